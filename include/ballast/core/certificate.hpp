@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/version.hpp>
+
+#include <cstdint>
+
+/// @file
+/// @brief How good a plan is, and how that is known.
+
+namespace ballast::inline v0_1 {
+
+/// @brief The achieved value of a minimised quantity beside a proven lower bound, both exact integers.
+struct certificate {
+  std::int64_t value = 0;        ///< what the plan achieves
+  std::int64_t lower_bound = 0;  ///< no plan achieves less
+
+  /// @brief Distance to the bound, as a share of it: `value / lower_bound - 1`; 0 when the two meet.
+  [[nodiscard]] constexpr double gap() const noexcept {
+    if (value == lower_bound) return 0.0;
+    return static_cast<double>(value - lower_bound) / static_cast<double>(lower_bound);
+  }
+  /// @brief Whether the plan is proven to be a best one.
+  [[nodiscard]] constexpr bool optimal() const noexcept { return value == lower_bound; }
+
+  friend constexpr bool operator==(certificate const&, certificate const&) = default;
+};
+
+}  // namespace ballast::inline v0_1

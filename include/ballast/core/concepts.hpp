@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/version.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <ranges>
+#include <type_traits>
+
+/// @file
+/// @brief What an algorithm may ask of its arguments, as concepts that read as sentences.
+
+namespace ballast::inline v0_1 {
+
+/// @brief Sample lengths in tokens: a sized random-access range of integers (`std::vector<int>`, `std::span<std::int64_t const>`,
+/// a transform view, …). Every length is at least 1; the sum of all fits in 63 bits.
+template <class R>
+concept length_range = std::ranges::random_access_range<R> && std::ranges::sized_range<R> &&
+                       std::integral<std::ranges::range_value_t<R>> && !std::same_as<std::ranges::range_value_t<R>, bool>;
+
+/// @brief Maps one item (a length, as `std::int64_t`) to a cost: an integer, from a callable that is pure and cheap to copy.
+template <class C, class Item = std::int64_t>
+concept cost_model = std::copy_constructible<C> && std::regular_invocable<C const&, Item> &&
+                     std::integral<std::invoke_result_t<C const&, Item>>;
+
+/// @brief A cost model that can say, before any work, whether the cost of an item can be represented in 63 bits.
+template <class C, class Item = std::int64_t>
+concept bounded_cost_model = cost_model<C, Item> && requires(C const& cost, Item item) {
+  { cost.fits(item) } -> std::convertible_to<bool>;
+};
+
+/// @brief An index into the samples: `std::uint32_t` unless there are 2^32 of them or more.
+template <class I>
+concept index_type = std::same_as<I, std::uint32_t> || std::same_as<I, std::uint64_t>;
+
+/// @brief Runs `body(0) … body(count - 1)`, in any order and on any threads, and returns when all are done.
+///
+/// `serial` and `threads` (parallel.hpp) model it; a trainer brings its own pool as `[&](std::size_t n, auto const& body) {…}`.
+template <class E>
+concept executor = std::invocable<E const&, std::size_t, void (*)(std::size_t)>;
+
+}  // namespace ballast::inline v0_1

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/config.hpp>
+
+/// @file
+/// @brief The version of the library. CMake reads it from here; every header opens the inline namespace of the same number, so two
+/// versions linked into one program never share a symbol.
+
+#define BALLAST_VERSION_MAJOR 0
+#define BALLAST_VERSION_MINOR 1
+#define BALLAST_VERSION_PATCH 0
+
+namespace ballast::inline v0_1 {
+
+/// @brief A semantic version.
+struct version_number {
+  int major = 0;  ///< incompatible changes (while 0: `minor` marks them)
+  int minor = 0;  ///< additions
+  int patch = 0;  ///< repairs
+  friend constexpr bool operator==(version_number const&, version_number const&) = default;
+};
+
+/// @brief The version these headers belong to.
+inline constexpr version_number version{BALLAST_VERSION_MAJOR, BALLAST_VERSION_MINOR, BALLAST_VERSION_PATCH};
+
+}  // namespace ballast::inline v0_1

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/concepts.hpp>
+
+#include <cstdint>
+#include <limits>
+
+/// @file
+/// @brief Costs that are a polynomial of the length: `token_cost`, `linear_cost` and `quadratic_cost`.
+
+namespace ballast::inline v0_1 {
+
+/// @brief Counts tokens: the cost of a sample is its length. The default of every packer.
+struct token_cost {
+  /// @brief The cost. @param length tokens
+  BALLAST_HD constexpr std::int64_t operator()(std::int64_t length) const noexcept { return length; }
+  /// @brief Whether the cost is a valid one. @param length tokens
+  [[nodiscard]] constexpr bool fits(std::int64_t length) const noexcept { return length >= 0; }
+  friend constexpr bool operator==(token_cost const&, token_cost const&) = default;
+};
+
+/// @brief Cost of a sample of `length` tokens: `per_sample + per_token * length`. The default counts tokens.
+struct linear_cost {
+  std::int64_t per_token = 1;   ///< units per token, not negative
+  std::int64_t per_sample = 0;  ///< units per sample, not negative
+  /// @brief The cost. @param length tokens, with `fits(length)`
+  BALLAST_HD constexpr std::int64_t operator()(std::int64_t length) const noexcept { return per_sample + per_token * length; }
+  /// @brief Whether the cost of `length` tokens is not negative and below 2^63. @param length tokens
+  [[nodiscard]] constexpr bool fits(std::int64_t length) const noexcept {
+    constexpr auto most = (std::numeric_limits<std::int64_t>::max)();
+    return per_token >= 0 && per_sample >= 0 && length >= 0 && (per_token == 0 || length <= (most - per_sample) / per_token);
+  }
+  friend constexpr bool operator==(linear_cost const&, linear_cost const&) = default;
+};
+
+/// @brief Cost of a sample of `length` tokens: `linear * length + quadratic * length * length`.
+///
+/// With attention over all pairs of a hidden size h, `{.linear = 6 * h, .quadratic = 1}` is the workload of a dense transformer layer up to
+/// a factor of 4 h (FLOPs 24 h^2 L + 4 h L^2; Narayanan et al., arXiv 2104.04473, appendix).
+struct quadratic_cost {
+  std::int64_t linear = 1;     ///< units per token, not negative
+  std::int64_t quadratic = 0;  ///< units per token pair, not negative
+  /// @brief The cost. @param length tokens, with `fits(length)`
+  BALLAST_HD constexpr std::int64_t operator()(std::int64_t length) const noexcept { return length * (linear + quadratic * length); }
+  /// @brief Whether the cost of `length` tokens is not negative and below 2^63. @param length tokens
+  [[nodiscard]] constexpr bool fits(std::int64_t length) const noexcept {
+    constexpr auto most = (std::numeric_limits<std::int64_t>::max)();
+    if (linear < 0 || quadratic < 0 || length < 0) return false;
+    if (length == 0 || (quadratic == 0 && linear == 0)) return true;
+    auto const per_token = most / length;  // linear + quadratic * length may not exceed this
+    return linear <= per_token && (quadratic == 0 || length <= (per_token - linear) / quadratic);
+  }
+  friend constexpr bool operator==(quadratic_cost const&, quadratic_cost const&) = default;
+};
+
+static_assert(bounded_cost_model<token_cost> && bounded_cost_model<linear_cost> && bounded_cost_model<quadratic_cost>);
+
+}  // namespace ballast::inline v0_1
