@@ -77,40 +77,64 @@ inline void require_valid(histogram const& h) {
     require(i == 0 || h.lengths[i - 1] < h.lengths[i], [&] { return name("lengths", h.lengths[i]) + " must be above its predecessor"; });
     require(h.counts[i] > 0, [&] { return name("counts", h.counts[i]) + " must be positive"; });
     auto const length = static_cast<std::uint64_t>(h.lengths[i]);
-    require(h.counts[i] <= left / length, [&] { return name("counts", h.counts[i]) + " brings the sum of lengths to 2^63 or more"; });
+    auto const small = (h.counts[i] | length) >> 31 == 0;  // spares a division
+    require(small ? h.counts[i] * length <= left : h.counts[i] <= left / length, [&] { return name("counts", h.counts[i]) + " brings the sum of lengths to 2^63 or more"; });
     left -= h.counts[i] * length;
   }
 }
 
+/// @brief Scratch memory of `fold`, for callers who fold every step.
+struct fold_workspace {
+  std::vector<std::uint32_t> table;   ///< private
+  std::vector<std::int64_t> sorted;  ///< private
+};
+
 namespace detail {
 
-/// Largest table of counters that is worth clearing for `samples` items.
-[[nodiscard]] constexpr bool counts_fit_a_table(std::int64_t longest, std::size_t samples) noexcept {
-  return longest <= (std::int64_t{1} << 24) && static_cast<std::uint64_t>(longest) <= 8 * std::uint64_t{samples} + 1024;
+/// Largest value that a table of counters is worth for `samples` items.
+[[nodiscard]] constexpr std::int64_t longest_for_a_table(std::size_t samples) noexcept {
+  auto const most = std::int64_t{1} << 24;
+  return samples < static_cast<std::size_t>(most / 8) ? static_cast<std::int64_t>(8 * samples + 1024) : most;
 }
 
-/// Folds items of value 1 … longest into `out`; a value of 0 marks an absent item. `table` and `sorted` are scratch memory.
+/// Folds items of value 0 … limit into `out`, where 0 marks an absent item, and returns how many are absent; -1 if a value is outside or there are 2^32 values.
 template <class Values>
-void fold(Values const& values, std::size_t count, std::int64_t longest, histogram& out, std::vector<std::uint32_t>& table,
-          std::vector<std::int64_t>& sorted) {
+[[nodiscard]] std::int64_t fold_by_table(Values const& values, std::size_t count, std::int64_t limit, histogram& out, std::vector<std::uint32_t>& table) {
   out.clear();
-  if (count == 0 || longest == 0) return;
-  if (counts_fit_a_table(longest, count) && count < (std::numeric_limits<std::uint32_t>::max)()) {
-    // Four tables: equal neighbours would otherwise wait for each other's counter.
-    auto const width = static_cast<std::size_t>(longest) + 1;
-    table.assign(4 * width, 0);
-    auto* const t = table.data();
-    std::size_t i = 0;
+  if (count > (std::numeric_limits<std::uint32_t>::max)()) return -1;  // a counter could overflow
+  auto const width = static_cast<std::size_t>(limit) + 1;
+  std::size_t const tables = width <= 16384 ? 4 : 1;  // equal neighbours would wait for each other's counter; large tables cost more than they save
+  table.assign(tables * width, 0);
+  auto* const t = table.data();
+  auto const counted = [&](std::size_t i, std::size_t k) {
+    auto const v = static_cast<std::uint64_t>(values[i]);
+    if (v >= width) [[unlikely]]
+      return false;
+    ++t[k * width + static_cast<std::size_t>(v)];
+    return true;
+  };
+  std::size_t i = 0;
+  if (tables == 4)
     for (; i + 4 <= count; i += 4)
-      for (std::size_t k = 0; k < 4; ++k) ++t[k * width + static_cast<std::size_t>(values[i + k])];
-    for (; i < count; ++i) ++t[static_cast<std::size_t>(values[i])];
-    for (std::size_t v = 1; v < width; ++v)
-      if (auto const c = std::uint64_t{t[v]} + t[v + width] + t[v + 2 * width] + t[v + 3 * width]; c != 0) {
-        out.lengths.push_back(static_cast<std::int64_t>(v));
-        out.counts.push_back(c);
-      }
-    return;
-  }
+      if (!(counted(i, 0) && counted(i + 1, 1) && counted(i + 2, 2) && counted(i + 3, 3))) return -1;
+  for (; i < count; ++i)
+    if (!counted(i, 0)) return -1;
+  for (std::size_t k = 1; k < tables; ++k)
+    for (std::size_t v = 0; v < width; ++v) t[v] += t[k * width + v];
+  for (std::size_t v = 1; v < width; ++v)
+    if (t[v] != 0) {
+      out.lengths.push_back(static_cast<std::int64_t>(v));
+      out.counts.push_back(t[v]);
+    }
+  return std::int64_t{t[0]};
+}
+
+/// Folds items of value 1 … longest into `out`; a value of 0 marks an absent item.
+template <class Values>
+void fold(Values const& values, std::size_t count, std::int64_t longest, histogram& out, fold_workspace& workspace) {
+  if (longest <= longest_for_a_table(count) && fold_by_table(values, count, longest, out, workspace.table) >= 0) return;
+  out.clear();
+  auto& sorted = workspace.sorted;
   sorted.resize(count);
   for (std::size_t i = 0; i < count; ++i) sorted[i] = static_cast<std::int64_t>(values[i]);
   std::sort(sorted.begin(), sorted.end());
@@ -177,6 +201,20 @@ template <length_range R>
 
 }  // namespace detail
 
+/// @brief Folds sample lengths into caller-owned memory; nothing is allocated once it is warm.
+/// @param lengths    sample lengths in tokens, each at least 1, in any order; may be empty
+/// @param out        overwritten with the histogram
+/// @param workspace  scratch memory, kept between calls
+/// @throws invalid_input if a length is not positive or the sum reaches 2^63
+template <length_range R>
+void fold(R const& lengths, histogram& out, fold_workspace& workspace) {
+  auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
+  auto const at = detail::read_by_position(lengths);
+  auto const limit = (std::min)(detail::longest_for_a_table(n), std::int64_t{16383});  // most lengths are short: no pass to find the longest
+  if (detail::fold_by_table(at, n, limit, out, workspace.table) == 0) return;
+  detail::fold(at, n, detail::measure(lengths).longest, out, workspace);
+}
+
 /// @brief Folds sample lengths into their histogram.
 ///
 /// @tparam R  range of integers
@@ -184,14 +222,12 @@ template <length_range R>
 /// @return the histogram
 /// @throws invalid_input if a length is not positive or the sum reaches 2^63
 /// @par Complexity
-/// O(n + longest) where the longest length is at most about 8 n, O(n log n) otherwise.
+/// O(n) where the longest length is at most about 8 n and 2^24, O(n log n) otherwise.
 template <length_range R>
 [[nodiscard]] histogram fold(R const& lengths) {
-  auto const longest = detail::measure(lengths).longest;
   histogram h;
-  std::vector<std::uint32_t> table;
-  std::vector<std::int64_t> sorted;
-  detail::fold(detail::read_by_position(lengths), static_cast<std::size_t>(std::ranges::size(lengths)), longest, h, table, sorted);
+  fold_workspace workspace;
+  fold(lengths, h, workspace);
   return h;
 }
 

@@ -31,8 +31,8 @@ concept bounded_cost_model = cost_model<C, Item> && requires(C const& cost, Item
 };
 
 /// @brief An index into the samples: `std::uint32_t` unless there are 2^32 of them or more.
-template <class I>
-concept index_type = std::same_as<I, std::uint32_t> || std::same_as<I, std::uint64_t>;
+template <class T>
+concept index_type = std::same_as<T, std::uint32_t> || std::same_as<T, std::uint64_t>;
 
 /// @brief Runs `body(0) … body(count - 1)`, in any order and on any threads, and returns when all are done.
 ///

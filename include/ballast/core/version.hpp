@@ -6,9 +6,9 @@
 /// @brief The version of the library. CMake reads it from here; every header opens the inline namespace of the same number, so two
 /// versions linked into one program never share a symbol.
 
-#define BALLAST_VERSION_MAJOR 0
-#define BALLAST_VERSION_MINOR 1
-#define BALLAST_VERSION_PATCH 0
+#define BALLAST_VERSION_MAJOR 0  ///< `version.major`, for the preprocessor
+#define BALLAST_VERSION_MINOR 1  ///< `version.minor`
+#define BALLAST_VERSION_PATCH 0  ///< `version.patch`
 
 namespace ballast::inline v0_1 {
 

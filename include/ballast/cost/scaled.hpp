@@ -22,7 +22,9 @@ struct scaled_cost {
   Cost cost;             ///< the floating cost
   double units_per_1 = 1;  ///< integer units per unit of `cost`
   /// @brief The cost in integer units. @param length tokens, with `fits(length)`
-  constexpr std::int64_t operator()(std::int64_t length) const { return static_cast<std::int64_t>(exact(length) + 0.5); }
+  constexpr std::int64_t operator()(std::int64_t length) const {
+    return (static_cast<std::int64_t>(2 * exact(length)) + 1) / 2;  // adding 0.5 would round by itself, and might be fused with the product
+  }
   /// @brief Whether the scaled cost is a number, not negative and below 2^53, where doubles still count by ones. @param length tokens
   [[nodiscard]] constexpr bool fits(std::int64_t length) const {
     auto const units = exact(length);

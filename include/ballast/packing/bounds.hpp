@@ -3,10 +3,17 @@
 #include <ballast/core/classes.hpp>
 #include <ballast/packing/result.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <vector>
 
 /// @file
 /// @brief Lower bounds on the number of packs, in integers alone. `packing_lower_bound` takes the best.
+///
+/// All but the cardinality bound come from *dual feasible functions*: each length has a value such that no pack holds more than 1 of it, so
+/// the values of all samples sum to no more than the number of packs. A value is a fraction of integers; the bounds sum its numerators.
 
 namespace ballast::inline v0_1 {
 
@@ -14,6 +21,8 @@ namespace ballast::inline v0_1 {
 struct packs_needed {
   std::int64_t packs = 0;                     ///< the bound
   packing_bound bound = packing_bound::none;  ///< what proves it
+  std::int64_t parameter = 0;  ///< martello_toth: the shortest length a that counts; dual_feasible: u; ramp: p (see `packing_lower_bound`)
+  std::int64_t unit = 1;  ///< the argument is about lengths and capacity divided by this and rounded down, which only makes packing easier
 };
 
 /// @brief Total length over capacity, rounded up.
@@ -27,17 +36,182 @@ struct packs_needed {
   return {tokens / capacity + (tokens % capacity != 0 ? 1 : 0), packing_bound::volume};
 }
 
-/// @brief The best of all bounds.
+/// @brief Number of samples over the most samples of a pack, rounded up.
+/// @param lengths     a valid histogram
+/// @param max_samples most samples in a pack, at least 1
+/// @return the bound
+/// @par Complexity
+/// O(distinct lengths).
+[[nodiscard]] inline packs_needed cardinality_bound(histogram const& lengths, std::uint64_t max_samples) {
+  auto const n = lengths.samples();
+  return {static_cast<std::int64_t>(n / max_samples + (n % max_samples != 0 ? 1 : 0)), packing_bound::cardinality};
+}
+
+/// @brief L2: samples above half the capacity never share a pack, and of those from length a on, only what the room beside the big ones
+/// cannot take needs more packs. The best a of all.
+///
+/// For a <= C / 2, with the big samples B = {l > C / 2}: |B| + max(0, ceil((sum of all l in [a, C / 2] - sum of C - l over all l in B, l <=
+/// C - a) / C)). It grows with a from one length to the next, so only the lengths need be tried for a.
+///
+/// @param lengths  a valid histogram, no length above `capacity`
+/// @param capacity tokens of one pack, at least 1
+/// @return the bound; never below `volume_bound`
+/// @par Complexity
+/// O(distinct lengths).
+/// @par Source
+/// Martello, Toth, "Lower bounds and reduction procedures for the bin packing problem", Discrete Applied Mathematics 28 (1990).
+[[nodiscard]] inline packs_needed martello_toth_bound(histogram const& lengths, std::int64_t capacity) {
+  auto const& length = lengths.lengths;
+  auto const total = [&](std::size_t k, std::int64_t each) { return static_cast<std::int64_t>(lengths.counts[k]) * each; };
+  auto const half = static_cast<std::size_t>(std::upper_bound(length.begin(), length.end(), capacity / 2) - length.begin());
+  std::int64_t big = 0;
+  for (auto k = half; k < length.size(); ++k) big += static_cast<std::int64_t>(lengths.counts[k]);
+  packs_needed best{big, packing_bound::martello_toth, capacity / 2 + 1};
+  std::int64_t small = 0,
+               room = 0;  // room: beside the big samples, none of which leaves more than its own length, so it fits like their sum
+  auto beside = half;
+  for (auto k = half; k-- > 0;) {  // a falls from length to length
+    small += total(k, length[k]);
+    for (; beside < length.size() && length[beside] <= capacity - length[k]; ++beside) room += total(beside, capacity - length[beside]);
+    if (small <= room) continue;
+    auto const need = small - room;
+    if (auto const packs = big + need / capacity + (need % capacity != 0 ? 1 : 0); packs > best.packs)
+      best = {packs, packing_bound::martello_toth, length[k]};
+  }
+  return best;
+}
+
+namespace detail {
+
+/// How many lengths are at least t, and their sum, for t in 0 … capacity + 1.
+struct length_tails {
+  std::vector<std::int64_t> count, sum;
+  std::int64_t capacity = 0;
+  std::int64_t unit = 1;  // lengths are divided by it and rounded down
+
+  length_tails(histogram const& lengths, std::int64_t full_capacity, std::int64_t divisor)
+      : count(static_cast<std::size_t>(full_capacity / divisor) + 2, 0),
+        sum(count.size(), 0),
+        capacity(full_capacity / divisor),
+        unit(divisor) {
+    auto k = lengths.lengths.size();
+    std::int64_t tail_count = 0, tail_sum = 0;
+    for (auto t = count.size(); t-- > 0;) {
+      for (; k > 0 && lengths.lengths[k - 1] / divisor == static_cast<std::int64_t>(t); --k) {
+        tail_count += static_cast<std::int64_t>(lengths.counts[k - 1]);
+        tail_sum += static_cast<std::int64_t>(lengths.counts[k - 1]) * static_cast<std::int64_t>(t);
+      }
+      count[t] = tail_count;
+      sum[t] = tail_sum;
+    }
+  }
+};
+
+/// Takes `base + value / one`, rounded up, if it is better.
+inline void take_better(packs_needed& best, std::int64_t base, std::int64_t value, std::int64_t one, packing_bound bound,
+                        std::int64_t parameter, std::int64_t unit) {
+  if (value > (best.packs - base) * one) best = {base + value / one + (value % one != 0 ? 1 : 0), bound, parameter, unit};
+}
+
+/// f(l) = F - floor((C - l) / u) for l > C / 2, F / 2 for l = C / 2, floor(l / u) below, over F = floor(C / u); for all units u from C / 2
+/// down.
+inline void dual_feasible_bound(length_tails const& tails, std::int64_t at_most, packs_needed& best) {
+  auto const c = tails.capacity;
+  auto const at = [&](std::int64_t t) { return tails.count[static_cast<std::size_t>(t)]; };
+  auto const big = at(c / 2 + 1);  // each has the value 1, less what `steps` counts
+  auto const halves = at((c + 1) / 2) - big;
+  // steps[t - 1]: short samples of length t or more, less big ones that leave room for t. Their sum over the multiples t of u is the sum of
+  // the floors.
+  std::vector<std::int64_t> steps(static_cast<std::size_t>(c / 2));
+  for (std::int64_t t = 1; t <= c / 2; ++t) steps[static_cast<std::size_t>(t - 1)] = (at(t) - halves - big) - (big - at(c - t + 1));
+  for (auto u = c / 2; u >= 1 && best.packs < at_most; --u) {
+    std::int64_t floors = 0;
+    for (auto t = u; t <= c / 2; t += u) floors += steps[static_cast<std::size_t>(t - 1)];
+    take_better(best, big, 2 * floors + (c / u) * halves, 2 * (c / u), packing_bound::dual_feasible, u, tails.unit);
+  }
+}
+
+/// The same for the units that are themselves lengths, the longest first, as far as `work` evaluations go.
+inline void dual_feasible_bound_at_lengths(histogram const& lengths, std::int64_t c, std::int64_t at_most, std::size_t work,
+                                           packs_needed& best) {
+  auto const& length = lengths.lengths;
+  auto const largest = (std::numeric_limits<std::int64_t>::max)() / 4;
+  auto const samples = static_cast<std::int64_t>(lengths.samples());
+  for (auto k = length.size(); k-- > 0 && work >= length.size() && best.packs < at_most;) {
+    auto const u = length[k];
+    auto const f = c / u;
+    if (f < 2) continue;
+    if (samples > largest / f) return;
+    work -= length.size();
+    std::int64_t value = 0;  // in halves
+    for (std::size_t i = 0; i < length.size(); ++i) {
+      auto const l = length[i];
+      value += static_cast<std::int64_t>(lengths.counts[i]) * (l > c - l ? 2 * (f - (c - l) / u) : l == c - l ? f : 2 * (l / u));
+    }
+    take_better(best, 0, value, 2 * f, packing_bound::dual_feasible, u, 1);
+  }
+}
+
+/// y(l) = max over j of min(j / (k - 1), j / k + s (l - j C / k)) with s = 1 / ((k - 1)(k p - C)), for k = 3 … 5 and all p in
+/// (C / k, C / (k - 1)]: ramp j = 1 … k - 1 rises to j / (k - 1) at l = j p. Let J be the sum of the j that the samples of a pack take. If J < k, the
+/// first terms sum to at most 1; else the second ones to at most J / k + s C (1 - J / k) <= 1, as s C >= 1. (Up to p = 2 C / 3, k = 2 is a mean of
+/// functions of the other family, and it proves no more.)
+inline void ramp_bound(length_tails const& tails, std::int64_t at_most, packs_needed& best) {
+  auto const c = tails.capacity;
+  for (std::int64_t k = 3; k <= 5; ++k)
+    for (auto p = c / k + 1; p <= c / (k - 1) && best.packs < at_most; ++p) {
+      auto const q = k * p - c;
+      std::int64_t value = 0;  // in 1 / (k (k - 1) q)
+      for (std::int64_t j = 1; j < k; ++j) {
+        auto const foot = static_cast<std::size_t>(c - (k - j) * p + 1);     // first length on the ramp
+        auto const top = static_cast<std::size_t>(j * p);                    // first on the level behind it
+        auto const end = static_cast<std::size_t>(c - (k - 1 - j) * p + 1);  // first on the next ramp
+        value += j * ((k - 1) * q - c) * (tails.count[foot] - tails.count[top]) + k * (tails.sum[foot] - tails.sum[top]) +
+                 j * k * q * (tails.count[top] - tails.count[end]);
+      }
+      take_better(best, 0, value, k * (k - 1) * q, packing_bound::ramp, p, tails.unit);
+    }
+}
+
+}  // namespace detail
+
+/// @brief The best of all bounds: volume, cardinality, Martello-Toth, and two families of dual feasible functions over all their
+/// parameters.
+///
+/// Above a capacity of 2^18, and for few samples above 2^13, the two families look at lengths rounded down to a coarser unit, and
+/// `dual_feasible` also at exact ones for as many parameters as 2^14 evaluations allow: the bound stays true, and the work bounded.
+///
 /// @param lengths  a valid histogram, no length above `capacity`
 /// @param capacity tokens of one pack, at least 1
 /// @param max_samples most samples in a pack, at least 1
-/// @return the largest bound; of equal ones the first in the order of `packing_bound`
-[[nodiscard]] inline packs_needed packing_lower_bound(histogram const& lengths, std::int64_t capacity, std::uint64_t max_samples) {
+/// @param at_most  packs of a plan that is known: no bound can exceed it, so the search ends where one reaches it
+/// @return the largest bound found; of equal ones the cheapest
+/// @par Complexity
+/// O(distinct lengths) where the volume or L2 proves `at_most`; else O(c log c), c the smaller of capacity and 2^18.
+/// @par Source
+/// dual_feasible: Carlier, Clautiaux, Moukrim, "New reduction procedures and lower bounds for the two-dimensional bin packing problem with
+/// fixed orientation", Computers & Operations Research 34 (2007). ramp: this library; s = 1 / C is the volume bound, a steep s the
+/// staircase of Fekete and Schepers, "New classes of fast lower bounds for bin packing problems", Mathematical Programming 91 (2001).
+[[nodiscard]] inline packs_needed packing_lower_bound(histogram const& lengths, std::int64_t capacity, std::uint64_t max_samples,
+                                                      std::int64_t at_most = (std::numeric_limits<std::int64_t>::max)()) {
   if (lengths.lengths.empty()) return {};
   auto best = volume_bound(lengths, capacity);
-  auto const n = lengths.samples();
-  if (auto const k = static_cast<std::int64_t>(n / max_samples + (n % max_samples != 0 ? 1 : 0)); k > best.packs)
-    best = {k, packing_bound::cardinality};
+  auto const take = [&](packs_needed other) {
+    if (other.packs > best.packs) best = other;
+  };
+  take(cardinality_bound(lengths, max_samples));
+  if (best.packs < at_most) take(martello_toth_bound(lengths, capacity));
+  // A sample loses half a unit on average, so few samples need no fine one to lose less than a pack.
+  auto const samples = lengths.samples();
+  constexpr std::int64_t finest = std::int64_t{1} << 18, coarsest = std::int64_t{1} << 13;
+  if (best.packs >= at_most || samples >= std::uint64_t{1} << 38) return best;  // the families sum values up to 2^6 * finest * samples
+  auto const resolution = (std::clamp)(64 * static_cast<std::int64_t>(samples), coarsest, finest);
+  auto const unit = (capacity - 1) / resolution + 1;
+  if (unit > 1) detail::dual_feasible_bound_at_lengths(lengths, capacity, at_most, std::size_t{1} << 14, best);
+  if (best.packs >= at_most) return best;
+  detail::length_tails const tails(lengths, capacity, unit);
+  detail::dual_feasible_bound(tails, at_most, best);
+  detail::ramp_bound(tails, at_most, best);
   return best;
 }
 

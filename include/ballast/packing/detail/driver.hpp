@@ -23,8 +23,7 @@ namespace ballast::inline v0_1::detail {
 /// Scratch memory of the driver, kept between calls.
 struct driver_workspace {
   histogram classes;
-  std::vector<std::uint32_t> table;
-  std::vector<std::int64_t> sorted;
+  fold_workspace folds;
   std::vector<std::int64_t> weights;
 };
 
@@ -53,6 +52,11 @@ inline void require_valid(packing_options const& o) {
   positive(o.sample_multiple, "sample_multiple");
   positive(o.pack_multiple, "pack_multiple");
   positive(o.pack_count_multiple, "pack_count_multiple");
+  auto const countable = [](std::uint64_t value, char const* name) {  // so that a number of packs rounded up to it stays below 2^63
+    require(value <= std::uint64_t{1} << 62, [&] { return std::string(name) + " = " + std::to_string(value) + " must be at most 2^62"; });
+  };
+  countable(o.pack_count_multiple, "pack_count_multiple");
+  countable(o.pack_count, "pack_count");
   require(o.pack_multiple <= o.capacity, [&] {
     return "pack_multiple = " + std::to_string(o.pack_multiple) + " exceeds capacity " + std::to_string(o.capacity);
   });
@@ -61,57 +65,58 @@ inline void require_valid(packing_options const& o) {
   });
 }
 
-/// Brings the number of packs to what the options demand; sets status and certificate.
-template <index_type Index, class Weight>
-void settle_count(packing<Index>& out, packs_needed bound, packing_options const& o, Weight const& weight) {
+/// Whether the demanded number of packs can be had, and its certificate.
+struct count_verdict {
+  ballast::status status;
+  certificate count;
+  packing_bound bound;
+};
+[[nodiscard]] inline count_verdict judge_count(std::uint64_t found, std::uint64_t items, packs_needed bound, packing_options const& o) {
   auto const up = [&](std::uint64_t packs) {
     auto const rest = packs % o.pack_count_multiple;
     return rest == 0 ? packs : packs + (o.pack_count_multiple - rest);
   };
-  auto const found = std::uint64_t{out.packs.size()};
   auto const target = o.pack_count != 0 ? o.pack_count : up(found);
-  auto const items = out.packs.members.size();
-  out.bound = bound.bound;
-  out.status = status::feasible;
-  out.count = {static_cast<std::int64_t>(target), static_cast<std::int64_t>(up(static_cast<std::uint64_t>(bound.packs)))};
-  if (target == found) return;
-  if (target > found && target <= items) {
-    (void)raise_pack_count(out.packs, static_cast<std::size_t>(target), weight);
-    return;
-  }
-  if (target > items) {
-    out.status = status::infeasible;
-    out.bound = packing_bound::sample_count;
-  } else {
-    out.status = out.count.value < out.count.lower_bound ? status::infeasible : status::unknown;
-  }
-  out.packs.clear();
-  out.tokens = 0;
+  certificate const count{static_cast<std::int64_t>(target), static_cast<std::int64_t>(up(static_cast<std::uint64_t>(bound.packs)))};
+  if (target > items) return {status::infeasible, count, packing_bound::sample_count};
+  if (target >= found) return {status::feasible, {count.value, o.pack_count != 0 ? count.value : count.lower_bound}, bound.bound};
+  return {count.value < count.lower_bound ? status::infeasible : status::unknown, count, bound.bound};
 }
 
-/// Validates, applies the over-size policy, runs `solve(items, packs)` and certifies.
+/// Brings the number of packs to what the options demand; sets status and certificate.
+template <index_type Index, class Weight>
+void settle_count(packing<Index>& out, packs_needed bound, packing_options const& o, Weight const& weight) {
+  auto const verdict = judge_count(out.packs.size(), out.packs.members.size(), bound, o);
+  out.status = verdict.status;
+  out.count = verdict.count;
+  out.bound = verdict.bound;
+  if (verdict.status == status::feasible) {
+    (void)raise_pack_count(out.packs, static_cast<std::size_t>(verdict.count.value), weight);
+  } else {
+    out.packs.clear();
+    out.tokens = 0;
+  }
+}
+
+/// Validates, applies the over-size policy, runs `solve(items, packs)` and certifies. `out` is overwritten; a packer that appends to `packs` is given a fresh one.
 template <index_type Index, length_range R, cost_model Cost, class Solve>
 void drive(R const& lengths, packing_options const& o, Cost const& cost, Solve&& solve, driver_workspace& ws, packing<Index>& out) {
   require_valid(o);
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
   constexpr auto most_indices = std::uint64_t{(std::numeric_limits<Index>::max)()};
   require(n <= most_indices, [&] { return std::to_string(n) + " samples need a 64-bit index: call with <std::uint64_t>"; });
-  auto const whole = measure(lengths);
   auto const length_at = read_by_position(lengths);
   auto const length = [&](std::size_t i) { return static_cast<std::int64_t>(length_at[i]); };
   out.set_aside.clear();
   out.pieces.clear();
-  out.packs.clear();
-  out.tokens = whole.tokens;
 
   constexpr bool in_tokens = std::same_as<Cost, token_cost>;
   auto const capacity = round_down(o.capacity, o.pack_multiple);
   auto const largest = round_down(capacity, o.sample_multiple);  // most that one sample may weigh before rounding
   auto const max_samples = o.max_samples != 0 ? o.max_samples : std::uint64_t{n} + 1;
-  auto const solve_and_settle = [&](auto weight, std::size_t count, std::int64_t longest, std::vector<Index> const& alone) {
-    fold(weight, count, longest, ws.classes, ws.table, ws.sorted);
+  auto const solve_and_settle = [&](auto weight, std::size_t count, std::vector<Index> const& alone) {
     solve(packing_items<decltype(weight)>{weight, count, capacity, max_samples, ws.classes, o.seed}, out.packs);
-    auto bound = packing_lower_bound(ws.classes, capacity, max_samples);
+    auto bound = packing_lower_bound(ws.classes, capacity, max_samples, static_cast<std::int64_t>(out.packs.size()));
     bound.packs += static_cast<std::int64_t>(alone.size());
     for (auto i : alone) out.packs.push_back(std::span(&i, 1));
     settle_count(out, bound, o, [&](Index i) {  // a sample alone in its pack has weight 0 here, and is never moved
@@ -119,7 +124,19 @@ void drive(R const& lengths, packing_options const& o, Cost const& cost, Solve&&
     });
   };
 
-  if (in_tokens && o.sample_multiple == 1 && whole.longest <= largest) return solve_and_settle(length_at, n, whole.longest, {});
+  if (in_tokens && o.sample_multiple == 1) {  // the usual case: the lengths are the weights, and folding them proves them valid
+    auto const limit = (std::min)(largest, longest_for_a_table(n));
+    if (fold_by_table(length_at, n, limit, ws.classes, ws.folds.table) == 0) {
+      out.tokens = ws.classes.tokens();
+      return solve_and_settle(length_at, n, {});
+    }
+  }
+  auto const whole = measure(lengths);
+  out.tokens = whole.tokens;
+  if (in_tokens && o.sample_multiple == 1 && whole.longest <= largest) {
+    fold(length_at, n, whole.longest, ws.classes, ws.folds);
+    return solve_and_settle(length_at, n, {});
+  }
 
   std::vector<Index> alone;
   auto& weights = ws.weights;
@@ -188,7 +205,8 @@ void drive(R const& lengths, packing_options const& o, Cost const& cost, Solve&&
     require(weights[i] <= left, [&] { return entry(static_cast<std::size_t>(out.pieces[j].sample)) + " brings the sum of costs to 2^63 or more"; });
     left -= weights[i];
   }
-  solve_and_settle(weights.data(), weights.size(), heaviest, alone);
+  fold(weights.data(), weights.size(), heaviest, ws.classes, ws.folds);
+  solve_and_settle(weights.data(), weights.size(), alone);
 }
 
 /// The common form of a packer: a result by value.

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prints the table of docs/packing-on-traces.md: published traces of lengths, packed at six capacities. Each plan is validated and compared
+// with best-fit decreasing done item by item; a difference ends the program with status 1.
+#include <ballast/core/random.hpp>
+#include <ballast/packing/best_fit_decreasing.hpp>
+#include <ballast/packing/check.hpp>
+#include <ballast/packing/next_fit.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "item_by_item.hpp"
+
+namespace {
+
+struct trace {
+  char const* name;
+  char const* file;
+  std::vector<std::size_t> columns;  // summed into one length; none: the file is a histogram of lengths and counts
+};
+
+std::vector<std::int32_t> read(std::string const& path, std::vector<std::size_t> const& columns) {
+  std::ifstream in(path);
+  if (!in) throw std::runtime_error("cannot read " + path);
+  std::vector<std::int32_t> lengths;
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream numbers(line);
+    std::vector<std::int32_t> row;
+    for (std::int32_t v = 0; numbers >> v;) row.push_back(v);
+    if (columns.empty()) {
+      lengths.insert(lengths.end(), static_cast<std::size_t>(row.at(1)), row.at(0));
+      continue;
+    }
+    std::int32_t length = 0;
+    for (auto c : columns) length += row.at(c);
+    lengths.push_back(length);
+  }
+  if (!columns.empty()) return lengths;
+  auto shuffled = lengths;  // a histogram has no order, and next fit needs one
+  auto const order = ballast::random_permutation(lengths.size(), 1);
+  for (std::size_t i = 0; i < order.size(); ++i) shuffled[i] = lengths[order[i]];
+  return shuffled;
+}
+
+void print_rows(trace const& t, std::vector<std::int32_t> const& lengths) {
+  for (std::int32_t capacity : {512, 2048, 4096, 8192, 32768, 131072}) {
+    auto const cut = std::count_if(lengths.begin(), lengths.end(), [&](auto l) { return l > capacity; });
+    auto tokens = lengths;
+    for (auto& l : tokens) l = (std::min)(l, capacity);
+
+    ballast::packing_options const options{.capacity = capacity};
+    auto const plan = ballast::best_fit_decreasing(tokens, options);
+    auto const verdict = ballast::check_packing(plan, tokens, options);
+    if (!verdict.valid()) throw std::logic_error(std::string(t.name) + ": " + ballast::describe(verdict));
+    if (plan.packs != baseline::multiset_bfd(tokens, capacity))
+      throw std::logic_error(std::string(t.name) + ": not the plan of best-fit decreasing item by item");
+
+    auto const naive = ballast::next_fit(tokens, options).count.value;
+    auto const gap = plan.count.optimal() ? std::string("optimal") : [&] {
+      char text[32];
+      std::snprintf(text, sizeof text, "%.3f %%", 100 * plan.count.gap());
+      return std::string(text);
+    }();
+    std::printf("| %s | %d | %.1f %% | %lld | %lld (%s) | %s | %lld | %.1f %% |\n", t.name, static_cast<int>(capacity),
+                100 * static_cast<double>(cut) / static_cast<double>(lengths.size()), static_cast<long long>(plan.count.value),
+                static_cast<long long>(plan.count.lower_bound), std::string(ballast::to_string(plan.bound)).c_str(), gap.c_str(),
+                static_cast<long long>(naive), 100 * (1 - static_cast<double>(plan.count.value) / static_cast<double>(naive)));
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  auto const* const folder = argc > 1 ? argv[1] : std::getenv("BALLAST_TRACES");
+  if (folder == nullptr) {
+    std::puts("skipped: give the folder of the traces as argument or in BALLAST_TRACES (see docs/packing-on-traces.md)");
+    return 0;
+  }
+  std::vector<trace> const traces{{"omnibal", "omnibal_vlm_sft.txt", {0}},
+                                  {"azure", "azure_llm_2023_conv.txt", {0, 1}},
+                                  {"mooncake", "mooncake_fast25_conversation.txt", {0, 1}},
+                                  {"arxiv", "arxiv_summarization_llama2.txt", {0, 1}},
+                                  {"openchat", "openchat_v1_sft.txt", {0}},
+                                  {"gsm8k", "gsm8k_train_approx.txt", {0, 1}},
+                                  {"deepseek-r1", "servegen_deepseek_r1_sampled.txt", {0, 1}},
+                                  {"mm-image", "servegen_mm_image_sampled.txt", {0, 1, 3}},
+                                  {"repositories", "repo_source_files_approx.txt", {0}},
+                                  {"wikipedia", "hist_wikipedia_bert512.txt", {}},
+                                  {"squad", "hist_squad11_384.txt", {}}};
+  try {
+    std::puts("| trace | capacity | truncated | packs | bound (by) | gap | next fit | saved |\n|---|---|---|---|---|---|---|---|");
+    for (auto const& t : traces) print_rows(t, read(std::string(folder) + "/" + t.file, t.columns));
+  } catch (std::exception const& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "errors.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// All input forms become one table of 64-bit integers that remembers where each row came from.
+
+namespace ballast_cli {
+
+/// Which parts of the input are read.
+struct selection {
+  /// Each measure is the sum of these columns, by number from 1 or by name; empty: the only column of a file (both, of a histogram).
+  std::vector<std::vector<std::string>> measures;
+  std::string field;       ///< of JSON objects
+  bool histogram = false;  ///< the measures are a length and how many samples have it
+};
+
+/// Parses "1+2" (one measure, the sum of two columns) or "2,1" (two measures). Throws bad_input.
+[[nodiscard]] std::vector<std::vector<std::string>> parse_columns(std::string_view text);
+
+/// Rows of one or more measures, in the order they were read. The first measure is a length and at least 1; others may be 0.
+class table {
+ public:
+  explicit table(std::size_t measures) : measures_(measures) {}
+
+  [[nodiscard]] std::size_t measures() const noexcept { return measures_; }
+  [[nodiscard]] std::size_t rows() const noexcept { return values_.size() / measures_; }
+  /// Row by row; with one measure, the lengths.
+  [[nodiscard]] std::vector<std::int64_t> const& values() const noexcept { return values_; }
+  /// Where a row stood, for sentences: "lengths.txt:17" or "lengths.npy: entry 17".
+  [[nodiscard]] std::string where(std::size_t row) const;
+
+  // For readers.
+  enum class counted_by : bool { line, entry };
+  void begin_file(std::string const& name, counted_by by);
+  [[nodiscard]] std::string const& file() const { return files_.back().name; }
+  [[nodiscard]] std::string place(std::uint64_t number) const;  ///< in the current file
+  /// Says where the next row stands; rows after it are taken to stand one further each until the next call says otherwise.
+  void next_row_at(std::uint64_t number) {
+    if (number != next_number_) marks_.push_back({rows(), files_.size() - 1, number});
+    next_number_ = number + 1;
+  }
+  void push(std::int64_t value) { values_.push_back(value); }
+
+ private:
+  struct source {
+    std::string name;
+    counted_by by;
+  };
+  struct mark {
+    std::size_t first_row, file;
+    std::uint64_t number;
+  };
+  [[nodiscard]] static std::string place(source const& f, std::uint64_t number);
+
+  std::size_t measures_;
+  std::uint64_t next_number_ = 0;
+  std::vector<std::int64_t> values_;
+  std::vector<source> files_;
+  std::vector<mark> marks_;
+};
+
+/// Columns by position, from names or numbers; `names` is empty where the file has no header. Throws bad_input, naming `file`.
+[[nodiscard]] std::vector<std::vector<std::size_t>> resolve_columns(selection const& select, std::size_t columns,
+                                                                    std::vector<std::string> const& names, std::string const& file);
+
+inline constexpr std::int64_t largest_length = (std::numeric_limits<std::int64_t>::max)();
+
+/// The refusal of a value: `measure` 0 is a length, 1 is the count of a histogram.
+[[nodiscard]] bad_input not_a_value(std::string const& place, std::string_view shown, std::size_t measure = 0);
+
+/// Adds a row whose measures are sums of columns; `value(column, measure)` is not negative.
+template <class Value>
+void append_row(table& out, std::uint64_t number, std::vector<std::vector<std::size_t>> const& measures, Value const& value) {
+  out.next_row_at(number);
+  for (std::size_t m = 0; m < measures.size(); ++m) {
+    std::int64_t sum = 0;
+    for (auto const column : measures[m]) {
+      auto const v = std::int64_t{value(column, m)};
+      if (v > largest_length - sum) throw bad_input(out.place(number) + ": the columns add up to 2^63 or more");
+      sum += v;
+    }
+    if (sum == 0 && m == 0) throw not_a_value(out.place(number), "0");
+    out.push(sum);
+  }
+}
+
+/// Reads a file that is in memory, whatever its form, and appends its rows. Throws bad_input, naming `name`.
+void append_lengths(table& out, std::string_view bytes, std::string const& name, selection const& select);
+
+/// One reader per form.
+void append_text(table& out, std::string_view bytes, std::string const& name, selection const& select);
+void append_json(table& out, std::string_view bytes, std::string const& name, selection const& select);
+void append_npy(table& out, std::string_view bytes, std::string const& name, selection const& select);
+
+/// Reads several files as one data set. Throws bad_input, also where the sum of all lengths is 2^63 or more.
+[[nodiscard]] table read_lengths(std::vector<std::string> const& files, selection const& select);
+
+}  // namespace ballast_cli

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands.hpp"
+#include "data_set.hpp"
+#include "output.hpp"
+#include "plan_folder.hpp"
+#include "report.hpp"
+
+#include <ballast/core/hash.hpp>
+#include <ballast/packing/run_length.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <limits>
+#include <span>
+#include <utility>
+
+namespace ballast_cli {
+
+namespace {
+
+void require_plan(ballast::status status, ballast::packing_bound bound, std::int64_t packs, ballast::packing_options const& o) {
+  if (status == ballast::status::feasible) return;
+  throw no_plan("no plan has a number of packs that is a multiple of " + std::to_string(o.pack_count_multiple) + ": " + std::to_string(packs) + " packs " +
+                (bound == ballast::packing_bound::sample_count ? "are more than there are samples to pack, and no pack may be empty" : "were not reached"));
+}
+
+/// The report of a histogram that need not be expanded: best-fit decreasing is counted, no member is listed.
+[[nodiscard]] packing_report count(table const& input, ballast::packing_options const& o) {
+  auto const samples = to_histogram(input);
+  auto const tally = ballast::count_packs(samples, o);
+  require_plan(tally.status, tally.bound, tally.count.value, o);
+  packing_report report{.samples = samples.samples(),
+                        .tokens = tally.tokens,
+                        .capacity = o.capacity,
+                        .strategy = std::string(name_of(strategy::bfd).word),
+                        .packs = tally.count,
+                        .bound = std::string(to_string(tally.bound)),
+                        .hash = {},
+                        .set_aside = {},
+                        .naive_packs = count_next_fit(input, o)};
+  if (tally.set_aside != 0) {
+    std::uint64_t sample = 0;
+    auto const& v = input.values();
+    for (std::size_t i = 0; i < v.size(); i += 2, sample += static_cast<std::uint64_t>(v[i - 1]))
+      for (std::int64_t j = 0; v[i] > longest_that_fits(o) && j < v[i + 1]; ++j) report.set_aside.push_back(sample + static_cast<std::uint64_t>(j));
+  }
+  return report;
+}
+
+template <class Index>
+[[nodiscard]] std::string plan_json(pack_arguments const& arguments, packing_report const& report, ballast::packing<Index> const& plan) {
+  auto const& o = arguments.options;
+  nlohmann::ordered_json json{{"schema", 1}, {"files", arguments.input.files}};
+  json.update(to_json(report));
+  json["bound"] = report.bound;
+  json["options"] = {{"oversize", word_of(o.oversize)},
+                     {"max_items", o.max_samples},
+                     {"multiple", o.sample_multiple},
+                     {"pack_count_multiple", o.pack_count_multiple},
+                     {"seed", o.seed}};
+  auto& pieces = json["pieces"] = nlohmann::ordered_json::array();
+  for (auto const& p : plan.pieces) pieces.push_back({{"sample", p.sample}, {"offset", p.offset}, {"length", p.length}});
+  return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+struct seconds {
+  double read = 0, plan = 0, write = 0;
+};
+
+/// Plans sample by sample, and writes the plan if that is asked.
+template <class Index>
+[[nodiscard]] packing_report pack(pack_arguments const& arguments, std::span<std::int64_t const> lengths, stopwatch& watch, seconds& spent) {
+  auto o = arguments.options;
+  auto const plan = run_packer<Index>(arguments.strategy, lengths, o);
+  require_plan(plan.status, plan.bound, plan.count.value, o);
+  spent.plan = watch.lap();
+  packing_report report{.samples = lengths.size(),
+                        .tokens = plan.tokens,
+                        .capacity = o.capacity,
+                        .strategy = std::string(name_of(arguments.strategy).word),
+                        .packs = plan.count,
+                        .bound = std::string(to_string(plan.bound)),
+                        .hash = ballast::hash(plan.packs),
+                        .set_aside = {plan.set_aside.begin(), plan.set_aside.end()},
+                        .naive_packs = 0};
+  auto const multiple = std::exchange(o.pack_count_multiple, 1);
+  report.naive_packs = raised_to_multiple(run_packer<Index>(strategy::next_fit, lengths, o).packs.size(), multiple, plan.packs.members.size());
+  (void)watch.lap();
+  if (!arguments.out.empty()) write_plan(arguments.out, plan.packs.offsets, plan.packs.members, plan_json(arguments, report, plan));
+  spent.write = watch.lap();
+  return report;
+}
+
+}  // namespace
+
+void run_pack(pack_arguments const& arguments) {
+  stopwatch watch;
+  seconds spent;
+  auto const& o = arguments.options;
+  auto const input = read_lengths(arguments.input.files, arguments.input.select);
+  refuse_oversize(input, o);
+  packing_report report;
+  if (arguments.input.select.histogram && arguments.strategy == strategy::bfd && arguments.out.empty()) {
+    spent.read = watch.lap();
+    report = count(input, o);
+    spent.plan = watch.lap();
+  } else {
+    std::vector<std::int64_t> expanded;
+    auto const lengths = to_lengths(input, expanded);
+    auto indices = std::uint64_t{lengths.size()};  // split samples add pieces, and each has an index
+    if (o.oversize == ballast::oversize::split && longest_that_fits(o) > 0)
+      for (auto const length : lengths) indices += static_cast<std::uint64_t>((length - 1) / longest_that_fits(o));
+    spent.read = watch.lap();
+    report = indices < (std::numeric_limits<std::uint32_t>::max)() ? pack<std::uint32_t>(arguments, lengths, watch, spent)
+                                                                   : pack<std::uint64_t>(arguments, lengths, watch, spent);
+  }
+  if (!arguments.json) return write_standard_output(in_words(report, std::string(name_of(arguments.strategy).title)));
+  auto json = to_json(report);
+  json["seconds"] = {{"read", spent.read}, {"plan", spent.plan}, {"write", spent.write}};
+  write_standard_output(json.dump() + "\n");
+}
+
+}  // namespace ballast_cli

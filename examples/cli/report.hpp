@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <nlohmann/json_fwd.hpp>
+
+#include <ballast/core/certificate.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+// The figures of a packing, as JSON and in plain words.
+
+namespace ballast_cli {
+
+struct packing_report {
+  std::uint64_t samples = 0;
+  std::int64_t tokens = 0;  ///< that stand in packs; the same for every packer
+  std::int64_t capacity = 0;
+  std::string strategy;
+  ballast::certificate packs;
+  std::string bound;                  ///< what proves the lower bound
+  std::optional<std::uint64_t> hash;  ///< none where the plan was made without listing its members
+  std::vector<std::uint64_t> set_aside;
+  std::uint64_t naive_packs = 0;  ///< of next fit in input order
+
+  /// Share of the capacity of so many packs that holds tokens.
+  [[nodiscard]] double fill(std::uint64_t count) const {
+    return count == 0 ? 0.0 : static_cast<double>(tokens) / (static_cast<double>(capacity) * static_cast<double>(count));
+  }
+};
+
+/// The next multiple of what is demanded, if so many packs can be had from `items`; a packer gets there by giving samples a pack of their own.
+[[nodiscard]] constexpr std::uint64_t raised_to_multiple(std::uint64_t packs, std::uint64_t multiple, std::uint64_t items) {
+  auto const raised = packs + (multiple - packs % multiple) % multiple;
+  return raised <= items ? raised : packs;
+}
+
+[[nodiscard]] nlohmann::ordered_json to_json(packing_report const& report);
+
+/// How many packs, against next fit, against the bound: sentences for people.
+[[nodiscard]] std::string in_words(packing_report const& report, std::string const& title);
+
+/// Seconds since the last call, or since it was made.
+class stopwatch {
+ public:
+  double lap() {
+    auto const now = std::chrono::steady_clock::now();
+    auto const seconds = std::chrono::duration<double>(now - last_).count();
+    last_ = now;
+    return seconds;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace ballast_cli

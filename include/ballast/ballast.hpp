@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// @file
+/// @brief All of ballast that needs the standard library alone.
+
+#include <ballast/core.hpp>
+#include <ballast/cost.hpp>
+#include <ballast/packing.hpp>

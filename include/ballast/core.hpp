@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// @file
+/// @brief The face of core/: the words every room uses.
+
+#include <ballast/core/certificate.hpp>
+#include <ballast/core/classes.hpp>
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/config.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/core/groups.hpp>
+#include <ballast/core/hash.hpp>
+#include <ballast/core/parallel.hpp>
+#include <ballast/core/random.hpp>
+#include <ballast/core/status.hpp>
+#include <ballast/core/version.hpp>

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// @file
+/// @brief The face of packing/: samples into packs of bounded capacity, and what trainers make of them.
+
+#include <ballast/packing/best_fit.hpp>
+#include <ballast/packing/best_fit_decreasing.hpp>
+#include <ballast/packing/bounds.hpp>
+#include <ballast/packing/check.hpp>
+#include <ballast/packing/count.hpp>
+#include <ballast/packing/cu_seqlens.hpp>
+#include <ballast/packing/document_mask.hpp>
+#include <ballast/packing/expand.hpp>
+#include <ballast/packing/first_fit.hpp>
+#include <ballast/packing/first_fit_decreasing.hpp>
+#include <ballast/packing/member_lengths.hpp>
+#include <ballast/packing/next_fit.hpp>
+#include <ballast/packing/options.hpp>
+#include <ballast/packing/pack.hpp>
+#include <ballast/packing/position_ids.hpp>
+#include <ballast/packing/result.hpp>
+#include <ballast/packing/run_length.hpp>
+#include <ballast/packing/runs.hpp>
+#include <ballast/packing/segment_ids.hpp>
+#include <ballast/packing/shuffled.hpp>
+#include <ballast/packing/windowed.hpp>
+#include <ballast/packing/worst_fit.hpp>
+#include <ballast/packing/zigzag.hpp>

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/core/groups.hpp>
+#include <ballast/core/status.hpp>
+#include <ballast/cost/polynomial.hpp>
+#include <ballast/packing/options.hpp>
+#include <ballast/packing/result.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// @file
+/// @brief The validator of packings, ours or anybody's. It shares no code with the packers.
+
+namespace ballast::inline v0_1 {
+
+/// @brief The rule that a packing breaks.
+enum class packing_fault : std::uint8_t {
+  none,                 ///< it is a valid packing
+  bad_offsets,          ///< the offsets do not rise from 0 to the number of members
+  member_out_of_range,  ///< a member is no sample (and no piece of one)
+  sample_twice,         ///< a sample stands in two places
+  sample_missing,       ///< a sample stands in no pack though it should
+  sample_unwanted,      ///< a sample stands in a pack though the policy sets it aside
+  empty_pack,           ///< a pack has no member
+  overfull_pack,        ///< the samples of a pack exceed its capacity
+  too_many_samples,     ///< a pack has more members than allowed
+  wrong_pack_count,     ///< there are not as many packs as demanded
+  no_multiple,          ///< the number of packs is not a multiple of the demanded one
+  wrong_set_aside,      ///< the list of samples set aside is not that of the samples too long under that policy
+  wrong_piece,          ///< the list of pieces is not that of the samples too long under that policy
+  wrong_tokens,         ///< the result's sum of tokens is not that of its packs
+  wrong_value,          ///< the certificate's value is not the number of packs
+  wrong_bound,          ///< the certificate's lower bound is above its value
+  packs_without_plan,   ///< the result says that there is no plan, and has packs
+};
+
+/// @brief The fault's name. @param fault any of them @return a few words
+[[nodiscard]] constexpr char const* to_string(packing_fault fault) noexcept {
+  constexpr char const* names[] = {
+      "none",        "bad offsets",   "member out of range", "sample twice",     "sample missing",    "sample unwanted",
+      "empty pack",  "overfull pack", "too many samples",    "wrong pack count", "no multiple",       "wrong set_aside",
+      "wrong piece", "wrong tokens",  "wrong value",         "wrong bound",      "packs without plan"};
+  return names[static_cast<std::size_t>(fault)];
+}
+
+/// @brief What the validator found: the first rule broken, where, and the two numbers that show it.
+struct packing_verdict {
+  packing_fault fault = packing_fault::none;  ///< the rule; `none` for a valid packing
+  /// The pack; or the entry of `offsets`, `members`, `set_aside` or `pieces`; or the sample (number of samples + j for piece j).
+  std::uint64_t index = 0;
+  std::uint64_t found = 0;     ///< what the packing has there
+  std::uint64_t expected = 0;  ///< what it should have or may have at most
+  /// @brief Whether the packing is valid.
+  [[nodiscard]] constexpr bool valid() const noexcept { return fault == packing_fault::none; }
+  friend constexpr bool operator==(packing_verdict const&, packing_verdict const&) = default;
+};
+
+/// @brief The verdict as a sentence, such as "pack 17 holds 9000, more than its capacity 8192".
+/// @param v  a verdict of `check_packing`
+/// @return the sentence
+[[nodiscard]] inline std::string describe(packing_verdict const& v) {
+  auto const index = std::to_string(v.index), found = std::to_string(v.found), expected = std::to_string(v.expected);
+  switch (v.fault) {
+    case packing_fault::none: return "the packing is valid";
+    case packing_fault::bad_offsets:
+      return "offsets[" + index + "] = " + found + ": offsets must rise from 0 to the number of members, " + expected;
+    case packing_fault::member_out_of_range: return "members[" + index + "] = " + found + " must be below " + expected;
+    case packing_fault::sample_twice: return "sample " + index + " stands twice, the second time in pack " + found;
+    case packing_fault::sample_missing: return "sample " + index + " is in no pack";
+    case packing_fault::sample_unwanted:
+      return "sample " + index + " of " + found + " stands in a pack, but is to be set aside above " + expected;
+    case packing_fault::empty_pack: return "pack " + index + " is empty";
+    case packing_fault::overfull_pack: return "pack " + index + " holds " + found + ", more than its capacity " + expected;
+    case packing_fault::too_many_samples: return "pack " + index + " holds " + found + " samples, more than " + expected;
+    case packing_fault::wrong_pack_count: return "there are " + found + " packs, not " + expected;
+    case packing_fault::no_multiple: return "there are " + found + " packs, which is no multiple of " + expected;
+    case packing_fault::wrong_set_aside:
+      return "set_aside[" + index + "] is wrong: the list must name, ascending, the " + expected + " samples that the policy leaves out";
+    case packing_fault::wrong_piece:
+      return "pieces[" + index + "] is wrong: the list must hold the " + expected +
+             " later pieces of split samples, by sample, then offset";
+    case packing_fault::wrong_tokens: return "tokens = " + found + ", but the packs hold " + expected;
+    case packing_fault::wrong_value: return "count.value = " + found + ", but there are " + expected + " packs";
+    case packing_fault::wrong_bound: return "count.lower_bound = " + found + " exceeds the " + expected + " packs";
+    case packing_fault::packs_without_plan: return "the result says that there is no plan, but has " + found + " packs";
+  }
+  return {};
+}
+
+namespace detail {
+
+/// What the options make of the samples: the weight of every member there may be, and the lists that the result must show.
+struct expected_packing {
+  std::vector<std::uint64_t> weight;  ///< by member: sample, then piece; above `capacity` where it fits no pack
+  std::vector<bool> absent;           ///< by sample: set aside
+  std::vector<std::uint64_t> set_aside;
+  std::vector<sample_piece> pieces;
+  std::uint64_t capacity = 0;
+  std::uint64_t tokens = 0;
+};
+
+template <length_range R, cost_model Cost>
+[[nodiscard]] expected_packing expect(R const& lengths, packing_options const& o, Cost const& cost) {
+  require(o.capacity > 0 && o.sample_multiple > 0 && o.pack_multiple > 0 && o.pack_count_multiple > 0,
+          [] { return std::string("capacity, sample_multiple, pack_multiple and pack_count_multiple must be positive"); });
+  expected_packing e;
+  auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
+  e.capacity = static_cast<std::uint64_t>(o.capacity / o.pack_multiple * o.pack_multiple);
+  e.weight.resize(n);
+  e.absent.resize(n);
+  auto const multiple = static_cast<std::uint64_t>(o.sample_multiple);
+  auto const padded = [&](std::int64_t raw) { return (static_cast<std::uint64_t>(raw) + (multiple - 1)) / multiple * multiple; };
+  auto const fits = static_cast<std::int64_t>(e.capacity / multiple * multiple);  // tokens of the longest piece
+  auto at = std::ranges::begin(lengths);
+  for (std::size_t i = 0; i < n; ++i, ++at) {
+    auto const length = *at;
+    require(std::cmp_greater(length, 0) && std::in_range<std::int64_t>(length),
+            [&] { return "lengths[" + std::to_string(i) + "] = " + std::to_string(length) + " must be in 1 ... 2^63 - 1"; });
+    auto const tokens = static_cast<std::int64_t>(length);
+    auto const units = cost(tokens);
+    require(std::cmp_greater(units, 0) && std::in_range<std::int64_t>(units), [&] {
+      return "lengths[" + std::to_string(i) + "] = " + std::to_string(length) + " has cost " + std::to_string(units) +
+             ", which is not in 1 ... 2^63 - 1";
+    });
+    e.weight[i] = padded(static_cast<std::int64_t>(units));
+    e.tokens += static_cast<std::uint64_t>(tokens);
+    if (e.weight[i] <= e.capacity) continue;
+    if (o.oversize == oversize::set_aside) {
+      e.absent[i] = true;
+      e.set_aside.push_back(i);
+      e.tokens -= static_cast<std::uint64_t>(tokens);
+    } else if (o.oversize == oversize::truncate || o.oversize == oversize::split) {
+      require(fits > 0, [] { return std::string("sample_multiple exceeds the capacity: no piece fits"); });
+      e.weight[i] = static_cast<std::uint64_t>(fits);
+      if (o.oversize == oversize::truncate)
+        e.tokens -= static_cast<std::uint64_t>(tokens - fits);
+      else
+        for (auto done = fits; done < tokens; done += e.pieces.back().length)
+          e.pieces.push_back({i, done, (std::min)(fits, tokens - done)});
+    }
+  }
+  for (auto const& piece : e.pieces) e.weight.push_back(padded(piece.length));
+  return e;
+}
+
+template <index_type Index>
+[[nodiscard]] packing_verdict check_groups(groups<Index> const& packs, expected_packing const& e, std::uint64_t samples,
+                                           packing_options const& o) {
+  using enum packing_fault;
+  auto const& offsets = packs.offsets;
+  auto const& members = packs.members;
+  std::uint64_t before = 0;
+  for (std::size_t g = 0; g < offsets.size(); before = offsets[g++])
+    if ((g == 0 && offsets[g] != 0) || offsets[g] < before || offsets[g] > members.size())
+      return {bad_offsets, g, offsets[g], members.size()};
+  if (before != members.size()) return {bad_offsets, packs.size(), before, members.size()};
+
+  std::vector<bool> seen(e.weight.size());
+  for (std::size_t g = 0; g < packs.size(); ++g) {
+    std::uint64_t load = 0;
+    bool alone = false;  // one sample that fits no pack, and may have one to itself
+    for (auto k = offsets[g]; k < offsets[g + 1]; ++k) {
+      auto const member = std::uint64_t{members[static_cast<std::size_t>(k)]};
+      if (member >= seen.size()) return {member_out_of_range, k, member, seen.size()};
+      auto const m = static_cast<std::size_t>(member);
+      auto const weight = e.weight[m];
+      if (seen[m]) return {sample_twice, member, g, 0};
+      if (member < samples && e.absent[m]) return {sample_unwanted, member, weight, e.capacity};
+      seen[m] = true;
+      load += (std::min)(weight, (std::numeric_limits<std::uint64_t>::max)() - load);
+      alone = o.oversize == oversize::own && weight > e.capacity && offsets[g + 1] - offsets[g] == 1;
+    }
+    auto const size = offsets[g + 1] - offsets[g];
+    if (size == 0) return {empty_pack, g, 0, 1};
+    if (o.max_samples != 0 && size > o.max_samples) return {too_many_samples, g, size, o.max_samples};
+    if (load > e.capacity && !alone) return {overfull_pack, g, load, e.capacity};
+  }
+  for (std::size_t m = 0; m < seen.size(); ++m)
+    if (!seen[m] && !(m < samples && e.absent[m])) return {sample_missing, m, 0, 1};
+  if (o.pack_count != 0 && packs.size() != o.pack_count) return {wrong_pack_count, 0, packs.size(), o.pack_count};
+  if (packs.size() % o.pack_count_multiple != 0) return {no_multiple, 0, packs.size(), o.pack_count_multiple};
+  return {};
+}
+
+}  // namespace detail
+
+/// @brief Checks anybody's packing: bare groups of sample indices against the definition.
+///
+/// Every sample stands exactly once, no pack is empty, above the capacity or above `max_samples`, and the number of packs is what the
+/// options demand. A sample above the capacity is weighed as `options.oversize` says: it stands nowhere under `set_aside`, at its cut
+/// length under `truncate`, alone under `own`; under `split` the later pieces are the members from the number of samples on, by sample,
+/// then offset.
+///
+/// @tparam Index  index type of the groups
+/// @tparam R      range of integers
+/// @tparam Cost   how one length is weighed
+/// @param packs    the packing; its offsets and members may hold anything
+/// @param lengths  the sample lengths, each at least 1
+/// @param options  what was asked
+/// @param cost     weighs one length; tokens by default
+/// @return the first rule broken: offsets, then pack by pack, then missing samples, then the number of packs
+/// @throws invalid_input if a length, a cost or an option cannot be one
+/// @par Complexity
+/// O(samples + members).
+template <index_type Index, length_range R, cost_model Cost = token_cost>
+[[nodiscard]] packing_verdict check_packing(groups<Index> const& packs, R const& lengths, packing_options const& options,
+                                            Cost const& cost = {}) {
+  return detail::check_groups(packs, detail::expect(lengths, options, cost), static_cast<std::uint64_t>(std::ranges::size(lengths)),
+                              options);
+}
+
+/// @brief Checks a packer's whole result: the packs, and that what it says about them is true.
+///
+/// Where the result says that no plan was found, it must have no packs.
+///
+/// @tparam Index  index type of the result
+/// @tparam R      range of integers
+/// @tparam Cost   how one length is weighed
+/// @param plan     the result; it may hold anything
+/// @param lengths  the sample lengths, each at least 1
+/// @param options  what was asked
+/// @param cost     weighs one length; tokens by default
+/// @return the first rule broken: what was set aside or cut, then the packs (see above), then tokens and certificate
+/// @throws invalid_input if a length, a cost or an option cannot be one
+/// @par Complexity
+/// O(samples + members).
+template <index_type Index, length_range R, cost_model Cost = token_cost>
+[[nodiscard]] packing_verdict check_packing(packing<Index> const& plan, R const& lengths, packing_options const& options,
+                                            Cost const& cost = {}) {
+  using enum packing_fault;
+  auto const e = detail::expect(lengths, options, cost);
+  auto const first_difference = [](auto const& found, auto const& expected) {
+    return static_cast<std::uint64_t>(std::ranges::mismatch(found, expected, [](auto const& a, auto const& b) { return a == b; }).in1 -
+                                      found.begin());
+  };
+  if (!std::ranges::equal(plan.set_aside, e.set_aside, [](auto a, auto b) { return std::cmp_equal(a, b); }))
+    return {wrong_set_aside, first_difference(plan.set_aside, e.set_aside), plan.set_aside.size(), e.set_aside.size()};
+  if (plan.pieces != e.pieces) return {wrong_piece, first_difference(plan.pieces, e.pieces), plan.pieces.size(), e.pieces.size()};
+  if (plan.status != status::feasible) {
+    if (!plan.packs.empty()) return {packs_without_plan, 0, plan.packs.size(), 0};
+    return {};
+  }
+  if (auto const v = detail::check_groups(plan.packs, e, static_cast<std::uint64_t>(std::ranges::size(lengths)), options); !v.valid())
+    return v;
+  auto const packs = std::uint64_t{plan.packs.size()};
+  if (std::cmp_not_equal(plan.tokens, e.tokens)) return {wrong_tokens, 0, static_cast<std::uint64_t>(plan.tokens), e.tokens};
+  if (std::cmp_not_equal(plan.count.value, packs)) return {wrong_value, 0, static_cast<std::uint64_t>(plan.count.value), packs};
+  if (plan.count.lower_bound > plan.count.value) return {wrong_bound, 0, static_cast<std::uint64_t>(plan.count.lower_bound), packs};
+  return {};
+}
+
+}  // namespace ballast::inline v0_1

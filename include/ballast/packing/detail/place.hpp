@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/packing/detail/driver.hpp>
+#include <ballast/packing/detail/pairing_heap.hpp>
+#include <ballast/packing/detail/room_index.hpp>
+#include <ballast/packing/detail/scatter.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+// Item-by-item packers are an order and a rule. The order says which item comes next, the rule in which pack it goes; `placer` runs the
+// two. A rule has `place(weight)`, which returns the number of a pack; it counts packs up from 0.
+
+namespace ballast::inline v0_1::detail {
+
+/// Items as they come.
+struct given_order {
+  [[nodiscard]] std::size_t operator[](std::size_t position) const noexcept { return position; }
+};
+
+/// The items that are to be packed by (weight descending, index ascending).
+template <index_type Index, class Weights>
+[[nodiscard]] std::vector<Index> decreasing_order(packing_items<Weights> const& items) {
+  std::vector<Index> order(static_cast<std::size_t>(items.classes.samples()));
+  scatter_workspace<Index> ws;
+  sort_canonically(items.weight, items.count, in_order{}, items.classes, order.data(), ws, serial{});
+  return order;
+}
+
+/// Runs a rule over an order and writes the packs, each with its members in the order placed.
+template <index_type Index>
+class placer {
+ public:
+  /// Places the items order[first] … order[last - 1] into new packs behind those that `packs` has.
+  template <class Weights, class Order, class Rule>
+  void operator()(packing_items<Weights> const& items, Order const& order, std::size_t first, std::size_t last, Rule& rule,
+                  groups<Index>& packs) {
+    pack_of_.resize(last - first);
+    size_.clear();
+    for (std::size_t k = first; k < last; ++k) {
+      auto const w = static_cast<std::int64_t>(items.weight[order[k]]);
+      if (w == 0) continue;
+      auto const pack = rule.place(w);
+      pack_of_[k - first] = static_cast<Index>(pack);
+      if (pack == size_.size()) size_.push_back(0);
+      ++size_[pack];
+    }
+    auto at = std::uint64_t{packs.members.size()};
+    for (auto& size : size_) {
+      auto const begin = at;
+      at += size;
+      packs.offsets.push_back(at);
+      size = begin;  // from here on: where the next member goes
+    }
+    packs.members.resize(at);
+    for (std::size_t k = first; k < last; ++k)
+      if (items.weight[order[k]] != 0) packs.members[size_[pack_of_[k - first]]++] = static_cast<Index>(order[k]);
+  }
+
+ private:
+  std::vector<Index> pack_of_;  // by position
+  std::vector<std::uint64_t> size_;
+};
+
+/// Into the lowest pack with room: a tree whose inner nodes hold the most room below them. Packs that are not open yet are leaves with all
+/// their room, so opening one is not a special case.
+class first_fit_rule {
+ public:
+  template <class Weights>
+  explicit first_fit_rule(packing_items<Weights> const& items) : capacity_(items.capacity) {
+    auto const samples = items.classes.samples();
+    // Of all packs that are not full by number, any two hold more than one capacity together, or the second would not have been opened.
+    auto const volume = static_cast<std::uint64_t>(items.classes.tokens()) / static_cast<std::uint64_t>(capacity_);
+    auto const packs = (std::min)(samples, 2 * volume + 3 + samples / items.max_samples);
+    leaves_ = std::bit_ceil(static_cast<std::size_t>(packs) + 1);
+    if (items.max_samples < samples) slots_.assign(leaves_, items.max_samples);
+    most_.assign(2 * leaves_, capacity_);
+  }
+  [[nodiscard]] std::uint64_t place(std::int64_t w) noexcept {
+    std::size_t node = 1;
+    while (node < leaves_) node = 2 * node + (most_[2 * node] < w ? 1 : 0);
+    auto const pack = node - leaves_;
+    auto room = most_[node] - w;
+    if (!slots_.empty() && --slots_[pack] == 0) room = 0;
+    for (most_[node] = room; node > 1; node /= 2) {
+      auto const most = (std::max)(most_[node], most_[node ^ 1]);
+      if (most_[node / 2] == most) break;
+      most_[node / 2] = most;
+    }
+    return pack;
+  }
+
+ private:
+  std::int64_t capacity_;
+  std::size_t leaves_;
+  std::vector<std::int64_t> most_;    // most_[1] is the root, the leaves start at leaves_
+  std::vector<std::uint64_t> slots_;  // empty where the number of samples does not matter
+};
+
+/// Into the fullest pack with room; of equally full ones into the lowest. Rooms: dense_rooms or ordered_rooms.
+template <class Rooms>
+class best_fit_rule {
+ public:
+  template <class Weights>
+  explicit best_fit_rule(packing_items<Weights> const& items)
+      : capacity_(items.capacity),
+        max_samples_(items.max_samples),
+        shortest_(items.classes.lengths.empty() ? 1 : items.classes.lengths.front()) {
+    reset();
+  }
+  void reset() {
+    rooms_.reset(capacity_);
+    packs_.clear();
+    opened_ = 0;
+  }
+  [[nodiscard]] std::uint64_t place(std::int64_t w) {
+    auto room = rooms_.at_least(w);
+    open_pack pack{opened_, max_samples_};
+    if (room < 0) {
+      room = capacity_;
+      ++opened_;
+    } else {
+      auto& head = rooms_.head(room);
+      pack = packs_.top(head);
+      head = packs_.pop(head);
+      if (head == packs_.empty) rooms_.erase(room);
+    }
+    room -= w;
+    if (--pack.slots != 0 && room >= shortest_) {
+      auto const first = rooms_.insert(room);
+      auto& head = rooms_.head(room);
+      head = packs_.push(first ? packs_.empty : head, pack);
+    }
+    return pack.key;
+  }
+
+ private:
+  struct open_pack {
+    std::uint64_t key;  // its number
+    std::uint64_t slots;
+  };
+  std::int64_t capacity_;
+  std::uint64_t max_samples_;
+  std::int64_t shortest_;  // what has less room is done
+  std::uint64_t opened_ = 0;
+  Rooms rooms_;
+  pairing_heaps<open_pack> packs_;
+};
+
+/// Calls `run` with the best-fit rule that suits the capacity.
+template <class Weights, class Run>
+void with_best_fit(packing_items<Weights> const& items, Run const& run) {
+  if (items.capacity <= dense_rooms::largest_capacity) {
+    best_fit_rule<dense_rooms> rule(items);
+    run(rule);
+  } else {
+    best_fit_rule<ordered_rooms> rule(items);
+    run(rule);
+  }
+}
+
+/// Into the emptiest pack; of equally empty ones into the lowest.
+class worst_fit_rule {
+ public:
+  template <class Weights>
+  explicit worst_fit_rule(packing_items<Weights> const& items) : capacity_(items.capacity), max_samples_(items.max_samples) {}
+  [[nodiscard]] std::uint64_t place(std::int64_t w) {
+    if (open_.empty() || open_.front().room < w) {
+      open_.push_back({capacity_, opened_++, max_samples_});
+      std::push_heap(open_.begin(), open_.end(), fuller{});  // more room than any other: it rises to the front
+    }
+    std::pop_heap(open_.begin(), open_.end(), fuller{});
+    auto& pack = open_.back();
+    auto const number = pack.number;
+    pack.room -= w;
+    if (--pack.slots == 0 || pack.room == 0)
+      open_.pop_back();
+    else
+      std::push_heap(open_.begin(), open_.end(), fuller{});
+    return number;
+  }
+
+ private:
+  struct open_pack {
+    std::int64_t room;
+    std::uint64_t number;
+    std::uint64_t slots;
+  };
+  struct fuller {
+    [[nodiscard]] bool operator()(open_pack const& a, open_pack const& b) const noexcept {
+      return a.room != b.room ? a.room < b.room : a.number > b.number;
+    }
+  };
+  std::int64_t capacity_;
+  std::uint64_t max_samples_;
+  std::uint64_t opened_ = 0;
+  std::vector<open_pack> open_;  // a heap, the emptiest in front
+};
+
+}  // namespace ballast::inline v0_1::detail

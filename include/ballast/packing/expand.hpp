@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/packing/detail/driver.hpp>
+#include <ballast/packing/detail/scatter.hpp>
+#include <ballast/packing/runs.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+/// @file
+/// @brief From a plan of runs to the packs of actual samples: all of them (`expand`), freshly shuffled each epoch, or one rank's share (`place`).
+
+namespace ballast::inline v0_1 {
+
+namespace detail {
+
+/// Lengths as a plan weighs them.
+template <class Lengths>
+struct padded_lengths {
+  Lengths length;
+  std::int64_t multiple;
+  [[nodiscard]] std::int64_t operator[](std::size_t i) const { return round_up(static_cast<std::int64_t>(length[i]), multiple); }
+};
+
+/// The weights a plan was made for.
+[[nodiscard]] inline histogram classes_of(pack_runs const& plan) {
+  histogram h;
+  for (auto r = plan.runs.size(); r-- > 0;) {
+    if (h.lengths.empty() || h.lengths.back() != plan.runs[r].length) {
+      h.lengths.push_back(plan.runs[r].length);
+      h.counts.push_back(0);
+    }
+    h.counts.back() += (r + 1 < plan.runs.size() ? plan.runs[r + 1].first : plan.samples) - plan.runs[r].first;
+  }
+  return h;
+}
+
+inline void require_same_classes(histogram const& here, histogram const& planned) {
+  if (here == planned) return;
+  for (std::size_t i = 0, j = 0;;) {  // name the shortest length whose count differs
+    auto const a = i < here.lengths.size() ? here.lengths[i] : 0;
+    auto const b = j < planned.lengths.size() ? planned.lengths[j] : 0;
+    auto const length = a == 0 || (b != 0 && b < a) ? b : a;
+    auto const mine = a == length ? here.counts[i] : 0;
+    auto const theirs = b == length ? planned.counts[j] : 0;
+    require(mine == theirs, [&] {
+      return "lengths: " + std::to_string(mine) + " samples of " + std::to_string(length) + " tokens, but the plan was made for " + std::to_string(theirs);
+    });
+    i += a == length ? 1 : 0;
+    j += b == length ? 1 : 0;
+  }
+}
+
+/// The order in which samples are visited.
+template <index_type Index>
+struct by_order {
+  Index const* order;
+  [[nodiscard]] std::size_t operator()(std::size_t j) const noexcept { return static_cast<std::size_t>(order[j]); }
+};
+
+template <index_type Index, length_range R, class Visit, class Run>
+groups<Index> expand(pack_runs const& plan, R const& lengths, Visit const& visit, Run const& run) {
+  auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
+  auto const length_at = read_by_position(lengths);
+  require(n == plan.samples, [&] { return std::to_string(n) + " lengths, but the plan was made for " + std::to_string(plan.samples) + " samples"; });
+  require(n <= (std::numeric_limits<Index>::max)(), [&] { return std::to_string(n) + " samples need a 64-bit index: call with <std::uint64_t>"; });
+  auto const whole = measure(lengths);
+  auto const planned = classes_of(plan);
+  padded_lengths<decltype(length_at)> const weight{length_at, plan.sample_multiple};
+  require(whole.longest <= plan.capacity, [&] {
+    return "lengths: one of " + std::to_string(whole.longest) + " tokens, but the plan was made for packs of " + std::to_string(plan.capacity);
+  });
+  histogram classes;
+  fold_workspace folds;
+  fold(weight, n, n == 0 ? 0 : round_up(whole.longest, plan.sample_multiple), classes, folds);
+  require_same_classes(classes, planned);
+
+  groups<Index> packs;
+  scatter_workspace<Index> ws;
+  fill_offsets(plan, packs.offsets);
+  auto* const order = ws.order.get(n);
+  sort_canonically(weight, n, visit, planned, order, ws, run);
+  packs.members.resize(n);
+  fill_members(plan.runs, n, packs.offsets.data(), order, packs.members.data(), run);
+  return packs;
+}
+
+}  // namespace detail
+
+/// @brief The packs of a plan, with samples of equal length taken in index order.
+///
+/// @tparam Index  type of the sample indices
+/// @param plan     from `plan_best_fit_decreasing`
+/// @param lengths  the samples it was made for, in any order: the same histogram once padded
+/// @param run      `serial`, `threads` or the caller's own; the packs do not depend on it
+/// @return exactly the packs of `best_fit_decreasing` on these lengths
+/// @throws invalid_input if the lengths are not those the plan was made for; the sentence names a length and both counts
+/// @par Complexity
+/// O(n + runs) in a few passes over memory; O(n log n) where the longest length is far above n.
+template <index_type Index = std::uint32_t, length_range R, executor Run = serial>
+[[nodiscard]] groups<Index> expand(pack_runs const& plan, R const& lengths, Run const& run = {}) {
+  return detail::expand<Index>(plan, lengths, detail::in_order{}, run);
+}
+
+/// @brief The packs of a plan, with samples of equal length taken in the given order: a fresh shuffle per epoch without a new plan.
+///
+/// @tparam Index  type of the sample indices
+/// @param plan     from `plan_best_fit_decreasing`
+/// @param lengths  the samples it was made for
+/// @param order    a permutation of 0 … n - 1, for example `random_permutation(n, epoch)`
+/// @param run      `serial`, `threads` or the caller's own; the packs do not depend on it
+/// @return as many packs with the same lengths in them as the other overload, filled with other samples
+/// @throws invalid_input if `order` is no permutation or the lengths are not those the plan was made for
+/// @par Complexity
+/// As the other overload; the lengths are read in the given order.
+template <index_type Index, length_range R, executor Run = serial>
+[[nodiscard]] groups<Index> expand(pack_runs const& plan, R const& lengths, std::vector<Index> const& order, Run const& run = {}) {
+  auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
+  require(order.size() == n, [&] { return "order has " + std::to_string(order.size()) + " entries for " + std::to_string(n) + " samples"; });
+  std::vector<bool> seen(n);
+  for (std::size_t j = 0; j < n; ++j) {
+    require(order[j] < n && !seen[order[j]], [&] {
+      return "order[" + std::to_string(j) + "] = " + std::to_string(order[j]) + (order[j] < n ? " stands there twice" : " is no sample");
+    });
+    seen[order[j]] = true;
+  }
+  return detail::expand<Index>(plan, lengths, detail::by_order<Index>{order.data()}, run);
+}
+
+/// @brief The places of one shard's samples in a plan that was made for all shards.
+///
+/// With the shards in a fixed order, rank r passes the summed histogram of ranks 0 … r - 1; together the ranks then hold the packing of all samples in the order
+/// of the shards, without having exchanged one of them.
+///
+/// @param plan     from `plan_best_fit_decreasing` on the sum of all shards' histograms
+/// @param lengths  this shard's samples
+/// @param before   histogram of the samples in the shards before this one
+/// @return pack, slot, token offset and member position of each sample, in input order
+/// @throws invalid_input if there are more samples of a length than the plan has places
+/// @par Complexity
+/// O(n log runs).
+template <length_range R>
+[[nodiscard]] std::vector<placement> place(pack_runs const& plan, R const& lengths, histogram const& before = {}) {
+  auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
+  auto const length_at = detail::read_by_position(lengths);
+  (void)detail::measure(lengths);
+  auto const planned = detail::classes_of(plan);
+  std::vector<std::uint64_t> next(planned.lengths.size()), end(planned.lengths.size());  // positions of the next and past the last sample of a length
+  std::uint64_t first = 0;
+  for (auto c = planned.lengths.size(); c-- > 0;) {
+    next[c] = first;
+    end[c] = first += planned.counts[c];
+  }
+  auto const class_of = [&](std::int64_t length) {
+    auto const weight = length <= plan.capacity ? detail::round_up(length, plan.sample_multiple) : length;
+    auto const it = std::lower_bound(planned.lengths.begin(), planned.lengths.end(), weight);
+    require(it != planned.lengths.end() && *it == weight, [&] { return "the plan was made without samples of " + std::to_string(length) + " tokens"; });
+    return static_cast<std::size_t>(it - planned.lengths.begin());
+  };
+  auto const take = [&](std::int64_t length, std::uint64_t count) {
+    auto const c = class_of(length);
+    require(count <= end[c] - next[c], [&] { return "more samples of " + std::to_string(length) + " tokens than the plan was made for"; });
+    next[c] += count;
+    return next[c] - count;
+  };
+  for (std::size_t i = 0; i < before.lengths.size(); ++i) (void)take(before.lengths[i], before.counts[i]);
+  std::vector<placement> places(n);
+  for (std::size_t i = 0; i < n; ++i) places[i] = plan.at(take(static_cast<std::int64_t>(length_at[i]), 1));
+  return places;
+}
+
+}  // namespace ballast::inline v0_1

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/packing/detail/place.hpp>
+
+/// @file
+/// @brief First fit: samples in the given order, each into the lowest pack with room.
+
+namespace ballast::inline v0_1 {
+
+namespace detail {
+struct first_fit_solver {
+  template <class Weights, index_type Index>
+  void operator()(packing_items<Weights> const& items, groups<Index>& packs) const {
+    first_fit_rule rule(items);
+    placer<Index>{}(items, given_order{}, 0, items.count, rule, packs);
+  }
+};
+}  // namespace detail
+
+/// @brief Puts each sample, in the given order, into the first pack that has room for it.
+///
+/// For samples that arrive one by one and may not be sorted; a far better packing than `next_fit` for the price of keeping all packs open.
+///
+/// @tparam Index  type of the sample indices
+/// @tparam R      range of integers
+/// @tparam Cost   how one length is weighed
+/// @param lengths  sample lengths in tokens, each at least 1; may be empty
+/// @param options  capacity and limits
+/// @param cost     weighs one length; tokens by default
+/// @return packs in the order they were opened, members in the order they were placed
+/// @post Without limits on samples per pack and on the number of packs: at most 1.7 OPT packs, rounded down.
+/// @throws invalid_input for a bad option, a length that is not positive, or one above the capacity under `oversize::reject`
+/// @par Complexity
+/// O(n log packs) time, O(n) memory.
+/// @par Determinism
+/// A pure function of its arguments.
+/// @par Source
+/// Bound: Dósa, Sgall, "First Fit bin packing: a tight analysis", STACS 2013.
+template <index_type Index = std::uint32_t, length_range R, cost_model Cost = token_cost>
+[[nodiscard]] packing<Index> first_fit(R const& lengths, packing_options const& options, Cost const& cost = {}) {
+  return detail::drive<Index>(lengths, options, cost, detail::first_fit_solver{});
+}
+
+}  // namespace ballast::inline v0_1

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/packing/detail/bulk_best_fit.hpp>
+#include <ballast/packing/detail/driver.hpp>
+#include <ballast/packing/runs.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// @file
+/// @brief Best-fit decreasing on a histogram of lengths: a billion samples in milliseconds, as a plan of runs or as a bare number of packs.
+
+namespace ballast::inline v0_1 {
+
+/// @brief How many packs a histogram needs, without saying which sample goes where.
+struct pack_tally {
+  ballast::status status = ballast::status::feasible;  ///< not feasible only where a number of packs was demanded
+  certificate count;                                   ///< packs, and the number below which no plan can go
+  packing_bound bound = packing_bound::none;           ///< what proves `count.lower_bound`
+  std::int64_t tokens = 0;                             ///< sum of the lengths that stand in packs, without padding
+  std::uint64_t set_aside = 0;                         ///< samples the over-size policy left out
+};
+
+namespace detail {
+
+/// What the options make of a histogram: the weights to pack, and the samples that do not take part.
+struct weighed_histogram {
+  histogram weights;
+  std::int64_t tokens = 0;
+  std::uint64_t set_aside = 0;
+  std::uint64_t alone = 0;
+};
+
+[[nodiscard]] inline weighed_histogram weigh(histogram const& lengths, packing_options const& o) {
+  require_valid(o);
+  require_valid(lengths);
+  auto const capacity = round_down(o.capacity, o.pack_multiple);
+  auto const largest = round_down(capacity, o.sample_multiple);
+  weighed_histogram out;
+  if (lengths.lengths.empty() || (o.sample_multiple == 1 && lengths.lengths.back() <= largest)) {
+    out.weights = lengths;
+    out.tokens = lengths.tokens();
+    return out;
+  }
+  std::vector<std::pair<std::int64_t, std::uint64_t>> entries;
+  for (std::size_t i = 0; i < lengths.lengths.size(); ++i) {
+    auto const length = lengths.lengths[i];
+    auto const count = lengths.counts[i];
+    auto kept = length;
+    if (length > largest) {
+      require(o.oversize != oversize::reject, [&] {
+        return "histogram.lengths[" + std::to_string(i) + "] = " + std::to_string(length) + " exceeds capacity " + std::to_string(capacity) + " (see oversize policy)";
+      });
+      require(largest > 0, [&] { return "sample_multiple = " + std::to_string(o.sample_multiple) + " exceeds the capacity " + std::to_string(capacity); });
+      if (o.oversize == oversize::set_aside) {
+        out.set_aside += count;
+        continue;
+      }
+      if (o.oversize == oversize::own) out.alone += count;
+      if (o.oversize == oversize::truncate) kept = largest;
+      if (o.oversize == oversize::split) entries.emplace_back(largest, count * static_cast<std::uint64_t>((length - 1) / largest));
+    }
+    out.tokens += kept * static_cast<std::int64_t>(count);
+    if (kept > largest && o.oversize == oversize::own) continue;
+    entries.emplace_back(round_up(kept > largest ? (kept - 1) % largest + 1 : kept, o.sample_multiple), count);
+  }
+  std::sort(entries.begin(), entries.end());
+  for (auto const& [weight, count] : entries) {
+    if (out.weights.lengths.empty() || out.weights.lengths.back() != weight) {
+      out.weights.lengths.push_back(weight);
+      out.weights.counts.push_back(0);
+    }
+    out.weights.counts.back() += count;
+  }
+  require_valid(out.weights);  // rounding up may bring the sum to 2^63
+  return out;
+}
+
+}  // namespace detail
+
+/// @brief The number of packs that best-fit decreasing needs, with its certificate.
+///
+/// Equals `best_fit_decreasing(lengths, options).count` for every set of lengths with this histogram.
+///
+/// @param lengths  histogram of sample lengths in tokens
+/// @param options  as for `best_fit_decreasing`, every field
+/// @return the tally
+/// @throws invalid_input for a bad option, an invalid histogram, or a length above the capacity under `oversize::reject`
+/// @par Complexity
+/// O(D log D + R) for D distinct lengths and R runs; the number of samples does not enter.
+/// @par Determinism
+/// A pure function of its arguments.
+[[nodiscard]] inline pack_tally count_packs(histogram const& lengths, packing_options const& options) {
+  auto const items = detail::weigh(lengths, options);
+  auto const capacity = detail::round_down(options.capacity, options.pack_multiple);
+  auto const samples = items.weights.samples() + items.alone;
+  auto const max_samples = options.max_samples != 0 ? options.max_samples : samples + 1;
+  detail::bulk_workspace ws;
+  auto const packs = detail::bulk_best_fit<false>(items.weights, capacity, max_samples, ws);
+  auto bound = packing_lower_bound(items.weights, capacity, max_samples, static_cast<std::int64_t>(packs));
+  bound.packs += static_cast<std::int64_t>(items.alone);
+  auto const verdict = detail::judge_count(packs + items.alone, samples, bound, options);
+  return {verdict.status, verdict.count, verdict.bound, verdict.status == status::feasible ? items.tokens : 0, items.set_aside};
+}
+
+/// @brief Scratch memory of `plan_best_fit_decreasing`, for callers who plan every step.
+struct plan_workspace {
+  detail::bulk_workspace bulk;         ///< private
+  std::vector<pack_block> blocks;      ///< private
+};
+
+/// @brief Best-fit decreasing on a histogram of lengths, as runs, into caller-owned memory.
+///
+/// @param lengths    histogram of sample lengths in tokens
+/// @param options    as the other overload
+/// @param workspace  scratch memory, kept between calls
+/// @param out        overwritten with the plan; its memory is used again
+/// @throws invalid_input as the other overload
+inline void plan_best_fit_decreasing(histogram const& lengths, packing_options const& options, plan_workspace& workspace, pack_runs& out) {
+  require(options.oversize == oversize::reject && options.pack_count == 0 && options.pack_count_multiple == 1, [] {
+    return std::string("a plan of runs takes no over-size policy and no demanded number of packs: use best_fit_decreasing on the lengths");
+  });
+  auto const items = detail::weigh(lengths, options);
+  auto& [bulk, blocks] = workspace;
+  out.capacity = detail::round_down(options.capacity, options.pack_multiple);
+  out.sample_multiple = options.sample_multiple;
+  out.samples = items.weights.samples();
+  out.packs = detail::bulk_best_fit<true>(items.weights, out.capacity, options.max_samples != 0 ? options.max_samples : out.samples + 1, bulk);
+  std::swap(out.runs, bulk.runs);
+  blocks.resize(bulk.behind.size());
+  detail::for_each_interval(bulk, [&](detail::pack_interval const& part) { blocks[part.place] = {part.key, 0, part.samples, out.capacity - part.room}; });
+  out.blocks.clear();
+  std::uint64_t member = 0;
+  for (auto place = blocks.empty() ? detail::bulk_workspace::none : 0; place != detail::bulk_workspace::none; place = bulk.behind[place]) {
+    if (!out.blocks.empty()) member += (blocks[place].first_pack - out.blocks.back().first_pack) * out.blocks.back().samples;
+    blocks[place].first_member = member;
+    out.blocks.push_back(blocks[place]);
+  }
+}
+
+/// @brief Best-fit decreasing on a histogram of lengths, as runs.
+///
+/// Histograms add: ranks that each hold a shard sum their counts, compute the same plan, and place their own samples with `place` (expand.hpp).
+///
+/// @param lengths  histogram of sample lengths in tokens
+/// @param options  capacity, max_samples, sample_multiple and pack_multiple; every length must fit, and a count of packs cannot be demanded
+/// @return the plan, 48 bytes a run
+/// @throws invalid_input for a bad option, an invalid histogram, or a length above the capacity
+/// @par Complexity
+/// O(D log D + R) for D distinct lengths and R <= D + 2 D sqrt(2 capacity) runs (1 to 3 D on real data); the number of samples does not enter.
+/// @par Determinism
+/// A pure function of its arguments.
+[[nodiscard]] inline pack_runs plan_best_fit_decreasing(histogram const& lengths, packing_options const& options) {
+  plan_workspace workspace;
+  pack_runs plan;
+  plan_best_fit_decreasing(lengths, options, workspace, plan);
+  return plan;
+}
+
+}  // namespace ballast::inline v0_1

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/random.hpp>
+#include <ballast/packing/detail/place.hpp>
+
+/// @file
+/// @brief First fit and best fit in a random order: what is lost in packs is won in mixing.
+
+namespace ballast::inline v0_1 {
+
+namespace detail {
+struct first_fit_shuffled_solver {
+  template <class Weights, index_type Index>
+  void operator()(packing_items<Weights> const& items, groups<Index>& packs) const {
+    auto const order = random_permutation<Index>(items.count, items.seed);
+    first_fit_rule rule(items);
+    placer<Index>{}(items, order, 0, order.size(), rule, packs);
+  }
+};
+struct best_fit_shuffled_solver {
+  template <class Weights, index_type Index>
+  void operator()(packing_items<Weights> const& items, groups<Index>& packs) const {
+    auto const order = random_permutation<Index>(items.count, items.seed);
+    with_best_fit(items, [&](auto& rule) { placer<Index>{}(items, order, 0, order.size(), rule, packs); });
+  }
+};
+}  // namespace detail
+
+/// @brief First fit over the samples in a random order.
+///
+/// Which samples share a pack is random, so that an epoch's packs differ by seed and long samples are not kept together as sorting keeps
+/// them.
+///
+/// @tparam Index  type of the sample indices
+/// @tparam R      range of integers
+/// @tparam Cost   how one length is weighed
+/// @param lengths  sample lengths in tokens, each at least 1; may be empty
+/// @param options  capacity, limits and seed
+/// @param cost     weighs one length; tokens by default
+/// @return packs in the order they were opened, members in the order they were placed
+/// @post Without limits on samples per pack and on the number of packs: at most 1.7 OPT packs, rounded down.
+/// @throws invalid_input for a bad option, a length that is not positive, or one above the capacity under `oversize::reject`
+/// @par Complexity
+/// O(n log packs) time, O(n) memory.
+/// @par Determinism
+/// A pure function of its arguments, `options.seed` among them.
+/// @par Source
+/// See `first_fit`; the order is `random_permutation(n, options.seed)`.
+template <index_type Index = std::uint32_t, length_range R, cost_model Cost = token_cost>
+[[nodiscard]] packing<Index> first_fit_shuffled(R const& lengths, packing_options const& options, Cost const& cost = {}) {
+  return detail::drive<Index>(lengths, options, cost, detail::first_fit_shuffled_solver{});
+}
+
+/// @brief Best fit over the samples in a random order.
+///
+/// Mixes as `first_fit_shuffled` does and is faster.
+///
+/// @tparam Index  type of the sample indices
+/// @tparam R      range of integers
+/// @tparam Cost   how one length is weighed
+/// @param lengths  sample lengths in tokens, each at least 1; may be empty
+/// @param options  capacity, limits and seed
+/// @param cost     weighs one length; tokens by default
+/// @return packs in the order they were opened, members in the order they were placed
+/// @post Without limits on samples per pack and on the number of packs: at most 1.7 OPT packs, rounded down.
+/// @throws invalid_input for a bad option, a length that is not positive, or one above the capacity under `oversize::reject`
+/// @par Complexity
+/// As `best_fit`.
+/// @par Determinism
+/// A pure function of its arguments, `options.seed` among them.
+/// @par Source
+/// See `best_fit`; the order is `random_permutation(n, options.seed)`.
+template <index_type Index = std::uint32_t, length_range R, cost_model Cost = token_cost>
+[[nodiscard]] packing<Index> best_fit_shuffled(R const& lengths, packing_options const& options, Cost const& cost = {}) {
+  return detail::drive<Index>(lengths, options, cost, detail::best_fit_shuffled_solver{});
+}
+
+}  // namespace ballast::inline v0_1

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/packing/detail/place.hpp>
+
+/// @file
+/// @brief Worst fit: samples in the given order, each into the emptiest pack.
+
+namespace ballast::inline v0_1 {
+
+namespace detail {
+struct worst_fit_solver {
+  template <class Weights, index_type Index>
+  void operator()(packing_items<Weights> const& items, groups<Index>& packs) const {
+    worst_fit_rule rule(items);
+    placer<Index>{}(items, given_order{}, 0, items.count, rule, packs);
+  }
+};
+}  // namespace detail
+
+/// @brief Puts each sample, in the given order, into the emptiest open pack if it fits there, else into a new one; of equally empty ones
+/// into the first.
+///
+/// Packs come out alike rather than full: for comparisons, and where even totals matter more than their number.
+///
+/// @tparam Index  type of the sample indices
+/// @tparam R      range of integers
+/// @tparam Cost   how one length is weighed
+/// @param lengths  sample lengths in tokens, each at least 1; may be empty
+/// @param options  capacity and limits
+/// @param cost     weighs one length; tokens by default
+/// @return packs in the order they were opened, members in the order they were placed
+/// @post Without limits on samples per pack and on the number of packs: fewer than 2 OPT packs, or one.
+/// @throws invalid_input for a bad option, a length that is not positive, or one above the capacity under `oversize::reject`
+/// @par Complexity
+/// O(n log packs) time, O(n) memory.
+/// @par Determinism
+/// A pure function of its arguments.
+/// @par Source
+/// Johnson, "Fast algorithms for bin packing", Journal of Computer and System Sciences 8 (1974).
+template <index_type Index = std::uint32_t, length_range R, cost_model Cost = token_cost>
+[[nodiscard]] packing<Index> worst_fit(R const& lengths, packing_options const& options, Cost const& cost = {}) {
+  return detail::drive<Index>(lengths, options, cost, detail::worst_fit_solver{});
+}
+
+}  // namespace ballast::inline v0_1

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+# An overlay port: it packages the checkout that it stands in.
+get_filename_component(SOURCE_PATH "${CURRENT_PORT_DIR}/../../.." ABSOLUTE)
+set(VCPKG_BUILD_TYPE release)  # header-only
+
+vcpkg_cmake_configure(
+    SOURCE_PATH "${SOURCE_PATH}"
+    OPTIONS
+        -DBALLAST_BUILD_TESTS=OFF
+        -DBALLAST_BUILD_BENCHMARKS=OFF
+        -DBALLAST_BUILD_EXAMPLES=OFF
+)
+vcpkg_cmake_install()
+vcpkg_cmake_config_fixup(PACKAGE_NAME ballast CONFIG_PATH share/ballast)
+file(REMOVE_RECURSE "${CURRENT_PACKAGES_DIR}/lib" "${CURRENT_PACKAGES_DIR}/share/doc")
+
+file(INSTALL "${CMAKE_CURRENT_LIST_DIR}/usage" DESTINATION "${CURRENT_PACKAGES_DIR}/share/${PORT}")
+vcpkg_install_copyright(FILE_LIST "${SOURCE_PATH}/LICENSE")

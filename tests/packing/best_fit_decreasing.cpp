@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/catch.hpp"
+#include "support/item_by_item.hpp"
+
+#include <ballast/core/hash.hpp>
+#include <ballast/packing/best_fit_decreasing.hpp>
+
+#include <deque>
+
+using ballast_test::item_by_item_best_fit_decreasing;
+using ballast_test::lengths_of_shape;
+
+TEST_CASE("best_fit_decreasing: the item-by-item packing, to the last index", "[packing][property]") {
+  auto const shape = GENERATE(0, 1, 2, 3, 4);
+  auto const capacity = GENERATE(std::int64_t{1}, std::int64_t{2}, std::int64_t{63}, std::int64_t{64}, std::int64_t{65}, std::int64_t{1000}, std::int64_t{4097},
+                                 std::int64_t{1} << 22, std::int64_t{1} << 40);
+  for (std::size_t const n : {0U, 1U, 2U, 17U, 300U, 5000U})
+    for (std::uint64_t const most : {0U, 1U, 3U, 16U}) {
+      auto const lengths = lengths_of_shape(shape, n, capacity, n + most);
+      CAPTURE(shape, capacity, n, most);
+      auto const plan = ballast::best_fit_decreasing(lengths, {.capacity = capacity, .max_samples = most});
+      REQUIRE(plan.packs == item_by_item_best_fit_decreasing(lengths, capacity, most == 0 ? n + 1 : most));
+      REQUIRE(plan.count.value == static_cast<std::int64_t>(plan.packs.size()));
+      REQUIRE(plan.count.lower_bound <= plan.count.value);
+    }
+}
+
+TEST_CASE("best_fit_decreasing: padding only changes the weights", "[packing][property]") {
+  auto const multiple = GENERATE(std::int64_t{1}, std::int64_t{2}, std::int64_t{16}, std::int64_t{128});
+  auto const lengths = lengths_of_shape(1, 3000, 1000, 9);
+  auto padded = lengths;
+  for (auto& l : padded) l = (l + multiple - 1) / multiple * multiple;
+  auto const capacity = std::int64_t{1030};
+  auto const plan = ballast::best_fit_decreasing(lengths, {.capacity = capacity, .sample_multiple = multiple, .pack_multiple = 4});
+  CHECK(plan.packs == item_by_item_best_fit_decreasing(padded, capacity / 4 * 4, 3001));
+}
+
+TEST_CASE("best_fit_decreasing: threads, warm memory and the kind of range do not change the plan", "[packing][determinism]") {
+  auto const lengths = lengths_of_shape(1, 300000, 8192, 5);
+  ballast::packing_options const options{.capacity = 8192};
+  auto const plan = ballast::best_fit_decreasing(lengths, options);
+  CHECK(ballast::hash(plan.packs) == 0xd270f469a7363e07U);  // golden: a release that changes it says so
+  for (std::size_t width : {1U, 2U, 3U, 7U}) CHECK(ballast::best_fit_decreasing(lengths, options, ballast::token_cost{}, ballast::threads{width}).packs == plan.packs);
+  auto const own_pool = [](std::size_t tasks, auto const& body) {
+    for (std::size_t t = 0; t < tasks; ++t) body(t);
+  };
+  CHECK(ballast::best_fit_decreasing(lengths, options, ballast::token_cost{}, own_pool).packs == plan.packs);
+  CHECK(ballast::best_fit_decreasing(std::deque<int>(lengths.begin(), lengths.end()), options).packs == plan.packs);
+
+  ballast::packing_workspace<> warm;
+  ballast::packing<> out;
+  for (std::size_t n : {300000U, 17U, 0U, 300000U}) {  // also after a smaller and an empty plan
+    std::vector<std::int64_t> const some(lengths.begin(), lengths.begin() + static_cast<std::ptrdiff_t>(n));
+    ballast::best_fit_decreasing(some, options, ballast::token_cost{}, warm, out);
+    CHECK(out.packs == ballast::best_fit_decreasing(some, options).packs);
+    CHECK(out.tokens == std::accumulate(some.begin(), some.end(), std::int64_t{0}));
+  }
+  auto const wide = ballast::best_fit_decreasing<std::uint64_t>(lengths, options);
+  CHECK(ballast::hash(wide.packs) == ballast::hash(plan.packs));
+}
+
+TEST_CASE("best_fit_decreasing: packs by any cost", "[packing]") {
+  auto const lengths = lengths_of_shape(0, 2000, 900, 3);
+  ballast::quadratic_cost const cost{.linear = 3, .quadratic = 2};
+  auto costs = lengths;
+  for (auto& c : costs) c = cost(c);
+  auto const capacity = cost(1000);
+  CHECK(ballast::best_fit_decreasing(lengths, {.capacity = capacity}, cost).packs == item_by_item_best_fit_decreasing(costs, capacity, 2001));
+}
