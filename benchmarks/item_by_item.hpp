@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-// Best-fit decreasing, one item at a time, in the two ways that compiled peers use. Both are the baselines of benchmarks/packing.cpp: they write the same
-// flat offsets and members as the library, from the same lengths, and find the same number of packs.
+// Best-fit decreasing, one item at a time, in the two ways that compiled peers use. Both are the baselines of benchmarks/packing.cpp: they
+// write the same flat offsets and members as the library, from the same lengths, and find the same number of packs.
 
 namespace baseline {
 
@@ -55,7 +55,8 @@ inline groups<> multiset_bfd(std::vector<std::int32_t> const& lengths, std::int3
   return to_groups(order, pack_of, packs);
 }
 
-// The peers' form (TRL, LightBinPack's obfd): a segment tree over the room 0 … capacity that holds which rooms some pack has, and a list of packs a room.
+// The peers' form (TRL, LightBinPack's obfd): a segment tree over the room 0 … capacity that holds which rooms some pack has, and a list of
+// packs a room.
 inline groups<> segment_tree_bfd(std::vector<std::int32_t> const& lengths, std::int32_t capacity) {
   auto const order = by_length_descending(lengths, capacity);
   std::size_t leaves = 1;

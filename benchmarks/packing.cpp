@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packing speed beside the item-by-item algorithm in the two forms that compiled peers use (item_by_item.hpp), in one run. Where a benchmark has a counter
-// `x_faster`, it is the time of the faster baseline on the same input over its own; the packs were compared member by member before.
+// Packing speed beside the item-by-item algorithm in the two forms that compiled peers use (item_by_item.hpp), in one run. Where a
+// benchmark has a counter `x_faster`, it is the time of the faster baseline on the same input over its own; the packs were compared member
+// by member before.
 //
 // Lengths: floor of a lognormal (mu 6.5, sigma 1.4), clipped to 16 … 131072, then to the capacity.
 #include "item_by_item.hpp"
@@ -32,7 +33,8 @@ std::vector<std::int32_t> const& lengths_for(std::int64_t n, std::int64_t capaci
     std::mt19937_64 generator(20240720);
     std::lognormal_distribution<double> draw(6.5, 1.4);
     lengths.resize(static_cast<std::size_t>(n));
-    for (auto& l : lengths) l = static_cast<std::int32_t>(std::clamp(draw(generator), 16.0, static_cast<double>((std::min)(capacity, std::int64_t{131072}))));
+    for (auto& l : lengths)
+      l = static_cast<std::int32_t>(std::clamp(draw(generator), 16.0, static_cast<double>((std::min)(capacity, std::int64_t{131072}))));
   }
   return lengths;
 }
@@ -93,7 +95,8 @@ void item_map(benchmark::State& state) {
   ballast::packing_workspace<> workspace;
   ballast::packing<> plan;
   ballast::best_fit_decreasing(lengths, options, ballast::token_cost{}, workspace, plan);
-  if (plan.packs != baseline::multiset_bfd(lengths, static_cast<std::int32_t>(state.range(1)))) return state.SkipWithError("differs from item-by-item");
+  if (plan.packs != baseline::multiset_bfd(lengths, static_cast<std::int32_t>(state.range(1))))
+    return state.SkipWithError("differs from item-by-item");
   timed(state, true, [&] {
     ballast::best_fit_decreasing(lengths, options, ballast::token_cost{}, workspace, plan);
     return plan.packs.size();
@@ -154,7 +157,9 @@ void sizes(benchmark::internal::Benchmark* b) {
     for (std::int64_t n : {100'000, 1'000'000, 10'000'000}) b->Args({n, capacity});
   b->Unit(benchmark::kMillisecond);
 }
-void one_million(benchmark::internal::Benchmark* b) { b->Args({1'000'000, 8192})->Args({1'000'000, 131072})->Unit(benchmark::kMillisecond); }
+void one_million(benchmark::internal::Benchmark* b) {
+  b->Args({1'000'000, 8192})->Args({1'000'000, 131072})->Unit(benchmark::kMillisecond);
+}
 
 BENCHMARK(baseline_multiset)->Apply(sizes);
 BENCHMARK(baseline_segment_tree)->Apply(sizes);
@@ -163,9 +168,10 @@ BENCHMARK(item_map_cold)->Apply(sizes);
 BENCHMARK(item_map_two_threads)->Apply(sizes)->UseRealTime();
 BENCHMARK(plan_alone)->Apply(sizes);
 BENCHMARK(count_only)->Args({1'000'000'000, 8192})->Args({1'000'000'000, 131072})->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(packer, next_fit, [](auto const& l, auto const& o) { return ballast::next_fit(l, o); })->Apply(one_million);
-BENCHMARK_CAPTURE(packer, first_fit, [](auto const& l, auto const& o) { return ballast::first_fit(l, o); })->Apply(one_million);
-BENCHMARK_CAPTURE(packer, first_fit_decreasing, [](auto const& l, auto const& o) { return ballast::first_fit_decreasing(l, o); })->Apply(one_million);
-BENCHMARK_CAPTURE(packer, best_fit, [](auto const& l, auto const& o) { return ballast::best_fit(l, o); })->Apply(one_million);
+BENCHMARK_CAPTURE(packer, next_fit, [](auto const& l, auto const& o) { return ballast::next_fit(l, o); }) -> Apply(one_million);
+BENCHMARK_CAPTURE(packer, first_fit, [](auto const& l, auto const& o) { return ballast::first_fit(l, o); }) -> Apply(one_million);
+BENCHMARK_CAPTURE(packer, first_fit_decreasing, [](auto const& l, auto const& o) { return ballast::first_fit_decreasing(l, o); })
+    -> Apply(one_million);
+BENCHMARK_CAPTURE(packer, best_fit, [](auto const& l, auto const& o) { return ballast::best_fit(l, o); }) -> Apply(one_million);
 
 }  // namespace

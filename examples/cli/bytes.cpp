@@ -36,7 +36,7 @@ file_bytes::file_bytes(std::string const& name) {
   auto const standard = name == "-";
   descriptor const file{standard ? STDIN_FILENO : ::open(name.c_str(), O_RDONLY | O_CLOEXEC), !standard};
   auto const shown = shown_name(name);
-  struct stat about {};
+  struct stat about{};
   if (file.fd < 0 || ::fstat(file.fd, &about) != 0) cannot_read(shown, errno);
   if (S_ISDIR(about.st_mode)) throw bad_input(shown + ": is a directory, not a file of lengths");
   if (!standard && S_ISREG(about.st_mode) && about.st_size > 0) {

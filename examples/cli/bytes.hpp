@@ -19,7 +19,9 @@ class file_bytes {
   file_bytes(file_bytes const&) = delete;
   file_bytes& operator=(file_bytes const&) = delete;
   ~file_bytes();
-  [[nodiscard]] std::string_view view() const noexcept { return mapped_ != nullptr ? std::string_view(mapped_, size_) : std::string_view(read_); }
+  [[nodiscard]] std::string_view view() const noexcept {
+    return mapped_ != nullptr ? std::string_view(mapped_, size_) : std::string_view(read_);
+  }
 
  private:
   char const* mapped_ = nullptr;

@@ -28,7 +28,8 @@ namespace {
   file_bytes const first(files.front());
   auto const arrays = is_npy(first.view());
   if (files.size() < (arrays ? 3U : 2U))
-    throw bad_input(arrays ? "check takes OFFSETS MEMBERS FILE...: two arrays of the packing, then the lengths it packs" : "check takes the packing, then the lengths it packs");
+    throw bad_input(arrays ? "check takes OFFSETS MEMBERS FILE...: two arrays of the packing, then the lengths it packs"
+                           : "check takes the packing, then the lengths it packs");
   ballast::groups<std::uint64_t> packs;
   if (arrays) {
     file_bytes const members(files[1]);
@@ -68,8 +69,8 @@ void run_check(check_arguments const& arguments) {
                               .naive_packs = run_packer<std::uint64_t>(strategy::next_fit, lengths, o).packs.size()};
   auto const best_fit = std::uint64_t{ours.packs.size()};
   if (!arguments.json)
-    return write_standard_output("Valid: every sample stands where it should exactly once, and no pack exceeds its capacity.\n" + in_words(report, "This packing") +
-                                 "Best-fit decreasing takes " + grouped(best_fit) + ".\n");
+    return write_standard_output("Valid: every sample stands where it should exactly once, and no pack exceeds its capacity.\n" +
+                                 in_words(report, "This packing") + "Best-fit decreasing takes " + grouped(best_fit) + ".\n");
   auto json = to_json(report);
   json["best_fit_decreasing"] = {{"packs", best_fit}, {"fill", report.fill(best_fit)}};
   json["seconds"] = {{"read", read_seconds}, {"check", watch.lap()}};

@@ -26,7 +26,8 @@ struct pack_arguments {
 void run_pack(pack_arguments const& arguments);
 
 struct check_arguments {
-  input_arguments input;  ///< the first files are the packing: OFFSETS MEMBERS, a folder that `pack --out` wrote, or a list of indices a line
+  input_arguments
+      input;  ///< the first files are the packing: OFFSETS MEMBERS, a folder that `pack --out` wrote, or a list of indices a line
   ballast::packing_options options;
   bool json = false;
 };

@@ -39,7 +39,8 @@ void refuse_oversize(table const& input, ballast::packing_options const& o) {
   auto const& v = input.values();
   for (std::size_t i = 0; i < v.size(); i += input.measures())
     if (v[i] > longest_that_fits(o))
-      throw bad_input(input.where(i / input.measures()) + ": " + std::to_string(v[i]) + " exceeds the capacity " + std::to_string(o.capacity) +
+      throw bad_input(input.where(i / input.measures()) + ": " + std::to_string(v[i]) + " exceeds the capacity " +
+                      std::to_string(o.capacity) +
                       (o.sample_multiple > 1 ? " when rounded up to a multiple of " + std::to_string(o.sample_multiple) : "") +
                       "; --oversize set-aside, truncate, split or own says what to do with it");
 }

@@ -20,12 +20,15 @@ namespace ballast_cli {
 [[nodiscard]] std::span<std::int64_t const> to_lengths(table const& input, std::vector<std::int64_t>& expanded);
 
 /// The longest sample that fits a pack once it is rounded up.
-[[nodiscard]] inline std::int64_t longest_that_fits(ballast::packing_options const& o) { return o.capacity - o.capacity % o.sample_multiple; }
+[[nodiscard]] inline std::int64_t longest_that_fits(ballast::packing_options const& o) {
+  return o.capacity - o.capacity % o.sample_multiple;
+}
 
 /// A sample over capacity is bad input unless a policy says otherwise; said here, because only the table knows where it stood.
 void refuse_oversize(table const& input, ballast::packing_options const& options);
 
-/// How many packs next fit takes for the rows of a histogram, in their order, brought to the demanded multiple; no sample is looked at by itself.
+/// How many packs next fit takes for the rows of a histogram, in their order, brought to the demanded multiple; no sample is looked at by
+/// itself.
 [[nodiscard]] std::uint64_t count_next_fit(table const& rows, ballast::packing_options const& options);
 
 }  // namespace ballast_cli

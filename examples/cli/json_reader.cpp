@@ -44,10 +44,7 @@ class collector {
     ++depth_;
     return true;
   }
-  bool key(std::string const& name) {
-    if (depth_ == entries_at_ + 1) at_field_ = name == field_;
-    return true;
-  }
+  bool key(std::string const& name) { return at_field_ = name == field_, true; }
   bool end_object() {
     if (--depth_ != entries_at_) return true;
     if (!found_) throw bad_input(place() + ": the object has no field " + printable(field_));
@@ -55,7 +52,8 @@ class collector {
     return true;
   }
   bool parse_error(std::size_t byte, std::string const&, nlohmann::json::exception const&) {
-    throw bad_input((entries_at_ == 0 ? out_.place(number_) + ": not a JSON object on one line, fault at byte " : out_.file() + ": not valid JSON, fault at byte ") +
+    throw bad_input((entries_at_ == 0 ? out_.place(number_) + ": not a JSON object on one line, fault at byte "
+                                      : out_.file() + ": not valid JSON, fault at byte ") +
                     std::to_string(byte));
   }
 
@@ -93,7 +91,8 @@ void parse(std::string_view text, collector events) { (void)nlohmann::json::sax_
 
 void append_json(table& out, std::string_view bytes, std::string const& name, selection const& select) {
   if (select.histogram || !select.measures.empty())
-    throw bad_input(name + ": this is JSON, which has no columns" + (select.histogram ? "; a histogram is read from text, CSV or .npy" : "; see --field"));
+    throw bad_input(name + ": this is JSON, which has no columns" +
+                    (select.histogram ? "; a histogram is read from text, CSV or .npy" : "; see --field"));
   auto const array = bytes[bytes.find_first_not_of(" \t\r\n")] == '[';
   out.begin_file(name, array ? table::counted_by::entry : table::counted_by::line);
   if (array) return parse(bytes, collector(out, select, 1, 1));

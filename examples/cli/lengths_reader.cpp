@@ -27,7 +27,8 @@ std::vector<std::vector<std::string>> parse_columns(std::string_view text) {
   for_each_part(text, ',', [&](std::string_view sum) {
     auto& columns = measures.emplace_back();
     for_each_part(sum, '+', [&](std::string_view column) {
-      if (column.empty()) throw bad_input("--columns " + printable(text) + ": a column is missing; columns are numbers from 1 or names, as in 1+2 or tokens");
+      if (column.empty())
+        throw bad_input("--columns " + printable(text) + ": a column is missing; columns are numbers from 1 or names, as in 1+2 or tokens");
       columns.emplace_back(column);
     });
   });
@@ -63,7 +64,8 @@ std::vector<std::vector<std::size_t>> resolve_columns(selection const& select, s
     if (select.histogram)
       throw bad_input(file + ": a histogram has two columns, length and count; this file has " + count + listed + ", see --columns");
     if (columns == 1) return {{0}};
-    throw bad_input(file + ": has " + count + listed + "; say which one holds the lengths, as in --columns 1, or which to add, as in --columns 1+2");
+    throw bad_input(file + ": has " + count + listed +
+                    "; say which one holds the lengths, as in --columns 1, or which to add, as in --columns 1+2");
   }
   std::vector<std::vector<std::size_t>> chosen;
   for (auto const& sum : select.measures) {
@@ -77,7 +79,8 @@ std::vector<std::vector<std::size_t>> resolve_columns(selection const& select, s
         auto const [stop, error] = std::from_chars(column.data(), column.data() + column.size(), number);
         if (error != std::errc{} || stop != column.data() + column.size()) number = 0;
       }
-      if (number == 0 || number > columns) throw bad_input(file + ": there is no column " + printable(column) + " among its " + count + listed);
+      if (number == 0 || number > columns)
+        throw bad_input(file + ": there is no column " + printable(column) + " among its " + count + listed);
       measure.push_back(number - 1);
     }
   }
@@ -86,7 +89,8 @@ std::vector<std::vector<std::size_t>> resolve_columns(selection const& select, s
 
 bad_input not_a_value(std::string const& place, std::string_view shown, std::size_t measure) {
   return bad_input(place + ": " + printable(shown) +
-                   (measure == 0 ? " is not a length: lengths are whole numbers from 1 to 2^63-1" : " is not a count: counts are whole numbers from 0 to 2^63-1"));
+                   (measure == 0 ? " is not a length: lengths are whole numbers from 1 to 2^63-1"
+                                 : " is not a count: counts are whole numbers from 0 to 2^63-1"));
 }
 
 void append_lengths(table& out, std::string_view bytes, std::string const& name, selection const& select) {

@@ -41,7 +41,8 @@ template <class Named, std::size_t count>
 
 /// Options read as text first: our own sentences say what is wrong with one.
 struct option_text {
-  std::string columns, capacity, strategy = "bfd", oversize = "reject", max_items, multiple = "1", pack_count_multiple = "1", seed = "0", samples;
+  std::string columns, capacity, strategy = "bfd", oversize = "reject", max_items, multiple = "1", pack_count_multiple = "1", seed = "0",
+                                 samples;
 };
 
 void add_input(CLI::App& command, input_arguments& input, option_text& text, std::string const& files) {
@@ -64,7 +65,8 @@ void read_input(input_arguments& input, option_text const& text) {
 
 void read_limits(ballast::packing_options& options, option_text const& text) {
   if (text.capacity.find(',') != std::string::npos)
-    throw bad_input("--capacity " + printable(text.capacity) + ": packing by several measures at once is not in this version; give one capacity");
+    throw bad_input("--capacity " + printable(text.capacity) +
+                    ": packing by several measures at once is not in this version; give one capacity");
   options.capacity = number<std::int64_t>("--capacity", text.capacity, 1);
   if (!text.max_items.empty()) options.max_samples = static_cast<std::uint64_t>(number<std::int64_t>("--max-items", text.max_items, 1));
   options.sample_multiple = number<std::int64_t>("--multiple", text.multiple, 1);
@@ -74,8 +76,8 @@ void read_limits(ballast::packing_options& options, option_text const& text) {
 int run(int argc, char** argv) {
   CLI::App app("Plans which samples share a pack, and proves how good the plan is.", "ballast");
   app.require_subcommand(1);
-  app.set_version_flag("--version", "ballast " + std::to_string(ballast::version.major) + "." + std::to_string(ballast::version.minor) + "." +
-                                        std::to_string(ballast::version.patch));
+  app.set_version_flag("--version", "ballast " + std::to_string(ballast::version.major) + "." + std::to_string(ballast::version.minor) +
+                                        "." + std::to_string(ballast::version.patch));
   app.get_formatter()->column_width(34);
   option_text text;
 
@@ -92,7 +94,8 @@ int run(int argc, char** argv) {
     read_input(pack.input, text);
     read_limits(pack.options, text);
     pack.strategy = named("--strategy", text.strategy, strategies).strategy;
-    pack.options.pack_count_multiple = static_cast<std::uint64_t>(number<std::int64_t>("--pack-count-multiple", text.pack_count_multiple, 1));
+    pack.options.pack_count_multiple =
+        static_cast<std::uint64_t>(number<std::int64_t>("--pack-count-multiple", text.pack_count_multiple, 1));
     pack.options.seed = number<std::uint64_t>("--seed", text.seed, 0);
     run_pack(pack);
   });
@@ -100,7 +103,8 @@ int run(int argc, char** argv) {
   check_arguments check;
   auto& check_command = *app.add_subcommand("check", "check and score a packing, whoever made it");
   add_input(check_command, check.input, text,
-            "the packing (OFFSETS MEMBERS as .npy, or a folder from pack --out, or a text file with the sample indices of one pack a line), then the lengths");
+            "the packing (OFFSETS MEMBERS as .npy, or a folder from pack --out, or a text file with the sample indices of one pack a "
+            "line), then the lengths");
   add_limits(check_command, text);
   check_command.add_flag("--json", check.json, "print one JSON object");
   check_command.callback([&] {

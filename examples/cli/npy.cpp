@@ -40,8 +40,8 @@ npy_view::npy_view(std::string_view bytes, std::string const& name) {
 
   auto descr = value_of(header, "'descr'");
   descr = descr.starts_with('\'') ? descr.substr(1, descr.find('\'', 1) - 1) : descr.substr(0, descr.find(']'));
-  auto const known = descr.size() == 3 && std::string_view("<>|=").find(descr[0]) != std::string_view::npos && (descr[1] == 'i' || descr[1] == 'u') &&
-                     std::string_view("1248").find(descr[2]) != std::string_view::npos;
+  auto const known = descr.size() == 3 && std::string_view("<>|=").find(descr[0]) != std::string_view::npos &&
+                     (descr[1] == 'i' || descr[1] == 'u') && std::string_view("1248").find(descr[2]) != std::string_view::npos;
   if (!known) refuse("elements are of dtype " + printable(descr) + "; lengths are whole numbers, i1 to i8 or u1 to u8");
   big_endian_ = descr[0] == '>';
   signed_ = descr[1] == 'i';

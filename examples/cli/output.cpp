@@ -30,7 +30,7 @@ namespace {
 }  // namespace
 
 output_file::output_file(std::string path) : path_(std::move(path)), written_to_(path_) {
-  struct stat about {};
+  struct stat about{};
   auto const direct = ::stat(path_.c_str(), &about) == 0 && !S_ISREG(about.st_mode);
   if (!direct) written_to_ += ".tmp" + std::to_string(::getpid());
   fd_ = ::open(written_to_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);

@@ -20,8 +20,10 @@ namespace {
 
 void require_plan(ballast::status status, ballast::packing_bound bound, std::int64_t packs, ballast::packing_options const& o) {
   if (status == ballast::status::feasible) return;
-  throw no_plan("no plan has a number of packs that is a multiple of " + std::to_string(o.pack_count_multiple) + ": " + std::to_string(packs) + " packs " +
-                (bound == ballast::packing_bound::sample_count ? "are more than there are samples to pack, and no pack may be empty" : "were not reached"));
+  throw no_plan("no plan has a number of packs that is a multiple of " + std::to_string(o.pack_count_multiple) + ": " +
+                std::to_string(packs) + " packs " +
+                (bound == ballast::packing_bound::sample_count ? "are more than there are samples to pack, and no pack may be empty"
+                                                               : "were not reached"));
 }
 
 /// The report of a histogram that need not be expanded: best-fit decreasing is counted, no member is listed.
@@ -42,7 +44,8 @@ void require_plan(ballast::status status, ballast::packing_bound bound, std::int
     std::uint64_t sample = 0;
     auto const& v = input.values();
     for (std::size_t i = 0; i < v.size(); i += 2, sample += static_cast<std::uint64_t>(v[i - 1]))
-      for (std::int64_t j = 0; v[i] > longest_that_fits(o) && j < v[i + 1]; ++j) report.set_aside.push_back(sample + static_cast<std::uint64_t>(j));
+      for (std::int64_t j = 0; v[i] > longest_that_fits(o) && j < v[i + 1]; ++j)
+        report.set_aside.push_back(sample + static_cast<std::uint64_t>(j));
   }
   return report;
 }
@@ -69,7 +72,8 @@ struct seconds {
 
 /// Plans sample by sample, and writes the plan if that is asked.
 template <class Index>
-[[nodiscard]] packing_report pack(pack_arguments const& arguments, std::span<std::int64_t const> lengths, stopwatch& watch, seconds& spent) {
+[[nodiscard]] packing_report pack(pack_arguments const& arguments, std::span<std::int64_t const> lengths, stopwatch& watch,
+                                  seconds& spent) {
   auto o = arguments.options;
   auto const plan = run_packer<Index>(arguments.strategy, lengths, o);
   require_plan(plan.status, plan.bound, plan.count.value, o);
@@ -84,7 +88,8 @@ template <class Index>
                         .set_aside = {plan.set_aside.begin(), plan.set_aside.end()},
                         .naive_packs = 0};
   auto const multiple = std::exchange(o.pack_count_multiple, 1);
-  report.naive_packs = raised_to_multiple(run_packer<Index>(strategy::next_fit, lengths, o).packs.size(), multiple, plan.packs.members.size());
+  report.naive_packs =
+      raised_to_multiple(run_packer<Index>(strategy::next_fit, lengths, o).packs.size(), multiple, plan.packs.members.size());
   (void)watch.lap();
   if (!arguments.out.empty()) write_plan(arguments.out, plan.packs.offsets, plan.packs.members, plan_json(arguments, report, plan));
   spent.write = watch.lap();

@@ -41,7 +41,8 @@ ballast::groups<std::uint64_t> read_index_lists(std::string_view bytes, std::str
     at = stop + 1;
     while (!text.empty() && between.find(text.back()) != std::string_view::npos) text.remove_suffix(1);
     if (text.empty()) continue;
-    if (auto const open = text.find_first_not_of(between); text[open] == '[' && text.back() == ']') text = text.substr(open + 1, text.size() - open - 2);
+    if (auto const open = text.find_first_not_of(between); text[open] == '[' && text.back() == ']')
+      text = text.substr(open + 1, text.size() - open - 2);
     for (auto from = text.find_first_not_of(between); from != std::string_view::npos; from = text.find_first_not_of(between, from)) {
       auto const word = text.substr(from, text.find_first_of(between, from) - from);
       std::uint64_t index = 0;

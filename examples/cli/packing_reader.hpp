@@ -16,7 +16,8 @@ namespace ballast_cli {
 /// A one-dimensional .npy array of indices. Throws bad_input, naming `name`.
 [[nodiscard]] std::vector<std::uint64_t> read_indices(std::string_view bytes, std::string const& name);
 
-/// Text, one pack a line: sample indices between blanks or commas, in brackets or not; blank lines are skipped. Throws bad_input, naming `name`.
+/// Text, one pack a line: sample indices between blanks or commas, in brackets or not; blank lines are skipped. Throws bad_input, naming
+/// `name`.
 [[nodiscard]] ballast::groups<std::uint64_t> read_index_lists(std::string_view bytes, std::string const& name);
 
 }  // namespace ballast_cli

@@ -41,10 +41,12 @@ void write(std::string const& folder, std::span<std::uint64_t const> offsets, st
 
 }  // namespace
 
-void write_plan(std::string const& folder, std::span<std::uint64_t const> offsets, std::span<std::uint32_t const> members, std::string_view json) {
+void write_plan(std::string const& folder, std::span<std::uint64_t const> offsets, std::span<std::uint32_t const> members,
+                std::string_view json) {
   write(folder, offsets, members, json);
 }
-void write_plan(std::string const& folder, std::span<std::uint64_t const> offsets, std::span<std::uint64_t const> members, std::string_view json) {
+void write_plan(std::string const& folder, std::span<std::uint64_t const> offsets, std::span<std::uint64_t const> members,
+                std::string_view json) {
   write(folder, offsets, members, json);
 }
 

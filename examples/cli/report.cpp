@@ -11,24 +11,20 @@ namespace ballast_cli {
 
 namespace {
 
-[[nodiscard]] std::string counted(std::uint64_t count, std::string const& what) { return grouped(count) + " " + what + (count == 1 ? "" : "s"); }
+[[nodiscard]] std::string counted(std::uint64_t count, std::string const& what) {
+  return grouped(count) + " " + what + (count == 1 ? "" : "s");
+}
 
 }  // namespace
 
 nlohmann::ordered_json to_json(packing_report const& r) {
   auto const packs = static_cast<std::uint64_t>(r.packs.value);
-  nlohmann::ordered_json json{{"samples", r.samples},
-                              {"tokens", r.tokens},
-                              {"capacity", r.capacity},
-                              {"strategy", r.strategy},
-                              {"packs", packs},
-                              {"lower_bound", r.packs.lower_bound},
-                              {"gap", r.packs.gap()},
-                              {"optimal", r.packs.optimal()},
-                              {"fill", r.fill(packs)},
-                              {"hash", nullptr},
-                              {"set_aside", r.set_aside},
-                              {"naive", {{"packs", r.naive_packs}, {"fill", r.fill(r.naive_packs)}}}};
+  nlohmann::ordered_json json{{"samples", r.samples},     {"tokens", r.tokens},
+                              {"capacity", r.capacity},   {"strategy", r.strategy},
+                              {"packs", packs},           {"lower_bound", r.packs.lower_bound},
+                              {"gap", r.packs.gap()},     {"optimal", r.packs.optimal()},
+                              {"fill", r.fill(packs)},    {"hash", nullptr},
+                              {"set_aside", r.set_aside}, {"naive", {{"packs", r.naive_packs}, {"fill", r.fill(r.naive_packs)}}}};
   if (r.hash) {
     constexpr std::string_view digits = "0123456789abcdef";
     std::string text;
@@ -42,10 +38,12 @@ std::string in_words(packing_report const& r, std::string const& title) {
   auto const packs = static_cast<std::uint64_t>(r.packs.value);
   auto const bound = static_cast<std::uint64_t>(r.packs.lower_bound);
   auto const capacity = static_cast<std::uint64_t>(r.capacity);
-  auto text = title + ": " + counted(r.samples - r.set_aside.size(), "sample") + ", " + counted(static_cast<std::uint64_t>(r.tokens), "token") + " in " +
-              counted(packs, "pack") + " of " + grouped(capacity) + "; packs are " + percent(r.fill(packs)) + " full.\n";
+  auto text = title + ": " + counted(r.samples - r.set_aside.size(), "sample") + ", " +
+              counted(static_cast<std::uint64_t>(r.tokens), "token") + " in " + counted(packs, "pack") + " of " + grouped(capacity) +
+              "; packs are " + percent(r.fill(packs)) + " full.\n";
   if (r.naive_packs != 0) {
-    text += "Next fit in input order, the naive way, takes " + counted(r.naive_packs, "pack") + ", " + percent(r.fill(r.naive_packs)) + " full: ";
+    text += "Next fit in input order, the naive way, takes " + counted(r.naive_packs, "pack") + ", " + percent(r.fill(r.naive_packs)) +
+            " full: ";
     if (packs < r.naive_packs)
       text += "this plan saves " + percent(static_cast<double>(r.naive_packs - packs) / static_cast<double>(r.naive_packs)) + " of them.\n";
     else

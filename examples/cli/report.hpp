@@ -31,7 +31,8 @@ struct packing_report {
   }
 };
 
-/// The next multiple of what is demanded, if so many packs can be had from `items`; a packer gets there by giving samples a pack of their own.
+/// The next multiple of what is demanded, if so many packs can be had from `items`; a packer gets there by giving samples a pack of their
+/// own.
 [[nodiscard]] constexpr std::uint64_t raised_to_multiple(std::uint64_t packs, std::uint64_t multiple, std::uint64_t items) {
   auto const raised = packs + (multiple - packs % multiple) % multiple;
   return raised <= items ? raised : packs;

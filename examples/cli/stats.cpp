@@ -22,19 +22,18 @@ void run_stats(stats_arguments const& arguments) {
   };
   auto const mean = static_cast<double>(tokens) / static_cast<double>(samples);
   if (arguments.json) {
-    nlohmann::ordered_json const json{{"samples", samples},   {"tokens", tokens},
-                                      {"min", h.lengths.front()}, {"mean", mean},
-                                      {"p50", quantile(50)},  {"p90", quantile(90)},
-                                      {"p99", quantile(99)},  {"max", h.lengths.back()},
-                                      {"distinct", h.lengths.size()}};
+    nlohmann::ordered_json const json{{"samples", samples},  {"tokens", tokens},        {"min", h.lengths.front()},
+                                      {"mean", mean},        {"p50", quantile(50)},     {"p90", quantile(90)},
+                                      {"p99", quantile(99)}, {"max", h.lengths.back()}, {"distinct", h.lengths.size()}};
     return write_standard_output(json.dump() + "\n");
   }
   char average[64];
   (void)std::snprintf(average, sizeof average, "%.1f", mean);
   auto const line = [](char const* what, std::string const& value) { return std::string(what) + value + "\n"; };
   auto const number = [](auto value) { return grouped(static_cast<std::uint64_t>(value)); };
-  write_standard_output(line("samples   ", number(samples)) + line("tokens    ", number(tokens)) + line("min       ", number(h.lengths.front())) +
-                        line("mean      ", average) + line("p50       ", number(quantile(50))) + line("p90       ", number(quantile(90))) +
+  write_standard_output(line("samples   ", number(samples)) + line("tokens    ", number(tokens)) +
+                        line("min       ", number(h.lengths.front())) + line("mean      ", average) +
+                        line("p50       ", number(quantile(50))) + line("p90       ", number(quantile(90))) +
                         line("p99       ", number(quantile(99))) + line("max       ", number(h.lengths.back())) +
                         line("distinct  ", number(h.lengths.size())));
 }

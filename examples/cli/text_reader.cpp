@@ -121,12 +121,14 @@ void append_text(table& out, std::string_view bytes, std::string const& name, se
     if (columns == 0) {
       columns = fields.size();
       auto const header = is_header(fields);
-      measures = resolve_columns(select, columns, header ? std::vector<std::string>(fields.begin(), fields.end()) : std::vector<std::string>{}, name);
+      measures = resolve_columns(select, columns,
+                                 header ? std::vector<std::string>(fields.begin(), fields.end()) : std::vector<std::string>{}, name);
       only_lengths = columns == 1 && measures == std::vector<std::vector<std::size_t>>{{0}};
       if (header) continue;
     }
     if (fields.size() != columns)
-      throw bad_input(out.place(line) + ": " + std::to_string(fields.size()) + " columns where the lines before have " + std::to_string(columns));
+      throw bad_input(out.place(line) + ": " + std::to_string(fields.size()) + " columns where the lines before have " +
+                      std::to_string(columns));
     append_row(out, line, measures, [&](std::size_t column, std::size_t measure) {
       auto const f = fields[column];
       std::int64_t value = 0;

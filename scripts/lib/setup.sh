@@ -22,7 +22,7 @@ need() {
     as_root=(sudo -n)
   fi
   echo "Installing ${missing[*]}"
-  "${as_root[@]}" apt-get update -qq >/dev/null
+  "${as_root[@]}" apt-get update -qq >/dev/null || echo "apt-get update failed; trying with the package lists that are here"
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 

@@ -48,11 +48,14 @@ TEST_CASE("a text that holds no lengths is refused, naming file and line", "[cli
       {"5\n99999999999999999999999999\n", "f:2: 99999999999999999999999999" + not_a_length},
       {"9223372036854775807\n1\n", "f:2: the sum of all lengths reaches 2^63"},
       {nul, "f:2: \\x00\\x01\\xff" + not_a_length},
-      {"\x7f" "ELF\n", "f:1: \\x7fELF" + not_a_length},
+      {"\x7f"
+       "ELF\n",
+       "f:1: \\x7fELF" + not_a_length},
       {"5 6\n7 8\n", "f: has 2 columns; say which one holds the lengths, as in --columns 1"},
       {"id,length\n5,6\n", "f: has 2 columns (id, length); say which"},
       {"5,6\n7\n", "f:2: 1 columns where the lines before have 2", "--columns 1"},
       {"5,6\n7,\n", "f:2: an empty field" + not_a_length, "--columns 2"},
+      {"id,n\n\"a\nb\",5\nc,-6\n", "f:4: -6" + not_a_length, "--columns n"},
       {"5,6\n\"7\n", "f:2: a quote is opened and never closed", "--columns 1"},
       {"5,6\n\"7\"8,1\n", "f:2: text follows a closing quote", "--columns 1"},
       {"5,6\n", "f: there is no column 3 among its 2 columns", "--columns 3"},
@@ -185,7 +188,8 @@ TEST_CASE("options that mean nothing are refused", "[cli]") {
       {"pack f --capacity 20 --multiple 0", "--multiple 0: expected"},
       {"pack f --capacity 20 --pack-count-multiple 0", "--pack-count-multiple 0: expected"},
       {"pack f --capacity 20 --seed -1", "--seed -1: expected is a whole number from 0 to 2^64-1"},
-      {"pack f --capacity 20 --strategy best", "--strategy best: expected is one of next-fit, first-fit, ffd, bfd, worst-fit, ffs, bfs, online"},
+      {"pack f --capacity 20 --strategy best",
+       "--strategy best: expected is one of next-fit, first-fit, ffd, bfd, worst-fit, ffs, bfs, online"},
       {"pack f --capacity 20 --oversize drop", "--oversize drop: expected is one of reject, set-aside, truncate, split, own"},
       {"pack f --capacity 20 --frobnicate", "The following argument was not expected: --frobnicate"},
       {"pack f --capacity 15", "f:2: 16 exceeds the capacity 15; --oversize set-aside, truncate, split or own says"},
@@ -199,16 +203,29 @@ TEST_CASE("options that mean nothing are refused", "[cli]") {
       {"stats f --capacity 5", "The following argument"},
   };
   for (auto const& c : cases) check_refused(in.ballast(c.arguments), c.sentence);
+
+  in.file("g", "length\n5\n\n9\n16\n");  // a sample is named by where it stood, in whichever file
+  in.file("j", "[5, 9, 16]");
+  in.file("h", "5,1000\n16,1\n");
+  check_refused(in.ballast("pack g f --capacity 15"), "g:5: 16 exceeds the capacity 15");
+  check_refused(in.ballast("pack j --capacity 15"), "j: entry 3: 16 exceeds the capacity 15");
+  check_refused(in.ballast("pack h --histogram --capacity 15"), "h:2: 16 exceeds the capacity 15");
+  in.file("a", "5\n");
+  in.file("b", "length\n16\n");
+  check_refused(in.ballast("pack a a b --capacity 15"), "b:2: 16 exceeds the capacity 15");
 }
 
 TEST_CASE("a demand that no plan can meet is an answer of its own: exit 3", "[cli]") {
   scratch const in;
   in.file("f", "5\n6\n7\n");
-  check_refused(in.ballast("pack f --capacity 10 --pack-count-multiple 4 --json"), "no plan has a number of packs that is a multiple of 4", 3);
-  check_refused(in.ballast("pack f --capacity 10 --pack-count-multiple 4 --out plan"), "no plan has a number of packs that is a multiple of 4", 3);
+  check_refused(in.ballast("pack f --capacity 10 --pack-count-multiple 4 --json"), "no plan has a number of packs that is a multiple of 4",
+                3);
+  check_refused(in.ballast("pack f --capacity 10 --pack-count-multiple 4 --out plan"),
+                "no plan has a number of packs that is a multiple of 4", 3);
   CHECK_FALSE(std::filesystem::exists(in / "plan"));
   in.file("h", "5 1\n6 2\n");
-  check_refused(in.ballast("pack h --histogram --capacity 10 --pack-count-multiple 4 --json"), "no plan has a number of packs that is a multiple of 4", 3);
+  check_refused(in.ballast("pack h --histogram --capacity 10 --pack-count-multiple 4 --json"),
+                "no plan has a number of packs that is a multiple of 4", 3);
 }
 
 TEST_CASE("what cannot be written is said: exit 1, and no half of a plan stays", "[cli]") {
@@ -219,7 +236,8 @@ TEST_CASE("what cannot be written is said: exit 1, and no half of a plan stays",
   CHECK(on_full_disk.code == 1);
   CHECK(on_full_disk.err == "standard output: cannot be written: No space left on device\n");
   CHECK(in.ballast("--help > /dev/full").code == 1);
-  check_refused(in.ballast("generate --like vlm-sft --samples 5 --out /dev/full"), "/dev/full: cannot be written: No space left on device", 1);
+  check_refused(in.ballast("generate --like vlm-sft --samples 5 --out /dev/full"), "/dev/full: cannot be written: No space left on device",
+                1);
   check_refused(in.ballast("generate --like vlm-sft --samples 5 --out no/where"), "no/where: cannot be written: No such file", 1);
   check_refused(in.ballast("pack f --capacity 20 --out f"), "f: the folder cannot be made", 1);
 

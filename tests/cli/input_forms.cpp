@@ -14,7 +14,8 @@ namespace {
 using namespace ballast_test;
 
 /// Text of the lengths with something before, between and after them.
-std::string joined(std::vector<std::int64_t> const& lengths, std::string const& open, std::string const& between, std::string const& close) {
+std::string joined(std::vector<std::int64_t> const& lengths, std::string const& open, std::string const& between,
+                   std::string const& close) {
   std::string out = open;
   for (std::size_t i = 0; i < lengths.size(); ++i) out += (i == 0 ? "" : between) + std::to_string(lengths[i]);
   return out + close;
@@ -91,8 +92,9 @@ TEST_CASE("one data set gives one plan in every form it can be read in", "[cli]"
   in.file("g", csv);
   in.file("a", joined({lengths.begin(), lengths.begin() + 77}, "", "\n", "\n"));
   in.file("b", joined({lengths.begin() + 77, lengths.end()}, "[", ",", "]"));
-  for (std::string const way : {"gzip f && \"$B\" pack f.gz", "cat f.gz | \"$B\" pack -", "gzip -cd f.gz | \"$B\" pack -",
-                                "gzip b && \"$B\" pack a b.gz", "gzip g && \"$B\" pack g.gz --columns 3+4", "{ gzip -c a; gzip -cd b.gz | tr -d '[]' | tr , '\\n' | gzip; } | \"$B\" pack -"}) {
+  for (std::string const way :
+       {"gzip f && \"$B\" pack f.gz", "cat f.gz | \"$B\" pack -", "gzip -cd f.gz | \"$B\" pack -", "gzip b && \"$B\" pack a b.gz",
+        "gzip g && \"$B\" pack g.gz --columns 3+4", "{ gzip -c a; gzip -cd b.gz | tr -d '[]' | tr , '\\n' | gzip; } | \"$B\" pack -"}) {
     CAPTURE(way);
     CHECK(figures(in.shell(way + " --capacity 256 --json").out) == first);
   }
@@ -119,7 +121,8 @@ TEST_CASE("a histogram is read in any order, split and with zeros, and describes
   scratch const in;
   in.file("f", "5\n5\n5\n9\n2\n2\n");
   auto const expected = in.ballast("stats f --json").out;
-  CHECK(expected == "{\"samples\":6,\"tokens\":28,\"min\":2,\"mean\":4.666666666666667,\"p50\":5,\"p90\":9,\"p99\":9,\"max\":9,\"distinct\":3}\n");
+  CHECK(expected ==
+        "{\"samples\":6,\"tokens\":28,\"min\":2,\"mean\":4.666666666666667,\"p50\":5,\"p90\":9,\"p99\":9,\"max\":9,\"distinct\":3}\n");
   in.file("a", "length,count\n5,2\n7,0\n9,1\n5,1\n2,2\n");
   in.file("b", "count length\n3 5\n1 9\n2 2\n");
   in.file("c", npy("<i4", "(3, 2)", {9, 1, 2, 2, 5, 3}));

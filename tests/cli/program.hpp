@@ -69,8 +69,8 @@ class scratch {
 }
 
 /// A .npy file, written by the book and not with the code under test.
-[[nodiscard]] inline std::string npy(std::string const& descr, std::string const& shape, std::vector<std::int64_t> const& values, std::string const& fortran = "False",
-                                     char version = 1) {
+[[nodiscard]] inline std::string npy(std::string const& descr, std::string const& shape, std::vector<std::int64_t> const& values,
+                                     std::string const& fortran = "False", char version = 1) {
   auto header = "{'descr': '" + descr + "', 'fortran_order': " + fortran + ", 'shape': " + shape + ", }";
   auto const before = version == 1 ? 10U : 12U;
   while ((before + header.size() + 1) % 64 != 0) header += ' ';
@@ -80,7 +80,8 @@ class scratch {
   out += header;
   auto const size = static_cast<unsigned>(descr.back() - '0');
   for (auto const value : values)
-    for (auto b = 0U; b < size; ++b) out += static_cast<char>((static_cast<std::uint64_t>(value) >> (8 * (descr[0] == '>' ? size - 1 - b : b))) & 0xff);
+    for (auto b = 0U; b < size; ++b)
+      out += static_cast<char>((static_cast<std::uint64_t>(value) >> (8 * (descr[0] == '>' ? size - 1 - b : b))) & 0xff);
   return out;
 }
 

@@ -18,6 +18,8 @@ TEST_CASE("concepts: what an algorithm takes, and what it refuses at compile tim
   STATIC_REQUIRE_FALSE(length_range<std::list<int>>);       // no access by position
   STATIC_REQUIRE_FALSE(length_range<std::vector<double>>);  // lengths are counted
   STATIC_REQUIRE_FALSE(length_range<std::vector<bool>>);
+  STATIC_REQUIRE_FALSE(length_range<std::vector<char>>);  // text, not a number
+  STATIC_REQUIRE(length_range<std::vector<std::int8_t>>);
 
   constexpr auto squared = [](std::int64_t l) { return l * l; };
   constexpr auto seconds = [](std::int64_t l) { return 0.5 * static_cast<double>(l); };

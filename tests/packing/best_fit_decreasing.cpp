@@ -12,8 +12,8 @@ using ballast_test::lengths_of_shape;
 
 TEST_CASE("best_fit_decreasing: the item-by-item packing, to the last index", "[packing][property]") {
   auto const shape = GENERATE(0, 1, 2, 3, 4);
-  auto const capacity = GENERATE(std::int64_t{1}, std::int64_t{2}, std::int64_t{63}, std::int64_t{64}, std::int64_t{65}, std::int64_t{1000}, std::int64_t{4097},
-                                 std::int64_t{1} << 22, std::int64_t{1} << 40);
+  auto const capacity = GENERATE(std::int64_t{1}, std::int64_t{2}, std::int64_t{63}, std::int64_t{64}, std::int64_t{65}, std::int64_t{1000},
+                                 std::int64_t{4097}, std::int64_t{1} << 22, std::int64_t{1} << 40);
   for (std::size_t const n : {0U, 1U, 2U, 17U, 300U, 5000U})
     for (std::uint64_t const most : {0U, 1U, 3U, 16U}) {
       auto const lengths = lengths_of_shape(shape, n, capacity, n + most);
@@ -40,7 +40,8 @@ TEST_CASE("best_fit_decreasing: threads, warm memory and the kind of range do no
   ballast::packing_options const options{.capacity = 8192};
   auto const plan = ballast::best_fit_decreasing(lengths, options);
   CHECK(ballast::hash(plan.packs) == 0xd270f469a7363e07U);  // golden: a release that changes it says so
-  for (std::size_t width : {1U, 2U, 3U, 7U}) CHECK(ballast::best_fit_decreasing(lengths, options, ballast::token_cost{}, ballast::threads{width}).packs == plan.packs);
+  for (std::size_t width : {1U, 2U, 3U, 7U})
+    CHECK(ballast::best_fit_decreasing(lengths, options, ballast::token_cost{}, ballast::threads{width}).packs == plan.packs);
   auto const own_pool = [](std::size_t tasks, auto const& body) {
     for (std::size_t t = 0; t < tasks; ++t) body(t);
   };
@@ -65,5 +66,6 @@ TEST_CASE("best_fit_decreasing: packs by any cost", "[packing]") {
   auto costs = lengths;
   for (auto& c : costs) c = cost(c);
   auto const capacity = cost(1000);
-  CHECK(ballast::best_fit_decreasing(lengths, {.capacity = capacity}, cost).packs == item_by_item_best_fit_decreasing(costs, capacity, 2001));
+  CHECK(ballast::best_fit_decreasing(lengths, {.capacity = capacity}, cost).packs ==
+        item_by_item_best_fit_decreasing(costs, capacity, 2001));
 }

@@ -184,6 +184,9 @@ TEST_CASE("bounds: equal lengths are proven exactly, whatever the capacity") {
         CHECK(packing_lower_bound({{l}, {1000}}, c, no_limit).packs == ceil_div(1000, c / l));
       }
   CHECK(packing_lower_bound({}, 10, 3).bound == packing_bound::none);
+  // Here only k = 4 and only k = 5 of the ramp functions prove it.
+  CHECK(packing_lower_bound({{20, 21, 29}, {33, 31, 4}}, 81, no_limit).packs == 19);
+  CHECK(packing_lower_bound({{16, 36, 41}, {235, 380, 129}}, 80, no_limit).packs == 302);
   CHECK(packing_lower_bound({{1}, {std::uint64_t{1} << 62}}, 1 << 20, no_limit).packs == std::int64_t{1} << 42);
 }
 

@@ -78,5 +78,6 @@ TEST_CASE("expand and place refuse samples the plan was not made for", "[packing
   CHECK(refusal([&] { return ballast::expand(plan, right, std::vector<std::uint32_t>{0, 3, 1}); }) == "order[1] = 3 is no sample");
   CHECK(refusal([&] { return ballast::place(plan, std::vector<int>{4}); }) == "the plan was made without samples of 4 tokens");
   CHECK(refusal([&] { return ballast::place(plan, more); }) == "more samples of 3 tokens than the plan was made for");
-  CHECK(refusal([&] { return ballast::place(plan, std::vector<int>{5}, {{5}, {1}}); }) == "more samples of 5 tokens than the plan was made for");
+  CHECK(refusal([&] { return ballast::place(plan, std::vector<int>{5}, {{5}, {1}}); }) ==
+        "more samples of 5 tokens than the plan was made for");
 }

@@ -75,10 +75,12 @@ TEST_CASE("count_packs: a billion samples", "[packing]") {
 
 TEST_CASE("plans on histograms refuse what they cannot hold", "[packing][error]") {
   ballast::histogram const h{{3, 9}, {1, 1}};
-  CHECK(refusal([&] { return ballast::plan_best_fit_decreasing(h, {.capacity = 8}); }) == "histogram.lengths[1] = 9 exceeds capacity 8 (see oversize policy)");
+  CHECK(refusal([&] { return ballast::plan_best_fit_decreasing(h, {.capacity = 8}); }) ==
+        "histogram.lengths[1] = 9 exceeds capacity 8 (see oversize policy)");
   CHECK(refusal([&] { return ballast::plan_best_fit_decreasing(h, {.capacity = 9, .pack_count_multiple = 2}); }) ==
         "a plan of runs takes no over-size policy and no demanded number of packs: use best_fit_decreasing on the lengths");
-  CHECK(refusal([] { return ballast::count_packs({{3, 3}, {1, 1}}, {.capacity = 9}); }) == "histogram.lengths[1] = 3 must be above its predecessor");
+  CHECK(refusal([] { return ballast::count_packs({{3, 3}, {1, 1}}, {.capacity = 9}); }) ==
+        "histogram.lengths[1] = 3 must be above its predecessor");
   CHECK(refusal([] { return ballast::count_packs({{3}, {0}}, {.capacity = 9}); }) == "histogram.counts[0] = 0 must be positive");
   CHECK(refusal([] { return ballast::count_packs({{3}, {std::uint64_t{1} << 62}}, {.capacity = 9}); }) ==
         "histogram.counts[0] = 4611686018427387904 brings the sum of lengths to 2^63 or more");

@@ -12,8 +12,10 @@
 
 namespace ballast_test {
 
-/// Best-fit decreasing from its definition, one item at a time: the fullest pack that fits, the lowest number among equals, at most `most` items in one.
-inline ballast::groups<> item_by_item_best_fit_decreasing(std::vector<std::int64_t> const& weights, std::int64_t capacity, std::uint64_t most) {
+/// Best-fit decreasing from its definition, one item at a time: the fullest pack that fits, the lowest number among equals, at most `most`
+/// items in one.
+inline ballast::groups<> item_by_item_best_fit_decreasing(std::vector<std::int64_t> const& weights, std::int64_t capacity,
+                                                          std::uint64_t most) {
   std::vector<std::uint32_t> order(weights.size());
   std::iota(order.begin(), order.end(), 0U);
   std::sort(order.begin(), order.end(), [&](auto a, auto b) { return std::pair(-weights[a], a) < std::pair(-weights[b], b); });
@@ -22,8 +24,10 @@ inline ballast::groups<> item_by_item_best_fit_decreasing(std::vector<std::int64
   for (auto i : order) {
     auto const best = rooms.lower_bound({weights[i], 0});
     auto [room, pack] = best == rooms.end() ? std::pair(capacity, packs.size()) : *best;
-    if (best == rooms.end()) packs.emplace_back();
-    else rooms.erase(best);
+    if (best == rooms.end())
+      packs.emplace_back();
+    else
+      rooms.erase(best);
     packs[pack].push_back(i);
     if (packs[pack].size() < most) rooms.emplace(room - weights[i], pack);
   }
@@ -35,7 +39,9 @@ inline ballast::groups<> item_by_item_best_fit_decreasing(std::vector<std::int64
 /// Lengths 1 … capacity of one of five shapes: uniform, short with a long tail, all above a third of the capacity, two humps, few distinct.
 inline std::vector<std::int64_t> lengths_of_shape(int shape, std::size_t n, std::int64_t capacity, std::uint64_t seed) {
   ballast::splitmix64 draw(seed);
-  auto const below = [&](std::int64_t bound) { return static_cast<std::int64_t>(ballast::uniform_below(static_cast<std::uint64_t>((std::max)(bound, std::int64_t{1})), draw)); };
+  auto const below = [&](std::int64_t bound) {
+    return static_cast<std::int64_t>(ballast::uniform_below(static_cast<std::uint64_t>((std::max)(bound, std::int64_t{1})), draw));
+  };
   std::vector<std::int64_t> out(n);
   for (auto& length : out) {
     switch (shape) {

@@ -64,9 +64,8 @@ struct histogram {
 /// @param h  the histogram, perhaps built by hand or read from a file
 /// @throws invalid_input naming the first entry that breaks a rule
 inline void require_valid(histogram const& h) {
-  require(h.lengths.size() == h.counts.size(), [&] {
-    return "histogram: " + std::to_string(h.lengths.size()) + " lengths but " + std::to_string(h.counts.size()) + " counts";
-  });
+  require(h.lengths.size() == h.counts.size(),
+          [&] { return "histogram: " + std::to_string(h.lengths.size()) + " lengths but " + std::to_string(h.counts.size()) + " counts"; });
   constexpr auto most = static_cast<std::uint64_t>((std::numeric_limits<std::int64_t>::max)());
   std::uint64_t left = most;
   for (std::size_t i = 0; i < h.lengths.size(); ++i) {
@@ -78,14 +77,15 @@ inline void require_valid(histogram const& h) {
     require(h.counts[i] > 0, [&] { return name("counts", h.counts[i]) + " must be positive"; });
     auto const length = static_cast<std::uint64_t>(h.lengths[i]);
     auto const small = (h.counts[i] | length) >> 31 == 0;  // spares a division
-    require(small ? h.counts[i] * length <= left : h.counts[i] <= left / length, [&] { return name("counts", h.counts[i]) + " brings the sum of lengths to 2^63 or more"; });
+    require(small ? h.counts[i] * length <= left : h.counts[i] <= left / length,
+            [&] { return name("counts", h.counts[i]) + " brings the sum of lengths to 2^63 or more"; });
     left -= h.counts[i] * length;
   }
 }
 
 /// @brief Scratch memory of `fold`, for callers who fold every step.
 struct fold_workspace {
-  std::vector<std::uint32_t> table;   ///< private
+  std::vector<std::uint32_t> table;  ///< private
   std::vector<std::int64_t> sorted;  ///< private
 };
 
@@ -97,13 +97,16 @@ namespace detail {
   return samples < static_cast<std::size_t>(most / 8) ? static_cast<std::int64_t>(8 * samples + 1024) : most;
 }
 
-/// Folds items of value 0 … limit into `out`, where 0 marks an absent item, and returns how many are absent; -1 if a value is outside or there are 2^32 values.
+/// Folds items of value 0 … limit into `out`, where 0 marks an absent item, and returns how many are absent; -1 if a value is outside or
+/// there are 2^32 values.
 template <class Values>
-[[nodiscard]] std::int64_t fold_by_table(Values const& values, std::size_t count, std::int64_t limit, histogram& out, std::vector<std::uint32_t>& table) {
+[[nodiscard]] std::int64_t fold_by_table(Values const& values, std::size_t count, std::int64_t limit, histogram& out,
+                                         std::vector<std::uint32_t>& table) {
   out.clear();
   if (count > (std::numeric_limits<std::uint32_t>::max)()) return -1;  // a counter could overflow
   auto const width = static_cast<std::size_t>(limit) + 1;
-  std::size_t const tables = width <= 16384 ? 4 : 1;  // equal neighbours would wait for each other's counter; large tables cost more than they save
+  std::size_t const tables =
+      width <= 16384 ? 4 : 1;  // equal neighbours would wait for each other's counter; large tables cost more than they save
   table.assign(tables * width, 0);
   auto* const t = table.data();
   auto const counted = [&](std::size_t i, std::size_t k) {
@@ -187,7 +190,8 @@ template <length_range R>
     return entry(i);
   };
   require(std::cmp_greater(low, 0), [&] { return where([](auto v) { return std::cmp_less_equal(v, 0); }) + " must be positive"; });
-  require(std::in_range<std::int64_t>(high), [&] { return where([](auto v) { return !std::in_range<std::int64_t>(v); }) + " must be below 2^63"; });
+  require(std::in_range<std::int64_t>(high),
+          [&] { return where([](auto v) { return !std::in_range<std::int64_t>(v); }) + " must be below 2^63"; });
   if (std::cmp_greater(high, (std::numeric_limits<std::int64_t>::max)() / static_cast<std::int64_t>(n))) {
     std::int64_t left = (std::numeric_limits<std::int64_t>::max)();
     for (std::size_t i = 0; i < n; ++i) {
@@ -210,7 +214,8 @@ template <length_range R>
 void fold(R const& lengths, histogram& out, fold_workspace& workspace) {
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
   auto const at = detail::read_by_position(lengths);
-  auto const limit = (std::min)(detail::longest_for_a_table(n), std::int64_t{16383});  // most lengths are short: no pass to find the longest
+  auto const limit =
+      (std::min)(detail::longest_for_a_table(n), std::int64_t{16383});  // most lengths are short: no pass to find the longest
   if (detail::fold_by_table(at, n, limit, out, workspace.table) == 0) return;
   detail::fold(at, n, detail::measure(lengths).longest, out, workspace);
 }

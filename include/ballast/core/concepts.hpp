@@ -13,16 +13,19 @@
 
 namespace ballast::inline v0_1 {
 
+/// @brief A signed or unsigned integer: no `bool`, and none of the character types that only look like one (`std::int8_t` is one).
+template <class T>
+concept integer = std::integral<T> && !std::same_as<T, bool> && !std::same_as<T, char> && !std::same_as<T, wchar_t> &&
+                  !std::same_as<T, char8_t> && !std::same_as<T, char16_t> && !std::same_as<T, char32_t>;
+
 /// @brief Sample lengths in tokens: a sized random-access range of integers (`std::vector<int>`, `std::span<std::int64_t const>`,
 /// a transform view, …). Every length is at least 1; the sum of all fits in 63 bits.
 template <class R>
-concept length_range = std::ranges::random_access_range<R> && std::ranges::sized_range<R> &&
-                       std::integral<std::ranges::range_value_t<R>> && !std::same_as<std::ranges::range_value_t<R>, bool>;
+concept length_range = std::ranges::random_access_range<R> && std::ranges::sized_range<R> && integer<std::ranges::range_value_t<R>>;
 
 /// @brief Maps one item (a length, as `std::int64_t`) to a cost: an integer, from a callable that is pure and cheap to copy.
 template <class C, class Item = std::int64_t>
-concept cost_model = std::copy_constructible<C> && std::regular_invocable<C const&, Item> &&
-                     std::integral<std::invoke_result_t<C const&, Item>>;
+concept cost_model = std::copy_constructible<C> && std::regular_invocable<C const&, Item> && integer<std::invoke_result_t<C const&, Item>>;
 
 /// @brief A cost model that can say, before any work, whether the cost of an item can be represented in 63 bits.
 template <class C, class Item = std::int64_t>
@@ -36,7 +39,8 @@ concept index_type = std::same_as<T, std::uint32_t> || std::same_as<T, std::uint
 
 /// @brief Runs `body(0) … body(count - 1)`, in any order and on any threads, and returns when all are done.
 ///
-/// `serial` and `threads` (parallel.hpp) model it; a trainer brings its own pool as `[&](std::size_t n, auto const& body) {…}`.
+/// `serial` and `threads` (parallel.hpp) model it; a trainer brings its own pool as `[&](std::size_t n, auto const& body) {…}`. Passes over
+/// samples are cut into as many tasks as its member `width()` says; without one they are a single task.
 template <class E>
 concept executor = std::invocable<E const&, std::size_t, void (*)(std::size_t)>;
 

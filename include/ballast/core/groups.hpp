@@ -49,10 +49,10 @@ struct groups {
   /// @brief Random-access iterator over the groups; dereferences to a span by value.
   class iterator {
    public:
-    using value_type = std::span<Index const>;            ///< one group
-    using difference_type = std::ptrdiff_t;               ///< distance in groups
+    using value_type = std::span<Index const>;                 ///< one group
+    using difference_type = std::ptrdiff_t;                    ///< distance in groups
     using iterator_concept = std::random_access_iterator_tag;  ///< the C++20 category
-    using iterator_category = std::input_iterator_tag;    ///< the C++17 category: the reference is a value
+    using iterator_category = std::input_iterator_tag;         ///< the C++17 category: the reference is a value
 
     iterator() = default;
     /// @brief Points at group `at` of `of`. @param of the groups @param at group number

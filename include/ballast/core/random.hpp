@@ -28,8 +28,8 @@ class splitmix64 {
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
     return z ^ (z >> 31);
   }
-  static constexpr result_type (min)() noexcept { return 0; }               ///< smallest draw
-  static constexpr result_type (max)() noexcept { return ~result_type{0}; }  ///< largest draw
+  static constexpr result_type(min)() noexcept { return 0; }                ///< smallest draw
+  static constexpr result_type(max)() noexcept { return ~result_type{0}; }  ///< largest draw
 
  private:
   std::uint64_t state_;

@@ -19,7 +19,7 @@ namespace ballast::inline v0_1 {
 template <class Cost>
   requires std::floating_point<std::invoke_result_t<Cost const&, std::int64_t>>
 struct scaled_cost {
-  Cost cost;             ///< the floating cost
+  Cost cost;               ///< the floating cost
   double units_per_1 = 1;  ///< integer units per unit of `cost`
   /// @brief The cost in integer units. @param length tokens, with `fits(length)`
   constexpr std::int64_t operator()(std::int64_t length) const {
@@ -45,7 +45,8 @@ struct scaled_cost {
 template <class Cost>
   requires std::floating_point<std::invoke_result_t<Cost const&, std::int64_t>>
 [[nodiscard]] constexpr scaled_cost<Cost> scaled(Cost cost, double units_per_1) {
-  require(units_per_1 > 0.0 && units_per_1 < 1e300, [&] { return "units_per_1 = " + std::to_string(units_per_1) + " must be finite and positive"; });
+  require(units_per_1 > 0.0 && units_per_1 < 1e300,
+          [&] { return "units_per_1 = " + std::to_string(units_per_1) + " must be finite and positive"; });
   return {cost, units_per_1};
 }
 

@@ -54,8 +54,8 @@ void best_fit_decreasing(R const& lengths, packing_options const& options, Cost 
 
 /// @brief Packs the samples, longest first, each into the fullest pack that still takes it.
 ///
-/// Decided on the histogram of lengths and expanded in parallel passes over the samples; the result is that of the item-by-item algorithm to the last index,
-/// where equally full packs are taken in the order they were opened and equal lengths in the order of their indices.
+/// Decided on the histogram of lengths and expanded in parallel passes over the samples; the result is that of the item-by-item algorithm
+/// to the last index, where equally full packs are taken in the order they were opened and equal lengths in the order of their indices.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
@@ -69,15 +69,16 @@ void best_fit_decreasing(R const& lengths, packing_options const& options, Cost 
 /// @post at most 11/9 OPT + 4 packs without a limit of samples per pack
 /// @throws invalid_input for a bad option, a length that is not positive, or one above the capacity under `oversize::reject`
 /// @par Complexity
-/// O(n + D log D + R) time for n samples, D distinct lengths and R <= D + 2 D sqrt(2 capacity) runs (1 to 3 D on real data); where the longest length is far above
-/// n, the samples are sorted instead: O(n log n). O(n + longest) scratch memory.
+/// O(n + D log D + R) time for n samples, D distinct lengths and R <= D + 2 D sqrt(2 capacity) runs (1 to 3 D on real data); where the
+/// longest length is far above n, the samples are sorted instead: O(n log n). O(n + longest) scratch memory.
 /// @par Determinism
 /// A pure function of lengths, options and cost, whatever `run` is.
 /// @par Source
-/// Johnson, Demers, Ullman, Garey, Graham, "Worst-case performance bounds for simple one-dimensional packing algorithms", SIAM J. Comput. 3 (1974): the
-/// algorithm and its bound. Krell et al., arXiv 2107.02027: packing the histogram.
+/// Johnson, Demers, Ullman, Garey, Graham, "Worst-case performance bounds for simple one-dimensional packing algorithms", SIAM J. Comput. 3
+/// (1974): the algorithm and its bound. Krell et al., arXiv 2107.02027: packing the histogram.
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost = token_cost, executor Run = serial>
-[[nodiscard]] packing<Index> best_fit_decreasing(R const& lengths, packing_options const& options, Cost const& cost = {}, Run const& run = {}) {
+[[nodiscard]] packing<Index> best_fit_decreasing(R const& lengths, packing_options const& options, Cost const& cost = {},
+                                                 Run const& run = {}) {
   packing_workspace<Index> workspace;
   packing<Index> out;
   best_fit_decreasing(lengths, options, cost, workspace, out, run);

@@ -67,14 +67,14 @@ struct packs_needed {
   std::int64_t big = 0;
   for (auto k = half; k < length.size(); ++k) big += static_cast<std::int64_t>(lengths.counts[k]);
   packs_needed best{big, packing_bound::martello_toth, capacity / 2 + 1};
-  std::int64_t small = 0,
-               room = 0;  // room: beside the big samples, none of which leaves more than its own length, so it fits like their sum
+  // `room` beside the big samples cannot overflow: each leaves less than its own length.
+  std::int64_t light = 0, room = 0;
   auto beside = half;
   for (auto k = half; k-- > 0;) {  // a falls from length to length
-    small += total(k, length[k]);
+    light += total(k, length[k]);
     for (; beside < length.size() && length[beside] <= capacity - length[k]; ++beside) room += total(beside, capacity - length[beside]);
-    if (small <= room) continue;
-    auto const need = small - room;
+    if (light <= room) continue;
+    auto const need = light - room;
     if (auto const packs = big + need / capacity + (need % capacity != 0 ? 1 : 0); packs > best.packs)
       best = {packs, packing_bound::martello_toth, length[k]};
   }
@@ -153,9 +153,9 @@ inline void dual_feasible_bound_at_lengths(histogram const& lengths, std::int64_
 }
 
 /// y(l) = max over j of min(j / (k - 1), j / k + s (l - j C / k)) with s = 1 / ((k - 1)(k p - C)), for k = 3 … 5 and all p in
-/// (C / k, C / (k - 1)]: ramp j = 1 … k - 1 rises to j / (k - 1) at l = j p. Let J be the sum of the j that the samples of a pack take. If J < k, the
-/// first terms sum to at most 1; else the second ones to at most J / k + s C (1 - J / k) <= 1, as s C >= 1. (Up to p = 2 C / 3, k = 2 is a mean of
-/// functions of the other family, and it proves no more.)
+/// (C / k, C / (k - 1)]: ramp j = 1 … k - 1 rises to j / (k - 1) at l = j p. Let J be the sum of the j that the samples of a pack take. If
+/// J < k, the first terms sum to at most 1; else the second ones to at most J / k + s C (1 - J / k) <= 1, as s C >= 1. (k = 2
+/// is left out: up to p = 2 C / 3 it is a mean of functions of the other family, and beyond it has not been seen to prove more.)
 inline void ramp_bound(length_tails const& tails, std::int64_t at_most, packs_needed& best) {
   auto const c = tails.capacity;
   for (std::int64_t k = 3; k <= 5; ++k)

@@ -15,8 +15,9 @@ namespace ballast::inline v0_1 {
 
 /// @brief Raises the number of packs to `count` by giving single samples a pack of their own.
 ///
-/// Each new pack needs at least one sample, so `count - packs.size()` moves are the fewest possible; of all ways to choose that many, the one that moves
-/// the smallest total weight is taken (equal weights: lower sample index). The other samples stay where they are, in their order.
+/// Each new pack needs at least one sample, so `count - packs.size()` moves are the fewest possible; of all ways to choose that many, the
+/// one that moves the smallest total weight is taken (equal weights: lower sample index). The other samples stay where they are, in their
+/// order.
 ///
 /// @tparam Index   index type of the packs
 /// @tparam Weight  callable from a member to its weight, an integer

@@ -12,7 +12,8 @@
 #include <vector>
 
 /// @file
-/// @brief From a plan of runs to the packs of actual samples: all of them (`expand`), freshly shuffled each epoch, or one rank's share (`place`).
+/// @brief From a plan of runs to the packs of actual samples: all of them (`expand`), freshly shuffled each epoch, or one rank's share
+/// (`place`).
 
 namespace ballast::inline v0_1 {
 
@@ -48,7 +49,8 @@ inline void require_same_classes(histogram const& here, histogram const& planned
     auto const mine = a == length ? here.counts[i] : 0;
     auto const theirs = b == length ? planned.counts[j] : 0;
     require(mine == theirs, [&] {
-      return "lengths: " + std::to_string(mine) + " samples of " + std::to_string(length) + " tokens, but the plan was made for " + std::to_string(theirs);
+      return "lengths: " + std::to_string(mine) + " samples of " + std::to_string(length) + " tokens, but the plan was made for " +
+             std::to_string(theirs);
     });
     i += a == length ? 1 : 0;
     j += b == length ? 1 : 0;
@@ -66,13 +68,16 @@ template <index_type Index, length_range R, class Visit, class Run>
 groups<Index> expand(pack_runs const& plan, R const& lengths, Visit const& visit, Run const& run) {
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
   auto const length_at = read_by_position(lengths);
-  require(n == plan.samples, [&] { return std::to_string(n) + " lengths, but the plan was made for " + std::to_string(plan.samples) + " samples"; });
-  require(n <= (std::numeric_limits<Index>::max)(), [&] { return std::to_string(n) + " samples need a 64-bit index: call with <std::uint64_t>"; });
+  require(n == plan.samples,
+          [&] { return std::to_string(n) + " lengths, but the plan was made for " + std::to_string(plan.samples) + " samples"; });
+  require(n <= (std::numeric_limits<Index>::max)(),
+          [&] { return std::to_string(n) + " samples need a 64-bit index: call with <std::uint64_t>"; });
   auto const whole = measure(lengths);
   auto const planned = classes_of(plan);
   padded_lengths<decltype(length_at)> const weight{length_at, plan.sample_multiple};
   require(whole.longest <= plan.capacity, [&] {
-    return "lengths: one of " + std::to_string(whole.longest) + " tokens, but the plan was made for packs of " + std::to_string(plan.capacity);
+    return "lengths: one of " + std::to_string(whole.longest) + " tokens, but the plan was made for packs of " +
+           std::to_string(plan.capacity);
   });
   histogram classes;
   fold_workspace folds;
@@ -120,7 +125,8 @@ template <index_type Index = std::uint32_t, length_range R, executor Run = seria
 template <index_type Index, length_range R, executor Run = serial>
 [[nodiscard]] groups<Index> expand(pack_runs const& plan, R const& lengths, std::vector<Index> const& order, Run const& run = {}) {
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
-  require(order.size() == n, [&] { return "order has " + std::to_string(order.size()) + " entries for " + std::to_string(n) + " samples"; });
+  require(order.size() == n,
+          [&] { return "order has " + std::to_string(order.size()) + " entries for " + std::to_string(n) + " samples"; });
   std::vector<bool> seen(n);
   for (std::size_t j = 0; j < n; ++j) {
     require(order[j] < n && !seen[order[j]], [&] {
@@ -133,8 +139,8 @@ template <index_type Index, length_range R, executor Run = serial>
 
 /// @brief The places of one shard's samples in a plan that was made for all shards.
 ///
-/// With the shards in a fixed order, rank r passes the summed histogram of ranks 0 … r - 1; together the ranks then hold the packing of all samples in the order
-/// of the shards, without having exchanged one of them.
+/// With the shards in a fixed order, rank r passes the summed histogram of ranks 0 … r - 1; together the ranks then hold the packing of all
+/// samples in the order of the shards, without having exchanged one of them.
 ///
 /// @param plan     from `plan_best_fit_decreasing` on the sum of all shards' histograms
 /// @param lengths  this shard's samples
@@ -149,7 +155,8 @@ template <length_range R>
   auto const length_at = detail::read_by_position(lengths);
   (void)detail::measure(lengths);
   auto const planned = detail::classes_of(plan);
-  std::vector<std::uint64_t> next(planned.lengths.size()), end(planned.lengths.size());  // positions of the next and past the last sample of a length
+  std::vector<std::uint64_t> next(planned.lengths.size()),
+      end(planned.lengths.size());  // positions of the next and past the last sample of a length
   std::uint64_t first = 0;
   for (auto c = planned.lengths.size(); c-- > 0;) {
     next[c] = first;
@@ -158,7 +165,8 @@ template <length_range R>
   auto const class_of = [&](std::int64_t length) {
     auto const weight = length <= plan.capacity ? detail::round_up(length, plan.sample_multiple) : length;
     auto const it = std::lower_bound(planned.lengths.begin(), planned.lengths.end(), weight);
-    require(it != planned.lengths.end() && *it == weight, [&] { return "the plan was made without samples of " + std::to_string(length) + " tokens"; });
+    require(it != planned.lengths.end() && *it == weight,
+            [&] { return "the plan was made without samples of " + std::to_string(length) + " tokens"; });
     return static_cast<std::size_t>(it - planned.lengths.begin());
   };
   auto const take = [&](std::int64_t length, std::uint64_t count) {

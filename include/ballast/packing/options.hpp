@@ -20,14 +20,14 @@ enum class oversize : std::uint8_t {
 
 /// @brief The request to a packer. Only `capacity` has no default.
 struct packing_options {
-  std::int64_t capacity = 0;             ///< largest total of one pack, in tokens (or units of the cost); at least 1
-  std::uint64_t max_samples = 0;         ///< most samples in one pack; 0 = no limit
-  std::int64_t sample_multiple = 1;      ///< each sample takes its length rounded up to a multiple of this (2 * CP for zigzag)
-  std::int64_t pack_multiple = 1;        ///< each pack's total, rounded up to a multiple of this, still fits the capacity
+  std::int64_t capacity = 0;              ///< largest total of one pack, in tokens (or units of the cost); at least 1
+  std::uint64_t max_samples = 0;          ///< most samples in one pack; 0 = no limit
+  std::int64_t sample_multiple = 1;       ///< each sample takes its length rounded up to a multiple of this (2 * CP for zigzag)
+  std::int64_t pack_multiple = 1;         ///< each pack's total, rounded up to a multiple of this, still fits the capacity
   std::uint64_t pack_count_multiple = 1;  ///< the number of packs is a multiple of this (ranks * micro-batches * virtual stages)
-  std::uint64_t pack_count = 0;          ///< exactly this many packs; 0 = as few as the packer finds
+  std::uint64_t pack_count = 0;           ///< exactly this many packs; 0 = as few as the packer finds
   ballast::oversize oversize = ballast::oversize::reject;  ///< what happens to a sample longer than the capacity
-  std::uint64_t seed = 0;                ///< of the packers that shuffle
+  std::uint64_t seed = 0;                                  ///< of the packers that shuffle
 };
 
 }  // namespace ballast::inline v0_1

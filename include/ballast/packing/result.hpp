@@ -53,13 +53,13 @@ template <index_type Index = std::uint32_t>
 struct packing {
   ballast::status status = ballast::status::feasible;  ///< whether `packs` is a plan; not feasible only where a count was demanded
   /// Members are sample indices in `[0, n)`. An index `n + j` is `pieces[j]`.
-  groups<Index> packs;
+  groups<Index> packs{};
   /// `value` packs, and the number below which no plan can go. Where no plan was found, `value` is the demanded count.
-  certificate count;
+  certificate count{};
   packing_bound bound = packing_bound::none;  ///< what proves `count.lower_bound`
   std::int64_t tokens = 0;                    ///< sum of the lengths that stand in packs, without padding
-  std::vector<Index> set_aside;               ///< samples longer than the capacity that the policy left out, ascending
-  std::vector<sample_piece> pieces;           ///< second and later pieces of split samples, by sample, then offset
+  std::vector<Index> set_aside{};             ///< samples longer than the capacity that the policy left out, ascending
+  std::vector<sample_piece> pieces{};         ///< second and later pieces of split samples, by sample, then offset
 
   /// @brief Share of the capacity that holds tokens, from 0 to 1. @param capacity tokens a pack can hold
   [[nodiscard]] double fill(std::int64_t capacity) const noexcept {

@@ -53,9 +53,12 @@ struct weighed_histogram {
     auto kept = length;
     if (length > largest) {
       require(o.oversize != oversize::reject, [&] {
-        return "histogram.lengths[" + std::to_string(i) + "] = " + std::to_string(length) + " exceeds capacity " + std::to_string(capacity) + " (see oversize policy)";
+        return "histogram.lengths[" + std::to_string(i) + "] = " + std::to_string(length) + " exceeds capacity " +
+               std::to_string(capacity) + " (see oversize policy)";
       });
-      require(largest > 0, [&] { return "sample_multiple = " + std::to_string(o.sample_multiple) + " exceeds the capacity " + std::to_string(capacity); });
+      require(largest > 0, [&] {
+        return "sample_multiple = " + std::to_string(o.sample_multiple) + " exceeds the capacity " + std::to_string(capacity);
+      });
       if (o.oversize == oversize::set_aside) {
         out.set_aside += count;
         continue;
@@ -109,8 +112,8 @@ struct weighed_histogram {
 
 /// @brief Scratch memory of `plan_best_fit_decreasing`, for callers who plan every step.
 struct plan_workspace {
-  detail::bulk_workspace bulk;         ///< private
-  std::vector<pack_block> blocks;      ///< private
+  detail::bulk_workspace bulk;     ///< private
+  std::vector<pack_block> blocks;  ///< private
 };
 
 /// @brief Best-fit decreasing on a histogram of lengths, as runs, into caller-owned memory.
@@ -129,10 +132,12 @@ inline void plan_best_fit_decreasing(histogram const& lengths, packing_options c
   out.capacity = detail::round_down(options.capacity, options.pack_multiple);
   out.sample_multiple = options.sample_multiple;
   out.samples = items.weights.samples();
-  out.packs = detail::bulk_best_fit<true>(items.weights, out.capacity, options.max_samples != 0 ? options.max_samples : out.samples + 1, bulk);
+  out.packs =
+      detail::bulk_best_fit<true>(items.weights, out.capacity, options.max_samples != 0 ? options.max_samples : out.samples + 1, bulk);
   std::swap(out.runs, bulk.runs);
   blocks.resize(bulk.behind.size());
-  detail::for_each_interval(bulk, [&](detail::pack_interval const& part) { blocks[part.place] = {part.key, 0, part.samples, out.capacity - part.room}; });
+  detail::for_each_interval(
+      bulk, [&](detail::pack_interval const& part) { blocks[part.place] = {part.key, 0, part.samples, out.capacity - part.room}; });
   out.blocks.clear();
   std::uint64_t member = 0;
   for (auto place = blocks.empty() ? detail::bulk_workspace::none : 0; place != detail::bulk_workspace::none; place = bulk.behind[place]) {
@@ -144,14 +149,16 @@ inline void plan_best_fit_decreasing(histogram const& lengths, packing_options c
 
 /// @brief Best-fit decreasing on a histogram of lengths, as runs.
 ///
-/// Histograms add: ranks that each hold a shard sum their counts, compute the same plan, and place their own samples with `place` (expand.hpp).
+/// Histograms add: ranks that each hold a shard sum their counts, compute the same plan, and place their own samples with `place`
+/// (expand.hpp).
 ///
 /// @param lengths  histogram of sample lengths in tokens
 /// @param options  capacity, max_samples, sample_multiple and pack_multiple; every length must fit, and a count of packs cannot be demanded
 /// @return the plan, 48 bytes a run
 /// @throws invalid_input for a bad option, an invalid histogram, or a length above the capacity
 /// @par Complexity
-/// O(D log D + R) for D distinct lengths and R <= D + 2 D sqrt(2 capacity) runs (1 to 3 D on real data); the number of samples does not enter.
+/// O(D log D + R) for D distinct lengths and R <= D + 2 D sqrt(2 capacity) runs (1 to 3 D on real data); the number of samples does not
+/// enter.
 /// @par Determinism
 /// A pure function of its arguments.
 [[nodiscard]] inline pack_runs plan_best_fit_decreasing(histogram const& lengths, packing_options const& options) {

@@ -45,15 +45,15 @@ struct placement {
 
 /// @brief A packing that was planned on the histogram of lengths: the size does not depend on the number of samples.
 ///
-/// The plan is the same for every assignment of identities to lengths. A new shuffle per epoch, or a shard per rank, only changes which sample
-/// is at which canonical position; `expand` and `place` (expand.hpp) take care of that.
+/// The plan is the same for every assignment of identities to lengths. A new shuffle per epoch, or a shard per rank, only changes which
+/// sample is at which canonical position; `expand` and `place` (expand.hpp) take care of that.
 struct pack_runs {
-  std::int64_t capacity = 0;       ///< tokens of one pack
+  std::int64_t capacity = 0;         ///< tokens of one pack
   std::int64_t sample_multiple = 1;  ///< lengths are rounded up to a multiple of this
-  std::uint64_t samples = 0;       ///< how many are placed
-  std::uint64_t packs = 0;         ///< how many are used
-  std::vector<pack_run> runs;      ///< by `first`, ascending; lengths descend
-  std::vector<pack_block> blocks;  ///< by `first_pack`, ascending
+  std::uint64_t samples = 0;         ///< how many are placed
+  std::uint64_t packs = 0;           ///< how many are used
+  std::vector<pack_run> runs;        ///< by `first`, ascending; lengths descend
+  std::vector<pack_block> blocks;    ///< by `first_pack`, ascending
 
   /// @brief The place of a sample. @param position its canonical position, below `samples` @return pack, slot, offset, member
   /// @par Complexity O(log runs).
@@ -66,7 +66,8 @@ struct pack_runs {
     auto const j = position - run.first;
     auto const pack = run.pack + j / run.per_pack;
     auto const before = j % run.per_pack;
-    auto const block = std::upper_bound(blocks.begin(), blocks.end(), pack, [](auto p, pack_block const& b) { return p < b.first_pack; })[-1];
+    auto const block =
+        std::upper_bound(blocks.begin(), blocks.end(), pack, [](auto p, pack_block const& b) { return p < b.first_pack; })[-1];
     auto const slot = run.slot + before;
     return {pack, slot, capacity - run.room + static_cast<std::int64_t>(before) * run.length,
             block.first_member + (pack - block.first_pack) * block.samples + slot};

@@ -11,9 +11,10 @@
 #include <utility>
 #include <vector>
 
-// Best-fit decreasing in bulk. After one item of length s goes into the fullest pack that takes it (room r), that pack (room r - s >= s) is the only best fit for
-// the next item of length s, so the item-by-item algorithm puts floor(r / s) of them there too; packs of equal room are taken in the order of their numbers.
-// Whole intervals of packs with equal room therefore move at once, and the work depends on the distinct lengths alone.
+// Best-fit decreasing in bulk. After one item of length s goes into the fullest pack that takes it (room r), that pack (room r - s >= s) is
+// the only best fit for the next item of length s, so the item-by-item algorithm puts floor(r / s) of them there too; packs of equal room
+// are taken in the order of their numbers. Whole intervals of packs with equal room therefore move at once, and the work depends on the
+// distinct lengths alone.
 
 namespace ballast::inline v0_1::detail {
 
@@ -39,7 +40,8 @@ struct bulk_workspace {
 
 /// Packs every item of `classes` and returns the number of packs. With `Record`, runs and intervals are left in `ws`.
 template <bool Record, class Rooms>
-[[nodiscard]] std::uint64_t bulk_best_fit(histogram const& classes, std::int64_t capacity, std::uint64_t max_samples, Rooms& rooms, bulk_workspace& ws) {
+[[nodiscard]] std::uint64_t bulk_best_fit(histogram const& classes, std::int64_t capacity, std::uint64_t max_samples, Rooms& rooms,
+                                          bulk_workspace& ws) {
   using heaps = pairing_heaps<pack_interval>;
   rooms.reset(capacity);
   ws.open.clear();
@@ -50,7 +52,7 @@ template <bool Record, class Rooms>
   auto const shortest = classes.lengths.front();
   std::uint64_t packs = 0, placed = 0;
 
-  std::uint32_t last = 0;                             // place of the packs with the highest numbers
+  std::uint32_t last = 0;                         // place of the packs with the highest numbers
   auto const chain = [&](std::uint32_t before) {  // a new place behind `before`
     auto const place = static_cast<std::uint32_t>(ws.behind.size());
     ws.behind.push_back(place == 0 ? bulk_workspace::none : std::exchange(ws.behind[before], place));

@@ -30,12 +30,12 @@ struct driver_workspace {
 /// What a packer sees: `weight[i]` in 1 … capacity, or 0 for an item that is not to be packed, for i below `count`.
 template <class Weights>
 struct packing_items {
-  Weights weight;              ///< indexable, values convert to std::int64_t
-  std::size_t count;           ///< number of items
-  std::int64_t capacity;       ///< largest total weight of a pack
-  std::uint64_t max_samples;   ///< most items in a pack, at least 1
-  histogram const& classes;    ///< of the weights that are not 0
-  std::uint64_t seed;          ///< for packers that shuffle
+  Weights weight;             ///< indexable, values convert to std::int64_t
+  std::size_t count;          ///< number of items
+  std::int64_t capacity;      ///< largest total weight of a pack
+  std::uint64_t max_samples;  ///< most items in a pack, at least 1
+  histogram const& classes;   ///< of the weights that are not 0
+  std::uint64_t seed;         ///< for packers that shuffle
 };
 
 [[nodiscard]] constexpr std::int64_t round_down(std::int64_t value, std::int64_t multiple) noexcept { return value - value % multiple; }
@@ -57,11 +57,11 @@ inline void require_valid(packing_options const& o) {
   };
   countable(o.pack_count_multiple, "pack_count_multiple");
   countable(o.pack_count, "pack_count");
-  require(o.pack_multiple <= o.capacity, [&] {
-    return "pack_multiple = " + std::to_string(o.pack_multiple) + " exceeds capacity " + std::to_string(o.capacity);
-  });
+  require(o.pack_multiple <= o.capacity,
+          [&] { return "pack_multiple = " + std::to_string(o.pack_multiple) + " exceeds capacity " + std::to_string(o.capacity); });
   require(o.pack_count % o.pack_count_multiple == 0, [&] {
-    return "pack_count = " + std::to_string(o.pack_count) + " is not a multiple of pack_count_multiple = " + std::to_string(o.pack_count_multiple);
+    return "pack_count = " + std::to_string(o.pack_count) +
+           " is not a multiple of pack_count_multiple = " + std::to_string(o.pack_count_multiple);
   });
 }
 
@@ -98,7 +98,8 @@ void settle_count(packing<Index>& out, packs_needed bound, packing_options const
   }
 }
 
-/// Validates, applies the over-size policy, runs `solve(items, packs)` and certifies. `out` is overwritten; a packer that appends to `packs` is given a fresh one.
+/// Validates, applies the over-size policy, runs `solve(items, packs)` and certifies. `out` is overwritten; a packer that appends to
+/// `packs` is given a fresh one.
 template <index_type Index, length_range R, cost_model Cost, class Solve>
 void drive(R const& lengths, packing_options const& o, Cost const& cost, Solve&& solve, driver_workspace& ws, packing<Index>& out) {
   require_valid(o);
@@ -151,10 +152,12 @@ void drive(R const& lengths, packing_options const& o, Cost const& cost, Solve&&
     left -= weights[i];
   };
   require(in_tokens || (o.oversize != oversize::truncate && o.oversize != oversize::split), [&] {
-    return std::string("oversize policies truncate and split cut to a number of tokens; with a cost of your own use reject, set_aside or own");
+    return std::string(
+        "oversize policies truncate and split cut to a number of tokens; with a cost of your own use reject, set_aside or own");
   });
   require(largest > 0 || (o.oversize != oversize::truncate && o.oversize != oversize::split), [&] {
-    return "sample_multiple = " + std::to_string(o.sample_multiple) + " exceeds the capacity " + std::to_string(capacity) + ": no piece fits";
+    return "sample_multiple = " + std::to_string(o.sample_multiple) + " exceeds the capacity " + std::to_string(capacity) +
+           ": no piece fits";
   });
   std::uint64_t extra = 0;
   if (o.oversize == oversize::split)
@@ -166,7 +169,8 @@ void drive(R const& lengths, packing_options const& o, Cost const& cost, Solve&&
     if constexpr (bounded_cost_model<Cost>)
       require(cost.fits(tokens), [&] { return entry(i) + " has a cost that is negative, not a number or too large for 63 bits"; });
     auto const value = cost(tokens);
-    require(std::in_range<std::int64_t>(value) && std::cmp_greater_equal(value, 0), [&] { return entry(i) + " has cost " + std::to_string(value) + ", outside [0, 2^63)"; });
+    require(std::in_range<std::int64_t>(value) && std::cmp_greater_equal(value, 0),
+            [&] { return entry(i) + " has cost " + std::to_string(value) + ", outside [0, 2^63)"; });
     auto const raw = static_cast<std::int64_t>(value);
     require(raw > 0, [&] { return entry(i) + " costs 0; a packer needs positive costs"; });
     if (raw <= largest) {
@@ -177,7 +181,8 @@ void drive(R const& lengths, packing_options const& o, Cost const& cost, Solve&&
       case oversize::reject:
         require(false, [&] {
           return entry(i) + (in_tokens ? "" : ", cost " + std::to_string(raw) + ",") + " exceeds capacity " + std::to_string(capacity) +
-                 (o.sample_multiple > 1 ? " when rounded up to a multiple of " + std::to_string(o.sample_multiple) : "") + " (see oversize policy)";
+                 (o.sample_multiple > 1 ? " when rounded up to a multiple of " + std::to_string(o.sample_multiple) : "") +
+                 " (see oversize policy)";
         });
         break;
       case oversize::set_aside:
@@ -202,7 +207,8 @@ void drive(R const& lengths, packing_options const& o, Cost const& cost, Solve&&
     auto const raw = out.pieces[j].length;
     weights[i] = round_up(raw, o.sample_multiple);
     heaviest = weights[i] > heaviest ? weights[i] : heaviest;
-    require(weights[i] <= left, [&] { return entry(static_cast<std::size_t>(out.pieces[j].sample)) + " brings the sum of costs to 2^63 or more"; });
+    require(weights[i] <= left,
+            [&] { return entry(static_cast<std::size_t>(out.pieces[j].sample)) + " brings the sum of costs to 2^63 or more"; });
     left -= weights[i];
   }
   fold(weights.data(), weights.size(), heaviest, ws.classes, ws.folds);

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-// From runs to groups, in passes over memory: the offsets from the intervals, the canonical order of the samples by a counting sort, and one sweep over the runs
-// that copies each sample to its pack.
+// From runs to groups, in passes over memory: the offsets from the intervals, the canonical order of the samples by a counting sort, and
+// one sweep over the runs that copies each sample to its pack.
 
 namespace ballast::inline v0_1::detail {
 
@@ -99,13 +99,16 @@ void fill_members(std::vector<pack_run> const& runs, std::uint64_t from, std::ui
 
 /// Copies all samples to their packs, in as many tasks as `run` has.
 template <index_type Index, class Run>
-void fill_members(std::vector<pack_run> const& runs, std::uint64_t samples, std::uint64_t const* offsets, Index const* order, Index* members, Run const& run) {
+void fill_members(std::vector<pack_run> const& runs, std::uint64_t samples, std::uint64_t const* offsets, Index const* order,
+                  Index* members, Run const& run) {
   auto const tasks = task_count(run, samples);
-  run(tasks, [&](std::size_t task) { fill_members(runs, task_begin(samples, tasks, task), task_begin(samples, tasks, task + 1), offsets, order, members); });
+  run(tasks, [&](std::size_t task) {
+    fill_members(runs, task_begin(samples, tasks, task), task_begin(samples, tasks, task + 1), offsets, order, members);
+  });
 }
 
-/// Writes the items of weight 1 … longest in canonical order: weight descending, then as they are visited, which is `visit(0) … visit(count - 1)`. The result does
-/// not depend on how many tasks `run` has.
+/// Writes the items of weight 1 … longest in canonical order: weight descending, then as they are visited, which is `visit(0) … visit(count
+/// - 1)`. The result does not depend on how many tasks `run` has.
 template <index_type Index, class Weights, class Order, class Run>
 void sort_canonically(Weights const& weight, std::size_t count, Order const& visit, histogram const& classes, Index* out,
                       scatter_workspace<Index>& ws, Run const& run) {
@@ -124,7 +127,8 @@ void sort_canonically(Weights const& weight, std::size_t count, Order const& vis
   auto* const next = ws.next.get(tasks * width);
   auto const begin_of = [&](std::size_t task) { return static_cast<std::size_t>(task_begin(count, tasks, task)); };
   auto const weight_at = [&](std::size_t j) { return static_cast<std::size_t>(weight[visit(j)]); };
-  if (tasks > 1) run(tasks, [&](std::size_t task) {
+  if (tasks > 1)
+    run(tasks, [&](std::size_t task) {
       auto* const counts = next + task * width;
       std::fill_n(counts, width, Index{0});
       for (auto j = begin_of(task); j < begin_of(task + 1); ++j) ++counts[weight_at(j)];
