@@ -76,8 +76,8 @@ inline void require_valid(histogram const& h) {
     require(i == 0 || h.lengths[i - 1] < h.lengths[i], [&] { return name("lengths", h.lengths[i]) + " must be above its predecessor"; });
     require(h.counts[i] > 0, [&] { return name("counts", h.counts[i]) + " must be positive"; });
     auto const length = static_cast<std::uint64_t>(h.lengths[i]);
-    auto const small = (h.counts[i] | length) >> 31 == 0;  // spares a division
-    require(small ? h.counts[i] * length <= left : h.counts[i] <= left / length,
+    auto const narrow = (h.counts[i] | length) >> 31 == 0;  // spares a division
+    require(narrow ? h.counts[i] * length <= left : h.counts[i] <= left / length,
             [&] { return name("counts", h.counts[i]) + " brings the sum of lengths to 2^63 or more"; });
     left -= h.counts[i] * length;
   }
