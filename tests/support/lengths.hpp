@@ -32,7 +32,10 @@ inline std::vector<std::int64_t> random_lengths(std::size_t count, std::int64_t 
 inline std::vector<std::int32_t> golden_lengths() {
   ballast::splitmix64 draw(2026);
   std::vector<std::int32_t> lengths(5000);
-  for (auto& l : lengths) l = static_cast<std::int32_t>(1 + draw() % (draw() % 4 == 0 ? 2048 : 400));
+  for (auto& l : lengths) {
+    auto const value = draw();  // one draw a statement: operands are evaluated in no particular order
+    l = static_cast<std::int32_t>(1 + value % (draw() % 4 == 0 ? 2048 : 400));
+  }
   return lengths;
 }
 
