@@ -2,7 +2,15 @@
 #pragma once
 
 /// @file
-/// @brief The face of cost/: what a sample costs.
+/// @brief The face of cost/: what a sample costs. `cost/calibrate.hpp`, which needs Eigen, is included by name.
 
+#include <ballast/cost/attention.hpp>
+#include <ballast/cost/device.hpp>
 #include <ballast/cost/polynomial.hpp>
+#include <ballast/cost/presets.hpp>
 #include <ballast/cost/scaled.hpp>
+#include <ballast/cost/table.hpp>
+#include <ballast/cost/tiles.hpp>
+#include <ballast/cost/transformer.hpp>
+#include <ballast/cost/transformer_cost.hpp>
+#include <ballast/cost/vision.hpp>

@@ -2,55 +2,28 @@
 #include <ballast/cost/polynomial.hpp>
 
 #include "support/catch.hpp"
+#include "support/cost_border.hpp"
 
 #include <cstdint>
 #include <limits>
 #include <vector>
 
-namespace {
-
-__extension__ typedef __int128 wide;
-constexpr auto most = (std::numeric_limits<std::int64_t>::max)();
-
-// `fits` is true up to some length and false beyond it, and that length is the last whose exact cost is below 2^63.
-template <class Cost, class Exact>
-void check_border(Cost const& cost, Exact const& exact) {
-  auto const representable = [&](std::int64_t length) { return exact(wide{length}) <= wide{most}; };
-  std::int64_t low = 0, high = most;  // the longest representable length, by bisection
-  if (!representable(0)) {
-    CHECK_FALSE(cost.fits(0));
-    return;
-  }
-  while (low < high) {
-    auto const middle = low + (high - low) / 2 + 1;
-    if (representable(middle))
-      low = middle;
-    else
-      high = middle - 1;
-  }
-  CAPTURE(low);
-  CHECK(cost.fits(low));
-  CHECK(wide{cost(low)} == exact(wide{low}));
-  if (low < most) CHECK_FALSE(cost.fits(low + 1));
-  CHECK(cost.fits(most) == (low == most));
-  CHECK(cost.fits(0));
-  CHECK_FALSE(cost.fits(-1));
-}
-
-}  // namespace
+using ballast_test::check_border;
+using ballast_test::int128;
+using ballast_test::most;
 
 TEST_CASE("costs: fits is exact at the border") {
   std::vector<std::int64_t> const factors{0, 1, 2, 3, 24576, std::int64_t{1} << 32, 3037000499, most / 2, most - 1, most};
   for (auto a : factors)
     for (auto b : factors) {
       CAPTURE(a, b);
-      check_border(ballast::linear_cost{.per_token = a, .per_sample = b}, [&](wide l) { return wide{b} + wide{a} * l; });
-      check_border(ballast::quadratic_cost{.linear = a, .quadratic = b}, [&](wide l) {
-        auto const per_token = wide{a} + wide{b} * l;  // at most 2^126 + 2^63
-        return l == 0 ? wide{0} : per_token > wide{most} ? wide{most} + 1 : l * per_token;
+      check_border(ballast::linear_cost{.per_token = a, .per_sample = b}, [&](int128 l) { return int128{b} + int128{a} * l; });
+      check_border(ballast::quadratic_cost{.linear = a, .quadratic = b}, [&](int128 l) {
+        auto const per_token = int128{a} + int128{b} * l;  // at most 2^126 + 2^63
+        return l == 0 ? int128{0} : per_token > int128{most} ? int128{most} + 1 : l * per_token;
       });
     }
-  check_border(ballast::token_cost{}, [](wide l) { return l; });
+  check_border(ballast::token_cost{}, [](int128 l) { return l; });
 }
 
 TEST_CASE("costs: negative factors fit nothing, and the defaults count tokens") {

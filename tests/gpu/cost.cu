@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cost models of cost/ give the same integers in a kernel as on the host, over lengths at the edges of warps, blocks and 63 bits.
+#include <ballast/cost/attention.hpp>
 #include <ballast/cost/polynomial.hpp>
+#include <ballast/cost/presets.hpp>
+#include <ballast/cost/tiles.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -66,5 +69,13 @@ int main() {
   bool same = same_on_both("token_cost", ballast::token_cost{});
   same &= same_on_both("linear_cost", ballast::linear_cost{.per_token = 12'345'678'901, .per_sample = 77});
   same &= same_on_both("quadratic_cost", ballast::quadratic_cost{.linear = 6 * 4096, .quadratic = 3});
+  same &= same_on_both("prefix_pairs", ballast::prefix_pairs{.prefix = 100});
+  same &= same_on_both("window_pairs", ballast::window_pairs{.window = 64, .sinks = 4});
+  same &= same_on_both("chunked_pairs", ballast::chunked_pairs{.chunk = 96});
+  same &= same_on_both("shared_question_pairs", ballast::shared_question_pairs{.question = 77, .answers = 8});
+  same &= same_on_both("zigzag_pairs", ballast::zigzag_pairs{.ranks = 3});
+  same &= same_on_both("attention_tiles", ballast::attention_tiles{.rows = 80, .columns = 176, .window = 512});
+  same &= same_on_both("tile_cost", ballast::tile_cost{.heads = 32});
+  same &= same_on_both("transformer_cost", ballast::sample_cost(ballast::transformer_preset("llama-3.1-8b")));
   return same ? 0 : 1;
 }

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/error.hpp>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+/// @file
+/// @brief What the makers of accelerators promise, and the time that a number of FLOPs takes at a share of it.
+
+namespace ballast::inline v0_1 {
+
+/// @brief Peak rates of one accelerator, as its datasheet prints them.
+struct device {
+  std::string_view name;  ///< lower case, as in "h100"
+  std::int64_t bf16_flops =
+      0;  ///< dense bfloat16 FLOP/s of the tensor cores, accumulated in float32: not the doubled figure for sparse matrices
+  std::int64_t memory_bytes = 0;      ///< memory, in bytes: the datasheet's GB are 10^9
+  std::int64_t memory_bandwidth = 0;  ///< bytes/s of the memory
+  std::int64_t link_bandwidth = 0;    ///< bytes/s of NVLink, both directions together
+
+  friend constexpr bool operator==(device const&, device const&) = default;
+};
+
+/// @brief Accelerators on SXM boards. Sources: NVIDIA's datasheets of the A100 80GB, H100, H200 and HGX B200.
+inline constexpr std::array devices{
+    device{.name = "a100",
+           .bf16_flops = 312'000'000'000'000,
+           .memory_bytes = 80'000'000'000,
+           .memory_bandwidth = 2'039'000'000'000,
+           .link_bandwidth = 600'000'000'000},
+    device{.name = "h100",
+           .bf16_flops = 989'400'000'000'000,
+           .memory_bytes = 80'000'000'000,
+           .memory_bandwidth = 3'350'000'000'000,
+           .link_bandwidth = 900'000'000'000},
+    device{.name = "h200",
+           .bf16_flops = 989'400'000'000'000,
+           .memory_bytes = 141'000'000'000,
+           .memory_bandwidth = 4'800'000'000'000,
+           .link_bandwidth = 900'000'000'000},
+    device{.name = "b200",
+           .bf16_flops = 2'250'000'000'000'000,
+           .memory_bytes = 180'000'000'000,
+           .memory_bandwidth = 8'000'000'000'000,
+           .link_bandwidth = 1'800'000'000'000},
+};
+
+/// @brief An accelerator by name.
+/// @param name  one of `devices`, as in "h100"
+/// @return its datasheet
+/// @throws invalid_input listing the names, if it is not known
+[[nodiscard]] constexpr device const& device_named(std::string_view name) {
+  for (auto const& d : devices)
+    if (d.name == name) return d;
+  throw invalid_input([&] {
+    auto sentence = "no device \"" + std::string(name) + "\"; there are ";
+    for (auto const& d : devices) sentence += (&d == &devices.front() ? "" : ", ") + std::string(d.name);
+    return sentence;
+  }());
+}
+
+/// @brief Milliseconds that work takes at a share of the peak rate.
+/// @param flops  bfloat16 FLOPs, not negative
+/// @param on     the accelerator
+/// @param mfu    model FLOPs utilisation: share of the peak that is reached, in (0, 1]
+/// @return milliseconds; for reports, not for decisions
+/// @throws invalid_input if an argument is out of range
+[[nodiscard]] constexpr double modelled_ms(double flops, device const& on, double mfu) {
+  require(flops >= 0, [&] { return "flops = " + std::to_string(flops) + " must not be negative"; });
+  require(on.bf16_flops > 0, [&] { return "the device \"" + std::string(on.name) + "\" has no peak rate"; });
+  require(mfu > 0 && mfu <= 1, [&] { return "mfu = " + std::to_string(mfu) + " must be in (0, 1]"; });
+  return flops / (static_cast<double>(on.bf16_flops) * mfu) * 1000;
+}
+
+}  // namespace ballast::inline v0_1

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/error.hpp>
+#include <ballast/cost/transformer.hpp>
+#include <ballast/cost/vision.hpp>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+/// @file
+/// @brief Published architectures by name. Each one's computed parameter count is the published one: tests hold it to that.
+
+namespace ballast::inline v0_1 {
+
+/// @brief An architecture and its name.
+/// @tparam Model  `transformer`, `vision_transformer` or `vision_language_model`
+template <class Model>
+struct preset {
+  std::string_view name;  ///< lower case, as in "llama-3.1-8b"
+  Model model;            ///< the shape
+};
+
+/// @brief Language models.
+inline constexpr std::array transformer_presets{
+    preset<transformer>{
+        "llama-3.1-8b",
+        {.layers = 32, .hidden = 4096, .query_heads = 32, .kv_heads = 8, .head_width = 128, .ffn = 14336, .vocabulary = 128256}},
+    preset<transformer>{
+        "llama-3.1-70b",
+        {.layers = 80, .hidden = 8192, .query_heads = 64, .kv_heads = 8, .head_width = 128, .ffn = 28672, .vocabulary = 128256}},
+    preset<transformer>{"qwen2.5-0.5b",
+                        {.layers = 24,
+                         .hidden = 896,
+                         .query_heads = 14,
+                         .kv_heads = 2,
+                         .head_width = 64,
+                         .ffn = 4864,
+                         .vocabulary = 151936,
+                         .tied = true,
+                         .qkv_bias = true}},
+    preset<transformer>{"qwen2.5-7b",
+                        {.layers = 28,
+                         .hidden = 3584,
+                         .query_heads = 28,
+                         .kv_heads = 4,
+                         .head_width = 128,
+                         .ffn = 18944,
+                         .vocabulary = 152064,
+                         .qkv_bias = true}},
+    preset<transformer>{"qwen2.5-14b",
+                        {.layers = 48,
+                         .hidden = 5120,
+                         .query_heads = 40,
+                         .kv_heads = 8,
+                         .head_width = 128,
+                         .ffn = 13824,
+                         .vocabulary = 152064,
+                         .qkv_bias = true}},
+    preset<transformer>{"qwen2.5-32b",
+                        {.layers = 64,
+                         .hidden = 5120,
+                         .query_heads = 40,
+                         .kv_heads = 8,
+                         .head_width = 128,
+                         .ffn = 27648,
+                         .vocabulary = 152064,
+                         .qkv_bias = true}},
+    preset<transformer>{"qwen2.5-72b",
+                        {.layers = 80,
+                         .hidden = 8192,
+                         .query_heads = 64,
+                         .kv_heads = 8,
+                         .head_width = 128,
+                         .ffn = 29568,
+                         .vocabulary = 152064,
+                         .qkv_bias = true}},
+    preset<transformer>{
+        "internlm2-20b",
+        {.layers = 48, .hidden = 6144, .query_heads = 48, .kv_heads = 8, .head_width = 128, .ffn = 16384, .vocabulary = 92544}},
+    preset<transformer>{
+        "vicuna-7b",
+        {.layers = 32, .hidden = 4096, .query_heads = 32, .kv_heads = 32, .head_width = 128, .ffn = 11008, .vocabulary = 32000}},
+    preset<transformer>{"gpt2-xl",
+                        {.layers = 48,
+                         .hidden = 1600,
+                         .query_heads = 25,
+                         .kv_heads = 25,
+                         .head_width = 64,
+                         .ffn = 6400,
+                         .gated = false,
+                         .vocabulary = 50257,
+                         .tied = true,
+                         .positions = 1024,
+                         .qkv_bias = true,
+                         .output_bias = true,
+                         .ffn_bias = true,
+                         .norm_bias = true}},
+    preset<transformer>{"deepseek-v2",
+                        {.layers = 60,
+                         .hidden = 5120,
+                         .query_heads = 128,
+                         .kv_heads = 128,
+                         .head_width = 192,
+                         .ffn = 12288,
+                         .vocabulary = 102400,
+                         .kv_rank = 512,
+                         .q_rank = 1536,
+                         .rope_width = 64,
+                         .v_width = 128,
+                         .experts = 160,
+                         .active_experts = 6,
+                         .expert_ffn = 1536,
+                         .shared_ffn = 3072,
+                         .dense_layers = 1}},
+    preset<transformer>{"deepseek-v3",
+                        {.layers = 61,
+                         .hidden = 7168,
+                         .query_heads = 128,
+                         .kv_heads = 128,
+                         .head_width = 192,
+                         .ffn = 18432,
+                         .vocabulary = 129280,
+                         .kv_rank = 512,
+                         .q_rank = 1536,
+                         .rope_width = 64,
+                         .v_width = 128,
+                         .experts = 256,
+                         .active_experts = 8,
+                         .expert_ffn = 2048,
+                         .shared_ffn = 2048,
+                         .dense_layers = 3,
+                         .router_bias = true}},
+};
+
+/// @brief Vision transformers.
+inline constexpr std::array vision_presets{
+    preset<vision_transformer>{"clip-l-14-336",
+                               {.body = {.layers = 24,
+                                         .hidden = 1024,
+                                         .query_heads = 16,
+                                         .kv_heads = 16,
+                                         .head_width = 64,
+                                         .ffn = 4096,
+                                         .gated = false,
+                                         .positions = 577,
+                                         .causal = false,
+                                         .qkv_bias = true,
+                                         .output_bias = true,
+                                         .ffn_bias = true,
+                                         .norm_bias = true},
+                                .patch_bias = false,
+                                .pre_norm = true}},
+    preset<vision_transformer>{"internvit-6b-448",
+                               {.body = {.layers = 45,
+                                         .hidden = 3200,
+                                         .query_heads = 25,
+                                         .kv_heads = 25,
+                                         .head_width = 128,
+                                         .ffn = 12800,
+                                         .gated = false,
+                                         .positions = 1025,
+                                         .causal = false,
+                                         .output_bias = true,
+                                         .ffn_bias = true,
+                                         .final_norm = false,
+                                         .qk_norm = 6400,
+                                         .layer_scale = true}}},
+};
+
+namespace detail {
+template <class Presets>
+[[nodiscard]] constexpr auto const& find_preset(Presets const& presets, std::string_view name, char const* what) {
+  for (auto const& p : presets)
+    if (p.name == name) return p.model;
+  throw invalid_input([&] {
+    auto sentence = "no " + std::string(what) + " preset \"" + std::string(name) + "\"; there are ";
+    for (auto const& p : presets) sentence += (&p == &presets.front() ? "" : ", ") + std::string(p.name);
+    return sentence;
+  }());
+}
+}  // namespace detail
+
+/// @brief A language model by name.
+/// @param name  one of `transformer_presets`, as in "llama-3.1-8b"
+/// @return its shape
+/// @throws invalid_input listing the names, if there is no such preset
+[[nodiscard]] constexpr transformer const& transformer_preset(std::string_view name) {
+  return detail::find_preset(transformer_presets, name, "transformer");
+}
+
+/// @brief A vision transformer by name.
+/// @param name  one of `vision_presets`, as in "internvit-6b-448"
+/// @return its shape
+/// @throws invalid_input listing the names, if there is no such preset
+[[nodiscard]] constexpr vision_transformer const& vision_preset(std::string_view name) {
+  return detail::find_preset(vision_presets, name, "vision");
+}
+
+/// @brief Vision-language models: a vision transformer, a projector and a language model.
+inline constexpr std::array vision_language_presets{
+    preset<vision_language_model>{"llava-1.5-7b",
+                                  {.vision = vision_preset("clip-l-14-336"),
+                                   .projector = {.input = 1024, .output = 4096, .tokens = 576},
+                                   .language = transformer_preset("vicuna-7b")}},
+    preset<vision_language_model>{"internvl-chat-1.5",
+                                  {.vision = vision_preset("internvit-6b-448"),
+                                   .projector = {.input = 12800, .output = 6144, .tokens = 256, .norm = true},
+                                   .language = transformer_preset("internlm2-20b")}},
+};
+
+/// @brief A vision-language model by name.
+/// @param name  one of `vision_language_presets`, as in "internvl-chat-1.5"
+/// @return its shape
+/// @throws invalid_input listing the names, if there is no such preset
+[[nodiscard]] constexpr vision_language_model const& vision_language_preset(std::string_view name) {
+  return detail::find_preset(vision_language_presets, name, "vision-language");
+}
+
+}  // namespace ballast::inline v0_1

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ballast/cost/attention.hpp>
+#include <ballast/cost/calibrate.hpp>
+#include <ballast/cost/polynomial.hpp>
+#include <ballast/cost/scaled.hpp>
+#include <ballast/cost/tiles.hpp>
+
+#include "support/catch.hpp"
+#include "support/refusal.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace {
+
+using namespace ballast;
+using ballast_test::refusal;
+
+constexpr linear_cost constant{.per_token = 0, .per_sample = 1};
+constexpr quadratic_cost square{.linear = 0, .quadratic = 1};
+
+// Causal attention forward on an H100, bfloat16, 64 query and 4 key heads of width 128, one document, without tensor or context
+// parallelism: hao-ai-lab/distca, distca/profiling/data/compute-attn-H100.csv; milliseconds.
+std::vector<timing> const h100{{64, 0.028433},     {128, 0.030415},    {256, 0.036643},    {512, 0.061332},
+                               {1024, 0.132740},   {2048, 0.355045},   {4096, 1.055083},   {8192, 3.706723},
+                               {16384, 13.503299}, {32768, 51.893895}, {65536, 206.286644}};
+
+bool close_to(double value, double expected, double tolerance) { return std::fabs(value - expected) <= tolerance; }
+
+}  // namespace
+
+TEST_CASE("calibrate: the H100 rows, with and without the launch floor") {
+  auto const full = calibrate(h100, {}, constant, token_cost{}, square);
+  CHECK(close_to(full.coefficients[0], 0.02290, 0.00001));
+  CHECK(close_to(full.coefficients[1], 5.353e-5, 0.001e-5));
+  CHECK(close_to(full.coefficients[2], 4.782e-8, 0.001e-8));
+  CHECK(close_to(full.fit.worst, 0.084, 0.0005));
+  CHECK(close_to(full.fit.mean, 0.032, 0.0005));
+  CHECK(close_to(calibrate(h100, {}, token_cost{}, square).fit.worst, 0.73, 0.005));
+  CHECK(close_to(calibrate(h100, {}, square).fit.worst, 0.99, 0.005));
+  auto const tiled = calibrate(h100, {}, constant, token_cost{}, attention_tiles{});  // what the kernel computes explains more than L^2
+  CHECK((tiled.fit.worst < full.fit.worst && tiled.held_out.worst < full.held_out.worst));
+  CHECK(close_to(full.held_out.worst, 0.137, 0.0005));
+  CHECK(close_to(tiled.held_out.worst, 0.104, 0.0005));
+  auto const planned = scaled(full, 1e6);  // nanoseconds
+  CHECK((planned.fits(65536) && close_to(static_cast<double>(planned(65536)), full(65536) * 1e6, 1)));
+}
+
+TEST_CASE("calibrate: recovers what made the times, whatever the order of the rows") {
+  std::vector<timing> rows;
+  for (std::int64_t l : {7, 100, 900, 3000, 20000, 20000, 100000})
+    rows.push_back({l, 0.25 + 3e-4 * static_cast<double>(l) + 2e-9 * static_cast<double>(causal_pairs{}(l))});
+  std::rotate(rows.begin(), rows.begin() + 3, rows.end());
+  auto const found = calibrate(rows, {.folds = 3}, constant, token_cost{}, causal_pairs{});
+  CHECK(close_to(found.coefficients[0] / 0.25, 1, 1e-9));
+  CHECK(close_to(found.coefficients[1] / 3e-4, 1, 1e-9));
+  CHECK(close_to(found.coefficients[2] / 2e-9, 1, 1e-9));
+  CHECK((found.fit.worst < 1e-9 && found.held_out.worst < 1e-7 && found.fit.mean <= found.fit.worst));
+  CHECK(
+      close_to(found(900), rows[6].length == 900 ? rows[6].ms : 0.25 + 3e-4 * 900 + 2e-9 * static_cast<double>(causal_pairs{}(900)), 1e-9));
+}
+
+TEST_CASE("calibrate: no coefficient is negative, and no small change of them fits better") {
+  // concave times: unconstrained least squares would take a negative square
+  std::vector<timing> rows;
+  for (std::int64_t l = 1; l <= 20; ++l) rows.push_back({1000 * l, std::sqrt(static_cast<double>(l)) + (l % 3 == 0 ? 0.1 : 0.0)});
+  auto found = calibrate(rows, {}, constant, token_cost{}, square);
+  CHECK((found.coefficients[0] > 0 && found.coefficients[1] > 0 && found.coefficients[2] == 0));
+  auto const loss = [&] {
+    double sum = 0;
+    for (auto const& r : rows) sum += (found(r.length) / r.ms - 1) * (found(r.length) / r.ms - 1);
+    return sum;
+  };
+  auto const least = loss();
+  for (std::size_t k = 0; k < 3; ++k)
+    for (double step : {-1e-4, 1e-4}) {
+      auto const kept = found.coefficients[k];
+      found.coefficients[k] = kept + step * (k == 0 ? 1 : k == 1 ? 1e-4 : 1e-9);
+      if (found.coefficients[k] >= 0) CHECK(loss() > least);
+      found.coefficients[k] = kept;
+    }
+}
+
+TEST_CASE("calibrate: too few rows for an estimate give an infinite one; what cannot be fitted is refused") {
+  auto const infinite = std::numeric_limits<double>::infinity();
+  std::vector<timing> const two{{10, 1.0}, {20, 1.5}};
+  auto const exact = calibrate(two, {}, constant, token_cost{});
+  CHECK((exact.fit.worst < 1e-9 && exact.held_out.worst == infinite && exact.held_out.mean == infinite));
+  std::vector<timing> const three{{10, 1.0}, {20, 1.5}, {30, 2.1}};
+  CHECK(calibrate(three, {}, constant, token_cost{}).held_out.worst == infinite);
+  CHECK(calibrate(three, {}, token_cost{}).held_out.worst < 1);
+  auto const of = [](std::vector<timing> const& rows) { return refusal([&] { return calibrate(rows, {}, constant, token_cost{}); }); };
+  CHECK(of({{1, 1.0}}) == "1 timings do not determine 2 coefficients");
+  CHECK(of({{1, 1.0}, {2, 0.0}}) == "timings[1].ms = 0.000000 must be positive and finite");
+  CHECK(of({{1, infinite}, {2, 1.0}}) == "timings[0].ms = inf must be positive and finite");
+  CHECK(of({{-1, 1.0}, {2, 1.0}}) == "timings[0].length = -1 has no cost in one of the terms");
+  CHECK(refusal([&] { return calibrate(two, {.folds = 1}, constant); }) == "folds = 1 must be 2 or more");
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ballast/cost/device.hpp>
+
+#include "support/catch.hpp"
+#include "support/refusal.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <utility>
+
+using namespace ballast;
+using ballast_test::refusal;
+
+TEST_CASE("device: the datasheets, dense bfloat16") {
+  // The datasheets print the rate with sparsity, twice the dense one: 624, 1979, 1979 and 4500 TFLOP/s.
+  for (auto const& [name, sparse_tflops] : {std::pair{"a100", 624.0}, {"h100", 1979.0}, {"h200", 1979.0}, {"b200", 4500.0}})
+    CHECK(std::fabs(2e-12 * static_cast<double>(device_named(name).bf16_flops) / sparse_tflops - 1) < 0.0005);
+  CHECK(device_named("h200").memory_bytes == 141'000'000'000);
+  for (std::size_t i = 1; i < devices.size(); ++i)  // in order of appearance, nothing shrank
+    CHECK((devices[i].memory_bytes >= devices[i - 1].memory_bytes && devices[i].memory_bandwidth > devices[i - 1].memory_bandwidth &&
+           devices[i].link_bandwidth >= devices[i - 1].link_bandwidth));
+  CHECK(refusal([] { return device_named("H100"); }) == "no device \"H100\"; there are a100, h100, h200, b200");
+}
+
+TEST_CASE("device: modelled time") {
+  CHECK(std::fabs(modelled_ms(989.4e12, device_named("h100"), 0.5) - 2000) < 1e-9);
+  CHECK(modelled_ms(0, device_named("h100"), 1) == 0);
+  CHECK(refusal([] { return modelled_ms(1, device_named("h100"), 0); }).starts_with("mfu = 0.0"));
+  CHECK(refusal([] { return modelled_ms(1, device_named("h100"), 1.1); }).starts_with("mfu = 1.1"));
+  CHECK(refusal([] { return modelled_ms(-1, device_named("h100"), 1); }).starts_with("flops = -1.0"));
+  CHECK(refusal([] { return modelled_ms(std::numeric_limits<double>::quiet_NaN(), device_named("h100"), 1); }).starts_with("flops = "));
+  CHECK(refusal([] { return modelled_ms(1, device{}, 1); }) == "the device \"\" has no peak rate");
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ballast/cost/presets.hpp>
+#include <ballast/cost/transformer.hpp>
+
+#include "support/catch.hpp"
+#include "support/cost_border.hpp"
+#include "support/refusal.hpp"
+
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+
+namespace {
+
+using namespace ballast;
+using ballast_test::int128;
+using ballast_test::refusal;
+
+bool close_to(double value, double expected, double tolerance) { return std::fabs(value / expected - 1) <= tolerance; }
+
+/// One layer as Skrull's cost model reads it: plain four-fold feed-forward, attention over the full square.
+transformer skrull(std::int64_t hidden, std::int64_t heads, std::int64_t kv_heads) {
+  return {.hidden = hidden,
+          .query_heads = heads,
+          .kv_heads = kv_heads,
+          .head_width = hidden / heads,
+          .ffn = 4 * hidden,
+          .gated = false,
+          .causal = false};
+}
+
+}  // namespace
+
+TEST_CASE("transformer: the FLOPs of Skrull's formula, 20 h^2 S + 4 h h_kv S + 4 h S^2") {
+  struct {
+    transformer model;
+    std::int64_t crossover;
+    double ratio;
+  } const published[]{{skrull(896, 14, 2), 4608, 34.35}, {skrull(3584, 28, 4), 18432, 18.18}};
+  for (auto const& p : published) {
+    auto const flops = forward_flops(p.model);
+    auto const h = p.model.hidden, kv = p.model.kv_heads * p.model.head_width;
+    for (std::int64_t s : {0, 1, 4096, 32768}) CHECK(flops(s) == 20 * h * h * s + 4 * h * kv * s + 4 * h * s * s);
+    CHECK(sample_cost(p.model).quadratic() == quadratic_cost{.linear = p.crossover, .quadratic = 1});
+    CHECK(close_to(static_cast<double>(flops(32768)) / static_cast<double>(flops(4096)), p.ratio, 0.0005));
+  }
+}
+
+TEST_CASE("transformer: LLaMA-3.1-8B by the layer") {
+  auto const& model = transformer_preset("llama-3.1-8b");
+  auto const layer = layer_flops(model, 31);
+  CHECK(layer.per_token == 436'207'616);                  // 436.2 M
+  CHECK(head_flops_per_token(model) / 32 == 32'833'536);  // 32.8 M
+  CHECK(layer.per_pair == 4 * 4096);                      // 2 h for each of the L^2, two for each of the L^2 / 2
+  CHECK(layer_parameters(model, 0) == 218'112'000);
+  CHECK(parameters(model) == 32 * layer_parameters(model, 7) + 2 * 128256 * 4096 + 4096);
+  // attention over linear work of one full sequence
+  auto const cost = forward_flops(model);
+  auto const ratio = [&](std::int64_t length) {
+    return static_cast<double>(cost.per_pair * causal_pairs{}(length)) / static_cast<double>(cost.per_token * length);
+  };
+  CHECK(close_to(ratio(32768), 0.57, 0.005));
+  CHECK(close_to(ratio(65536), 1.14, 0.005));
+  CHECK(close_to(ratio(131072), 2.29, 0.005));
+  // HBP's published times of full sequences over those of mixed data, tables 4 and 19; 1.03 is the mixed data's own attention
+  CHECK(close_to((1 + ratio(32768)) / 1.03, 4.12 / 2.83, 0.05));
+  CHECK(close_to((1 + ratio(65536)) / 1.03, 6.3 / 3.01, 0.05));
+  CHECK(close_to((1 + ratio(131072)) / 1.03, 10.2 / 3.05, 0.05));
+}
+
+TEST_CASE("transformer: a sample's cost is the sum of its parts, in the largest exact unit") {
+  for (auto const& p : transformer_presets) {
+    CAPTURE(p.name);
+    auto const flops = forward_flops(p.model), cost = sample_cost(p.model);
+    for (std::int64_t length : {0, 1, 37, 8192, 131072}) {
+      auto sum = head_flops_per_token(p.model) * length;
+      for (std::int64_t l = 0; l < p.model.layers; ++l) sum += layer_flops(p.model, l)(length);
+      CHECK(flops(length) == sum);
+      CHECK(cost(length) * cost.flops_per_unit == sum);
+      auto const family = static_cast<double>(cost.quadratic()(length)) * static_cast<double>(cost.per_pair) / 2;
+      CHECK(std::fabs(family - static_cast<double>(cost(length))) <= 0.25 * static_cast<double>(cost.per_pair * length));  // a is rounded
+    }
+    CHECK((std::gcd(cost.per_token, cost.per_pair) == 1 && cost.fits(1 << 20) && flops.flops_per_unit == 1));
+    ballast_test::check_border(cost, [&](int128 n) {
+      auto const pairs = n * (n + 1) / 2;
+      return pairs > ballast_test::most ? int128{ballast_test::most} + 1 : cost.per_token * n + cost.per_pair * pairs;
+    });
+  }
+  CHECK(sample_cost(transformer_preset("llama-3.1-8b")).quadratic().linear == 57'257);
+}
+
+TEST_CASE("transformer: windowed layers see their window, the others everything") {
+  auto model = transformer_preset("llama-3.1-8b");
+  model.window = 4096;
+  for (std::int64_t every : {0, 1, 2, 6}) {
+    model.full_every = every;
+    std::int64_t full = 0;
+    for (std::int64_t l = 0; l < 32; ++l) {
+      auto const layer = layer_flops(model, l);
+      auto const sees_all = every != 0 && l % every == every - 1;
+      full += sees_all ? 1 : 0;
+      CHECK((layer.per_pair == (sees_all ? 16384 : 0) && layer.per_windowed_pair == (sees_all ? 0 : 16384)));
+    }
+    auto const flops = forward_flops(model);
+    for (std::int64_t n : {100, 4096, 50000})
+      CHECK(flops(n) == flops.per_token * n + 16384 * (full * causal_pairs{}(n) + (32 - full) * window_pairs{.window = 4096}(n)));
+    auto const cost = sample_cost(model);
+    CHECK(cost(50000) * cost.flops_per_unit == flops(50000));
+    CHECK(cost.quadratic().quadratic == (full > 0 ? 1 : 0));
+  }
+}
+
+TEST_CASE("transformer: experts cost what a token visits and weigh what there is") {
+  auto const& model = transformer_preset("deepseek-v3");
+  auto const expert = 3 * model.hidden * model.expert_ffn;
+  CHECK(layer_parameters(model, 3) - layer_parameters(model, 2) == 257 * expert + 256 * (model.hidden + 1) - 3 * model.hidden * model.ffn);
+  CHECK(layer_flops(model, 3).per_token - layer_flops(model, 2).per_token ==
+        2 * (9 * expert + 256 * model.hidden - 3 * model.hidden * model.ffn));
+  CHECK(parameters(model) - active_parameters(model) == 58 * 248 * expert);
+  CHECK(layer_flops(model, 0).per_pair == 2 * 128 * 320);
+}
+
+TEST_CASE("transformer: activation bytes are Megatron's") {
+  // plain attention, four-fold feed-forward, dropout: 34 s b h, table 2 of arXiv 2205.05198; 18 h + 4 f for any f
+  transformer const plain{.hidden = 1024, .query_heads = 16, .kv_heads = 16, .head_width = 64, .ffn = 4096, .gated = false};
+  CHECK(activation_bytes_per_token(plain, 0, true) == 34 * 1024);
+  auto wider = plain;
+  wider.ffn = 5000;
+  CHECK(activation_bytes_per_token(wider, 0, true) == 18 * 1024 + 4 * 5000);
+  // LLaMA-3.1-8B: two norms and two matrix inputs (4 h), queries and output (2 h), keys and values (h / 2), gate, up and product (3 f)
+  CHECK(activation_bytes_per_token(transformer_preset("llama-3.1-8b"), 0) == 2 * (4 * 4096 + 2 * 4096 + 2048 + 3 * 14336));
+  auto const& deep = transformer_preset("deepseek-v3");
+  CHECK(activation_bytes_per_token(deep, 5) - activation_bytes_per_token(deep, 0) == 2 * (8 * (7168 + 3 * 2048) + 3 * 2048 - 3 * 18432));
+}
+
+TEST_CASE("transformer: a shape that makes no sense is refused by name") {
+  auto const of = [](auto const& change) {
+    auto model = transformer_preset("llama-3.1-8b");
+    change(model);
+    return refusal([&] { return parameters(model); });
+  };
+  CHECK(of([](transformer&) {}) == "accepted");
+  CHECK(of([](transformer& m) { m.layers = 0; }) == "layers = 0 must be in [1, 1024]");
+  CHECK(of([](transformer& m) { m.kv_heads = 5; }) == "kv_heads = 5 must divide query_heads = 32");
+  CHECK(of([](transformer& m) { m.kv_heads = 64; }) == "kv_heads = 64 must be in [1, 32]");
+  CHECK(of([](transformer& m) { m.head_width = 1 << 30; }) == "head_width = 1073741824 must be in [1, 16384]");
+  CHECK(of([](transformer& m) { m.q_rank = 4; }) == "q_rank = 4 must be in [0, 0]");
+  CHECK(of([](transformer& m) { m.experts = 8; }) == "active_experts = 0 must be in [1, 8]");
+  CHECK(of([](transformer& m) { m.ffn = -1; }) == "ffn = -1 must be in [0, 524288]");
+  CHECK(of([](transformer& m) { m.causal = false, m.window = 9; }) == "window = 9 needs causal = true");
+  auto const& model = transformer_preset("llama-3.1-8b");
+  CHECK(refusal([&] { return layer_parameters(model, 32); }) == "layer = 32 must be in [0, 32)");
+  CHECK(refusal([&] { return layer_flops(model, -1); }) == "layer = -1 must be in [0, 32)");
+  // the largest that is accepted does not overflow: the sums grow with every field
+  transformer const huge{.layers = 1024,
+                         .hidden = 1 << 18,
+                         .query_heads = 8192,
+                         .kv_heads = 8192,
+                         .head_width = 64,
+                         .ffn = 1 << 19,
+                         .vocabulary = 1 << 24,
+                         .window = 1 << 28,
+                         .full_every = 1024,
+                         .experts = 2048,
+                         .active_experts = 2048,
+                         .expert_ffn = 1 << 19,
+                         .shared_ffn = 1 << 19};
+  CHECK(static_cast<double>(parameters(huge)) > 0.99 * 1024 * 2048 * 3 * (1 << 18) * static_cast<double>(1 << 19));
+  CHECK(sample_cost(huge).quadratic().linear > 0);
+}

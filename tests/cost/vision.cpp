@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ballast/cost/presets.hpp>
+#include <ballast/cost/vision.hpp>
+
+#include "support/catch.hpp"
+#include "support/refusal.hpp"
+
+#include <cstdint>
+
+using namespace ballast;
+using ballast_test::refusal;
+
+TEST_CASE("vision: the FLOPs of an image tile") {
+  auto const& vit = vision_preset("internvit-6b-448");
+  std::int64_t const h = 3200, n = 1025;
+  CHECK(vit.tokens() == n);
+  // 4 h^2 of attention and 8 h^2 of feed-forward matrices, n^2 pairs of 2 x 2 h, patches of 14 x 14 x 3
+  CHECK(tile_flops(vit) == 45 * (2 * 12 * h * h * n + 4 * h * n * n) + 2 * 1024 * h * 588);
+  CHECK(tile_flops(vision_language_preset("internvl-chat-1.5").projector) == std::int64_t{2} * 256 * (12800 + 6144) * 6144);
+}
+
+TEST_CASE("vision: a shape that makes no sense is refused by name") {
+  auto const of = [](auto const& change) {
+    auto model = vision_preset("clip-l-14-336");
+    change(model);
+    return refusal([&] { return tile_flops(model); });
+  };
+  CHECK(of([](vision_transformer&) {}) == "accepted");
+  CHECK(of([](vision_transformer& m) { m.body.causal = true; }) == "a vision transformer with body.causal = true");
+  CHECK(of([](vision_transformer& m) { m.patch = 0; }) == "patch = 0 must be in [1, 1024]");
+  CHECK(of([](vision_transformer& m) { m.extra_tokens = 600; }) == "extra_tokens = 600 must be in [0, 577]");
+  CHECK(of([](vision_transformer& m) { m.body.layers = -1; }) == "layers = -1 must be in [1, 1024]");
+  CHECK(of([](vision_transformer& m) { m.body.positions = 1 << 24; }) ==
+        "body.positions = 16777216 bring the FLOPs of a tile to 2^63 or more");
+}
