@@ -4,6 +4,7 @@
 /// @file
 /// @brief All of ballast that needs the standard library alone.
 
+#include <ballast/balance.hpp>
 #include <ballast/core.hpp>
 #include <ballast/cost.hpp>
 #include <ballast/packing.hpp>

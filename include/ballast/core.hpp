@@ -11,7 +11,9 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/groups.hpp>
 #include <ballast/core/hash.hpp>
+#include <ballast/core/metrics.hpp>
 #include <ballast/core/parallel.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/core/version.hpp>
+#include <ballast/core/wide.hpp>

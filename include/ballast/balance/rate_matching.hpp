@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/balance/detail/dealing.hpp>
+#include <ballast/core/wide.hpp>
+#include <ballast/cost/polynomial.hpp>
+
+#include <span>
+
+/// @file
+/// @brief Rate matching: two measures levelled at once, so that the plan is level for every weighting of the two.
+
+namespace ballast::inline v0_1 {
+
+/// @brief Rate matching, into caller-owned memory. See the other overload for what it computes.
+/// @param items      what is dealt, one integer each; may be empty
+/// @param options    number of sets, limits and target
+/// @param cost       weighs one item: its share of a set's load, which is certified
+/// @param part       weighs one item: the part of the cost that grows faster than the size
+/// @param size       weighs one item: the part that is proportional to the size, and its share of a set's capacity
+/// @param workspace  scratch memory, kept between calls
+/// @param out        overwritten with the plan; its memory is used again
+/// @throws invalid_input as the other overload
+template <index_type Index, length_range R, cost_model Cost, cost_model Part, cost_model Size>
+void rate_matching(R const& items, balance_options const& options, Cost const& cost, Part const& part, Size const& size,
+                   balance_workspace<Index>& workspace, balanced_sets<Index>& out) {
+  require(options.target == rate_target::mean || options.capacity > 0,
+          [] { return std::string("rate_target::capacity needs a capacity"); });
+  auto& d = workspace.deal;
+  detail::prepare(items, options, cost, size, d);
+  auto const total_part = detail::weigh(items, part, "part", d.part);
+  d.sort_by(d.size);
+  d.start();
+  d.measure.assign(static_cast<std::size_t>(d.sets), 0);
+  auto const share = [&](std::int64_t total) {
+    auto const k = static_cast<std::int64_t>(d.sets);
+    return total / k + (total % k != 0 ? 1 : 0);
+  };
+  auto const part_goal = share(total_part);
+  auto const size_goal = options.target == rate_target::mean ? (std::min)(d.capacity, share(d.total_size)) : d.capacity;
+  auto const steeper = [&](std::size_t a, std::size_t b) {
+    auto const size_a = size_goal - (d.capacity - d.room[a]), size_b = size_goal - (d.capacity - d.room[b]);
+    if (size_a <= 0 || size_b <= 0) return size_a > size_b;
+    return compare_products(part_goal - d.measure[a], size_b, part_goal - d.measure[b], size_a) > 0;
+  };
+  d.deal_in_order(std::span<detail::keyed<Index> const>(d.order), steeper,
+                  [&](std::size_t i, std::size_t s) { d.measure[s] += d.part[i]; });
+  detail::finish(d, options.misfit, out);
+}
+
+/// @brief Deals the items, largest first, each to the set with room that still misses most of the first measure per unit of the second.
+///
+/// With goals Q (mean part of a set) and T (mean size, or the capacity: see `rate_target`), a set that holds q and t has the rate
+/// (Q - q) / (T - t); the item goes to the greatest one, to the lower set of equal ones. Sets that have reached T come last, the emptiest
+/// first. Where no item is far above a set's mean, both measures come out level, and so does every cost `a * size + b * part`: the plan
+/// does not depend on how well the ratio of attention to the rest is known.
+///
+/// @tparam Index  type of the item indices
+/// @tparam R      range of integers
+/// @tparam Cost   a `cost_model`
+/// @tparam Part   a `cost_model`
+/// @tparam Size   a `cost_model`
+/// @param items    what is dealt, one integer each; may be empty
+/// @param options  number of sets, limits and target
+/// @param cost     weighs one item: its share of a set's load, which is certified; the item itself by default
+/// @param part     weighs one item: the first measure; the square by default
+/// @param size     weighs one item: the second measure, limited by the capacity; the item itself by default
+/// @return the sets, each largest item first
+/// @throws invalid_input for a bad option, a missing capacity, or a cost, part or size, or a sum of them, outside [0, 2^63)
+/// @par Complexity
+/// O(n log n + n log k); where sets are nearly full O(n k) at worst. O(n + k) memory.
+/// @par Determinism
+/// A pure function of costs, parts, sizes and options; rates are compared exactly, in 128 bits.
+/// @par Source
+/// This library (docs/balance.md).
+template <index_type Index = std::uint32_t, length_range R, cost_model Cost = token_cost, cost_model Part = quadratic_cost,
+          cost_model Size = token_cost>
+[[nodiscard]] balanced_sets<Index> rate_matching(R const& items, balance_options const& options, Cost const& cost = {},
+                                                 Part const& part = Part{.linear = 0, .quadratic = 1}, Size const& size = {}) {
+  balance_workspace<Index> workspace;
+  balanced_sets<Index> out;
+  rate_matching(items, options, cost, part, size, workspace, out);
+  return out;
+}
+
+}  // namespace ballast::inline v0_1

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/version.hpp>
+
+#include <cstdint>
+
+/// @file
+/// @brief Products of 64-bit integers that may pass 2^64, on every compiler and on the device: exact comparison and exact division.
+
+namespace ballast::inline v0_1 {
+
+/// @brief An unsigned 128-bit integer: `high * 2^64 + low`.
+struct wide {
+  std::uint64_t high = 0;  ///< the upper 64 bits
+  std::uint64_t low = 0;   ///< the lower 64 bits
+  friend constexpr bool operator==(wide const&, wide const&) = default;
+};
+
+/// @brief The exact product of two factors. @param a any value @param b any value @return `a * b`
+[[nodiscard]] BALLAST_HD constexpr wide multiply(std::uint64_t a, std::uint64_t b) noexcept {
+  constexpr std::uint64_t half = 0xffffffffU;
+  auto const low = (a & half) * (b & half);
+  auto const cross = (a >> 32) * (b & half) + (low >> 32);  // at most 2^64 - 2^33 + 2^32: no carry is lost
+  auto const other = (a & half) * (b >> 32) + (cross & half);
+  return {(a >> 32) * (b >> 32) + (cross >> 32) + (other >> 32), (other << 32) | (low & half)};
+}
+
+/// @brief The sign of `a * b - c * d`, as if computed without bounds: the way to compare `a / d` with `c / b`.
+/// @param a any value above -2^63 @param b any value above -2^63 @param c any value above -2^63 @param d any value above -2^63
+/// @return -1, 0 or 1
+[[nodiscard]] BALLAST_HD constexpr int compare_products(std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) noexcept {
+  auto const sign = [](std::int64_t x, std::int64_t y) { return x == 0 || y == 0 ? 0 : (x < 0) == (y < 0) ? 1 : -1; };
+  auto const size = [](std::int64_t x) { return static_cast<std::uint64_t>(x < 0 ? -x : x); };
+  auto const left = sign(a, b), right = sign(c, d);
+  if (left != right) return left < right ? -1 : 1;
+  auto const x = multiply(size(a), size(b)), y = multiply(size(c), size(d));
+  if (x == y) return 0;
+  return (x.high != y.high ? x.high < y.high : x.low < y.low) ? -left : left;
+}
+
+/// @brief `a * b / divisor`, rounded up. @param a any value @param b any value @param divisor not 0; the quotient is below 2^64 @return the
+/// quotient
+[[nodiscard]] BALLAST_HD constexpr std::uint64_t multiply_divide_up(std::uint64_t a, std::uint64_t b, std::uint64_t divisor) noexcept {
+  auto const product = multiply(a, b);
+  auto rest = product.high % divisor, quotient = std::uint64_t{0};
+  for (int bit = 63; bit >= 0; --bit) {
+    auto const carry = rest >> 63 != 0;
+    rest = (rest << 1) | (product.low >> bit & 1U);
+    auto const fits = carry || rest >= divisor;
+    if (fits) rest -= divisor;
+    quotient = (quotient << 1) | (fits ? 1U : 0U);
+  }
+  return rest == 0 ? quotient : quotient + 1;
+}
+
+}  // namespace ballast::inline v0_1
