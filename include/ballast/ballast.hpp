@@ -5,6 +5,7 @@
 /// @brief All of ballast that needs the standard library alone.
 
 #include <ballast/balance.hpp>
+#include <ballast/batching.hpp>
 #include <ballast/core.hpp>
 #include <ballast/cost.hpp>
 #include <ballast/packing.hpp>

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Planning a million samples into steps, and one global batch into micro-batches. Counters: `slow` is the cost of the slowest ranks over
+// the mean, `bound` the least it could be for the same steps, `fill` the share of the places that holds tokens.
+//
+// Lengths: floor of a lognormal (mu 6.5, sigma 1.4), clipped to 16 … 131072; 64 ranks, capacity 131072.
+#include <ballast/batching.hpp>
+
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+namespace {
+
+using options = ballast::batching_options;
+
+std::vector<std::int32_t> draw_lengths(std::int64_t n) {
+  std::mt19937_64 generator(20240720);
+  std::lognormal_distribution<double> draw(6.5, 1.4);
+  std::vector<std::int32_t> lengths(static_cast<std::size_t>(n));
+  for (auto& l : lengths) l = static_cast<std::int32_t>(std::clamp(draw(generator), 16.0, 131072.0));
+  return lengths;
+}
+
+template <class Make>
+void measure(benchmark::State& state, std::int64_t capacity, Make const& make) {
+  ballast::batching<> plan;
+  for (auto _ : state) {
+    plan = make();
+    benchmark::DoNotOptimize(plan.table.data());
+  }
+  state.SetItemsProcessed(state.iterations() * state.range(0));
+  state.counters["slow"] = plan.slowest_over_mean();
+  state.counters["bound"] =
+      plan.slowest_over_mean() * static_cast<double>(plan.slowest.lower_bound) / static_cast<double>(plan.slowest.value);
+  state.counters["fill"] = plan.fill(capacity);
+}
+
+template <class Make>
+void of_packs(benchmark::State& state, Make const& make) {
+  auto const lengths = draw_lengths(state.range(0));
+  options const o{.capacity = 131072, .ranks = 64};
+  auto const packs = ballast::best_fit_shuffled(lengths, {.capacity = o.capacity}).packs;
+  measure(state, o.capacity, [&] { return make(packs, lengths, o); });
+}
+void random_deal(benchmark::State& state) {
+  of_packs(state, [](auto const& packs, auto const& lengths, options const& o) { return ballast::random_steps(packs, lengths, o); });
+}
+void sorted(benchmark::State& state) {
+  of_packs(state, [](auto const& packs, auto const& lengths, options const& o) { return ballast::sorted_steps(packs, lengths, o); });
+}
+void windows(benchmark::State& state) {
+  of_packs(state, [](auto const& packs, auto const& lengths, options const& o) {
+    return ballast::sorted_steps(packs, lengths, o, {.window = 64});
+  });
+}
+void windows_redealt(benchmark::State& state) {
+  of_packs(state, [](auto const& packs, auto const& lengths, options const& o) {
+    return ballast::sorted_steps(packs, lengths, o, {.window = 64, .redeal = true});
+  });
+}
+
+// Arguments: samples, micro-batches, where ranks wait.
+void plan(benchmark::State& state) {
+  auto const lengths = draw_lengths(state.range(0));
+  options const o{.capacity = 131072,
+                  .ranks = 64,
+                  .micro_batches = static_cast<std::uint64_t>(state.range(1)),
+                  .synchronisation = static_cast<ballast::synchronisation>(state.range(2)),
+                  .stages = 4};
+  measure(state, o.capacity, [&] { return ballast::plan_steps(lengths, o); });
+}
+
+// Arguments: samples, ranks.
+void one_global_batch(benchmark::State& state) {
+  auto const lengths = draw_lengths(state.range(0));
+  options const o{.capacity = 131072, .ranks = static_cast<std::uint64_t>(state.range(1))};
+  measure(state, o.capacity, [&] { return ballast::micro_batches(lengths, o); });
+}
+
+BENCHMARK(random_deal)->Arg(1000000)->Unit(benchmark::kMillisecond);
+BENCHMARK(sorted)->Arg(1000000)->Unit(benchmark::kMillisecond);
+BENCHMARK(windows)->Arg(1000000)->Unit(benchmark::kMillisecond);
+BENCHMARK(windows_redealt)->Arg(1000000)->Unit(benchmark::kMillisecond);
+BENCHMARK(plan)
+    ->ArgNames({"", "micro", "wait"})
+    ->Args({1000000, 1, 0})
+    ->Args({1000000, 4, 0})
+    ->Args({1000000, 16, 0})
+    ->Args({1000000, 16, 1})
+    ->Args({1000000, 16, 2})
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK(one_global_batch)->ArgNames({"", "ranks"})->Args({512, 64})->Args({4096, 64})->Args({4096, 8})->Unit(benchmark::kMillisecond);
+
+}  // namespace

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prints the tables of docs/batching.md: what the planners of steps make of published traces, in files as they are. Every plan is
+// validated; an invalid one ends the program with status 1.
+#include <ballast/batching.hpp>
+#include <ballast/core/metrics.hpp>
+#include <ballast/packing/best_fit_decreasing.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace {
+
+using options = ballast::batching_options;
+
+struct trace {
+  char const* name;
+  char const* file;
+  std::vector<std::size_t> columns;  // summed into one length
+  std::int64_t capacity;
+};
+
+std::vector<std::int64_t> read(std::string const& path, std::vector<std::size_t> const& columns, std::int64_t capacity) {
+  std::ifstream in(path);
+  if (!in) throw std::runtime_error("cannot read " + path);
+  std::vector<std::int64_t> lengths;
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream numbers(line);
+    std::vector<std::int64_t> row;
+    for (std::int64_t v = 0; numbers >> v;) row.push_back(v);
+    std::int64_t length = 0;
+    for (auto c : columns) length += row.at(c);
+    lengths.push_back((std::min)(length, capacity));
+  }
+  return lengths;
+}
+
+ballast::groups<> samples_of_steps(ballast::batching<> const& plan) {
+  ballast::groups<> steps;
+  std::vector<std::uint32_t> members;
+  for (std::size_t s = 0; s < plan.steps(); ++s) {
+    members.clear();
+    for (auto p : plan.step(s))
+      if (p != plan.none) members.insert(members.end(), plan.packs[p].begin(), plan.packs[p].end());
+    steps.push_back(members);
+  }
+  return steps;
+}
+
+template <class Plan>
+void print_row(char const* method, std::vector<std::int64_t> const& lengths, options const& o, Plan const& make) {
+  auto const start = std::clock();
+  auto const plan = make();
+  auto const ms = 1e3 * static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+  if (auto const verdict = ballast::check_batching(plan, lengths, o); !verdict.valid())
+    throw std::logic_error(method + (": " + ballast::describe(verdict)));
+  auto const random = ballast::randomness_of(samples_of_steps(plan), lengths);
+  auto const slow = plan.slowest_over_mean();
+  std::printf("| %s | %zu | %zu | %zu | %.4f | %.4f | %.3f | %.1f | %.1f | %.1f | %.2f | %.1f |\n", method, plan.steps(), plan.packs.size(),
+              plan.dropped.size(), slow, slow * static_cast<double>(plan.slowest.lower_bound) / static_cast<double>(plan.slowest.value),
+              plan.fill(o.capacity), random.ks_times, random.design_effect, random.design_effect_8,
+              static_cast<double>(plan.token_delay) / static_cast<double>(plan.tokens), ms);
+}
+
+void print_table(trace const& t, std::vector<std::int64_t> const& lengths, std::uint64_t ranks, std::uint64_t micro_batches) {
+  options o{.capacity = t.capacity, .ranks = ranks, .micro_batches = micro_batches, .seed = 1};
+  auto const decreasing = ballast::best_fit_decreasing(lengths, {.capacity = t.capacity}).packs;
+  auto const shuffled = ballast::best_fit_shuffled(lengths, {.capacity = t.capacity, .seed = 1}).packs;
+  auto const critical = ballast::random_steps(decreasing, lengths, o).critical;
+  std::printf("\n%s, capacity %lld, %llu ranks, %llu micro-batches: cost ratio %.2f, square ratio %.2f\n\n", t.name,
+              static_cast<long long>(t.capacity), static_cast<unsigned long long>(ranks), static_cast<unsigned long long>(micro_batches),
+              critical.cost, critical.square);
+  std::puts(
+      "| method | steps | packs | dropped | slow | bound | fill | KSx | D | D8 | delay | ms "
+      "|\n|---|---|---|---|---|---|---|---|---|---|---|---|");
+  using ballast::stream_options;
+  print_row("best-fit decreasing, dealt at random", lengths, o, [&] { return ballast::random_steps(decreasing, lengths, o); });
+  print_row("random steps", lengths, o, [&] { return ballast::stream_steps(lengths, o, {.threshold = 0}); });
+  print_row("best fit in random order, sorted, cyclic", lengths, o, [&] { return ballast::sorted_steps(shuffled, lengths, o); });
+  print_row("windows of 16, redealt", lengths, o,
+            [&] { return ballast::sorted_steps(shuffled, lengths, o, {.window = 16, .redeal = true}); });
+  print_row("windows of 32, redealt", lengths, o,
+            [&] { return ballast::sorted_steps(shuffled, lengths, o, {.window = 32, .redeal = true}); });
+  print_row("stream, pool of 4 per rank", lengths, o, [&] { return ballast::stream_steps(lengths, o); });
+  print_row("stream, outliers over CP ranks", lengths, o,
+            [&] { return ballast::stream_steps(lengths, o, {.threshold = 0, .share = 400}); });
+  print_row("plan_steps", lengths, o, [&] { return ballast::plan_steps(lengths, o); });
+}
+
+// Attention balance of windows of 64 steps against the same packs dealt at random.
+void print_attention(trace const& t, std::vector<std::int64_t> const& lengths) {
+  ballast::quadratic_cost const attention{.linear = 0, .quadratic = 1};
+  options const o{.capacity = 8192, .ranks = 8, .left_over = ballast::left_over::drop, .seed = 1};
+  auto const packs = ballast::best_fit_shuffled(lengths, {.capacity = 8192, .seed = 1}).packs;
+  auto const figures = [&](ballast::batching<> const& plan) {
+    std::vector<std::int64_t> squares, costs;
+    for (auto p : plan.table) {
+      squares.push_back(0);
+      costs.push_back(0);
+      for (auto i : plan.packs[p]) {
+        squares.back() += attention(lengths[i]);
+        costs.back() += ballast::default_step_cost(lengths[i]);
+      }
+    }
+    return std::pair{ballast::balance_of_steps(squares, 8).mean_ratio, ballast::balance_of_steps(costs, 8).idle()};
+  };
+  auto const [random_abr, random_idle] = figures(ballast::random_steps(packs, lengths, o, attention));
+  auto const windows = ballast::sorted_steps(packs, lengths, o, {.window = 64, .emission = ballast::emission::shuffled}, attention);
+  auto const [abr, idle] = figures(windows);
+  std::printf("| %s | %zu | %.4f | %.4f | %.1f | %.4f | %.4f |\n", t.name, windows.steps(), random_abr, abr, random_abr / abr, random_idle,
+              idle);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  auto const* const folder = argc > 1 ? argv[1] : std::getenv("BALLAST_TRACES");
+  if (folder == nullptr) {
+    std::puts("skipped: give the folder of the traces as argument or in BALLAST_TRACES (see docs/packing-on-traces.md)");
+    return 0;
+  }
+  auto const path = [&](trace const& t) { return std::string(folder) + "/" + t.file; };
+  trace const mooncake{"mooncake", "mooncake_fast25_conversation.txt", {0, 1}, 131072},
+      r1{"deepseek-r1", "servegen_deepseek_r1_sampled.txt", {0, 1}, 32768},
+      source{"repositories", "repo_source_files_approx.txt", {0}, 131072}, omnibal{"omnibal", "omnibal_vlm_sft.txt", {0}, 8192};
+  try {
+    for (auto const& t : {mooncake, r1, source, omnibal}) {
+      auto const lengths = read(path(t), t.columns, t.capacity);
+      for (std::uint64_t const ranks : {8U, 64U})
+        for (std::uint64_t const micro_batches : {1U, 4U}) print_table(t, lengths, ranks, micro_batches);
+    }
+    std::puts(
+        "\nWindows of 64 steps, capacity 8192, 8 ranks, packs of best fit in random order sorted by attention cost\n\n"
+        "| trace | steps | ABR random | ABR windows | times lower | idle random | idle windows |\n|---|---|---|---|---|---|---|");
+    for (auto const& t : std::vector<trace>{omnibal,
+                                            {"azure", "azure_llm_2023_conv.txt", {0, 1}, 8192},
+                                            mooncake,
+                                            {"arxiv", "arxiv_summarization_llama2.txt", {0, 1}, 8192},
+                                            {"openchat", "openchat_v1_sft.txt", {0}, 8192},
+                                            {"gsm8k", "gsm8k_train_approx.txt", {0, 1}, 8192},
+                                            r1,
+                                            {"mm-image", "servegen_mm_image_sampled.txt", {0, 1, 3}, 8192},
+                                            source})
+      print_attention(t, read(path(t), t.columns, 8192));
+  } catch (std::exception const& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    return 1;
+  }
+  return 0;
+}

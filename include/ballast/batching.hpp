@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// @file
+/// @brief The face of batching/: packs and samples into steps of ranks and micro-batches.
+
+#include <ballast/batching/check.hpp>
+#include <ballast/batching/in_order.hpp>
+#include <ballast/batching/micro_batches.hpp>
+#include <ballast/batching/mixture.hpp>
+#include <ballast/batching/options.hpp>
+#include <ballast/batching/pipeline_steps.hpp>
+#include <ballast/batching/plan_steps.hpp>
+#include <ballast/batching/result.hpp>
+#include <ballast/batching/resume.hpp>
+#include <ballast/batching/rows.hpp>
+#include <ballast/batching/sorted.hpp>
+#include <ballast/batching/stream.hpp>

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/batching/detail/items.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/packing/count.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+// Finished packs made into whole steps: what is left over is settled, then an order of packs is cut into steps.
+
+namespace ballast::inline v0_1::detail {
+
+/// Refuses packs that do not hold each sample at most once, or hold more than a micro-batch may. Samples in no pack are listed as dropped.
+template <index_type Index>
+void take_packs(batching<Index>& b, groups<Index> packs, step_items const& items, batching_options const& o) {
+  b.ranks = o.ranks;
+  b.micro_batches = o.micro_batches;
+  b.packs = std::move(packs);
+  std::vector<char> seen(items.size(), 0);
+  for (std::size_t p = 0; p < b.packs.size(); ++p) {
+    auto const entry = [&] { return "packs[" + std::to_string(p) + "]"; };
+    std::int64_t tokens = 0;
+    require(!b.packs[p].empty(), [&] { return entry() + " is empty"; });
+    for (auto i : b.packs[p]) {
+      require(i < items.size(),
+              [&] { return entry() + " has member " + std::to_string(i) + " of " + std::to_string(items.size()) + " samples"; });
+      require(!std::exchange(seen[i], char{1}),
+              [&] { return entry() + " has sample " + std::to_string(i) + ", which stands in a pack already"; });
+      tokens += items.tokens[i];
+    }
+    require(tokens <= o.capacity,
+            [&] { return entry() + " holds " + std::to_string(tokens) + " tokens, more than capacity " + std::to_string(o.capacity); });
+  }
+  for (std::size_t i = 0; i < seen.size(); ++i)
+    if (!seen[i]) b.dropped.push_back(static_cast<Index>(i));
+}
+
+/// Raises the number of packs to a whole number of steps where the policy asks for it and there are samples enough. The last packs give,
+/// where they can: a few steps' worth is enough, and looking for the shortest samples of all would cost more than all the rest.
+template <index_type Index>
+void split_left_over(batching<Index>& b, step_items const& items, batching_options const& o) {
+  auto const places = static_cast<std::size_t>(o.ranks * o.micro_batches), given = b.packs.size();
+  auto const missing = (places - given % places) % places;
+  if (o.left_over != left_over::split || missing == 0) return;
+  auto const tokens = [&](Index i) { return items.tokens[i]; };
+  groups<Index> last;
+  auto const first = given - (std::min)(given, 4 * places);
+  for (auto p = first; p < given; ++p) last.push_back(b.packs[p]);
+  if (!raise_pack_count(last, last.size() + missing, tokens)) {
+    (void)raise_pack_count(b.packs, given + missing, tokens);
+    return;
+  }
+  b.packs.offsets.resize(first + 1);
+  b.packs.members.resize(static_cast<std::size_t>(b.packs.offsets.back()));
+  for (auto const pack : last) b.packs.push_back(pack);
+}
+
+/// Applies the policies that act on an order of packs: the incomplete step at its end is dropped, or filled with copies of its beginning.
+template <index_type Index>
+void settle_left_over(batching<Index>& b, std::vector<Index>& order, batching_options const& o) {
+  auto const places = static_cast<std::size_t>(o.ranks * o.micro_batches);
+  auto const whole = order.size() / places * places;
+  if (o.left_over == left_over::drop) {
+    for (auto k = whole; k < order.size(); ++k) b.dropped.insert(b.dropped.end(), b.packs[order[k]].begin(), b.packs[order[k]].end());
+    order.resize(whole);
+    std::sort(b.dropped.begin(), b.dropped.end());
+  } else if (o.left_over == left_over::repeat && whole != order.size()) {
+    auto const given = order.size();
+    require(whole + places < batching<Index>::none,
+            [] { return std::string("repeated packs need a 64-bit index: call with <std::uint64_t>"); });
+    for (auto k = given; k < whole + places; ++k) {
+      auto const pack = b.packs[order[k - given]];  // beyond the first round these are copies of copies
+      std::vector<Index> const copy(pack.begin(), pack.end());
+      order.push_back(static_cast<Index>(b.packs.size()));
+      b.packs.push_back(copy);
+      b.repeated.insert(b.repeated.end(), copy.begin(), copy.end());
+    }
+    std::sort(b.repeated.begin(), b.repeated.end());
+  }
+}
+
+/// Cuts an order of packs into steps: the k-th pack of a step goes to micro-batch k / ranks of rank k % ranks.
+template <index_type Index>
+void cut_into_steps(batching<Index>& b, std::span<Index const> order) {
+  auto const ranks = static_cast<std::size_t>(b.ranks), each = static_cast<std::size_t>(b.micro_batches);
+  b.table.assign((order.size() + ranks * each - 1) / (ranks * each) * ranks * each, b.none);
+  for (std::size_t k = 0; k < order.size(); ++k) {
+    auto const step = k / (ranks * each), place = k % (ranks * each);
+    b.table[(step * ranks + place % ranks) * each + place / ranks] = order[k];
+  }
+}
+
+}  // namespace ballast::inline v0_1::detail

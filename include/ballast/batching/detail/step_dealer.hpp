@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/balance/detail/dealing.hpp>
+#include <ballast/balance/refine.hpp>
+#include <ballast/batching/detail/items.hpp>
+#include <ballast/core/wide.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace ballast::inline v0_1::detail {
+
+/// How samples are dealt to the ranks of one step.
+enum class deal_rule : std::uint8_t { rate_mean, rate_cap, longest_first };
+
+/// Deals the samples of one step to ranks, longest first, and packs each rank's share into its micro-batches.
+template <index_type Index>
+class step_dealer {
+ public:
+  step_dealer(step_items const& items, std::uint64_t ranks, std::uint64_t micro_batches, std::int64_t capacity)
+      : items_(items),
+        ranks_(static_cast<std::size_t>(ranks)),
+        each_(static_cast<std::size_t>(micro_batches)),
+        capacity_(capacity),
+        room_in_rank_(capacity * static_cast<std::int64_t>(micro_batches)) {
+    deal_.sets = ranks;
+    deal_.capacity = room_in_rank_;
+  }
+
+  /// Tries the rules in turn until one is within `enough` per mille of the step's bound, repairs the best and packs it. `base` are costs
+  /// and tokens that ranks hold already, for samples shared by several; may be empty.
+  void operator()(std::span<Index const> samples, std::span<deal_rule const> rules, std::int64_t enough = 1,
+                  std::span<std::pair<std::int64_t, std::int64_t> const> base = {}) {
+    gather(samples);
+    base_ = base;
+    bool first = true;
+    for (auto rule : rules) {
+      deal_by(rule);
+      measure();
+      if (first || compare_products(slowest_, best_total_, best_slowest_, total_) < 0) {
+        best_rank_ = deal_.set_of;
+        best_load_ = deal_.load;
+        best_room_ = deal_.room;
+        best_count_ = deal_.count;
+        best_slowest_ = slowest_;
+        best_total_ = total_;
+      }
+      first = false;
+      if (best_slowest_ <= near_bound(best_total_, enough)) break;
+    }
+    deal_.set_of.swap(best_rank_);
+    deal_.load.swap(best_load_);
+    deal_.room.swap(best_room_);
+    deal_.count.swap(best_count_);
+    measure();
+    if (!std::is_sorted(deal_.order.begin(), deal_.order.end()))
+      std::sort(deal_.order.begin(), deal_.order.end());  // longest is not dearest
+    refiner<Index>(deal_, {}, near_bound(total_, 1));
+    measure();
+    pack();
+  }
+
+  [[nodiscard]] std::int64_t slowest() const noexcept { return slowest_; }         ///< cost of the dearest rank
+  [[nodiscard]] std::int64_t total() const noexcept { return total_; }             ///< of all ranks
+  [[nodiscard]] std::vector<Index> const& left() const noexcept { return left_; }  ///< what found no room, longest first
+  /// Samples of one place, longest first.
+  [[nodiscard]] std::span<Index const> place(std::size_t rank, std::size_t micro_batch) const noexcept {
+    auto const p = rank * each_ + micro_batch;
+    return std::span(packed_).subspan(begin_[p], begin_[p + 1] - begin_[p]);
+  }
+
+ private:
+  static constexpr std::uint32_t nowhere = winner_tree::none;
+
+  void gather(std::span<Index const> samples) {
+    auto const n = samples.size();
+    keys_.resize(n);
+    for (std::size_t i = 0; i < n; ++i)
+      keys_[i] = (((std::uint64_t{1} << 31) - static_cast<std::uint64_t>(items_.tokens[samples[i]])) << 32) | i;
+    std::sort(keys_.begin(), keys_.end());
+    id_.resize(n);
+    deal_.size.resize(n);
+    deal_.cost.resize(n);
+    deal_.order.resize(n);
+    squares_ = all_tokens_ = dearest_ = 0;
+    for (std::size_t k = 0; k < n; ++k) {
+      auto const i = id_[k] = samples[keys_[k] & 0xffffffffU];
+      auto const t = deal_.size[k] = items_.tokens[i];
+      deal_.cost[k] = items_.cost[i];
+      deal_.order[k] = {items_.cost[i], static_cast<Index>(k)};
+      all_tokens_ += t;
+      squares_ += t * t;
+      dearest_ = (std::max)(dearest_, items_.cost[i]);
+    }
+  }
+
+  void deal_by(deal_rule rule) {
+    deal_.start();
+    square_.assign(ranks_, 0);
+    for (std::size_t r = 0; r < base_.size(); ++r) {
+      deal_.room[r] -= base_[r].first;
+      deal_.load[r] += base_[r].second;
+    }
+    std::span<keyed<Index> const> const order(deal_.order);
+    if (rule == deal_rule::longest_first) return deal_.deal_to_least_loaded(order);
+    auto const count = static_cast<std::int64_t>(ranks_);
+    auto const square_target = squares_ / count;
+    auto const token_target = rule == deal_rule::rate_cap ? room_in_rank_ : (std::min)(room_in_rank_, (all_tokens_ + count - 1) / count);
+    auto const beyond = room_in_rank_ - token_target;
+    // Better: more of its share of squares is open per token that is open. Cross products mostly fit in 63 bits.
+    auto const match = [&](auto const& more) {
+      deal_.deal_in_order(
+          order,
+          [&](std::size_t a, std::size_t b) {
+            auto const open_a = deal_.room[a] - beyond, open_b = deal_.room[b] - beyond;
+            if (open_a <= 0 || open_b <= 0) return open_a > open_b;
+            return more(square_target - square_[a], open_b, square_target - square_[b], open_a);
+          },
+          [&](std::size_t i, std::size_t r) { square_[r] += deal_.size[i] * deal_.size[i]; });
+    };
+    if (squares_ <= (std::int64_t{1} << 62) / room_in_rank_)
+      match([](auto a, auto b, auto c, auto d) { return a * b > c * d; });
+    else
+      match([](auto a, auto b, auto c, auto d) { return compare_products(a, b, c, d) > 0; });
+  }
+
+  void measure() noexcept {
+    slowest_ = *std::max_element(deal_.load.begin(), deal_.load.end());
+    total_ = std::accumulate(deal_.load.begin(), deal_.load.end(), std::int64_t{0});
+  }
+  /// What the slowest rank may cost to count as level: its least cost and some thousandths.
+  [[nodiscard]] std::int64_t near_bound(std::int64_t total, std::int64_t thousandths) const noexcept {
+    auto const bound = (std::max)(total / static_cast<std::int64_t>(ranks_), dearest_);
+    return bound + bound / 1000 * thousandths;
+  }
+
+  /// Best fit decreasing inside each rank; what does not fit goes where it raises no maximum, or is left.
+  void pack() {
+    auto& place_of = deal_.set_of;  // of each sample: first its rank, then its place
+    auto& load = deal_.load;
+    auto const places = ranks_ * each_;
+    auto const n = id_.size();
+    room_.assign(places, capacity_);
+    for (std::size_t r = 0; r < base_.size(); ++r) room_[r * each_] -= base_[r].first;
+    left_.clear();
+    misfits_.clear();
+    auto const fullest = [&](std::size_t r, std::int64_t t) {
+      auto found = places;
+      for (std::size_t p = r * each_; p < (r + 1) * each_; ++p)
+        if (room_[p] >= t && (found == places || room_[p] < room_[found])) found = p;
+      return found;
+    };
+    for (std::size_t k = 0; k < n; ++k) {
+      auto const p = place_of[k] == nowhere ? places : fullest(place_of[k], deal_.size[k]);
+      if (p == places) {
+        misfits_.push_back(static_cast<std::uint32_t>(k));
+        if (place_of[k] != nowhere) load[place_of[k]] -= deal_.cost[k];
+        place_of[k] = nowhere;
+        continue;
+      }
+      room_[p] -= deal_.size[k];
+      place_of[k] = static_cast<std::uint32_t>(p);
+    }
+    for (auto k : misfits_) {
+      auto to = places;
+      for (std::size_t r = 0; r < ranks_; ++r)
+        if (load[r] + deal_.cost[k] <= slowest_ && (to == places || load[r] < load[to / each_]))
+          if (auto const p = fullest(r, deal_.size[k]); p != places) to = p;
+      if (to == places) {
+        left_.push_back(id_[k]);
+        continue;
+      }
+      room_[to] -= deal_.size[k];
+      load[to / each_] += deal_.cost[k];
+      place_of[k] = static_cast<std::uint32_t>(to);
+    }
+    measure();
+    occupy_empty_places();
+    begin_.assign(places + 2, 0);
+    for (auto p : place_of)
+      if (p != nowhere) ++begin_[p + 2];
+    for (std::size_t p = 2; p < places + 2; ++p) begin_[p] += begin_[p - 1];
+    packed_.resize(begin_[places + 1]);
+    for (std::size_t k = 0; k < n; ++k)
+      if (place_of[k] != nowhere) packed_[begin_[place_of[k] + 1]++] = id_[k];
+  }
+
+  /// Gives an empty place the shortest sample of its rank that leaves company behind.
+  void occupy_empty_places() {
+    auto& place_of = deal_.set_of;
+    if (each_ == 1) return;
+    begin_.assign(ranks_ * each_, 0);
+    for (auto p : place_of)
+      if (p != nowhere) ++begin_[p];
+    for (std::size_t r = 0; r < base_.size(); ++r)
+      if (base_[r].first > 0) ++begin_[r * each_];
+    for (std::size_t p = 0; p < begin_.size(); ++p) {
+      if (begin_[p] != 0) continue;
+      for (auto k = place_of.size(); k-- > 0;)
+        if (place_of[k] != nowhere && place_of[k] / each_ == p / each_ && begin_[place_of[k]] > 1) {
+          --begin_[place_of[k]];
+          place_of[k] = static_cast<std::uint32_t>(p);
+          ++begin_[p];
+          break;
+        }
+    }
+  }
+
+  step_items const& items_;
+  std::size_t ranks_, each_;
+  std::int64_t capacity_, room_in_rank_;
+  std::span<std::pair<std::int64_t, std::int64_t> const> base_;
+  std::vector<std::uint64_t> keys_;
+  std::vector<Index> id_, left_, packed_;
+  detail::deal<Index> deal_;  ///< samples by local index, longest first
+  std::vector<std::uint32_t> best_rank_, misfits_;
+  std::vector<std::int64_t> square_, best_load_, best_room_, room_;
+  std::vector<std::uint64_t> best_count_;
+  std::vector<std::size_t> begin_;
+  std::int64_t squares_ = 0, all_tokens_ = 0, dearest_ = 0;
+  std::int64_t slowest_ = 0, total_ = 0, best_slowest_ = 0, best_total_ = 0;
+};
+
+}  // namespace ballast::inline v0_1::detail

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/core/random.hpp>
+#include <ballast/core/wide.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+/// @file
+/// @brief Draws samples of several sources in given shares.
+
+namespace ballast::inline v0_1 {
+
+/// @brief Draws `count` samples so that each source has its share, in the whole and at every point on the way.
+///
+/// The next draw is of the source whose next sample is due first, among those that stay within their share. Inside a source, samples come
+/// in a random order, and once all have come, in another one: a source is over-sampled evenly.
+///
+/// @tparam Index  type of the sample indices
+/// @param source  the source of each sample, below `share.size()`
+/// @param share   share of each source, in any unit: `{3, 1}` draws three of the first for each of the second; not negative
+/// @param count   how many to draw
+/// @param seed    any value; another seed is another order
+/// @return sample indices; those of a source that is over-sampled occur several times
+///
+/// @post of the first k draws, a source of share s has k s / sum(share), rounded up or down, for every k
+/// @throws invalid_input if a source has no share listed or no samples though it has a share, a share is negative, or no share is positive
+/// @par Complexity
+/// O(samples + count * sources).
+/// @par Determinism
+/// A pure function of its arguments.
+/// @par Source
+/// Balinski, Young, "The quota method of apportionment", Amer. Math. Monthly 82 (1975).
+template <index_type Index = std::uint32_t>
+[[nodiscard]] std::vector<Index> mixture(std::span<std::uint32_t const> source, std::span<std::int64_t const> share, std::size_t count,
+                                         std::uint64_t seed) {
+  std::vector<std::vector<Index>> of(share.size());
+  for (std::size_t i = 0; i < source.size(); ++i) {
+    require(source[i] < share.size(), [&] {
+      return "source[" + std::to_string(i) + "] = " + std::to_string(source[i]) + " has no share: there are " +
+             std::to_string(share.size());
+    });
+    of[source[i]].push_back(static_cast<Index>(i));
+  }
+  std::int64_t sum = 0;
+  for (std::size_t s = 0; s < share.size(); ++s) {
+    auto const entry = [&] { return "share[" + std::to_string(s) + "] = " + std::to_string(share[s]); };
+    require(share[s] >= 0 && share[s] < std::int64_t{1} << 31, [&] { return entry() + " must be in 0 ... 2^31 - 1"; });
+    require(share[s] == 0 || !of[s].empty(), [&] { return entry() + " but the source has no samples"; });
+    sum += share[s];
+  }
+  require(sum > 0 || count == 0, [] { return std::string("no share is positive"); });
+  std::vector<std::vector<Index>> order(share.size());
+  std::vector<std::int64_t> drawn(share.size(), 0);
+  std::vector<Index> out;
+  out.reserve(count);
+  for (std::size_t k = 0; k < count; ++k) {
+    // Among those that a draw keeps below their quota of k + 1 rounded up, the one whose next draw is due first.
+    auto best = share.size();
+    for (std::size_t s = 0; s < share.size(); ++s)
+      if (compare_products(drawn[s], sum, static_cast<std::int64_t>(k) + 1, share[s]) < 0 &&
+          (best == share.size() || compare_products(drawn[s] + 1, share[best], drawn[best] + 1, share[s]) < 0))
+        best = s;
+    auto const size = of[best].size();
+    auto const at = static_cast<std::size_t>(drawn[best]++) % size;
+    if (at == 0) order[best] = random_permutation<Index>(size, splitmix64(seed + static_cast<std::uint64_t>(drawn[best]))() ^ best);
+    out.push_back(of[best][order[best][at]]);
+  }
+  return out;
+}
+
+}  // namespace ballast::inline v0_1

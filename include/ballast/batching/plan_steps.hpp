@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/batching/pipeline_steps.hpp>
+#include <ballast/batching/rows.hpp>
+#include <ballast/batching/stream.hpp>
+#include <ballast/packing/shuffled.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// @file
+/// @brief `plan_steps`: the default planner of steps, and samples that belong together or must not meet.
+
+namespace ballast::inline v0_1 {
+
+/// @brief What binds samples to each other, and whether ranks may share one.
+struct step_constraints {
+  std::span<std::uint64_t const> together{};  ///< a key per sample: those of one key share a micro-batch; empty = none belong together
+  std::span<std::uint64_t const> apart{};     ///< a key per sample: those of two keys never share a micro-batch; empty = all may
+  std::uint64_t most_ranks_shared =
+      1;                             ///< most ranks that may split a sample among them (context parallelism), a power of two; 1 = none do
+  std::uint32_t share_overhead = 0;  ///< what splitting adds to a sample's cost, in thousandths
+};
+
+namespace detail {
+
+/// The samples of each key, as one item: items in the order of their first samples.
+template <index_type Index>
+[[nodiscard]] groups<Index> units_of(std::size_t samples, std::span<std::uint64_t const> key) {
+  std::vector<Index> order(samples);
+  std::iota(order.begin(), order.end(), Index{0});
+  std::sort(order.begin(), order.end(), [&](Index a, Index b) { return key[a] != key[b] ? key[a] < key[b] : a < b; });
+  std::vector<std::pair<Index, std::size_t>> first;  // of each key: its first sample, and where its run begins
+  for (std::size_t k = 0; k < samples; ++k)
+    if (k == 0 || key[order[k]] != key[order[k - 1]]) first.emplace_back(order[k], k);
+  std::sort(first.begin(), first.end());
+  groups<Index> units;
+  for (auto const& [sample, begin] : first) {
+    auto end = begin + 1;
+    while (end < samples && key[order[end]] == key[sample]) ++end;
+    units.push_back(std::span<Index const>(order).subspan(begin, end - begin));
+  }
+  return units;
+}
+
+template <index_type Index>
+[[nodiscard]] step_items fold(step_items const& samples, groups<Index> const& units, batching_options const& o) {
+  step_items items;
+  items.all_tokens = samples.all_tokens;
+  items.all_cost = samples.all_cost;
+  for (auto const unit : units) {
+    std::int64_t tokens = 0, cost = 0;
+    for (auto i : unit) {
+      tokens += samples.tokens[i];
+      cost += samples.cost[i];
+    }
+    require(tokens <= o.capacity, [&] {
+      return "the samples together with sample " + std::to_string(unit[0]) + " hold " + std::to_string(tokens) +
+             " tokens, more than capacity " + std::to_string(o.capacity);
+    });
+    items.tokens.push_back(tokens);
+    items.cost.push_back(cost);
+    items.all_squares += tokens * tokens;
+    items.longest = (std::max)(items.longest, tokens);
+    items.dearest = (std::max)(items.dearest, cost);
+  }
+  return items;
+}
+
+/// Best fit in a random order among the items of each key.
+template <index_type Index>
+[[nodiscard]] groups<Index> pack_apart(step_items const& items, std::span<std::uint64_t const> key, batching_options const& o) {
+  std::vector<Index> order(items.size());
+  std::iota(order.begin(), order.end(), Index{0});
+  if (!key.empty()) std::sort(order.begin(), order.end(), [&](Index a, Index b) { return key[a] != key[b] ? key[a] < key[b] : a < b; });
+  groups<Index> packs;
+  std::vector<std::int64_t> tokens;
+  std::vector<Index> members;
+  for (std::size_t begin = 0, end = 0; begin < order.size(); begin = end) {
+    tokens.clear();
+    for (end = begin; end < order.size() && (key.empty() || key[order[end]] == key[order[begin]]); ++end)
+      tokens.push_back(items.tokens[order[end]]);
+    for (auto const pack : best_fit_shuffled<Index>(tokens, {.capacity = o.capacity, .seed = epoch_seed(o)}).packs) {
+      members.clear();
+      for (auto k : pack) members.push_back(order[begin + k]);
+      packs.push_back(members);
+    }
+  }
+  return packs;
+}
+
+/// Ways to stream a run of which nothing is known but its critical ratios, in the order of trial.
+[[nodiscard]] inline std::vector<stream_options> ways_to_stream(step_items const& items, step_constraints const& c,
+                                                                batching_options const& o) {
+  auto const room = o.capacity * static_cast<std::int64_t>(o.micro_batches);
+  auto const gathered = [](std::uint32_t fill, std::uint32_t threshold) {
+    return stream_options{.fill = fill, .threshold = threshold, .pool = stream_options::whole_epoch};
+  };
+  auto const split = [&](std::uint32_t share) {
+    return stream_options{.threshold = 0, .share = share, .share_overhead = c.share_overhead, .most_ranks_shared = c.most_ranks_shared};
+  };
+  if (costs_fit(items, room, 900)) {
+    stream_options const random{.fill = squares_fit(items, room) ? 980U : 0U, .threshold = 0};
+    return {random, gathered(950, 700), gathered(950, 350)};
+  }
+  if (c.most_ranks_shared > 1) return {split(400), split(200)};
+  if (o.micro_batches == 1) return {gathered(990, 350), gathered(990, 200)};
+  return {gathered(950, costs_fit(items, room, 1200) ? 900 : 700), gathered(950, 350), gathered(950, 200)};
+}
+
+/// Chooses by where ranks wait and by the critical ratios.
+template <index_type Index>
+[[nodiscard]] batching<Index> plan_items(step_items const& items, std::span<std::uint64_t const> apart, step_constraints const& c,
+                                         batching_options const& o) {
+  if (o.synchronisation == synchronisation::per_micro_batch && o.micro_batches > 1)
+    return rows_into_steps(pack_apart<Index>(items, apart, o), items, o, {.redeal = apart.empty()});  // redealing would mix keys
+  if (!apart.empty()) return sort_into_steps(pack_apart<Index>(items, apart, o), items, o, {});
+  if (o.synchronisation == synchronisation::pipeline && o.stages > 1) return pipeline_streamer<Index>(items, o, 980).run();
+  batching<Index> best;
+  for (auto const& way : ways_to_stream(items, c, o)) {
+    auto plan = streamer<Index>(items, o, way).run();
+    if (best.table.empty() || compare_products(plan.slowest.value, best.cost, best.slowest.value, plan.cost) < 0) best = std::move(plan);
+    if (compare_products(best.slowest.value, 100 * static_cast<std::int64_t>(o.ranks), best.cost, 101) <= 0)
+      break;  // within 1 % of the mean
+  }
+  return best;
+}
+
+}  // namespace detail
+
+/// @brief Plans the steps of an epoch: which samples share a micro-batch, which micro-batches a rank and a step.
+///
+/// The default of the room. Where ranks wait per step, samples are streamed in a random order (see `stream_steps`). Up to a cost
+/// ratio of 0.9 (`critical_ratios`), steps are random draws: filled to 0.98 where the square ratio is at most 1, else as full as they can
+/// be levelled. Where that leaves the slowest ranks more than 1 % above the mean, or the cost ratio is higher, dear samples are gathered
+/// with their like over the whole epoch (or split over ranks, where that is allowed): ever more of them until 1 % is reached, and the
+/// best plan met is returned. Where ranks wait at every micro-batch, rows of like packs are mixed (`row_steps`); pipelines get like with
+/// like (`pipeline_steps`). Where samples of
+/// different keys may not meet, packs of one key each are sorted into steps (`sorted_steps`).
+///
+/// @tparam Index  type of the sample indices
+/// @tparam R      range of integers
+/// @tparam Cost   how one length is weighed
+/// @param lengths      tokens of each sample, at most the capacity
+/// @param options      `plan_steps(lengths, {.capacity = 131072, .ranks = 64, .micro_batches = 4})`
+/// @param cost         what a sample costs; that of a dense transformer of hidden size 4096 by default
+/// @param constraints  samples that belong together or must not meet, ranks that share one
+/// @return the plan, its cost and the bound
+/// @pre a list of keys is empty or as long as `lengths`; samples of one `together` key have one `apart` key
+/// @throws invalid_input for a bad option, length, cost or key, or where samples that belong together exceed the capacity
+/// @par Complexity
+/// That of the planner used; all of them O(n log n).
+/// @par Determinism
+/// A pure function of its arguments. A release that changes a plan says so in the CHANGELOG.
+template <index_type Index = std::uint32_t, length_range R, cost_model Cost = quadratic_cost>
+[[nodiscard]] batching<Index> plan_steps(R const& lengths, batching_options const& options, Cost const& cost = default_step_cost,
+                                         step_constraints const& constraints = {}) {
+  auto const& c = constraints;
+  auto const most = c.most_ranks_shared;
+  require(most != 0 && (most & (most - 1)) == 0, [&] { return "most_ranks_shared = " + std::to_string(most) + " must be a power of two"; });
+  auto const samples = detail::weigh<Index>(lengths, options, cost);
+  auto const n = samples.size();
+  auto const counted = [&](std::span<std::uint64_t const> keys, char const* name) {
+    require(keys.empty() || keys.size() == n,
+            [&] { return std::string(name) + " has " + std::to_string(keys.size()) + " keys for " + std::to_string(n) + " samples"; });
+  };
+  counted(c.together, "together");
+  counted(c.apart, "apart");
+  if (c.together.empty()) return detail::plan_items<Index>(samples, c.apart, c, options);
+
+  auto const units = detail::units_of<Index>(n, c.together);
+  std::vector<std::uint64_t> apart;
+  if (!c.apart.empty())
+    for (auto const unit : units) {
+      for (auto i : unit)
+        require(c.apart[i] == c.apart[unit[0]],
+                [&] { return "samples " + std::to_string(unit[0]) + " and " + std::to_string(i) + " belong together and must be apart"; });
+      apart.push_back(c.apart[unit[0]]);
+    }
+  auto whole = c;
+  whole.most_ranks_shared = 1;  // what belongs together is not torn apart
+  auto plan = detail::plan_items<Index>(detail::fold(samples, units, options), apart, whole, options);
+  auto const spell_out = [&](std::span<Index const> list, std::vector<Index>& out) {
+    for (auto u : list) out.insert(out.end(), units[u].begin(), units[u].end());
+  };
+  groups<Index> packs;
+  std::vector<Index> members;
+  for (auto const pack : plan.packs) {
+    members.clear();
+    spell_out(pack, members);
+    packs.push_back(members);
+  }
+  plan.packs = std::move(packs);
+  for (auto* list : {&plan.dropped, &plan.repeated}) {
+    members.clear();
+    spell_out(*list, members);
+    std::sort(members.begin(), members.end());
+    *list = members;
+  }
+  return plan;
+}
+
+}  // namespace ballast::inline v0_1

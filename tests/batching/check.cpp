@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ballast/batching/check.hpp>
+#include <ballast/batching/stream.hpp>
+
+#include "support/catch.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+using fault = ballast::batching_fault;
+using plan = ballast::batching<>;
+
+TEST_CASE("check_batching names each broken rule and the first place") {
+  std::vector<std::int64_t> const lengths{90, 5, 4, 3, 60, 7, 8, 50};
+  ballast::batching_options const o{.capacity = 100, .ranks = 2, .micro_batches = 2, .seed = 4};
+  auto const cost = ballast::quadratic_cost{.linear = 10, .quadratic = 1};
+  auto const good = ballast::stream_steps(lengths, o, {.threshold = 0, .share = 600}, cost);
+  REQUIRE(ballast::describe(ballast::check_batching(good, lengths, o, cost)) == "valid");
+  REQUIRE((good.steps() == 1 && good.shared.size() == 1 && good.shared[0].sample == 0));
+
+  auto const after = [&](std::function<void(plan&)> const& harm) {
+    auto bad = good;
+    harm(bad);
+    return ballast::check_batching(bad, lengths, o, cost);
+  };
+  auto const is = [](fault f, std::uint64_t index = 0) { return ballast::batching_verdict{f, index}; };
+  CHECK(after([](plan& p) { p.ranks = 4; }) == is(fault::wrong_shape));
+  CHECK(after([](plan& p) { p.table.pop_back(); }) == is(fault::wrong_shape));
+  CHECK(after([](plan& p) { p.packs.offsets.back() += 1; }) == is(fault::bad_offsets));
+  CHECK(after([](plan& p) { p.packs.offsets[1] = 100; }) == is(fault::bad_offsets, 2));
+  CHECK(after([](plan& p) { p.packs.offsets[1] = 0; }) == is(fault::empty_pack));
+  CHECK(after([](plan& p) { p.packs.members[2] = 8; }) == is(fault::member_out_of_range, 2));
+  CHECK(after([](plan& p) { p.table[1] = 9; }) == is(fault::pack_out_of_range, 1));
+  CHECK(after([](plan& p) { p.table[3] = p.table[0]; }) == is(fault::pack_twice, 3));
+  CHECK(after([](plan& p) { p.shared[0].first_rank = 1; }) == is(fault::wrong_shared));
+  CHECK(after([](plan& p) { p.shared[0].sample = 1; }) == is(fault::wrong_shared));
+  CHECK(after([](plan& p) { p.shared.clear(); }).fault == fault::overfull_pack);
+  CHECK(after([](plan& p) { p.table[0] = plan::none; }).fault == fault::wrong_shared);
+  CHECK(after([](plan& p) { p.dropped = {9}; }) == is(fault::wrong_list));
+  CHECK(after([](plan& p) { p.dropped = {3, 3}; }) == is(fault::wrong_list, 1));
+  CHECK(after([](plan& p) { p.repeated = {5, 4}; }) == is(fault::wrong_list, 1));
+  CHECK(after([](plan& p) { p.repeated = {4}; }) == is(fault::sample_missing, 4));
+  CHECK(after([](plan& p) { p.dropped = {4}; }) == is(fault::sample_twice, 4));
+  CHECK(after([](plan& p) { p.tokens += 1; }) == is(fault::wrong_tokens));
+  CHECK(after([](plan& p) { p.cost += 1; }) == is(fault::wrong_cost));
+  CHECK(after([](plan& p) { p.slowest.value += 1; }) == is(fault::wrong_value));
+  CHECK(after([](plan& p) { p.slowest.lower_bound = p.slowest.value + 1; }) == is(fault::wrong_bound));
+  auto tight = o;
+  tight.capacity = 59;
+  CHECK(ballast::check_batching(good, lengths, tight, cost).fault == fault::overfull_pack);
+}

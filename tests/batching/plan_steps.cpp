@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ballast/batching/check.hpp>
+#include <ballast/batching/plan_steps.hpp>
+#include <ballast/batching/resume.hpp>
+
+#include "support/archetypes.hpp"
+#include "support/catch.hpp"
+#include "support/lengths.hpp"
+#include "support/refusal.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <vector>
+
+using namespace ballast_test;
+using lengths = std::vector<std::int64_t>;
+using options = ballast::batching_options;
+
+namespace {
+
+/// A few samples that are as dear as everything else of their step, and many short ones.
+lengths heavy_tailed(std::size_t count, ballast::splitmix64& draw) {
+  lengths l(count);
+  for (auto& x : l) x = draw() % 32 == 0 ? between(20000, 120000, draw) : between(100, 10000, draw);
+  return l;
+}
+
+}  // namespace
+
+TEST_CASE("plan_steps: level steps where random ones are 1.5 times as slow, whatever the critical ratios") {
+  ballast::splitmix64 draw(5);
+  auto const l = heavy_tailed(20000, draw);
+  for (std::uint64_t const m : {1U, 2U, 4U, 16U}) {
+    options const o{.capacity = 131072, .ranks = 16, .micro_batches = m, .seed = 3};
+    auto const plan = ballast::plan_steps(l, o);
+    CAPTURE(m, plan.critical.cost, plan.critical.square);
+    CHECK(ballast::check_batching(plan, l, o).valid());
+    CHECK(plan.slowest_over_mean() < 1.01);
+    auto const room = static_cast<double>(o.capacity) * static_cast<double>(o.ranks * m);
+    CHECK(static_cast<double>(plan.steps()) < static_cast<double>(plan.tokens) / (0.9 * room) + 1);
+    CHECK(plan.dropped.empty());
+    if (m == 1) CHECK(ballast::random_steps(ballast::best_fit_shuffled(l, {.capacity = o.capacity}).packs, l, o).slowest_over_mean() > 1.5);
+  }
+  options const o{.capacity = 131072, .ranks = 16};
+  auto const shared = ballast::plan_steps(l, o, ballast::default_step_cost, {.most_ranks_shared = 8});
+  CHECK(!shared.shared.empty());
+  CHECK(shared.slowest_over_mean() < 1.01);
+  CHECK(ballast::check_batching(shared, l, o).valid());
+}
+
+TEST_CASE("plan_steps: rows for ranks that wait at every micro-batch, pipelines for pipelines") {
+  ballast::splitmix64 draw(6);
+  auto const l = heavy_tailed(20000, draw);
+  options o{.capacity = 131072, .ranks = 8, .micro_batches = 8, .synchronisation = ballast::synchronisation::per_micro_batch};
+  CHECK(ballast::plan_steps(l, o).slowest_over_mean() < 1.015);
+  CHECK(ballast::stream_steps(l, o).slowest_over_mean() > 1.05);
+  o.synchronisation = ballast::synchronisation::pipeline;
+  o.stages = 4;
+  CHECK(10 * ballast::plan_steps(l, o).slowest.value < 9 * ballast::stream_steps(l, o, {.threshold = 0}).slowest.value);
+}
+
+TEST_CASE("plan_steps: what belongs together shares a micro-batch, what must be apart never meets") {
+  ballast::splitmix64 draw(7);
+  for (int round = 0; round < 24; ++round) {
+    auto const l = random_lengths(400, 250, draw);
+    std::vector<std::uint64_t> together(l.size()), apart(l.size());
+    for (std::size_t i = 0; i < l.size(); ++i) {
+      together[i] = draw() % 2 == 0 ? i / 4 * 2 + 1000000 : i;
+      apart[i] = i / 4 % 3;
+    }
+    options const o{.capacity = 1000,
+                    .ranks = 4,
+                    .micro_batches = 1 + draw() % 3,
+                    .synchronisation = static_cast<ballast::synchronisation>(round % 3),
+                    .stages = 2,
+                    .left_over = static_cast<ballast::left_over>(draw() % 4),
+                    .seed = draw()};
+    bool const keep = round % 2 == 0, part = round % 4 < 2;
+    ballast::step_constraints c{.most_ranks_shared = 4};
+    if (keep) c.together = together;
+    if (part) c.apart = apart;
+    auto const plan = ballast::plan_steps(l, o, ballast::default_step_cost, c);
+    CAPTURE(round, o.micro_batches, static_cast<int>(o.left_over));
+    CHECK(ballast::describe(ballast::check_batching(plan, l, o)) == "valid");
+    for (auto const pack : plan.packs) {
+      std::set<std::uint64_t> keys;
+      std::map<std::uint64_t, std::size_t> count;
+      for (auto i : pack) {
+        keys.insert(apart[i]);
+        ++count[together[i]];
+      }
+      CHECK((!part || keys.size() == 1));
+      for (auto const& [key, here] : count)
+        CHECK((!keep || here == static_cast<std::size_t>(std::count(together.begin(), together.end(), key))));
+    }
+  }
+}
+
+TEST_CASE("plan_steps: refusals name the argument, the index and the value") {
+  lengths const l{5, 6, 7};
+  std::vector<std::uint64_t> const one(3, 1), two{1, 1, 2};
+  auto const refused = [&](options const& o, ballast::step_constraints const& c = {}, lengths const& of = {5, 6, 7}) {
+    return refusal([&] { return ballast::plan_steps(of, o, ballast::default_step_cost, c); });
+  };
+  CHECK(refused({}) == "capacity = 0 must be positive");
+  CHECK(refused({.capacity = 8, .ranks = 0}) == "ranks = 0 must be in 1 ... 2^20 - 1");
+  CHECK(refused({.capacity = 8, .micro_batches = 1U << 20}) == "micro_batches = 1048576 must be in 1 ... 2^20 - 1");
+  CHECK(refused({.capacity = std::int64_t{1} << 61, .ranks = 4}) ==
+        "capacity = 2305843009213693952 times ranks and micro_batches exceeds 2^62");
+  CHECK(refused({.capacity = 6}) == "lengths[2] = 7 exceeds capacity 6");
+  CHECK(refused({.capacity = 8}, {}, {3, 0}) == "lengths[1] = 0 must be positive");
+  CHECK(refused({.capacity = 17}, {.together = one}) == "the samples together with sample 0 hold 18 tokens, more than capacity 17");
+  CHECK(refused({.capacity = 18}, {.together = one, .apart = two}) == "samples 0 and 2 belong together and must be apart");
+  CHECK(refused({.capacity = 18}, {.apart = std::span(two).first(2)}) == "apart has 2 keys for 3 samples");
+  CHECK(refused({.capacity = 18}, {.most_ranks_shared = 3}) == "most_ranks_shared = 3 must be a power of two");
+  CHECK(refused({.capacity = 18}) == "accepted");
+}
+
+TEST_CASE("resume: after step k, other ranks train on exactly what is left") {
+  ballast::splitmix64 draw(8);
+  auto const l = random_lengths(600, 900, draw);
+  auto const before = ballast::plan_steps(l, {.capacity = 1000, .ranks = 4, .seed = 1});
+  for (auto const k : {std::size_t{0}, before.steps() / 3, before.steps()}) {
+    auto const rest = ballast::samples_from_step(before, k);
+    lengths part;
+    for (auto i : rest) part.push_back(l[i]);
+    auto after = ballast::plan_steps(part, {.capacity = 1000, .ranks = 7, .seed = 1});
+    ballast::renumber(after, std::span<std::uint32_t const>(rest));
+    std::vector<int> stands(l.size(), 0);
+    for (std::size_t s = 0; s < k; ++s)
+      for (auto p : before.step(s))
+        if (p != before.none)
+          for (auto i : before.packs[p]) ++stands[i];
+    for (auto p : after.table)
+      if (p != after.none)
+        for (auto i : after.packs[p]) ++stands[i];
+    CHECK(stands == std::vector<int>(l.size(), 1));
+  }
+  CHECK(refusal([&] { return ballast::samples_from_step(before, before.steps() + 1); }).find("is beyond the") != std::string::npos);
+}
+
+TEST_CASE("plan_steps: another epoch is another order; the weakest range, the smallest cost, the widest index") {
+  ballast::splitmix64 draw(9);
+  auto const l = random_lengths(500, 300, draw);
+  options o{.capacity = 1000, .ranks = 4, .micro_batches = 2};
+  auto const first = ballast::plan_steps(l, o);
+  o.epoch = 1;
+  CHECK(ballast::plan_steps(l, o).packs != first.packs);
+  o.epoch = 0;
+  auto const wide = ballast::plan_steps<std::uint64_t>(l, o);
+  CHECK(std::equal(wide.packs.members.begin(), wide.packs.members.end(), first.packs.members.begin(), first.packs.members.end()));
+  CHECK(ballast::plan_steps(lengths{}, o).steps() == 0);
+  CHECK(ballast::check_batching(ballast::plan_steps(weakest_lengths(l), o, smallest_cost(3)), l, o, smallest_cost(3)).valid());
+  auto const jumping = [](std::int64_t x) { return 1 + x * 7919 % 1000; };  // a longer sample may be cheaper
+  auto const made = ballast::plan_steps(l, o, jumping);
+  CHECK(ballast::check_batching(made, l, o, jumping).valid());
+  CHECK(made.slowest_over_mean() < 1.02);
+}

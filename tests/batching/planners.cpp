@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ballast/batching.hpp>
+#include <ballast/core/hash.hpp>
+#include <ballast/packing/best_fit_decreasing.hpp>
+
+#include "support/archetypes.hpp"
+#include "support/catch.hpp"
+#include "support/lengths.hpp"
+#include "support/refusal.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+// What every planner of steps owes its caller, shown on all of them at once.
+
+using namespace ballast_test;
+using ballast::left_over;
+using ballast::stream_options;
+using ballast::synchronisation;
+using options = ballast::batching_options;
+using plan = ballast::batching<>;
+
+namespace {
+
+struct planner {
+  char const* name;
+  plan (*make)(std::vector<std::int64_t> const&, options const&);
+  std::uint32_t overhead = 0;
+};
+
+auto packed(std::vector<std::int64_t> const& lengths, options const& o) {
+  return ballast::best_fit_shuffled(lengths, {.capacity = o.capacity, .seed = o.seed}).packs;
+}
+
+planner const planners[] = {
+    {"in order", [](auto const& l, options const& o) { return ballast::steps_in_order(packed(l, o), l, o); }},
+    {"random", [](auto const& l, options const& o) { return ballast::random_steps(packed(l, o), l, o); }},
+    {"sorted", [](auto const& l, options const& o) { return ballast::sorted_steps(packed(l, o), l, o); }},
+    {"windows, redealt",
+     [](auto const& l, options const& o) {
+       return ballast::sorted_steps(packed(l, o), l, o, {.window = 2, .emission = ballast::emission::shuffled, .redeal = true});
+     }},
+    {"rows", [](auto const& l, options const& o) { return ballast::row_steps(packed(l, o), l, o, {.window = 3}); }},
+    {"stream", [](auto const& l, options const& o) { return ballast::stream_steps(l, o, {.threshold = 0}); }},
+    {"stream, as full as level", [](auto const& l, options const& o) { return ballast::stream_steps(l, o, {.fill = 0, .threshold = 0}); }},
+    {"stream, pool",
+     [](auto const& l, options const& o) { return ballast::stream_steps(l, o, {.threshold = 300, .pool = 2, .oldest = 4}); }},
+    {"stream, whole epoch",
+     [](auto const& l, options const& o) { return ballast::stream_steps(l, o, {.pool = stream_options::whole_epoch}); }},
+    {"stream, shared",
+     [](auto const& l, options const& o) { return ballast::stream_steps(l, o, {.threshold = 0, .share = 400, .share_overhead = 43}); }, 43},
+    {"stream, pool and shared",
+     [](auto const& l, options const& o) { return ballast::stream_steps(l, o, {.threshold = 200, .share = 500, .most_ranks_shared = 2}); }},
+    {"pipeline",
+     [](auto const& l, options const& o) {
+       auto p = o;
+       p.synchronisation = synchronisation::pipeline;
+       return ballast::pipeline_steps(l, p);
+     }},
+    {"default", [](auto const& l, options const& o) { return ballast::plan_steps(l, o); }},
+};
+
+/// The plan in one number: packs and table.
+std::uint64_t fingerprint(plan const& p) {
+  ballast::fnv1a h;
+  h.append(ballast::hash(p.packs));
+  for (auto place : p.table) h.append(place);
+  return h.value();
+}
+
+}  // namespace
+
+TEST_CASE("planners of steps: every sample once or named, no capacity exceeded, the certificate true") {
+  ballast::splitmix64 draw(31);
+  for (int round = 0; round < 60; ++round) {
+    auto const count = static_cast<std::size_t>(round < 8 ? round : 1 << (round % 10));
+    auto const lengths = random_lengths(count, 1000, draw);
+    options const o{.capacity = 1000 + between(0, 1, draw) * 500,
+                    .ranks = static_cast<std::uint64_t>(between(1, 9, draw)),
+                    .micro_batches = static_cast<std::uint64_t>(between(1, 4, draw)),
+                    .synchronisation = static_cast<synchronisation>(round % 3),
+                    .stages = static_cast<std::uint64_t>(between(1, 4, draw)),
+                    .left_over = static_cast<left_over>(draw() % 4),
+                    .seed = draw()};
+    for (auto const& p : planners) {
+      CAPTURE(p.name, round, count, o.capacity, o.ranks, o.micro_batches, static_cast<int>(o.left_over),
+              static_cast<int>(o.synchronisation));
+      auto const made = p.make(lengths, o);
+      auto asked = o;
+      if (std::string(p.name) == "pipeline") asked.synchronisation = synchronisation::pipeline;
+      CHECK(ballast::describe(ballast::check_batching(made, lengths, asked, ballast::default_step_cost, p.overhead)) == "valid");
+      CHECK(fingerprint(made) == fingerprint(p.make(lengths, o)));
+      CHECK((o.left_over == left_over::drop || made.dropped.empty()));
+      CHECK((o.left_over == left_over::repeat || made.repeated.empty()));
+    }
+  }
+}
+
+TEST_CASE("planners of steps: the golden plans") {
+  auto const l32 = golden_lengths();
+  std::vector<std::int64_t> const lengths(l32.begin(), l32.end());
+  std::vector<std::uint64_t> found;
+  for (auto const& p : planners)
+    found.push_back(fingerprint(p.make(lengths, {.capacity = 2048, .ranks = 16, .stages = 2, .seed = 7, .epoch = 1})));
+  CHECK(found == std::vector<std::uint64_t>{0xd89a9fc51c63f69eU, 0x093cd685a4de1f96U, 0xd4ccafbcdcc3e2faU, 0x344651621c0e94b0U,
+                                            0xaa33581e06a62305U, 0x19b413887bb1f9efU, 0xf3b046426e56b33cU, 0xa83547238fa39a68U,
+                                            0xedc11ba7cea20e68U, 0xc12fc98ad0b59c18U, 0x4ebd5b98ac16ecdaU, 0x07722b22799ba57fU,
+                                            0x1bc5daa4a00c72e5U});
+}
+
+TEST_CASE("sorted_steps: like with like, and the emissions are permutations of the same steps") {
+  ballast::splitmix64 draw(2);
+  std::vector<std::int64_t> lengths(4000);
+  for (auto& l : lengths) l = 1 + static_cast<std::int64_t>(draw() % (draw() % 8 == 0 ? 4000 : 500));
+  options const o{.capacity = 4096, .ranks = 8, .left_over = left_over::drop, .seed = 5};
+  ballast::quadratic_cost const attention{.linear = 0, .quadratic = 1};
+  auto const packs = packed(lengths, o);
+  auto const random = ballast::random_steps(packs, lengths, o, attention);
+  std::vector<std::vector<std::uint32_t>> steps[3];
+  for (auto const how : {ballast::emission::cyclic, ballast::emission::shuffled, ballast::emission::decreasing}) {
+    auto const made = ballast::sorted_steps(packs, lengths, o, {.emission = how}, attention);
+    CHECK(made.slowest_over_mean() - 1 < (random.slowest_over_mean() - 1) / 5);
+    auto& mine = steps[static_cast<std::size_t>(how)];
+    for (std::size_t s = 0; s < made.steps(); ++s) mine.emplace_back(made.step(s).begin(), made.step(s).end());
+  }
+  CHECK((steps[0] != steps[1] && steps[1] != steps[2]));
+  for (auto& s : steps) std::sort(s.begin(), s.end());
+  CHECK((steps[0] == steps[1] && steps[1] == steps[2]));
+
+  auto const windows = ballast::sorted_steps(packs, lengths, o, {.window = 16}, attention);
+  auto const redealt = ballast::sorted_steps(packs, lengths, o, {.window = 16, .redeal = true}, attention);
+  CHECK(redealt.slowest.value < windows.slowest.value);
+  CHECK(redealt.cost == windows.cost);
+}
+
+TEST_CASE("steps_in_order deals as trainers do, and packs that are none are refused") {
+  std::vector<std::int64_t> const l{1, 2, 3, 4, 5};
+  options const o{.capacity = 8, .ranks = 2, .micro_batches = 2, .left_over = left_over::shorten};
+  ballast::groups<> const packs{{0, 1, 2, 3, 4, 5}, {0, 1, 2, 3, 4}};
+  auto const made = ballast::steps_in_order(packs, l, o);
+  CHECK(made.table == std::vector<std::uint32_t>{0, 2, 1, 3, 4, made.none, made.none, made.none});
+  auto const refused = [&](ballast::groups<> const& p) { return refusal([&] { return ballast::steps_in_order(p, l, o); }); };
+  CHECK(refused({{0, 0, 1}, {0}}) == "packs[0] is empty");
+  CHECK(refused({{0, 1}, {5}}) == "packs[0] has member 5 of 5 samples");
+  CHECK(refused({{0, 1, 2}, {3, 3}}) == "packs[1] has sample 3, which stands in a pack already");
+  CHECK(refused({{0, 2}, {3, 4}}) == "packs[0] holds 9 tokens, more than capacity 8");
+  CHECK(ballast::steps_in_order(ballast::groups<>{{0, 1}, {3}}, l, o).dropped == std::vector<std::uint32_t>{0, 1, 2, 4});
+}
+
+TEST_CASE("the bound is none that a plan goes below: all deals of small steps") {
+  ballast::splitmix64 draw(17);
+  for (int round = 0; round < 60; ++round) {
+    auto const lengths = random_lengths(6, 100, draw);
+    for (auto const wait : {synchronisation::per_step, synchronisation::per_micro_batch, synchronisation::pipeline}) {
+      options const o{
+          .capacity = 300, .ranks = 2, .micro_batches = 2, .synchronisation = wait, .stages = 3, .left_over = left_over::shorten};
+      // Every way to give six samples to four places.
+      auto best = std::int64_t{-1}, bound = std::int64_t{0};
+      for (unsigned code = 0; code < 4096; ++code) {
+        std::vector<std::uint32_t> in[4];
+        for (std::uint32_t i = 0; i < 6; ++i) in[code >> (2 * i) & 3].push_back(i);
+        ballast::groups<> packs;
+        for (auto const& pack : in)
+          if (!pack.empty()) packs.push_back(pack);
+        if (packs.size() < 4) continue;
+        std::int64_t most = 0;
+        for (auto const pack : packs) {
+          std::int64_t sum = 0;
+          for (auto i : pack) sum += lengths[i];
+          most = (std::max)(most, sum);
+        }
+        if (most > o.capacity) continue;
+        auto const made = ballast::steps_in_order(packs, lengths, o);
+        bound = made.slowest.lower_bound;
+        if (best < 0 || made.slowest.value < best) best = made.slowest.value;
+      }
+      if (best < 0) continue;
+      CHECK(bound <= best);
+      CHECK(bound > best / 3);
+      if (wait != synchronisation::per_step) continue;
+      auto const streamed = ballast::stream_steps(lengths, o, {.threshold = 0});
+      if (streamed.steps() == 1) CHECK(streamed.slowest.value <= best + best / 3);
+    }
+  }
+}
