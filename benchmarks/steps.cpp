@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints the tables of docs/batching.md: what the planners of steps make of published traces, in files as they are. Every plan is
-// validated; an invalid one ends the program with status 1.
+// Prints the tables of docs/batching.md: what the planners of steps make of published traces, in files as they are, and drawn from with
+// replacement where a file holds too few steps to judge their randomness. Every plan is validated; an invalid one ends the program with
+// status 1.
 #include <ballast/batching.hpp>
 #include <ballast/core/metrics.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
@@ -11,9 +12,11 @@
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
+#include <random>
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -40,6 +43,23 @@ std::vector<std::int64_t> read(std::string const& path, std::vector<std::size_t>
     lengths.push_back((std::min)(length, capacity));
   }
   return lengths;
+}
+
+// `times` as many lengths, drawn from the given ones with replacement.
+std::vector<std::int64_t> resampled(std::vector<std::int64_t> const& lengths, std::size_t times) {
+  ballast::splitmix64 draw(1);
+  std::vector<std::int64_t> out(times * lengths.size());
+  for (auto& l : out) l = lengths[static_cast<std::size_t>(ballast::uniform_below(lengths.size(), draw))];
+  return out;
+}
+
+// floor of a lognormal (mu 6.5, sigma 1.4), clipped to 16 … 131072.
+std::vector<std::int64_t> lognormal(std::size_t count) {
+  std::mt19937_64 generator(20240720);
+  std::lognormal_distribution<double> draw(6.5, 1.4);
+  std::vector<std::int64_t> out(count);
+  for (auto& l : out) l = static_cast<std::int64_t>(std::clamp(draw(generator), 16.0, 131072.0));
+  return out;
 }
 
 ballast::groups<> samples_of_steps(ballast::batching<> const& plan) {
@@ -136,6 +156,13 @@ int main(int argc, char** argv) {
       for (std::uint64_t const ranks : {8U, 64U})
         for (std::uint64_t const micro_batches : {1U, 4U}) print_table(t, lengths, ranks, micro_batches);
     }
+    std::puts("\nDrawn with replacement: mooncake 16 times, deepseek-r1 4 times, repositories 64 times; lognormal: 10^6 draws");
+    for (auto const& [t, times] : {std::pair{mooncake, 16U}, std::pair{r1, 4U}, std::pair{source, 64U}}) {
+      auto const lengths = resampled(read(path(t), t.columns, t.capacity), times);
+      for (std::uint64_t const micro_batches : {1U, 4U}) print_table(t, lengths, 64, micro_batches);
+    }
+    trace const drawn{"lognormal", "", {}, 131072};
+    for (std::uint64_t const micro_batches : {1U, 5U, 16U}) print_table(drawn, lognormal(1'000'000), 64, micro_batches);
     std::puts(
         "\nWindows of 64 steps, capacity 8192, 8 ranks, packs of best fit in random order sorted by attention cost\n\n"
         "| trace | steps | ABR random | ABR windows | times lower | idle random | idle windows |\n|---|---|---|---|---|---|---|");
