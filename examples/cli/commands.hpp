@@ -3,6 +3,8 @@
 #include "lengths_reader.hpp"
 #include "packers.hpp"
 
+#include <ballast/plan/plan_data.hpp>
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -24,6 +26,24 @@ struct pack_arguments {
   bool json = false;
 };
 void run_pack(pack_arguments const& arguments);
+
+struct plan_arguments {
+  input_arguments input;
+  ballast::data_plan_options options;
+  std::string model = "llama-3.1-8b", device = "h100";
+  double mfu = 0.4;
+  std::string cost;     ///< file of measured times; empty: the model on the device
+  std::string out;      ///< folder; empty: nothing is written
+  std::string command;  ///< the command line, for the report
+  bool json = false;
+};
+void run_plan(plan_arguments const& arguments);
+
+struct calibrate_arguments {
+  std::string file;
+  bool json = false;
+};
+void run_calibrate(calibrate_arguments const& arguments);
 
 struct check_arguments {
   input_arguments

@@ -34,7 +34,7 @@ std::span<std::int64_t const> to_lengths(table const& input, std::vector<std::in
   return expanded;
 }
 
-void refuse_oversize(table const& input, ballast::packing_options const& o) {
+void refuse_oversize(table const& input, ballast::packing_options const& o, std::string_view others) {
   if (o.oversize != ballast::oversize::reject) return;
   auto const& v = input.values();
   for (std::size_t i = 0; i < v.size(); i += input.measures())
@@ -42,7 +42,7 @@ void refuse_oversize(table const& input, ballast::packing_options const& o) {
       throw bad_input(input.where(i / input.measures()) + ": " + std::to_string(v[i]) + " exceeds the capacity " +
                       std::to_string(o.capacity) +
                       (o.sample_multiple > 1 ? " when rounded up to a multiple of " + std::to_string(o.sample_multiple) : "") +
-                      "; --oversize set-aside, truncate, split or own says what to do with it");
+                      "; --oversize " + std::string(others) + " says what to do with it");
 }
 
 std::uint64_t count_next_fit(table const& rows, ballast::packing_options const& o) {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 // What was read, as planners want it: one length a sample, or a histogram.
@@ -24,8 +25,10 @@ namespace ballast_cli {
   return o.capacity - o.capacity % o.sample_multiple;
 }
 
-/// A sample over capacity is bad input unless a policy says otherwise; said here, because only the table knows where it stood.
-void refuse_oversize(table const& input, ballast::packing_options const& options);
+/// A sample over capacity is bad input unless a policy says otherwise; said here, because only the table knows where it stood. `others`
+/// names the policies there are.
+void refuse_oversize(table const& input, ballast::packing_options const& options,
+                     std::string_view others = "set-aside, truncate, split or own");
 
 /// How many packs next fit takes for the rows of a histogram, in their order, brought to the demanded multiple; no sample is looked at by
 /// itself.

@@ -12,6 +12,7 @@
 #include <iostream>
 #include <limits>
 #include <new>
+#include <span>
 
 using namespace ballast_cli;
 
@@ -28,9 +29,18 @@ template <class Integer>
   return value;
 }
 
+/// A decimal number given to an option; the library says which are too large or too small.
+[[nodiscard]] double decimal(std::string const& option, std::string const& text) {
+  double value = 0;
+  auto const [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || stop != text.data() + text.size())
+    throw bad_input(option + " " + printable(text) + ": expected is a number, as in 0.4");
+  return value;
+}
+
 /// What has a name in a table. Throws bad_input, listing the names.
-template <class Named, std::size_t count>
-[[nodiscard]] Named const& named(std::string const& option, std::string const& text, Named const (&table)[count]) {
+template <class Named, std::size_t extent>
+[[nodiscard]] Named const& named(std::string const& option, std::string const& text, std::span<Named, extent> table) {
   std::string words;
   for (auto const& entry : table) {
     if (entry.word == text) return entry;
@@ -42,7 +52,7 @@ template <class Named, std::size_t count>
 /// Options read as text first: our own sentences say what is wrong with one.
 struct option_text {
   std::string columns, capacity, strategy = "bfd", oversize = "reject", max_items, multiple = "1", pack_count_multiple = "1", seed = "0",
-                                 samples;
+                                 samples, ranks, micro_batches = "1", mfu = "0.4";
 };
 
 void add_input(CLI::App& command, input_arguments& input, option_text& text, std::string const& files) {
@@ -63,18 +73,22 @@ void read_input(input_arguments& input, option_text const& text) {
   if (!text.columns.empty()) input.select.measures = parse_columns(text.columns);
 }
 
-void read_limits(ballast::packing_options& options, option_text const& text) {
+[[nodiscard]] std::int64_t read_capacity(option_text const& text) {
   if (text.capacity.find(',') != std::string::npos)
     throw bad_input("--capacity " + printable(text.capacity) +
                     ": packing by several measures at once is not in this version; give one capacity");
-  options.capacity = number<std::int64_t>("--capacity", text.capacity, 1);
+  return number<std::int64_t>("--capacity", text.capacity, 1);
+}
+
+void read_limits(ballast::packing_options& options, option_text const& text) {
+  options.capacity = read_capacity(text);
   if (!text.max_items.empty()) options.max_samples = static_cast<std::uint64_t>(number<std::int64_t>("--max-items", text.max_items, 1));
   options.sample_multiple = number<std::int64_t>("--multiple", text.multiple, 1);
-  options.oversize = named("--oversize", text.oversize, oversize_policies).policy;
+  options.oversize = named("--oversize", text.oversize, std::span(oversize_policies)).policy;
 }
 
 int run(int argc, char** argv) {
-  CLI::App app("Plans which samples share a pack, and proves how good the plan is.", "ballast");
+  CLI::App app("Plans which samples share a pack and which packs share a step, and proves how good the plan is.", "ballast");
   app.require_subcommand(1);
   app.set_version_flag("--version", "ballast " + std::to_string(ballast::version.major) + "." + std::to_string(ballast::version.minor) +
                                         "." + std::to_string(ballast::version.patch));
@@ -93,12 +107,49 @@ int run(int argc, char** argv) {
   pack_command.callback([&] {
     read_input(pack.input, text);
     read_limits(pack.options, text);
-    pack.strategy = named("--strategy", text.strategy, strategies).strategy;
+    pack.strategy = named("--strategy", text.strategy, std::span(strategies)).strategy;
     pack.options.pack_count_multiple =
         static_cast<std::uint64_t>(number<std::int64_t>("--pack-count-multiple", text.pack_count_multiple, 1));
     pack.options.seed = number<std::uint64_t>("--seed", text.seed, 0);
     run_pack(pack);
   });
+
+  plan_arguments plan;
+  auto& plan_command = *app.add_subcommand("plan", "plan the steps of a run: which samples share a pack, a rank and a step");
+  add_input(plan_command, plan.input, text, "lengths, as for pack");
+  plan_command.add_option("--capacity", text.capacity, "tokens of a micro-batch on one rank")->required();
+  plan_command.add_option("--ranks", text.ranks, "data-parallel ranks")->required();
+  plan_command.add_option("--micro-batches", text.micro_batches, "micro-batches of a rank in one step; 1 without it");
+  plan_command.add_option("--oversize", text.oversize, "samples longer than the capacity: reject, set-aside, truncate or split");
+  auto* const model = plan_command.add_option("--model", plan.model, "preset or Hugging Face config.json; llama-3.1-8b without it");
+  auto* const device = plan_command.add_option("--device", plan.device, "a100, h100 (default), h200 or b200");
+  auto* const mfu = plan_command.add_option("--mfu", text.mfu, "share of the device's peak that is reached; 0.4 without it");
+  plan_command.add_option("--cost", plan.cost, "measured times instead of a model: from calibrate --json, or length,milliseconds rows")
+      ->excludes(model)
+      ->excludes(device)
+      ->excludes(mfu);
+  plan_command.add_option("--seed", text.seed, "another seed draws other steps");
+  plan_command.add_option("--out", plan.out, "folder for offsets.npy, members.npy, steps.npy, plan.json and report.html");
+  plan_command.add_flag("--json", plan.json, "print one JSON object");
+  plan_command.callback([&] {
+    read_input(plan.input, text);
+    auto& o = plan.options.steps;
+    o.capacity = read_capacity(text);
+    o.ranks = static_cast<std::uint64_t>(number<std::int64_t>("--ranks", text.ranks, 1));
+    o.micro_batches = static_cast<std::uint64_t>(number<std::int64_t>("--micro-batches", text.micro_batches, 1));
+    o.seed = number<std::uint64_t>("--seed", text.seed, 0);
+    plan.options.oversize = named("--oversize", text.oversize, std::span(oversize_policies).first<4>()).policy;
+    plan.mfu = decimal("--mfu", text.mfu);
+    plan.command = "ballast";
+    for (int i = 1; i < argc; ++i) plan.command += std::string(" ") + argv[i];
+    run_plan(plan);
+  });
+
+  calibrate_arguments calibrate;
+  auto& calibrate_command = *app.add_subcommand("calibrate", "fit a cost to measured times");
+  calibrate_command.add_option("TIMES", calibrate.file, "rows of length and milliseconds; - is standard input")->required();
+  calibrate_command.add_flag("--json", calibrate.json, "print one JSON object, which plan --cost reads");
+  calibrate_command.callback([&] { run_calibrate(calibrate); });
 
   check_arguments check;
   auto& check_command = *app.add_subcommand("check", "check and score a packing, whoever made it");

@@ -82,8 +82,11 @@ std::string npy_view::text(std::size_t i) const {
   return is_negative(i) ? std::to_string(static_cast<std::int64_t>((*this)[i])) : std::to_string((*this)[i]);
 }
 
-std::string npy_header(std::string_view descr, std::size_t count) {
-  std::string dictionary = "{'descr': '" + std::string(descr) + "', 'fortran_order': False, 'shape': (" + std::to_string(count) + ",), }";
+std::string npy_header(std::string_view descr, std::span<std::size_t const> shape) {
+  std::string extents;
+  for (auto const extent : shape) extents += (extents.empty() ? "" : " ") + std::to_string(extent) + ",";
+  if (shape.size() > 1) extents.pop_back();  // Python's tuples of one element alone end in a comma
+  auto dictionary = "{'descr': '" + std::string(descr) + "', 'fortran_order': False, 'shape': (" + extents + "), }";
   auto const before = magic.size() + 4;
   dictionary.append(63 - (before + dictionary.size()) % 64, ' ') += '\n';  // the data starts at a multiple of 64
   auto const size = dictionary.size();

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -31,7 +32,7 @@ class npy_view {
   std::size_t rows_ = 0, columns_ = 1, dimensions_ = 1;
 };
 
-/// The header of a one-dimensional little-endian array, `descr` as in "<u8".
-[[nodiscard]] std::string npy_header(std::string_view descr, std::size_t count);
+/// The header of a little-endian array in C order, `descr` as in "<u8".
+[[nodiscard]] std::string npy_header(std::string_view descr, std::span<std::size_t const> shape);
 
 }  // namespace ballast_cli

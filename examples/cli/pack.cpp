@@ -91,7 +91,7 @@ template <class Index>
   report.naive_packs =
       raised_to_multiple(run_packer<Index>(strategy::next_fit, lengths, o).packs.size(), multiple, plan.packs.members.size());
   (void)watch.lap();
-  if (!arguments.out.empty()) write_plan(arguments.out, plan.packs.offsets, plan.packs.members, plan_json(arguments, report, plan));
+  if (!arguments.out.empty()) write_plan(arguments.out, pack_files(plan.packs), plan_json(arguments, report, plan));
   spent.write = watch.lap();
   return report;
 }

@@ -31,7 +31,7 @@ struct oversize_name {
   std::string_view word;
 };
 inline constexpr oversize_name oversize_policies[] = {
-    // likewise
+    // likewise; the last one is not for plans, whose places never hold more than the capacity
     {ballast::oversize::reject, "reject"},     {ballast::oversize::set_aside, "set-aside"},
     {ballast::oversize::truncate, "truncate"}, {ballast::oversize::split, "split"},
     {ballast::oversize::own, "own"},

@@ -9,3 +9,4 @@
 #include <ballast/core.hpp>
 #include <ballast/cost.hpp>
 #include <ballast/packing.hpp>
+#include <ballast/plan.hpp>

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bytes.hpp"
+#include "commands.hpp"
+#include "data_set.hpp"
+#include "output.hpp"
+#include "plan_folder.hpp"
+#include "report.hpp"
+#include "report_page.hpp"
+#include "run_cost.hpp"
+
+#include <ballast/core/hash.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <utility>
+
+namespace ballast_cli {
+
+namespace {
+
+using data_plan = ballast::data_plan<>;
+
+[[nodiscard]] std::uint64_t hash_of(ballast::batching<> const& plan) {
+  ballast::fnv1a h;
+  for (auto const offset : plan.packs.offsets) h.append(offset);
+  for (auto const member : plan.packs.members) h.append(member);
+  for (auto const pack : plan.table) h.append(pack);
+  return h.value();
+}
+
+void add_figures(nlohmann::ordered_json& json, ballast::plan_figures const& f) {
+  json["steps"] = f.steps;
+  json["dbr"] = f.dbr;
+  json["abr"] = f.abr;
+  json["idle"] = f.idle;
+  json["slowest_over_mean"] = f.slowest_over_mean;
+  json["single_sample_bound"] = f.single_sample_bound;
+  json["modelled_step_ms"] = f.modelled_step_ms;
+}
+
+[[nodiscard]] nlohmann::ordered_json to_json(packing_report const& report, data_plan const& plan, plan_arguments const& arguments) {
+  auto json = to_json(report);
+  json.erase("naive");
+  json["ranks"] = arguments.options.steps.ranks;
+  json["micro_batches"] = arguments.options.steps.micro_batches;
+  add_figures(json, plan.planned);
+  json["any_plan_bound"] = plan.slowest_over_mean_bound();
+  for (auto const& [name, figures] : {std::pair{"naive", &plan.naive}, {"usual", &plan.usual}}) {
+    auto& other = json[name] = {{"packs", figures->packs}, {"fill", figures->fill}};
+    add_figures(other, *figures);
+  }
+  return json;
+}
+
+[[nodiscard]] std::string plan_json(nlohmann::ordered_json const& figures, data_plan const& plan, plan_arguments const& arguments,
+                                    run_cost const& cost) {
+  nlohmann::ordered_json json{{"schema", 1}, {"files", arguments.input.files}};
+  json.update(figures);
+  json["bound"] = to_string(plan.bound);
+  json["options"] = {{"oversize", word_of(arguments.options.oversize)}, {"seed", arguments.options.steps.seed}, {"model", cost.model}};
+  if (!cost.device.empty()) json["options"]["device"] = cost.device;
+  auto& pieces = json["pieces"] = nlohmann::ordered_json::array();
+  for (auto const& p : plan.pieces) pieces.push_back({{"sample", p.sample}, {"offset", p.offset}, {"length", p.length}});
+  return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+template <class... Values>
+[[nodiscard]] std::string formatted(char const* format, Values... values) {
+  char text[256];
+  (void)std::snprintf(text, sizeof text, format, values...);
+  return text;
+}
+
+/// Milliseconds in a unit that people read.
+[[nodiscard]] std::string duration(double ms) {
+  constexpr std::pair<double, char const*> units[] = {{3.6e6, "h"}, {60e3, "min"}, {1e3, "s"}};
+  for (auto const& [size, name] : units)
+    if (ms >= size) return formatted("%.2f %s", ms / size, name);
+  return formatted("%.2f ms", ms);
+}
+
+[[nodiscard]] std::array<report_run, 3> runs_of(data_plan const& plan, double ms_per_unit) {
+  auto const run = [&](std::string name, std::string how, ballast::plan_figures const& f) {
+    report_run r{.name = std::move(name),
+                 .how = std::move(how),
+                 .packs = f.packs,
+                 .steps = f.steps,
+                 .fill = f.fill,
+                 .idle = f.idle,
+                 .slowest_over_mean = f.slowest_over_mean,
+                 .dbr = f.dbr,
+                 .abr = f.abr,
+                 .modelled_step_ms = f.modelled_step_ms,
+                 .modelled_hours = f.modelled_run_ms / 3.6e6,
+                 .loads = {}};
+    for (auto const load : f.loads) r.loads.push_back(static_cast<double>(load) * ms_per_unit);
+    return r;
+  };
+  return {run("naive", "next fit in input order, dealt in order", plan.naive), run("usual", "best fit, dealt at random", plan.usual),
+          run("planned", "samples dealt to ranks by cost", plan.planned)};
+}
+
+/// Bins of about equal ratio, so that a long tail shows.
+void add_histogram(report_data& page, std::vector<std::int64_t> const& tokens) {
+  constexpr int bins = 32;
+  auto const h = ballast::fold(tokens);
+  auto const low = static_cast<double>(h.lengths.front()), high = static_cast<double>(h.lengths.back()) + 1;
+  for (int k = 0; k <= bins; ++k) {
+    auto const edge = static_cast<std::uint64_t>(std::llround(low * std::pow(high / low, static_cast<double>(k) / bins)));
+    if (page.bin_edges.empty() || edge > page.bin_edges.back()) page.bin_edges.push_back(edge);
+  }
+  page.bin_samples.assign(page.bin_edges.size() - 1, 0);
+  page.bin_tokens = page.bin_samples;
+  for (std::size_t k = 0, bin = 0; k < h.lengths.size(); ++k) {
+    auto const length = static_cast<std::uint64_t>(h.lengths[k]);
+    while (length >= page.bin_edges[bin + 1]) ++bin;
+    page.bin_samples[bin] += h.counts[k];
+    page.bin_tokens[bin] += h.counts[k] * length;
+  }
+}
+
+struct in_words_of {
+  std::string title;  ///< the files
+  std::array<report_run, 3> runs;
+  std::vector<std::string> limits;
+};
+
+[[nodiscard]] std::string in_words(in_words_of const& what, packing_report const& report, run_cost const& cost,
+                                   ballast::batching_options const& o) {
+  auto const ranks = grouped(o.ranks) + (o.ranks == 1 ? " rank" : " ranks");
+  auto text = what.title + ": " + grouped(report.samples) + " samples, " + grouped(static_cast<std::uint64_t>(report.tokens)) +
+              " tokens in places of " + grouped(static_cast<std::uint64_t>(o.capacity)) + ", " + grouped(o.micro_batches) + " on each of " +
+              ranks + "; " + cost.model + (cost.device.empty() ? "" : " on " + cost.device) + ".\n\n" +
+              "              packs     steps      fill      idle  slowest/mean        a step          all\n";
+  for (auto const& r : what.runs)
+    text += formatted("%-8s %10s %9s %9s %9s %13.4f %13s %12s\n", r.name.c_str(), grouped(r.packs).c_str(), grouped(r.steps).c_str(),
+                      percent(r.fill).c_str(), percent(r.idle).c_str(), r.slowest_over_mean, duration(r.modelled_step_ms).c_str(),
+                      duration(r.modelled_hours * 3.6e6).c_str());
+  text += "\n";
+  for (auto const& r : what.runs) text += r.name + ": " + r.how + ". ";
+  text += "Times are modelled.\n";
+  for (auto const& sentence : what.limits) text += sentence + "\n";
+  if (!report.set_aside.empty())
+    text += grouped(report.set_aside.size()) + (report.set_aside.size() == 1 ? " sample" : " samples") +
+            " longer than the capacity set aside.\n";
+  return text;
+}
+
+[[nodiscard]] std::string page_of(in_words_of const& what, packing_report const& report, data_plan const& plan, run_cost const& cost,
+                                  plan_arguments const& arguments) {
+  auto const& o = arguments.options.steps;
+  report_data page{.title = what.title,
+                   .samples = report.samples,
+                   .tokens = static_cast<std::uint64_t>(report.tokens),
+                   .capacity = static_cast<std::uint64_t>(o.capacity),
+                   .ranks = o.ranks,
+                   .micro_batches = o.micro_batches,
+                   .model = cost.model,
+                   .device = cost.device,
+                   .bin_edges = {},
+                   .bin_samples = {},
+                   .bin_tokens = {},
+                   .runs = {what.runs.begin(), what.runs.end()},
+                   .single_sample_bound = plan.slowest_over_mean_bound(),
+                   .pack_bound = static_cast<std::uint64_t>(report.packs.lower_bound),
+                   .pack_bound_by = report.bound,
+                   .limits = {what.limits.begin() + (what.limits.empty() ? 0 : 1), what.limits.end()},  // the page has the first itself
+                   .command = arguments.command};
+  std::vector<std::int64_t> trained;
+  for (auto const i : plan.steps.packs.members) trained.push_back(plan.tokens[i]);
+  if (!trained.empty()) add_histogram(page, trained);
+  return render_report(page);
+}
+
+}  // namespace
+
+void run_plan(plan_arguments const& arguments) {
+  stopwatch watch;
+  auto const& o = arguments.options.steps;
+  auto const cost =
+      arguments.cost.empty() ? modelled_cost(arguments.model, arguments.device, arguments.mfu) : measured_cost(arguments.cost);
+  auto const input = read_lengths(arguments.input.files, arguments.input.select);
+  refuse_oversize(input, {.capacity = o.capacity, .oversize = arguments.options.oversize}, "set-aside, truncate or split");
+  if (auto const samples = to_histogram(input).samples(); samples >= std::uint64_t{1} << 31)
+    throw bad_input("there are " + grouped(samples) + " samples; a plan numbers up to 2^31-1, so plan shards of them");
+  std::vector<std::int64_t> expanded;
+  auto const lengths = to_lengths(input, expanded);
+  auto const read_seconds = watch.lap();
+
+  auto const plan = ballast::plan_data(lengths, arguments.options, cost, cost.ms_per_unit);
+  auto const plan_seconds = watch.lap();
+
+  packing_report const report{.samples = lengths.size(),
+                              .tokens = plan.steps.tokens,
+                              .capacity = o.capacity,
+                              .strategy = "plan",
+                              .packs = plan.packs,
+                              .bound = std::string(to_string(plan.bound)),
+                              .hash = hash_of(plan.steps),
+                              .set_aside = {plan.set_aside.begin(), plan.set_aside.end()},
+                              .naive_packs = plan.naive.packs};
+  auto json = to_json(report, plan, arguments);
+  in_words_of what{.title = {}, .runs = runs_of(plan, cost.ms_per_unit), .limits = describe(plan.limits, plan.steps)};
+  for (auto const& file : arguments.input.files) what.title += (what.title.empty() ? "" : ", ") + shown_name(file);
+  if (!arguments.out.empty()) {
+    auto files = pack_files(plan.steps.packs);
+    std::array const shape{plan.steps.steps(), static_cast<std::size_t>(o.ranks), static_cast<std::size_t>(o.micro_batches)};
+    files.push_back(array_file<std::uint32_t>("steps.npy", "<i4", shape, plan.steps.table));
+    auto const page = page_of(what, report, plan, cost, arguments);
+    files.push_back({"report.html", {}, page});
+    write_plan(arguments.out, files, plan_json(json, plan, arguments, cost));
+  }
+  json["seconds"] = {{"read", read_seconds}, {"plan", plan_seconds}, {"write", watch.lap()}};
+  write_standard_output(arguments.json ? json.dump() + "\n" : in_words(what, report, cost, o));
+}
+
+}  // namespace ballast_cli

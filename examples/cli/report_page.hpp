@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+// The report of a plan: one HTML page without script, from plain figures.
+
+namespace ballast_cli {
+
+/// One way to run the data: naive, usual or planned.
+struct report_run {
+  std::string name;  ///< "naive", "usual", "planned"
+  std::string how;   ///< in a few words: "next fit in input order, dealt in order"
+  std::uint64_t packs = 0;
+  std::uint64_t steps = 0;
+  double fill = 0;               ///< share of the places' capacity that holds tokens
+  double idle = 0;               ///< share of rank time spent waiting
+  double slowest_over_mean = 1;  ///< sum over steps of the slowest rank's cost over that of the mean
+  double dbr = 0, abr = 0;
+  double modelled_step_ms = 0;  ///< mean over steps
+  double modelled_hours = 0;    ///< the whole epoch
+  std::vector<double> loads;    ///< modelled milliseconds of each rank in each step, step after step; `steps * ranks` values
+};
+
+/// What the page shows.
+struct report_data {
+  std::string title;  ///< the files
+  std::uint64_t samples = 0, tokens = 0, capacity = 0, ranks = 1, micro_batches = 1;
+  std::string model, device;             ///< "llama-3.1-8b", "h100 at 40 % of its dense bfloat16 peak"
+  std::vector<std::uint64_t> bin_edges;  ///< of the length histogram: bins + 1 ascending lengths
+  std::vector<std::uint64_t> bin_samples, bin_tokens;
+  std::vector<report_run> runs;     ///< naive, usual, planned; the last is the plan
+  double single_sample_bound = 1;   ///< no plan's slowest_over_mean is below this
+  std::uint64_t pack_bound = 0;     ///< no plan has fewer packs
+  std::string pack_bound_by;        ///< "volume"
+  std::vector<std::string> limits;  ///< sentences: which bound, which samples limit the plan
+  std::string command;              ///< the command line that made the page
+};
+
+/// The page, complete and self-contained.
+[[nodiscard]] std::string render_report(report_data const& data);
+
+}  // namespace ballast_cli

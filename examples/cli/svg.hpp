@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+// Small charts as inline SVG, coloured by style classes of the page they stand in.
+
+namespace ballast_cli {
+
+/// `text` as the content or a quoted attribute of HTML and SVG; control characters, which neither may hold, become spaces.
+[[nodiscard]] std::string escaped(std::string_view text);
+/// 1234567 as "1.235M": four digits are enough on an axis. Not finite: "n/a".
+[[nodiscard]] std::string compact(double value);
+
+/// The colours and letters of all charts, light and dark, as CSS. A drawing with class `c0`, `c1`, `c2` or `c3` takes that colour.
+extern std::string_view const chart_style;
+
+/// A chart over [0, x_end] x [y_begin, y_end], read as one picture: what it shows is said in its title and description.
+/// What lies outside the range is drawn at its border, what is not finite at its beginning.
+class chart {
+ public:
+  chart(std::string_view id, std::string_view title, std::string_view description, double x_end, double y_begin, double y_end);
+
+  /// Grid lines at round values, `caption` above them.
+  void y_axis(std::string_view caption, std::function<std::string(double)> const& label = compact);
+  /// `caption` below, centred.
+  void x_axis(std::string_view caption);
+  /// `text` under `x`.
+  void x_label(double x, std::string_view text);
+  /// `tip` is shown under the pointer.
+  void bar(double x_from, double x_to, double y_from, double y_to, std::string_view style, std::string_view tip = {});
+  void curve(std::vector<std::pair<double, double>> const& points, std::string_view style);
+  /// Samples of the styles with their names, in a line above the chart.
+  void legend(std::vector<std::pair<std::string, std::string>> const& style_and_name);
+
+  /// The element; with `style` in it, it is a picture of its own, whose background leaves room for a margin of 20 pixels.
+  [[nodiscard]] std::string str(std::string_view style = {}) const;
+
+ private:
+  [[nodiscard]] double at_x(double x) const;
+  [[nodiscard]] double at_y(double y) const;
+  void text(double x, double y, std::string_view anchor, std::string_view words);
+
+  std::string head_, body_;
+  double x_end_, y_begin_, y_end_;
+};
+
+struct share_bar {
+  std::string name, value, style;
+  double share = 0;  ///< of the full width, 0 to 1
+};
+/// Bars from 0 to 100 %, each under its name and value.
+[[nodiscard]] std::string share_bars(std::string_view id, std::string_view title, std::string_view description,
+                                     std::vector<share_bar> const& bars);
+
+}  // namespace ballast_cli

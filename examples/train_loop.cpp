@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Planning inside a training loop: every epoch is planned anew, in milliseconds, on every rank alike, so nothing is communicated.
+#include <ballast/plan.hpp>
+
+#include <ballast/core/random.hpp>
+#include <ballast/cost/presets.hpp>
+#include <ballast/packing/cu_seqlens.hpp>
+
+#include <cstdint>
+#include <iostream>
+#include <vector>
+
+int main() {
+  std::vector<std::int64_t> lengths;  // of your data set, in tokens; here a long tail is drawn
+  ballast::splitmix64 draw(1);
+  for (int i = 0; i < 20000; ++i) {
+    auto const sample = draw();
+    lengths.push_back(static_cast<std::int64_t>(64 + sample % 900 * (draw() % 16 == 0 ? 16 : 1)));
+  }
+  auto const cost = ballast::sample_cost(ballast::transformer_preset("llama-3.1-8b"));
+  std::uint64_t const ranks = 16, my_rank = 3;  // from your launcher
+  std::int64_t my_tokens = 0;
+  for (std::uint64_t epoch = 0; epoch < 2; ++epoch) {
+    auto const plan =
+        ballast::plan_steps(lengths, {.capacity = 16384, .ranks = ranks, .micro_batches = 2, .seed = 2026, .epoch = epoch}, cost);
+    std::cout << "epoch " << epoch << ": " << plan.steps() << " steps; waiting makes them " << plan.slowest_over_mean()
+              << " times as long as perfect balance would\n";
+    for (std::size_t step = 0; step < plan.steps(); ++step) {
+      for (std::uint64_t m = 0; m < plan.micro_batches; ++m) {
+        auto const pack = plan.at(step, my_rank, m);
+        if (pack == plan.none) continue;  // only in a last step that is not full
+        auto const samples = plan.packs[pack];
+        my_tokens += ballast::cu_seqlens(samples, lengths).back();  // forward(samples, cu_seqlens); backward();
+      }
+      // optimiser.step();
+    }
+  }
+  std::cout << "rank " << my_rank << " trained on " << my_tokens << " tokens\n";
+
+  auto const report = ballast::plan_data(lengths, {.steps = {.capacity = 16384, .ranks = ranks, .micro_batches = 2}},
+                                         ballast::transformer_preset("llama-3.1-8b"));
+  std::cout << "idle: " << 100 * report.usual.idle << " % when packs are dealt at random, " << 100 * report.planned.idle << " % here\n";
+  return report.planned.idle < report.usual.idle ? 0 : 1;
+}

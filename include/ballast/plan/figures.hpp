@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/batching/in_order.hpp>
+#include <ballast/batching/options.hpp>
+#include <ballast/batching/result.hpp>
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/core/metrics.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <ranges>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// @file
+/// @brief The figures by which plans of a run are compared: what they fill, how level they are, how long they take.
+
+namespace ballast::inline v0_1 {
+
+/// @brief One way to run the data, in numbers.
+struct plan_figures {
+  std::uint64_t packs = 0;          ///< packs that stand in steps
+  std::uint64_t steps = 0;          ///< optimiser steps
+  std::int64_t tokens = 0;          ///< tokens that stand in steps
+  double fill = 0;                  ///< share of the packs' capacity that holds tokens
+  double dbr = 0;                   ///< Dist Balance Ratio: see `balance_of_steps`, with tokens as load
+  double abr = 0;                   ///< Attention Balance Ratio: the same with sums of squared lengths
+  double idle = 0;                  ///< share of all rank time that is spent waiting, the filling and draining of pipelines included
+  double slowest_over_mean = 1;     ///< run time over that of perfect balance
+  double single_sample_bound = 1;   ///< what `slowest_over_mean` cannot go below with the samples of these steps
+  double modelled_step_ms = 0;      ///< mean time of a step, modelled
+  double modelled_run_ms = 0;       ///< time of all steps, modelled
+  std::vector<std::int64_t> loads;  ///< cost of each rank in each step, step after step: `steps * ranks` values
+
+  friend bool operator==(plan_figures const&, plan_figures const&) = default;
+};
+
+/// @brief Takes the figures of a plan of steps.
+///
+/// @tparam Index  index type of the plan
+/// @tparam R      range of integers
+/// @tparam Cost   how one length is weighed
+/// @param plan         a valid plan (see `check_batching`) that shares no sample among ranks
+/// @param lengths      tokens of each sample
+/// @param options      what the planner was asked; they say what ranks wait for
+/// @param ms_per_unit  milliseconds that one unit of cost takes on one device
+/// @param cost         the cost that it was planned with
+/// @return its figures
+/// @throws invalid_input if a sample is shared by ranks, or squared lengths sum to 2^63 or more
+/// @par Complexity
+/// O(samples + places).
+/// @par Determinism
+/// Doubles, computed from exact sums.
+template <index_type Index, length_range R, cost_model Cost = quadratic_cost>
+[[nodiscard]] plan_figures figures_of(batching<Index> const& plan, R const& lengths, batching_options const& options, double ms_per_unit,
+                                      Cost const& cost = default_step_cost) {
+  require(plan.shared.empty(),
+          [&] { return "sample " + std::to_string(plan.shared[0].sample) + " is shared by ranks, which these figures do not count"; });
+  auto const ranks = static_cast<std::size_t>(plan.ranks), each = static_cast<std::size_t>(plan.micro_batches);
+  auto const first = std::ranges::begin(lengths);
+  std::vector<std::int64_t> tokens(plan.steps() * ranks), squares(tokens.size()), loads(tokens.size()), mine;
+  std::uint64_t packs = 0;
+  for (std::size_t place = 0; place < plan.table.size(); ++place) {
+    auto const pack = plan.table[place];
+    if (pack == plan.none) continue;
+    ++packs;
+    mine.clear();
+    for (auto const i : plan.packs[pack]) {
+      mine.push_back(static_cast<std::int64_t>(first[static_cast<std::ranges::range_difference_t<R const>>(i)]));
+      loads[place / each] += static_cast<std::int64_t>(cost(mine.back()));
+    }
+    tokens[place / each] += token_load(mine);
+    detail::add_checked(squares[place / each], attention_load(mine), "squared lengths of place", place);
+  }
+  plan_figures f;
+  f.packs = packs;
+  f.steps = plan.steps();
+  f.tokens = plan.tokens;
+  f.dbr = balance_of_steps(tokens, ranks).mean_ratio;
+  f.abr = balance_of_steps(squares, ranks).mean_ratio;
+  f.loads = std::move(loads);
+  if (packs == 0) return f;
+  f.fill = static_cast<double>(f.tokens) / (static_cast<double>(options.capacity) * static_cast<double>(packs));
+  auto const mean = static_cast<double>(plan.cost) / static_cast<double>(plan.ranks);
+  f.idle = 1.0 - mean / static_cast<double>(plan.slowest.value);
+  f.slowest_over_mean = plan.slowest_over_mean();
+  f.single_sample_bound = static_cast<double>(plan.slowest.lower_bound) / mean;
+  auto const sharing = options.synchronisation == synchronisation::pipeline ? options.stages : 1;  // devices
+  f.modelled_run_ms = static_cast<double>(plan.slowest.value) * ms_per_unit / static_cast<double>(sharing);
+  f.modelled_step_ms = f.modelled_run_ms / static_cast<double>(f.steps);
+  return f;
+}
+
+}  // namespace ballast::inline v0_1

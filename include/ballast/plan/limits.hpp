@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/batching/in_order.hpp>
+#include <ballast/batching/options.hpp>
+#include <ballast/batching/result.hpp>
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/wide.hpp>
+#include <ballast/plan/bounds.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <ranges>
+#include <string>
+#include <vector>
+
+/// @file
+/// @brief What keeps a plan of steps from being level: which bound, and which samples.
+
+namespace ballast::inline v0_1 {
+
+/// @brief A sample that alone costs more than a mean rank has to do in its step: the other ranks wait for whichever rank has it.
+template <index_type Index = std::uint32_t>
+struct dominant_sample {
+  Index sample = 0;         ///< its index
+  std::uint64_t step = 0;   ///< the step
+  std::int64_t tokens = 0;  ///< its length
+  double times_mean = 0;    ///< its cost over the mean rank's in that step, above 1
+};
+
+/// @brief What limits a plan.
+template <index_type Index = std::uint32_t>
+struct plan_limits {
+  std::int64_t bound = 0;                       ///< no plan of the same samples costs less: see `run_lower_bound`
+  std::uint64_t dominated = 0;                  ///< steps that have a dominant sample
+  std::vector<dominant_sample<Index>> samples;  ///< the dearest of such steps, by `times_mean` and then step; at most as many as asked for
+  std::uint64_t micro_batches = 1;              ///< with at least so many on each rank, random steps could be level (cost ratio 0.9)
+};
+
+/// @brief Finds what no plan can level, and what no deal of this plan's steps can.
+///
+/// @tparam Index  index type of the plan
+/// @tparam R      range of integers
+/// @tparam Cost   how one length is weighed
+/// @param plan     steps, as a planner returned them
+/// @param lengths  tokens of each sample
+/// @param options  what the planner was asked
+/// @param cost     what a sample costs
+/// @param most     how many samples are named
+/// @return the limits; `dominated` is 0 where the mean alone bounds every step
+/// @throws invalid_input as `run_lower_bound`
+/// @par Complexity
+/// O(samples + d log d + steps log steps), d the number of distinct lengths.
+/// @par Determinism
+/// Which samples are named, and in which order, is decided in integers.
+template <index_type Index, length_range R, cost_model Cost = quadratic_cost>
+[[nodiscard]] plan_limits<Index> limits_of(batching<Index> const& plan, R const& lengths, batching_options const& options,
+                                           Cost const& cost = default_step_cost, std::size_t most = 10) {
+  struct in_step {
+    Index sample;
+    std::uint64_t step;
+    std::int64_t tokens, cost, sum;
+  };
+  plan_limits<Index> found;
+  std::vector<in_step> dominant;
+  std::vector<std::int64_t> trained;  // lengths, each as often as it stands in a step
+  auto const first = std::ranges::begin(lengths);
+  for (std::size_t s = 0; s < plan.steps(); ++s) {
+    in_step dearest{0, s, 0, 0, 0};
+    for (auto const pack : plan.step(s)) {
+      if (pack == plan.none) continue;
+      for (auto const i : plan.packs[pack]) {
+        trained.push_back(static_cast<std::int64_t>(first[static_cast<std::ranges::range_difference_t<R const>>(i)]));
+        auto const c = static_cast<std::int64_t>(cost(trained.back()));
+        dearest.sum += c;
+        if (c <= dearest.cost) continue;
+        dearest.sample = i;
+        dearest.tokens = trained.back();
+        dearest.cost = c;
+      }
+    }
+    if (compare_products(dearest.cost, static_cast<std::int64_t>(plan.ranks), dearest.sum, 1) > 0) dominant.push_back(dearest);
+  }
+  found.bound = run_lower_bound<std::uint64_t>(trained, options, cost);
+  found.dominated = dominant.size();
+  std::sort(dominant.begin(), dominant.end(), [](in_step const& a, in_step const& b) {
+    auto const order = compare_products(a.cost, b.sum, b.cost, a.sum);
+    return order != 0 ? order > 0 : a.step < b.step;
+  });
+  dominant.resize((std::min)(most, dominant.size()), {});
+  for (auto const& d : dominant)
+    found.samples.push_back(
+        {d.sample, d.step, d.tokens, static_cast<double>(d.cost) * static_cast<double>(plan.ranks) / static_cast<double>(d.sum)});
+  auto const needed = plan.critical.cost / 0.9 * static_cast<double>(plan.micro_batches);
+  auto const whole = static_cast<std::uint64_t>(needed);
+  found.micro_batches = (std::max)(std::uint64_t{1}, whole + (static_cast<double>(whole) < needed ? 1 : 0));
+  return found;
+}
+
+/// @brief What limits a plan, in sentences for people.
+///
+/// @tparam Index  index type of the plan
+/// @param limits  what `limits_of` found
+/// @param plan    the plan it was found in
+/// @return three or four sentences; none for a plan without steps
+template <index_type Index>
+[[nodiscard]] std::vector<std::string> describe(plan_limits<Index> const& limits, batching<Index> const& plan) {
+  if (plan.cost == 0) return {};
+  auto const with = [](char const* format, double value) {
+    char text[64];
+    (void)std::snprintf(text, sizeof text, format, value);
+    return std::string(text);
+  };
+  auto const above_mean = [&](std::int64_t slowest) {
+    auto const over = static_cast<double>(slowest) * static_cast<double>(plan.ranks) / static_cast<double>(plan.cost) - 1;
+    return with("%.2f %%", 100 * (std::max)(over, 0.0));
+  };
+  auto const bound = above_mean(limits.bound);
+  std::vector<std::string> text{
+      "In this plan the slowest ranks take " + above_mean(plan.slowest.value) + " more than the mean" +
+      (bound == above_mean(0) ? "."
+                              : "; no plan that leaves these samples whole takes less than " + bound + " more, whichever share a step.")};
+  if (limits.dominated == 0) {
+    text.push_back("In no step does one sample cost more than a mean rank: the mean is all that bounds the deal inside the steps.");
+  } else {
+    auto const& d = limits.samples.front();
+    text.push_back("In " + std::to_string(limits.dominated) + " of " + std::to_string(plan.steps()) +
+                   " steps one sample alone costs more than a mean rank; with these steps no deal takes less than " +
+                   above_mean(plan.slowest.lower_bound) + " more than the mean.");
+    text.push_back("The worst is sample " + std::to_string(d.sample) + " of " + std::to_string(d.tokens) + " tokens, which costs " +
+                   with("%.2f", d.times_mean) + " times the mean rank of step " + std::to_string(d.step) + ".");
+  }
+  auto const share = "The dearest sample takes " + with("%.2f", plan.critical.cost) + " of a rank's full mean step (cost ratio)";
+  text.push_back(limits.micro_batches <= plan.micro_batches
+                     ? share + ": random steps can be level."
+                     : share + ": a random step that holds it cannot be full and level, so like samples share steps; with " +
+                           std::to_string(limits.micro_batches) + " micro-batches on each rank, steps could be random and level.");
+  return text;
+}
+
+}  // namespace ballast::inline v0_1

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "program.hpp"
+
+#include "support/catch.hpp"
+#include "support/lengths.hpp"
+
+#include <ballast/cost/polynomial.hpp>
+#include <ballast/cost/presets.hpp>
+#include <ballast/cost/scaled.hpp>
+#include <ballast/cost/table.hpp>
+#include <ballast/plan/plan_data.hpp>
+
+#include <cmath>
+#include <cstring>
+
+namespace {
+
+using namespace ballast_test;
+
+/// The number behind the n-th `"key":` of a JSON object (0: of the plan, 1: of naive, 2: of usual).
+double number(std::string const& json, std::string const& key, int n = 0) {
+  auto at = json.find("\"" + key + "\":");
+  for (; n > 0 && at != std::string::npos; --n) at = json.find("\"" + key + "\":", at + 1);
+  return at == std::string::npos ? std::nan("") : std::atof(json.c_str() + at + key.size() + 3);
+}
+
+bool close(double a, double b) { return std::fabs(a - b) <= 1e-12 * (1 + std::fabs(b)); }
+
+void check_figures(std::string const& json, ballast::data_plan<> const& plan) {
+  for (auto const& [n, f] : {std::pair{0, &plan.planned}, {1, &plan.naive}, {2, &plan.usual}}) {
+    CAPTURE(n, json);
+    CHECK(close(number(json, "packs", n), static_cast<double>(f->packs)));
+    CHECK(close(number(json, "fill", n), f->fill));
+    CHECK(close(number(json, "steps", n), static_cast<double>(f->steps)));
+    CHECK(close(number(json, "dbr", n), f->dbr));
+    CHECK(close(number(json, "abr", n), f->abr));
+    CHECK(close(number(json, "idle", n), f->idle));
+    CHECK(close(number(json, "slowest_over_mean", n), f->slowest_over_mean));
+    CHECK(close(number(json, "single_sample_bound", n), f->single_sample_bound));
+    CHECK(close(number(json, "modelled_step_ms", n), f->modelled_step_ms));
+  }
+  CHECK(close(number(json, "any_plan_bound"), plan.slowest_over_mean_bound()));
+  CHECK(close(number(json, "lower_bound"), static_cast<double>(plan.packs.lower_bound)));
+}
+
+std::string const h100_rows =  // see tests/cost/calibrate.cpp
+    "length,ms\n64,0.028433\n128,0.030415\n256,0.036643\n512,0.061332\n1024,0.132740\n2048,0.355045\n4096,1.055083\n8192,3.706723\n"
+    "16384,13.503299\n32768,51.893895\n65536,206.286644\n";
+
+}  // namespace
+
+TEST_CASE("plan prints the object that the manual lists", "[cli]") {
+  scratch const in;
+  in.file("f", "10\n30\n10\n");
+  auto const o = in.ballast("plan f --capacity 20 --ranks 3 --oversize set-aside --json");
+  std::string const first =
+      "{\"samples\":3,\"tokens\":20,\"capacity\":20,\"strategy\":\"plan\",\"packs\":2,\"lower_bound\":1,\"gap\":1.0,\"optimal\":false,"
+      "\"fill\":0.5,\"hash\":\"";
+  CHECK(o.out.substr(0, first.size()) == first);
+  auto const rest = figures(o.out).substr(figures(o.out).find("\"set_aside\""));
+  std::string keys;
+  for (std::size_t at = rest.find('"'); at != std::string::npos; at = rest.find('"', at + 1)) {
+    auto const end = rest.find('"', at + 1);
+    keys += rest.substr(at + 1, end - at - 1) + " ";
+    at = end;
+  }
+  std::string const each = "steps dbr abr idle slowest_over_mean single_sample_bound modelled_step_ms ";
+  CHECK(keys == "set_aside ranks micro_batches " + each + "any_plan_bound naive packs fill " + each + "usual packs fill " + each);
+  CHECK(o.out.find("\"set_aside\":[1],\"ranks\":3,\"micro_batches\":1,\"steps\":1,") != std::string::npos);
+  CHECK(close(number(o.out, "idle"), 1.0 / 3));
+  CHECK(o.out.find("},\"seconds\":{\"read\":") != std::string::npos);
+}
+
+TEST_CASE("plan prints the library's figures and writes its steps", "[cli]") {
+  scratch const in;
+  ballast::splitmix64 draw(8);
+  auto const lengths = random_lengths(700, 520, draw);
+  in.file("f", as_text(lengths));
+  auto const plan = ballast::plan_data(
+      lengths, {.steps = {.capacity = 512, .ranks = 4, .micro_batches = 3, .seed = 6}, .oversize = ballast::oversize::split},
+      ballast::transformer_preset("gpt2-xl"), {.device = ballast::device_named("b200"), .mfu = 0.25});
+  std::string const arguments =
+      "plan f --capacity 512 --ranks 4 --micro-batches 3 --seed 6 --oversize split --model gpt2-xl --device b200 --mfu 0.25";
+  auto const o = in.ballast(arguments + " --json --out d");
+  CHECK(o.code == 0);
+  check_figures(o.out, plan);
+  CHECK(number(read_whole(in / "d/plan.json"), "seed") == 6);
+  CHECK(read_whole(in / "d/plan.json").find("\"device\": \"b200 at 25 % of its dense bfloat16 peak\"") != std::string::npos);
+
+  auto const steps = read_whole(in / "d/steps.npy");
+  auto const data = 10U + static_cast<unsigned char>(steps.at(8)) + 256U * static_cast<unsigned char>(steps.at(9));
+  CHECK(steps.substr(10, data - 10)
+            .find("{'descr': '<i4', 'fortran_order': False, 'shape': (" + std::to_string(plan.steps.steps()) + ", 4, 3), }") == 0);
+  std::vector<std::int32_t> table((steps.size() - data) / 4);
+  std::memcpy(table.data(), steps.data() + data, table.size() * 4);
+  CHECK(table == std::vector<std::int32_t>(plan.steps.table.begin(), plan.steps.table.end()));  // `none` becomes -1
+  auto const members = read_whole(in / "d/members.npy");
+  CHECK(std::memcmp(members.data() + members.size() - 4 * plan.steps.packs.members.size(), plan.steps.packs.members.data(),
+                    4 * plan.steps.packs.members.size()) == 0);
+  CHECK(in.ballast("check d f --capacity 512 --oversize split").code == 0);
+
+  auto const page = read_whole(in / "d/report.html");
+  CHECK(page.find("ballast " + arguments) != std::string::npos);
+  CHECK(page.find("gpt2-xl") != std::string::npos);
+  CHECK(in.ballast(arguments + " --out e").code == 0);
+  CHECK(in.shell("cmp d/steps.npy e/steps.npy && cmp d/plan.json e/plan.json").code == 0);
+  CHECK(in.ballast(arguments + " --json --seed 7").code == 2);  // given twice
+  CHECK(in.ballast("pack f --capacity 512 --oversize split --out d").code == 0);
+  CHECK(in.shell("test -e d/steps.npy || test -e d/report.html").code == 1);  // of the plan that was there before
+
+  auto const words = in.ballast(arguments).out;
+  CHECK(words.find("700 samples") != std::string::npos);
+  CHECK(words.find("\nplanned ") > words.find("\nusual "));
+  CHECK(words.find("\nusual ") > words.find("\nnaive "));
+  CHECK(words.find("In this plan the slowest ranks take ") != std::string::npos);
+}
+
+TEST_CASE("plan leaves places without a pack at -1, and a run of nothing is a plan too", "[cli]") {
+  scratch const in;
+  in.file("f", "5\n");
+  CHECK(in.ballast("plan f --capacity 8 --ranks 2 --out d").code == 0);
+  auto const steps = read_whole(in / "d/steps.npy");
+  CHECK(steps.substr(steps.size() - 8) == std::string("\0\0\0\0\xff\xff\xff\xff", 8));
+  auto const none = in.ballast("plan f --capacity 4 --ranks 2 --oversize set-aside --json --out d");
+  CHECK(none.code == 0);
+  CHECK(number(none.out, "steps") == 0);
+}
+
+TEST_CASE("plan takes models, histograms and measured times", "[cli]") {
+  scratch const in;
+  std::vector<std::int64_t> lengths;
+  for (int i = 0; i < 90; ++i) lengths.push_back(i < 60 ? 300 : 6000);
+  in.file("f", as_text(lengths));
+  in.file("h", "length,count\n300,60\n6000,30\n");
+  in.file("times.csv", h100_rows);
+  ballast::data_plan_options const o{.steps = {.capacity = 8192, .ranks = 4}};
+  std::string const shape = " --capacity 8192 --ranks 4 --json";
+
+  check_figures(in.ballast("plan f" + shape).out, ballast::plan_data(lengths, o, ballast::transformer_preset("llama-3.1-8b")));
+  CHECK(figures(in.ballast("plan h --histogram" + shape).out) == figures(in.ballast("plan f" + shape).out));
+  in.file("config.json",
+          "{\"model_type\": \"llama\", \"hidden_size\": 4096, \"intermediate_size\": 14336, \"num_attention_heads\": 32, "
+          "\"num_key_value_heads\": 8, \"num_hidden_layers\": 32, \"vocab_size\": 128256}");
+  CHECK(figures(in.ballast("plan f --model config.json" + shape).out) == figures(in.ballast("plan f" + shape).out));
+
+  auto const fit = in.ballast("calibrate times.csv --json");
+  in.file("cost.json", fit.out);
+  auto const fitted = [&](std::int64_t l) {
+    auto const x = static_cast<double>(l);
+    return number(fit.out, "constant") + number(fit.out, "linear") * x + number(fit.out, "quadratic") * x * x;
+  };
+  check_figures(in.ballast("plan f --cost cost.json" + shape).out, ballast::plan_data(lengths, o, ballast::scaled(fitted, 1e6), 1e-6));
+  // 300 stands between 256 and 512, 6000 between 4096 and 8192
+  ballast::cost_table const table({256, 512, 4096, 8192}, {36643, 61332, 1055083, 3706723});
+  check_figures(in.ballast("plan f --cost times.csv" + shape).out, ballast::plan_data(lengths, o, table, 1e-6));
+}
+
+TEST_CASE("calibrate fits the H100 rows", "[cli]") {
+  scratch const in;
+  in.file("times.csv", h100_rows);
+  auto const o = in.ballast("calibrate times.csv --json");
+  CHECK(o.out.find("{\"rows\":11,\"coefficients\":{\"constant\":0.02289") == 0);
+  CHECK(std::fabs(number(o.out, "linear") - 5.353e-5) < 1e-8);
+  CHECK(std::fabs(number(o.out, "quadratic") - 4.782e-8) < 1e-11);
+  CHECK(std::fabs(number(o.out, "worst_error") - 0.084) < 0.0005);
+  CHECK(std::fabs(number(o.out, "hold_out_worst_error") - 0.137) < 0.0005);
+  auto const words = in.ballast("calibrate times.csv").out;
+  CHECK(words.find("milliseconds = 0.022896 + 5.3535e-05 length + 4.7825e-08 length^2, fitted to 11 timings\n") == 0);
+  CHECK(words.find("at worst 8.44 %, on average 3.20 %") != std::string::npos);
+  CHECK(in.shell("head -4 times.csv | tr , ';' | \"$B\" calibrate -").out.find("not seen: unknown, too few timings") != std::string::npos);
+}
+
+TEST_CASE("plan and calibrate refuse what they cannot use, in one sentence", "[cli]") {
+  scratch const in;
+  in.file("f", "5\n9\n");
+  in.file("times.csv", h100_rows);
+  auto const refused = [&](std::string const& arguments, std::string const& sentence) {
+    auto const o = in.ballast(arguments);
+    CAPTURE(arguments, o.out, o.err);
+    CHECK(o.code == 2);
+    CHECK(o.out.empty());
+    CHECK(o.err.substr(0, sentence.size()) == sentence);
+    CHECK(o.err.find('\n') == o.err.size() - 1);
+  };
+  refused("plan f --capacity 10", "--ranks is required");
+  refused("plan f --capacity 10 --ranks 0", "--ranks 0: expected is a whole number from 1");
+  refused("plan f --capacity 10 --ranks 1048576", "ranks = 1048576 must be in 1 ... 2^20 - 1");
+  refused("plan f --capacity 8 --ranks 2",
+          "f:2: 9 exceeds the capacity 8; --oversize set-aside, truncate or split says what to do with it");
+  refused("plan f --capacity 8 --ranks 2 --oversize own", "--oversize own: expected is one of reject, set-aside, truncate, split");
+  refused("plan f --capacity 10 --ranks 2 --model gpt-9", "--model gpt-9: there is no such file, and the presets are llama-3.1-8b, ");
+  refused("plan f --capacity 10 --ranks 2 --model f", "f: not a JSON object");
+  refused("plan f --capacity 10 --ranks 2 --device abacus", "--device abacus: expected is one of a100, h100, h200, b200");
+  refused("plan f --capacity 10 --ranks 2 --mfu much", "--mfu much: expected is a number, as in 0.4");
+  refused("plan f --capacity 10 --ranks 2 --mfu 1.5", "mfu = 1.500000 must be in (0, 1]");
+  refused("plan f --capacity 10 --ranks 2 --mfu nan", "mfu = nan must be in (0, 1]");
+  refused("plan f --capacity 10 --ranks 2 --cost times.csv --mfu 0.5", "--mfu excludes --cost");
+  struct bad_times {
+    std::string bytes, of_plan, of_calibrate = {};
+  };
+  bad_times const cases[] = {
+      {"", "t: there are no timings in it"},
+      {"length,ms\n", "t: there are no timings in it"},
+      {"1,2\n3\n", "t:2: two columns are expected, length and milliseconds; there are 1"},
+      {"1 2 3\n", "t:1: two columns are expected, length and milliseconds; there are 3"},
+      {"1,2\n\n0,2\n", "t:3: 0 is not a length: lengths are whole numbers from 1 to 2^63-1"},
+      {"1,-2\n", "t:1: -2 is not a time: times are milliseconds above 0"},
+      {"1,inf\n", "t:1: inf is not a time"},
+      {"1,2x\n", "t:1: 2x is not a time"},
+      {"length,ms\nlength,ms\n", "t:2: length is not a length"},
+      {"7,2\n7,3\n", "t:2: length 7 stands here a second time", "t: three coefficients take three timings at least; there are 2"},
+      {"7,2\n6,3\n", "t:1: length 7 takes less time than a shorter one", "t: three coefficients take three timings at least; there are 2"},
+      {"{\"coefficients\": {\"constant\": 1, \"linear\": -1}}",
+       "t: this is not what ballast calibrate --json prints: coefficients.linear is missing or not a number of 0 or more",
+       "t:1: two columns are expected, length and milliseconds; there are 5"},
+      {"{", "t: this is not what ballast calibrate --json prints: coefficients.constant is missing", "t: there are no timings in it"},
+  };
+  for (auto const& c : cases) {
+    in.file("t", c.bytes);
+    refused("plan f --capacity 10 --ranks 2 --cost t", c.of_plan);
+    refused("calibrate t", c.of_calibrate.empty() ? c.of_plan : c.of_calibrate);
+  }
+  refused("plan f --capacity 10 --ranks 2 --cost missing.csv", "missing.csv: ");
+  auto const full = in.ballast("plan f --capacity 10 --ranks 2 --out f/d");
+  CHECK(full.code == 1);
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "../../examples/cli/report_page.cpp"
+#include "../../examples/cli/output.cpp"
+#include "../../examples/cli/svg.cpp"
+
+#include "support/catch.hpp"
+
+#include <cctype>
+#include <limits>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace {
+
+using namespace ballast_cli;
+
+/// Three runs of steps whose loads fall by one millisecond from rank to rank.
+report_data some_plan(std::uint64_t steps, std::uint64_t ranks) {
+  report_data d{.title = "lengths.txt",
+                .samples = 12,
+                .tokens = 1200,
+                .capacity = 512,
+                .ranks = ranks,
+                .model = "llama-3.1-8b",
+                .device = "h100",
+                .bin_edges = {1, 64, 128, 512},
+                .bin_samples = {2, 6, 4},
+                .bin_tokens = {80, 520, 600},
+                .runs = {},
+                .single_sample_bound = 1.01,
+                .pack_bound = 3,
+                .pack_bound_by = "volume",
+                .limits = {"Sample 7 is long."},
+                .command = "ballast plan lengths.txt"};
+  for (auto const* name : {"naive", "usual", "planned"}) {
+    report_run run{.name = name,
+                   .how = "somehow",
+                   .packs = 4,
+                   .steps = steps,
+                   .fill = 0.9,
+                   .idle = 0.25,
+                   .slowest_over_mean = 1.3,
+                   .dbr = 0.1,
+                   .abr = 0.2,
+                   .modelled_step_ms = 1500,
+                   .modelled_hours = 2.5,
+                   .loads = {}};
+    for (std::uint64_t i = 0; i < steps * ranks; ++i) run.loads.push_back(static_cast<double>(100 - i % ranks));
+    d.runs.push_back(run);
+  }
+  return d;
+}
+
+std::size_t count(std::string const& page, std::string const& what) {
+  std::size_t n = 0;
+  for (auto at = page.find(what); at != page.npos; at = page.find(what, at + 1)) ++n;
+  return n;
+}
+
+/// "well formed", or what is wrong: every tag is closed in its turn, attributes are quoted, no id stands twice, every id that is
+/// referred to is there, no text is left unescaped and no number is not finite.
+std::string verdict(std::string const& page) {
+  std::vector<std::string> open;
+  std::set<std::string> ids;
+  std::vector<std::string> wanted;
+  std::string words;
+  std::size_t at = 0;
+  if (!page.starts_with("<!DOCTYPE html>\n")) return "no doctype";
+  for (at = 16; at < page.size();) {
+    if (page[at] != '<') {
+      if (page[at] == '>') {
+        if (open.empty() || open.back() != "style") return "a bare > at " + page.substr(at, 20);
+      } else if (page[at] == '&') {
+        auto const entity = page.substr(at, page.find(';', at) - at);
+        if (entity != "&amp" && entity != "&lt" && entity != "&gt" && entity != "&quot") return "a bare & at " + page.substr(at, 20);
+      }
+      words += page[at++];
+      continue;
+    }
+    words += ' ';
+    auto const end = page.find('>', at);
+    if (end == page.npos) return "an open tag";
+    auto tag = page.substr(at + 1, end - at - 1);
+    at = end + 1;
+    if (tag.find('<') != tag.npos || count(tag, "\"") % 2 != 0) return "a broken tag: " + tag;
+    auto const name = tag.substr(0, tag.find(' '));
+    if (tag[0] == '/') {
+      if (open.empty() || open.back() != tag.substr(1)) return "closed out of turn: " + tag;
+      open.pop_back();
+      continue;
+    }
+    for (auto quote = tag.find('"'); quote != tag.npos; quote = tag.find('"', tag.find('"', quote + 1) + 1)) {
+      auto const value = tag.substr(quote + 1, tag.find('"', quote + 1) - quote - 1);
+      words += " " + value;
+      if (tag.substr(0, quote).ends_with(" id=") && !ids.insert(value).second) return "twice the id " + value;
+      if (!tag.substr(0, quote).ends_with("labelledby=")) continue;
+      wanted.push_back(value.substr(0, value.find(' ')));
+      wanted.push_back(value.substr(value.find(' ') + 1));
+    }
+    if (!tag.ends_with('/')) open.push_back(name);
+  }
+  if (!open.empty()) return "never closed: " + open.back();
+  for (auto const& id : wanted)
+    if (!ids.contains(id)) return "no element has the id " + id;
+  std::string word;
+  for (auto const c : words + " ") {
+    if (std::isalpha(static_cast<unsigned char>(c)) != 0) {
+      word += c;
+      continue;
+    }
+    if (word == "nan" || word == "inf") return "a number is not finite";
+    word.clear();
+  }
+  return "well formed";
+}
+
+}  // namespace
+
+TEST_CASE("report_page: any data make a well-formed page that stands alone") {
+  auto const steps = GENERATE(0, 1, 2, 57, 300);
+  auto const ranks = GENERATE(1, 3);
+  auto data = some_plan(static_cast<std::uint64_t>(steps), static_cast<std::uint64_t>(ranks));
+  auto const change = GENERATE(range(0, 8));
+  CAPTURE(steps, ranks, change);
+  auto const infinity = std::numeric_limits<double>::infinity(), no_number = std::numeric_limits<double>::quiet_NaN();
+  if (change == 1) data = {};
+  if (change == 2) data.runs.clear();
+  if (change == 3) data.runs.resize(1);
+  if (change == 4) data.ranks = 0;
+  if (change == 5)
+    for (auto& r : data.runs) std::fill(r.loads.begin(), r.loads.end(), 0.0);
+  if (change == 6) {
+    for (auto& r : data.runs) {
+      r = {.name = "odd",
+           .how = "",
+           .fill = no_number,
+           .idle = infinity,
+           .slowest_over_mean = infinity,
+           .dbr = no_number,
+           .abr = no_number,
+           .modelled_step_ms = infinity,
+           .modelled_hours = no_number,
+           .loads = std::move(r.loads)};
+      for (std::size_t i = 0; i < r.loads.size(); ++i) r.loads[i] = i % 3 == 0 ? infinity : i % 3 == 1 ? no_number : 1e308;
+    }
+    data.single_sample_bound = no_number;
+  }
+  if (change == 7) data.bin_edges = {0, 0, (std::numeric_limits<std::uint64_t>::max)()}, data.bin_tokens = {0, data.bin_edges[2]};
+  auto const page = render_report(data);
+  CHECK(verdict(page) == "well formed");
+  CHECK(page == render_report(data));
+  CHECK(count(page, "<script") == 0);
+  CHECK(count(page, "src=") + count(page, "href=") + count(page, "url(") + count(page, "@import") + count(page, "<link") == 0);
+  CHECK(count(page, "://") == count(page, "xmlns=\"http://www.w3.org/2000/svg\""));
+}
+
+TEST_CASE("report_page: text that looks like markup is text") {
+  auto data = some_plan(2, 2);
+  std::string const nasty = "</title><script>alert('1')</script> \"&amp;\" \x01\x1b[0m";
+  auto const shown = "&lt;/title&gt;&lt;script&gt;alert('1')&lt;/script&gt; &quot;&amp;amp;&quot;   [0m";
+  data.title = data.model = data.device = data.pack_bound_by = data.command = nasty;
+  data.limits = {nasty};
+  for (auto& r : data.runs) r.name = r.how = nasty;
+  auto const page = render_report(data);
+  CHECK(verdict(page) == "well formed");
+  CHECK(count(page, "<script") == 0);
+  CHECK(count(page, "<title>" + std::string(shown)) == 1);
+  CHECK(count(page, "<code>" + std::string(shown)) == 1);
+  CHECK(count(page, "<li>" + std::string(shown)) == 1);
+}
+
+TEST_CASE("report_page: what it says and draws are the figures") {
+  auto const page = render_report(some_plan(3, 2));  // loads 100, 99
+  CHECK(count(page, "<td>99.5\u00a0ms</td>") == 9);
+  CHECK(count(page, "step 2: fastest 99.0\u00a0ms, mean 99.5\u00a0ms, slowest 100\u00a0ms") == 6);
+  CHECK(count(page, "Ranks spend 25.00\u00a0% of their time waiting for the slowest (naive 25.00\u00a0%, usual 25.00\u00a0%).") == 1);
+  CHECK(count(page, "takes 2.50\u00a0h instead of 2.50\u00a0h: it is 1.000 times as fast as usual.") == 1);
+  CHECK(count(page, "<dd class=\"figure\">1.50\u00a0s</dd>") == 1);
+  CHECK(count(page, "<td>1.005</td>") == 3 * 7);  // every quantile of every run
+  CHECK(count(page, "Samples of 128 tokens and more are 33.33\u00a0% of all and hold 50.00\u00a0% of the tokens.") == 1);
+  CHECK(count(page, "Packs: 4. No plan has fewer than 3 (proof: volume bound).") == 1);
+  CHECK(count(page, "1 to 63: 2 samples") == 1);
+
+  auto broken = some_plan(1, 2);
+  broken.runs[2].loads[0] = std::numeric_limits<double>::infinity();  // counts as nothing
+  CHECK(count(render_report(broken), "step 0: fastest 0.00\u00a0ms, mean 49.5\u00a0ms, slowest 99.0\u00a0ms") == 2);
+
+  chart drawing("c", "", "", 10, 0, 50);  // 308 x 172 pixels from (44, 30)
+  drawing.bar(5, 10, 10, 20, "a");
+  drawing.bar(0, 20, -10, std::numeric_limits<double>::infinity(), "b");
+  CHECK(count(drawing.str(), "<rect class=\"a\" x=\"198\" y=\"133.2\" width=\"154\" height=\"34.4\"/>") == 1);
+  CHECK(count(drawing.str(), "<rect class=\"b\" x=\"44\" y=\"202\" width=\"308\" height=\"0\"/>") == 1);
+}
+
+TEST_CASE("report_page: a long run makes no longer a page") {
+  auto const page = render_report(some_plan(100'000, 2));
+  CHECK(verdict(page) == "well formed");
+  CHECK(page.size() < 128 * 1024);
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ballast/plan/bounds.hpp>
+
+#include "support/catch.hpp"
+#include "support/lengths.hpp"
+#include "support/refusal.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace {
+
+using namespace ballast;
+using namespace ballast_test;
+
+/// The cheapest run of a handful of samples with one micro-batch on each rank, by trying every subset for every rank of every step.
+template <class Cost>
+std::int64_t cheapest_run(std::vector<std::int64_t> const& lengths, batching_options const& o, Cost const& cost) {
+  constexpr auto never = (std::numeric_limits<std::int64_t>::max)() / 2;
+  auto const sets = std::size_t{1} << lengths.size();
+  std::vector<std::int64_t> load(sets, 0), run(sets, never);
+  for (std::size_t set = 1; set < sets; ++set) {
+    std::int64_t tokens = 0;
+    for (std::size_t i = 0; i < lengths.size(); ++i)
+      if ((set >> i & 1U) != 0) {
+        tokens += lengths[i];
+        load[set] += cost(lengths[i]);
+      }
+    if (tokens > o.capacity) load[set] = never;
+  }
+  auto step = load;  // the slowest of the ranks that share a set, one rank more each round
+  for (std::uint64_t r = 1; r < o.ranks; ++r) {
+    auto const fewer = step;
+    for (std::size_t set = 1; set < sets; ++set)
+      for (auto part = set; part != 0; part = (part - 1) & set)
+        step[set] = (std::min)(step[set], (std::max)(load[part], fewer[set ^ part]));
+  }
+  run[0] = 0;
+  for (std::size_t set = 1; set < sets; ++set)
+    for (auto part = set; part != 0; part = (part - 1) & set) run[set] = (std::min)(run[set], step[part] + run[set ^ part]);
+  return run.back();
+}
+
+}  // namespace
+
+TEST_CASE("run_lower_bound: no plan is below it, and often one reaches it") {
+  splitmix64 draw(3);
+  int reached = 0, above_mean = 0;
+  for (int trial = 0; trial < 300; ++trial) {
+    auto const lengths = random_lengths(static_cast<std::size_t>(between(1, 9, draw)), 12, draw);
+    batching_options const o{.capacity = 12 + between(0, 3, draw), .ranks = static_cast<std::uint64_t>(between(1, 3, draw))};
+    quadratic_cost const cost{.linear = between(0, 8, draw), .quadratic = between(1, 3, draw)};
+    CAPTURE(trial, lengths, o.capacity, o.ranks, cost.linear, cost.quadratic);
+    auto const bound = run_lower_bound(lengths, o, cost), best = cheapest_run(lengths, o, cost);
+    REQUIRE(bound <= best);
+    std::int64_t sum = 0, dearest = 0;
+    for (auto l : lengths) {
+      sum += cost(l);
+      dearest = (std::max)(dearest, cost(l));
+    }
+    auto const mean = (sum + static_cast<std::int64_t>(o.ranks) - 1) / static_cast<std::int64_t>(o.ranks);
+    REQUIRE(bound >= (std::max)(mean, dearest));
+    reached += bound == best ? 1 : 0;
+    above_mean += bound > (std::max)(mean, dearest) ? 1 : 0;
+  }
+  CHECK(reached >= 150);
+  CHECK(above_mean >= 10);
+}
+
+TEST_CASE("run_lower_bound: samples that fill whole steps are counted step by step") {
+  quadratic_cost const cost{.linear = 0, .quadratic = 1};
+  batching_options const o{.capacity = 10, .ranks = 2, .micro_batches = 2};
+  // 40 tokens a step: the first step holds four tens, the second the fifth; what is left costs 36 and finds room beside it
+  CHECK(run_lower_bound(std::vector{10, 10, 10, 10, 10, 6}, o, cost) == 268);  // the mean, 536 / 2
+  CHECK(run_lower_bound(std::vector{10, 10, 10, 10, 10}, {.capacity = 10, .ranks = 4}, cost) == 200);
+  CHECK(run_lower_bound(std::vector{10}, {.capacity = 10, .ranks = 64}, cost) == 100);
+  // one sample of cost 100 and a thousand of cost 1 on 4 ranks: the step with the dear one holds at most 30 of the others
+  std::vector<int> one_dear(1001, 1);
+  one_dear[500] = 10;
+  CHECK(run_lower_bound(one_dear, {.capacity = 10, .ranks = 4}, cost) == 100 + (1000 - 30 + 3) / 4);
+  CHECK(run_lower_bound(std::vector<int>{}, o, cost) == 0);
+  CHECK(refusal([&] { return run_lower_bound(std::vector{11}, o, cost); }) == "lengths[0] = 11 exceeds capacity 10");
+}

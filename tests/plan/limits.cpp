@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ballast/plan/limits.hpp>
+
+#include "support/catch.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace {
+using namespace ballast;
+bool holds(std::string const& text, std::string const& part) { return text.find(part) != std::string::npos; }
+}  // namespace
+
+TEST_CASE("limits_of: names the samples that cost more than a mean rank, the worst first") {
+  std::vector<std::int64_t> const lengths{9, 1, 5, 5, 8, 2};
+  groups<> const packs{{0, 1, 2, 3, 4, 5, 6}, {0, 1, 2, 3, 4, 5}};
+  batching_options const o{.capacity = 10, .ranks = 2};
+  quadratic_cost const square{.linear = 0, .quadratic = 1};
+  auto const plan = steps_in_order(packs, lengths, o, square);  // 81 + 1, 25 + 25, 64 + 4
+  auto const limits = limits_of(plan, lengths, o, square);
+  CHECK(limits.dominated == 2);
+  REQUIRE(limits.samples.size() == 2);
+  CHECK((limits.samples[0].sample == 0 && limits.samples[0].step == 0 && limits.samples[0].tokens == 9));
+  CHECK((limits.samples[1].sample == 4 && limits.samples[1].step == 2));
+  CHECK((limits.samples[0].times_mean > 81.0 / 41 - 1e-9 && limits.samples[0].times_mean < 81.0 / 41 + 1e-9));
+  CHECK(limits.bound == run_lower_bound(lengths, o, square));
+  CHECK(limits_of(plan, lengths, o, square, 1).samples.size() == 1);
+  // the dearest costs 81 where a full rank costs 10 * 200 / 30: 1.215 of it; 1.35 ranks' worth at 0.9
+  CHECK(limits.micro_batches == 2);
+
+  auto const text = describe(limits, plan);
+  REQUIRE(text.size() == 4);
+  CHECK(holds(text[0], "the slowest ranks take 70.00 % more than the mean; no plan"));  // 81 + 25 + 64 over 100
+  CHECK(holds(text[1], "In 2 of 3 steps"));
+  CHECK(holds(text[2], "sample 0 of 9 tokens, which costs 1.98 times the mean rank of step 0"));
+  CHECK(holds(text[3], "1.22 of a rank's full mean step"));
+  CHECK(holds(text[3], "with 2 micro-batches on each rank"));
+}
+
+TEST_CASE("limits_of: a level plan is limited by its mean") {
+  std::vector<int> const lengths(8, 5);
+  batching_options const o{.capacity = 10, .ranks = 2};
+  auto const plan = steps_in_order(groups<>{{0, 2, 4, 6, 8}, {0, 1, 2, 3, 4, 5, 6, 7}}, lengths, o);
+  auto const limits = limits_of(plan, lengths, o);
+  CHECK((limits.dominated == 0 && limits.samples.empty() && limits.micro_batches == 1));
+  CHECK(limits.bound == plan.slowest.value);
+  auto const text = describe(limits, plan);
+  REQUIRE(text.size() == 3);
+  CHECK(text[0] == "In this plan the slowest ranks take 0.00 % more than the mean.");
+  CHECK(holds(text[2], "0.50 of a rank's full mean step (cost ratio): random steps can be level."));
+  CHECK(describe(plan_limits<>{}, batching<>{}).empty());
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ballast/batching/check.hpp>
+#include <ballast/cost/presets.hpp>
+#include <ballast/packing/check.hpp>
+#include <ballast/plan/plan_data.hpp>
+
+#include "support/archetypes.hpp"
+#include "support/catch.hpp"
+#include "support/lengths.hpp"
+#include "support/refusal.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace {
+
+using namespace ballast;
+using namespace ballast_test;
+
+}  // namespace
+
+TEST_CASE("plan_data: every sample is placed or named, and the proofs hold, under every policy") {
+  splitmix64 draw(11);
+  smallest_cost const cost(3);
+  for (auto const policy : {oversize::set_aside, oversize::truncate, oversize::split})
+    for (auto const rest : {left_over::split, left_over::shorten, left_over::repeat, left_over::drop})
+      for (std::size_t const n : {0U, 1U, 40U, 700U}) {
+        CAPTURE(static_cast<int>(policy), static_cast<int>(rest), n);
+        auto const lengths = random_lengths(n, 130, draw);
+        batching_options const o{.capacity = 100, .ranks = 4, .micro_batches = 2, .left_over = rest, .seed = 7};
+        auto const plan = plan_data(weakest_lengths(lengths), {.steps = o, .oversize = policy}, cost, 1.0);
+        auto listed = plan.steps;  // what was set aside stands in no step
+        listed.dropped.insert(listed.dropped.end(), plan.set_aside.begin(), plan.set_aside.end());
+        std::sort(listed.dropped.begin(), listed.dropped.end());
+        CHECK(describe(check_batching(listed, plan.tokens, o, cost)) == "valid");
+        CHECK(plan.tokens.size() == n + plan.pieces.size());
+        if (rest == left_over::split || rest == left_over::shorten)
+          CHECK(check_packing(plan.steps.packs, lengths, {.capacity = o.capacity, .oversize = policy}).valid());
+        CHECK(plan.packs.lower_bound <= plan.packs.value);
+        CHECK(plan.limits.bound <= plan.steps.slowest.lower_bound);
+        CHECK(plan.slowest_over_mean_bound() <= plan.planned.single_sample_bound);
+        CHECK(plan.planned.single_sample_bound <= plan.planned.slowest_over_mean);
+        for (auto const& d : plan.limits.samples) CHECK(plan.tokens[d.sample] == d.tokens);
+      }
+}
+
+TEST_CASE("plan_data: the plans that it compares are those of the rooms below") {
+  splitmix64 draw(12);
+  auto const lengths = random_lengths(600, 512, draw);
+  data_plan_options const o{.steps = {.capacity = 512, .ranks = 4, .micro_batches = 2, .seed = 5}};
+  auto const model = transformer_preset("qwen2.5-0.5b");
+  cluster const on{.device = device_named("a100"), .mfu = 0.5};
+  auto const plan = plan_data(lengths, o, model, on);
+  auto const cost = sample_cost(model);
+  auto const ms = ms_per_unit(cost, on);
+  auto const scored = [&](batching<> const& b) { return figures_of(b, lengths, o.steps, ms, cost); };
+  CHECK(plan.planned == scored(plan_steps(lengths, o.steps, cost)));
+  CHECK(plan.usual == scored(random_steps(best_fit_decreasing(lengths, {.capacity = 512}).packs, lengths, o.steps, cost)));
+  CHECK(plan.naive == scored(steps_in_order(next_fit(lengths, {.capacity = 512}).packs, lengths, o.steps, cost)));
+  CHECK(plan.planned.idle < plan.usual.idle);
+  CHECK(plan.packs.lower_bound == best_fit_decreasing(lengths, {.capacity = 512}).count.lower_bound);
+}
+
+TEST_CASE("plan_data: what is set aside leaves the plan of the others as it is, and what is cut is planned as it is cut") {
+  std::vector<std::int64_t> const lengths{7, 40, 9, 3, 12, 25, 8, 10, 1, 5};
+  batching_options const o{.capacity = 12, .ranks = 2};
+  auto const aside = plan_data(lengths, {.steps = o, .oversize = oversize::set_aside}, token_cost{}, 1.0);
+  CHECK(aside.set_aside == std::vector<std::uint32_t>{1, 5});
+  auto others = plan_steps(std::vector{7, 9, 3, 12, 8, 10, 1, 5}, o, token_cost{});
+  renumber<std::uint32_t>(others, std::vector<std::uint32_t>{0, 2, 3, 4, 6, 7, 8, 9});
+  CHECK(aside.steps.packs == others.packs);
+  CHECK(aside.steps.table == others.table);
+  auto const cut = plan_data(lengths, {.steps = o, .oversize = oversize::truncate}, token_cost{}, 1.0);
+  CHECK(cut.tokens == std::vector<std::int64_t>{7, 12, 9, 3, 12, 12, 8, 10, 1, 5});
+  auto const split = plan_data(lengths, {.steps = o, .oversize = oversize::split}, token_cost{}, 1.0);
+  CHECK(split.tokens == std::vector<std::int64_t>{7, 12, 9, 3, 12, 12, 8, 10, 1, 5, 12, 12, 4, 12, 1});
+  CHECK(split.planned.tokens == 120);
+
+  auto const refused = [&](oversize policy) {
+    return refusal([&] { return plan_data(lengths, {.steps = o, .oversize = policy}, token_cost{}, 1.0); });
+  };
+  CHECK(refused(oversize::own) == "oversize = own: a micro-batch never exceeds the capacity");
+  CHECK(refused(oversize::reject).substr(0, 28) == "lengths[1] = 40 exceeds capa");
+}
