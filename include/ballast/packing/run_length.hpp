@@ -12,7 +12,7 @@
 #include <vector>
 
 /// @file
-/// @brief Best-fit decreasing on a histogram of lengths: a billion samples in milliseconds, as a plan of runs or as a bare number of packs.
+/// @brief Best-fit decreasing on a histogram of lengths, whatever the number of samples: as a plan of runs or as a bare number of packs.
 
 namespace ballast::inline v0_1 {
 
