@@ -26,17 +26,13 @@ template <index_type Index>
 [[nodiscard]] batching<Index> rows_into_steps(groups<Index> packs, step_items const& items, batching_options const& o,
                                               row_options const& how) {
   batching<Index> b;
-  take_packs(b, std::move(packs), items, o);
-  split_left_over(b, items, o);
-  auto const seed = epoch_seed(o);
-  auto order = random_permutation<Index>(b.packs.size(), seed);
-  settle_left_over(b, order, o);
+  auto order = take_shuffled(b, std::move(packs), items, o);
   auto const sums = pack_sums(b.packs, [&](Index i) { return items.cost[i]; });
 
   auto const ranks = static_cast<std::size_t>(o.ranks), each = static_cast<std::size_t>(o.micro_batches), places = ranks * each;
   auto const most = order.size() / places + 1;
   auto const window = how.window == 0 || how.window > most ? most : static_cast<std::size_t>(how.window);
-  splitmix64 draw(~seed);
+  splitmix64 draw(~epoch_seed(o));
   b.table.assign((order.size() + places - 1) / places * places, b.none);
   std::vector<std::size_t> filled;
   std::vector<std::pair<std::int64_t, std::size_t>> load, rows;

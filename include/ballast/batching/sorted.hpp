@@ -111,17 +111,13 @@ template <index_type Index>
 [[nodiscard]] batching<Index> sort_into_steps(groups<Index> packs, step_items const& items, batching_options const& o,
                                               sorting_options const& sorting) {
   batching<Index> b;
-  take_packs(b, std::move(packs), items, o);
-  split_left_over(b, items, o);
-  auto const seed = epoch_seed(o);
-  auto order = random_permutation<Index>(b.packs.size(), seed);
-  settle_left_over(b, order, o);
+  auto order = take_shuffled(b, std::move(packs), items, o);
   auto const sums = pack_sums(b.packs, [&](Index i) { return items.cost[i]; });
 
   auto const places = static_cast<std::size_t>(o.ranks * o.micro_batches);
   auto const most = order.size() / places + 1;
   auto const window = sorting.window == 0 || sorting.window > most ? most : static_cast<std::size_t>(sorting.window);
-  splitmix64 draw(~seed);
+  splitmix64 draw(~epoch_seed(o));
   std::vector<Index> emitted;
   emitted.reserve(order.size());
   for (std::size_t first = 0; first < order.size(); first += window * places) {

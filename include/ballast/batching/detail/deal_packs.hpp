@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/batching/detail/items.hpp>
 #include <ballast/core/error.hpp>
+#include <ballast/core/random.hpp>
 #include <ballast/packing/count.hpp>
 
 #include <algorithm>
@@ -84,6 +85,17 @@ void settle_left_over(batching<Index>& b, std::vector<Index>& order, batching_op
     }
     std::sort(b.repeated.begin(), b.repeated.end());
   }
+}
+
+/// Takes the packs in the random order of the epoch, with the left-overs settled; returns their numbers in that order.
+template <index_type Index>
+[[nodiscard]] std::vector<Index> take_shuffled(batching<Index>& b, groups<Index> packs, step_items const& items,
+                                               batching_options const& o) {
+  take_packs(b, std::move(packs), items, o);
+  split_left_over(b, items, o);
+  auto order = random_permutation<Index>(b.packs.size(), epoch_seed(o));
+  settle_left_over(b, order, o);
+  return order;
 }
 
 /// Cuts an order of packs into steps: the k-th pack of a step goes to micro-batch k / ranks of rank k % ranks.
