@@ -15,13 +15,14 @@ namespace ballast::inline v0_1 {
 
 /// @brief Which argument proves that no fewer packs can do.
 enum class packing_bound : std::uint8_t {
-  none,           ///< nothing to pack
-  volume,         ///< total length over capacity
-  cardinality,    ///< the limit of samples per pack
-  martello_toth,  ///< L2: samples above half the capacity never share a pack
-  dual_feasible,  ///< a dual feasible function (rounding of lengths to multiples of a unit)
-  sample_count,   ///< more packs were demanded than there are samples, and no pack is empty
-  ramp,           ///< a piecewise linear dual feasible function
+  none,            ///< nothing to pack
+  volume,          ///< total length over capacity
+  cardinality,     ///< the limit of samples per pack
+  martello_toth,   ///< L2: samples above half the capacity never share a pack
+  dual_feasible,   ///< a dual feasible function (rounding of lengths to multiples of a unit)
+  sample_count,    ///< more packs were demanded than there are samples, and no pack is empty
+  ramp,            ///< a piecewise linear dual feasible function
+  linear_program,  ///< duals of the linear program over all patterns, checked in integers
 };
 
 /// @brief The bound's name as users know it. @param bound any of them @return a word for reports
@@ -34,6 +35,7 @@ enum class packing_bound : std::uint8_t {
     case packing_bound::dual_feasible: return "dual-feasible";
     case packing_bound::sample_count: return "sample-count";
     case packing_bound::ramp: return "ramp";
+    case packing_bound::linear_program: return "linear-program";
   }
   return "none";
 }
@@ -60,6 +62,7 @@ struct packing {
   std::int64_t tokens = 0;                    ///< sum of the lengths that stand in packs, without padding
   std::vector<Index> set_aside{};             ///< samples longer than the capacity that the policy left out, ascending
   std::vector<sample_piece> pieces{};         ///< second and later pieces of split samples, by sample, then offset
+  bool complete = true;                       ///< false where a stop cut the search short
 
   /// @brief Share of the capacity that holds tokens, from 0 to 1. @param capacity tokens a pack can hold
   [[nodiscard]] double fill(std::int64_t capacity) const noexcept {

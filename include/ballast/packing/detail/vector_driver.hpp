@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/error.hpp>
+#include <ballast/packing/count.hpp>
+#include <ballast/packing/measures.hpp>
+#include <ballast/packing/vector_bounds.hpp>
+#include <ballast/packing/vector_options.hpp>
+#include <ballast/packing/vector_result.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+// What all packers of several measures share around their algorithm: validation, the over-size policy, the limit of samples per pack (a
+// measure that is 1 for every sample), the count constraint and the certificate.
+
+namespace ballast::inline v0_1::detail {
+
+/// What a packer sees: only samples that fit. Where the options limit the samples of a pack, a last measure of ones stands for that.
+template <index_type Index>
+struct vector_items {
+  measure_classes const& classes;
+  std::span<Index const> order;            ///< samples, class after class, ascending in each
+  std::span<std::uint64_t const> begin;    ///< classes + 1 entries: where in `order` each class begins
+  std::span<std::int64_t const> capacity;  ///< one entry per measure of `classes`
+  std::uint64_t seed;
+};
+
+inline void require_valid(sample_measures const& samples, vector_packing_options const& o) {
+  require(o.capacity.size() == samples.measures(), [&] {
+    return "capacity has " + std::to_string(o.capacity.size()) + " entries for " + std::to_string(samples.measures()) + " measures";
+  });
+  for (std::size_t m = 0; m < o.capacity.size(); ++m)
+    require(o.capacity[m] > 0,
+            [&] { return "capacity[" + std::to_string(m) + "] = " + std::to_string(o.capacity[m]) + " must be positive"; });
+  require(o.oversize != oversize::truncate && o.oversize != oversize::split, [] {
+    return std::string("oversize: a sample of several measures can be rejected, set aside or packed on its own, but not cut");
+  });
+  require(o.pack_count_multiple > 0 && o.pack_count_multiple <= std::uint64_t{1} << 62,
+          [&] { return "pack_count_multiple = " + std::to_string(o.pack_count_multiple) + " must be in 1 ... 2^62"; });
+}
+
+/// Validates, applies the over-size policy, runs `solve(items, out)` and certifies. `solve` fills `out.packs` (no pack empty), and may
+/// clear `out.complete` and leave in `out.count.lower_bound` and `out.bound` a bound of its own.
+template <index_type Index, class Solve>
+[[nodiscard]] vector_packing<Index> drive(sample_measures const& samples, vector_packing_options const& o, vector_packer packer,
+                                          Solve const& solve) {
+  require_valid(samples, o);
+  require_valid(samples);
+  auto const n = samples.size(), k = samples.measures();
+  constexpr auto most_indices = std::uint64_t{(std::numeric_limits<Index>::max)()};
+  require(n <= most_indices, [&] { return std::to_string(n) + " samples need a 64-bit index: call with <std::uint64_t>"; });
+
+  std::vector<bool> too_large(n, false);
+  std::vector<Index> alone;
+  vector_packing<Index> out;
+  out.packer = packer;
+  for (std::size_t m = 0; m < k; ++m)
+    for (std::size_t i = 0; i < n; ++i) {
+      if (samples.column(m)[i] <= o.capacity[m]) continue;
+      require(o.oversize != oversize::reject, [&] {
+        return "measures[" + std::to_string(m) + "][" + std::to_string(i) + "] = " + std::to_string(samples.column(m)[i]) +
+               " exceeds capacity[" + std::to_string(m) + "] = " + std::to_string(o.capacity[m]) + " (see oversize policy)";
+      });
+      too_large[i] = true;
+    }
+  for (std::size_t i = 0; i < n; ++i)
+    if (too_large[i]) (o.oversize == oversize::own ? alone : out.set_aside).push_back(static_cast<Index>(i));
+
+  auto const sorted = classify<Index>(samples, o.max_samples != 0, [&](std::size_t i) { return !too_large[i]; });
+  auto capacity = o.capacity;
+  if (o.max_samples != 0)
+    capacity.push_back(static_cast<std::int64_t>((std::min)(o.max_samples, std::uint64_t{(std::numeric_limits<std::int64_t>::max)()})));
+  solve(vector_items<Index>{sorted.classes, sorted.order, sorted.begin, capacity, o.seed}, out);
+
+  auto const found = static_cast<std::int64_t>(out.packs.size());
+  if (out.count.lower_bound < found)
+    if (auto const bound = vector_lower_bound(sorted.classes, capacity, found); bound.packs > out.count.lower_bound) {
+      out.count.lower_bound = bound.packs;
+      out.bound = bound.bound;
+      out.measure = bound.measure;
+    }
+  out.count.lower_bound += static_cast<std::int64_t>(alone.size());
+  for (auto i : alone) out.packs.push_back(std::span(&i, 1));
+
+  for (std::size_t m = 0; m < k; ++m) {
+    out.totals.push_back(sorted.classes.total(m));
+    for (auto i : alone) out.totals[m] += samples.column(m)[i];
+  }
+  auto const up = [&](std::uint64_t packs) {
+    auto const rest = packs % o.pack_count_multiple;
+    return rest == 0 ? packs : packs + (o.pack_count_multiple - rest);
+  };
+  auto const target = up(out.packs.size());
+  out.count = {static_cast<std::int64_t>(target), static_cast<std::int64_t>(up(static_cast<std::uint64_t>(out.count.lower_bound)))};
+  if (target > out.packs.members.size()) {
+    out.status = status::infeasible;
+    out.bound = vector_bound::sample_count;
+    out.packs.clear();
+    out.totals.assign(k, 0);
+  } else if (target != out.packs.size()) {
+    (void)raise_pack_count(out.packs, static_cast<std::size_t>(target), [&](Index i) { return samples.column(k - 1)[i]; });
+  }
+  return out;
+}
+
+}  // namespace ballast::inline v0_1::detail

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/groups.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
+
+/// @file
+/// @brief Packs as patterns: so many samples of these classes, and how many packs are alike. What planners on classes return.
+
+namespace ballast::inline v0_1 {
+
+/// @brief Samples of one class in a pack.
+struct pattern_item {
+  std::uint32_t item_class = 0;  ///< number of the class: an index into a `histogram` or into `measure_classes`
+  std::uint32_t copies = 0;      ///< how many samples of it, at least 1
+  friend constexpr bool operator==(pattern_item const&, pattern_item const&) = default;
+};
+
+/// @brief A packing of classes: pattern p stands for `repeats[p]` packs, each with `items[offsets[p]] … items[offsets[p + 1] - 1]`.
+///
+/// No class stands twice in a pattern.
+struct pack_patterns {
+  std::vector<std::uint64_t> offsets{0};  ///< size() + 1 entries, from 0 to items.size(), rising
+  std::vector<pattern_item> items;        ///< pattern after pattern
+  std::vector<std::uint64_t> repeats;     ///< packs of each pattern, at least 1
+
+  /// @brief Number of patterns.
+  [[nodiscard]] std::size_t size() const noexcept { return repeats.size(); }
+  /// @brief Number of packs.
+  [[nodiscard]] std::uint64_t packs() const noexcept { return std::accumulate(repeats.begin(), repeats.end(), std::uint64_t{0}); }
+  /// @brief The classes of one pattern. @param p pattern, below `size()` @return a view into `items`
+  [[nodiscard]] std::span<pattern_item const> operator[](std::size_t p) const noexcept {
+    return {items.data() + offsets[p], static_cast<std::size_t>(offsets[p + 1] - offsets[p])};
+  }
+  /// @brief Appends a pattern. @param pattern no class twice; not a view into this object @param count packs that are like it, at least 1
+  void push_back(std::span<pattern_item const> pattern, std::uint64_t count) {
+    items.insert(items.end(), pattern.begin(), pattern.end());
+    offsets.push_back(items.size());
+    repeats.push_back(count);
+  }
+  /// @brief Removes every pattern and keeps the memory.
+  void clear() {
+    offsets.assign(1, 0);
+    items.clear();
+    repeats.clear();
+  }
+  friend bool operator==(pack_patterns const&, pack_patterns const&) = default;
+};
+
+namespace detail {
+
+/// Appends the packs of the patterns: class c's samples are taken from order[next[c]] on, in that order.
+template <index_type Index>
+void expand(pack_patterns const& patterns, std::vector<std::uint64_t> next, Index const* order, groups<Index>& packs) {
+  for (std::size_t p = 0; p < patterns.size(); ++p)
+    for (std::uint64_t copy = 0; copy < patterns.repeats[p]; ++copy) {
+      for (auto const& [c, copies] : patterns[p]) {
+        auto const* const from = order + std::exchange(next[c], next[c] + copies);
+        packs.members.insert(packs.members.end(), from, from + copies);
+      }
+      packs.offsets.push_back(packs.members.size());
+    }
+}
+
+}  // namespace detail
+}  // namespace ballast::inline v0_1
