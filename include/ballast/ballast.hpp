@@ -8,5 +8,6 @@
 #include <ballast/batching.hpp>
 #include <ballast/core.hpp>
 #include <ballast/cost.hpp>
+#include <ballast/curriculum.hpp>
 #include <ballast/packing.hpp>
 #include <ballast/plan.hpp>

@@ -11,6 +11,7 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/groups.hpp>
 #include <ballast/core/hash.hpp>
+#include <ballast/core/level.hpp>
 #include <ballast/core/metrics.hpp>
 #include <ballast/core/parallel.hpp>
 #include <ballast/core/random.hpp>

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/error.hpp>
+#include <ballast/core/wide.hpp>
+#include <ballast/curriculum/options.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <string>
+#include <vector>
+
+/// @file
+/// @brief How many steps of each source an epoch trains, so that the sum is exact.
+
+namespace ballast::inline v0_1 {
+
+/// @brief Shares out `total` in proportion to `share`: each gets its quota rounded down, and those of largest remainder one more.
+///
+/// @param share  one for each receiver, in any unit; not negative; the sum below 2^63
+/// @param total  what is shared out
+/// @return one count for each share; their sum is `total`
+///
+/// @post each count is `total * share / sum`, rounded down or up; of equal remainders, the first is rounded up
+/// @throws invalid_input if a share is negative, their sum too large, or no share is positive though `total` is
+/// @par Complexity
+/// O(shares log shares).
+/// @par Determinism
+/// A pure function of its arguments.
+/// @par Source
+/// The method of A. Hamilton; Balinski, Young, "Fair representation", 1982.
+[[nodiscard]] inline std::vector<std::uint64_t> largest_remainder(std::span<std::int64_t const> share, std::uint64_t total) {
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < share.size(); ++i) {
+    require(share[i] >= 0, [&] { return "share[" + std::to_string(i) + "] = " + std::to_string(share[i]) + " must not be negative"; });
+    sum += static_cast<std::uint64_t>(share[i]);
+    require(sum >> 63 == 0, [&] { return "share[" + std::to_string(i) + "] brings the sum of shares to 2^63 or more"; });
+  }
+  require(sum > 0 || total == 0, [&] { return "no share is positive, but total = " + std::to_string(total); });
+  std::vector<std::uint64_t> count(share.size(), 0), missing(share.size(), 0);
+  if (total == 0) return count;
+  auto left = total;
+  for (std::size_t i = 0; i < share.size(); ++i) {
+    auto const s = static_cast<std::uint64_t>(share[i]);
+    count[i] = multiply_divide_up(total, s, sum);
+    missing[i] = count[i] * sum - total * s;  // below sum, so the low 64 bits of the two products are enough
+    if (missing[i] > 0) --count[i];
+    left -= count[i];
+  }
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < share.size(); ++i)
+    if (missing[i] > 0) order.push_back(i);
+  std::sort(order.begin(), order.end(), [&](auto a, auto b) { return missing[a] != missing[b] ? missing[a] < missing[b] : a < b; });
+  for (std::size_t i = 0; i < left; ++i) ++count[order[i]];
+  return count;
+}
+
+/// @brief The steps of each source that make so many passes over it.
+///
+/// Half a pass over a large web crawl and three over a small set of books: `{500, 3000}`. What it returns goes into `per_epoch`.
+///
+/// @param sources      of which only `steps` are read
+/// @param thousandths  passes over each source in thousandths, at most 10^6: 1000 trains each step once, 100 every tenth
+/// @return one count for each source; their sum is the exact number of steps, rounded to the nearest, halves up
+/// @throws invalid_input if there are not as many passes as sources, or a number is too large
+/// @par Complexity
+/// O(sources log sources).
+/// @par Determinism
+/// A pure function of its arguments.
+[[nodiscard]] inline std::vector<std::uint64_t> steps_of_passes(std::span<curriculum_source const> sources,
+                                                                std::span<std::uint32_t const> thousandths) {
+  require(sources.size() == thousandths.size(), [&] {
+    return "thousandths has " + std::to_string(thousandths.size()) + " entries for " + std::to_string(sources.size()) + " sources";
+  });
+  std::vector<std::int64_t> share(sources.size());
+  for (std::size_t s = 0; s < sources.size(); ++s) {
+    auto const at = "[" + std::to_string(s) + "]";
+    require(thousandths[s] <= 1000000, [&] { return "thousandths" + at + " = " + std::to_string(thousandths[s]) + " exceeds 10^6"; });
+    require(sources[s].steps <= detail::most_curriculum_steps,
+            [&] { return "sources" + at + ".steps = " + std::to_string(sources[s].steps) + " must be below 2^31"; });
+    share[s] = static_cast<std::int64_t>(sources[s].steps * thousandths[s]);
+  }
+  auto const sum = std::accumulate(share.begin(), share.end(), std::int64_t{0});
+  return largest_remainder(share, (static_cast<std::uint64_t>(sum) + 500) / 1000);
+}
+
+}  // namespace ballast::inline v0_1
