@@ -9,5 +9,6 @@
 #include <ballast/core.hpp>
 #include <ballast/cost.hpp>
 #include <ballast/curriculum.hpp>
+#include <ballast/loss.hpp>
 #include <ballast/packing.hpp>
 #include <ballast/plan.hpp>

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/version.hpp>
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+/// @file
+/// @brief A sum of losses that is the same integer however it is split and ordered: over threads, ranks and micro-batches.
+
+namespace ballast::inline v0_1 {
+
+namespace detail {
+// A number as an integer of units, and what was wrong with it.
+struct fixed_point_term {
+  std::int64_t units = 0;
+  bool saturated = false;
+  bool not_finite = false;
+};
+
+// Halves away from zero. All steps are exact (units_per_1 is a power of two), so nothing depends on contraction or on the rounding mode.
+[[nodiscard]] BALLAST_HD constexpr fixed_point_term to_fixed_point(double x, double units_per_1) noexcept {
+  constexpr auto limit = 0x1p55;
+  auto const units = x * units_per_1;
+  if (units < limit && units > -limit) [[likely]] {
+    auto const whole = static_cast<std::int64_t>(units);
+    auto const rest = units - static_cast<double>(whole);
+    return {whole + (rest >= 0.5 ? 1 : 0) - (rest <= -0.5 ? 1 : 0)};
+  }
+  if (x - x != 0.0) return {.not_finite = true};
+  return {static_cast<std::int64_t>(x > 0.0 ? limit : -limit), true};
+}
+}  // namespace detail
+
+/// @brief A sum of floating numbers, each rounded once to a multiple of 2^-FractionBits. All-reduce `words` by addition.
+///
+/// A number whose units reach 2^55 (2^31 at the default scale) enters as that limit and is flagged; one that is not finite is left out and
+/// flagged. Sums of up to 2^39 numbers are exact in the units.
+///
+/// @tparam FractionBits  the scale; 24 suits losses (2^-25 is the error of each), 44 and more suits losses that are weighted already
+/// @par Determinism
+/// The same integers for every partition and order, on host and device.
+template <int FractionBits = 24>
+  requires(FractionBits >= 0 && FractionBits <= 55)
+struct fixed_point_sum {
+  /// Upper part in units of 2^32, lower part in units; then how many numbers were over the limit, and how many were not finite.
+  std::array<std::int64_t, 4> words{};
+
+  /// @brief Adds one number. @tparam T a floating type @param x the number
+  template <std::floating_point T>
+  constexpr void add(T x) noexcept {
+    add_all(std::span<T const>(&x, 1));
+  }
+
+  /// @brief Adds numbers. @param numbers such as the token losses of a sequence
+  constexpr void add(std::span<float const> numbers) noexcept { add_all(numbers); }
+  /// @brief Adds numbers. @param numbers such as the token losses of a sequence
+  constexpr void add(std::span<double const> numbers) noexcept { add_all(numbers); }
+
+  /// @brief Adds another sum. @param other of any numbers @return this
+  constexpr fixed_point_sum& operator+=(fixed_point_sum const& other) noexcept {
+    for (std::size_t i = 0; i < words.size(); ++i) words[i] += other.words[i];
+    carry();
+    return *this;
+  }
+
+  /// @brief The sum of what was added. @return the nearest double
+  [[nodiscard]] constexpr double value() const noexcept {
+    auto const high = words[0] + (words[1] >> 32);
+    return (static_cast<double>(high) * 0x1p32 + static_cast<double>(words[1] & 0xffffffff)) / units_per_1;
+  }
+  /// @brief How many numbers were cut off at the limit. @return their number
+  [[nodiscard]] constexpr std::int64_t saturated() const noexcept { return words[2]; }
+  /// @brief How many numbers were infinite or NaN. @return their number
+  [[nodiscard]] constexpr std::int64_t not_finite() const noexcept { return words[3]; }
+  /// @brief Whether every number entered as it was, rounded. @return false if any is flagged
+  [[nodiscard]] constexpr bool clean() const noexcept { return words[2] == 0 && words[3] == 0; }
+  /// @brief Whether two sums are the same integers, however they were added up.
+  friend constexpr bool operator==(fixed_point_sum a, fixed_point_sum b) noexcept {
+    a.carry();
+    b.carry();
+    return a.words == b.words;
+  }
+
+ private:
+  static constexpr double units_per_1 = static_cast<double>(std::uint64_t{1} << FractionBits);
+  static constexpr std::size_t block = std::size_t{1} << 20;  // so many lower parts fit in 63 bits
+
+  constexpr void carry() noexcept {
+    words[0] += words[1] >> 32;
+    words[1] &= 0xffffffff;
+  }
+  template <class T>
+  constexpr void add_all(std::span<T const> numbers) noexcept {
+    while (!numbers.empty()) {
+      auto const some = numbers.first(numbers.size() < block ? numbers.size() : block);
+      std::int64_t high = 0, low = 0;
+      for (auto const x : some) {
+        auto const term = detail::to_fixed_point(static_cast<double>(x), units_per_1);
+        high += term.units >> 32;
+        low += term.units & 0xffffffff;
+        words[2] += term.saturated ? 1 : 0;
+        words[3] += term.not_finite ? 1 : 0;
+      }
+      words[0] += high;
+      words[1] += low;
+      carry();
+      numbers = numbers.subspan(some.size());
+    }
+  }
+};
+
+}  // namespace ballast::inline v0_1

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/error.hpp>
+#include <ballast/loss/label_counts.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// @file
+/// @brief The weight of each token of a row, for trainers that multiply a vector of token losses.
+
+namespace ballast::inline v0_1 {
+
+/// @brief Writes the weight of its sequence at each counted label, and 0 at all others.
+///
+/// The loss of a token stands where its label does; with `label_shift::in_model` that is one behind the position that predicts it.
+///
+/// @tparam T  `float` or `double`
+/// @tparam L  vector or span of integers
+/// @tparam C  vector or span of integers
+/// @param weights     one per sequence
+/// @param labels      one per token of the row; tokens behind the last sequence are padding
+/// @param cu_seqlens  cumulative lengths of the row
+/// @param out         one weight per label
+/// @param options     the ignored label and the shift, as for `label_counts`
+/// @throws invalid_input if `cu_seqlens` does not rise from 0 to the number of labels at most, or a size does not agree; `out` is untouched
+/// then
+/// @par Complexity
+/// O(labels).
+template <std::floating_point T, label_range L, label_range C>
+void token_weights(std::span<double const> weights, L const& labels, C const& cu_seqlens, std::span<T> out, label_options options = {}) {
+  require(weights.size() + 1 == std::ranges::size(cu_seqlens), [&] {
+    return "token_weights: there are " + std::to_string(weights.size()) + " weights for " + std::to_string(std::ranges::size(cu_seqlens)) +
+           " entries of cu_seqlens";
+  });
+  require(out.size() == std::ranges::size(labels), [&] {
+    return "token_weights: out has " + std::to_string(out.size()) + " elements, " + std::to_string(std::ranges::size(labels)) +
+           " are written";
+  });
+  auto const* const label = std::ranges::data(labels);
+  std::size_t written = 0;
+  detail::for_each_sequence(labels, cu_seqlens, options.shift, [&](std::size_t i, std::size_t first, std::size_t end) {
+    auto const weight = static_cast<T>(weights[i]);
+    for (; written < first; ++written) out[written] = T{0};
+    for (; written < end; ++written) out[written] = std::cmp_not_equal(label[written], options.ignore) ? weight : T{0};
+  });
+  std::fill(out.begin() + static_cast<std::ptrdiff_t>(written), out.end(), T{0});
+}
+
+/// @brief The weight of each token, by value. See the form above.
+/// @tparam T `float` or `double` @tparam L vector or span of integers @tparam C vector or span of integers
+/// @param weights one per sequence @param labels one per token of the row @param cu_seqlens cumulative lengths of the row
+/// @param options the ignored label and the shift
+/// @return one weight per label
+/// @throws invalid_input as above
+template <std::floating_point T = float, label_range L, label_range C>
+[[nodiscard]] std::vector<T> token_weights(std::span<double const> weights, L const& labels, C const& cu_seqlens,
+                                           label_options options = {}) {
+  std::vector<T> out(std::ranges::size(labels));
+  token_weights(weights, labels, cu_seqlens, std::span<T>(out), options);
+  return out;
+}
+
+}  // namespace ballast::inline v0_1

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/error.hpp>
+#include <ballast/loss/detail/power.hpp>
+#include <ballast/loss/normaliser.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+
+/// @file
+/// @brief The denominators of a step as integers that ranks add up: the same for every partition of the sequences, in any order.
+
+namespace ballast::inline v0_1 {
+
+/// @brief Counts of a set of sequences, and their weight sum of T^(1-p) in fixed point. All-reduce `words` by addition.
+struct loss_totals {
+  /// Tokens, sequences with counted labels, sequences without; then the weight: whole + fraction / 2^44. The weight is kept for
+  /// 0 < p < 1 only; the counts say it for 0 and 1. Up to 2^19 totals may be added without carrying.
+  std::array<std::int64_t, 5> words{};
+
+  /// @brief Counted labels. @return their number
+  [[nodiscard]] constexpr std::int64_t tokens() const noexcept { return words[0]; }
+  /// @brief Sequences with a counted label. @return their number
+  [[nodiscard]] constexpr std::int64_t sequences() const noexcept { return words[1]; }
+  /// @brief Sequences without a counted label. @return their number
+  [[nodiscard]] constexpr std::int64_t empty_sequences() const noexcept { return words[2]; }
+  /// @brief Whether there is nothing to learn from: all weights are 0 then, and no gradient flows. @return whether no label is counted
+  [[nodiscard]] constexpr bool nothing_counted() const noexcept { return words[0] == 0; }
+  /// @brief The sum of T^(1-p), for 0 < p < 1. @return within 2^-44 per sequence and a relative 2^-53
+  [[nodiscard]] constexpr double weight() const noexcept {
+    auto const sum = carried();
+    return static_cast<double>(sum[3]) + static_cast<double>(sum[4]) * 0x1p-44;
+  }
+
+  /// @brief Adds the totals of other sequences. @param other of the same normaliser @return this
+  constexpr loss_totals& operator+=(loss_totals const& other) noexcept {
+    for (std::size_t i = 0; i < words.size(); ++i) words[i] += other.words[i];
+    words = carried();
+    return *this;
+  }
+
+  /// @brief The totals of the sequences themselves, where several ranks each counted the same ones.
+  ///
+  /// For an all-reduce that spans the context-parallel ranks too, each of which knows the whole labels.
+  /// @param ranks  how many counted each sequence, in [1, 2^19]
+  /// @return the totals over `ranks`, exactly
+  /// @throws invalid_input if `ranks` is out of range, or a total is no multiple of it: not every rank counted the same
+  [[nodiscard]] constexpr loss_totals shared_by(std::int64_t ranks) const {
+    require(ranks > 0 && ranks <= (std::int64_t{1} << 19), [&] { return "ranks = " + std::to_string(ranks) + " must be in [1, 2^19]"; });
+    loss_totals out{carried()};
+    auto const rest = out.words[3] % ranks;
+    out.words[3] -= rest;
+    out.words[4] += rest << detail::fraction_bits;
+    for (std::size_t i = 0; i < out.words.size(); ++i) {
+      require(out.words[i] % ranks == 0, [&] {
+        return "totals.words[" + std::to_string(i) + "] = " + std::to_string(out.words[i]) + " is no multiple of the " +
+               std::to_string(ranks) + " ranks that counted the same sequences";
+      });
+      out.words[i] /= ranks;
+    }
+    return out;
+  }
+
+  /// @brief Whether two totals are the same numbers, however they were added up.
+  friend constexpr bool operator==(loss_totals const& a, loss_totals const& b) noexcept { return a.carried() == b.carried(); }
+
+ private:
+  [[nodiscard]] constexpr std::array<std::int64_t, 5> carried() const noexcept {
+    auto out = words;
+    out[3] += out[4] >> detail::fraction_bits;
+    out[4] &= detail::fraction_mask;
+    return out;
+  }
+};
+
+namespace detail {
+// p in units of 2^-62.
+[[nodiscard]] constexpr std::uint64_t checked_power(double p) {
+  require(p >= 0.0 && p <= 1.0, [&] { return "power = " + std::to_string(p) + " must be in [0, 1]"; });
+  return static_cast<std::uint64_t>(p * 0x1p62);
+}
+[[nodiscard]] constexpr bool is_fractional(std::uint64_t power) noexcept { return power != 0 && power != whole_exponent; }
+constexpr void require_count(std::span<std::int64_t const> counts, std::size_t i) {
+  require(counts[i] >= 0 && counts[i] < count_limit,
+          [&] { return "counts[" + std::to_string(i) + "] = " + std::to_string(counts[i]) + " must be in [0, 2^40)"; });
+}
+}  // namespace detail
+
+/// @brief Adds up the counts of some sequences: those of a rank's step, or of one micro-batch.
+///
+/// @param counts      counted labels of each sequence, of the whole sequence where ranks share it
+/// @param normaliser  the totals serve normalisers of the same power
+/// @return totals to be all-reduced
+/// @throws invalid_input if a count is outside [0, 2^40), their sum reaches 2^63 or the power is not in [0, 1]
+/// @par Complexity
+/// O(sequences); for powers other than 0, 1/2 and 1 some hundred integer operations each.
+/// @par Determinism
+/// The same integers for every partition and order of the sequences, on host and device.
+[[nodiscard]] inline loss_totals loss_totals_of(std::span<std::int64_t const> counts, loss_normaliser const& normaliser) {
+  auto const power = detail::checked_power(normaliser.power);
+  std::int64_t tokens = 0, sequences = 0, whole = 0, fraction = 0;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    detail::require_count(counts, i);
+    if (counts[i] == 0) continue;
+    require(counts[i] <= (std::numeric_limits<std::int64_t>::max)() - tokens,
+            [&] { return "counts[" + std::to_string(i) + "] = " + std::to_string(counts[i]) + " brings their sum to 2^63 or more"; });
+    tokens += counts[i];
+    ++sequences;
+    if (!detail::is_fractional(power)) continue;
+    auto const term = detail::complement_power(counts[i], power);
+    whole += term.whole;
+    fraction += term.fraction;
+    whole += fraction >> detail::fraction_bits;
+    fraction &= detail::fraction_mask;
+  }
+  return {{tokens, sequences, static_cast<std::int64_t>(counts.size()) - sequences, whole, fraction}};
+}
+
+}  // namespace ballast::inline v0_1
