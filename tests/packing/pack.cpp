@@ -7,6 +7,7 @@
 #include "support/item_by_item.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
@@ -18,12 +19,62 @@ TEST_CASE("pack: every plan is legal, certified and no worse than best fit decre
   for (int shape = 0; shape < 5; ++shape)
     for (std::uint64_t const multiple : {1U, 8U}) {
       CAPTURE(shape, multiple);
-      auto const lengths = ballast_test::lengths_of_shape(shape, 1000, 4096, 31);
+      auto const lengths = ballast_test::lengths_of_shape(shape, 300, 4096, 31);
       ballast::packing_options const options{.capacity = 4096, .pack_count_multiple = multiple};
       auto const plan = ballast::pack(lengths, options);
       CHECK(ballast::describe(ballast::check_packing(plan, lengths, options)) == "the packing is valid");
       CHECK(plan.count.value <= ballast::best_fit_decreasing(lengths, options).count.value);
     }
+}
+
+TEST_CASE("pack: best fit decreasing where that is proven good, and a better plan where it is not") {
+  auto const long_tailed = ballast_test::lengths_of_shape(1, 3000, 4096, 7);
+  ballast::packing_options const options{.capacity = 4096};
+  auto const fast = ballast::pack(long_tailed, options);
+  auto const best_fit = ballast::best_fit_decreasing(long_tailed, options);
+  REQUIRE(best_fit.count.gap() <= ballast::pack_gap);
+  CHECK(fast.packs == best_fit.packs);
+
+  ballast::splitmix64 draw(5);
+  std::vector<std::int64_t> uniform(1000);  // between a fifth and a half of the capacity: best fit wastes 6 %
+  for (auto& l : uniform) l = 820 + static_cast<std::int64_t>(ballast::uniform_below(1228, draw));
+  auto const plan = ballast::pack(uniform, options);
+  CHECK(ballast::check_packing(plan, uniform, options).valid());
+  CHECK(plan.complete);
+  CHECK(100 * plan.count.value <= 96 * ballast::best_fit_decreasing(uniform, options).count.value);
+  CHECK(plan.count.value <= plan.count.lower_bound + 1);
+  CHECK(ballast::pack(uniform, options).packs == plan.packs);
+
+  auto const demanded = static_cast<std::uint64_t>(plan.count.value);  // a number of packs that best fit does not reach
+  ballast::packing_options const exact{.capacity = 4096, .pack_count = demanded};
+  CHECK(ballast::best_fit_decreasing(uniform, exact).status == ballast::status::unknown);
+  auto const met = ballast::pack(uniform, exact);
+  CHECK(met.status == ballast::status::feasible);
+  CHECK(ballast::check_packing(met, uniform, exact).valid());
+}
+
+TEST_CASE("pack: a histogram counts the packs of its samples, under every policy") {
+  ballast::splitmix64 draw(11);
+  for (int round = 0; round < 24; ++round) {
+    CAPTURE(round);
+    std::vector<std::int64_t> lengths(200);
+    for (auto& l : lengths) l = 150 + static_cast<std::int64_t>(ballast::uniform_below(round % 2 == 0 ? 400 : 1000, draw));
+    ballast::packing_options o{.capacity = 1000};
+    o.oversize = std::array{ballast::oversize::set_aside, ballast::oversize::truncate, ballast::oversize::split,
+                            ballast::oversize::own}[static_cast<std::size_t>(round) / 2 % 4];
+    if (round % 3 == 0) o.pack_count_multiple = 8;
+    if (round % 5 == 0) o.max_samples = 3;
+    if (round % 7 == 0) o.sample_multiple = 16;
+    auto const h = ballast::fold(lengths);
+    auto const same = [&](auto const& plan, ballast::pack_tally const& tally) {
+      CHECK(tally.status == plan.status);
+      CHECK(tally.count == plan.count);
+      CHECK(tally.tokens == plan.tokens);
+      CHECK(tally.set_aside == plan.set_aside.size());
+    };
+    same(ballast::pack(lengths, o), ballast::count_packs_of_pack(h, o));
+    same(ballast::near_optimal(lengths, o, {.work = 20'000'000}), ballast::count_near_optimal(h, o, {.work = 20'000'000}));
+  }
 }
 
 TEST_CASE("pack: a weight of any kind") {
@@ -53,13 +104,13 @@ TEST_CASE("pack: the known packs of published traces") {
     }
     return ballast::pack(lengths, {.capacity = capacity}).count.value;
   };
-  // What best-fit decreasing is known to need: a better packer needs fewer, never more.
+  // Best-fit decreasing needs 20215, 9927, 2455, 10215 and 2633 where its plan is not optimal.
   CHECK(most("omnibal_vlm_sft.txt", false, 2048) == 52128);  // proven optimal
-  CHECK(most("omnibal_vlm_sft.txt", false, 4096) <= 20215);
-  CHECK(most("omnibal_vlm_sft.txt", false, 8192) <= 9927);
-  CHECK(most("omnibal_vlm_sft.txt", false, 32768) <= 2455);
+  CHECK(most("omnibal_vlm_sft.txt", false, 4096) <= 19602);
+  CHECK(most("omnibal_vlm_sft.txt", false, 8192) <= 9801);
+  CHECK(most("omnibal_vlm_sft.txt", false, 32768) <= 2454);
   CHECK(most("mooncake_fast25_conversation.txt", true, 131072) == 1137);  // proven optimal
   CHECK(most("arxiv_summarization_llama2.txt", true, 4096) == 23136);     // proven optimal
-  CHECK(most("arxiv_summarization_llama2.txt", true, 8192) <= 10215);
-  CHECK(most("gsm8k_train_approx.txt", true, 512) <= 2633);
+  CHECK(most("arxiv_summarization_llama2.txt", true, 8192) <= 9981);
+  CHECK(most("gsm8k_train_approx.txt", true, 512) <= 2577);
 }

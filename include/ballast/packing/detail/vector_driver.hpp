@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
+#include <ballast/core/groups.hpp>
 #include <ballast/packing/count.hpp>
 #include <ballast/packing/measures.hpp>
+#include <ballast/packing/patterns.hpp>
 #include <ballast/packing/vector_bounds.hpp>
 #include <ballast/packing/vector_options.hpp>
 #include <ballast/packing/vector_result.hpp>
@@ -43,8 +46,16 @@ inline void require_valid(sample_measures const& samples, vector_packing_options
           [&] { return "pack_count_multiple = " + std::to_string(o.pack_count_multiple) + " must be in 1 ... 2^62"; });
 }
 
+/// Appends the packs of patterns of the items' classes.
+template <index_type Index>
+void expand_all(pack_patterns const& patterns, vector_items<Index> const& items, groups<Index>& packs) {
+  packs.members.reserve(packs.members.size() + items.order.size());
+  packs.offsets.reserve(packs.offsets.size() + static_cast<std::size_t>(patterns.packs()));
+  expand(patterns, {items.begin.begin(), items.begin.end() - 1}, items.order.data(), packs);
+}
+
 /// Validates, applies the over-size policy, runs `solve(items, out)` and certifies. `solve` fills `out.packs` (no pack empty), and may
-/// clear `out.complete` and leave in `out.count.lower_bound` and `out.bound` a bound of its own.
+/// clear `out.complete` and leave in `out.count.lower_bound`, `out.bound` and `out.measure` a bound of its own: then no other is sought.
 template <index_type Index, class Solve>
 [[nodiscard]] vector_packing<Index> drive(sample_measures const& samples, vector_packing_options const& o, vector_packer packer,
                                           Solve const& solve) {
@@ -77,8 +88,8 @@ template <index_type Index, class Solve>
   solve(vector_items<Index>{sorted.classes, sorted.order, sorted.begin, capacity, o.seed}, out);
 
   auto const found = static_cast<std::int64_t>(out.packs.size());
-  if (out.count.lower_bound < found)
-    if (auto const bound = vector_lower_bound(sorted.classes, capacity, found); bound.packs > out.count.lower_bound) {
+  if (out.bound == vector_bound::none && found > 0)
+    if (auto const bound = vector_lower_bound(sorted.classes, capacity, found); bound.packs > 0) {
       out.count.lower_bound = bound.packs;
       out.bound = bound.bound;
       out.measure = bound.measure;

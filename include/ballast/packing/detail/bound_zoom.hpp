@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/packing/detail/dual_bound.hpp>
+#include <ballast/packing/detail/run_patterns.hpp>
+#include <ballast/packing/detail/zoomed_borders.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace ballast::inline v0_1::detail {
+
+/// The linear program's bound, by groups of lengths that get finer where the dual bends: optimal duals have few break points.
+class bound_zoom {
+ public:
+  bound_zoom(histogram const& lengths, std::int64_t capacity, std::int64_t unit)
+      : coarse_(lengths, capacity, unit), unit_(unit), knapsack_(coarse_.classes.size, coarse_.capacity) {}
+
+  /// Rounds of refinement until the bound is `enough`, nothing changes, or the work has come to `end`. `known` are patterns of a plan.
+  [[nodiscard]] dual_proof run(std::span<std::int64_t const> natural, pack_patterns const& known, std::int64_t enough,
+                               search_budget& budget, std::uint64_t end) {
+    dual_proof best;
+    std::vector<std::int64_t> borders;
+    for (auto const border : natural) borders.push_back((border - 1) / unit_ + 1);
+    auto groups = cut_groups(coarse_.classes, 32, borders);
+    patterns_.clear();
+    for (std::size_t p = 0; p < known.size(); ++p) keep(known[p]);
+    for (int round = 0; round < 9 && budget.allows(end); ++round) {
+      group_master master(coarse_.classes, knapsack_, groups);
+      master.add_uniform_patterns(40);
+      for (std::size_t p = 0; p < patterns_.size(); ++p) master.add(patterns_[p]);
+      master.solve(60, budget, end);
+      auto proof = prove(coarse_, knapsack_, master.values(), budget);
+      if (proof.packs > best.packs) best = std::move(proof);
+      if (best.packs >= enough) break;
+      groups = zoomed_borders(master, coarse_.classes, knapsack_, round % 3, 16, 6, [](auto) { return false; });
+      pack_patterns tight;
+      for (std::size_t j = 0; j < master.patterns().size(); ++j)
+        if (master.program().reduced_cost(j) < 0.01) tight.push_back(master.patterns()[j], 1);
+      patterns_ = std::move(tight);
+    }
+    return best;
+  }
+
+ private:
+  // A pattern of lengths as one of classes.
+  void keep(std::span<pattern_item const> pattern) {
+    std::vector<pattern_item> out;
+    for (auto const& [k, copies] : pattern) {
+      auto const c = coarse_.class_of[k];
+      if (c == coarse_lengths::none) continue;
+      if (!out.empty() && out.back().item_class == c)
+        out.back().copies += copies;
+      else
+        out.push_back({c, copies});
+    }
+    if (!out.empty()) patterns_.push_back(out, 1);
+  }
+
+  coarse_lengths coarse_;
+  std::int64_t unit_;
+  length_knapsack knapsack_;
+  pack_patterns patterns_;
+};
+
+}  // namespace ballast::inline v0_1::detail

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/packing/detail/group_master.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace ballast::inline v0_1::detail {
+
+/// A bound by integer values of the lengths: no pack holds more than `capacity` of value.
+struct dual_proof {
+  std::int64_t packs = 0;
+  std::vector<std::int32_t> value;  // by length
+  std::int64_t capacity = 0;
+};
+
+/// Lengths divided by a unit and rounded down; those that become 0 are left out, which only makes packing easier.
+struct coarse_lengths {
+  class_table classes;
+  std::vector<std::uint32_t> class_of;  // of each length; `none` where it became 0
+  std::int64_t capacity;
+  static constexpr std::uint32_t none = 0xffffffffU;
+
+  coarse_lengths(histogram const& lengths, std::int64_t full_capacity, std::int64_t unit) : capacity(full_capacity / unit) {
+    for (std::size_t i = 0; i < lengths.lengths.size(); ++i) {
+      auto const size = lengths.lengths[i] / unit;
+      if (size == 0) {
+        class_of.push_back(none);
+        continue;
+      }
+      if (classes.size.empty() || classes.size.back() != size) {
+        classes.size.push_back(size);
+        classes.count.push_back(0);
+      }
+      classes.count.back() += lengths.counts[i];
+      class_of.push_back(static_cast<std::uint32_t>(classes.size.size() - 1));
+    }
+  }
+};
+
+/// What a linear program found, made a proof: values are cut so that floor(C / size) copies, which are a pack, are worth at most 1 (which
+/// loses nothing and keeps the sums small), and the knapsack is solved again for them. Whatever the values are, the bound is true.
+/// @source Farley, "A note on bounding a class of linear programming problems, including cutting stock problems", Operations Research 38
+/// (1990).
+[[nodiscard]] inline dual_proof prove(coarse_lengths const& coarse, length_knapsack& knapsack, std::vector<std::int32_t> values,
+                                      search_budget& budget) {
+  std::int64_t sum = 0;
+  for (std::size_t c = 0; c < values.size(); ++c) {
+    auto const most = value_one / static_cast<std::int32_t>((std::min)(knapsack.most_copies(c), std::uint64_t{value_one}));
+    values[c] = (std::min)(values[c], most);
+    sum += static_cast<std::int64_t>(coarse.classes.count[c]) * values[c];
+  }
+  budget.spend(knapsack.solve(values));
+  dual_proof out;
+  out.capacity = (std::max)(std::int64_t{knapsack.best()}, std::int64_t{1});
+  out.packs = sum / out.capacity + (sum % out.capacity != 0 ? 1 : 0);
+  for (auto const c : coarse.class_of) out.value.push_back(c == coarse_lengths::none ? 0 : values[c]);
+  return out;
+}
+
+}  // namespace ballast::inline v0_1::detail

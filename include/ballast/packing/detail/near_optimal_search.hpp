@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/packing/bounds.hpp>
+#include <ballast/packing/detail/bound_zoom.hpp>
+#include <ballast/packing/detail/exact_classes.hpp>
+#include <ballast/packing/detail/guided_dive.hpp>
+#include <ballast/packing/detail/pair_concentration.hpp>
+#include <ballast/packing/detail/ruin_recreate.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace ballast::inline v0_1::detail {
+
+/// One search: best fit, then dives, finishers and the linear program's bound, in an order that does not depend on the limits, so that
+/// more work only goes further on the same way.
+class near_optimal_search {
+ public:
+  near_optimal_search(histogram const& lengths, std::int64_t capacity, search_limits const& limits)
+      : lengths_(lengths), capacity_(capacity), budget_(limits) {}
+
+  void run() {
+    best_packs_ = best_fit_.plan(lengths_, capacity_);
+    bound_ = packing_lower_bound(lengths_, capacity_, ~std::uint64_t{0}, static_cast<std::int64_t>(best_packs_));
+    budget_.spend(best_fit_.work());
+    if (!open() || !worth_searching()) return keep_best_fit();
+    natural_ = natural_borders(bound_, capacity_);
+    auto const distinct = lengths_.lengths.size();
+    if (distinct <= 600 && lengths_.samples() / distinct >= 100)
+      search_exact();
+    else
+      search_dive(32);
+    if (open()) concentrate(100'000'000);
+    if (open()) prove_by_program();
+    static constexpr std::size_t accuracy[] = {48, 64, 96, 128};
+    for (std::size_t round = 0; open(); ++round) {
+      auto const gap = best_packs_ - static_cast<std::uint64_t>(bound_.packs);
+      for (int trial = 0; trial < 8 && open(); ++trial) ruin();
+      if (open()) concentrate(20'000'000);
+      if (open() && (gap > 4 ? round % 2 == 0 : round % 12 == 11)) search_dive(accuracy[dives_++ % 4]);
+    }
+    if (loose_) tighten();
+    if (best_.repeats.empty()) keep_best_fit();
+  }
+
+  [[nodiscard]] pack_patterns& patterns() noexcept { return best_; }
+  [[nodiscard]] packs_needed const& bound() const noexcept { return bound_; }
+  [[nodiscard]] dual_proof& proof() noexcept { return proof_; }
+  [[nodiscard]] search_budget const& budget() const noexcept { return budget_; }
+
+ private:
+  [[nodiscard]] certificate count() const { return {static_cast<std::int64_t>(best_packs_), bound_.packs}; }
+  [[nodiscard]] bool open() { return !budget_.satisfied(count()) && budget_.allows(); }
+  // Beyond these sizes sums could overflow, or there is nothing to decide.
+  [[nodiscard]] bool worth_searching() const {
+    return capacity_ <= std::int64_t{1} << 36 && lengths_.samples() < std::uint64_t{1} << 33 && lengths_.lengths.size() > 1;
+  }
+
+  void keep_best_fit() {
+    (void)best_fit_.plan(lengths_, capacity_);
+    std::vector<std::uint32_t> of(lengths_.lengths.size());
+    for (std::uint32_t k = 0; k < of.size(); ++k) of[k] = k;
+    best_.clear();
+    if (!of.empty()) best_fit_.append(lengths_, of, best_);
+  }
+
+  void take(pack_patterns found) {
+    auto const packs = found.packs();
+    if (packs >= best_packs_ && !best_.repeats.empty()) return;
+    if (packs > best_packs_) return;
+    best_packs_ = packs;
+    best_ = std::move(found);
+    loose_.reset();
+  }
+  void take(dual_proof found) {
+    if (found.packs <= bound_.packs) return;
+    bound_ = {found.packs, packing_bound::linear_program};
+    proof_ = std::move(found);
+  }
+
+  void search_dive(std::size_t groups) {
+    if (!dive_) dive_.emplace(lengths_, capacity_, natural_, budget_);
+    if (loose_) tighten();
+    take(dive_->run(lengths_.counts, {.groups = groups, .seed = ++seeds_}));
+    if (worths_.empty()) worths_ = dive_->worths();
+  }
+
+  void search_exact() {
+    auto start = start_from_exact_classes(lengths_, capacity_, best_fit_, budget_);
+    take(std::move(start.proof));
+    worths_ = std::move(start.worths);
+    dive_.emplace(lengths_, capacity_, natural_, budget_);
+    for (std::size_t const groups : {32U, 64U, 128U}) {
+      if (!open()) return;
+      auto found = start.patterns;
+      auto const rest = dive_->run(start.rest, {.groups = groups, .seed = ++seeds_});
+      for (std::size_t p = 0; p < rest.size(); ++p) found.push_back(rest[p], rest.repeats[p]);
+      take(std::move(found));
+    }
+  }
+
+  void prove_by_program() {
+    auto const unit = [&] {
+      std::int64_t u = 1;
+      auto const classes = [&] { return (std::min)(static_cast<std::int64_t>(lengths_.lengths.size()), capacity_ / u); };
+      while (capacity_ / u > 30'000'000 / (std::max)(classes(), std::int64_t{1})) u *= 2;
+      return u;
+    }();
+    (void)best_fit_.plan(lengths_, capacity_);
+    std::vector<std::uint32_t> of(lengths_.lengths.size());
+    for (std::uint32_t k = 0; k < of.size(); ++k) of[k] = k;
+    pack_patterns known;
+    best_fit_.append(lengths_, of, known, 1500);
+    bound_zoom zoom(lengths_, capacity_, unit);
+    take(zoom.run(natural_, known, static_cast<std::int64_t>(best_packs_), budget_, budget_.spent() + 200'000'000));
+  }
+
+  void concentrate(std::uint64_t work) {
+    loosen();
+    if (!loose_) return;
+    pair_concentration finisher(lengths_, capacity_, ++seeds_);
+    auto const fixed = best_.packs();
+    auto const enough = static_cast<std::uint64_t>(bound_.packs) > fixed ? static_cast<std::uint64_t>(bound_.packs) - fixed : 1;
+    finisher.run(*loose_, static_cast<std::size_t>(enough), budget_, budget_.spent() + work);
+    best_packs_ = fixed + loose_->size();
+  }
+
+  void ruin() {
+    loosen();
+    if (!loose_ || worths_.empty()) return budget_.spend(1'000'000);
+    if (!ruin_) ruin_.emplace(lengths_, capacity_, natural_, worths_, ++seeds_);
+    ruin_->step(*loose_, budget_);
+    best_packs_ = best_.packs() + loose_->size();
+  }
+
+  // Takes the packs with most room, and some full ones, out of the patterns.
+  void loosen() {
+    if (loose_) return;
+    if (best_.repeats.empty()) keep_best_fit();
+    constexpr std::uint64_t most_with_room = 20'000, most_full = 6'000;
+    std::vector<std::pair<std::int64_t, std::size_t>> order;
+    for (std::size_t p = 0; p < best_.size(); ++p) {
+      auto room = capacity_;
+      for (auto const& [c, copies] : best_[p]) room -= lengths_.lengths[c] * copies;
+      order.emplace_back(-room, p);
+    }
+    std::sort(order.begin(), order.end());
+    loose_.emplace();
+    pack_patterns fixed;
+    std::uint64_t with_room = 0, full = 0;
+    for (auto const& [room, p] : order) {
+      auto& taken = room < 0 ? with_room : full;
+      auto const copies = (std::min)(best_.repeats[p], (room < 0 ? most_with_room : most_full) - taken);
+      taken += copies;
+      std::vector<std::uint32_t> pack;
+      if (copies != 0)
+        for (auto const& [c, n] : best_[p]) pack.insert(pack.end(), n, c);
+      loose_->insert(loose_->end(), static_cast<std::size_t>(copies), pack);
+      if (copies != best_.repeats[p]) fixed.push_back(best_[p], best_.repeats[p] - copies);
+    }
+    budget_.spend(50 * order.size());
+    best_ = std::move(fixed);
+  }
+
+  // Puts the loose packs back among the patterns.
+  void tighten() {
+    for (auto& pack : *loose_) std::sort(pack.begin(), pack.end(), [](auto a, auto b) { return a > b; });
+    std::sort(loose_->begin(), loose_->end());
+    std::vector<pattern_item> pattern;
+    for (std::size_t i = 0, next = 0; i < loose_->size(); i = next) {
+      auto const& pack = (*loose_)[i];
+      for (next = i; next < loose_->size() && (*loose_)[next] == pack;) ++next;
+      pattern.clear();
+      for (auto const c : pack)
+        if (!pattern.empty() && pattern.back().item_class == c)
+          ++pattern.back().copies;
+        else
+          pattern.push_back({c, 1});
+      best_.push_back(pattern, next - i);
+    }
+    loose_.reset();
+  }
+
+  histogram const& lengths_;
+  std::int64_t capacity_;
+  search_budget budget_;
+  best_fit_patterns best_fit_;
+  packs_needed bound_;
+  dual_proof proof_;
+  std::vector<std::int64_t> natural_, worths_;
+  std::optional<guided_dive> dive_;
+  std::optional<ruin_recreate> ruin_;
+  pack_patterns best_;  // with loose_ the best plan; empty while that is best fit's
+  std::optional<loose_packs> loose_;
+  std::uint64_t best_packs_ = 0;
+  std::uint64_t seeds_ = 0;
+  std::size_t dives_ = 0;
+};
+
+}  // namespace ballast::inline v0_1::detail

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/packing/detail/knapsack.hpp>
+#include <ballast/packing/detail/stock.hpp>
+#include <ballast/packing/patterns.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace ballast::inline v0_1::detail {
+
+/// Classes [begin, end) of the stock.
+struct class_range {
+  std::size_t begin, end;
+};
+
+/// So many samples of a group of classes.
+struct group_share {
+  std::uint32_t group;
+  std::uint32_t copies;
+};
+
+/// Draws real packs for a mix of groups: all samples but two at random, the last two so that the pack is worth as much as it can be.
+class pack_drawer {
+ public:
+  pack_drawer(stock& samples, std::int64_t capacity) : stock_(samples), capacity_(capacity) {}
+
+  /// Sets what the groups are and what a sample of each class of the stock is worth, in `value_one`.
+  void prepare(std::vector<class_range> groups, std::vector<std::int64_t> value) {
+    groups_ = std::move(groups);
+    value_ = std::move(value);
+    choices_.assign(groups_.size(), 0);
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      std::uint64_t distinct = 0, samples = 0;
+      for (auto k = stock_.first_available(groups_[g].begin, groups_[g].end); k != stock::none;
+           k = stock_.first_available(k + 1, groups_[g].end)) {
+        ++distinct;
+        samples += stock_.left(k);
+      }
+      choices_[g] = distinct * (std::min)(samples, std::uint64_t{1} << 32);
+    }
+  }
+
+  /// Draws one pack of the mix that is worth at least `least`, takes its samples out of the stock and leaves them in `pack()`, each class
+  /// once. Returns false, with the stock unchanged, where none of a few tries was good enough.
+  [[nodiscard]] bool draw(std::span<group_share const> mix, std::int64_t least, splitmix64& generator) {
+    choose_last_two(mix);
+    for (int attempt = 0; attempt < tries; ++attempt) {
+      pack_.clear();
+      room_ = capacity_;
+      worth_ = 0;
+      if (draw_all_but_two(mix, generator) && place_last_two(generator, attempt + 1 == tries)) {
+        fill();
+        if (worth_ >= least) return true;
+      }
+      for (auto const& [k, copies] : pack_) stock_.put_back(k, copies);
+    }
+    return false;
+  }
+  [[nodiscard]] std::span<pattern_item const> pack() const noexcept { return pack_; }
+  /// How often the pack can be drawn again from what is left.
+  [[nodiscard]] std::uint64_t more() const {
+    auto least = ~std::uint64_t{0};
+    for (auto const& [k, copies] : pack_) least = (std::min)(least, stock_.left(k) / copies);
+    return least;
+  }
+  [[nodiscard]] std::uint64_t take_work() { return std::exchange(work_, 0); }
+
+ private:
+  static constexpr int tries = 6;
+  static constexpr int most_pairs = 60;
+
+  // The groups in which there is most to choose from come last; `second_` is `nowhere` for a mix of one sample.
+  void choose_last_two(std::span<group_share const> mix) {
+    first_ = second_ = nowhere;
+    for (auto const& [g, copies] : mix)
+      for (std::uint32_t copy = 0; copy < (std::min)(copies, 2U); ++copy) {
+        if (first_ == nowhere || choices_[g] > choices_[first_]) {
+          second_ = first_;
+          first_ = g;
+        } else if (second_ == nowhere || choices_[g] > choices_[second_]) {
+          second_ = g;
+        }
+      }
+  }
+
+  void put(std::size_t k) {
+    stock_.take(k, 1);
+    room_ -= stock_.length(k);
+    worth_ += value_[k];
+    for (auto& item : pack_)
+      if (item.item_class == k) {
+        ++item.copies;
+        return;
+      }
+    pack_.push_back({static_cast<std::uint32_t>(k), 1});
+  }
+
+  [[nodiscard]] bool draw_all_but_two(std::span<group_share const> mix, splitmix64& generator) {
+    for (auto const& [g, copies] : mix) {
+      auto const later = (g == first_ ? 1U : 0U) + (g == second_ ? 1U : 0U);
+      for (auto copy = later; copy < copies; ++copy) {
+        auto const k = stock_.draw(groups_[g].begin, groups_[g].end, generator);
+        work_ += 40;
+        if (k == stock::none || stock_.length(k) > room_) return false;
+        put(k);
+      }
+    }
+    return true;
+  }
+
+  [[nodiscard]] bool place_last_two(splitmix64& generator, bool thorough) {
+    auto const a = groups_[first_];
+    if (second_ == nowhere) {
+      auto const k = stock_.draw(a.begin, (std::min)(a.end, stock_.classes_within(room_)), generator);
+      if (k == stock::none) return false;
+      put(k);
+      return true;
+    }
+    auto const b = groups_[second_];
+    auto const start = a.begin + static_cast<std::size_t>(uniform_below(a.end - a.begin, generator));
+    std::size_t best_first = stock::none, best_second = stock::none;
+    std::int64_t best = -1;
+    int pairs = 0;
+    auto const enough = value_one - value_one / 30'000 - worth_;
+    auto const walk = [&](std::size_t from, std::size_t to) {  // whether the search is over
+      for (auto i = stock_.first_available(from, to); i != stock::none; i = stock_.first_available(i + 1, to)) {
+        auto const room = room_ - stock_.length(i);
+        if (room <= 0) return false;  // all that follow are longer
+        ++pairs;
+        auto j = stock_.last_available(b.begin, (std::min)(b.end, stock_.classes_within(room)));
+        if (j == i && stock_.left(i) < 2) j = stock_.last_available(b.begin, j);
+        if (j == stock::none) continue;
+        if (value_[i] + value_[j] > best) {
+          best = value_[i] + value_[j];
+          best_first = i;
+          best_second = j;
+          if (best >= enough) return true;
+        }
+        if (!thorough && pairs >= most_pairs) return true;
+      }
+      return false;
+    };
+    if (!walk(start, a.end)) (void)walk(a.begin, start);
+    work_ += static_cast<std::uint64_t>(8 * pairs);
+    if (best < 0) return false;
+    put(best_first);
+    put(best_second);
+    return true;
+  }
+
+  // The longest samples that still fit go into the rest of the room.
+  void fill() {
+    for (;;) {
+      auto const k = stock_.last_available(0, stock_.classes_within(room_));
+      work_ += 30;
+      if (k == stock::none) return;
+      put(k);
+    }
+  }
+
+  static constexpr std::size_t nowhere = ~std::size_t{0};
+  stock& stock_;
+  std::int64_t capacity_;
+  std::vector<class_range> groups_;
+  std::vector<std::int64_t> value_;     // by class of the stock
+  std::vector<std::uint64_t> choices_;  // by group: distinct lengths times samples
+  std::size_t first_ = nowhere, second_ = nowhere;
+  std::vector<pattern_item> pack_;
+  std::int64_t room_ = 0;
+  std::int64_t worth_ = 0;
+  std::uint64_t work_ = 0;
+};
+
+}  // namespace ballast::inline v0_1::detail
