@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prints the tables of docs/omnibal.md: iterative sampling and filtering as published, and every packer of several measures, on OmniBal's
+// four published files and on stand-ins for its whole mixture. Each plan of the library is validated; a fault ends the program with status
+// 1. The published procedure is restated here, with its faults, and run on the same samples. Where the files are not at hand, they are
+// redrawn from their published statistics.
+#include "omnibal_surrogate.hpp"
+
+#include <ballast/batching/measured_steps.hpp>
+#include <ballast/core/random.hpp>
+#include <ballast/methods/omnibal.hpp>
+#include <ballast/packing/bin_completion.hpp>
+#include <ballast/packing/capacities.hpp>
+#include <ballast/packing/iterative_sampling.hpp>
+#include <ballast/packing/portfolio.hpp>
+#include <ballast/packing/rank_distance.hpp>
+#include <ballast/packing/vector_best_fit.hpp>
+#include <ballast/packing/vector_bounds.hpp>
+#include <ballast/packing/vector_check.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using ballast::groups;
+using surrogate::samples;
+
+samples read_four_files(std::string const& path) {
+  std::ifstream in(path);
+  if (!in) throw std::runtime_error("cannot read " + path);
+  samples out;
+  std::int64_t tokens = 0, tiles = 0, file = 0;
+  while (in >> tokens >> tiles >> file) out.push_back(tiles, tokens);
+  return out;
+}
+
+struct limits {
+  std::int64_t tiles, tokens;
+};
+
+// One pass as published: shuffle, one open pack, next fit. Samples above a limit are dropped, and the open pack is lost where one of them
+// comes last.
+groups<> sample_as_published(std::vector<std::uint32_t> pool, samples const& data, limits most, std::uint64_t seed) {
+  ballast::splitmix64 random(seed);
+  for (auto left = pool.size(); left > 1; --left)
+    std::swap(pool[left - 1], pool[static_cast<std::size_t>(ballast::uniform_below(left, random))]);
+  groups<> packs;
+  std::vector<std::uint32_t> open;
+  limits load{0, 0};
+  for (std::size_t at = 0; at < pool.size(); ++at) {
+    auto const i = pool[at];
+    if (data.tiles[i] > most.tiles || data.tokens[i] > most.tokens) continue;
+    if (load.tiles + data.tiles[i] > most.tiles || load.tokens + data.tokens[i] > most.tokens) {
+      packs.push_back(open);
+      open.clear();
+      load = {0, 0};
+    }
+    open.push_back(i);
+    load.tiles += data.tiles[i];
+    load.tokens += data.tokens[i];
+    if (at + 1 == pool.size()) packs.push_back(open);
+  }
+  return packs;
+}
+
+groups<> isf_as_published(samples const& data, limits most, limits filter, std::uint32_t rounds, std::uint64_t seed) {
+  std::vector<std::uint32_t> pool(data.tiles.size());
+  std::iota(pool.begin(), pool.end(), 0U);
+  auto packs = sample_as_published(pool, data, most, seed);
+  groups<> accepted;
+  for (std::uint32_t round = 0; round + 1 < rounds; ++round) {
+    pool.clear();
+    for (auto const pack : packs) {
+      limits load{0, 0};
+      for (auto const i : pack) {
+        load.tiles += data.tiles[i];
+        load.tokens += data.tokens[i];
+      }
+      if (load.tiles == filter.tiles || load.tokens >= filter.tokens)
+        accepted.push_back(pack);
+      else
+        pool.insert(pool.end(), pack.begin(), pack.end());
+    }
+    packs = sample_as_published(pool, data, most, seed + round);
+  }
+  for (auto const pack : packs) accepted.push_back(pack);
+  return accepted;
+}
+
+struct reported {
+  std::uint32_t rounds;
+  std::int64_t packs;
+  double tiles, text, text_64;  // rank distance of 8 ranks, of 64; 0: not reported
+};
+
+struct test_case {
+  std::string name;
+  samples const* data;
+  limits most;
+  std::vector<reported> published;  // what the authors' program makes of its own data (real ones, or a surrogate like ours)
+};
+
+class table {
+ public:
+  explicit table(test_case const& c) : case_(c), view_{c.data->tiles, c.data->tokens}, options_{.capacity = {c.most.tiles, c.most.tokens}} {
+    std::printf("\n%s, capacity (%lld, %lld), %zu samples\n\n", c.name.c_str(), static_cast<long long>(c.most.tiles),
+                static_cast<long long>(c.most.tokens), view_.size());
+    std::puts(
+        "| packer | packs | bound (by) | gap | lost | fill | | distance, 8 ranks | | 64 ranks | | CPU s |\n"
+        "|---|---|---|---|---|---|---|---|---|---|---|---|");
+  }
+
+  void published(reported const& r) {
+    if (r.packs != 0)
+      std::printf("| authors' program, %u rounds | %lld | | | | | | %s | %s | | %s | |\n", r.rounds, static_cast<long long>(r.packs),
+                  number(r.tiles).c_str(), number(r.text).c_str(), number(r.text_64).c_str());
+    auto const begin = std::clock();
+    auto const packs = isf_as_published(*case_.data, case_.most, {case_.most.tiles, case_.most.tokens - 128}, r.rounds, 1024);
+    row("as published, " + std::to_string(r.rounds) + " rounds", packs, {}, seconds(begin));
+  }
+
+  template <class Packer>
+  void ours(std::string const& name, Packer const& packer) {
+    auto const begin = std::clock();
+    auto const plan = packer(view_, options_);
+    auto const spent = seconds(begin);
+    auto const verdict = ballast::check_packing(plan, view_, options_);
+    if (!verdict.valid()) throw std::logic_error(case_.name + ", " + name + ": " + ballast::describe(verdict));
+    char bound[80];
+    std::snprintf(bound, sizeof bound, "%lld (%s) | %s", static_cast<long long>(plan.count.lower_bound),
+                  std::string(to_string(plan.bound)).c_str(),
+                  plan.count.optimal() ? "optimal" : (number(100 * plan.count.gap()) + " %").c_str());
+    row(name, plan.packs, bound, spent);
+  }
+
+ private:
+  static std::string number(double x) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.4f", x);
+    return x == 0 ? "" : text;
+  }
+  static double seconds(std::clock_t begin) { return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC; }
+
+  void row(std::string const& name, groups<> const& packs, std::string const& bound, double spent) {
+    groups<> mixed;  // steps of random packs, as the authors' sampler makes them
+    for (auto const p : ballast::random_permutation(packs.size(), 1)) mixed.push_back(packs[p]);
+    std::int64_t tiles = 0, tokens = 0;
+    for (auto const i : packs.members) {
+      tiles += case_.data->tiles[i];
+      tokens += case_.data->tokens[i];
+    }
+    auto const room = static_cast<double>(packs.size());
+    auto const by_8 = ballast::rank_distances(mixed, view_, 8), by_64 = ballast::rank_distances(mixed, view_, 64);
+    std::printf("| %s | %zu | %s | %zu | %.3f | %.3f | %.4f | %.4f | %.4f | %.4f | %.3f |\n", name.c_str(), packs.size(),
+                bound.empty() ? "|" : bound.c_str(), view_.size() - packs.members.size(),
+                static_cast<double>(tiles) / (room * static_cast<double>(case_.most.tiles)),
+                static_cast<double>(tokens) / (room * static_cast<double>(case_.most.tokens)), by_8[0], by_8[1], by_64[0], by_64[1], spent);
+  }
+
+  test_case const& case_;
+  ballast::sample_measures view_;
+  ballast::vector_packing_options options_;
+};
+
+void print_packers(test_case const& c) {
+  table rows(c);
+  for (auto const& r : c.published) rows.published(r);
+  rows.ours("iterative_sampling", [](auto const& s, auto const& o) { return ballast::iterative_sampling(s, o); });
+  rows.ours("vector_best_fit", [](auto const& s, auto const& o) { return ballast::vector_best_fit(s, o); });
+  rows.ours("bin_completion", [](auto const& s, auto const& o) { return ballast::bin_completion(s, o); });
+  rows.ours("pack", [](auto const& s, auto const& o) { return ballast::pack(s, o); });
+}
+
+void print_choice(char const* name, samples const& data, char const* authors) {
+  auto const choice = ballast::choose_capacities({data.tiles, data.tokens});
+  for (std::size_t i = 0; i < choice.trials.size(); ++i) {
+    auto const& t = choice.trials[i];
+    std::printf("| %s%s | (%lld, %lld) | %lld | %.2f | %.4f | %.4f | %.4f | %s |\n", i == choice.best ? "chosen: " : "", name,
+                static_cast<long long>(t.capacity[0]), static_cast<long long>(t.capacity[1]), static_cast<long long>(t.packs),
+                t.samples_per_pack, t.rank_distance[0], t.rank_distance[1], t.score, i == choice.best ? authors : "");
+  }
+}
+
+// Steps of one pack per rank: the published method, and plan_steps under several windows.
+void print_steps(test_case const& c) {
+  std::vector<std::int64_t> const capacity{c.most.tiles, c.most.tokens};
+  ballast::sample_measures const view{c.data->tiles, c.data->tokens};
+  for (std::uint64_t const ranks : {8U, 64U}) {
+    auto const row = [&](char const* name, auto const& plan, double tiles, double tokens, std::clock_t begin) {
+      std::printf("| %s | (%lld, %lld) | %llu | %s | %zu | %zu | %.4f | %.4f | %.3f |\n", c.name.c_str(),
+                  static_cast<long long>(c.most.tiles), static_cast<long long>(c.most.tokens), static_cast<unsigned long long>(ranks), name,
+                  plan.steps(), plan.dropped.size(), tiles, tokens, static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC);
+    };
+    auto begin = std::clock();
+    auto const paper = ballast::omnibal::plan_data(c.data->tiles, c.data->tokens,
+                                                   {.most_tiles = c.most.tiles, .most_tokens = c.most.tokens, .ranks = ranks});
+    row("omnibal::plan_data", paper.steps, paper.distance[0], paper.distance[1], begin);
+    for (std::uint64_t const window : {1U, 4U, 16U, 64U}) {
+      begin = std::clock();
+      auto const plan = ballast::plan_steps(view, {.capacity = capacity, .ranks = ranks, .window = window});
+      auto const name = window == 1 ? "packs of plan_steps at random" : "plan_steps, window " + std::to_string(window);
+      row(name.c_str(), plan, plan.balance[0].mean_ratio, plan.balance[1].mean_ratio, begin);
+    }
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  auto const* const folder = argc > 1 ? argv[1] : std::getenv("BALLAST_TRACES");
+  try {
+    auto const four = folder == nullptr ? surrogate::four_files_redrawn() : read_four_files(std::string(folder) + "/omnibal_vlm_sft.txt");
+    auto const mixture = surrogate::vision_mixture(four);
+    auto const text = surrogate::pure_text();
+    if (folder == nullptr)
+      std::puts("the four files are redrawn: give the folder of the traces as argument or in BALLAST_TRACES for the published ones");
+    std::vector<test_case> const cases{
+        {"mixture of 1.27 M",
+         &mixture,
+         {9, 4096},
+         {{1, 322135, .1347, .2175, .2765},
+          {5, 286617, .0285, .1563, .1947},
+          {10, 284744, .0221, .1551, .1900},
+          {50, 284348, .0207, .1555, .1891}}},
+        {"mixture of 1.27 M", &mixture, {10, 4528}, {{50, 0, 0, 0, 0}}},
+        {"four files",
+         &four,
+         {18, 6016},
+         {{1, 17035, .0860, .1142, .1737},
+          {5, 15822, .0190, .0805, .1314},
+          {10, 15566, .0028, .0703, .1208},
+          {50, 15523, .0001, .0701, .1184}}},
+        {"four files",
+         &four,
+         {9, 4096},
+         {{1, 42680, .2332, .2649, .3533}, {10, 42838, .2754, .3079, .3757}, {50, 43942, .2936, .3292, .3949}}},
+        {"four files", &four, {16, 5376}, {{50, 17533, .0041, .0760, .1294}}},
+        {"text of 1 M",
+         &text,
+         {9, 4096},
+         {{1, 194187, 0, .1496, 0}, {5, 174225, 0, .0608, 0}, {10, 168045, 0, .0268, 0}, {50, 165589, 0, .0125, .0142}}}};
+    std::puts(
+        "Fill and distance: tiles, then tokens. Distance: packs in random order. The authors' figures for the mixture and the text are\n"
+        "those of their program on draws from the same distributions.");
+    for (auto const& c : cases) print_packers(c);
+    std::puts(
+        "\nsteps\n\n| data | capacity | ranks | plan | steps | dropped | distance: tiles | tokens | CPU s |\n"
+        "|---|---|---|---|---|---|---|---|---|");
+    for (auto const& c : cases) print_steps(c);
+    std::puts(
+        "\nchoose_capacities\n\n| data | capacity | packs | samples per pack | distance: tiles | tokens | score | authors' choice |\n"
+        "|---|---|---|---|---|---|---|---|");
+    print_choice("four files", four, "(18, 6016)");
+    print_choice("mixture of 1.27 M", mixture, "(10, 4528)");
+  } catch (std::exception const& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Images and text in one data set: packs that fill neither the vision encoder nor the language model too far, and steps in which all ranks
+// have as many tiles, and as many tokens, as each other. The method of the OmniBal paper beside the library's own.
+#include <ballast/batching/measured_steps.hpp>
+#include <ballast/methods/omnibal.hpp>
+
+#include <cstdint>
+#include <iostream>
+#include <vector>
+
+int main() {
+  std::vector<std::int64_t> tiles, tokens;  // two columns of your data set; a sample's tokens include those of its tiles
+  ballast::splitmix64 draw(1);
+  for (int i = 0; i < 50000; ++i) {
+    std::int64_t const counts[] = {1, 1, 1, 1, 3, 3, 4, 5};
+    tiles.push_back(counts[draw() % 8]);
+    auto const text = 20 + draw() % 160;
+    tokens.push_back(256 * tiles.back() + static_cast<std::int64_t>(text * (draw() % 8 == 0 ? 6 : 1)));
+  }
+  auto const show = [](char const* name, ballast::certificate packs, std::size_t steps, double vision, double text) {
+    std::cout << name << ": " << packs.value << " packs (no fewer than " << packs.lower_bound << "), " << steps
+              << " steps; ranks are unequal by " << 100 * vision << " % in tiles and " << 100 * text << " % in tokens\n";
+  };
+
+  auto const paper = ballast::omnibal::plan_data(tiles, tokens);
+  show("as published", paper.packing.count, paper.steps.steps(), paper.distance[0], paper.distance[1]);
+
+  std::uint64_t const ranks = 8, my_rank = 3;  // from your launcher
+  auto const plan = ballast::plan_steps({tiles, tokens}, {.capacity = {9, 4096}, .ranks = ranks, .seed = 2026});
+  show("ballast", plan.pack_count, plan.steps(), plan.balance[0].mean_ratio, plan.balance[1].mean_ratio);
+
+  std::int64_t my_tiles = 0, my_tokens = 0;
+  for (std::size_t step = 0; step < plan.steps(); ++step)
+    for (auto const sample : plan.packs[plan.at(step, my_rank, 0)]) {  // forward(sample …); backward(); optimiser.step();
+      my_tiles += tiles[sample];
+      my_tokens += tokens[sample];
+    }
+  std::cout << "rank " << my_rank << " trained on " << my_tiles << " tiles and " << my_tokens << " tokens\n";
+
+  // A step ends when the slowest rank does; here a tile takes the vision encoder as long as 300 tokens take the language model.
+  auto const timed = ballast::plan_steps({tiles, tokens}, {.capacity = {9, 4096}, .ranks = ranks, .weights = {300, 1}});
+  std::cout << "waiting makes the steps " << timed.slowest_over_mean() << " times as long as perfect balance would\n";
+  return plan.balance[1].mean_ratio < paper.distance[1] ? 0 : 1;
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/batching/detail/items.hpp>
+#include <ballast/batching/measured_options.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/core/wide.hpp>
+#include <ballast/packing/detail/vector_driver.hpp>
+#include <ballast/packing/measures.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+// Samples of several measures as planners of steps see them: checked and weighed.
+
+namespace ballast::inline v0_1::detail {
+
+/// Samples with their costs; `tokens` is the last measure.
+struct measured_items {
+  sample_measures const& samples;
+  step_items items;
+  std::vector<std::int64_t> weight;  ///< per measure
+  bool cost_differs = false;         ///< from the weighted sum, so that it is levelled for itself
+
+  /// 1 for a sample that is kept apart from the others, else 0.
+  [[nodiscard]] std::size_t kind(std::optional<std::size_t> separate, std::size_t i) const noexcept {
+    return separate && samples.column(*separate)[i] == 0 ? 1 : 0;
+  }
+};
+
+/// What the planners of one measure are asked, without the capacity: each measure has its own.
+[[nodiscard]] inline batching_options shape_of(measured_batching_options const& o) {
+  return {.capacity = 1, .ranks = o.ranks, .micro_batches = o.micro_batches, .left_over = o.left_over, .seed = o.seed, .epoch = o.epoch};
+}
+
+/// The weights asked for, or those that make the sums of all measures alike. Products of weights and sums stay below 2^61.
+[[nodiscard]] inline std::vector<std::int64_t> weights_of(sample_measures const& samples, measured_batching_options const& o) {
+  auto const k = samples.measures();
+  require(o.weights.empty() || o.weights.size() == k,
+          [&] { return "weights has " + std::to_string(o.weights.size()) + " entries for " + std::to_string(k) + " measures"; });
+  std::vector<std::int64_t> total(k), weight(o.weights);
+  for (std::size_t m = 0; m < k; ++m)
+    for (auto v : samples.column(m)) total[m] += v;
+  auto const most = (std::int64_t{1} << 61) / static_cast<std::int64_t>(k), largest = *std::max_element(total.begin(), total.end());
+  if (weight.empty()) {
+    auto const unit = static_cast<std::uint64_t>(largest <= most / 512 ? 256 : 1);
+    for (auto t : total)
+      weight.push_back(static_cast<std::int64_t>(
+          t == 0 ? 1 : multiply_divide_up(static_cast<std::uint64_t>(largest), unit, static_cast<std::uint64_t>(t))));
+  }
+  for (std::size_t m = 0; m < k; ++m) {
+    auto const entry = [&] { return "weights[" + std::to_string(m) + "] = " + std::to_string(weight[m]); };
+    require(weight[m] >= 0, [&] { return entry() + " must not be negative"; });
+    require(total[m] == 0 || weight[m] <= most / total[m], [&] {
+      return entry() + " brings the weighted sum of its measure, which is " + std::to_string(total[m]) + ", too near to 2^63";
+    });
+  }
+  return weight;
+}
+
+/// Validates and weighs. No sum that a planner forms of these costs can reach 2^63.
+template <index_type Index, row_cost Cost>
+[[nodiscard]] measured_items weigh(sample_measures const& samples, measured_batching_options const& o, Cost const& cost) {
+  require_valid(samples, vector_packing_options{.capacity = o.capacity, .oversize = o.oversize});
+  require_valid(shape_of(o));
+  require_valid(samples);
+  auto const n = samples.size(), k = samples.measures();
+  require(n < batching<Index>::none, [&] { return std::to_string(n) + " samples need a 64-bit index: call with <std::uint64_t>"; });
+  require(!o.separate || *o.separate < k,
+          [&] { return "separate = " + std::to_string(*o.separate) + " is no measure: there are " + std::to_string(k); });
+  require(!std::same_as<Cost, weighted_sum> || o.weights.empty() ||
+              std::any_of(o.weights.begin(), o.weights.end(), [](auto w) { return w != 0; }),
+          [] { return std::string("no measure has a positive weight"); });
+  measured_items out{samples, {}, weights_of(samples, o), !std::same_as<Cost, weighted_sum>};
+  auto& items = out.items;
+  items.tokens.assign(samples.column(k - 1).begin(), samples.column(k - 1).end());
+  items.cost.assign(n, 0);
+  if constexpr (std::same_as<Cost, weighted_sum>) {
+    for (std::size_t m = 0; m < k; ++m)
+      for (std::size_t i = 0; i < n; ++i) items.cost[i] += out.weight[m] * samples.column(m)[i];
+  } else {
+    std::vector<std::int64_t> row(k);
+    std::int64_t sum = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      for (std::size_t m = 0; m < k; ++m) row[m] = samples.column(m)[i];
+      auto const value = cost(std::span<std::int64_t const>(row));
+      require(std::cmp_greater_equal(value, 0) && std::cmp_less_equal(value, (std::int64_t{1} << 61) - sum), [&] {
+        return "sample " + std::to_string(i) + " has cost " + std::to_string(value) +
+               ", which is negative or brings the sum of costs too near to 2^63";
+      });
+      sum += items.cost[i] = static_cast<std::int64_t>(value);
+    }
+  }
+  items.all_tokens = std::accumulate(items.tokens.begin(), items.tokens.end(), std::int64_t{0});
+  items.all_cost = std::accumulate(items.cost.begin(), items.cost.end(), std::int64_t{0});
+  return out;
+}
+
+}  // namespace ballast::inline v0_1::detail
