@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/batching/in_order.hpp>
+#include <ballast/batching/options.hpp>
+#include <ballast/batching/result.hpp>
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/core/groups.hpp>
+#include <ballast/core/random.hpp>
+#include <ballast/cost/polynomial.hpp>
+#include <ballast/packing/next_fit.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// @file
+/// @brief LongAlign's two batchings, packing and sorted: Bai et al., arXiv 2401.18058. Baselines of HBP.
+
+namespace ballast::inline v0_1::longalign {
+
+/// @brief Packing: samples laid end to end in the order given until the next would not fit, packs dealt to ranks as they come.
+///
+/// The published code drops samples that reach the capacity and the last pack; here they are refused, or follow `left_over`.
+///
+/// @tparam Index  type of the sample indices
+/// @tparam R      range of integers
+/// @tparam Cost   how one length is weighed
+/// @param lengths  tokens of each sample, in the (shuffled) order of the data set
+/// @param options  capacity, ranks, micro-batches, left-overs
+/// @param cost     what a sample costs
+/// @return the plan, its cost and the bound
+/// @throws invalid_input as `next_fit` and `steps_in_order`
+/// @par Complexity
+/// O(samples).
+/// @par Determinism
+/// A pure function of its arguments.
+template <index_type Index = std::uint32_t, length_range R, cost_model Cost = quadratic_cost>
+[[nodiscard]] batching<Index> packing_steps(R const& lengths, batching_options const& options, Cost const& cost = default_step_cost) {
+  return steps_in_order(next_fit<Index>(lengths, {.capacity = options.capacity}).packs, lengths, options, cost);
+}
+
+/// @brief Sorted batching: samples sorted by length, cut into batches of as many samples, the batches in random order.
+///
+/// Each rank gets `samples_per_rank` neighbours in length as its micro-batch. As published, an incomplete last batch, that of the longest
+/// samples, is dropped and listed; `left_over::shorten` keeps it.
+///
+/// @tparam Index  type of the sample indices
+/// @tparam R      range of integers
+/// @tparam Cost   how one length is weighed
+/// @param lengths           tokens of each sample
+/// @param samples_per_rank  batch size of a rank, at least 1
+/// @param options           ranks, seed and epoch, `drop` or `shorten`; a rank's samples may hold `capacity` tokens at most
+/// @param cost              what a sample costs
+/// @return the plan, its cost and the bound
+/// @throws invalid_input if `samples_per_rank` is 0, micro-batches are more than one, a batch exceeds the capacity, or the left-over
+///         policy is none of the two
+/// @par Complexity
+/// O(samples log samples).
+/// @par Determinism
+/// A pure function of its arguments.
+template <index_type Index = std::uint32_t, length_range R, cost_model Cost = quadratic_cost>
+[[nodiscard]] batching<Index> sorted_batches(R const& lengths, std::uint64_t samples_per_rank, batching_options const& options,
+                                             Cost const& cost = default_step_cost) {
+  require(samples_per_rank > 0, [] { return std::string("samples_per_rank = 0 must be positive"); });
+  require(options.micro_batches == 1,
+          [&] { return "micro_batches = " + std::to_string(options.micro_batches) + ": sorted batching has one"; });
+  require(options.left_over == left_over::drop || options.left_over == left_over::shorten,
+          [] { return std::string("left_over must be drop or shorten: sorted batching neither splits nor repeats"); });
+  auto const items = detail::weigh<Index>(lengths, options, cost);
+  std::vector<Index> order(items.size());
+  std::iota(order.begin(), order.end(), Index{0});
+  std::sort(order.begin(), order.end(),
+            [&](Index a, Index b) { return items.tokens[a] != items.tokens[b] ? items.tokens[a] < items.tokens[b] : a < b; });
+  auto const each = static_cast<std::size_t>(samples_per_rank), ranks = static_cast<std::size_t>(options.ranks);
+  auto const step = each * ranks, whole = items.size() / step, steps = (items.size() + step - 1) / step;
+  auto const kept = options.left_over == left_over::drop ? whole : steps;
+  auto turn = random_permutation<std::uint64_t>(whole, detail::epoch_seed(options));
+  if (kept > whole) turn.push_back(whole);  // the incomplete batch comes last
+  groups<Index> packs;
+  for (auto const b : turn)
+    for (auto at = b * step; at < (std::min)((b + 1) * step, items.size()); at += each)
+      packs.push_back(std::span(order).subspan(at, (std::min)(each, items.size() - at)));
+  return steps_in_order(std::move(packs), lengths, options, cost);
+}
+
+}  // namespace ballast::inline v0_1::longalign
