@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/error.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <ranges>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// @file
+/// @brief A chain folded: equal neighbours are one run, so planners take time that grows with runs and not with layers.
+
+namespace ballast::inline v0_1 {
+
+/// @brief Runs of equal neighbours, in the order of the chain.
+///
+/// Neighbouring runs may be equal (a chain written by hand need not be folded as far as it goes).
+struct chain_runs {
+  std::vector<std::int64_t> values;   ///< what the items of each run have in common: their cost, their class, the index of the first
+  std::vector<std::uint64_t> counts;  ///< items of each run, positive; as many as `values`
+
+  /// @brief Number of runs.
+  [[nodiscard]] std::size_t size() const noexcept { return values.size(); }
+  /// @brief Number of items of the chain.
+  [[nodiscard]] std::uint64_t items() const noexcept {
+    std::uint64_t sum = 0;
+    for (auto c : counts) sum += c;
+    return sum;
+  }
+  /// @brief Removes everything and keeps the memory.
+  void clear() noexcept {
+    values.clear();
+    counts.clear();
+  }
+  friend bool operator==(chain_runs const&, chain_runs const&) = default;
+};
+
+/// @brief Refuses runs that are none: counts must be positive, as many as values, with a sum below 2^63.
+/// @param runs  the runs, perhaps built by hand or read from a file
+/// @throws invalid_input naming the first entry that breaks a rule
+inline void require_valid(chain_runs const& runs) {
+  require(runs.values.size() == runs.counts.size(),
+          [&] { return "runs: " + std::to_string(runs.values.size()) + " values but " + std::to_string(runs.counts.size()) + " counts"; });
+  auto left = static_cast<std::uint64_t>((std::numeric_limits<std::int64_t>::max)());
+  for (std::size_t r = 0; r < runs.counts.size(); ++r) {
+    auto const entry = [&] { return "runs.counts[" + std::to_string(r) + "] = " + std::to_string(runs.counts[r]); };
+    require(runs.counts[r] > 0, [&] { return entry() + " must be positive"; });
+    require(runs.counts[r] <= left, [&] { return entry() + " brings the number of items to 2^63 or more"; });
+    left -= runs.counts[r];
+  }
+}
+
+/// @brief Folds a chain by a relation between neighbours, for items that are more than one number.
+///
+/// @tparam Same  a callable from two indices to `bool`
+/// @param count  number of items
+/// @param same   whether items `i` and `i + 1` are alike, asked as `same(i, i + 1)`
+/// @return the runs; the value of a run is the index of its first item
+/// @par Complexity
+/// O(count).
+template <std::predicate<std::uint64_t, std::uint64_t> Same>
+[[nodiscard]] chain_runs fold_runs(std::uint64_t count, Same const& same) {
+  chain_runs out;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    if (i == 0 || !same(i - 1, i)) {
+      out.values.push_back(static_cast<std::int64_t>(i));
+      out.counts.push_back(0);
+    }
+    ++out.counts.back();
+  }
+  return out;
+}
+
+/// @brief Folds a chain of integers.
+///
+/// @tparam R  range of integers
+/// @param chain  costs or classes of the items in order; may be empty
+/// @return the runs; the value of a run is that of its items
+/// @throws invalid_input if a value is 2^63 or more
+/// @par Complexity
+/// O(n).
+template <length_range R>
+[[nodiscard]] chain_runs fold_runs(R const& chain) {
+  auto const at = [&](std::uint64_t i) { return std::ranges::begin(chain)[static_cast<std::ranges::range_difference_t<R const>>(i)]; };
+  auto out = fold_runs(std::uint64_t{std::ranges::size(chain)}, [&](std::uint64_t a, std::uint64_t b) { return at(a) == at(b); });
+  for (auto& value : out.values) {
+    auto const item = at(static_cast<std::uint64_t>(value));
+    require(std::in_range<std::int64_t>(item),
+            [&] { return "chain[" + std::to_string(value) + "] = " + std::to_string(item) + " must be below 2^63"; });
+    value = static_cast<std::int64_t>(item);
+  }
+  return out;
+}
+
+}  // namespace ballast::inline v0_1

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/partition/result.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+/// @file
+/// @brief Lower bounds on the bottleneck of a partition, in integers, without a search.
+
+namespace ballast::inline v0_1 {
+
+/// @brief A cost that the dearest stage reaches in every plan.
+struct bottleneck_bound {
+  std::int64_t cost = 0;                          ///< no plan's bottleneck is below
+  partition_bound bound = partition_bound::none;  ///< the argument
+  friend constexpr bool operator==(bottleneck_bound const&, bottleneck_bound const&) = default;
+};
+
+/// @brief The best of three bounds for equal stages: the mean, the dearest layer, the cheapest window.
+///
+/// Some stage has at least `ceil(n / stages)` layers, which cost at least as much as the cheapest so many neighbours: on a chain of equal
+/// layers that is the optimum.
+///
+/// @param prefix   sums of the costs of the first 0 … n layers; starts with 0, does not fall
+/// @param largest  cost of the dearest layer
+/// @param stages   number of stages, at least 1
+/// @return the largest bound; of equal ones the first of the enumeration
+/// @par Complexity
+/// O(layers).
+[[nodiscard]] inline bottleneck_bound partition_lower_bound(std::span<std::int64_t const> prefix, std::int64_t largest,
+                                                            std::uint64_t stages) {
+  auto const n = prefix.size() - 1;
+  if (n == 0) return {};
+  auto const total = prefix[n], p = static_cast<std::int64_t>(stages);
+  bottleneck_bound best{total / p + (total % p != 0 ? 1 : 0), partition_bound::mean};
+  if (largest > best.cost) best = {largest, partition_bound::largest_layer};
+  if (n <= stages) return best;  // a window of one layer
+  auto const length = static_cast<std::size_t>((n - 1) / stages + 1);
+  auto const* const begin = prefix.data();
+  auto const* const end = begin + length;
+  auto window = total;
+  for (std::size_t i = 0; i + length <= n; ++i) window = (std::min)(window, end[i] - begin[i]);
+  if (window > best.cost) best = {window, partition_bound::window};
+  return best;
+}
+
+/// @brief The mean of unequal stages: the least limit under which all stages together hold the total, each a whole number of units.
+///
+/// @param total      cost of all layers, not negative
+/// @param unit_time  by stage: time of one unit of cost, each at least 1; at least one stage; `total` times the largest fits in 63 bits
+/// @return the bound
+/// @par Complexity
+/// O(stages * log(total)).
+[[nodiscard]] inline bottleneck_bound unequal_lower_bound(std::int64_t total, std::span<std::int64_t const> unit_time) {
+  if (total == 0) return {};
+  auto const holds = [&](std::int64_t limit) {
+    auto left = total;
+    for (auto const t : unit_time)
+      if ((left -= (std::min)(left, limit / t)) == 0) return true;
+    return false;
+  };
+  std::int64_t impossible = 0, possible = total * *std::min_element(unit_time.begin(), unit_time.end());
+  while (possible - impossible > 1) {
+    auto const middle = impossible + (possible - impossible) / 2;
+    (holds(middle) ? possible : impossible) = middle;
+  }
+  return {possible, partition_bound::mean};
+}
+
+}  // namespace ballast::inline v0_1

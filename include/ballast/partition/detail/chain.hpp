@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/error.hpp>
+#include <ballast/partition/stage_cost.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+// The forms in which a chain comes to the probe. Each answers five questions: the cost of a stage; a lower bound on it that does not fall
+// when the stage grows (`relaxed`); how far a stage reaches under a limit of that bound (`furthest`); where a stage must begin at the
+// latest to have the minimum of layers (`latest_start`); and whether the cost itself does not fall (`monotone`).
+
+namespace ballast::inline v0_1::detail {
+
+inline constexpr std::size_t nowhere = (std::numeric_limits<std::size_t>::max)();
+
+/// The last position in [low, high] up to which `sums` stays at or below `target`; `sums[low]` does, and `sums` does not fall.
+[[nodiscard]] inline std::size_t last_within(std::span<std::int64_t const> sums, std::int64_t target, std::size_t low, std::size_t high) {
+  if (sums[high] <= target) return high;
+  auto const* first = sums.data() + low + 1;  // the first sum above the target is in [first, first + left)
+  auto left = high - low;
+  while (left > 1) {
+    auto const half = left / 2;
+    first += first[half - 1] <= target ? half : 0;
+    left -= half;
+  }
+  return static_cast<std::size_t>(first - sums.data()) - 1;
+}
+
+/// Layers with prefix sums, and all that options say of them.
+struct chain_data {
+  std::vector<std::int64_t> work, size;     ///< prefix sums: layers + 1 entries from 0; no sizes without capacities
+  std::vector<std::int64_t> transfer;       ///< by cut 0 … layers, nothing at both ends; empty where there is none
+  std::vector<std::size_t> rank, weighted;  ///< layers with a cost above 0 before each cut, and where they are; only for a minimum of them
+  std::span<std::int64_t const> unit_time, capacity;
+  std::size_t layers = 0, stages = 0, min_layers = 0, min_weighted = 0;
+  std::int64_t largest = 0;  ///< cost of the dearest layer
+  double units_per_1 = 1;
+
+  [[nodiscard]] std::int64_t total() const { return work[layers]; }
+  [[nodiscard]] std::size_t latest_start(std::size_t end) const {
+    if (end < min_layers) return nowhere;
+    auto const start = end - min_layers;
+    if (min_weighted == 0) return start;
+    return rank[end] < min_weighted ? nowhere : (std::min)(start, weighted[rank[end] - min_weighted]);
+  }
+  /// Whether every stage costs the sum of its layers, whatever they weigh.
+  [[nodiscard]] bool plain() const { return unit_time.empty() && capacity.empty() && transfer.empty(); }
+};
+
+/// Equal stages without capacities: the sums decide.
+struct plain_chain {
+  chain_data const& data;
+  [[nodiscard]] std::size_t layers() const { return data.layers; }
+  [[nodiscard]] std::size_t stages() const { return data.stages; }
+  [[nodiscard]] std::size_t latest_start(std::size_t end) const { return data.latest_start(end); }
+  [[nodiscard]] static constexpr bool monotone() { return true; }
+  [[nodiscard]] std::int64_t cost(std::size_t begin, std::size_t end, std::size_t) const { return data.work[end] - data.work[begin]; }
+  [[nodiscard]] std::int64_t relaxed(std::size_t begin, std::size_t end, std::size_t) const { return data.work[end] - data.work[begin]; }
+  [[nodiscard]] std::size_t furthest(std::size_t begin, std::size_t, std::int64_t limit, std::size_t low, std::size_t high) const {
+    auto const before = data.work[begin];
+    return last_within(data.work, limit < unaffordable - before ? before + limit : unaffordable, low, high);
+  }
+};
+
+/// Stages with speeds, capacities and transfers.
+struct limited_chain {
+  chain_data const& data;
+  [[nodiscard]] std::size_t layers() const { return data.layers; }
+  [[nodiscard]] std::size_t stages() const { return data.stages; }
+  [[nodiscard]] std::size_t latest_start(std::size_t end) const { return data.latest_start(end); }
+  [[nodiscard]] bool monotone() const { return data.transfer.empty(); }
+  [[nodiscard]] std::int64_t unit(std::size_t stage) const { return data.unit_time.empty() ? 1 : data.unit_time[stage]; }
+  [[nodiscard]] bool fits(std::size_t begin, std::size_t end, std::size_t stage) const {
+    return data.capacity.empty() || data.size[end] - data.size[begin] <= data.capacity[stage];
+  }
+  [[nodiscard]] std::int64_t relaxed(std::size_t begin, std::size_t end, std::size_t stage) const {
+    return fits(begin, end, stage) ? unit(stage) * (data.work[end] - data.work[begin]) : unaffordable;
+  }
+  [[nodiscard]] std::int64_t cost(std::size_t begin, std::size_t end, std::size_t stage) const {
+    auto const own = relaxed(begin, end, stage);
+    return own == unaffordable || data.transfer.empty() ? own : own + data.transfer[begin] + data.transfer[end];
+  }
+  /// The cost of a stage that fits is what belongs to its end minus this; the best begin is the one with most.
+  [[nodiscard]] std::int64_t begin_key(std::size_t begin, std::size_t stage) const {
+    return unit(stage) * data.work[begin] - data.transfer[begin];
+  }
+  [[nodiscard]] std::size_t furthest(std::size_t begin, std::size_t stage, std::int64_t limit, std::size_t low, std::size_t high) const {
+    auto const budget = limit / unit(stage), before = data.work[begin];
+    auto const end = last_within(data.work, budget < unaffordable - before ? before + budget : unaffordable, low, high);
+    if (data.capacity.empty()) return end;
+    auto const room = data.capacity[stage], held = data.size[begin];
+    return last_within(data.size, room < unaffordable - held ? held + room : unaffordable, low, end);
+  }
+};
+
+/// Runs of equal layers: positions are found by division, so nothing is kept by layer.
+struct run_chain {
+  chain_data const& data;                ///< prefix sums by run; `rank` counts layers
+  std::span<std::int64_t const> values;  ///< by run
+  std::span<std::size_t const> first;    ///< by run: its first layer, and at the end the number of layers
+  [[nodiscard]] std::size_t layers() const { return data.layers; }
+  [[nodiscard]] std::size_t stages() const { return data.stages; }
+  [[nodiscard]] static constexpr bool monotone() { return true; }
+  [[nodiscard]] std::size_t run_of(std::size_t at) const {
+    return static_cast<std::size_t>(std::upper_bound(first.begin(), first.end(), at) - first.begin()) - 1;
+  }
+  [[nodiscard]] std::int64_t work(std::size_t at) const {
+    if (at == data.layers) return data.work.back();
+    auto const r = run_of(at);
+    return data.work[r] + values[r] * static_cast<std::int64_t>(at - first[r]);
+  }
+  [[nodiscard]] std::int64_t unit(std::size_t stage) const { return data.unit_time.empty() ? 1 : data.unit_time[stage]; }
+  [[nodiscard]] std::int64_t cost(std::size_t begin, std::size_t end, std::size_t stage) const {
+    return unit(stage) * (work(end) - work(begin));
+  }
+  [[nodiscard]] std::int64_t relaxed(std::size_t begin, std::size_t end, std::size_t stage) const { return cost(begin, end, stage); }
+  [[nodiscard]] std::size_t furthest(std::size_t begin, std::size_t stage, std::int64_t limit, std::size_t, std::size_t high) const {
+    auto const budget = limit / unit(stage), before = work(begin);
+    if (work(high) - before <= budget) return high;
+    auto const target = before + budget;
+    auto const r = last_within(data.work, target, run_of(begin), first.size() - 1);  // the run that passes the target
+    return first[r] + static_cast<std::size_t>((target - data.work[r]) / values[r]);
+  }
+  [[nodiscard]] std::size_t latest_start(std::size_t end) const {
+    if (end < data.min_layers) return nowhere;
+    auto const start = end - data.min_layers;
+    if (data.min_weighted == 0) return start;
+    auto const r = end == data.layers ? values.size() : run_of(end);
+    auto const before = data.rank[r] + (r < values.size() && values[r] > 0 ? end - first[r] : 0);
+    if (before < data.min_weighted) return nowhere;
+    auto const wanted = before - data.min_weighted;  // the number of that weighted layer
+    auto const at = static_cast<std::size_t>(std::upper_bound(data.rank.begin(), data.rank.end(), wanted) - data.rank.begin()) - 1;
+    return (std::min)(start, first[at] + (wanted - data.rank[at]));
+  }
+};
+
+/// Stages that a callable weighs.
+template <stage_cost Cost>
+struct callable_chain {
+  Cost const& weigh;
+  std::size_t layer_count, stage_count, min_layers;
+  [[nodiscard]] std::size_t layers() const { return layer_count; }
+  [[nodiscard]] std::size_t stages() const { return stage_count; }
+  [[nodiscard]] static constexpr bool monotone() { return true; }
+  [[nodiscard]] std::size_t latest_start(std::size_t end) const { return end < min_layers ? nowhere : end - min_layers; }
+  [[nodiscard]] std::int64_t cost(std::size_t begin, std::size_t end, std::size_t stage) const {
+    if (begin == end) return 0;
+    auto const value = weigh(begin, end, stage);
+    require(std::in_range<std::int64_t>(value) && std::cmp_greater_equal(value, 0), [&] {
+      return "cost(" + std::to_string(begin) + ", " + std::to_string(end) + ", " + std::to_string(stage) + ") = " + std::to_string(value) +
+             " is outside [0, 2^63)";
+    });
+    return static_cast<std::int64_t>(value);
+  }
+  [[nodiscard]] std::int64_t relaxed(std::size_t begin, std::size_t end, std::size_t stage) const { return cost(begin, end, stage); }
+  [[nodiscard]] std::size_t furthest(std::size_t begin, std::size_t stage, std::int64_t limit, std::size_t low, std::size_t high) const {
+    if (low == high) return low;
+    std::size_t step = 1;  // a cost may be dear to ask, and dearer for long ranges: gallop
+    while (step < high - low && cost(begin, low + step, stage) <= limit) {
+      low += step;
+      step *= 2;
+    }
+    if (step >= high - low) {
+      if (cost(begin, high, stage) <= limit) return high;
+      step = high - low;
+    }
+    for (auto above = low + step; above - low > 1;) {
+      auto const middle = low + (above - low) / 2;
+      if (cost(begin, middle, stage) <= limit)
+        low = middle;
+      else
+        above = middle;
+    }
+    return low;
+  }
+};
+
+}  // namespace ballast::inline v0_1::detail

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/classes.hpp>
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/partition/bounds.hpp>
+#include <ballast/partition/detail/chain.hpp>
+#include <ballast/partition/options.hpp>
+#include <ballast/partition/result.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+// Validation: from a caller's layers, cost and options to sums that cannot overflow, and the limits that need no search.
+
+namespace ballast::inline v0_1::detail {
+
+inline void require_stages(partition_options const& o) {
+  require(o.stages >= 1 && o.stages <= std::uint64_t{1} << 31,
+          [&] { return "stages = " + std::to_string(o.stages) + " must be in 1 ... 2^31"; });
+}
+
+/// Writes the running sums of entries, from 0; throws for a negative entry or a sum of 2^63 or more.
+inline void add_up(std::span<std::int64_t const> entries, char const* name, std::vector<std::int64_t>& sums) {
+  sums.resize(entries.size() + 1);
+  sums[0] = 0;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    auto const entry = [&] { return std::string(name) + "[" + std::to_string(i) + "] = " + std::to_string(entries[i]); };
+    require(entries[i] >= 0, [&] { return entry() + " must not be negative"; });
+    require(entries[i] <= unaffordable - sums[i], [&] { return entry() + " brings the sum to 2^63 or more"; });
+    sums[i + 1] = sums[i] + entries[i];
+  }
+}
+
+/// The cost of one layer, or -1 where it has none that is valid.
+template <class Item, class Cost>
+[[nodiscard]] constexpr std::int64_t weigh_layer(Item item, Cost const& cost) {
+  if (!std::in_range<std::int64_t>(item)) return -1;
+  if constexpr (bounded_cost_model<Cost>)
+    if (!cost.fits(static_cast<std::int64_t>(item))) return -1;
+  auto const value = cost(static_cast<std::int64_t>(item));
+  return std::in_range<std::int64_t>(value) ? static_cast<std::int64_t>(value) : -1;
+}
+
+/// Says which layer has a cost that is none, or brings the sum over the edge.
+template <class At, class Cost>
+void refuse_layers(At const& at, std::size_t n, Cost const& cost) {
+  std::int64_t sum = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    auto const entry = [&] { return "layers[" + std::to_string(i) + "] = " + std::to_string(at[i]); };
+    auto const value = weigh_layer(at[i], cost);
+    require(value >= 0, [&] { return entry() + " has a cost outside [0, 2^63)"; });
+    require(value <= unaffordable - sum, [&] { return entry() + " brings the sum of costs to 2^63 or more"; });
+    sum += value;
+  }
+}
+
+template <class Cost>
+[[nodiscard]] double scale_of(Cost const& cost) {
+  if constexpr (requires { double{cost.units_per_1}; })
+    return cost.units_per_1;
+  else
+    return 1;
+}
+
+/// Unit times and transfers; `total` is the cost of all layers.
+inline void load_speeds(partition_options const& o, std::int64_t total, chain_data& d) {
+  d.unit_time = o.unit_time;
+  require(o.unit_time.empty() || o.unit_time.size() == o.stages,
+          [&] { return "unit_time has " + std::to_string(o.unit_time.size()) + " entries for " + std::to_string(o.stages) + " stages"; });
+  auto room = unaffordable - 1 - total;
+  for (std::size_t s = 0; s < o.unit_time.size(); ++s) {
+    auto const entry = [&] { return "unit_time[" + std::to_string(s) + "] = " + std::to_string(o.unit_time[s]); };
+    require(o.unit_time[s] > 0, [&] { return entry() + " must be positive"; });
+    require(total == 0 || o.unit_time[s] <= (unaffordable - 1) / total,
+            [&] { return entry() + " brings the cost of all layers to 2^63 or more"; });
+    room = (std::min)(room, unaffordable - 1 - o.unit_time[s] * total);
+  }
+  d.transfer.clear();
+  if (o.transfer.empty()) return;
+  auto const cuts = d.layers == 0 ? 0 : d.layers - 1;
+  require(o.transfer.size() == cuts,
+          [&] { return "transfer has " + std::to_string(o.transfer.size()) + " entries for " + std::to_string(cuts) + " inner cuts"; });
+  d.transfer.assign(d.layers + 1, 0);
+  for (std::size_t i = 0; i < cuts; ++i) {
+    auto const entry = [&] { return "transfer[" + std::to_string(i) + "] = " + std::to_string(o.transfer[i]); };
+    require(o.transfer[i] >= 0, [&] { return entry() + " must not be negative"; });
+    require(o.transfer[i] <= room / 2, [&] { return entry() + " brings the sum of costs to 2^63 or more"; });
+    room -= 2 * o.transfer[i];
+    d.transfer[i + 1] = o.transfer[i];
+  }
+}
+
+template <length_range R, cost_model Cost>
+void load_chain(R const& layers, partition_options const& o, Cost const& cost, chain_data& d) {
+  require_stages(o);
+  auto const n = static_cast<std::size_t>(std::ranges::size(layers));
+  auto const at = read_by_position(layers);
+  d.layers = n;
+  d.stages = static_cast<std::size_t>(o.stages);
+  d.work.resize(n + 1);
+  d.work[0] = 0;
+  auto* const sums = d.work.data() + 1;
+  std::uint64_t sum = 0, seen = 0;  // an invalid cost or sum shows in the sign bit
+  std::int64_t largest = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    auto const value = weigh_layer(at[i], cost);
+    sum += static_cast<std::uint64_t>(value);
+    seen |= static_cast<std::uint64_t>(value) | sum;
+    largest = (std::max)(largest, value);
+    sums[i] = static_cast<std::int64_t>(sum);
+  }
+  if (seen >> 63 != 0) refuse_layers(at, n, cost);
+  d.largest = largest;
+  d.units_per_1 = scale_of(cost);
+  load_speeds(o, d.total(), d);
+
+  require(o.size.empty() == o.capacity.empty(), [] { return std::string("size and capacity need each other"); });
+  d.capacity = o.capacity;
+  if (!o.size.empty()) {
+    require(o.size.size() == n,
+            [&] { return "size has " + std::to_string(o.size.size()) + " entries for " + std::to_string(n) + " layers"; });
+    add_up(o.size, "size", d.size);
+    require(o.capacity.size() == o.stages,
+            [&] { return "capacity has " + std::to_string(o.capacity.size()) + " entries for " + std::to_string(o.stages) + " stages"; });
+    for (std::size_t s = 0; s < o.capacity.size(); ++s)
+      require(o.capacity[s] >= 0,
+              [&] { return "capacity[" + std::to_string(s) + "] = " + std::to_string(o.capacity[s]) + " must not be negative"; });
+  }
+
+  d.min_layers = static_cast<std::size_t>(o.min_layers);
+  d.min_weighted = static_cast<std::size_t>(o.min_weighted);
+  d.rank.clear();
+  d.weighted.clear();
+  if (o.min_weighted == 0) return;
+  d.rank.resize(n + 1);
+  for (std::size_t i = 0; i < n; ++i) {
+    d.rank[i] = d.weighted.size();
+    if (d.work[i + 1] != d.work[i]) d.weighted.push_back(i);
+  }
+  d.rank[n] = d.weighted.size();
+}
+
+/// A reason without a search why there is no plan, as a bound with what is there and what is needed.
+[[nodiscard]] inline std::pair<partition_bound, certificate> impossible(chain_data const& d, std::size_t weighted) {
+  auto const lacks = [&](std::size_t there, std::size_t each) { return each != 0 && d.stages > there / each; };
+  auto const numbers = [&](std::size_t there, std::size_t each) {
+    auto const most = static_cast<std::size_t>(unaffordable);
+    return certificate{static_cast<std::int64_t>(there), static_cast<std::int64_t>(each > most / d.stages ? most : each * d.stages)};
+  };
+  if (lacks(d.layers, d.min_layers)) return {partition_bound::min_layers, numbers(d.layers, d.min_layers)};
+  if (lacks(weighted, d.min_weighted)) return {partition_bound::min_weighted, numbers(weighted, d.min_weighted)};
+  if (d.capacity.empty()) return {};
+  auto const room = *std::max_element(d.capacity.begin(), d.capacity.end());
+  std::int64_t largest = 0, all = 0;
+  for (std::size_t i = 0; i < d.layers; ++i) largest = (std::max)(largest, d.size[i + 1] - d.size[i]);
+  if (largest > room) return {partition_bound::layer_size, {room, largest}};
+  for (auto const c : d.capacity) all += (std::min)(c, unaffordable - all);
+  if (d.size[d.layers] > all) return {partition_bound::capacity, {all, d.size[d.layers]}};
+  return {};
+}
+
+template <index_type Index>
+void require_index(std::size_t n) {
+  require(n <= (std::numeric_limits<Index>::max)(),
+          [&] { return std::to_string(n) + " layers need a 64-bit index: call with <std::uint64_t>"; });
+}
+
+/// The bound for stages that may be unequal: the mean, and the dearest layer on the fastest stage.
+[[nodiscard]] inline bottleneck_bound unequal_bound(std::int64_t total, std::int64_t largest, std::span<std::int64_t const> unit_time,
+                                                    std::uint64_t stages) {
+  auto const p = static_cast<std::int64_t>(stages);
+  auto best = unit_time.empty() ? bottleneck_bound{total / p + (total % p != 0 ? 1 : 0), partition_bound::mean}
+                                : unequal_lower_bound(total, unit_time);
+  if (!unit_time.empty()) largest *= *std::min_element(unit_time.begin(), unit_time.end());
+  if (largest > best.cost) best = {largest, partition_bound::largest_layer};
+  return best;
+}
+
+}  // namespace ballast::inline v0_1::detail

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/wide.hpp>
+#include <ballast/partition/detail/least_sum.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+// Counting and listing the cuts under a limit.
+
+namespace ballast::inline v0_1::detail {
+
+/// How many cuts keep a limit, and between which limits that number stays the same.
+struct cut_count {
+  std::uint64_t cuts;    ///< at most as many as were asked for
+  std::int64_t at_most;  ///< the largest cost of a stage at or below the limit
+  std::int64_t next;     ///< the smallest one above
+};
+template <class Chain>
+[[nodiscard]] cut_count count_cuts(Chain const& chain, std::int64_t limit, std::uint64_t enough) {
+  auto const n = chain.layers();
+  cut_count out{0, 0, unaffordable};
+  std::vector<std::uint64_t> before(n + 1), here(n + 1);
+  before[0] = 1;
+  for (std::size_t s = 0; s < chain.stages(); ++s) {
+    std::fill(here.begin(), here.end(), std::uint64_t{0});
+    for (std::size_t end = 0; end <= n; ++end) {
+      auto const start = chain.latest_start(end);
+      if (start == nowhere) continue;
+      for (auto begin = start + 1; begin-- > 0;) {
+        if (before[begin] == 0) continue;
+        auto const cost = chain.cost(begin, end, s);
+        if (cost <= limit) {
+          here[end] = (std::min)(enough, here[end] + before[begin]);
+          out.at_most = (std::max)(out.at_most, cost);
+        } else {
+          out.next = (std::min)(out.next, cost);
+          if (chain.monotone()) break;
+        }
+      }
+    }
+    std::swap(before, here);
+  }
+  out.cuts = before[n];
+  return out;
+}
+
+/// Lists the `most` cuts of least sum of squares under a limit, optionally only those in which some stage costs exactly `hit`. Equal sums:
+/// the cut whose last inner boundary is lower, then the one before.
+template <class Chain>
+class cut_list {
+ public:
+  cut_list(Chain const& chain, std::int64_t limit, std::int64_t hit, std::size_t most) : chain_(chain), hit_(hit), wants_hit_(hit >= 0) {
+    auto const p = chain.stages(), n = chain.layers();
+    cells_.resize((p + 1) * (n + 1) * 2);
+    cell(0, 0, false).push_back({});
+    for (std::size_t s = 0; s < p; ++s)
+      for (std::size_t end = s + 1 == p ? n : 0; end <= n; ++end)
+        for (auto const with_hit : {false, true}) merge(s, end, with_hit, limit, most);
+  }
+  [[nodiscard]] std::size_t size() { return result().size(); }
+  [[nodiscard]] wide squares(std::size_t rank) { return result()[rank].sum; }
+  [[nodiscard]] std::vector<std::size_t> cuts(std::size_t rank) {
+    std::vector<std::size_t> out(chain_.stages() + 1, chain_.layers());
+    auto at = result()[rank];
+    for (auto s = chain_.stages(); s-- > 0;) {
+      out[s] = at.begin;
+      at = cell(s, at.begin, at.hit)[at.rank];
+    }
+    return out;
+  }
+
+ private:
+  /// A cut of the layers before some end: its last begin, and which of the cuts before that it continues.
+  struct entry {
+    wide sum{};
+    std::size_t begin = 0, rank = 0;
+    bool hit = false;
+  };
+  std::vector<entry>& cell(std::size_t stages, std::size_t end, bool with_hit) {
+    return cells_[(stages * (chain_.layers() + 1) + end) * 2 + (with_hit ? 1 : 0)];
+  }
+  std::vector<entry>& result() { return cell(chain_.stages(), chain_.layers(), wants_hit_); }
+  /// Whether `a` comes before `b`, both cuts of the layers before one end into `stages` stages.
+  [[nodiscard]] bool before(entry a, entry b, std::size_t stages) {
+    if (a.sum != b.sum) return less(a.sum, b.sum);
+    while (a.begin == b.begin && --stages > 0) {
+      auto const begin = a.begin;
+      a = cell(stages, begin, a.hit)[a.rank];
+      b = cell(stages, begin, b.hit)[b.rank];
+    }
+    return a.begin < b.begin;
+  }
+  void merge(std::size_t stage, std::size_t end, bool with_hit, std::int64_t limit, std::size_t most) {
+    auto const start = chain_.latest_start(end);
+    if (start == nowhere) return;
+    heap_.clear();
+    for (auto begin = start + 1; begin-- > 0;) {
+      auto const cost = chain_.cost(begin, end, stage);
+      if (cost > limit) {
+        if (chain_.monotone()) break;
+        continue;
+      }
+      if (cost == hit_ && !with_hit) continue;
+      for (auto const hit : {false, true})
+        if ((hit == with_hit || (with_hit && cost == hit_)) && !cell(stage, begin, hit).empty())
+          heap_.push_back(continued(stage, begin, end, 0, hit));
+    }
+    auto const later = [&](entry const& a, entry const& b) { return before(b, a, stage + 1); };
+    std::make_heap(heap_.begin(), heap_.end(), later);
+    auto& out = cell(stage + 1, end, with_hit);
+    while (!heap_.empty() && out.size() < most) {
+      std::pop_heap(heap_.begin(), heap_.end(), later);
+      auto const best = heap_.back();
+      heap_.pop_back();
+      out.push_back(best);
+      if (best.rank + 1 == cell(stage, best.begin, best.hit).size()) continue;
+      heap_.push_back(continued(stage, best.begin, end, best.rank + 1, best.hit));
+      std::push_heap(heap_.begin(), heap_.end(), later);
+    }
+  }
+  [[nodiscard]] entry continued(std::size_t stage, std::size_t begin, std::size_t end, std::size_t rank, bool hit) {
+    auto const load = static_cast<std::uint64_t>(chain_.cost(begin, end, stage));
+    return {cell(stage, begin, hit)[rank].sum + multiply(load, load), begin, rank, hit};
+  }
+
+  Chain const& chain_;
+  std::int64_t hit_;
+  bool wants_hit_;
+  std::vector<std::vector<entry>> cells_;
+  std::vector<entry> heap_;
+};
+
+}  // namespace ballast::inline v0_1::detail

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/partition/detail/search.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+// The second half of the probe: the sets of cuts that the stages can end at, one stage after the other. A longest prefix can be a dead end
+// where the next stage must have several layers, or cannot run the next layer at all, or where a longer stage may cost less because of
+// transfers. Propagation decides these cases.
+
+namespace ballast::inline v0_1::detail {
+
+/// Writes into `w.nearest` the last cut of a row at or before each cut.
+inline void index_row(probe_state& w, std::size_t row) {
+  auto last = nowhere;
+  for (std::size_t i = 0; i < w.nearest.size(); ++i) {
+    if (w.bit(row, i)) last = i;
+    w.nearest[i] = last;
+  }
+}
+
+/// Sets the bits of a row from those of the row before; the smallest cost above the limit that was met.
+template <class Chain>
+[[nodiscard]] std::int64_t propagate(Chain const& chain, std::int64_t limit, std::size_t stage, std::size_t last, probe_state& w) {
+  auto next = unaffordable;
+  auto const enter = [&](std::size_t begin, std::size_t end) {
+    auto const cost = chain.cost(begin, end, stage);
+    if (cost <= limit)
+      w.set(stage + 1, end);
+    else
+      next = (std::min)(next, cost);
+  };
+  if (chain.monotone()) {  // the latest begin is the cheapest
+    index_row(w, stage);
+    for (std::size_t end = 0; end <= last; ++end)
+      if (auto const start = chain.latest_start(end); start != nowhere && w.nearest[start] != nowhere) enter(w.nearest[start], end);
+    return next;
+  }
+  if constexpr (requires { chain.begin_key(stage, stage); }) {  // the cheapest begin of a window that slides with the end
+    auto& window = w.window;
+    std::size_t head = 0, fed = 0;
+    window.clear();
+    for (std::size_t end = 0; end <= last; ++end) {
+      auto const start = chain.latest_start(end);
+      if (start == nowhere) continue;
+      for (; fed <= start; ++fed) {
+        if (!w.bit(stage, fed)) continue;
+        auto const key = chain.begin_key(fed, stage);
+        while (window.size() > head && chain.begin_key(window.back(), stage) <= key) window.pop_back();
+        window.push_back(fed);
+      }
+      while (head < window.size() && !chain.fits(window[head], end, stage)) ++head;
+      if (head < window.size()) enter(window[head], end);
+    }
+  }
+  return next;
+}
+
+/// Whether some cut keeps the limit and every minimum, decided exactly, after a sweep that placed all layers; fills the plan, latest cuts
+/// first, or what is known of larger limits.
+template <class Chain>
+[[nodiscard]] bool reach_sets(Chain const& chain, std::int64_t limit, probe_state& w) {
+  auto const p = chain.stages(), n = chain.layers();
+  w.nearest.assign(n + 1, nowhere);
+  w.rows.assign((p + 1) * w.words(), 0);
+  w.set(0, 0);
+  w.next = next_of_sweep(chain, w);
+  for (std::size_t s = 0; s < p; ++s)
+    w.next = (std::min)(w.next, propagate(chain, limit, s, (std::min)(w.reach[s + 1], w.latest[s + 1]), w));
+  if (!w.bit(p, n)) {
+    index_row(w, p);
+    w.most = w.nearest[n] == nowhere ? 0 : w.nearest[n];
+    return false;
+  }
+  auto end = n;
+  w.plan[p] = n;
+  w.value = 0;
+  for (auto s = p; s-- > 0;) {
+    auto begin = chain.latest_start(end);
+    while (!w.bit(s, begin) || chain.cost(begin, end, s) > limit) --begin;
+    w.value = (std::max)(w.value, chain.cost(begin, end, s));
+    w.plan[s] = end = begin;
+  }
+  return true;
+}
+
+/// The probe: whether some cut has no stage above the limit.
+template <class Chain>
+[[nodiscard]] bool decide(Chain const& chain, std::int64_t limit, probe_state& w) {
+  if (!sweep(chain, limit, w)) {
+    w.next = next_of_sweep(chain, w);
+    w.most = w.reach.back();
+    return false;
+  }
+  std::int64_t value = 0;
+  for (std::size_t s = 0; s < chain.stages(); ++s) {
+    auto const begin = (std::min)(w.reach[s], w.latest[s]), end = (std::min)(w.reach[s + 1], w.latest[s + 1]);
+    auto const start = chain.latest_start(end);
+    if (start == nowhere || start < begin) return reach_sets(chain, limit, w);
+    auto const cost = chain.cost(begin, end, s);
+    if (cost > limit) return reach_sets(chain, limit, w);
+    value = (std::max)(value, cost);
+  }
+  for (std::size_t s = 0; s <= chain.stages(); ++s) w.plan[s] = (std::min)(w.reach[s], w.latest[s]);
+  w.value = value;
+  return true;
+}
+
+/// Bisection on the limit: the least one that is possible, in `w.value`, with its plan. Nothing below `lower` may be; `upper` must be, or
+/// be just below `unaffordable`. False where no limit is.
+template <class Chain>
+[[nodiscard]] bool least_limit(Chain const& chain, std::int64_t lower, std::int64_t upper, probe_state& w) {
+  w.start(chain);
+  if (decide(chain, lower, w)) return true;
+  auto least = w.next;
+  w.low = w.reach;
+  if (least == unaffordable || !decide(chain, upper, w)) return false;
+  w.high = w.reach;
+  auto best = w.value, decided = upper;
+  while (least < best) {
+    auto const middle = least + (best - least) / 2;
+    if (decide(chain, middle, w)) {
+      best = w.value;
+      decided = middle;
+      w.high = w.reach;
+    } else {
+      least = (std::min)(w.next, best);
+      w.low = w.reach;
+    }
+  }
+  return decided == best || decide(chain, best, w);  // the plan of the least limit, whatever was tried on the way
+}
+
+}  // namespace ballast::inline v0_1::detail

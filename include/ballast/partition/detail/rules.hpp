@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/core/status.hpp>
+#include <ballast/partition/options.hpp>
+#include <ballast/partition/result.hpp>
+#include <ballast/partition/stage_cost.hpp>
+#include <ballast/partition/verdict.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+// The definition of a partition, layer by layer, for the validator alone: the partitioners do not include it.
+
+namespace ballast::inline v0_1::detail {
+
+/// The definition: what a stage costs and which rule it breaks. Sums stop at `unaffordable`.
+struct layer_rules {
+  std::vector<std::int64_t> costs;
+  partition_options const& options;
+
+  template <length_range R, cost_model Cost>
+  layer_rules(R const& layers, partition_options const& o, Cost const& cost) : options(o) {
+    for (auto const layer : layers) {
+      auto const value = cost(static_cast<std::int64_t>(layer));
+      require(std::in_range<std::int64_t>(value) && std::cmp_greater_equal(value, 0),
+              [&] { return "layers[" + std::to_string(costs.size()) + "] = " + std::to_string(layer) + " has a cost outside [0, 2^63)"; });
+      costs.push_back(static_cast<std::int64_t>(value));
+    }
+  }
+  [[nodiscard]] static std::int64_t add(std::int64_t a, std::int64_t b) { return a > unaffordable - b ? unaffordable : a + b; }
+  [[nodiscard]] std::uint64_t layers() const { return costs.size(); }
+  [[nodiscard]] std::int64_t at_cut(std::uint64_t cut) const {
+    return options.transfer.empty() || cut == 0 || cut >= layers() ? 0 : options.transfer[static_cast<std::size_t>(cut - 1)];
+  }
+
+  /// A stage that grows layer by layer from its begin.
+  struct stage {
+    layer_rules const& rules;
+    std::uint64_t number, begin, end = begin, weighted = 0;
+    std::int64_t work = 0, held = 0;
+    void grow() {
+      auto const i = static_cast<std::size_t>(end++);
+      work = add(work, rules.costs[i]);
+      weighted += rules.costs[i] > 0 ? 1U : 0U;
+      if (!rules.options.size.empty()) held = add(held, rules.options.size[i]);
+    }
+    /// What does not fall when the stage grows.
+    [[nodiscard]] std::int64_t least() const {
+      auto const unit = rules.options.unit_time.empty() ? 1 : rules.options.unit_time[static_cast<std::size_t>(number)];
+      return work > unaffordable / unit ? unaffordable : work * unit;
+    }
+    [[nodiscard]] std::int64_t cost() const { return add(least(), add(rules.at_cut(begin), rules.at_cut(end))); }
+    [[nodiscard]] std::int64_t room() const {
+      return rules.options.capacity.empty() ? unaffordable : rules.options.capacity[static_cast<std::size_t>(number)];
+    }
+    [[nodiscard]] partition_verdict verdict() const {
+      using enum partition_fault;
+      if (end - begin < rules.options.min_layers) return {too_few_layers, number, end - begin, rules.options.min_layers};
+      if (weighted < rules.options.min_weighted) return {too_few_weighted, number, weighted, rules.options.min_weighted};
+      if (held > room()) return {overfull_stage, number, static_cast<std::uint64_t>(held), static_cast<std::uint64_t>(room())};
+      return {};
+    }
+    [[nodiscard]] bool outgrown(std::int64_t limit) const { return least() > limit || held > room(); }
+  };
+  [[nodiscard]] stage open(std::uint64_t number, std::uint64_t begin) const { return {*this, number, begin}; }
+};
+
+/// The same for a callable.
+template <stage_cost Cost>
+struct callable_rules {
+  std::uint64_t count;
+  partition_options const& options;
+  Cost const& weigh;
+  [[nodiscard]] std::uint64_t layers() const { return count; }
+
+  struct stage {
+    callable_rules const& rules;
+    std::uint64_t number, begin, end = begin;
+    void grow() { ++end; }
+    [[nodiscard]] std::int64_t cost() const { return begin == end ? 0 : static_cast<std::int64_t>(rules.weigh(begin, end, number)); }
+    [[nodiscard]] partition_verdict verdict() const {
+      using enum partition_fault;
+      if (end - begin < rules.options.min_layers) return {too_few_layers, number, end - begin, rules.options.min_layers};
+      if (cost() == unaffordable)
+        return {overfull_stage, number, static_cast<std::uint64_t>(cost()), static_cast<std::uint64_t>(cost() - 1)};
+      return {};
+    }
+    [[nodiscard]] bool outgrown(std::int64_t limit) const { return cost() > limit; }
+  };
+  [[nodiscard]] stage open(std::uint64_t number, std::uint64_t begin) const { return {*this, number, begin}; }
+};
+
+/// Whether some cut keeps the rules and has no stage above the limit: from the last stage backwards, by trying every end.
+template <class Rules>
+[[nodiscard]] bool some_cut_within(Rules const& rules, std::int64_t limit) {
+  auto const n = rules.layers(), p = rules.options.stages;
+  std::uint64_t at = 0;  // stages that take all they can do not fall short of any cut
+  for (std::uint64_t s = 0; s < p && at < n; ++s) {
+    auto stage = rules.open(s, at);
+    while (stage.end < n) {
+      stage.grow();
+      if (stage.outgrown(limit)) break;
+      at = stage.end;
+    }
+  }
+  if (at < n) return false;
+  std::vector<bool> behind(static_cast<std::size_t>(n) + 1), here;  // whether the stages behind can run the layers from there
+  behind[static_cast<std::size_t>(n)] = true;
+  for (auto s = p; s-- > 0; behind = here) {
+    here.assign(behind.size(), false);
+    for (std::uint64_t begin = 0; begin <= n; ++begin) {
+      auto stage = rules.open(s, begin);
+      for (; !here[static_cast<std::size_t>(begin)] && !stage.outgrown(limit); stage.grow()) {
+        if (behind[static_cast<std::size_t>(stage.end)] && stage.verdict().valid() && stage.cost() <= limit)
+          here[static_cast<std::size_t>(begin)] = true;
+        if (stage.end == n) break;
+      }
+    }
+  }
+  return behind[0];
+}
+
+/// The first rule that boundaries break; the cost of every stage goes to `loads`, stage `s` to `loads[s % size]`.
+template <class Rules, index_type Index>
+[[nodiscard]] partition_verdict check_boundaries(std::span<Index const> boundaries, Rules const& rules, std::span<std::int64_t> loads) {
+  using enum partition_fault;
+  auto const n = rules.layers(), p = rules.options.stages;
+  if (boundaries.size() != p + 1) return {wrong_count, 0, boundaries.size(), p + 1};
+  for (std::size_t s = 0; s <= p; ++s)
+    if ((s == 0 && boundaries[s] != 0) || (s > 0 && boundaries[s] < boundaries[s - 1]) || boundaries[s] > n ||
+        (s == p && boundaries[s] != n))
+      return {bad_boundaries, s, boundaries[s], n};
+  for (std::size_t s = 0; s < p; ++s) {
+    auto stage = rules.open(s, boundaries[s]);
+    while (stage.end < boundaries[s + 1]) stage.grow();
+    if (auto const v = stage.verdict(); !v.valid()) return v;
+    auto& load = loads[s % loads.size()];
+    load = layer_rules::add(load, stage.cost());
+  }
+  return {};
+}
+
+/// The whole result against the rules. With several chunks on a device its bound is not proven again.
+template <class Rules, index_type Index>
+[[nodiscard]] partition_verdict check_result(staged<Index> const& plan, Rules const& rules, std::uint64_t devices) {
+  using enum partition_fault;
+  auto const bound = static_cast<std::uint64_t>(plan.bottleneck.lower_bound), value = static_cast<std::uint64_t>(plan.bottleneck.value);
+  if (plan.status != status::feasible) {
+    if (!plan.boundaries.empty()) return {plan_refused, 0, plan.boundaries.size(), 0};
+    if (plan.bottleneck.lower_bound <= plan.bottleneck.value) return {wrong_bound, 0, bound, value};
+    auto const limit = rules.options.limit != 0 ? rules.options.limit : unaffordable - 1;
+    if (some_cut_within(rules, limit)) return {needless_refusal, 0, 0, 0};
+    return {};
+  }
+  std::vector<std::int64_t> loads(static_cast<std::size_t>(devices));
+  if (auto const v = check_boundaries(std::span<Index const>(plan.boundaries), rules, std::span(loads)); !v.valid()) return v;
+  auto const dearest = static_cast<std::uint64_t>(*std::max_element(loads.begin(), loads.end()));
+  if (value != dearest) return {wrong_value, 0, value, dearest};
+  if (plan.bottleneck.lower_bound > plan.bottleneck.value) return {wrong_bound, 0, bound, value};
+  if (devices == rules.options.stages && bound > 0 && some_cut_within(rules, plan.bottleneck.lower_bound - 1))
+    return {false_bound, 0, bound, 0};
+  return {};
+}
+
+}  // namespace ballast::inline v0_1::detail

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/partition/detail/least_sum.hpp>
+#include <ballast/partition/min_max.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+/// @file
+/// @brief A second objective under the best bottleneck, or under a limit: the most level stages, or the least data across cuts.
+
+namespace ballast::inline v0_1 {
+
+namespace detail {
+
+/// The least bottleneck, then the least sum of charges under it or under the caller's limit. `none` where there is no plan.
+template <index_type Index, class Charge>
+[[nodiscard]] wide least_charge(partition_options const& o, Charge const& charge, partition_workspace& workspace, staged<Index>& plan) {
+  require(o.limit >= 0, [&] { return "limit = " + std::to_string(o.limit) + " must not be negative (0 = the least possible)"; });
+  least_bottleneck(workspace, plan);
+  if (plan.status != status::feasible) return {};
+  auto const least = plan.bottleneck.value;
+  if (o.limit != 0 && o.limit < least) {
+    plan.status = status::infeasible;
+    plan.boundaries.clear();
+    plan.bottleneck.value = o.limit;
+    return {};
+  }
+  auto const& d = workspace.chain;
+  auto& w = workspace.probe;
+  sum_state sums;
+  auto const limit = (std::max)(least, o.limit);
+  auto const charge_by = [&](auto const& chain) {
+    return least_sum(chain, limit, [&](std::size_t b, std::size_t e, std::size_t s) { return charge(chain, b, e, s); }, sums, w);
+  };
+  auto const sum = d.plain() ? charge_by(plain_chain{d}) : charge_by(limited_chain{d});
+  auto const bound = plan.bound;
+  finish(true, {least, bound}, d.layers, w, d.units_per_1, plan);
+  plan.bottleneck.lower_bound = least;
+  plan.bound = bound;
+  return sum;
+}
+
+/// What a stage hands on: the volume of the cut at its end.
+struct crossing {
+  std::span<std::int64_t const> volume;
+  template <class Chain>
+  [[nodiscard]] wide operator()(Chain const& chain, std::size_t, std::size_t end, std::size_t) const {
+    return {0, end == 0 || end == chain.layers() ? 0U : static_cast<std::uint64_t>(volume[end - 1])};
+  }
+};
+
+/// Refuses volumes that are not one for each inner cut of `layers`, or whose sums could reach 2^63; what no sum of them exceeds.
+inline std::int64_t require_volumes(std::span<std::int64_t const> volume, std::size_t layers, std::uint64_t stages) {
+  auto const cuts = layers == 0 ? 0 : layers - 1;
+  require(volume.size() == cuts,
+          [&] { return "volume has " + std::to_string(volume.size()) + " entries for " + std::to_string(cuts) + " inner cuts"; });
+  std::int64_t most = 0;
+  for (std::size_t i = 0; i < cuts; ++i) {
+    require(volume[i] >= 0, [&] { return "volume[" + std::to_string(i) + "] = " + std::to_string(volume[i]) + " must not be negative"; });
+    most = (std::max)(most, volume[i]);
+  }
+  require(most <= unaffordable / static_cast<std::int64_t>(stages),
+          [&] { return "volumes of up to " + std::to_string(most) + " at each of " + std::to_string(stages) + " stages reach 2^63"; });
+  return most * static_cast<std::int64_t>(stages);
+}
+
+}  // namespace detail
+
+/// @brief Of the cuts with the least bottleneck, or within `options.limit`, the one with the least sum of squared stage costs.
+///
+/// The mean is given, so it is the cut of least variance. Equal sums: the cut whose last inner boundary is lower, then the one before.
+///
+/// @tparam Index  type of the boundaries
+/// @tparam R      range of integers
+/// @tparam Cost   a `cost_model`; floating costs through `scaled`
+/// @param layers   the chain, as for `min_max_partition`
+/// @param options  number of stages and limits
+/// @param cost     weighs one layer, not negative; the integer itself by default
+/// @return the cut and its sum of squares; the lower bound of its bottleneck is the least bottleneck of any cut. Infeasible as
+/// `min_max_partition`; where `options.limit` is below the least bottleneck that is its `lower_bound`, the limit its `value`
+/// @throws invalid_input for a bad option, or a cost, size or sum outside [0, 2^63)
+/// @par Complexity
+/// That of `min_max_partition`, then O(p (n + w log n)) for n layers, p stages and w places at most that a cut can have within the limit;
+/// O(p (n + w^2)) with transfers.
+/// @par Determinism
+/// A pure function of the costs and the options; squares are summed exactly, in 128 bits.
+/// @par Source
+/// Yao, "Efficient dynamic programming using quadrangle inequalities", STOC 1980: the best begin does not fall when the end grows.
+template <index_type Index = std::uint32_t, length_range R, cost_model Cost = token_cost>
+[[nodiscard]] level_stages<Index> least_squares_partition(R const& layers, partition_options const& options, Cost const& cost = {}) {
+  partition_workspace workspace;
+  level_stages<Index> out;
+  detail::require_index<Index>(static_cast<std::size_t>(std::ranges::size(layers)));
+  detail::load_chain(layers, options, cost, workspace.chain);
+  auto const square = [](auto const& chain, std::size_t begin, std::size_t end, std::size_t stage) {
+    auto const load = static_cast<std::uint64_t>(chain.cost(begin, end, stage));
+    return multiply(load, load);
+  };
+  out.squares = detail::least_charge(options, square, workspace, out.plan);
+  return out;
+}
+
+/// @brief Of the cuts with the least bottleneck, or within `options.limit`, the one that moves least across its inner cuts.
+///
+/// Equal volumes: the cut whose last inner boundary is lower, then the one before.
+///
+/// @tparam Index  type of the boundaries
+/// @tparam R      range of integers
+/// @tparam Cost   a `cost_model`; floating costs through `scaled`
+/// @param layers   the chain, as for `min_max_partition`
+/// @param volume   by inner cut (after layer 0 … n - 2): what crosses it (bytes), not negative
+/// @param options  number of stages and limits
+/// @param cost     weighs one layer, not negative; the integer itself by default
+/// @return the cut and its volume, which is least; bottleneck and infeasibility as of `least_squares_partition`
+/// @throws invalid_input for a bad option, a wrong number of volumes, or a cost, size, volume or sum outside [0, 2^63)
+/// @par Complexity
+/// That of `least_squares_partition`.
+/// @par Determinism
+/// A pure function of the costs, the volumes and the options.
+template <index_type Index = std::uint32_t, length_range R, cost_model Cost = token_cost>
+[[nodiscard]] lean_stages<Index> least_volume_partition(R const& layers, std::span<std::int64_t const> volume,
+                                                        partition_options const& options, Cost const& cost = {}) {
+  partition_workspace workspace;
+  lean_stages<Index> out;
+  auto const n = static_cast<std::size_t>(std::ranges::size(layers));
+  detail::require_index<Index>(n);
+  detail::load_chain(layers, options, cost, workspace.chain);
+  static_cast<void>(detail::require_volumes(volume, n, options.stages));
+  detail::crossing const crossing{volume};
+  auto const sum = static_cast<std::int64_t>(detail::least_charge(options, crossing, workspace, out.plan).low);
+  out.volume = {sum, sum};
+  return out;
+}
+
+}  // namespace ballast::inline v0_1

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/version.hpp>
+
+#include <cstdint>
+#include <string>
+
+/// @file
+/// @brief What the validator of partitions can find.
+
+namespace ballast::inline v0_1 {
+
+/// @brief The rule that a partition breaks.
+enum class partition_fault : std::uint8_t {
+  none,              ///< it is valid
+  wrong_count,       ///< there are not stages + 1 boundaries
+  bad_boundaries,    ///< they do not rise from 0 to the number of layers
+  too_few_layers,    ///< a stage has fewer layers than the minimum
+  too_few_weighted,  ///< a stage has fewer layers with a cost above 0 than the minimum
+  overfull_stage,    ///< the sizes in a stage exceed its capacity, or its cost is `unaffordable`
+  wrong_value,       ///< the certificate's value is not the cost of the dearest stage
+  wrong_bound,       ///< the certificate's lower bound is above its value; or, where infeasible, is not
+  false_bound,       ///< some cut has a bottleneck below the lower bound
+  needless_refusal,  ///< the result says that there is no plan, and there is one
+  plan_refused,      ///< the result says that there is no plan, and has boundaries
+};
+
+/// @brief What the validator found: the first rule broken, where, and the two numbers that show it.
+struct partition_verdict {
+  partition_fault fault = partition_fault::none;  ///< the rule; `none` where all hold
+  std::uint64_t index = 0;                        ///< the stage, or the entry of `boundaries`
+  std::uint64_t found = 0;                        ///< what the partition has there
+  std::uint64_t expected = 0;                     ///< what it should have, or may have at most
+  /// @brief Whether the partition is valid.
+  [[nodiscard]] constexpr bool valid() const noexcept { return fault == partition_fault::none; }
+  friend constexpr bool operator==(partition_verdict const&, partition_verdict const&) = default;
+};
+
+/// @brief The verdict as a sentence, such as "stage 3 holds 9000, more than its capacity 8192".
+/// @param v  a verdict of `check_partition`
+/// @return the sentence
+[[nodiscard]] inline std::string describe(partition_verdict const& v) {
+  auto const index = std::to_string(v.index), found = std::to_string(v.found), expected = std::to_string(v.expected);
+  switch (v.fault) {
+    case partition_fault::none: return "the partition is valid";
+    case partition_fault::wrong_count: return "there are " + found + " boundaries, not " + expected;
+    case partition_fault::bad_boundaries:
+      return "boundaries[" + index + "] = " + found + ": boundaries must rise from 0 to the number of layers, " + expected;
+    case partition_fault::too_few_layers: return "stage " + index + " has " + found + " layers, fewer than " + expected;
+    case partition_fault::too_few_weighted:
+      return "stage " + index + " has " + found + " layers with a cost above 0, fewer than " + expected;
+    case partition_fault::overfull_stage: return "stage " + index + " holds " + found + ", more than its capacity " + expected;
+    case partition_fault::wrong_value: return "bottleneck.value = " + found + ", but the dearest stage costs " + expected;
+    case partition_fault::wrong_bound: return "bottleneck.lower_bound = " + found + " against a value of " + expected;
+    case partition_fault::false_bound: return "bottleneck.lower_bound = " + found + ", but some cut costs less";
+    case partition_fault::needless_refusal: return "the result says that there is no plan, but there is one";
+    case partition_fault::plan_refused: return "the result says that there is no plan, but has " + found + " boundaries";
+  }
+  return {};
+}
+
+}  // namespace ballast::inline v0_1

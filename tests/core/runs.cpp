@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ballast/core/runs.hpp>
+
+#include "support/archetypes.hpp"
+#include "support/catch.hpp"
+#include "support/lengths.hpp"
+#include "support/refusal.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+using ballast::chain_runs;
+using ballast::fold_runs;
+
+TEST_CASE("fold_runs: unfolds to the chain, and no two neighbours are equal") {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    CAPTURE(seed);
+    ballast::splitmix64 draw(seed);
+    auto const count = static_cast<std::size_t>(ballast::uniform_below(40, draw));
+    std::vector<std::int64_t> chain(count);
+    for (auto& x : chain) x = static_cast<std::int64_t>(ballast::uniform_below(3, draw)) - 1;
+    auto const runs = fold_runs(chain);
+    require_valid(runs);
+    REQUIRE(runs.items() == count);
+    std::vector<std::int64_t> unfolded;
+    for (std::size_t r = 0; r < runs.size(); ++r) {
+      unfolded.insert(unfolded.end(), static_cast<std::size_t>(runs.counts[r]), runs.values[r]);
+      if (r > 0) REQUIRE(runs.values[r] != runs.values[r - 1]);
+    }
+    REQUIRE(unfolded == chain);
+    REQUIRE(fold_runs(ballast_test::weakest_lengths(chain)) == runs);
+  }
+}
+
+TEST_CASE("fold_runs: by a relation, where an item is more than a number") {
+  std::vector<std::vector<int>> const layers{{1, 2}, {1, 2}, {1, 3}, {1, 2}};
+  auto const runs = fold_runs(layers.size(), [&](std::uint64_t a, std::uint64_t b) { return layers[a] == layers[b]; });
+  CHECK(runs == chain_runs{{0, 2, 3}, {2, 1, 1}});
+  CHECK(fold_runs(0, [](std::uint64_t, std::uint64_t) { return true; }) == chain_runs{});
+  auto emptied = runs;
+  emptied.clear();
+  CHECK((emptied == chain_runs{} && emptied.items() == 0));
+}
+
+TEST_CASE("chain_runs: refusals") {
+  auto const says = [](chain_runs const& runs) {
+    return ballast_test::refusal([&] {
+      require_valid(runs);
+      return 0;
+    });
+  };
+  CHECK(says({{1, 1}, {2, 3}}) == "accepted");  // equal neighbours are allowed
+  CHECK(says({{1, 2}, {2}}) == "runs: 2 values but 1 counts");
+  CHECK(says({{1, 2}, {2, 0}}) == "runs.counts[1] = 0 must be positive");
+  CHECK(says({{1, 2}, {1, (std::numeric_limits<std::uint64_t>::max)() / 2}}) ==
+        "runs.counts[1] = 9223372036854775807 brings the number of items to 2^63 or more");
+  CHECK(ballast_test::refusal([] { return fold_runs(std::vector<std::uint64_t>{1, std::uint64_t{1} << 63}); }) ==
+        "chain[1] = 9223372036854775808 must be below 2^63");
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ballast/partition/probe.hpp>
+
+#include "suite.hpp"
+
+using namespace ballast_test;
+using ballast::min_max_partition;
+using ballast::probe_partition;
+using ballast::unaffordable;
+
+namespace {
+/// A stage that computes anew as little as its memory asks for: what a knapsack would answer, in one line. Early stages hold more.
+std::int64_t with_memory(std::uint64_t begin, std::uint64_t end, std::uint64_t stage, std::int64_t room) {
+  auto const layers = static_cast<std::int64_t>(end - begin), held = (4 - static_cast<std::int64_t>(stage)) * layers;
+  if (layers > room) return unaffordable;
+  return 3 * layers + (held > room ? held - room : 0);
+}
+}  // namespace
+
+TEST_CASE("min_max_partition of a stage cost: memory in the cost, against every cut") {
+  int infeasible = 0;
+  for (std::uint64_t layers = 4; layers <= 14; ++layers)
+    for (std::int64_t room = 1; room <= 12; ++room) {
+      CAPTURE(layers, room);
+      auto const cost = [&](std::uint64_t b, std::uint64_t e, std::uint64_t s) { return with_memory(b, e, s, room); };
+      auto const plan = min_max_partition(layers, {.stages = 4}, cost);
+      require_valid(check_partition(plan, layers, {.stages = 4}, cost));
+      infeasible += plan.status == status::infeasible ? 1 : 0;
+    }
+  CHECK(infeasible > 10);
+}
+
+TEST_CASE("min_max_partition of a stage cost: few questions are asked") {
+  std::uint64_t asked = 0;
+  numbers prefix(1);
+  ballast::splitmix64 draw(5);
+  for (auto const x : draw_numbers(1000, 1, 1'000'000, draw)) prefix.push_back(prefix.back() + x);
+  auto const cost = [&](std::uint64_t b, std::uint64_t e, std::uint64_t) {
+    ++asked;
+    return prefix[e] - prefix[b];
+  };
+  auto const plan = min_max_partition(1000, {.stages = 8}, cost);
+  CHECK(plan.bottleneck.optimal());
+  CHECK(asked < 8 * 20 * 20);  // a dynamic programme asks 8 * 1000 * 1000 / 2
+}
+
+TEST_CASE("probe_partition: what it says of a limit") {
+  auto const count = [](std::uint64_t b, std::uint64_t e, std::uint64_t) { return e - b; };
+  auto const yes = probe_partition(7, {.stages = 3}, 4, count);
+  CHECK((yes.status == status::feasible && yes.boundaries == cut{0, 4, 6, 7} && yes.bottleneck == ballast::certificate{4, 0}));
+  auto const no = probe_partition(7, {.stages = 3}, 2, count);
+  CHECK((no.status == status::infeasible && no.bound == partition_bound::probe && no.bottleneck == ballast::certificate{2, 3}));
+  auto const never = probe_partition(7, {.stages = 3}, 2, [](std::uint64_t, std::uint64_t, std::uint64_t) { return unaffordable; });
+  CHECK(never.bottleneck == ballast::certificate{2, unaffordable});
+  CHECK(min_max_partition(7, {.stages = 3}, [](std::uint64_t, std::uint64_t, std::uint64_t) { return unaffordable; }).status ==
+        status::infeasible);
+  CHECK(probe_partition(2, {.stages = 3}, 9, count).bound == partition_bound::min_layers);
+  CHECK(min_max_partition(2, {.stages = 3}, count).bottleneck == ballast::certificate{2, 3});
+  CHECK(min_max_partition(0, {.stages = 3, .min_layers = 0}, count).boundaries == cut{0, 0, 0, 0});
+}
+
+TEST_CASE("probe_partition: refusals") {
+  auto const count = [](std::uint64_t b, std::uint64_t e, std::uint64_t) { return e - b; };
+  auto const falls = [](std::uint64_t, std::uint64_t, std::uint64_t) { return -2; };
+  numbers const two{1, 1};
+  CHECK(refusal([&] { return probe_partition(3, {}, 1, count); }) == "stages = 0 must be in 1 ... 2^31");
+  CHECK(refusal([&] { return probe_partition(3, {.stages = 1}, -1, count); }) == "limit = -1 must be in [0, 2^63 - 1)");
+  CHECK(refusal([&] { return probe_partition(3, {.stages = 1}, unaffordable, count); }) ==
+        "limit = 9223372036854775807 must be in [0, 2^63 - 1)");
+  CHECK(refusal([&] { return probe_partition(3, {.stages = 2, .unit_time = two}, 1, count); }) ==
+        "with a stage cost, of all options only stages and min_layers may be given");
+  CHECK(refusal([&] { return min_max_partition(3, {.stages = 1}, falls); }) == "cost(0, 1, 0) = -2 is outside [0, 2^63)");
+  CHECK(refusal([&] { return min_max_partition(std::uint64_t{1} << 32, {.stages = 1}, count); }) ==
+        "4294967296 layers need a 64-bit index: call with <std::uint64_t>");
+}
