@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/version.hpp>
+
+/// @file
+/// @brief A hint to the cache. Private.
+
+namespace ballast::inline v0_1::detail {
+
+// The tasks of many stages are more streams than the hardware follows by itself. Any address will do; nothing is read.
+inline void prefetch([[maybe_unused]] void const* address) noexcept {
+#if defined(__GNUC__)
+  __builtin_prefetch(address);
+#endif
+}
+
+}  // namespace ballast::inline v0_1::detail

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/certificate.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/cost/schedule.hpp>
+#include <ballast/pipeline/bounds.hpp>
+#include <ballast/pipeline/detail/order_runner.hpp>
+#include <ballast/pipeline/detail/work_table.hpp>
+#include <ballast/pipeline/order.hpp>
+#include <ballast/pipeline/result.hpp>
+#include <ballast/pipeline/work.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+/// @file
+/// @brief The timeline of a pipeline whose micro-batches differ.
+
+namespace ballast::inline v0_1 {
+
+/// @brief The request to the simulator.
+struct pipeline_options {
+  std::uint64_t stages = 1;         ///< of the pipeline, at least 1
+  std::uint64_t micro_batches = 1;  ///< of a step, at least 1
+  bool events = false;              ///< whether the result lists every task with its times
+};
+
+/// @brief Scratch memory of the simulator; a caller who simulates often keeps one.
+struct pipeline_workspace {
+  detail::work_table works;                ///< private
+  detail::runner_memory runner;            ///< private
+  std::vector<detail::stage_bound> bound;  ///< private
+  std::vector<std::uint64_t> counts;       ///< private
+};
+
+namespace detail {
+
+// Whether backwards are split. A task that is listed twice is found while running: it waits for ever.
+[[nodiscard]] inline bool check_order(pipeline_order const& order, std::vector<std::uint64_t>& counts) {
+  auto const stages = order.offsets.empty() ? std::size_t{0} : order.stages(), virtual_stages = order.stage_of.size();
+  constexpr auto most = (std::numeric_limits<std::uint32_t>::max)();
+  require(stages > 0 && virtual_stages > 0 && order.micro_batches > 0 && order.micro_batches <= most,
+          [] { return std::string("order: there must be a stage, a virtual stage and 1 ... 2^32 - 1 micro-batches"); });
+  require(order.fill.empty() || order.fill.size() == stages, [&] {
+    return "order.fill has " + std::to_string(order.fill.size()) + " entries, which is neither none nor one for each of " +
+           std::to_string(stages) + " stages";
+  });
+  counts.assign(stages, 0);
+  for (std::size_t k = 0; k < virtual_stages; ++k) {
+    require(order.stage_of[k] < stages, [&] {
+      return "order.stage_of[" + std::to_string(k) + "] = " + std::to_string(order.stage_of[k]) + " must be below " +
+             std::to_string(stages);
+    });
+    counts[order.stage_of[k]] += order.micro_batches;
+  }
+  require(order.offsets.front() == 0 && order.offsets.back() == order.tasks.size(),
+          [] { return std::string("order.offsets must rise from 0 to the number of tasks"); });
+  auto any_split = false;
+  for (std::size_t s = 0; s < stages; ++s) {
+    require(order.offsets[s] <= order.offsets[s + 1] && order.offsets[s + 1] <= order.tasks.size(),
+            [&] { return "order.offsets[" + std::to_string(s + 1) + "] breaks the rise from 0 to the number of tasks"; });
+    std::uint64_t of[4] = {};
+    for (auto i = static_cast<std::size_t>(order.offsets[s]); i < order.offsets[s + 1]; ++i) {
+      auto const task = order.tasks[i];
+      require(task.micro_batch < order.micro_batches && task.virtual_stage < virtual_stages && order.stage_of[task.virtual_stage] == s &&
+                  task.pass <= pipeline_pass::weight,
+              [&] {
+                return "order.tasks[" + std::to_string(i) + "] (micro-batch " + std::to_string(task.micro_batch) + " on virtual stage " +
+                       std::to_string(task.virtual_stage) + ") is none of stage " + std::to_string(s);
+              });
+      ++of[static_cast<std::size_t>(task.pass)];
+    }
+    auto const [forwards, wholes, inputs, weights] = of;
+    auto const filled = !order.fill.empty();
+    require(forwards == counts[s] &&
+                (filled ? wholes == 0 && inputs == counts[s] && weights == 0 : wholes + inputs == counts[s] && weights == inputs),
+            [&] { return "order: stage " + std::to_string(s) + " does not list each of its tasks once"; });
+    any_split = any_split || inputs != 0;
+  }
+  return any_split;
+}
+
+}  // namespace detail
+
+/// @brief The timeline of an order, into caller-owned memory. See the overload without `workspace`.
+/// @param order      each stage's tasks
+/// @param work       times and bytes of a micro-batch on a virtual stage
+/// @param events     whether the result lists every task
+/// @param workspace  scratch memory, kept between calls
+/// @param out        overwritten with the timeline; its memory is used again
+/// @throws invalid_input as the other overload
+template <stage_work_model Work>
+void simulate_order(pipeline_order const& order, Work const& work, bool events, pipeline_workspace& workspace, pipeline_timeline& out) {
+  auto const split = detail::check_order(order, workspace.counts);
+  workspace.works.load(order.stage_of.size(), static_cast<std::size_t>(order.micro_batches), work);
+  detail::order_runner(order, workspace.works, events, workspace.runner, out).run();
+  auto const bound = detail::bound_of(workspace.works, order.stage_of, order.stages(), split, workspace.bound);
+  out.makespan.lower_bound = bound.time;
+  out.bound = bound.bound;
+}
+
+/// @brief The timeline of a caller's own order of tasks.
+///
+/// A stage does its tasks one after the other, each as soon as what it needs has arrived. Transfers run beside the computation and do not
+/// wait for each other; between virtual stages of one stage they take no time.
+///
+/// @tparam Work  a `stage_work_model`
+/// @param order   each stage's tasks
+/// @param work    times and bytes of a micro-batch on a virtual stage
+/// @param events  whether the result lists every task
+/// @return makespan with a lower bound over all orders of the same tasks on the same stages; figures of every stage
+/// @throws invalid_input if the order lacks or repeats a task or waits for itself, a member of a work is negative, or all times, or all
+/// bytes, sum up to 2^63
+/// @par Complexity
+/// O(tasks) time and memory.
+/// @par Determinism
+/// A pure function of its arguments.
+template <stage_work_model Work>
+[[nodiscard]] pipeline_timeline simulate_order(pipeline_order const& order, Work const& work, bool events = false) {
+  pipeline_workspace workspace;
+  pipeline_timeline out;
+  simulate_order(order, work, events, workspace, out);
+  return out;
+}
+
+/// @brief The timeline of a published schedule: makespan, bubble, busy time and peak memory of every stage.
+///
+/// The zero-bubble schedules order forwards and input parts as published. Weight parts are placed while the timeline is made: one fills a
+/// wait of at least half its time, and the oldest are done before a forward that would exceed the schedule's `in_flight(…).held`.
+///
+/// @tparam Schedule  a `pipeline_schedule`, or `any_schedule`
+/// @tparam Work      a `stage_work_model`
+/// @param schedule  which one
+/// @param options   stages and micro-batches
+/// @param work      times and bytes of a micro-batch on a virtual stage (numbered along the model from 0; as many as stages x chunks)
+/// @return makespan with a lower bound over all orders of the same tasks on the same stages; figures of every stage
+/// @throws invalid_input if a count is 0, or (interleaved) the micro-batches are no multiple of the stages; a member of a work is negative,
+/// or all times, or all bytes, sum up to 2^63
+/// @par Complexity
+/// O(virtual stages x micro-batches) time and memory.
+/// @par Determinism
+/// A pure function of its arguments.
+template <class Schedule, stage_work_model Work>
+  requires pipeline_schedule<Schedule> || std::same_as<Schedule, any_schedule>
+[[nodiscard]] pipeline_timeline simulate_pipeline(Schedule const& schedule, pipeline_options const& options, Work const& work) {
+  return simulate_order(order_of(schedule, options.stages, options.micro_batches), work, options.events);
+}
+
+}  // namespace ballast::inline v0_1

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ballast/pipeline/check.hpp>
+#include <ballast/pipeline/simulate.hpp>
+
+#include "suite.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+using namespace ballast_test;
+using namespace ballast;
+
+namespace {
+
+stage_work work(std::uint64_t, std::uint64_t) { return {.forward = 2, .backward = 3, .weight = 1, .transfer = 4, .kept = 5, .residue = 1}; }
+
+/// What is said of a valid timeline after a change: two stages, two micro-batches; under GPipe F0 F1 B1 B0 on each stage.
+template <class Schedule, class Change>
+std::string says(Schedule const& schedule, Change const& change) {
+  auto t = simulate_pipeline(schedule, {.stages = 2, .micro_batches = 2, .events = true}, work);
+  change(t);
+  return describe(check_timeline(t, std::vector<std::uint32_t>{0, 1}, 2, work));
+}
+
+}  // namespace
+
+TEST_CASE("check_timeline: names the first rule broken, and where") {
+  gpipe_schedule const all;
+  CHECK(says(all, [](auto&) {}) == "the timeline is valid");
+  CHECK(says(all, [](auto& t) { t.events[1].micro_batch = 2; }) ==
+        "events[1] names a micro-batch, virtual stage or pass that there is not");
+  CHECK(says(all, [](auto& t) { t.events[1].pass = static_cast<pipeline_pass>(4); }) ==
+        "events[1] names a micro-batch, virtual stage or pass that there is not");
+  CHECK(says(all, [](auto& t) { t.events[1].stage = 1; }) == "events[1] is on stage 1, not on 0");
+  CHECK(says(all, [](auto& t) { t.events[1].end += 1; }) == "events[1] takes 3, not 2, or begins before 0");
+  CHECK(says(all, [](auto& t) { t.events[0].start -= 1, t.events[0].end -= 1; }) == "events[0] takes 2, not 2, or begins before 0");
+  CHECK(says(all, [](auto& t) { t.events[1].start -= 1, t.events[1].end -= 1; }) == "events[1] begins at 1, but its stage is busy until 2");
+  CHECK(says(all, [](auto& t) { t.events[1].micro_batch = 0; }) == "events[1] is done a second time");
+  CHECK(says(all, [](auto& t) { t.events.pop_back(); }) == "micro-batch 0 lacks a pass on virtual stage 1");
+  CHECK(says(all, [](auto& t) { t.events.clear(); }) == "micro-batch 0 lacks a pass on virtual stage 0");
+  CHECK(says(all, [](auto& t) { t.events[4].start -= 1, t.events[4].end -= 1; }) ==
+        "events[4] begins at 5, but what it needs arrives at 6");
+  CHECK(says(all, [](auto& t) { t.events[2].start -= 1, t.events[2].end -= 1; }) ==
+        "events[2] begins at 17, but what it needs arrives at 18");
+  CHECK(says(all, [](auto& t) { t.events[3].start += 1, t.events[3].end += 1; }) == "stages[0] says 26, but its events make it 27");
+  CHECK(says(all, [](auto& t) { t.stages[0].busy += 1; }) == "stages[0] says 13, but its events make it 12");
+  CHECK(says(all, [](auto& t) { t.stages[1].peak_memory -= 1; }) == "stages[1] says 9, but its events make it 10");
+  CHECK(says(all, [](auto& t) { t.stages[1].start += 1; }) == "stages[1] says 7, but its events make it 6");
+  CHECK(says(all, [](auto& t) { t.makespan.value -= 1; }) == "makespan or span = 25, but the events make it 26");
+  CHECK(says(all, [](auto& t) { t.span += 1; }) == "makespan or span = 27, but the events make it 26");
+  CHECK(says(all, [](auto& t) { t.makespan.lower_bound = 29; }) == "makespan.lower_bound = 29 exceeds 26");
+}
+
+TEST_CASE("check_timeline: knows the parts of a split backward") {
+  zb1p_schedule const split;
+  auto const of = [](auto& t, pipeline_pass pass) -> auto& {
+    return *std::find_if(t.events.begin(), t.events.end(), [&](auto const& e) { return e.pass == pass; });
+  };
+  CHECK(says(split, [](auto&) {}) == "the timeline is valid");
+  CHECK(says(split, [&](auto& t) { of(t, pipeline_pass::weight).micro_batch = 1; }).find("is done a second time") != std::string::npos);
+  CHECK(says(split, [](auto& t) {
+          std::erase_if(t.events, [](auto const& e) { return e.pass == pipeline_pass::weight && e.stage == 1; });
+        }) == "micro-batch 0 lacks a pass on virtual stage 1");
+  // A weight part before its input part, each in time.
+  auto const swapped = says(split, [&](auto& t) {
+    auto& last = t.events.back();
+    last.start = 0, last.end = 1;
+    std::rotate(t.events.end() - 6, t.events.end() - 1, t.events.end());
+  });
+  CHECK(swapped == "events[6] begins at 0, but what it needs arrives at 16");
+}
