@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/error.hpp>
+#include <ballast/core/wide.hpp>
+
+#include <algorithm>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// @file
+/// @brief Sizes and times before the batch is known: polynomials over named dimensions, their bounds, and an order that may be unknown.
+
+namespace ballast::inline v0_1 {
+
+/// @brief A quantity that a batch decides: tokens, tiles, a sum of squares.
+struct dimension {
+  std::string name;                           ///< for reports
+  std::int64_t low = 1;                       ///< least value, not negative
+  std::int64_t high = std::int64_t{1} << 20;  ///< largest value, at least `low`
+};
+
+/// @brief What a polynomial can be over its dimensions' ranges; both ends are proven, and reached where it is monotone.
+struct symbolic_range {
+  std::int64_t low = 0;   ///< no value is below; the least 64-bit integer if none was proven
+  std::int64_t high = 0;  ///< no value is above; the largest 64-bit integer if none was proven
+  friend constexpr bool operator==(symbolic_range const&, symbolic_range const&) = default;
+};
+
+namespace detail {
+// a + b and a * b, or false where they do not fit.
+[[nodiscard]] constexpr bool add_signed(std::int64_t a, std::int64_t b, std::int64_t& out) noexcept {
+  constexpr auto most = (std::numeric_limits<std::int64_t>::max)();
+  if (b >= 0 ? a > most - b : a < -most - b) return false;
+  out = a + b;
+  return true;
+}
+[[nodiscard]] constexpr bool multiply_signed(std::int64_t a, std::int64_t b, std::int64_t& out) noexcept {
+  auto const size = [](std::int64_t x) { return x < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(x) : static_cast<std::uint64_t>(x); };
+  auto const product = multiply(size(a), size(b));
+  if (product.high != 0 || product.low > static_cast<std::uint64_t>((std::numeric_limits<std::int64_t>::max)())) return false;
+  out = (a < 0) == (b < 0) ? static_cast<std::int64_t>(product.low) : -static_cast<std::int64_t>(product.low);
+  return true;
+}
+}  // namespace detail
+
+/// @brief A polynomial with integer coefficients over dimensions that are named by their index.
+class symbolic {
+ public:
+  /// @brief A product of powers with its coefficient.
+  struct term {
+    std::vector<std::uint16_t> powers;  ///< by dimension, below 256; no zeros at the end
+    std::int64_t coefficient = 0;       ///< not 0
+    friend bool operator==(term const&, term const&) = default;
+  };
+
+  /// @brief A constant. @param value any above -2^63
+  symbolic(std::int64_t value = 0) {  // implicit: a number is a polynomial
+    if (value != 0) terms_.push_back({{}, value});
+  }
+  /// @brief The dimension itself. @param index its place among the dimensions @return the polynomial
+  [[nodiscard]] static symbolic of(std::size_t index) {
+    symbolic out;
+    term t{std::vector<std::uint16_t>(index + 1), 1};
+    t.powers[index] = 1;
+    out.terms_.push_back(std::move(t));
+    return out;
+  }
+  /// @brief The terms, in order of their powers.
+  [[nodiscard]] std::span<term const> terms() const noexcept { return terms_; }
+
+  /// @brief Sum. @param a any @param b any @return a + b @throws invalid_input if a coefficient reaches 2^63
+  friend symbolic operator+(symbolic const& a, symbolic const& b) { return fitting(sum(a, b, 1)); }
+  /// @brief Difference. @param a any @param b any @return a - b @throws invalid_input if a coefficient reaches 2^63
+  friend symbolic operator-(symbolic const& a, symbolic const& b) { return fitting(sum(a, b, -1)); }
+  /// @brief Product. @param a any @param b any @return a * b @throws invalid_input if a coefficient reaches 2^63 or a power 256
+  friend symbolic operator*(symbolic const& a, symbolic const& b) { return fitting(product(a, b)); }
+  friend bool operator==(symbolic const&, symbolic const&) = default;
+
+  /// @brief The polynomial with a dimension replaced, as where shapes are known to be multiples of each other.
+  /// @param index  the dimension @param by what it equals @return the polynomial without it, unless `by` has it
+  /// @throws invalid_input if a coefficient reaches 2^63
+  [[nodiscard]] symbolic substitute(std::size_t index, symbolic const& by) const { return fitting(substituted(index, by)); }
+
+  /// @brief The value for one batch.
+  /// @param values  of all dimensions
+  /// @return the value
+  /// @throws invalid_input if a dimension has no value or a step of the sum reaches 2^63
+  /// @par Complexity
+  /// O(terms * powers).
+  [[nodiscard]] std::int64_t operator()(std::span<std::int64_t const> values) const {
+    std::int64_t out = 0;
+    for (auto const& t : terms_) {
+      require(t.powers.size() <= values.size(), [&] {
+        return "values: " + std::to_string(values.size()) + " given, dimension " + std::to_string(t.powers.size() - 1) + " is used";
+      });
+      auto product = t.coefficient;
+      bool fits = true;
+      for (std::size_t d = 0; d < t.powers.size(); ++d)
+        for (std::uint16_t e = 0; e < t.powers[d]; ++e) fits = fits && detail::multiply_signed(product, values[d], product);
+      fits = fits && detail::add_signed(out, product, out);
+      require(fits, [&] { return "coefficient " + std::to_string(t.coefficient) + " brings a symbolic value to 2^63 or more"; });
+    }
+    return out;
+  }
+
+  /// @brief What the polynomial can be.
+  ///
+  /// It is expanded around the least and around the largest values: there, terms of one sign bound it from one side. The narrower bounds of
+  /// both are taken.
+  ///
+  /// @param dimensions  ranges of all dimensions
+  /// @return proven ends, saturated where they do not fit
+  /// @throws invalid_input if a dimension has no range, or a wrong one
+  [[nodiscard]] symbolic_range bounds(std::span<dimension const> dimensions) const {
+    for (std::size_t d = 0; d < dimensions.size(); ++d)
+      require(dimensions[d].low >= 0 && dimensions[d].low <= dimensions[d].high,
+              [&] { return "dimensions[" + std::to_string(d) + "] (" + dimensions[d].name + ") has no range from 0 up"; });
+    for (auto const& t : terms_)
+      require(t.powers.size() <= dimensions.size(), [&] { return "dimension " + std::to_string(t.powers.size() - 1) + " has no range"; });
+    auto const low = around(dimensions, true), high = around(dimensions, false);
+    return {(std::max)(low.low, high.low), (std::min)(low.high, high.high)};
+  }
+
+ private:
+  static symbolic fitting(std::optional<symbolic> made) {
+    require(made.has_value(), [] { return "a symbolic coefficient reaches 2^63, or a power 256"; });
+    return *std::move(made);
+  }
+  static std::optional<symbolic> sum(symbolic const& a, symbolic const& b, std::int64_t sign) {
+    symbolic out;
+    std::size_t i = 0, j = 0;
+    while (i < a.terms_.size() || j < b.terms_.size()) {
+      auto const only_a = j == b.terms_.size() || (i < a.terms_.size() && a.terms_[i].powers < b.terms_[j].powers);
+      auto const only_b = i == a.terms_.size() || (j < b.terms_.size() && b.terms_[j].powers < a.terms_[i].powers);
+      auto t = only_b ? b.terms_[j] : a.terms_[i];
+      if (only_b) t.coefficient *= sign;
+      if (!only_a && !only_b && !detail::add_signed(t.coefficient, sign * b.terms_[j].coefficient, t.coefficient)) return std::nullopt;
+      if (t.coefficient != 0) out.terms_.push_back(std::move(t));
+      i += only_b ? 0U : 1U;
+      j += only_a ? 0U : 1U;
+    }
+    return out;
+  }
+  static std::optional<symbolic> product(symbolic const& a, symbolic const& b) {
+    symbolic out;
+    for (auto const& x : a.terms_) {
+      symbolic row;  // stays sorted: adding the same powers keeps the order
+      for (auto const& y : b.terms_) {
+        term t{x.powers.size() < y.powers.size() ? y.powers : x.powers, 0};
+        auto const& shorter = x.powers.size() < y.powers.size() ? x.powers : y.powers;
+        for (std::size_t d = 0; d < shorter.size(); ++d) {
+          if (t.powers[d] + shorter[d] > 255) return std::nullopt;
+          t.powers[d] = static_cast<std::uint16_t>(t.powers[d] + shorter[d]);
+        }
+        if (!detail::multiply_signed(x.coefficient, y.coefficient, t.coefficient)) return std::nullopt;
+        row.terms_.push_back(std::move(t));
+      }
+      std::sort(row.terms_.begin(), row.terms_.end(), [](term const& s, term const& t) { return s.powers < t.powers; });
+      auto next = sum(out, row, 1);
+      if (!next) return std::nullopt;
+      out = *std::move(next);
+    }
+    return out;
+  }
+  [[nodiscard]] std::optional<symbolic> substituted(std::size_t index, symbolic const& by) const {
+    std::optional<symbolic> out = symbolic{};
+    for (auto const& t : terms_) {
+      symbolic rest;
+      rest.terms_.push_back(t);
+      auto& powers = rest.terms_[0].powers;
+      auto const e = index < powers.size() ? powers[index] : std::uint16_t{0};
+      if (e != 0) powers[index] = 0;
+      while (!powers.empty() && powers.back() == 0) powers.pop_back();
+      std::optional<symbolic> whole = std::move(rest);
+      for (std::uint16_t k = 0; k < e && whole; ++k) whole = product(*whole, by);
+      if (whole) out = sum(*out, *whole, 1);
+      if (!whole || !out) return std::nullopt;
+    }
+    return out;
+  }
+  // Bounds from the expansion around the low or high ends of all ranges.
+  [[nodiscard]] symbolic_range around(std::span<dimension const> dimensions, bool at_low) const {
+    constexpr auto most = (std::numeric_limits<std::int64_t>::max)();
+    constexpr symbolic_range unknown{(std::numeric_limits<std::int64_t>::min)(), most};
+    std::optional<symbolic> expanded = *this;
+    for (std::size_t d = 0; d < dimensions.size() && expanded; ++d) {
+      auto const shifted = at_low ? sum(symbolic(dimensions[d].low), of(d), 1) : sum(symbolic(dimensions[d].high), of(d), -1);
+      expanded = expanded->substituted(d, *shifted);
+    }
+    if (!expanded) return unknown;
+    symbolic_range out;
+    for (auto const& t : expanded->terms_) {
+      auto extreme = t.coefficient;
+      bool fits = true;
+      for (std::size_t d = 0; d < t.powers.size(); ++d)
+        for (std::uint16_t e = 0; e < t.powers[d]; ++e)
+          fits = fits && detail::multiply_signed(extreme, dimensions[d].high - dimensions[d].low, extreme);
+      auto const add = [&](std::int64_t& end, std::int64_t none, bool constant) {
+        if (end == none || (!constant && (t.coefficient < 0) != (none < 0))) return;
+        if (!fits || !detail::add_signed(end, extreme, end)) end = none;
+      };
+      add(out.low, unknown.low, t.powers.empty());
+      add(out.high, unknown.high, t.powers.empty());
+    }
+    return out;
+  }
+
+  std::vector<term> terms_;
+};
+
+/// @brief Which of two polynomials is larger, whatever the batch: the three answers, or unknown.
+/// @param a           a polynomial
+/// @param b           another
+/// @param dimensions  ranges of all dimensions
+/// @return less, equivalent or greater if that holds for all values in the ranges, unordered if it is not proven
+/// @throws invalid_input as `symbolic::bounds`, or if a coefficient of the difference reaches 2^63
+/// @par Source
+/// The symbolic comparison of BladeDISC++, arXiv 2412.16985, section 3, with bounds by expansion of this library.
+[[nodiscard]] inline std::partial_ordering compare(symbolic const& a, symbolic const& b, std::span<dimension const> dimensions) {
+  auto const difference = (a - b).bounds(dimensions);
+  if (difference.low > 0) return std::partial_ordering::greater;
+  if (difference.high < 0) return std::partial_ordering::less;
+  if (difference.low == 0 && difference.high == 0) return std::partial_ordering::equivalent;
+  return std::partial_ordering::unordered;
+}
+
+/// @brief A polynomial as text, as in "34 tokens^2 + 5 tiles". @param p the polynomial @param dimensions names of all dimensions @return
+/// the text
+[[nodiscard]] inline std::string to_string(symbolic const& p, std::span<dimension const> dimensions) {
+  std::string out;
+  for (auto at = p.terms().rbegin(); at != p.terms().rend(); ++at) {
+    auto const negative = at->coefficient < 0;
+    out += out.empty() ? (negative ? "-" : "") : negative ? " - " : " + ";
+    auto const digits = std::to_string(at->coefficient);
+    out += negative ? digits.substr(1) : digits;
+    for (std::size_t d = 0; d < at->powers.size(); ++d)
+      if (at->powers[d] != 0)
+        out += " " + (d < dimensions.size() ? dimensions[d].name : "x" + std::to_string(d)) +
+               (at->powers[d] > 1 ? "^" + std::to_string(at->powers[d]) : "");
+  }
+  return out.empty() ? "0" : out;
+}
+
+}  // namespace ballast::inline v0_1

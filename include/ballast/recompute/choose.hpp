@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/status.hpp>
+#include <ballast/recompute/detail/choice.hpp>
+#include <ballast/recompute/detail/choice_search.hpp>
+#include <ballast/recompute/option.hpp>
+#include <ballast/recompute/selection.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+/// @file
+/// @brief Which option each item takes so that all fit the memory and as little time as possible is lost: exact, or greedy with a bound.
+
+namespace ballast::inline v0_1 {
+
+/// @brief The selection of least time within the budget (multiple-choice knapsack with a window on the link).
+///
+/// Memory is counted in units of the options' common divisor, equal items stay folded. Partial selections are extended class by class;
+/// those that another dominates or that a Lagrangian bound rules out are dropped. Lists that outgrow `work` are cut to their most
+/// hopeful entries, and the certificate then tells the gap.
+///
+/// @param items  classes of items, folded or one by one: `fold` makes it faster, not better
+/// @param asked  budget, window of the link, bound on the work
+/// @return the selection, or status::infeasible if even the least memory of every class is above the budget
+/// @post never above the budget; every item takes one option of its class; optimal unless `work` cut the search short
+/// @throws invalid_input as `require_valid`, or if the budget or the window is negative
+/// @par Complexity
+/// O(options * log of the price range) for the bound, then O(work) states at most; few where the greedy selection is nearly best.
+/// @par Determinism
+/// A pure function of its arguments.
+/// @par Source
+/// Pisinger, "A minimal algorithm for the bounded knapsack problem", INFORMS Journal on Computing 12 (2000), for bounds that limit how far
+/// a class deviates; the window on the link is this library's.
+[[nodiscard]] inline selection choose_options(option_classes const& items, selection_options const& asked) {
+  require_valid(items);
+  detail::require_valid(asked);
+  detail::choice_problem const problem(items, asked);
+  if (!problem.feasible) return {.status = status::infeasible, .time = {}, .memory = problem.least, .transfer = 0, .copies = {}};
+  detail::choice_search const search(problem, detail::best_prices(problem), asked.work);
+  return detail::to_selection(problem, search.best(), search.lower_bound(), items.options.size());
+}
+
+/// @brief A selection in microseconds: cheapest at one price of memory, then filled up in order of time gained per byte.
+///
+/// @param items  classes of items
+/// @param asked  budget and window of the link
+/// @return the selection with the bound that the price proves; status::infeasible as `choose_options`
+/// @post never above the budget; every item takes one option of its class
+/// @throws invalid_input as `choose_options`
+/// @par Complexity
+/// O(options * log of the price range + options * log options).
+/// @par Determinism
+/// A pure function of its arguments.
+/// @par Source
+/// Dantzig, "Discrete-variable extremum problems", Operations Research 5 (1957); Everett, Operations Research 11 (1963) for the bound.
+[[nodiscard]] inline selection choose_options_greedily(option_classes const& items, selection_options const& asked) {
+  require_valid(items);
+  detail::require_valid(asked);
+  detail::choice_problem const problem(items, asked);
+  if (!problem.feasible) return {.status = status::infeasible, .time = {}, .memory = problem.least, .transfer = 0, .copies = {}};
+  auto const at = detail::best_prices(problem);
+  auto const chosen = detail::greedy_assignment(problem, at);
+  auto const value = problem.total(chosen.time, chosen.transfer);
+  return detail::to_selection(problem, chosen, (std::min)(value, at.rounded_up(detail::scaled_bound(problem, at))), items.options.size());
+}
+
+/// @brief Deals a selection on classes out to items: within a class, the first items take the first options.
+///
+/// @param folded  what `fold` made of items with a count of 1
+/// @param chosen  a feasible selection on `folded.classes`
+/// @return for each item, which of its own options it takes
+/// @par Complexity
+/// O(items + options).
+[[nodiscard]] inline std::vector<std::uint32_t> option_of_each(folded_options const& folded, selection const& chosen) {
+  auto left = chosen.copies;
+  std::vector<std::uint64_t> at(folded.classes.offsets.begin(), folded.classes.offsets.end());
+  std::vector<std::uint32_t> out(folded.class_of.size());
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    auto const k = folded.class_of[i];
+    while (left[static_cast<std::size_t>(at[k])] == 0) ++at[k];
+    --left[static_cast<std::size_t>(at[k])];
+    out[i] = static_cast<std::uint32_t>(at[k] - folded.classes.offsets[k]);
+  }
+  return out;
+}
+
+}  // namespace ballast::inline v0_1

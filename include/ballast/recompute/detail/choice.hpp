@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/error.hpp>
+#include <ballast/core/status.hpp>
+#include <ballast/core/wide.hpp>
+#include <ballast/recompute/option.hpp>
+#include <ballast/recompute/selection.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// @file
+/// @brief The multiple-choice knapsack that all selections solve: its reduced form, its Lagrangian bound and the greedy selection from it.
+
+namespace ballast::inline v0_1::detail {
+
+inline void require_valid(selection_options const& asked) {
+  require(asked.budget >= 0, [&] { return "budget = " + std::to_string(asked.budget) + " must not be negative"; });
+  require(asked.hidden_transfer >= 0,
+          [&] { return "hidden_transfer = " + std::to_string(asked.hidden_transfer) + " must not be negative"; });
+}
+
+/// An option worth having: memory above the least of its class, in units of their common divisor.
+struct choice {
+  std::int64_t memory, time, transfer;
+  std::size_t option;  // its index among all options
+};
+
+/// A class without dominated options; memory rises, time + transfer falls somewhere.
+struct choice_class {
+  std::vector<choice> choices;
+  std::int64_t count;
+};
+
+/// Every class at its least memory plus upgrades within `slack` units.
+struct choice_problem {
+  std::vector<choice_class> classes;
+  std::int64_t least = 0;                           // memory that every selection holds, in bytes
+  std::int64_t unit = 1;                            // bytes of a unit
+  std::int64_t slack = 0;                           // units to spend
+  std::int64_t window = 0;                          // link time that hides
+  std::int64_t memory = 0, time = 0, transfer = 0;  // sums of the largest of each class
+  bool feasible = false;
+
+  choice_problem(option_classes const& items, selection_options const& asked) : window(asked.hidden_transfer) {
+    classes.reserve(items.size());
+    std::int64_t divisor = 0;
+    for (std::size_t k = 0; k < items.size(); ++k) {
+      choice_class c{{}, static_cast<std::int64_t>(items.counts[k])};
+      auto const options = items[k];
+      for (std::size_t j = 0; j < options.size(); ++j)
+        c.choices.push_back({options[j].memory, options[j].time, options[j].transfer, static_cast<std::size_t>(items.offsets[k]) + j});
+      std::sort(c.choices.begin(), c.choices.end(), [](choice const& a, choice const& b) {
+        if (a.memory != b.memory) return a.memory < b.memory;
+        if (a.time != b.time) return a.time < b.time;
+        if (a.transfer != b.transfer) return a.transfer < b.transfer;
+        return a.option < b.option;
+      });
+      auto end = c.choices.begin();
+      for (auto const& o : c.choices) {
+        auto const dominated = std::any_of(c.choices.begin(), end,
+                                           [&](choice const& e) { return e.time <= o.time && e.time + e.transfer <= o.time + o.transfer; });
+        if (!dominated) *end++ = o;
+      }
+      c.choices.erase(end, c.choices.end());
+      auto const first = c.choices.front().memory;
+      least += first * c.count;
+      for (auto& o : c.choices) {
+        o.memory -= first;
+        divisor = std::gcd(divisor, o.memory);
+      }
+      classes.push_back(std::move(c));
+    }
+    feasible = least <= asked.budget;
+    unit = divisor == 0 ? 1 : divisor;
+    for (auto& c : classes) {
+      std::int64_t slowest = 0, longest = 0;
+      for (auto& o : c.choices) {
+        o.memory /= unit;
+        slowest = (std::max)(slowest, o.time);
+        longest = (std::max)(longest, o.transfer);
+      }
+      memory += c.count * c.choices.back().memory;
+      time += c.count * slowest;
+      transfer += c.count * longest;
+    }
+    if (feasible) slack = (std::min)((asked.budget - least) / unit, memory);
+    window = (std::min)(window, transfer);
+  }
+  /// Time of a selection: what is computed, and what the link does not hide.
+  [[nodiscard]] std::int64_t total(std::int64_t compute, std::int64_t link) const noexcept {
+    return compute + (std::max)(link - window, std::int64_t{0});
+  }
+};
+
+/// Prices of memory and of the link, as integers over powers of two: a bound made of them is exact.
+struct prices {
+  int shift = 0;            // times are in units of 2^-(shift + 4)
+  std::int64_t memory = 0;  // of one unit of memory
+  std::int64_t link = 0;    // sixteenths that link time counts of time; from 0 (all hides) to 16 (nothing hides)
+
+  [[nodiscard]] std::int64_t timed(choice const& o) const noexcept {
+    return (16 * o.time + link * o.transfer) * (std::int64_t{1} << shift);
+  }
+  [[nodiscard]] std::int64_t of(choice const& o) const noexcept { return timed(o) + memory * o.memory; }
+  /// The cheapest choice; of equals the one of least memory.
+  [[nodiscard]] std::size_t cheapest(choice_class const& c) const noexcept {
+    std::size_t best = 0;
+    for (std::size_t j = 1; j < c.choices.size(); ++j)
+      if (of(c.choices[j]) < of(c.choices[best])) best = j;
+    return best;
+  }
+  /// A scaled bound as time, rounded up.
+  [[nodiscard]] std::int64_t rounded_up(std::int64_t scaled) const noexcept {
+    auto const one = std::int64_t{1} << (shift + 4);
+    return scaled <= 0 ? 0 : (scaled - 1) / one + 1;
+  }
+};
+
+/// Memory that the cheapest choices hold.
+[[nodiscard]] inline std::int64_t memory_at(choice_problem const& p, prices const& at) {
+  std::int64_t sum = 0;
+  for (auto const& c : p.classes) sum += c.count * c.choices[at.cheapest(c)].memory;
+  return sum;
+}
+
+/// No selection within the slack has a scaled time below this.
+[[nodiscard]] inline std::int64_t scaled_bound(choice_problem const& p, prices const& at) {
+  auto sum = -at.memory * p.slack - at.link * p.window * (std::int64_t{1} << at.shift);
+  for (auto const& c : p.classes) sum += c.count * at.of(c.choices[at.cheapest(c)]);
+  return sum;
+}
+
+/// The least price of memory at which the cheapest choices fit, for a given price of the link.
+[[nodiscard]] inline prices fitting_prices(choice_problem const& p, std::int64_t link) {
+  auto const largest = (std::int64_t{1} << 61) / (p.memory + p.slack + 1);
+  prices at{.memory = largest, .link = link};
+  // the finest scale at which sums stay below 2^62 and the price needed is in range
+  at.shift = (std::max)(0, 56 - static_cast<int>(std::bit_width(static_cast<std::uint64_t>(p.time + p.transfer))));
+  at.shift = (std::min)(at.shift, 24);
+  while (at.shift > 0 && memory_at(p, at) > p.slack) at.shift = (std::max)(0, at.shift - 4);
+  std::int64_t low = 0, high = largest;
+  while (low < high) {
+    at.memory = low + (high - low) / 2;
+    if (memory_at(p, at) <= p.slack)
+      high = at.memory;
+    else
+      low = at.memory + 1;
+  }
+  at.memory = low;
+  return at;
+}
+
+/// The prices with the best bound. The bound is concave in the price of the link, so a search by thirds over sixteenths finds them.
+[[nodiscard]] inline prices best_prices(choice_problem const& p) {
+  if (p.transfer == p.window) return fitting_prices(p, 0);
+  auto best = fitting_prices(p, 16);
+  auto value = best.rounded_up(scaled_bound(p, best));
+  for (std::int64_t const link : {0, 2, 4, 6, 8, 10, 12, 14}) {
+    auto const at = fitting_prices(p, link);
+    auto const bound = at.rounded_up(scaled_bound(p, at));
+    if (bound > value) {
+      best = at;
+      value = bound;
+    }
+  }
+  return best;
+}
+
+/// How many items of each class take each choice, and what that amounts to.
+struct assignment {
+  std::vector<std::vector<std::int64_t>> copies;
+  std::int64_t memory = 0, time = 0, transfer = 0;
+
+  void take(std::size_t k, std::size_t j, choice const& o, std::int64_t n) {
+    copies[k][j] += n;
+    memory += n * o.memory;
+    time += n * o.time;
+    transfer += n * o.transfer;
+  }
+};
+
+/// Cheapest choices, then upgrades in order of what a unit of memory gains.
+[[nodiscard]] inline assignment greedy_assignment(choice_problem const& p, prices const& at) {
+  struct move {
+    std::int64_t gain, memory;
+    std::size_t k, from, to;
+  };
+  assignment a;
+  a.copies.resize(p.classes.size());
+  auto const fits = memory_at(p, at) <= p.slack;
+  std::vector<move> moves;
+  for (std::size_t k = 0; k < p.classes.size(); ++k) {
+    auto const& c = p.classes[k];
+    a.copies[k].assign(c.choices.size(), 0);
+    auto const base = fits ? at.cheapest(c) : 0;
+    a.take(k, base, c.choices[base], c.count);
+    for (std::size_t j = 0; j < c.choices.size(); ++j) {
+      auto const gain = at.timed(c.choices[base]) - at.timed(c.choices[j]);
+      if (gain > 0) moves.push_back({gain, c.choices[j].memory - c.choices[base].memory, k, base, j});
+    }
+  }
+  std::sort(moves.begin(), moves.end(), [](move const& x, move const& y) {
+    if ((x.memory <= 0) != (y.memory <= 0)) return x.memory <= 0;
+    auto const order = compare_products(x.gain, y.memory, y.gain, x.memory);
+    if (x.memory > 0 && order != 0) return order > 0;
+    if (x.memory != y.memory) return x.memory > y.memory;  // small ones fill what large ones leave
+    return x.k != y.k ? x.k < y.k : x.to < y.to;
+  });
+  for (auto const& m : moves) {
+    auto const &from = p.classes[m.k].choices[m.from], &to = p.classes[m.k].choices[m.to];
+    auto n = a.copies[m.k][m.from];
+    if (m.memory > 0) n = (std::min)(n, (p.slack - a.memory) / m.memory);
+    auto const now = p.total(a.time, a.transfer);
+    auto const after = [&](std::int64_t copies) {
+      return p.total(a.time + copies * (to.time - from.time), a.transfer + copies * (to.transfer - from.transfer));
+    };
+    auto const link = to.transfer - from.transfer;
+    if (link > 0 && a.transfer < p.window) {  // as many as hide, if that is better than all of them
+      auto const hidden = (std::min)(n, (p.window - a.transfer) / link);
+      if (after(hidden) < after(n)) n = hidden;
+    }
+    if (n <= 0 || after(n) >= now) continue;
+    a.take(m.k, m.from, from, -n);
+    a.take(m.k, m.to, to, n);
+  }
+  return a;
+}
+
+/// The public form of an assignment.
+[[nodiscard]] inline selection to_selection(choice_problem const& p, assignment const& a, std::int64_t lower_bound, std::size_t options) {
+  selection out{.status = status::feasible,
+                .time = {p.total(a.time, a.transfer), lower_bound},
+                .memory = p.least + a.memory * p.unit,
+                .transfer = a.transfer,
+                .copies = std::vector<std::uint64_t>(options)};
+  for (std::size_t k = 0; k < p.classes.size(); ++k)
+    for (std::size_t j = 0; j < a.copies[k].size(); ++j)
+      out.copies[p.classes[k].choices[j].option] = static_cast<std::uint64_t>(a.copies[k][j]);
+  return out;
+}
+
+}  // namespace ballast::inline v0_1::detail

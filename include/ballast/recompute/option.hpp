@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/error.hpp>
+#include <ballast/core/version.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+/// @file
+/// @brief What a planner of memory chooses from: ways to treat a tensor or a layer, and classes of items that share them.
+
+namespace ballast::inline v0_1 {
+
+/// @brief One way to treat an item: keep it, recompute part or all of it, or send it to the host and back.
+struct memory_option {
+  std::int64_t memory = 0;    ///< bytes held until the backward pass, not negative
+  std::int64_t time = 0;      ///< extra time, not negative, any unit: what is computed again
+  std::int64_t transfer = 0;  ///< time on the link to the host, same unit; hides under compute as far as there is room
+
+  friend constexpr bool operator==(memory_option const&, memory_option const&) = default;
+};
+
+/// @brief Items in classes: the items of a class have the same options, and each item takes exactly one.
+///
+/// Class k owns `options[offsets[k]]` … `options[offsets[k + 1] - 1]`. Items one by one are classes with a count of 1.
+struct option_classes {
+  std::vector<std::uint64_t> offsets{0};  ///< classes + 1 entries from 0
+  std::vector<memory_option> options;     ///< options of all classes, class after class
+  std::vector<std::uint64_t> counts;      ///< items of each class, at least 1
+
+  /// @brief Number of classes.
+  [[nodiscard]] std::size_t size() const noexcept { return counts.size(); }
+  /// @brief Options of one class. @param k 0 … size() - 1
+  [[nodiscard]] std::span<memory_option const> operator[](std::size_t k) const noexcept {
+    return std::span(options).subspan(static_cast<std::size_t>(offsets[k]), static_cast<std::size_t>(offsets[k + 1] - offsets[k]));
+  }
+  /// @brief Appends a class. @param choices its options, at least one @param count its items
+  void add(std::span<memory_option const> choices, std::uint64_t count = 1) {
+    options.insert(options.end(), choices.begin(), choices.end());
+    offsets.push_back(options.size());
+    counts.push_back(count);
+  }
+  friend bool operator==(option_classes const&, option_classes const&) = default;
+};
+
+/// @brief Refuses classes that make no sense, or whose sums could pass 2^58.
+/// @param items  the classes, perhaps built by hand
+/// @throws invalid_input naming the first entry that breaks a rule
+inline void require_valid(option_classes const& items) {
+  require(items.offsets.size() == items.counts.size() + 1 && items.offsets.front() == 0 && items.offsets.back() == items.options.size(),
+          [&] {
+            return "option_classes: " + std::to_string(items.offsets.size()) + " offsets do not cut " +
+                   std::to_string(items.options.size()) + " options into " + std::to_string(items.counts.size()) + " classes";
+          });
+  constexpr auto most = std::int64_t{1} << 58;
+  std::int64_t memory_left = most, time_left = most;
+  for (std::size_t k = 0; k < items.size(); ++k) {
+    require(items.offsets[k] < items.offsets[k + 1] && items.offsets[k + 1] <= items.options.size(),
+            [&] { return "class " + std::to_string(k) + " has no options"; });
+    auto const count = items.counts[k];
+    require(count > 0 && count <= static_cast<std::uint64_t>(most),
+            [&] { return "counts[" + std::to_string(k) + "] = " + std::to_string(count) + " must be in [1, 2^58]"; });
+    std::int64_t memory = 0, time = 0;
+    for (auto j = static_cast<std::size_t>(items.offsets[k]); j < items.offsets[k + 1]; ++j) {
+      auto const within = [&](char const* field, std::int64_t value) {
+        require(value >= 0 && value <= most,
+                [&] { return "options[" + std::to_string(j) + "]." + field + " = " + std::to_string(value) + " must be in [0, 2^58]"; });
+      };
+      within("memory", items.options[j].memory);
+      within("time", items.options[j].time);
+      within("transfer", items.options[j].transfer);
+      memory = (std::max)(memory, items.options[j].memory);
+      time = (std::max)(time, items.options[j].time + items.options[j].transfer);
+    }
+    auto const take = [&](std::int64_t& left, std::int64_t value, char const* what) {
+      require(value == 0 || static_cast<std::int64_t>(count) <= left / value,
+              [&] { return "class " + std::to_string(k) + " brings the sum of " + what + " above 2^58"; });
+      left -= static_cast<std::int64_t>(count) * value;
+    };
+    take(memory_left, memory, "memory");
+    take(time_left, time, "time");
+  }
+}
+
+/// @brief Classes with equal ones folded, and where each went.
+struct folded_options {
+  option_classes classes;               ///< distinct, in order of first appearance
+  std::vector<std::uint32_t> class_of;  ///< for each class that came in, its index in `classes`
+};
+
+/// @brief Folds classes with the same options, in the same order, into one.
+/// @param items  at most 2^31 classes, valid
+/// @return the distinct classes with added counts
+/// @throws invalid_input as `require_valid`
+/// @par Complexity
+/// O(options) expected, O(options * classes) at worst.
+/// @par Determinism
+/// The order of first appearance, whatever the hash.
+[[nodiscard]] inline folded_options fold(option_classes const& items) {
+  require_valid(items);
+  folded_options out;
+  out.class_of.resize(items.size());
+  std::size_t slots = 16;
+  while (slots < 2 * items.size()) slots *= 2;
+  std::vector<std::uint32_t> table(slots, (std::numeric_limits<std::uint32_t>::max)());
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    auto const choices = items[i];
+    std::uint64_t h = 0;
+    for (auto const& o : choices)
+      for (auto const field : {o.memory, o.time, o.transfer}) {
+        h = (h ^ static_cast<std::uint64_t>(field)) * 0x9e3779b97f4a7c15U;
+        h ^= h >> 29;
+      }
+    auto at = static_cast<std::size_t>(h) & (slots - 1);
+    while (table[at] != (std::numeric_limits<std::uint32_t>::max)() && !std::ranges::equal(out.classes[table[at]], choices))
+      at = (at + 1) & (slots - 1);
+    if (table[at] == (std::numeric_limits<std::uint32_t>::max)()) {
+      table[at] = static_cast<std::uint32_t>(out.classes.size());
+      out.classes.add(choices, 0);
+    }
+    out.class_of[i] = table[at];
+    out.classes.counts[table[at]] += items.counts[i];
+  }
+  return out;
+}
+
+}  // namespace ballast::inline v0_1
