@@ -8,6 +8,7 @@
 
 #include <ballast/core/hash.hpp>
 #include <ballast/packing/check.hpp>
+#include <ballast/packing/vector_check.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -41,6 +42,38 @@ namespace {
   return packs;
 }
 
+/// Samples of several measures: valid, and how far from the bound.
+void check_measures(check_arguments const& arguments, ballast::groups<std::uint64_t> const& packs, table const& input,
+                    std::string const& name) {
+  if (arguments.options.sample_multiple != 1) throw bad_input("--multiple rounds lengths up, and is not for several measures");
+  measure_columns const columns(input);
+  auto const samples = columns.view();
+  ballast::vector_packing_options o;
+  o.capacity = arguments.capacity;
+  o.max_samples = arguments.options.max_samples;
+  o.oversize = arguments.options.oversize;
+  auto const verdict = ballast::check_packing(packs, samples, o);
+  if (!verdict.valid()) throw bad_input(name + ": not a valid packing: " + describe(verdict));
+  auto const ours = run_packer<std::uint64_t>(strategy::automatic, samples, o);
+  ballast::certificate const count{static_cast<std::int64_t>(packs.size()), ours.count.lower_bound};
+  if (arguments.json) {
+    nlohmann::ordered_json const json{{"samples", samples.size()},
+                                      {"capacity", o.capacity},
+                                      {"packs", count.value},
+                                      {"lower_bound", count.lower_bound},
+                                      {"gap", count.gap()},
+                                      {"optimal", count.optimal()},
+                                      {"hash", hash_digits(ballast::hash(packs))},
+                                      {"set_aside", ours.set_aside},
+                                      {"auto", {{"packs", ours.packs.size()}}}};
+    return write_standard_output(json.dump() + "\n");
+  }
+  write_standard_output("Valid: every sample stands where it should exactly once, and no pack exceeds a capacity.\n" +
+                        grouped(packs.size()) + " packs; no plan can take fewer than " +
+                        grouped(static_cast<std::uint64_t>(count.lower_bound)) + ", and our default packer takes " +
+                        grouped(ours.packs.size()) + ".\n");
+}
+
 }  // namespace
 
 void run_check(check_arguments const& arguments) {
@@ -50,7 +83,8 @@ void run_check(check_arguments const& arguments) {
   auto const name = shown_name(files.front());
   auto const packs = read_packing(files);
   auto const input = read_lengths(files, arguments.input.select);
-  refuse_oversize(input, o);
+  refuse_oversize(input, arguments.capacity, o);
+  if (input.measures() > 1 && !input.histogram()) return check_measures(arguments, packs, input, name);
   std::vector<std::int64_t> expanded;
   auto const lengths = to_lengths(input, expanded);
   auto const read_seconds = watch.lap();

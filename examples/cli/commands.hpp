@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "lengths_reader.hpp"
+#include "level_request.hpp"
 #include "packers.hpp"
 
 #include <ballast/plan/plan_data.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,24 +22,51 @@ struct input_arguments {
 
 struct pack_arguments {
   input_arguments input;
-  ballast::packing_options options;
-  ballast_cli::strategy strategy = strategy::bfd;
-  std::string out;  ///< folder; empty: nothing is written
+  ballast::packing_options options;    ///< for one measure
+  std::vector<std::int64_t> capacity;  ///< one per measure
+  ballast_cli::strategy strategy = strategy::automatic;
+  std::uint64_t ranks = 0;  ///< packs are put in an order in which so many make a step; 0: they stay as the packer left them
+  std::string out;          ///< folder; empty: nothing is written
   bool json = false;
 };
+/// Packs one measure or hands over to `run_pack_measures`.
 void run_pack(pack_arguments const& arguments);
+void run_pack_measures(pack_arguments const& arguments, table const& input, double read_seconds);
+
+struct capacities_arguments {
+  input_arguments input;
+  std::uint64_t ranks = 8;
+  bool json = false;
+};
+void run_capacities(capacities_arguments const& arguments);
 
 struct plan_arguments {
   input_arguments input;
   ballast::data_plan_options options;
   std::string model = "llama-3.1-8b", device = "h100";
-  double mfu = 0.4;
-  std::string cost;     ///< file of measured times; empty: the model on the device
-  std::string out;      ///< folder; empty: nothing is written
-  std::string command;  ///< the command line, for the report
+  std::optional<double> mfu;       ///< none: 0.4 or, with levels, what the model of times was fitted with
+  std::string cost;                ///< file of measured times; empty: the model on the device
+  std::string levels;              ///< auto, hbp or a file; empty: one capacity
+  std::string curriculum = "hbp";  ///< order of the steps of several levels
+  std::uint32_t gpus = 1;          ///< of the run, where there are levels
+  std::string out;                 ///< folder; empty: nothing is written
+  std::string command;             ///< the command line, for the report
   bool json = false;
 };
+/// Plans one capacity or hands over to `run_plan_levels`.
 void run_plan(plan_arguments const& arguments);
+void run_plan_levels(plan_arguments const& arguments);
+
+struct levels_arguments {
+  input_arguments input;
+  level_request request;
+  std::int64_t max_length = 0;
+  std::uint64_t max_levels = usual_levels;  ///< of the exact choice
+  ballast::oversize oversize = ballast::oversize::reject;
+  level_rule rule = level_rule::exact;
+  bool json = false;
+};
+void run_levels(levels_arguments const& arguments);
 
 struct calibrate_arguments {
   std::string file;
@@ -48,7 +77,8 @@ void run_calibrate(calibrate_arguments const& arguments);
 struct check_arguments {
   input_arguments
       input;  ///< the first files are the packing: OFFSETS MEMBERS, a folder that `pack --out` wrote, or a list of indices a line
-  ballast::packing_options options;
+  ballast::packing_options options;    ///< for one measure
+  std::vector<std::int64_t> capacity;  ///< one per measure
   bool json = false;
 };
 void run_check(check_arguments const& arguments);

@@ -27,6 +27,28 @@ ballast::histogram to_histogram(table const& input) {
   return h;
 }
 
+void require_one_measure(table const& input, std::string_view command) {
+  if (input.measures() != 1 && !input.histogram())
+    throw bad_input(std::string(command) + " takes one length a sample, not " + std::to_string(input.measures()) +
+                    " measures; --columns 1+2 adds two columns into one");
+}
+
+measure_columns::measure_columns(table const& input) : columns_(input.histogram() ? 1 : input.measures()) {
+  auto const& v = input.values();
+  if (input.histogram()) {
+    (void)to_lengths(input, columns_[0]);
+    return;
+  }
+  for (std::size_t m = 0; m < columns_.size(); ++m) {
+    columns_[m].reserve(input.rows());
+    for (auto i = m; i < v.size(); i += columns_.size()) columns_[m].push_back(v[i]);
+  }
+}
+
+ballast::sample_measures measure_columns::view() const {
+  return ballast::sample_measures(std::vector<std::span<std::int64_t const>>(columns_.begin(), columns_.end()));
+}
+
 std::span<std::int64_t const> to_lengths(table const& input, std::vector<std::int64_t>& expanded) {
   auto const& v = input.values();
   if (input.measures() == 1) return v;
@@ -34,15 +56,18 @@ std::span<std::int64_t const> to_lengths(table const& input, std::vector<std::in
   return expanded;
 }
 
-void refuse_oversize(table const& input, ballast::packing_options const& o, std::string_view others) {
+void refuse_oversize(table const& input, std::span<std::int64_t const> capacity, ballast::packing_options const& o,
+                     std::string_view others) {
   if (o.oversize != ballast::oversize::reject) return;
   auto const& v = input.values();
+  auto const one = input.histogram() || input.measures() == 1;
   for (std::size_t i = 0; i < v.size(); i += input.measures())
-    if (v[i] > longest_that_fits(o))
-      throw bad_input(input.where(i / input.measures()) + ": " + std::to_string(v[i]) + " exceeds the capacity " +
-                      std::to_string(o.capacity) +
-                      (o.sample_multiple > 1 ? " when rounded up to a multiple of " + std::to_string(o.sample_multiple) : "") +
-                      "; --oversize " + std::string(others) + " says what to do with it");
+    for (std::size_t m = 0; m < (one ? 1 : input.measures()); ++m)
+      if (v[i + m] > capacity[m] - capacity[m] % o.sample_multiple)
+        throw bad_input(input.where(i / input.measures()) + ": " + std::to_string(v[i + m]) + " exceeds the capacity " +
+                        std::to_string(capacity[m]) +
+                        (o.sample_multiple > 1 ? " when rounded up to a multiple of " + std::to_string(o.sample_multiple) : "") +
+                        "; --oversize " + (one ? std::string(others) : "set-aside or own") + " says what to do with it");
 }
 
 std::uint64_t count_next_fit(table const& rows, ballast::packing_options const& o) {

@@ -3,6 +3,7 @@
 #include "lengths_reader.hpp"
 
 #include <ballast/core/classes.hpp>
+#include <ballast/packing/measures.hpp>
 #include <ballast/packing/options.hpp>
 
 #include <cstdint>
@@ -17,6 +18,19 @@ namespace ballast_cli {
 /// The histogram of what was read, whether it was read as one or as single lengths.
 [[nodiscard]] ballast::histogram to_histogram(table const& input);
 
+/// Refuses rows of several measures; `command` says who takes but one.
+void require_one_measure(table const& input, std::string_view command);
+
+/// Rows of one or more measures as columns.
+class measure_columns {
+ public:
+  explicit measure_columns(table const& input);
+  [[nodiscard]] ballast::sample_measures view() const;
+
+ private:
+  std::vector<std::vector<std::int64_t>> columns_;
+};
+
 /// One length a sample, in the order of the rows: a view of the table or, of a histogram, of `expanded`.
 [[nodiscard]] std::span<std::int64_t const> to_lengths(table const& input, std::vector<std::int64_t>& expanded);
 
@@ -26,8 +40,8 @@ namespace ballast_cli {
 }
 
 /// A sample over capacity is bad input unless a policy says otherwise; said here, because only the table knows where it stood. `others`
-/// names the policies there are.
-void refuse_oversize(table const& input, ballast::packing_options const& options,
+/// names the policies there are for one measure.
+void refuse_oversize(table const& input, std::span<std::int64_t const> capacity, ballast::packing_options const& options,
                      std::string_view others = "set-aside, truncate, split or own");
 
 /// How many packs next fit takes for the rows of a histogram, in their order, brought to the demanded multiple; no sample is looked at by

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lengths_reader.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <iterator>
 #include <string>
 
 // Every reader of lengths, from memory. The first byte chooses what is asked; whatever follows must end in valid rows or in one sentence.
@@ -16,9 +18,10 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
       {.measures = {}, .field = "n", .histogram = false},
       {.measures = {{"1", "length"}}, .field = {}, .histogram = false},
       {.measures = {}, .field = {}, .histogram = true},
+      {.measures = {{"2"}, {"1"}}, .field = {}, .histogram = false},
   };
-  auto const& select = asked[data[0] % 4];
-  table rows(select.histogram ? 2 : 1);
+  auto const& select = asked[data[0] % std::size(asked)];
+  table rows(select.histogram ? 2 : (std::max)(select.measures.size(), std::size_t{1}), select.histogram);
   try {
     append_lengths(rows, {reinterpret_cast<char const*>(data + 1), size - 1}, "input", select);
   } catch (bad_input const& e) {
@@ -27,7 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
   }
   auto const& v = rows.values();
   for (std::size_t i = 0; i < v.size(); ++i)
-    if (v[i] < (i % rows.measures() == 0 ? 1 : 0)) std::abort();
+    if (v[i] < (rows.kind(i % rows.measures()) == value_kind::length ? 1 : 0)) std::abort();
   for (std::size_t row = 0; row < rows.rows(); ++row)
     if (!rows.where(row).starts_with("input:")) std::abort();
   return 0;

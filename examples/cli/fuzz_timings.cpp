@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "errors.hpp"
 #include "model_config.hpp"
+#include "profile_reader.hpp"
 #include "timings_reader.hpp"
 
 #include <cstddef>
@@ -8,16 +9,19 @@
 #include <cstdlib>
 #include <string>
 
-// The readers behind `plan --cost`, `calibrate` and `plan --model`, from memory: valid rows, a model, or one sentence.
+// The readers behind `plan --cost`, `calibrate`, `levels --table` and `--model`, from memory: valid rows, a model, or one sentence.
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
   using namespace ballast_cli;
   if (size == 0) return 0;
   std::string const text(reinterpret_cast<char const*>(data + 1), size - 1);
   try {
-    if (data[0] % 2 == 0) {
+    if (data[0] % 3 == 0) {
       for (auto const& row : read_timings(text, "input"))
         if (row.length < 1 || !(row.ms >= 0.0)) std::abort();
+    } else if (data[0] % 3 == 1) {
+      for (auto const& row : read_profile(text, "input"))
+        if (row.setting.capacity < 1 || row.setting.sp < 1 || !(row.ms > 0.0)) std::abort();
     } else {
       (void)read_model_config(text, "input");
     }

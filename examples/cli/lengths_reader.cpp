@@ -87,10 +87,11 @@ std::vector<std::vector<std::size_t>> resolve_columns(selection const& select, s
   return chosen;
 }
 
-bad_input not_a_value(std::string const& place, std::string_view shown, std::size_t measure) {
-  return bad_input(place + ": " + printable(shown) +
-                   (measure == 0 ? " is not a length: lengths are whole numbers from 1 to 2^63-1"
-                                 : " is not a count: counts are whole numbers from 0 to 2^63-1"));
+bad_input not_a_value(std::string const& place, std::string_view shown, value_kind kind) {
+  constexpr std::string_view why[] = {" is not a length: lengths are whole numbers from 1 to 2^63-1",
+                                      " is not a count: counts are whole numbers from 0 to 2^63-1",
+                                      " is not a measure: measures are whole numbers from 0 to 2^63-1"};
+  return bad_input(place + ": " + printable(shown) + std::string(why[static_cast<std::size_t>(kind)]));
 }
 
 void append_lengths(table& out, std::string_view bytes, std::string const& name, selection const& select) {
@@ -114,22 +115,23 @@ void append_lengths(table& out, std::string_view bytes, std::string const& name,
 table read_lengths(std::vector<std::string> const& files, selection const& select) {
   auto const measures = select.measures.empty() ? (select.histogram ? 2 : 1) : select.measures.size();
   if (select.histogram && measures != 2) throw bad_input("--columns of a histogram names two columns, as in --columns length,count");
-  if (!select.histogram && measures != 1)
-    throw bad_input("packing by several measures at once is not in this version; add columns into one length, as in --columns 1+2");
-  table out(measures);
+  table out(measures, select.histogram);
   for (auto const& name : files) {
     file_bytes const bytes(name);
     append_lengths(out, bytes.view(), name, select);
   }
   auto const& v = out.values();
-  auto left = static_cast<std::size_t>(largest_length);
-  for (std::size_t row = 0; row < out.rows(); ++row) {
-    auto const length = static_cast<std::size_t>(v[row * measures]);
-    auto const count = select.histogram ? static_cast<std::size_t>(v[row * measures + 1]) : 1;
-    if (count > left / length) throw bad_input(out.where(row) + ": the sum of all lengths reaches 2^63 here");
-    left -= count * length;
+  for (std::size_t m = 0; m < (select.histogram ? 1 : measures); ++m) {
+    auto left = static_cast<std::size_t>(largest_length);
+    for (std::size_t row = 0; row < out.rows(); ++row) {
+      auto const length = static_cast<std::size_t>(v[row * measures + m]);
+      auto const count = select.histogram ? static_cast<std::size_t>(v[row * measures + 1]) : 1;
+      if (length != 0 && count > left / length) throw bad_input(out.where(row) + ": the sum of all lengths reaches 2^63 here");
+      left -= count * length;
+    }
+    if (select.histogram && left == static_cast<std::size_t>(largest_length))
+      throw bad_input(out.file() + ": there are no samples, every count is 0");
   }
-  if (left == static_cast<std::size_t>(largest_length)) throw bad_input(out.file() + ": there are no samples, every count is 0");
   return out;
 }
 

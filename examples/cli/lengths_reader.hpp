@@ -24,12 +24,22 @@ struct selection {
 /// Parses "1+2" (one measure, the sum of two columns) or "2,1" (two measures). Throws bad_input.
 [[nodiscard]] std::vector<std::vector<std::string>> parse_columns(std::string_view text);
 
-/// Rows of one or more measures, in the order they were read. The first measure is a length and at least 1; others may be 0.
+/// What a value of a row is: the only measure of a sample (at least 1), how many samples have it, or one of several measures (of which one
+/// is at least 1).
+enum class value_kind { length, count, measure };
+
+/// Rows of one or more measures, in the order they were read.
 class table {
  public:
-  explicit table(std::size_t measures) : measures_(measures) {}
+  explicit table(std::size_t measures, bool histogram = false) : measures_(measures), histogram_(histogram) {}
 
   [[nodiscard]] std::size_t measures() const noexcept { return measures_; }
+  /// Whether a row is a length and its count.
+  [[nodiscard]] bool histogram() const noexcept { return histogram_; }
+  [[nodiscard]] value_kind kind(std::size_t measure) const noexcept {
+    if (histogram_) return measure == 0 ? value_kind::length : value_kind::count;
+    return measures_ == 1 ? value_kind::length : value_kind::measure;
+  }
   [[nodiscard]] std::size_t rows() const noexcept { return values_.size() / measures_; }
   /// Row by row; with one measure, the lengths.
   [[nodiscard]] std::vector<std::int64_t> const& values() const noexcept { return values_; }
@@ -60,6 +70,7 @@ class table {
   [[nodiscard]] static std::string place(source const& f, std::uint64_t number);
 
   std::size_t measures_;
+  bool histogram_;
   std::uint64_t next_number_ = 0;
   std::vector<std::int64_t> values_;
   std::vector<source> files_;
@@ -72,13 +83,14 @@ class table {
 
 inline constexpr std::int64_t largest_length = (std::numeric_limits<std::int64_t>::max)();
 
-/// The refusal of a value: `measure` 0 is a length, 1 is the count of a histogram.
-[[nodiscard]] bad_input not_a_value(std::string const& place, std::string_view shown, std::size_t measure = 0);
+/// The refusal of a value.
+[[nodiscard]] bad_input not_a_value(std::string const& place, std::string_view shown, value_kind kind = value_kind::length);
 
 /// Adds a row whose measures are sums of columns; `value(column, measure)` is not negative.
 template <class Value>
 void append_row(table& out, std::uint64_t number, std::vector<std::vector<std::size_t>> const& measures, Value const& value) {
   out.next_row_at(number);
+  bool nothing = true;
   for (std::size_t m = 0; m < measures.size(); ++m) {
     std::int64_t sum = 0;
     for (auto const column : measures[m]) {
@@ -86,9 +98,11 @@ void append_row(table& out, std::uint64_t number, std::vector<std::vector<std::s
       if (v > largest_length - sum) throw bad_input(out.place(number) + ": the columns add up to 2^63 or more");
       sum += v;
     }
-    if (sum == 0 && m == 0) throw not_a_value(out.place(number), "0");
+    if (sum == 0 && out.kind(m) == value_kind::length) throw not_a_value(out.place(number), "0");
+    nothing = nothing && sum == 0;
     out.push(sum);
   }
+  if (nothing) throw bad_input(out.place(number) + ": every measure is 0; a sample needs one that is not");
 }
 
 /// Reads a file that is in memory, whatever its form, and appends its rows. Throws bad_input, naming `name`.

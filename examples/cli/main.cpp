@@ -51,19 +51,20 @@ template <class Named, std::size_t extent>
 
 /// Options read as text first: our own sentences say what is wrong with one.
 struct option_text {
-  std::string columns, capacity, strategy = "bfd", oversize = "reject", max_items, multiple = "1", pack_count_multiple = "1", seed = "0",
-                                 samples, ranks, micro_batches = "1", mfu = "0.4";
+  std::string columns, capacity, strategy = "auto", oversize = "reject", max_items, multiple = "1", pack_count_multiple = "1", seed = "0",
+                                 samples, ranks, micro_batches = "1", mfu, gpus, rule = "exact", max_length, max_levels;
 };
 
 void add_input(CLI::App& command, input_arguments& input, option_text& text, std::string const& files) {
   command.add_option("FILE", input.files, files)->required();
-  command.add_option("--columns", text.columns, "columns that hold the lengths: 2 or tokens; 1+2 adds two into one length");
+  command.add_option("--columns", text.columns,
+                     "columns that hold the lengths: 2 or tokens; 1+2 adds two into one length, 2,1 are two measures");
   command.add_option("--field", input.select.field, "field of JSON objects that holds the length");
   command.add_flag("--histogram", input.select.histogram, "the files hold length,count rows");
 }
 
 void add_limits(CLI::App& command, option_text& text) {
-  command.add_option("--capacity", text.capacity, "tokens a pack holds")->required();
+  command.add_option("--capacity", text.capacity, "tokens a pack holds; 18,6016: one capacity per measure")->required();
   command.add_option("--max-items", text.max_items, "most samples in a pack");
   command.add_option("--multiple", text.multiple, "round each sample up to a multiple of this, as context parallelism needs");
   command.add_option("--oversize", text.oversize, "samples longer than the capacity: reject, set-aside, truncate, split or own");
@@ -73,18 +74,34 @@ void read_input(input_arguments& input, option_text const& text) {
   if (!text.columns.empty()) input.select.measures = parse_columns(text.columns);
 }
 
-[[nodiscard]] std::int64_t read_capacity(option_text const& text) {
-  if (text.capacity.find(',') != std::string::npos)
-    throw bad_input("--capacity " + printable(text.capacity) +
-                    ": packing by several measures at once is not in this version; give one capacity");
-  return number<std::int64_t>("--capacity", text.capacity, 1);
+[[nodiscard]] std::int64_t read_capacity(option_text const& text) { return number<std::int64_t>("--capacity", text.capacity, 1); }
+
+/// One capacity for each measure that --columns names.
+[[nodiscard]] std::vector<std::int64_t> read_capacities(option_text const& text, input_arguments const& input) {
+  std::vector<std::int64_t> capacities;
+  for (std::size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {
+    end = text.capacity.find(',', begin);
+    capacities.push_back(number<std::int64_t>("--capacity", text.capacity.substr(begin, end == std::string::npos ? end : end - begin), 1));
+  }
+  auto const measures = input.select.histogram || input.select.measures.empty() ? std::size_t{1} : input.select.measures.size();
+  if (capacities.size() != measures)
+    throw bad_input("--capacity " + printable(text.capacity) + ": expected is one capacity for each of " + std::to_string(measures) +
+                    " measure" + (measures == 1 ? "" : "s") + "; --columns 2,1 names two, --columns 1+2 adds two columns into one");
+  return capacities;
 }
 
 void read_limits(ballast::packing_options& options, option_text const& text) {
-  options.capacity = read_capacity(text);
   if (!text.max_items.empty()) options.max_samples = static_cast<std::uint64_t>(number<std::int64_t>("--max-items", text.max_items, 1));
   options.sample_multiple = number<std::int64_t>("--multiple", text.multiple, 1);
   options.oversize = named("--oversize", text.oversize, std::span(oversize_policies)).policy;
+}
+
+/// Limits of `pack` and `check`, whose samples may have several measures.
+template <class Arguments>
+void read_limits(Arguments& arguments, option_text const& text) {
+  arguments.capacity = read_capacities(text, arguments.input);
+  arguments.options.capacity = arguments.capacity.front();
+  read_limits(arguments.options, text);
 }
 
 int run(int argc, char** argv) {
@@ -99,14 +116,18 @@ int run(int argc, char** argv) {
   auto& pack_command = *app.add_subcommand("pack", "pack samples into as few packs as possible");
   add_input(pack_command, pack.input, text, "lengths: text, CSV, JSON, JSONL, .npy, each but .npy also as gzip; - is standard input");
   add_limits(pack_command, text);
-  pack_command.add_option("--strategy", text.strategy, "next-fit, first-fit, ffd, bfd (default), worst-fit, ffs, bfs or online");
+  pack_command.add_option("--strategy", text.strategy,
+                          "auto (default), bfd, ffd, next-fit, first-fit, worst-fit, online, ffs, bfs, near-optimal, isf, completion, "
+                          "vector-best-fit or portfolio");
   pack_command.add_option("--pack-count-multiple", text.pack_count_multiple, "make the number of packs a multiple of this");
-  pack_command.add_option("--seed", text.seed, "of the random orders of ffs and bfs");
+  pack_command.add_option("--seed", text.seed, "another seed draws other packs, where a strategy draws");
+  pack_command.add_option("--ranks", text.ranks, "order the packs so that this many in a row, a step, have like loads; print how like");
   pack_command.add_option("--out", pack.out, "folder for offsets.npy, members.npy and plan.json");
   pack_command.add_flag("--json", pack.json, "print one JSON object");
   pack_command.callback([&] {
     read_input(pack.input, text);
-    read_limits(pack.options, text);
+    read_limits(pack, text);
+    if (!text.ranks.empty()) pack.ranks = static_cast<std::uint64_t>(number<std::int64_t>("--ranks", text.ranks, 1));
     pack.strategy = named("--strategy", text.strategy, std::span(strategies)).strategy;
     pack.options.pack_count_multiple =
         static_cast<std::uint64_t>(number<std::int64_t>("--pack-count-multiple", text.pack_count_multiple, 1));
@@ -117,32 +138,82 @@ int run(int argc, char** argv) {
   plan_arguments plan;
   auto& plan_command = *app.add_subcommand("plan", "plan the steps of a run: which samples share a pack, a rank and a step");
   add_input(plan_command, plan.input, text, "lengths, as for pack");
-  plan_command.add_option("--capacity", text.capacity, "tokens of a micro-batch on one rank")->required();
-  plan_command.add_option("--ranks", text.ranks, "data-parallel ranks")->required();
+  auto* const capacity =
+      plan_command.add_option("--capacity", text.capacity, "tokens of a micro-batch on one rank; the longest of several levels");
+  auto* const ranks = plan_command.add_option("--ranks", text.ranks, "data-parallel ranks");
   plan_command.add_option("--micro-batches", text.micro_batches, "micro-batches of a rank in one step; 1 without it");
   plan_command.add_option("--oversize", text.oversize, "samples longer than the capacity: reject, set-aside, truncate or split");
   auto* const model = plan_command.add_option("--model", plan.model, "preset or Hugging Face config.json; llama-3.1-8b without it");
   auto* const device = plan_command.add_option("--device", plan.device, "a100, h100 (default), h200 or b200");
   auto* const mfu = plan_command.add_option("--mfu", text.mfu, "share of the device's peak that is reached; 0.4 without it");
-  plan_command.add_option("--cost", plan.cost, "measured times instead of a model: from calibrate --json, or length,milliseconds rows")
-      ->excludes(model)
-      ->excludes(device)
-      ->excludes(mfu);
+  auto* const cost =
+      plan_command.add_option("--cost", plan.cost, "measured times instead of a model: from calibrate --json, or length,milliseconds rows")
+          ->excludes(model)
+          ->excludes(device)
+          ->excludes(mfu);
+  auto* const levels =
+      plan_command
+          .add_option("--levels", plan.levels,
+                      "packs of several lengths and settings: auto (the best choice), hbp (its rule) or a file from levels --json")
+          ->excludes(ranks)
+          ->excludes(cost);
+  auto* const gpus = plan_command.add_option("--gpus", text.gpus, "GPUs of the run, with --levels")->needs(levels);
+  plan_command
+      .add_option("--curriculum", plan.curriculum,
+                  "order of the steps, with --levels: hbp (default), interleaved, random, ascending, ascending-buckets or shuffled-buckets")
+      ->needs(levels);
   plan_command.add_option("--seed", text.seed, "another seed draws other steps");
-  plan_command.add_option("--out", plan.out, "folder for offsets.npy, members.npy, steps.npy, plan.json and report.html");
+  plan_command.add_option("--out", plan.out,
+                          "folder for offsets.npy, members.npy, steps.npy, plan.json and report.html; levels.npy with --levels");
   plan_command.add_flag("--json", plan.json, "print one JSON object");
   plan_command.callback([&] {
     read_input(plan.input, text);
     auto& o = plan.options.steps;
-    o.capacity = read_capacity(text);
-    o.ranks = static_cast<std::uint64_t>(number<std::int64_t>("--ranks", text.ranks, 1));
+    auto const in_file = levels->count() != 0 && plan.levels != "auto" && plan.levels != "hbp";
+    if (in_file && capacity->count() != 0) throw bad_input("--capacity is for --levels auto or hbp; levels from a file say what they hold");
+    for (auto const* const needed : {in_file ? nullptr : capacity, levels->count() != 0 ? gpus : ranks})
+      if (needed != nullptr && needed->count() == 0) throw bad_input(needed->get_name() + " is required");
+    if (!in_file) o.capacity = read_capacity(text);
+    if (levels->count() == 0)
+      o.ranks = static_cast<std::uint64_t>(number<std::int64_t>("--ranks", text.ranks, 1));
+    else
+      plan.gpus = number<std::uint32_t>("--gpus", text.gpus, 1);
+    plan.curriculum = named("--curriculum", plan.curriculum, std::span(curricula)).word;
     o.micro_batches = static_cast<std::uint64_t>(number<std::int64_t>("--micro-batches", text.micro_batches, 1));
     o.seed = number<std::uint64_t>("--seed", text.seed, 0);
     plan.options.oversize = named("--oversize", text.oversize, std::span(oversize_policies).first<4>()).policy;
-    plan.mfu = decimal("--mfu", text.mfu);
+    if (mfu->count() != 0) plan.mfu = decimal("--mfu", text.mfu);
     plan.command = "ballast";
     for (int i = 1; i < argc; ++i) plan.command += std::string(" ") + argv[i];
     run_plan(plan);
+  });
+
+  levels_arguments level;
+  auto& levels_command = *app.add_subcommand("levels", "choose pack lengths, SP degrees and recomputed layers for long and short samples");
+  add_input(levels_command, level.input, text, "lengths, as for pack");
+  levels_command.add_option("--max-length", text.max_length, "tokens of the longest pack")->required();
+  levels_command.add_option("--gpus", text.gpus, "GPUs of the run")->required();
+  levels_command.add_option("--rule", text.rule, "exact (default), the choice of least modelled time, or hbp, the published rule");
+  levels_command.add_option("--max-levels", text.max_levels, "most levels that exact may choose; 3 without it");
+  levels_command.add_option("--oversize", text.oversize, "samples over the longest pack: reject, set-aside, truncate or split");
+  levels_command.add_option("--model", level.request.model, "preset or Hugging Face config.json; llama-3.1-8b without it");
+  levels_command.add_option("--device", level.request.device, "a100, h100 (default), h200 or b200");
+  auto* const level_mfu = levels_command.add_option("--mfu", text.mfu, "share of the device's peak that is reached; 0.383 without it");
+  levels_command.add_option("--table", level.request.table,
+                            "measured settings: rows of length, sp, recomputed_layers, milliseconds and perhaps memory in GB");
+  levels_command.add_flag("--json", level.json, "print one JSON object, which plan --levels reads");
+  levels_command.callback([&] {
+    read_input(level.input, text);
+    level.max_length = number<std::int64_t>("--max-length", text.max_length, 1);
+    level.request.gpus = number<std::uint32_t>("--gpus", text.gpus, 1);
+    level.rule = named("--rule", text.rule, std::span(level_rules)).rule;
+    if (!text.max_levels.empty()) {
+      if (level.rule != level_rule::exact) throw bad_input("--max-levels is for --rule exact; that of HBP has two stages");
+      level.max_levels = static_cast<std::uint64_t>(number<std::int64_t>("--max-levels", text.max_levels, 1));
+    }
+    level.oversize = named("--oversize", text.oversize, std::span(oversize_policies).first<4>()).policy;
+    if (level_mfu->count() != 0) level.request.mfu = decimal("--mfu", text.mfu);
+    run_levels(level);
   });
 
   calibrate_arguments calibrate;
@@ -160,8 +231,19 @@ int run(int argc, char** argv) {
   check_command.add_flag("--json", check.json, "print one JSON object");
   check_command.callback([&] {
     read_input(check.input, text);
-    read_limits(check.options, text);
+    read_limits(check, text);
     run_check(check);
+  });
+
+  capacities_arguments capacities;
+  auto& capacities_command = *app.add_subcommand("capacities", "choose the capacities of two measures, as in images and text");
+  add_input(capacities_command, capacities.input, text, "two measures, the one that depends on the other first: --columns 2,1");
+  capacities_command.add_option("--ranks", text.ranks, "data-parallel ranks whose loads are to be alike; 8 without it");
+  capacities_command.add_flag("--json", capacities.json, "print one JSON object");
+  capacities_command.callback([&] {
+    read_input(capacities.input, text);
+    if (!text.ranks.empty()) capacities.ranks = static_cast<std::uint64_t>(number<std::int64_t>("--ranks", text.ranks, 1));
+    run_capacities(capacities);
   });
 
   stats_arguments stats;

@@ -101,7 +101,7 @@ void append_npy(table& out, std::string_view bytes, std::string const& name, sel
     append_row(out, row + 1, measures, [&](std::size_t column, std::size_t measure) {
       auto const i = row * in.columns() + column;
       auto const value = in[i];
-      if (value > static_cast<std::uint64_t>(largest_length)) throw not_a_value(out.place(row + 1), in.text(i), measure);
+      if (value > static_cast<std::uint64_t>(largest_length)) throw not_a_value(out.place(row + 1), in.text(i), out.kind(measure));
       return static_cast<std::int64_t>(value);
     });
 }

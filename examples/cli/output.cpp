@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <utility>
@@ -77,5 +78,7 @@ std::string percent(double share) {
   (void)std::snprintf(text, sizeof text, "%.2f %%", 100.0 * shown);
   return text;
 }
+
+std::string percent_up(double share) { return percent(std::ceil(share * 1e4) / 1e4); }
 
 }  // namespace ballast_cli

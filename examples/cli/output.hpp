@@ -34,5 +34,7 @@ void write_standard_output(std::string_view text);
 [[nodiscard]] std::string grouped(std::uint64_t value);
 /// A share as "96.97 %", rounded down where rounding to nearest would claim 100 %.
 [[nodiscard]] std::string percent(double share);
+/// A share as "0.02 %", rounded up, for what is promised not to be exceeded.
+[[nodiscard]] std::string percent_up(double share);
 
 }  // namespace ballast_cli

@@ -3,14 +3,17 @@
 #include "data_set.hpp"
 #include "output.hpp"
 #include "plan_folder.hpp"
+#include "rank_order.hpp"
 #include "report.hpp"
 
 #include <ballast/core/hash.hpp>
-#include <ballast/packing/run_length.hpp>
+#include <ballast/packing/pack.hpp>
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <limits>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -26,15 +29,22 @@ void require_plan(ballast::status status, ballast::packing_bound bound, std::int
                                                                : "were not reached"));
 }
 
-/// The report of a histogram that need not be expanded: best-fit decreasing is counted, no member is listed.
-[[nodiscard]] packing_report count(table const& input, ballast::packing_options const& o) {
+/// Whether the packs of a histogram can be counted without listing their members.
+[[nodiscard]] constexpr bool counts_histograms(strategy which) {
+  return which == strategy::automatic || which == strategy::bfd || which == strategy::near_optimal;
+}
+
+/// The report of a histogram that need not be expanded: packs are counted, no member is listed.
+[[nodiscard]] packing_report count(table const& input, strategy which, ballast::packing_options const& o) {
   auto const samples = to_histogram(input);
-  auto const tally = ballast::count_packs(samples, o);
+  auto const tally = which == strategy::bfd            ? ballast::count_packs(samples, o)
+                     : which == strategy::near_optimal ? ballast::count_near_optimal(samples, o)
+                                                       : ballast::count_packs_of_pack(samples, o);
   require_plan(tally.status, tally.bound, tally.count.value, o);
   packing_report report{.samples = samples.samples(),
                         .tokens = tally.tokens,
                         .capacity = o.capacity,
-                        .strategy = std::string(name_of(strategy::bfd).word),
+                        .strategy = std::string(name_of(which).word),
                         .packs = tally.count,
                         .bound = std::string(to_string(tally.bound)),
                         .hash = {},
@@ -66,6 +76,17 @@ template <class Index>
   return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
+/// What each member of a pack holds: samples as far as they were not cut, then pieces.
+template <class Index>
+[[nodiscard]] std::vector<std::int64_t> placed_lengths(std::span<std::int64_t const> lengths, ballast::packing<Index> const& plan,
+                                                       ballast::packing_options const& o) {
+  std::vector<std::int64_t> placed(lengths.begin(), lengths.end());
+  if (o.oversize == ballast::oversize::truncate || o.oversize == ballast::oversize::split)
+    for (auto& length : placed) length = (std::min)(length, longest_that_fits(o));
+  for (auto const& piece : plan.pieces) placed.push_back(piece.length);
+  return placed;
+}
+
 struct seconds {
   double read = 0, plan = 0, write = 0;
 };
@@ -75,8 +96,13 @@ template <class Index>
 [[nodiscard]] packing_report pack(pack_arguments const& arguments, std::span<std::int64_t const> lengths, stopwatch& watch,
                                   seconds& spent) {
   auto o = arguments.options;
-  auto const plan = run_packer<Index>(arguments.strategy, lengths, o);
+  auto plan = run_packer<Index>(arguments.strategy, lengths, o);
   require_plan(plan.status, plan.bound, plan.count.value, o);
+  std::optional<double> rank_dist;
+  if (arguments.ranks != 0) {
+    auto const placed = placed_lengths(lengths, plan, o);
+    rank_dist = order_for_ranks(plan.packs, {placed}, arguments.capacity, arguments.ranks, o.seed).front();
+  }
   spent.plan = watch.lap();
   packing_report report{.samples = lengths.size(),
                         .tokens = plan.tokens,
@@ -86,7 +112,8 @@ template <class Index>
                         .bound = std::string(to_string(plan.bound)),
                         .hash = ballast::hash(plan.packs),
                         .set_aside = {plan.set_aside.begin(), plan.set_aside.end()},
-                        .naive_packs = 0};
+                        .naive_packs = 0,
+                        .rank_dist = rank_dist};
   auto const multiple = std::exchange(o.pack_count_multiple, 1);
   report.naive_packs =
       raised_to_multiple(run_packer<Index>(strategy::next_fit, lengths, o).packs.size(), multiple, plan.packs.members.size());
@@ -103,11 +130,16 @@ void run_pack(pack_arguments const& arguments) {
   seconds spent;
   auto const& o = arguments.options;
   auto const input = read_lengths(arguments.input.files, arguments.input.select);
-  refuse_oversize(input, o);
+  if (!input.histogram() && input.measures() > 1 && !name_of(arguments.strategy).several_measures)
+    throw bad_input("--strategy " + std::string(name_of(arguments.strategy).word) +
+                    " packs one measure; for several there are auto, near-optimal, isf, completion, vector-best-fit and portfolio");
+  refuse_oversize(input, arguments.capacity, o);
+  if ((!input.histogram() && input.measures() > 1) || arguments.strategy >= strategy::isf)
+    return run_pack_measures(arguments, input, watch.lap());
   packing_report report;
-  if (arguments.input.select.histogram && arguments.strategy == strategy::bfd && arguments.out.empty()) {
+  if (arguments.input.select.histogram && counts_histograms(arguments.strategy) && arguments.ranks == 0 && arguments.out.empty()) {
     spent.read = watch.lap();
-    report = count(input, o);
+    report = count(input, arguments.strategy, o);
     spent.plan = watch.lap();
   } else {
     std::vector<std::int64_t> expanded;

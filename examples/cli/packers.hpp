@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/packing/measures.hpp>
 #include <ballast/packing/options.hpp>
 #include <ballast/packing/result.hpp>
+#include <ballast/packing/vector_options.hpp>
+#include <ballast/packing/vector_result.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -13,18 +16,44 @@
 
 namespace ballast_cli {
 
-enum class strategy { next_fit, first_fit, ffd, bfd, worst_fit, ffs, bfs, online };
+enum class strategy {
+  automatic,
+  next_fit,
+  first_fit,
+  ffd,
+  bfd,
+  worst_fit,
+  ffs,
+  bfs,
+  online,
+  near_optimal,
+  isf,
+  completion,
+  vector_best_fit,
+  portfolio
+};
 
 struct strategy_name {
   ballast_cli::strategy strategy;
   std::string_view word, title;
+  bool several_measures;  ///< whether it packs more than one
 };
 inline constexpr strategy_name strategies[] = {
     // in the order of the enumeration
-    {strategy::next_fit, "next-fit", "Next fit"},         {strategy::first_fit, "first-fit", "First fit"},
-    {strategy::ffd, "ffd", "First-fit decreasing"},       {strategy::bfd, "bfd", "Best-fit decreasing"},
-    {strategy::worst_fit, "worst-fit", "Worst fit"},      {strategy::ffs, "ffs", "First fit in a random order"},
-    {strategy::bfs, "bfs", "Best fit in a random order"}, {strategy::online, "online", "Best fit in input order"},
+    {strategy::automatic, "auto", "The default packer", true},
+    {strategy::next_fit, "next-fit", "Next fit", false},
+    {strategy::first_fit, "first-fit", "First fit", false},
+    {strategy::ffd, "ffd", "First-fit decreasing", false},
+    {strategy::bfd, "bfd", "Best-fit decreasing", false},
+    {strategy::worst_fit, "worst-fit", "Worst fit", false},
+    {strategy::ffs, "ffs", "First fit in a random order", false},
+    {strategy::bfs, "bfs", "Best fit in a random order", false},
+    {strategy::online, "online", "Best fit in input order", false},
+    {strategy::near_optimal, "near-optimal", "Column generation", true},
+    {strategy::isf, "isf", "Iterative sampling and filtering", true},
+    {strategy::completion, "completion", "Bin completion", true},
+    {strategy::vector_best_fit, "vector-best-fit", "Vector best fit", true},
+    {strategy::portfolio, "portfolio", "The best of a portfolio", true},
 };
 struct oversize_name {
   ballast::oversize policy;
@@ -46,5 +75,10 @@ inline constexpr oversize_name oversize_policies[] = {
 template <class Index>
 [[nodiscard]] ballast::packing<Index> run_packer(strategy which, std::span<std::int64_t const> lengths,
                                                  ballast::packing_options const& options);
+
+/// Likewise for several measures (or one).
+template <class Index>
+[[nodiscard]] ballast::vector_packing<Index> run_packer(strategy which, ballast::sample_measures const& samples,
+                                                        ballast::vector_packing_options const& options);
 
 }  // namespace ballast_cli

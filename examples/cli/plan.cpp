@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bytes.hpp"
 #include "commands.hpp"
 #include "data_set.hpp"
 #include "output.hpp"
 #include "plan_folder.hpp"
+#include "plan_words.hpp"
 #include "report.hpp"
 #include "report_page.hpp"
 #include "run_cost.hpp"
@@ -12,10 +12,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
 #include <array>
-#include <cmath>
-#include <cstdio>
 #include <utility>
 
 namespace ballast_cli {
@@ -68,21 +65,6 @@ void add_figures(nlohmann::ordered_json& json, ballast::plan_figures const& f) {
   return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-template <class... Values>
-[[nodiscard]] std::string formatted(char const* format, Values... values) {
-  char text[256];
-  (void)std::snprintf(text, sizeof text, format, values...);
-  return text;
-}
-
-/// Milliseconds in a unit that people read.
-[[nodiscard]] std::string duration(double ms) {
-  constexpr std::pair<double, char const*> units[] = {{3.6e6, "h"}, {60e3, "min"}, {1e3, "s"}};
-  for (auto const& [size, name] : units)
-    if (ms >= size) return formatted("%.2f %s", ms / size, name);
-  return formatted("%.2f ms", ms);
-}
-
 [[nodiscard]] std::array<report_run, 3> runs_of(data_plan const& plan, double ms_per_unit) {
   auto const run = [&](std::string name, std::string how, ballast::plan_figures const& f) {
     report_run r{.name = std::move(name),
@@ -102,25 +84,6 @@ template <class... Values>
   };
   return {run("naive", "next fit in input order, dealt in order", plan.naive), run("usual", "best fit, dealt at random", plan.usual),
           run("planned", "samples dealt to ranks by cost", plan.planned)};
-}
-
-/// Bins of about equal ratio, so that a long tail shows.
-void add_histogram(report_data& page, std::vector<std::int64_t> const& tokens) {
-  constexpr int bins = 32;
-  auto const h = ballast::fold(tokens);
-  auto const low = static_cast<double>(h.lengths.front()), high = static_cast<double>(h.lengths.back()) + 1;
-  for (int k = 0; k <= bins; ++k) {
-    auto const edge = static_cast<std::uint64_t>(std::llround(low * std::pow(high / low, static_cast<double>(k) / bins)));
-    if (page.bin_edges.empty() || edge > page.bin_edges.back()) page.bin_edges.push_back(edge);
-  }
-  page.bin_samples.assign(page.bin_edges.size() - 1, 0);
-  page.bin_tokens = page.bin_samples;
-  for (std::size_t k = 0, bin = 0; k < h.lengths.size(); ++k) {
-    auto const length = static_cast<std::uint64_t>(h.lengths[k]);
-    while (length >= page.bin_edges[bin + 1]) ++bin;
-    page.bin_samples[bin] += h.counts[k];
-    page.bin_tokens[bin] += h.counts[k] * length;
-  }
 }
 
 struct in_words_of {
@@ -179,14 +142,15 @@ struct in_words_of {
 }  // namespace
 
 void run_plan(plan_arguments const& arguments) {
+  if (!arguments.levels.empty()) return run_plan_levels(arguments);
   stopwatch watch;
   auto const& o = arguments.options.steps;
-  auto const cost =
-      arguments.cost.empty() ? modelled_cost(arguments.model, arguments.device, arguments.mfu) : measured_cost(arguments.cost);
+  auto const cost = arguments.cost.empty() ? modelled_cost(arguments.model, arguments.device, arguments.mfu.value_or(0.4))
+                                           : measured_cost(arguments.cost);
   auto const input = read_lengths(arguments.input.files, arguments.input.select);
-  refuse_oversize(input, {.capacity = o.capacity, .oversize = arguments.options.oversize}, "set-aside, truncate or split");
-  if (auto const samples = to_histogram(input).samples(); samples >= std::uint64_t{1} << 31)
-    throw bad_input("there are " + grouped(samples) + " samples; a plan numbers up to 2^31-1, so plan shards of them");
+  require_one_measure(input, "plan");
+  refuse_oversize(input, std::array{o.capacity}, {.oversize = arguments.options.oversize}, "set-aside, truncate or split");
+  refuse_too_many(to_histogram(input).samples());
   std::vector<std::int64_t> expanded;
   auto const lengths = to_lengths(input, expanded);
   auto const read_seconds = watch.lap();
@@ -204,8 +168,8 @@ void run_plan(plan_arguments const& arguments) {
                               .set_aside = {plan.set_aside.begin(), plan.set_aside.end()},
                               .naive_packs = plan.naive.packs};
   auto json = to_json(report, plan, arguments);
-  in_words_of what{.title = {}, .runs = runs_of(plan, cost.ms_per_unit), .limits = describe(plan.limits, plan.steps)};
-  for (auto const& file : arguments.input.files) what.title += (what.title.empty() ? "" : ", ") + shown_name(file);
+  in_words_of const what{
+      .title = title_of(arguments.input.files), .runs = runs_of(plan, cost.ms_per_unit), .limits = describe(plan.limits, plan.steps)};
   if (!arguments.out.empty()) {
     auto files = pack_files(plan.steps.packs);
     std::array const shape{plan.steps.steps(), static_cast<std::size_t>(o.ranks), static_cast<std::size_t>(o.micro_batches)};

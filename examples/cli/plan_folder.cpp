@@ -27,7 +27,7 @@ void write_plan(std::string const& folder, std::vector<folder_file> const& files
   json_file.write(json);
   json_file.finish();
   fs::remove(folder + "/plan.json", error);  // of an older plan: from here to the end no plan.json vouches for the files
-  for (auto const* const name : {"steps.npy", "report.html"})
+  for (auto const* const name : {"steps.npy", "levels.npy", "report.html"})
     if (std::none_of(files.begin(), files.end(), [&](folder_file const& f) { return f.name == name; }))
       fs::remove(folder + "/" + name, error);
   for (auto& out : written) out.commit();

@@ -5,8 +5,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include <cmath>
-
 namespace ballast_cli {
 
 namespace {
@@ -17,6 +15,13 @@ namespace {
 
 }  // namespace
 
+std::string hash_digits(std::uint64_t hash) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  for (int shift = 60; shift >= 0; shift -= 4) text += digits[(hash >> shift) & 15U];
+  return text;
+}
+
 nlohmann::ordered_json to_json(packing_report const& r) {
   auto const packs = static_cast<std::uint64_t>(r.packs.value);
   nlohmann::ordered_json json{{"samples", r.samples},     {"tokens", r.tokens},
@@ -25,12 +30,8 @@ nlohmann::ordered_json to_json(packing_report const& r) {
                               {"gap", r.packs.gap()},     {"optimal", r.packs.optimal()},
                               {"fill", r.fill(packs)},    {"hash", nullptr},
                               {"set_aside", r.set_aside}, {"naive", {{"packs", r.naive_packs}, {"fill", r.fill(r.naive_packs)}}}};
-  if (r.hash) {
-    constexpr std::string_view digits = "0123456789abcdef";
-    std::string text;
-    for (int shift = 60; shift >= 0; shift -= 4) text += digits[(*r.hash >> shift) & 15U];
-    json["hash"] = text;
-  }
+  if (r.hash) json["hash"] = hash_digits(*r.hash);
+  if (r.rank_dist) json["rank_dist"] = {*r.rank_dist};
   return json;
 }
 
@@ -53,8 +54,9 @@ std::string in_words(packing_report const& r, std::string const& title) {
     text += "No plan can take fewer packs (proof: " + r.bound + " bound): this one is optimal.\n";
   else if (packs != 0)
     text += "No plan can take fewer than " + counted(bound, "pack") + " (proof: " + r.bound + " bound): this one is at most " +
-            percent(std::ceil(r.packs.gap() * 1e4) / 1e4) + " above the best possible.\n";
+            percent_up(r.packs.gap()) + " above the best possible.\n";
   if (!r.set_aside.empty()) text += counted(r.set_aside.size(), "sample") + " longer than the capacity set aside.\n";
+  if (r.rank_dist) text += "Ordered for ranks: on average a rank waits " + percent_up(*r.rank_dist) + " of a step, by tokens.\n";
   return text;
 }
 

@@ -23,7 +23,8 @@ struct packing_report {
   std::string bound;                  ///< what proves the lower bound
   std::optional<std::uint64_t> hash;  ///< none where the plan was made without listing its members
   std::vector<std::uint64_t> set_aside;
-  std::uint64_t naive_packs = 0;  ///< of next fit in input order
+  std::uint64_t naive_packs = 0;         ///< of next fit in input order
+  std::optional<double> rank_dist = {};  ///< where the packs were ordered for ranks: mean over steps of 1 - mean load / largest load
 
   /// Share of the capacity of so many packs that holds tokens.
   [[nodiscard]] double fill(std::uint64_t count) const {
@@ -37,6 +38,9 @@ struct packing_report {
   auto const raised = packs + (multiple - packs % multiple) % multiple;
   return raised <= items ? raised : packs;
 }
+
+/// A hash as 16 hexadecimal digits.
+[[nodiscard]] std::string hash_digits(std::uint64_t hash);
 
 [[nodiscard]] nlohmann::ordered_json to_json(packing_report const& report);
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report_page.hpp"
 
+#include "html.hpp"
 #include "output.hpp"
+#include "report_levels.hpp"
 #include "svg.hpp"
 
 #include <algorithm>
@@ -15,7 +17,7 @@ namespace ballast_cli {
 
 namespace {
 
-using table_rows = std::vector<std::vector<std::string>>;
+using namespace html;
 
 constexpr std::string_view page_style = R"(
 *{box-sizing:border-box}
@@ -61,61 +63,6 @@ th,td{padding-top:2px;padding-bottom:2px}.tiles div,table,li,p{break-inside:avoi
 )";
 
 [[nodiscard]] double finite(double value) { return std::isfinite(value) ? value : 0.0; }
-[[nodiscard]] std::string unbroken(std::string words) {  // a number and its unit stay on one line
-  for (auto at = words.find(' '); at != words.npos; at = words.find(' ', at)) words.replace(at, 1, "\u00a0");
-  return words;
-}
-[[nodiscard]] std::string share(double value) { return std::isfinite(value) ? unbroken(percent(value)) : "n/a"; }
-[[nodiscard]] std::string factor(double value) {
-  char text[32];
-  (void)std::snprintf(text, sizeof text, value < 100 ? "%.3f" : "%.4g", value);
-  return std::isfinite(value) ? text : "n/a";
-}
-/// Three digits, four where that is the whole part.
-[[nodiscard]] std::string duration(double ms) {
-  if (!std::isfinite(ms)) return "n/a";
-  auto const [unit, name] = ms < 1e3       ? std::pair(1.0, " ms")
-                            : ms < 120e3   ? std::pair(1e3, " s")
-                            : ms < 3'600e3 ? std::pair(60e3, " min")
-                                           : std::pair(3'600e3, " h");
-  auto const value = ms / unit;
-  char text[64];
-  (void)std::snprintf(text, sizeof text,
-                      value < 9.995   ? "%.2f%s"
-                      : value < 99.95 ? "%.1f%s"
-                      : value < 1e6   ? "%.0f%s"
-                                      : "%.3g%s",
-                      value, name);
-  return unbroken(text);
-}
-[[nodiscard]] std::string counted(std::uint64_t count, std::string const& what) {
-  return grouped(count) + " " + what + (count == 1 ? "" : what.ends_with("ch") ? "es" : "s");
-}
-
-[[nodiscard]] std::string paragraph(std::string const& words, std::string_view style = {}) {
-  return (style.empty() ? "<p>" : "<p class=\"" + std::string(style) + "\">") + escaped(words) + "</p>\n";
-}
-
-/// The first row and the first column are heads.
-[[nodiscard]] std::string table(std::string const& caption, table_rows const& rows, std::string_view style = {}) {
-  auto out = "<div class=\"wide\"><table" + (style.empty() ? "" : " class=\"" + std::string(style) + "\"") + "><caption>" +
-             escaped(caption) + "</caption>";
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    out += i == 0 ? "<thead><tr>" : i == 1 ? "<tbody><tr>" : "<tr>";
-    for (std::size_t j = 0; j < rows[i].size(); ++j) {
-      auto const words = escaped(rows[i][j]);
-      out += i == 0 ? "<th scope=\"col\">" + words + "</th>" : j == 0 ? "<th scope=\"row\">" + words + "</th>" : "<td>" + words + "</td>";
-    }
-    out += i == 0 ? "</tr></thead>\n" : "</tr>\n";
-  }
-  return out + (rows.size() > 1 ? "</tbody>" : "") + "</table></div>";
-}
-
-[[nodiscard]] std::string figure(std::string const& heading, std::string const& picture, std::string const& caption,
-                                 std::string const& figures = {}) {
-  return "<figure><h3>" + escaped(heading) + "</h3>\n" + picture + "\n<figcaption>" + escaped(caption) + "</figcaption>" +
-         (figures.empty() ? "" : "<details><summary>As a table</summary>" + figures + "</details>") + "</figure>\n";
-}
 
 /// A run with what its charts need; colours go by the place counted from the plan, the last.
 struct shown_run {
@@ -192,10 +139,12 @@ struct shown_run {
       lead += ": it is " + factor(usual.modelled_hours / plan.modelled_hours) + " times as fast as " + usual.name;
   }
   out += paragraph(lead + ".", "lead");
-  out += paragraph(counted(data.samples, "sample") + ", " + counted(data.tokens, "token") + "; packs of up to " + grouped(data.capacity) +
-                       " tokens; " + counted(data.ranks, "rank") + ", each with " + counted(data.micro_batches, "micro-batch") +
-                       " a step. Times are modelled for " + data.model + " on " + data.device + ", not measured.",
-                   "soft");
+  out += paragraph(
+      counted(data.samples, "sample") + ", " + counted(data.tokens, "token") + "; packs of up to " + grouped(data.capacity) + " tokens; " +
+          (data.levels.empty() ? counted(data.ranks, "rank") + ", each with " + counted(data.micro_batches, "micro-batch") + " a step"
+                               : counted(data.levels.size(), "level") + " on " + counted(data.ranks, "GPU")) +
+          ". Times are modelled for " + data.model + " on " + data.device + ", not measured.",
+      "soft");
   return out + "<dl class=\"tiles\">\n" + tile("time spent waiting", runs, idle) + tile("modelled step", runs, step_time) +
          tile("modelled epoch", runs, epoch) + tile("packs", runs, packs) + tile("fill of the packs", runs, fill) + "</dl>\n";
 }
@@ -331,11 +280,13 @@ struct shown_run {
 [[nodiscard]] std::string limits(report_data const& data, report_run const& plan) {
   std::string out = "<ul>\n";
   auto const item = [&](std::string const& words) { out += "<li>" + escaped(words) + "</li>\n"; };
-  item("Time: the slowest ranks take " + factor(plan.slowest_over_mean) + " times the mean. No plan that leaves samples whole goes below " +
-       factor(data.single_sample_bound) + ".");
-  item("Packs: " + grouped(plan.packs) + ". " +
-       (plan.packs == data.pack_bound ? "No plan has fewer" : "No plan has fewer than " + grouped(data.pack_bound)) +
-       (data.pack_bound_by.empty() ? "." : " (proof: " + data.pack_bound_by + " bound)."));
+  if (data.levels.empty()) {
+    item("Time: the slowest ranks take " + factor(plan.slowest_over_mean) +
+         " times the mean. No plan that leaves samples whole goes below " + factor(data.single_sample_bound) + ".");
+    item("Packs: " + grouped(plan.packs) + ". " +
+         (plan.packs == data.pack_bound ? "No plan has fewer" : "No plan has fewer than " + grouped(data.pack_bound)) +
+         (data.pack_bound_by.empty() ? "." : " (proof: " + data.pack_bound_by + " bound)."));
+  }
   for (auto const& sentence : data.limits) item(sentence);
   return out + "</ul>\n";
 }
@@ -362,7 +313,8 @@ std::string render_report(report_data const& data) {
       "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"/>"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"/>\n<title>" +
       escaped(data.title) + ": plan by ballast</title>\n<style>" + std::string(chart_style) + std::string(page_style) +
-      "</style></head>\n<body><main>\n" + headline(data, runs);
+      (data.levels.empty() ? std::string() : level_style()) + "</style></head>\n<body><main>\n" + headline(data, runs);
+  if (!data.levels.empty()) out += levels_section(data);
   if (!runs.empty()) {
     out += "<h2>Waiting</h2>\n<div class=\"charts\">\n" + balance(runs) + "<div class=\"stack\">\n" +
            shares("idle", "Time spent waiting", "Share of all rank time in which a rank waits for the slowest of its step.", runs, idle,

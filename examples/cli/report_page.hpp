@@ -23,6 +23,13 @@ struct report_run {
   std::vector<double> loads;    ///< modelled milliseconds of each rank in each step, step after step; `steps * ranks` values
 };
 
+/// A level of a plan in several.
+struct report_level {
+  std::uint64_t length = 0, sp = 1, recomputed_layers = 0;
+  std::uint64_t ranks = 1, micro_batches = 1, packs = 0, steps = 0;
+  double fill = 0, share = 0;  ///< of the capacity, of all tokens
+};
+
 /// What the page shows.
 struct report_data {
   std::string title;  ///< the files
@@ -36,6 +43,13 @@ struct report_data {
   std::string pack_bound_by;        ///< "volume"
   std::vector<std::string> limits;  ///< sentences: which bound, which samples limit the plan
   std::string command;              ///< the command line that made the page
+
+  // Of a plan in several levels, whose ranks are counted in GPUs:
+  std::vector<report_level> levels = {};  ///< by length; empty: there is one capacity, and what follows is not shown
+  std::vector<std::uint32_t> order = {};  ///< level of each step, in training order
+  std::string curriculum = {};            ///< name of the order
+  std::uint64_t warm_up = 0;              ///< steps that it begins with, all of the shortest level
+  std::uint64_t switches = 0;             ///< how often a step has another level than the one before it
 };
 
 /// The page, complete and self-contained.

@@ -91,23 +91,31 @@ struct fitted_cost {
 
 }  // namespace
 
-run_cost modelled_cost(std::string const& model, std::string const& device, double mfu) {
-  auto const* const accelerator = find(ballast::devices, device);
-  if (accelerator == nullptr) throw bad_input("--device " + printable(device) + ": expected is one of " + names(ballast::devices));
-  ballast::transformer shape;
+ballast::transformer model_of(std::string const& model) {
   std::error_code error;
-  if (auto const* const preset = find(ballast::transformer_presets, model)) {
-    shape = preset->model;
-  } else if (std::filesystem::exists(model, error)) {
-    file_bytes const bytes(model);
-    shape = read_model_config(bytes.view(), model);
-  } else {
+  if (auto const* const preset = find(ballast::transformer_presets, model)) return preset->model;
+  if (!std::filesystem::exists(model, error))
     throw bad_input("--model " + printable(model) + ": there is no such file, and the presets are " + names(ballast::transformer_presets));
-  }
-  auto const cost = ballast::sample_cost(shape);
+  file_bytes const bytes(model);
+  return read_model_config(bytes.view(), model);
+}
+
+ballast::device const& device_of(std::string const& name) {
+  auto const* const accelerator = find(ballast::devices, name);
+  if (accelerator == nullptr) throw bad_input("--device " + printable(name) + ": expected is one of " + names(ballast::devices));
+  return *accelerator;
+}
+
+std::string device_in_words(std::string const& device, double mfu) {
   char share[32];
   (void)std::snprintf(share, sizeof share, "%.4g", 100 * mfu);
-  return erased(cost, ballast::ms_per_unit(cost, {*accelerator, mfu}), model, device + " at " + share + " % of its dense bfloat16 peak");
+  return device + " at " + share + " % of its dense bfloat16 peak";
+}
+
+run_cost modelled_cost(std::string const& model, std::string const& device, double mfu) {
+  auto const& accelerator = device_of(device);
+  auto const cost = ballast::sample_cost(model_of(model));
+  return erased(cost, ballast::ms_per_unit(cost, {accelerator, mfu}), model, device_in_words(device, mfu));
 }
 
 run_cost measured_cost(std::string const& file) {

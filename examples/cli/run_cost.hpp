@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/concepts.hpp>
+#include <ballast/cost/device.hpp>
+#include <ballast/cost/transformer.hpp>
 
 #include <cstdint>
 #include <functional>
@@ -22,7 +24,14 @@ struct run_cost {
 };
 static_assert(ballast::bounded_cost_model<run_cost>);
 
-/// A preset's name or a Hugging Face config.json, on a device by its name. Throws bad_input.
+/// A preset's name or a Hugging Face config.json. Throws bad_input.
+[[nodiscard]] ballast::transformer model_of(std::string const& model);
+/// Throws bad_input, listing the names.
+[[nodiscard]] ballast::device const& device_of(std::string const& name);
+/// "h100 at 40 % of its dense bfloat16 peak".
+[[nodiscard]] std::string device_in_words(std::string const& device, double mfu);
+
+/// A model on a device, both as the options name them. Throws bad_input.
 [[nodiscard]] run_cost modelled_cost(std::string const& model, std::string const& device, double mfu);
 
 /// What `ballast calibrate --json` printed, or a table of lengths and milliseconds. Throws bad_input.

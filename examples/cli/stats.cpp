@@ -11,6 +11,7 @@ namespace ballast_cli {
 
 void run_stats(stats_arguments const& arguments) {
   auto const input = read_lengths(arguments.input.files, arguments.input.select);
+  require_one_measure(input, "stats");
   auto const h = to_histogram(input);
   auto const samples = h.samples();
   auto const tokens = h.tokens();

@@ -133,7 +133,7 @@ void append_text(table& out, std::string_view bytes, std::string const& name, se
       auto const f = fields[column];
       std::int64_t value = 0;
       auto const [stop, error] = std::from_chars(f.data(), f.data() + f.size(), value);
-      if (error != std::errc{} || stop != f.data() + f.size() || value < 0) throw not_a_value(out.place(line), f, measure);
+      if (error != std::errc{} || stop != f.data() + f.size() || value < 0) throw not_a_value(out.place(line), f, out.kind(measure));
       return value;
     });
   }

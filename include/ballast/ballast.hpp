@@ -10,5 +10,9 @@
 #include <ballast/cost.hpp>
 #include <ballast/curriculum.hpp>
 #include <ballast/loss.hpp>
+#include <ballast/methods.hpp>
 #include <ballast/packing.hpp>
+#include <ballast/partition.hpp>
+#include <ballast/pipeline.hpp>
 #include <ballast/plan.hpp>
+#include <ballast/recompute.hpp>

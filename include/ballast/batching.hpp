@@ -6,8 +6,11 @@
 
 #include <ballast/batching/check.hpp>
 #include <ballast/batching/in_order.hpp>
+#include <ballast/batching/measured_options.hpp>
+#include <ballast/batching/measured_steps.hpp>
 #include <ballast/batching/micro_batches.hpp>
 #include <ballast/batching/mixture.hpp>
+#include <ballast/batching/online_levels.hpp>
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/pipeline_steps.hpp>
 #include <ballast/batching/plan_steps.hpp>
@@ -15,4 +18,5 @@
 #include <ballast/batching/resume.hpp>
 #include <ballast/batching/rows.hpp>
 #include <ballast/batching/sorted.hpp>
+#include <ballast/batching/steps_by_level.hpp>
 #include <ballast/batching/stream.hpp>

@@ -15,6 +15,8 @@
 #include <ballast/core/metrics.hpp>
 #include <ballast/core/parallel.hpp>
 #include <ballast/core/random.hpp>
+#include <ballast/core/runs.hpp>
+#include <ballast/core/search_limits.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/core/version.hpp>
 #include <ballast/core/wide.hpp>

@@ -6,9 +6,15 @@
 
 #include <ballast/cost/attention.hpp>
 #include <ballast/cost/device.hpp>
+#include <ballast/cost/layer.hpp>
+#include <ballast/cost/level_time.hpp>
+#include <ballast/cost/memory.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/cost/scaled.hpp>
+#include <ballast/cost/schedule.hpp>
+#include <ballast/cost/sequence_parallel.hpp>
+#include <ballast/cost/symbolic.hpp>
 #include <ballast/cost/table.hpp>
 #include <ballast/cost/tiles.hpp>
 #include <ballast/cost/transformer.hpp>

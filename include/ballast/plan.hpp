@@ -7,5 +7,6 @@
 #include <ballast/plan/bounds.hpp>
 #include <ballast/plan/cluster.hpp>
 #include <ballast/plan/figures.hpp>
+#include <ballast/plan/level_data.hpp>
 #include <ballast/plan/limits.hpp>
 #include <ballast/plan/plan_data.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "../../examples/cli/report_page.cpp"
 #include "../../examples/cli/output.cpp"
+#include "../../examples/cli/report_levels.cpp"
 #include "../../examples/cli/svg.cpp"
 
 #include "support/catch.hpp"
@@ -197,4 +198,30 @@ TEST_CASE("report_page: a long run makes no longer a page") {
   auto const page = render_report(some_plan(100'000, 2));
   CHECK(verdict(page) == "well formed");
   CHECK(page.size() < 128 * 1024);
+}
+
+TEST_CASE("report_page: a plan in levels shows them, and the order of its steps") {
+  auto data = some_plan(300, 8);
+  auto const plain = render_report(data);
+  CHECK(count(plain, "<h2>Levels</h2>") + count(plain, "id=\"order\"") == 0);
+  data.levels = {{.length = 4096, .sp = 1, .ranks = 8, .micro_batches = 2, .packs = 240, .steps = 200, .fill = 0.5, .share = 0.75},
+                 {.length = 8192, .sp = 1, .ranks = 8},
+                 {.length = 65536, .sp = 8, .recomputed_layers = 7, .packs = 100, .steps = 100, .fill = 1, .share = 0.25}};
+  data.curriculum = "hbp";
+  data.warm_up = 100;
+  data.switches = 199;
+  for (std::uint32_t s = 0; s < 300; ++s) data.order.push_back(s < 100 || s % 2 == 0 ? 0 : 2);
+  auto const page = render_report(data);
+  CHECK(verdict(page) == "well formed");
+  CHECK(count(page, "3 levels on 8 GPUs. Times are modelled") == 1);
+  CHECK(count(page, "<tr><th scope=\"row\">65,536</th><td>8</td><td>7</td><td>25.00\u00a0%</td><td>100</td><td>100.00\u00a0%</td>") == 1);
+  CHECK(count(page, "Order hbp: the level changes 199 times. The first 100 steps are a warm-up on the shortest level.") == 1);
+  CHECK(count(page, "<rect class=\"solid c3 t1\"") == 80 + 1);  // a stretch each, and the share of the tokens
+  CHECK(count(page, "<rect class=\"solid c3 t5\"") == 0 + 1);   // the level without steps
+  CHECK(count(page, "<rect class=\"solid c4 t5\"") == 53 + 1);
+  CHECK(count(page, "steps 3 to 6: 4 of 4,096 tokens on 1 GPU") == 1);
+  CHECK(count(page, "steps 296 to 299: 2 of 65,536 tokens on 8 GPUs") == 1);
+  CHECK(count(page, "No plan has fewer") == 0);  // packs of several lengths have no such bound
+  data.order.clear();
+  CHECK(verdict(render_report(data)) == "well formed");
 }

@@ -3,10 +3,12 @@
 #include <ballast/core/classes.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/wide.hpp>
+#include <ballast/packing/measures.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,17 @@
 /// @brief The validator of a linear-programming bound, in integers; it shares no code with the solver.
 
 namespace ballast::inline v0_1 {
+
+namespace detail {
+
+/// Whether so much value is more than `packs - 1` packs can hold.
+[[nodiscard]] inline bool needs(std::uint64_t value, std::int64_t dual_capacity, std::int64_t packs) {
+  if (packs == 0) return true;
+  auto const held = multiply(static_cast<std::uint64_t>(packs - 1), static_cast<std::uint64_t>(dual_capacity));
+  return held.high == 0 && value > held.low;
+}
+
+}  // namespace detail
 
 /// @brief Checks the proof that no plan has fewer than `packs` packs.
 ///
@@ -46,10 +59,56 @@ namespace ballast::inline v0_1 {
     for (auto room = length; room < most.size(); ++room) most[room] = (std::max)(most[room], most[room - length] + duals[k]);
     all += lengths.counts[k] * static_cast<std::uint64_t>(duals[k]);
   }
-  if (most.back() > dual_capacity) return false;
-  if (packs == 0) return true;
-  auto const needed = multiply(static_cast<std::uint64_t>(packs - 1), static_cast<std::uint64_t>(dual_capacity));
-  return needed.high == 0 && all > needed.low;
+  return most.back() <= dual_capacity && detail::needs(all, dual_capacity, packs);
+}
+
+/// @brief Checks the proof that no plan of samples with several measures has fewer than `packs` packs.
+///
+/// @param classes        valid classes, none above a capacity
+/// @param capacity       of one pack, an entry per measure; the product of all of them, each plus 1, is at most 2^28
+/// @param duals          value of a sample of each class, none negative
+/// @param dual_capacity  most value that one pack can hold, as claimed
+/// @param packs          the bound, as claimed
+/// @return whether both claims are true
+/// @throws invalid_input if there are not as many values as classes, a value or the claimed bound is negative, or the capacities are too
+/// large
+/// @par Complexity
+/// O(classes * P) time and O(P) memory, P the product of the capacities.
+/// @par Determinism
+/// A pure function of its arguments.
+[[nodiscard]] inline bool check_duals(measure_classes const& classes, std::span<std::int64_t const> capacity,
+                                      std::span<std::int32_t const> duals, std::int64_t dual_capacity, std::int64_t packs) {
+  require(duals.size() == classes.size(),
+          [&] { return std::to_string(duals.size()) + " duals for " + std::to_string(classes.size()) + " classes"; });
+  require(packs >= 0 && dual_capacity >= 0, [] { return std::string("dual_capacity and packs must not be negative"); });
+  auto const k = classes.measures;
+  std::vector<std::size_t> unit(k);
+  std::size_t places = 1;
+  for (auto m = k; m-- > 0;) {
+    require(capacity[m] < (std::int64_t{1} << 28) / static_cast<std::int64_t>(places),
+            [&] { return "capacity[" + std::to_string(m) + "] = " + std::to_string(capacity[m]) + " makes a table of more than 2^28 entries"; });
+    unit[m] = places;
+    places *= static_cast<std::size_t>(capacity[m]) + 1;
+  }
+  std::vector<std::int64_t> most(places, 0), room;  // value of a pack with so much room of each measure
+  std::uint64_t all = 0;
+  for (std::size_t c = 0; c < classes.size(); ++c) {
+    require(duals[c] >= 0, [&] { return "duals[" + std::to_string(c) + "] = " + std::to_string(duals[c]) + " must not be negative"; });
+    auto const row = classes[c];
+    std::size_t step = 0;
+    for (std::size_t m = 0; m < k; ++m) step += unit[m] * static_cast<std::size_t>(row[m]);
+    room.assign(row.begin(), row.end());
+    for (auto more = true; more;) {  // all rooms that hold a sample of the class, ascending
+      auto at = static_cast<std::size_t>(row[k - 1]);
+      for (std::size_t j = 0; j + 1 < k; ++j) at += unit[j] * static_cast<std::size_t>(room[j]);
+      for (auto last = row[k - 1]; last <= capacity[k - 1]; ++last, ++at) most[at] = (std::max)(most[at], most[at - step] + duals[c]);
+      auto m = k - 1;
+      for (; m > 0 && ++room[m - 1] > capacity[m - 1]; --m) room[m - 1] = row[m - 1];
+      more = m > 0;
+    }
+    all += classes.counts[c] * static_cast<std::uint64_t>(duals[c]);
+  }
+  return most.back() <= dual_capacity && detail::needs(all, dual_capacity, packs);
 }
 
 }  // namespace ballast::inline v0_1

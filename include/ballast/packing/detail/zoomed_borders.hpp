@@ -14,14 +14,15 @@
 
 namespace ballast::inline v0_1::detail {
 
-/// The borders at which the dual jumps or bends or that `must` be kept, with the first and the last.
+/// The borders at which the dual jumps or bends by more than a tolerance or that `must` be kept, with the first and the last.
 template <class Knapsack, class Must>
-[[nodiscard]] group_borders bent_borders(group_master<Knapsack> const& master, class_table const& classes, Must const& must) {
+[[nodiscard]] group_borders bent_borders(group_master<Knapsack> const& master, class_table const& classes, double tolerance,
+                                         Must const& must) {
   auto const& borders = master.borders();
   auto const line = [&](std::size_t g, std::uint32_t c) {
     return static_cast<double>(master.value_at(g, static_cast<double>(classes.size[c] - classes.size[borders[g]]), 1.0));
   };
-  auto const differs = [](double a, double b) { return (a < b ? b - a : a - b) > 1e-4 * value_one; };
+  auto const differs = [&](double a, double b) { return (a < b ? b - a : a - b) > tolerance * value_one; };
   group_borders kept{0};
   for (std::size_t g = 1; g < master.groups(); ++g) {
     auto const low = borders[g], high = borders[g + 1] - 1;
@@ -73,7 +74,7 @@ template <class Knapsack>
 template <class Knapsack, class Must>
 [[nodiscard]] group_borders zoomed_borders(group_master<Knapsack> const& master, class_table const& classes, Knapsack const& knapsack,
                                            int rule, std::size_t most_points, std::size_t most_uneven, Must const& must) {
-  auto kept = bent_borders(master, classes, must);
+  auto kept = bent_borders(master, classes, 1e-4, must);
   std::vector<std::uint32_t> more;
   for (std::size_t i = 1; i + 1 < kept.size() && more.size() < most_points; ++i) {
     auto const below = kept[i] - kept[i - 1], above = kept[i + 1] - kept[i];

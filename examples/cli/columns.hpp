@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+// Small tables of numbers as text.
+
+namespace ballast_cli {
+
+/// Reads a whole field as a number; false where it is none.
+template <class Number>
+[[nodiscard]] bool read_field(std::string_view field, Number& value) {
+  auto const [stop, error] = std::from_chars(field.data(), field.data() + field.size(), value);
+  return error == std::errc{} && stop == field.data() + field.size();
+}
+
+/// Calls `row(fields, line)` for each line that is not blank; fields stand between commas, semicolons or blanks. A first line without a
+/// digit is a header and left out.
+template <class Row>
+void for_each_row(std::string_view bytes, Row const& row) {
+  constexpr std::string_view between = " \t\r,;", digits = "0123456789";
+  std::vector<std::string_view> fields;
+  std::size_t line = 1;
+  auto header = true;  // allowed until the first row
+  for (std::size_t at = 0; at < bytes.size(); ++line) {
+    auto const stop = (std::min)(bytes.find('\n', at), bytes.size());
+    auto const text = bytes.substr(at, stop - at);
+    at = stop + 1;
+    fields.clear();
+    for (auto from = text.find_first_not_of(between); from != std::string_view::npos;) {
+      auto const end = (std::min)(text.find_first_of(between, from), text.size());
+      fields.push_back(text.substr(from, end - from));
+      from = text.find_first_not_of(between, end);
+    }
+    if (fields.empty()) continue;
+    if (std::exchange(header, false) && text.find_first_of(digits) == std::string_view::npos) continue;
+    row(std::span<std::string_view const>(fields), line);
+  }
+}
+
+}  // namespace ballast_cli

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/groups.hpp>
+#include <ballast/packing/measures.hpp>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+// Packs in the order in which data-parallel ranks train them.
+
+namespace ballast_cli {
+
+/// Puts the packs in an order in which `ranks` of them in a row, a step, have like loads in every measure. Returns for each measure the
+/// mean over whole steps of 1 - mean load / largest load. Instantiated for 32-bit and 64-bit indices.
+template <class Index>
+[[nodiscard]] std::vector<double> order_for_ranks(ballast::groups<Index>& packs, ballast::sample_measures const& samples,
+                                                  std::span<std::int64_t const> capacity, std::uint64_t ranks, std::uint64_t seed);
+
+}  // namespace ballast_cli

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/classes.hpp>
+#include <ballast/packing/detail/pack_drawer.hpp>
+#include <ballast/packing/detail/stock.hpp>
+#include <ballast/packing/detail/vector_rows.hpp>
+#include <ballast/packing/patterns.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace ballast::inline v0_1::detail {
+
+/// The classes as if they had one measure: row after row, ascending in size.
+[[nodiscard]] inline histogram in_one_line(vector_rows const& rows) {
+  histogram out;
+  for (std::size_t p = 0; p < rows.positions(); ++p) out.lengths.push_back(rows.row[p] * (rows.capacity + 1) + rows.size[p] + 1);
+  out.counts = rows.count;
+  return out;
+}
+
+/// Draws real packs for a mix of groups, like `pack_drawer`. A group lies in one row, so the mix alone decides on the leading measures.
+class vector_drawer {
+ public:
+  vector_drawer(vector_rows const& rows, stock& samples) : rows_(rows), stock_(samples), lead_room_(rows.leads()) {}
+
+  /// Sets what the groups are and what a sample of each position is worth, in `value_one`.
+  void prepare(std::vector<class_range> groups, std::vector<std::int64_t> value) {
+    groups_ = std::move(groups);
+    value_ = std::move(value);
+    choices_.assign(groups_.size(), 0);
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      std::uint64_t distinct = 0, samples = 0;
+      for (auto k = stock_.first_available(groups_[g].begin, groups_[g].end); k != stock::none;
+           k = stock_.first_available(k + 1, groups_[g].end)) {
+        ++distinct;
+        samples += stock_.left(k);
+      }
+      choices_[g] = distinct * (std::min)(samples, std::uint64_t{1} << 32);
+    }
+  }
+
+  /// Draws one pack of the mix that is worth at least `least`, takes its samples out of the stock and leaves them in `pack()`, each class
+  /// once. Returns false, with the stock unchanged, where none of a few tries was good enough.
+  [[nodiscard]] bool draw(std::span<group_share const> mix, std::int64_t least, splitmix64& generator) {
+    choose_last_two(mix);
+    for (int attempt = 0; attempt < tries; ++attempt) {
+      pack_.clear();
+      room_ = rows_.capacity;
+      worth_ = 0;
+      if (draw_all_but_two(mix, generator) && place_last_two(generator, attempt + 1 == tries)) {
+        fill();
+        if (worth_ >= least) return true;
+      }
+      for (auto const& [k, copies] : pack_) stock_.put_back(k, copies);
+    }
+    return false;
+  }
+  [[nodiscard]] std::span<pattern_item const> pack() const noexcept { return pack_; }
+  /// How often the pack can be drawn again from what is left.
+  [[nodiscard]] std::uint64_t more() const {
+    auto least = ~std::uint64_t{0};
+    for (auto const& [k, copies] : pack_) least = (std::min)(least, stock_.left(k) / copies);
+    return least;
+  }
+  [[nodiscard]] std::uint64_t take_work() { return std::exchange(work_, 0); }
+
+ private:
+  static constexpr int tries = 6;
+  static constexpr int most_pairs = 60;
+
+  /// The end of those positions of a range, all of one row, whose size is at most `room`.
+  [[nodiscard]] std::size_t end_within(class_range range, std::int64_t room) const {
+    if (room < 0) return range.begin;
+    return (std::min)(range.end, stock_.classes_within(rows_.row[range.begin] * (rows_.capacity + 1) + room + 1));
+  }
+
+  void choose_last_two(std::span<group_share const> mix) {
+    first_ = second_ = nowhere;
+    for (auto const& [g, copies] : mix)
+      for (std::uint32_t copy = 0; copy < (std::min)(copies, 2U); ++copy) {
+        if (first_ == nowhere || choices_[g] > choices_[first_]) {
+          second_ = first_;
+          first_ = g;
+        } else if (second_ == nowhere || choices_[g] > choices_[second_]) {
+          second_ = g;
+        }
+      }
+  }
+
+  void put(std::size_t k) {
+    stock_.take(k, 1);
+    room_ -= rows_.size[k];
+    for (std::size_t l = 0; l < lead_room_.size(); ++l) lead_room_[l] -= rows_.leads_of(rows_.row[k])[l];
+    worth_ += value_[k];
+    for (auto& item : pack_)
+      if (item.item_class == k) {
+        ++item.copies;
+        return;
+      }
+    pack_.push_back({static_cast<std::uint32_t>(k), 1});
+  }
+
+  [[nodiscard]] bool draw_all_but_two(std::span<group_share const> mix, splitmix64& generator) {
+    lead_room_ = rows_.lead_capacity;
+    for (auto const& [g, copies] : mix) {
+      auto const later = (g == first_ ? 1U : 0U) + (g == second_ ? 1U : 0U);
+      for (auto copy = later; copy < copies; ++copy) {
+        auto const k = stock_.draw(groups_[g].begin, groups_[g].end, generator);
+        work_ += 40;
+        if (k == stock::none || rows_.size[k] > room_) return false;
+        put(k);
+      }
+    }
+    return true;
+  }
+
+  [[nodiscard]] bool place_last_two(splitmix64& generator, bool thorough) {
+    auto const a = groups_[first_];
+    if (second_ == nowhere) {
+      auto const k = stock_.draw(a.begin, end_within(a, room_), generator);
+      if (k == stock::none) return false;
+      put(k);
+      return true;
+    }
+    auto const b = groups_[second_];
+    auto const start = a.begin + static_cast<std::size_t>(uniform_below(a.end - a.begin, generator));
+    std::size_t best_first = stock::none, best_second = stock::none;
+    std::int64_t best = -1;
+    int pairs = 0;
+    auto const enough = value_one - value_one / 30'000 - worth_;
+    auto const walk = [&](std::size_t from, std::size_t to) {  // whether the search is over
+      for (auto i = stock_.first_available(from, to); i != stock::none; i = stock_.first_available(i + 1, to)) {
+        auto const room = room_ - rows_.size[i];
+        if (room < 0) return false;  // all that follow are longer
+        ++pairs;
+        auto j = stock_.last_available(b.begin, end_within(b, room));
+        if (j == i && stock_.left(i) < 2) j = stock_.last_available(b.begin, j);
+        if (j == stock::none) continue;
+        if (value_[i] + value_[j] > best) {
+          best = value_[i] + value_[j];
+          best_first = i;
+          best_second = j;
+          if (best >= enough) return true;
+        }
+        if (!thorough && pairs >= most_pairs) return true;
+      }
+      return false;
+    };
+    if (!walk(start, a.end)) (void)walk(a.begin, start);
+    work_ += static_cast<std::uint64_t>(8 * pairs);
+    if (best < 0) return false;
+    put(best_first);
+    put(best_second);
+    return true;
+  }
+
+  // What still fits goes into the rest of the room, most worth first.
+  void fill() {
+    for (;;) {
+      auto best = stock::none;
+      for (std::size_t r = 0; r < rows_.rows(); ++r) {
+        auto const lead = rows_.leads_of(r);
+        if (!std::equal(lead.begin(), lead.end(), lead_room_.begin(), [](auto need, auto room) { return need <= room; })) continue;
+        class_range const row{rows_.begin[r], rows_.begin[r + 1]};
+        auto const k = stock_.last_available(row.begin, end_within(row, room_));
+        work_ += 30;
+        if (k != stock::none && (best == stock::none || value_[k] > value_[best])) best = k;
+      }
+      if (best == stock::none) return;
+      put(best);
+    }
+  }
+
+  static constexpr std::size_t nowhere = ~std::size_t{0};
+  vector_rows const& rows_;
+  stock& stock_;
+  std::vector<class_range> groups_;
+  std::vector<std::int64_t> value_;     // by position
+  std::vector<std::uint64_t> choices_;  // by group: distinct sizes times samples
+  std::size_t first_ = nowhere, second_ = nowhere;
+  std::vector<pattern_item> pack_;
+  std::vector<std::int64_t> lead_room_;
+  std::int64_t room_ = 0;
+  std::int64_t worth_ = 0;
+  std::uint64_t work_ = 0;
+};
+
+}  // namespace ballast::inline v0_1::detail

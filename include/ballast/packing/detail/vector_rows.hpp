@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/wide.hpp>
+#include <ballast/packing/measures.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <vector>
+
+namespace ballast::inline v0_1::detail {
+
+/// Classes of several measures in rows: those of a row agree in all measures but the inner one, the size, and ascend in it. Measures that
+/// never bind are left out, and the leading ones are divided by what they have in common.
+struct vector_rows {
+  std::vector<std::uint32_t> item_class;  // by position: the class
+  std::vector<std::uint32_t> position;    // by class
+  std::vector<std::uint32_t> row;         // by position
+  std::vector<std::int64_t> size;         // by position
+  std::vector<std::uint64_t> count;       // by position
+  std::vector<std::uint32_t> begin;       // first position of each row, then their number
+  std::vector<std::int64_t> lead;         // row after row
+  std::vector<std::int64_t> lead_capacity;
+  std::int64_t capacity = 0;
+
+  vector_rows(measure_classes const& classes, std::span<std::int64_t const> full) : position(classes.size()) {
+    auto leading = binding(classes, full);
+    auto const inner = take_inner(classes, leading);
+    capacity = full[inner];
+    item_class.resize(classes.size());
+    std::iota(item_class.begin(), item_class.end(), 0U);
+    auto const compare_leads = [&](std::uint32_t a, std::uint32_t b) {
+      for (auto const m : leading)
+        if (auto const x = classes[a][m], y = classes[b][m]; x != y) return x < y ? -1 : 1;
+      return 0;
+    };
+    std::sort(item_class.begin(), item_class.end(), [&](std::uint32_t a, std::uint32_t b) {
+      if (auto const order = compare_leads(a, b); order != 0) return order < 0;
+      auto const x = classes[a][inner], y = classes[b][inner];
+      return x != y ? x < y : a < b;
+    });
+    std::vector<std::int64_t> unit;
+    for (auto const m : leading) {
+      std::int64_t common = 0;
+      for (std::size_t c = 0; c < classes.size(); ++c) common = std::gcd(common, classes[c][m]);
+      unit.push_back((std::max)(common, std::int64_t{1}));
+      lead_capacity.push_back(full[m] / unit.back());
+    }
+    for (std::uint32_t p = 0; p < item_class.size(); ++p) {
+      auto const c = item_class[p];
+      position[c] = p;
+      if (p == 0 || compare_leads(item_class[p - 1], c) != 0) {
+        begin.push_back(p);
+        for (std::size_t l = 0; l < leading.size(); ++l) lead.push_back(classes[c][leading[l]] / unit[l]);
+      }
+      row.push_back(static_cast<std::uint32_t>(begin.size() - 1));
+      size.push_back(classes[c][inner]);
+      count.push_back(classes.counts[c]);
+    }
+    begin.push_back(static_cast<std::uint32_t>(item_class.size()));
+  }
+
+  /// Whether classes differ only in measures that were left out.
+  [[nodiscard]] bool ambiguous() const {
+    for (std::size_t p = 1; p < positions(); ++p)
+      if (row[p] == row[p - 1] && size[p] == size[p - 1]) return true;
+    return false;
+  }
+  [[nodiscard]] std::size_t positions() const noexcept { return size.size(); }
+  [[nodiscard]] std::size_t rows() const noexcept { return begin.size() - 1; }
+  [[nodiscard]] std::size_t leads() const noexcept { return lead_capacity.size(); }
+  [[nodiscard]] std::span<std::int64_t const> leads_of(std::size_t r) const noexcept { return {lead.data() + r * leads(), leads()}; }
+  /// Most samples of this size in a pack whose inner capacity is `inner_capacity`.
+  [[nodiscard]] std::uint64_t most_copies(std::size_t r, std::int64_t inner_size, std::int64_t inner_capacity) const {
+    auto most = ~std::uint64_t{0};
+    for (std::size_t l = 0; l < leads(); ++l)
+      if (auto const v = leads_of(r)[l]; v > 0) most = (std::min)(most, static_cast<std::uint64_t>(lead_capacity[l] / v));
+    return inner_size > 0 ? (std::min)(most, static_cast<std::uint64_t>(inner_capacity / inner_size)) : most;
+  }
+
+ private:
+  // The measures without those of which no sample needs a larger share than it needs of another one.
+  [[nodiscard]] static std::vector<std::size_t> binding(measure_classes const& classes, std::span<std::int64_t const> full) {
+    std::vector<std::size_t> out(classes.measures);
+    std::iota(out.begin(), out.end(), std::size_t{0});
+    auto const implied = [&](std::size_t m, std::size_t other) {
+      for (std::size_t c = 0; c < classes.size(); ++c)
+        if (compare_products(classes[c][m], full[other], classes[c][other], full[m]) > 0) return false;
+      return true;
+    };
+    for (auto i = out.size(); i-- > 0;)
+      if (std::any_of(out.begin(), out.end(), [&](auto other) { return other != out[i] && implied(out[i], other); }))
+        out.erase(out.begin() + static_cast<std::ptrdiff_t>(i));
+    return out;
+  }
+  // Takes the measure with most distinct values out of the list.
+  [[nodiscard]] static std::size_t take_inner(measure_classes const& classes, std::vector<std::size_t>& measures) {
+    std::size_t most = 0, at = 0;
+    std::vector<std::int64_t> values(classes.size());
+    for (std::size_t i = 0; i < measures.size(); ++i) {
+      for (std::size_t c = 0; c < classes.size(); ++c) values[c] = classes[c][measures[i]];
+      std::sort(values.begin(), values.end());
+      auto const distinct = static_cast<std::size_t>(std::unique(values.begin(), values.end()) - values.begin());
+      if (distinct < most) continue;
+      most = distinct;
+      at = i;
+    }
+    auto const inner = measures[at];
+    measures.erase(measures.begin() + static_cast<std::ptrdiff_t>(at));
+    return inner;
+  }
+};
+
+}  // namespace ballast::inline v0_1::detail

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/certificate.hpp>
+#include <ballast/core/search_limits.hpp>
+#include <ballast/core/wide.hpp>
+#include <ballast/packing/bin_completion.hpp>
+#include <ballast/packing/detail/shuffle.hpp>
+#include <ballast/packing/detail/vector_bound.hpp>
+#include <ballast/packing/detail/vector_dive.hpp>
+#include <ballast/packing/vector_best_fit.hpp>
+#include <ballast/packing/vector_bounds.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace ballast::inline v0_1::detail {
+
+/// One search over samples of several measures: a plan to start from, then dives, the linear program's bound and repairs, in an order that
+/// does not depend on the limits.
+class vector_search {
+ public:
+  vector_search(measure_classes const& classes, std::span<std::int64_t const> capacity, search_limits const& limits)
+      : classes_(classes), capacity_(capacity), budget_(limits) {}
+
+  void run(pack_patterns const* start) {
+    begin(start);
+    if (!open() || !rows_) return;
+    dive_.emplace(classes_, capacity_, *rows_, budget_);
+    known_ = renamed(best_, rows_->position);
+    if (!rows_->ambiguous() && rows_->positions() <= 600 && classes_.samples() / rows_->positions() >= 100)
+      plan_exactly();
+    else
+      prove();
+    static constexpr std::size_t accuracy[] = {32, 64, 128, 96};
+    for (std::size_t round = 0; open(); ++round) {
+      dive(accuracy[round % 4]);
+      for (int failures = 0; failures < 3 && open();) failures = repair(3U << round % 4) ? 0 : failures + 1;
+    }
+  }
+
+  /// The bound alone.
+  void bound_only() {
+    begin(nullptr);
+    if (!open() || !rows_) return;
+    known_ = renamed(best_, rows_->position);
+    prove();
+  }
+
+  [[nodiscard]] pack_patterns& patterns() noexcept { return best_; }
+  [[nodiscard]] vector_packs_needed const& bound() const noexcept { return bound_; }
+  [[nodiscard]] search_budget const& budget() const noexcept { return budget_; }
+  [[nodiscard]] std::int64_t dual_capacity() const noexcept { return proof_.capacity; }
+  /// By class.
+  [[nodiscard]] std::vector<std::int32_t> duals() const {
+    std::vector<std::int32_t> out;
+    for (std::size_t c = 0; c < classes_.size(); ++c) out.push_back(proof_.value[rows_->position[c]]);
+    return out;
+  }
+
+ private:
+  [[nodiscard]] bool open() { return !budget_.satisfied({static_cast<std::int64_t>(best_packs_), bound_.packs}) && budget_.allows(); }
+
+  void begin(pack_patterns const* start) {
+    best_ = start != nullptr ? *start : plan_vector_best_fit(classes_, capacity_);
+    best_packs_ = best_.packs();
+    bound_ = vector_lower_bound(classes_, capacity_, static_cast<std::int64_t>(best_packs_));
+    budget_.spend(4000 * classes_.size());
+    if (!open()) return;
+    if (start == nullptr) {
+      take(plan_bin_completion(classes_, capacity_));
+      budget_.spend(14'000 * classes_.size());
+    }
+    rows_.emplace(classes_, capacity_);
+    // Larger tables than the linear programs can afford, more samples than packs can be drawn of, or sums that could overflow.
+    std::uint64_t most = 0;
+    for (std::size_t p = 0; p < rows_->positions(); ++p)
+      most = (std::max)(most, rows_->most_copies(rows_->row[p], rows_->size[p], rows_->capacity));
+    auto const places = multiply(static_cast<std::uint64_t>(rows_->capacity) + 2, classes_.samples() * rows_->rows());
+    if (most > 4096 || rows_->rows() > 256 || rows_->capacity > std::int64_t{1} << 31 || classes_.samples() >= std::uint64_t{1} << 33 ||
+        places.high != 0 || places.low >> 62 != 0 || vector_dive::resolution(*rows_, classes_.size(), vector_dive::stage_cells) == 0)
+      rows_.reset();
+  }
+
+  void take(pack_patterns found) {
+    auto const packs = found.packs();
+    if (found.size() == 0 || packs >= best_packs_) return;
+    best_packs_ = packs;
+    best_ = std::move(found);
+  }
+  void take(dual_proof found) {
+    if (found.packs <= bound_.packs) return;
+    bound_ = {found.packs, vector_bound::linear_program, 0, packing_bound::none};
+    proof_ = std::move(found);
+  }
+
+  void prove() {
+    auto found = bound_by_program(*rows_, known_, bound_.packs, static_cast<std::int64_t>(best_packs_), budget_, budget_.spent() + 100'000'000);
+    worths_ = found.proof.value;
+    known_ = std::move(found.patterns);
+    bends_ = std::move(found.bends);
+    take(std::move(found.proof));
+  }
+
+  // With a row for each of few classes; what its plan, rounded down, leaves over is for dives.
+  void plan_exactly() {
+    auto found = plan_by_program(*rows_, known_, budget_);
+    worths_ = found.bound.proof.value;
+    known_ = std::move(found.bound.patterns);
+    take(std::move(found.bound.proof));
+    for (std::size_t const groups : {32U, 64U, 128U}) {
+      auto const whole = found.whole.packs();
+      if (!open() || whole >= best_packs_) return;
+      auto plan = found.whole;
+      auto const rest = dive_->run(found.rest, best_packs_ - whole - 1, {.groups = groups, .seed = ++seeds_}, known_, {});
+      for (std::size_t p = 0; p < rest.size(); ++p) plan.push_back(rest[p], rest.repeats[p]);
+      if (rest.size() != 0) take(std::move(plan));
+    }
+  }
+
+  void dive(std::size_t groups) { take(dive_->run(rows_->count, best_packs_ - 1, {.groups = groups, .seed = ++seeds_}, known_, bends_)); }
+
+  // Takes the packs that waste most of what the duals say a pack can be worth apart, with `others` times as many of the others, and packs
+  // them anew. Whether that saved a pack.
+  [[nodiscard]] bool repair(std::uint64_t others) {
+    std::vector<std::pair<std::int64_t, std::size_t>> ranked;
+    std::uint64_t poor = 0;
+    for (std::size_t p = 0; p < best_.size(); ++p) {
+      auto missing = std::int64_t{value_one};
+      for (auto const& [c, copies] : best_[p]) missing -= std::int64_t{worths_[rows_->position[c]]} * copies;
+      if (missing > value_one / 1000) poor += best_.repeats[p];
+      ranked.emplace_back(-(std::max)(missing, std::int64_t{1}) * static_cast<std::int64_t>(uniform_below(1024, generator_)), p);
+    }
+    std::sort(ranked.begin(), ranked.end());
+    std::vector<std::uint64_t> taken(best_.size(), 0), counts(rows_->positions(), 0);
+    std::uint64_t chosen = 0;
+    std::size_t next = 0;
+    auto const choose = [&](std::uint64_t most) {
+      for (; next < ranked.size() && most > 0; ++next) {
+        auto const p = ranked[next].second;
+        taken[p] = (std::min)(best_.repeats[p], most);
+        most -= taken[p];
+        chosen += taken[p];
+        for (auto const& [c, copies] : best_[p]) counts[rows_->position[c]] += taken[p] * copies;
+      }
+    };
+    auto const worst = (std::clamp)(poor, std::uint64_t{10}, (std::max)((std::min)(best_packs_ / 16, std::uint64_t{1000}), std::uint64_t{10}));
+    choose(worst);
+    shuffle(std::span(ranked).subspan(next), generator_);
+    choose(others * worst);
+    budget_.spend(60 * best_.size());
+    auto const anew = dive_->run(counts, chosen - 1, {.groups = 48, .seed = ++seeds_}, known_, bends_);
+    if (anew.size() == 0) return false;
+    pack_patterns kept;
+    for (std::size_t p = 0; p < best_.size(); ++p)
+      if (taken[p] != best_.repeats[p]) kept.push_back(best_[p], best_.repeats[p] - taken[p]);
+    for (std::size_t p = 0; p < anew.size(); ++p) kept.push_back(anew[p], anew.repeats[p]);
+    take(std::move(kept));
+    return true;
+  }
+
+  measure_classes const& classes_;
+  std::span<std::int64_t const> capacity_;
+  search_budget budget_;
+  std::optional<vector_rows> rows_;  // none where the program would be too large
+  std::optional<vector_dive> dive_;
+  pack_patterns best_;
+  std::uint64_t best_packs_ = 0;
+  vector_packs_needed bound_;
+  dual_proof proof_;                  // by position
+  // Of the linear program, by position: what samples are worth, patterns that nearly pay, and where the worths bend.
+  std::vector<std::int32_t> worths_;
+  pack_patterns known_;
+  std::vector<std::uint32_t> bends_;
+  splitmix64 generator_{1};
+  std::uint64_t seeds_ = 0;
+};
+
+}  // namespace ballast::inline v0_1::detail
