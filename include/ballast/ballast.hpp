@@ -16,3 +16,4 @@
 #include <ballast/pipeline.hpp>
 #include <ballast/plan.hpp>
 #include <ballast/recompute.hpp>
+#include <ballast/staging.hpp>

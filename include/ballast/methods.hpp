@@ -7,4 +7,5 @@
 #include <ballast/methods/hbp.hpp>
 #include <ballast/methods/longalign.hpp>
 #include <ballast/methods/omnibal.hpp>
+#include <ballast/methods/omnibal_partition.hpp>
 #include <ballast/methods/omnibal_recompute.hpp>

@@ -26,6 +26,15 @@ TEST_CASE("multiply: exact where 64 bits are not enough") {
   }
 }
 
+TEST_CASE("wide: sums carry and order is that of the numbers") {
+  constexpr auto most = (std::numeric_limits<std::uint64_t>::max)();
+  STATIC_REQUIRE(wide{0, most} + wide{0, 1} == wide{1, 0});
+  STATIC_REQUIRE(wide{2, 5} + wide{3, 6} == wide{5, 11});
+  STATIC_REQUIRE(wide{0, most} < wide{1, 0});
+  STATIC_REQUIRE_FALSE(wide{1, 0} < wide{0, most});
+  STATIC_REQUIRE_FALSE(wide{1, 1} < wide{1, 1});
+}
+
 TEST_CASE("compare_products: the sign of a b - c d, whatever the signs and sizes") {
   constexpr auto most = (std::numeric_limits<std::int64_t>::max)();
   STATIC_REQUIRE(compare_products(most, most, most, most) == 0);

@@ -14,6 +14,13 @@ struct wide {
   std::uint64_t high = 0;  ///< the upper 64 bits
   std::uint64_t low = 0;   ///< the lower 64 bits
   friend constexpr bool operator==(wide const&, wide const&) = default;
+  /// @brief Whether one is less. @param a any value @param b any value
+  friend BALLAST_HD constexpr bool operator<(wide a, wide b) noexcept { return a.high != b.high ? a.high < b.high : a.low < b.low; }
+  /// @brief The sum modulo 2^128. @param a any value @param b any value
+  friend BALLAST_HD constexpr wide operator+(wide a, wide b) noexcept {
+    auto const low = a.low + b.low;
+    return {a.high + b.high + (low < a.low ? 1U : 0U), low};
+  }
 };
 
 /// @brief The exact product of two factors. @param a any value @param b any value @return `a * b`
@@ -35,7 +42,7 @@ struct wide {
   if (left != right) return left < right ? -1 : 1;
   auto const x = multiply(size(a), size(b)), y = multiply(size(c), size(d));
   if (x == y) return 0;
-  return (x.high != y.high ? x.high < y.high : x.low < y.low) ? -left : left;
+  return x < y ? -left : left;
 }
 
 /// @brief `a * b / divisor`, rounded up. @param a any value @param b any value @param divisor not 0; the quotient is below 2^64 @return the

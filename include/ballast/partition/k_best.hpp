@@ -63,7 +63,7 @@ void rank_cuts(Chain const& chain, std::uint64_t count, staged<Index> const& bes
   append_plans(chain, below, best, out.plans);
   std::sort(out.plans.begin(), out.plans.end(), [](auto const& a, auto const& b) {
     if (a.plan.bottleneck.value != b.plan.bottleneck.value) return a.plan.bottleneck.value < b.plan.bottleneck.value;
-    if (a.squares != b.squares) return less(a.squares, b.squares);
+    if (a.squares != b.squares) return a.squares < b.squares;
     return std::lexicographical_compare(a.plan.boundaries.rbegin(), a.plan.boundaries.rend(), b.plan.boundaries.rbegin(),
                                         b.plan.boundaries.rend());
   });

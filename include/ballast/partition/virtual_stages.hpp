@@ -91,7 +91,7 @@ class chunk_search {
     auto const value = *std::max_element(load_.begin(), load_.end());
     wide squares;
     for (auto const l : load_) squares = squares + multiply(static_cast<std::uint64_t>(l), static_cast<std::uint64_t>(l));
-    if (!best_cuts_.empty() && (value > best_ || (value == best_ && !less(squares, best_squares_)))) return;
+    if (!best_cuts_.empty() && (value > best_ || (value == best_ && !(squares < best_squares_)))) return;
     best_ = value;
     best_squares_ = squares;
     best_cuts_ = cuts_;

@@ -14,12 +14,6 @@
 
 namespace ballast::inline v0_1::detail {
 
-[[nodiscard]] constexpr wide operator+(wide a, wide b) noexcept {
-  auto const low = a.low + b.low;
-  return {a.high + b.high + (low < a.low ? 1U : 0U), low};
-}
-[[nodiscard]] constexpr bool less(wide a, wide b) noexcept { return a.high != b.high ? a.high < b.high : a.low < b.low; }
-
 struct sum_state {
   struct cell {
     wide sum;
@@ -66,7 +60,7 @@ struct sum_stage {
     for (auto begin = first; begin <= (std::min)(until, w.last[row]); ++begin) {
       if (!w.before[begin].possible || (!chain.monotone() && chain.cost(begin, end, stage) > limit)) continue;
       auto const sum = w.before[begin].sum + charge(begin, end, stage);
-      if (best == nowhere || less(sum, least)) {
+      if (best == nowhere || sum < least) {
         best = begin;
         least = sum;
       }

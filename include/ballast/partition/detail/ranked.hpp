@@ -86,7 +86,7 @@ class cut_list {
   std::vector<entry>& result() { return cell(chain_.stages(), chain_.layers(), wants_hit_); }
   /// Whether `a` comes before `b`, both cuts of the layers before one end into `stages` stages.
   [[nodiscard]] bool before(entry a, entry b, std::size_t stages) {
-    if (a.sum != b.sum) return less(a.sum, b.sum);
+    if (a.sum != b.sum) return a.sum < b.sum;
     while (a.begin == b.begin && --stages > 0) {
       auto const begin = a.begin;
       a = cell(stages, begin, a.hit)[a.rank];

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/status.hpp>
+#include <ballast/staging/layer.hpp>
+#include <ballast/staging/options.hpp>
+#include <ballast/staging/result.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// @file
+/// @brief The validator of joint plans, ours or anybody's, and the dynamic programme that proves their bounds. It shares no code with the
+/// planners.
+
+namespace ballast::inline v0_1 {
+
+/// @brief The rule that a plan of stages and memory breaks.
+enum class staging_fault : std::uint8_t {
+  none,              ///< it is valid
+  plan_refused,      ///< infeasible, and has boundaries, figures or options all the same
+  wrong_size,        ///< not stages + 1 boundaries, one figure a stage, one option a layer
+  bad_boundaries,    ///< they do not rise from 0 to the number of layers
+  too_few_layers,    ///< a stage has fewer layers than the minimum
+  bad_option,        ///< a layer has no such option
+  wrong_figures,     ///< a stage's figures are not those of its layers
+  over_capacity,     ///< a stage holds more than its capacity
+  wrong_value,       ///< the certificate's value is not the time of the dearest stage
+  wrong_bound,       ///< the certificate's lower bound is above its value
+  false_bound,       ///< some plan is cheaper than the lower bound
+  needless_refusal,  ///< there is a plan
+};
+
+/// @brief The first rule broken, and where.
+struct staging_verdict {
+  staging_fault fault = staging_fault::none;  ///< `none` where all hold
+  std::uint64_t index = 0;                    ///< the boundary, the stage or, for `bad_option`, the layer
+  /// @brief Whether the plan is valid.
+  [[nodiscard]] constexpr bool valid() const noexcept { return fault == staging_fault::none; }
+  friend constexpr bool operator==(staging_verdict const&, staging_verdict const&) = default;
+};
+
+/// @brief The verdict as a sentence, such as "stage 3 holds more than its capacity".
+/// @param v  a verdict of `check_stages` or `prove_stages`
+/// @return the sentence
+[[nodiscard]] inline std::string describe(staging_verdict const& v) {
+  auto const stage = "stage " + std::to_string(v.index);
+  switch (v.fault) {
+    case staging_fault::none: return "the plan is valid";
+    case staging_fault::plan_refused: return "the result says that there is no plan, and has one";
+    case staging_fault::wrong_size: return "there are not stages + 1 boundaries, one figure a stage and one option a layer";
+    case staging_fault::bad_boundaries:
+      return "boundaries[" + std::to_string(v.index) + "]: boundaries must rise from 0 to the number of layers";
+    case staging_fault::too_few_layers: return stage + " has fewer layers than the minimum";
+    case staging_fault::bad_option: return "layer " + std::to_string(v.index) + " has no such option";
+    case staging_fault::wrong_figures: return stage + ": the figures are not those of its layers";
+    case staging_fault::over_capacity: return stage + " holds more than its capacity";
+    case staging_fault::wrong_value: return "bottleneck.value is not the time of the dearest stage";
+    case staging_fault::wrong_bound: return "bottleneck.lower_bound is above the value";
+    case staging_fault::false_bound: return "bottleneck.lower_bound is above what some plan costs";
+    case staging_fault::needless_refusal: return "the result says that there is no plan, but there is one";
+  }
+  return {};
+}
+
+namespace detail {
+// The chain layer by layer, as the definition has it.
+[[nodiscard]] inline std::vector<stage_layer const*> unfolded(layer_chain const& chain) {
+  std::vector<stage_layer const*> out;
+  for (std::size_t r = 0; r < chain.runs.size(); ++r)
+    out.insert(out.end(), static_cast<std::size_t>(chain.runs.counts[r]), &chain.classes[static_cast<std::size_t>(chain.runs.values[r])]);
+  return out;
+}
+[[nodiscard]] inline std::int64_t hidden_part(std::int64_t time, std::int64_t percent) {
+  return time / 100 * percent + time % 100 * percent / 100;  // no product that could overflow
+}
+}  // namespace detail
+
+/// @brief Checks anybody's plan against the definition, layer by layer.
+///
+/// @tparam Index  type of the boundaries
+/// @param plan     the plan; it may hold anything
+/// @param chain    what it was made of
+/// @param options  what was asked
+/// @return the first rule broken; that the bound is true is `prove_stages`' to say
+/// @throws invalid_input as `require_valid` of the chain and of the options
+/// @par Complexity
+/// O(layers + stages).
+template <index_type Index>
+[[nodiscard]] staging_verdict check_stages(joint_stages<Index> const& plan, layer_chain const& chain, staging_options const& options) {
+  require_valid(chain);
+  require_valid(options);
+  auto const layers = detail::unfolded(chain);
+  auto const& cuts = plan.plan.boundaries;
+  if (plan.plan.status != status::feasible)
+    return {cuts.empty() && plan.stages.empty() && plan.option.empty() ? staging_fault::none : staging_fault::plan_refused, 0};
+  if (cuts.size() != options.stages + 1 || plan.stages.size() != options.stages || plan.option.size() != layers.size())
+    return {staging_fault::wrong_size, 0};
+  for (std::size_t s = 0; s < cuts.size(); ++s) {
+    auto const least = s == 0 ? 0 : std::uint64_t{cuts[s - 1]}, most = s == 0 ? 0 : std::uint64_t{layers.size()};
+    if (cuts[s] < least || cuts[s] > most || (s + 1 == cuts.size() && cuts[s] != layers.size())) return {staging_fault::bad_boundaries, s};
+  }
+  std::int64_t dearest = 0;
+  for (std::size_t s = 0; s < options.stages; ++s) {
+    if (cuts[s + 1] - cuts[s] < options.min_layers) return {staging_fault::too_few_layers, s};
+    staged_figures own;
+    for (std::size_t i = cuts[s]; i < cuts[s + 1]; ++i) {
+      if (plan.option[i] >= layers[i]->options.size()) return {staging_fault::bad_option, i};
+      auto const& taken = layers[i]->options[plan.option[i]];
+      own.time += layers[i]->time;
+      own.added += taken.time;
+      own.transfer += taken.transfer;
+      own.state += layers[i]->state;
+      own.activations += taken.memory;
+    }
+    own.added += (std::max)(own.transfer - detail::hidden_part(own.time, options.hidden_percent), std::int64_t{0});
+    auto const copies = static_cast<std::int64_t>(options.in_flight[s]);
+    if (own.state > options.capacity[s] || own.activations > (options.capacity[s] - own.state) / copies)
+      return {staging_fault::over_capacity, s};
+    own.memory = own.state + copies * own.activations;
+    if (own != plan.stages[s]) return {staging_fault::wrong_figures, s};
+    dearest = (std::max)(dearest, own.time + own.added);
+  }
+  if (plan.plan.bottleneck.value != dearest) return {staging_fault::wrong_value, 0};
+  if (plan.plan.bottleneck.lower_bound > dearest) return {staging_fault::wrong_bound, 0};
+  return {};
+}
+
+/// @brief The least bottleneck of any plan by the full dynamic programme: every stage, every begin, every end, with all selections that no
+/// other is better than.
+///
+/// The textbook method, slow and without any property of the costs: what the joint plan is compared with.
+///
+/// @param chain    the layers
+/// @param options  what was asked
+/// @return the least bottleneck; nothing if there is no plan
+/// @throws invalid_input as `require_valid` of the chain and of the options
+/// @par Complexity
+/// O(layers^2 * (stages log k + options * k)) for k selections that no other is better than; k^2 where transfers hide.
+[[nodiscard]] inline std::optional<std::int64_t> least_stage_bottleneck(layer_chain const& chain, staging_options const& options) {
+  require_valid(chain);
+  require_valid(options);
+  constexpr auto never = (std::numeric_limits<std::int64_t>::max)();
+  auto const layers = detail::unfolded(chain);
+  auto const n = layers.size(), p = static_cast<std::size_t>(options.stages);
+  std::int64_t largest_room = 0;
+  for (std::size_t s = 0; s < p; ++s)
+    largest_room = (std::max)(largest_room, options.capacity[s] / static_cast<std::int64_t>(options.in_flight[s]));
+  std::vector<std::vector<std::int64_t>> best(p + 1, std::vector<std::int64_t>(n + 1, never));  // by stages used and layers placed
+  best[0][0] = 0;
+  auto const reach = [&](std::size_t s, std::size_t begin, std::size_t end, std::int64_t cost) {
+    if (best[s][begin] != never) best[s + 1][end] = (std::min)(best[s + 1][end], (std::max)(best[s][begin], cost));
+  };
+  std::vector<memory_option> front, grown;
+  for (std::size_t begin = 0; begin <= n; ++begin) {
+    if (options.min_layers == 0)
+      for (std::size_t s = 0; s < p; ++s) reach(s, begin, begin, 0);
+    front.assign(1, {});
+    std::int64_t time = 0, state = 0;
+    for (auto end = begin + 1; end <= n && !front.empty(); ++end) {
+      time += layers[end - 1]->time;
+      state += layers[end - 1]->state;
+      grown.clear();
+      for (auto const& o : layers[end - 1]->options)
+        for (auto const& f : front) {
+          memory_option sum{f.memory + o.memory, f.time + o.time, f.transfer + o.transfer};
+          if (options.hidden_percent == 0) sum = {sum.memory, sum.time + sum.transfer, 0};
+          if (sum.memory <= largest_room) grown.push_back(sum);
+        }
+      std::sort(grown.begin(), grown.end(), [](auto const& a, auto const& b) {
+        return a.memory != b.memory ? a.memory < b.memory : a.time != b.time ? a.time < b.time : a.transfer < b.transfer;
+      });
+      front.clear();
+      for (auto const& g : grown) {
+        auto const worse = [&](memory_option const& f) { return f.time <= g.time && f.transfer <= g.transfer; };
+        if (options.hidden_percent == 0 ? front.empty() || !worse(front.back()) : std::none_of(front.begin(), front.end(), worse))
+          front.push_back(g);
+      }
+      if (end - begin < options.min_layers) continue;
+      for (std::size_t s = 0; s < p; ++s) {
+        if (best[s][begin] == never || state > options.capacity[s]) continue;
+        auto const room = (options.capacity[s] - state) / static_cast<std::int64_t>(options.in_flight[s]);
+        auto added = never;
+        auto const fits = std::upper_bound(front.begin(), front.end(), room, [](auto r, auto const& f) { return r < f.memory; });
+        for (auto f = fits; f != front.begin();) {
+          --f;
+          auto const shown = f->transfer - detail::hidden_part(time, options.hidden_percent);
+          added = (std::min)(added, f->time + (std::max)(shown, std::int64_t{0}));
+          if (options.hidden_percent == 0) break;  // the largest is the quickest
+        }
+        if (added != never) reach(s, begin, end, time + added);
+      }
+    }
+  }
+  return best[p][n] == never ? std::nullopt : std::optional(best[p][n]);
+}
+
+/// @brief Checks a joint plan and proves its certificate again: that no plan is cheaper than the bound, or that there is none indeed.
+/// @tparam Index  type of the boundaries
+/// @param plan     the plan; it may hold anything
+/// @param chain    what it was made of
+/// @param options  what was asked
+/// @return the first rule broken
+/// @throws invalid_input as `check_stages`
+/// @par Complexity
+/// As `least_stage_bottleneck`.
+template <index_type Index>
+[[nodiscard]] staging_verdict prove_stages(joint_stages<Index> const& plan, layer_chain const& chain, staging_options const& options) {
+  if (auto const verdict = check_stages(plan, chain, options); !verdict.valid()) return verdict;
+  auto const least = least_stage_bottleneck(chain, options);
+  if (plan.plan.status != status::feasible) return {least ? staging_fault::needless_refusal : staging_fault::none, 0};
+  return {!least || plan.plan.bottleneck.lower_bound > *least ? staging_fault::false_bound : staging_fault::none, 0};
+}
+
+}  // namespace ballast::inline v0_1

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/status.hpp>
+#include <ballast/partition/probe.hpp>
+#include <ballast/staging/detail/oracle.hpp>
+#include <ballast/staging/layer.hpp>
+#include <ballast/staging/options.hpp>
+#include <ballast/staging/result.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+/// @file
+/// @brief Planning in sequence: the cut that is level in time, then the best recompute within it. What the joint plan is compared with.
+
+namespace ballast::inline v0_1 {
+
+/// @brief Cuts a chain for time alone, then makes room in each stage with the cheapest selection.
+///
+/// Both steps are exact, and the two together are not: the cut may leave a stage that fits under no selection, or a dear one where another
+/// cut has a cheap one. `plan_stages` is never worse.
+///
+/// @tparam Index  type of the boundaries
+/// @param chain    the layers, folded
+/// @param options  as for `plan_stages`
+/// @return the plan, with the bottleneck of the cut without memory as lower bound; infeasible where a stage of that cut does not fit
+/// @throws invalid_input as `plan_stages`
+/// @par Complexity
+/// O(p log n log C) for the cut, then a selection a stage.
+/// @par Determinism
+/// A pure function of its arguments.
+/// @par Source
+/// The order of OmniBal, arXiv 2407.20761, section 4.
+template <index_type Index = std::uint32_t>
+[[nodiscard]] joint_stages<Index> plan_stages_in_sequence(layer_chain const& chain, staging_options const& options) {
+  require_valid(chain);
+  require_valid(options);
+  detail::stage_oracle oracle(chain, options);
+  joint_stages<Index> out;
+  out.plan = min_max_partition<Index>(oracle.layers(), {.stages = options.stages, .min_layers = options.min_layers},
+                                      [&](std::uint64_t b, std::uint64_t e, std::uint64_t) { return oracle.sums(b, e).time; });
+  if (out.plan.status != status::feasible) return out;
+  auto const& cuts = out.plan.boundaries;
+  for (std::size_t s = 0; s + 1 < cuts.size(); ++s) {
+    if (oracle.fits(cuts[s], cuts[s + 1], s)) continue;
+    auto const of = oracle.sums(cuts[s], cuts[s + 1]);
+    auto const copies = static_cast<std::int64_t>(options.in_flight[s]);
+    auto const needed = of.least > (unaffordable - of.state) / copies ? unaffordable : of.state + copies * of.least;
+    out.plan = {
+        .status = status::infeasible, .bottleneck = {options.capacity[s], needed}, .bound = partition_bound::capacity, .boundaries = {}};
+    return out;
+  }
+  detail::fill_stages(oracle, out);
+  return out;
+}
+
+}  // namespace ballast::inline v0_1

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ballast/staging.hpp>
+
+#include "suite.hpp"
+#include "support/catch.hpp"
+#include "support/refusal.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+using namespace ballast;
+using namespace ballast_test;
+
+namespace {
+using cut = std::vector<std::uint32_t>;
+
+void require_same(joint_stages<> const& a, joint_stages<> const& b) {
+  REQUIRE(a.plan.status == b.plan.status);
+  REQUIRE(a.plan.bottleneck == b.plan.bottleneck);
+  REQUIRE(a.plan.boundaries == b.plan.boundaries);
+  REQUIRE(a.stages == b.stages);
+  REQUIRE(a.option == b.option);
+}
+}  // namespace
+
+TEST_CASE("plan_stages: as good as the best of all plans, and a refusal only where there is none") {
+  int feasible = 0, infeasible = 0, recomputed = 0, beside = 0;
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+    CAPTURE(seed);
+    auto const c = random_staging_case(seed, 7, 4);
+    auto const chain = fold_layers(c.layers);
+    auto const plan = plan_stages(chain, c.options());
+    auto const verdict = check_stages(plan, chain, c.options());
+    INFO(describe(verdict));
+    REQUIRE(verdict.valid());
+    auto const best = try_all(c);
+    REQUIRE(best.has_value() == (plan.plan.status == status::feasible));
+    auto const sequential = plan_stages_in_sequence(chain, c.options());
+    REQUIRE(check_stages(sequential, chain, c.options()).valid());
+    if (!best) {
+      REQUIRE(sequential.plan.status == status::infeasible);
+      ++infeasible;
+      continue;
+    }
+    REQUIRE(plan.plan.bottleneck == certificate{*best, *best});
+    if (sequential.plan.status == status::feasible)
+      REQUIRE(sequential.plan.bottleneck.value >= *best);
+    else
+      ++beside;
+    ++feasible;
+    std::int64_t added = 0;
+    for (auto const& s : plan.stages) added += s.added;
+    recomputed += added > 0 ? 1 : 0;
+  }
+  CHECK((feasible > 500 && infeasible > 300 && recomputed > 150 && beside > 100));  // the cases are no trifles
+}
+
+TEST_CASE("plan_stages: the dynamic programme agrees on longer chains") {
+  int feasible = 0;
+  for (std::uint64_t seed = 0; seed < 150; ++seed) {
+    CAPTURE(seed);
+    auto const c = random_staging_case(seed, 40, 6);
+    auto const chain = fold_layers(c.layers);
+    auto const plan = plan_stages(chain, c.options());
+    auto const verdict = prove_stages(plan, chain, c.options());
+    INFO(describe(verdict));
+    REQUIRE(verdict.valid());
+    feasible += plan.plan.status == status::feasible ? 1 : 0;
+    if (plan.plan.status == status::feasible) REQUIRE(plan.plan.bottleneck.optimal());
+  }
+  CHECK(feasible > 40);
+}
+
+TEST_CASE("plan_stages: folded or not, and asked twice, the same plan") {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    CAPTURE(seed);
+    auto const c = random_staging_case(seed, 24, 5);
+    auto const folded = plan_stages(fold_layers(c.layers), c.options());
+    require_same(folded, plan_stages(fold_layers(c.layers), c.options()));
+    require_same(folded, plan_stages(std::span<stage_layer const>(c.layers), c.options()));
+    layer_chain single{c.layers, {}};  // every layer a class of its own
+    for (std::size_t i = 0; i < c.layers.size(); ++i) {
+      single.runs.values.push_back(static_cast<std::int64_t>(i));
+      single.runs.counts.push_back(1);
+    }
+    auto const unfolded = plan_stages(single, c.options());
+    REQUIRE(unfolded.plan.status == folded.plan.status);
+    REQUIRE(unfolded.plan.bottleneck == folded.plan.bottleneck);
+    REQUIRE(unfolded.plan.boundaries == folded.plan.boundaries);
+  }
+}
+
+TEST_CASE("plan_stages: cut for time, and the first stage does not fit; cut for both, all do") {
+  // Four equal layers on two stages; the first holds two micro-batches. Kept 10 bytes, recomputed 4 for a third of the time.
+  std::vector<stage_layer> const layers(4, {.time = 30, .state = 10, .options = {{.memory = 10}, {.memory = 4, .time = 10}}});
+  std::vector<std::int64_t> capacity{35, 60};
+  std::vector<std::uint64_t> const in_flight{2, 1};
+  staging_options const options{.stages = 2, .capacity = capacity, .in_flight = in_flight};
+  auto const chain = fold_layers(layers);
+  auto const sequential = plan_stages_in_sequence(chain, options);
+  CHECK(sequential.plan.status == status::infeasible);
+  CHECK(sequential.plan.bound == partition_bound::capacity);
+  CHECK(sequential.plan.bottleneck == certificate{35, 36});  // two layers: 20 of states, 2 * 2 * 4
+  auto const joint = plan_stages(chain, options);
+  CHECK(joint.plan.boundaries == cut{0, 1, 4});
+  CHECK(joint.plan.bottleneck == certificate{90, 90});
+  CHECK(joint.option == std::vector<std::uint32_t>{0, 0, 0, 0});
+  CHECK((joint.stages[0] == staged_figures{.time = 30, .state = 10, .activations = 10, .memory = 30}));
+  CHECK(joint.stages[1].memory == 60);
+  capacity[1] = 59;  // one of the three is computed again
+  auto const tight = plan_stages(chain, options);
+  CHECK(tight.plan.bottleneck == certificate{100, 100});
+  CHECK(tight.option == std::vector<std::uint32_t>{0, 0, 0, 1});
+  capacity[1] = 41;  // 30 of states and 3 * 4 are 42
+  auto const none = plan_stages(chain, options);
+  CHECK(none.plan.status == status::infeasible);
+  CHECK((none.plan.boundaries.empty() && none.stages.empty() && none.option.empty()));
+  CHECK(none.plan.bottleneck == certificate{3, 4});  // layers placed at most, layers in all
+}
+
+TEST_CASE("plan_stages: a transfer costs what does not hide") {
+  std::vector<stage_layer> const layers(
+      2, {.time = 100, .options = {{.memory = 8}, {.memory = 1, .time = 30}, {.memory = 0, .transfer = 60}}});
+  std::vector<std::int64_t> const capacity{8};
+  std::vector<std::uint64_t> const in_flight{1};
+  auto const value = [&](std::int64_t percent) {
+    auto const plan = plan_stages(std::span<stage_layer const>(layers),
+                                  {.stages = 1, .capacity = capacity, .in_flight = in_flight, .hidden_percent = percent});
+    return plan.plan.bottleneck.value;
+  };
+  CHECK(value(0) == 260);    // both computed again; 8 + 1 bytes would be too many
+  CHECK(value(20) == 220);   // one kept, one sent, 40 of its 60 hidden
+  CHECK(value(100) == 200);  // all hidden
+}
+
+TEST_CASE("plan_stages: selections cut short leave a true bound") {
+  splitmix64 draw(5);
+  std::vector<stage_layer> layers;
+  for (int i = 0; i < 60; ++i) {
+    stage_layer layer;
+    layer.time = between(100, 200, draw);
+    auto const bytes = between(10000, 90000, draw);
+    auto const half = between(3000, 9000, draw);
+    auto const again = between(20, 60, draw);
+    layer.options = {{.memory = bytes}, {.memory = half, .time = again}, {.memory = 500, .time = again + bytes / 2000}};
+    layers.push_back(layer);
+  }
+  std::vector<std::int64_t> const capacity{900000, 700000, 500000};
+  std::vector<std::uint64_t> const in_flight{3, 2, 1};
+  staging_options options{.stages = 3, .capacity = capacity, .in_flight = in_flight};
+  auto const chain = fold_layers(layers);
+  auto const whole = plan_stages(chain, options);
+  REQUIRE(whole.plan.bottleneck.optimal());
+  options.work = 0;
+  auto const cut_short = plan_stages(chain, options);
+  REQUIRE(check_stages(cut_short, chain, options).valid());
+  CHECK(cut_short.plan.bottleneck.value >= whole.plan.bottleneck.value);
+  CHECK(cut_short.plan.bottleneck.lower_bound <= whole.plan.bottleneck.value);
+  CHECK_FALSE(cut_short.plan.bottleneck.optimal());
+}
+
+TEST_CASE("plan_stages: corners and refusals") {
+  std::vector<std::int64_t> capacity{5, 5};
+  std::vector<std::uint64_t> in_flight{2, 1};
+  staging_options const options{.stages = 2, .capacity = capacity, .in_flight = in_flight, .min_layers = 0};
+  CHECK((plan_stages(layer_chain{}, options).plan.boundaries == cut{0, 0, 0}));
+  auto one = options;
+  one.min_layers = 1;
+  CHECK(plan_stages(layer_chain{}, one).plan.bound == partition_bound::min_layers);
+  std::vector<stage_layer> layers(1, {.time = 7, .options = {{.memory = 5}}});
+  CHECK((plan_stages(fold_layers(layers), options).plan.boundaries == cut{0, 0, 1}));  // only the last stage can hold it
+  auto const sentence = [&] { return refusal([&] { return plan_stages(fold_layers(layers), options); }); };
+  layers[0].options.clear();
+  CHECK(sentence() == "class 0 has no options");
+  layers[0] = {.time = -1, .options = {{}}};
+  CHECK(sentence() == "classes[0].time = -1 is negative, or brings the sum above 2^58");
+  layers[0].time = 0;
+  in_flight[1] = 0;
+  CHECK(sentence() == "in_flight[1] = 0 must be in 1 ... 2^32");
+  in_flight[1] = 1;
+  capacity[0] = -3;
+  CHECK(sentence() == "capacity[0] = -3 must not be negative");
+  CHECK(refusal([&] { return plan_stages(layer_chain{}, {.stages = 3, .capacity = capacity, .in_flight = in_flight}); }) ==
+        "capacity has 2 entries for 3 stages");
+  CHECK(refusal([&] { return plan_stages(layer_chain{{}, {{0}, {1}}}, options); }) == "runs.values[0] = 0 is none of 0 classes");
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ballast/cost/presets.hpp>
+#include <ballast/staging/layer.hpp>
+
+#include "support/catch.hpp"
+#include "support/refusal.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+using namespace ballast;
+using ballast_test::refusal;
+
+TEST_CASE("fold_layers: equal layers are one class wherever they stand, equal neighbours one run") {
+  stage_layer const a{.time = 1, .state = 2, .options = {{.memory = 3}}}, b{.time = 1, .state = 2, .options = {{.memory = 4}}};
+  auto const chain = fold_layers(std::vector{a, a, b, a});
+  CHECK(chain.classes == std::vector{a, b});
+  CHECK(chain.runs.values == std::vector<std::int64_t>{0, 1, 0});
+  CHECK(chain.runs.counts == std::vector<std::uint64_t>{2, 1, 1});
+  CHECK(fold_layers({}) == layer_chain{});
+}
+
+TEST_CASE("stage_layers_of: the cost model's layers with what recomputation frees and costs") {
+  auto const model = layers_of(vision_language_preset("internvl-chat-1.5"), {.tensor = 2});
+  batch_shape const batch{.tokens = 4096, .squares = 4096 * 4096, .tiles = 9};
+  auto const layers = stage_layers_of(model, batch, {.tensor = 2});
+  REQUIRE(layers.size() == model.size());
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    CAPTURE(model[i].name);
+    auto const& options = layers[i].options;
+    REQUIRE(layers[i].time == model[i].forward(batch) + model[i].backward(batch));
+    REQUIRE(layers[i].state == 18 * ((model[i].parameters + 1) / 2));
+    REQUIRE(options.front() == memory_option{.memory = model[i].kept(batch)});
+    for (std::size_t j = 1; j < options.size(); ++j) REQUIRE(options[j].memory < options[j - 1].memory);
+    REQUIRE(options.back().time == (options.size() == 1 ? 0 : model[i].forward(batch)));
+  }
+  auto const chain = fold_layers(layers);
+  CHECK(layers.size() == 97);
+  CHECK(chain.classes.size() == 6);  // patches, vision, projector, embedding, language, head
+  CHECK(chain.classes[1].options.size() == 3);
+  CHECK_NOTHROW(require_valid(chain));
+  CHECK(refusal([&] { return stage_layers_of(model, {.tokens = std::int64_t{1} << 60}); }) ==
+        "layer \"language 0\": a cost of the batch reaches 2^58");
+}
+
+TEST_CASE("layer_chain: what makes no sense is refused") {
+  layer_chain chain{{{.time = 5, .state = 5, .options = {{.memory = 1}}}}, {{0}, {3}}};
+  auto const sentence = [&] {
+    return refusal([&] {
+      require_valid(chain);
+      return 0;
+    });
+  };
+  CHECK(sentence() == "accepted");
+  chain.runs.values[0] = 1;
+  CHECK(sentence() == "runs.values[0] = 1 is none of 1 classes");
+  chain.runs.values[0] = 0;
+  chain.classes[0].state = std::int64_t{1} << 57;
+  CHECK(sentence() == "classes[0].state = 144115188075855872 is negative, or brings the sum above 2^58");
+  chain.classes[0].state = 0;
+  chain.classes[0].options[0].memory = -1;
+  CHECK(sentence() == "options[0].memory = -1 must be in [0, 2^58]");
+  chain.runs.counts[0] = 0;
+  CHECK(sentence() == "runs.counts[0] = 0 must be positive");
+}

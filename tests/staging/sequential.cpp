@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ballast/staging/check.hpp>
+#include <ballast/staging/joint.hpp>
+#include <ballast/staging/sequential.hpp>
+
+#include "support/catch.hpp"
+#include "vision_language.hpp"
+
+#include <cstdint>
+#include <vector>
+
+using namespace ballast;
+
+TEST_CASE("plan_stages_in_sequence: in ten tight cases of a vision-language model it fits in six and is best in one") {
+  int fits = 0, best = 0, proven = 0;
+  for (auto const& c : ballast_test::tight_cases()) {
+    CAPTURE(c.tiles, c.text, c.stages, c.gigabytes);
+    auto const chain = c.chain();
+    REQUIRE(chain.runs.items() == 97);
+    REQUIRE(chain.classes.size() == 6);
+    auto const capacity = c.capacity();
+    auto const in_flight = c.in_flight();
+    staging_options const options{.stages = static_cast<std::uint64_t>(c.stages), .capacity = capacity, .in_flight = in_flight};
+    auto const joint = plan_stages(chain, options);
+    REQUIRE(joint.plan.bottleneck == certificate{c.joint, c.joint});
+    auto const sequential = plan_stages_in_sequence(chain, options);
+    REQUIRE(check_stages(sequential, chain, options).valid());
+    REQUIRE((sequential.plan.status == status::feasible ? sequential.plan.bottleneck.value : 0) == c.sequential);
+    if (sequential.plan.status == status::infeasible) {
+      CHECK(sequential.plan.bound == partition_bound::capacity);
+      CHECK(sequential.plan.bottleneck.value == capacity[0]);
+      CHECK(sequential.plan.bottleneck.lower_bound > capacity[0]);
+    }
+    if (c.stages == 12 || c.tiles == 24) {  // the quick ones for the dynamic programme
+      auto const verdict = prove_stages(joint, chain, options);
+      INFO(describe(verdict));
+      REQUIRE(verdict.valid());
+      REQUIRE(least_stage_bottleneck(chain, options) == c.joint);
+      ++proven;
+    }
+    fits += c.sequential > 0 ? 1 : 0;
+    best += c.sequential == c.joint ? 1 : 0;
+  }
+  CHECK((fits == 6 && best == 1 && proven == 4));
+}
+
+TEST_CASE("plan_stages_in_sequence: with ample memory it is the joint plan, and too few layers are said so") {
+  auto const c = ballast_test::tight_cases().front();
+  std::vector<std::int64_t> const ample(8, std::int64_t{1} << 40);
+  auto const in_flight = c.in_flight();
+  staging_options options{.stages = 8, .capacity = ample, .in_flight = in_flight};
+  auto const sequential = plan_stages_in_sequence(c.chain(), options);
+  CHECK(sequential.plan.bottleneck == plan_stages(c.chain(), options).plan.bottleneck);
+  CHECK(sequential.plan.bottleneck.optimal());
+  options.min_layers = 13;
+  CHECK(plan_stages_in_sequence(c.chain(), options).plan.bound == partition_bound::min_layers);
+}
