@@ -16,6 +16,7 @@
 #include <ballast/packing/vector_best_fit.hpp>
 #include <ballast/packing/vector_bounds.hpp>
 #include <ballast/packing/vector_check.hpp>
+#include <ballast/packing/vector_near_optimal.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -177,6 +178,7 @@ void print_packers(test_case const& c) {
   rows.ours("iterative_sampling", [](auto const& s, auto const& o) { return ballast::iterative_sampling(s, o); });
   rows.ours("vector_best_fit", [](auto const& s, auto const& o) { return ballast::vector_best_fit(s, o); });
   rows.ours("bin_completion", [](auto const& s, auto const& o) { return ballast::bin_completion(s, o); });
+  rows.ours("near_optimal", [](auto const& s, auto const& o) { return ballast::near_optimal(s, o); });
   rows.ours("pack", [](auto const& s, auto const& o) { return ballast::pack(s, o); });
 }
 

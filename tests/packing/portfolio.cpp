@@ -63,7 +63,7 @@ judged alone(ballast::vector_packer member, pairs const& data, ballast::vector_p
 }  // namespace
 
 TEST_CASE("pack_portfolio: the plan of the best member, legal and certified") {
-  bool won[3] = {};
+  bool won[4] = {};
   for (int kind = 0; kind < 4; ++kind)
     for (std::uint64_t seed = 0; seed < 8; ++seed) {
       CAPTURE(kind, seed);
@@ -73,13 +73,16 @@ TEST_CASE("pack_portfolio: the plan of the best member, legal and certified") {
       CHECK(ballast::describe(ballast::check_packing(plan, data.view(), o)) == "the packing is valid");
       auto best = alone(best_fit, data, o);
       for (auto const member : {completion, iterative_sampling}) best.packs = (std::min)(best.packs, alone(member, data, o).packs);
-      CHECK(plan.count.value == best.packs);
-      CHECK(alone(plan.packer, data, o).packs == best.packs);
+      CHECK(plan.count.value <= best.packs);
+      if (plan.packer == near_optimal)
+        CHECK(plan.count.value < best.packs);
+      else
+        CHECK(alone(plan.packer, data, o).packs == plan.count.value);
       CHECK(plan.packs == ballast::pack(data.view(), o).packs);
       CHECK(ballast::hash(plan.packs) == ballast::hash(ballast::pack<std::uint64_t>(data.view(), o).packs));
       won[static_cast<std::size_t>(plan.packer)] = true;
     }
-  CHECK((won[static_cast<std::size_t>(completion)] && won[static_cast<std::size_t>(best_fit)]));
+  for (auto const member : {completion, best_fit, near_optimal}) CHECK(won[static_cast<std::size_t>(member)]);
 }
 
 TEST_CASE("pack_portfolio: over-size samples, limits per pack and the count constraint") {
@@ -158,5 +161,4 @@ TEST_CASE("pack_portfolio: bad options are named") {
   CHECK(refused({.members = {}}) == "a portfolio needs at least one member");
   CHECK(refused({.order = {}}) == "a portfolio needs at least one criterion");
   CHECK(refused({.ranks = 0}) == "ranks = 0 must be positive");
-  CHECK(refused({.members = {best_fit, near_optimal}}) == "members[1] = near-optimal is no member of a portfolio");
 }

@@ -85,8 +85,9 @@ namespace detail {
   std::vector<std::size_t> unit(k);
   std::size_t places = 1;
   for (auto m = k; m-- > 0;) {
-    require(capacity[m] < (std::int64_t{1} << 28) / static_cast<std::int64_t>(places),
-            [&] { return "capacity[" + std::to_string(m) + "] = " + std::to_string(capacity[m]) + " makes a table of more than 2^28 entries"; });
+    require(capacity[m] < (std::int64_t{1} << 28) / static_cast<std::int64_t>(places), [&] {
+      return "capacity[" + std::to_string(m) + "] = " + std::to_string(capacity[m]) + " makes a table of more than 2^28 entries";
+    });
     unit[m] = places;
     places *= static_cast<std::size_t>(capacity[m]) + 1;
   }

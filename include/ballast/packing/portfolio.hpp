@@ -8,9 +8,11 @@
 #include <ballast/packing/detail/vector_driver.hpp>
 #include <ballast/packing/iterative_sampling.hpp>
 #include <ballast/packing/measures.hpp>
+#include <ballast/packing/pack.hpp>
 #include <ballast/packing/patterns.hpp>
 #include <ballast/packing/vector_best_fit.hpp>
 #include <ballast/packing/vector_bounds.hpp>
+#include <ballast/packing/vector_near_optimal.hpp>
 #include <ballast/packing/vector_options.hpp>
 #include <ballast/packing/vector_result.hpp>
 
@@ -38,12 +40,13 @@ enum class portfolio_criterion : std::uint8_t {
 /// @brief Which packers are tried, for how long, and how their plans are compared.
 struct portfolio_options {
   /// Tried in this order, at least one.
-  std::vector<vector_packer> members{vector_packer::completion, vector_packer::best_fit, vector_packer::iterative_sampling};
+  std::vector<vector_packer> members{vector_packer::completion, vector_packer::best_fit, vector_packer::iterative_sampling,
+                                     vector_packer::near_optimal};
   /// The first criterion in which two plans differ decides; where none does, the earlier plan stays. At least one.
   std::vector<portfolio_criterion> order{portfolio_criterion::packs, portfolio_criterion::rank_distance};
   std::uint64_t ranks = 8;  ///< of `rank_distance`: packs of a step, at least 1
-  /// A member whose expected work exceeds what is left of `work` is passed over; where that leaves none, the least dear one runs. `gap`
-  /// ends the search where fewer packs are the first criterion.
+  /// A member whose expected work exceeds what is left of `work` is passed over; where that leaves none, the least dear one runs. So is
+  /// near-optimal search where a plan is within `pack_gap` of its bound. `gap` ends the search where fewer packs are the first criterion.
   search_limits limits{.work = 600'000'000};
 };
 
@@ -52,18 +55,29 @@ namespace detail {
 /// A member's plan on the classes, and what it is judged by.
 struct member_plan {
   pack_patterns patterns{};
+  vector_packs_needed bound{};  // a better one than that by formulas, or none
+  bool complete = true;
   std::int64_t packs = 0;
   double distance = 0;  // where it is a criterion
 };
 
-/// Plans as one packer does.
+/// Plans as one packer does; `start` is the best plan so far, or none.
 template <index_type Index>
-[[nodiscard]] pack_patterns plan_member(vector_packer member, vector_items<Index> const& items, vector_packing_options const& options,
-                                        std::size_t at_most) {
-  if (member == vector_packer::completion) return plan_bin_completion(items.classes, items.capacity);
-  if (member == vector_packer::best_fit) return plan_vector_best_fit(items.classes, items.capacity);
+[[nodiscard]] member_plan plan_member(vector_packer member, vector_items<Index> const& items, vector_packing_options const& options,
+                                      member_plan const* start, std::size_t at_most, search_limits const& limits) {
+  if (member == vector_packer::completion) return {plan_bin_completion(items.classes, items.capacity)};
+  if (member == vector_packer::best_fit) return {plan_vector_best_fit(items.classes, items.capacity)};
+  if (member == vector_packer::near_optimal) {
+    auto plan = plan_near_optimal(items.classes, items.capacity, limits, start != nullptr ? &start->patterns : nullptr);
+    return {std::move(plan.patterns), plan.bound, plan.complete};
+  }
   sampling_options const sampling;
-  return plan_iterative_sampling(items.classes, items.capacity, filter_of(sampling, options), sampling.rounds, items.seed, at_most);
+  return {plan_iterative_sampling(items.classes, items.capacity, filter_of(sampling, options), sampling.rounds, items.seed, at_most)};
+}
+
+/// What a near-optimal search may cost at most: it goes on where an optimum is not proven.
+[[nodiscard]] constexpr std::uint64_t most_search(std::uint64_t samples) noexcept {
+  return (std::min)(samples, std::uint64_t{1} << 40) << 14;
 }
 
 /// Elementary operations that a packer takes, from measurements on mixtures of a thousand to a million samples, most classes alike or none.
@@ -71,6 +85,7 @@ template <index_type Index>
   auto const samples = classes.samples(), distinct = std::uint64_t{classes.size()};
   if (member == vector_packer::completion) return 14'000 * distinct;
   if (member == vector_packer::best_fit) return 2'000 * distinct;
+  if (member == vector_packer::near_optimal) return (std::min)(most_search(samples), 60'000 * distinct);
   return 60 * samples + 16'000 * distinct;
 }
 
@@ -86,9 +101,6 @@ inline void require_valid(portfolio_options const& portfolio) {
   require(!portfolio.members.empty(), [] { return std::string("a portfolio needs at least one member"); });
   require(!portfolio.order.empty(), [] { return std::string("a portfolio needs at least one criterion"); });
   require(portfolio.ranks > 0, [] { return std::string("ranks = 0 must be positive"); });
-  for (std::size_t i = 0; i < portfolio.members.size(); ++i)
-    require(portfolio.members[i] != vector_packer::near_optimal,
-            [&] { return "members[" + std::to_string(i) + "] = near-optimal is no member of a portfolio"; });
 }
 
 }  // namespace detail
@@ -96,7 +108,8 @@ inline void require_valid(portfolio_options const& portfolio) {
 /// @brief Packs samples of several measures by several packers and keeps the best plan; `packer` of the result says whose it is.
 ///
 /// No packer is best on all data: completion wins where samples of different proportions complement each other, iterative sampling where
-/// most samples are alike, best fit where large samples leave holes. Samples are sorted into classes once, and bounded once.
+/// most samples are alike, best fit where large samples leave holes; near-optimal search improves on the best of them. Samples are sorted
+/// into classes once, and bounded once.
 ///
 /// @tparam Index  type of the sample indices
 /// @param samples    measures of each sample
@@ -128,6 +141,8 @@ template <index_type Index = std::uint32_t>
         auto left = limits.work;
         for (auto const member : members) {
           if (planned && fewest_first && certificate{best.packs, out.count.lower_bound}.gap() <= limits.gap) break;
+          if (planned && member == vector_packer::near_optimal && certificate{best.packs, out.count.lower_bound}.gap() <= pack_gap)
+            continue;
           auto const work = expected(member);
           if (work > left && (planned || member != cheapest)) continue;
           if (planned && (limits.stop.stop_requested() ||
@@ -135,9 +150,15 @@ template <index_type Index = std::uint32_t>
             out.complete = false;
             break;
           }
-          left -= (std::min)(left, work);
           auto const at_most = planned && fewest_first ? static_cast<std::size_t>(best.packs) : (std::numeric_limits<std::size_t>::max)();
-          detail::member_plan plan{detail::plan_member(member, items, options, at_most)};
+          auto searched = limits;
+          searched.work = (std::min)(left, detail::most_search(items.classes.samples()));
+          if (limits.wall_clock.count() != 0)
+            searched.wall_clock -= (std::min)(std::chrono::nanoseconds(std::chrono::steady_clock::now() - start),
+                                              limits.wall_clock - std::chrono::nanoseconds{1});
+          left -= (std::min)(left, work);
+          auto plan = detail::plan_member(member, items, options, planned ? &best : nullptr, at_most, searched);
+          out.complete = out.complete && plan.complete;
           plan.packs = static_cast<std::int64_t>(plan.patterns.packs());
           if (by_distance)
             for (auto const d : detail::pattern_distances(plan.patterns, items.classes, samples.measures(), ranks, items.seed))
@@ -147,6 +168,11 @@ template <index_type Index = std::uint32_t>
             out.count.lower_bound = bound.packs;
             out.bound = bound.bound;
             out.measure = bound.measure;
+          }
+          if (plan.bound.packs > out.count.lower_bound) {
+            out.count.lower_bound = plan.bound.packs;
+            out.bound = plan.bound.bound;
+            out.measure = plan.bound.measure;
           }
           if (planned && !detail::is_better(plan, best, order)) continue;
           best = std::move(plan);

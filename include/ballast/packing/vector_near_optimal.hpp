@@ -79,7 +79,7 @@ namespace detail {
     return detail::plan_one_measure(classes, capacity[0], limits, start);
   detail::vector_search search(classes, capacity, limits);
   search.run(start);
-  vector_near_optimal_plan out{std::move(search.patterns()), {}, search.bound(), {}, 0, search.budget().spent(),
+  vector_near_optimal_plan out{std::move(search.patterns()),  {}, search.bound(), {}, 0, search.budget().spent(),
                                !search.budget().interrupted()};
   out.count = {static_cast<std::int64_t>(out.patterns.packs()), out.bound.packs};
   if (out.bound.bound == vector_bound::linear_program) {

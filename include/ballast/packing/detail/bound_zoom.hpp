@@ -4,7 +4,6 @@
 #include <ballast/packing/detail/run_patterns.hpp>
 #include <ballast/packing/detail/zoomed_borders.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>

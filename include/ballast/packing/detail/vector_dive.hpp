@@ -9,8 +9,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
@@ -35,8 +33,9 @@ class vector_dive {
         stock_(line_, static_cast<std::int64_t>(rows.rows()) * (rows.capacity + 1)),
         drawer_(rows, stock_) {}
 
-  /// Packs so many samples of each position in at most `most` packs; returns no pattern where it turns out that it cannot.
-  /// `known` are patterns of positions to start from. Where the work ends first, the rest is packed by best fit.
+  /// Packs so many samples of each position in at most `most` packs; returns no pattern where it cannot.
+  /// `bends` are positions at which a group should begin, `known` are patterns of positions to start from. Where the work ends first, the
+  /// rest is packed by best fit.
   [[nodiscard]] pack_patterns run(std::vector<std::uint64_t> const& counts, std::uint64_t most, settings const& how,
                                   pack_patterns const& known, std::vector<std::uint32_t> const& bends) {
     stock_.reset(counts);

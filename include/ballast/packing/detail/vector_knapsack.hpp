@@ -76,7 +76,8 @@ class vector_knapsack {
           if (useful_[c] == 0 || takes_[a * rows_.rows() + r] == 0 || (offset_[r] == 0) != own) continue;
           auto const size = static_cast<std::size_t>(sizes_[c]);
           auto* const to = table_.data() + a * width_;
-          if (a == offset_[r] && (value_[c] <= to[size] || (own && size == 0))) {  // others that need no more do as well; or it is rounded away
+          if (a == offset_[r] &&
+              (value_[c] <= to[size] || (own && size == 0))) {  // others that need no more do as well; or it is rounded away
             useful_[c] = 0;
             continue;
           }

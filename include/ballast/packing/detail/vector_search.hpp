@@ -20,8 +20,8 @@
 
 namespace ballast::inline v0_1::detail {
 
-/// One search over samples of several measures: a plan to start from, then dives, the linear program's bound and repairs, in an order that
-/// does not depend on the limits.
+/// One search over samples of several measures: a plan to start from, the linear program's bound, then dives and repairs, in an order that
+/// does not depend on the limits, so that more work only goes further on the same way.
 class vector_search {
  public:
   vector_search(measure_classes const& classes, std::span<std::int64_t const> capacity, search_limits const& limits)
@@ -32,10 +32,10 @@ class vector_search {
     if (!open() || !rows_) return;
     dive_.emplace(classes_, capacity_, *rows_, budget_);
     known_ = renamed(best_, rows_->position);
-    if (!rows_->ambiguous() && rows_->positions() <= 600 && classes_.samples() / rows_->positions() >= 100)
+    if (few_classes())
       plan_exactly();
     else
-      prove();
+      prove(100'000'000);
     static constexpr std::size_t accuracy[] = {32, 64, 128, 96};
     for (std::size_t round = 0; open(); ++round) {
       dive(accuracy[round % 4]);
@@ -48,7 +48,7 @@ class vector_search {
     begin(nullptr);
     if (!open() || !rows_) return;
     known_ = renamed(best_, rows_->position);
-    prove();
+    prove(1'000'000'000);
   }
 
   [[nodiscard]] pack_patterns& patterns() noexcept { return best_; }
@@ -98,20 +98,27 @@ class vector_search {
     proof_ = std::move(found);
   }
 
-  void prove() {
-    auto found = bound_by_program(*rows_, known_, bound_.packs, static_cast<std::int64_t>(best_packs_), budget_, budget_.spent() + 100'000'000);
+  void prove(std::uint64_t work) {
+    auto const enough = static_cast<std::int64_t>(best_packs_);
+    auto found = bound_by_program(*rows_, known_, bound_.packs, enough, budget_, budget_.spent() + work);
     worths_ = found.proof.value;
     known_ = std::move(found.patterns);
     bends_ = std::move(found.bends);
     take(std::move(found.proof));
   }
 
+  [[nodiscard]] bool few_classes() const {
+    auto const n = rows_->positions();
+    return n <= 600 && classes_.samples() / n >= 100 && !rows_->ambiguous() &&
+           vector_dive::resolution(*rows_, n, 4 * vector_dive::stage_cells) == rows_->capacity;
+  }
   // With a row for each of few classes; what its plan, rounded down, leaves over is for dives.
   void plan_exactly() {
     auto found = plan_by_program(*rows_, known_, budget_);
     worths_ = found.bound.proof.value;
     known_ = std::move(found.bound.patterns);
     take(std::move(found.bound.proof));
+    if (std::all_of(found.rest.begin(), found.rest.end(), [](auto n) { return n == 0; })) return take(std::move(found.whole));
     for (std::size_t const groups : {32U, 64U, 128U}) {
       auto const whole = found.whole.packs();
       if (!open() || whole >= best_packs_) return;
@@ -148,7 +155,8 @@ class vector_search {
         for (auto const& [c, copies] : best_[p]) counts[rows_->position[c]] += taken[p] * copies;
       }
     };
-    auto const worst = (std::clamp)(poor, std::uint64_t{10}, (std::max)((std::min)(best_packs_ / 16, std::uint64_t{1000}), std::uint64_t{10}));
+    auto const worst =
+        (std::clamp)(poor, std::uint64_t{10}, (std::max)((std::min)(best_packs_ / 16, std::uint64_t{1000}), std::uint64_t{10}));
     choose(worst);
     shuffle(std::span(ranked).subspan(next), generator_);
     choose(others * worst);
@@ -171,7 +179,7 @@ class vector_search {
   pack_patterns best_;
   std::uint64_t best_packs_ = 0;
   vector_packs_needed bound_;
-  dual_proof proof_;                  // by position
+  dual_proof proof_;  // by position
   // Of the linear program, by position: what samples are worth, patterns that nearly pay, and where the worths bend.
   std::vector<std::int32_t> worths_;
   pack_patterns known_;

@@ -160,7 +160,7 @@ class vector_stage {
   /// The borders between groups of a row at which the values jump or bend, as positions.
   [[nodiscard]] std::vector<std::uint32_t> bends(master const& program) const {
     std::vector<std::uint32_t> out;
-    for (auto const c : bent_borders(program, classes_, 1e-2, [&](auto b) { return row_[b] != row_[b - 1]; }))
+    for (auto const c : bent_borders(program, classes_, 3e-2, [&](auto b) { return row_[b] != row_[b - 1]; }))
       if (c != 0 && c < classes() && row_[c] == row_[c - 1]) out.push_back(first_[c]);
     return out;
   }
