@@ -18,8 +18,8 @@ struct wide {
   friend BALLAST_HD constexpr bool operator<(wide a, wide b) noexcept { return a.high != b.high ? a.high < b.high : a.low < b.low; }
   /// @brief The sum modulo 2^128. @param a any value @param b any value
   friend BALLAST_HD constexpr wide operator+(wide a, wide b) noexcept {
-    auto const low = a.low + b.low;
-    return {a.high + b.high + (low < a.low ? 1U : 0U), low};
+    auto const lower = a.low + b.low;
+    return {a.high + b.high + (lower < a.low ? 1U : 0U), lower};
   }
 };
 
