@@ -4,6 +4,7 @@
 #include "level_request.hpp"
 #include "packers.hpp"
 
+#include <ballast/cost/schedule.hpp>
 #include <ballast/plan/plan_data.hpp>
 
 #include <cstdint>
@@ -82,6 +83,41 @@ struct check_arguments {
   bool json = false;
 };
 void run_check(check_arguments const& arguments);
+
+/// What a layer may do with what it keeps: nothing, recompute, or send it to the host.
+struct offload_arguments {
+  std::int64_t bytes_per_1 = 0;  ///< bytes that the link to the host moves in 1 of the file's unit of time; 0: there is no link
+  std::int64_t overlap = 0;      ///< percent of the compute time under which transfers hide
+};
+
+struct partition_arguments {
+  std::string file;
+  std::uint64_t stages = 1;
+  std::uint64_t micro_batches = 0;     ///< 0: memory is not looked at
+  std::optional<std::int64_t> memory;  ///< bytes of a stage; none: nothing is recomputed
+  ballast::any_schedule schedule = ballast::one_f_one_b_schedule{};
+  offload_arguments offload;
+  bool json = false;
+};
+void run_partition(partition_arguments const& arguments);
+
+struct recompute_arguments {
+  std::string file;
+  std::int64_t budget = 0;
+  offload_arguments offload;
+  bool json = false;
+};
+void run_recompute(recompute_arguments const& arguments);
+
+struct simulate_arguments {
+  std::string file;
+  std::uint64_t stages = 1, micro_batches = 1;
+  ballast::any_schedule schedule = ballast::one_f_one_b_schedule{};
+  std::vector<std::uint64_t> boundaries;  ///< of the chunks; none: an exact cut
+  std::int64_t bytes_per_1 = 0;           ///< bytes between stages in 1 of the file's unit of time; 0: they take no time
+  bool json = false;
+};
+void run_simulate(simulate_arguments const& arguments);
 
 struct stats_arguments {
   input_arguments input;

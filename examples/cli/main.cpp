@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands.hpp"
 #include "errors.hpp"
+#include "model_commands.hpp"
+#include "option_values.hpp"
 
 #include <ballast/core/error.hpp>
 
@@ -10,24 +12,12 @@
 #include <cstdio>
 #include <functional>
 #include <iostream>
-#include <limits>
 #include <new>
 #include <span>
 
 using namespace ballast_cli;
 
 namespace {
-
-/// A number given to an option. Throws bad_input with a sentence that says what would be one.
-template <class Integer>
-[[nodiscard]] Integer number(std::string const& option, std::string const& text, Integer least) {
-  Integer value = 0;
-  auto const [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || stop != text.data() + text.size() || value < least)
-    throw bad_input(option + " " + printable(text) + ": expected is a whole number from " + std::to_string(least) + " to 2^" +
-                    std::to_string(std::numeric_limits<Integer>::digits) + "-1");
-  return value;
-}
 
 /// A decimal number given to an option; the library says which are too large or too small.
 [[nodiscard]] double decimal(std::string const& option, std::string const& text) {
@@ -105,7 +95,7 @@ void read_limits(Arguments& arguments, option_text const& text) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app("Plans which samples share a pack and which packs share a step, and proves how good the plan is.", "ballast");
+  CLI::App app("Plans packs, steps and pipeline stages, and proves how good the plans are.", "ballast");
   app.require_subcommand(1);
   app.set_version_flag("--version", "ballast " + std::to_string(ballast::version.major) + "." + std::to_string(ballast::version.minor) +
                                         "." + std::to_string(ballast::version.patch));
@@ -245,6 +235,9 @@ int run(int argc, char** argv) {
     if (!text.ranks.empty()) capacities.ranks = static_cast<std::uint64_t>(number<std::int64_t>("--ranks", text.ranks, 1));
     run_capacities(capacities);
   });
+
+  model_commands model_side;
+  model_side.add_to(app);
 
   stats_arguments stats;
   auto& stats_command = *app.add_subcommand("stats", "describe a distribution of lengths");

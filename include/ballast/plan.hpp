@@ -6,6 +6,7 @@
 
 #include <ballast/plan/bounds.hpp>
 #include <ballast/plan/cluster.hpp>
+#include <ballast/plan/exports.hpp>
 #include <ballast/plan/figures.hpp>
 #include <ballast/plan/level_data.hpp>
 #include <ballast/plan/limits.hpp>

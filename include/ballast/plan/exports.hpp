@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/certificate.hpp>
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/core/status.hpp>
+#include <ballast/staging/layer.hpp>
+#include <ballast/staging/options.hpp>
+#include <ballast/staging/result.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+/// @file
+/// @brief A plan of stages in the words of Megatron-LM: its layout string, and the nearest plan that its recompute flags can say.
+///
+/// DeepSpeed needs no words: the boundaries of a plan are what its `PipelineModule` keeps as `parts`.
+
+namespace ballast::inline v0_1 {
+
+/// @brief What a layer is to Megatron-LM.
+enum class layer_kind : std::uint8_t {
+  embedding,   ///< E, the first
+  decoder,     ///< t, any transformer layer
+  prediction,  ///< m, a layer of multi-token prediction, behind all decoder layers
+  loss,        ///< L, the head and the loss, the last
+};
+
+/// @brief The value of `--pipeline-model-parallel-layout`, such as `Et*5|t*5|t*3mL`.
+///
+/// Megatron-LM always has an embedding and a loss: one that the chain lacks stands in the first or the last stage, where it must.
+///
+/// @tparam Index  type of the boundaries
+/// @param boundaries  stages + 1 entries that rise from 0 to the number of layers; interleaved chunks in the order of the model
+/// @param kinds       by layer
+/// @return the string; none where Megatron-LM has no such layout: another order of kinds, two embeddings or losses, predictions apart
+/// @throws invalid_input if the boundaries do not rise from 0 to the number of kinds
+/// @par Complexity
+/// O(layers + stages).
+/// @par Determinism
+/// A pure function of its arguments.
+/// @par Source
+/// Megatron-LM, megatron/core/transformer/pipeline_parallel_layer_layout.py.
+template <index_type Index>
+[[nodiscard]] std::optional<std::string> megatron_layout(std::span<Index const> boundaries, std::span<layer_kind const> kinds) {
+  require(boundaries.size() >= 2 && boundaries.front() == 0 && boundaries.back() == kinds.size() &&
+              std::is_sorted(boundaries.begin(), boundaries.end()),
+          [&] { return "boundaries must rise from 0 to the number of layers, " + std::to_string(kinds.size()); });
+  auto const count = [&](layer_kind kind) { return std::count(kinds.begin(), kinds.end(), kind); };
+  if (!std::is_sorted(kinds.begin(), kinds.end()) || count(layer_kind::embedding) > 1 || count(layer_kind::loss) > 1) return std::nullopt;
+  std::string out = count(layer_kind::embedding) == 0 ? "E" : "";
+  auto predicts = false;
+  for (std::size_t s = 0; s + 1 < boundaries.size(); ++s) {
+    if (s > 0) out += '|';
+    for (auto i = static_cast<std::size_t>(boundaries[s]), end = static_cast<std::size_t>(boundaries[s + 1]); i < end;) {
+      auto const kind = kinds[i];
+      auto const first = i;
+      if (kind == layer_kind::prediction && std::exchange(predicts, true)) return std::nullopt;
+      while (i < end && kinds[i] == kind) ++i;
+      out += std::string("EtmL")[static_cast<std::size_t>(kind)];
+      if (i - first > 1) out += "*" + std::to_string(i - first);
+    }
+  }
+  return count(layer_kind::loss) == 0 ? out + "L" : out;
+}
+
+/// @brief Which of a layer's options Megatron-LM's recompute settings mean. Layers with fewer options take their last one.
+struct megatron_options {
+  std::uint32_t keep = 0;                  ///< nothing recomputed
+  std::optional<std::uint32_t> selective;  ///< `selective`, of all decoder layers
+  std::optional<std::uint32_t> full;       ///< `full`, of the first decoder layers of each stage (method `block`)
+};
+
+/// @brief The recompute setting nearest to a plan.
+struct megatron_recompute {
+  ballast::status status = ballast::status::infeasible;  ///< infeasible: on these boundaries no setting fits the memory
+  std::string flags;                                     ///< to add to the command line; empty where nothing is recomputed
+  certificate bottleneck;  ///< dearest stage under these flags, and in the plan; `gap()` is what the flags lose
+};
+
+/// @brief The recompute flags of Megatron-LM that lose least against a plan and still fit its memory.
+///
+/// Megatron-LM has one setting for all stages: nothing, `selective`, or the first n decoder layers of every stage in full. All are tried.
+///
+/// @tparam Index  type of the boundaries
+/// @param layers   the chain, layer by layer
+/// @param kinds    by layer; only decoder layers are recomputed
+/// @param plan     a feasible plan of these layers
+/// @param options  what the plan was made with
+/// @param means    which options the settings stand for
+/// @return the flags and what they lose
+/// @throws invalid_input if the sizes do not fit each other, or `options` are not valid
+/// @par Complexity
+/// O(layers * decoder layers of the longest stage).
+/// @par Determinism
+/// A pure function of its arguments; of equal settings the one that recomputes less.
+template <index_type Index>
+[[nodiscard]] megatron_recompute nearest_megatron_recompute(std::span<stage_layer const> layers, std::span<layer_kind const> kinds,
+                                                            joint_stages<Index> const& plan, staging_options const& options,
+                                                            megatron_options const& means) {
+  require_valid(options);
+  auto const& cuts = plan.plan.boundaries;
+  require(kinds.size() == layers.size() && cuts.size() == options.stages + 1 && cuts.back() == layers.size(), [&] {
+    return "layers = " + std::to_string(layers.size()) + ", kinds = " + std::to_string(kinds.size()) + " and " +
+           std::to_string(cuts.size()) + " boundaries of " + std::to_string(options.stages) + " stages do not fit each other";
+  });
+  megatron_recompute out;
+  auto const consider = [&](std::uint32_t others, std::uint32_t firsts, std::size_t first_layers, std::string const& flags) {
+    std::int64_t bottleneck = 0;
+    for (std::size_t s = 0; s + 1 < cuts.size(); ++s) {
+      std::int64_t time = 0, state = 0, activations = 0;
+      std::size_t decoders = 0;
+      for (auto i = static_cast<std::size_t>(cuts[s]); i < cuts[s + 1]; ++i) {
+        auto const& layer = layers[i];
+        auto const way = kinds[i] != layer_kind::decoder ? means.keep : decoders++ < first_layers ? firsts : others;
+        auto const& o = layer.options[(std::min)(std::size_t{way}, layer.options.size() - 1)];
+        time += layer.time + o.time + o.transfer;
+        state += layer.state;
+        activations += o.memory;
+      }
+      auto const room = options.capacity[s] - state;
+      if (room < 0 || activations > room / static_cast<std::int64_t>(options.in_flight[s])) return;
+      bottleneck = (std::max)(bottleneck, time);
+    }
+    if (out.status == status::feasible && bottleneck >= out.bottleneck.value) return;
+    out = {.status = status::feasible, .flags = flags, .bottleneck = {bottleneck, plan.plan.bottleneck.value}};
+  };
+  consider(means.keep, means.keep, 0, "");
+  if (means.selective) consider(*means.selective, *means.selective, 0, "--recompute-granularity selective");
+  std::size_t longest = 0;
+  for (std::size_t s = 0; s + 1 < cuts.size(); ++s)
+    longest = (std::max)(
+        longest, static_cast<std::size_t>(std::count(kinds.begin() + static_cast<std::ptrdiff_t>(cuts[s]),
+                                                     kinds.begin() + static_cast<std::ptrdiff_t>(cuts[s + 1]), layer_kind::decoder)));
+  for (std::size_t n = 1; means.full && n <= longest; ++n)
+    consider(means.keep, *means.full, n,
+             "--recompute-granularity full --recompute-method block --recompute-num-layers " + std::to_string(n));
+  return out;
+}
+
+}  // namespace ballast::inline v0_1

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ballast/plan/exports.hpp>
+
+#include <ballast/staging/joint.hpp>
+
+#include "support/catch.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace ballast;
+
+std::vector<layer_kind> kinds_of(std::string const& letters) {
+  std::vector<layer_kind> out;
+  for (auto const c : letters) out.push_back(static_cast<layer_kind>(std::string("EtmL").find(c)));
+  return out;
+}
+std::optional<std::string> layout(std::vector<std::uint32_t> const& boundaries, std::string const& letters) {
+  return megatron_layout(std::span<std::uint32_t const>(boundaries), kinds_of(letters));
+}
+/// What the string says, written out: the letters of each stage.
+std::string unrolled(std::string const& text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '*') {
+      out += text[i];
+      continue;
+    }
+    std::size_t digits = 0;
+    auto const times = std::stoul(text.substr(i + 1), &digits);
+    out += std::string(times - 1, text[i - 1]);
+    i += digits;
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("megatron_layout: the published string comes out of its boundaries") {
+  std::vector<std::uint32_t> const cuts{0, 6, 11, 17, 23, 29, 34, 39, 46};
+  auto const letters = "E" + std::string(43, 't') + "mL";  // 43 decoder layers
+  auto const text = layout(cuts, letters);
+  REQUIRE(text);
+  CHECK(*text == "Et*5|t*5|t*6|t*6|t*6|t*5|t*5|t*5mL");
+  CHECK(layout({0, 2, 4, 6}, "EttttL") == "Et|t*2|tL");
+  CHECK(layout({0, 1, 1, 3}, "EtL") == "E||tL");
+  CHECK(layout({0, 2, 4}, "tttt") == "Et*2|t*2L");  // the embedding and the loss that a chain lacks
+  CHECK(layout({0, 3, 5}, "tttmm") == "Et*3|m*2L");
+}
+
+TEST_CASE("megatron_layout: every cut can be read back") {
+  std::string const letters = "EtttttmmL";
+  for (std::uint32_t a = 0; a <= 9; ++a)
+    for (std::uint32_t b = a; b <= 9; ++b) {
+      CAPTURE(a, b);
+      auto const text = layout({0, a, b, 9}, letters);
+      REQUIRE(text.has_value() == (a != 7 && b != 7));  // a cut between the predictions
+      if (!text) continue;
+      CHECK(unrolled(*text) == letters.substr(0, a) + "|" + letters.substr(a, b - a) + "|" + letters.substr(b));
+    }
+}
+
+TEST_CASE("megatron_layout: what Megatron-LM cannot express is no string, what is no cut is misuse") {
+  for (auto const* letters : {"tE", "EEt", "tLL", "Lt", "tmt", "Emt"}) {
+    CAPTURE(letters);
+    std::string const text = letters;
+    CHECK(!layout({0, static_cast<std::uint32_t>(text.size())}, text));
+  }
+  for (auto const& cuts : std::vector<std::vector<std::uint32_t>>{{}, {0}, {0, 3}, {1, 4}, {0, 3, 2, 4}, {0, 5}}) {
+    CAPTURE(cuts);
+    CHECK_THROWS_AS(layout(cuts, "EttL"), invalid_input);
+  }
+}
+
+TEST_CASE("nearest_megatron_recompute: the least loss among the settings that fit") {
+  stage_layer const decoder{.time = 30, .state = 5, .options = {{.memory = 100}, {.memory = 60, .time = 2}, {.memory = 10, .time = 10}}};
+  stage_layer const embedding{.time = 0, .state = 7, .options = {{.memory = 1}}};
+  std::vector<stage_layer> layers{embedding};
+  layers.insert(layers.end(), 8, decoder);
+  std::vector<std::uint64_t> const held{2, 1};
+  auto const kinds = kinds_of("Etttttttt");
+  auto const full = std::optional<std::uint32_t>(2);
+  for (std::int64_t bytes = 0; bytes <= 1000; bytes += 10) {
+    CAPTURE(bytes);
+    std::vector<std::int64_t> const capacity{bytes, bytes};
+    staging_options const asked{.stages = 2, .capacity = capacity, .in_flight = held};
+    auto const plan = plan_stages<>(std::span<stage_layer const>(layers), asked);
+    if (plan.plan.status != status::feasible) continue;
+    auto const nearest = nearest_megatron_recompute<std::uint32_t>(layers, kinds, plan, asked, {.selective = 1U, .full = full});
+    // by hand: n layers of a stage; of the first `f` full, the others at `other`
+    std::int64_t best = unaffordable;
+    auto const cut = plan.plan.boundaries[1];
+    for (std::int64_t f = 0; f <= 9; ++f) {  // 9: selective
+      std::int64_t bottleneck = 0;
+      for (std::int64_t s = 0; s < 2; ++s) {
+        std::int64_t const n = s == 0 ? cut - 1 : 9 - cut, first = f == 9 ? 0 : (std::min)(f, n);
+        auto const kept = f == 9 ? 60 * n : 10 * first + 100 * (n - first);
+        auto const in_all = 5 * n + (s == 0 ? 7 + 2 * (kept + 1) : kept);
+        bottleneck = (std::max)(bottleneck, in_all > bytes ? unaffordable : 30 * n + (f == 9 ? 2 * n : 10 * first));
+      }
+      best = (std::min)(best, bottleneck);
+    }
+    CHECK((nearest.status == status::feasible) == (best != unaffordable));
+    if (best == unaffordable) continue;
+    CHECK(nearest.bottleneck == certificate{best, plan.plan.bottleneck.value});
+    CHECK(nearest.bottleneck.gap() >= 0);
+  }
+  std::vector<std::int64_t> const capacity{650, 430};
+  staging_options const asked{.stages = 2, .capacity = capacity, .in_flight = held};
+  auto const plan = plan_stages<>(std::span<stage_layer const>(layers), asked);
+  auto const flags = nearest_megatron_recompute<std::uint32_t>(layers, kinds, plan, asked, {.selective = {}, .full = full}).flags;
+  CHECK(flags == "--recompute-granularity full --recompute-method block --recompute-num-layers 1");
+  CHECK_THROWS_AS(nearest_megatron_recompute<std::uint32_t>(layers, kinds_of("Et"), plan, asked, {}), invalid_input);
+}
