@@ -10,13 +10,13 @@
 #include <limits>
 #include <vector>
 
-using packs = ballast::groups<std::uint32_t>;
+using pack_groups = ballast::groups<std::uint32_t>;
 
 namespace {
 
 /// The smallest total weight of `moves` members that can leave their packs so that none of these becomes empty, by trying all sets of
 /// members.
-std::int64_t lightest_move(packs const& p, std::vector<std::int64_t> const& weight, std::size_t moves) {
+std::int64_t lightest_move(pack_groups const& p, std::vector<std::int64_t> const& weight, std::size_t moves) {
   auto best = (std::numeric_limits<std::int64_t>::max)();
   for (std::uint32_t chosen = 0; chosen < std::uint32_t{1} << p.members.size(); ++chosen) {
     if (static_cast<std::size_t>(std::popcount(chosen)) != moves) continue;
@@ -40,7 +40,7 @@ TEST_CASE("raise_pack_count: moves as few and as light samples as can be, and no
     ballast::splitmix64 draw(seed);
     auto const n = 1 + draw() % 9;
     auto const weight = ballast_test::random_lengths(n, 6, draw);  // ties are frequent
-    packs before;
+    pack_groups before;
     before.members = ballast::random_permutation(n, draw());
     while (before.offsets.back() < n) before.offsets.push_back(before.offsets.back() + 1 + draw() % (n - before.offsets.back()));
     auto const count = before.size() + draw() % (n - before.size() + 1);
@@ -73,7 +73,7 @@ TEST_CASE("raise_pack_count: moves as few and as light samples as can be, and no
 }
 
 TEST_CASE("raise_pack_count: equal weights move the lower index") {
-  packs p{{0, 3}, {2, 0, 1}};
+  pack_groups p{{0, 3}, {2, 0, 1}};
   CHECK(raise_pack_count(p, 2, [](std::uint32_t) { return 1; }));
-  CHECK(p == packs{{0, 2, 3}, {2, 1, 0}});
+  CHECK(p == pack_groups{{0, 2, 3}, {2, 1, 0}});
 }
