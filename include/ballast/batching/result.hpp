@@ -57,7 +57,7 @@ struct batching {
   std::int64_t token_delay = 0;              ///< sum over tokens of the steps by which they come later than drawn
   std::uint64_t longest_delay = 0;           ///< most steps by which a sample comes later than drawn
 
-  /// @brief Number of steps.
+  /// @brief Number of steps. @return the table's size over `ranks * micro_batches`
   [[nodiscard]] std::size_t steps() const noexcept { return table.size() / static_cast<std::size_t>(ranks * micro_batches); }
   /// @brief The places of one step, rank after rank. @param s step, below `steps()` @return `ranks * micro_batches` pack numbers or `none`
   [[nodiscard]] std::span<Index const> step(std::size_t s) const noexcept {
@@ -68,7 +68,7 @@ struct batching {
   [[nodiscard]] Index at(std::size_t s, std::size_t r, std::size_t m) const noexcept {
     return table[(s * static_cast<std::size_t>(ranks) + r) * static_cast<std::size_t>(micro_batches) + m];
   }
-  /// @brief Run time over that of perfect balance, where ranks wait per step: 1 when no rank ever waits.
+  /// @brief Run time over that of perfect balance, where ranks wait per step. @return 1 when no rank ever waits, else more
   [[nodiscard]] double slowest_over_mean() const noexcept {
     return cost == 0 ? 1.0 : static_cast<double>(slowest.value) * static_cast<double>(ranks) / static_cast<double>(cost);
   }

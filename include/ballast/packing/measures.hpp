@@ -71,7 +71,7 @@ struct measure_classes {
 /// @tparam Index  type of the sample indices
 template <index_type Index = std::uint32_t>
 struct classified_samples {
-  measure_classes classes;
+  measure_classes classes;           ///< distinct rows and their counts
   std::vector<Index> order;          ///< samples, class after class, ascending in each
   std::vector<std::uint64_t> begin;  ///< classes + 1 entries: where in `order` each class begins
 };
