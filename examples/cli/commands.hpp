@@ -41,13 +41,24 @@ struct capacities_arguments {
 };
 void run_capacities(capacities_arguments const& arguments);
 
+/// The model side of a plan.
+struct model_arguments {
+  std::uint64_t stages = 0;            ///< of a rank's pipeline; 0: the data alone are planned
+  std::optional<std::int64_t> memory;  ///< bytes of a device; none: those of the datasheet
+  ballast::any_schedule schedule = ballast::one_f_one_b_schedule{};
+  std::int64_t tensor = 1;  ///< tensor-parallel devices of a stage
+  int zero = 0;             ///< ZeRO stage
+  std::string layers;       ///< file of layers, in milliseconds of a full micro-batch; empty: the model's
+};
+
 struct plan_arguments {
   input_arguments input;
   ballast::data_plan_options options;
   std::string model = "llama-3.1-8b", device = "h100";
-  std::optional<double> mfu;       ///< none: 0.4 or, with levels, what the model of times was fitted with
-  std::string cost;                ///< file of measured times; empty: the model on the device
-  std::string levels;              ///< auto, hbp or a file; empty: one capacity
+  std::optional<double> mfu;  ///< none: 0.4 or, with levels, what the model of times was fitted with
+  std::string cost;           ///< file of measured times; empty: the model on the device
+  std::string levels;         ///< auto, hbp or a file; empty: one capacity
+  model_arguments model_side;
   std::string curriculum = "hbp";  ///< order of the steps of several levels
   std::uint32_t gpus = 1;          ///< of the run, where there are levels
   std::string out;                 ///< folder; empty: nothing is written
@@ -114,6 +125,7 @@ struct simulate_arguments {
   std::uint64_t stages = 1, micro_batches = 1;
   ballast::any_schedule schedule = ballast::one_f_one_b_schedule{};
   std::vector<std::uint64_t> boundaries;  ///< of the chunks; none: an exact cut
+  std::optional<std::int64_t> memory;     ///< bytes of a stage; none: nothing is recomputed
   std::int64_t bytes_per_1 = 0;           ///< bytes between stages in 1 of the file's unit of time; 0: they take no time
   bool json = false;
 };

@@ -42,7 +42,8 @@ template <class Named, std::size_t extent>
 /// Options read as text first: our own sentences say what is wrong with one.
 struct option_text {
   std::string columns, capacity, strategy = "auto", oversize = "reject", max_items, multiple = "1", pack_count_multiple = "1", seed = "0",
-                                 samples, ranks, micro_batches = "1", mfu, gpus, rule = "exact", max_length, max_levels;
+                                 samples, ranks, micro_batches = "1", mfu, gpus, rule = "exact", max_length, max_levels, stages, memory,
+                                 schedule = "1f1b", tensor = "1", zero = "0";
 };
 
 void add_input(CLI::App& command, input_arguments& input, option_text& text, std::string const& files) {
@@ -92,6 +93,19 @@ void read_limits(Arguments& arguments, option_text const& text) {
   arguments.capacity = read_capacities(text, arguments.input);
   arguments.options.capacity = arguments.capacity.front();
   read_limits(arguments.options, text);
+}
+
+/// The model side of `plan`. Samples are dealt to pipelines.
+void read_model_side(plan_arguments& plan, option_text const& text) {
+  auto& side = plan.model_side;
+  side.stages = static_cast<std::uint64_t>(number<std::int32_t>("--stages", text.stages, 1));
+  if (!text.memory.empty()) side.memory = bytes("--memory", text.memory, 0);
+  side.schedule = ballast::schedule_named(text.schedule);
+  side.tensor = number<std::int32_t>("--tp", text.tensor, 1);
+  side.zero = number<std::int32_t>("--zero", text.zero, 0);
+  if (side.stages == 1) return;
+  plan.options.steps.synchronisation = ballast::synchronisation::pipeline;
+  plan.options.steps.stages = side.stages;
 }
 
 int run(int argc, char** argv) {
@@ -152,6 +166,23 @@ int run(int argc, char** argv) {
       .add_option("--curriculum", plan.curriculum,
                   "order of the steps, with --levels: hbp (default), interleaved, random, ascending, ascending-buckets or shuffled-buckets")
       ->needs(levels);
+  auto* const stages =
+      plan_command.add_option("--stages", text.stages, "pipeline stages of a rank: plan the model and time every step too")
+          ->excludes(levels)
+          ->excludes(cost);
+  plan_command.add_option("--memory", text.memory, "bytes of a device, Ki, Mi or Gi allowed; nine tenths of --device's without it")
+      ->needs(stages);
+  plan_command.add_option("--schedule", text.schedule, "of the pipelines: 1f1b (default), gpipe, zb1p or zb2p")->needs(stages);
+  auto* const tensor = plan_command.add_option("--tp", text.tensor, "tensor-parallel devices of a stage; 1 without it")->needs(stages);
+  auto* const zero = plan_command.add_option("--zero", text.zero, "ZeRO stage over the ranks, 0 (default) to 3")->needs(stages);
+  plan_command
+      .add_option("--layers", plan.model_side.layers,
+                  "CSV of layers, as for partition, in milliseconds of a micro-batch of --capacity tokens")
+      ->needs(stages)
+      ->excludes(model)
+      ->excludes(mfu)
+      ->excludes(tensor)
+      ->excludes(zero);
   plan_command.add_option("--seed", text.seed, "another seed draws other steps");
   plan_command.add_option("--out", plan.out,
                           "folder for offsets.npy, members.npy, steps.npy, plan.json and report.html; levels.npy with --levels");
@@ -173,6 +204,7 @@ int run(int argc, char** argv) {
     o.seed = number<std::uint64_t>("--seed", text.seed, 0);
     plan.options.oversize = named("--oversize", text.oversize, std::span(oversize_policies).first<4>()).policy;
     if (mfu->count() != 0) plan.mfu = decimal("--mfu", text.mfu);
+    if (!text.stages.empty()) read_model_side(plan, text);
     plan.command = "ballast";
     for (int i = 1; i < argc; ++i) plan.command += std::string(" ") + argv[i];
     run_plan(plan);

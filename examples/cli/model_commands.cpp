@@ -7,32 +7,11 @@
 
 #include <CLI/CLI.hpp>
 
-#include <array>
 #include <cstddef>
-#include <string_view>
-#include <utility>
 
 namespace ballast_cli {
 
 namespace {
-
-/// Bytes given to an option: a whole number, perhaps with Ki, Mi, Gi or Ti. Throws bad_input.
-[[nodiscard]] std::int64_t bytes(std::string const& option, std::string const& text, std::int64_t least) {
-  constexpr std::array<std::pair<std::string_view, int>, 4> suffixes{{{"Ki", 10}, {"Mi", 20}, {"Gi", 30}, {"Ti", 40}}};
-  constexpr auto most = std::int64_t{1} << 58;
-  std::string_view digits = text;
-  int shift = 0;
-  for (auto const& [suffix, of_suffix] : suffixes) {
-    if (!text.ends_with(suffix)) continue;
-    digits.remove_suffix(suffix.size());
-    shift = of_suffix;
-  }
-  std::int64_t value = 0;
-  if (!read_field(digits, value) || value < least || value > most >> shift)
-    throw bad_input(option + " " + printable(text) + ": expected is a whole number of bytes from " + std::to_string(least) +
-                    " to 2^58, as in 4096 or 24Gi");
-  return value << shift;
-}
 
 [[nodiscard]] std::uint64_t count(std::string const& option, std::string const& text) {
   return static_cast<std::uint64_t>(number<std::int32_t>(option, text, 1));
@@ -103,7 +82,10 @@ void model_commands::add_to(CLI::App& app) {
   simulate.add_option("--micro-batches", micro_batches_, "micro-batches of a step")->required();
   simulate.add_option("--schedule", schedule_, "gpipe, 1f1b (default), interleaved, zb1p, zb2p or zbv");
   simulate.add_option("--chunks", chunks_, "chunks of a stage, with --schedule interleaved; 2 without it");
-  simulate.add_option("--boundaries", boundaries_, "where the stages (their chunks) begin and end, as in 0,12,24; an exact cut without it");
+  auto* const boundaries = simulate.add_option("--boundaries", boundaries_,
+                                               "where the stages (their chunks) begin and end, as in 0,12,24; an exact cut without it");
+  simulate.add_option("--memory", memory_, "bytes of each stage, as for partition; decides cut and what is recomputed")
+      ->excludes(boundaries);
   simulate.add_option("--bandwidth", bandwidth_, "bytes that a link between stages moves in one unit of the file's time");
   simulate.add_flag("--json", simulate_.json, "print one JSON object");
   simulate.callback([this] {
@@ -112,6 +94,7 @@ void model_commands::add_to(CLI::App& app) {
     simulate_.schedule = ballast::schedule_named(schedule_, chunks_.empty() ? 2 : count("--chunks", chunks_));
     if (!chunks_.empty() && schedule_ != ballast::interleaved_schedule::name) throw bad_input("--chunks is for --schedule interleaved");
     if (!boundaries_.empty()) simulate_.boundaries = numbers("--boundaries", boundaries_);
+    if (!memory_.empty()) simulate_.memory = bytes("--memory", memory_, 0);
     if (!bandwidth_.empty()) simulate_.bytes_per_1 = bytes("--bandwidth", bandwidth_, 1);
     run_simulate(simulate_);
   });

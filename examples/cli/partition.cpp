@@ -5,11 +5,11 @@
 #include "layer_times.hpp"
 #include "output.hpp"
 #include "plan_words.hpp"
+#include "stage_plan.hpp"
 
-#include <ballast/partition/probe.hpp>
 #include <ballast/partition/second_objective.hpp>
 #include <ballast/plan/exports.hpp>
-#include <ballast/staging/joint.hpp>
+#include <ballast/staging/options.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -22,44 +22,6 @@
 namespace ballast_cli {
 
 namespace {
-
-using ballast::layer_kind;
-
-[[nodiscard]] std::string many_bytes(std::int64_t bytes) { return grouped(static_cast<std::uint64_t>(bytes)) + " bytes"; }
-
-/// What Megatron-LM would call the layers, by their names: embed..., ...mtp..., and a last ...head..., ...loss... or ...output...
-[[nodiscard]] std::vector<layer_kind> kinds_of(layer_table const& table) {
-  auto const& layers = table.layers;
-  std::vector<layer_kind> kinds;
-  for (std::size_t i = 0; i < layers.size(); ++i) {
-    std::string lower(layers[i].name);
-    for (auto& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    auto const has = [&](char const* part) { return lower.find(part) != std::string::npos; };
-    kinds.push_back(i == 0 && has("embed")                                                             ? layer_kind::embedding
-                    : i + 1 == layers.size() && i > 0 && (has("head") || has("loss") || has("output")) ? layer_kind::loss
-                    : has("mtp")                                                                       ? layer_kind::prediction
-                                                                                                       : layer_kind::decoder);
-  }
-  return kinds;
-}
-
-/// The least memory of a stage under which there is a plan at all.
-[[nodiscard]] std::int64_t least_memory(std::vector<ballast::stage_layer> const& layers, std::vector<std::uint64_t> const& held) {
-  std::vector<std::int64_t> state{0}, least{0};
-  for (auto const& layer : layers) {
-    state.push_back(state.back() + layer.state);
-    auto const by_memory = [](auto const& a, auto const& b) { return a.memory < b.memory; };
-    least.push_back(least.back() + std::min_element(layer.options.begin(), layer.options.end(), by_memory)->memory);
-  }
-  auto const plan =
-      ballast::min_max_partition(layers.size(), {.stages = held.size()}, [&](std::uint64_t b, std::uint64_t e, std::uint64_t s) {
-        auto const begin = static_cast<std::size_t>(b), end = static_cast<std::size_t>(e);
-        auto const bytes = least[end] - least[begin], states = state[end] - state[begin];
-        auto const copies = static_cast<std::int64_t>(held[static_cast<std::size_t>(s)]);
-        return bytes > (ballast::unaffordable - 1 - states) / copies ? ballast::unaffordable - 1 : states + copies * bytes;
-      });
-  return plan.bottleneck.value;
-}
 
 /// The cut for time alone; of those with the least bottleneck the one that moves least, or the most level one.
 [[nodiscard]] ballast::staged<> cut_for_time(layer_table const& table, std::uint64_t stages) {
@@ -91,39 +53,6 @@ using ballast::layer_kind;
     if (of.activations > (most - of.state) / copies) throw bad_input(name + ": stage " + std::to_string(s) + " holds more than 2^62 bytes");
     of.memory = of.state + copies * of.activations;
   }
-  return out;
-}
-
-/// The joint plan, with what it changes of the layers and the nearest setting of Megatron-LM.
-struct model_plan {
-  ballast::joint_stages<> joint;
-  std::vector<std::string> recompute, offload;  ///< names of layers
-  ballast::megatron_recompute megatron;
-};
-
-[[nodiscard]] model_plan plan_memory(partition_arguments const& arguments, layer_table const& table, std::vector<std::uint64_t> const& held,
-                                     std::span<layer_kind const> kinds) {
-  std::vector<ballast::stage_layer> layers, without_offload;
-  std::vector<layer_options> ways;
-  for (auto const& row : table.layers) {
-    ways.push_back(options_of(row, arguments.offload, table));
-    layers.push_back({row.forward + row.backward, row.parameter_bytes, ways.back().options});
-    without_offload.push_back({row.forward + row.backward, row.parameter_bytes, options_of(row, {}, table).options});
-  }
-  std::vector<std::int64_t> const capacity(held.size(), *arguments.memory);
-  ballast::staging_options const asked{
-      .stages = arguments.stages, .capacity = capacity, .in_flight = held, .hidden_percent = arguments.offload.overlap};
-  model_plan out;
-  out.joint = ballast::plan_stages<>(std::span<ballast::stage_layer const>(layers), asked);
-  if (out.joint.plan.status != ballast::status::feasible)
-    throw no_plan(shown_name(arguments.file) + ": no cut into " + counted(arguments.stages, "stage") + " fits " +
-                  many_bytes(*arguments.memory) + " a stage; the least that fits, all recomputed that can be, is " +
-                  many_bytes(least_memory(layers, held)));
-  for (std::size_t i = 0; i < ways.size(); ++i)
-    if (auto const taken = out.joint.option[i]; taken != 0)
-      (taken == ways[i].recompute ? out.recompute : out.offload).push_back(table.layers[i].name);
-  out.megatron =
-      ballast::nearest_megatron_recompute<std::uint32_t>(without_offload, kinds, out.joint, asked, {.selective = {}, .full = 1U});
   return out;
 }
 
@@ -159,16 +88,7 @@ struct model_plan {
             formatted("  %6u  %12s", cut.boundaries[s + 1] - cut.boundaries[s], shown(of.time + of.added, table).c_str()) +
             (arguments.micro_batches == 0 ? "" : "  " + many_bytes(of.memory)) + "\n";
   }
-  auto const list = [&](char const* what, std::vector<std::string> const& names) {
-    constexpr std::size_t most = 8;
-    if (names.empty()) return;
-    text += what + counted(names.size(), "layer") + ": ";
-    for (std::size_t i = 0; i < (std::min)(names.size(), most); ++i) text += (i == 0 ? "" : ", ") + printable(names[i]);
-    text += names.size() > most ? ", ... (--json lists all)\n" : "\n";
-  };
-  text += "\n";
-  list("Recomputed: ", plan.recompute);
-  list("Sent to the host: ", plan.offload);
+  text += "\n" + recomputed_in_words(plan.recompute) + list_in_words("Sent to the host: ", plan.offload);
   if (layout) {
     text += "Megatron-LM:\n  --pipeline-model-parallel-layout \"" + *layout + "\"\n";
     if (arguments.memory) text += flags_in_words(plan);
@@ -180,15 +100,13 @@ struct model_plan {
 
 void run_partition(partition_arguments const& arguments) {
   auto const table = read_layers_file(arguments.file, arguments.offload.bytes_per_1 != 0);
-  if (arguments.stages > table.layers.size())
-    throw no_plan(shown_name(arguments.file) + ": " + counted(table.layers.size(), "layer") + " cannot fill " +
-                  counted(arguments.stages, "stage") + ", each of which takes one at least");
+  require_layers(table, arguments.stages, arguments.file);
   auto const kinds = kinds_of(table);
   auto const held = arguments.micro_batches == 0 ? std::vector<std::uint64_t>{}
                                                  : ballast::held_by_stage(arguments.schedule, arguments.stages, arguments.micro_batches);
   model_plan plan;
   if (arguments.memory) {
-    plan = plan_memory(arguments, table, held, kinds);
+    plan = plan_memory(table, held, {arguments.file, *arguments.memory, arguments.offload}, kinds);
   } else {
     plan.joint.plan = cut_for_time(table, arguments.stages);
     plan.joint.stages = figures_of(plan.joint.plan.boundaries, table, held, shown_name(arguments.file));

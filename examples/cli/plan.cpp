@@ -3,6 +3,7 @@
 #include "data_set.hpp"
 #include "output.hpp"
 #include "plan_folder.hpp"
+#include "plan_model.hpp"
 #include "plan_words.hpp"
 #include "report.hpp"
 #include "report_page.hpp"
@@ -13,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include <array>
+#include <optional>
 #include <utility>
 
 namespace ballast_cli {
@@ -113,7 +115,7 @@ struct in_words_of {
   return text;
 }
 
-[[nodiscard]] std::string page_of(in_words_of const& what, packing_report const& report, data_plan const& plan, run_cost const& cost,
+[[nodiscard]] report_data page_of(in_words_of const& what, packing_report const& report, data_plan const& plan, run_cost const& cost,
                                   plan_arguments const& arguments) {
   auto const& o = arguments.options.steps;
   report_data page{.title = what.title,
@@ -136,7 +138,7 @@ struct in_words_of {
   std::vector<std::int64_t> trained;
   for (auto const i : plan.steps.packs.members) trained.push_back(plan.tokens[i]);
   if (!trained.empty()) add_histogram(page, trained);
-  return render_report(page);
+  return page;
 }
 
 }  // namespace
@@ -145,8 +147,11 @@ void run_plan(plan_arguments const& arguments) {
   if (!arguments.levels.empty()) return run_plan_levels(arguments);
   stopwatch watch;
   auto const& o = arguments.options.steps;
-  auto const cost = arguments.cost.empty() ? modelled_cost(arguments.model, arguments.device, arguments.mfu.value_or(0.4))
-                                           : measured_cost(arguments.cost);
+  auto const with_model = arguments.model_side.stages != 0;
+  auto model = with_model ? read_model(arguments) : model_input{};
+  auto const cost = with_model               ? model.cost
+                    : arguments.cost.empty() ? modelled_cost(arguments.model, arguments.device, arguments.mfu.value_or(0.4))
+                                             : measured_cost(arguments.cost);
   auto const input = read_lengths(arguments.input.files, arguments.input.select);
   require_one_measure(input, "plan");
   refuse_oversize(input, std::array{o.capacity}, {.oversize = arguments.options.oversize}, "set-aside, truncate or split");
@@ -156,6 +161,8 @@ void run_plan(plan_arguments const& arguments) {
   auto const read_seconds = watch.lap();
 
   auto const plan = ballast::plan_data(lengths, arguments.options, cost, cost.ms_per_unit);
+  std::optional<planned_model> stages;
+  if (with_model) stages = plan_model(arguments, std::move(model.model), plan);
   auto const plan_seconds = watch.lap();
 
   packing_report const report{.samples = lengths.size(),
@@ -168,18 +175,23 @@ void run_plan(plan_arguments const& arguments) {
                               .set_aside = {plan.set_aside.begin(), plan.set_aside.end()},
                               .naive_packs = plan.naive.packs};
   auto json = to_json(report, plan, arguments);
+  if (stages) json["model_plan"] = to_json(*stages);
+  auto const ms_of_rank = cost.ms_per_unit / static_cast<double>(o.stages);  // whose stages share the work
   in_words_of const what{
-      .title = title_of(arguments.input.files), .runs = runs_of(plan, cost.ms_per_unit), .limits = describe(plan.limits, plan.steps)};
+      .title = title_of(arguments.input.files), .runs = runs_of(plan, ms_of_rank), .limits = describe(plan.limits, plan.steps)};
   if (!arguments.out.empty()) {
     auto files = pack_files(plan.steps.packs);
-    std::array const shape{plan.steps.steps(), static_cast<std::size_t>(o.ranks), static_cast<std::size_t>(o.micro_batches)};
+    std::array const shape{plan.steps.steps(), static_cast<std::size_t>(o.ranks), static_cast<std::size_t>(plan.steps.micro_batches)};
     files.push_back(array_file<std::uint32_t>("steps.npy", "<i4", shape, plan.steps.table));
-    auto const page = page_of(what, report, plan, cost, arguments);
+    auto page_data = page_of(what, report, plan, cost, arguments);
+    if (stages) page_data.model_side = on_page(*stages);
+    auto const page = render_report(page_data);
     files.push_back({"report.html", {}, page});
     write_plan(arguments.out, files, plan_json(json, plan, arguments, cost));
   }
   json["seconds"] = {{"read", read_seconds}, {"plan", plan_seconds}, {"write", watch.lap()}};
-  write_standard_output(arguments.json ? json.dump() + "\n" : in_words(what, report, cost, o));
+  write_standard_output(arguments.json ? json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n"
+                                       : in_words(what, report, cost, o) + (stages ? in_words(*stages) : ""));
 }
 
 }  // namespace ballast_cli

@@ -4,6 +4,7 @@
 #include "html.hpp"
 #include "output.hpp"
 #include "report_levels.hpp"
+#include "report_timeline.hpp"
 #include "svg.hpp"
 
 #include <algorithm>
@@ -313,8 +314,10 @@ std::string render_report(report_data const& data) {
       "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"/>"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"/>\n<title>" +
       escaped(data.title) + ": plan by ballast</title>\n<style>" + std::string(chart_style) + std::string(page_style) +
-      (data.levels.empty() ? std::string() : level_style()) + "</style></head>\n<body><main>\n" + headline(data, runs);
+      (data.levels.empty() ? std::string() : level_style()) + (data.model_side ? timeline_style() : std::string()) +
+      "</style></head>\n<body><main>\n" + headline(data, runs);
   if (!data.levels.empty()) out += levels_section(data);
+  if (data.model_side) out += model_section(data);
   if (!runs.empty()) {
     out += "<h2>Waiting</h2>\n<div class=\"charts\">\n" + balance(runs) + "<div class=\"stack\">\n" +
            shares("idle", "Time spent waiting", "Share of all rank time in which a rank waits for the slowest of its step.", runs, idle,

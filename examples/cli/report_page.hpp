@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,35 @@ struct report_level {
   double fill = 0, share = 0;  ///< of the capacity, of all tokens
 };
 
+/// A stage of a rank's pipeline.
+struct report_stage {
+  std::string layers;  ///< "layer 0 ... layer 7"
+  std::uint64_t number = 0, recomputed = 0;
+  double ms = 0;       ///< of a mean micro-batch
+  double busy_ms = 0;  ///< in the step that is drawn
+  std::uint64_t memory = 0, budget = 0;
+};
+
+/// A bar of a timeline.
+struct report_task {
+  enum kind : std::uint8_t { forward, recompute, backward, weight };
+  std::uint32_t stage = 0;
+  double start = 0, end = 0;  ///< milliseconds
+  kind what = forward;
+};
+
+/// The model side of a plan.
+struct report_model {
+  std::string schedule;  ///< "1f1b"
+  std::vector<report_stage> stages;
+  double work = 0, recompute = 0, bubble = 0, waiting = 0;  ///< shares of the device-time
+  std::uint64_t step = 0, rank = 0, micro_batches = 0;      ///< what is drawn
+  double step_ms = 0, step_waits = 0;                       ///< its time, and the share of it that stages wait
+  std::vector<report_task> tasks;
+  std::vector<std::string> notes;  ///< sentences
+  std::string megatron;            ///< options of Megatron-LM
+};
+
 /// What the page shows.
 struct report_data {
   std::string title;  ///< the files
@@ -50,6 +80,8 @@ struct report_data {
   std::string curriculum = {};            ///< name of the order
   std::uint64_t warm_up = 0;              ///< steps that it begins with, all of the shortest level
   std::uint64_t switches = 0;             ///< how often a step has another level than the one before it
+
+  std::optional<report_model> model_side = {};  ///< of a plan with stages
 };
 
 /// The page, complete and self-contained.

@@ -5,10 +5,12 @@
 #include "layer_times.hpp"
 #include "output.hpp"
 #include "plan_words.hpp"
+#include "stage_plan.hpp"
 
 #include <ballast/partition/second_objective.hpp>
 #include <ballast/partition/virtual_stages.hpp>
 #include <ballast/pipeline/simulate.hpp>
+#include <ballast/staging/options.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -40,13 +42,23 @@ namespace {
   return ballast::least_squares_partition<std::uint64_t>(time, {.stages = arguments.stages * chunks}).plan.boundaries;
 }
 
+/// Stages and what they recompute, where there is a limit to their memory.
+[[nodiscard]] model_plan memory_plan(simulate_arguments const& arguments, layer_table const& table) {
+  if (!arguments.memory) return {};
+  require_layers(table, arguments.stages, arguments.file);
+  auto const held = ballast::held_by_stage(arguments.schedule, arguments.stages, arguments.micro_batches);
+  return plan_memory(table, held, {arguments.file, *arguments.memory, {}}, kinds_of(table));
+}
+
 }  // namespace
 
 void run_simulate(simulate_arguments const& arguments) {
   auto const table = read_layers_file(arguments.file, arguments.bytes_per_1 != 0);
   auto const chunks = std::visit([](auto const& s) { return s.chunks_per_stage(); }, arguments.schedule);
   auto const splits = std::visit([](auto const& s) { return s.splits_backward; }, arguments.schedule);
-  auto const cuts = cuts_of(arguments, table, chunks);
+  auto const plan = memory_plan(arguments, table);
+  auto const cuts = arguments.memory ? std::vector<std::uint64_t>(plan.joint.plan.boundaries.begin(), plan.joint.plan.boundaries.end())
+                                     : cuts_of(arguments, table, chunks);
   constexpr auto most_works = std::uint64_t{1} << 26;
   if (cuts.size() - 1 > most_works / arguments.micro_batches)
     throw bad_input("--micro-batches " + std::to_string(arguments.micro_batches) + ": more than 2^26 forwards in " +
@@ -61,7 +73,9 @@ void run_simulate(simulate_arguments const& arguments) {
       auto const& row = table.layers[i];
       work.forward += row.forward;
       work.backward += row.backward;
-      work.kept += row.activation_bytes;
+      auto const again = arguments.memory && plan.joint.option[i] != 0;
+      work.recompute += again ? row.forward : 0;
+      work.kept += again ? row.checkpoint_bytes : row.activation_bytes;
       parameters[static_cast<std::size_t>(stage)] += row.parameter_bytes;
     }
     if (cuts[k + 1] > 0)
@@ -69,6 +83,7 @@ void run_simulate(simulate_arguments const& arguments) {
     if (splits) {  // the file does not say: halves
       work.weight = work.backward / 2;
       work.backward -= work.weight;
+      if (arguments.memory) work.residue = work.kept;  // as much as the plan counted on
     }
   }
   auto const timeline =
@@ -80,7 +95,11 @@ void run_simulate(simulate_arguments const& arguments) {
     for (std::size_t s = 0; s < timeline.stages.size(); ++s)
       stages.push_back(
           {{"busy", in_unit(timeline.stages[s].busy, table)}, {"peak_memory", parameters[s] + timeline.stages[s].peak_memory}});
-    return write_standard_output(json.dump() + "\n");
+    if (arguments.memory) {
+      json["boundaries"] = cuts;
+      json["recompute"] = plan.recompute;
+    }
+    return write_standard_output(json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
   }
   auto text = shown_name(arguments.file) + ": " + grouped(arguments.micro_batches) + " micro-batch" +
               (arguments.micro_batches == 1 ? "" : "es") + " through " + counted(arguments.stages, "stage") + " under " +
@@ -88,7 +107,7 @@ void run_simulate(simulate_arguments const& arguments) {
               shown(timeline.makespan.value, table) + "; stages wait " + percent_up(timeline.bubble()) + " of it.\n" +
               (timeline.makespan.optimal() ? std::string("No order of the same work takes less")
                                            : "No order of the same work takes less than " + shown(timeline.makespan.lower_bound, table)) +
-              ".\n" + scale_in_words(table) + "\nstage          busy  waits       peak memory\n";
+              ".\n" + scale_in_words(table) + recomputed_in_words(plan.recompute) + "\nstage          busy  waits       peak memory\n";
   for (std::size_t s = 0; s < timeline.stages.size(); ++s) {
     auto const& of = timeline.stages[s];
     auto const waits = timeline.makespan.value == 0

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -55,5 +56,23 @@ struct share_bar {
 /// Bars from 0 to 100 %, each under its name and value.
 [[nodiscard]] std::string share_bars(std::string_view id, std::string_view title, std::string_view description,
                                      std::vector<share_bar> const& bars);
+
+/// How bars of a kind look: filling and colour by `style`, and a place of their own in the height of a row.
+struct bar_shape {
+  std::string name, style;
+  double top = 0, height = 24;  ///< pixels
+};
+struct bar_row {
+  struct bar {
+    double from = 0, to = 0;
+    std::size_t shape = 0;  ///< index of the shapes
+  };
+  std::string name;
+  std::vector<bar> bars;
+};
+/// Rows of bars over [0, x_end] of time, twice as wide as a chart, with a legend of the shapes above and times below. Class `timeline`.
+[[nodiscard]] std::string bar_rows(std::string_view id, std::string_view title, std::string_view description,
+                                   std::vector<bar_row> const& rows, std::vector<bar_shape> const& shapes, double x_end,
+                                   std::function<std::string(double)> const& label);
 
 }  // namespace ballast_cli

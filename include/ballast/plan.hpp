@@ -11,3 +11,7 @@
 #include <ballast/plan/level_data.hpp>
 #include <ballast/plan/limits.hpp>
 #include <ballast/plan/plan_data.hpp>
+#include <ballast/plan/run_model.hpp>
+#include <ballast/plan/run_result.hpp>
+#include <ballast/plan/shortage.hpp>
+#include <ballast/plan/whole_run.hpp>

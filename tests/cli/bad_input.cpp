@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+namespace test_cli_bad_input {
+
 namespace {
 
 using namespace ballast_test;
@@ -257,3 +259,5 @@ TEST_CASE("what cannot be written is said: exit 1, and no half of a plan stays",
   CHECK(std::distance(fs::directory_iterator(in / "plan"), fs::directory_iterator{}) == 3);
   CHECK(in.ballast("check plan f --capacity 30").code == 0);
 }
+
+}  // namespace test_cli_bad_input

@@ -17,6 +17,8 @@
 #include <cstring>
 #include <utility>
 
+namespace test_cli_commands {
+
 namespace {
 
 using namespace ballast_test;
@@ -213,3 +215,5 @@ TEST_CASE("generate draws what pack can read, the same for the same seed", "[cli
   CHECK(in.ballast("stats v --columns 1 --json").out.find("{\"samples\":300,") == 0);
   CHECK(in.ballast("pack v --columns 1 --capacity 32768").code == 0);
 }
+
+}  // namespace test_cli_commands

@@ -9,6 +9,8 @@
 #include <stdexcept>
 #include <string>
 
+namespace test_cli_distributions {
+
 namespace {
 
 using namespace ballast_cli;
@@ -129,3 +131,5 @@ TEST_CASE("distributions: the same seed draws the same rows everywhere") {
         std::vector<std::uint64_t>{0x92a033b65b505b53, 0x2f6386fa5cf9ed39, 0xad015d6f7e281263, 0x52cf8b7f4b795cfc, 0x60140cdb901cc735});
   CHECK(draw(distributions()[0], 0, 1).empty());
 }
+
+}  // namespace test_cli_distributions

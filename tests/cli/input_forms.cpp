@@ -9,6 +9,8 @@
 
 #include <cstdio>
 
+namespace test_cli_input_forms {
+
 namespace {
 
 using namespace ballast_test;
@@ -131,3 +133,5 @@ TEST_CASE("a histogram is read in any order, split and with zeros, and describes
   CHECK(in.ballast("stats b --histogram --columns 2,1 --json").out == expected);
   CHECK(in.ballast("stats c --histogram --json").out == expected);
 }
+
+}  // namespace test_cli_input_forms

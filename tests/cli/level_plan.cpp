@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+namespace test_cli_level_plan {
+
 namespace {
 
 using namespace ballast_test;
@@ -224,3 +226,5 @@ TEST_CASE("plan --levels refuses what it cannot use, in one sentence", "[cli]") 
     check_refused(in.ballast("plan f " + c.arguments), c.sentence);
   }
 }
+
+}  // namespace test_cli_level_plan

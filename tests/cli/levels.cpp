@@ -17,6 +17,8 @@
 #include <string>
 #include <vector>
 
+namespace test_cli_levels {
+
 namespace {
 
 using namespace ballast_test;
@@ -230,3 +232,5 @@ TEST_CASE("levels that no setting can hold are an answer of their own: exit 3", 
   check_refused(in.ballast("levels f --max-length 4 --gpus 8 --oversize set-aside"),
                 "every sample is longer than 4 and set aside: there is nothing to choose levels for", 3);
 }
+
+}  // namespace test_cli_levels

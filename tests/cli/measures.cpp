@@ -9,6 +9,8 @@
 
 #include <cmath>
 
+namespace test_cli_measures {
+
 using namespace ballast_test;
 
 namespace {
@@ -98,3 +100,5 @@ TEST_CASE("capacities are chosen and listed", "[cli]") {
   CHECK(in.ballast("pack f --columns 2,1 --capacity " + chosen).code == 0);
   CHECK(in.ballast("capacities f --columns 1").err.find("two measures") != std::string::npos);
 }
+
+}  // namespace test_cli_measures

@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+namespace test_cli_model {
+
 namespace {
 
 using namespace ballast_test;
@@ -357,3 +359,5 @@ TEST_CASE("options of the model side that make no sense are refused", "[cli]") {
   CHECK(in.ballast("partition f --stages 2 --micro-batches 8 --memory 1Ki --json").out ==
         in.ballast("partition f --stages 2 --micro-batches 8 --memory 1024 --json").out);
 }
+
+}  // namespace test_cli_model

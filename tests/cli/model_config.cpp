@@ -7,6 +7,8 @@
 
 #include <string>
 
+namespace test_cli_model_config {
+
 namespace {
 
 using namespace ballast_cli;
@@ -113,3 +115,5 @@ TEST_CASE("model_config: what cannot be used is refused, with its field") {
   CHECK(refused("{" + tiny + R"(, "num_experts": 4})") ==
         "config.json: the field num_experts_per_tok is missing: not the configuration of a transformer");
 }
+
+}  // namespace test_cli_model_config

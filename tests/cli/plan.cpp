@@ -13,6 +13,8 @@
 #include <cmath>
 #include <cstring>
 
+namespace test_cli_plan {
+
 namespace {
 
 using namespace ballast_test;
@@ -224,3 +226,5 @@ TEST_CASE("plan and calibrate refuse what they cannot use, in one sentence", "[c
   auto const full = in.ballast("plan f --capacity 10 --ranks 2 --out f/d");
   CHECK(full.code == 1);
 }
+
+}  // namespace test_cli_plan

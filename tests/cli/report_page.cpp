@@ -2,6 +2,7 @@
 #include "../../examples/cli/report_page.cpp"
 #include "../../examples/cli/output.cpp"
 #include "../../examples/cli/report_levels.cpp"
+#include "../../examples/cli/report_timeline.cpp"
 #include "../../examples/cli/svg.cpp"
 
 #include "support/catch.hpp"
@@ -11,6 +12,8 @@
 #include <set>
 #include <string>
 #include <utility>
+
+namespace test_cli_report_page {
 
 namespace {
 
@@ -225,3 +228,64 @@ TEST_CASE("report_page: a plan in levels shows them, and the order of its steps"
   data.order.clear();
   CHECK(verdict(render_report(data)) == "well formed");
 }
+
+TEST_CASE("report_page: a plan with stages shows them, their memory and the timeline of a step") {
+  auto data = some_plan(3, 2);
+  auto const plain = render_report(data);
+  CHECK(count(plain, "timeline") + count(plain, "<h2>Stages</h2>") == 0);
+  report_model model{.schedule = "1f1b",
+                     .stages = {{.layers = "a ... b", .number = 2, .recomputed = 1, .ms = 3, .busy_ms = 8, .memory = 30, .budget = 40},
+                                {.layers = "c", .number = 1, .ms = 4, .busy_ms = 10, .memory = 20, .budget = 40}},
+                     .work = 0.5,
+                     .recompute = 0.125,
+                     .bubble = 0.25,
+                     .waiting = 0.125,
+                     .step = 7,
+                     .rank = 1,
+                     .micro_batches = 2,
+                     .step_ms = 20,
+                     .step_waits = 0.55,
+                     .tasks = {{0, 0, 2, report_task::forward},
+                               {0, 10, 11, report_task::recompute},
+                               {0, 11, 20, report_task::backward},
+                               {1, 2, 12, report_task::forward}},
+                     .notes = {"The bubble costs most."},
+                     .megatron = "--pipeline-model-parallel-size 2"};
+  data.model_side = model;
+  auto const page = render_report(data);
+  CHECK(verdict(page) == "well formed");
+  CHECK(count(page, "Timeline of step 7, rank 1") == 1);
+  CHECK(count(page, "<td>a ... b</td><td>2</td><td>1</td><td>3.00\u00a0ms</td><td>30</td><td>40</td>") == 1);
+  CHECK(count(page, "2 micro-batches through 2 stages under 1f1b: 20.0\u00a0ms, of which stages wait 55.00\u00a0%.") == 1);
+  CHECK(count(page, "<path class=\"pale c2\" d=\"M60 30h") == 1);  // 652 pixels from 60 are 20 ms
+  CHECK(count(page, "<path class=\"solid c2\" d=\"M418.6 37h292.9v17H418.6z\"") == 1);
+  CHECK(count(page, "<path class=\"hollow c1\" d=\"M386 37h32.1v16H386z\"") == 1);
+  CHECK(count(page, "<path class=\"pale c2\" d=\"M125.2 62h325.5v13H125.2z\"") == 1);
+  CHECK(count(page, "backward, weights") == 0);  // no such tasks
+  CHECK(count(page, "<title>stage 1: forward, 1</title>") == 1);
+  CHECK(count(page, "stage 0 75.00\u00a0%; stage 1 50.00\u00a0%; ") == 1);
+  CHECK(count(page, "waiting inside a pipeline 25.00\u00a0%; ") == 1);
+  CHECK(count(page, "<code>--pipeline-model-parallel-size 2</code>") == 1);
+
+  auto const infinity = std::numeric_limits<double>::infinity();
+  for (int change = 0; change < 5; ++change) {
+    CAPTURE(change);
+    auto odd = model;
+    if (change == 0) odd = {};
+    if (change == 1) odd.tasks.clear();
+    if (change == 2) odd.tasks = {{0, 0, infinity, report_task::weight}, {7, -1, 3, report_task::backward}};
+    if (change == 3) odd.stages[0].layers = odd.schedule = odd.megatron = "</svg><script>\"&\"";
+    if (change == 4) odd.stages.assign(64, model.stages[0]), odd.step_ms = 64 * 2048;
+    for (int i = 0; change == 4 && i < 64 * 2048; ++i)
+      odd.tasks.push_back(
+          {static_cast<std::uint32_t>(i % 64), i * 1.0, i + 0.5, i % 2 == 0 ? report_task::forward : report_task::backward});
+    data.model_side = odd;
+    auto const other = render_report(data);
+    CHECK(verdict(other) == "well formed");
+    CHECK(count(other, "<script") == 0);
+    CHECK(other.size() < 256 * 1024);
+    if (change == 4) CHECK(count(other, "The picture shows the first ") == 1);
+  }
+}
+
+}  // namespace test_cli_report_page

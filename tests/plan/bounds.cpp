@@ -11,6 +11,8 @@
 #include <limits>
 #include <vector>
 
+namespace test_plan_bounds {
+
 namespace {
 
 using namespace ballast;
@@ -84,3 +86,5 @@ TEST_CASE("run_lower_bound: samples that fill whole steps are counted step by st
   CHECK(run_lower_bound(std::vector<int>{}, o, cost) == 0);
   CHECK(refusal([&] { return run_lower_bound(std::vector{11}, o, cost); }) == "lengths[0] = 11 exceeds capacity 10");
 }
+
+}  // namespace test_plan_bounds

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+namespace test_plan_exports {
+
 namespace {
 
 using namespace ballast;
@@ -119,3 +121,5 @@ TEST_CASE("nearest_megatron_recompute: the least loss among the settings that fi
   CHECK(flags == "--recompute-granularity full --recompute-method block --recompute-num-layers 1");
   CHECK_THROWS_AS(nearest_megatron_recompute<std::uint32_t>(layers, kinds_of("Et"), plan, asked, {}), invalid_input);
 }
+
+}  // namespace test_plan_exports

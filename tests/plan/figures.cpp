@@ -14,6 +14,8 @@
 #include <numeric>
 #include <vector>
 
+namespace test_plan_figures {
+
 namespace {
 
 using namespace ballast;
@@ -88,3 +90,5 @@ TEST_CASE("ms_per_unit: a step of a known number of FLOPs takes their time") {
   CHECK(close(ms_per_unit(cost, {}) * 989.4e12 * 0.4, 3000 * static_cast<double>(cost.flops_per_unit)));
   CHECK(refusal([&] { return ms_per_unit(cost, {.mfu = 0}); }) == "mfu = 0.000000 must be in (0, 1]");
 }
+
+}  // namespace test_plan_figures

@@ -16,6 +16,8 @@
 #include <set>
 #include <vector>
 
+namespace test_plan_level_data {
+
 namespace {
 
 using namespace ballast;
@@ -178,3 +180,5 @@ TEST_CASE("plan_levels: bad requests are refused", "[plan]") {
   CHECK(refused(timed({{16, 1, 0}}), {.devices = 4, .micro_batches = 0}) == "micro_batches = 0 must be in 1 ... 2^20 - 1");
   CHECK(refused(timed({{16, 1, 0}}), {.devices = 4, .order = {.buckets = 0}}) == "buckets = 0 must be positive");
 }
+
+}  // namespace test_plan_level_data

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+namespace test_plan_limits {
+
 namespace {
 using namespace ballast;
 bool holds(std::string const& text, std::string const& part) { return text.find(part) != std::string::npos; }
@@ -51,3 +53,5 @@ TEST_CASE("limits_of: a level plan is limited by its mean") {
   CHECK(holds(text[2], "0.50 of a rank's full mean step (cost ratio): random steps can be level."));
   CHECK(describe(plan_limits<>{}, batching<>{}).empty());
 }
+
+}  // namespace test_plan_limits

@@ -13,6 +13,8 @@
 #include <cstdint>
 #include <vector>
 
+namespace test_plan_plan_data {
+
 namespace {
 
 using namespace ballast;
@@ -83,3 +85,5 @@ TEST_CASE("plan_data: what is set aside leaves the plan of the others as it is, 
   CHECK(refused(oversize::own) == "oversize = own: a micro-batch never exceeds the capacity");
   CHECK(refused(oversize::reject).substr(0, 28) == "lengths[1] = 40 exceeds capa");
 }
+
+}  // namespace test_plan_plan_data

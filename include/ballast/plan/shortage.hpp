@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/error.hpp>
+#include <ballast/partition/probe.hpp>
+#include <ballast/partition/stage_cost.hpp>
+#include <ballast/staging/layer.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+/// @file
+/// @brief How much memory a plan of stages takes at least, where no cut fits.
+
+namespace ballast::inline v0_1 {
+
+/// @brief Why no cut fits: the cut whose largest stage is leanest, everything recomputed that can be, and that stage.
+struct run_shortage {
+  std::uint64_t stage = 0;  ///< the largest stage of that cut
+  std::int64_t needed = 0;  ///< the bytes it needs: with so many on every device there is a plan, with fewer there is none
+  std::int64_t budget = 0;  ///< the bytes there are
+  friend constexpr bool operator==(run_shortage const&, run_shortage const&) = default;
+};
+
+/// @brief The cut whose largest stage is leanest: what devices of one size must have for there to be a plan at all.
+/// @param layers     a chain of at least as many layers as stages, as `plan_stages` takes it
+/// @param in_flight  by stage: micro-batches held at most, at least 1
+/// @param budget     bytes of a device, for the answer
+/// @return the largest stage of that cut, and what it needs; capped below 2^63
+/// @throws invalid_input if there are fewer layers than stages, a layer without options, or no stage
+/// @par Complexity
+/// O(stages log layers log bytes).
+/// @par Determinism
+/// A pure function of its arguments.
+[[nodiscard]] inline run_shortage shortage_of(std::span<stage_layer const> layers, std::span<std::uint64_t const> in_flight,
+                                              std::int64_t budget) {
+  require(!in_flight.empty() && layers.size() >= in_flight.size(),
+          [&] { return std::to_string(layers.size()) + " layers cannot fill " + std::to_string(in_flight.size()) + " stages"; });
+  std::vector<std::int64_t> state{0}, least{0};
+  for (auto const& layer : layers) {
+    require(!layer.options.empty(), [&] { return "layers[" + std::to_string(state.size() - 1) + "] has no options"; });
+    state.push_back(state.back() + layer.state);
+    auto const by_memory = [](auto const& a, auto const& b) { return a.memory < b.memory; };
+    least.push_back(least.back() + std::min_element(layer.options.begin(), layer.options.end(), by_memory)->memory);
+  }
+  auto const bytes = [&](std::uint64_t b, std::uint64_t e, std::uint64_t s) {
+    auto const begin = static_cast<std::size_t>(b), end = static_cast<std::size_t>(e);
+    auto const each = least[end] - least[begin], states = state[end] - state[begin];
+    auto const copies = static_cast<std::int64_t>(in_flight[static_cast<std::size_t>(s)]);
+    return each > (unaffordable - 1 - states) / copies ? unaffordable - 1 : states + copies * each;
+  };
+  auto const cut = min_max_partition(layers.size(), {.stages = in_flight.size()}, bytes);
+  run_shortage out{.stage = 0, .needed = cut.bottleneck.value, .budget = budget};
+  while (bytes(cut.boundaries[out.stage], cut.boundaries[out.stage + 1], out.stage) != out.needed) ++out.stage;
+  return out;
+}
+
+}  // namespace ballast::inline v0_1

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "program.hpp"
+
+#include "support/catch.hpp"
+#include "support/lengths.hpp"
+
+#include <ballast/core/random.hpp>
+#include <ballast/cost/presets.hpp>
+#include <ballast/plan/whole_run.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace test_cli_whole_run {
+
+namespace {
+
+using namespace ballast_test;
+using nlohmann::json;
+
+json answer(scratch::outcome const& o) {
+  CAPTURE(o.out, o.err);
+  REQUIRE(o.code == 0);
+  return json::parse(o.out);
+}
+void check_refused(scratch::outcome const& o, std::string const& sentence, int code = 2) {
+  CAPTURE(o.out, o.err, sentence);
+  CHECK(o.code == code);
+  CHECK(o.out.empty());
+  CHECK(o.err.substr(0, sentence.size()) == sentence);
+  CHECK(std::count(o.err.begin(), o.err.end(), '\n') == 1);
+}
+bool close(double a, double b) { return std::fabs(a - b) <= 1e-9 * (1 + std::fabs(b)); }
+
+std::string const four =
+    "name,forward,backward,parameter_bytes,activation_bytes,checkpoint_bytes,boundary_bytes\n"
+    "embedding,0.5,0.5,10,4,1,8\n"
+    "a,1,2.5,10,40,4,8\n"
+    "b,1,2.5,10,40,4,8\n"
+    "head,0.5,1,10,8,8,0\n";
+
+}  // namespace
+
+TEST_CASE("plan --stages prints the library's whole run", "[cli]") {
+  scratch const in;
+  ballast::splitmix64 draw(9);
+  auto const lengths = random_lengths(400, 512, draw);
+  in.file("f", as_text(lengths));
+  auto const model = ballast::transformer_preset("gpt2-xl");
+  ballast::cluster const on{.device = ballast::device_named("b200"), .mfu = 0.25};
+  ballast::data_plan_options options{.steps = {.capacity = 512, .ranks = 2, .micro_batches = 5}};
+  for (auto const& [stages, schedule] : {std::pair{3, "1f1b"}, {1, "gpipe"}, {4, "zb1p"}}) {
+    CAPTURE(stages, schedule);
+    options.steps.stages = static_cast<std::uint64_t>(stages);
+    options.steps.synchronisation = stages == 1 ? ballast::synchronisation::per_step : ballast::synchronisation::pipeline;
+    auto const cost = ballast::sample_cost(model);
+    auto const data = ballast::plan_data(lengths, options, cost, ballast::ms_per_unit(cost, on) / 2);
+    std::int64_t const memory = stages == 1 ? std::int64_t{20} << 30 : std::int64_t{6} << 30;
+    auto const run =
+        ballast::plan_whole_run(data, model, on, {.tensor = 2, .data = 2, .sequence_parallel = true, .zero = 2},
+                                {.stages = options.steps.stages, .memory = memory, .schedule = ballast::schedule_named(schedule)});
+    REQUIRE(run.status == ballast::status::feasible);
+    auto const o =
+        answer(in.ballast(std::string("plan f --json --capacity 512 --ranks 2 --micro-batches 5 --model gpt2-xl --device b200 ") +
+                          "--mfu 0.25 --tp 2 --zero 2 --stages " + std::to_string(stages) + " --schedule " + schedule + " --memory " +
+                          std::to_string(memory >> 30) + "Gi"));
+    auto const& m = o["model_plan"];
+    CHECK(close(o["modelled_step_ms"], data.planned.modelled_step_ms));
+    CHECK(m["status"] == "feasible");
+    CHECK(m["boundaries"] == json(run.model.plan.boundaries));
+    CHECK(m["deepspeed"] == m["boundaries"]);
+    CHECK(m["schedule"] == schedule);
+    CHECK(close(m["modelled_step_ms"], run.step_ms()));
+    CHECK(close(m["modelled_run_ms"], static_cast<double>(run.time.value) / 1e6));
+    CHECK(close(m["run_lower_bound_ms"], static_cast<double>(run.time.lower_bound) / 1e6));
+    CHECK(close(m["bubble"], run.shares.share(run.shares.bubble)));
+    CHECK(m["bubble"] == m["limits"]["bubble"]);
+    double all = 0;
+    for (auto const* part : {"work", "recompute", "bubble", "waiting"}) all += m["limits"][part].get<double>();
+    CHECK(close(all, 1));
+    CHECK(m["limits"]["largest_loss"] == std::string(to_string(run.shares.largest_loss())));
+    REQUIRE(m["memory"].size() == options.steps.stages);
+    for (std::size_t s = 0; s < m["memory"].size(); ++s)
+      CHECK(m["memory"][s] == json{{"stage", s}, {"bytes", run.memory[s].bytes()}, {"budget", memory}});
+    auto const changed = std::count_if(run.model.option.begin(), run.model.option.end(), [](auto k) { return k != 0; });
+    CHECK(m["recompute"].size() + m["recompute_selective"].size() == static_cast<std::size_t>(changed));
+    std::vector<std::string> const flags = m["megatron_flags"];
+    std::vector<std::string> const first{"--tensor-model-parallel-size",     "2",
+                                         "--pipeline-model-parallel-size",   std::to_string(stages),
+                                         "--pipeline-model-parallel-layout", m["megatron"]};
+    REQUIRE(flags.size() >= first.size());
+    CHECK(std::equal(first.begin(), first.end(), flags.begin()));
+  }
+  auto const plain = answer(in.ballast("plan f --json --capacity 512 --ranks 2 --model gpt2-xl"));
+  CHECK(!plain.contains("model_plan"));
+}
+
+TEST_CASE("plan --stages --layers: measured layers scale by tokens, and full micro-batches take what they were measured at", "[cli]") {
+  scratch const in;
+  in.file("layers.csv", four);  // a micro-batch takes 9.5 ms, two stages 4.5 and 5
+  std::string lengths;
+  for (int i = 0; i < 8; ++i) lengths += "10\n";
+  in.file("f", lengths);
+  auto const of = [&](std::string const& more) {
+    return answer(in.ballast("plan f --json --capacity 10 --ranks 1 --micro-batches 4 --layers layers.csv --device b200 " + more));
+  };
+  auto const one = of("--stages 1");
+  CHECK(close(one["model_plan"]["modelled_run_ms"], 8 * 9.5));
+  CHECK(one["model_plan"]["bubble"] == 0.0);
+  CHECK(one["model_plan"]["limits"]["largest_loss"] == "none");
+  CHECK(one["model_plan"]["memory"][0]["bytes"] == 40 + 92);
+  CHECK(close(one["modelled_step_ms"].get<double>() * one["steps"].get<double>(), 8 * 9.5));
+  auto const two = of("--stages 2 --memory 70");  // as partition: a is recomputed, 5.5 and 5 ms
+  auto const& m = two["model_plan"];
+  auto const cut = answer(in.ballast("partition layers.csv --stages 2 --micro-batches 4 --memory 70 --json"));
+  CHECK(m["boundaries"] == cut["boundaries"]);
+  CHECK(m["recompute"] == cut["recompute"]);
+  CHECK(m["bottleneck_ms"] == cut["bottleneck"]);
+  CHECK(m["megatron"] == cut["megatron"]);
+  CHECK(m["memory"][1]["bytes"] == 68);
+  CHECK(m["limits"]["recompute"].get<double>() > 0);
+  auto const half = [&] {
+    in.file("f", "5\n5\n5\n5\n");
+    return of("--stages 1 --memory 1Ki");
+  }();
+  CHECK(close(half["model_plan"]["modelled_run_ms"], 2 * 9.5));  // by tokens: 20 of them
+}
+
+TEST_CASE("plan --stages: in words, in the folder and in the report", "[cli]") {
+  scratch const in;
+  in.file("layers.csv", four);
+  in.file("f", "10\n10\n10\n10\n10\n10\n10\n10\n");
+  auto const o =
+      in.ballast("plan f --capacity 10 --ranks 2 --micro-batches 2 --layers layers.csv --stages 2 --memory 70 --schedule 1f1b --out d");
+  CAPTURE(o.out, o.err);
+  CHECK(o.code == 0);
+  for (auto const* part :
+       {"8 samples, 80 tokens in places of 10, 2 on each of 2 ranks; layers of layers.csv on h100.\n",
+        "4 layers in 2 stages under 1f1b, 70 bytes a device; the slowest stage takes 5.50 ms for a mean micro-batch, and no plan takes "
+        "less.\n",
+        "    0  embedding ... a       2       5.50 ms  ", "Recomputed: 1 layer: a\n", "By its timelines a step takes ",
+        "Of the device-time ", "Megatron-LM (nearest setting: ",
+        "--pipeline-model-parallel-layout \"Et|tL\" --recompute-granularity full --recompute-method block --recompute-num-layers 1\n"}) {
+    CAPTURE(part);
+    CHECK(o.out.find(part) != std::string::npos);
+  }
+  CHECK(json::parse(read_whole(in / "d/plan.json"))["model_plan"]["megatron"] == "Et|tL");
+  auto const page = read_whole(in / "d/report.html");
+  for (auto const* part :
+       {"<svg id=\"timeline\"", "<h2>Stages</h2>", "<svg id=\"device-time\"", "<svg id=\"memory\"", "recomputed forward"})
+    CHECK(page.find(part) != std::string::npos);
+  CHECK(in.ballast("plan f --capacity 10 --ranks 2 --micro-batches 2 --out e").code == 0);
+  CHECK(read_whole(in / "e/report.html").find("timeline") == std::string::npos);
+  CHECK(read_whole(in / "e/plan.json").find("model_plan") == std::string::npos);
+}
+
+TEST_CASE("plan --stages: what does not fit, and what makes no sense", "[cli]") {
+  scratch const in;
+  in.file("layers.csv", four);
+  in.file("f", "10\n10\n10\n10\n");
+  std::string const plan = "plan f --capacity 10 --ranks 1 --micro-batches 4 --layers layers.csv ";
+  check_refused(
+      in.ballast(plan + "--stages 2 --memory 31"),
+      "f: no cut into 2 stages fits 31 bytes a device; at the least, all recomputed that can be, stage 1 needs 32 bytes, 1 more\n", 3);
+  CHECK(in.ballast(plan + "--stages 2 --memory 32").code == 0);
+  check_refused(in.ballast(plan + "--stages 5"), "f: 4 layers cannot fill 5 stages, each of which takes one at least\n", 3);
+  std::pair<std::string, std::string> const cases[] = {
+      {"--stages 0", "--stages 0: expected is a whole number from 1 to 2^31-1\n"},
+      {"--memory 1Gi", "--memory requires --stages"},
+      {"--stages 2 --memory 1G", "--memory 1G: expected is a whole number of bytes"},
+      {"--stages 2 --schedule zbv", "schedule zbv has 2 chunks a stage, not 1\n"},
+      {"--stages 2 --schedule pipedream", "no schedule \"pipedream\""},
+      {"--stages 2 --tp 0", "--tp 0: expected is a whole number from 1"},
+      {"--stages 2 --zero 4", "zero = 4 must be in [0, 3]\n"},
+      {"--stages 2 --layers missing.csv", "missing.csv: cannot be read"},
+      {"--stages 2 --layers layers.csv --tp 2", "--tp excludes --layers"},
+      {"--stages 2 --layers layers.csv --model gpt2-xl", "--model excludes --layers"},
+  };
+  for (auto const& [more, sentence] : cases) check_refused(in.ballast("plan f --capacity 10 --ranks 1 " + more), sentence);
+  check_refused(in.ballast("plan f --capacity 10 --levels auto --gpus 2 --stages 2"), "--levels excludes --stages");
+}
+
+TEST_CASE("simulate --memory: the timeline of the joint plan, with what it recomputes", "[cli]") {
+  scratch const in;
+  in.file("f", four);
+  for (auto const* schedule : {"1f1b", "gpipe", "zb1p"})
+    for (auto const* memory : {"60", "70", "200", "1Ki"}) {
+      CAPTURE(schedule, memory);
+      auto const options = std::string(" f --stages 2 --micro-batches 8 --json --schedule ") + schedule + " --memory " + memory;
+      auto const cut = in.ballast("partition" + options);
+      auto const o = in.ballast("simulate" + options);
+      CHECK(o.code == cut.code);
+      if (cut.code != 0) {
+        CHECK(o.err == cut.err);
+        continue;
+      }
+      auto const plan = json::parse(cut.out), t = json::parse(o.out);
+      CHECK(t["boundaries"] == plan["boundaries"]);
+      CHECK(t["recompute"] == plan["recompute"]);
+      double busiest = 0;
+      for (std::size_t s = 0; s < 2; ++s) {
+        busiest = (std::max)(busiest, t["stages"][s]["busy"].get<double>());
+        CHECK(t["stages"][s]["peak_memory"] <= plan["memory"][s]);
+        if (schedule != std::string("zb1p")) CHECK(t["stages"][s]["peak_memory"] == plan["memory"][s]);
+      }
+      CHECK(close(busiest, 8 * plan["bottleneck"].get<double>()));
+    }
+  CHECK(in.ballast("simulate f --stages 2 --micro-batches 8 --memory 70").out.find("Recomputed: 1 layer: a\n") != std::string::npos);
+  check_refused(in.ballast("simulate f --stages 2 --micro-batches 8 --memory 70 --boundaries 0,2,4"), "--boundaries excludes --memory");
+  check_refused(in.ballast("simulate f --stages 2 --micro-batches 8 --memory 70 --schedule zbv"), "schedule zbv has 2 chunks a stage");
+}
+
+}  // namespace test_cli_whole_run
