@@ -3,6 +3,8 @@
 
 #include "suite.hpp"
 
+namespace test_balance_bounds {
+
 using namespace ballast_test;
 using ballast::balance_bound;
 using ballast::balance_lower_bound;
@@ -52,3 +54,5 @@ TEST_CASE("bounds: never above the optimum, alone or with limits") {
   }
   CHECK(tight > 400);
 }
+
+}  // namespace test_balance_bounds

@@ -4,6 +4,8 @@
 
 #include "suite.hpp"
 
+namespace test_balance_bulk {
+
 using namespace ballast_test;
 
 namespace {
@@ -80,3 +82,5 @@ TEST_CASE("bulk_longest_processing_time: refusals, weakest arguments, widest ind
   CHECK(far.sets == ballast::groups<>{{0, 2, 3}, {0, 1, 2}});
   CHECK(ballast::hash(bulk_longest_processing_time(golden_lengths(), 48, dear).sets) == 15044396442365715157U);
 }
+
+}  // namespace test_balance_bulk

@@ -3,6 +3,8 @@
 
 #include "suite.hpp"
 
+namespace test_balance_check {
+
 using namespace ballast_test;
 using ballast::check_balance;
 
@@ -74,3 +76,5 @@ TEST_CASE("check_balance: a whole result must also be true to its word") {
   CHECK(verdict(nothing(8), aside) == fine);
   CHECK(verdict(nothing(7), aside) == "load.lower_bound = 7 against a value of 7");
 }
+
+}  // namespace test_balance_check

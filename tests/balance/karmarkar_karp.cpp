@@ -3,6 +3,8 @@
 
 #include "suite.hpp"
 
+namespace test_balance_karmarkar_karp {
+
 using namespace ballast_test;
 
 namespace {
@@ -64,3 +66,5 @@ TEST_CASE("karmarkar_karp: finds what longest processing time first does not") {
 TEST_CASE("karmarkar_karp: corners") { handles_corners(kk, kk64); }
 
 TEST_CASE("karmarkar_karp: golden") { CHECK(golden_hash(kk) == 15650843844102653823U); }
+
+}  // namespace test_balance_karmarkar_karp

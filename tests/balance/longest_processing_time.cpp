@@ -3,6 +3,8 @@
 
 #include "suite.hpp"
 
+namespace test_balance_longest_processing_time {
+
 using namespace ballast_test;
 
 namespace {
@@ -48,3 +50,5 @@ TEST_CASE("longest_processing_time: within 4/3 - 1/(3k) of the optimum, and no b
 TEST_CASE("longest_processing_time: corners") { handles_corners(lpt, lpt64); }
 
 TEST_CASE("longest_processing_time: golden") { CHECK(golden_hash(lpt) == 2186135559706291129U); }
+
+}  // namespace test_balance_longest_processing_time

@@ -4,6 +4,8 @@
 
 #include "suite.hpp"
 
+namespace test_balance_rate_matching {
+
 using namespace ballast_test;
 
 namespace {
@@ -75,3 +77,5 @@ TEST_CASE("rate_matching: corners") {
 }
 
 TEST_CASE("rate_matching: golden") { CHECK(golden_hash(rate) == 8688795524676100870U); }
+
+}  // namespace test_balance_rate_matching

@@ -6,6 +6,8 @@
 
 #include "suite.hpp"
 
+namespace test_balance_refine {
+
 using namespace ballast_test;
 
 namespace {
@@ -112,3 +114,5 @@ TEST_CASE("refine: a swap repairs what dealing in order cannot, within its round
 TEST_CASE("refine: corners") { handles_corners(lpt_refined, lpt_refined64); }
 
 TEST_CASE("refine: golden") { CHECK(golden_hash(lpt_refined) == 2399656585632469217U); }
+
+}  // namespace test_balance_refine

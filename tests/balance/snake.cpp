@@ -3,6 +3,8 @@
 
 #include "suite.hpp"
 
+namespace test_balance_snake {
+
 using namespace ballast_test;
 
 namespace {
@@ -29,3 +31,5 @@ TEST_CASE("snake: forth and back, and without room to the least loaded set") {
 TEST_CASE("snake: corners") { handles_corners(snaking, snaking64); }
 
 TEST_CASE("snake: golden") { CHECK(golden_hash(snaking) == 15819960719730815285U); }
+
+}  // namespace test_balance_snake

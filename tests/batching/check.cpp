@@ -8,6 +8,8 @@
 #include <functional>
 #include <vector>
 
+namespace test_batching_check {
+
 using fault = ballast::batching_fault;
 using plan = ballast::batching<>;
 
@@ -50,3 +52,5 @@ TEST_CASE("check_batching names each broken rule and the first place") {
   tight.capacity = 59;
   CHECK(ballast::check_batching(good, lengths, tight, cost).fault == fault::overfull_pack);
 }
+
+}  // namespace test_batching_check

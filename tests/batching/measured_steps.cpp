@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+namespace test_batching_measured_steps {
+
 using namespace ballast_test;
 using measure = std::vector<std::int64_t>;
 using options = ballast::measured_batching_options;
@@ -362,3 +364,5 @@ TEST_CASE("level_steps: refusals name the argument, the index and the value") {
           return ballast::level_steps(packs_of({{0}}), {tiles, tokens}, good, [](std::span<std::int64_t const> row) { return row[0] - 2; });
         }) == "sample 0 has cost -1, which is negative or brings the sum of costs too near to 2^63");
 }
+
+}  // namespace test_batching_measured_steps

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <vector>
 
+namespace test_batching_micro_batches {
+
 using namespace ballast_test;
 using ballast::synchronisation;
 
@@ -43,3 +45,5 @@ TEST_CASE("micro_batches: level where nothing forbids it; the smallest cost and 
   CHECK(ballast::micro_batches(weakest_lengths(l), o, smallest_cost(2)).slowest.gap() < 0.02);
   CHECK(ballast::micro_batches(std::vector<int>{}, o).steps() == 0);
 }
+
+}  // namespace test_batching_micro_batches

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <vector>
 
+namespace test_batching_mixture {
+
 using ballast_test::refusal;
 
 TEST_CASE("mixture: every source has its share at every point, and gives its samples evenly") {
@@ -50,3 +52,5 @@ TEST_CASE("mixture: refuses shares that cannot be had") {
   CHECK(refused({0, 0, 0}) == "no share is positive");
   CHECK(refused({0, 0, 5}) == "accepted");
 }
+
+}  // namespace test_batching_mixture

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+namespace test_batching_online_levels {
+
 using lengths_t = std::vector<std::int64_t>;
 using levels_t = std::vector<ballast::level>;
 using steps_t = std::vector<ballast::level_step<>>;
@@ -149,3 +151,5 @@ TEST_CASE("online_levels: bad input is refused", "[batching]") {
   CHECK(refusal([] { ballast::online_levels<>(two, {.devices = 6}); }) == "sp = 4 does not divide devices = 6");
   CHECK(refusal([] { ballast::online_levels<>(two, eight, 2, {}); }) == "a state of 0 levels for 2 levels");
 }
+
+}  // namespace test_batching_online_levels

@@ -14,6 +14,8 @@
 #include <set>
 #include <vector>
 
+namespace test_batching_plan_steps {
+
 using namespace ballast_test;
 using lengths = std::vector<std::int64_t>;
 using options = ballast::batching_options;
@@ -158,3 +160,5 @@ TEST_CASE("plan_steps: another epoch is another order; the weakest range, the sm
   CHECK(ballast::check_batching(made, l, o, jumping).valid());
   CHECK(made.slowest_over_mean() < 1.02);
 }
+
+}  // namespace test_batching_plan_steps

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+namespace test_batching_planners {
+
 // What every planner of steps owes its caller, shown on all of them at once.
 
 using namespace ballast_test;
@@ -185,3 +187,5 @@ TEST_CASE("the bound is none that a plan goes below: all deals of small steps") 
     }
   }
 }
+
+}  // namespace test_batching_planners

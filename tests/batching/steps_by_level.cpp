@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <vector>
 
+namespace test_batching_steps_by_level {
+
 using lengths_t = std::vector<std::int64_t>;
 using levels_t = std::vector<ballast::level>;
 
@@ -122,3 +124,5 @@ TEST_CASE("steps_by_level: bad input is refused", "[batching]") {
   auto const plan = ballast::steps_by_level(packed, {.devices = 8});
   CHECK(ballast_test::refusal([&] { (void)ballast::figures_of(plan, packed.lengths, {}); }) == "0 times for 2 levels");
 }
+
+}  // namespace test_batching_steps_by_level

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <limits>
 
+namespace test_core_certificate {
+
 TEST_CASE("certificate: optimal where value meets bound, and the gap is their distance over the bound") {
   constexpr ballast::certificate met{7, 7}, nothing{}, above{5, 4};
   STATIC_REQUIRE(met.optimal());
@@ -17,3 +19,5 @@ TEST_CASE("certificate: optimal where value meets bound, and the gap is their di
   STATIC_REQUIRE(ballast::certificate{most, most - 1}.gap() > 0.0);  // neighbours that no double tells apart
   STATIC_REQUIRE_FALSE(ballast::certificate{most, most - 1}.optimal());
 }
+
+}  // namespace test_core_certificate

@@ -17,6 +17,8 @@
 #include <utility>
 #include <vector>
 
+namespace test_core_classes {
+
 using ballast::fold;
 using ballast_test::refusal;
 
@@ -107,3 +109,5 @@ TEST_CASE("histogram: one built by hand is refused at its first fault") {
   CHECK(sentence({{1, 2}, {1, std::uint64_t{1} << 62}}) ==
         "histogram.counts[1] = 4611686018427387904 brings the sum of lengths to 2^63 or more");
 }
+
+}  // namespace test_core_classes

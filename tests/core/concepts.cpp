@@ -10,6 +10,8 @@
 #include <span>
 #include <vector>
 
+namespace test_core_concepts {
+
 TEST_CASE("concepts: what an algorithm takes, and what it refuses at compile time") {
   using namespace ballast;
   STATIC_REQUIRE(length_range<std::vector<int>>);
@@ -39,3 +41,5 @@ TEST_CASE("concepts: what an algorithm takes, and what it refuses at compile tim
   STATIC_REQUIRE(executor<decltype(pool)>);
   STATIC_REQUIRE_FALSE(executor<int>);
 }
+
+}  // namespace test_core_concepts

@@ -7,6 +7,8 @@
 #include <string>
 #include <type_traits>
 
+namespace test_core_error {
+
 TEST_CASE("require: throws its sentence, and builds it only then") {
   int built = 0;
   auto const sentence = [&] { return ++built, std::string("capacity = 0 must be positive"); };
@@ -17,3 +19,5 @@ TEST_CASE("require: throws its sentence, and builds it only then") {
   CHECK(built == 2);
   STATIC_REQUIRE(std::is_base_of_v<std::invalid_argument, ballast::invalid_input>);  // a trainer needs to catch no type of ours
 }
+
+}  // namespace test_core_error

@@ -10,6 +10,8 @@
 #include <span>
 #include <vector>
 
+namespace test_core_groups {
+
 using ballast::groups;
 
 namespace {
@@ -66,3 +68,5 @@ TEST_CASE("groups: holds what was pushed, and compares by value") {
   moved_from.offsets.clear();
   CHECK(moved_from.empty());
 }
+
+}  // namespace test_core_groups

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+namespace test_core_hash {
+
 namespace {
 
 // FNV-1a as published, byte by byte.
@@ -54,3 +56,5 @@ TEST_CASE("hash: offsets, then members, whatever the width of the index") {
   std::swap(swapped.members[0], swapped.members[1]);
   CHECK(ballast::hash(swapped) != ballast::hash(plan));
 }
+
+}  // namespace test_core_hash

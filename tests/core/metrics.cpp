@@ -8,6 +8,8 @@
 #include <limits>
 #include <vector>
 
+namespace test_core_metrics {
+
 using ballast::balance_of_steps;
 using ballast_test::refusal;
 
@@ -104,3 +106,5 @@ TEST_CASE("randomness_of: by hand") {
   CHECK(refusal([&] { return ballast::randomness_of(ballast::groups<>{{0, 1}, {4}}, lengths); }) == "a step holds 4, which is no sample");
   CHECK(refusal([] { return ballast::randomness_of(ballast::groups<>{{0, 1}, {0}}, numbers{0}); }) == "lengths[0] = 0 must be positive");
 }
+
+}  // namespace test_core_metrics

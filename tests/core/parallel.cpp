@@ -10,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+namespace test_core_parallel {
+
 TEST_CASE("threads: each task runs exactly once, and all are done on return") {
   auto const width = GENERATE(std::size_t{1}, std::size_t{2}, std::size_t{7}, std::size_t{0});
   ballast::threads const run(width);
@@ -58,3 +60,5 @@ TEST_CASE("threads: an exception reaches the caller once no task runs any more")
   }
   CHECK_THROWS_AS(ballast::serial{}(2, body), std::runtime_error);
 }
+
+}  // namespace test_core_parallel

@@ -12,6 +12,8 @@
 #include <random>
 #include <vector>
 
+namespace test_core_random {
+
 TEST_CASE("splitmix64: the published sequences") {
   STATIC_REQUIRE(std::uniform_random_bit_generator<ballast::splitmix64>);
   auto const first = [](std::uint64_t seed) {
@@ -67,3 +69,5 @@ TEST_CASE("random_permutation: a permutation, each as likely as the others, the 
   for (auto const& [order, times] : seen) CHECK((times > 850 && times < 1150));  // 1000 each, five standard deviations either way
   CHECK(ballast::random_permutation(8, 2024) == std::vector<std::uint32_t>{2, 5, 7, 4, 6, 3, 0, 1});
 }
+
+}  // namespace test_core_random

@@ -11,6 +11,8 @@
 #include <limits>
 #include <vector>
 
+namespace test_core_runs {
+
 using ballast::chain_runs;
 using ballast::fold_runs;
 
@@ -59,3 +61,5 @@ TEST_CASE("chain_runs: refusals") {
   CHECK(ballast_test::refusal([] { return fold_runs(std::vector<std::uint64_t>{1, std::uint64_t{1} << 63}); }) ==
         "chain[1] = 9223372036854775808 must be below 2^63");
 }
+
+}  // namespace test_core_runs

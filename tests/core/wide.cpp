@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <limits>
 
+namespace test_core_wide {
+
 using ballast::compare_products;
 using ballast::multiply;
 using ballast::multiply_divide_up;
@@ -70,3 +72,5 @@ TEST_CASE("multiply_divide_up: the rounded quotient of a product of 128 bits") {
     REQUIRE((less.high < exact.high || (less.high == exact.high && less.low < exact.low)));
   }
 }
+
+}  // namespace test_core_wide

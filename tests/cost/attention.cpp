@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+namespace test_cost_attention {
+
 namespace {
 
 using namespace ballast;
@@ -137,3 +139,5 @@ TEST_CASE("attention: FLOPs of one pair are two to a multiplication") {
   constexpr attention_heads latent{.count = 128, .qk_width = 128 + 64, .v_width = 128};
   STATIC_REQUIRE(masked_cost<>{.per_pair = latent.flops_per_pair()}(4096) == std::int64_t{2} * 128 * 320 * (4096 * 4097 / 2));
 }
+
+}  // namespace test_cost_attention

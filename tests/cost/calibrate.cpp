@@ -15,6 +15,8 @@
 #include <limits>
 #include <vector>
 
+namespace test_cost_calibrate {
+
 namespace {
 
 using namespace ballast;
@@ -100,3 +102,5 @@ TEST_CASE("calibrate: too few rows for an estimate give an infinite one; what ca
   CHECK(of({{-1, 1.0}, {2, 1.0}}) == "timings[0].length = -1 has no cost in one of the terms");
   CHECK(refusal([&] { return calibrate(two, {.folds = 1}, constant); }) == "folds = 1 must be 2 or more");
 }
+
+}  // namespace test_cost_calibrate

@@ -9,6 +9,8 @@
 #include <limits>
 #include <utility>
 
+namespace test_cost_device {
+
 using namespace ballast;
 using ballast_test::refusal;
 
@@ -32,3 +34,5 @@ TEST_CASE("device: modelled time") {
   CHECK(refusal([] { return modelled_ms(std::numeric_limits<double>::quiet_NaN(), device_named("h100"), 1); }).starts_with("flops = "));
   CHECK(refusal([] { return modelled_ms(1, device{}, 1); }) == "the device \"\" has no peak rate");
 }
+
+}  // namespace test_cost_device

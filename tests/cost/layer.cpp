@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <initializer_list>
 
+namespace test_cost_layer {
+
 using namespace ballast;
 
 TEST_CASE("layer: the chain adds up to the model") {
@@ -82,3 +84,5 @@ TEST_CASE("layer: OmniBal's table 4 is three boundaries in MiB") {
   CHECK(std::round(10 * (volume({20, 40, 72}) - by_parameters)) == 166);   // +16.6 MB
   CHECK(std::round(10 * (volume({46, 63, 79}) - by_parameters)) == -210);  // -21.0 MB
 }
+
+}  // namespace test_cost_layer

@@ -8,6 +8,8 @@
 #include <limits>
 #include <string>
 
+namespace test_cost_level_time {
+
 TEST_CASE("level_time: picoseconds in, nanoseconds out, each part rounded up", "[cost]") {
   constexpr ballast::level_time time{.per_pack = 1500, .per_token = 10, .per_square = 1};
   static_assert(time(2, 100, 1) == 3 + 1 + 1);
@@ -24,3 +26,5 @@ TEST_CASE("level_time: what reaches 2^63 is refused", "[cost]") {
   CHECK(ballast_test::refusal([&] { (void)ballast::level_time{.per_pack = -1}(1, 0, 0); }) ==
         "a level time of 1 times -1 picoseconds is negative or near to 2^63");
 }
+
+}  // namespace test_cost_level_time

@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+namespace test_cost_memory {
+
 using namespace ballast;
 using ballast_test::refusal;
 
@@ -68,3 +70,5 @@ TEST_CASE("memory: what makes no sense is refused") {
   CHECK(refusal([&] { return activation_bytes({.sequence = std::int64_t{1} << 40, .heads = 128}, {}, recompute_level::none); }) ==
         "sequence = 1099511627776 brings the activations to 2^63 bytes or more");
 }
+
+}  // namespace test_cost_memory

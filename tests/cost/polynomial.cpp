@@ -8,6 +8,8 @@
 #include <limits>
 #include <vector>
 
+namespace test_cost_polynomial {
+
 using ballast_test::check_border;
 using ballast_test::int128;
 using ballast_test::most;
@@ -37,3 +39,5 @@ TEST_CASE("costs: negative factors fit nothing, and the defaults count tokens") 
   STATIC_REQUIRE(ballast::linear_cost{.per_token = 3, .per_sample = 5}(10) == 35);
   STATIC_REQUIRE(ballast::quadratic_cost{.linear = 3, .quadratic = 2}(10) == 230);
 }
+
+}  // namespace test_cost_polynomial

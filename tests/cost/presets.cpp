@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
+namespace test_cost_presets {
+
 using namespace ballast;
 using ballast_test::refusal;
 
@@ -60,3 +62,5 @@ TEST_CASE("presets: each is found by its name and no other") {
   CHECK(refusal([] { return vision_language_preset("clip-l-14-336").vision.patch; }) ==
         "no vision-language preset \"clip-l-14-336\"; there are llava-1.5-7b, internvl-chat-1.5");
 }
+
+}  // namespace test_cost_presets

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <limits>
 
+namespace test_cost_scaled {
+
 using ballast_test::refusal;
 
 TEST_CASE("scaled: rounds to nearest, halves up, once") {
@@ -43,3 +45,5 @@ TEST_CASE("scaled: refuses a unit that is not finite and positive") {
   CHECK(with(std::numeric_limits<double>::quiet_NaN()) != "accepted");
   CHECK(with(std::numeric_limits<double>::infinity()) != "accepted");
 }
+
+}  // namespace test_cost_scaled

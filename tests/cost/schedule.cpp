@@ -10,6 +10,8 @@
 #include <variant>
 #include <vector>
 
+namespace test_cost_schedule {
+
 using namespace ballast;
 using flight = micro_batches_in_flight;
 
@@ -60,3 +62,5 @@ TEST_CASE("schedule_named: each by its name, and no other") {
   CHECK(ballast_test::refusal([] { return schedule_named("2f2b"); }) ==
         "no schedule \"2f2b\"; there are gpipe, 1f1b, interleaved, zb1p, zb2p, zbv");
 }
+
+}  // namespace test_cost_schedule

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+namespace test_cost_sequence_parallel {
+
 namespace {
 
 ballast::sequence_parallel_run llama() { return {.model = ballast::transformer_preset("llama-3.1-8b")}; }
@@ -131,3 +133,5 @@ TEST_CASE("sequence_parallel_run: bad input is refused", "[cost]") {
   CHECK(refused(same, {1024, 33, 0}) == "sp = 33 must be in 1 ... 32, the devices");
   CHECK(refused(same, {1024, 1, 33}) == "recomputed_layers = 33 of 32 layers");
 }
+
+}  // namespace test_cost_sequence_parallel

@@ -11,6 +11,8 @@
 #include <limits>
 #include <vector>
 
+namespace test_cost_symbolic {
+
 using namespace ballast;
 using ballast_test::refusal;
 
@@ -94,3 +96,5 @@ TEST_CASE("symbolic: what does not fit is refused, or bounded by nothing") {
   CHECK((large * tokens).bounds(dimensions) == symbolic_range{most / 2, most});
   CHECK(refusal([&] { return tiles.bounds(std::vector<dimension>{{"a", 3, 2}}); }) == "dimensions[0] (a) has no range from 0 up");
 }
+
+}  // namespace test_cost_symbolic

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <vector>
 
+namespace test_cost_table {
+
 namespace {
 
 using namespace ballast;
@@ -80,3 +82,5 @@ TEST_CASE("table: what is no table is refused") {
   CHECK_FALSE(cost_table({1}, {1}).fits(-1));
   CHECK_FALSE(cost_table({1}, {1}).fits(std::int64_t{1} << 31));
 }
+
+}  // namespace test_cost_table

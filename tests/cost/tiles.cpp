@@ -10,6 +10,8 @@
 #include <cmath>
 #include <cstdint>
 
+namespace test_cost_tiles {
+
 namespace {
 
 using namespace ballast;
@@ -139,3 +141,5 @@ TEST_CASE("tiles: the shapes of FlashAttention-3") {
   CHECK(refusal([] { return flash_attention_3_forward(64, 0, true); }) == "v_width = 0 must be in [1, 512]");
   CHECK(refusal([] { return flash_attention_3_backward(0, true); }) == "qk_width = 0 must be in [1, 256]");
 }
+
+}  // namespace test_cost_tiles

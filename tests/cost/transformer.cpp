@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <numeric>
 
+namespace test_cost_transformer {
+
 namespace {
 
 using namespace ballast;
@@ -168,3 +170,5 @@ TEST_CASE("transformer: a shape that makes no sense is refused by name") {
   CHECK(static_cast<double>(parameters(huge)) > 0.99 * 1024 * 2048 * 3 * (1 << 18) * static_cast<double>(1 << 19));
   CHECK(sample_cost(huge).quadratic().linear > 0);
 }
+
+}  // namespace test_cost_transformer

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+namespace test_cost_transformer_cost {
+
 using namespace ballast;
 using ballast_test::int128;
 
@@ -37,3 +39,5 @@ TEST_CASE("transformer_cost: the family a l + l^2 is the same cost up to a facto
   STATIC_REQUIRE(transformer_cost{.per_token = 100, .per_pair = 8, .per_windowed_pair = 2, .window = 50}.quadratic().linear == 51);
   STATIC_REQUIRE(transformer_cost{.per_token = 100, .per_windowed_pair = 2, .window = 50}.quadratic() == quadratic_cost{});
 }
+
+}  // namespace test_cost_transformer_cost

@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+namespace test_cost_vision {
+
 using namespace ballast;
 using ballast_test::refusal;
 
@@ -33,3 +35,5 @@ TEST_CASE("vision: a shape that makes no sense is refused by name") {
   CHECK(of([](vision_transformer& m) { m.body.positions = 1 << 24; }) ==
         "body.positions = 16777216 bring the FLOPs of a tile to 2^63 or more");
 }
+
+}  // namespace test_cost_vision

@@ -11,6 +11,8 @@
 #include <numeric>
 #include <vector>
 
+namespace test_curriculum_apportion {
+
 using ballast_test::between;
 using ballast_test::refusal;
 using counts = std::vector<std::uint64_t>;
@@ -65,3 +67,5 @@ TEST_CASE("steps_of_passes: half a pass here, three there, and the sum is exact"
   CHECK(refused({1, 2}) == "thousandths has 2 entries for 3 sources");
   CHECK(refused({1, 2000000, 3}) == "thousandths[1] = 2000000 exceeds 10^6");
 }
+
+}  // namespace test_curriculum_apportion

@@ -10,6 +10,8 @@
 #include <functional>
 #include <utility>
 
+namespace test_curriculum_check {
+
 using fault = ballast::curriculum_fault;
 using plan = ballast::curriculum_plan;
 
@@ -96,3 +98,5 @@ TEST_CASE("check_curriculum: warm-up and keys") {
   p.epoch = 1;
   CHECK(ballast::check_curriculum(p, given, warm) == is(fault::long_warm_up));
 }
+
+}  // namespace test_curriculum_check

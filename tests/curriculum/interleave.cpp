@@ -10,6 +10,8 @@
 #include <numeric>
 #include <vector>
 
+namespace test_curriculum_interleave {
+
 using ballast::detail::interleave;
 using counts = std::vector<std::uint64_t>;
 using steps = std::vector<std::uint32_t>;
@@ -72,3 +74,5 @@ TEST_CASE("interleave: by hand") {
   CHECK(interleave(counts{3, 1}) == steps{0, 0, 1, 0});
   CHECK(interleave(counts{1, 1, 1}) == steps{0, 1, 2});
 }
+
+}  // namespace test_curriculum_interleave

@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+namespace test_curriculum_plan_curriculum {
+
 using ballast::plan_curriculum;
 using ballast_test::order;
 using ballast_test::refusal;
@@ -247,3 +249,5 @@ TEST_CASE("plan_curriculum: golden") {
   CHECK(hashes == std::vector<std::uint64_t>{10831636747380934998U, 1454834484096410693U, 16614365182237811462U, 13937054529617775327U,
                                              14094573630719554714U});
 }
+
+}  // namespace test_curriculum_plan_curriculum

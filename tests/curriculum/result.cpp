@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <vector>
 
+namespace test_curriculum_result {
+
 TEST_CASE("curriculum_plan: a place gives all that a trainer needs") {
   ballast::curriculum_plan const plan{
       .settings = {{16384}, {131072, 8, 29}}, .source = {0, 1, 0}, .index = {4, 2, 0}, .warm_up = 0, .epoch = 3};
@@ -52,3 +54,5 @@ TEST_CASE("hash of a curriculum: source and index of every step") {
   for (std::uint64_t v : {0U, 5U, 1U, 6U}) h.append(v);
   CHECK(ballast::hash(plan) == h.value());
 }
+
+}  // namespace test_curriculum_result

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <vector>
 
+namespace test_curriculum_run {
+
 using ballast_test::refusal;
 using walked = std::vector<ballast::curriculum_step>;
 
@@ -92,3 +94,5 @@ TEST_CASE("curriculum_run: the state of another run is refused") {
   CHECK(refusal([&] { return ballast::curriculum_run(given, {.epoch = 5}, std::uint64_t{1} << 31); }) ==
         "epochs = 2147483648 from epoch 5 on exceed 2^31");
 }
+
+}  // namespace test_curriculum_run

@@ -12,6 +12,8 @@
 #include <span>
 #include <vector>
 
+namespace test_loss_fixed_point_sum {
+
 using namespace ballast;
 
 namespace {
@@ -115,3 +117,5 @@ TEST_CASE("fixed_point_sum: goes past 63 bits of units without loss") {
   for (int i = 0; i < 300; ++i) sum.add(std::vector<double>(1000, 1 - 0x1p31));
   CHECK(sum == fixed_point_sum<>{});
 }
+
+}  // namespace test_loss_fixed_point_sum

@@ -16,6 +16,8 @@
 #include <string>
 #include <vector>
 
+namespace test_loss_invariance {
+
 using namespace ballast;
 using ballast_test::between;
 
@@ -299,3 +301,5 @@ TEST_CASE("loss_weights: weights of shards instead of whole sequences are anothe
   }
   CHECK(relative_error(wrong, right) > 0.01);
 }
+
+}  // namespace test_loss_invariance

@@ -9,6 +9,8 @@
 #include <span>
 #include <vector>
 
+namespace test_loss_label_counts {
+
 using namespace ballast;
 using ballast_test::refusal;
 using counts = std::vector<std::int64_t>;
@@ -54,3 +56,5 @@ TEST_CASE("label_counts: bad input is named, and nothing is written") {
   CHECK(into({0, 2, 3}) == "accepted");
   CHECK(refusal([&] { return label_counts(labels, counts{}); }) == "cu_seqlens must start with 0");
 }
+
+}  // namespace test_loss_label_counts

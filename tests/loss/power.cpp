@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstdint>
 
+namespace test_loss_power {
+
 using namespace ballast;
 using ballast_test::between;
 
@@ -41,3 +43,5 @@ TEST_CASE("complement_power: rounded down to 2^-44") {
       FAIL(count << " to the 1 - " << power << " / 2^62");
   }
 }
+
+}  // namespace test_loss_power

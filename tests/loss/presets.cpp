@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+namespace test_loss_presets {
+
 using namespace ballast;
 using ballast_test::refusal;
 
@@ -84,3 +86,5 @@ TEST_CASE("loss presets: sequences without labels count for TRL and not for verl
   CHECK(first("trl-grpo") == 1 / 20.0);
   CHECK(first("verl-seq-mean-token-mean") == 1 / 10.0);
 }
+
+}  // namespace test_loss_presets

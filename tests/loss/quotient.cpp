@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+namespace test_loss_quotient {
+
 using namespace ballast;
 
 TEST_CASE("rounded_quotient: the nearest double, halves to even") {
@@ -36,3 +38,5 @@ TEST_CASE("rounded_quotient: the nearest double, halves to even") {
     if (rounded_quotient(n, multiply(n, m)) != 1 / static_cast<double>(m)) FAIL(n << " / (" << n << " * " << m << ")");
   }
 }
+
+}  // namespace test_loss_quotient

@@ -9,6 +9,8 @@
 #include <span>
 #include <vector>
 
+namespace test_loss_token_weights {
+
 using namespace ballast;
 using ballast_test::refusal;
 
@@ -49,3 +51,5 @@ TEST_CASE("token_weights: bad input is named, and nothing is written") {
   CHECK(out == std::vector<float>(3, -1));
   CHECK(into(cu, 2, 3) == "accepted");
 }
+
+}  // namespace test_loss_token_weights

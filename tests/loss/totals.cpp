@@ -13,6 +13,8 @@
 #include <span>
 #include <vector>
 
+namespace test_loss_totals {
+
 using namespace ballast;
 using ballast_test::between;
 using ballast_test::refusal;
@@ -96,3 +98,5 @@ TEST_CASE("loss_totals_of: bad input is named") {
   CHECK(of({1}, 1.5) == "power = 1.500000 must be in [0, 1]");
   CHECK(of({1}, std::numeric_limits<double>::quiet_NaN()) == "power = nan must be in [0, 1]");
 }
+
+}  // namespace test_loss_totals

@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+namespace test_loss_weights {
+
 using namespace ballast;
 using ballast_test::between;
 using ballast_test::refusal;
@@ -178,3 +180,5 @@ TEST_CASE("loss_weights: how far means of means are off") {
   CHECK((four > 0.014 && four < 0.019));
   CHECK((sixteen > 0.0035 && sixteen < 0.0055));
 }
+
+}  // namespace test_loss_weights

@@ -11,6 +11,8 @@
 #include <optional>
 #include <vector>
 
+namespace test_methods_hbp {
+
 namespace hbp = ballast::hbp;
 using levels_t = std::vector<ballast::level>;
 
@@ -121,3 +123,5 @@ TEST_CASE("hbp: a run trains every sample once, short level first", "[methods]")
   CHECK(figures.attention_ratio < 0.1 * ballast::figures_of(random.steps, random.packed.lengths, times).attention_ratio);
   CHECK(hbp::plan_run(lengths, levels, {.devices = 16, .warm_up = 50}).order == plan.order);
 }
+
+}  // namespace test_methods_hbp

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <vector>
 
+namespace test_methods_longalign {
+
 namespace longalign = ballast::longalign;
 using lengths_t = std::vector<std::int64_t>;
 
@@ -63,3 +65,5 @@ TEST_CASE("longalign: bad input is refused", "[methods]") {
   CHECK(refused(1, {.capacity = 9}) == "left_over must be drop or shorten: sorted batching neither splits nor repeats");
   CHECK(refused(2, {.capacity = 2, .left_over = left_over::drop}) == "packs[0] holds 3 tokens, more than capacity 2");
 }
+
+}  // namespace test_methods_longalign

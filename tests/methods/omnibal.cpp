@@ -13,6 +13,8 @@
 #include <map>
 #include <vector>
 
+namespace test_methods_omnibal {
+
 using namespace ballast_test;
 namespace omnibal = ballast::omnibal;
 
@@ -97,3 +99,5 @@ TEST_CASE("omnibal: refusals") {
   CHECK(refusal([&] { return omnibal::plan_data(two, two, {.rounds = 0}); }) == "rounds = 0 must be positive");
   CHECK(refusal([&] { return omnibal::plan_data(two, two, {.most_tokens = 100}); }) == "filter[1] = -28 must be positive");
 }
+
+}  // namespace test_methods_omnibal

@@ -16,6 +16,8 @@
 #include <span>
 #include <vector>
 
+namespace test_methods_omnibal_partition {
+
 using namespace ballast;
 using ballast_test::between;
 using ballast_test::refusal;
@@ -96,3 +98,5 @@ TEST_CASE("omnibal_partition: boundaries keep rising, and refusals") {
   CHECK(refusal([] { return omnibal::partition_around_anchor(numbers(40, 1), numbers(39, 1), {.stages = 9, .radius = 4}); }) ==
         "radius = 4 with stages = 9 makes more than 2^20 cuts");
 }
+
+}  // namespace test_methods_omnibal_partition

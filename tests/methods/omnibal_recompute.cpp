@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <vector>
 
+namespace test_methods_omnibal_recompute {
+
 using namespace ballast;
 using ballast_test::between;
 using ballast_test::refusal;
@@ -60,3 +62,5 @@ TEST_CASE("omnibal_recompute: within the memory, and never better than the exact
   }
   CHECK(behind > 250);
 }
+
+}  // namespace test_methods_omnibal_recompute

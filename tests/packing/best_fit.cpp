@@ -3,6 +3,8 @@
 
 #include "support/packer_suite.hpp"
 
+namespace test_packing_best_fit {
+
 using namespace ballast_test;
 
 namespace {
@@ -28,3 +30,5 @@ TEST_CASE("best_fit: corner cases, weakest arguments, widest index") {
 }
 
 TEST_CASE("best_fit: the golden plan") { CHECK(golden_hash(best_fit) == 0x28e872d1cffa7576U); }
+
+}  // namespace test_packing_best_fit

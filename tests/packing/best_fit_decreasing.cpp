@@ -7,6 +7,8 @@
 
 #include <deque>
 
+namespace test_packing_best_fit_decreasing {
+
 using ballast_test::item_by_item_best_fit_decreasing;
 using ballast_test::lengths_of_shape;
 
@@ -69,3 +71,5 @@ TEST_CASE("best_fit_decreasing: packs by any cost", "[packing]") {
   CHECK(ballast::best_fit_decreasing(lengths, {.capacity = capacity}, cost).packs ==
         item_by_item_best_fit_decreasing(costs, capacity, 2001));
 }
+
+}  // namespace test_packing_best_fit_decreasing

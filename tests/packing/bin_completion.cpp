@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+namespace test_packing_bin_completion {
+
 using ballast::bin_completion;
 using ballast::plan_bin_completion;
 using ballast_test::fault_of;
@@ -128,3 +130,5 @@ TEST_CASE("bin_completion: the golden plan") {
   for (std::size_t i = 0; i < c.size(); ++i) c.columns[2].push_back(ballast_test::between(0, 4, draw));
   CHECK(ballast::hash(ballast::bin_completion(c.samples(), {.capacity = c.capacity}).packs) == 0x583754d1bf931ef9U);
 }
+
+}  // namespace test_packing_bin_completion

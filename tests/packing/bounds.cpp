@@ -13,6 +13,8 @@
 #include <sstream>
 #include <string>
 
+namespace test_packing_bounds {
+
 using ballast::packing_bound;
 using ballast::packing_lower_bound;
 using ballast_test::between;
@@ -237,3 +239,5 @@ TEST_CASE("bounds: published distributions") {
   proves("gsm8k_train_approx.txt", column::sum, 512, 2576, packing_bound::volume);
   proves("hist_squad11_384.txt", column::counted, 384, 40195, packing_bound::ramp);
 }
+
+}  // namespace test_packing_bounds

@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+namespace test_packing_capacities {
+
 namespace {
 
 struct pairs {
@@ -131,3 +133,5 @@ TEST_CASE("choose_capacities: bad arguments are named") {
   pairs const none;
   CHECK(ballast_test::refusal([&] { return ballast::choose_capacities(none.view()); }) == "samples are needed to choose capacities");
 }
+
+}  // namespace test_packing_capacities

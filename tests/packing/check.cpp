@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+namespace test_packing_check {
+
 using ballast::check_packing;
 using ballast::oversize;
 using ballast::packing_fault;
@@ -136,3 +138,5 @@ TEST_CASE("check_packing: every fault has a name") {
   CHECK(std::string(to_string(packing_fault::overfull_pack)) == "overfull pack");
   CHECK(std::string(to_string(packing_fault::packs_without_plan)) == "packs without plan");
 }
+
+}  // namespace test_packing_check

@@ -10,6 +10,8 @@
 #include <limits>
 #include <vector>
 
+namespace test_packing_count {
+
 using pack_groups = ballast::groups<std::uint32_t>;
 
 namespace {
@@ -77,3 +79,5 @@ TEST_CASE("raise_pack_count: equal weights move the lower index") {
   CHECK(raise_pack_count(p, 2, [](std::uint32_t) { return 1; }));
   CHECK(p == pack_groups{{0, 2, 3}, {2, 1, 0}});
 }
+
+}  // namespace test_packing_count

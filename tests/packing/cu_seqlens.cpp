@@ -12,6 +12,8 @@
 #include <span>
 #include <vector>
 
+namespace test_packing_cu_seqlens {
+
 using ballast_test::refusal;
 
 TEST_CASE("cu_seqlens: each step is a length rounded up, alone and among all packs") {
@@ -91,3 +93,5 @@ TEST_CASE("cu_seqlens: bad input is named, and nothing is written") {
   CHECK(into(good, out) == "accepted");
   CHECK(out == std::vector<std::int32_t>{0, 3, 7});
 }
+
+}  // namespace test_packing_cu_seqlens

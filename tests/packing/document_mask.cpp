@@ -13,6 +13,8 @@
 #include <type_traits>
 #include <vector>
 
+namespace test_packing_document_mask {
+
 TEST_CASE("document_mask: causal blocks on the diagonal, and nothing for padding") {
   std::vector<std::int32_t> const ids{1, 1, 1, 0, 2, 2, 0};
   auto const picture = [&](bool causal) {
@@ -39,3 +41,5 @@ TEST_CASE("document_mask: allows exactly the pairs of each sequence, n (n + 1) /
   CHECK(ballast_test::refusal([&] { return ballast::dense_document_mask(std::span(large)); }) ==
         "a dense mask of 65537 tokens is too large; use document_mask or cu_seqlens");
 }
+
+}  // namespace test_packing_document_mask

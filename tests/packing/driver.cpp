@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+namespace test_packing_driver {
+
 // What the packers share: refusals, padding, the over-size policies and the demanded number of packs, shown on the simplest of them.
 
 using ballast::oversize;
@@ -132,3 +134,5 @@ TEST_CASE("packers meet a demanded number of packs or say that they cannot") {
   auto const own = ballast::next_fit(lengths{20, 3, 4}, {.capacity = 8, .pack_count = 3, .oversize = oversize::own});
   CHECK(own.packs == packs{{0, 1, 2, 3}, {2, 0, 1}});  // a pack beyond the capacity gives nothing up
 }
+
+}  // namespace test_packing_driver

@@ -7,6 +7,8 @@
 #include <ballast/packing/expand.hpp>
 #include <ballast/packing/run_length.hpp>
 
+namespace test_packing_expand {
+
 using ballast_test::lengths_of_shape;
 using ballast_test::refusal;
 
@@ -81,3 +83,5 @@ TEST_CASE("expand and place refuse samples the plan was not made for", "[packing
   CHECK(refusal([&] { return ballast::place(plan, std::vector<int>{5}, {{5}, {1}}); }) ==
         "more samples of 5 tokens than the plan was made for");
 }
+
+}  // namespace test_packing_expand

@@ -3,6 +3,8 @@
 
 #include "support/packer_suite.hpp"
 
+namespace test_packing_first_fit {
+
 using namespace ballast_test;
 
 namespace {
@@ -28,3 +30,5 @@ TEST_CASE("first_fit: corner cases, weakest arguments, widest index") {
 }
 
 TEST_CASE("first_fit: the golden plan") { CHECK(golden_hash(first_fit) == 0x3a44d7c5d670a31cU); }
+
+}  // namespace test_packing_first_fit

@@ -3,6 +3,8 @@
 
 #include "support/packer_suite.hpp"
 
+namespace test_packing_first_fit_decreasing {
+
 using namespace ballast_test;
 
 namespace {
@@ -30,3 +32,5 @@ TEST_CASE("first_fit_decreasing: corner cases, weakest arguments, widest index")
 }
 
 TEST_CASE("first_fit_decreasing: the golden plan") { CHECK(golden_hash(first_fit_decreasing) == 0x06f07bb38b9e436fU); }
+
+}  // namespace test_packing_first_fit_decreasing

@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+namespace test_packing_greedy_fill {
+
 using lengths_t = std::vector<std::int64_t>;
 using indices = std::vector<std::uint32_t>;
 
@@ -88,3 +90,5 @@ TEST_CASE("greedy_fill: bad input is refused", "[packing]") {
   CHECK(fill(10, {5}) == "member 5 is none of 2 samples");
   CHECK(fill(10, {1}) == "lengths[0] = 0 must be positive");
 }
+
+}  // namespace test_packing_greedy_fill

@@ -17,6 +17,8 @@
 #include <utility>
 #include <vector>
 
+namespace test_packing_iterative_sampling {
+
 namespace {
 
 using columns = std::vector<std::vector<std::int64_t>>;
@@ -300,3 +302,5 @@ TEST_CASE("scaled_below: unbiased below small bounds, in range below large ones"
   auto const large = (std::uint64_t{1} << 63) + 1;  // half of all draws are refused
   for (int i = 0; i < 1000; ++i) CHECK(ballast::detail::scaled_below(large, random) < large);
 }
+
+}  // namespace test_packing_iterative_sampling

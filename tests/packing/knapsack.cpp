@@ -10,6 +10,8 @@
 #include <set>
 #include <vector>
 
+namespace test_packing_knapsack {
+
 TEST_CASE("length_knapsack: the best pack, by its definition, and packs that are worth what it says", "[packing][property]") {
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     CAPTURE(seed);
@@ -45,3 +47,5 @@ TEST_CASE("length_knapsack: the best pack, by its definition, and packs that are
     }
   }
 }
+
+}  // namespace test_packing_knapsack

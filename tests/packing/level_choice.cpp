@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+namespace test_packing_level_choice {
+
 using lengths_t = std::vector<std::int64_t>;
 
 namespace {
@@ -107,3 +109,5 @@ TEST_CASE("choose_levels: bad input is refused", "[packing]") {
           (void)ballast::time_of_levels(huge, std::vector<ballast::timed_level>{{{1 << 20, 1, 0}, {most, most, most}}});
         }).find("near to 2^63") != std::string::npos);
 }
+
+}  // namespace test_packing_level_choice

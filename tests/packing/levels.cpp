@@ -17,6 +17,8 @@
 #include <string>
 #include <vector>
 
+namespace test_packing_levels {
+
 using lengths_t = std::vector<std::int64_t>;
 using levels_t = std::vector<ballast::level>;
 
@@ -187,3 +189,5 @@ TEST_CASE("pack_levels: the plan of a fixed input is fixed", "[packing][golden]"
   levels_t const levels{{512, 1, 0}, {2048, 4, 0}};
   CHECK(ballast::hash(ballast::pack_levels(lengths, levels, {.fill = ballast::level_fill::always}).packs) == 0xc3c47ac0103a9bc8);
 }
+
+}  // namespace test_packing_levels

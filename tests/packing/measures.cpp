@@ -11,6 +11,8 @@
 #include <map>
 #include <vector>
 
+namespace test_packing_measures {
+
 using ballast::classify;
 using ballast::sample_measures;
 using ballast_test::refusal;
@@ -84,3 +86,5 @@ TEST_CASE("sample_measures and classify: refuse what cannot be packed", "[packin
         "measures[0][1] = 9223372036854775807 brings the sum of its measure to 2^63 or more");
   CHECK(refusal([&] { return classify(sample_measures{zero, two}); }) == "accepted");
 }
+
+}  // namespace test_packing_measures

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <vector>
 
+namespace test_packing_member_lengths {
+
 using ballast::oversize;
 
 TEST_CASE("member_lengths: the members of the packs add up to the packed tokens under each policy") {
@@ -36,3 +38,5 @@ TEST_CASE("member_lengths: refuses multiples that are not positive") {
   CHECK(ballast_test::refusal([&] { return ballast::member_lengths(lengths, ballast::packing<>{}, options); }) ==
         "sample_multiple and pack_multiple must be positive");
 }
+
+}  // namespace test_packing_member_lengths

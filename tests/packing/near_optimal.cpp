@@ -21,6 +21,8 @@
 #include <utility>
 #include <vector>
 
+namespace test_packing_near_optimal {
+
 namespace {
 
 using ballast::histogram;
@@ -266,3 +268,5 @@ TEST_CASE("check_duals: takes a proof and refuses what is none", "[packing]") {
   CHECK(ballast_test::refusal([&] { return ballast::check_duals(h, 9, {3}, 9, 3); }) == "1 duals for 2 lengths");
   CHECK(ballast_test::refusal([&] { return ballast::check_duals(h, 9, {3, -1}, 9, 3); }) == "duals[1] = -1 must not be negative");
 }
+
+}  // namespace test_packing_near_optimal

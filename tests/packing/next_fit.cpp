@@ -3,6 +3,8 @@
 
 #include "support/packer_suite.hpp"
 
+namespace test_packing_next_fit {
+
 using namespace ballast_test;
 
 namespace {
@@ -44,3 +46,5 @@ TEST_CASE("next_fit: no packing that keeps the order has fewer packs") {
     REQUIRE(next_fit(lengths, {.capacity = capacity}, ballast::token_cost{}).count.value == fewest.back());
   }
 }
+
+}  // namespace test_packing_next_fit

@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+namespace test_packing_pack {
+
 TEST_CASE("pack: every plan is legal, certified and no worse than best fit decreasing") {
   for (int shape = 0; shape < 5; ++shape)
     for (std::uint64_t const multiple : {1U, 8U}) {
@@ -114,3 +116,5 @@ TEST_CASE("pack: the known packs of published traces") {
   CHECK(most("arxiv_summarization_llama2.txt", true, 8192) <= 9981);
   CHECK(most("gsm8k_train_approx.txt", true, 512) <= 2577);
 }
+
+}  // namespace test_packing_pack

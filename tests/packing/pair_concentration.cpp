@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <vector>
 
+namespace test_packing_pair_concentration {
+
 TEST_CASE("pair_concentration: keeps every sample and the capacity, and saves packs", "[packing][property]") {
   std::size_t saved = 0;
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
@@ -44,3 +46,5 @@ TEST_CASE("pair_concentration: keeps every sample and the capacity, and saves pa
   }
   CHECK(saved >= 200);
 }
+
+}  // namespace test_packing_pair_concentration

@@ -6,6 +6,8 @@
 
 #include <map>
 
+namespace test_packing_pairing_heap {
+
 TEST_CASE("pairing heaps: three in one pool pop like three sorted maps") {
   struct value {
     std::uint64_t key, payload;
@@ -32,3 +34,5 @@ TEST_CASE("pairing heaps: three in one pool pop like three sorted maps") {
     }
   }
 }
+
+}  // namespace test_packing_pairing_heap

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+namespace test_packing_patterns {
+
 using ballast::pack_patterns;
 using ballast::pattern_item;
 
@@ -37,3 +39,5 @@ TEST_CASE("expand: the packs of each pattern take the samples of their classes i
   CHECK(packs.offsets == std::vector<std::uint64_t>{0, 1, 4, 7, 8});
   CHECK(packs.members == std::vector<std::uint32_t>{99, 3, 4, 7, 5, 6, 8, 9});
 }
+
+}  // namespace test_packing_patterns

@@ -16,6 +16,8 @@
 #include <stop_token>
 #include <vector>
 
+namespace test_packing_portfolio {
+
 namespace {
 
 using enum ballast::vector_packer;
@@ -162,3 +164,5 @@ TEST_CASE("pack_portfolio: bad options are named") {
   CHECK(refused({.order = {}}) == "a portfolio needs at least one criterion");
   CHECK(refused({.ranks = 0}) == "ranks = 0 must be positive");
 }
+
+}  // namespace test_packing_portfolio

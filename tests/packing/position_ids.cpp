@@ -8,6 +8,8 @@
 #include <span>
 #include <vector>
 
+namespace test_packing_position_ids {
+
 using ballast_test::refusal;
 
 TEST_CASE("position_ids: restart with each sequence, 0 behind the last") {
@@ -34,3 +36,5 @@ TEST_CASE("position_ids: bad input is named, and nothing is written") {
   CHECK(row == std::vector<std::int32_t>(4, -1));
   CHECK(into({0, 4}) == "accepted");
 }
+
+}  // namespace test_packing_position_ids

@@ -14,6 +14,8 @@
 #include <limits>
 #include <vector>
 
+namespace test_packing_rank_distance {
+
 namespace {
 ballast::groups<> in_packs(std::vector<std::vector<std::uint32_t>> const& packs) {
   ballast::groups<> out;
@@ -82,3 +84,5 @@ TEST_CASE("pattern_distances: those of the expanded packs in the same random ord
     if (ranks == 7) CHECK((found[0] > 0 && found[1] > 0));
   }
 }
+
+}  // namespace test_packing_rank_distance

@@ -6,6 +6,8 @@
 
 #include <set>
 
+namespace test_packing_room_index {
+
 TEST_CASE("room indexes: answer like a sorted set, at every size of the bit tree") {
   ballast::detail::dense_rooms dense;  // one object for all: a reset forgets everything
   ballast::detail::ordered_rooms ordered;
@@ -39,3 +41,5 @@ TEST_CASE("room indexes: answer like a sorted set, at every size of the bit tree
     }
   }
 }
+
+}  // namespace test_packing_room_index

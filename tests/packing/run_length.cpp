@@ -6,6 +6,8 @@
 #include <ballast/packing/best_fit_decreasing.hpp>
 #include <ballast/packing/run_length.hpp>
 
+namespace test_packing_run_length {
+
 using ballast_test::lengths_of_shape;
 using ballast_test::refusal;
 
@@ -86,3 +88,5 @@ TEST_CASE("plans on histograms refuse what they cannot hold", "[packing][error]"
         "histogram.counts[0] = 4611686018427387904 brings the sum of lengths to 2^63 or more");
   CHECK(ballast::count_packs({}, {.capacity = 9}).count.optimal());
 }
+
+}  // namespace test_packing_run_length

@@ -8,6 +8,8 @@
 #include <span>
 #include <vector>
 
+namespace test_packing_segment_ids {
+
 using ballast_test::refusal;
 
 TEST_CASE("segment_ids: count from 1; padding of either kind is 0") {
@@ -34,3 +36,5 @@ TEST_CASE("segment_ids: bad input is named, and nothing is written") {
   CHECK(row == std::vector<std::int32_t>(4, -1));
   CHECK(into({0, 1}, {0, 4}) == "accepted");
 }
+
+}  // namespace test_packing_segment_ids

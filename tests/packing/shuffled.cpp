@@ -3,6 +3,8 @@
 
 #include "support/packer_suite.hpp"
 
+namespace test_packing_shuffled {
+
 using namespace ballast_test;
 
 namespace {
@@ -67,3 +69,5 @@ TEST_CASE("shuffled packers: another seed is another plan") {
   CHECK(ballast::best_fit_shuffled(lengths, {.capacity = 4096, .seed = 1}).packs !=
         ballast::best_fit_shuffled(lengths, {.capacity = 4096, .seed = 2}).packs);
 }
+
+}  // namespace test_packing_shuffled

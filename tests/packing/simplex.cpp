@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <vector>
 
+namespace test_packing_simplex {
+
 TEST_CASE("simplex: a plan that covers the demand, and duals that prove it optimal", "[packing][property]") {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     CAPTURE(seed);
@@ -51,3 +53,5 @@ TEST_CASE("simplex: a plan that covers the demand, and duals that prove it optim
     CHECK((paid - lp.objective() < 1e-4 && lp.objective() - paid < 1e-4));  // strong duality
   }
 }
+
+}  // namespace test_packing_simplex

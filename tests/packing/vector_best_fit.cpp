@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+namespace test_packing_vector_best_fit {
+
 using ballast::plan_vector_best_fit;
 using ballast_test::fault_of;
 using ballast_test::random_vector_case;
@@ -150,3 +152,5 @@ TEST_CASE("vector_best_fit: the golden plan") {
   for (std::size_t i = 0; i < c.size(); ++i) c.columns[2].push_back(ballast_test::between(0, 4, draw));
   CHECK(ballast::hash(ballast::vector_best_fit(c.samples(), {.capacity = c.capacity}).packs) == 0x43765ca04ecb24efU);
 }
+
+}  // namespace test_packing_vector_best_fit

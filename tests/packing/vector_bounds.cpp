@@ -9,6 +9,8 @@
 #include <limits>
 #include <vector>
 
+namespace test_packing_vector_bounds {
+
 using ballast::incompatible_bound;
 using ballast::vector_bound;
 using ballast::vector_lower_bound;
@@ -133,3 +135,5 @@ TEST_CASE("vector bounds: capacities that differ by 2^50 and totals near 2^62", 
   std::int64_t const capacity[] = {3, large};
   CHECK(vector_lower_bound(classes, capacity).packs == 4);  // the two of three halves clash by the first measure
 }
+
+}  // namespace test_packing_vector_bounds

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+namespace test_packing_vector_check {
+
 using ballast::check_packing;
 using ballast::oversize;
 using ballast::vector_packing_options;
@@ -101,3 +103,5 @@ TEST_CASE("check_packing of several measures: a whole result must also be true t
   CHECK(says_of([](auto& p) { p.status = ballast::status::infeasible; }) == "the result says that there is no plan, but has 3 packs");
   CHECK(says_of([](auto& p) { p.status = ballast::status::infeasible, p.packs.clear(); }) == fine);
 }
+
+}  // namespace test_packing_vector_check

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+namespace test_packing_vector_driver {
+
 // What all packers of several measures share, seen through one of them.
 
 using ballast::oversize;
@@ -112,3 +114,5 @@ TEST_CASE("packers of several measures: refuse bad options", "[packing][error]")
   CHECK(says({.capacity = {9, 4096}, .oversize = oversize::split}) ==
         "oversize: a sample of several measures can be rejected, set aside or packed on its own, but not cut");
 }
+
+}  // namespace test_packing_vector_driver

@@ -19,6 +19,8 @@
 #include <string>
 #include <vector>
 
+namespace test_packing_vector_near_optimal {
+
 namespace {
 
 using ballast::check_duals;
@@ -297,3 +299,5 @@ TEST_CASE("check_duals: several measures: takes a proof and refuses what is none
   CHECK(ballast_test::refusal([&] { return check_duals(classes, std::vector<std::int64_t>{1 << 15, 1 << 15}, values{3, 2}, 6, 3); }) ==
         "capacity[0] = 32768 makes a table of more than 2^28 entries");
 }
+
+}  // namespace test_packing_vector_near_optimal

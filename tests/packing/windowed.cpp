@@ -6,6 +6,8 @@
 
 #include <limits>
 
+namespace test_packing_windowed {
+
 using namespace ballast_test;
 
 namespace {
@@ -52,3 +54,5 @@ TEST_CASE("windowed: one window is best-fit decreasing; a window of 0 is refused
   CHECK(ballast::windowed_best_fit_decreasing(lengths, (std::numeric_limits<std::size_t>::max)(), o).packs == whole.packs);
   CHECK(refusal([&] { return ballast::windowed_best_fit_decreasing(lengths, 0, o); }) == "window = 0 must be positive");
 }
+
+}  // namespace test_packing_windowed

@@ -3,6 +3,8 @@
 
 #include "support/packer_suite.hpp"
 
+namespace test_packing_worst_fit {
+
 using namespace ballast_test;
 
 namespace {
@@ -28,3 +30,5 @@ TEST_CASE("worst_fit: corner cases, weakest arguments, widest index") {
 }
 
 TEST_CASE("worst_fit: the golden plan") { CHECK(golden_hash(worst_fit) == 0xb89990a98a861ff7U); }
+
+}  // namespace test_packing_worst_fit

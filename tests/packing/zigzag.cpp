@@ -8,6 +8,8 @@
 #include <span>
 #include <vector>
 
+namespace test_packing_zigzag {
+
 using ballast::zigzag;
 using ballast_test::refusal;
 
@@ -61,3 +63,5 @@ TEST_CASE("zigzag: bad input is named, and nothing is written") {
   CHECK(out == std::vector<std::int32_t>(4, -1));
   CHECK(into({0, 16}, 4, 3) == "accepted");
 }
+
+}  // namespace test_packing_zigzag

@@ -3,6 +3,8 @@
 
 #include "suite.hpp"
 
+namespace test_partition_bounds {
+
 using namespace ballast_test;
 using ballast::bottleneck_bound;
 using ballast::partition_lower_bound;
@@ -55,3 +57,5 @@ TEST_CASE("bounds: never above the optimum, often at it") {
   CHECK(tight > 800);
   CHECK(tight_unequal > 500);
 }
+
+}  // namespace test_partition_bounds

@@ -5,6 +5,8 @@
 
 #include <span>
 
+namespace test_partition_check {
+
 using namespace ballast_test;
 using ballast::check_partition;
 using ballast::staged;
@@ -76,3 +78,5 @@ TEST_CASE("check_partition: of a stage cost, and of virtual stages") {
   CHECK(chunks(plan_of({0, 1, 2, 3, 4}, 4, 4)) == "bottleneck.value = 4, but the dearest stage costs 5");
   CHECK(chunks(plan_of({0, 1, 2, 4, 4}, 9, 5)) == "stage 3 has 0 layers, fewer than 1");
 }
+
+}  // namespace test_partition_check

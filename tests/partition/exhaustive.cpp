@@ -3,6 +3,8 @@
 
 #include "suite.hpp"
 
+namespace test_partition_exhaustive {
+
 using namespace ballast_test;
 
 // Every objective under every constraint, against every cut there is: 2,000 random chains a row.
@@ -131,3 +133,5 @@ TEST_CASE("partition: every objective under every constraint agrees with trying 
   }
   CHECK(infeasible >= test.least_infeasible);
 }
+
+}  // namespace test_partition_exhaustive

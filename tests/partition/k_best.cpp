@@ -4,6 +4,8 @@
 
 #include "suite.hpp"
 
+namespace test_partition_k_best {
+
 using namespace ballast_test;
 using ballast::k_best_partitions;
 
@@ -61,3 +63,5 @@ TEST_CASE("k_best_partitions: corners and refusals") {
   CHECK(refusal([] { return k_best_partitions(numbers{1}, 0, {.stages = 1}); }) == "count = 0 must be positive");
   CHECK(refusal([] { return k_best_partitions(numbers{1}, 1, {}); }) == "stages = 0 must be in 1 ... 2^31");
 }
+
+}  // namespace test_partition_k_best

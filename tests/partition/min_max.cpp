@@ -11,6 +11,8 @@
 #include <ranges>
 #include <span>
 
+namespace test_partition_min_max {
+
 using namespace ballast_test;
 using ballast::min_max_partition;
 
@@ -199,3 +201,5 @@ TEST_CASE("min_max_partition: a workspace may be used for chains of any size") {
     REQUIRE(out.status == fresh.status);
   }
 }
+
+}  // namespace test_partition_min_max

@@ -3,6 +3,8 @@
 
 #include "suite.hpp"
 
+namespace test_partition_min_max_runs {
+
 using namespace ballast_test;
 using ballast::chain_runs;
 using ballast::min_max_partition;
@@ -68,3 +70,5 @@ TEST_CASE("min_max_partition of runs: corners and refusals") {
         "size, capacity and transfer are by layer: partition the unfolded chain");
   CHECK(says({{1}, {std::uint64_t{1} << 32}}, {.stages = 2}) == "4294967296 layers need a 64-bit index: call with <std::uint64_t>");
 }
+
+}  // namespace test_partition_min_max_runs

@@ -3,6 +3,8 @@
 
 #include "suite.hpp"
 
+namespace test_partition_probe {
+
 using namespace ballast_test;
 using ballast::min_max_partition;
 using ballast::probe_partition;
@@ -73,3 +75,5 @@ TEST_CASE("probe_partition: refusals") {
   CHECK(refusal([&] { return min_max_partition(std::uint64_t{1} << 32, {.stages = 1}, count); }) ==
         "4294967296 layers need a 64-bit index: call with <std::uint64_t>");
 }
+
+}  // namespace test_partition_probe

@@ -3,6 +3,8 @@
 
 #include "suite.hpp"
 
+namespace test_partition_second_objective {
+
 using namespace ballast_test;
 using ballast::least_squares_partition;
 using ballast::least_volume_partition;
@@ -80,3 +82,5 @@ TEST_CASE("second objectives: corners and refusals") {
   CHECK(refusal([&] { return least_volume_partition(two, large, {.stages = 2}); }) ==
         "volumes of up to 9223372036854775807 at each of 2 stages reach 2^63");
 }
+
+}  // namespace test_partition_second_objective

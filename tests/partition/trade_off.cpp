@@ -3,6 +3,8 @@
 
 #include "suite.hpp"
 
+namespace test_partition_trade_off {
+
 using namespace ballast_test;
 using ballast::trade_off_partition;
 
@@ -51,3 +53,5 @@ TEST_CASE("trade_off_partition: corners and refusals") {
         "a bottleneck of 4611686018427387904 and volumes of up to 4611686018427387904 reach 2^63");
   CHECK(refusal([&] { return trade_off_partition(two, numbers{1}, {}); }) == "stages = 0 must be in 1 ... 2^31");
 }
+
+}  // namespace test_partition_trade_off

@@ -3,6 +3,8 @@
 
 #include "suite.hpp"
 
+namespace test_partition_virtual_stages {
+
 using namespace ballast_test;
 using ballast::virtual_stages;
 
@@ -94,3 +96,5 @@ TEST_CASE("virtual_stages: corners and refusals") {
         "devices = 2147483648 and chunks = 2 must be positive, with a product of at most 2^31");
   CHECK(refusal([] { return virtual_stages(numbers{-1}, {.devices = 1, .chunks = 1}); }) == "layers[0] = -1 has a cost outside [0, 2^63)");
 }
+
+}  // namespace test_partition_virtual_stages

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+namespace test_pipeline_bounds {
+
 using namespace ballast_test;
 using ballast::makespan_bound;
 using ballast::pipeline_bound;
@@ -55,3 +57,5 @@ TEST_CASE("pipeline_lower_bound: refuses what is no pipeline") {
   CHECK(refusal([&] { return pipeline_lower_bound(stages{0}, 0, false, none); }) ==
         "there must be at least one virtual stage and micro-batch");
 }
+
+}  // namespace test_pipeline_bounds

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+namespace test_pipeline_check {
+
 using namespace ballast_test;
 using namespace ballast;
 
@@ -71,3 +73,5 @@ TEST_CASE("check_timeline: knows the parts of a split backward") {
   });
   CHECK(swapped == "events[6] begins at 0, but what it needs arrives at 16");
 }
+
+}  // namespace test_pipeline_check

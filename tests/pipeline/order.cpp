@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+namespace test_pipeline_order {
+
 using namespace ballast_test;
 using namespace ballast;
 
@@ -76,3 +78,5 @@ TEST_CASE("order_of: refuses counts that cannot be") {
   CHECK(refusal([] { return order_of(schedule_named("interleaved"), 4, 6); }) ==
         "micro_batches = 6 must be a multiple of stages = 4 for an interleaved schedule");
 }
+
+}  // namespace test_pipeline_order

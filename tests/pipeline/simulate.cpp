@@ -12,6 +12,8 @@
 #include <string>
 #include <utility>
 
+namespace test_pipeline_simulate {
+
 using namespace ballast_test;
 using namespace ballast;
 using Catch::Matchers::WithinAbs;
@@ -287,3 +289,5 @@ TEST_CASE("simulate_pipeline: refuses works that cannot be") {
   CHECK(with({.transfer = most / 2}) == "work(0, 1) has members that bring a sum to 2^63");
   CHECK(with({.kept = most, .residue = 1}) == "work(1, 0) has members that bring a sum to 2^63");
 }
+
+}  // namespace test_pipeline_simulate

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+namespace test_recompute_chain {
+
 using namespace ballast;
 using ballast_test::between;
 using ballast_test::refusal;
@@ -149,3 +151,5 @@ TEST_CASE("chain: steps that cannot be run, and input that makes no sense") {
   wrong[1].saved = 2;
   CHECK(refusal([&] { return checkpoint_chain(wrong, {.budget = 1}); }) == "stages[1].saved = 2 is below its output = 3");
 }
+
+}  // namespace test_recompute_chain

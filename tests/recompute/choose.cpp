@@ -16,6 +16,8 @@
 #include <string>
 #include <vector>
 
+namespace test_recompute_choose {
+
 using namespace ballast;
 using ballast_test::between;
 using ballast_test::refusal;
@@ -233,3 +235,5 @@ TEST_CASE("choose: what makes no sense is refused") {
   CHECK(of([](option_classes& c) { c.add({}); }) == "class 1 has no options");
   CHECK(of([](option_classes& c) { c.counts.clear(); }) == "option_classes: 2 offsets do not cut 1 options into 0 classes");
 }
+
+}  // namespace test_recompute_choose

@@ -14,6 +14,8 @@
 #include <cstdint>
 #include <vector>
 
+namespace test_recompute_compiled {
+
 using namespace ballast;
 using ballast_test::refusal;
 
@@ -83,3 +85,5 @@ TEST_CASE("compiled: what makes no sense is refused") {
   CHECK(refusal([&] { return plan.at(std::array<std::int64_t, 2>{1, 1}); }) == "2 values for 3 dimensions");
   CHECK(refusal([&] { return plan.at(std::array<std::int64_t, 3>{0, 1, 1}); }) == "values[0] = 0 is outside the range of tokens");
 }
+
+}  // namespace test_recompute_compiled

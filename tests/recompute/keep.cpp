@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <vector>
 
+namespace test_recompute_keep {
+
 using namespace ballast;
 using ballast_test::between;
 using ballast_test::refusal;
@@ -97,3 +99,5 @@ TEST_CASE("keep: what makes no sense is refused") {
   CHECK(refusal([&] { return keep_tensors({}, -1); }) == "budget = -1 must not be negative");
   CHECK(keep_tensors({}, 0).status == status::feasible);
 }
+
+}  // namespace test_recompute_keep

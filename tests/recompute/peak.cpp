@@ -16,6 +16,8 @@
 #include <span>
 #include <vector>
 
+namespace test_recompute_peak {
+
 using namespace ballast;
 using ballast_test::between;
 using ballast_test::refusal;
@@ -170,3 +172,5 @@ TEST_CASE("peak: input that makes no sense is refused") {
   CHECK(refusal([&] { return evaluate_recompute(ops, flags({1, 1})); }) ==
         "operators[1].bytes or workspace = -1 is negative, or brings the sum to 2^62");
 }
+
+}  // namespace test_recompute_peak

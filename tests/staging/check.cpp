@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <vector>
 
+namespace test_staging_check {
+
 using namespace ballast;
 using namespace ballast_test;
 
@@ -59,3 +61,5 @@ TEST_CASE("check_stages: every broken rule is named, with its place") {
   CHECK(check_stages(dear, chain, options).valid());
   CHECK(prove_stages(dear, chain, options) == staging_verdict{f::false_bound, 0});
 }
+
+}  // namespace test_staging_check

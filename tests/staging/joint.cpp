@@ -9,6 +9,8 @@
 #include <span>
 #include <vector>
 
+namespace test_staging_joint {
+
 using namespace ballast;
 using namespace ballast_test;
 
@@ -185,3 +187,5 @@ TEST_CASE("plan_stages: corners and refusals") {
         "capacity has 2 entries for 3 stages");
   CHECK(refusal([&] { return plan_stages(layer_chain{{}, {{0}, {1}}}, options); }) == "runs.values[0] = 0 is none of 0 classes");
 }
+
+}  // namespace test_staging_joint

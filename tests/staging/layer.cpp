@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <vector>
 
+namespace test_staging_layer {
+
 using namespace ballast;
 using ballast_test::refusal;
 
@@ -64,3 +66,5 @@ TEST_CASE("layer_chain: what makes no sense is refused") {
   chain.runs.counts[0] = 0;
   CHECK(sentence() == "runs.counts[0] = 0 must be positive");
 }
+
+}  // namespace test_staging_layer

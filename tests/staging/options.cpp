@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+namespace test_staging_options {
+
 using namespace ballast;
 using ballast_test::refusal;
 
@@ -40,3 +42,5 @@ TEST_CASE("staging_options: what makes no sense is refused") {
   options.stages = 0;
   CHECK(sentence() == "stages = 0 must be in 1 ... 2^31");
 }
+
+}  // namespace test_staging_options

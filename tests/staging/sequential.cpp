@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <vector>
 
+namespace test_staging_sequential {
+
 using namespace ballast;
 
 TEST_CASE("plan_stages_in_sequence: in ten tight cases of a vision-language model it fits in six and is best in one") {
@@ -55,3 +57,5 @@ TEST_CASE("plan_stages_in_sequence: with ample memory it is the joint plan, and 
   options.min_layers = 13;
   CHECK(plan_stages_in_sequence(c.chain(), options).plan.bound == partition_bound::min_layers);
 }
+
+}  // namespace test_staging_sequential

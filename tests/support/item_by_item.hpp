@@ -19,20 +19,20 @@ inline ballast::groups<> item_by_item_best_fit_decreasing(std::vector<std::int64
   std::vector<std::uint32_t> order(weights.size());
   std::iota(order.begin(), order.end(), 0U);
   std::sort(order.begin(), order.end(), [&](auto a, auto b) { return std::pair(-weights[a], a) < std::pair(-weights[b], b); });
-  std::vector<std::vector<std::uint32_t>> packs;
+  std::vector<std::vector<std::uint32_t>> filled;
   std::set<std::pair<std::int64_t, std::size_t>> rooms;
   for (auto i : order) {
     auto const best = rooms.lower_bound({weights[i], 0});
-    auto [room, pack] = best == rooms.end() ? std::pair(capacity, packs.size()) : *best;
+    auto [room, pack] = best == rooms.end() ? std::pair(capacity, filled.size()) : *best;
     if (best == rooms.end())
-      packs.emplace_back();
+      filled.emplace_back();
     else
       rooms.erase(best);
-    packs[pack].push_back(i);
-    if (packs[pack].size() < most) rooms.emplace(room - weights[i], pack);
+    filled[pack].push_back(i);
+    if (filled[pack].size() < most) rooms.emplace(room - weights[i], pack);
   }
   ballast::groups<> out;
-  for (auto const& pack : packs) out.push_back(pack);
+  for (auto const& pack : filled) out.push_back(pack);
   return out;
 }
 
