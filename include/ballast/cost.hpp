@@ -8,6 +8,7 @@
 #include <ballast/cost/device.hpp>
 #include <ballast/cost/layer.hpp>
 #include <ballast/cost/level_time.hpp>
+#include <ballast/cost/makespan.hpp>
 #include <ballast/cost/memory.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/cost/presets.hpp>

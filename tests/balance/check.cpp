@@ -3,6 +3,8 @@
 
 #include "suite.hpp"
 
+#include <limits>
+
 namespace test_balance_check {
 
 using namespace ballast_test;

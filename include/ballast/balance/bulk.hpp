@@ -4,6 +4,7 @@
 #include <ballast/core/classes.hpp>
 #include <ballast/cost/polynomial.hpp>
 
+#include <limits>
 #include <ranges>
 
 /// @file

@@ -45,7 +45,7 @@ struct full_pairs {
   /// @brief The count. @param length tokens, with `fits(length)`
   BALLAST_HD constexpr std::int64_t operator()(std::int64_t length) const noexcept { return length * length; }
   /// @brief Whether the count is below 2^63. @param length tokens
-  [[nodiscard]] constexpr bool fits(std::int64_t length) const noexcept {
+  [[nodiscard]] BALLAST_HD constexpr bool fits(std::int64_t length) const noexcept {
     return (detail::checked(length) * detail::checked(length)).fits();
   }
   friend constexpr bool operator==(full_pairs const&, full_pairs const&) = default;
@@ -56,7 +56,7 @@ struct causal_pairs {
   /// @brief The count. @param length tokens, with `fits(length)`
   BALLAST_HD constexpr std::int64_t operator()(std::int64_t length) const noexcept { return detail::triangle<std::int64_t>(length); }
   /// @brief Whether the count is below 2^63. @param length tokens
-  [[nodiscard]] constexpr bool fits(std::int64_t length) const noexcept {
+  [[nodiscard]] BALLAST_HD constexpr bool fits(std::int64_t length) const noexcept {
     return length >= 0 && detail::triangle<detail::checked>(length).fits();
   }
   friend constexpr bool operator==(causal_pairs const&, causal_pairs const&) = default;
@@ -71,7 +71,7 @@ struct prefix_pairs {
     return detail::count_prefix<std::int64_t>(length, prefix);
   }
   /// @brief Whether the count is below 2^63 and the prefix valid. @param length tokens
-  [[nodiscard]] constexpr bool fits(std::int64_t length) const noexcept {
+  [[nodiscard]] BALLAST_HD constexpr bool fits(std::int64_t length) const noexcept {
     return prefix >= 0 && length >= 0 && detail::count_prefix<detail::checked>(length, prefix).fits();
   }
   friend constexpr bool operator==(prefix_pairs const&, prefix_pairs const&) = default;
@@ -89,7 +89,7 @@ struct window_pairs {
     return detail::count_window<std::int64_t>(length, window + sinks);
   }
   /// @brief Whether the count is below 2^63 and the mask valid. @param length tokens
-  [[nodiscard]] constexpr bool fits(std::int64_t length) const noexcept {
+  [[nodiscard]] BALLAST_HD constexpr bool fits(std::int64_t length) const noexcept {
     auto const keys = detail::checked(window) + detail::checked(sinks);
     return keys.fits() && length >= 0 && detail::count_window<detail::checked>(length, keys.value).fits();
   }
@@ -105,7 +105,7 @@ struct chunked_pairs {
     return detail::count_chunks<std::int64_t>(length, chunk);
   }
   /// @brief Whether the count is below 2^63 and the chunk valid. @param length tokens
-  [[nodiscard]] constexpr bool fits(std::int64_t length) const noexcept {
+  [[nodiscard]] BALLAST_HD constexpr bool fits(std::int64_t length) const noexcept {
     return chunk > 0 && length >= 0 && detail::count_chunks<detail::checked>(length, chunk).fits();
   }
   friend constexpr bool operator==(chunked_pairs const&, chunked_pairs const&) = default;
@@ -124,7 +124,7 @@ struct shared_question_pairs {
     return detail::count_answers<std::int64_t>(answer, question, answers);
   }
   /// @brief Whether the count is below 2^63 and the parameters valid. @param answer tokens of each answer
-  [[nodiscard]] constexpr bool fits(std::int64_t answer) const noexcept {
+  [[nodiscard]] BALLAST_HD constexpr bool fits(std::int64_t answer) const noexcept {
     return question >= 0 && answer >= 0 && detail::count_answers<detail::checked>(answer, question, answers).fits();
   }
   friend constexpr bool operator==(shared_question_pairs const&, shared_question_pairs const&) = default;
@@ -142,7 +142,7 @@ struct zigzag_pairs {
     return detail::count_zigzag<std::int64_t>(length, 2 * ranks);
   }
   /// @brief Whether the count is below 2^63 and the degree valid. @param length tokens of the whole sequence
-  [[nodiscard]] constexpr bool fits(std::int64_t length) const noexcept {
+  [[nodiscard]] BALLAST_HD constexpr bool fits(std::int64_t length) const noexcept {
     return ranks > 0 && ranks <= detail::checked::most / 2 && length >= 0 &&
            detail::count_zigzag<detail::checked>(length, 2 * ranks).fits();
   }
@@ -196,7 +196,7 @@ struct masked_cost {
   /// @brief The cost. @param length tokens, with `fits(length)`
   BALLAST_HD constexpr std::int64_t operator()(std::int64_t length) const noexcept { return per_token * length + per_pair * mask(length); }
   /// @brief Whether the cost is below 2^63 and the parameters valid. @param length tokens
-  [[nodiscard]] constexpr bool fits(std::int64_t length) const noexcept {
+  [[nodiscard]] BALLAST_HD constexpr bool fits(std::int64_t length) const noexcept {
     using detail::checked;
     return mask.fits(length) && (checked(per_token) * checked(length) + checked(per_pair) * checked(mask(length))).fits();
   }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/concepts.hpp>
+#include <ballast/core/config.hpp>
+#include <ballast/cost/detail/checked.hpp>
 
 #include <cstdint>
-#include <limits>
 
 /// @file
 /// @brief Costs that are a polynomial of the length: `token_cost`, `linear_cost` and `quadratic_cost`.
@@ -15,7 +16,7 @@ struct token_cost {
   /// @brief The cost. @param length tokens
   BALLAST_HD constexpr std::int64_t operator()(std::int64_t length) const noexcept { return length; }
   /// @brief Whether the cost is a valid one. @param length tokens
-  [[nodiscard]] constexpr bool fits(std::int64_t length) const noexcept { return length >= 0; }
+  [[nodiscard]] BALLAST_HD constexpr bool fits(std::int64_t length) const noexcept { return length >= 0; }
   friend constexpr bool operator==(token_cost const&, token_cost const&) = default;
 };
 
@@ -26,8 +27,8 @@ struct linear_cost {
   /// @brief The cost. @param length tokens, with `fits(length)`
   BALLAST_HD constexpr std::int64_t operator()(std::int64_t length) const noexcept { return per_sample + per_token * length; }
   /// @brief Whether the cost of `length` tokens is not negative and below 2^63. @param length tokens
-  [[nodiscard]] constexpr bool fits(std::int64_t length) const noexcept {
-    constexpr auto most = (std::numeric_limits<std::int64_t>::max)();
+  [[nodiscard]] BALLAST_HD constexpr bool fits(std::int64_t length) const noexcept {
+    constexpr auto most = detail::checked::most;
     return per_token >= 0 && per_sample >= 0 && length >= 0 && (per_token == 0 || length <= (most - per_sample) / per_token);
   }
   friend constexpr bool operator==(linear_cost const&, linear_cost const&) = default;
@@ -43,8 +44,8 @@ struct quadratic_cost {
   /// @brief The cost. @param length tokens, with `fits(length)`
   BALLAST_HD constexpr std::int64_t operator()(std::int64_t length) const noexcept { return length * (linear + quadratic * length); }
   /// @brief Whether the cost of `length` tokens is not negative and below 2^63. @param length tokens
-  [[nodiscard]] constexpr bool fits(std::int64_t length) const noexcept {
-    constexpr auto most = (std::numeric_limits<std::int64_t>::max)();
+  [[nodiscard]] BALLAST_HD constexpr bool fits(std::int64_t length) const noexcept {
+    constexpr auto most = detail::checked::most;
     if (linear < 0 || quadratic < 0 || length < 0) return false;
     if (length == 0 || (quadratic == 0 && linear == 0)) return true;
     auto const per_token = most / length;  // linear + quadratic * length may not exceed this

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/concepts.hpp>
+#include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/cost/detail/checked.hpp>
 
@@ -45,7 +46,7 @@ struct table_cost {
   /// @brief The cost. @param length tokens, with `fits(length)`
   BALLAST_HD constexpr std::int64_t operator()(std::int64_t length) const noexcept { return at<std::int64_t>(length); }
   /// @brief Whether the cost is below 2^63 and the length below 2^31. @param length tokens
-  [[nodiscard]] constexpr bool fits(std::int64_t length) const noexcept {
+  [[nodiscard]] BALLAST_HD constexpr bool fits(std::int64_t length) const noexcept {
     return length >= 0 && length < std::int64_t{1} << 31 && count > 0 && at<detail::checked>(length).fits();
   }
   friend constexpr bool operator==(table_cost const&, table_cost const&) = default;

@@ -69,7 +69,7 @@ struct attention_tiles {
   }
 
   /// @brief Whether the count is below 2^63 and the parameters valid; refuses counts above 2^61 too. @param length tokens
-  [[nodiscard]] constexpr bool fits(std::int64_t length) const noexcept {
+  [[nodiscard]] BALLAST_HD constexpr bool fits(std::int64_t length) const noexcept {
     constexpr auto large = std::int64_t{1} << 60;  // keeps the sums of lengths and widths below 2^63 as well
     if (rows <= 0 || columns <= 0 || window < 0 || (window > 0 && !causal) || length < 0) return false;
     if (rows > large || columns > large || window > large || length > large) return false;
@@ -94,7 +94,7 @@ struct tile_cost {
     return heads * (per_tile * tiles(length) + per_row_block * tiles.row_blocks(length));
   }
   /// @brief Whether the cost is below 2^63 and the parameters valid. @param length tokens
-  [[nodiscard]] constexpr bool fits(std::int64_t length) const noexcept {
+  [[nodiscard]] BALLAST_HD constexpr bool fits(std::int64_t length) const noexcept {
     using detail::checked;
     return tiles.fits(length) &&
            (checked(heads) * (checked(per_tile) * checked(tiles(length)) + checked(per_row_block) * checked(tiles.row_blocks(length))))

@@ -31,7 +31,7 @@ struct transformer_cost {
     return per_token * length + per_pair * pairs + per_windowed_pair * windowed;
   }
   /// @brief Whether the cost is below 2^63 and the parameters valid. @param length tokens
-  [[nodiscard]] constexpr bool fits(std::int64_t length) const noexcept {
+  [[nodiscard]] BALLAST_HD constexpr bool fits(std::int64_t length) const noexcept {
     using detail::checked;
     window_pairs const windowed{.window = window};
     if (per_pair != 0 && !(causal ? causal_pairs{}.fits(length) : full_pairs{}.fits(length))) return false;

@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/core/error.hpp>
 #include <ballast/loss/detail/power.hpp>
+#include <ballast/loss/detail/weight_words.hpp>
 #include <ballast/loss/normaliser.hpp>
 
 #include <array>
@@ -31,10 +32,7 @@ struct loss_totals {
   /// @brief Whether there is nothing to learn from: all weights are 0 then, and no gradient flows. @return whether no label is counted
   [[nodiscard]] constexpr bool nothing_counted() const noexcept { return words[0] == 0; }
   /// @brief The sum of T^(1-p), for 0 < p < 1. @return within 2^-44 per sequence and a relative 2^-53
-  [[nodiscard]] constexpr double weight() const noexcept {
-    auto const sum = carried();
-    return static_cast<double>(sum[3]) + static_cast<double>(sum[4]) * 0x1p-44;
-  }
+  [[nodiscard]] constexpr double weight() const noexcept { return detail::weight_of(words.data()); }
 
   /// @brief Adds the totals of other sequences. @param other of the same normaliser @return this
   constexpr loss_totals& operator+=(loss_totals const& other) noexcept {
@@ -51,17 +49,12 @@ struct loss_totals {
   /// @throws invalid_input if `ranks` is out of range, or a total is no multiple of it: not every rank counted the same
   [[nodiscard]] constexpr loss_totals shared_by(std::int64_t ranks) const {
     require(ranks > 0 && ranks <= (std::int64_t{1} << 19), [&] { return "ranks = " + std::to_string(ranks) + " must be in [1, 2^19]"; });
-    loss_totals out{carried()};
-    auto const rest = out.words[3] % ranks;
-    out.words[3] -= rest;
-    out.words[4] += rest << detail::fraction_bits;
-    for (std::size_t i = 0; i < out.words.size(); ++i) {
-      require(out.words[i] % ranks == 0, [&] {
-        return "totals.words[" + std::to_string(i) + "] = " + std::to_string(out.words[i]) + " is no multiple of the " +
-               std::to_string(ranks) + " ranks that counted the same sequences";
-      });
-      out.words[i] /= ranks;
-    }
+    auto out = *this;
+    auto const odd = detail::share_words(out.words.data(), ranks);
+    require(odd == detail::total_words, [&] {
+      return "totals.words[" + std::to_string(odd) + "] = " + std::to_string(out.words[odd]) + " is no multiple of the " +
+             std::to_string(ranks) + " ranks that counted the same sequences";
+    });
     return out;
   }
 
@@ -71,8 +64,7 @@ struct loss_totals {
  private:
   [[nodiscard]] constexpr std::array<std::int64_t, 5> carried() const noexcept {
     auto out = words;
-    out[3] += out[4] >> detail::fraction_bits;
-    out[4] &= detail::fraction_mask;
+    detail::carry_words(out.data());
     return out;
   }
 };

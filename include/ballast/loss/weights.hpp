@@ -4,13 +4,13 @@
 #include <ballast/core/wide.hpp>
 #include <ballast/loss/detail/power.hpp>
 #include <ballast/loss/detail/quotient.hpp>
+#include <ballast/loss/detail/weight_words.hpp>
 #include <ballast/loss/gradient_path.hpp>
 #include <ballast/loss/normaliser.hpp>
 #include <ballast/loss/totals.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <span>
 #include <string>
 #include <vector>
@@ -44,32 +44,24 @@ struct sequence_weight {
 };
 
 namespace detail {
-// A quotient of products, kept in lowest terms.
-struct exact_ratio {
-  std::uint64_t numerator = 1, denominator = 1;
-  constexpr void times(std::uint64_t factor) { grow(numerator, denominator, factor); }
-  constexpr void over(std::uint64_t factor) { grow(denominator, numerator, factor); }
-
- private:
-  static constexpr void grow(std::uint64_t& side, std::uint64_t& other, std::uint64_t factor) {
-    auto const common = std::gcd(factor, other);
-    other /= common;
-    auto const product = multiply(side, factor / common);
-    require(product.high == 0 && product.low >> 63 == 0,
-            [] { return std::string("the product of the totals, the length and the numbers of the gradient path reaches 2^63"); });
-    side = product.low;
+// The sentence for what is wrong with totals.
+[[nodiscard]] inline std::string sentence_of(weight_parts const& found, loss_totals const& totals, loss_totals const& part,
+                                             loss_normaliser const& normaliser) {
+  auto const name = std::string(found.in_part ? "part" : "totals");
+  switch (found.fault) {
+    case weight_fault::none: break;
+    case weight_fault::negative:
+      return name + ".words[" + std::to_string(found.word) + "] = " + std::to_string((found.in_part ? part : totals).words[found.word]) +
+             " must not be negative";
+    case weight_fault::no_sequences: return name + " has tokens but no sequences";
+    case weight_fault::no_length: return "length = " + std::to_string(normaliser.length) + " must be positive";
+    case weight_fault::other_power:
+      return name + " has no weight for power = " + std::to_string(normaliser.power) + ": it was made for another power";
+    case weight_fault::fewer_tokens:
+      return "totals has " + std::to_string(totals.tokens()) + " tokens, fewer than its part, which has " + std::to_string(part.tokens());
+    case weight_fault::large_product: break;
   }
-};
-
-[[nodiscard]] constexpr std::uint64_t checked_word(loss_totals const& totals, std::size_t i, char const* name) {
-  require(totals.words[i] >= 0, [&] {
-    return std::string(name) + ".words[" + std::to_string(i) + "] = " + std::to_string(totals.words[i]) + " must not be negative";
-  });
-  return static_cast<std::uint64_t>(totals.words[i]);
-}
-[[nodiscard]] constexpr std::uint64_t counted_sequences(loss_totals const& totals, loss_normaliser const& normaliser, char const* name) {
-  auto const empty = checked_word(totals, 2, name);
-  return checked_word(totals, 1, name) + (normaliser.count_empty ? empty : 0);
+  return "the product of the totals, the length and the numbers of the gradient path reaches 2^63";
 }
 }  // namespace detail
 
@@ -86,55 +78,11 @@ struct exact_ratio {
 /// O(1).
 [[nodiscard]] constexpr sequence_weight sequence_weight_of(loss_totals const& totals, loss_normaliser const& normaliser,
                                                            gradient_path const& path, loss_totals const& part = {}) {
-  auto const step_wide = normaliser.scope == loss_scope::step;
-  auto const& scope = step_wide ? totals : part;
-  auto const* const name = step_wide ? "totals" : "part";
-  sequence_weight out{.power = detail::checked_power(normaliser.power)};
-  auto const tokens = detail::checked_word(scope, 0, name);
-  auto const sequences = detail::counted_sequences(scope, normaliser, name);
-  detail::exact_ratio ratio;
-  ratio.times(path.averaged_over());
-  if (tokens == 0) return out;
-  if (!step_wide) ratio.over(static_cast<std::uint64_t>(path.ranks));
-  if (normaliser.scope == loss_scope::micro_batch) ratio.over(static_cast<std::uint64_t>(path.micro_batches));
-  auto const over_length = [&] {
-    require(normaliser.length > 0, [&] { return "length = " + std::to_string(normaliser.length) + " must be positive"; });
-    ratio.over(static_cast<std::uint64_t>(normaliser.length));
-  };
-  auto const step_tokens = [&] {
-    auto const of_step = detail::checked_word(totals, 0, "totals");
-    require(of_step >= tokens,
-            [&] { return "totals has " + std::to_string(of_step) + " tokens, fewer than its part, which has " + std::to_string(tokens); });
-    return of_step;
-  };
-  switch (normaliser.divisor) {
-    case loss_divisor::one: break;
-    case loss_divisor::weights:
-      if (out.power == 0) ratio.over(tokens);
-      if (out.power == detail::whole_exponent) ratio.over(detail::checked_word(scope, 1, name));
-      if (!detail::is_fractional(out.power)) break;
-      out.weight = scope.weight();
-      require(out.weight >= 1.0, [&] {
-        return std::string(name) + " has no weight for power = " + std::to_string(normaliser.power) + ": it was made for another power";
-      });
-      break;
-    case loss_divisor::sequences: ratio.over(sequences); break;
-    case loss_divisor::length: over_length(); break;
-    case loss_divisor::sequence_length:
-      ratio.over(sequences);
-      over_length();
-      break;
-    case loss_divisor::average_tokens:
-      ratio.times(detail::counted_sequences(totals, normaliser, "totals"));
-      ratio.over(sequences);
-      ratio.over(step_tokens());
-      break;
-  }
-  if (path.divides_by_tokens) ratio.times(step_tokens());
-  out.numerator = ratio.numerator;
-  out.denominator = ratio.denominator;
-  out.ratio = detail::rounded_quotient(out.numerator, {0, out.denominator});
-  return out;
+  auto const request = detail::request_of(normaliser, detail::checked_power(normaliser.power), path);
+  auto const parts = detail::weigh_words(totals.words.data(), part.words.data(), request);
+  require(parts.fault == detail::weight_fault::none, [&] { return detail::sentence_of(parts, totals, part, normaliser); });
+  auto const ratio = detail::rounded_quotient(parts.numerator, {0, parts.denominator});
+  return {parts.numerator, parts.denominator, request.power, ratio, parts.weight};
 }
 
 /// @brief Writes the weight of each sequence of a rank's step or micro-batch.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/classes.hpp>
+#include <ballast/core/config.hpp>
 #include <ballast/core/groups.hpp>
 
 #include <concepts>
@@ -38,7 +39,7 @@ concept pack_range = std::ranges::forward_range<P> && std::ranges::sized_range<P
 namespace detail {
 
 /// Tokens that `length` takes when rounded up. Never overflows: a positive length and a gap below `multiple` stay under 2^64.
-[[nodiscard]] constexpr std::uint64_t padded(std::int64_t length, std::int64_t multiple) noexcept {
+[[nodiscard]] BALLAST_HD constexpr std::uint64_t padded(std::int64_t length, std::int64_t multiple) noexcept {
   auto const rest = length % multiple;
   return static_cast<std::uint64_t>(length) + static_cast<std::uint64_t>(rest == 0 ? 0 : multiple - rest);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/config.hpp>
 #include <ballast/core/version.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -43,6 +43,37 @@ struct placement {
   friend constexpr bool operator==(placement const&, placement const&) = default;
 };
 
+namespace detail {
+
+// The last of `count` elements, at least one, whose `key` is at most `value`; the first one's always is. For kernels too, so on pointers.
+template <class T>
+[[nodiscard]] BALLAST_HD constexpr T const* last_from(T const* first, std::size_t count, std::uint64_t T::* key, std::uint64_t value) {
+  while (count > 1) {
+    auto const half = count / 2;
+    if (first[half].*key <= value) {
+      first += half;
+      count -= half;
+    } else {
+      count = half;
+    }
+  }
+  return first;
+}
+
+// The place of the sample at a canonical position of a run.
+[[nodiscard]] BALLAST_HD constexpr placement place_in(pack_run const& run, std::uint64_t position, std::int64_t capacity,
+                                                      pack_block const* blocks, std::size_t block_count) {
+  auto const j = position - run.first;
+  auto const pack = run.pack + j / run.per_pack;
+  auto const before = j % run.per_pack;
+  auto const* const block = last_from(blocks, block_count, &pack_block::first_pack, pack);
+  auto const slot = run.slot + before;
+  return {pack, slot, capacity - run.room + static_cast<std::int64_t>(before) * run.length,
+          block->first_member + (pack - block->first_pack) * block->samples + slot};
+}
+
+}  // namespace detail
+
 /// @brief A packing that was planned on the histogram of lengths: the size does not depend on the number of samples.
 ///
 /// The plan is the same for every assignment of identities to lengths. A new shuffle per epoch, or a shard per rank, only changes which
@@ -58,19 +89,11 @@ struct pack_runs {
   /// @brief The place of a sample. @param position its canonical position, below `samples` @return pack, slot, offset, member
   /// @par Complexity O(log runs).
   [[nodiscard]] placement at(std::uint64_t position) const {
-    auto const run = std::upper_bound(runs.begin(), runs.end(), position, [](auto p, pack_run const& r) { return p < r.first; })[-1];
-    return at(run, position);
+    return at(*detail::last_from(runs.data(), runs.size(), &pack_run::first, position), position);
   }
   /// @brief The place of a sample whose run is known. @param run the run it is in @param position its canonical position
   [[nodiscard]] placement at(pack_run const& run, std::uint64_t position) const {
-    auto const j = position - run.first;
-    auto const pack = run.pack + j / run.per_pack;
-    auto const before = j % run.per_pack;
-    auto const block =
-        std::upper_bound(blocks.begin(), blocks.end(), pack, [](auto p, pack_block const& b) { return p < b.first_pack; })[-1];
-    auto const slot = run.slot + before;
-    return {pack, slot, capacity - run.room + static_cast<std::int64_t>(before) * run.length,
-            block.first_member + (pack - block.first_pack) * block.samples + slot};
+    return detail::place_in(run, position, capacity, blocks.data(), blocks.size());
   }
   friend bool operator==(pack_runs const&, pack_runs const&) = default;
 };

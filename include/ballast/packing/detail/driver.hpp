@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/classes.hpp>
+#include <ballast/core/config.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/packing/bounds.hpp>
 #include <ballast/packing/count.hpp>
@@ -40,7 +41,7 @@ struct packing_items {
 
 [[nodiscard]] constexpr std::int64_t round_down(std::int64_t value, std::int64_t multiple) noexcept { return value - value % multiple; }
 /// `value` must not exceed a multiple of `multiple` that is representable.
-[[nodiscard]] constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) noexcept {
+[[nodiscard]] BALLAST_HD constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) noexcept {
   return value % multiple == 0 ? value : value + (multiple - value % multiple);
 }
 

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// Costs of samples and packs on a device. `floor` counts the bytes that must move: lengths, offsets and results. Beside the twins, in the
+// same run: the ceiling of a copy, the sums as differences of one scan (12 bytes a sample of scratch traffic, whatever the packs), Thrust's
+// reduction by key, and the host on one core. Lengths: 2^5 … 2^13, bell-shaped over octaves; packs of 1 … 19 samples. Argument: samples.
+#include "timing.hpp"
+
+#include <ballast/core/random.hpp>
+#include <ballast/cost/attention.hpp>
+#include <ballast/cost/polynomial.hpp>
+#include <ballast/cost/presets.hpp>
+#include <ballast/cost/tiles.hpp>
+#include <ballast/gpu/core/mapped.cuh>
+#include <ballast/gpu/cost/makespan.cuh>
+#include <ballast/gpu/cost/pack_costs.cuh>
+#include <ballast/gpu/cost/sample_costs.cuh>
+
+#include <cstdint>
+
+#include <thrust/iterator/discard_iterator.h>
+#include <thrust/reduce.h>
+#include <thrust/system/cuda/execution_policy.h>
+
+namespace {
+
+using namespace ballast_bench;
+
+constexpr std::int64_t longest = 1 << 13;
+
+struct draw_lengths {
+  std::uint32_t* lengths;
+  BALLAST_HD void operator()(std::size_t i) const {
+    ballast::splitmix64 draw(i);
+    auto const coins = draw();
+    auto const fraction = draw();
+    std::uint32_t value = 32;
+    for (auto c = coins & 0x7f; c != 0; c &= c - 1) value *= 2;
+    lengths[i] = value + static_cast<std::uint32_t>(fraction % value);
+  }
+};
+struct draw_offsets {
+  std::uint64_t *offsets, packs, samples;
+  BALLAST_HD void operator()(std::size_t p) const {
+    ballast::splitmix64 draw(p);
+    offsets[p] = p == packs ? samples : p == 0 ? 0 : 10 * p - draw() % 10;
+  }
+};
+
+gpu::packed_lengths<std::uint32_t> packs_of(device_memory& memory, std::uint64_t samples) {
+  auto const packs = samples / 10;
+  auto* const lengths = memory.take<std::uint32_t>(samples);
+  auto* const offsets = memory.take<std::uint64_t>(packs + 1);
+  gpu::check(memory.on.for_each(samples, draw_lengths{lengths}), "draw_lengths");
+  gpu::check(memory.on.for_each(packs + 1, draw_offsets{offsets, packs, samples}), "draw_offsets");
+  return {.lengths = lengths, .samples = samples, .placed = samples, .offsets = offsets, .packs = packs};
+}
+
+void copy(benchmark::State& state) {
+  auto const n = static_cast<std::uint64_t>(state.range(0));
+  timed(state, static_cast<double>(n), 8.0 * static_cast<double>(n), [&](device_memory& memory) {
+    auto const in = packs_of(memory, n);
+    return [&memory, in, to = memory.take<std::uint32_t>(n)] {
+      gpu::check(cudaMemcpyAsync(to, in.lengths, 4 * in.samples, cudaMemcpyDeviceToDevice, memory.on.stream), "copy");
+    };
+  });
+}
+
+template <class Cost>
+void samples(benchmark::State& state, Cost cost) {
+  auto const n = static_cast<std::uint64_t>(state.range(0));
+  timed(state, static_cast<double>(n), 12.0 * static_cast<double>(n), [&](device_memory& memory) {
+    auto const in = packs_of(memory, n);
+    return memory.ready([on = memory.on, in, cost, out = memory.take<std::int64_t>(n), bad = memory.take<std::uint64_t>(1)](
+                            void* temp, std::size_t& bytes) {
+      return gpu::sample_costs(on, temp, bytes, in.lengths, in.samples, longest, cost, out, bad);
+    });
+  });
+}
+
+template <class Prepare>
+void of_packs(benchmark::State& state, double result, Prepare const& prepare) {
+  auto const n = static_cast<std::uint64_t>(state.range(0));
+  timed(state, static_cast<double>(n), 4.0 * static_cast<double>(n) + (8.0 + result) * static_cast<double>(n / 10),
+        [&](device_memory& memory) { return prepare(memory, packs_of(memory, n)); });
+}
+
+template <class Cost>
+void packs(benchmark::State& state, Cost cost) {
+  of_packs(state, 8, [&](device_memory& memory, auto const& in) {
+    return memory.ready([on = memory.on, in, cost, out = memory.take<std::int64_t>(in.packs), bad = memory.take<std::uint64_t>(1)](
+                            void* temp, std::size_t& bytes) { return gpu::pack_costs(on, temp, bytes, in, longest, cost, out, bad); });
+  });
+}
+
+void tile_work(benchmark::State& state) {
+  of_packs(state, 16, [&](device_memory& memory, auto const& in) {
+    return memory.ready([on = memory.on, in, out = memory.take<ballast::tile_work>(in.packs), bad = memory.take<std::uint64_t>(1)](
+                            void* temp, std::size_t& bytes) {
+      return gpu::pack_tile_work(on, temp, bytes, in, longest, ballast::tile_cost{.heads = 32}, out, bad);
+    });
+  });
+}
+
+template <class Cost>
+struct cost_at {
+  Cost cost;
+  std::uint32_t const* lengths;
+  std::uint64_t samples;
+  BALLAST_HD std::uint64_t operator()(std::size_t i) const { return i < samples ? static_cast<std::uint64_t>(cost(lengths[i])) : 0; }
+};
+struct difference {
+  std::uint64_t const *sums, *offsets;
+  std::int64_t* out;
+  BALLAST_HD void operator()(std::size_t p) const { out[p] = static_cast<std::int64_t>(sums[offsets[p + 1]] - sums[offsets[p]]); }
+};
+template <class Cost>
+void packs_by_scan(benchmark::State& state, Cost cost) {
+  of_packs(state, 8, [&](device_memory& memory, auto const& in) {
+    return memory.ready([on = memory.on, in, cost, out = memory.take<std::int64_t>(in.packs),
+                         sums = memory.take<std::uint64_t>(in.samples + 1)](void* temp, std::size_t& bytes) {
+      gpu::mapped const costs(cost_at<Cost>{cost, in.lengths, in.samples});
+      auto const summed = on.exclusive_sum(temp, bytes, costs, sums, in.samples + 1, std::uint64_t{0});
+      return temp == nullptr || summed != cudaSuccess ? summed : on.for_each(in.packs, difference{sums, in.offsets, out});
+    });
+  });
+}
+
+struct pack_at {
+  std::uint64_t const* offsets;
+  std::uint64_t packs;
+  BALLAST_HD std::uint64_t operator()(std::size_t i) const { return gpu::detail::cost_first_above(offsets, packs + 1, i); }
+};
+template <class Cost>
+void packs_by_key(benchmark::State& state, Cost cost) {
+  of_packs(state, 8, [&](device_memory& memory, auto const& in) {
+    return [on = memory.on, in, cost, out = memory.take<std::uint64_t>(in.packs)] {
+      gpu::mapped const keys(pack_at{in.offsets, in.packs}), end = keys + static_cast<std::ptrdiff_t>(in.samples);
+      thrust::reduce_by_key(thrust::cuda::par_nosync.on(on.stream), keys, end, gpu::mapped(cost_at<Cost>{cost, in.lengths, in.samples}),
+                            thrust::make_discard_iterator(), out);
+    };
+  });
+}
+
+template <class Cost>
+void packs_on_host(benchmark::State& state, Cost cost) {
+  of_packs(state, 8, [&](device_memory& memory, auto const& in) {
+    std::vector<std::uint32_t> lengths(in.samples);
+    std::vector<std::uint64_t> offsets(in.packs + 1);
+    gpu::check(memory.on.download(lengths.data(), in.lengths, in.samples), "download");
+    gpu::check(memory.on.download(offsets.data(), in.offsets, offsets.size()), "download");
+    return [cost, lengths, offsets, out = std::vector<std::int64_t>(in.packs)]() mutable {
+      for (std::size_t p = 0; p < out.size(); ++p) {
+        out[p] = 0;
+        for (auto i = offsets[p]; i < offsets[p + 1]; ++i) out[p] += cost(lengths[i]);
+      }
+      benchmark::DoNotOptimize(out.data());
+    };
+  });
+}
+
+constexpr ballast::masked_cost<> flops{.per_token = 24576, .per_pair = 2};
+constexpr ballast::tile_cost tiles{.heads = 32}, windowed{.tiles = {.columns = 96, .window = 4096}, .heads = 32};
+
+void sizes(benchmark::internal::Benchmark* b) {
+  b->RangeMultiplier(10)->Range(1'000'000, 1'000'000'000)->UseManualTime()->Unit(benchmark::kMillisecond);
+}
+void host_sizes(benchmark::internal::Benchmark* b) {
+  b->RangeMultiplier(10)->Range(1'000'000, 100'000'000)->UseManualTime()->Unit(benchmark::kMillisecond);
+}
+
+BENCHMARK(copy)->Apply(sizes);
+BENCHMARK_CAPTURE(samples, flops, flops)->Apply(sizes);
+BENCHMARK_CAPTURE(samples, tiles, tiles)->Apply(sizes);
+BENCHMARK_CAPTURE(samples, windowed_tiles, windowed)->Apply(sizes);
+BENCHMARK_CAPTURE(samples, transformer, ballast::sample_cost(ballast::transformer_preset("llama-3.1-8b")))->Apply(sizes);
+BENCHMARK_CAPTURE(packs, tokens, ballast::token_cost{})->Apply(sizes);
+BENCHMARK_CAPTURE(packs, flops, flops)->Apply(sizes);
+BENCHMARK_CAPTURE(packs, tiles, tiles)->Apply(sizes);
+BENCHMARK(tile_work)->Apply(sizes);
+BENCHMARK_CAPTURE(packs_by_scan, flops, flops)->Apply(sizes);
+BENCHMARK_CAPTURE(packs_by_scan, tiles, tiles)->Apply(sizes);
+BENCHMARK_CAPTURE(packs_by_key, flops, flops)->Apply(host_sizes);
+BENCHMARK_CAPTURE(packs_on_host, flops, flops)->Apply(host_sizes);
+BENCHMARK_CAPTURE(packs_on_host, tiles, tiles)->Apply(host_sizes);
+
+}  // namespace
+
+BENCHMARK_MAIN();

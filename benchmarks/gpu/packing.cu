@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packing of device lengths. Each twin has its floor as a counter, the bytes per second if only what must move moved once. Beside them, in
+// the same run: the ceiling of a copy; the counting and the sort that CUB and Thrust offer; the host twin on one core, alone and with the
+// way of the lengths to the host and of the packs back.
+//
+// Arguments: shape / samples. Shape 0: lengths with a median of 384 and a tail like a lognormal's, capacity 8192; shape 1: pareto from 128
+// on with exponent 1, capacity 131072.
+#include <ballast/core/random.hpp>
+#include <ballast/gpu/core/call.cuh>
+#include <ballast/gpu/core/on_stream.cuh>
+#include <ballast/gpu/packing/best_fit_decreasing.cuh>
+#include <ballast/gpu/packing/device_runs.cuh>
+#include <ballast/gpu/packing/expand.cuh>
+#include <ballast/gpu/packing/fold.cuh>
+#include <ballast/packing/best_fit_decreasing.hpp>
+
+#include <benchmark/benchmark.h>
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <vector>
+
+#include <thrust/device_ptr.h>
+#include <thrust/functional.h>
+#include <thrust/sequence.h>
+#include <thrust/sort.h>
+#include <thrust/system/cuda/execution_policy.h>
+#include <cub/device/device_histogram.cuh>
+
+namespace {
+
+namespace gpu = ballast::gpu;
+
+struct draw_length {
+  std::uint32_t* lengths;
+  bool pareto;
+  std::uint32_t capacity;
+  BALLAST_HD void operator()(std::size_t i) const {
+    ballast::splitmix64 random(i);
+    auto bits = random();
+    auto const draw = random();
+    std::uint64_t power = pareto ? 128 : 1;
+    if (pareto)
+      for (; bits % 2 == 0 && power < capacity; bits /= 2) power *= 2;
+    else
+      for (bits &= 0xffff; bits != 0; bits &= bits - 1) power *= 2;
+    auto const length = power + draw % power;
+    lengths[i] = static_cast<std::uint32_t>(length < capacity ? length : capacity);
+  }
+};
+
+// One problem on the device, and memory that lives as long.
+class device_case {
+ public:
+  gpu::on_stream on{};
+  std::size_t n;
+  ballast::packing_options options;
+  std::uint32_t* lengths;
+  explicit device_case(benchmark::State const& state)
+      : n(static_cast<std::size_t>(state.range(1))),
+        options{.capacity = state.range(0) == 0 ? 8192 : 131072},
+        lengths(take<std::uint32_t>(n)) {
+    draw_length const draw{lengths, state.range(0) == 1, static_cast<std::uint32_t>(options.capacity)};
+    gpu::check(on.for_each(n, draw), "draw_length");
+  }
+  template <class T>
+  T* take(std::size_t count) {
+    memory_.emplace_back(on, count * sizeof(T));
+    return reinterpret_cast<T*>(memory_.back().data());
+  }
+  // The call of a twin, with scratch memory that is allocated once.
+  template <class Twin>
+  auto ready(Twin const& twin) {
+    std::size_t bytes = 0;
+    gpu::check(twin(nullptr, bytes), "size");
+    return [twin, bytes, temp = take<std::byte>(bytes)]() mutable { gpu::check(twin(temp, bytes), "call"); };
+  }
+
+ private:
+  std::vector<gpu::array<std::byte, gpu::on_stream>> memory_;
+};
+
+// Times what `prepare(problem)` returns, by events on the stream.
+template <class Prepare>
+void timed(benchmark::State& state, double floor_bytes, Prepare const& prepare) {
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) return state.SkipWithError("no CUDA device");
+  cudaEvent_t start = nullptr, stop = nullptr;
+  cudaEventCreate(&start);
+  cudaEventCreate(&stop);
+  try {
+    device_case problem(state);
+    auto call = prepare(problem);
+    call();  // warm
+    for (auto _ : state) {
+      cudaEventRecord(start, problem.on.stream);
+      call();
+      cudaEventRecord(stop, problem.on.stream);
+      gpu::check(cudaEventSynchronize(stop), "cudaEventSynchronize");
+      float milliseconds = 0;
+      cudaEventElapsedTime(&milliseconds, start, stop);
+      state.SetIterationTime(static_cast<double>(milliseconds) / 1e3);
+    }
+    state.SetItemsProcessed(state.iterations() * state.range(1));
+    state.counters["floor"] =
+        benchmark::Counter(floor_bytes * static_cast<double>(state.range(1)), benchmark::Counter::kIsIterationInvariantRate);
+  } catch (std::exception const& e) {
+    state.SkipWithError(e.what());
+  }
+  cudaEventDestroy(start);
+  cudaEventDestroy(stop);
+}
+
+void copy(benchmark::State& state) {
+  timed(state, 8, [](device_case& c) {
+    return [&c, to = c.take<std::uint32_t>(c.n)] {
+      gpu::check(cudaMemcpyAsync(to, c.lengths, 4 * c.n, cudaMemcpyDeviceToDevice, c.on.stream), "copy");
+    };
+  });
+}
+
+void fold(benchmark::State& state) {
+  timed(state, 4, [](device_case& c) {
+    auto const words = static_cast<std::size_t>(c.options.capacity) + 1;
+    return c.ready([&c, words, counts = c.take<std::uint64_t>(words + 1)](void* temp, std::size_t& bytes) {
+      return gpu::fold(c.on, temp, bytes, c.lengths, c.n, c.options.capacity, counts, counts + words);
+    });
+  });
+}
+
+void cub_histogram(benchmark::State& state) {
+  timed(state, 4, [](device_case& c) {
+    auto const levels = static_cast<int>(c.options.capacity) + 2;
+    return c.ready([&c, levels, counts = c.take<unsigned>(static_cast<std::size_t>(levels))](void* temp, std::size_t& bytes) {
+      return cub::DeviceHistogram::HistogramEven(temp, bytes, c.lengths, counts, levels, 0, levels - 1, static_cast<std::int64_t>(c.n),
+                                                 c.on.stream);
+    });
+  });
+}
+
+// The order of the samples alone, as a first version would have it: whole lengths as keys.
+void thrust_sort(benchmark::State& state) {
+  timed(state, 12, [](device_case& c) {
+    return [&c, keys = c.take<std::uint32_t>(c.n), order = c.take<std::uint32_t>(c.n)] {
+      auto const policy = thrust::cuda::par_nosync.on(c.on.stream);
+      gpu::check(cudaMemcpyAsync(keys, c.lengths, 4 * c.n, cudaMemcpyDeviceToDevice, c.on.stream), "copy");
+      thrust::sequence(policy, thrust::device_pointer_cast(order), thrust::device_pointer_cast(order) + c.n);
+      thrust::stable_sort_by_key(policy, thrust::device_pointer_cast(keys), thrust::device_pointer_cast(keys) + c.n,
+                                 thrust::device_pointer_cast(order), thrust::greater<std::uint32_t>());
+    };
+  });
+}
+
+void expand(benchmark::State& state) {
+  timed(state, 8, [](device_case& c) {
+    auto const plan = ballast::plan_best_fit_decreasing(gpu::fold(c.on, c.lengths, c.n, c.options.capacity), c.options);
+    auto runs = std::make_shared<gpu::device_runs<gpu::on_stream>>(c.on);
+    gpu::check(runs->upload(plan), "upload");
+    gpu::pack_arrays<> const out{c.take<std::uint64_t>(static_cast<std::size_t>(plan.packs) + 1), c.take<std::uint32_t>(c.n)};
+    return c.ready([&c, runs, out, first_bad = c.take<std::uint64_t>(1)](void* temp, std::size_t& bytes) {
+      return gpu::expand(c.on, temp, bytes, *runs, c.lengths, c.n, nullptr, out, first_bad);
+    });
+  });
+}
+
+void pack(benchmark::State& state) {
+  timed(state, 8, [](device_case& c) {
+    auto planner = std::make_shared<gpu::pack_planner<gpu::on_stream>>(c.on);
+    gpu::pack_arrays<> const out{c.take<std::uint64_t>(c.n + 1), c.take<std::uint32_t>(c.n)};
+    return c.ready([&c, planner, out](void* temp, std::size_t& bytes) {
+      return gpu::best_fit_decreasing(c.on, temp, bytes, c.lengths, c.n, c.options, *planner, out);
+    });
+  });
+}
+
+// One core; with `there_and_back`, from device lengths to device packs.
+void host_pack(benchmark::State& state, bool there_and_back) {
+  timed(state, 8, [&](device_case& c) {
+    auto lengths = std::make_shared<std::vector<std::uint32_t>>(c.n);
+    gpu::check(c.on.download(lengths->data(), c.lengths, c.n), "download");
+    auto workspace = std::make_shared<ballast::packing_workspace<>>();
+    auto packed = std::make_shared<ballast::packing<>>();
+    auto* const offsets = c.take<std::uint64_t>(c.n + 1);
+    auto* const members = c.take<std::uint32_t>(c.n);
+    return [=, &c] {
+      if (there_and_back) gpu::check(c.on.download(lengths->data(), c.lengths, c.n), "download");
+      ballast::best_fit_decreasing(*lengths, c.options, ballast::token_cost{}, *workspace, *packed);
+      if (!there_and_back) return;
+      gpu::check(c.on.upload(offsets, packed->packs.offsets.data(), packed->packs.offsets.size()), "upload");
+      gpu::check(c.on.upload(members, packed->packs.members.data(), c.n), "upload");
+    };
+  });
+}
+
+void sizes(benchmark::internal::Benchmark* b) {
+  b->ArgsProduct({{0, 1}, {1'000'000, 10'000'000, 100'000'000, 1'000'000'000}})->UseManualTime()->Unit(benchmark::kMillisecond);
+}
+void host_sizes(benchmark::internal::Benchmark* b) {
+  b->ArgsProduct({{0, 1}, {1'000'000, 10'000'000, 100'000'000}})->UseManualTime()->Unit(benchmark::kMillisecond);
+}
+
+BENCHMARK(copy)->Apply(sizes);
+BENCHMARK(fold)->Apply(sizes);
+BENCHMARK(cub_histogram)->Apply(host_sizes);
+BENCHMARK(thrust_sort)->Apply(sizes);
+BENCHMARK(expand)->Apply(sizes);
+BENCHMARK(pack)->Apply(sizes);
+BENCHMARK_CAPTURE(host_pack, alone, false)->Apply(host_sizes);
+BENCHMARK_CAPTURE(host_pack, there_and_back, true)->Apply(host_sizes);
+
+}  // namespace
+
+BENCHMARK_MAIN();

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/balance/bulk.hpp>
+#include <ballast/core/classes.hpp>
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/gpu/balance/detail/sorted_lengths.cuh>
+#include <ballast/gpu/core/call.cuh>
+#include <ballast/gpu/core/workspace.cuh>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+/// @file
+/// @brief Longest processing time first on a histogram, with the samples on a device: the host decides on classes, one pass names the
+/// samples.
+
+namespace ballast::inline v0_1::gpu {
+
+/// @brief Equal samples in one set: a stretch of all samples sorted longest first.
+struct set_run {
+  std::uint64_t first = 0;  ///< position of its first sample in that order
+  std::int64_t length = 0;  ///< tokens of each
+  std::uint32_t set = 0;    ///< their set
+};
+
+/// @brief A plan on classes in the order in which samples are sorted.
+/// @param plan     from `ballast::bulk_longest_processing_time`
+/// @param classes  the histogram that it was made for
+/// @return its runs, longest length first, and one more behind the last sample
+/// @throws invalid_input if the plan does not hold the samples of the histogram
+/// @par Complexity
+/// O(runs + distinct lengths).
+[[nodiscard]] inline std::vector<set_run> sorted_set_runs(balance_runs const& plan, histogram const& classes) {
+  auto const kinds = classes.lengths.size();
+  std::vector<std::uint64_t> place(kinds + 1), held(kinds);  // by class, shortest last: where its runs begin
+  for (auto const& r : plan.runs) {
+    require(r.item_class < kinds, [&] { return "a run holds class " + std::to_string(r.item_class) + " of " + std::to_string(kinds); });
+    ++place[kinds - static_cast<std::size_t>(r.item_class)];
+    held[static_cast<std::size_t>(r.item_class)] += r.count;
+  }
+  for (std::size_t c = 0; c < kinds; ++c) {
+    require(held[c] == classes.counts[c], [&] {
+      return "the runs of class " + std::to_string(c) + " hold " + std::to_string(held[c]) + " of " + std::to_string(classes.counts[c]) +
+             " samples";
+    });
+    place[c + 1] += place[c];
+  }
+  std::vector<set_run> runs(plan.runs.size() + 1);
+  for (auto const& r : plan.runs) {
+    auto const c = static_cast<std::size_t>(r.item_class);
+    runs[static_cast<std::size_t>(place[kinds - 1 - c]++)] = {r.count, classes.lengths[c], r.set};
+  }
+  std::uint64_t first = 0;
+  for (auto& r : runs) {
+    auto const count = r.first;
+    r.first = first;
+    first += count;
+  }
+  return runs;
+}
+
+namespace detail {
+
+template <class Index>
+struct balance_name_sets {
+  std::uint32_t const* keys;
+  Index const* order;
+  std::uint64_t count;
+  set_run const* runs;
+  std::uint64_t run_count;
+  std::uint32_t* set_of;
+  std::uint64_t* bad;
+  BALLAST_HD void operator()(std::size_t p) const {
+    std::uint64_t low = 0, high = run_count;  // the first run behind p
+    while (low < high) {
+      auto const middle = low + (high - low) / 2;
+      if (runs[middle].first <= p)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    auto const sample = order[p];
+    if (low == 0 || runs[low - 1].length != static_cast<std::int64_t>(keys[p]))
+      atomic_min(*bad, std::uint64_t{sample});
+    else
+      set_of[sample] = runs[low - 1].set;
+    if (p + 1 == count && (run_count == 0 || runs[run_count - 1].first != count)) atomic_min(*bad, count);
+  }
+};
+
+// Samples longer than each length from 0 on.
+struct balance_count_above {
+  std::uint32_t const* keys;
+  std::uint64_t count;
+  std::uint64_t* above;
+  BALLAST_HD void operator()(std::size_t length) const {
+    std::uint64_t low = 0, high = count;
+    while (low < high) {
+      auto const middle = low + (high - low) / 2;
+      if (keys[middle] > length)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    above[length] = low;
+  }
+};
+
+}  // namespace detail
+
+/// @brief The set of every sample, from a plan on classes: of equal samples, the lower indices go to the lower sets.
+///
+/// @tparam Index  type of the sample indices
+/// @tparam On     the backend
+/// @tparam Len    an integer
+/// @param on         the backend
+/// @param temp       scratch memory, or null to ask for its size
+/// @param bytes      size of `temp`
+/// @param lengths    tokens of each sample, 1 … `longest`
+/// @param count      samples
+/// @param longest    largest length that may occur, 1 … 2^32 - 1
+/// @param runs       from `sorted_set_runs`, in memory of the backend
+/// @param run_count  how many
+/// @param set_of     the set of each sample
+/// @param first_bad  one word: the first sample with a length out of range or without a place in the plan; `count` if the plan has places
+/// left; all ones if all is well
+/// @return the error, if any; `invalid_value` for a `longest` out of range, too many samples for the index, or too small a workspace
+/// @par Complexity
+/// A radix sort of 4-byte keys by the bits of `longest`; then 8 bytes read and 4 written out of order a sample, and a search among the
+/// runs, where neighbours search the same place. Scratch memory of 16 bytes a sample, 24 with 64-bit indices, and the sort's.
+/// @par Determinism
+/// The sort is stable: a pure function of lengths and plan.
+/// @par Source
+/// As `ballast::bulk_longest_processing_time`.
+template <index_type Index = std::uint32_t, class On, integer Len>
+[[nodiscard]] typename On::error_type expand_sets(On on, void* temp, std::size_t& bytes, Len const* lengths, std::uint64_t count,
+                                                  std::int64_t longest, set_run const* runs, std::uint64_t run_count, std::uint32_t* set_of,
+                                                  std::uint64_t* first_bad) {
+  constexpr typename On::error_type ok{};
+  if (longest < 1 || longest >> 32 != 0 || count > (std::numeric_limits<Index>::max)()) return On::invalid_value;
+  auto const n = static_cast<std::size_t>(count);
+  workspace cut(temp);
+  detail::balance_sorted<Index> s;
+  if (auto const taken = detail::balance_take_sorted(on, cut, n, s); taken != ok) return taken;
+  if (cut.counting()) return bytes = cut.bytes(), ok;
+  if (bytes < cut.bytes()) return On::invalid_value;
+  if (auto const sorted = detail::balance_sort(on, lengths, n, longest, s, first_bad); sorted != ok) return sorted;
+  return on.for_each(n, detail::balance_name_sets<Index>{s.keys, s.order, count, runs, run_count, set_of, first_bad});
+}
+
+/// @brief Deals samples on a device, dearest first, each to the least loaded set; the plan and the sets are those of
+/// `ballast::bulk_longest_processing_time`. Allocates, and waits for the counts.
+///
+/// @tparam Index  type of the sample indices
+/// @tparam On     the backend
+/// @tparam Len    an integer
+/// @tparam Cost   a `cost_model` of the lengths, called on the host
+/// @param on       the backend
+/// @param lengths  tokens of each sample, 1 … `longest`
+/// @param count    samples
+/// @param longest  largest length that may occur, 1 … 2^24
+/// @param sets     number of sets, 1 … 2^31
+/// @param cost     weighs one length; not negative
+/// @param set_of   the set of each sample, on the device
+/// @return the plan on classes, on the host
+/// @throws gpu_error if the backend reports an error
+/// @throws invalid_input naming the first length out of range, or as the host form
+/// @par Complexity
+/// As `expand_sets`; besides, `longest + 1` searches in the sorted lengths and words copied, and what the plan takes on the host.
+template <index_type Index = std::uint32_t, class On, integer Len, cost_model Cost>
+[[nodiscard]] balance_runs bulk_longest_processing_time(On on, Len const* lengths, std::uint64_t count, std::int64_t longest,
+                                                        std::uint64_t sets, Cost const& cost, std::uint32_t* set_of) {
+  require(longest >= 1 && longest <= std::int64_t{1} << 24,
+          [&] { return "longest = " + std::to_string(longest) + " must be in 1 ... 2^24"; });
+  require(count <= (std::numeric_limits<Index>::max)(),
+          [&] { return std::to_string(count) + " samples need a 64-bit index: call with <std::uint64_t>"; });
+  auto const n = static_cast<std::size_t>(count), kinds = static_cast<std::size_t>(longest) + 1;
+  array<std::uint64_t, On> const bad(on, 1), above(on, kinds);
+  workspace counting(nullptr);
+  detail::balance_sorted<Index> s;
+  check(detail::balance_take_sorted(on, counting, n, s), "sort");
+  array<std::byte, On> const temp(on, counting.bytes());
+  workspace cut(temp.data());
+  check(detail::balance_take_sorted(on, cut, n, s), "sort");
+  check(detail::balance_sort(on, lengths, n, longest, s, bad.data()), "sort");
+  check(on.for_each(kinds, detail::balance_count_above{s.keys, count, above.data()}), "count");
+
+  std::uint64_t first = 0;
+  check(on.download(&first, bad.data(), 1), "download");
+  if (first != ~std::uint64_t{0}) {
+    Len length{};
+    check(on.download(&length, lengths + first, 1), "download");
+    throw invalid_input("lengths[" + std::to_string(first) + "] = " + std::to_string(length) + " is not in 1 ... " +
+                        std::to_string(longest));
+  }
+  std::vector<std::uint64_t> longer(kinds);
+  check(on.download(longer.data(), above.data(), kinds), "download");
+  histogram classes;
+  for (std::size_t l = 1; l < kinds; ++l)
+    if (longer[l] != longer[l - 1]) {
+      classes.lengths.push_back(static_cast<std::int64_t>(l));
+      classes.counts.push_back(longer[l - 1] - longer[l]);
+    }
+  auto plan = ballast::bulk_longest_processing_time(classes, sets, cost);
+  auto const runs = sorted_set_runs(plan, classes);
+  array<set_run, On> const placed(on, runs.size());
+  check(on.upload(placed.data(), runs.data(), runs.size()), "upload");
+  check(on.for_each(n, detail::balance_name_sets<Index>{s.keys, s.order, count, placed.data(), runs.size(), set_of, bad.data()}), "expand");
+  return plan;
+}
+
+}  // namespace ballast::inline v0_1::gpu

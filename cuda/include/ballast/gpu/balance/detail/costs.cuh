@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/config.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/gpu/core/call.cuh>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+// How the twins of balance check costs: none negative, and sums below 2^63.
+
+namespace ballast::inline v0_1::gpu::detail {
+
+inline constexpr std::uint64_t balance_limit = std::uint64_t{1} << 63;
+
+// A sum that stops at the limit, in whatever order it is formed; so does a negative cost.
+[[nodiscard]] BALLAST_HD inline std::uint64_t balance_sum(std::uint64_t a, std::uint64_t b) {
+  return a >= balance_limit || b >= balance_limit - a ? balance_limit : a + b;
+}
+
+// The first of the items from `begin` that brings their sum to the limit; `end` if none does.
+[[nodiscard]] BALLAST_HD inline std::uint64_t balance_too_much(std::int64_t const* costs, std::uint64_t begin, std::uint64_t end) {
+  std::uint64_t sum = 0;
+  while (begin < end) {
+    sum = balance_sum(sum, static_cast<std::uint64_t>(costs[begin]));
+    if (sum == balance_limit) return begin;
+    ++begin;
+  }
+  return end;
+}
+
+// Throws for the first bad cost, if there is one, in the words of the host.
+template <class On>
+void balance_require_costs(On on, array<std::uint64_t, On> const& bad, std::int64_t const* costs) {
+  std::uint64_t first = 0;
+  check(on.download(&first, bad.data(), 1), "download");
+  if (first == ~std::uint64_t{0}) return;
+  std::int64_t cost = 0;
+  check(on.download(&cost, costs + first, 1), "download");
+  throw invalid_input(
+      "items[" + std::to_string(first) + "] = " + std::to_string(cost) +
+      (cost < 0 ? " has a cost that is negative, not a number or too large for 63 bits" : " brings the sum of costs to 2^63 or more"));
+}
+
+}  // namespace ballast::inline v0_1::gpu::detail

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/config.hpp>
+#include <ballast/gpu/core/atomic.cuh>
+#include <ballast/gpu/core/workspace.cuh>
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+// Samples in the order of a plan on classes: longest first, equal ones in the order of their numbers.
+
+namespace ballast::inline v0_1::gpu::detail {
+
+template <class Len, class Index>
+struct balance_key {
+  Len const* lengths;
+  std::int64_t longest;
+  std::uint32_t* keys;
+  Index* order;
+  std::uint64_t* bad;
+  BALLAST_HD void operator()(std::size_t i) const {
+    auto const length = static_cast<std::int64_t>(lengths[i]);
+    auto const good = length >= 1 && length <= longest;
+    if (!good) atomic_min(*bad, i);
+    keys[i] = good ? static_cast<std::uint32_t>(length) : 0;
+    order[i] = static_cast<Index>(i);
+  }
+};
+
+// Scratch memory of the sort, and its results.
+template <class Index>
+struct balance_sorted {
+  std::uint32_t *unsorted = nullptr, *keys = nullptr;
+  Index *numbers = nullptr, *order = nullptr;
+  std::byte* sort = nullptr;
+  std::size_t sort_bytes = 0;
+};
+
+template <class On, class Index>
+[[nodiscard]] typename On::error_type balance_take_sorted(On on, workspace& cut, std::size_t count, balance_sorted<Index>& out) {
+  out.unsorted = cut.take<std::uint32_t>(count);
+  out.keys = cut.take<std::uint32_t>(count);
+  out.numbers = cut.take<Index>(count);
+  out.order = cut.take<Index>(count);
+  auto const done = on.sort_descending(nullptr, out.sort_bytes, out.unsorted, out.keys, out.numbers, out.order, count, 32);
+  out.sort = cut.take<std::byte>(out.sort_bytes);
+  return done;
+}
+
+template <class On, class Len, class Index>
+[[nodiscard]] typename On::error_type balance_sort(On on, Len const* lengths, std::size_t count, std::int64_t longest,
+                                                   balance_sorted<Index> s, std::uint64_t* bad) {
+  constexpr typename On::error_type ok{};
+  auto done = on.fill(bad, 0xff, sizeof(std::uint64_t));
+  if (done == ok) done = on.for_each(count, balance_key<Len, Index>{lengths, longest, s.unsorted, s.numbers, bad});
+  auto const bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(longest)));
+  if (done == ok && count != 0) done = on.sort_descending(s.sort, s.sort_bytes, s.unsorted, s.keys, s.numbers, s.order, count, bits);
+  return done;
+}
+
+}  // namespace ballast::inline v0_1::gpu::detail

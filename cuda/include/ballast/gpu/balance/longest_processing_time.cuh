@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/concepts.hpp>
+#include <ballast/gpu/balance/detail/deal_batch.cuh>
+#include <ballast/gpu/core/call.cuh>
+#include <ballast/gpu/core/workspace.cuh>
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+/// @file
+/// @brief Longest processing time first for thousands of global batches at once: a group of lanes deals each, and the sets are theirs.
+
+namespace ballast::inline v0_1::gpu {
+
+/// @brief Global batches in memory of a backend: items that are dealt together, one batch after the other.
+struct cost_batches {
+  std::int64_t const* costs = nullptr;     ///< of each item, none negative; those of a batch sum to less than 2^63
+  std::uint64_t items = 0;                 ///< of all batches together
+  std::uint64_t const* offsets = nullptr;  ///< where each batch begins among the items, from 0, and the end of all; never decreasing
+  std::uint64_t batches = 0;               ///< one less than offsets, below 2^32
+};
+
+/// @brief What the sets of a batch may hold; as in `balance_options`.
+struct deal_options {
+  std::uint64_t sets = 0;       ///< number of sets, 1 … `most_sets`
+  std::uint64_t max_items = 0;  ///< most items in one set; 0 = no limit
+  bool equal_counts = false;    ///< the numbers of items of any two sets differ by at most one
+};
+
+/// @brief Sets that a group of lanes can own: what fits in its shared memory.
+inline constexpr std::uint64_t most_sets = 4096;
+
+/// @brief The set of an item that found no set with room.
+inline constexpr std::uint32_t no_set = detail::balance_no_set;
+
+/// @brief Deals the items of every batch, dearest first, each to the set of least load among those with room for it: for every batch what
+/// `ballast::longest_processing_time` does, with `misfit::set_aside`.
+///
+/// Equal loads: the lower set. Equal costs: the lower index.
+///
+/// @tparam Index  type of the item indices
+/// @tparam On     the backend
+/// @param on       the backend
+/// @param temp     scratch memory, or null to ask for its size
+/// @param bytes    size of `temp`
+/// @param in       the batches
+/// @param options  number of sets and limits, the same for all
+/// @param set_of   the set of each item; `no_set` where all sets hold `max_items`
+/// @param loads    of each set, batch after batch: `in.batches * options.sets` values
+/// @param first_bad  one word: the first item with a negative cost or one that brings the sum of its batch to 2^63; all ones if all is well
+/// @return the error, if any; `invalid_value` for sets or batches out of range, too many items for the index, or too small a workspace
+/// @par Complexity
+/// Two radix sorts, which move 24 bytes an item in each of 8 passes by cost and 16 in each of at most 4 by batch; then one search over the
+/// sets an item, batches side by side. Scratch memory of 16 bytes an item, 24 with 64-bit indices, and the sort's.
+/// @par Determinism
+/// A pure function of costs, batches and options.
+/// @par Source
+/// Graham, "Bounds on multiprocessing timing anomalies", SIAM J. Appl. Math. 17 (1969).
+template <index_type Index = std::uint32_t, class On>
+[[nodiscard]] typename On::error_type longest_processing_time(On on, void* temp, std::size_t& bytes, cost_batches const& in,
+                                                              deal_options const& options, std::uint32_t* set_of, std::int64_t* loads,
+                                                              std::uint64_t* first_bad) {
+  constexpr typename On::error_type ok{};
+  if (options.sets < 1 || options.sets > most_sets || in.batches >> 32 != 0 || in.items > (std::numeric_limits<Index>::max)())
+    return On::invalid_value;
+  workspace cut(temp);
+  auto const n = static_cast<std::size_t>(in.items);
+  auto* const sorted_costs = cut.take<std::uint64_t>(n);  // then the numbers of the batches
+  auto* const one = cut.take<Index>(n);
+  auto* const other = cut.take<Index>(n);
+  auto* const batch = reinterpret_cast<std::uint32_t*>(sorted_costs);
+  auto const batch_bits = in.batches > 1 ? static_cast<int>(std::bit_width(in.batches - 1)) : 0;
+  auto const* const costs = reinterpret_cast<std::uint64_t const*>(in.costs);
+  std::size_t by_cost = 0, by_batch = 0;
+  auto done = on.sort_descending(nullptr, by_cost, costs, sorted_costs, one, other, n, 63);
+  if (done == ok) done = on.sort_descending(nullptr, by_batch, batch, batch, other, one, n, 32);
+  if (done != ok) return done;
+  auto* const sort = cut.take<std::byte>(by_cost < by_batch ? by_batch : by_cost);
+  if (cut.counting()) return bytes = cut.bytes(), ok;
+  if (bytes < cut.bytes()) return On::invalid_value;
+
+  done = on.fill(first_bad, 0xff, sizeof(std::uint64_t));
+  if (done == ok) done = on.for_each(n, detail::balance_start<Index>{in.costs, one, first_bad});
+  if (done == ok && n != 0) done = on.sort_descending(sort, by_cost, costs, sorted_costs, one, other, n, 63);
+  auto* order = other;
+  if (batch_bits != 0 && n != 0) {
+    if (done == ok) done = on.for_each(n, detail::balance_batch_of<Index>{in.offsets, in.batches, other, batch + n});
+    if (done == ok) done = on.sort_descending(sort, by_batch, batch + n, batch, other, one, n, batch_bits);
+    order = one;
+  }
+  if (done != ok) return done;
+  auto const sets = static_cast<std::uint32_t>(options.sets);
+  auto const lanes = sets > 256 ? 256U : (sets + 31) / 32 * 32;
+  return on.blocks(static_cast<std::size_t>(in.batches), lanes, detail::balance_shared_words(sets) * sizeof(std::uint64_t),
+                   detail::balance_deal<Index>{in.costs, in.items, in.offsets, order, sets, static_cast<unsigned>(std::bit_width(sets - 1)),
+                                               options.max_items == 0 ? ~std::uint64_t{0} : options.max_items, options.equal_counts, set_of,
+                                               loads, first_bad});
+}
+
+/// @brief The same with scratch memory of the backend; waits.
+/// @tparam Index type of the item indices @tparam On the backend
+/// @param on the backend @param in the batches @param options number of sets and limits @param set_of the set of each item
+/// @param loads of each set, batch after batch
+/// @throws gpu_error if the backend reports an error
+/// @throws invalid_input naming the first bad item, as `ballast::longest_processing_time`
+template <index_type Index = std::uint32_t, class On>
+void longest_processing_time(On on, cost_batches const& in, deal_options const& options, std::uint32_t* set_of, std::int64_t* loads) {
+  array<std::uint64_t, On> const bad(on, 1);
+  call(on, "longest_processing_time", [&](void* temp, std::size_t& bytes) {
+    return longest_processing_time<Index>(on, temp, bytes, in, options, set_of, loads, bad.data());
+  });
+  detail::balance_require_costs(on, bad, in.costs);
+}
+
+}  // namespace ballast::inline v0_1::gpu

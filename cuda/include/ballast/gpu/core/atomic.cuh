@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/config.hpp>
+#include <ballast/core/version.hpp>
+
+#include <atomic>
+#include <cstdint>
+
+/// @file
+/// @brief Relaxed atomics on 64-bit integers that a functor can use on every backend. Sums, minima and maxima of integers do not depend on
+/// the order, so neither do results.
+
+namespace ballast::inline v0_1::gpu {
+
+/// @brief What the index of the first bad element is where all are good: `atomic_min` of nothing.
+inline constexpr std::uint64_t none_bad = ~std::uint64_t{0};
+
+static_assert(sizeof(unsigned long long) == sizeof(std::uint64_t));
+
+/// @brief Adds. @param target of this backend's memory @param value what is added, modulo 2^64
+BALLAST_HD inline void atomic_add(std::uint64_t& target, std::uint64_t value) {
+#if defined(__CUDA_ARCH__)
+  ::atomicAdd(reinterpret_cast<unsigned long long*>(&target), static_cast<unsigned long long>(value));
+#else
+  std::atomic_ref(target).fetch_add(value, std::memory_order_relaxed);
+#endif
+}
+
+/// @brief Adds. @param target of this backend's memory @param value what is added, modulo 2^32
+BALLAST_HD inline void atomic_add(std::uint32_t& target, std::uint32_t value) {
+#if defined(__CUDA_ARCH__)
+  ::atomicAdd(&target, value);
+#else
+  std::atomic_ref(target).fetch_add(value, std::memory_order_relaxed);
+#endif
+}
+
+/// @brief Keeps the lesser. @param target of this backend's memory @param value what it is compared with
+BALLAST_HD inline void atomic_min(std::uint64_t& target, std::uint64_t value) {
+#if defined(__CUDA_ARCH__)
+  ::atomicMin(reinterpret_cast<unsigned long long*>(&target), static_cast<unsigned long long>(value));
+#else
+  std::atomic_ref const shared(target);
+  for (auto seen = shared.load(std::memory_order_relaxed); value < seen && !shared.compare_exchange_weak(seen, value);) {
+  }
+#endif
+}
+
+/// @brief Keeps the greater. @param target of this backend's memory @param value what it is compared with
+BALLAST_HD inline void atomic_max(std::uint64_t& target, std::uint64_t value) {
+#if defined(__CUDA_ARCH__)
+  ::atomicMax(reinterpret_cast<unsigned long long*>(&target), static_cast<unsigned long long>(value));
+#else
+  std::atomic_ref const shared(target);
+  for (auto seen = shared.load(std::memory_order_relaxed); value > seen && !shared.compare_exchange_weak(seen, value);) {
+  }
+#endif
+}
+
+}  // namespace ballast::inline v0_1::gpu

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/version.hpp>
+
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+/// @file
+/// @brief The convenient way to call a twin: memory of the backend that frees itself, and errors as exceptions.
+
+namespace ballast::inline v0_1::gpu {
+
+/// @brief A backend reported an error; `what()` says which call and what.
+class gpu_error : public std::runtime_error {
+ public:
+  /// @brief Describes an error. @param what the call @param code the backend's number of it
+  gpu_error(std::string const& what, int code) : std::runtime_error(what), code_(code) {}
+  /// @brief The backend's number of the error: a `cudaError_t` or a `host_error`.
+  [[nodiscard]] int code() const noexcept { return code_; }
+
+ private:
+  int code_;
+};
+
+/// @brief Throws where a backend reported an error.
+/// @param error  what a member of a backend or a twin returned
+/// @param what   the call, for the sentence
+/// @throws gpu_error if `error` is not 0
+template <class Error>
+void check(Error error, char const* what) {
+  if (error != Error{})
+    throw gpu_error(std::string(what) + ": error " + std::to_string(static_cast<int>(error)) + " of the backend", static_cast<int>(error));
+}
+
+/// @brief An array in memory of a backend, allocated and freed in the order of its stream.
+/// @tparam T   plain data
+/// @tparam On  the backend
+template <class T, class On>
+class array {
+ public:
+  /// @brief Uninitialised elements. @param on the backend @param count how many
+  array(On on, std::size_t count) : on_(on), size_(count) {
+    void* memory = nullptr;
+    check(on_.allocate((count == 0 ? 1 : count) * sizeof(T), memory), "allocate");
+    data_ = static_cast<T*>(memory);
+  }
+  array(array&& other) noexcept : on_(other.on_), data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  array& operator=(array&& other) noexcept {
+    std::swap(on_, other.on_);
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  array(array const&) = delete;
+  array& operator=(array const&) = delete;
+  ~array() {
+    if (data_ != nullptr) on_.release(data_);
+  }
+  /// @brief The begin.
+  [[nodiscard]] T* data() const noexcept { return data_; }
+  /// @brief How many elements there are.
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+ private:
+  On on_;
+  T* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+/// @brief Calls a twin twice, for its size and for its work, with scratch memory from the backend.
+///
+/// @param on    the backend
+/// @param what  the call, for the sentence of an error
+/// @param twin  callable with `(temp, bytes)`, such as `[&](void* temp, std::size_t& bytes) { return some_twin(on, temp, bytes, …); }`
+/// @throws gpu_error if either call or the allocation reports an error
+template <class On, class Twin>
+void call(On const& on, char const* what, Twin const& twin) {
+  std::size_t bytes = 0;
+  check(twin(nullptr, bytes), what);
+  array<std::byte, On> const temp(on, bytes);
+  check(twin(static_cast<void*>(temp.data()), bytes), what);
+}
+
+}  // namespace ballast::inline v0_1::gpu

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/cost/detail/checked.hpp>
+#include <ballast/gpu/core/atomic.cuh>
+
+#include <cstdint>
+#include <string>
+
+// How twins check costs: the longest length once, by one lane, and every length against it.
+
+namespace ballast::inline v0_1::gpu::detail {
+
+inline constexpr std::uint64_t cost_none = ~std::uint64_t{0};  // nothing is bad
+
+// Starts the word of the first bad index: at `count` if not even the cost of `longest` can be represented.
+template <class Cost>
+struct cost_check_longest {
+  Cost cost;
+  std::int64_t longest;
+  std::uint64_t count;
+  std::uint64_t* bad;
+  std::int64_t* most;  // cost of the longest length, or -1
+  BALLAST_HD void operator()(std::size_t) const {
+    *most = -1;
+    if constexpr (bounded_cost_model<Cost>) {
+      if (cost.fits(longest)) *most = static_cast<std::int64_t>(cost(longest));
+    } else {
+      *most = static_cast<std::int64_t>(cost(longest));
+    }
+    *bad = *most < 0 ? count : cost_none;
+  }
+};
+
+// The place of the first of `count` ascending values above `value`.
+[[nodiscard]] BALLAST_HD inline std::uint64_t cost_first_above(std::uint64_t const* values, std::uint64_t count, std::uint64_t value) {
+  std::uint64_t low = 0;
+  while (low < count) {
+    auto const middle = low + (count - low) / 2;
+    if (values[middle] <= value)
+      low = middle + 1;
+    else
+      count = middle;
+  }
+  return low;
+}
+
+// Refuses what a pass over `count` lengths found.
+inline void cost_require_longest(std::uint64_t bad, std::uint64_t count, std::int64_t longest) {
+  require(bad != count,
+          [&] { return "longest = " + std::to_string(longest) + " has a cost that is negative, not a number or too large for 63 bits"; });
+}
+template <class Len>
+void cost_require_length(std::uint64_t index, Len length, std::int64_t longest) {
+  auto const value = static_cast<std::int64_t>(length);
+  require(value >= 0 && value <= longest, [&] {
+    return "lengths[" + std::to_string(index) + "] = " + std::to_string(length) + " is not in 0 ... " + std::to_string(longest);
+  });
+}
+
+}  // namespace ballast::inline v0_1::gpu::detail

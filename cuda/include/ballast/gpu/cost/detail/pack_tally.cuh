@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/config.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/cost/detail/checked.hpp>
+#include <ballast/gpu/core/atomic.cuh>
+#include <ballast/gpu/core/call.cuh>
+#include <ballast/gpu/core/workspace.cuh>
+#include <ballast/gpu/cost/detail/checks.cuh>
+#include <ballast/gpu/cost/packed_lengths.cuh>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+// Figures of packs in one balanced pass over their members: each lane takes a stretch of them, whatever the packs' sizes. Of a pack that
+// lies inside a stretch the figure is stored; shares of others are joined atomically, which for integers is the same in any order.
+
+namespace ballast::inline v0_1::gpu::detail {
+
+inline constexpr std::uint64_t cost_stretch = 8;  // a sector of 32-bit lengths
+
+// `Tally` has: value_type, add(value, length), join(pack, value, whole).
+template <class Len, class Index, class Tally>
+struct cost_tally_stretch {
+  Tally tally;
+  packed_lengths<Len, Index> in;
+  std::int64_t longest;
+  std::int64_t const* most;
+  std::uint64_t* bad;
+  BALLAST_HD void operator()(std::size_t lane) const {
+    if (*most < 0) return;
+    auto const begin = lane * cost_stretch, end = in.placed - begin < cost_stretch ? in.placed : begin + cost_stretch;
+    std::uint64_t stop = 0;  // the offset that ends the pack of i
+    for (auto i = begin; i < end;) {
+      ++stop;
+      if (i == begin || stop > in.packs || in.offsets[stop] <= i) stop = cost_first_above(in.offsets, in.packs + 1, i);
+      if (stop > in.packs) return;
+      auto const last = in.offsets[stop] < end ? in.offsets[stop] : end;
+      typename Tally::value_type value{};
+      auto const whole = stop > 0 && in.offsets[stop - 1] == i && in.offsets[stop] == last;
+      for (; i < last; ++i) {
+        auto const sample = in.members == nullptr ? i : std::uint64_t{in.members[i]};
+        auto const length = sample < in.samples ? static_cast<std::int64_t>(in.lengths[sample]) : std::int64_t{-1};
+        if (length < 0 || length > longest)
+          atomic_min(*bad, i);
+        else
+          tally.add(value, length);
+      }
+      if (stop > 0) tally.join(stop - 1, value, whole);
+    }
+  }
+};
+
+// Finds the member that brings the sum of a pack to 2^63. Only packs of so many members that it could happen are walked.
+template <class Len, class Index, class Cost>
+struct cost_check_sum {
+  Cost cost;
+  packed_lengths<Len, Index> in;
+  std::int64_t longest;
+  std::int64_t const* most;
+  std::uint64_t* bad;
+  BALLAST_HD void operator()(std::size_t pack) const {
+    auto const begin = in.offsets[pack], end = in.offsets[pack + 1] < in.placed ? in.offsets[pack + 1] : in.placed;
+    if (*most <= 0 || end <= begin || end - begin <= static_cast<std::uint64_t>(ballast::detail::checked::most / *most)) return;
+    auto left = ballast::detail::checked::most;
+    for (auto i = begin; i < end; ++i) {
+      auto const sample = in.members == nullptr ? i : std::uint64_t{in.members[i]};
+      auto const length = sample < in.samples ? static_cast<std::int64_t>(in.lengths[sample]) : std::int64_t{-1};
+      if (length < 0 || length > longest) return;
+      auto const one = static_cast<std::int64_t>(cost(length));
+      if (one > left) return atomic_min(*bad, i);
+      left -= one;
+    }
+  }
+};
+
+// A twin of packs: `value` for each, zeroed before.
+template <class On, class Len, class Index, class Cost, class Tally, class T>
+[[nodiscard]] typename On::error_type cost_tally_packs(On on, void* temp, std::size_t& bytes, packed_lengths<Len, Index> const& in,
+                                                       std::int64_t longest, Cost const& cost, Tally const& tally, T* out,
+                                                       std::uint64_t* first_bad) {
+  constexpr typename On::error_type ok{};
+  workspace cut(temp);
+  auto* const most = cut.take<std::int64_t>(1);
+  if (cut.counting()) return bytes = cut.bytes(), ok;
+  if (longest < 0 || bytes < cut.bytes() || (in.members == nullptr && in.placed > in.samples)) return On::invalid_value;
+  auto done = on.for_each(1, cost_check_longest<Cost>{cost, longest, in.placed, first_bad, most});
+  if (done == ok) done = on.fill(out, 0, static_cast<std::size_t>(in.packs) * sizeof(T));
+  auto const stretches = static_cast<std::size_t>(in.placed / cost_stretch + (in.placed % cost_stretch != 0 ? 1 : 0));
+  if (done == ok) done = on.for_each(stretches, cost_tally_stretch<Len, Index, Tally>{tally, in, longest, most, first_bad});
+  if (done == ok)
+    done = on.for_each(static_cast<std::size_t>(in.packs), cost_check_sum<Len, Index, Cost>{cost, in, longest, most, first_bad});
+  return done;
+}
+
+// Throws for the first bad member, if there is one.
+template <class On, class Len, class Index>
+void cost_require_packs(On on, array<std::uint64_t, On> const& bad, packed_lengths<Len, Index> const& in, std::int64_t longest) {
+  std::uint64_t first = 0;
+  check(on.download(&first, bad.data(), 1), "download");
+  if (first == cost_none) return;
+  cost_require_longest(first, in.placed, longest);
+  auto sample = static_cast<Index>(first);
+  if (in.members != nullptr) check(on.download(&sample, in.members + first, 1), "download");
+  require(sample < in.samples, [&] { return "members[" + std::to_string(first) + "] = " + std::to_string(sample) + " is no sample"; });
+  Len length{};
+  check(on.download(&length, in.lengths + sample, 1), "download");
+  cost_require_length(sample, length, longest);
+  throw invalid_input("lengths[" + std::to_string(sample) + "] = " + std::to_string(length) + " brings the sum of costs to 2^63 or more");
+}
+
+}  // namespace ballast::inline v0_1::gpu::detail

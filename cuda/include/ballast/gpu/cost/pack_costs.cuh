@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/gpu/cost/detail/pack_tally.cuh>
+
+/// @file
+/// @brief The cost of every pack: sums over its samples, by any cost model that device code can call.
+
+namespace ballast::inline v0_1::gpu {
+
+namespace detail {
+
+template <class Cost>
+struct cost_sum {
+  using value_type = std::uint64_t;
+  Cost cost;
+  std::int64_t* out;
+  BALLAST_HD void add(std::uint64_t& value, std::int64_t length) const { value += static_cast<std::uint64_t>(cost(length)); }
+  BALLAST_HD void join(std::uint64_t pack, std::uint64_t value, bool whole) const {
+    if (whole)
+      out[pack] = static_cast<std::int64_t>(value);
+    else
+      atomic_add(reinterpret_cast<std::uint64_t&>(out[pack]), value);
+  }
+};
+
+}  // namespace detail
+
+/// @brief Weighs every pack: the sum of `cost(length)` over its samples.
+///
+/// `token_cost` gives the tokens of each pack, `quadratic_cost{.linear = 0, .quadratic = 1}` its sum of squares, the masks of
+/// cost/attention.hpp its pairs, `attention_tiles` its tiles.
+///
+/// @tparam On     the backend
+/// @tparam Len    an integer
+/// @tparam Index  type of the members
+/// @tparam Cost   as of `sample_costs`
+/// @param on       the backend
+/// @param temp     scratch memory, or null to ask for its size
+/// @param bytes    size of `temp`
+/// @param packs    what stands in which pack
+/// @param longest  largest length that may occur, not negative
+/// @param cost     weighs one length; does not decrease up to `longest`
+/// @param costs    one for each pack
+/// @param first_bad  one word: the first member that is no sample, has a length outside 0 … `longest`, or brings the sum of its pack to
+/// 2^63;
+///                 `packs.placed` if the cost of `longest` is none; all ones if all is well
+/// @return the error, if any; `invalid_value` for a negative `longest`, too few samples or too small a workspace
+/// @post without an error and with all ones in `first_bad`, all costs are in [0, 2^63)
+/// @par Complexity
+/// One pass, balanced whatever the packs: a length (and a member) read a sample, an offset read and 16 bytes written a pack; a search among
+/// the offsets for every eight samples. Then the offsets once more.
+/// @par Determinism
+/// Sums of integers do not depend on the order.
+template <class On, integer Len, index_type Index, cost_model Cost>
+[[nodiscard]] typename On::error_type pack_costs(On on, void* temp, std::size_t& bytes, packed_lengths<Len, Index> const& packs,
+                                                 std::int64_t longest, Cost cost, std::int64_t* costs, std::uint64_t* first_bad) {
+  return detail::cost_tally_packs(on, temp, bytes, packs, longest, cost, detail::cost_sum<Cost>{cost, costs}, costs, first_bad);
+}
+
+/// @brief The same with scratch memory of the backend; waits.
+/// @param on the backend @param packs what stands in which pack @param longest largest length that may occur @param cost weighs one length
+/// @param costs one for each pack
+/// @throws gpu_error if the backend reports an error
+/// @throws invalid_input naming the first bad member, or `longest` if its cost is none
+template <class On, integer Len, index_type Index, cost_model Cost>
+void pack_costs(On on, packed_lengths<Len, Index> const& packs, std::int64_t longest, Cost cost, std::int64_t* costs) {
+  array<std::uint64_t, On> const bad(on, 1);
+  call(on, "pack_costs",
+       [&](void* temp, std::size_t& bytes) { return pack_costs(on, temp, bytes, packs, longest, cost, costs, bad.data()); });
+  detail::cost_require_packs(on, bad, packs, longest);
+}
+
+}  // namespace ballast::inline v0_1::gpu

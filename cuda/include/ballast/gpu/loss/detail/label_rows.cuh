@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/config.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/gpu/core/atomic.cuh>
+#include <ballast/gpu/core/call.cuh>
+#include <ballast/gpu/core/detail/row_tiles.cuh>
+#include <ballast/loss/label_counts.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+/// @file
+/// @brief What the passes over a row of labels share: which labels are counted, and the check of its cumulative lengths.
+
+namespace ballast::inline v0_1::gpu {
+
+/// @brief Labels on the device: integers that are compared as signed 64-bit ones.
+template <class T>
+concept device_label = std::integral<T> && (std::signed_integral<T> || sizeof(T) < sizeof(std::int64_t));
+
+namespace detail {
+
+struct label_rule {
+  std::int64_t ignore;
+  bool in_model;
+  BALLAST_HD explicit label_rule(label_options options) : ignore(options.ignore), in_model(options.shift == label_shift::in_model) {}
+  template <class Label>
+  [[nodiscard]] BALLAST_HD bool counts(row_place const& place, Label label) const {
+    return place.inside && static_cast<std::int64_t>(label) != ignore && !(in_model && place.at == place.begin);
+  }
+};
+
+// Checks the entry before sequence i, and clears what is summed for the sequence: `words` of 64 bits.
+template <class Offset>
+struct open_sequences {
+  check_offsets<Offset> check;
+  std::int64_t* sums;
+  unsigned words;
+  BALLAST_HD void operator()(std::size_t i) const {
+    check(i);
+    if (i == check.count) return;
+    for (unsigned k = 0; k < words; ++k) sums[i * words + k] = 0;
+  }
+};
+
+// Starts a pass over a row: `first_bad`, the check of `cu`, and sums of 0.
+template <class On, class Offset>
+[[nodiscard]] typename On::error_type open_row(On on, Offset const* cu, std::size_t sequences, std::size_t row, std::int64_t* sums,
+                                               unsigned words, std::uint64_t* first_bad) {
+  if (auto const error = on.fill(first_bad, 0xff, sizeof(std::uint64_t)); error != typename On::error_type{}) return error;
+  return on.for_each(sequences + 1, open_sequences<Offset>{{cu, sequences, row, first_bad}, sums, words});
+}
+
+// Throws what the host says of these cumulative lengths, if `bad` says that they are bad.
+template <class On, class Offset>
+void refuse_bad_row(On on, std::uint64_t const* bad, Offset const* cu, std::size_t sequences, std::size_t row) {
+  std::uint64_t first_bad = 0;
+  gpu::check(on.download(&first_bad, bad, 1), "download");
+  if (first_bad == ~std::uint64_t{0}) return;
+  std::vector<Offset> offsets(sequences + 1);
+  gpu::check(on.download(offsets.data(), cu, sequences + 1), "download");
+  ballast::detail::for_each_sequence(std::vector<std::int8_t>(row), offsets, label_shift::done,
+                                     [](std::size_t, std::size_t, std::size_t) {});
+}
+
+}  // namespace detail
+}  // namespace ballast::inline v0_1::gpu

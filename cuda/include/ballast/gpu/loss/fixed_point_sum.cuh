@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/config.hpp>
+#include <ballast/gpu/core/call.cuh>
+#include <ballast/gpu/core/detail/row_tiles.cuh>
+#include <ballast/gpu/loss/detail/fixed_words.cuh>
+#include <ballast/gpu/loss/detail/label_rows.cuh>
+#include <ballast/loss/fixed_point_sum.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+
+/// @file
+/// @brief Sums of losses on the device that are the same integers however they are split and ordered.
+
+namespace ballast::inline v0_1::gpu {
+
+namespace detail {
+template <class Number>
+struct number_units : fixed_sums {
+  Number const* numbers;
+  double per_1;
+  [[nodiscard]] BALLAST_HD Number read(row_place const& place) const { return numbers[place.at]; }
+  BALLAST_HD std::int64_t operator()(row_place const& place, Number x) const {
+    return place.inside ? units(place.segment, static_cast<double>(x), per_1) : 0;
+  }
+};
+}  // namespace detail
+
+/// @brief Sums the numbers of each sequence of a row, and of all; twin of `fixed_point_sum::add` on each sequence.
+///
+/// Numbers over the limit and numbers that are not finite are counted in the sums, as on the host; they are no bad data.
+///
+/// @tparam On            the backend
+/// @tparam Number        `float` or `double`
+/// @tparam Offset        an integer
+/// @tparam FractionBits  the scale; 24 suits losses
+/// @param on         where it runs
+/// @param temp       scratch memory, or null to ask for `bytes`
+/// @param bytes      of scratch memory
+/// @param numbers    one per token of the row, such as its losses; those behind the last sequence are left out
+/// @param row        tokens of the row
+/// @param cu         cumulative lengths: sequence i is [cu[i], cu[i + 1]) of the row
+/// @param sequences  of the row; `cu` has one entry more
+/// @param sums       one per sequence; all-reduce the words where ranks hold parts of the sequences
+/// @param total      one element: the sum of all
+/// @param first_bad  one word: the first entry of `cu` that is not 0 at the begin, below its predecessor, or at the end above `row`; `~0`
+/// if
+///                   all is good. Nothing is promised of the sums unless it is `~0`
+/// @return the error, if any; `invalid_value` if `bytes` is too few
+/// @par Complexity
+/// O(row + sequences), whatever the lengths; reads each number once, and 32 bytes a sequence three times.
+/// @par Determinism
+/// Sums of integers: the words of the host twin.
+template <class On, std::floating_point Number, integer Offset, int FractionBits>
+[[nodiscard]] typename On::error_type fixed_point_sums(On on, void* temp, std::size_t& bytes, Number const* numbers, std::size_t row,
+                                                       Offset const* cu, std::size_t sequences, fixed_point_sum<FractionBits>* sums,
+                                                       fixed_point_sum<FractionBits>* total, std::uint64_t* first_bad) {
+  detail::number_units<Number> const term{{reinterpret_cast<std::int64_t*>(sums)}, numbers, detail::units_per_1<FractionBits>};
+  return detail::sum_row(on, temp, bytes, cu, sequences, row, term, sums, total, first_bad);
+}
+
+/// @brief The sums of each sequence, by value. See the form above; allocates and waits.
+/// @tparam FractionBits the scale
+/// @param on where it runs @param numbers one per token of the row @param row its tokens @param cu cumulative lengths
+/// @param sequences of the row
+/// @return one sum per sequence and, behind them, that of all; on the device
+/// @throws invalid_input with the sentence of the host twins
+/// @throws gpu_error if the backend reports an error
+template <int FractionBits = 24, class On, std::floating_point Number, integer Offset>
+[[nodiscard]] array<fixed_point_sum<FractionBits>, On> fixed_point_sums(On on, Number const* numbers, std::size_t row, Offset const* cu,
+                                                                        std::size_t sequences) {
+  array<fixed_point_sum<FractionBits>, On> out(on, sequences + 1);
+  array<std::uint64_t, On> const bad(on, 1);
+  call(on, "fixed_point_sums", [&](void* temp, std::size_t& bytes) {
+    return fixed_point_sums(on, temp, bytes, numbers, row, cu, sequences, out.data(), out.data() + sequences, bad.data());
+  });
+  detail::refuse_bad_row(on, bad.data(), cu, sequences, row);
+  return out;
+}
+
+}  // namespace ballast::inline v0_1::gpu

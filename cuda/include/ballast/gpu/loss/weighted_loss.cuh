@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/config.hpp>
+#include <ballast/gpu/core/call.cuh>
+#include <ballast/gpu/core/detail/row_tiles.cuh>
+#include <ballast/gpu/loss/detail/fixed_words.cuh>
+#include <ballast/gpu/loss/detail/label_rows.cuh>
+#include <ballast/loss/fixed_point_sum.hpp>
+#include <ballast/loss/label_counts.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+
+/// @file
+/// @brief The weighted loss of a row and the gradient of each token loss in one pass over the device's memory.
+
+namespace ballast::inline v0_1::gpu {
+
+namespace detail {
+template <class Number, class Label, class Scale>
+struct weighted_units : fixed_sums {
+  struct input {
+    Number loss;
+    Label label;
+  };
+  Number const* losses;
+  Label const* labels;
+  double const* weights;
+  Scale* scale;
+  label_rule rule;
+  double per_1;
+  [[nodiscard]] BALLAST_HD input read(row_place const& place) const { return {losses[place.at], labels[place.at]}; }
+  BALLAST_HD std::int64_t operator()(row_place const& place, input const& token) const {
+    auto const counted = rule.counts(place, token.label);
+    auto const weight = counted ? weights[place.segment] : 0.0;
+    scale[place.at] = static_cast<Scale>(weight);
+    return counted ? units(place.segment, weight * static_cast<double>(token.loss), per_1) : 0;
+  }
+};
+}  // namespace detail
+
+/// @brief Sums weight times loss over the counted labels of each sequence and of all, and writes the weight of each token: the gradient of
+/// the weighted loss by that token's loss.
+///
+/// It is `gpu::token_weights` and, on the products in double precision, `gpu::fixed_point_sums`, reading each byte once.
+///
+/// @tparam On            the backend
+/// @tparam Number        `float` or `double`
+/// @tparam Label         an integer
+/// @tparam Offset        an integer
+/// @tparam Scale         `float` or `double`
+/// @tparam FractionBits  the scale of the sums; 44 suits losses that are weighted
+/// @param on         where it runs
+/// @param temp       scratch memory, or null to ask for `bytes`
+/// @param bytes      of scratch memory
+/// @param losses     one per token of the row, where its label stands; those without a counted label may be anything
+/// @param labels     one per token of the row; tokens behind the last sequence are padding
+/// @param row        tokens of the row
+/// @param cu         cumulative lengths: sequence i is [cu[i], cu[i + 1]) of the row
+/// @param sequences  of the row; `cu` has one entry more
+/// @param weights    one per sequence, as `gpu::loss_weights` writes them
+/// @param options    the ignored label and the shift, as for `gpu::label_counts`
+/// @param scale      one per token; 0 without a counted label
+/// @param sums       one per sequence
+/// @param total      one element: the weighted loss of the row. All-reduce its words for that of the step
+/// @param first_bad  one word: the first entry of `cu` that is not 0 at the begin, below its predecessor, or at the end above `row`; `~0`
+/// if
+///                   all is good. Nothing is promised of the results unless it is `~0`
+/// @return the error, if any; `invalid_value` if `bytes` is too few
+/// @par Complexity
+/// O(row + sequences), whatever the lengths; reads each loss and label once and writes `sizeof(Scale)` bytes a token.
+/// @par Determinism
+/// Sums of integers, each product rounded once: the same words for every partition of the tokens.
+template <class On, std::floating_point Number, device_label Label, integer Offset, std::floating_point Scale, int FractionBits>
+[[nodiscard]] typename On::error_type weighted_loss(On on, void* temp, std::size_t& bytes, Number const* losses, Label const* labels,
+                                                    std::size_t row, Offset const* cu, std::size_t sequences, double const* weights,
+                                                    label_options options, Scale* scale, fixed_point_sum<FractionBits>* sums,
+                                                    fixed_point_sum<FractionBits>* total, std::uint64_t* first_bad) {
+  detail::weighted_units<Number, Label, Scale> const term{
+      {reinterpret_cast<std::int64_t*>(sums)}, losses, labels, weights, scale, detail::label_rule(options),
+      detail::units_per_1<FractionBits>};
+  return detail::sum_row(on, temp, bytes, cu, sequences, row, term, sums, total, first_bad);
+}
+
+/// @brief What the fused pass makes of a row.
+/// @tparam On the backend @tparam Scale `float` or `double` @tparam FractionBits the scale of the sum
+template <class On, class Scale = float, int FractionBits = 44>
+struct weighted_row {
+  array<Scale, On> scale;               ///< the gradient by each token's loss, on the device
+  fixed_point_sum<FractionBits> total;  ///< the weighted loss of the row
+};
+
+/// @brief The weighted loss by value. See the form above; allocates and waits.
+/// @tparam Scale `float` or `double` @tparam FractionBits the scale of the sum
+/// @param on where it runs @param losses one per token of the row @param labels one per token of the row @param row its tokens
+/// @param cu cumulative lengths @param sequences of the row @param weights one per sequence @param options the ignored label and the shift
+/// @return the gradient of each token and the loss
+/// @throws invalid_input with the sentence of the host twins
+/// @throws gpu_error if the backend reports an error
+template <class Scale = float, int FractionBits = 44, class On, std::floating_point Number, device_label Label, integer Offset>
+[[nodiscard]] weighted_row<On, Scale, FractionBits> weighted_loss(On on, Number const* losses, Label const* labels, std::size_t row,
+                                                                  Offset const* cu, std::size_t sequences, double const* weights,
+                                                                  label_options options = {}) {
+  weighted_row<On, Scale, FractionBits> out{array<Scale, On>(on, row), {}};
+  array<fixed_point_sum<FractionBits>, On> const sums(on, sequences + 1);
+  array<std::uint64_t, On> const bad(on, 1);
+  call(on, "weighted_loss", [&](void* temp, std::size_t& bytes) {
+    return weighted_loss(on, temp, bytes, losses, labels, row, cu, sequences, weights, options, out.scale.data(), sums.data(),
+                         sums.data() + sequences, bad.data());
+  });
+  detail::refuse_bad_row(on, bad.data(), cu, sequences, row);
+  check(on.download(&out.total, sums.data() + sequences, 1), "download");
+  return out;
+}
+
+}  // namespace ballast::inline v0_1::gpu

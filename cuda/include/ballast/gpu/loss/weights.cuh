@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/config.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/gpu/core/call.cuh>
+#include <ballast/gpu/core/mapped.cuh>
+#include <ballast/gpu/core/workspace.cuh>
+#include <ballast/gpu/loss/totals.cuh>
+#include <ballast/loss/detail/power.hpp>
+#include <ballast/loss/detail/quotient.hpp>
+#include <ballast/loss/detail/weight_words.hpp>
+#include <ballast/loss/gradient_path.hpp>
+#include <ballast/loss/normaliser.hpp>
+#include <ballast/loss/totals.hpp>
+#include <ballast/loss/weights.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+/// @file
+/// @brief One weight per sequence, from counts and totals that lie on the device: nothing waits for the host before the forward pass.
+
+namespace ballast::inline v0_1::gpu {
+
+namespace detail {
+
+// The weight as a function of a count, from totals on the device.
+struct make_weight {
+  std::int64_t const* totals;
+  std::int64_t const* part;
+  ballast::detail::weight_request request;
+  partial_totals const* counted;
+  std::size_t sequences;
+  sequence_weight* out;
+  std::uint64_t* first_bad;
+  BALLAST_HD void operator()(std::size_t) const {
+    auto const parts = ballast::detail::weigh_words(totals, part, request);
+    auto const ratio = ballast::detail::rounded_quotient(parts.numerator, {0, parts.denominator});
+    *out = {parts.numerator, parts.denominator, request.power, ratio, parts.weight};
+    auto const in_scope = (request.normaliser.scope == loss_scope::step ? totals : part)[0];
+    auto const too_many = in_scope < 0 || counted->tokens > static_cast<std::uint64_t>(in_scope);
+    auto const bad = too_many || parts.fault != ballast::detail::weight_fault::none;
+    *first_bad = counted->first_bad == ~std::uint64_t{0} && bad ? sequences : counted->first_bad;
+  }
+};
+
+struct weigh_sequences {
+  std::int64_t const* counts;
+  sequence_weight const* weight;
+  double* out;
+  BALLAST_HD void operator()(std::size_t i) const { out[i] = counts[i] < ballast::detail::count_limit ? (*weight)(counts[i]) : 0.0; }
+};
+
+// The request, or a refusal: what is out of range without any totals.
+[[nodiscard]] inline bool make_request(loss_normaliser const& normaliser, gradient_path const& path, ballast::detail::weight_request& out) {
+  auto const per_length = normaliser.divisor == loss_divisor::length || normaliser.divisor == loss_divisor::sequence_length;
+  auto const power = power_or_none(normaliser.power);
+  if (power > ballast::detail::whole_exponent || (per_length && normaliser.length <= 0)) return false;
+  try {
+    out = ballast::detail::request_of(normaliser, power, path);
+  } catch (invalid_input const&) {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace detail
+
+/// @brief Writes the weight of each sequence of a rank's step or micro-batch; twin of `ballast::loss_weights`.
+///
+/// The totals come from `gpu::loss_totals_of` and your all-reduce, on the same stream; a whole step is weighed without waiting.
+///
+/// @tparam On  the backend
+/// @param on          where it runs
+/// @param temp        scratch memory, or null to ask for `bytes`
+/// @param bytes       of scratch memory
+/// @param counts      counted labels of each sequence: of the whole sequence, also where this rank sees a part of it
+/// @param sequences   how many
+/// @param totals      of the whole step, all-reduced, on the device
+/// @param normaliser  what is minimised
+/// @param path        what happens to the gradients: the weights undo its averages
+/// @param part        totals of this rank's step, or of this micro-batch, on the device; null where the normaliser's scope is the step
+/// @param weights     one per sequence; 0 for one without a counted label, and for all where nothing is counted
+/// @param first_bad   one word: the first count outside [0, 2^40); `sequences` where the counts exceed their totals or the host twin
+/// refuses the
+///                    totals; `~0` if all is good. Nothing is promised of `weights` unless it is `~0`
+/// @return the error, if any; `invalid_value` if a number of the path, the power or a length that is divided by is out of range, a part is
+/// missing, or `bytes` is too few
+/// @par Complexity
+/// O(sequences): reads the counts twice and writes 8 bytes each.
+/// @par Determinism
+/// The bits of the host twin, unless a flag like --use_fast_math allows other values.
+template <class On>
+[[nodiscard]] typename On::error_type loss_weights(On on, void* temp, std::size_t& bytes, std::int64_t const* counts, std::size_t sequences,
+                                                   loss_totals const* totals, loss_normaliser const& normaliser, gradient_path const& path,
+                                                   loss_totals const* part, double* weights, std::uint64_t* first_bad) {
+  using error_type = typename On::error_type;
+  ballast::detail::weight_request request;
+  if (!detail::make_request(normaliser, path, request)) return On::invalid_value;
+  if (temp != nullptr && part == nullptr && normaliser.scope != loss_scope::step) return On::invalid_value;
+  workspace cut(temp);
+  auto* const weight = cut.take<sequence_weight>(1);
+  auto* const counted = cut.take<detail::partial_totals>(1);
+  auto const reduce = [&](void* room, std::size_t& need) {
+    return on.reduce(room, need, mapped(detail::totals_of_count{counts, 0}), counted, sequences, detail::partial_totals{},
+                     detail::add_totals{});
+  };
+  std::size_t need = 0;
+  if (auto const error = reduce(nullptr, need); error != error_type{}) return error;
+  auto* const room = cut.take<std::byte>(need);
+  if (cut.counting()) return bytes = cut.bytes(), error_type{};
+  if (bytes < cut.bytes()) return On::invalid_value;
+  if (auto const error = reduce(room, need); error != error_type{}) return error;
+  detail::make_weight const make{detail::words_of(totals), detail::words_of(part), request, counted, sequences, weight, first_bad};
+  if (auto const error = on.for_each(1, make); error != error_type{}) return error;
+  return on.for_each(sequences, detail::weigh_sequences{counts, weight, weights});
+}
+
+/// @brief The weights by value. See the form above; allocates and waits.
+/// @param on where it runs @param counts counted labels of each whole sequence @param sequences how many
+/// @param totals of the whole step, all-reduced, on the host @param normaliser what is minimised @param path what happens to the gradients
+/// @param part totals of the rank or the micro-batch, where the scope is not the step
+/// @return one weight per sequence, on the device
+/// @throws invalid_input with the sentence of the host twin
+/// @throws gpu_error if the backend reports an error
+template <class On>
+[[nodiscard]] array<double, On> loss_weights(On on, std::int64_t const* counts, std::size_t sequences, loss_totals const& totals,
+                                             loss_normaliser const& normaliser, gradient_path const& path, loss_totals const& part = {}) {
+  static_cast<void>(sequence_weight_of(totals, normaliser, path, part));
+  array<double, On> out(on, sequences);
+  array<loss_totals, On> const both(on, 2);
+  array<std::uint64_t, On> const bad(on, 1);
+  check(on.upload(both.data(), &totals, 1), "upload");
+  check(on.upload(both.data() + 1, &part, 1), "upload");
+  call(on, "loss_weights", [&](void* temp, std::size_t& bytes) {
+    return loss_weights(on, temp, bytes, counts, sequences, both.data(), normaliser, path, both.data() + 1, out.data(), bad.data());
+  });
+  std::uint64_t first_bad = 0;
+  check(on.download(&first_bad, bad.data(), 1), "download");
+  if (first_bad == ~std::uint64_t{0}) return out;
+  std::vector<std::int64_t> values(sequences);
+  check(on.download(values.data(), counts, sequences), "download");
+  static_cast<void>(ballast::loss_weights(values, totals, normaliser, path, part));
+  return out;
+}
+
+}  // namespace ballast::inline v0_1::gpu

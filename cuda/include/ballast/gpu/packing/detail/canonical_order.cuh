@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/config.hpp>
+#include <ballast/gpu/core/atomic.cuh>
+#include <ballast/gpu/core/workspace.cuh>
+#include <ballast/gpu/packing/fold.cuh>
+#include <ballast/packing/detail/driver.hpp>
+#include <ballast/packing/options.hpp>
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+// The samples in canonical order: padded length descending, then as they are visited. One stable sort, by keys as narrow as can be.
+
+namespace ballast::inline v0_1::gpu::detail {
+
+// Padded lengths as multiples of `multiple`: `units` of them fill a pack. Key k stands for the padded length (k + 1) * multiple.
+struct pack_padding {
+  std::uint32_t multiple = 1;
+  std::uint32_t units = 0;
+  [[nodiscard]] BALLAST_HD std::uint32_t longest() const { return multiple * units; }
+  // `length` is in 1 … longest().
+  [[nodiscard]] BALLAST_HD std::uint32_t key(std::uint32_t length) const { return multiple == 1 ? length - 1 : (length - 1) / multiple; }
+};
+
+// The options that a plan of runs can take.
+[[nodiscard]] inline bool takes_runs(packing_options const& o) {
+  return o.capacity > 0 && o.capacity <= longest_on_device && o.sample_multiple > 0 && o.pack_multiple > 0 &&
+         o.pack_multiple <= o.capacity && o.pack_count == 0 && o.pack_count_multiple == 1 && o.oversize == oversize::reject;
+}
+// For options that `takes_runs` holds of.
+[[nodiscard]] inline pack_padding pack_padding_of(packing_options const& o) {
+  auto const capacity = ballast::detail::round_down(o.capacity, o.pack_multiple);
+  if (o.sample_multiple > capacity) return {};
+  return {static_cast<std::uint32_t>(o.sample_multiple), static_cast<std::uint32_t>(capacity / o.sample_multiple)};
+}
+
+template <class Length, class Key, class Index>
+struct write_length_keys {
+  Length const* lengths;
+  std::size_t count;
+  pack_padding pad;
+  Index const* visit;  // null: in the order they have
+  Key* keys;
+  Index* samples;
+  std::uint64_t* first_bad;  // null: all are good
+  BALLAST_HD void operator()(std::size_t j) const {
+    auto const sample = visit == nullptr ? j : static_cast<std::size_t>(visit[j]);
+    auto const length = sample < count ? length_or_0(lengths[sample], pad.longest()) : 0;
+    if (length == 0 && first_bad != nullptr) atomic_min(*first_bad, sample < count ? sample : j);
+    keys[j] = static_cast<Key>(length == 0 ? 0 : pad.key(length));
+    samples[j] = static_cast<Index>(sample < count ? sample : 0);
+  }
+};
+
+// The arrays of the sort, cut from a workspace.
+template <class Key, class Index>
+struct canonical_order {
+  Key* keys = nullptr;  // sorted, once `queue` is done
+  Index* samples = nullptr;
+  Key* unsorted_keys = nullptr;
+  Index* unsorted_samples = nullptr;
+  void* temp = nullptr;
+  std::size_t bytes = 0;
+  int bits = 1;
+
+  template <class On>
+  [[nodiscard]] typename On::error_type cut(On on, workspace& memory, std::size_t count, pack_padding pad) {
+    auto const width = std::bit_width(pad.units > 1 ? pad.units - 1 : 1U);
+    bits = static_cast<int>(width);
+    keys = memory.take<Key>(count);
+    samples = memory.take<Index>(count);
+    unsorted_keys = memory.take<Key>(count);
+    unsorted_samples = memory.take<Index>(count);
+    auto const error = on.sort_descending(nullptr, bytes, unsorted_keys, keys, unsorted_samples, samples, count, bits);
+    temp = memory.take<std::byte>(bytes);
+    return error;
+  }
+  template <class On, class Length>
+  [[nodiscard]] typename On::error_type queue(On on, Length const* lengths, std::size_t count, pack_padding pad, Index const* visit,
+                                              std::uint64_t* first_bad) {
+    using error_type = typename On::error_type;
+    auto const error =
+        on.for_each(count, write_length_keys<Length, Key, Index>{lengths, count, pad, visit, unsorted_keys, unsorted_samples, first_bad});
+    return error != error_type{} ? error : on.sort_descending(temp, bytes, unsorted_keys, keys, unsorted_samples, samples, count, bits);
+  }
+};
+
+// Calls `f` with a value of the narrowest type that all keys fit.
+template <class F>
+[[nodiscard]] auto with_key(pack_padding pad, F const& f) {
+  return pad.units <= 65536 ? f(std::uint16_t{}) : f(std::uint32_t{});
+}
+
+}  // namespace ballast::inline v0_1::gpu::detail

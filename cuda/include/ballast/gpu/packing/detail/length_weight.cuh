@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/config.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/gpu/core/call.cuh>
+#include <ballast/packing/detail/driver.hpp>
+#include <ballast/packing/options.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+// What the packers that keep samples where they stand share: the weight of a length under the options, and how both are refused.
+
+namespace ballast::inline v0_1::gpu::detail {
+
+/// The weight of sample i, in 1 … capacity; 0 where the length is not positive or fits no pack.
+template <class Length>
+struct length_weight {
+  Length const* lengths;
+  std::int64_t largest;  // most that a length may be before rounding
+  std::int64_t multiple;
+
+  BALLAST_HD std::uint64_t operator()(std::size_t i) const {
+    auto const length = lengths[i];
+    if (length <= 0 || static_cast<std::uint64_t>(length) > static_cast<std::uint64_t>(largest)) return 0;
+    auto const tokens = static_cast<std::int64_t>(length);
+    return static_cast<std::uint64_t>(multiple == 1 ? tokens : ballast::detail::round_up(tokens, multiple));  // 1 spares a division
+  }
+};
+
+/// The options as these packers need them. `takes` comes first: where it is false the others mean nothing.
+struct in_place_options {
+  packing_options const& o;
+
+  [[nodiscard]] bool takes() const {
+    return o.capacity > 0 && o.sample_multiple > 0 && o.pack_multiple > 0 && o.pack_multiple <= o.capacity && only_reject();
+  }
+  [[nodiscard]] std::int64_t capacity() const { return ballast::detail::round_down(o.capacity, o.pack_multiple); }
+  [[nodiscard]] std::uint64_t max_samples() const {
+    return o.max_samples != 0 ? o.max_samples : (std::numeric_limits<std::uint64_t>::max)();
+  }
+  template <class Length>
+  [[nodiscard]] length_weight<Length> weight(Length const* lengths) const {
+    return {lengths, ballast::detail::round_down(capacity(), o.sample_multiple), o.sample_multiple};
+  }
+  /// Throws where `takes` is false or the indices do not suffice.
+  void require_valid(std::size_t count, std::uint64_t most_indices) const {
+    ballast::detail::require_valid(o);
+    require(only_reject(), [] {
+      return std::string("the twins of next_fit and windowed_best_fit_decreasing take no over-size policy and no demanded number of packs");
+    });
+    require(count <= most_indices, [&] { return std::to_string(count) + " samples need a 64-bit index: call with <std::uint64_t>"; });
+  }
+  /// Throws if `bad` is the position of a length; it reads that one.
+  template <class On, class Length>
+  void require_lengths(On on, Length const* lengths, std::uint64_t bad) const {
+    if (bad == (std::numeric_limits<std::uint64_t>::max)()) return;
+    Length length{};
+    check(on.download(&length, lengths + bad, 1), "download");
+    auto const entry = "lengths[" + std::to_string(bad) + "] = " + std::to_string(length);
+    require(length > 0, [&] { return entry + " must be positive"; });
+    require(weight(&length)(0) != 0, [&] {
+      return entry + " exceeds capacity " + std::to_string(capacity()) +
+             (o.sample_multiple > 1 ? " when rounded up to a multiple of " + std::to_string(o.sample_multiple) : "");
+    });
+    throw invalid_input(entry + " brings the sum of lengths to 2^63 or more");
+  }
+
+ private:
+  [[nodiscard]] bool only_reject() const { return o.oversize == oversize::reject && o.pack_count == 0 && o.pack_count_multiple == 1; }
+};
+
+}  // namespace ballast::inline v0_1::gpu::detail

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/config.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/gpu/core/atomic.cuh>
+#include <ballast/gpu/core/call.cuh>
+#include <ballast/gpu/core/detail/row_tiles.cuh>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+/// @file
+/// @brief The cumulative lengths of many packs as rows of segments, and their check.
+
+namespace ballast::inline v0_1::gpu::detail {
+
+// The largest T: what a row's places or tokens can be numbered to.
+template <class T>
+inline constexpr auto largest = static_cast<std::uint64_t>((std::numeric_limits<T>::max)());
+
+// Where the entries of a pack begin: each has one more than members. Without offsets there is one pack.
+struct entry_bounds {
+  std::uint64_t const* offsets;
+  std::size_t count;    // packs
+  std::size_t members;  // of all packs
+  [[nodiscard]] BALLAST_HD std::uint64_t members_before(std::size_t p) const {
+    return offsets != nullptr ? offsets[p] : p == 0 ? 0 : members;
+  }
+  BALLAST_HD std::uint64_t operator()(std::size_t p) const { return members_before(p) + p; }
+};
+
+// Finds offsets that do not rise from 0 to the number of members.
+struct check_packs {
+  entry_bounds bounds;
+  std::uint64_t index;  // what is reported then
+  std::uint64_t* first_bad;
+  BALLAST_HD void operator()(std::size_t p) const {
+    auto const here = bounds.members_before(p);
+    auto const good = (p == 0 ? here == 0 : here >= bounds.members_before(p - 1)) && (p < bounds.count || here == bounds.members);
+    if (!good) atomic_min(*first_bad, index);
+  }
+};
+
+// The sequences of pack p. Offsets that are none give other sequences, but none outside `cu`.
+template <class Offset>
+struct pack_rows {
+  Offset const* cu;
+  entry_bounds entries;
+  BALLAST_HD offset_bounds<Offset> operator()(std::size_t p) const {
+    auto begin = entries.members_before(p), end = entries.members_before(p + 1);
+    if (begin > entries.members) begin = entries.members;
+    if (end > entries.members) end = entries.members;
+    return {cu + begin + p, end < begin ? 0 : static_cast<std::size_t>(end - begin)};
+  }
+};
+
+// Finds the first entry that is not 0 where a pack begins, below its predecessor, or above `most` where a pack ends. `padded`, where there
+// is one, must leave each sequence room, and is what has to fit.
+template <class Offset>
+struct check_entries {
+  Offset const* cu;
+  Offset const* padded;
+  std::uint64_t most;
+  std::uint64_t* first_bad;
+  [[nodiscard]] BALLAST_HD no_input read(row_place const&) const { return {}; }
+  BALLAST_HD void operator()(row_place const& place, no_input) const {
+    auto const at = place.at;
+    auto const begins = at == place.begin;
+    auto good = begins ? cu[at] == 0 && padded[at] == 0
+                       : cu[at - 1] <= cu[at] && padded[at - 1] <= padded[at] && cu[at] - cu[at - 1] <= padded[at] - padded[at - 1];
+    if (at + 1 == place.end && static_cast<std::uint64_t>(padded[at]) > most) good = false;
+    if (!good) atomic_min(*first_bad, at);
+  }
+};
+
+// Starts `first_bad` and queues the checks of rows whose places are numbered by T.
+template <class T, class On, class Offset>
+[[nodiscard]] typename On::error_type check_rows(On on, Offset const* cu, Offset const* padded, entry_bounds entries, std::size_t row,
+                                                 std::uint64_t* first_bad) {
+  using error_type = typename On::error_type;
+  auto const all = entries.members + entries.count;
+  if (auto const error = on.fill(first_bad, 0xff, sizeof(std::uint64_t)); error != error_type{}) return error;
+  if (auto const error = on.for_each(entries.count + 1, check_packs{entries, all, first_bad}); error != error_type{}) return error;
+  return visit_rows(on, same_bounds<entry_bounds>{entries}, 1, all,
+                    check_entries<Offset>{cu, padded, row < largest<T> ? row : largest<T>, first_bad});
+}
+
+// Calls body(entries of the bad pack in each array) on the host, for the sentence of the host twin, if `bad` says that there is one.
+template <class On, class Offset, class Body>
+void refuse_bad_rows(On on, std::uint64_t const* bad, std::vector<Offset const*> const& arrays, entry_bounds entries, Body const& body) {
+  std::uint64_t first_bad = 0;
+  check(on.download(&first_bad, bad, 1), "download");
+  if (first_bad == ~std::uint64_t{0}) return;
+  require(first_bad < entries.members + entries.count,
+          [&] { return "offsets must rise from 0 to the " + std::to_string(entries.members) + " sequences"; });
+  std::vector<std::uint64_t> offsets{0, entries.members};
+  if (entries.offsets != nullptr) {
+    offsets.resize(entries.count + 1);
+    check(on.download(offsets.data(), entries.offsets, entries.count + 1), "download");
+  }
+  std::size_t pack = 0;
+  while (offsets[pack + 1] + pack < first_bad) ++pack;
+  std::vector<std::vector<Offset>> parts;
+  for (auto const* const array : arrays) {
+    parts.emplace_back(static_cast<std::size_t>(offsets[pack + 1] - offsets[pack] + 1));
+    check(on.download(parts.back().data(), array + offsets[pack] + pack, parts.back().size()), "download");
+  }
+  body(parts);
+}
+
+}  // namespace ballast::inline v0_1::gpu::detail

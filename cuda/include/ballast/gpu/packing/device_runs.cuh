@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/version.hpp>
+#include <ballast/gpu/packing/detail/staging.cuh>
+#include <ballast/packing/runs.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+/// @file
+/// @brief A plan of runs in memory of a backend.
+
+namespace ballast::inline v0_1::gpu {
+
+/// @brief What kernels read of a plan; members as those of `ballast::pack_runs`.
+struct runs_view {
+  pack_run const* runs = nullptr;      ///< of the device, by `first`
+  std::size_t run_count = 0;           ///< how many
+  pack_block const* blocks = nullptr;  ///< of the device, by `first_pack`
+  std::size_t block_count = 0;         ///< how many
+  std::int64_t capacity = 0;           ///< tokens of one pack
+  std::int64_t sample_multiple = 1;    ///< lengths are rounded up to a multiple of this
+  std::uint64_t samples = 0;           ///< how many are placed
+  std::uint64_t packs = 0;             ///< how many are used
+};
+
+/// @brief A plan of runs on the device, 48 bytes a run; its memory is used again by the next plan.
+/// @tparam On  the backend
+template <class On>
+class device_runs {
+ public:
+  using error_type = typename On::error_type;  ///< of the backend
+  /// @brief No plan. @param on where it will be
+  explicit device_runs(On on) : staged_(on), memory_(on) {}
+  /// @brief Queues the copy of a plan, without waiting for work that was queued before on its stream.
+  /// @param plan  may change when this returns
+  /// @return the error, if any
+  [[nodiscard]] error_type upload(pack_runs const& plan) {
+    static_assert(std::is_trivially_copyable_v<pack_run> && std::is_trivially_copyable_v<pack_block> && alignof(pack_block) <= 8);
+    view_ = {};
+    auto const run_bytes = plan.runs.size() * sizeof(pack_run);
+    auto const bytes = run_bytes + plan.blocks.size() * sizeof(pack_block);
+    if (auto const error = staged_.reserve(bytes); error != error_type{}) return error;
+    if (auto const error = memory_.reserve(bytes); error != error_type{}) return error;
+    if (bytes != 0) {
+      std::memcpy(staged_.template as<std::byte>(), plan.runs.data(), run_bytes);
+      std::memcpy(staged_.template as<std::byte>() + run_bytes, plan.blocks.data(), bytes - run_bytes);
+      if (auto const error = staged_.upload(memory_.data(), bytes); error != error_type{}) return error;
+    }
+    view_ = {reinterpret_cast<pack_run const*>(memory_.data()),
+             plan.runs.size(),
+             reinterpret_cast<pack_block const*>(memory_.data() + run_bytes),
+             plan.blocks.size(),
+             plan.capacity,
+             plan.sample_multiple,
+             plan.samples,
+             plan.packs};
+    return {};
+  }
+  /// @brief The plan, for work that is queued on the same stream.
+  [[nodiscard]] runs_view const& view() const noexcept { return view_; }
+
+ private:
+  detail::host_buffer<On> staged_;
+  detail::device_buffer<On> memory_;
+  runs_view view_;
+};
+
+}  // namespace ballast::inline v0_1::gpu

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/gpu/core/call.cuh>
+#include <ballast/gpu/core/mapped.cuh>
+#include <ballast/gpu/core/workspace.cuh>
+#include <ballast/gpu/packing/detail/length_weight.cuh>
+#include <ballast/gpu/packing/detail/next_fit_phases.cuh>
+#include <ballast/packing/options.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+/// @file
+/// @brief Next fit on a device: the packs of `ballast::next_fit`, with the samples where they are.
+
+namespace ballast::inline v0_1::gpu {
+
+/// @brief Samples of one tile of `next_fit`: 15 for each of 256 lanes, so that lanes do not meet in a bank of shared memory.
+inline constexpr std::size_t next_fit_tile = 3840;
+
+/// @brief Fills one pack after the other in the given order; the twin of `ballast::next_fit`.
+///
+/// Each pack is a range of samples, so a pack's first sample says all. Where the next pack starts is a function of where this one does;
+/// tiles of samples tabulate that function for all their samples at once, so that no guess is made and none can fail.
+///
+/// @tparam On      the backend
+/// @tparam Length  an integer
+/// @tparam Index   `std::uint32_t` or `std::uint64_t`; `count` must not exceed its greatest value
+/// @param on       where it runs
+/// @param temp     scratch memory; null: only `bytes` is set
+/// @param bytes    its size: 9 bytes a sample and little more
+/// @param lengths  sample lengths in tokens
+/// @param count    how many
+/// @param options  capacity, max_samples, sample_multiple and pack_multiple; no over-size policy and no demanded number of packs
+/// @param offsets  room for `count` + 1 entries; pack p is the samples `offsets[p]` … `offsets[p + 1]` - 1, the last entry is `count`
+/// @param pack_of  `count` entries: the pack of each sample
+/// @param packs    one word: the number of packs
+/// @param bad      one word: the first sample whose length is not positive, above the capacity, or brings the sum of lengths to 2^63;
+///                 2^64 - 1 if there is none. Where there is one, the other outputs mean nothing.
+/// @param tile     samples that one block tabulates, 1 … 16384
+/// @return the first error; `On::invalid_value` for bad options or too small a workspace
+/// @post The packs are those of the host twin.
+/// @par Complexity
+/// A fixed number of launches that do not wait for the host, whatever the lengths. 43 bytes are moved for each sample. One lane walks a
+/// step for each of √(count / tile) spans, or for each pack that is longer than a tile; others at most √(count / tile) steps.
+/// @par Determinism
+/// A pure function of its arguments; `tile` does not enter the result.
+/// @par Source
+/// Johnson, "Near-optimal bin packing algorithms", MIT 1973.
+template <class On, class Length, class Index>
+[[nodiscard]] typename On::error_type next_fit(On on, void* temp, std::size_t& bytes, Length const* lengths, std::size_t count,
+                                               packing_options const& options, std::uint64_t* offsets, Index* pack_of, std::uint64_t* packs,
+                                               std::uint64_t* bad, std::size_t tile = next_fit_tile) {
+  using error = typename On::error_type;
+  constexpr error none{};
+  detail::in_place_options const asked{options};
+  if (!asked.takes() || count > (std::numeric_limits<Index>::max)() || tile == 0 || tile > 16384) return On::invalid_value;
+  auto const tiles = (count + tile - 1) / tile;
+  std::size_t span_tiles = 1;
+  while (span_tiles * span_tiles < tiles) ++span_tiles;
+  auto const span = span_tiles * tile;
+  auto const spans = (count + span - 1) / span;
+
+  workspace cut(temp);
+  auto* const sums = cut.take<std::uint64_t>(count + 1);
+  auto* const starts = cut.take<std::uint8_t>(count);
+  auto* const leave_span = cut.take<Index>(spans * tile);
+  auto* const span_entry = cut.take<Index>(spans);
+  auto* const tile_entry = cut.take<Index>(tiles);
+  mapped const weights(asked.weight(lengths));
+  mapped const steps(detail::next_fit_step<Index>{starts});
+  std::size_t sum_bytes = 0, number_bytes = 0;
+  auto e = on.inclusive_scan(nullptr, sum_bytes, weights, sums, count, detail::next_fit_sum{});
+  if (e == none) e = on.inclusive_scan(nullptr, number_bytes, steps, pack_of, count, detail::next_fit_sum{});
+  if (e != none) return e;
+  auto* const scans = cut.take<std::byte>(sum_bytes > number_bytes ? sum_bytes : number_bytes);
+  if (cut.counting()) return bytes = cut.bytes(), none;
+  if (bytes < cut.bytes()) return On::invalid_value;
+
+  e = on.for_each(1, detail::next_fit_begin{sums, offsets, packs, bad});
+  if (e != none || count == 0) return e;
+  detail::next_fit_view const view{sums, count, tile, static_cast<std::uint64_t>(asked.capacity()), asked.max_samples()};
+  auto const lanes = tile < next_fit_tile ? static_cast<unsigned>((tile + 479) / 480 * 32) : 256U;
+  auto const shared = view.shared_bytes(lanes);
+  auto* const leave = pack_of;  // which is written last
+  e = on.inclusive_scan(scans, sum_bytes, weights, sums + 1, count, detail::next_fit_sum{});
+  if (e == none) e = on.fill(span_entry, 0xff, spans * sizeof(Index));
+  if (e == none) e = on.fill(tile_entry, 0xff, tiles * sizeof(Index));
+  if (e == none) e = on.fill(starts, 0, count);
+  if (e == none) e = on.blocks(tiles, lanes, shared, detail::next_fit_leave<Index>{view, leave, bad});
+  if (e == none) e = on.for_each(spans * tile, detail::next_fit_leave_span<Index>{leave, leave_span, count, tile, span});
+  if (e == none) e = on.for_each(1, detail::next_fit_enter_spans<Index>{leave, leave_span, span_entry, count, tile, span});
+  if (e == none) e = on.for_each(spans, detail::next_fit_enter_tiles<Index>{leave, span_entry, tile_entry, count, tile, span});
+  if (e == none) e = on.blocks(tiles, lanes, shared, detail::next_fit_mark<Index>{view, tile_entry, starts});
+  if (e == none) e = on.inclusive_scan(scans, number_bytes, steps, pack_of, count, detail::next_fit_sum{});
+  if (e == none) e = on.for_each(count, detail::next_fit_end<Index>{starts, pack_of, offsets, packs, count});
+  return e;
+}
+
+/// @brief Packs on a device whose samples stay in order.
+/// @tparam On     the backend
+/// @tparam Index  type of the pack numbers
+template <class On, class Index>
+struct packs_in_order {
+  array<std::uint64_t, On> offsets;  ///< `packs` + 1 entries count: the first sample of each pack, and the number of samples
+  array<Index, On> pack_of;          ///< the pack of each sample
+  std::size_t packs;                 ///< how many packs there are
+};
+
+/// @brief The same with memory of its own; waits once.
+/// @tparam Index   type of the pack numbers
+/// @tparam On      the backend
+/// @tparam Length  an integer
+/// @param on       where it runs
+/// @param lengths  sample lengths in tokens, on the device
+/// @param count    how many
+/// @param options  as the other overload
+/// @return the packs
+/// @throws invalid_input for bad options or a bad length, gpu_error for an error of the backend
+template <class Index = std::uint32_t, class On, class Length>
+[[nodiscard]] packs_in_order<On, Index> next_fit(On on, Length const* lengths, std::size_t count, packing_options const& options) {
+  detail::in_place_options const asked{options};
+  asked.require_valid(count, (std::numeric_limits<Index>::max)());
+  packs_in_order<On, Index> out{{on, count + 1}, {on, count}, 0};
+  array<std::uint64_t, On> const words(on, 2);  // packs, bad
+  call(on, "next_fit", [&](void* temp, std::size_t& bytes) {
+    return next_fit(on, temp, bytes, lengths, count, options, out.offsets.data(), out.pack_of.data(), words.data(), words.data() + 1);
+  });
+  std::uint64_t found[2]{};
+  check(on.download(found, words.data(), 2), "download");
+  asked.require_lengths(on, lengths, found[1]);
+  out.packs = static_cast<std::size_t>(found[0]);
+  return out;
+}
+
+}  // namespace ballast::inline v0_1::gpu

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/error.hpp>
+#include <ballast/gpu/core/call.cuh>
+#include <ballast/gpu/core/workspace.cuh>
+#include <ballast/gpu/packing/detail/length_weight.cuh>
+#include <ballast/gpu/packing/detail/pack_window.cuh>
+#include <ballast/packing/options.hpp>
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+/// @file
+/// @brief Best-fit decreasing inside windows of consecutive samples, a block of lanes for each window.
+
+namespace ballast::inline v0_1::gpu {
+
+/// @brief Most samples of one window of `windowed_best_fit_decreasing`: 176 KiB of shared memory.
+inline constexpr std::size_t longest_window = 8192;
+
+/// @brief Cuts the samples into windows of `window` consecutive ones and packs each by best-fit decreasing; the twin of
+/// `ballast::windowed_best_fit_decreasing`.
+///
+/// All lanes of a block look through the open packs of their window for each sample, so the time of a window grows with its packs, and
+/// not with the capacity as a table of rooms would. It pays where there are many windows of few packs; where a window holds thousands of
+/// packs the host's table is the better algorithm.
+///
+/// @tparam On      the backend
+/// @tparam Length  an integer
+/// @tparam Index   `std::uint32_t` or `std::uint64_t`; `count` must not exceed its greatest value
+/// @param on       where it runs
+/// @param temp     scratch memory; null: only `bytes` is set
+/// @param bytes    its size: 2 bytes a sample, 16 a window and little more
+/// @param lengths  sample lengths in tokens
+/// @param count    how many
+/// @param window   samples of one window, at least 1; it, or else `count`, at most `longest_window`
+/// @param options  capacity below 2^48, max_samples, sample_multiple and pack_multiple; no over-size policy and no demanded number of packs
+/// @param offsets  room for `count` + 1 entries; the members of pack p are at `offsets[p]` … `offsets[p + 1]` - 1
+/// @param members  `count` entries: the samples, pack after pack, longest first
+/// @param packs    one word: the number of packs
+/// @param bad      one word: the first sample whose length is not positive or above the capacity; 2^64 - 1 if there is none. Where there is
+///                 one, the other outputs mean nothing.
+/// @return the first error; `On::invalid_value` for bad options, too long a window or too small a workspace
+/// @pre The sum of the lengths is below 2^63.
+/// @post The packs are those of the host twin, with their members in its order.
+/// @par Complexity
+/// A fixed number of launches that do not wait for the host. Each sample of a window costs its block a pass over the packs that are open,
+/// packs / lanes steps, and two barriers; lanes are 32 up to a window of 1,024. 8 bytes are moved for each sample and 12 for each pack; 22
+/// bytes of shared memory for each sample of a window.
+/// @par Determinism
+/// A pure function of its arguments.
+/// @par Source
+/// Algorithm: Johnson et al., "Worst-case performance bounds for simple one-dimensional packing algorithms", SIAM J. Comput. 3 (1974).
+/// Sorting inside a window: Batcher, "Sorting networks and their applications", AFIPS 1968.
+template <class On, class Length, class Index>
+[[nodiscard]] typename On::error_type windowed_best_fit_decreasing(On on, void* temp, std::size_t& bytes, Length const* lengths,
+                                                                   std::size_t count, std::size_t window, packing_options const& options,
+                                                                   std::uint64_t* offsets, Index* members, std::uint64_t* packs,
+                                                                   std::uint64_t* bad) {
+  using error = typename On::error_type;
+  constexpr error none{};
+  detail::in_place_options const asked{options};
+  if (!asked.takes() || count > (std::numeric_limits<Index>::max)() || window == 0) return On::invalid_value;
+  if (window > count) window = count == 0 ? 1 : count;
+  if (window > longest_window || asked.capacity() >= std::int64_t{1} << 48) return On::invalid_value;
+  auto const windows = (count + window - 1) / window;
+
+  workspace cut(temp);
+  auto* const starts = cut.take<std::uint16_t>(count);
+  auto* const packs_of = cut.take<std::uint64_t>(windows + 1);
+  auto* const before = cut.take<std::uint64_t>(windows + 1);
+  std::size_t scan_bytes = 0;
+  auto e = on.exclusive_sum(nullptr, scan_bytes, packs_of, before, windows + 1, std::uint64_t{0});
+  if (e != none) return e;
+  auto* const scan = cut.take<std::byte>(scan_bytes);
+  if (cut.counting()) return bytes = cut.bytes(), none;
+  if (bytes < cut.bytes()) return On::invalid_value;
+
+  e = on.for_each(1, detail::window_begin{offsets, packs, bad, packs_of + windows});
+  if (e != none || count == 0) return e;
+  auto const sorted = std::bit_ceil(window);
+  auto const lanes = window <= 1024 ? 32U : static_cast<unsigned>(sorted / 32);
+  detail::pack_window<Length, Index> const body{
+      asked.weight(lengths), count,  window,   sorted,  static_cast<std::uint64_t>(asked.capacity()),
+      asked.max_samples(),   starts, packs_of, members, bad};
+  e = on.blocks(windows, lanes, body.shared_bytes(window, sorted), body);
+  if (e == none) e = on.exclusive_sum(scan, scan_bytes, packs_of, before, windows + 1, std::uint64_t{0});
+  if (e == none) e = on.for_each(count, detail::window_packs_of{starts, before, count, window, windows, offsets, packs});
+  return e;
+}
+
+/// @brief Packs on a device with members of any order.
+/// @tparam On     the backend
+/// @tparam Index  type of the sample indices
+template <class On, class Index>
+struct packs_of_windows {
+  array<std::uint64_t, On> offsets;  ///< `packs` + 1 entries count
+  array<Index, On> members;          ///< the samples, pack after pack
+  std::size_t packs;                 ///< how many packs there are
+};
+
+/// @brief The same with memory of its own; waits once.
+/// @tparam Index   type of the sample indices
+/// @tparam On      the backend
+/// @tparam Length  an integer
+/// @param on       where it runs
+/// @param lengths  sample lengths in tokens, on the device
+/// @param count    how many
+/// @param window   samples of one window
+/// @param options  as the other overload
+/// @return the packs
+/// @throws invalid_input for bad options, a window out of range or a bad length, gpu_error for an error of the backend
+template <class Index = std::uint32_t, class On, class Length>
+[[nodiscard]] packs_of_windows<On, Index> windowed_best_fit_decreasing(On on, Length const* lengths, std::size_t count, std::size_t window,
+                                                                       packing_options const& options) {
+  detail::in_place_options const asked{options};
+  asked.require_valid(count, (std::numeric_limits<Index>::max)());
+  require(window > 0, [] { return std::string("window = 0 must be positive"); });
+  require(window <= longest_window || count <= longest_window, [&] {
+    return "window = " + std::to_string(window) + " exceeds " + std::to_string(longest_window) + ", the longest of a device";
+  });
+  require(options.capacity < std::int64_t{1} << 48,
+          [&] { return "capacity = " + std::to_string(options.capacity) + " must be below 2^48 on a device"; });
+  packs_of_windows<On, Index> out{{on, count + 1}, {on, count}, 0};
+  array<std::uint64_t, On> const words(on, 2);  // packs, bad
+  call(on, "windowed_best_fit_decreasing", [&](void* temp, std::size_t& bytes) {
+    return windowed_best_fit_decreasing(on, temp, bytes, lengths, count, window, options, out.offsets.data(), out.members.data(),
+                                        words.data(), words.data() + 1);
+  });
+  std::uint64_t found[2]{};
+  check(on.download(found, words.data(), 2), "download");
+  asked.require_lengths(on, lengths, found[1]);
+  out.packs = static_cast<std::size_t>(found[0]);
+  return out;
+}
+
+}  // namespace ballast::inline v0_1::gpu

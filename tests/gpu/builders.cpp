@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// cu_seqlens, position ids, segment ids and zigzag indices of whole batches are those of the host, row by row.
+#include "support/backends.hpp"
+#include "support/distributions.hpp"
+
+#include <ballast/gpu/packing/cu_seqlens.cuh>
+#include <ballast/gpu/packing/position_ids.cuh>
+#include <ballast/gpu/packing/segment_ids.cuh>
+#include <ballast/gpu/packing/zigzag.cuh>
+#include <ballast/packing/best_fit_decreasing.hpp>
+
+#include <cstdint>
+#include <span>
+
+namespace gpu = ballast::gpu;
+using ballast_test::expect;
+using ballast_test::expect_equal;
+using ballast_test::fetched;
+using ballast_test::sent;
+
+namespace {
+
+constexpr std::int64_t wide_rows = 3000, narrow_rows = 640;  // tokens of a pack: above and below a tile
+
+template <class On>
+struct batch {
+  On on;
+  std::int64_t capacity;
+  std::vector<std::int64_t> lengths;
+  ballast::groups<> packs;
+  gpu::array<std::int64_t, On> device_lengths;
+  gpu::array<std::uint64_t, On> offsets;
+  gpu::array<std::uint32_t, On> members;
+
+  batch(On where, int distribution, std::size_t count, std::int64_t pack)
+      : on(where),
+        capacity(pack),
+        lengths(ballast_test::lengths_of(distribution, count, pack)),
+        packs(ballast::best_fit_decreasing(lengths, {.capacity = capacity}).packs),
+        device_lengths(sent(on, lengths)),
+        offsets(sent(on, packs.offsets)),
+        members(sent(on, packs.members)) {}
+  template <class Offset = std::int32_t>
+  [[nodiscard]] gpu::array<Offset, On> cu(std::int64_t multiple = 1) const {
+    return gpu::cu_seqlens<Offset>(on, offsets.data(), packs.size(), members.data(), packs.members.size(), device_lengths.data(),
+                                   lengths.size(), multiple);
+  }
+};
+
+// Row p of `all` rows.
+template <class T>
+std::vector<T> row_of(std::vector<T> const& all, std::size_t p, std::size_t row) {
+  auto const begin = all.begin() + static_cast<std::ptrdiff_t>(p * row);
+  return {begin, begin + static_cast<std::ptrdiff_t>(row)};
+}
+
+template <class On>
+void test_cu_seqlens(batch<On> const& all, std::string const& at) {
+  auto const packs = all.packs.size();
+  expect_equal(fetched(all.on, all.cu()), ballast::cu_seqlens(all.packs, all.lengths), "cu_seqlens" + at);
+  expect_equal(fetched(all.on, all.template cu<std::int64_t>(16)), ballast::cu_seqlens<std::int64_t>(all.packs, all.lengths, 16),
+               "cu_seqlens of multiples" + at);
+  auto const one = gpu::cu_seqlens<std::int64_t>(all.on, nullptr, 1, all.members.data(), all.packs.members.size(),
+                                                 all.device_lengths.data(), all.lengths.size(), 4);
+  expect_equal(fetched(all.on, one), ballast::cu_seqlens<std::int64_t>(all.packs.members, all.lengths, 4), "cu_seqlens of one row" + at);
+  auto const cu = all.cu();
+  gpu::array<std::int32_t, On> const longest(all.on, 1);
+  gpu::call(all.on, "max_seqlen", [&](void* temp, std::size_t& bytes) {
+    return gpu::max_seqlen(all.on, temp, bytes, cu.data(), all.packs.members.size() + packs, longest.data());
+  });
+  expect(fetched(all.on, longest)[0] == ballast::max_seqlen(ballast::cu_seqlens(all.packs, all.lengths)), "max_seqlen" + at);
+}
+
+template <class On>
+void test_ids(batch<On> const& all, std::string const& at) {
+  auto const packs = all.packs.size(), sequences = all.packs.members.size();
+  auto const row = static_cast<std::size_t>(all.capacity) + 77;
+  auto const cu = all.cu(), padded = all.cu(1);
+  auto const host_cu = ballast::cu_seqlens(all.packs, all.lengths);
+  auto const positions = fetched(all.on, gpu::position_ids(all.on, cu.data(), all.offsets.data(), packs, sequences, row));
+  auto const segments =
+      fetched(all.on, gpu::segment_ids<std::int64_t>(all.on, cu.data(), padded.data(), all.offsets.data(), packs, sequences, row));
+  for (std::size_t p = 0; p < packs; ++p) {
+    auto const of_pack = ballast::cu_seqlens_of(host_cu, all.packs, p);
+    expect_equal(row_of(positions, p, row), ballast::position_ids(of_pack, row), "position ids of row " + std::to_string(p) + at);
+    expect_equal(row_of(segments, p, row), ballast::segment_ids<std::int64_t>(of_pack, row),
+                 "segment ids of row " + std::to_string(p) + at);
+  }
+}
+
+// One row with all sequences, padded for context parallelism.
+template <class On>
+void test_zigzag(batch<On> const& all, std::int64_t ranks, std::string const& at) {
+  ballast::zigzag const rule{ranks};
+  auto const sequences = all.packs.members.size();
+  auto const make = [&](std::int64_t multiple) {
+    return gpu::cu_seqlens<std::int32_t>(all.on, nullptr, 1, all.members.data(), sequences, all.device_lengths.data(), all.lengths.size(),
+                                         multiple);
+  };
+  auto const cu = make(1), padded = make(2 * ranks);
+  auto const host_cu = ballast::cu_seqlens(all.packs.members, all.lengths);
+  auto const host_padded = ballast::cu_seqlens(all.packs.members, all.lengths, 2 * ranks);
+  auto const row = static_cast<std::size_t>(host_padded.back());
+  for (auto const rank : {std::int64_t{0}, ranks / 2, ranks - 1})
+    expect_equal(fetched(all.on, gpu::zigzag_indices(all.on, padded.data(), sequences, rule, rank, row / static_cast<std::size_t>(ranks))),
+                 ballast::zigzag_indices(host_padded, rule, rank), "zigzag of rank " + std::to_string(rank) + at);
+  expect_equal(fetched(all.on, gpu::zigzag_inverse<std::int64_t>(all.on, padded.data(), sequences, rule, row)),
+               ballast::zigzag_inverse<std::int64_t>(host_padded, rule), "zigzag inverse" + at);
+  expect_equal(fetched(all.on, gpu::segment_ids(all.on, cu.data(), padded.data(), nullptr, 1, sequences, row)),
+               ballast::segment_ids(host_cu, host_padded), "segment ids of padded sequences" + at);
+}
+
+// What the twin says of bad data, as the host says it.
+template <class Body>
+std::string refusal(Body const& body) {
+  try {
+    static_cast<void>(body());
+  } catch (ballast::invalid_input const& e) {
+    return e.what();
+  }
+  return "not refused";
+}
+template <class Twin, class Host>
+void expect_same_refusal(Twin const& twin, Host const& host, std::string const& what) {
+  auto const found = refusal(twin), wanted = refusal(host);
+  expect(found == wanted && found != "not refused", what + ": \"" + found + "\" instead of \"" + wanted + "\"");
+}
+
+template <class On>
+void test_bad_lengths(On on) {
+  ballast::groups<> const packs{{0, 2, 5}, {4, 0, 1, 2, 3}};
+  using lengths = std::vector<std::int64_t>;
+  auto const big = std::int64_t{1} << 62;
+  for (auto const& bad :
+       {lengths{1, 2, 3, 0, 5}, lengths{1, -7, 3, 4, 5}, lengths{1, 2, 3, 4}, lengths{1, 1'000'000'000, 1'000'000'000, 1'000'000'000, 5},
+        lengths{big, big, big, 4, big}, lengths{2'147'483'647, 1, 1, 1, 1}}) {
+    auto const offsets = sent(on, packs.offsets);
+    auto const members = sent(on, packs.members);
+    auto const on_device = sent(on, bad);
+    auto const twin = [&](auto offset) {
+      return refusal(
+          [&] { return gpu::cu_seqlens<decltype(offset)>(on, offsets.data(), 2, members.data(), 5, on_device.data(), bad.size()); });
+    };
+    auto const host = [&](auto offset) { return refusal([&] { return ballast::cu_seqlens<decltype(offset)>(packs, bad); }); };
+    expect(twin(std::int32_t{}) == host(std::int32_t{}) && twin(std::int32_t{}) != "not refused", "bad lengths: " + twin(std::int32_t{}));
+    expect(twin(std::int64_t{}) == host(std::int64_t{}), "bad lengths in 64 bits: " + twin(std::int64_t{}));
+  }
+  std::vector<std::uint64_t> const falling{0, 5, 3};
+  auto const offsets = sent(on, falling);
+  auto const members = sent(on, packs.members);
+  auto const on_device = sent(on, lengths{1, 2, 3, 4, 5});
+  expect(refusal([&] { return gpu::cu_seqlens(on, offsets.data(), 2, members.data(), 5, on_device.data(), 5); }) ==
+             "cu_seqlens: offsets must rise from 0 to the 5 members",
+         "falling offsets");
+  std::size_t bytes = 0;
+  gpu::array<std::int32_t, On> const out(on, 7);
+  gpu::array<std::uint64_t, On> const bad(on, 1);
+  auto const twin = [&](void* temp, std::uint64_t const* from, std::size_t count, std::int64_t multiple) {
+    return gpu::cu_seqlens(on, temp, bytes, from, count, members.data(), 5, on_device.data(), 5, multiple, out.data(), bad.data());
+  };
+  expect(twin(nullptr, nullptr, 2, 1) == On::invalid_value && twin(nullptr, nullptr, 1, 0) == On::invalid_value, "scalars");
+  gpu::check(twin(nullptr, nullptr, 1, 1), "size");
+  gpu::array<std::byte, On> const temp(on, bytes);
+  --bytes;
+  expect(twin(temp.data(), nullptr, 1, 1) == On::invalid_value, "a workspace of a byte too few");
+}
+
+template <class On>
+void test_bad_rows(On on) {
+  using entries = std::vector<std::int64_t>;
+  for (auto const& bad : {entries{1, 2, 3}, entries{0, 2, 1}, entries{0, 5, 11}, entries{0, -3, 4}, entries{0, 0, -1}}) {
+    auto const cu = sent(on, bad);
+    std::vector<std::int32_t> row(10);
+    expect_same_refusal([&] { return gpu::position_ids(on, cu.data(), nullptr, 1, 2, 10); },
+                        [&] { return ballast::position_ids(bad, std::span(row)), 0; }, "position ids");
+    expect_same_refusal([&] { return gpu::segment_ids(on, cu.data(), cu.data(), nullptr, 1, 2, 10); },
+                        [&] { return ballast::segment_ids(bad, bad, std::span(row)), 0; }, "segment ids");
+    if (bad[2] != 11)
+      expect_same_refusal([&] { return gpu::zigzag_indices(on, cu.data(), 2, {2}, 1, 5); },
+                          [&] { return ballast::zigzag_indices(bad, {2}, 1); }, "zigzag");
+  }
+  entries const good{0, 4, 10}, tight{0, 4, 8}, wide{0, (std::int64_t{1} << 31) - 4, std::int64_t{1} << 31};
+  auto const cu = sent(on, good), narrow = sent(on, tight), large = sent(on, wide);
+  std::vector<std::int32_t> row(10);
+  expect_same_refusal([&] { return gpu::segment_ids(on, cu.data(), narrow.data(), nullptr, 1, 2, 10); },
+                      [&] { return ballast::segment_ids(good, tight, std::span(row)), 0; }, "too little room");
+  expect_same_refusal([&] { return gpu::zigzag_indices(on, cu.data(), 2, {2}, 1, 5); },
+                      [&] { return ballast::zigzag_indices(good, {2}, 1); }, "a sequence that does not divide");
+  expect_same_refusal([&] { return gpu::zigzag_indices(on, large.data(), 2, {1}, 0, 10); },
+                      [&] { return ballast::zigzag_indices(wide, {1}, 0); }, "tokens above 32 bits");
+  expect_same_refusal([&] { return gpu::zigzag_inverse(on, cu.data(), 2, {2}, 10); }, [&] { return ballast::zigzag_inverse(good, {2}); },
+                      "inverse of a sequence that does not divide");
+  std::size_t bytes = 0;
+  gpu::array<std::int32_t, On> const out(on, 10);
+  gpu::array<std::uint64_t, On> const first_bad(on, 1);
+  expect(gpu::zigzag_indices(on, nullptr, bytes, cu.data(), 2, {2}, 2, 5, out.data(), first_bad.data()) == On::invalid_value,
+         "rank of none");
+  expect(gpu::zigzag_inverse(on, nullptr, bytes, cu.data(), 2, {3}, 10, out.data(), first_bad.data()) == On::invalid_value,
+         "undivided row");
+  expect(gpu::position_ids(on, nullptr, bytes, cu.data(), nullptr, 2, 2, 10, out.data(), first_bad.data()) == On::invalid_value,
+         "no offsets");
+}
+
+}  // namespace
+
+int main() {
+  return ballast_test::run_everywhere([](auto on, std::string const&) {
+    for (int shape = 0; shape < ballast_test::distributions; ++shape) {
+      auto const draw = [&](std::size_t n) { return batch(on, shape, n, n < 1000 ? wide_rows : narrow_rows); };
+      auto const in_shape = " in distribution " + std::to_string(shape);
+      for (std::size_t const n : {0U, 1U, 31U, 32U, 33U}) {
+        auto const all = draw(n);
+        auto const at = " of " + std::to_string(n) + in_shape;
+        for (int twice = 0; twice < 2; ++twice) {
+          test_cu_seqlens(all, at);
+          test_ids(all, at);
+          for (std::int64_t const ranks : {1, 2, 5}) test_zigzag(all, ranks, at);
+        }
+      }
+      auto const thousand = draw(1000);
+      test_cu_seqlens(thousand, " of 1000" + in_shape);
+      test_ids(thousand, " of 1000" + in_shape);
+      test_zigzag(thousand, 2, " of 1000" + in_shape);
+      test_cu_seqlens(draw(100'000), " of 100000" + in_shape);
+    }
+    test_cu_seqlens(batch(on, 1, 1'000'000, narrow_rows), " of a million");
+    test_bad_lengths(on);
+    test_bad_rows(on);
+  });
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// Costs of samples and packs are the host's integers, for every model of cost/ that device code can call, whatever the packs' sizes.
+#include "support/backends.hpp"
+#include "support/distributions.hpp"
+
+#include <ballast/cost/attention.hpp>
+#include <ballast/cost/polynomial.hpp>
+#include <ballast/cost/presets.hpp>
+#include <ballast/cost/table.hpp>
+#include <ballast/cost/tiles.hpp>
+#include <ballast/gpu/cost/makespan.cuh>
+#include <ballast/gpu/cost/pack_costs.cuh>
+#include <ballast/gpu/cost/sample_costs.cuh>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+
+namespace gpu = ballast::gpu;
+
+namespace {
+
+using lengths_type = std::vector<std::int64_t>;
+
+/// Offsets of packs over `count` samples: of none, of few and of thousands, so that packs end inside, at and far beyond a lane's stretch.
+std::vector<std::uint64_t> cut(std::size_t count, std::uint64_t seed) {
+  ballast::splitmix64 draw(seed);
+  std::vector<std::uint64_t> offsets{0};
+  while (offsets.back() < count) {
+    auto const shape = draw() % 8;
+    auto const size = shape == 0 ? 0 : shape == 1 ? ballast::uniform_below(3000, draw) : ballast::uniform_below(12, draw);
+    offsets.push_back((std::min)(std::uint64_t{count}, offsets.back() + size));
+  }
+  offsets.push_back(count);
+  return offsets;
+}
+
+template <class On, class Len, class Cost>
+void test_samples(On on, std::string const& name, std::vector<Len> const& lengths, std::int64_t longest, Cost const& on_device,
+                  Cost const& cost) {
+  auto const in = ballast_test::sent(on, lengths);
+  gpu::array<std::int64_t, On> const out(on, lengths.size());
+  gpu::sample_costs(on, in.data(), lengths.size(), longest, on_device, out.data());
+  lengths_type wanted;
+  for (auto const l : lengths) wanted.push_back(cost(static_cast<std::int64_t>(l)));
+  ballast_test::expect_equal(ballast_test::fetched(on, out), wanted, name + " of " + std::to_string(lengths.size()));
+}
+
+template <class On, class Cost>
+void test_cost(On on, char const* name, Cost const& cost, Cost const& on_device) {
+  for (std::size_t const count : {1U, 31U, 32U, 33U, 128U, 129U, 1000U}) {
+    lengths_type lengths(count);  // edges of tiles, and a bit of everything
+    for (std::size_t i = 0; i < count; ++i) lengths[i] = i % 7 == 0 ? std::int64_t{1} << (i % 30) : static_cast<std::int64_t>(i);
+    test_samples(on, name, lengths, std::int64_t{1} << 29, on_device, cost);
+  }
+}
+template <class On, class Cost>
+void test_cost(On on, char const* name, Cost const& cost) {
+  test_cost(on, name, cost, cost);
+}
+
+template <class On>
+void test_every_cost(On on) {
+  test_cost(on, "token_cost", ballast::token_cost{});
+  test_cost(on, "linear_cost", ballast::linear_cost{.per_token = 12'345'678'901, .per_sample = 77});
+  test_cost(on, "quadratic_cost", ballast::quadratic_cost{.linear = 6 * 4096, .quadratic = 3});
+  test_cost(on, "full_pairs", ballast::full_pairs{});
+  test_cost(on, "causal_pairs", ballast::causal_pairs{});
+  test_cost(on, "prefix_pairs", ballast::prefix_pairs{.prefix = 100});
+  test_cost(on, "window_pairs", ballast::window_pairs{.window = 64, .sinks = 4});
+  test_cost(on, "chunked_pairs", ballast::chunked_pairs{.chunk = 96});
+  test_cost(on, "shared_question_pairs", ballast::shared_question_pairs{.question = 77, .answers = 8});
+  test_cost(on, "zigzag_pairs", ballast::zigzag_pairs{.ranks = 3});
+  test_cost(on, "masked_cost", ballast::masked_cost<ballast::window_pairs>{.per_token = 5, .per_pair = 512, .mask = {.window = 4096}});
+  test_cost(on, "attention_tiles", ballast::attention_tiles{.rows = 80, .columns = 176, .window = 512});
+  test_cost(on, "tile_cost", ballast::tile_cost{.heads = 32});
+  test_cost(on, "transformer_cost", ballast::sample_cost(ballast::transformer_preset("llama-3.1-8b")));
+  test_cost(on, "windowed transformer_cost",
+            ballast::transformer_cost{.per_token = 9, .per_pair = 2, .per_windowed_pair = 3, .window = 700});
+  ballast::cost_table const table({64, 256, 1024, 65536}, {28, 37, 133, 206287});
+  auto const lengths = ballast_test::sent(on, lengths_type{64, 256, 1024, 65536});
+  auto const costs = ballast_test::sent(on, lengths_type{28, 37, 133, 206287});
+  test_cost(on, "table_cost", table.view(), ballast::table_cost{lengths.data(), costs.data(), 4});
+}
+
+template <class On, class Cost>
+void test_packs(On on, lengths_type const& lengths, bool shuffled, Cost const& cost, std::int64_t longest) {
+  auto const count = lengths.size();
+  auto const offsets = cut(count, count);
+  auto const packs = offsets.size() - 1;
+  auto members = ballast::random_permutation(count, 5);
+  if (!shuffled) std::iota(members.begin(), members.end(), 0U);
+  auto const lengths_in = ballast_test::sent(on, std::vector<std::int32_t>(lengths.begin(), lengths.end()));
+  auto const members_in = ballast_test::sent(on, members);
+  auto const offsets_in = ballast_test::sent(on, offsets);
+  gpu::packed_lengths<std::int32_t> const in{.lengths = lengths_in.data(),
+                                             .samples = count,
+                                             .members = shuffled ? members_in.data() : nullptr,
+                                             .placed = count,
+                                             .offsets = offsets_in.data(),
+                                             .packs = packs};
+  gpu::array<std::int64_t, On> const costs(on, packs);
+  gpu::array<ballast::tile_work, On> const work(on, packs);
+  ballast::tile_cost const tiles{.tiles = {.columns = 96, .window = 700}, .heads = 8};
+  lengths_type wanted(packs);
+  std::vector<ballast::tile_work> wanted_work(packs);
+  for (std::size_t p = 0; p < packs; ++p) {
+    lengths_type mine;
+    for (auto i = offsets[p]; i < offsets[p + 1]; ++i) mine.push_back(lengths[members[i]]);
+    for (auto const l : mine) wanted[p] += cost(l);
+    if (count <= 100'000) wanted_work[p] = ballast::tile_work_of(mine, tiles);
+  }
+  for (int run = 0; run < 2; ++run) {  // what the first one left does not matter
+    gpu::pack_costs(on, in, longest, cost, costs.data());
+    ballast_test::expect_equal(ballast_test::fetched(on, costs), wanted, "costs of packs of " + std::to_string(count));
+    if (count > 100'000) continue;
+    gpu::pack_tile_work(on, in, longest, tiles, work.data());
+    ballast_test::expect(ballast_test::fetched(on, work) == wanted_work, "work tiles of packs of " + std::to_string(count));
+  }
+}
+
+/// The sentence with which a call is refused.
+template <class Call>
+void expect_refusal(std::string const& sentence, Call const& call) {
+  try {
+    call();
+  } catch (ballast::invalid_input const& e) {
+    return ballast_test::expect(e.what() == sentence, "'" + std::string(e.what()) + "' instead of '" + sentence + "'");
+  }
+  throw std::runtime_error("accepted instead of '" + sentence + "'");
+}
+
+template <class On>
+void test_bad_data(On on) {
+  lengths_type lengths(1000, 5);
+  lengths[40] = 9;
+  lengths[700] = -2;
+  auto const in = ballast_test::sent(on, lengths);
+  auto const members = ballast_test::sent(on, std::vector<std::uint32_t>{3, 700, 1000, 2, 40});
+  auto const offsets = ballast_test::sent(on, std::vector<std::uint64_t>{0, 2, 3, 5});
+  gpu::array<std::int64_t, On> const out(on, 1000);
+  gpu::array<std::uint64_t, On> const bad(on, 1);
+  ballast::quadratic_cost const square{.linear = 0, .quadratic = 1};
+  constexpr auto most = (std::numeric_limits<std::int64_t>::max)();
+
+  expect_refusal("lengths[40] = 9 is not in 0 ... 8", [&] { gpu::sample_costs(on, in.data(), 1000, 8, square, out.data()); });
+  expect_refusal("lengths[700] = -2 is not in 0 ... 9", [&] { gpu::sample_costs(on, in.data(), 1000, 9, square, out.data()); });
+  gpu::sample_costs(on, in.data(), 700, 9, square, out.data());
+  expect_refusal("longest = 9223372036854775807 has a cost that is negative, not a number or too large for 63 bits",
+                 [&] { gpu::sample_costs(on, in.data(), 700, most, square, out.data()); });
+
+  gpu::packed_lengths<std::int64_t> packs{in.data(), 1000, members.data(), 5, offsets.data(), 3};
+  expect_refusal("lengths[700] = -2 is not in 0 ... 9", [&] { gpu::pack_costs(on, packs, 9, square, out.data()); });
+  packs.members += 2;
+  packs.placed = 3;
+  expect_refusal("members[0] = 1000 is no sample", [&] { gpu::pack_costs(on, packs, 9, square, out.data()); });
+  ballast::linear_cost const dear{.per_token = most / 9};
+  packs.members += 1;
+  packs.placed = 2;
+  expect_refusal("lengths[40] = 9 brings the sum of costs to 2^63 or more", [&] { gpu::pack_costs(on, packs, 9, dear, out.data()); });
+  expect_refusal("longest = 10 has a cost that is negative, not a number or too large for 63 bits",
+                 [&] { gpu::pack_costs(on, packs, 10, dear, out.data()); });
+  packs.offsets += 2;  // from 3: no pack covers these members
+  packs.packs = 1;
+  gpu::pack_costs(on, packs, 9, dear, out.data());
+  ballast_test::expect(ballast_test::fetched(on, out)[0] == 0, "an empty pack");
+
+  std::size_t bytes = 0;
+  gpu::check(gpu::pack_costs(on, nullptr, bytes, packs, 9, dear, out.data(), bad.data()), "size");
+  gpu::array<std::byte, On> const temp(on, bytes);
+  ballast_test::expect(gpu::pack_costs(on, temp.data(), bytes, packs, -1, dear, out.data(), bad.data()) == On::invalid_value,
+                       "longest < 0");
+  --bytes;
+  ballast_test::expect(gpu::pack_costs(on, temp.data(), bytes, packs, 9, dear, out.data(), bad.data()) == On::invalid_value,
+                       "a byte too few");
+}
+
+}  // namespace
+
+int main() {
+  return ballast_test::run_everywhere([](auto on, std::string const& name) {
+    test_every_cost(on);
+    constexpr std::int64_t capacity = 8192;
+    ballast::masked_cost<> const cost{.per_token = 24576, .per_pair = 2};
+    for (int d = 0; d < ballast_test::distributions; ++d)
+      for (std::size_t const count : {0U, 1U, 31U, 32U, 33U, 1000U, 100'000U}) {
+        auto const lengths = ballast_test::lengths_of(d, count, capacity);
+        if (count <= 1000) test_samples(on, name, std::vector<std::uint16_t>(lengths.begin(), lengths.end()), capacity, cost, cost);
+        test_packs(on, lengths, d % 2 == 0, cost, capacity);
+      }
+    test_packs(on, ballast_test::lengths_of(0, 1'000'000, capacity), false, ballast::token_cost{}, capacity);
+    test_bad_data(on);
+  });
+}

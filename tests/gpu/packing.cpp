@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packing on a backend is packing on the host, to the last index: whole, from a plan, counted, and in shards.
+#include "support/backends.hpp"
+
+#include <ballast/core/classes.hpp>
+#include <ballast/core/random.hpp>
+#include <ballast/gpu/packing/best_fit_decreasing.cuh>
+#include <ballast/gpu/packing/expand.cuh>
+#include <ballast/gpu/packing/fold.cuh>
+#include <ballast/gpu/packing/run_length.cuh>
+#include <ballast/gpu/packing/sharded.cuh>
+#include <ballast/packing/best_fit_decreasing.hpp>
+#include <ballast/packing/expand.hpp>
+#include <ballast/packing/run_length.hpp>
+
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <span>
+
+namespace gpu = ballast::gpu;
+using ballast_test::expect;
+using ballast_test::expect_equal;
+using ballast_test::fetched;
+using ballast_test::sent;
+
+namespace {
+
+// 0: lognormal, 1: pareto, 2: uniform, 3: big items, 4: bimodal.
+std::vector<std::uint32_t> lengths_of(int shape, std::size_t n, std::int64_t capacity, std::int64_t multiple) {
+  auto const longest = static_cast<std::uint64_t>(capacity / multiple * multiple);
+  ballast::splitmix64 random(n + 10 * static_cast<unsigned>(shape));
+  std::vector<std::uint32_t> out(n);
+  for (auto& l : out) {
+    auto const kind = random();
+    auto const draw = random() >> 1;
+    auto const power = std::uint64_t{1} << (shape == 0 ? std::popcount(kind & 0xffff) : std::countr_zero(kind | 1024));
+    auto length = 1 + draw % longest;
+    if (shape == 0) length = power + draw % power;
+    if (shape == 1) length = 128 * power + draw % (128 * power);
+    if (shape == 3) length = longest * 3 / 20 + draw % (longest / 2);
+    if (shape == 4) length = kind % 2 == 0 ? 256 + draw % 512 : longest / 5 + draw % (longest * 3 / 10);
+    l = static_cast<std::uint32_t>(length < longest ? length : longest);
+  }
+  return out;
+}
+
+struct problem {
+  std::string name;
+  std::vector<std::uint32_t> lengths;
+  ballast::packing_options options;
+  ballast::packing<> wanted;
+};
+
+problem problem_of(int shape, std::size_t n, ballast::packing_options const& options) {
+  auto const capacity = options.capacity / options.pack_multiple * options.pack_multiple;
+  auto lengths = lengths_of(shape, n, capacity, options.sample_multiple);
+  auto wanted = ballast::best_fit_decreasing(lengths, options);
+  auto name = "shape " + std::to_string(shape) + ", " + std::to_string(n) + " samples, capacity " + std::to_string(options.capacity) +
+              ", limit " + std::to_string(options.max_samples) + ": ";
+  return {std::move(name), std::move(lengths), options, std::move(wanted)};
+}
+
+std::vector<problem> problems() {
+  ballast::packing_options const asked[] = {
+      {.capacity = 8192},
+      {.capacity = 8192, .max_samples = 3, .sample_multiple = 64, .pack_multiple = 100},
+      {.capacity = 65536, .max_samples = 1},
+      {.capacity = 131072, .max_samples = 20},       // 32-bit keys, and lengths beyond shared memory
+      {.capacity = 150'000, .sample_multiple = 16},  // 16-bit keys again
+  };
+  std::vector<problem> out;
+  for (int shape = 0; shape < 5; ++shape) {
+    for (auto const& options : asked)
+      for (std::size_t const n : {0U, 1U, 31U, 32U, 33U, 1000U}) out.push_back(problem_of(shape, n, options));
+    out.push_back(problem_of(shape, 100'000, asked[shape]));
+  }
+  out.push_back(problem_of(0, 1'000'000, asked[0]));
+  return out;
+}
+
+void expect_tally(ballast::pack_tally const& tally, ballast::packing<> const& wanted, std::string const& name) {
+  expect(tally.status == wanted.status && tally.count == wanted.count && tally.bound == wanted.bound && tally.tokens == wanted.tokens,
+         name + "certificate");
+}
+
+// What each sample's place is, from the packs.
+struct places {
+  std::vector<std::uint64_t> pack, member;
+  std::vector<std::uint32_t> slot, offset;
+  places(problem const& p) : pack(p.lengths.size()), member(pack), slot(pack.size()), offset(slot) {
+    std::uint64_t at = 0;
+    for (std::size_t b = 0; b < p.wanted.packs.size(); ++b) {
+      std::uint32_t filled = 0, before = 0;
+      for (auto const i : p.wanted.packs[b]) {
+        pack[i] = b;
+        member[i] = at++;
+        slot[i] = before++;
+        offset[i] = filled;
+        auto const multiple = static_cast<std::uint32_t>(p.options.sample_multiple);
+        filled += (p.lengths[i] + multiple - 1) / multiple * multiple;
+      }
+    }
+  }
+};
+
+template <class On>
+void test_whole(On on, problem const& p, gpu::pack_planner<On>& planner) {
+  auto const n = p.lengths.size();
+  auto const lengths = sent(on, p.lengths);
+  auto const packed = gpu::best_fit_decreasing(on, lengths.data(), n, p.options);
+  expect_equal(fetched(on, packed.packs.offsets), p.wanted.packs.offsets, p.name + "offsets");
+  expect_equal(fetched(on, packed.packs.members), p.wanted.packs.members, p.name + "members");
+  expect_tally(packed.tally, p.wanted, p.name);
+  expect_tally(gpu::count_packs(on, lengths.data(), n, p.options), p.wanted, p.name + "counted, ");
+
+  // The same with a planner that has packed other samples before, every output, and 64-bit indices.
+  gpu::array<std::uint64_t, On> const offsets(on, n + 1), members(on, n), pack(on, n), member(on, n);
+  gpu::array<std::uint32_t, On> const slot(on, n), offset(on, n);
+  gpu::pack_arrays<std::uint64_t> const out{offsets.data(), members.data(), pack.data(), slot.data(), offset.data(), member.data()};
+  gpu::call(on, "best_fit_decreasing", [&](void* temp, std::size_t& bytes) {
+    return gpu::best_fit_decreasing(on, temp, bytes, lengths.data(), n, p.options, planner, out);
+  });
+  expect(planner.plan == ballast::plan_best_fit_decreasing(ballast::fold(p.lengths), p.options), p.name + "plan");
+  expect_tally(planner.tally, p.wanted, p.name + "planner, ");
+  auto found = fetched(on, offsets);
+  found.resize(p.wanted.packs.size() + 1);
+  expect_equal(found, p.wanted.packs.offsets, p.name + "offsets again");
+  expect_equal(fetched(on, members), p.wanted.packs.members, p.name + "members again");
+  places const wanted(p);
+  expect_equal(fetched(on, pack), wanted.pack, p.name + "pack");
+  expect_equal(fetched(on, slot), wanted.slot, p.name + "slot");
+  expect_equal(fetched(on, offset), wanted.offset, p.name + "offset");
+  expect_equal(fetched(on, member), wanted.member, p.name + "member");
+}
+
+template <class On>
+void test_expand(On on, problem const& p) {
+  auto const n = p.lengths.size();
+  auto const lengths = sent(on, p.lengths);
+  auto const plan = ballast::plan_best_fit_decreasing(ballast::fold(p.lengths), p.options);
+  auto const packs = gpu::expand(on, plan, lengths.data(), n);
+  expect_equal(fetched(on, packs.offsets), p.wanted.packs.offsets, p.name + "expanded offsets");
+  expect_equal(fetched(on, packs.members), p.wanted.packs.members, p.name + "expanded members");
+
+  auto const order = ballast::random_permutation(n, 5);
+  auto const visit = sent(on, order);
+  gpu::device_runs<On> runs(on);
+  gpu::check(runs.upload(plan), "upload");
+  gpu::array<std::uint32_t, On> const members(on, n);
+  gpu::array<std::uint64_t, On> const first_bad(on, 1);
+  gpu::call(on, "expand", [&](void* temp, std::size_t& bytes) {
+    return gpu::expand(on, temp, bytes, runs, lengths.data(), n, visit.data(), gpu::pack_arrays<>{.members = members.data()},
+                       first_bad.data());
+  });
+  expect_equal(fetched(on, members), ballast::expand(plan, p.lengths, order).members, p.name + "shuffled members");
+  expect(fetched(on, first_bad)[0] == gpu::none_bad, p.name + "all good");
+}
+
+// Three ranks, one after the other, with the sums that a collective would give them.
+template <class On>
+void test_sharded(On on, problem const& p) {
+  auto const n = p.lengths.size();
+  std::size_t const cuts[] = {0, n / 3, n / 3, n};
+  places const wanted(p);
+  auto const add = [&](std::span<std::uint64_t> counts, std::size_t from, std::size_t to) {
+    for (auto& c : counts) c = 0;
+    for (auto i = from; i < to; ++i) ++counts[p.lengths[i]];
+  };
+  for (std::size_t r = 0; r < 3; ++r) {
+    auto const cut = [&](auto const& all) {
+      using element = std::remove_cvref_t<decltype(all[0])>;
+      return std::vector<element>(all.begin() + static_cast<std::ptrdiff_t>(cuts[r]),
+                                  all.begin() + static_cast<std::ptrdiff_t>(cuts[r + 1]));
+    };
+    auto const lengths = sent(on, cut(p.lengths));
+    auto const found = gpu::pack_sharded(
+        on, lengths.data(), lengths.size(), p.options, [&](auto counts) { add(counts, 0, n); },
+        [&](auto counts) { add(counts, 0, cuts[r]); });
+    auto const name = p.name + "rank " + std::to_string(r) + " ";
+    expect_tally(found.tally, p.wanted, name);
+    expect_equal(fetched(on, found.pack), cut(wanted.pack), name + "pack");
+    expect_equal(fetched(on, found.slot), cut(wanted.slot), name + "slot");
+    expect_equal(fetched(on, found.offset), cut(wanted.offset), name + "offset");
+    expect_equal(fetched(on, found.member), cut(wanted.member), name + "member");
+  }
+}
+
+template <class Length, class On>
+void test_length_type(On on) {
+  constexpr std::int64_t capacity = 1 << 15;
+  auto const wide = lengths_of(2, 20'000, capacity - 1, 1);
+  std::vector<Length> const lengths(wide.begin(), wide.end());
+  auto const there = sent(on, lengths);
+  expect(gpu::fold(on, there.data(), lengths.size(), capacity) == ballast::fold(lengths), "fold");
+  auto const packed = gpu::best_fit_decreasing<std::uint64_t>(on, there.data(), lengths.size(), {.capacity = capacity});
+  expect_equal(fetched(on, packed.packs.members),
+               ballast::best_fit_decreasing<std::uint64_t>(lengths, {.capacity = capacity}).packs.members, "64-bit members");
+}
+
+template <class F>
+std::string refusal(F const& f) {
+  try {
+    f();
+  } catch (ballast::invalid_input const& e) {
+    return e.what();
+  }
+  return "no refusal";
+}
+
+template <class On>
+void test_bad_data(On on) {
+  ballast::packing_options const options{.capacity = 1000, .sample_multiple = 8};
+  auto const try_with = [&](std::int32_t a, std::int32_t b) {
+    std::vector<std::int32_t> lengths(70'000, 10);
+    lengths[40'000] = a;
+    lengths[60'000] = b;
+    auto const n = lengths.size();
+    auto const there = sent(on, lengths);
+    auto const name = " of " + std::to_string(a) + " and " + std::to_string(b);
+    auto const wanted = refusal([&] { (void)ballast::best_fit_decreasing(lengths, options); });
+    auto const same = [&](std::string const& found, std::string const& what) { expect(found == wanted, what + name + ": " + found); };
+    same(refusal([&] { (void)gpu::best_fit_decreasing(on, there.data(), n, options); }), "packing");
+    same(refusal([&] { (void)gpu::count_packs(on, there.data(), n, options); }), "counting");
+    auto const alone = [](auto) {};
+    same(refusal([&] { (void)gpu::pack_sharded(on, there.data(), n, options, alone, alone); }), "sharded");
+    expect(refusal([&] { (void)gpu::pack_sharded(on, there.data(), 10, options, [](auto counts) { counts[0] += 2; }, alone); }) ==
+               "2 lengths of other shards are outside 1 … 1000",
+           "a bad length elsewhere");
+    auto const at = std::to_string(a == 10 ? 60'000 : 40'000) + "] = " + std::to_string(a == 10 ? b : a);
+    expect(refusal([&] { (void)gpu::fold(on, there.data(), n, 1000); }) == "lengths[" + at + " must be in 1 … 1000", "folding" + name);
+
+    gpu::pack_planner<On> planner(on);
+    std::size_t bytes = 0;
+    gpu::check(gpu::best_fit_decreasing(on, nullptr, bytes, there.data(), n, options, planner, gpu::pack_arrays<>{}), "size");
+    gpu::array<std::byte, On> const temp(on, bytes);
+    expect(gpu::best_fit_decreasing(on, temp.data(), bytes, there.data(), n, options, planner, gpu::pack_arrays<>{}) == On::invalid_value &&
+               planner.first_bad == (a == 10 ? 60'000U : 40'000U),
+           "first bad" + name);
+
+    // Against a plan for good samples: the members are not written where they do not belong.
+    auto const plan = ballast::plan_best_fit_decreasing({{10}, {n}}, options);
+    same(refusal([&] { (void)gpu::best_fit_decreasing(on, there.data(), n, options); }), "packing");
+    expect(refusal([&] { (void)gpu::expand(on, plan, there.data(), n); }) == refusal([&] { (void)ballast::expand(plan, lengths); }),
+           "expanding" + name);
+  };
+  try_with(0, 10);
+  try_with(10, -7);
+  try_with(1001, 10);
+  try_with((std::numeric_limits<std::int32_t>::max)(), 0);
+}
+
+template <class On>
+void test_refusals(On on) {
+  std::vector<std::int32_t> const lengths{3, 5, 3, 8};
+  auto const there = sent(on, lengths);
+  gpu::pack_planner<On> planner(on);
+  auto const packs = [&](ballast::packing_options const& options, std::size_t less) {
+    std::size_t bytes = 0;
+    auto const sized = gpu::best_fit_decreasing(on, nullptr, bytes, there.data(), 4, options, planner, gpu::pack_arrays<>{});
+    if (sized != typename On::error_type{}) return sized;
+    gpu::array<std::byte, On> const temp(on, bytes);
+    bytes -= less;
+    return gpu::best_fit_decreasing(on, temp.data(), bytes, there.data(), 4, options, planner, gpu::pack_arrays<>{});
+  };
+  expect(packs({.capacity = 8}, 0) == typename On::error_type{} && planner.plan.packs == 3, "good");
+  expect(packs({.capacity = 8}, 1) == On::invalid_value, "a byte too few");
+  for (ballast::packing_options const& bad : {ballast::packing_options{.capacity = 0},
+                                              {.capacity = (1 << 24) + 1},
+                                              {.capacity = 8, .sample_multiple = 0},
+                                              {.capacity = 8, .pack_multiple = 9},
+                                              {.capacity = 8, .pack_count_multiple = 2},
+                                              {.capacity = 8, .pack_count = 4},
+                                              {.capacity = 8, .oversize = ballast::oversize::split}}) {
+    expect(packs(bad, 0) == On::invalid_value, "bad options");
+    expect(refusal([&] { (void)gpu::best_fit_decreasing(on, there.data(), 4, bad); }) != "no refusal", "bad options refused");
+  }
+  auto const plan = ballast::plan_best_fit_decreasing({{3, 5}, {3, 1}}, {.capacity = 8});
+  std::vector<std::int32_t> const other{3, 5, 3, 5};
+  auto const others = sent(on, other);
+  expect(refusal([&] { (void)gpu::expand(on, plan, others.data(), 4); }) == refusal([&] { (void)ballast::expand(plan, other); }),
+         "samples of another plan");
+  expect(refusal([&] { (void)gpu::expand(on, plan, others.data(), 3); }) == "3 lengths, but the plan was made for 4 samples",
+         "fewer samples");
+
+  // An order that is no permutation is found, and nothing is read where no sample is.
+  gpu::device_runs<On> runs(on);
+  gpu::check(runs.upload(ballast::plan_best_fit_decreasing(ballast::fold(lengths), {.capacity = 8})), "upload");
+  auto const visit = sent(on, std::vector<std::uint32_t>{0, 1, 4'000'000'000, 3});
+  gpu::array<std::uint64_t, On> const first_bad(on, 1);
+  gpu::call(on, "expand", [&](void* temp, std::size_t& bytes) {
+    return gpu::expand(on, temp, bytes, runs, there.data(), 4, visit.data(), gpu::pack_arrays<>{}, first_bad.data());
+  });
+  expect(fetched(on, first_bad)[0] != gpu::none_bad, "no permutation");
+}
+
+}  // namespace
+
+int main() {
+  auto const all = problems();
+  return ballast_test::run_everywhere([&]<class On>(On on, std::string const&) {
+    gpu::pack_planner<On> planner(on);
+    for (auto const& p : all) {
+      test_whole(on, p, planner);
+      if (p.lengths.size() <= 100'000) {
+        test_expand(on, p);
+        test_sharded(on, p);
+      }
+    }
+    test_length_type<std::uint16_t>(on);
+    test_length_type<std::int32_t>(on);
+    test_length_type<std::int64_t>(on);
+    test_bad_data(on);
+    test_refusals(on);
+  });
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/gpu/core/call.cuh>
+#include <ballast/gpu/core/on_host.cuh>
+
+#include <cstddef>
+#include <cstdio>
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#if defined(__CUDACC__)
+#include <ballast/gpu/core/on_stream.cuh>
+#else
+#include <ballast/gpu/core/on_thrust.cuh>
+
+#include <thrust/system/cpp/execution_policy.h>
+#include <thrust/system/omp/execution_policy.h>
+#include <thrust/system/tbb/execution_policy.h>
+#endif
+
+/// @file
+/// @brief What the tests of the twins share. Each is one source that is built twice: as .cpp for the plain backend and Thrust's host
+/// systems, as .cu for CUDA, where it runs on the default stream and on one of its own.
+
+namespace ballast_test {
+
+/// @brief Fails the test. @param holds what must be true @param what it is, for the message
+inline void expect(bool holds, std::string const& what) {
+  if (!holds) throw std::runtime_error(what);
+}
+
+/// @brief Fails the test unless all elements are equal; names the first that is not.
+template <class A, class B>
+void expect_equal(A const& found, B const& wanted, std::string const& what) {
+  expect(found.size() == wanted.size(),
+         what + ": " + std::to_string(found.size()) + " elements instead of " + std::to_string(wanted.size()));
+  for (std::size_t i = 0; i < found.size(); ++i)
+    if (found[i] != wanted[i])
+      throw std::runtime_error(what + "[" + std::to_string(i) + "] = " + std::to_string(found[i]) + " instead of " +
+                               std::to_string(wanted[i]));
+}
+
+/// @brief An array of the backend with these elements.
+template <class T, class On>
+[[nodiscard]] ballast::gpu::array<T, On> sent(On on, std::vector<T> const& values) {
+  ballast::gpu::array<T, On> out(on, values.size());
+  ballast::gpu::check(on.upload(out.data(), values.data(), values.size()), "upload");
+  return out;
+}
+
+/// @brief The elements of an array of the backend.
+template <class T, class On>
+[[nodiscard]] std::vector<T> fetched(On on, ballast::gpu::array<T, On> const& values) {
+  std::vector<T> out(values.size());
+  ballast::gpu::check(on.download(out.data(), values.data(), values.size()), "download");
+  return out;
+}
+
+/// @brief Runs a test on every backend of this build. @param test callable with a backend and its name @return the program's exit status
+template <class Test>
+[[nodiscard]] int run_everywhere(Test const& test) {
+  auto const run = [&](auto on, char const* name) {
+    try {
+      test(on, std::string(name));
+      return true;
+    } catch (std::exception const& e) {
+      std::printf("%s: %s\n", name, e.what());
+      return false;
+    }
+  };
+#if defined(__CUDACC__)
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
+    std::puts("no CUDA device: skipped");
+    return 77;
+  }
+  cudaStream_t own = nullptr;
+  ballast::gpu::check(cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+  auto passed = run(ballast::gpu::on_stream{}, "default stream");
+  passed = run(ballast::gpu::on_stream{own}, "own stream") && passed;
+  cudaStreamDestroy(own);
+  return passed ? 0 : 1;
+#else
+  auto passed = run(ballast::gpu::on_host{}, "plain");
+  passed = run(ballast::gpu::on_thrust{thrust::cpp::par}, "Thrust CPP") && passed;
+  passed = run(ballast::gpu::on_thrust{thrust::omp::par}, "Thrust OMP") && passed;
+  passed = run(ballast::gpu::on_thrust{thrust::tbb::par}, "Thrust TBB") && passed;
+  return passed ? 0 : 1;
+#endif
+}
+
+}  // namespace ballast_test
