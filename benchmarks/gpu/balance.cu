@@ -224,5 +224,3 @@ BENCHMARK(bulk)->Apply(named);
 BENCHMARK(bulk_on_host)->Apply(named);
 
 }  // namespace
-
-BENCHMARK_MAIN();

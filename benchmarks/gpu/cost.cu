@@ -183,5 +183,3 @@ BENCHMARK_CAPTURE(packs_on_host, flops, flops)->Apply(host_sizes);
 BENCHMARK_CAPTURE(packs_on_host, tiles, tiles)->Apply(host_sizes);
 
 }  // namespace
-
-BENCHMARK_MAIN();

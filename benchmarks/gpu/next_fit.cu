@@ -210,5 +210,3 @@ BENCHMARK(next_fit_doubling)->UseManualTime()->ArgsProduct({{1'000'000, 10'000'0
 BENCHMARK(windowed)->UseManualTime()->ArgsProduct({{1'000'000, 10'000'000, 100'000'000}, {8192, 65'536}, {1000, 8192}});
 BENCHMARK(windowed_host)->ArgsProduct({{1'000'000, 10'000'000}, {8192, 65'536}, {1000, 8192}});
 BENCHMARK(windows_sorted_by_cub)->UseManualTime()->ArgsProduct({{1'000'000, 10'000'000, 100'000'000}, {8192}, {1000, 8192}});
-
-BENCHMARK_MAIN();

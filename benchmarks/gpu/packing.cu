@@ -147,9 +147,9 @@ void thrust_sort(benchmark::State& state) {
     return [&c, keys = c.take<std::uint32_t>(c.n), order = c.take<std::uint32_t>(c.n)] {
       auto const policy = thrust::cuda::par_nosync.on(c.on.stream);
       gpu::check(cudaMemcpyAsync(keys, c.lengths, 4 * c.n, cudaMemcpyDeviceToDevice, c.on.stream), "copy");
-      thrust::sequence(policy, thrust::device_pointer_cast(order), thrust::device_pointer_cast(order) + c.n);
-      thrust::stable_sort_by_key(policy, thrust::device_pointer_cast(keys), thrust::device_pointer_cast(keys) + c.n,
-                                 thrust::device_pointer_cast(order), thrust::greater<std::uint32_t>());
+      auto const first = thrust::device_pointer_cast(keys), last = thrust::device_pointer_cast(keys + c.n);
+      thrust::sequence(policy, thrust::device_pointer_cast(order), thrust::device_pointer_cast(order + c.n));
+      thrust::stable_sort_by_key(policy, first, last, thrust::device_pointer_cast(order), thrust::greater<std::uint32_t>());
     };
   });
 }
@@ -212,5 +212,3 @@ BENCHMARK_CAPTURE(host_pack, alone, false)->Apply(host_sizes);
 BENCHMARK_CAPTURE(host_pack, there_and_back, true)->Apply(host_sizes);
 
 }  // namespace
-
-BENCHMARK_MAIN();
