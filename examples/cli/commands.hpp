@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "backend.hpp"
 #include "lengths_reader.hpp"
 #include "level_request.hpp"
 #include "packers.hpp"
@@ -26,6 +27,7 @@ struct pack_arguments {
   ballast::packing_options options;    ///< for one measure
   std::vector<std::int64_t> capacity;  ///< one per measure
   ballast_cli::strategy strategy = strategy::automatic;
+  ballast_cli::backend backend = backend::host;
   std::uint64_t ranks = 0;  ///< packs are put in an order in which so many make a step; 0: they stay as the packer left them
   std::string out;          ///< folder; empty: nothing is written
   bool json = false;

@@ -9,7 +9,7 @@
 namespace ballast_cli {
 
 inline constexpr int exit_ok = 0;
-inline constexpr int exit_failure = 1;     // could not write, or a fault of our own
+inline constexpr int exit_failure = 1;     // could not write, no GPU that works, or a fault of our own
 inline constexpr int exit_bad_input = 2;   // files or options that cannot be used
 inline constexpr int exit_infeasible = 3;  // the input is fine, but no plan meets the demand
 

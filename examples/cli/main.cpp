@@ -41,9 +41,9 @@ template <class Named, std::size_t extent>
 
 /// Options read as text first: our own sentences say what is wrong with one.
 struct option_text {
-  std::string columns, capacity, strategy = "auto", oversize = "reject", max_items, multiple = "1", pack_count_multiple = "1", seed = "0",
-                                 samples, ranks, micro_batches = "1", mfu, gpus, rule = "exact", max_length, max_levels, stages, memory,
-                                 schedule = "1f1b", tensor = "1", zero = "0";
+  std::string columns, capacity, strategy = "auto", backend = "host", oversize = "reject", max_items, multiple = "1",
+                                 pack_count_multiple = "1", seed = "0", samples, ranks, micro_batches = "1", mfu, gpus, rule = "exact",
+                                 max_length, max_levels, stages, memory, schedule = "1f1b", tensor = "1", zero = "0";
 };
 
 void add_input(CLI::App& command, input_arguments& input, option_text& text, std::string const& files) {
@@ -123,6 +123,7 @@ int run(int argc, char** argv) {
   pack_command.add_option("--strategy", text.strategy,
                           "auto (default), bfd, ffd, next-fit, first-fit, worst-fit, online, ffs, bfs, near-optimal, isf, completion, "
                           "vector-best-fit or portfolio");
+  pack_command.add_option("--backend", text.backend, "where it packs: host (default) or cuda, a GPU, where auto is bfd");
   pack_command.add_option("--pack-count-multiple", text.pack_count_multiple, "make the number of packs a multiple of this");
   pack_command.add_option("--seed", text.seed, "another seed draws other packs, where a strategy draws");
   pack_command.add_option("--ranks", text.ranks, "order the packs so that this many in a row, a step, have like loads; print how like");
@@ -133,6 +134,8 @@ int run(int argc, char** argv) {
     read_limits(pack, text);
     if (!text.ranks.empty()) pack.ranks = static_cast<std::uint64_t>(number<std::int64_t>("--ranks", text.ranks, 1));
     pack.strategy = named("--strategy", text.strategy, std::span(strategies)).strategy;
+    pack.backend = named("--backend", text.backend, std::span(backends)).backend;
+    if (pack.backend == backend::cuda && pack.strategy == strategy::automatic) pack.strategy = strategy::bfd;
     pack.options.pack_count_multiple =
         static_cast<std::uint64_t>(number<std::int64_t>("--pack-count-multiple", text.pack_count_multiple, 1));
     pack.options.seed = number<std::uint64_t>("--seed", text.seed, 0);
@@ -325,6 +328,8 @@ int main(int argc, char** argv) {
   } catch (no_plan const& e) {
     return fail(e.what(), exit_infeasible);
   } catch (cannot_write const& e) {
+    return fail(e.what(), exit_failure);
+  } catch (gpu_failure const& e) {
     return fail(e.what(), exit_failure);
   } catch (std::bad_alloc const&) {
     return fail("there is not enough memory for this input", exit_failure);

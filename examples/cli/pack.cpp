@@ -21,6 +21,27 @@ namespace ballast_cli {
 
 namespace {
 
+/// Refuses what the GPU does not pack, and a GPU where the program was built without.
+void require_backend(pack_arguments const& arguments) {
+  if (arguments.backend == backend::host) return;
+  auto const& o = arguments.options;
+  auto const refuse = [](std::string const& why) { throw bad_input("--backend cuda " + why + "; --backend host does"); };
+  if (arguments.strategy != strategy::bfd) refuse("does not pack by --strategy " + std::string(name_of(arguments.strategy).word));
+  if (arguments.capacity.size() > 1) refuse("does not pack several measures");
+  if (arguments.input.select.histogram) refuse("does not pack a histogram");
+  if (o.oversize != ballast::oversize::reject) refuse("does not take --oversize " + std::string(word_of(o.oversize)));
+  if (o.pack_count_multiple != 1) refuse("does not take --pack-count-multiple");
+  if (!built_with_cuda) throw bad_input("this ballast was built without CUDA: configure with -DBALLAST_GPU=ON");
+}
+
+/// Packs where it was asked for.
+template <class Index>
+[[nodiscard]] ballast::packing<Index> run_packer(pack_arguments const& arguments, std::span<std::int64_t const> lengths) {
+  if constexpr (built_with_cuda)
+    if (arguments.backend == backend::cuda) return pack_on_gpu<Index>(lengths, arguments.options);
+  return run_packer<Index>(arguments.strategy, lengths, arguments.options);
+}
+
 void require_plan(ballast::status status, ballast::packing_bound bound, std::int64_t packs, ballast::packing_options const& o) {
   if (status == ballast::status::feasible) return;
   throw no_plan("no plan has a number of packs that is a multiple of " + std::to_string(o.pack_count_multiple) + ": " +
@@ -96,7 +117,7 @@ template <class Index>
 [[nodiscard]] packing_report pack(pack_arguments const& arguments, std::span<std::int64_t const> lengths, stopwatch& watch,
                                   seconds& spent) {
   auto o = arguments.options;
-  auto plan = run_packer<Index>(arguments.strategy, lengths, o);
+  auto plan = run_packer<Index>(arguments, lengths);
   require_plan(plan.status, plan.bound, plan.count.value, o);
   std::optional<double> rank_dist;
   if (arguments.ranks != 0) {
@@ -126,6 +147,7 @@ template <class Index>
 }  // namespace
 
 void run_pack(pack_arguments const& arguments) {
+  require_backend(arguments);
   stopwatch watch;
   seconds spent;
   auto const& o = arguments.options;

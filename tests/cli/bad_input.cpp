@@ -196,6 +196,12 @@ TEST_CASE("options that mean nothing are refused", "[cli]") {
        "--strategy best: expected is one of auto, next-fit, first-fit, ffd, bfd, worst-fit, ffs, bfs, online, near-optimal, isf, "
        "completion, "
        "vector-best-fit, portfolio"},
+      {"pack f --capacity 20 --backend gpu", "--backend gpu: expected is one of host, cuda"},
+      {"pack f --capacity 20 --backend cuda --strategy ffd", "--backend cuda does not pack by --strategy ffd; --backend host does"},
+      {"pack f --capacity 20,3 --columns 1,2 --backend cuda", "--backend cuda does not pack several measures"},
+      {"pack f --capacity 20 --histogram --backend cuda", "--backend cuda does not pack a histogram"},
+      {"pack f --capacity 20 --backend cuda --oversize own", "--backend cuda does not take --oversize own"},
+      {"pack f --capacity 20 --backend cuda --pack-count-multiple 2", "--backend cuda does not take --pack-count-multiple"},
       {"pack f --capacity 20 --oversize drop", "--oversize drop: expected is one of reject, set-aside, truncate, split, own"},
       {"pack f --capacity 20 --frobnicate", "The following argument was not expected: --frobnicate"},
       {"pack f --capacity 15", "f:2: 16 exceeds the capacity 15; --oversize set-aside, truncate, split or own says"},
@@ -219,6 +225,22 @@ TEST_CASE("options that mean nothing are refused", "[cli]") {
   in.file("a", "5\n");
   in.file("b", "length\n16\n");
   check_refused(in.ballast("pack a a b --capacity 15"), "b:2: 16 exceeds the capacity 15");
+}
+
+TEST_CASE("a GPU packs as the host does, or is refused in one sentence where there is none", "[cli]") {
+  scratch const in;
+  REQUIRE(in.ballast("generate --like vlm-sft --samples 5000 --seed 1 --out f").code == 0);
+  std::string const pack = "pack f --columns 1 --capacity 8192 --max-items 9 --json --strategy ";
+  auto const here = in.ballast(pack + "bfd");
+  REQUIRE(here.code == 0);
+  CHECK(figures(in.ballast(pack + "bfd --backend host").out) == figures(here.out));
+  auto const there = in.ballast(pack + "auto --backend cuda");
+  if (there.code == 0)
+    CHECK(figures(there.out) == figures(here.out));
+  else if (there.code == 1)
+    check_refused(there, "--backend cuda: ", 1);  // then what CUDA says of the device
+  else
+    check_refused(there, "this ballast was built without CUDA: configure with -DBALLAST_GPU=ON\n");
 }
 
 TEST_CASE("a demand that no plan can meet is an answer of its own: exit 3", "[cli]") {
