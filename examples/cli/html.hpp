@@ -31,7 +31,7 @@ using table_rows = std::vector<std::vector<std::string>>;
   return std::isfinite(value) ? text : "n/a";
 }
 /// Three digits, four where that is the whole part.
-[[nodiscard]] inline std::string duration(double ms) {
+[[nodiscard]] inline std::string short_duration(double ms) {
   if (!std::isfinite(ms)) return "n/a";
   auto const [unit, name] = ms < 1e3       ? std::pair(1.0, " ms")
                             : ms < 120e3   ? std::pair(1e3, " s")
@@ -47,7 +47,7 @@ using table_rows = std::vector<std::vector<std::string>>;
                       value, name);
   return unbroken(text);
 }
-[[nodiscard]] inline std::string counted(std::uint64_t count, std::string const& what) {
+[[nodiscard]] inline std::string plural(std::uint64_t count, std::string const& what) {
   return grouped(count) + " " + what + (count == 1 ? "" : what.ends_with("ch") ? "es" : "s");
 }
 
@@ -56,7 +56,7 @@ using table_rows = std::vector<std::vector<std::string>>;
 }
 
 /// The first row and the first column are heads.
-[[nodiscard]] inline std::string table(std::string const& caption, table_rows const& rows, std::string_view style = {}) {
+[[nodiscard]] inline std::string html_table(std::string const& caption, table_rows const& rows, std::string_view style = {}) {
   auto out = "<div class=\"wide\"><table" + (style.empty() ? "" : " class=\"" + std::string(style) + "\"") + "><caption>" +
              escaped(caption) + "</caption>";
   for (std::size_t i = 0; i < rows.size(); ++i) {

@@ -2,18 +2,11 @@
 #include "report.hpp"
 
 #include "output.hpp"
+#include "plan_words.hpp"
 
 #include <nlohmann/json.hpp>
 
 namespace ballast_cli {
-
-namespace {
-
-[[nodiscard]] std::string counted(std::uint64_t count, std::string const& what) {
-  return grouped(count) + " " + what + (count == 1 ? "" : "s");
-}
-
-}  // namespace
 
 std::string hash_digits(std::uint64_t hash) {
   constexpr std::string_view digits = "0123456789abcdef";

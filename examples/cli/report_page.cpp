@@ -116,8 +116,8 @@ struct shown_run {
   return out;
 }
 
-[[nodiscard]] std::string epoch(report_run const& r) { return duration(r.modelled_hours * 3'600e3); }
-[[nodiscard]] std::string step_time(report_run const& r) { return duration(r.modelled_step_ms); }
+[[nodiscard]] std::string epoch(report_run const& r) { return short_duration(r.modelled_hours * 3'600e3); }
+[[nodiscard]] std::string step_time(report_run const& r) { return short_duration(r.modelled_step_ms); }
 [[nodiscard]] std::string idle(report_run const& r) { return share(r.idle); }
 [[nodiscard]] std::string fill(report_run const& r) { return share(r.fill); }
 [[nodiscard]] std::string packs(report_run const& r) { return grouped(r.packs); }
@@ -141,9 +141,9 @@ struct shown_run {
   }
   out += paragraph(lead + ".", "lead");
   out += paragraph(
-      counted(data.samples, "sample") + ", " + counted(data.tokens, "token") + "; packs of up to " + grouped(data.capacity) + " tokens; " +
-          (data.levels.empty() ? counted(data.ranks, "rank") + ", each with " + counted(data.micro_batches, "micro-batch") + " a step"
-                               : counted(data.levels.size(), "level") + " on " + counted(data.ranks, "GPU")) +
+      plural(data.samples, "sample") + ", " + plural(data.tokens, "token") + "; packs of up to " + grouped(data.capacity) + " tokens; " +
+          (data.levels.empty() ? plural(data.ranks, "rank") + ", each with " + plural(data.micro_batches, "micro-batch") + " a step"
+                               : plural(data.levels.size(), "level") + " on " + plural(data.ranks, "GPU")) +
           ". Times are modelled for " + data.model + " on " + data.device + ", not measured.",
       "soft");
   return out + "<dl class=\"tiles\">\n" + tile("time spent waiting", runs, idle) + tile("modelled step", runs, step_time) +
@@ -181,7 +181,7 @@ struct shown_run {
   return figure("Balance of every step", drawing.str(chart_style),
                 "Time of the slowest rank as a multiple of the mean rank's: at 1x nobody waits. The mean rank waits what lies above." +
                     (worst > most ? " The worst step, " + factor(worst) + ", is outside the picture." : std::string()),
-                table("slowest over mean; a step no worse than this share of all steps", rows));
+                html_table("slowest over mean; a step no worse than this share of all steps", rows));
 }
 
 [[nodiscard]] std::string shares(std::string const& id, std::string const& heading, std::string const& caption,
@@ -206,15 +206,15 @@ struct shown_run {
     auto const places = r.some_steps();
     auto const n = places.size();
     chart drawing("load-" + std::to_string(i), "Modelled load of the ranks, step by step: " + r.run->name,
-                  "One bar for each of " + counted(n, "step") + ". Waiting takes " + idle(*r.run) + " of the time of all steps.",
+                  "One bar for each of " + plural(n, "step") + ". Waiting takes " + idle(*r.run) + " of the time of all steps.",
                   n == 0 ? 1.0 : static_cast<double>(n), 0, most > 0 ? most / unit : 1.0);
     drawing.y_axis(std::string(name) + ", modelled");
-    drawing.x_axis(n == r.steps.size() ? "steps" : grouped(n) + " of " + counted(r.steps.size(), "step"));
+    drawing.x_axis(n == r.steps.size() ? "steps" : grouped(n) + " of " + plural(r.steps.size(), "step"));
     table_rows rows{{"step", "fastest", "mean", "slowest"}};
     for (std::size_t k = 0; k < n; ++k) {
       auto const& [fastest, mean, slowest] = r.steps[places[k]];
       auto const x = static_cast<double>(k), y = mean / unit;
-      rows.push_back({grouped(places[k]), duration(fastest), duration(mean), duration(slowest)});
+      rows.push_back({grouped(places[k]), short_duration(fastest), short_duration(mean), short_duration(slowest)});
       auto const tip =
           "step " + rows.back()[0] + ": fastest " + rows.back()[1] + ", mean " + rows.back()[2] + ", slowest " + rows.back()[3];
       drawing.bar(x + 0.1, x + 0.9, 0, y, "solid " + r.style, tip);
@@ -222,7 +222,7 @@ struct shown_run {
       if (k == 0 || k + 1 == n || k == n / 2) drawing.x_label(x + 0.5, grouped(places[k]));
       drawing.bar(x + 0.1, x + 0.9, fastest / unit, fastest / unit + most / unit / 150, "paper");
     }
-    out += figure(r.run->name, drawing.str(), r.run->how, table("modelled time of the ranks", rows));
+    out += figure(r.run->name, drawing.str(), r.run->how, html_table("modelled time of the ranks", rows));
   }
   return out;
 }
@@ -259,7 +259,7 @@ struct shown_run {
   };
 
   auto out =
-      histogram("samples", "Samples by length", data.bin_samples, "How many samples have about this length.", table("lengths", rows)) +
+      histogram("samples", "Samples by length", data.bin_samples, "How many samples have about this length.", html_table("lengths", rows)) +
       histogram("tokens", "Tokens by length", data.bin_tokens, "How many tokens stand in samples of about this length.", "");
   if (!(samples > 0 && tokens > 0)) return out;
   auto const mean = static_cast<std::uint64_t>(tokens / samples + 0.5);
@@ -269,7 +269,7 @@ struct shown_run {
     long_samples += static_cast<double>(data.bin_samples[--from]);
     long_tokens += static_cast<double>(data.bin_tokens[from]);
   }
-  return out + "<div class=\"note\">" + paragraph("A sample has " + counted(mean, "token") + " on average.") +
+  return out + "<div class=\"note\">" + paragraph("A sample has " + plural(mean, "token") + " on average.") +
          paragraph("Samples of " + grouped(data.bin_edges[from]) + " tokens and more are " + share(long_samples / samples) +
                    " of all and hold " + share(long_tokens / tokens) + " of the tokens.") +
          paragraph(
@@ -301,7 +301,7 @@ struct shown_run {
   table_rows turned(rows[0].size());
   for (std::size_t j = 0; j < turned.size(); ++j)
     for (auto const& row : rows) turned[j].push_back(row[j]);
-  return table("the runs side by side", turned, "runs");
+  return html_table("the runs side by side", turned, "runs");
 }
 
 }  // namespace

@@ -58,17 +58,18 @@ constexpr std::array<task_shape, 4> shapes{{{report_task::forward, "forward", "p
       kinds.push_back({shape.name, shape.style, shape.top, shape.height});
     }
   auto const all =
-      counted(model.micro_batches, "micro-batch") + " through " + counted(model.stages.size(), "stage") + " under " + model.schedule;
+      plural(model.micro_batches, "micro-batch") + " through " + plural(model.stages.size(), "stage") + " under " + model.schedule;
   auto const picture = bar_rows("timeline", "Timeline of " + place,
                                 "One row for each stage, time from left to right: " + all + ". Stages wait " + waits + " of the time.",
-                                rows, kinds, until, [](double ms) { return ms == 0 ? std::string("0") : duration(ms); });
+                                rows, kinds, until, [](double ms) { return ms == 0 ? std::string("0") : short_duration(ms); });
   table_rows figures{{"stage", "computes", "waits"}};
   for (std::size_t s = 0; s < model.stages.size(); ++s)
-    figures.push_back({std::to_string(s), duration(model.stages[s].busy_ms), duration(model.step_ms - model.stages[s].busy_ms)});
+    figures.push_back(
+        {std::to_string(s), short_duration(model.stages[s].busy_ms), short_duration(model.step_ms - model.stages[s].busy_ms)});
   return figure("The slowest rank of the longest step: " + place, "<div class=\"wide\">" + picture + "</div>",
-                all + ": " + duration(model.step_ms) + ", of which stages wait " + waits + ". Blank is waiting." +
-                    (until < model.step_ms ? " The picture shows the first " + duration(until) + "." : std::string()),
-                table("the same in figures", figures));
+                all + ": " + short_duration(model.step_ms) + ", of which stages wait " + waits + ". Blank is waiting." +
+                    (until < model.step_ms ? " The picture shows the first " + short_duration(until) + "." : std::string()),
+                html_table("the same in figures", figures));
 }
 
 [[nodiscard]] std::string shares_of_time(report_model const& model) {
@@ -110,10 +111,10 @@ std::string model_section(report_data const& data) {
   table_rows rows{{"stage", "layers", "number", "recomputed", "time of a mean micro-batch", "memory", "budget"}};
   for (std::size_t s = 0; s < model.stages.size(); ++s) {
     auto const& of = model.stages[s];
-    rows.push_back({std::to_string(s), of.layers, grouped(of.number), grouped(of.recomputed), duration(of.ms), grouped(of.memory),
+    rows.push_back({std::to_string(s), of.layers, grouped(of.number), grouped(of.recomputed), short_duration(of.ms), grouped(of.memory),
                     grouped(of.budget)});
   }
-  auto out = "<h2>Stages</h2>\n" + table("stages; memory in bytes of a device", rows);
+  auto out = "<h2>Stages</h2>\n" + html_table("stages; memory in bytes of a device", rows);
   if (!model.tasks.empty()) out += timeline(model);
   out += "<div class=\"charts\">\n" + shares_of_time(model) + memory_of_stages(model) + "</div>\n";
   for (auto const& sentence : model.notes) out += paragraph(sentence);

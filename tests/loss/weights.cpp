@@ -156,7 +156,7 @@ TEST_CASE("loss_weights: bad input is named, and nothing is written") {
   CHECK(into(mine, totals, {.scope = loss_scope::rank}, {}) ==
         "counts[0] = 3 exceeds what the other sequences leave of the totals of the part, 0");
   CHECK(into(mine, {{-1, 0, 0, 0, 0}}, {}, {}) == "totals.words[0] = -1 must not be negative");
-  CHECK(into({3}, {{5, 0, 0, 0, 0}}, loss_normaliser::sequence_mean(), {}) == "totals has tokens but no sequences");
+  CHECK(into(mine, {{5, 0, 0, 0, 0}}, loss_normaliser::sequence_mean(), {}) == "totals has tokens but no sequences");
   CHECK(into(mine, totals, {}, {.ranks = 0}) == "ranks = 0 must be in [1, 2^20]");
   CHECK(into(mine, totals, {}, {.context = -2}) == "context = -2 must be in [1, 2^20]");
   CHECK(into(mine, totals, {}, {.micro_batches = 1 << 21}) == "micro_batches = 2097152 must be in [1, 2^20]");
