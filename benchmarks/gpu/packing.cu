@@ -5,6 +5,8 @@
 //
 // Arguments: shape / samples. Shape 0: lengths with a median of 384 and a tail like a lognormal's, capacity 8192; shape 1: pareto from 128
 // on with exponent 1, capacity 131072.
+#include "timing.hpp"
+
 #include <ballast/core/random.hpp>
 #include <ballast/gpu/core/call.cuh>
 #include <ballast/gpu/core/on_stream.cuh>
@@ -19,7 +21,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <vector>
 
@@ -52,66 +53,36 @@ struct draw_length {
   }
 };
 
-// One problem on the device, and memory that lives as long.
-class device_case {
- public:
-  gpu::on_stream on{};
+// One problem on the device.
+struct device_case {
+  ballast_bench::device_memory& memory;
+  gpu::on_stream on = memory.on;
   std::size_t n;
   ballast::packing_options options;
-  std::uint32_t* lengths;
-  explicit device_case(benchmark::State const& state)
-      : n(static_cast<std::size_t>(state.range(1))),
-        options{.capacity = state.range(0) == 0 ? 8192 : 131072},
-        lengths(take<std::uint32_t>(n)) {
+  std::uint32_t* lengths = memory.take<std::uint32_t>(n);
+  device_case(ballast_bench::device_memory& of, benchmark::State const& state)
+      : memory(of), n(static_cast<std::size_t>(state.range(1))), options{.capacity = state.range(0) == 0 ? 8192 : 131072} {
     draw_length const draw{lengths, state.range(0) == 1, static_cast<std::uint32_t>(options.capacity)};
     gpu::check(on.for_each(n, draw), "draw_length");
   }
   template <class T>
   T* take(std::size_t count) {
-    memory_.emplace_back(on, count * sizeof(T));
-    return reinterpret_cast<T*>(memory_.back().data());
+    return memory.take<T>(count);
   }
-  // The call of a twin, with scratch memory that is allocated once.
   template <class Twin>
   auto ready(Twin const& twin) {
-    std::size_t bytes = 0;
-    gpu::check(twin(nullptr, bytes), "size");
-    return [twin, bytes, temp = take<std::byte>(bytes)]() mutable { gpu::check(twin(temp, bytes), "call"); };
+    return memory.ready(twin);
   }
-
- private:
-  std::vector<gpu::array<std::byte, gpu::on_stream>> memory_;
 };
 
-// Times what `prepare(problem)` returns, by events on the stream.
+// Times what `prepare(problem)` returns.
 template <class Prepare>
 void timed(benchmark::State& state, double floor_bytes, Prepare const& prepare) {
-  int devices = 0;
-  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) return state.SkipWithError("no CUDA device");
-  cudaEvent_t start = nullptr, stop = nullptr;
-  cudaEventCreate(&start);
-  cudaEventCreate(&stop);
-  try {
-    device_case problem(state);
-    auto call = prepare(problem);
-    call();  // warm
-    for (auto _ : state) {
-      cudaEventRecord(start, problem.on.stream);
-      call();
-      cudaEventRecord(stop, problem.on.stream);
-      gpu::check(cudaEventSynchronize(stop), "cudaEventSynchronize");
-      float milliseconds = 0;
-      cudaEventElapsedTime(&milliseconds, start, stop);
-      state.SetIterationTime(static_cast<double>(milliseconds) / 1e3);
-    }
-    state.SetItemsProcessed(state.iterations() * state.range(1));
-    state.counters["floor"] =
-        benchmark::Counter(floor_bytes * static_cast<double>(state.range(1)), benchmark::Counter::kIsIterationInvariantRate);
-  } catch (std::exception const& e) {
-    state.SkipWithError(e.what());
-  }
-  cudaEventDestroy(start);
-  cudaEventDestroy(stop);
+  auto const n = static_cast<double>(state.range(1));
+  ballast_bench::timed(state, n, floor_bytes * n, [&](ballast_bench::device_memory& memory) {
+    auto problem = std::make_shared<device_case>(memory, state);
+    return [problem, call = prepare(*problem)]() mutable { call(); };
+  });
 }
 
 void copy(benchmark::State& state) {

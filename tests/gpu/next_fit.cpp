@@ -2,6 +2,7 @@
 // Packing without moving samples: next fit and best-fit decreasing in windows give the packs of their host twins, for every shape of
 // lengths, limit, index and tile; next fit is also its definition by pointer doubling.
 #include "support/backends.hpp"
+#include "support/distributions.hpp"
 
 #include <ballast/core/error.hpp>
 #include <ballast/core/random.hpp>
@@ -11,7 +12,6 @@
 #include <ballast/packing/windowed.hpp>
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -26,28 +26,9 @@ namespace {
 
 constexpr char const* shapes[] = {"lognormal", "pareto", "uniform", "big items", "bimodal"};
 
-// Lengths in 1 … longest, in the shapes that packers treat differently; by integers alone.
+// Lengths in one of those shapes.
 std::vector<std::int32_t> lengths_of(std::size_t shape, std::size_t count, std::int64_t longest) {
-  ballast::splitmix64 draw(1000 * shape + count);
-  auto const below = [&](std::int64_t most) { return static_cast<std::int64_t>(draw() % static_cast<std::uint64_t>(most)); };
-  std::vector<std::int32_t> lengths(count);
-  for (auto& l : lengths) {
-    std::int64_t value = 0;
-    if (shape == 0) {  // a power of two whose exponent is a sum
-      auto const bits = static_cast<std::uint64_t>(std::popcount(draw() & 0xffffff));
-      value = (std::int64_t{1} << bits / 2) * (4 + below(4)) / 4;
-    } else if (shape == 1) {
-      value = (128 + below(128)) << std::countl_zero(draw() | 1);
-    } else if (shape == 2) {
-      value = 1 + below(longest);
-    } else if (shape == 3) {
-      value = longest * (15 + below(50)) / 100;
-    } else {
-      value = draw() % 2 == 0 ? 256 + below(512) : longest * (20 + below(30)) / 100;
-    }
-    l = static_cast<std::int32_t>(std::clamp(value, std::int64_t{1}, longest));
-  }
-  return lengths;
+  return ballast_test::lengths_of<std::int32_t>(static_cast<int>(shape), count, longest, count);
 }
 
 // The starts of the packs by pointer doubling.

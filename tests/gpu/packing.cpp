@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packing on a backend is packing on the host, to the last index: whole, from a plan, counted, and in shards.
 #include "support/backends.hpp"
+#include "support/distributions.hpp"
 
 #include <ballast/core/classes.hpp>
 #include <ballast/core/random.hpp>
@@ -13,7 +14,6 @@
 #include <ballast/packing/expand.hpp>
 #include <ballast/packing/run_length.hpp>
 
-#include <bit>
 #include <cstdint>
 #include <limits>
 #include <numeric>
@@ -27,25 +27,6 @@ using ballast_test::sent;
 
 namespace {
 
-// 0: lognormal, 1: pareto, 2: uniform, 3: big items, 4: bimodal.
-std::vector<std::uint32_t> lengths_of(int shape, std::size_t n, std::int64_t capacity, std::int64_t multiple) {
-  auto const longest = static_cast<std::uint64_t>(capacity / multiple * multiple);
-  ballast::splitmix64 random(n + 10 * static_cast<unsigned>(shape));
-  std::vector<std::uint32_t> out(n);
-  for (auto& l : out) {
-    auto const kind = random();
-    auto const draw = random() >> 1;
-    auto const power = std::uint64_t{1} << (shape == 0 ? std::popcount(kind & 0xffff) : std::countr_zero(kind | 1024));
-    auto length = 1 + draw % longest;
-    if (shape == 0) length = power + draw % power;
-    if (shape == 1) length = 128 * power + draw % (128 * power);
-    if (shape == 3) length = longest * 3 / 20 + draw % (longest / 2);
-    if (shape == 4) length = kind % 2 == 0 ? 256 + draw % 512 : longest / 5 + draw % (longest * 3 / 10);
-    l = static_cast<std::uint32_t>(length < longest ? length : longest);
-  }
-  return out;
-}
-
 struct problem {
   std::string name;
   std::vector<std::uint32_t> lengths;
@@ -55,7 +36,7 @@ struct problem {
 
 problem problem_of(int shape, std::size_t n, ballast::packing_options const& options) {
   auto const capacity = options.capacity / options.pack_multiple * options.pack_multiple;
-  auto lengths = lengths_of(shape, n, capacity, options.sample_multiple);
+  auto lengths = ballast_test::lengths_of<std::uint32_t>(shape, n, capacity / options.sample_multiple * options.sample_multiple);
   auto wanted = ballast::best_fit_decreasing(lengths, options);
   auto name = "shape " + std::to_string(shape) + ", " + std::to_string(n) + " samples, capacity " + std::to_string(options.capacity) +
               ", limit " + std::to_string(options.max_samples) + ": ";
@@ -190,7 +171,7 @@ void test_sharded(On on, problem const& p) {
 template <class Length, class On>
 void test_length_type(On on) {
   constexpr std::int64_t capacity = 1 << 15;
-  auto const wide = lengths_of(2, 20'000, capacity - 1, 1);
+  auto const wide = ballast_test::lengths_of<std::uint32_t>(2, 20'000, capacity - 1);
   std::vector<Length> const lengths(wide.begin(), wide.end());
   auto const there = sent(on, lengths);
   expect(gpu::fold(on, there.data(), lengths.size(), capacity) == ballast::fold(lengths), "fold");

@@ -15,13 +15,14 @@ inline constexpr int distributions = 5;  ///< 0 … 4
 
 /// Lengths in 1 … capacity: 0 bell-shaped over octaves as a lognormal is, 1 heavy-tailed as a Pareto of exponent 1, 2 uniform, 3 big items,
 /// 4 half short and half big.
-inline std::vector<std::int64_t> lengths_of(int distribution, std::size_t count, std::int64_t capacity, std::uint64_t seed = 1) {
+template <class Length = std::int64_t>
+std::vector<Length> lengths_of(int distribution, std::size_t count, std::int64_t capacity, std::uint64_t seed = 1) {
   ballast::splitmix64 draw(seed + 1000 * static_cast<std::uint64_t>(distribution));
   auto const c = static_cast<std::uint64_t>(capacity);
   auto const big = [&](std::uint64_t low, std::uint64_t high) {
     return c * low / 100 + ballast::uniform_below(c * (high - low) / 100 + 1, draw);
   };
-  std::vector<std::int64_t> lengths(count);
+  std::vector<Length> lengths(count);
   for (auto& l : lengths) {
     std::uint64_t value = 0;
     if (distribution == 0) {
@@ -38,7 +39,7 @@ inline std::vector<std::int64_t> lengths_of(int distribution, std::size_t count,
     } else {
       value = draw() % 2 == 0 ? 256 + ballast::uniform_below(513, draw) : big(20, 50);
     }
-    l = static_cast<std::int64_t>(value < 1 ? 1 : value > c ? c : value);
+    l = static_cast<Length>(value < 1 ? 1 : value > c ? c : value);
   }
   return lengths;
 }

@@ -46,7 +46,9 @@ class array {
     check(on_.allocate((count == 0 ? 1 : count) * sizeof(T), memory), "allocate");
     data_ = static_cast<T*>(memory);
   }
+  /// @brief Takes over the memory. @param other is left without
   array(array&& other) noexcept : on_(other.on_), data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  /// @brief Exchanges the memory. @param other gets what this one had @return this one
   array& operator=(array&& other) noexcept {
     std::swap(on_, other.on_);
     std::swap(data_, other.data_);

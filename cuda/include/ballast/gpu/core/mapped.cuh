@@ -25,6 +25,7 @@ class mapped {
 
   /// @brief An iterator at a position. @param f the elements @param at the position
   BALLAST_HD explicit mapped(F f, std::ptrdiff_t at = 0) : f_(f), at_(at) {}
+  /// @cond what every random-access iterator has
   BALLAST_HD value_type operator*() const { return f_(static_cast<std::size_t>(at_)); }
   BALLAST_HD value_type operator[](std::ptrdiff_t i) const { return f_(static_cast<std::size_t>(at_ + i)); }
   BALLAST_HD mapped& operator+=(std::ptrdiff_t n) {
@@ -54,6 +55,7 @@ class mapped {
   friend BALLAST_HD bool operator>(mapped const& a, mapped const& b) { return a.at_ > b.at_; }
   friend BALLAST_HD bool operator<=(mapped const& a, mapped const& b) { return a.at_ <= b.at_; }
   friend BALLAST_HD bool operator>=(mapped const& a, mapped const& b) { return a.at_ >= b.at_; }
+  /// @endcond
 
  private:
   F f_;

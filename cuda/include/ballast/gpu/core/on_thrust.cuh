@@ -126,6 +126,7 @@ struct on_thrust {
   void release(void* memory) const noexcept { on_host{}.release(memory); }
 };
 
+/// @brief Deduces the policy.
 template <class Policy>
 on_thrust(Policy) -> on_thrust<Policy>;
 
