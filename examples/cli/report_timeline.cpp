@@ -24,10 +24,10 @@ struct task_shape {
   char const *name, *style;
   double top, height;  ///< in a row of 24 pixels
 };
-constexpr std::array<task_shape, 4> shapes{{{report_task::forward, "forward", "pale c2", 0, 13},
-                                            {report_task::recompute, "recomputed forward", "hollow c1", 7, 16},
-                                            {report_task::backward, "backward", "solid c2", 7, 17},
-                                            {report_task::weight, "backward, weights", "solid c3", 17, 7}}};
+constexpr std::array<task_shape, 4> task_shapes{{{report_task::forward, "forward", "pale c2", 0, 13},
+                                                 {report_task::recompute, "recomputed forward", "hollow c1", 7, 16},
+                                                 {report_task::backward, "backward", "solid c2", 7, 17},
+                                                 {report_task::weight, "backward, weights", "solid c3", 17, 7}}};
 
 /// Where the picture ends: it shows as many tasks as stay legible.
 [[nodiscard]] double shown_until(report_model const& model) {
@@ -50,7 +50,7 @@ constexpr std::array<task_shape, 4> shapes{{{report_task::forward, "forward", "p
   std::vector<bar_row> rows;
   for (std::size_t s = 0; s < model.stages.size(); ++s) rows.push_back({"stage " + std::to_string(s), {}});
   std::vector<bar_shape> kinds;
-  for (auto const& shape : shapes)
+  for (auto const& shape : task_shapes)
     if (std::any_of(model.tasks.begin(), model.tasks.end(), [&](auto const& t) { return t.what == shape.kind; })) {
       for (auto const& t : model.tasks)
         if (t.what == shape.kind && t.start < until && t.stage < rows.size())

@@ -9,9 +9,9 @@
 #include <ballast/gpu/loss/totals.cuh>
 #include <ballast/gpu/loss/weighted_loss.cuh>
 #include <ballast/gpu/loss/weights.cuh>
+#include <ballast/gpu/packing/best_fit_decreasing.cuh>
 #include <ballast/gpu/packing/cu_seqlens.cuh>
 #include <ballast/gpu/packing/position_ids.cuh>
-#include <ballast/packing/best_fit_decreasing.hpp>
 
 #if defined(__CUDACC__)
 #include <ballast/gpu/core/on_stream.cuh>
@@ -88,6 +88,13 @@ gpu::array<T, On> sent(On on, std::vector<T> const& values) {
   return out;
 }
 
+template <class T, class On>
+std::vector<T> fetched(On on, gpu::array<T, On> const& values) {
+  std::vector<T> out(values.size());
+  gpu::check(on.download(out.data(), values.data(), values.size()), "download");
+  return out;
+}
+
 struct data_set {
   std::vector<std::int64_t> lengths;
   std::vector<std::vector<std::int64_t>> tokens, labels;
@@ -96,7 +103,8 @@ data_set draw_data() {
   data_set out;
   ballast::splitmix64 draw(2026);
   for (int i = 0; i < 60; ++i) {
-    auto const length = static_cast<std::size_t>(8 + draw() % (draw() % 4 == 0 ? 200 : 40));
+    auto const most = draw() % 4 == 0 ? 200U : 40U;
+    auto const length = static_cast<std::size_t>(8 + draw() % most);
     std::vector<std::int64_t> tokens(length), labels(length, -100);
     for (std::size_t t = 0; t < length; ++t)  // mostly the predecessor's successor, so that there is something to learn
       tokens[t] = static_cast<std::int64_t>((t == 0 || draw() % 4 == 0 ? draw() : static_cast<std::uint64_t>(tokens[t - 1]) + 1) % words);
@@ -228,7 +236,9 @@ int main() {
   gpu::on_host const on{};
 #endif
   auto const data = draw_data();
-  auto const packs = ballast::best_fit_decreasing(data.lengths, {.capacity = 256}).packs;
+  auto const lengths = sent(on, data.lengths);
+  auto const packing = gpu::best_fit_decreasing(on, lengths.data(), data.lengths.size(), {.capacity = 256}).packs;
+  ballast::groups<> const packs{fetched(on, packing.offsets), fetched(on, packing.members)};
   ballast::groups<> alone;
   for (std::uint32_t i = 0; i < data.lengths.size(); ++i) alone.push_back(std::vector{i});
 
