@@ -155,17 +155,6 @@ void test_scores(On on, std::size_t items, std::uint64_t sets, std::size_t candi
   }
 }
 
-/// The sentence with which a call is refused.
-template <class Call>
-void expect_refusal(std::string const& sentence, Call const& call) {
-  try {
-    call();
-  } catch (ballast::invalid_input const& e) {
-    return ballast_test::expect(e.what() == sentence, "'" + std::string(e.what()) + "' instead of '" + sentence + "'");
-  }
-  throw std::runtime_error("accepted instead of '" + sentence + "'");
-}
-
 template <class On>
 void test_bad_data(On on) {
   std::vector<std::int64_t> costs(100, most / 60);
@@ -184,17 +173,17 @@ void test_bad_data(On on) {
     gpu::score(on, {in.data(), 100, plans.data(), 2, 8}, scores.data());
   };
   auto const too_much = " = " + std::to_string(most / 60) + " brings the sum of costs to 2^63 or more";
-  expect_refusal("items[70]" + too_much, [&] { deal(costs); });
-  expect_refusal("items[60]" + too_much, [&] { rate(costs, std::vector<std::uint32_t>(200)); });
+  ballast_test::expect_refusal("items[70]" + too_much, [&] { deal(costs); });
+  ballast_test::expect_refusal("items[60]" + too_much, [&] { rate(costs, std::vector<std::uint32_t>(200)); });
   costs[33] = -5;
   auto const negative = "items[33] = -5 has a cost that is negative, not a number or too large for 63 bits";
-  expect_refusal(negative, [&] { deal(costs); });
-  expect_refusal(negative, [&] { rate(costs, std::vector<std::uint32_t>(200)); });
+  ballast_test::expect_refusal(negative, [&] { deal(costs); });
+  ballast_test::expect_refusal(negative, [&] { rate(costs, std::vector<std::uint32_t>(200)); });
   costs.assign(100, 1);
   std::vector<std::uint32_t> sets(200, 7);
   rate(costs, sets);
   sets[150] = 8;
-  expect_refusal("set_of[150] = 8 is none of 8 sets", [&] { rate(costs, sets); });
+  ballast_test::expect_refusal("set_of[150] = 8 is none of 8 sets", [&] { rate(costs, sets); });
 
   auto const in = ballast_test::sent(on, costs);
   auto const call = [&](gpu::deal_options const& options, void* temp, std::size_t bytes) {
@@ -216,9 +205,9 @@ void test_bad_data(On on) {
     auto const data = ballast_test::sent(on, lengths);
     (void)gpu::bulk_longest_processing_time(on, data.data(), 4, longest, 2, cost, set_of.data());
   };
-  expect_refusal("lengths[1] = 9 is not in 1 ... 8", [&] { bulk(8); });
-  expect_refusal("lengths[2] = 0 is not in 1 ... 9", [&] { bulk(9); });
-  expect_refusal("longest = 0 must be in 1 ... 2^24", [&] { bulk(0); });
+  ballast_test::expect_refusal("lengths[1] = 9 is not in 1 ... 8", [&] { bulk(8); });
+  ballast_test::expect_refusal("lengths[2] = 0 is not in 1 ... 9", [&] { bulk(9); });
+  ballast_test::expect_refusal("longest = 0 must be in 1 ... 2^24", [&] { bulk(0); });
 
   // plans for other samples
   lengths = {5, 9, 6, 5};
@@ -234,8 +223,9 @@ void test_bad_data(On on) {
   ballast_test::expect(wrong({{5, 6, 9}, {1, 1, 1}}) == 3, "a plan without place for sample 3");
   ballast_test::expect(wrong({{5, 6, 9}, {3, 1, 1}}) == 4, "a plan with a place left");
   ballast_test::expect(wrong({{5, 7, 9}, {2, 1, 1}}) == 2, "a plan with another length");
-  expect_refusal("the runs of class 0 hold 1 of 2 samples", [] { (void)gpu::sorted_set_runs({{{0, 0, 1}}, {}, {}, {}}, {{5}, {2}}); });
-  expect_refusal("a run holds class 1 of 1", [] { (void)gpu::sorted_set_runs({{{1, 0, 1}}, {}, {}, {}}, {{5}, {1}}); });
+  ballast_test::expect_refusal("the runs of class 0 hold 1 of 2 samples",
+                               [] { (void)gpu::sorted_set_runs({{{0, 0, 1}}, {}, {}, {}}, {{5}, {2}}); });
+  ballast_test::expect_refusal("a run holds class 1 of 1", [] { (void)gpu::sorted_set_runs({{{1, 0, 1}}, {}, {}, {}}, {{5}, {1}}); });
 }
 
 }  // namespace

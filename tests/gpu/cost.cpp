@@ -120,17 +120,6 @@ void test_packs(On on, lengths_type const& lengths, bool shuffled, Cost const& c
   }
 }
 
-/// The sentence with which a call is refused.
-template <class Call>
-void expect_refusal(std::string const& sentence, Call const& call) {
-  try {
-    call();
-  } catch (ballast::invalid_input const& e) {
-    return ballast_test::expect(e.what() == sentence, "'" + std::string(e.what()) + "' instead of '" + sentence + "'");
-  }
-  throw std::runtime_error("accepted instead of '" + sentence + "'");
-}
-
 template <class On>
 void test_bad_data(On on) {
   lengths_type lengths(1000, 5);
@@ -144,23 +133,25 @@ void test_bad_data(On on) {
   ballast::quadratic_cost const square{.linear = 0, .quadratic = 1};
   constexpr auto most = (std::numeric_limits<std::int64_t>::max)();
 
-  expect_refusal("lengths[40] = 9 is not in 0 ... 8", [&] { gpu::sample_costs(on, in.data(), 1000, 8, square, out.data()); });
-  expect_refusal("lengths[700] = -2 is not in 0 ... 9", [&] { gpu::sample_costs(on, in.data(), 1000, 9, square, out.data()); });
+  ballast_test::expect_refusal("lengths[40] = 9 is not in 0 ... 8", [&] { gpu::sample_costs(on, in.data(), 1000, 8, square, out.data()); });
+  ballast_test::expect_refusal("lengths[700] = -2 is not in 0 ... 9",
+                               [&] { gpu::sample_costs(on, in.data(), 1000, 9, square, out.data()); });
   gpu::sample_costs(on, in.data(), 700, 9, square, out.data());
-  expect_refusal("longest = 9223372036854775807 has a cost that is negative, not a number or too large for 63 bits",
-                 [&] { gpu::sample_costs(on, in.data(), 700, most, square, out.data()); });
+  ballast_test::expect_refusal("longest = 9223372036854775807 has a cost that is negative, not a number or too large for 63 bits",
+                               [&] { gpu::sample_costs(on, in.data(), 700, most, square, out.data()); });
 
   gpu::packed_lengths<std::int64_t> packs{in.data(), 1000, members.data(), 5, offsets.data(), 3};
-  expect_refusal("lengths[700] = -2 is not in 0 ... 9", [&] { gpu::pack_costs(on, packs, 9, square, out.data()); });
+  ballast_test::expect_refusal("lengths[700] = -2 is not in 0 ... 9", [&] { gpu::pack_costs(on, packs, 9, square, out.data()); });
   packs.members += 2;
   packs.placed = 3;
-  expect_refusal("members[0] = 1000 is no sample", [&] { gpu::pack_costs(on, packs, 9, square, out.data()); });
+  ballast_test::expect_refusal("members[0] = 1000 is no sample", [&] { gpu::pack_costs(on, packs, 9, square, out.data()); });
   ballast::linear_cost const dear{.per_token = most / 9};
   packs.members += 1;
   packs.placed = 2;
-  expect_refusal("lengths[40] = 9 brings the sum of costs to 2^63 or more", [&] { gpu::pack_costs(on, packs, 9, dear, out.data()); });
-  expect_refusal("longest = 10 has a cost that is negative, not a number or too large for 63 bits",
-                 [&] { gpu::pack_costs(on, packs, 10, dear, out.data()); });
+  ballast_test::expect_refusal("lengths[40] = 9 brings the sum of costs to 2^63 or more",
+                               [&] { gpu::pack_costs(on, packs, 9, dear, out.data()); });
+  ballast_test::expect_refusal("longest = 10 has a cost that is negative, not a number or too large for 63 bits",
+                               [&] { gpu::pack_costs(on, packs, 10, dear, out.data()); });
   packs.offsets += 2;  // from 3: no pack covers these members
   packs.packs = 1;
   gpu::pack_costs(on, packs, 9, dear, out.data());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/error.hpp>
 #include <ballast/gpu/core/call.cuh>
 #include <ballast/gpu/core/on_host.cuh>
 
@@ -29,6 +30,17 @@ namespace ballast_test {
 /// @brief Fails the test. @param holds what must be true @param what it is, for the message
 inline void expect(bool holds, std::string const& what) {
   if (!holds) throw std::runtime_error(what);
+}
+
+/// @brief Fails the test unless the call is refused with this sentence.
+template <class Call>
+void expect_refusal(std::string const& sentence, Call const& call) {
+  try {
+    call();
+  } catch (ballast::invalid_input const& e) {
+    return expect(e.what() == sentence, "'" + std::string(e.what()) + "' instead of '" + sentence + "'");
+  }
+  throw std::runtime_error("accepted instead of '" + sentence + "'");
 }
 
 /// @brief Fails the test unless all elements are equal; names the first that is not.
