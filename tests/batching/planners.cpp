@@ -100,6 +100,47 @@ TEST_CASE("planners of steps: every sample once or named, no capacity exceeded, 
   }
 }
 
+TEST_CASE("the price of a micro-batch and of a step enters value and bound, and nothing else of a finished table") {
+  ballast::splitmix64 draw(29);
+  for (int round = 0; round < 12; ++round) {
+    auto const lengths = random_lengths(300, 900, draw);
+    options const free{.capacity = 1000,
+                       .ranks = 1 + draw() % 8,
+                       .micro_batches = 1 + draw() % 3,
+                       .synchronisation = static_cast<synchronisation>(round % 3),
+                       .stages = 3,
+                       .seed = draw()};
+    auto priced = free;
+    priced.cost_per_micro_batch = 1 + static_cast<std::int64_t>(draw() % 1'000'000);
+    priced.cost_per_step = static_cast<std::int64_t>(draw() % 10'000'000);
+    auto const packs = packed(lengths, free);
+    auto const without = ballast::steps_in_order(packs, lengths, free), with = ballast::steps_in_order(packs, lengths, priced);
+    CAPTURE(round, free.ranks, free.micro_batches, without.slowest.lower_bound, with.slowest.lower_bound);
+    CHECK(with.table == without.table);
+    CHECK(ballast::describe(ballast::check_batching(with, lengths, priced)) == "valid");
+    CHECK(ballast::check_batching(with, lengths, free).fault == ballast::batching_fault::wrong_cost);
+    CHECK(ballast::check_batching(without, lengths, priced).fault == ballast::batching_fault::wrong_cost);
+    auto const steps = static_cast<std::int64_t>(with.steps()), ranks = static_cast<std::int64_t>(with.ranks);
+    auto const taken = std::count_if(with.table.begin(), with.table.end(), [&](auto p) { return p != with.none; });
+    CHECK(with.cost - without.cost == priced.cost_per_step * steps * ranks + priced.cost_per_micro_batch * taken);
+    CHECK(with.slowest.lower_bound >= without.slowest.lower_bound + priced.cost_per_step * steps);
+  }
+  std::vector<std::int64_t> const l{5, 6, 7};
+  auto const refused = [&](std::int64_t each, std::int64_t step, std::uint32_t fill = 0) {
+    return refusal([&] {
+      return ballast::plan_steps(l, {.capacity = 8, .cost_per_micro_batch = each, .cost_per_step = step, .least_fill = fill},
+                                 ballast::default_step_cost);
+    });
+  };
+  CHECK(refused(-1, 0) == "cost_per_micro_batch = -1 must not be negative");
+  CHECK(refused(0, -7) == "cost_per_step = -7 must not be negative");
+  CHECK(refused(0, 0, 1001) == "least_fill = 1001 must be at most 1000");
+  CHECK(refused(std::int64_t{1} << 60, 9) ==
+        "cost_per_micro_batch = 1152921504606846976 and cost_per_step = 9 bring the cost of 3 samples too near to 2^63");
+  CHECK(refused(0, std::int64_t{1} << 59).find("too near to 2^63") != std::string::npos);
+  CHECK(refused(std::int64_t{1} << 58, std::int64_t{1} << 57) == "accepted");
+}
+
 TEST_CASE("planners of steps: the golden plans") {
   auto const l32 = golden_lengths();
   std::vector<std::int64_t> const lengths(l32.begin(), l32.end());

@@ -135,7 +135,7 @@ template <index_type Index, length_range R, cost_model Cost = quadratic_cost>
       for (std::size_t m = 0; m < each; ++m) {
         auto const p = plan.at(s, r, m);
         if (p == plan.none) continue;
-        std::int64_t held = 0, c = 0;
+        std::int64_t held = 0, c = options.cost_per_micro_batch;
         for (auto i : plan.packs[p]) {
           auto const k = static_cast<std::int64_t>(degree[i]);
           held += (length(i) + k - 1) / k;
@@ -156,6 +156,8 @@ template <index_type Index, length_range R, cost_model Cost = quadratic_cost>
     } else {
       value += slowest;
     }
+    value += options.cost_per_step;
+    sum += options.cost_per_step * static_cast<std::int64_t>(ranks);
   }
 
   std::vector<std::uint64_t> expected(degree);

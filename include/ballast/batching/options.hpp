@@ -38,6 +38,11 @@ struct batching_options {
   ballast::left_over left_over = ballast::left_over::split;  ///< what happens to an incomplete last step
   std::uint64_t seed = 0;                                    ///< any value; another seed is another order
   std::uint64_t epoch = 0;                                   ///< another epoch is another order of the same run
+  std::int64_t cost_per_micro_batch = 0;  ///< what a micro-batch costs beside its samples (launches, say), in units of the cost
+  std::int64_t cost_per_step = 0;  ///< what a step costs each rank beside its micro-batches (all-reduce, optimiser), in the same units
+  /// Share of the places' capacity, in thousandths, that planners with a choice fill before they give up fill for balance. A plan is less
+  /// full only where they know none that reaches it.
+  std::uint32_t least_fill = 0;
 };
 
 namespace detail {
@@ -56,6 +61,12 @@ inline void require_valid(batching_options const& o) {
   counted(o.ranks, "ranks");
   counted(o.micro_batches, "micro_batches");
   counted(o.stages, "stages");
+  auto const priced = [](std::int64_t value, char const* name) {
+    require(value >= 0, [&] { return std::string(name) + " = " + std::to_string(value) + " must not be negative"; });
+  };
+  priced(o.cost_per_micro_batch, "cost_per_micro_batch");
+  priced(o.cost_per_step, "cost_per_step");
+  require(o.least_fill <= 1000, [&] { return "least_fill = " + std::to_string(o.least_fill) + " must be at most 1000"; });
   require(o.capacity <= (std::int64_t{1} << 62) / static_cast<std::int64_t>(o.ranks * o.micro_batches),
           [&] { return "capacity = " + std::to_string(o.capacity) + " times ranks and micro_batches exceeds 2^62"; });
 }

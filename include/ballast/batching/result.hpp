@@ -48,11 +48,11 @@ struct batching {
   /// Cost of the run: the sum over steps of what `synchronisation` makes of the slowest rank. The bound sums what no deal of the same
   /// samples to the ranks of the same steps can go below.
   certificate slowest;
-  std::int64_t cost = 0;                     ///< sum of the costs of all packs in the table
-  std::int64_t tokens = 0;                   ///< sum of their tokens
-  critical_ratios critical;                  ///< of the samples given
-  std::vector<Index> dropped;                ///< samples that stand in no step, ascending
-  std::vector<Index> repeated;               ///< samples that stand in a step once more, each as often as it does; ascending
+  std::int64_t cost = 0;        ///< what all ranks have to do: the costs of all packs in the table, of their micro-batches and steps
+  std::int64_t tokens = 0;      ///< sum of their tokens
+  critical_ratios critical;     ///< of the samples given
+  std::vector<Index> dropped;   ///< samples that stand in no step, ascending
+  std::vector<Index> repeated;  ///< samples that stand in a step once more, each as often as it does; ascending
   std::vector<shared_sample<Index>> shared;  ///< samples split over ranks, by step
   std::int64_t token_delay = 0;              ///< sum over tokens of the steps by which they come later than drawn
   std::uint64_t longest_delay = 0;           ///< most steps by which a sample comes later than drawn

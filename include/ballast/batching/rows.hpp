@@ -27,7 +27,7 @@ template <index_type Index>
                                               row_options const& how) {
   batching<Index> b;
   auto order = take_shuffled(b, std::move(packs), items, o);
-  auto const sums = pack_sums(b.packs, [&](Index i) { return items.cost[i]; });
+  auto const sums = pack_sums(b.packs, [&](Index i) { return items.cost[i]; }, o.cost_per_micro_batch);
 
   auto const ranks = static_cast<std::size_t>(o.ranks), each = static_cast<std::size_t>(o.micro_batches), places = ranks * each;
   auto const most = order.size() / places + 1;

@@ -112,7 +112,7 @@ template <index_type Index>
                                               sorting_options const& sorting) {
   batching<Index> b;
   auto order = take_shuffled(b, std::move(packs), items, o);
-  auto const sums = pack_sums(b.packs, [&](Index i) { return items.cost[i]; });
+  auto const sums = pack_sums(b.packs, [&](Index i) { return items.cost[i]; }, o.cost_per_micro_batch);
 
   auto const places = static_cast<std::size_t>(o.ranks * o.micro_batches);
   auto const most = order.size() / places + 1;

@@ -97,7 +97,7 @@ class streamer {
     for (std::size_t i = 0; i < n; ++i)
       if (placed_[i] == 0) out_.dropped.push_back(static_cast<Index>(i));
     std::sort(out_.repeated.begin(), out_.repeated.end());
-    auto const sums = pack_sums(out_.packs, [&](Index i) { return charge(i); });
+    auto const sums = pack_sums(out_.packs, [&](Index i) { return charge(i); }, o_.cost_per_micro_batch);
     certify(out_, items_, o_, sums);
     if (whole_) spread_steps(sums);
     return std::move(out_);

@@ -29,6 +29,11 @@ struct step_items {
   [[nodiscard]] std::size_t size() const noexcept { return tokens.size(); }
 };
 
+/// What a run may cost: a step's squared lengths and a pipeline's P * max are summed too.
+[[nodiscard]] constexpr std::int64_t most_cost(batching_options const& o) noexcept {
+  return (std::numeric_limits<std::int64_t>::max)() / static_cast<std::int64_t>(4 * o.stages);
+}
+
 /// Validates and weighs. No sum that a planner forms of these costs can reach 2^63.
 template <index_type Index, length_range R, cost_model Cost>
 [[nodiscard]] step_items weigh(R const& lengths, batching_options const& o, Cost const& cost) {
@@ -43,8 +48,14 @@ template <index_type Index, length_range R, cost_model Cost>
   items.cost.resize(n);
   auto const at = read_by_position(lengths);
   auto const entry = [&](std::size_t i) { return "lengths[" + std::to_string(i) + "] = " + std::to_string(at[i]); };
-  // A step's squared lengths and a pipeline's P * max are summed too; padding at most doubles the run.
-  auto const most = (std::numeric_limits<std::int64_t>::max)() / static_cast<std::int64_t>(4 * o.stages);
+  auto most = most_cost(o);
+  // As no rank of a step but the last is idle, ranks times steps is below samples plus ranks.
+  auto const count = static_cast<std::int64_t>(n), turns = count + static_cast<std::int64_t>(o.ranks);
+  require(n == 0 || (o.cost_per_micro_batch <= most / 2 / count && o.cost_per_step <= most / 2 / turns), [&] {
+    return "cost_per_micro_batch = " + std::to_string(o.cost_per_micro_batch) + " and cost_per_step = " + std::to_string(o.cost_per_step) +
+           " bring the cost of " + std::to_string(n) + " samples too near to 2^63";
+  });
+  most -= n == 0 ? 0 : o.cost_per_micro_batch * count + o.cost_per_step * turns;
   require(whole.longest <= (std::int64_t{1} << 31) && (n == 0 || whole.tokens <= (std::int64_t{1} << 62) / whole.longest), [&] {
     return "the longest length, " + std::to_string(whole.longest) + ", exceeds 2^31 or brings the sum of squared lengths too near to 2^63";
   });
@@ -87,7 +98,8 @@ template <index_type Index, length_range R, cost_model Cost>
           longest * longest * tokens / (room * static_cast<double>(items.all_squares))};
 }
 
-/// Value and bound of one step, from the costs c(r, m) of its places and its dearest indivisible charge.
+/// Value and bound of one step, from the costs c(r, m) of its places, 0 where one is empty, and of its dearest possible micro-batch of a
+/// single sample. Another deal of the step may have fewer micro-batches, unless all places are taken.
 [[nodiscard]] inline certificate step_time(std::span<std::int64_t const> cost, std::int64_t dearest, std::uint64_t ranks,
                                            std::uint64_t micro_batches, batching_options const& o) noexcept {
   auto const each = static_cast<std::size_t>(micro_batches), count = static_cast<std::size_t>(ranks);
@@ -95,17 +107,21 @@ template <index_type Index, length_range R, cost_model Cost>
     return (sum + static_cast<std::int64_t>(parts) - 1) / static_cast<std::int64_t>(parts);
   };
   std::int64_t sum = 0, slowest = 0, by_rows = 0;
+  std::size_t taken = 0, busy = 0;
   auto const warm_up = static_cast<std::int64_t>(o.synchronisation == synchronisation::pipeline ? o.stages - 1 : 0);
   for (std::size_t r = 0; r < count; ++r) {
     std::int64_t mine = 0, largest = 0;
     for (std::size_t m = 0; m < each; ++m) {
       mine += cost[r * each + m];
+      if (cost[r * each + m] != 0) ++taken;
       largest = (std::max)(largest, cost[r * each + m]);
     }
     sum += mine;
+    if (mine != 0) ++busy;
     slowest = (std::max)(slowest, mine + warm_up * largest);
   }
-  auto const mean = up(sum, ranks);
+  auto const needed = taken == count * each ? taken : busy == count ? count : (std::min)(busy, std::size_t{1});
+  auto const mean = up(sum - o.cost_per_micro_batch * static_cast<std::int64_t>(taken - needed), ranks);
   if (o.synchronisation == synchronisation::per_micro_batch) {
     for (std::size_t m = 0; m < each; ++m) {
       std::int64_t row = 0;
@@ -114,22 +130,24 @@ template <index_type Index, length_range R, cost_model Cost>
     }
     slowest = by_rows;
   }
-  return {slowest, (std::max)(mean + warm_up * up(mean, micro_batches), dearest + warm_up * dearest)};
+  return {slowest + o.cost_per_step, (std::max)(mean + warm_up * up(mean, micro_batches), dearest + warm_up * dearest) + o.cost_per_step};
 }
 
-/// What a pack costs, and the dearest of its members.
+/// What a pack costs, and what it would with the dearest of its members alone; `each` is what a micro-batch costs beside its samples.
 struct pack_sum {
   std::int64_t cost = 0, dearest = 0;
 };
 template <index_type Index, class Charge>
-[[nodiscard]] std::vector<pack_sum> pack_sums(groups<Index> const& packs, Charge const& charge) {
+[[nodiscard]] std::vector<pack_sum> pack_sums(groups<Index> const& packs, Charge const& charge, std::int64_t each = 0) {
   std::vector<pack_sum> sums(packs.size());
-  for (std::size_t p = 0; p < sums.size(); ++p)
+  for (std::size_t p = 0; p < sums.size(); ++p) {
+    sums[p].cost = each;
     for (auto i : packs[p]) {
       auto const c = std::int64_t{charge(i)};
       sums[p].cost += c;
-      sums[p].dearest = (std::max)(sums[p].dearest, c);
+      sums[p].dearest = (std::max)(sums[p].dearest, c + each);
     }
+  }
   return sums;
 }
 
@@ -160,11 +178,12 @@ void certify(batching<Index>& b, step_items const& items, batching_options const
     auto const time = step_time(cost, dearest, b.ranks, b.micro_batches, o);
     b.slowest.value += time.value;
     b.slowest.lower_bound += time.lower_bound;
+    b.cost += o.cost_per_step * static_cast<std::int64_t>(b.ranks);
   }
 }
 template <index_type Index>
 void certify(batching<Index>& b, step_items const& items, batching_options const& o) {
-  certify(b, items, o, pack_sums(b.packs, [&](Index i) { return items.cost[i]; }));
+  certify(b, items, o, pack_sums(b.packs, [&](Index i) { return items.cost[i]; }, o.cost_per_micro_batch));
 }
 
 }  // namespace ballast::inline v0_1::detail
