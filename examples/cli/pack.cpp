@@ -44,8 +44,9 @@ template <class Index>
 
 void require_plan(ballast::status status, ballast::packing_bound bound, std::int64_t packs, ballast::packing_options const& o) {
   if (status == ballast::status::feasible) return;
-  throw no_plan("no plan has a number of packs that is a multiple of " + std::to_string(o.pack_count_multiple) + ": " +
-                std::to_string(packs) + " packs " +
+  throw no_plan(std::string(status == ballast::status::infeasible ? "no plan has" : "no plan was found that has") +
+                " a number of packs that is a multiple of " + std::to_string(o.pack_count_multiple) + ": " + std::to_string(packs) +
+                " packs " +
                 (bound == ballast::packing_bound::sample_count ? "are more than there are samples to pack, and no pack may be empty"
                                                                : "were not reached"));
 }

@@ -75,7 +75,8 @@ void pack(pack_arguments const& arguments, ballast::sample_measures const& sampl
   o.seed = arguments.options.seed;
   auto plan = run_packer<Index>(arguments.strategy, samples, o);
   if (plan.status != ballast::status::feasible)
-    throw no_plan("no plan has a number of packs that is a multiple of " + std::to_string(o.pack_count_multiple) + ": " +
+    throw no_plan(std::string(plan.status == ballast::status::infeasible ? "no plan has" : "no plan was found that has") +
+                  " a number of packs that is a multiple of " + std::to_string(o.pack_count_multiple) + ": " +
                   std::to_string(plan.count.value) + " packs are more than there are samples to pack, and no pack may be empty");
   std::vector<double> distances;
   if (arguments.ranks != 0) distances = order_for_ranks(plan.packs, samples, o.capacity, arguments.ranks, o.seed);

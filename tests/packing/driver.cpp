@@ -1,8 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ballast/packing/best_fit.hpp>
+#include <ballast/packing/first_fit.hpp>
+#include <ballast/packing/first_fit_decreasing.hpp>
 #include <ballast/packing/next_fit.hpp>
+#include <ballast/packing/pack.hpp>
+#include <ballast/packing/shuffled.hpp>
+#include <ballast/packing/windowed.hpp>
+#include <ballast/packing/worst_fit.hpp>
 
 #include "support/archetypes.hpp"
+#include "support/brute_force.hpp"
 #include "support/catch.hpp"
+#include "support/lengths.hpp"
 #include "support/refusal.hpp"
 
 #include <cstdint>
@@ -30,6 +39,26 @@ std::string refused(packing_options const& o, lengths const& l = {}) {
 template <class Cost>
 std::string refused_cost(Cost const& cost, lengths const& l, oversize policy = oversize::reject) {
   return refusal([&] { return ballast::next_fit(l, {.capacity = std::int64_t{1} << 62, .oversize = policy}, cost); });
+}
+
+/// What each packer says of a demanded number of packs: `visit(name, status, certificate, bound)`.
+template <class Visit>
+void ask_every_packer(lengths const& l, packing_options const& o, Visit const& visit) {
+  auto const say = [&](char const* name, auto const& plan) { visit(name, plan.status, plan.count, plan.bound); };
+  say("next_fit", ballast::next_fit(l, o));
+  say("first_fit", ballast::first_fit(l, o));
+  say("best_fit", ballast::best_fit(l, o));
+  say("worst_fit", ballast::worst_fit(l, o));
+  say("first_fit_decreasing", ballast::first_fit_decreasing(l, o));
+  say("best_fit_decreasing", ballast::best_fit_decreasing(l, o));
+  say("first_fit_shuffled", ballast::first_fit_shuffled(l, o));
+  say("best_fit_shuffled", ballast::best_fit_shuffled(l, o));
+  say("windowed", ballast::windowed_best_fit_decreasing(l, 4, o));
+  say("near_optimal", ballast::near_optimal(l, o));
+  say("pack", ballast::pack(l, o));
+  say("count_packs", ballast::count_packs(ballast::fold(l), o));
+  say("count_near_optimal", ballast::count_near_optimal(ballast::fold(l), o));
+  say("count_packs_of_pack", ballast::count_packs_of_pack(ballast::fold(l), o));
 }
 
 }  // namespace
@@ -133,6 +162,43 @@ TEST_CASE("packers meet a demanded number of packs or say that they cannot") {
   CHECK(ballast::next_fit(lengths{}, {.capacity = 8, .pack_count_multiple = 4}).status == status::feasible);
   auto const own = ballast::next_fit(lengths{20, 3, 4}, {.capacity = 8, .pack_count = 3, .oversize = oversize::own});
   CHECK(own.packs == packs{{0, 1, 2, 3}, {2, 0, 1}});  // a pack beyond the capacity gives nothing up
+}
+
+TEST_CASE("packers say infeasible only where no plan exists", "[property]") {
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    CAPTURE(seed);
+    ballast::splitmix64 draw(seed);
+    auto const capacity = ballast_test::between(1, 30, draw);
+    auto const l = ballast_test::random_lengths(1 + draw() % 9, capacity, draw);
+    packing_options o{.capacity = capacity, .max_samples = draw() % 4, .seed = seed};
+    auto const fewest = static_cast<std::uint64_t>(ballast_test::fewest_packs(l, capacity, o.max_samples).value());
+    (draw() % 2 == 0 ? o.pack_count : o.pack_count_multiple) = 1 + draw() % 10;
+    // A pack of several samples can give one up, so every number from the fewest to one a sample can be had.
+    auto const least =
+        o.pack_count != 0 ? o.pack_count : (fewest + o.pack_count_multiple - 1) / o.pack_count_multiple * o.pack_count_multiple;
+    auto const exists = fewest <= least && least <= l.size();
+    ask_every_packer(l, o, [&](char const* name, status said, ballast::certificate const& count, ballast::packing_bound) {
+      CAPTURE(name);
+      REQUIRE((said != status::infeasible || !exists));
+      REQUIRE((said != status::feasible || exists));
+      REQUIRE((!exists || count.lower_bound <= static_cast<std::int64_t>(least)));
+    });
+  }
+}
+
+TEST_CASE("packers leave open what only a better plan can answer, and pack answers it") {
+  lengths const l{10, 10, 10, 4, 4, 3, 3, 3, 3};  // 4 3 3 twice: 5 packs; next fit and the greedy ones need 6, and 10 are too many
+  packing_options const o{.capacity = 10, .pack_count_multiple = 5};
+  for (auto const said : {ballast::best_fit_decreasing(l, o).status, ballast::first_fit_decreasing(l, o).status,
+                          ballast::next_fit(l, o).status, ballast::count_packs(ballast::fold(l), o).status})
+    CHECK(said == status::unknown);
+  auto const plan = ballast::pack(l, o);
+  CHECK((plan.status == status::feasible && plan.packs.size() == 5 && plan.count.optimal()));
+  CHECK(ballast::count_packs_of_pack(ballast::fold(l), o).count == ballast::certificate{5, 5});
+  auto const six = ballast::next_fit(l, {.capacity = 10, .pack_count_multiple = 6});
+  CHECK((six.status == status::feasible && six.packs.size() == 6));
+  auto const ten = ballast::next_fit(l, {.capacity = 10, .pack_count_multiple = 10});  // 9 samples
+  CHECK((ten.status == status::infeasible && ten.bound == ballast::packing_bound::sample_count));
 }
 
 }  // namespace test_packing_driver

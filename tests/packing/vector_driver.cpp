@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/packing/vector_best_fit.hpp>
+#include <ballast/packing/portfolio.hpp>
 #include <ballast/packing/vector_check.hpp>
 
 #include "support/catch.hpp"
@@ -113,6 +113,39 @@ TEST_CASE("packers of several measures: refuse bad options", "[packing][error]")
   CHECK(says({.capacity = {9, 4096}, .pack_count_multiple = 0}) == "pack_count_multiple = 0 must be in 1 ... 2^62");
   CHECK(says({.capacity = {9, 4096}, .oversize = oversize::split}) ==
         "oversize: a sample of several measures can be rejected, set aside or packed on its own, but not cut");
+}
+
+TEST_CASE("packers of several measures: infeasible only where no plan exists", "[packing][property]") {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    CAPTURE(seed);
+    ballast::splitmix64 draw(seed);
+    auto const c = ballast_test::random_vector_case(1 + draw() % 9, 1 + seed % 3, draw);
+    vector_packing_options const o{.capacity = c.capacity, .max_samples = draw() % 4, .pack_count_multiple = 1 + draw() % 8, .seed = seed};
+    auto const multiple = static_cast<std::int64_t>(o.pack_count_multiple);
+    auto const needed = (ballast_test::fewest_vector_packs(c, o.max_samples).value() + multiple - 1) / multiple * multiple;
+    auto const exists = std::cmp_less_equal(needed, c.size());
+    for (auto const& plan :
+         {vector_best_fit(c.samples(), o), ballast::bin_completion(c.samples(), o), ballast::iterative_sampling(c.samples(), o),
+          ballast::near_optimal(c.samples(), o), ballast::pack(c.samples(), o)}) {
+      CAPTURE(to_string(plan.packer));
+      REQUIRE((plan.status != ballast::status::infeasible || !exists));
+      REQUIRE((plan.status != ballast::status::feasible || exists));
+      REQUIRE(describe(check_packing(plan, c.samples(), o)) == "the packing is valid");
+    }
+  }
+}
+
+TEST_CASE("packers of several measures: what only a better plan can answer stays open", "[packing]") {
+  std::vector<std::int64_t> const v{10, 10, 10, 4, 4, 3, 3, 3, 3};
+  vector_packing_options const o{.capacity = {10}, .pack_count_multiple = 5};
+  auto const open = vector_best_fit(sample_measures{v}, o);
+  CHECK(open.status == ballast::status::unknown);
+  CHECK(open.packs.empty());
+  CHECK(open.count == ballast::certificate{10, 5});
+  CHECK(open.totals == std::vector<std::int64_t>{0});
+  auto const found = ballast::pack(sample_measures{v}, o);
+  CHECK(found.status == ballast::status::feasible);
+  CHECK(found.count == ballast::certificate{5, 5});
 }
 
 }  // namespace test_packing_vector_driver

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/certificate.hpp>
 #include <ballast/core/groups.hpp>
+#include <ballast/core/status.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -12,6 +14,35 @@
 /// @brief Raising the number of packs to a demanded one while moving as little as possible.
 
 namespace ballast::inline v0_1 {
+
+namespace detail {
+
+/// Whether a demanded number of packs can be had, and its certificate.
+template <class Bound>
+struct count_verdict {
+  ballast::status status;
+  certificate count;
+  Bound bound;
+};
+/// Judges a packer's result: `found` packs of `items` items, of which `least` are proven to be needed. The demand is `exactly` so many
+/// packs, or where that is 0 any multiple of `multiple`. Infeasible says only what `least` and the number of items prove: another packer
+/// may need fewer packs than were found.
+template <class Bound>
+[[nodiscard]] count_verdict<Bound> judge_count(std::uint64_t found, std::uint64_t items, std::int64_t least, Bound bound,
+                                               std::uint64_t multiple, std::uint64_t exactly) {
+  auto const up = [&](std::uint64_t packs) {
+    auto const rest = packs % multiple;
+    return rest == 0 ? packs : packs + (multiple - rest);
+  };
+  auto const target = exactly != 0 ? exactly : up(found), needed = up(static_cast<std::uint64_t>(least));
+  certificate const count{static_cast<std::int64_t>(target), static_cast<std::int64_t>(needed)};
+  if ((exactly != 0 ? exactly : needed) > items) return {status::infeasible, count, Bound::sample_count};
+  if (target < needed) return {status::infeasible, count, bound};
+  if (target < found || target > items) return {status::unknown, count, bound};
+  return {status::feasible, {count.value, exactly != 0 ? count.value : count.lower_bound}, bound};
+}
+
+}  // namespace detail
 
 /// @brief Raises the number of packs to `count` by giving single samples a pack of their own.
 ///

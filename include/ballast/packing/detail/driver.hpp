@@ -66,22 +66,9 @@ inline void require_valid(packing_options const& o) {
   });
 }
 
-/// Whether the demanded number of packs can be had, and its certificate.
-struct count_verdict {
-  ballast::status status;
-  certificate count;
-  packing_bound bound;
-};
-[[nodiscard]] inline count_verdict judge_count(std::uint64_t found, std::uint64_t items, packs_needed bound, packing_options const& o) {
-  auto const up = [&](std::uint64_t packs) {
-    auto const rest = packs % o.pack_count_multiple;
-    return rest == 0 ? packs : packs + (o.pack_count_multiple - rest);
-  };
-  auto const target = o.pack_count != 0 ? o.pack_count : up(found);
-  certificate const count{static_cast<std::int64_t>(target), static_cast<std::int64_t>(up(static_cast<std::uint64_t>(bound.packs)))};
-  if (target > items) return {status::infeasible, count, packing_bound::sample_count};
-  if (target >= found) return {status::feasible, {count.value, o.pack_count != 0 ? count.value : count.lower_bound}, bound.bound};
-  return {count.value < count.lower_bound ? status::infeasible : status::unknown, count, bound.bound};
+[[nodiscard]] inline count_verdict<packing_bound> judge_count(std::uint64_t found, std::uint64_t items, packs_needed bound,
+                                                              packing_options const& o) {
+  return judge_count(found, items, bound.packs, bound.bound, o.pack_count_multiple, o.pack_count);
 }
 
 /// Brings the number of packs to what the options demand; sets status and certificate.

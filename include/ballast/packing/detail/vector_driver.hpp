@@ -101,19 +101,15 @@ template <index_type Index, class Solve>
     out.totals.push_back(sorted.classes.total(m));
     for (auto i : alone) out.totals[m] += samples.column(m)[i];
   }
-  auto const up = [&](std::uint64_t packs) {
-    auto const rest = packs % o.pack_count_multiple;
-    return rest == 0 ? packs : packs + (o.pack_count_multiple - rest);
-  };
-  auto const target = up(out.packs.size());
-  out.count = {static_cast<std::int64_t>(target), static_cast<std::int64_t>(up(static_cast<std::uint64_t>(out.count.lower_bound)))};
-  if (target > out.packs.members.size()) {
-    out.status = status::infeasible;
-    out.bound = vector_bound::sample_count;
+  auto const verdict = judge_count(out.packs.size(), out.packs.members.size(), out.count.lower_bound, out.bound, o.pack_count_multiple, 0);
+  out.status = verdict.status;
+  out.count = verdict.count;
+  out.bound = verdict.bound;
+  if (verdict.status == status::feasible) {
+    (void)raise_pack_count(out.packs, static_cast<std::size_t>(verdict.count.value), [&](Index i) { return samples.column(k - 1)[i]; });
+  } else {
     out.packs.clear();
     out.totals.assign(k, 0);
-  } else if (target != out.packs.size()) {
-    (void)raise_pack_count(out.packs, static_cast<std::size_t>(target), [&](Index i) { return samples.column(k - 1)[i]; });
   }
   return out;
 }
