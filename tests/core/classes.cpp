@@ -86,6 +86,14 @@ TEST_CASE("histogram: addition commutes and folds what both hold") {
   }
 }
 
+TEST_CASE("fold: a refused call leaves the histogram as it was") {
+  ballast::histogram out{{7}, {3}};
+  ballast::fold_workspace workspace;
+  auto const top = (std::numeric_limits<std::int64_t>::max)();
+  for (auto const& bad : {std::vector<std::int64_t>{1, 0, 2}, {1, -1}, {top, 1}, {1 << 20, 0}})
+    CHECK(ballast_test::refused_untouched(out, [&] { fold(bad, out, workspace); }));
+}
+
 TEST_CASE("fold: the first bad length is named") {
   auto const sentence = [](auto const& lengths) { return refusal([&] { return fold(lengths); }); };
   CHECK(sentence(std::vector<int>{5, 4, -2, -3}) == "lengths[2] = -2 must be positive");

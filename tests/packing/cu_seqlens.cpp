@@ -91,6 +91,10 @@ TEST_CASE("cu_seqlens: bad input is named, and nothing is written") {
   CHECK(into(good, small) == "cu_seqlens: out has 2 elements, 3 are written");
   CHECK(into(good, out, 0) == "multiple = 0 must be positive");
   CHECK(out == std::vector<std::int32_t>{7, 7, 7});
+  CHECK(into(ballast::groups<>{{0, 1, 2}, {0, 3}}, out) == "cu_seqlens: out has 3 elements, 4 are written");
+  std::vector<std::int32_t> four{7, 7, 7, 7};
+  CHECK(into(ballast::groups<>{{0, 1, 2}, {0, 3}}, four) == "cu_seqlens: pack 1 holds member 3, but there are 3 lengths");
+  CHECK(four == std::vector<std::int32_t>{7, 7, 7, 7});  // the first pack is good
   CHECK(into(good, out) == "accepted");
   CHECK(out == std::vector<std::int32_t>{0, 3, 7});
 }

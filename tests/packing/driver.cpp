@@ -164,6 +164,35 @@ TEST_CASE("packers meet a demanded number of packs or say that they cannot") {
   CHECK(own.packs == packs{{0, 1, 2, 3}, {2, 0, 1}});  // a pack beyond the capacity gives nothing up
 }
 
+TEST_CASE("packers that are refused leave caller-owned results as they were", "[property]") {
+  lengths const good{5, 20, 3, 9, 2}, bad{20, 5, -1}, overflowing{20, std::int64_t{1} << 62, std::int64_t{1} << 62};
+  ballast::packing_workspace<> workspace;
+  ballast::packing<> out;
+  ballast::best_fit_decreasing(good, {.capacity = 8, .oversize = oversize::split}, ballast::token_cost{}, workspace, out);
+  REQUIRE(!out.pieces.empty());
+  auto const untouched = [&](packing_options const& o, lengths const& l, auto const& cost) {
+    return ballast_test::refused_untouched(out, [&] { ballast::best_fit_decreasing(l, o, cost, workspace, out); });
+  };
+  ballast::token_cost const tokens;
+  for (auto const policy : {oversize::reject, oversize::set_aside, oversize::truncate, oversize::split, oversize::own})
+    for (auto const multiple : {std::int64_t{1}, std::int64_t{4}}) {
+      CAPTURE(static_cast<int>(policy), multiple);
+      packing_options const o{.capacity = 8, .sample_multiple = multiple, .oversize = policy};
+      CHECK(untouched(o, bad, tokens));
+      CHECK(untouched(o, overflowing, tokens));
+      CHECK(untouched(o, {20, 5, 9}, [](std::int64_t l) { return l == 9 ? 0 : l; }));
+      CHECK(untouched({.capacity = 0, .oversize = policy}, good, tokens));
+    }
+  CHECK(untouched({.capacity = 1, .oversize = oversize::split}, {std::int64_t{1} << 40}, tokens));
+  CHECK(untouched({.capacity = 8, .oversize = oversize::reject}, good, tokens));
+
+  ballast::plan_workspace plans;
+  ballast::pack_runs runs;
+  ballast::plan_best_fit_decreasing({{3, 5}, {2, 2}}, {.capacity = 8}, plans, runs);
+  for (auto const& h : {ballast::histogram{{3, 9}, {1, 1}}, ballast::histogram{{3, 2}, {1, 1}}, ballast::histogram{{3}, {}}})
+    CHECK(ballast_test::refused_untouched(runs, [&] { ballast::plan_best_fit_decreasing(h, {.capacity = 8}, plans, runs); }));
+}
+
 TEST_CASE("packers say infeasible only where no plan exists", "[property]") {
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     CAPTURE(seed);

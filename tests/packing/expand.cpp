@@ -82,6 +82,9 @@ TEST_CASE("expand and place refuse samples the plan was not made for", "[packing
   CHECK(refusal([&] { return ballast::place(plan, more); }) == "more samples of 3 tokens than the plan was made for");
   CHECK(refusal([&] { return ballast::place(plan, std::vector<int>{5}, {{5}, {1}}); }) ==
         "more samples of 5 tokens than the plan was made for");
+  CHECK(refusal([&] { return ballast::place(plan, std::vector<int>{5}, {{3}, {}}); }) == "histogram: 1 lengths but 0 counts");
+  CHECK(refusal([&] { return ballast::place(plan, std::vector<int>{5}, {{5, 3}, {1, 1}}); }) ==
+        "histogram.lengths[1] = 3 must be above its predecessor");
 }
 
 }  // namespace test_packing_expand

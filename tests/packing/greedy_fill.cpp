@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -82,13 +83,27 @@ TEST_CASE("greedy_fill: lengths too long for a table", "[packing]") {
 TEST_CASE("greedy_fill: bad input is refused", "[packing]") {
   ballast::groups<> packs;
   packs.push_back(indices{0});
-  lengths_t const lengths{10, 0};
+  lengths_t const lengths{10, 0, -3, 1, (std::numeric_limits<std::int64_t>::max)()};
   auto const fill = [&](std::int64_t capacity, indices const& spare) {
-    return ballast_test::refusal([&] { (void)ballast::greedy_fill<std::uint32_t>(packs, lengths, capacity, spare); });
+    auto const before = packs;
+    auto const said = ballast_test::refusal([&] { return ballast::greedy_fill<std::uint32_t>(packs, lengths, capacity, spare); });
+    CHECK(packs == before);
+    return said;
   };
   CHECK(fill(9, {}) == "packs[0] exceeds capacity 9");
-  CHECK(fill(10, {5}) == "member 5 is none of 2 samples");
-  CHECK(fill(10, {1}) == "lengths[0] = 0 must be positive");
+  CHECK(fill(10, {5}) == "member 5 is none of 5 samples");
+  CHECK(fill(10, {1}) == "lengths[1] = 0 must be positive");
+  CHECK(fill(20, {3, 2}) == "lengths[2] = -3 must be positive");
+  CHECK(fill(20, {3, 3}) == "sample 3 stands twice in packs and spare");
+  CHECK(fill(20, {0}) == "sample 0 stands twice in packs and spare");
+  CHECK(fill(-1, {3}) == "capacity = -1 must not be negative");
+  packs.push_back(indices{3, 2});  // -3 would hide an overfull pack
+  CHECK(fill(10, {}) == "lengths[2] = -3 must be positive");
+  packs = {};
+  packs.push_back(indices{0, 4});
+  CHECK(fill(10, {}) == "packs[0] exceeds capacity 10");
+  packs.push_back(indices{3, 3});
+  CHECK(fill((std::numeric_limits<std::int64_t>::max)(), {}) == "packs[0] exceeds capacity 9223372036854775807");
 }
 
 }  // namespace test_packing_greedy_fill

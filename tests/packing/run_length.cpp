@@ -6,6 +6,11 @@
 #include <ballast/packing/best_fit_decreasing.hpp>
 #include <ballast/packing/run_length.hpp>
 
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <vector>
+
 namespace test_packing_run_length {
 
 using ballast_test::lengths_of_shape;
@@ -61,6 +66,37 @@ TEST_CASE("count_packs: the number that packing finds, under every option", "[pa
     CHECK(tally.tokens == packed.tokens);
     CHECK(tally.set_aside == packed.set_aside.size());
   }
+}
+
+TEST_CASE("count_packs: refuses what packing refuses, and nothing else", "[packing][property][error]") {
+  auto const most = (std::numeric_limits<std::int64_t>::max)();
+  int refusals = 0;
+  for (std::uint64_t seed = 0; seed < 3000; ++seed) {
+    ballast::splitmix64 draw(seed);
+    auto const pick = [&](std::initializer_list<std::int64_t> values) { return values.begin()[draw() % values.size()]; };
+    ballast::packing_options o;
+    o.capacity = pick({-1, 0, 1, 5, 8, 8, 100, 100, most - 1, most});
+    o.sample_multiple = pick({-2, 0, 1, 1, 1, 4, 16, most});
+    o.pack_multiple = pick({0, 1, 1, 1, 3, 16, most});
+    o.max_samples = draw() % 3;
+    o.pack_count_multiple = static_cast<std::uint64_t>(pick({0, 1, 1, 1, 2, most}));
+    o.pack_count = static_cast<std::uint64_t>(pick({0, 0, 0, 3, 4, most}));
+    o.oversize = static_cast<ballast::oversize>(draw() % 5);
+    std::vector<std::int64_t> lengths(draw() % 4);
+    auto const huge = o.capacity > 100 && draw() % 2 == 0;  // elsewhere split would make a piece of every eighth token
+    for (auto& l : lengths) l = huge ? pick({most, most / 2, most / 3, 1}) : pick({1, 2, 3, 8, 9, 40, 900});
+    CAPTURE(seed, o.capacity, o.sample_multiple, o.pack_multiple, int(o.oversize), lengths);
+    auto const folded = refusal([&] { return ballast::fold(lengths); });
+    auto const packed = refusal([&] { return ballast::best_fit_decreasing<std::uint64_t>(lengths, o); });
+    auto const counted = folded != "accepted" ? folded : refusal([&] { return ballast::count_packs(ballast::fold(lengths), o); });
+    INFO(packed + " / " + counted);
+    REQUIRE((packed == "accepted") == (counted == "accepted"));
+    refusals += packed == "accepted" ? 0 : 1;
+    if (packed == "accepted")
+      REQUIRE(ballast::count_packs(ballast::fold(lengths), o).count == ballast::best_fit_decreasing<std::uint64_t>(lengths, o).count);
+  }
+  CHECK(refusals > 1000);
+  CHECK(refusals < 2900);
 }
 
 TEST_CASE("count_packs: a billion samples", "[packing]") {

@@ -202,4 +202,22 @@ TEST_CASE("min_max_partition: a workspace may be used for chains of any size") {
   }
 }
 
+TEST_CASE("min_max_partition: an empty chain may have capacities") {
+  numbers const none, room{4, 0}, negative{4, -1};
+  auto const cut = [&](std::uint64_t min_layers) {
+    return ballast::min_max_partition(none, {.stages = 2, .min_layers = min_layers, .capacity = room});
+  };
+  auto const empty = cut(0);
+  CHECK(empty.status == status::feasible);
+  CHECK(empty.boundaries == std::vector<std::uint32_t>{0, 0, 0});
+  require_valid(check_partition(empty, none, {.stages = 2, .min_layers = 0, .capacity = room}));
+  CHECK(cut(1).bound == partition_bound::min_layers);
+  CHECK(refusal([&] { return ballast::min_max_partition(none, {.stages = 3, .capacity = room}); }) ==
+        "capacity has 2 entries for 3 stages");
+  CHECK(refusal([&] { return ballast::min_max_partition(none, {.stages = 2, .capacity = negative}); }) ==
+        "capacity[1] = -1 must not be negative");
+  CHECK(refusal([&] { return ballast::min_max_partition(none, {.stages = 2, .size = room, .capacity = room}); }) ==
+        "size has 2 entries for 0 layers");
+}
+
 }  // namespace test_partition_min_max

@@ -255,6 +255,13 @@ TEST_CASE("simulate_order: refuses an order that is none") {
     return refusal([&] { return simulate_order(order, one); });
   };
   CHECK(changed([](auto&) {}) == "accepted");
+  auto stuck = order_of(one_f_one_b_schedule{}, 2, 2);
+  auto out = simulate_order(stuck, one);
+  std::swap(stuck.tasks[0], stuck.tasks[2]);
+  ballast::pipeline_workspace workspace;
+  auto const before = out.stages[0].end;
+  CHECK(refusal([&] { return simulate_order(stuck, one, true, workspace, out), 0; }) != "accepted");
+  CHECK((out.events.empty() && out.stages.size() == 2 && out.stages[0].end == before));
   CHECK(changed([](auto& o) { std::swap(o.tasks[0], o.tasks[2]); }) ==
         "order: stage 0 waits for ever at tasks[0] (micro-batch 0 on virtual stage 0)");
   CHECK(changed([](auto& o) { o.tasks[1] = o.tasks[0]; }) ==

@@ -17,4 +17,11 @@ template <class Call>
   return "accepted";
 }
 
+/// Whether a call is refused and leaves what it would write to as it was.
+template <class Out, class Call>
+[[nodiscard]] bool refused_untouched(Out const& out, Call&& call) {
+  auto const before = out;
+  return refusal([&] { return call(), 0; }) != "accepted" && out == before;
+}
+
 }  // namespace ballast_test

@@ -50,6 +50,7 @@ struct balanced_sets {
   certificate load;
   balance_bound bound = balance_bound::none;  ///< what proves `load.lower_bound`
   std::vector<Index> set_aside;               ///< items without room, ascending; empty unless the policy allows it
+  friend bool operator==(balanced_sets const&, balanced_sets const&) = default;
 };
 
 }  // namespace ballast::inline v0_1

@@ -97,13 +97,12 @@ namespace detail {
   return samples < static_cast<std::size_t>(most / 8) ? static_cast<std::int64_t>(8 * samples + 1024) : most;
 }
 
-/// Folds items of value 0 … limit into `out`, where 0 marks an absent item, and returns how many are absent; -1 if a value is outside or
-/// there are 2^32 values.
+/// Folds items of value 0 … limit into `out`, where 0 marks an absent item. False, and `out` is as it was, if a value is outside, there are
+/// 2^32 values, or an item is absent where none may be.
 template <class Values>
-[[nodiscard]] std::int64_t fold_by_table(Values const& values, std::size_t count, std::int64_t limit, histogram& out,
-                                         std::vector<std::uint32_t>& table) {
-  out.clear();
-  if (count > (std::numeric_limits<std::uint32_t>::max)()) return -1;  // a counter could overflow
+[[nodiscard]] bool fold_by_table(Values const& values, std::size_t count, std::int64_t limit, bool may_be_absent, histogram& out,
+                                 std::vector<std::uint32_t>& table) {
+  if (count > (std::numeric_limits<std::uint32_t>::max)()) return false;  // a counter could overflow
   auto const width = static_cast<std::size_t>(limit) + 1;
   std::size_t const tables =
       width <= 16384 ? 4 : 1;  // equal neighbours would wait for each other's counter; large tables cost more than they save
@@ -119,23 +118,25 @@ template <class Values>
   std::size_t i = 0;
   if (tables == 4)
     for (; i + 4 <= count; i += 4)
-      if (!(counted(i, 0) && counted(i + 1, 1) && counted(i + 2, 2) && counted(i + 3, 3))) return -1;
+      if (!(counted(i, 0) && counted(i + 1, 1) && counted(i + 2, 2) && counted(i + 3, 3))) return false;
   for (; i < count; ++i)
-    if (!counted(i, 0)) return -1;
+    if (!counted(i, 0)) return false;
   for (std::size_t k = 1; k < tables; ++k)
     for (std::size_t v = 0; v < width; ++v) t[v] += t[k * width + v];
+  if (t[0] != 0 && !may_be_absent) return false;
+  out.clear();
   for (std::size_t v = 1; v < width; ++v)
     if (t[v] != 0) {
       out.lengths.push_back(static_cast<std::int64_t>(v));
       out.counts.push_back(t[v]);
     }
-  return std::int64_t{t[0]};
+  return true;
 }
 
 /// Folds items of value 1 … longest into `out`; a value of 0 marks an absent item.
 template <class Values>
 void fold(Values const& values, std::size_t count, std::int64_t longest, histogram& out, fold_workspace& workspace) {
-  if (longest <= longest_for_a_table(count) && fold_by_table(values, count, longest, out, workspace.table) >= 0) return;
+  if (longest <= longest_for_a_table(count) && fold_by_table(values, count, longest, true, out, workspace.table)) return;
   out.clear();
   auto& sorted = workspace.sorted;
   sorted.resize(count);
@@ -209,14 +210,14 @@ template <length_range R>
 /// @param lengths    sample lengths in tokens, each at least 1, in any order; may be empty
 /// @param out        overwritten with the histogram
 /// @param workspace  scratch memory, kept between calls
-/// @throws invalid_input if a length is not positive or the sum reaches 2^63
+/// @throws invalid_input if a length is not positive or the sum reaches 2^63; `out` is as it was then
 template <length_range R>
 void fold(R const& lengths, histogram& out, fold_workspace& workspace) {
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
   auto const at = detail::read_by_position(lengths);
   auto const limit =
       (std::min)(detail::longest_for_a_table(n), std::int64_t{16383});  // most lengths are short: no pass to find the longest
-  if (detail::fold_by_table(at, n, limit, out, workspace.table) == 0) return;
+  if (detail::fold_by_table(at, n, limit, false, out, workspace.table)) return;
   detail::fold(at, n, detail::measure(lengths).longest, out, workspace);
 }
 

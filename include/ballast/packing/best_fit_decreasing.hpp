@@ -12,7 +12,7 @@ namespace ballast::inline v0_1 {
 /// @tparam Index  index type of the packings it is used for
 template <index_type Index = std::uint32_t>
 struct packing_workspace {
-  detail::driver_workspace driver;             ///< private
+  detail::driver_workspace<Index> driver;      ///< private
   detail::bulk_workspace bulk;                 ///< private
   detail::scatter_workspace<Index> positions;  ///< private
 };
@@ -45,7 +45,7 @@ struct best_fit_decreasing_solver {
 /// @param workspace scratch memory, kept between calls
 /// @param out      overwritten with the plan; its memory is used again
 /// @param run      runs the passes over the samples; the plan does not depend on it
-/// @throws invalid_input as the other overload
+/// @throws invalid_input as the other overload; `out` is as it was then
 template <index_type Index, length_range R, cost_model Cost, executor Run = serial>
 void best_fit_decreasing(R const& lengths, packing_options const& options, Cost const& cost, packing_workspace<Index>& workspace,
                          packing<Index>& out, Run const& run = {}) {

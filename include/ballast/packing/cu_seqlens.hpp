@@ -44,9 +44,9 @@ namespace detail {
   return static_cast<std::uint64_t>(length) + static_cast<std::uint64_t>(rest == 0 ? 0 : multiple - rest);
 }
 
-/// Checks the whole pack, then writes its `size + 1` entries. `name()` says which pack it is.
+/// Refuses a member that is no sample, a length that is none, and more tokens than `T` can address. `name()` says which pack it is.
 template <token_offset T, pack_range P, length_range R, class Name>
-void write_cu_seqlens(P const& pack, R const& lengths, std::int64_t multiple, T* out, Name const& name) {
+void require_addressable(P const& pack, R const& lengths, std::int64_t multiple, Name const& name) {
   constexpr auto most = static_cast<std::uint64_t>((std::numeric_limits<T>::max)());
   constexpr auto top = std::uint64_t{1} << 63;
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
@@ -66,6 +66,12 @@ void write_cu_seqlens(P const& pack, R const& lengths, std::int64_t multiple, T*
     return "cu_seqlens: " + name() + " holds " + (total == top ? "2^63 or more" : std::to_string(total)) + " tokens, more than a " +
            std::to_string(8 * sizeof(T)) + "-bit cu_seqlens can address" + (sizeof(T) < 8 ? "; use std::int64_t" : "");
   });
+}
+
+/// Writes the `size + 1` entries of a pack that has been checked.
+template <token_offset T, pack_range P, length_range R>
+void write_cu_seqlens(P const& pack, R const& lengths, std::int64_t multiple, T* out) {
+  auto const length_at = read_by_position(lengths);
   T at = 0;
   *out++ = at;
   for (auto const member : pack) {
@@ -127,7 +133,8 @@ template <token_offset T, pack_range P, length_range R>
 void cu_seqlens(P const& pack, R const& lengths, std::span<T> out, std::int64_t multiple = 1) {
   detail::require_multiple(multiple);
   detail::require_room(out.size(), static_cast<std::size_t>(std::ranges::size(pack)) + 1, "cu_seqlens");
-  detail::write_cu_seqlens(pack, lengths, multiple, out.data(), [] { return std::string("the pack"); });
+  detail::require_addressable<T>(pack, lengths, multiple, [] { return std::string("the pack"); });
+  detail::write_cu_seqlens(pack, lengths, multiple, out.data());
 }
 
 /// @brief The cumulative lengths of one pack, by value. See the form above.
@@ -161,7 +168,8 @@ void cu_seqlens(groups<Index> const& packs, R const& lengths, std::span<T> out, 
   detail::require_multiple(multiple);
   detail::require_room(out.size(), packs.members.size() + packs.size(), "cu_seqlens");
   for (std::size_t p = 0; p < packs.size(); ++p)
-    detail::write_cu_seqlens(packs[p], lengths, multiple, out.data() + packs.offsets[p] + p, [&] { return "pack " + std::to_string(p); });
+    detail::require_addressable<T>(packs[p], lengths, multiple, [&] { return "pack " + std::to_string(p); });
+  for (std::size_t p = 0; p < packs.size(); ++p) detail::write_cu_seqlens(packs[p], lengths, multiple, out.data() + packs.offsets[p] + p);
 }
 
 /// @brief The cumulative lengths of all packs, by value. See the form above for the layout.

@@ -147,7 +147,7 @@ template <index_type Index, length_range R, executor Run = serial>
 /// @param lengths  this shard's samples
 /// @param before   histogram of the samples in the shards before this one
 /// @return pack, slot, token offset and member position of each sample, in input order
-/// @throws invalid_input if there are more samples of a length than the plan has places
+/// @throws invalid_input if `before` is no valid histogram, or there are more samples of a length than the plan has places
 /// @par Complexity
 /// O(n log runs).
 template <length_range R>
@@ -155,6 +155,7 @@ template <length_range R>
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
   auto const length_at = detail::read_by_position(lengths);
   (void)detail::measure(lengths);
+  require_valid(before);
   auto const planned = detail::classes_of(plan);
   std::vector<std::uint64_t> next(planned.lengths.size()),
       end(planned.lengths.size());  // positions of the next and past the last sample of a length

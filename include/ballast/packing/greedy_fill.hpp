@@ -87,7 +87,8 @@ class spare_samples {
 /// @param spare     samples that stand in no pack; of equal lengths, the first given goes first
 /// @return the spare samples that stay, in the order given
 /// @post no spare sample that stays fits into any pack; no pack exceeds the capacity
-/// @throws invalid_input if a member is no sample, a spare length is not positive, or a pack exceeds the capacity already
+/// @throws invalid_input if a member is no sample or stands twice, in packs and spare together, its length is not positive, or a pack
+/// exceeds the capacity already; `packs` is as it was then
 /// @par Complexity
 /// O(members + packs log packs + moves log D) for D distinct spare lengths, however many samples of a length move at once.
 /// @par Determinism
@@ -97,19 +98,28 @@ class spare_samples {
 template <index_type Index>
 [[nodiscard]] std::vector<Index> greedy_fill(groups<Index>& packs, std::span<std::int64_t const> lengths, std::int64_t capacity,
                                              std::span<Index const> spare) {
+  require(capacity >= 0, [&] { return "capacity = " + std::to_string(capacity) + " must not be negative"; });
+  std::vector<char> seen(lengths.size(), 0);
   auto const length = [&](Index i) {
     require(i < lengths.size(),
             [&] { return "member " + std::to_string(i) + " is none of " + std::to_string(lengths.size()) + " samples"; });
-    return lengths[static_cast<std::size_t>(i)];
+    auto const tokens = lengths[static_cast<std::size_t>(i)];
+    require(tokens > 0, [&] { return "lengths[" + std::to_string(i) + "] = " + std::to_string(tokens) + " must be positive"; });
+    require(!std::exchange(seen[static_cast<std::size_t>(i)], char{1}),
+            [&] { return "sample " + std::to_string(i) + " stands twice in packs and spare"; });
+    return tokens;
   };
-  for (auto const i : spare) (void)length(i);
   std::vector<std::pair<std::int64_t, std::size_t>> rooms(packs.size());
   for (std::size_t p = 0; p < packs.size(); ++p) {
     auto room = capacity;
-    for (auto const i : packs[p]) room -= length(i);
-    require(room >= 0, [&] { return "packs[" + std::to_string(p) + "] exceeds capacity " + std::to_string(capacity); });
+    for (auto const i : packs[p]) {
+      auto const tokens = length(i);
+      require(tokens <= room, [&] { return "packs[" + std::to_string(p) + "] exceeds capacity " + std::to_string(capacity); });
+      room -= tokens;
+    }
     rooms[p] = {room, p};
   }
+  for (auto const i : spare) (void)length(i);
   std::sort(rooms.begin(), rooms.end());
   detail::spare_samples<Index> left(spare, lengths);
   groups<Index> added;  // to the packs in the order of their rooms
@@ -123,8 +133,7 @@ template <index_type Index>
   }
   groups<Index> filled;
   filled.members.reserve(packs.members.size() + added.members.size());
-  std::vector<char> gone(lengths.size(), 0);
-  for (auto const i : added.members) gone[static_cast<std::size_t>(i)] = 1;
+  for (auto const i : added.members) seen[static_cast<std::size_t>(i)] = 0;
   for (std::size_t p = 0; p < packs.size(); ++p) {
     filled.members.insert(filled.members.end(), packs[p].begin(), packs[p].end());
     filled.push_back(added[added_to[p]]);
@@ -132,7 +141,7 @@ template <index_type Index>
   packs = std::move(filled);
   std::vector<Index> stay;
   for (auto const i : spare)
-    if (gone[static_cast<std::size_t>(i)] == 0) stay.push_back(i);
+    if (seen[static_cast<std::size_t>(i)] != 0) stay.push_back(i);
   return stay;
 }
 

@@ -68,6 +68,7 @@ struct packing {
   [[nodiscard]] double fill(std::int64_t capacity) const noexcept {
     return packs.empty() ? 0.0 : static_cast<double>(tokens) / (static_cast<double>(capacity) * static_cast<double>(packs.size()));
   }
+  friend bool operator==(packing const&, packing const&) = default;
 };
 
 }  // namespace ballast::inline v0_1

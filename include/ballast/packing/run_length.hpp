@@ -40,6 +40,10 @@ struct weighed_histogram {
   require_valid(lengths);
   auto const capacity = round_down(o.capacity, o.pack_multiple);
   auto const largest = round_down(capacity, o.sample_multiple);
+  require(largest > 0 || (o.oversize != oversize::truncate && o.oversize != oversize::split), [&] {
+    return "sample_multiple = " + std::to_string(o.sample_multiple) + " exceeds the capacity " + std::to_string(capacity) +
+           ": no piece fits";
+  });
   weighed_histogram out;
   if (lengths.lengths.empty() || (o.sample_multiple == 1 && lengths.lengths.back() <= largest)) {
     out.weights = lengths;
@@ -55,9 +59,6 @@ struct weighed_histogram {
       require(o.oversize != oversize::reject, [&] {
         return "histogram.lengths[" + std::to_string(i) + "] = " + std::to_string(length) + " exceeds capacity " +
                std::to_string(capacity) + " (see oversize policy)";
-      });
-      require(largest > 0, [&] {
-        return "sample_multiple = " + std::to_string(o.sample_multiple) + " exceeds the capacity " + std::to_string(capacity);
       });
       if (o.oversize == oversize::set_aside) {
         out.set_aside += count;

@@ -57,6 +57,7 @@ struct staged {
   partition_bound bound = partition_bound::none;  ///< what proves `bottleneck.lower_bound`
   std::vector<Index> boundaries;                  ///< stages + 1 entries from 0 to the number of layers; none without a plan
   double units_per_1 = 1;                         ///< integer units of the bottleneck per unit of the caller's cost: that of `scaled`
+  friend bool operator==(staged const&, staged const&) = default;
 };
 
 /// @brief A partition whose stages are as level as its limit allows.

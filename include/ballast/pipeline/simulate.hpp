@@ -35,6 +35,7 @@ struct pipeline_workspace {
   detail::runner_memory runner;            ///< private
   std::vector<detail::stage_bound> bound;  ///< private
   std::vector<std::uint64_t> counts;       ///< private
+  pipeline_timeline timeline;              ///< private
 };
 
 namespace detail {
@@ -92,13 +93,15 @@ namespace detail {
 /// @param events     whether the result lists every task
 /// @param workspace  scratch memory, kept between calls
 /// @param out        overwritten with the timeline; its memory is used again
-/// @throws invalid_input as the other overload
+/// @throws invalid_input as the other overload; `out` is as it was then
 template <stage_work_model Work>
 void simulate_order(pipeline_order const& order, Work const& work, bool events, pipeline_workspace& workspace, pipeline_timeline& out) {
   auto const split = detail::check_order(order, workspace.counts);
   workspace.works.load(order.stage_of.size(), static_cast<std::size_t>(order.micro_batches), work);
-  detail::order_runner(order, workspace.works, events, workspace.runner, out).run();
+  detail::order_runner(order, workspace.works, events, workspace.runner, workspace.timeline)
+      .run();  // it may find that the order never ends
   auto const bound = detail::bound_of(workspace.works, order.stage_of, order.stages(), split, workspace.bound);
+  out = workspace.timeline;
   out.makespan.lower_bound = bound.time;
   out.bound = bound.bound;
 }

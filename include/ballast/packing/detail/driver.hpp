@@ -14,6 +14,7 @@
 #include <limits>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 // What all packers share around their algorithm: validation, padding, the over-size policy, the count constraint and the certificate.
@@ -22,10 +23,13 @@
 namespace ballast::inline v0_1::detail {
 
 /// Scratch memory of the driver, kept between calls.
+template <index_type Index>
 struct driver_workspace {
   histogram classes;
   fold_workspace folds;
   std::vector<std::int64_t> weights;
+  std::vector<Index> set_aside;
+  std::vector<sample_piece> pieces;
 };
 
 /// What a packer sees: `weight[i]` in 1 … capacity, or 0 for an item that is not to be packed, for i below `count`.
@@ -86,24 +90,30 @@ void settle_count(packing<Index>& out, packs_needed bound, packing_options const
   }
 }
 
-/// Validates, applies the over-size policy, runs `solve(items, packs)` and certifies. `out` is overwritten; a packer that appends to
-/// `packs` is given a fresh one.
+/// Validates, applies the over-size policy, runs `solve(items, packs)` and certifies. `out` is overwritten, not before all is valid; a
+/// packer that appends to `packs` is given a fresh one.
 template <index_type Index, length_range R, cost_model Cost, class Solve>
-void drive(R const& lengths, packing_options const& o, Cost const& cost, Solve&& solve, driver_workspace& ws, packing<Index>& out) {
+void drive(R const& lengths, packing_options const& o, Cost const& cost, Solve&& solve, driver_workspace<Index>& ws, packing<Index>& out) {
   require_valid(o);
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
   constexpr auto most_indices = std::uint64_t{(std::numeric_limits<Index>::max)()};
   require(n <= most_indices, [&] { return std::to_string(n) + " samples need a 64-bit index: call with <std::uint64_t>"; });
   auto const length_at = read_by_position(lengths);
   auto const length = [&](std::size_t i) { return static_cast<std::int64_t>(length_at[i]); };
-  out.set_aside.clear();
-  out.pieces.clear();
+  auto& set_aside = ws.set_aside;
+  auto& pieces = ws.pieces;
+  set_aside.clear();
+  pieces.clear();
+  std::int64_t tokens_packed = 0;
 
   constexpr bool in_tokens = std::same_as<Cost, token_cost>;
   auto const capacity = round_down(o.capacity, o.pack_multiple);
   auto const largest = round_down(capacity, o.sample_multiple);  // most that one sample may weigh before rounding
   auto const max_samples = o.max_samples != 0 ? o.max_samples : std::uint64_t{n} + 1;
   auto const solve_and_settle = [&](auto weight, std::size_t count, std::vector<Index> const& alone) {
+    out.set_aside = set_aside;
+    out.pieces = pieces;
+    out.tokens = tokens_packed;
     solve(packing_items<decltype(weight)>{weight, count, capacity, max_samples, ws.classes, o.seed}, out.packs);
     auto bound = packing_lower_bound(ws.classes, capacity, max_samples, static_cast<std::int64_t>(out.packs.size()));
     bound.packs += static_cast<std::int64_t>(alone.size());
@@ -115,13 +125,13 @@ void drive(R const& lengths, packing_options const& o, Cost const& cost, Solve&&
 
   if (in_tokens && o.sample_multiple == 1) {  // the usual case: the lengths are the weights, and folding them proves them valid
     auto const limit = (std::min)(largest, longest_for_a_table(n));
-    if (fold_by_table(length_at, n, limit, ws.classes, ws.folds.table) == 0) {
-      out.tokens = ws.classes.tokens();
+    if (fold_by_table(length_at, n, limit, false, ws.classes, ws.folds.table)) {
+      tokens_packed = ws.classes.tokens();
       return solve_and_settle(length_at, n, {});
     }
   }
   auto const whole = measure(lengths);
-  out.tokens = whole.tokens;
+  tokens_packed = whole.tokens;
   if (in_tokens && o.sample_multiple == 1 && whole.longest <= largest) {
     fold(length_at, n, whole.longest, ws.classes, ws.folds);
     return solve_and_settle(length_at, n, {});
@@ -174,29 +184,29 @@ void drive(R const& lengths, packing_options const& o, Cost const& cost, Solve&&
         });
         break;
       case oversize::set_aside:
-        out.set_aside.push_back(static_cast<Index>(i));
-        out.tokens -= tokens;
+        set_aside.push_back(static_cast<Index>(i));
+        tokens_packed -= tokens;
         break;
       case oversize::own: alone.push_back(static_cast<Index>(i)); break;
       case oversize::truncate:
         place(i, largest);
-        out.tokens -= tokens - largest;
+        tokens_packed -= tokens - largest;
         break;
       case oversize::split:
         place(i, largest);
         for (auto at = largest; at < tokens; at += (std::min)(largest, tokens - at))
-          out.pieces.push_back({i, at, (std::min)(largest, tokens - at)});
+          pieces.push_back({i, at, (std::min)(largest, tokens - at)});
         break;
     }
   }
-  weights.resize(n + out.pieces.size());
-  for (std::size_t j = 0; j < out.pieces.size(); ++j) {
+  weights.resize(n + pieces.size());
+  for (std::size_t j = 0; j < pieces.size(); ++j) {
     auto const i = n + j;
-    auto const raw = out.pieces[j].length;
+    auto const raw = pieces[j].length;
     weights[i] = round_up(raw, o.sample_multiple);
     heaviest = weights[i] > heaviest ? weights[i] : heaviest;
     require(weights[i] <= left,
-            [&] { return entry(static_cast<std::size_t>(out.pieces[j].sample)) + " brings the sum of costs to 2^63 or more"; });
+            [&] { return entry(static_cast<std::size_t>(pieces[j].sample)) + " brings the sum of costs to 2^63 or more"; });
     left -= weights[i];
   }
   fold(weights.data(), weights.size(), heaviest, ws.classes, ws.folds);
@@ -206,7 +216,7 @@ void drive(R const& lengths, packing_options const& o, Cost const& cost, Solve&&
 /// The common form of a packer: a result by value.
 template <index_type Index, length_range R, cost_model Cost, class Solve>
 [[nodiscard]] packing<Index> drive(R const& lengths, packing_options const& o, Cost const& cost, Solve&& solve) {
-  driver_workspace ws;
+  driver_workspace<Index> ws;
   packing<Index> out;
   drive<Index>(lengths, o, cost, solve, ws, out);
   return out;

@@ -121,9 +121,10 @@ void load_chain(R const& layers, partition_options const& o, Cost const& cost, c
   d.units_per_1 = scale_of(cost);
   load_speeds(o, d.total(), d);
 
-  require(o.size.empty() == o.capacity.empty(), [] { return std::string("size and capacity need each other"); });
+  require(o.size.empty() == o.capacity.empty() || (n == 0 && o.size.empty()),
+          [] { return std::string("size and capacity need each other"); });
   d.capacity = o.capacity;
-  if (!o.size.empty()) {
+  if (!o.capacity.empty()) {
     require(o.size.size() == n,
             [&] { return "size has " + std::to_string(o.size.size()) + " entries for " + std::to_string(n) + " layers"; });
     add_up(o.size, "size", d.size);
