@@ -101,7 +101,7 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
   require(count >= 1, [] { return std::string("count = 0 must be positive"); });
   partition_workspace workspace;
   staged<Index> best;
-  min_max_partition(layers, options, cost, workspace, best);
+  detail::cut_every_stage(layers, options, cost, workspace, best);
   ranked_stages<Index> out{best.status, best.bottleneck, best.bound, {}, best.status != status::feasible};
   if (best.status != status::feasible) return out;
   auto const& d = workspace.chain;

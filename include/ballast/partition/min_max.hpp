@@ -50,6 +50,12 @@ void refuse(std::pair<partition_bound, certificate> const& reason, double units_
   out.units_per_1 = units_per_1;
 }
 
+/// Gives a plan of the useful stages the empty ones behind them.
+template <index_type Index>
+void pad(chain_data const& d, staged<Index>& out) {
+  if (out.status == status::feasible) out.boundaries.resize(d.stages + 1, static_cast<Index>(d.layers));
+}
+
 /// A limit that equal stages without capacities can always keep, or nothing better than all: one dearest layer above the mean is enough
 /// where a stage must have a single layer at most.
 [[nodiscard]] inline std::int64_t enough_for(chain_data const& d, std::int64_t total) {
@@ -72,6 +78,14 @@ void least_bottleneck(partition_workspace& workspace, staged<Index>& out) {
   finish(least_limit(limited_chain{d}, bound.cost, unaffordable - 1, w), bound, d.layers, w, d.units_per_1, out);
 }
 
+/// Loads a chain and cuts it with a search over all stages, whose state others go on with.
+template <index_type Index, length_range R, cost_model Cost>
+void cut_every_stage(R const& layers, partition_options const& o, Cost const& cost, partition_workspace& workspace, staged<Index>& out) {
+  require_index<Index>(static_cast<std::size_t>(std::ranges::size(layers)));
+  load_chain(layers, o, cost, workspace.chain);
+  least_bottleneck(workspace, out);
+}
+
 }  // namespace detail
 
 /// @brief The exact min-max partition, into caller-owned memory. See the other overload for what it computes.
@@ -85,8 +99,11 @@ template <index_type Index, length_range R, cost_model Cost>
 void min_max_partition(R const& layers, partition_options const& options, Cost const& cost, partition_workspace& workspace,
                        staged<Index>& out) {
   detail::require_index<Index>(static_cast<std::size_t>(std::ranges::size(layers)));
-  detail::load_chain(layers, options, cost, workspace.chain);
+  auto& d = workspace.chain;
+  detail::load_chain(layers, options, cost, d);
+  d.used = d.useful_stages();
   detail::least_bottleneck(workspace, out);
+  detail::pad(d, out);
 }
 
 /// @brief Cuts a chain of layers into stages so that the dearest stage costs as little as any cut allows.
@@ -107,7 +124,7 @@ void min_max_partition(R const& layers, partition_options const& options, Cost c
 /// @throws invalid_input for a bad option, or a cost, size or sum outside [0, 2^63)
 /// @par Complexity
 /// O(n + p log n log C) for n layers, p stages and a dearest layer of C, with few probes in practice; where propagation is needed
-/// O(n p log C) time and n p bits.
+/// O(n p log C) time and n p bits. Equal stages that may be empty cost nothing beyond the n-th but their boundaries.
 /// @par Determinism
 /// A pure function of the costs and the options.
 /// @par Source

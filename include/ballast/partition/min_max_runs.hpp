@@ -53,7 +53,7 @@ void load_runs(chain_runs const& runs, partition_options const& o, Cost const& c
     d.largest = (std::max)(d.largest, value);
   }
   d.layers = workspace.first[r];
-  d.stages = static_cast<std::size_t>(o.stages);
+  d.stages = d.used = static_cast<std::size_t>(o.stages);
   d.min_layers = static_cast<std::size_t>(o.min_layers);
   d.min_weighted = static_cast<std::size_t>(o.min_weighted);
   d.capacity = {};
@@ -100,7 +100,9 @@ void min_max_partition(chain_runs const& runs, partition_options const& options,
                      : options.unit_time.empty() ? detail::bound_of_runs(chain, d.stages)
                                                  : detail::unequal_bound(d.work.back(), d.largest, options.unit_time, options.stages);
   auto const enough = options.unit_time.empty() ? detail::enough_for(d, d.work.back()) : unaffordable - 1;
+  d.used = d.useful_stages();
   detail::finish(detail::least_limit(chain, bound.cost, enough, w), bound, d.layers, w, d.units_per_1, out);
+  detail::pad(d, out);
 }
 
 /// @brief Cuts a folded chain into stages so that the dearest stage costs as little as any cut allows.
@@ -115,8 +117,9 @@ void min_max_partition(chain_runs const& runs, partition_options const& options,
 /// @return the cut, as of the unfolded chain
 /// @throws invalid_input for a bad option, or a cost or sum outside [0, 2^63)
 /// @par Complexity
-/// O(r log r + p log r log C) for r runs, p stages and a dearest layer of C, whatever the number n of layers; with `min_layers` or
-/// `min_weighted` above 1, or where unequal stages must each have a layer, a probe may fall back on O(n p log r) time and n p bits.
+/// O(r log r + p log r log C) for r runs, p stages and a dearest layer of C, whatever the number n of layers; equal
+/// stages that may be empty cost nothing beyond the n-th but their boundaries. With `min_layers` or `min_weighted` above 1, or where
+/// unequal stages must each have a layer, a probe may fall back on O(n p log r) time and n p bits.
 /// @par Determinism
 /// A pure function of the runs and the options.
 /// @par Source

@@ -84,7 +84,7 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
                                                        partition_options const& options, Cost const& cost = {}) {
   partition_workspace workspace;
   traded_stages<Index> out;
-  min_max_partition(layers, options, cost, workspace, out.plan);
+  detail::cut_every_stage(layers, options, cost, workspace, out.plan);
   auto const& d = workspace.chain;
   auto const most = detail::require_volumes(volume, d.layers, options.stages);
   if (out.plan.status != status::feasible) return out;

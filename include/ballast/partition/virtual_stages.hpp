@@ -138,7 +138,7 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
   });
   partition_workspace workspace;
   staged<Index> out;
-  min_max_partition(layers, {.stages = p * v, .min_layers = options.min_layers}, cost, workspace, out);
+  detail::cut_every_stage(layers, {.stages = p * v, .min_layers = options.min_layers}, cost, workspace, out);
   if (out.status != status::feasible) return out;
   auto const& d = workspace.chain;
   auto const n = d.layers, q = static_cast<std::size_t>(p * v);

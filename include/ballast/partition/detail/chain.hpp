@@ -40,6 +40,7 @@ struct chain_data {
   std::vector<std::size_t> rank, weighted;  ///< layers with a cost above 0 before each cut, and where they are; only for a minimum of them
   std::span<std::int64_t const> unit_time, capacity;
   std::size_t layers = 0, stages = 0, min_layers = 0, min_weighted = 0;
+  std::size_t used = 0;      ///< stages that a search looks at: all, or where the others only stay empty, the first of them
   std::int64_t largest = 0;  ///< cost of the dearest layer
   double units_per_1 = 1;
 
@@ -52,13 +53,18 @@ struct chain_data {
   }
   /// Whether every stage costs the sum of its layers, whatever they weigh.
   [[nodiscard]] bool plain() const { return unit_time.empty() && capacity.empty() && transfer.empty(); }
+  /// Stages that can have layers: where all are alike and may be empty, no more than there are layers.
+  [[nodiscard]] std::size_t useful_stages() const {
+    auto const spare = min_layers == 0 && min_weighted == 0 && unit_time.empty() && capacity.empty();
+    return spare ? (std::min)(stages, (std::max)(layers, std::size_t{1})) : stages;
+  }
 };
 
 /// Equal stages without capacities: the sums decide.
 struct plain_chain {
   chain_data const& data;
   [[nodiscard]] std::size_t layers() const { return data.layers; }
-  [[nodiscard]] std::size_t stages() const { return data.stages; }
+  [[nodiscard]] std::size_t stages() const { return data.used; }
   [[nodiscard]] std::size_t latest_start(std::size_t end) const { return data.latest_start(end); }
   [[nodiscard]] static constexpr bool monotone() { return true; }
   [[nodiscard]] std::int64_t cost(std::size_t begin, std::size_t end, std::size_t) const { return data.work[end] - data.work[begin]; }
@@ -73,7 +79,7 @@ struct plain_chain {
 struct limited_chain {
   chain_data const& data;
   [[nodiscard]] std::size_t layers() const { return data.layers; }
-  [[nodiscard]] std::size_t stages() const { return data.stages; }
+  [[nodiscard]] std::size_t stages() const { return data.used; }
   [[nodiscard]] std::size_t latest_start(std::size_t end) const { return data.latest_start(end); }
   [[nodiscard]] bool monotone() const { return data.transfer.empty(); }
   [[nodiscard]] std::int64_t unit(std::size_t stage) const { return data.unit_time.empty() ? 1 : data.unit_time[stage]; }
@@ -106,7 +112,7 @@ struct run_chain {
   std::span<std::int64_t const> values;  ///< by run
   std::span<std::size_t const> first;    ///< by run: its first layer, and at the end the number of layers
   [[nodiscard]] std::size_t layers() const { return data.layers; }
-  [[nodiscard]] std::size_t stages() const { return data.stages; }
+  [[nodiscard]] std::size_t stages() const { return data.used; }
   [[nodiscard]] static constexpr bool monotone() { return true; }
   [[nodiscard]] std::size_t run_of(std::size_t at) const {
     return static_cast<std::size_t>(std::upper_bound(first.begin(), first.end(), at) - first.begin()) - 1;

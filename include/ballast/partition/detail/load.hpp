@@ -103,7 +103,7 @@ void load_chain(R const& layers, partition_options const& o, Cost const& cost, c
   auto const n = static_cast<std::size_t>(std::ranges::size(layers));
   auto const at = read_by_position(layers);
   d.layers = n;
-  d.stages = static_cast<std::size_t>(o.stages);
+  d.stages = d.used = static_cast<std::size_t>(o.stages);
   d.work.resize(n + 1);
   d.work[0] = 0;
   auto* const sums = d.work.data() + 1;
