@@ -6,6 +6,7 @@
 #include <ballast/packing/best_fit_decreasing.hpp>
 
 #include <deque>
+#include <limits>
 
 namespace test_packing_best_fit_decreasing {
 
@@ -25,6 +26,15 @@ TEST_CASE("best_fit_decreasing: the item-by-item packing, to the last index", "[
       REQUIRE(plan.count.value == static_cast<std::int64_t>(plan.packs.size()));
       REQUIRE(plan.count.lower_bound <= plan.count.value);
     }
+}
+
+TEST_CASE("best_fit_decreasing: twice a length may be 2^63 or more") {  // the undefined-behaviour sanitizer sees where it is computed
+  auto const largest = (std::numeric_limits<std::int64_t>::max)();
+  std::vector<std::int64_t> const lengths{largest / 2 + 2, largest / 4, 5, largest / 8};
+  for (auto const capacity : {largest, largest / 2 + 2}) {
+    auto const plan = ballast::best_fit_decreasing(lengths, {.capacity = capacity});
+    CHECK(plan.packs == item_by_item_best_fit_decreasing(lengths, capacity, 5));
+  }
 }
 
 TEST_CASE("best_fit_decreasing: padding only changes the weights", "[packing][property]") {

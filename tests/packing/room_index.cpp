@@ -42,4 +42,31 @@ TEST_CASE("room indexes: answer like a sorted set, at every size of the bit tree
   }
 }
 
+TEST_CASE("room indexes: answer like a sorted set while thousands of rooms come and go") {
+  ballast::detail::ordered_rooms ordered;
+  std::set<std::int64_t> rooms;
+  ballast::splitmix64 draw(7);
+  for (int step = 0; step < 60'000; ++step) {
+    auto const room = ballast_test::between(0, std::int64_t{1} << 40, draw) >> 8 * (step / 20'000);  // then ever lower ones
+    auto const it = rooms.lower_bound(room);
+    REQUIRE(ordered.at_least(room) == (it == rooms.end() ? -1 : *it));
+    if (it != rooms.end() && draw() % 8 < (step % 10'000 < 6'000 ? 2 : 7)) {
+      REQUIRE(ordered.head(*it) == static_cast<std::uint32_t>(*it));
+      ordered.erase(*it);
+      rooms.erase(it);
+    } else {
+      REQUIRE(ordered.insert(room) == rooms.insert(room).second);
+      ordered.head(room) = static_cast<std::uint32_t>(room);
+    }
+  }
+  while (!rooms.empty()) {
+    REQUIRE(ordered.at_least(0) == *rooms.begin());
+    ordered.erase(*rooms.begin());
+    rooms.erase(rooms.begin());
+  }
+  CHECK(ordered.at_least(0) == -1);
+  CHECK(ordered.insert(3));
+  CHECK(ordered.at_least(0) == 3);
+}
+
 }  // namespace test_packing_room_index

@@ -74,7 +74,7 @@ template <bool Record, class Rooms>
       auto const room = rooms.at_least(s);
       auto from = pack_interval{packs, 0, capacity, 0, 0};
       if (room >= 0) from = ws.open.top(rooms.head(room));
-      auto const fitting = from.room < 2 * s ? 1 : static_cast<std::uint64_t>(from.room / s);
+      auto const fitting = from.room - s < s ? 1 : static_cast<std::uint64_t>(from.room / s);
       auto const per_pack = (std::min)(fitting, max_samples - from.samples);
       auto const packs_filled = per_pack == 1 ? left : left / per_pack;
       auto const full = room >= 0 ? (std::min)(from.packs, packs_filled) : packs_filled;

@@ -2,9 +2,11 @@
 #pragma once
 #include <ballast/core/version.hpp>
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <vector>
@@ -80,20 +82,62 @@ class dense_rooms {
   std::size_t start_[11] = {};  // first word of each level; 64^11 > 2^63
 };
 
-/// The same for any capacity, in a balanced tree.
+/// The same for any capacity, in a balanced tree of sorted blocks: a few cache lines an operation.
 class ordered_rooms {
  public:
-  void reset(std::int64_t) noexcept { head_.clear(); }
-  [[nodiscard]] std::int64_t at_least(std::int64_t w) const {
-    auto const it = head_.lower_bound(w);
-    return it == head_.end() ? -1 : it->first;
+  void reset(std::int64_t) noexcept { blocks_.clear(); }
+  [[nodiscard]] std::int64_t at_least(std::int64_t w) {
+    if (blocks_.empty()) return -1;
+    seek(w);
+    if (at_ == block_->second.size()) {
+      if (++block_ == blocks_.end()) return -1;
+      at_ = 0;
+    }
+    return block_->second[at_].room;
   }
-  bool insert(std::int64_t room) { return head_.try_emplace(room).second; }
-  void erase(std::int64_t room) { head_.erase(room); }
-  [[nodiscard]] std::uint32_t& head(std::int64_t room) { return head_.find(room)->second; }
+  bool insert(std::int64_t room) {
+    if (blocks_.empty()) block_ = blocks_.try_emplace(0).first;
+    seek(room);
+    auto& block = block_->second;
+    if (at_ < block.size() && block[at_].room == room) return false;
+    block.insert(block.begin() + static_cast<std::ptrdiff_t>(at_), {room, 0});
+    if (block.size() < most_rooms) return true;
+    auto const middle = block.begin() + most_rooms / 2;
+    blocks_.try_emplace(std::next(block_), middle->room, middle, block.end());
+    block.erase(middle, block.end());
+    return true;
+  }
+  void erase(std::int64_t room) {
+    seek(room);
+    auto& block = block_->second;
+    block.erase(block.begin() + static_cast<std::ptrdiff_t>(at_));
+    if (block.empty()) blocks_.erase(block_);
+  }
+  [[nodiscard]] std::uint32_t& head(std::int64_t room) {
+    seek(room);
+    return block_->second[at_].head;
+  }
 
  private:
-  std::map<std::int64_t, std::uint32_t> head_;
+  static constexpr std::ptrdiff_t most_rooms = 128;
+  struct entry {
+    std::int64_t room;
+    std::uint32_t head;
+  };
+  using blocks = std::map<std::int64_t, std::vector<entry>>;
+
+  // To the first room of at least `w` in the block that may hold `w`, or behind its last one.
+  void seek(std::int64_t w) {
+    block_ = blocks_.upper_bound(w);
+    if (block_ != blocks_.begin()) --block_;
+    auto const& block = block_->second;
+    at_ = static_cast<std::size_t>(
+        std::lower_bound(block.begin(), block.end(), w, [](entry const& e, std::int64_t value) { return e.room < value; }) - block.begin());
+  }
+
+  blocks blocks_;  // none is empty; the key of all but the first is between the last room of the block before it and its own first
+  blocks::iterator block_;
+  std::size_t at_ = 0;
 };
 
 }  // namespace ballast::inline v0_1::detail
