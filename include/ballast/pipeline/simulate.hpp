@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 /// @file
@@ -98,10 +99,10 @@ template <stage_work_model Work>
 void simulate_order(pipeline_order const& order, Work const& work, bool events, pipeline_workspace& workspace, pipeline_timeline& out) {
   auto const split = detail::check_order(order, workspace.counts);
   workspace.works.load(order.stage_of.size(), static_cast<std::size_t>(order.micro_batches), work);
-  detail::order_runner(order, workspace.works, events, workspace.runner, workspace.timeline)
-      .run();  // it may find that the order never ends
+  // Not yet into `out`: the order may turn out never to end.
+  detail::order_runner(order, workspace.works, events, workspace.runner, workspace.timeline).run();
   auto const bound = detail::bound_of(workspace.works, order.stage_of, order.stages(), split, workspace.bound);
-  out = workspace.timeline;
+  std::swap(out, workspace.timeline);
   out.makespan.lower_bound = bound.time;
   out.bound = bound.bound;
 }
