@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/packing/detail/knapsack.hpp>
+#include <ballast/packing/detail/length_shape.hpp>
 
 #include "support/catch.hpp"
 #include "support/lengths.hpp"
@@ -12,7 +13,7 @@
 
 namespace test_packing_knapsack {
 
-TEST_CASE("length_knapsack: the best pack, by its definition, and packs that are worth what it says", "[packing][property]") {
+TEST_CASE("pack_knapsack: the best pack, by its definition, and packs that are worth what it says", "[packing][property]") {
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     CAPTURE(seed);
     ballast::splitmix64 draw(seed);
@@ -28,7 +29,9 @@ TEST_CASE("length_knapsack: the best pack, by its definition, and packs that are
         if (auto const size = static_cast<std::size_t>(sizes[c]); size <= room)
           most[room] = (std::max)(most[room], most[room - size] + values[c]);
 
-    ballast::detail::length_knapsack knapsack(sizes, capacity);
+    ballast::histogram const lengths{sizes, std::vector<std::uint64_t>(sizes.size(), 1)};
+    ballast::detail::length_shape const shape{lengths, capacity};
+    ballast::detail::pack_knapsack knapsack(shape, {}, sizes, capacity);
     REQUIRE(knapsack.solve(values) > 0);
     REQUIRE(knapsack.best() == most.back());
     std::vector<ballast::pattern_item> pattern;

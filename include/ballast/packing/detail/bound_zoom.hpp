@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/packing/detail/dual_bound.hpp>
-#include <ballast/packing/detail/run_patterns.hpp>
+#include <ballast/packing/detail/length_shape.hpp>
 #include <ballast/packing/detail/zoomed_borders.hpp>
 
 #include <cstddef>
@@ -16,7 +16,10 @@ namespace ballast::inline v0_1::detail {
 class bound_zoom {
  public:
   bound_zoom(histogram const& lengths, std::int64_t capacity, std::int64_t unit)
-      : coarse_(lengths, capacity, unit), unit_(unit), knapsack_(coarse_.classes.size, coarse_.capacity) {}
+      : all_{lengths, capacity},
+        coarse_(lengths, capacity, unit),
+        unit_(unit),
+        knapsack_(all_, {}, coarse_.classes.size, coarse_.capacity) {}
 
   /// Rounds of refinement until the bound is `enough`, nothing changes, or the work has come to `end`. `known` are patterns of a plan.
   [[nodiscard]] dual_proof run(std::span<std::int64_t const> natural, pack_patterns const& known, std::int64_t enough,
@@ -32,7 +35,7 @@ class bound_zoom {
       master.add_uniform_patterns(40);
       for (std::size_t p = 0; p < patterns_.size(); ++p) master.add(patterns_[p]);
       master.solve(60, budget, end);
-      auto proof = prove(coarse_, knapsack_, master.values(), budget);
+      auto proof = prove(knapsack_, coarse_.classes.count, master.values(), budget);
       if (proof.packs > best.packs) best = std::move(proof);
       if (best.packs >= enough) break;
       groups = zoomed_borders(master, coarse_.classes, knapsack_, round % 3, 16, 6, [](auto) { return false; });
@@ -41,6 +44,9 @@ class bound_zoom {
         if (master.program().reduced_cost(j) < 0.01) tight.push_back(master.patterns()[j], 1);
       patterns_ = std::move(tight);
     }
+    std::vector<std::int32_t> value;  // by length
+    for (auto const c : coarse_.class_of) value.push_back(c == coarse_lengths::none || best.value.empty() ? 0 : best.value[c]);
+    best.value = std::move(value);
     return best;
   }
 
@@ -59,9 +65,10 @@ class bound_zoom {
     if (!out.empty()) patterns_.push_back(out, 1);
   }
 
+  length_shape all_;
   coarse_lengths coarse_;
   std::int64_t unit_;
-  length_knapsack knapsack_;
+  pack_knapsack<length_shape> knapsack_;
   pack_patterns patterns_;
 };
 

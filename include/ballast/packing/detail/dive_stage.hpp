@@ -2,167 +2,170 @@
 #pragma once
 #include <ballast/packing/detail/group_master.hpp>
 #include <ballast/packing/detail/pack_drawer.hpp>
-#include <ballast/packing/detail/run_patterns.hpp>
+#include <ballast/packing/detail/zoomed_borders.hpp>
+#include <ballast/packing/patterns.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <utility>
 #include <vector>
 
 namespace ballast::inline v0_1::detail {
 
-/// A pattern of lengths, which outlives the classes it was found with: length and copies.
-using length_pattern = std::vector<std::pair<std::int64_t, std::uint32_t>>;
-
-/// One linear program of the dive: the samples that are left, at a coarser resolution where there are many lengths, in groups.
+/// One linear program of a dive: over the samples that are left, at a coarser resolution where there are many sizes, in groups that never
+/// mix rows. Patterns are lists of positions.
+template <class Shape>
 class dive_stage {
  public:
-  /// `lengths` are the samples left; `of[i]` is the stock's class of entry i.
-  dive_stage(histogram const& lengths, std::vector<std::uint32_t> const& of, std::int64_t capacity, std::int64_t resolution)
-      : lengths_(lengths), of_(of), capacity_(capacity), resolution_(resolution) {
-    for (std::size_t i = 0; i < lengths.lengths.size(); ++i) {
-      auto const size = scaled(lengths.lengths[i]);
-      if (classes_.size.empty() || classes_.size.back() != size) {
+  using knapsack_type = pack_knapsack<Shape>;
+  using master = group_master<knapsack_type>;
+  static constexpr std::uint32_t none = 0xffffffffU;
+
+  /// How sizes come to the resolution: down makes every legal pack one of the program.
+  enum class rounding : std::uint8_t { nearest, down };
+
+  /// `of` are the positions that are left, ascending, and `left` says how many samples each position has.
+  dive_stage(Shape const& rows, std::vector<std::uint32_t> const& of, std::vector<std::uint64_t> const& left, std::int64_t resolution,
+             rounding how)
+      : rows_(rows), of_(of), resolution_(resolution), how_(how), class_of_(rows.positions(), none) {
+    for (auto const p : of) {
+      auto const size = scaled(rows.size_of(p));
+      auto const row = static_cast<std::uint32_t>(rows.row_of(p));
+      if (row_.empty() || row_.back() != row || classes_.size.back() != size) {
         classes_.size.push_back(size);
         classes_.count.push_back(0);
-        first_entry_.push_back(static_cast<std::uint32_t>(i));
+        row_.push_back(row);
+        first_.push_back(p);
       }
-      classes_.count.back() += lengths.counts[i];
-      class_of_.push_back(static_cast<std::uint32_t>(classes_.size.size() - 1));
-    }
-    first_entry_.push_back(static_cast<std::uint32_t>(lengths.lengths.size()));
-  }
-
-  /// Solves with about `parts` groups, splits those that fit worst, and solves again.
-  template <class Visit>
-  void solve(std::size_t parts, std::size_t splits, std::span<std::int64_t const> natural, std::vector<length_pattern> const& known,
-             best_fit_patterns& best_fit, search_budget& budget, Visit const& use) {
-    length_knapsack knapsack(classes_.size, resolution_);
-    std::vector<std::int64_t> borders;
-    for (auto const border : natural) borders.push_back(scaled(border));
-    group_master first(classes_, knapsack, cut_groups(classes_, parts, borders));
-    first.add_uniform_patterns(40);
-    add_best_fit(first, best_fit);
-    for (auto const& pattern : known) add_known(first, pattern);
-    first.solve(60, budget);
-    auto const more = worst_fits(first, splits);
-    if (more.empty()) return use(first);
-    auto finer = first.borders();
-    add_borders(finer, more);
-    group_master second(classes_, knapsack, std::move(finer));
-    second.add_uniform_patterns(40);
-    copy_tight(first, 0.02, [&](auto pattern) { second.add(pattern); });
-    second.solve(60, budget);
-    use(second);
-  }
-
-  /// The patterns that the plan uses or nearly does.
-  template <class Master>
-  [[nodiscard]] std::vector<length_pattern> tight_patterns(Master const& master) const {
-    std::vector<length_pattern> out;
-    copy_tight(master, 1e-3, [&](std::span<pattern_item const> pattern) {
-      auto& items = out.emplace_back();
-      for (auto const& [c, copies] : pattern) items.emplace_back(lengths_.lengths[first_entry_[c]], copies);
-    });
-    return out;
-  }
-
-  /// The stock's classes of each group.
-  template <class Master>
-  [[nodiscard]] std::vector<class_range> ranges(Master const& master) const {
-    std::vector<class_range> out;
-    for (std::size_t g = 0; g < master.groups(); ++g)
-      out.push_back({of_[first_entry_[master.borders()[g]]], std::size_t{of_[first_entry_[master.borders()[g + 1]] - 1]} + 1});
-    return out;
-  }
-  /// What a sample of each of the stock's classes is worth; 0 for those of which none is left.
-  template <class Master>
-  [[nodiscard]] std::vector<std::int64_t> worths(Master const& master, std::size_t classes) const {
-    std::vector<std::int64_t> out(classes, 0);
-    for (std::size_t i = 0; i < of_.size(); ++i) {
-      auto const g = master.group_of(class_of_[i]);
-      auto const above = lengths_.lengths[i] * resolution_ - classes_.size[master.borders()[g]] * capacity_;
-      auto const value = master.value_at(g, static_cast<double>(above), static_cast<double>(capacity_));
-      auto const volume = lengths_.lengths[i] * (value_one >> 8) / capacity_;
-      out[of_[i]] = value - (value >> 8) + volume;
-    }
-    return out;
-  }
-
- private:
-  static constexpr std::ptrdiff_t most_tight = 400;
-
-  // Rounded to the resolution, but above a half or a third exactly where the length is: else the guide would pair what cannot be paired.
-  [[nodiscard]] std::int64_t scaled(std::int64_t length) const {
-    if (resolution_ == capacity_) return length;
-    auto size = (std::max)((length * resolution_ + capacity_ / 2) / capacity_, std::int64_t{1});
-    if (length > capacity_ / 2)
-      size = (std::max)(size, resolution_ / 2 + 1);
-    else if (length > capacity_ / 3)
-      size = (std::max)(size, resolution_ / 3 + 1);
-    return (std::min)(size, resolution_);
-  }
-
-  template <class Master>
-  void add_best_fit(Master& master, best_fit_patterns& best_fit) {
-    pack_patterns patterns;
-    best_fit.append(lengths_, class_of_, patterns, 1500);
-    std::vector<pattern_item> pattern;
-    for (std::size_t p = 0; p < patterns.size(); ++p) {
-      pattern.clear();
-      for (auto const& item : patterns[p])
-        if (!pattern.empty() && pattern.back().item_class == item.item_class)
-          pattern.back().copies += item.copies;
-        else
-          pattern.push_back(item);
-      master.add(pattern);
+      classes_.count.back() += left[p];
+      class_of_[p] = static_cast<std::uint32_t>(row_.size() - 1);
     }
   }
 
-  // A class that is used up is replaced by the next lower one.
-  template <class Master>
-  void add_known(Master& master, length_pattern const& known) {
-    std::vector<pattern_item> pattern;
-    for (auto const& [length, copies] : known) {
-      auto const above = std::upper_bound(classes_.size.begin(), classes_.size.end(), scaled(length)) - classes_.size.begin();
-      if (above == 0) continue;
-      auto const c = static_cast<std::uint32_t>(above - 1);
-      if (!pattern.empty() && pattern.back().item_class == c)
-        pattern.back().copies += copies;
+  [[nodiscard]] std::size_t classes() const noexcept { return row_.size(); }
+  [[nodiscard]] knapsack_type knapsack() const { return {rows_, row_, classes_.size, resolution_}; }
+  [[nodiscard]] master program(knapsack_type& knapsack, group_borders borders) const { return {classes_, knapsack, std::move(borders)}; }
+
+  /// About `parts` groups, shared among the rows by their samples, their volume and their classes, and borders at the sizes `natural`, or
+  /// where a half and a third begin if there are none, and at `bends`, positions at which a linear program's values jumped or bent.
+  [[nodiscard]] group_borders cut(std::size_t parts, std::span<std::int64_t const> natural, std::vector<std::uint32_t> const& bends) const {
+    std::vector<std::int64_t> at;
+    for (auto const size : natural) at.push_back(scaled(size));
+    if (natural.empty()) at = {resolution_ / 3 + 1, resolution_ / 2 + 1};
+    std::uint64_t samples = 0, volume = 0;
+    for (std::size_t c = 0; c < classes(); ++c) {
+      samples += classes_.count[c];
+      volume += classes_.count[c] * static_cast<std::uint64_t>(classes_.size[c]);
+    }
+    group_borders out;
+    if (parts >= classes()) {
+      for (std::uint32_t c = 0; c <= classes(); ++c) out.push_back(c);
+      return out;
+    }
+    for (std::size_t begin = 0, end = 0; begin < classes(); begin = end) {
+      class_table row;
+      std::uint64_t row_samples = 0, row_volume = 0;
+      for (; end < classes() && row_[end] == row_[begin]; ++end) {
+        row.size.push_back(classes_.size[end]);
+        row.count.push_back(classes_.count[end]);
+        row_samples += classes_.count[end];
+        row_volume += classes_.count[end] * static_cast<std::uint64_t>(classes_.size[end]);
+      }
+      auto const share = permille(row_samples, samples) + permille(row_volume, volume) + permille(end - begin, classes());
+      auto const row_parts = (std::max)(static_cast<std::size_t>(share) * parts / 3000, std::size_t{1});
+      for (auto const border : cut_groups(row, row_parts, at))
+        if (border != end - begin) out.push_back(static_cast<std::uint32_t>(begin) + border);
+    }
+    out.push_back(static_cast<std::uint32_t>(classes()));
+    std::vector<std::uint32_t> more;
+    for (auto const bend : bends)
+      if (auto const next = std::lower_bound(of_.begin(), of_.end(), bend); next != of_.end()) more.push_back(class_of_[*next]);
+    add_borders(out, more);
+    return out;
+  }
+
+  /// Adds a pattern of positions, descending; where all of a class are used up, the next lower one of its row takes its place. A pattern of
+  /// several measures that is too large once its sizes are rounded is left out: the program would take its luck for a rule.
+  void add(master& program, std::span<pattern_item const> positions) {
+    pattern_.clear();
+    auto room = resolution_;
+    for (auto const [p, copies] : positions) {
+      auto const c = class_of_[p] != none ? class_of_[p] : class_below(p);
+      if (c == none) continue;
+      room -= classes_.size[c] * copies;
+      if (!pattern_.empty() && pattern_.back().item_class == c)
+        pattern_.back().copies += copies;
       else
-        pattern.push_back({c, copies});
+        pattern_.push_back({c, copies});
     }
-    if (!pattern.empty()) master.add(pattern);
+    if (!pattern_.empty() && (Shape::one_row || room >= 0)) program.add(pattern_);
   }
 
-  // The patterns in the plan, and a number of those of which the duals say that they nearly pay.
-  template <class Master, class Use>
-  static void copy_tight(Master const& master, double margin, Use const& use) {
-    auto const columns = master.patterns().size();
+  /// The patterns that the plan uses, and a number of those that nearly pay.
+  [[nodiscard]] pack_patterns tight_patterns(master const& program, double margin) const {
+    pack_patterns out;
+    std::vector<pattern_item> positions;
+    auto const columns = program.patterns().size();
     std::vector<char> wanted(columns, 0);
     std::vector<std::pair<double, std::size_t>> tight;
-    master.program().for_each_basic([&](std::size_t j, double) { wanted[j] = 1; });
+    program.program().for_each_basic([&](std::size_t j, double) { wanted[j] = 1; });
     for (std::size_t j = 0; j < columns; ++j)
-      if (auto const cost = master.program().reduced_cost(j); wanted[j] == 0 && cost < margin) tight.emplace_back(cost, j);
+      if (auto const cost = program.program().reduced_cost(j); wanted[j] == 0 && cost < margin) tight.emplace_back(cost, j);
     if (tight.size() > most_tight) std::nth_element(tight.begin(), tight.begin() + most_tight, tight.end());
     for (std::size_t i = 0; i < (std::min)(tight.size(), std::size_t{most_tight}); ++i) wanted[tight[i].second] = 1;
-    for (std::size_t j = 0; j < columns; ++j)
-      if (wanted[j] != 0) use(master.patterns()[j]);
+    for (std::size_t j = 0; j < columns; ++j) {
+      if (wanted[j] == 0) continue;
+      positions.clear();
+      for (auto const& [c, copies] : program.patterns()[j]) positions.push_back({first_[c], copies});
+      out.push_back(positions, 1);
+    }
+    return out;
   }
 
-  // New borders where the plan covers the classes of a group most unevenly.
-  template <class Master>
-  [[nodiscard]] std::vector<std::uint32_t> worst_fits(Master const& master, std::size_t most) const {
+  /// The positions of each group.
+  [[nodiscard]] std::vector<class_range> ranges(master const& program) const {
+    std::vector<class_range> out;
+    for (std::size_t g = 0; g < program.groups(); ++g) {
+      auto const end = program.borders()[g + 1];
+      auto const last = end < classes() ? *(std::lower_bound(of_.begin(), of_.end(), first_[end]) - 1) : of_.back();
+      out.push_back({first_[program.borders()[g]], std::size_t{last} + 1});
+    }
+    return out;
+  }
+  /// What the program's duals say that a sample of each position is worth, in `value_one`; 0 where none is left.
+  [[nodiscard]] std::vector<std::int64_t> values(master const& program) const {
+    std::vector<std::int64_t> out(rows_.positions(), 0);
+    for (auto const p : of_) {
+      auto const g = program.group_of(class_of_[p]);
+      auto const lowest = classes_.size[program.borders()[g]] * rows_.capacity;
+      auto const size = how_ == rounding::down ? classes_.size[class_of_[p]] * rows_.capacity : rows_.size_of(p) * resolution_;
+      auto const above = size - lowest;
+      out[p] = program.value_at(g, static_cast<double>(above), static_cast<double>(rows_.capacity));
+    }
+    return out;
+  }
+  /// The borders between groups of a row at which the values jump or bend, as positions.
+  [[nodiscard]] std::vector<std::uint32_t> bends(master const& program) const {
+    std::vector<std::uint32_t> out;
+    for (auto const c : bent_borders(program, classes_, 3e-2, [&](auto b) { return row_[b] != row_[b - 1]; }))
+      if (c != 0 && c < classes() && row_[c] == row_[c - 1]) out.push_back(first_[c]);
+    return out;
+  }
+  /// The borders of a next program; see `zoomed_borders`.
+  [[nodiscard]] group_borders zoomed(master const& program, knapsack_type const& knapsack, int rule) const {
+    return zoomed_borders(program, classes_, knapsack, rule, 160, 12, [&](auto c) { return row_[c] != row_[c - 1]; });
+  }
+  /// New borders where the plan covers the classes of a group most unevenly.
+  [[nodiscard]] std::vector<std::uint32_t> worst_fits(master const& program, std::size_t most) const {
     std::vector<double> excess(classes_.count.begin(), classes_.count.end());
-    master.program().for_each_basic([&](std::size_t j, double x) {
-      for (auto const& [c, copies] : master.patterns()[j]) excess[c] = plus_product(excess[c], -x, copies);
+    program.program().for_each_basic([&](std::size_t j, double x) {
+      for (auto const& [c, copies] : program.patterns()[j]) excess[c] = plus_product(excess[c], -x, copies);
     });
     std::vector<std::pair<double, std::uint32_t>> found;
-    auto const& borders = master.borders();
-    for (std::size_t g = 0; g < master.groups(); ++g) {
+    auto const& borders = program.borders();
+    for (std::size_t g = 0; g < program.groups(); ++g) {
       double sum = 0, worst = 0;
       std::uint32_t at = 0;
       for (auto c = borders[g]; c + 1 < borders[g + 1]; ++c) {
@@ -181,11 +184,38 @@ class dive_stage {
     return out;
   }
 
-  histogram const& lengths_;
+ private:
+  static constexpr std::ptrdiff_t most_tight = 400;
+
+  [[nodiscard]] static std::uint64_t permille(std::uint64_t part, std::uint64_t whole) {
+    return whole == 0 ? 0 : whole < std::uint64_t{1} << 53 ? part * 1000 / whole : part / (whole / 1000);
+  }
+  // The class at the resolution of a position of which no sample is left, or the next lower one of its row, or none.
+  [[nodiscard]] std::uint32_t class_below(std::uint32_t p) const {
+    auto c = static_cast<std::size_t>(std::upper_bound(first_.begin(), first_.end(), p) - first_.begin());
+    auto const is_row = [&](std::size_t at) { return row_[at] == rows_.row_of(p); };
+    if (Shape::one_row && c < classes() && is_row(c) && classes_.size[c] == scaled(rows_.size_of(p))) return static_cast<std::uint32_t>(c);
+    return c > 0 && is_row(c - 1) ? static_cast<std::uint32_t>(c - 1) : none;
+  }
+  // Rounded to the resolution, but above a half or a third exactly where the size is: else the guide would pair what cannot be paired.
+  [[nodiscard]] std::int64_t scaled(std::int64_t size) const {
+    if (resolution_ == rows_.capacity || size == 0) return size;
+    if (how_ == rounding::down) return size * resolution_ / rows_.capacity;
+    auto out = (std::max)((size * resolution_ + rows_.capacity / 2) / rows_.capacity, std::int64_t{1});
+    if (size > rows_.capacity / 2)
+      out = (std::max)(out, resolution_ / 2 + 1);
+    else if (size > rows_.capacity / 3)
+      out = (std::max)(out, resolution_ / 3 + 1);
+    return (std::min)(out, resolution_);
+  }
+
+  Shape const& rows_;
   std::vector<std::uint32_t> const& of_;
-  std::int64_t capacity_, resolution_;
+  std::int64_t resolution_;
+  rounding how_;
   class_table classes_;
-  std::vector<std::uint32_t> first_entry_, class_of_;
+  std::vector<std::uint32_t> row_, first_, class_of_;  // by class, by class, by position
+  std::vector<pattern_item> pattern_;
 };
 
 }  // namespace ballast::inline v0_1::detail

@@ -13,7 +13,7 @@ namespace ballast::inline v0_1::detail {
 /// A bound by integer values of the lengths: no pack holds more than `capacity` of value.
 struct dual_proof {
   std::int64_t packs = 0;
-  std::vector<std::int32_t> value;  // by length
+  std::vector<std::int32_t> value;  // by class of the knapsack
   std::int64_t capacity = 0;
 };
 
@@ -41,23 +41,25 @@ struct coarse_lengths {
   }
 };
 
-/// What a linear program found, made a proof: values are cut so that floor(C / size) copies, which are a pack, are worth at most 1 (which
-/// loses nothing and keeps the sums small), and the knapsack is solved again for them. Whatever the values are, the bound is true.
+/// What a linear program found for classes of so many samples, made a proof: values are cut so that as many copies as a pack can hold are
+/// worth at most 1 (which loses nothing and keeps the sums small), and the knapsack is solved again for them. Whatever the values are, the
+/// bound is true.
 /// @source Farley, "A note on bounding a class of linear programming problems, including cutting stock problems", Operations Research 38
 /// (1990).
-[[nodiscard]] inline dual_proof prove(coarse_lengths const& coarse, length_knapsack& knapsack, std::vector<std::int32_t> values,
-                                      search_budget& budget) {
-  std::int64_t sum = 0;
-  for (std::size_t c = 0; c < values.size(); ++c) {
-    auto const most = value_one / static_cast<std::int32_t>((std::min)(knapsack.most_copies(c), std::uint64_t{value_one}));
-    values[c] = (std::min)(values[c], most);
-    sum += static_cast<std::int64_t>(coarse.classes.count[c]) * values[c];
-  }
-  budget.spend(knapsack.solve(values));
+template <class Knapsack, class Value>
+[[nodiscard]] dual_proof prove(Knapsack& knapsack, std::vector<std::uint64_t> const& count, std::vector<Value> const& worths,
+                               search_budget& budget) {
   dual_proof out;
-  out.capacity = (std::max)(std::int64_t{knapsack.best()}, std::int64_t{1});
+  std::int64_t sum = 0;
+  for (std::size_t c = 0; c < worths.size(); ++c) {
+    auto const copies = (std::min)(knapsack.most_copies(c), std::uint64_t{value_one});  // as many as can be: worth nothing
+    auto const most = copies == value_one ? 0 : value_one / static_cast<std::int32_t>(copies);
+    out.value.push_back(static_cast<std::int32_t>((std::min)(worths[c], Value{most})) & -(1 << knapsack.shift()));
+    sum += static_cast<std::int64_t>(count[c]) * out.value.back();
+  }
+  budget.spend(knapsack.solve(out.value));
+  out.capacity = (std::max)(knapsack.best(), std::int64_t{1});
   out.packs = sum / out.capacity + (sum % out.capacity != 0 ? 1 : 0);
-  for (auto const c : coarse.class_of) out.value.push_back(c == coarse_lengths::none ? 0 : values[c]);
   return out;
 }
 

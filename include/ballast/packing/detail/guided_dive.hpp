@@ -1,100 +1,122 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/packing/detail/dive_stage.hpp>
-#include <ballast/packing/detail/subset_sum_fill.hpp>
+#include <ballast/packing/detail/search_budget.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 namespace ballast::inline v0_1::detail {
 
-/// Packs in stages: a linear program over groups of lengths says which mixes of groups to pack, real packs are drawn for about half of
-/// what it says, and the next stage sees what is left.
+/// Packs in stages: a linear program over groups of samples says which mixes of groups to pack, real packs are drawn for about half of
+/// what it says, and the next stage sees what is left. `Rest` knows what is left, and how simpler packers pack it.
+template <class Rest>
 class guided_dive {
  public:
+  using shape = typename Rest::shape;
   struct settings {
     std::size_t groups = 32;  // accuracy against time
     std::uint64_t seed = 1;
+    std::uint64_t most = ~std::uint64_t{0} - 1;  // packs; a plan of more is of no use
   };
 
-  guided_dive(histogram const& all, std::int64_t capacity, std::vector<std::int64_t> natural_borders, search_budget& budget)
-      : all_(all),
-        capacity_(capacity),
+  guided_dive(Rest rest, std::vector<std::int64_t> natural_borders, search_budget& budget)
+      : rest_(std::move(rest)),
         natural_(std::move(natural_borders)),
         budget_(budget),
-        stock_(all, capacity),
-        drawer_(stock_, capacity),
-        filler_(capacity) {}
+        stock_(rest_.samples().line(), rest_.samples().line_capacity()),
+        drawer_(rest_.samples(), stock_) {}
 
-  /// Packs so many samples of each class of `all`. Where the work ends first, the rest is packed by best fit.
-  [[nodiscard]] pack_patterns run(std::vector<std::uint64_t> const& counts, settings const& how) {
+  /// Packs so many samples of each position; returns no pattern where that takes too many packs. `known` are patterns of positions to start
+  /// from, `bends` positions at which a group should begin. Where the work ends first, the rest is packed by best fit.
+  [[nodiscard]] pack_patterns run(std::vector<std::uint64_t> const& counts, settings const& how, pack_patterns const& known = {},
+                                  std::vector<std::uint32_t> const& bends = {}) {
     stock_.reset(counts);
     generator_ = splitmix64(how.seed);
     done_.clear();
     placed_ = 0;
-    known_.clear();
-    best_packs_ = ~std::uint64_t{0};
-    double patience = 1;
-    int idle = 0;
+    known_ = known;
+    bends_ = bends;
+    best_packs_ = how.most + 1;
+    found_ = false;
     first_worths_.clear();
-    while (stock_.tokens() / capacity_ >= 10 && idle < 3) {
-      rest_.clear();
-      stock_.remaining(rest_, of_);
+    double patience = 1;
+    rest_.collect(stock_);
+    for (int idle = 0;;) {
       note_best_fit();
-      if (!budget_.allows()) break;
-      auto const before = stock_.tokens();
-      stage(how.groups, patience);
-      auto const share = before - stock_.tokens();
+      if (rest_.packs() < 10 || idle == 3 || !budget_.allows() || !stage(how.groups, patience)) break;
+      auto const before = rest_.volume();
+      rest_.collect(stock_);
+      auto const share = before - rest_.volume();
       patience = share < before / 20 ? patience * 4 : share < before / 5 ? patience * 3 : (std::max)(patience / 2, 0.1);
       idle = share == 0 ? idle + 1 : 0;
     }
-    stock_.remaining(rest_, of_);
-    note_best_fit();
-    if (stock_.tokens() / capacity_ < 10) finish();
+    pack_patterns last;
+    if (placed_ < best_packs_ && rest_.finish(stock_, generator_, best_packs_ - placed_ - 1, last, budget_)) {
+      for (std::size_t p = 0; p < last.size(); ++p) done_.push_back(last[p], last.repeats[p]);
+      return std::move(done_);
+    }
     return complete_best();
   }
 
-  /// What a sample of each class was worth in the first stage of the last run, in `value_one`.
+  /// What a sample of each position was worth in the first stage of the last run, in `value_one`.
   [[nodiscard]] std::vector<std::int64_t> const& worths() const noexcept { return first_worths_; }
 
  private:
   // The plan so far, completed by best fit, if that is better than any before.
   void note_best_fit() {
-    auto const packs = placed_ + best_fit_.plan(rest_, capacity_);
-    budget_.spend(best_fit_.work() + 4 * all_.lengths.size());
+    auto const packs = placed_ + rest_.plan();
+    budget_.spend(rest_.work());
     if (packs >= best_packs_) return;
+    found_ = true;
     best_packs_ = packs;
     best_patterns_ = done_.size();
     best_rest_ = stock_.counts();
   }
 
-  // Exact lengths where the knapsack can afford them, else as fine as it can.
-  [[nodiscard]] std::int64_t resolution(std::int64_t distinct) const {
-    if (capacity_ <= 3'000'000 / distinct) return capacity_;
-    return (std::min)(capacity_, (std::max)(std::int64_t{4096}, 2'048'000 / distinct));
-  }
-
-  void stage(std::size_t parts, double patience) {
-    auto const volume = stock_.tokens() / capacity_;
-    auto const samples = stock_.samples();
-    auto const distinct = of_.size();
-    auto const few = samples < 2000;
-    auto const groups = few ? (std::min)(parts, (std::max)(std::size_t{6}, static_cast<std::size_t>(samples / 25))) : parts;
-    auto const alone = distinct <= 100 && samples > 4 * distinct;
-    dive_stage lp(rest_, of_, capacity_, resolution(static_cast<std::int64_t>(distinct)));
-    lp.solve(alone ? distinct : groups, few ? 8 : 16, natural_, known_, best_fit_, budget_, [&](auto const& master) {
-      known_ = lp.tight_patterns(master);
-      auto worths = lp.worths(master, stock_.classes());
-      if (first_worths_.empty()) first_worths_ = worths;
-      drawer_.prepare(lp.ranges(master), std::move(worths));
-      auto const slack = (volume > 400 ? 3e-4 : volume > 60 ? 2e-3 : 1.0) * patience;
-      auto const least = slack >= 1 ? std::int64_t{0} : value_one - static_cast<std::int64_t>(slack * value_one);
-      realise(master, volume < 60, least);
-    });
+  // Whether something was to be won.
+  [[nodiscard]] bool stage(std::size_t parts, double patience) {
+    auto const& samples = rest_.samples();
+    auto const& of = rest_.positions();
+    auto const volume = rest_.packs();
+    auto const few = stock_.samples() < 2000;
+    auto const groups = few ? (std::min)(parts, (std::max)(std::size_t{6}, static_cast<std::size_t>(stock_.samples() / 25))) : parts;
+    auto const alone = of.size() <= 100 && stock_.samples() > 4 * of.size();
+    budget_.spend(Rest::stage_work);
+    dive_stage<shape> lp(samples, of, stock_.counts(), samples.resolution(of.size()), dive_stage<shape>::rounding::nearest);
+    auto knapsack = lp.knapsack();
+    std::optional program(lp.program(knapsack, lp.cut(alone ? of.size() : groups, natural_, few ? std::vector<std::uint32_t>{} : bends_)));
+    program->add_uniform_patterns(40);
+    fit_.clear();
+    rest_.append_columns(fit_);
+    for (std::size_t p = 0; p < fit_.size(); ++p) lp.add(*program, fit_[p]);
+    for (std::size_t p = 0; p < known_.size(); ++p) lp.add(*program, known_[p]);
+    program->solve(60, budget_);
+    if (auto const splits = lp.worst_fits(*program, few ? 8 : 16); !splits.empty() || !shape::one_row) {
+      auto borders = program->borders();
+      add_borders(borders, splits);
+      auto const tight = lp.tight_patterns(*program, 0.02);
+      program.emplace(lp.program(knapsack, std::move(borders)));
+      program->add_uniform_patterns(40);
+      for (std::size_t p = 0; p < tight.size(); ++p) lp.add(*program, tight[p]);
+      program->solve(60, budget_);
+    }
+    if (Rest::stops_at_bound && placed_ + static_cast<std::uint64_t>((std::max)(program->bound() + 0.9999, 0.0)) >= best_packs_)
+      return false;
+    known_ = lp.tight_patterns(*program, 1e-3);
+    auto worths = lp.values(*program);
+    for (auto const p : of) worths[p] += samples.size_of(p) * (value_one >> 8) / samples.capacity - (worths[p] >> 8);
+    if (first_worths_.empty()) first_worths_ = worths;
+    drawer_.prepare(lp.ranges(*program), std::move(worths));
+    auto const slack = (volume > 400 ? 3e-4 : volume > 60 ? 2e-3 : 1.0) * patience;
+    auto const least = slack >= 1 ? std::int64_t{0} : value_one - static_cast<std::int64_t>(slack * value_one);
+    realise(*program, volume < 60, least);
+    return true;
   }
 
   struct wanted_mix {
@@ -104,8 +126,7 @@ class guided_dive {
   };
 
   // Draws packs for the mixes in turn.
-  template <class Master>
-  void realise(Master const& master, bool careful, std::int64_t least) {
+  void realise(typename dive_stage<shape>::master const& master, bool careful, std::int64_t least) {
     constexpr std::uint64_t one = std::uint64_t{1} << 20;
     std::vector<wanted_mix> wanted;
     std::uint64_t largest = 0;
@@ -149,53 +170,33 @@ class guided_dive {
     }
   }
 
-  // The last packs: the best of a few random fillings.
-  void finish() {
-    auto const begin = stock_.counts();
-    auto const patterns = done_.size();
-    pack_patterns best;
-    for (int attempt = 0; attempt < 8 && budget_.allows(); ++attempt) {
-      pack_patterns filled;
-      if (placed_ < best_packs_ && filler_.run(stock_, generator_, best_packs_ - placed_ - 1, filled)) {
-        best_packs_ = placed_ + filled.packs();
-        best_patterns_ = patterns;
-        best_rest_.clear();
-        best = std::move(filled);
-      }
-      budget_.spend(filler_.take_work());
-      stock_.reset(begin);
-    }
-    if (best_rest_.empty())
-      for (std::size_t p = 0; p < best.size(); ++p) done_.push_back(best[p], best.repeats[p]);
-  }
-
   [[nodiscard]] pack_patterns complete_best() {
-    if (best_rest_.empty()) return std::move(done_);
+    if (!found_) return {};
     done_.items.resize(static_cast<std::size_t>(done_.offsets[best_patterns_]));
     done_.offsets.resize(best_patterns_ + 1);
     done_.repeats.resize(best_patterns_);
-    stock_.reset(best_rest_);
-    stock_.remaining(rest_, of_);
-    if (best_fit_.plan(rest_, capacity_) != 0) best_fit_.append(rest_, of_, done_);
+    if (best_rest_ != stock_.counts()) {
+      stock_.reset(best_rest_);
+      rest_.collect(stock_);
+      (void)rest_.plan();
+    }
+    rest_.append(done_);
     return std::move(done_);
   }
 
-  histogram const& all_;
-  std::int64_t capacity_;
+  Rest rest_;
   std::vector<std::int64_t> natural_;
   search_budget& budget_;
   stock stock_;
-  pack_drawer drawer_;
-  subset_sum_filler filler_;
-  best_fit_patterns best_fit_;
+  pack_drawer<shape> drawer_;
   splitmix64 generator_{1};
-  histogram rest_;                     // what is left, folded
-  std::vector<std::uint32_t> of_;      // its classes in the stock
-  std::vector<length_pattern> known_;  // of the stage before
+  std::vector<std::uint32_t> bends_;
+  pack_patterns known_;  // of the stage before
+  pack_patterns fit_, done_;
   std::vector<std::int64_t> first_worths_;
-  pack_patterns done_;
   std::uint64_t placed_ = 0;
-  std::uint64_t best_packs_ = 0;  // with best_patterns_ of done_ and best_rest_ packed by best fit; nothing is left where that is empty
+  bool found_ = false;  // a plan of best_packs_: best_patterns_ of done_, and best_rest_ by best fit
+  std::uint64_t best_packs_ = 0;
   std::size_t best_patterns_ = 0;
   std::vector<std::uint64_t> best_rest_;
 };

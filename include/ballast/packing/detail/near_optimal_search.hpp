@@ -3,13 +3,14 @@
 #include <ballast/packing/bounds.hpp>
 #include <ballast/packing/detail/bound_zoom.hpp>
 #include <ballast/packing/detail/exact_classes.hpp>
-#include <ballast/packing/detail/guided_dive.hpp>
+#include <ballast/packing/detail/length_rest.hpp>
 #include <ballast/packing/detail/pair_concentration.hpp>
 #include <ballast/packing/detail/ruin_recreate.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -21,7 +22,7 @@ namespace ballast::inline v0_1::detail {
 class near_optimal_search {
  public:
   near_optimal_search(histogram const& lengths, std::int64_t capacity, search_limits const& limits)
-      : lengths_(lengths), capacity_(capacity), budget_(limits) {}
+      : lengths_(lengths), capacity_(capacity), shape_{lengths, capacity}, budget_(limits) {}
 
   void run() {
     best_packs_ = best_fit_.plan(lengths_, capacity_);
@@ -62,10 +63,15 @@ class near_optimal_search {
 
   void keep_best_fit() {
     (void)best_fit_.plan(lengths_, capacity_);
+    best_ = best_fit_plan();
+  }
+  // Of the last plan of all lengths, or the patterns that stand for most packs.
+  [[nodiscard]] pack_patterns best_fit_plan(std::size_t most = ~std::size_t{0}) {
     std::vector<std::uint32_t> of(lengths_.lengths.size());
-    for (std::uint32_t k = 0; k < of.size(); ++k) of[k] = k;
-    best_.clear();
-    if (!of.empty()) best_fit_.append(lengths_, of, best_);
+    std::iota(of.begin(), of.end(), 0U);
+    pack_patterns out;
+    if (!of.empty()) best_fit_.append(lengths_, of, out, most);
+    return out;
   }
 
   void take(pack_patterns found) {
@@ -83,20 +89,20 @@ class near_optimal_search {
   }
 
   void search_dive(std::size_t groups) {
-    if (!dive_) dive_.emplace(lengths_, capacity_, natural_, budget_);
+    if (!dive_) dive_.emplace(length_rest(shape_), natural_, budget_);
     if (loose_) tighten();
     take(dive_->run(lengths_.counts, {.groups = groups, .seed = ++seeds_}));
     if (worths_.empty()) worths_ = dive_->worths();
   }
 
   void search_exact() {
-    auto start = start_from_exact_classes(lengths_, capacity_, best_fit_, budget_);
+    auto start = start_from_exact_classes(shape_, best_fit_plan(), budget_);
     take(std::move(start.proof));
     worths_ = std::move(start.worths);
-    dive_.emplace(lengths_, capacity_, natural_, budget_);
+    dive_.emplace(length_rest(shape_), natural_, budget_);
     for (std::size_t const groups : {32U, 64U, 128U}) {
       if (!open()) return;
-      auto found = start.patterns;
+      auto found = start.whole;
       auto const rest = dive_->run(start.rest, {.groups = groups, .seed = ++seeds_});
       for (std::size_t p = 0; p < rest.size(); ++p) found.push_back(rest[p], rest.repeats[p]);
       take(std::move(found));
@@ -111,12 +117,8 @@ class near_optimal_search {
       return u;
     }();
     (void)best_fit_.plan(lengths_, capacity_);
-    std::vector<std::uint32_t> of(lengths_.lengths.size());
-    for (std::uint32_t k = 0; k < of.size(); ++k) of[k] = k;
-    pack_patterns known;
-    best_fit_.append(lengths_, of, known, 1500);
     bound_zoom zoom(lengths_, capacity_, unit);
-    take(zoom.run(natural_, known, static_cast<std::int64_t>(best_packs_), budget_, budget_.spent() + 200'000'000));
+    take(zoom.run(natural_, best_fit_plan(1500), static_cast<std::int64_t>(best_packs_), budget_, budget_.spent() + 200'000'000));
   }
 
   void concentrate(std::uint64_t work) {
@@ -187,12 +189,13 @@ class near_optimal_search {
 
   histogram const& lengths_;
   std::int64_t capacity_;
+  length_shape shape_;
   search_budget budget_;
   best_fit_patterns best_fit_;
   packs_needed bound_;
   dual_proof proof_;
   std::vector<std::int64_t> natural_, worths_;
-  std::optional<guided_dive> dive_;
+  std::optional<length_dive> dive_;
   std::optional<ruin_recreate> ruin_;
   pack_patterns best_;  // with loose_ the best plan; empty while that is best fit's
   std::optional<loose_packs> loose_;

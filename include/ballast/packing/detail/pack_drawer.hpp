@@ -24,12 +24,14 @@ struct group_share {
   std::uint32_t copies;
 };
 
-/// Draws real packs for a mix of groups: all samples but two at random, the last two so that the pack is worth as much as it can be.
+/// Draws real packs for a mix of groups: all samples but two at random, the last two so that the pack is worth as much as it can be. A
+/// group lies in one row, so the mix alone decides on the leading measures.
+template <class Shape>
 class pack_drawer {
  public:
-  pack_drawer(stock& samples, std::int64_t capacity) : stock_(samples), capacity_(capacity) {}
+  pack_drawer(Shape const& rows, stock& samples) : rows_(rows), stock_(samples), lead_room_(rows.leads()) {}
 
-  /// Sets what the groups are and what a sample of each class of the stock is worth, in `value_one`.
+  /// Sets what the groups are and what a sample of each position is worth, in `value_one`.
   void prepare(std::vector<class_range> groups, std::vector<std::int64_t> value) {
     groups_ = std::move(groups);
     value_ = std::move(value);
@@ -51,7 +53,7 @@ class pack_drawer {
     choose_last_two(mix);
     for (int attempt = 0; attempt < tries; ++attempt) {
       pack_.clear();
-      room_ = capacity_;
+      room_ = rows_.capacity;
       worth_ = 0;
       if (draw_all_but_two(mix, generator) && place_last_two(generator, attempt + 1 == tries)) {
         fill();
@@ -74,6 +76,12 @@ class pack_drawer {
   static constexpr int tries = 6;
   static constexpr int most_pairs = 60;
 
+  // The end of those positions of a range, all of one row, whose size is at most `room`.
+  [[nodiscard]] std::size_t end_within(class_range range, std::int64_t room) const {
+    if (room < 0) return range.begin;
+    return (std::min)(range.end, stock_.classes_within(rows_.on_line(rows_.row_of(range.begin), room)));
+  }
+
   // The groups in which there is most to choose from come last; `second_` is `nowhere` for a mix of one sample.
   void choose_last_two(std::span<group_share const> mix) {
     first_ = second_ = nowhere;
@@ -90,7 +98,8 @@ class pack_drawer {
 
   void put(std::size_t k) {
     stock_.take(k, 1);
-    room_ -= stock_.length(k);
+    room_ -= rows_.size_of(k);
+    for (std::size_t l = 0; l < rows_.leads(); ++l) lead_room_[l] -= rows_.leads_of(rows_.row_of(k))[l];
     worth_ += value_[k];
     for (auto& item : pack_)
       if (item.item_class == k) {
@@ -101,12 +110,13 @@ class pack_drawer {
   }
 
   [[nodiscard]] bool draw_all_but_two(std::span<group_share const> mix, splitmix64& generator) {
+    lead_room_.assign(rows_.lead_capacity.begin(), rows_.lead_capacity.end());
     for (auto const& [g, copies] : mix) {
       auto const later = (g == first_ ? 1U : 0U) + (g == second_ ? 1U : 0U);
       for (auto copy = later; copy < copies; ++copy) {
         auto const k = stock_.draw(groups_[g].begin, groups_[g].end, generator);
         work_ += 40;
-        if (k == stock::none || stock_.length(k) > room_) return false;
+        if (k == stock::none || rows_.size_of(k) > room_) return false;
         put(k);
       }
     }
@@ -116,7 +126,7 @@ class pack_drawer {
   [[nodiscard]] bool place_last_two(splitmix64& generator, bool thorough) {
     auto const a = groups_[first_];
     if (second_ == nowhere) {
-      auto const k = stock_.draw(a.begin, (std::min)(a.end, stock_.classes_within(room_)), generator);
+      auto const k = stock_.draw(a.begin, end_within(a, room_), generator);
       if (k == stock::none) return false;
       put(k);
       return true;
@@ -129,10 +139,10 @@ class pack_drawer {
     auto const enough = value_one - value_one / 30'000 - worth_;
     auto const walk = [&](std::size_t from, std::size_t to) {  // whether the search is over
       for (auto i = stock_.first_available(from, to); i != stock::none; i = stock_.first_available(i + 1, to)) {
-        auto const room = room_ - stock_.length(i);
-        if (room <= 0) return false;  // all that follow are longer
+        auto const room = room_ - rows_.size_of(i);
+        if (room < Shape::least_size) return false;  // all that follow are longer
         ++pairs;
-        auto j = stock_.last_available(b.begin, (std::min)(b.end, stock_.classes_within(room)));
+        auto j = stock_.last_available(b.begin, end_within(b, room));
         if (j == i && stock_.left(i) < 2) j = stock_.last_available(b.begin, j);
         if (j == stock::none) continue;
         if (value_[i] + value_[j] > best) {
@@ -153,24 +163,32 @@ class pack_drawer {
     return true;
   }
 
-  // The longest samples that still fit go into the rest of the room.
+  // What still fits goes into the rest of the room, most worth first.
   void fill() {
     for (;;) {
-      auto const k = stock_.last_available(0, stock_.classes_within(room_));
-      work_ += 30;
-      if (k == stock::none) return;
-      put(k);
+      auto best = stock::none;
+      for (std::size_t r = 0; r < rows_.rows(); ++r) {
+        auto const lead = rows_.leads_of(r);
+        if (!std::equal(lead.begin(), lead.end(), lead_room_.begin(), [](auto need, auto room) { return need <= room; })) continue;
+        class_range const row{rows_.row_begin(r), rows_.row_begin(r + 1)};
+        auto const k = stock_.last_available(row.begin, end_within(row, room_));
+        work_ += 30;
+        if (k != stock::none && (best == stock::none || value_[k] > value_[best])) best = k;
+      }
+      if (best == stock::none) return;
+      put(best);
     }
   }
 
   static constexpr std::size_t nowhere = ~std::size_t{0};
+  Shape const& rows_;
   stock& stock_;
-  std::int64_t capacity_;
   std::vector<class_range> groups_;
-  std::vector<std::int64_t> value_;     // by class of the stock
-  std::vector<std::uint64_t> choices_;  // by group: distinct lengths times samples
+  std::vector<std::int64_t> value_;     // by position
+  std::vector<std::uint64_t> choices_;  // by group: distinct sizes times samples
   std::size_t first_ = nowhere, second_ = nowhere;
   std::vector<pattern_item> pack_;
+  std::vector<std::int64_t> lead_room_;
   std::int64_t room_ = 0;
   std::int64_t worth_ = 0;
   std::uint64_t work_ = 0;

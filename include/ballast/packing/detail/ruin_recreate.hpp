@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/packing/detail/guided_dive.hpp>
+#include <ballast/packing/detail/length_rest.hpp>
 #include <ballast/packing/detail/pair_concentration.hpp>
 
 #include <algorithm>
@@ -35,7 +35,8 @@ class ruin_recreate {
       }
       ++part.counts.back();
     }
-    guided_dive dive(part, capacity_, natural_, budget);
+    length_shape const shape{part, capacity_};
+    length_dive dive(length_rest(shape), natural_, budget);
     auto const seed = generator_();
     auto const anew = loosen(dive.run(part.counts, {.groups = 12, .seed = seed}), of);
     budget.spend(20 * all.size() + packs.size());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/classes.hpp>
 #include <ballast/core/wide.hpp>
 #include <ballast/packing/measures.hpp>
 
@@ -12,9 +13,21 @@
 
 namespace ballast::inline v0_1::detail {
 
+/// Number of ways to use up leading capacities, or `limit + 1` if there are more than that.
+[[nodiscard]] inline std::size_t lead_states(std::span<std::int64_t const> lead_capacity, std::size_t limit) {
+  std::size_t states = 1;
+  for (auto const c : lead_capacity) {
+    if (static_cast<std::uint64_t>(c) >= limit / states) return limit + 1;
+    states *= static_cast<std::size_t>(c) + 1;
+  }
+  return states;
+}
+
 /// Classes of several measures in rows: those of a row agree in all measures but the inner one, the size, and ascend in it. Measures that
-/// never bind are left out, and the leading ones are divided by what they have in common.
+/// never bind are left out, and the leading ones are divided by what they have in common. See `length_shape` for what a shape must offer.
 struct vector_rows {
+  static constexpr bool one_row = false;
+  static constexpr std::int64_t least_size = 0;
   std::vector<std::uint32_t> item_class;  // by position: the class
   std::vector<std::uint32_t> position;    // by class
   std::vector<std::uint32_t> row;         // by position
@@ -69,7 +82,11 @@ struct vector_rows {
     return false;
   }
   [[nodiscard]] std::size_t positions() const noexcept { return size.size(); }
+  [[nodiscard]] std::int64_t size_of(std::size_t p) const { return size[p]; }
+  [[nodiscard]] std::vector<std::uint64_t> const& counts() const noexcept { return count; }
+  [[nodiscard]] std::size_t row_of(std::size_t p) const { return row[p]; }
   [[nodiscard]] std::size_t rows() const noexcept { return begin.size() - 1; }
+  [[nodiscard]] std::size_t row_begin(std::size_t r) const { return begin[r]; }
   [[nodiscard]] std::size_t leads() const noexcept { return lead_capacity.size(); }
   [[nodiscard]] std::span<std::int64_t const> leads_of(std::size_t r) const noexcept { return {lead.data() + r * leads(), leads()}; }
   /// Most samples of this size in a pack whose inner capacity is `inner_capacity`.
@@ -78,6 +95,29 @@ struct vector_rows {
     for (std::size_t l = 0; l < leads(); ++l)
       if (auto const v = leads_of(r)[l]; v > 0) most = (std::min)(most, static_cast<std::uint64_t>(lead_capacity[l] / v));
     return inner_size > 0 ? (std::min)(most, static_cast<std::uint64_t>(inner_capacity / inner_size)) : most;
+  }
+  /// All rows in one line, each ascending in size.
+  [[nodiscard]] histogram line() const {
+    histogram out;
+    for (std::size_t p = 0; p < positions(); ++p) out.lengths.push_back(on_line(row[p], size[p]));
+    out.counts = count;
+    return out;
+  }
+  [[nodiscard]] std::int64_t line_capacity() const { return on_line(rows(), -1); }
+  [[nodiscard]] std::int64_t on_line(std::size_t r, std::int64_t inner_size) const {
+    return static_cast<std::int64_t>(r) * (capacity + 1) + inner_size + 1;
+  }
+
+  /// The finest resolution at which one knapsack over so many positions takes no more than `cells`, or 0 if there is none.
+  [[nodiscard]] std::int64_t resolution(std::size_t distinct, std::uint64_t cells = 16'000'000) const {
+    auto const states = std::uint64_t{lead_states(lead_capacity, 1U << 14)};
+    auto const merged = [&](std::int64_t resolution) {  // classes at that resolution, at most
+      return (std::min)(std::uint64_t{distinct}, std::uint64_t{rows()} * (static_cast<std::uint64_t>(resolution) + 1));
+    };
+    if (states > 1U << 14) return 0;
+    for (auto resolution = capacity; resolution >= (std::min)(capacity, std::int64_t{128}); resolution /= 2)
+      if (static_cast<std::uint64_t>(resolution) < cells / states / merged(resolution)) return resolution;
+    return 0;
   }
 
  private:

@@ -4,9 +4,10 @@
 #include <ballast/core/search_limits.hpp>
 #include <ballast/core/wide.hpp>
 #include <ballast/packing/bin_completion.hpp>
+#include <ballast/packing/detail/exact_classes.hpp>
 #include <ballast/packing/detail/shuffle.hpp>
 #include <ballast/packing/detail/vector_bound.hpp>
-#include <ballast/packing/detail/vector_dive.hpp>
+#include <ballast/packing/detail/vector_rest.hpp>
 #include <ballast/packing/vector_best_fit.hpp>
 #include <ballast/packing/vector_bounds.hpp>
 
@@ -30,7 +31,7 @@ class vector_search {
   void run(pack_patterns const* start) {
     begin(start);
     if (!open() || !rows_) return;
-    dive_.emplace(classes_, capacity_, *rows_, budget_);
+    dive_.emplace(vector_rest(classes_, capacity_, *rows_), std::vector<std::int64_t>{}, budget_);
     known_ = renamed(best_, rows_->position);
     if (few_classes())
       plan_exactly();
@@ -38,7 +39,7 @@ class vector_search {
       prove(100'000'000);
     static constexpr std::size_t accuracy[] = {32, 64, 128, 96};
     for (std::size_t round = 0; open(); ++round) {
-      dive(accuracy[round % 4]);
+      take(dive(rows_->count, accuracy[round % 4], best_packs_ - 1, bends_));
       for (int failures = 0; failures < 3 && open();) failures = repair(3U << round % 4) ? 0 : failures + 1;
     }
   }
@@ -82,7 +83,7 @@ class vector_search {
       most = (std::max)(most, rows_->most_copies(rows_->row[p], rows_->size[p], rows_->capacity));
     auto const places = multiply(static_cast<std::uint64_t>(rows_->capacity) + 2, classes_.samples() * rows_->rows());
     if (most > 4096 || rows_->rows() > 256 || rows_->capacity > std::int64_t{1} << 31 || classes_.samples() >= std::uint64_t{1} << 33 ||
-        places.high != 0 || places.low >> 62 != 0 || vector_dive::resolution(*rows_, classes_.size(), vector_dive::stage_cells) == 0)
+        places.high != 0 || places.low >> 62 != 0 || rows_->resolution(classes_.size()) == 0)
       rows_.reset();
   }
 
@@ -109,27 +110,31 @@ class vector_search {
 
   [[nodiscard]] bool few_classes() const {
     auto const n = rows_->positions();
-    return n <= 600 && classes_.samples() / n >= 100 && !rows_->ambiguous() &&
-           vector_dive::resolution(*rows_, n, 4 * vector_dive::stage_cells) == rows_->capacity;
+    return n <= 600 && classes_.samples() / n >= 100 && !rows_->ambiguous() && rows_->resolution(n, 64'000'000) == rows_->capacity;
   }
   // With a row for each of few classes; what its plan, rounded down, leaves over is for dives.
   void plan_exactly() {
-    auto found = plan_by_program(*rows_, known_, budget_);
-    worths_ = found.bound.proof.value;
-    known_ = std::move(found.bound.patterns);
-    take(std::move(found.bound.proof));
+    auto found = start_from_exact_classes(*rows_, known_, budget_);
+    worths_ = found.proof.value;
+    known_ = std::move(found.tight);
+    take(std::move(found.proof));
+    for (auto& item : found.whole.items) item.item_class = rows_->item_class[item.item_class];
     if (std::all_of(found.rest.begin(), found.rest.end(), [](auto n) { return n == 0; })) return take(std::move(found.whole));
     for (std::size_t const groups : {32U, 64U, 128U}) {
       auto const whole = found.whole.packs();
       if (!open() || whole >= best_packs_) return;
       auto plan = found.whole;
-      auto const rest = dive_->run(found.rest, best_packs_ - whole - 1, {.groups = groups, .seed = ++seeds_}, known_, {});
+      auto const rest = dive(found.rest, groups, best_packs_ - whole - 1, {});
       for (std::size_t p = 0; p < rest.size(); ++p) plan.push_back(rest[p], rest.repeats[p]);
       if (rest.size() != 0) take(std::move(plan));
     }
   }
 
-  void dive(std::size_t groups) { take(dive_->run(rows_->count, best_packs_ - 1, {.groups = groups, .seed = ++seeds_}, known_, bends_)); }
+  // Plans so many samples of each position in at most `most` packs, as patterns of classes, or none.
+  [[nodiscard]] pack_patterns dive(std::vector<std::uint64_t> const& counts, std::size_t groups, std::uint64_t most,
+                                   std::vector<std::uint32_t> const& bends) {
+    return renamed(dive_->run(counts, {.groups = groups, .seed = ++seeds_, .most = most}, known_, bends), rows_->item_class);
+  }
 
   // Takes the packs that waste most of what the duals say a pack can be worth apart, with `others` times as many of the others, and packs
   // them anew. Whether that saved a pack.
@@ -161,7 +166,7 @@ class vector_search {
     shuffle(std::span(ranked).subspan(next), generator_);
     choose(others * worst);
     budget_.spend(60 * best_.size());
-    auto const anew = dive_->run(counts, chosen - 1, {.groups = 48, .seed = ++seeds_}, known_, bends_);
+    auto const anew = dive(counts, 48, chosen - 1, bends_);
     if (anew.size() == 0) return false;
     pack_patterns kept;
     for (std::size_t p = 0; p < best_.size(); ++p)
