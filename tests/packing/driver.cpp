@@ -14,6 +14,7 @@
 #include "support/lengths.hpp"
 #include "support/refusal.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <ranges>
 #include <string>
@@ -77,9 +78,11 @@ TEST_CASE("packers refuse options that make no sense, before they look at a leng
   CHECK(refused({.capacity = 8, .pack_count = std::uint64_t{1} << 63}) == "pack_count = 9223372036854775808 must be at most 2^62");
   CHECK(refused({.capacity = 8, .sample_multiple = 16, .oversize = oversize::split}, {3}) ==
         "sample_multiple = 16 exceeds the capacity 8: no piece fits");
-  auto const four_billion = std::views::iota(std::int64_t{1}, (std::int64_t{1} << 32) + 1);
-  CHECK(refusal([&] { return ballast::next_fit(four_billion, {.capacity = 8}); }) ==
-        "4294967296 samples need a 64-bit index: call with <std::uint64_t>");
+  if constexpr (sizeof(std::size_t) == 8) {  // elsewhere no range is as long
+    auto const four_billion = std::views::iota(std::int64_t{1}, (std::int64_t{1} << 32) + 1);
+    CHECK(refusal([&] { return ballast::next_fit(four_billion, {.capacity = 8}); }) ==
+          "4294967296 samples need a 64-bit index: call with <std::uint64_t>");
+  }
 }
 
 TEST_CASE("packers refuse bad lengths by index and value") {

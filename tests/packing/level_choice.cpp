@@ -71,6 +71,16 @@ TEST_CASE("choose_levels: as good as every choice there is", "[packing][property
   }
 }
 
+TEST_CASE("choose_levels: capacities up to the largest integer", "[packing]") {
+  auto const h = ballast::fold(lengths_t{4, 4, 9});
+  for (auto const capacity : {std::int64_t{1} << 40, std::int64_t{1} << 62, (std::numeric_limits<std::int64_t>::max)()}) {
+    std::vector<ballast::timed_level> const candidates{{{capacity, 1, 0}, {7000, 1000, 0}}};
+    CAPTURE(capacity);
+    CHECK(ballast::choose_levels(h, candidates).time.value == 7 + 17);  // one pack
+    CHECK(ballast::time_of_levels(h, candidates) == 7 + 17);
+  }
+}
+
 TEST_CASE("choose_levels: communication is kept to the samples that need it", "[packing]") {
   // A token takes 10 ns alone and 12 with communication; a sample above 16 needs it.
   std::vector<ballast::timed_level> const candidates{{{16, 1, 0}, {0, 10000, 0}}, {{128, 8, 0}, {0, 12000, 0}}};

@@ -20,11 +20,11 @@ template <index_type Index>
 class refiner {
  public:
   refiner(deal<Index>& d, refinement const& r, std::int64_t lower_bound)
-      : d_(d), k_(d.load.size()), partners_((std::min)(r.partners != 0 ? static_cast<std::size_t>(r.partners) : k_, k_ - 1)) {
+      : d_(d), k_(d.load.size()), partners_(r.partners != 0 && r.partners < k_ ? static_cast<std::size_t>(r.partners) : k_ - 1) {
     auto& sets = d_.sorted_sets;
     if (sets.size() < k_) sets.resize(k_);
     for (std::size_t s = 0; s < k_; ++s) sets[s].clear();
-    std::size_t placed = 0;
+    std::uint64_t placed = 0;
     for (auto const& sample : d_.order)
       if (d_.set_of[sample.item] != winner_tree::none) {
         sets[d_.set_of[sample.item]].push_back(sample);

@@ -56,7 +56,7 @@ struct length_sums {
 }
 [[nodiscard]] inline std::int64_t time_between(length_sums const& from, length_sums const& to, timed_level const& at) {
   auto const tokens = to.tokens - from.tokens;
-  auto const packs = static_cast<std::uint64_t>((tokens + at.setting.capacity - 1) / at.setting.capacity);
+  auto const packs = static_cast<std::uint64_t>(tokens / at.setting.capacity + (tokens % at.setting.capacity != 0 ? 1 : 0));
   return at.time(packs, tokens, to.squares - from.squares);
 }
 [[nodiscard]] constexpr std::int64_t add_times(std::int64_t a, std::int64_t b) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/core/version.hpp>
 
+#include <cfloat>
 #include <cstddef>
 #include <cstdint>
 
@@ -10,6 +11,9 @@
 
 #if defined(__FAST_MATH__)
 #error "ballast: plans must not depend on compiler flags; build without -ffast-math"
+#endif
+#if FLT_EVAL_METHOD != 0
+#error "ballast: plans must not depend on compiler flags; compute doubles in 64 bits (on 32-bit x86: -msse2 -mfpmath=sse)"
 #endif
 
 #if defined(__clang__)
