@@ -4,7 +4,8 @@
 //
 // Stage times are in ms at 400 TFLOP/s, -1 where a stage does not fit: `joint`; `sequential`, the cut for time alone and the best recompute
 // after it; `equal`, an equal count of layers and the best recompute; `full`, everything recomputed and the best cut for that; `unlimited`,
-// the least if memory were no matter. `all_different` plans 96 layers of which no two are alike.
+// the least if memory were no matter. `all_different` plans 96 layers of which no two are alike,
+// `adversarial` 80 whose selections are hard.
 //
 // A layer holds 14 h + 4 f bytes a token (6 f where gated), 14 h if the feed-forward block's inner part is computed again, 2 h if all is;
 // the embeddings 2 h, the head its logits in float32 too. Units of 32 MiB, 18 bytes a parameter, 16 micro-batches, GB = 2^30.
@@ -151,6 +152,39 @@ void all_different(benchmark::State& state) {
       static_cast<double>(plan.plan.bottleneck.value);
 }
 
+/// Eighty layers, eight stages and three options, made to be hard: what an option saves is nearly proportional to what it costs, and part
+/// of the transfers hide. `work` is what the call spent of `staging_options::work`, in millions.
+void adversarial(benchmark::State& state) {
+  ballast::splitmix64 draw(96);
+  auto const between = [&](std::int64_t low, std::int64_t high) {
+    return low + static_cast<std::int64_t>(ballast::uniform_below(static_cast<std::uint64_t>(high - low + 1), draw));
+  };
+  problem p;
+  std::int64_t bytes = 0;
+  for (int i = 0; i < 80; ++i) {
+    auto const time = between(20'000, 40'000), kept = between(500'000, 900'000);
+    p.layers.push_back({time, 0, {{.memory = kept}}});
+    auto& options = p.layers.back().options;
+    if (state.range(0) == 0) {
+      options.push_back({.memory = kept / 2, .time = kept / 100 + between(0, 3)});
+      options.push_back({.memory = kept / 20, .transfer = kept / 50 + between(0, 9)});
+    } else {
+      options.push_back({.memory = kept / 20, .time = kept / 100 + 5'000});
+      options.push_back({.memory = kept / 2, .transfer = kept / 50});
+    }
+    bytes += kept;
+  }
+  p.in_flight = ballast::held_by_stage(ballast::one_f_one_b_schedule{}, 8, 16);
+  p.capacity.assign(8, bytes / 100 * state.range(1));
+  auto options = p.options();
+  options.hidden_percent = state.range(2);
+  ballast::joint_stages<> plan;
+  for (auto _ : state) plan = ballast::plan_stages(std::span(p.layers), options);
+  if (!check_stages(plan, ballast::fold_layers(p.layers), options).valid()) return state.SkipWithError("not a valid plan");
+  state.counters["gap"] = plan.plan.bottleneck.gap();
+  state.counters["work"] = static_cast<double>(plan.work) / 1e6;
+}
+
 void tight(benchmark::internal::Benchmark* b) {
   b->ArgNames({"tiles", "text", "TP", "stages", "GB"});
   for (auto const& row : std::vector<std::vector<std::int64_t>>{{7, 512, 1, 8, 76},
@@ -167,6 +201,10 @@ void tight(benchmark::internal::Benchmark* b) {
 }
 
 BENCHMARK(all_different)->ArgName("percent_of_bytes")->Arg(30)->Arg(50)->Arg(70)->Unit(benchmark::kMillisecond);
+BENCHMARK(adversarial)
+    ->ArgNames({"kind", "percent_of_bytes", "hidden_percent"})
+    ->ArgsProduct({{0, 1}, {15, 30, 50}, {0, 20, 40}})
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK(joint)->Apply(tight)->Unit(benchmark::kMillisecond);
 
 }  // namespace

@@ -162,6 +162,69 @@ TEST_CASE("plan_stages: selections cut short leave a true bound") {
   CHECK_FALSE(cut_short.plan.bottleneck.optimal());
 }
 
+namespace {
+/// Layers of which no two are alike, what an option saves nearly proportional to what it costs: `kind` says how nearly, and by which link.
+std::vector<stage_layer> unlike_layers(std::uint64_t kind, std::size_t count) {
+  splitmix64 draw(96);
+  std::vector<stage_layer> layers(count);
+  for (auto& layer : layers) {
+    auto const bytes = between(500'000, 900'000, draw);
+    layer.time = between(20'000, 40'000, draw);
+    if (kind == 0) layer.options = {{.memory = bytes}, {.memory = bytes / 14, .time = between(3'000, 9'000, draw)}, {.transfer = 25'000}};
+    if (kind == 1)
+      layer.options = {{.memory = bytes},
+                       {.memory = bytes / 2, .time = bytes / 100 + between(0, 3, draw)},
+                       {.memory = bytes / 20, .transfer = bytes / 50 + between(0, 9, draw)}};
+    if (kind == 2)
+      layer.options = {
+          {.memory = bytes}, {.memory = bytes / 20, .time = bytes / 100 + 5'000}, {.memory = bytes / 2, .transfer = bytes / 50}};
+  }
+  return layers;
+}
+}  // namespace
+
+TEST_CASE("plan_stages: one budget for the whole call, and a true bound wherever it ends") {
+  for (std::uint64_t kind = 0; kind < 3; ++kind)
+    for (std::int64_t const tight : {12, 25})
+      for (std::int64_t const hidden : {0, 20, 40}) {
+        auto const layers = unlike_layers(kind, 24);
+        std::vector<std::int64_t> const capacity(4, 24 * 700'000 * tight / 100);
+        auto const in_flight = held_by_stage(one_f_one_b_schedule{}, 4, 16);
+        staging_options options{.stages = 4, .capacity = capacity, .in_flight = in_flight, .hidden_percent = hidden};
+        auto const chain = fold_layers(layers);
+        auto const whole = plan_stages(chain, options);
+        CAPTURE(kind, tight, hidden, whole.work);
+        REQUIRE(whole.plan.status == status::feasible);
+        CHECK(whole.plan.bottleneck.optimal());
+        options.work = 0;
+        auto const least = plan_stages(chain, options);  // one greedy selection a stage
+        CHECK(least.work < 1'000'000);
+        for (std::uint64_t work = 10'000; work <= 10'000'000; work *= 10) {
+          options.work = work;
+          auto const plan = plan_stages(chain, options);
+          REQUIRE(check_stages(plan, chain, options).valid());
+          CHECK(plan.work <= 2 * work + least.work);
+          CHECK(plan.plan.bottleneck.value >= whole.plan.bottleneck.value);
+          CHECK(plan.plan.bottleneck.value <= least.plan.bottleneck.value);
+          CHECK(plan.plan.bottleneck.lower_bound <= whole.plan.bottleneck.value);
+        }
+      }
+}
+
+TEST_CASE("plan_stages: by default no chain takes more than the page says") {
+  for (std::uint64_t kind = 0; kind < 3; ++kind)
+    for (std::int64_t const hidden : {0, 40}) {
+      auto const layers = unlike_layers(kind, 80);
+      std::vector<std::int64_t> const capacity(8, 80 * 700'000 * 20 / 100);
+      auto const in_flight = held_by_stage(one_f_one_b_schedule{}, 8, 16);
+      staging_options const options{.stages = 8, .capacity = capacity, .in_flight = in_flight, .hidden_percent = hidden};
+      auto const plan = plan_stages(std::span<stage_layer const>(layers), options);
+      CAPTURE(kind, hidden, plan.work);
+      CHECK(plan.plan.status == status::feasible);
+      CHECK(plan.work <= 2 * options.work);
+    }
+}
+
 TEST_CASE("plan_stages: corners and refusals") {
   std::vector<std::int64_t> capacity{5, 5};
   std::vector<std::uint64_t> in_flight{2, 1};

@@ -38,9 +38,9 @@ namespace ballast::inline v0_1 {
   require_valid(items);
   detail::require_valid(asked);
   detail::choice_problem const problem(items, asked);
-  if (!problem.feasible) return {.status = status::infeasible, .time = {}, .memory = problem.least, .transfer = 0, .copies = {}};
+  if (!problem.feasible) return {.status = status::infeasible, .time = {}, .memory = problem.least, .copies = {}};
   detail::choice_search const search(problem, detail::best_prices(problem), asked.work);
-  return detail::to_selection(problem, search.best(), search.lower_bound(), items.options.size());
+  return detail::to_selection(problem, search.best(), search.lower_bound(), items.options.size(), search.operations());
 }
 
 /// @brief A selection in microseconds: cheapest at one price of memory, then filled up in order of time gained per byte.
@@ -60,11 +60,12 @@ namespace ballast::inline v0_1 {
   require_valid(items);
   detail::require_valid(asked);
   detail::choice_problem const problem(items, asked);
-  if (!problem.feasible) return {.status = status::infeasible, .time = {}, .memory = problem.least, .transfer = 0, .copies = {}};
+  if (!problem.feasible) return {.status = status::infeasible, .time = {}, .memory = problem.least, .copies = {}};
   auto const at = detail::best_prices(problem);
   auto const chosen = detail::greedy_assignment(problem, at);
   auto const value = problem.total(chosen.time, chosen.transfer);
-  return detail::to_selection(problem, chosen, (std::min)(value, at.rounded_up(detail::scaled_bound(problem, at))), items.options.size());
+  auto const bound = (std::min)(value, at.rounded_up(detail::scaled_bound(problem, at)));
+  return detail::to_selection(problem, chosen, bound, items.options.size(), at.operations);
 }
 
 /// @brief Deals a selection on classes out to items: within a class, the first items take the first options.

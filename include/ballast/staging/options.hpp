@@ -24,7 +24,7 @@ struct staging_options {
   std::span<std::uint64_t const> in_flight{};  ///< by stage: micro-batches held at most, at least 1; `held_by_stage` of a schedule
   std::uint64_t min_layers = 1;                ///< fewest layers of a stage; 0 allows empty ones
   std::int64_t hidden_percent = 0;             ///< 0 … 100: share of a stage's forward and backward under which transfers hide
-  std::uint64_t work = 1U << 22;               ///< of each selection, as in `selection_options`
+  std::uint64_t work = 100'000'000;            ///< of the whole call, in the unit of `selection::operations`: about a nanosecond each
 };
 
 /// @brief Refuses a request that makes no sense.

@@ -32,6 +32,7 @@ struct joint_stages {
   staged<Index> plan;
   std::vector<staged_figures> stages;  ///< by stage; none without a plan
   std::vector<std::uint32_t> option;   ///< by layer: which of its options it takes; none without a plan
+  std::uint64_t work = 0;              ///< spent, in the unit of `staging_options::work`
 };
 
 }  // namespace ballast::inline v0_1

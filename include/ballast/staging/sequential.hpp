@@ -44,7 +44,10 @@ template <index_type Index = std::uint32_t>
   if (out.plan.status != status::feasible) return out;
   auto const& cuts = out.plan.boundaries;
   for (std::size_t s = 0; s + 1 < cuts.size(); ++s) {
-    if (oracle.fits(cuts[s], cuts[s + 1], s)) continue;
+    if (oracle.fits(cuts[s], cuts[s + 1], s)) {
+      static_cast<void>(oracle.settle(cuts[s], cuts[s + 1], s, 0));
+      continue;
+    }
     auto const of = oracle.sums(cuts[s], cuts[s + 1]);
     auto const copies = static_cast<std::int64_t>(options.in_flight[s]);
     auto const needed = of.least > (unaffordable - of.state) / copies ? unaffordable : of.state + copies * of.least;

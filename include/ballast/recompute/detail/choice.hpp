@@ -46,6 +46,7 @@ struct choice_problem {
   std::int64_t slack = 0;                           // units to spend
   std::int64_t window = 0;                          // link time that hides
   std::int64_t memory = 0, time = 0, transfer = 0;  // sums of the largest of each class
+  std::uint64_t choices = 0;                        // of all classes
   bool feasible = false;
 
   choice_problem(option_classes const& items, selection_options const& asked) : window(asked.hidden_transfer) {
@@ -86,6 +87,7 @@ struct choice_problem {
         slowest = (std::max)(slowest, o.time);
         longest = (std::max)(longest, o.transfer);
       }
+      choices += c.choices.size();
       memory += c.count * c.choices.back().memory;
       time += c.count * slowest;
       transfer += c.count * longest;
@@ -101,9 +103,10 @@ struct choice_problem {
 
 /// Prices of memory and of the link, as integers over powers of two: a bound made of them is exact.
 struct prices {
-  int shift = 0;            // times are in units of 2^-(shift + 4)
-  std::int64_t memory = 0;  // of one unit of memory
-  std::int64_t link = 0;    // sixteenths that link time counts of time; from 0 (all hides) to 16 (nothing hides)
+  int shift = 0;                 // times are in units of 2^-(shift + 4)
+  std::int64_t memory = 0;       // of one unit of memory
+  std::int64_t link = 0;         // sixteenths that link time counts of time; from 0 (all hides) to 16 (nothing hides)
+  std::uint64_t operations = 0;  // spent to find them
 
   [[nodiscard]] std::int64_t timed(choice const& o) const noexcept {
     return (16 * o.time + link * o.transfer) * (std::int64_t{1} << shift);
@@ -144,10 +147,11 @@ struct prices {
   // the finest scale at which sums stay below 2^62 and the price needed is in range
   at.shift = (std::max)(0, 56 - static_cast<int>(std::bit_width(static_cast<std::uint64_t>(p.time + p.transfer))));
   at.shift = (std::min)(at.shift, 24);
-  while (at.shift > 0 && memory_at(p, at) > p.slack) at.shift = (std::max)(0, at.shift - 4);
+  for (; at.shift > 0 && memory_at(p, at) > p.slack; at.operations += p.choices) at.shift = (std::max)(0, at.shift - 4);
   std::int64_t low = 0, high = largest;
   while (low < high) {
     at.memory = low + (high - low) / 2;
+    at.operations += p.choices;
     if (memory_at(p, at) <= p.slack)
       high = at.memory;
     else
@@ -162,14 +166,17 @@ struct prices {
   if (p.transfer == p.window) return fitting_prices(p, 0);
   auto best = fitting_prices(p, 16);
   auto value = best.rounded_up(scaled_bound(p, best));
+  auto operations = best.operations;
   for (std::int64_t const link : {0, 2, 4, 6, 8, 10, 12, 14}) {
     auto const at = fitting_prices(p, link);
     auto const bound = at.rounded_up(scaled_bound(p, at));
+    operations += at.operations;
     if (bound > value) {
       best = at;
       value = bound;
     }
   }
+  best.operations = operations;
   return best;
 }
 
@@ -234,12 +241,14 @@ struct assignment {
 }
 
 /// The public form of an assignment.
-[[nodiscard]] inline selection to_selection(choice_problem const& p, assignment const& a, std::int64_t lower_bound, std::size_t options) {
+[[nodiscard]] inline selection to_selection(choice_problem const& p, assignment const& a, std::int64_t lower_bound, std::size_t options,
+                                            std::uint64_t operations) {
   selection out{.status = status::feasible,
                 .time = {p.total(a.time, a.transfer), lower_bound},
                 .memory = p.least + a.memory * p.unit,
                 .transfer = a.transfer,
-                .copies = std::vector<std::uint64_t>(options)};
+                .copies = std::vector<std::uint64_t>(options),
+                .operations = operations};
   for (std::size_t k = 0; k < p.classes.size(); ++k)
     for (std::size_t j = 0; j < a.copies[k].size(); ++j)
       out.copies[p.classes[k].choices[j].option] = static_cast<std::uint64_t>(a.copies[k][j]);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -43,6 +44,7 @@ class choice_search {
   }
   [[nodiscard]] assignment const& best() const noexcept { return best_; }
   [[nodiscard]] std::int64_t lower_bound() const noexcept { return lower_; }
+  [[nodiscard]] std::uint64_t operations() const noexcept { return at_.operations + 100 * tried_; }
 
  private:
   // The largest scaled bound that still allows a better selection.
@@ -50,7 +52,6 @@ class choice_search {
 
   void run(std::uint64_t work) {
     make_bundles(work);
-    auto const width = static_cast<std::size_t>((std::max)(work / (bundles_.size() + 1), std::uint64_t{16}));
     auto cut = (std::numeric_limits<std::int64_t>::max)();  // least scaled bound of what was cut for lack of width
     std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>> trail;
     std::vector<partial> now{{memory_, time_, transfer_, 0, 0, 0}}, next, merged, shifted;
@@ -59,6 +60,7 @@ class choice_search {
       auto const& b = bundles_[s];
       auto const& c = p_.classes[b.k];
       next.clear();
+      tried_ += now.size() * b.choices.size();
       for (std::uint32_t x = 0; x < b.choices.size(); ++x) {
         auto const &from = c.choices[b.choices[0]], &to = c.choices[b.choices[x]];
         partial const add{b.copies * (to.memory - from.memory),
@@ -83,7 +85,9 @@ class choice_search {
           value_ = p_.total(next[i].time, next[i].transfer);
           found = {s, i};
         }
+      auto const width = static_cast<std::size_t>((std::max)(work / (bundles_.size() - s), std::uint64_t{16}));  // shares what is left
       if (next.size() > width) cut = (std::min)(cut, narrow(next, width, found, s));
+      work -= (std::min)(work, std::uint64_t{next.size()});
       auto& step = trail.emplace_back();
       step.reserve(next.size());
       for (auto const& n : next) step.emplace_back(n.parent, n.alternative);
@@ -194,12 +198,11 @@ class choice_search {
       stairs_.clear();  // time rises, time + transfer falls
       for (auto const& n : list) {
         auto const sum = n.time + n.transfer;
-        auto const at = std::upper_bound(stairs_.begin(), stairs_.end(), n.time, [](auto t, auto const& s) { return t < s.first; });
-        if (at != stairs_.begin() && std::prev(at)->second <= sum) continue;
-        auto const first = std::lower_bound(stairs_.begin(), stairs_.end(), n.time, [](auto const& s, auto t) { return s.first < t; });
-        auto last = first;
-        while (last != stairs_.end() && last->second >= sum) ++last;
-        stairs_.insert(stairs_.erase(first, last), {n.time, sum});
+        auto const above = stairs_.upper_bound(n.time);
+        if (above != stairs_.begin() && std::prev(above)->second <= sum) continue;
+        auto last = stairs_.lower_bound(n.time);
+        while (last != stairs_.end() && last->second >= sum) last = stairs_.erase(last);
+        stairs_.emplace_hint(last, n.time, sum);
         *end++ = n;
       }
     }
@@ -254,11 +257,12 @@ class choice_search {
   std::int64_t bound_;
   assignment best_;
   std::int64_t value_ = 0, lower_ = 0;
-  bool whole_ = true;  // whether the bundles can make every selection within the limit
+  std::uint64_t tried_ = 0;  // partial selections
+  bool whole_ = true;        // whether the bundles can make every selection within the limit
   std::int64_t memory_ = 0, time_ = 0, transfer_ = 0;
   std::vector<bundle> bundles_;
   std::vector<std::int64_t> falls_, rises_;
-  std::vector<std::pair<std::int64_t, std::int64_t>> stairs_;
+  std::map<std::int64_t, std::int64_t> stairs_;
 };
 
 }  // namespace ballast::inline v0_1::detail

@@ -36,7 +36,8 @@ struct stage_sums {
   }
 };
 
-/// Costs of stages. Selections are remembered by what they select from, so a stage that slides along a run is solved once.
+/// Costs of stages. Selections are remembered by what they select from, so a stage that slides along a run is looked at once; few are
+/// solved.
 class stage_oracle {
  public:
   stage_oracle(layer_chain const& chain, staging_options const& options) : chain_(chain), options_(options), counts_(chain.classes.size()) {
@@ -49,6 +50,7 @@ class stage_oracle {
         one.free = one.bound == 1 ? o.memory : (std::min)(one.free, o.memory);
         one.bound = 0;
       }
+      most_options_ = (std::max)(most_options_, std::uint64_t{layer.options.size()});
       of.push_back(one);
     }
     stage_sums sum;
@@ -61,8 +63,6 @@ class stage_oracle {
     }
   }
   [[nodiscard]] std::uint64_t layers() const { return layers_; }
-  /// Whether every selection that was asked for was solved to the end.
-  [[nodiscard]] bool exact() const { return exact_; }
 
   [[nodiscard]] stage_sums sums(std::uint64_t begin, std::uint64_t end) const {
     auto out = at(end);
@@ -79,35 +79,54 @@ class stage_oracle {
     auto const of = sums(begin, end);
     return of.least <= room(of, stage);
   }
-  /// Time of a stage with the cheapest selection that fits.
-  [[nodiscard]] std::int64_t cost(std::uint64_t begin, std::uint64_t end, std::uint64_t stage) {
+  /// What a stage costs at least with any selection that fits: what the prices of a greedy selection prove, or more where one was solved.
+  /// Beyond `most` nobody asks how much more.
+  [[nodiscard]] std::int64_t at_least(std::uint64_t begin, std::uint64_t end, std::uint64_t stage, std::int64_t most) {
     auto const of = sums(begin, end);
     auto const space = room(of, stage);
     if (of.least > space) return unaffordable;
-    if (of.bound == 0 && of.free <= space) return of.time;
+    if (of.time > most || (of.bound == 0 && of.free <= space)) return of.time;
     count(begin, end);
-    auto const [entry, fresh] = known_.try_emplace({space, counts_}, 0);
-    if (fresh) {
-      auto const chosen = select(of, space).first;
-      exact_ = exact_ && chosen.time.optimal();
-      entry->second = chosen.time.value;
-    }
-    return of.time + entry->second;
+    auto const entry = known_.find({space, counts_});
+    if (entry == known_.end() && spent_ >= options_.work) return of.time;
+    return of.time + (entry == known_.end() ? greedy(of, space) : entry->second).chosen.time.lower_bound;
   }
+  /// Time of a stage that fits, with the best selection known; solves it, if work is left, unless it is within `enough`.
+  [[nodiscard]] std::int64_t settle(std::uint64_t begin, std::uint64_t end, std::uint64_t stage, std::int64_t enough) {
+    if (begin == end) return 0;
+    auto const of = sums(begin, end);
+    auto& known = entry_of(of, begin, end, stage);
+    if (of.time + known.chosen.time.value > enough && !known.solved && spent_ < options_.work) {
+      known.solved = true;
+      learned_ = true;
+      if (!known.chosen.time.optimal()) {
+        auto better = select(of, room(of, stage), (options_.work - spent_) / (100 * most_options_), choose_options);
+        if (better.time.value <= known.chosen.time.value) known.chosen = std::move(better);
+      }
+    }
+    return of.time + known.chosen.time.value;
+  }
+  /// Whether a stage was solved since the last time this was asked.
+  [[nodiscard]] bool learned() { return std::exchange(learned_, false); }
+  [[nodiscard]] std::uint64_t spent() const { return spent_; }
   /// Fills the figures of a stage that fits, and the options of its layers.
   void fill(std::uint64_t begin, std::uint64_t end, std::uint64_t stage, staged_figures& figures, std::vector<std::uint32_t>& option) {
     if (begin == end) return;
-    count(begin, end);
     auto const of = sums(begin, end);
-    auto [chosen, offsets] = select(of, room(of, stage));
+    auto chosen = entry_of(of, begin, end, stage).chosen;
     figures = {of.time,         chosen.time.value,
                chosen.transfer, of.state,
                chosen.memory,   of.state + static_cast<std::int64_t>(options_.in_flight[static_cast<std::size_t>(stage)]) * chosen.memory};
+    std::vector<std::size_t> at(counts_.size());  // of each class that has layers here: where its options begin
+    for (std::size_t k = 0, next = 0; k < at.size(); ++k) {
+      at[k] = next;
+      if (counts_[k] > 0) next += chain_.classes[k].options.size();
+    }
     each_run(begin, end, [&](std::size_t k, std::uint64_t layers) {
       std::uint32_t j = 0;
       for (; layers > 0; --layers) {  // within a class the first layers take the first options
-        while (chosen.copies[offsets[k] + j] == 0) ++j;
-        --chosen.copies[offsets[k] + j];
+        while (chosen.copies[at[k] + j] == 0) ++j;
+        --chosen.copies[at[k] + j];
         option.push_back(j);
       }
     });
@@ -135,17 +154,29 @@ class stage_oracle {
     std::fill(counts_.begin(), counts_.end(), std::uint64_t{0});
     each_run(begin, end, [&](std::size_t k, std::uint64_t layers) { counts_[k] += layers; });
   }
-  /// The selection for the classes that were counted, and where the options of each begin.
-  [[nodiscard]] std::pair<selection, std::vector<std::size_t>> select(stage_sums const& of, std::int64_t space) const {
+  struct answer {
+    selection chosen;
+    bool solved = false;  // to the end, or as far as the work went
+  };
+  /// The selection that `choose` makes for the classes that were counted.
+  [[nodiscard]] selection select(stage_sums const& of, std::int64_t space, std::uint64_t work, auto const& choose) {
     option_classes items;
-    std::vector<std::size_t> offsets(counts_.size());
-    for (std::size_t k = 0; k < counts_.size(); ++k) {
-      offsets[k] = items.options.size();
+    for (std::size_t k = 0; k < counts_.size(); ++k)
       if (counts_[k] > 0) items.add(chain_.classes[k].options, counts_[k]);
-    }
     auto const percent = options_.hidden_percent;
     auto const window = of.time / 100 * percent + of.time % 100 * percent / 100;
-    return {choose_options(items, {.budget = space, .hidden_transfer = window, .work = options_.work}), std::move(offsets)};
+    auto chosen = choose(items, {.budget = space, .hidden_transfer = window, .work = work});
+    spent_ += chosen.operations;
+    return chosen;
+  }
+  answer& greedy(stage_sums const& of, std::int64_t space) {
+    return known_[{space, counts_}] = {.chosen = select(of, space, 0, choose_options_greedily)};
+  }
+  answer& entry_of(stage_sums const& of, std::uint64_t begin, std::uint64_t end, std::uint64_t stage) {
+    count(begin, end);
+    auto const space = room(of, stage);
+    auto const found = known_.find({space, counts_});
+    return found == known_.end() ? greedy(of, space) : found->second;
   }
 
   layer_chain const& chain_;
@@ -154,8 +185,9 @@ class stage_oracle {
   std::vector<stage_sums> before_, each_;  // by run: all layers before it, and one of its own
   std::vector<std::uint64_t> first_;       // by run: its first layer
   std::uint64_t layers_ = 0;
-  bool exact_ = true;
-  std::map<std::pair<std::int64_t, std::vector<std::uint64_t>>, std::int64_t> known_;
+  std::uint64_t spent_ = 0, most_options_ = 1;
+  bool learned_ = false;
+  std::map<std::pair<std::int64_t, std::vector<std::uint64_t>>, answer> known_;
 };
 
 /// Figures and options for boundaries of which every stage fits.
@@ -169,6 +201,7 @@ void fill_stages(stage_oracle& oracle, joint_stages<Index>& out) {
     oracle.fill(cuts[s], cuts[s + 1], s, out.stages[s], out.option);
     out.plan.bottleneck.value = (std::max)(out.plan.bottleneck.value, out.stages[s].time + out.stages[s].added);
   }
+  out.work = oracle.spent();
 }
 
 }  // namespace ballast::inline v0_1::detail
