@@ -50,30 +50,32 @@ std::vector<std::int64_t> generated(std::size_t n, std::int64_t capacity, std::i
 }
 
 /// No pack over the capacity, no class twice in a pattern, every class exactly as often as it occurs, and a certificate that is true.
-void require_right(near_optimal_plan const& plan, histogram const& h, std::int64_t capacity) {
+void require_right(near_optimal_plan const& plan, histogram const& h, std::int64_t capacity, std::uint64_t max_samples = 0) {
   std::vector<std::uint64_t> placed(h.lengths.size(), 0);
   for (std::size_t p = 0; p < plan.patterns.size(); ++p) {
     std::int64_t tokens = 0;
+    std::uint64_t samples = 0;
     std::vector<std::uint32_t> classes;
     REQUIRE(plan.patterns.repeats[p] > 0);
     for (auto const& [c, copies] : plan.patterns[p]) {
       REQUIRE((c < placed.size() && copies > 0));
       placed[c] += copies * plan.patterns.repeats[p];
       tokens += h.lengths[c] * copies;
+      samples += copies;
       classes.push_back(c);
     }
     std::sort(classes.begin(), classes.end());
     REQUIRE(std::adjacent_find(classes.begin(), classes.end()) == classes.end());
-    REQUIRE((tokens > 0 && tokens <= capacity));
+    REQUIRE((tokens > 0 && tokens <= capacity && (max_samples == 0 || samples <= max_samples)));
   }
   REQUIRE(placed == h.counts);
   REQUIRE(plan.count.value == static_cast<std::int64_t>(plan.patterns.packs()));
   REQUIRE(plan.count.lower_bound == plan.bound.packs);
   REQUIRE(plan.count.lower_bound <= plan.count.value);
   if (plan.bound.bound == ballast::packing_bound::linear_program) {
-    REQUIRE(check_duals(h, capacity, plan.duals, plan.dual_capacity, plan.bound.packs));
-    REQUIRE_FALSE(check_duals(h, capacity, plan.duals, plan.dual_capacity - 1, plan.bound.packs));
-    REQUIRE_FALSE(check_duals(h, capacity, plan.duals, plan.dual_capacity, plan.bound.packs + 1));
+    REQUIRE(check_duals(h, capacity, plan.duals, plan.dual_capacity, plan.bound.packs, max_samples));
+    REQUIRE_FALSE(check_duals(h, capacity, plan.duals, plan.dual_capacity - 1, plan.bound.packs, max_samples));
+    REQUIRE_FALSE(check_duals(h, capacity, plan.duals, plan.dual_capacity, plan.bound.packs + 1, max_samples));
   } else {
     REQUIRE(plan.duals.empty());
   }
@@ -259,12 +261,59 @@ TEST_CASE("near_optimal: a limit of samples that binds is kept", "[packing]") {
   }
 }
 
+TEST_CASE("near_optimal: with a limit of samples, near the true optimum of a few", "[packing][property]") {
+  int optimal = 0, improved = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    CAPTURE(seed);
+    ballast::splitmix64 draw(seed);
+    auto const capacity = between(10, 60, draw);
+    auto const lengths = ballast_test::random_lengths(static_cast<std::size_t>(1 + draw() % 9), capacity / 2 + 1, draw);
+    auto const most = 1 + draw() % 4;
+    auto const h = ballast::fold(lengths);
+    auto const plan = plan_near_optimal(h, {.capacity = capacity, .max_samples = most}, little);
+    require_right(plan, h, capacity, most);
+    auto const optimum = ballast_test::fewest_packs(lengths, capacity, most).value();
+    REQUIRE(plan.count.lower_bound <= optimum);
+    REQUIRE(plan.count.value >= optimum);
+    optimal += plan.count.value == optimum ? 1 : 0;
+    improved += plan.count.value < ballast::best_fit_decreasing(lengths, {.capacity = capacity, .max_samples = most}).count.value ? 1 : 0;
+  }
+  CHECK(optimal >= 299);
+  CHECK(improved >= 3);
+}
+
+TEST_CASE("near_optimal: with a limit of samples that binds, what best fit loses is found and proven", "[packing]") {
+  // Best fit by length fills packs with two long samples, and leaves the short ones to packs that have no place for enough of them.
+  ballast::splitmix64 draw(9);
+  histogram h;
+  for (std::int64_t length = 5; length <= 128; ++length) {
+    h.lengths.push_back(length);
+    h.counts.push_back((400 + draw() % 4000) * 200 / static_cast<std::uint64_t>(length));
+  }
+  for (std::uint64_t const most : {2U, 3U, 5U}) {
+    CAPTURE(most);
+    ballast::packing_options const options{.capacity = 128, .max_samples = most};
+    auto const plan = plan_near_optimal(h, options, {.work = 60'000'000});
+    require_right(plan, h, 128, most);
+    CHECK(plan.count.value <= plan.count.lower_bound + 1);
+    auto const best_fit = ballast::count_packs(h, options).count.value;
+    CHECK(plan.count.value <= best_fit);
+    if (most > 2) CHECK(8 * plan.count.value < 7 * best_fit);
+  }
+  CHECK(plan_near_optimal(h, {.capacity = 128, .max_samples = 3}, {.work = 60'000'000}).bound.bound ==
+        ballast::packing_bound::linear_program);
+}
+
 TEST_CASE("check_duals: takes a proof and refuses what is none", "[packing]") {
   histogram const h{{3, 5}, {4, 2}};
   CHECK(ballast::check_duals(h, 9, {3, 5}, 9, 3));         // the volume, 22 tokens
   CHECK_FALSE(ballast::check_duals(h, 9, {3, 5}, 9, 4));   // too bold
   CHECK_FALSE(ballast::check_duals(h, 9, {4, 5}, 11, 3));  // three threes are worth 12
   CHECK(ballast::check_duals(h, 9, {4, 5}, 12, 3));
+  CHECK(ballast::check_duals(h, 9, {3, 4}, 8, 3, 2));  // two fours are worth 8
+  CHECK_FALSE(ballast::check_duals(h, 9, {3, 4}, 8, 3, 3));
+  CHECK_FALSE(ballast::check_duals(h, 9, {3, 4}, 8, 3));
+  CHECK_FALSE(ballast::check_duals(h, 9, {3, 4}, 7, 4, 2));
   CHECK(ballast_test::refusal([&] { return ballast::check_duals(h, 9, {3}, 9, 3); }) == "1 duals for 2 lengths");
   CHECK(ballast_test::refusal([&] { return ballast::check_duals(h, 9, {3, -1}, 9, 3); }) == "duals[1] = -1 must not be negative");
 }

@@ -38,16 +38,17 @@ namespace detail {
 /// @param duals          value of a sample of each length, none negative
 /// @param dual_capacity  most value that one pack can hold, as claimed
 /// @param packs          the bound, as claimed
+/// @param max_samples    most samples in a pack; 0: any number
 /// @return whether both claims are true
 /// @throws invalid_input if there are not as many values as lengths, or a value or the claimed bound is negative
 /// @par Complexity
-/// O(distinct lengths * capacity) time, O(capacity) memory.
+/// O(distinct lengths * capacity) time, O(capacity) memory; the time `max_samples` times that where there is such a limit.
 /// @par Determinism
 /// A pure function of its arguments.
 /// @par Source
 /// Farley, "A note on bounding a class of linear programming problems, including cutting stock problems", Operations Research 38 (1990).
 [[nodiscard]] inline bool check_duals(histogram const& lengths, std::int64_t capacity, std::vector<std::int32_t> const& duals,
-                                      std::int64_t dual_capacity, std::int64_t packs) {
+                                      std::int64_t dual_capacity, std::int64_t packs, std::uint64_t max_samples = 0) {
   require(duals.size() == lengths.lengths.size(),
           [&] { return std::to_string(duals.size()) + " duals for " + std::to_string(lengths.lengths.size()) + " lengths"; });
   require(packs >= 0 && dual_capacity >= 0, [] { return std::string("dual_capacity and packs must not be negative"); });
@@ -56,8 +57,17 @@ namespace detail {
   for (std::size_t k = 0; k < duals.size(); ++k) {
     require(duals[k] >= 0, [&] { return "duals[" + std::to_string(k) + "] = " + std::to_string(duals[k]) + " must not be negative"; });
     auto const length = static_cast<std::size_t>(lengths.lengths[k]);
-    for (auto room = length; room < most.size(); ++room) most[room] = (std::max)(most[room], most[room - length] + duals[k]);
+    for (auto room = length; max_samples == 0 && room < most.size(); ++room)
+      most[room] = (std::max)(most[room], most[room - length] + duals[k]);
     all += lengths.counts[k] * static_cast<std::uint64_t>(duals[k]);
+  }
+  for (std::uint64_t samples = 1; samples <= max_samples; ++samples) {  // from the values of one sample fewer
+    auto const fewer = most;
+    for (std::size_t k = 0; k < duals.size(); ++k) {
+      auto const length = static_cast<std::size_t>(lengths.lengths[k]);
+      for (auto room = length; room < most.size(); ++room) most[room] = (std::max)(most[room], fewer[room - length] + duals[k]);
+    }
+    if (most == fewer) break;
   }
   return most.back() <= dual_capacity && detail::needs(all, dual_capacity, packs);
 }

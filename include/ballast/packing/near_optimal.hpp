@@ -4,6 +4,7 @@
 #include <ballast/packing/detail/driver.hpp>
 #include <ballast/packing/detail/near_optimal_search.hpp>
 #include <ballast/packing/detail/scatter.hpp>
+#include <ballast/packing/detail/vector_search.hpp>
 #include <ballast/packing/patterns.hpp>
 #include <ballast/packing/run_length.hpp>
 
@@ -11,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <ranges>
 #include <string>
 #include <utility>
@@ -35,6 +37,59 @@ struct near_optimal_plan {
 
 namespace detail {
 
+/// What a search found is the plan, unless a better bound is known.
+inline void take_search(near_optimal_plan& out, near_optimal_search& search) {
+  out.patterns = std::move(search.patterns());
+  out.work += search.budget().spent();
+  out.complete = !search.budget().interrupted();
+  if (search.bound().packs < out.bound.packs || search.bound().bound == packing_bound::none) return;
+  out.bound = search.bound();
+  if (out.bound.bound != packing_bound::linear_program) return;
+  out.duals = std::move(search.proof().value);
+  out.dual_capacity = search.proof().capacity;
+}
+
+/// The plan where a pack may hold fewer samples than fit: the limit is a second measure, of which every sample needs 1.
+[[nodiscard]] inline near_optimal_plan search_limited(histogram const& weights, std::int64_t capacity, std::uint64_t max_samples,
+                                                      best_fit_patterns& best_fit, std::uint64_t packs, search_limits limits) {
+  near_optimal_plan out;
+  out.bound = packing_lower_bound(weights, capacity, max_samples, static_cast<std::int64_t>(packs));
+  auto const keeps_limit = [&](pack_patterns const& plan) {
+    for (std::size_t p = 0; p < plan.size(); ++p)
+      if (std::accumulate(plan[p].begin(), plan[p].end(), std::uint64_t{0}, [](auto n, auto const& item) { return n + item.copies; }) >
+          max_samples)
+        return false;
+    return true;
+  };
+  std::vector<std::uint32_t> of(weights.lengths.size());
+  std::iota(of.begin(), of.end(), 0U);
+  if (best_fit.plan(weights, capacity) == packs) {  // perhaps the limit does not bind
+    limits.work /= 2;
+    near_optimal_search search(weights, capacity, limits);
+    search.run();
+    take_search(out, search);
+    if (keeps_limit(out.patterns)) return out;
+  }
+  (void)best_fit.plan(weights, capacity, max_samples);
+  pack_patterns start;
+  best_fit.append(weights, of, start);
+  measure_classes classes{2, {}, weights.counts};
+  for (auto const length : weights.lengths) classes.values.insert(classes.values.end(), {length, 1});
+  std::int64_t const capacities[] = {capacity, static_cast<std::int64_t>(max_samples)};
+  if (auto completed = plan_bin_completion(classes, capacities); completed.packs() < packs) start = std::move(completed);
+  vector_search search(classes, capacities, limits);
+  search.run(&start);
+  out.patterns = std::move(search.patterns());
+  out.work += search.budget().spent();
+  out.complete = out.complete && !search.budget().interrupted();
+  auto const by_program = search.bound().bound == vector_bound::linear_program;
+  if (search.bound().packs <= out.bound.packs || (!by_program && search.bound().bound != vector_bound::mixture)) return out;
+  out.bound = {search.bound().packs, by_program ? packing_bound::linear_program : packing_bound::mixture};
+  out.duals = by_program ? search.duals() : std::vector<std::int32_t>{};
+  out.dual_capacity = by_program ? search.dual_capacity() : 0;
+  return out;
+}
+
 /// The plan of a histogram of weights, none above the capacity.
 [[nodiscard]] inline near_optimal_plan search_patterns(histogram const& weights, std::int64_t capacity, std::uint64_t max_samples,
                                                        search_limits const& limits) {
@@ -42,25 +97,14 @@ namespace detail {
   if (weights.lengths.empty()) return out;
   require(capacity / weights.lengths.front() <= (std::numeric_limits<std::uint32_t>::max)(),
           [&] { return "capacity = " + std::to_string(capacity) + " holds 2^32 samples or more"; });
-  best_fit_patterns best_fit;
-  auto const packs = best_fit.plan(weights, capacity, max_samples);
-  // Where the limit of samples binds, only best fit knows it.
   if (max_samples < weights.samples() && max_samples < static_cast<std::uint64_t>(capacity / weights.lengths.front())) {
-    std::vector<std::uint32_t> of(weights.lengths.size());
-    for (std::uint32_t k = 0; k < of.size(); ++k) of[k] = k;
-    best_fit.append(weights, of, out.patterns);
-    out.bound = packing_lower_bound(weights, capacity, max_samples, static_cast<std::int64_t>(packs));
+    best_fit_patterns best_fit;
+    auto const packs = best_fit.plan(weights, capacity, max_samples);
+    out = search_limited(weights, capacity, max_samples, best_fit, packs, limits);
   } else {
     near_optimal_search search(weights, capacity, limits);
     search.run();
-    out.patterns = std::move(search.patterns());
-    out.bound = search.bound();
-    if (out.bound.bound == packing_bound::linear_program) {
-      out.duals = std::move(search.proof().value);
-      out.dual_capacity = search.proof().capacity;
-    }
-    out.work = search.budget().spent();
-    out.complete = !search.budget().interrupted();
+    take_search(out, search);
   }
   out.count = {static_cast<std::int64_t>(out.patterns.packs()), out.bound.packs};
   return out;
@@ -143,7 +187,7 @@ struct near_optimal_solver {
 /// mixes of lengths to pack, packs that are exactly full are drawn for them, and exchanges between packs save the last ones; the linear
 /// program also proves a bound. docs/near-optimal.md explains the method.
 ///
-/// A limit of samples per pack that binds is kept by best-fit decreasing alone: its plan is returned with the best bound.
+/// A limit of samples per pack that binds is a second measure of the same search, in the linear programs, in the bound and in the drawing.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
@@ -170,7 +214,6 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
   std::uint64_t placed = 0;
   auto out = detail::drive<Index>(lengths, options, cost, detail::near_optimal_solver<Index>{limits, plan, placed});
   out.complete = plan.complete;
-  if (plan.bound.bound != packing_bound::linear_program) return out;
   // The driver knows only the bounds by formula.
   auto const alone = std::uint64_t{std::ranges::size(lengths)} + out.pieces.size() - out.set_aside.size() - placed;
   auto bound = plan.bound;

@@ -23,6 +23,7 @@ enum class packing_bound : std::uint8_t {
   sample_count,    ///< more packs were demanded than there are samples, and no pack is empty
   ramp,            ///< a piecewise linear dual feasible function
   linear_program,  ///< duals of the linear program over all patterns, checked in integers
+  mixture,         ///< a weighted sum of a sample's length and of 1, its share of the limit of samples per pack
 };
 
 /// @brief The bound's name as users know it. @param bound any of them @return a word for reports
@@ -36,6 +37,7 @@ enum class packing_bound : std::uint8_t {
     case packing_bound::sample_count: return "sample-count";
     case packing_bound::ramp: return "ramp";
     case packing_bound::linear_program: return "linear-program";
+    case packing_bound::mixture: return "mixture";
   }
   return "none";
 }

@@ -33,10 +33,9 @@ class vector_search {
     if (!open() || !rows_) return;
     dive_.emplace(vector_rest(classes_, capacity_, *rows_), std::vector<std::int64_t>{}, budget_);
     known_ = renamed(best_, rows_->position);
-    if (few_classes())
-      plan_exactly();
-    else
-      prove(100'000'000);
+    auto const few = few_classes();
+    if (!few || rows_->positions() > 100) prove(100'000'000);
+    if (few) plan_exactly();
     static constexpr std::size_t accuracy[] = {32, 64, 128, 96};
     for (std::size_t round = 0; open(); ++round) {
       take(dive(rows_->count, accuracy[round % 4], best_packs_ - 1, bends_));
@@ -114,6 +113,12 @@ class vector_search {
   }
   // With a row for each of few classes; what its plan, rounded down, leaves over is for dives.
   void plan_exactly() {
+    if (rows_->positions() > 100) {  // the patterns of a good plan spare most of the pivots
+      take(dive(rows_->count, 48, best_packs_ - 1, bends_));
+      if (!open()) return;
+      auto const columns = renamed(best_, rows_->position);
+      for (std::size_t p = 0; p < columns.size(); ++p) known_.push_back(columns[p], 1);
+    }
     auto found = start_from_exact_classes(*rows_, known_, budget_);
     worths_ = found.proof.value;
     known_ = std::move(found.tight);
