@@ -125,6 +125,10 @@ void kk_refined(std::vector<std::int64_t> const& l, ballast::balance_options con
   ballast::refine(l, o, cost, size, ws, p);
 }
 
+void best(std::vector<std::int64_t> const& l, ballast::balance_options const& o, workspace& ws, plan& p) {
+  ballast::balance(l, o, cost, size, ws, p);
+}
+
 void one_batch(benchmark::State& state, balancer const& deal, bool equal = false) {
   auto const& lengths = lengths_for(state.range(0), state.range(2));
   ballast::balance_options const options{.sets = static_cast<std::uint64_t>(state.range(1)), .equal_counts = equal};
@@ -212,6 +216,8 @@ BENCHMARK(plain_karmarkar_karp)
     ->Args({1024, 64, even})
     ->ArgNames({"n", "k", "even"})
     ->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(one_batch, balance, best)->Apply(batches);
+BENCHMARK_CAPTURE(one_batch, balance_equal, best, true)->Apply(batches);
 BENCHMARK_CAPTURE(one_batch, karmarkar_karp, kk)->Apply(batches);
 BENCHMARK_CAPTURE(one_batch, karmarkar_karp_equal, kk, true)->Apply(batches);
 BENCHMARK_CAPTURE(one_batch, karmarkar_karp_refined, kk_refined)->Apply(batches);
@@ -224,6 +230,10 @@ BENCHMARK(bulk)->Apply(millions);
 BENCHMARK(bulk_plan_alone)->Apply(millions);
 
 #define BALLAST_TRACE_BENCHMARKS(name, file, columns)                                    \
+  BENCHMARK_CAPTURE(traces, name##_balance, file, columns, best, false);                 \
+  BENCHMARK_CAPTURE(traces, name##_kk_refined, file, columns, kk_refined, false);        \
+  BENCHMARK_CAPTURE(traces, name##_rate, file, columns, rate, false);                    \
+  BENCHMARK_CAPTURE(traces, name##_balance_equal, file, columns, best, true);            \
   BENCHMARK_CAPTURE(traces, name##_kk, file, columns, kk, false);                        \
   BENCHMARK_CAPTURE(traces, name##_lpt, file, columns, lpt, false);                      \
   BENCHMARK_CAPTURE(traces, name##_lpt_refined, file, columns, lpt_refined, false);      \

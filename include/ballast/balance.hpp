@@ -4,6 +4,7 @@
 /// @file
 /// @brief The face of balance/: weighted items into a fixed number of sets of level load.
 
+#include <ballast/balance/balance.hpp>
 #include <ballast/balance/bounds.hpp>
 #include <ballast/balance/bulk.hpp>
 #include <ballast/balance/check.hpp>

@@ -66,6 +66,7 @@ TEST_CASE("balance: nothing is allocated once the workspace is warm") {
       ballast::rate_matching(items, o, dear, dear, size, ws, plan);
       ballast::longest_processing_time(items, o, dear, size, ws, plan);
       ballast::refine(items, o, dear, size, ws, plan);
+      ballast::balance(items, o, dear, size, ws, plan);
       ballast::bulk_longest_processing_time(items, o.sets, dear, bulk, runs, plan);
     };
     all();

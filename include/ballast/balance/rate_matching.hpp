@@ -11,6 +11,30 @@
 
 namespace ballast::inline v0_1 {
 
+namespace detail {
+
+/// Deals by the rates of `d.part`, whose sum is given, and `d.size`.
+template <index_type Index>
+void deal_by_rate(deal<Index>& d, std::int64_t total_part, rate_target target) {
+  d.sort_by(d.size);
+  d.start();
+  d.measure.assign(static_cast<std::size_t>(d.sets), 0);
+  auto const share = [&](std::int64_t total) {
+    auto const k = static_cast<std::int64_t>(d.sets);
+    return total / k + (total % k != 0 ? 1 : 0);
+  };
+  auto const part_goal = share(total_part);
+  auto const size_goal = target == rate_target::mean ? (std::min)(d.capacity, share(d.total_size)) : d.capacity;
+  auto const steeper = [&](std::size_t a, std::size_t b) {
+    auto const size_a = size_goal - (d.capacity - d.room[a]), size_b = size_goal - (d.capacity - d.room[b]);
+    if (size_a <= 0 || size_b <= 0) return size_a > size_b;
+    return compare_products(part_goal - d.measure[a], size_b, part_goal - d.measure[b], size_a) > 0;
+  };
+  d.deal_in_order(std::span<keyed<Index> const>(d.order), steeper, [&](std::size_t i, std::size_t s) { d.measure[s] += d.part[i]; });
+}
+
+}  // namespace detail
+
 /// @brief Rate matching, into caller-owned memory. See the other overload for what it computes.
 /// @param items      what is dealt, one integer each; may be empty
 /// @param options    number of sets, limits and target
@@ -28,22 +52,7 @@ void rate_matching(R const& items, balance_options const& options, Cost const& c
   auto& d = workspace.deal;
   detail::prepare(items, options, cost, size, d);
   auto const total_part = detail::weigh(items, part, "part", d.part);
-  d.sort_by(d.size);
-  d.start();
-  d.measure.assign(static_cast<std::size_t>(d.sets), 0);
-  auto const share = [&](std::int64_t total) {
-    auto const k = static_cast<std::int64_t>(d.sets);
-    return total / k + (total % k != 0 ? 1 : 0);
-  };
-  auto const part_goal = share(total_part);
-  auto const size_goal = options.target == rate_target::mean ? (std::min)(d.capacity, share(d.total_size)) : d.capacity;
-  auto const steeper = [&](std::size_t a, std::size_t b) {
-    auto const size_a = size_goal - (d.capacity - d.room[a]), size_b = size_goal - (d.capacity - d.room[b]);
-    if (size_a <= 0 || size_b <= 0) return size_a > size_b;
-    return compare_products(part_goal - d.measure[a], size_b, part_goal - d.measure[b], size_a) > 0;
-  };
-  d.deal_in_order(std::span<detail::keyed<Index> const>(d.order), steeper,
-                  [&](std::size_t i, std::size_t s) { d.measure[s] += d.part[i]; });
+  detail::deal_by_rate(d, total_part, options.target);
   detail::finish(d, options.misfit, out);
 }
 

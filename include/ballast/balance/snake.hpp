@@ -8,6 +8,26 @@
 
 namespace ballast::inline v0_1 {
 
+namespace detail {
+
+/// Deals the items forth and back in their order; what finds no room comes last.
+template <index_type Index>
+void deal_as_snake(deal<Index>& d) {
+  d.left.clear();
+  auto const k = static_cast<std::size_t>(d.sets);
+  for (std::size_t p = 0; p < d.order.size(); ++p) {
+    auto const i = d.order[p].item;
+    auto const s = p / k % 2 == 0 ? p % k : k - 1 - p % k;
+    if (d.room_of(s) >= d.size[i])
+      d.put(i, s);
+    else
+      d.left.push_back(d.order[p]);
+  }
+  if (!d.left.empty()) d.deal_to_least_loaded(d.left);
+}
+
+}  // namespace detail
+
 /// @brief The snake, into caller-owned memory. See the other overload for what it computes.
 /// @param items      what is dealt, one integer each; may be empty
 /// @param options    number of sets and limits
@@ -23,17 +43,7 @@ void snake(R const& items, balance_options const& options, Cost const& cost, Siz
   detail::prepare(items, options, cost, size, d);
   d.sort_by(d.cost);
   d.start();
-  d.left.clear();
-  auto const k = static_cast<std::size_t>(d.sets);
-  for (std::size_t p = 0; p < d.order.size(); ++p) {
-    auto const i = d.order[p].item;
-    auto const s = p / k % 2 == 0 ? p % k : k - 1 - p % k;
-    if (d.room_of(s) >= d.size[i])
-      d.put(i, s);
-    else
-      d.left.push_back(d.order[p]);
-  }
-  if (!d.left.empty()) d.deal_to_least_loaded(d.left);
+  detail::deal_as_snake(d);
   detail::finish(d, options.misfit, out);
 }
 

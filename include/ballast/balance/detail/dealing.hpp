@@ -249,7 +249,8 @@ namespace ballast::inline v0_1 {
 /// @tparam Index  index type of the plans it is used for
 template <index_type Index = std::uint32_t>
 struct balance_workspace {
-  detail::deal<Index> deal;  ///< private
+  detail::deal<Index> deal;        ///< private
+  balanced_sets<Index> candidate;  ///< private: of `balance`
 };
 
 }  // namespace ballast::inline v0_1
