@@ -4,6 +4,7 @@
 #include "profile_reader.hpp"
 #include "timings_reader.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -16,12 +17,15 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
   if (size == 0) return 0;
   std::string const text(reinterpret_cast<char const*>(data + 1), size - 1);
   try {
-    if (data[0] % 3 == 0) {
+    if (data[0] % 4 == 0) {
       for (auto const& row : read_timings(text, "input"))
         if (row.length < 1 || !(row.ms >= 0.0)) std::abort();
-    } else if (data[0] % 3 == 1) {
+    } else if (data[0] % 4 == 1) {
       for (auto const& row : read_profile(text, "input"))
         if (row.setting.capacity < 1 || row.setting.sp < 1 || !(row.ms > 0.0)) std::abort();
+    } else if (data[0] % 4 == 2) {
+      for (auto const& row : read_micro_batches(text, "input"))
+        if (row.lengths.empty() || *std::min_element(row.lengths.begin(), row.lengths.end()) < 1 || !(row.ms > 0.0)) std::abort();
     } else {
       (void)read_model_config(text, "input");
     }

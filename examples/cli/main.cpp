@@ -243,7 +243,7 @@ int run(int argc, char** argv) {
 
   calibrate_arguments calibrate;
   auto& calibrate_command = *app.add_subcommand("calibrate", "fit a cost to measured times");
-  calibrate_command.add_option("TIMES", calibrate.file, "rows of length and milliseconds; - is standard input")->required();
+  calibrate_command.add_option("TIMES", calibrate.file, "rows of lengths and milliseconds; - is standard input")->required();
   calibrate_command.add_flag("--json", calibrate.json, "print one JSON object, which plan --cost reads");
   calibrate_command.callback([&] { run_calibrate(calibrate); });
 

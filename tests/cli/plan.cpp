@@ -4,6 +4,7 @@
 #include "support/catch.hpp"
 #include "support/lengths.hpp"
 
+#include <ballast/core/random.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/cost/scaled.hpp>
@@ -172,6 +173,33 @@ TEST_CASE("calibrate fits the H100 rows", "[cli]") {
   CHECK(in.shell("head -4 times.csv | tr , ';' | \"$B\" calibrate -").out.find("not seen: unknown, too few timings") != std::string::npos);
 }
 
+TEST_CASE("calibrate fits micro-batches, the constant of each apart from its samples", "[cli]") {
+  scratch const in;
+  std::string rows = "lengths,ms\n";
+  ballast::splitmix64 draw(3);
+  for (int i = 0; i < 60; ++i) {
+    auto ms = 6.0;
+    for (auto samples = 1 + draw() % 12; samples > 0; --samples) {
+      auto const length = 1 + draw() % 3000;
+      auto const l = static_cast<double>(length);
+      ms += 0.25 + 2e-3 * l + 1e-6 * l * l;
+      rows += std::to_string(length) + (i % 2 == 0 ? " " : ",");
+    }
+    rows += std::to_string(ms) + "\n";
+  }
+  in.file("steps.csv", rows);
+  auto const o = in.ballast("calibrate steps.csv --json");
+  CHECK(o.out.find("{\"rows\":60,\"coefficients\":{\"constant\":0.2") == 0);
+  CHECK(std::fabs(number(o.out, "micro_batch") - 6) < 1e-4);
+  CHECK(std::fabs(number(o.out, "constant") - 0.25) < 1e-4);
+  CHECK(std::fabs(number(o.out, "linear") - 2e-3) < 1e-7);
+  CHECK(std::fabs(number(o.out, "quadratic") - 1e-6) < 1e-10);
+  CHECK(number(o.out, "hold_out_worst_error") < 1e-4);
+  auto const words = in.ballast("calibrate steps.csv").out;
+  CHECK(words.find("milliseconds of a micro-batch = 6 + the sum over its samples of 0.25 + 0.002 length + 1e-06 length^2, fitted to 60 "
+                   "micro-batches\n") == 0);
+}
+
 TEST_CASE("plan and calibrate refuse what they cannot use, in one sentence", "[cli]") {
   scratch const in;
   in.file("f", "5\n9\n");
@@ -203,8 +231,11 @@ TEST_CASE("plan and calibrate refuse what they cannot use, in one sentence", "[c
   bad_times const cases[] = {
       {"", "t: there are no timings in it"},
       {"length,ms\n", "t: there are no timings in it"},
-      {"1,2\n3\n", "t:2: two columns are expected, length and milliseconds; there are 1"},
-      {"1 2 3\n", "t:1: two columns are expected, length and milliseconds; there are 3"},
+      {"1,2\n3\n", "t:2: two columns are expected, length and milliseconds; there are 1",
+       "t:2: the lengths of a micro-batch and its milliseconds are expected; there is one column"},
+      {"1 2 3\n", "t:1: two columns are expected, length and milliseconds; there are 3",
+       "t: four coefficients take four timings at least; there are 1"},
+      {"1 0 3\n", "t:1: two columns are expected, length and milliseconds; there are 3", "t:1: 0 is not a length"},
       {"1,2\n\n0,2\n", "t:3: 0 is not a length: lengths are whole numbers from 1 to 2^63-1"},
       {"1,-2\n", "t:1: -2 is not a time: times are milliseconds above 0"},
       {"1,inf\n", "t:1: inf is not a time"},
@@ -214,7 +245,7 @@ TEST_CASE("plan and calibrate refuse what they cannot use, in one sentence", "[c
       {"7,2\n6,3\n", "t:1: length 7 takes less time than a shorter one", "t: three coefficients take three timings at least; there are 2"},
       {"{\"coefficients\": {\"constant\": 1, \"linear\": -1}}",
        "t: this is not what ballast calibrate --json prints: coefficients.linear is missing or not a number of 0 or more",
-       "t:1: two columns are expected, length and milliseconds; there are 5"},
+       "t:1: {\"coefficients\": is not a length"},
       {"{", "t: this is not what ballast calibrate --json prints: coefficients.constant is missing", "t: there are no timings in it"},
   };
   for (auto const& c : cases) {

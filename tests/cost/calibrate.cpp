@@ -6,6 +6,7 @@
 #include <ballast/cost/tiles.hpp>
 
 #include "support/catch.hpp"
+#include "support/lengths.hpp"
 #include "support/refusal.hpp"
 
 #include <algorithm>
@@ -101,6 +102,67 @@ TEST_CASE("calibrate: too few rows for an estimate give an infinite one; what ca
   CHECK(of({{1, infinite}, {2, 1.0}}) == "timings[0].ms = inf must be positive and finite");
   CHECK(of({{-1, 1.0}, {2, 1.0}}) == "timings[0].length = -1 has no cost in one of the terms");
   CHECK(refusal([&] { return calibrate(two, {.folds = 1}, constant); }) == "folds = 1 must be 2 or more");
+}
+
+TEST_CASE("calibrate: from micro-batches, the constant of a micro-batch apart from that of a sample", "[property]") {
+  constexpr double per_micro_batch = 6, per_sample = 0.05, per_token = 2e-3, per_square = 1e-6;
+  for (auto const noise : {0.0, 0.02, 0.05})
+    for (std::uint64_t seed = 0; seed < 5; ++seed) {
+      CAPTURE(noise, seed);
+      ballast::splitmix64 draw(seed);
+      auto const unit = [&] { return static_cast<double>(draw() >> 11) / 9007199254740992.0; };
+      std::vector<micro_batch_timing> rows(400), unseen;
+      std::vector<timing> singles;
+      for (auto& row : rows) {  // a few long samples or many short ones, and more tokens or fewer
+        auto const longest = ballast_test::between(50, 4096, draw);
+        row.ms = per_micro_batch;
+        for (auto left = ballast_test::between(64, 4096, draw); left > 0 && row.lengths.size() < 64; left -= row.lengths.back()) {
+          row.lengths.push_back(ballast_test::between(1, (std::min)(left, longest), draw));
+          auto const l = static_cast<double>(row.lengths.back());
+          row.ms += per_sample + per_token * l + per_square * l * l;
+        }
+        unseen.push_back(row);
+        row.ms *= 1 + noise * (2 * unit() - 1);
+        auto const l = static_cast<double>(row.lengths[0]);
+        singles.push_back({row.lengths[0], per_micro_batch + per_sample + per_token * l + per_square * l * l});
+      }
+      auto const found = calibrate(rows, {}, constant, token_cost{}, square);
+      CHECK(close_to(found.per_micro_batch / per_micro_batch, 1, 1e-9 + 0.2 * noise));
+      CHECK(close_to(found.coefficients[0] / per_sample, 1, 1e-9 + 3 * noise));  // a few of 20 ms
+      CHECK(close_to(found.coefficients[1] / per_token, 1, 1e-9 + 0.5 * noise));
+      CHECK(close_to(found.coefficients[2] / per_square, 1, 1e-9 + noise));
+      CHECK((found.fit.worst <= 1.5 * noise + 1e-9 && found.held_out.worst <= 1.5 * noise + 1e-9));
+      // What planners add up predicts whole micro-batches; a fit to single samples charges each of them the launch.
+      auto const alone = calibrate(singles, {}, constant, token_cost{}, square);
+      CHECK(alone.per_micro_batch == 0);
+      auto const planned = scaled(found, 1e6);
+      double worst = 0, worst_alone = 0;
+      for (auto const& row : unseen) {
+        auto sum = std::llround(found.per_micro_batch * 1e6);
+        for (auto const l : row.lengths) sum += planned(l);
+        REQUIRE(close_to(static_cast<double>(sum), found.of_micro_batch(row.lengths) * 1e6, static_cast<double>(row.lengths.size())));
+        worst = (std::max)(worst, std::fabs(static_cast<double>(sum) / 1e6 / row.ms - 1));
+        worst_alone = (std::max)(worst_alone, std::fabs(alone.of_micro_batch(row.lengths) / row.ms - 1));
+      }
+      CHECK(worst < 1e-6 + 0.5 * noise);
+      CHECK(worst_alone > 10);
+    }
+}
+
+TEST_CASE("calibrate: what a micro-batch cannot tell, and what is refused") {
+  std::vector<micro_batch_timing> rows;
+  for (std::int64_t l : {10, 20, 30, 50, 80}) rows.push_back({{l, 2 * l}, 4 + 0.3 * static_cast<double>(l)});
+  auto const found = calibrate(rows, {}, constant, token_cost{});
+  CHECK(
+      (close_to(found.per_micro_batch, 4, 1e-9) && close_to(found.coefficients[0], 0, 1e-9) && close_to(found.coefficients[1], 0.1, 1e-9)));
+  auto const of = [](std::vector<micro_batch_timing> const& r) { return refusal([&] { return calibrate(r, {}, token_cost{}); }); };
+  CHECK(of({{{1, 2}, 1.0}}) == "1 timings do not determine 2 coefficients");
+  CHECK(of({{{1}, 1.0}, {{}, 1.0}}) == "timings[1].lengths is empty");
+  CHECK(of({{{1}, 1.0}, {{1}, -1.0}}) == "timings[1].ms = -1.000000 must be positive and finite");
+  CHECK(of({{{1}, 1.0}, {{3, -1}, 1.0}}) == "timings[1].lengths[1] = -1 has no cost in one of the terms");
+  CHECK(refusal([&] { return calibrate(rows, {.folds = 0}, constant); }) == "folds = 0 must be 2 or more");
+  CHECK(calibrate(std::vector<micro_batch_timing>{{{1}, 1.0}, {{5}, 2.0}}, {}, token_cost{}).held_out.worst ==
+        std::numeric_limits<double>::infinity());
 }
 
 }  // namespace test_cost_calibrate
