@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "json_document.hpp"
 #include "lengths_reader.hpp"
 
 #include <nlohmann/json.hpp>
@@ -37,6 +38,7 @@ class collector {
   bool start_array(std::size_t) { return open("an array"); }
   bool end_array() { return --depth_, true; }
   bool start_object(std::size_t) {
+    keys_.open();
     if (depth_ != entries_at_) return open("an object");
     if (field_.empty()) throw bad_input(place() + ": an object; name the field that holds the length with --field");
     found_.reset();
@@ -44,8 +46,9 @@ class collector {
     ++depth_;
     return true;
   }
-  bool key(std::string const& name) { return at_field_ = name == field_, true; }
+  bool key(std::string const& name) { return keys_.add(name), at_field_ = name == field_, true; }
   bool end_object() {
+    if (auto const twice = keys_.close()) throw bad_input(place() + ": the key " + printable(*twice) + " stands twice in one object");
     if (--depth_ != entries_at_) return true;
     if (!found_) throw bad_input(place() + ": the object has no field " + printable(field_));
     add(*found_);
@@ -83,6 +86,7 @@ class collector {
   std::uint64_t number_;
   bool at_field_ = false;
   std::optional<std::int64_t> found_;
+  open_keys keys_;
 };
 
 void parse(std::string_view text, collector events) { (void)nlohmann::json::sax_parse(text.begin(), text.end(), &events); }

@@ -3,6 +3,7 @@
 
 #include "bytes.hpp"
 #include "errors.hpp"
+#include "json_document.hpp"
 #include "plan_words.hpp"
 #include "profile_reader.hpp"
 #include "run_cost.hpp"
@@ -155,7 +156,7 @@ level_choice read_levels(std::string const& file, level_run_model const& on) {
   file_bytes const bytes(file);
   auto const name = shown_name(file);
   auto const text = bytes.view();
-  auto json = nlohmann::json::parse(text.begin(), text.end(), nullptr, false);
+  auto json = parse_document(text, name);
   auto const unlike = [&](std::string const& what) {
     return bad_input(name + ": these are not levels as ballast levels --json prints them: " + what);
   };

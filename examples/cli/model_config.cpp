@@ -2,6 +2,7 @@
 #include "model_config.hpp"
 
 #include "errors.hpp"
+#include "json_document.hpp"
 
 #include <ballast/core/error.hpp>
 
@@ -146,7 +147,7 @@ void read_experts(ballast::transformer& model, fields const& in) {
 }  // namespace
 
 ballast::transformer read_model_config(std::string_view text, std::string const& name) {
-  auto const json = nlohmann::json::parse(text.begin(), text.end(), nullptr, false);
+  auto const json = parse_document(text, name);
   if (!json.is_object()) throw bad_input(name + ": not a JSON object");
   auto const* config = &json;
   for (auto const* part : {"text_config", "llm_config", "language_config"})

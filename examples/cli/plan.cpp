@@ -67,7 +67,7 @@ void add_figures(nlohmann::ordered_json& json, ballast::plan_figures const& f) {
   return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-[[nodiscard]] std::array<report_run, 3> compared_runs(data_plan const& plan, double ms_per_unit) {
+[[nodiscard]] std::array<report_run, 3> three_runs(data_plan const& plan, double ms_per_unit) {
   auto const run = [&](std::string name, std::string how, ballast::plan_figures const& f) {
     report_run r{.name = std::move(name),
                  .how = std::move(how),
@@ -178,7 +178,7 @@ void run_plan(plan_arguments const& arguments) {
   if (stages) json["model_plan"] = to_json(*stages);
   auto const ms_of_rank = cost.ms_per_unit / static_cast<double>(o.stages);  // whose stages share the work
   in_words_of const what{
-      .title = title_of(arguments.input.files), .runs = compared_runs(plan, ms_of_rank), .limits = describe(plan.limits, plan.steps)};
+      .title = title_of(arguments.input.files), .runs = three_runs(plan, ms_of_rank), .limits = describe(plan.limits, plan.steps)};
   if (!arguments.out.empty()) {
     auto files = pack_files(plan.steps.packs);
     std::array const shape{plan.steps.steps(), static_cast<std::size_t>(o.ranks), static_cast<std::size_t>(plan.steps.micro_batches)};

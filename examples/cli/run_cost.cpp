@@ -3,6 +3,7 @@
 
 #include "bytes.hpp"
 #include "errors.hpp"
+#include "json_document.hpp"
 #include "model_config.hpp"
 #include "timings_reader.hpp"
 
@@ -56,7 +57,7 @@ struct fitted_cost {
 };
 
 [[nodiscard]] run_cost fitted(std::string_view text, std::string const& name) {
-  auto const json = nlohmann::json::parse(text.begin(), text.end(), nullptr, false);
+  auto const json = parse_document(text, name);
   auto const coefficient = [&](char const* term) {
     if (json.is_object())
       if (auto const found = json.find("coefficients"); found != json.end() && found->is_object())

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <utility>
 
 // Text: one length a line, or columns between blanks or commas (CSV with quotes and a header line).
 
@@ -98,6 +99,17 @@ class records {
   });
 }
 
+/// A name that two columns have says neither.
+void refuse_equal_names(std::vector<std::string_view> const& names, std::string const& place) {
+  std::vector<std::pair<std::string_view, std::size_t>> sorted;
+  for (std::size_t i = 0; i < names.size(); ++i) sorted.emplace_back(names[i], i + 1);
+  std::sort(sorted.begin(), sorted.end());
+  auto const at = std::adjacent_find(sorted.begin(), sorted.end(), [](auto const& a, auto const& b) { return a.first == b.first; });
+  if (at != sorted.end())
+    throw bad_input(place + ": columns " + std::to_string(at->second) + " and " + std::to_string(at[1].second) + " are both called " +
+                    printable(at->first));
+}
+
 }  // namespace
 
 void append_text(table& out, std::string_view bytes, std::string const& name, selection const& select) {
@@ -121,6 +133,7 @@ void append_text(table& out, std::string_view bytes, std::string const& name, se
     if (columns == 0) {
       columns = fields.size();
       auto const header = is_header(fields);
+      if (header) refuse_equal_names(fields, out.place(line));
       measures = resolve_columns(select, columns,
                                  header ? std::vector<std::string>(fields.begin(), fields.end()) : std::vector<std::string>{}, name);
       only_lengths = columns == 1 && measures == std::vector<std::vector<std::size_t>>{{0}};

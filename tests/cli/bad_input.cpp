@@ -62,6 +62,9 @@ TEST_CASE("a text that holds no lengths is refused, naming file and line", "[cli
       {"5,6\n\"7\"8,1\n", "f:2: text follows a closing quote", "--columns 1"},
       {"5,6\n", "f: there is no column 3 among its 2 columns", "--columns 3"},
       {"5,6\n", "f: there is no column 0 among its 2 columns", "--columns 0"},
+      {"id,n,n\n5,6,7\n", "f:1: columns 2 and 3 are both called n\n", "--columns n"},
+      {"\nn,id,\"n\"\n5,6,7\n", "f:2: columns 1 and 3 are both called n\n", "--columns 2"},
+      {"n n\n5 6\n", "f:1: columns 1 and 2 are both called n\n", "--columns 1+2"},
       {"id,length\n5,6\n", "f: there is no column tokens among its 2 columns (id, length)", "--columns tokens"},
       {"5,6\n", "--columns 1+: a column is missing", "--columns 1+"},
       {"5,6\n", "--capacity 9223372036854775807: expected is one capacity for each of 2 measures", "--columns 1,2"},
@@ -112,11 +115,28 @@ TEST_CASE("JSON of the wrong shape is refused, naming file and entry or line", "
       {"{\"n\": 5}\n{\"n\": \n", "f:2: not a JSON object on one line", "--field n"},
       {"{\n \"n\": 5}\n", "f:1: not a JSON object on one line", "--field n"},
       {"{\"n\": [5]}\n", "f:1: an object; name the field"},
+      {"[{\"n\": 5}, {\"n\": 6, \"n\": 7}]", "f: entry 2: the key n stands twice in one object\n", "--field n"},
+      {"{\"m\": 1, \"n\": 5}\n{\"m\": 1, \"n\": 6, \"m\": 1}\n", "f:2: the key m stands twice in one object\n", "--field n"},
+      {"[{\"n\": 5, \"of\": [{}, {\"a\": {}, \"b\": 0, \"a\": 1}]}]", "f: entry 1: the key of.a stands twice in one object\n", "--field n"},
   };
   for (auto const& c : cases) {
     in.file("f", c.bytes);
     check_refused(in.ballast("pack f --json --capacity 9223372036854775807 " + c.options), c.sentence);
   }
+}
+
+TEST_CASE("a key that stands twice in one object of a document is refused, and named", "[cli]") {
+  scratch const in;
+  in.file("f", "5\n");
+  in.file("config.json", "{\"a\": {\"b\": 1}, \"text_config\": {\"hidden_size\": 64, \"vocab_size\": 9, \"hidden_size\": 128}}");
+  in.file("cost.json", "{\"coefficients\": {\"constant\": 0, \"linear\": 1, \"quadratic\": 0, \"linear\": 2}}");
+  in.file("levels.json", "[{\"length\": 1024, \"sp\": 1, \"recomputed_layers\": 0}, {\"length\": 2048, \"length\": 4096}]");
+  check_refused(in.ballast("plan f --capacity 9 --ranks 1 --model config.json"),
+                "config.json: the key text_config.hidden_size stands twice in one object\n");
+  check_refused(in.ballast("plan f --capacity 9 --ranks 1 --cost cost.json"), "cost.json: the key coefficients.linear stands twice");
+  check_refused(in.ballast("plan f --gpus 1 --levels levels.json"), "levels.json: the key length stands twice in one object\n");
+  in.file("g", "[{\"n\": 5, \"of\": [{\"n\": 1}, {\"n\": 1}]}, {\"n\": 6}]");  // in different objects
+  CHECK(in.ballast("pack g --field n --capacity 9").code == 0);
 }
 
 TEST_CASE("arrays and gzip that are damaged or of another kind are refused", "[cli]") {

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// JSON in which no object has a key twice: a reader could only guess which of the two values was meant.
+
+namespace ballast_cli {
+
+/// The keys of the objects that are open, as a parser meets them.
+class open_keys {
+ public:
+  void open() { starts_.push_back(used_); }
+  void add(std::string const& key);
+  /// Ends the innermost object. Returns a key that stands in it twice, behind the keys under which the object itself stands: "a.b.key".
+  [[nodiscard]] std::optional<std::string> close();
+
+ private:
+  std::vector<std::string> keys_;  // of all open objects; those behind the first `used_` only lend their memory
+  std::vector<std::size_t> starts_;
+  std::size_t used_ = 0;
+};
+
+/// Parses a document. What is not valid JSON is returned as discarded, for the caller to say what was expected. Throws bad_input, naming
+/// `name`, where a key stands twice in one object.
+[[nodiscard]] nlohmann::json parse_document(std::string_view text, std::string const& name);
+
+}  // namespace ballast_cli
