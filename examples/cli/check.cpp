@@ -4,6 +4,8 @@
 #include "data_set.hpp"
 #include "output.hpp"
 #include "packing_reader.hpp"
+#include "plan_reader.hpp"
+#include "replace.hpp"
 #include "report.hpp"
 
 #include <ballast/core/hash.hpp>
@@ -18,19 +20,24 @@ namespace ballast_cli {
 
 namespace {
 
+constexpr auto too_few = "check takes the packing, then the lengths it packs";
+
 /// Takes the packing off the front of the files; what is left are the lengths.
 [[nodiscard]] ballast::groups<std::uint64_t> read_packing(std::vector<std::string>& files) {
   std::error_code error;
   if (std::filesystem::is_directory(files.front(), error)) {
-    auto const folder = files.front();
-    files.front() = folder + "/offsets.npy";
-    files.insert(files.begin() + 1, folder + "/members.npy");
+    auto packs = read_plan_folder(files.front());
+    files.erase(files.begin());
+    if (files.empty()) throw bad_input(too_few);
+    return packs;
   }
+  if (auto const aside = set_aside_beside(files.front()))
+    throw bad_input(files.front() + ": is missing; an interrupted run left it as " + *aside + ", which the next --out " + files.front() +
+                    " brings back");
   file_bytes const first(files.front());
   auto const arrays = is_npy(first.view());
   if (files.size() < (arrays ? 3U : 2U))
-    throw bad_input(arrays ? "check takes OFFSETS MEMBERS FILE...: two arrays of the packing, then the lengths it packs"
-                           : "check takes the packing, then the lengths it packs");
+    throw bad_input(arrays ? "check takes OFFSETS MEMBERS FILE...: two arrays of the packing, then the lengths it packs" : too_few);
   ballast::groups<std::uint64_t> packs;
   if (arrays) {
     file_bytes const members(files[1]);

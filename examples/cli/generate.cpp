@@ -2,6 +2,7 @@
 #include "commands.hpp"
 #include "distributions.hpp"
 #include "output.hpp"
+#include "replace.hpp"
 
 #include <charconv>
 
@@ -31,10 +32,7 @@ void run_generate(generate_arguments const& arguments) {
     }
   }
   if (arguments.out.empty()) return write_standard_output(text);
-  output_file file(arguments.out);
-  file.write(text);
-  file.finish();
-  file.commit();
+  replace_file(arguments.out, text);
 }
 
 }  // namespace ballast_cli

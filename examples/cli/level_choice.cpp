@@ -4,6 +4,7 @@
 #include "bytes.hpp"
 #include "errors.hpp"
 #include "json_document.hpp"
+#include "plan_reader.hpp"
 #include "plan_words.hpp"
 #include "profile_reader.hpp"
 #include "run_cost.hpp"
@@ -157,6 +158,7 @@ level_choice read_levels(std::string const& file, level_run_model const& on) {
   auto const name = shown_name(file);
   auto const text = bytes.view();
   auto json = parse_document(text, name);
+  if (json.is_object() && json.contains("schema")) require_known_format(json, name);
   auto const unlike = [&](std::string const& what) {
     return bad_input(name + ": these are not levels as ballast levels --json prints them: " + what);
   };

@@ -3,6 +3,7 @@
 #include "errors.hpp"
 #include "model_commands.hpp"
 #include "option_values.hpp"
+#include "plan_folder.hpp"
 
 #include <ballast/core/error.hpp>
 
@@ -108,6 +109,17 @@ void read_model_side(plan_arguments& plan, option_text const& text) {
   plan.options.steps.stages = side.stages;
 }
 
+/// A value of nothing, as from a shell variable that is not set, is not what somebody meant by giving the option.
+void refuse_empty_values(CLI::App& app) {
+  for (auto* const command : app.get_subcommands([](CLI::App const*) { return true; }))
+    for (auto* const option : command->get_options())
+      if (option->get_items_expected_max() != 0)  // not a flag
+        option->check([name = option->get_name()](std::string const& value) -> std::string {
+          if (value.empty()) throw bad_input(name + " " + printable(value) + ": expected is a value; leave it out where there is none");
+          return {};
+        });
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Plans packs, steps and pipeline stages, and proves how good the plans are.", "ballast");
   app.require_subcommand(1);
@@ -139,6 +151,7 @@ int run(int argc, char** argv) {
     pack.options.pack_count_multiple =
         static_cast<std::uint64_t>(number<std::int64_t>("--pack-count-multiple", text.pack_count_multiple, 1));
     pack.options.seed = number<std::uint64_t>("--seed", text.seed, 0);
+    require_plan_folder(pack.out);
     run_pack(pack);
   });
 
@@ -208,6 +221,7 @@ int run(int argc, char** argv) {
     plan.options.oversize = named("--oversize", text.oversize, std::span(oversize_policies).first<4>()).policy;
     if (mfu->count() != 0) plan.mfu = decimal("--mfu", text.mfu);
     if (!text.stages.empty()) read_model_side(plan, text);
+    require_plan_folder(plan.out);
     plan.command = "ballast";
     for (int i = 1; i < argc; ++i) plan.command += std::string(" ") + argv[i];
     run_plan(plan);
@@ -301,6 +315,7 @@ int run(int argc, char** argv) {
     run_generate(generate);
   });
 
+  refuse_empty_values(app);
   try {
     app.parse(argc, argv);
   } catch (CLI::ParseError const& e) {

@@ -3,6 +3,7 @@
 
 #include "lengths_reader.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 
@@ -25,7 +26,7 @@ constexpr std::string_view blanks = " \t\r\n";
 
 }  // namespace
 
-npy_view::npy_view(std::string_view bytes, std::string const& name) {
+npy_view::npy_view(std::string_view bytes, std::string const& name, std::size_t most_dimensions) {
   auto const refuse = [&](std::string const& why) { throw bad_input(name + ": " + why); };
   auto const byte = [&](std::size_t i) { return static_cast<std::size_t>(static_cast<unsigned char>(bytes[i])); };
   auto const at = magic.size() + 2;
@@ -50,24 +51,24 @@ npy_view::npy_view(std::string_view bytes, std::string const& name) {
 
   auto shape = value_of(header, "'shape'");
   shape = shape.substr(0, shape.find(')'));
-  dimensions_ = 0;
-  std::size_t elements = 1;
   for (auto digit = shape.find_first_of("0123456789"); digit != std::string_view::npos; digit = shape.find_first_of("0123456789")) {
     std::size_t extent = 0;
     auto const [stop, error] = std::from_chars(shape.data() + digit, shape.data() + shape.size(), extent);
-    if (error != std::errc{} || (extent != 0 && elements > (std::numeric_limits<std::size_t>::max)() / item_ / extent))
+    if (error != std::errc{} || (extent != 0 && size_ > (std::numeric_limits<std::size_t>::max)() / item_ / extent))
       refuse("the shape in the .npy header is too large");
-    elements *= extent;
-    (dimensions_ == 0 ? rows_ : columns_) = extent;
-    ++dimensions_;
+    size_ *= extent;
+    shape_.push_back(extent);
     shape = std::string_view(stop, static_cast<std::size_t>(shape.data() + shape.size() - stop));
   }
-  if (dimensions_ != 1 && dimensions_ != 2) refuse("the array has " + std::to_string(dimensions_) + " dimensions; one or two are read");
-  if (dimensions_ == 2 && rows_ > 1 && columns_ > 1 && !value_of(header, "'fortran_order'").starts_with("False"))
+  if (shape_.empty() || shape_.size() > most_dimensions)
+    refuse("the array has " + std::to_string(shape_.size()) + " dimensions; " +
+           (most_dimensions == 2 ? "one or two" : std::to_string(most_dimensions)) + " are read");
+  if (std::count_if(shape_.begin(), shape_.end(), [](std::size_t extent) { return extent > 1; }) > 1 &&
+      !value_of(header, "'fortran_order'").starts_with("False"))
     refuse("the array is in Fortran order; save it with numpy.ascontiguousarray");
-  if (data.size() != elements * item_)
-    refuse("the header announces " + std::to_string(elements * item_) + " bytes of data and " + std::to_string(data.size()) + " follow" +
-           (data.size() < elements * item_ ? ", the file is truncated" : ""));
+  if (data.size() != size_ * item_)
+    refuse("the header announces " + std::to_string(size_ * item_) + " bytes of data and " + std::to_string(data.size()) + " follow" +
+           (data.size() < size_ * item_ ? ", the file is truncated" : ""));
 }
 
 std::uint64_t npy_view::operator[](std::size_t i) const noexcept {

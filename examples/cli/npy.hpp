@@ -5,8 +5,9 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
-// NumPy's array files (.npy, formats 1 to 3): whole numbers in one or two dimensions.
+// NumPy's array files (.npy, formats 1 to 3) of whole numbers.
 
 namespace ballast_cli {
 
@@ -15,11 +16,12 @@ namespace ballast_cli {
 /// A view of an array in memory, perhaps a mapped file; nothing is copied.
 class npy_view {
  public:
-  /// Reads the header. Throws bad_input, naming `name`.
-  npy_view(std::string_view bytes, std::string const& name);
-  [[nodiscard]] std::size_t rows() const noexcept { return rows_; }
-  [[nodiscard]] std::size_t columns() const noexcept { return columns_; }  ///< 1 for one dimension
-  [[nodiscard]] std::size_t dimensions() const noexcept { return dimensions_; }
+  /// Reads the header. Throws bad_input, naming `name`, also for more than so many dimensions, or none.
+  npy_view(std::string_view bytes, std::string const& name, std::size_t most_dimensions = 2);
+  [[nodiscard]] std::vector<std::size_t> const& shape() const noexcept { return shape_; }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }  ///< all elements
+  [[nodiscard]] std::size_t rows() const noexcept { return shape_[0]; }
+  [[nodiscard]] std::size_t columns() const noexcept { return shape_.size() == 1 ? 1 : shape_[1]; }  ///< of one or two dimensions
   /// Element `i` in row-major order, sign-extended to 64 bits; whether it is negative is `is_negative(i)`.
   [[nodiscard]] std::uint64_t operator[](std::size_t i) const noexcept;
   [[nodiscard]] bool is_negative(std::size_t i) const noexcept { return signed_ && ((*this)[i] >> 63) != 0; }
@@ -29,7 +31,8 @@ class npy_view {
   char const* data_ = nullptr;
   std::size_t item_ = 0;  // bytes of an element
   bool signed_ = false, big_endian_ = false;
-  std::size_t rows_ = 0, columns_ = 1, dimensions_ = 1;
+  std::vector<std::size_t> shape_;
+  std::size_t size_ = 1;
 };
 
 /// The header of a little-endian array in C order, `descr` as in "<u8".

@@ -85,7 +85,7 @@ void require_plan(ballast::status status, ballast::packing_bound bound, std::int
 template <class Index>
 [[nodiscard]] std::string plan_json(pack_arguments const& arguments, packing_report const& report, ballast::packing<Index> const& plan) {
   auto const& o = arguments.options;
-  nlohmann::ordered_json json{{"schema", 1}, {"files", arguments.input.files}};
+  nlohmann::ordered_json json{{"schema", plan_format}, {"files", arguments.input.files}};
   json.update(to_json(report));
   json["bound"] = report.bound;
   json["options"] = {{"oversize", word_of(o.oversize)},

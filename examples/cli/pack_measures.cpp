@@ -101,7 +101,7 @@ void pack(pack_arguments const& arguments, ballast::sample_measures const& sampl
   if (arguments.ranks != 0) json["rank_dist"] = distances;
   (void)watch.lap();
   if (!arguments.out.empty()) {
-    nlohmann::ordered_json file{{"schema", 1}, {"files", arguments.input.files}};
+    nlohmann::ordered_json file{{"schema", plan_format}, {"files", arguments.input.files}};
     file.update(json);
     file["options"] = {{"oversize", word_of(o.oversize)},
                        {"max_items", o.max_samples},

@@ -57,7 +57,7 @@ void add_figures(nlohmann::ordered_json& json, ballast::plan_figures const& f) {
 
 [[nodiscard]] std::string plan_json(nlohmann::ordered_json const& figures, data_plan const& plan, plan_arguments const& arguments,
                                     run_cost const& cost) {
-  nlohmann::ordered_json json{{"schema", 1}, {"files", arguments.input.files}};
+  nlohmann::ordered_json json{{"schema", plan_format}, {"files", arguments.input.files}};
   json.update(figures);
   json["bound"] = to_string(plan.bound);
   json["options"] = {{"oversize", word_of(arguments.options.oversize)}, {"seed", arguments.options.steps.seed}, {"model", cost.model}};

@@ -1,37 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan_folder.hpp"
 
-#include "errors.hpp"
-#include "output.hpp"
+#include <nlohmann/json.hpp>
 
-#include <algorithm>
-#include <filesystem>
-#include <list>
-#include <system_error>
+#include <array>
+#include <cstdio>
+#include <fstream>
 
 namespace ballast_cli {
 
-void write_plan(std::string const& folder, std::vector<folder_file> const& files, std::string_view json) {
-  namespace fs = std::filesystem;
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) throw cannot_write(folder + ": the folder cannot be made: " + error.message());
-  std::list<output_file> written;  // which do not move
-  for (auto const& file : files) {
-    auto& out = written.emplace_back(folder + "/" + file.name);
-    out.write(file.header);
-    out.write(file.bytes);
-    out.finish();
-  }
-  output_file json_file(folder + "/plan.json");
-  json_file.write(json);
-  json_file.finish();
-  fs::remove(folder + "/plan.json", error);  // of an older plan: from here to the end no plan.json vouches for the files
-  for (auto const* const name : {"steps.npy", "levels.npy", "report.html"})
-    if (std::none_of(files.begin(), files.end(), [&](folder_file const& f) { return f.name == name; }))
-      fs::remove(folder + "/" + name, error);
-  for (auto& out : written) out.commit();
-  json_file.commit();
+namespace {
+
+constexpr std::array<std::string_view, 6> plan_files{"plan.json", "offsets.npy", "members.npy", "steps.npy", "levels.npy", "report.html"};
+
+/// Whether there is a plan.json of ours, of whatever version.
+[[nodiscard]] bool is_plan(std::string const& folder) {
+  std::ifstream in(folder + "/plan.json", std::ios::binary);
+  auto const json = nlohmann::json::parse(in, nullptr, false);
+  return json.is_object() && json.contains("schema") && json["schema"].is_number_integer();
+}
+
+constexpr folder_kind plan_folders{plan_files, is_plan};
+
+}  // namespace
+
+void require_plan_folder(std::string const& folder) {
+  if (!folder.empty()) require_replaceable(folder, plan_folders);
+}
+
+void write_plan(std::string const& folder, std::vector<folder_file> const& files, std::string_view json, rename_calls const& calls) {
+  folder_writer out(folder, plan_folders, calls);
+  if (out.restored())
+    (void)std::fprintf(stderr, "%s: an interrupted run had set the plan aside; it was brought back first\n", folder.c_str());
+  for (auto const& file : files) out.add(file);
+  out.add({"plan.json", {}, json});
+  out.commit();
 }
 
 }  // namespace ballast_cli

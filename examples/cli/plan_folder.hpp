@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "npy.hpp"
+#include "replace.hpp"
 
 #include <ballast/core/groups.hpp>
 
@@ -14,15 +15,12 @@
 #include <utility>
 #include <vector>
 
-// The folder that `pack --out` and `plan --out` write: arrays, plan.json and perhaps a report.
+// The folder that `pack --out` and `plan --out` write: arrays, plan.json and perhaps a report (docs/formats.md).
 
 namespace ballast_cli {
 
-/// A file of the folder: a header and what follows it, which the caller keeps.
-struct folder_file {
-  std::string name, header;
-  std::string_view bytes;
-};
+/// The version of the format that is written, `schema` in plan.json (docs/formats.md). It rises when a reader of the one before would err.
+inline constexpr std::int64_t plan_format = 1;
 
 /// An array as a .npy file; `descr` as in "<u8", of the size of an `Integer`.
 template <class Integer>
@@ -39,8 +37,12 @@ template <class Index>
           array_file<Index>("members.npy", sizeof(Index) == 4 ? "<u4" : "<u8", std::array{packs.members.size()}, packs.members)};
 }
 
-/// Writes the files and plan.json, all or none; plan.json takes its name last, so a folder that has one is complete. What an older plan
-/// had and this one has not is removed. Throws cannot_write.
-void write_plan(std::string const& folder, std::vector<folder_file> const& files, std::string_view json);
+/// Refuses a folder that a plan may not replace, before anything is planned; an empty name is none. Throws bad_input.
+void require_plan_folder(std::string const& folder);
+
+/// Writes the files and plan.json, all or none: the folder is replaced as a whole. Says on standard error if an older plan that an
+/// interrupted run had set aside was brought back first. Throws cannot_write, and bad_input for a folder of other things.
+void write_plan(std::string const& folder, std::vector<folder_file> const& files, std::string_view json,
+                rename_calls const& calls = system_renames);
 
 }  // namespace ballast_cli

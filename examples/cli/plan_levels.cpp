@@ -34,7 +34,7 @@ using device_table = ballast::device_table<>;
 
 [[nodiscard]] std::string plan_json(nlohmann::ordered_json const& figures, level_plan const& plan, plan_arguments const& arguments,
                                     level_run_model const& on) {
-  nlohmann::ordered_json json{{"schema", 1}, {"files", arguments.input.files}};
+  nlohmann::ordered_json json{{"schema", plan_format}, {"files", arguments.input.files}};
   json.update(figures);
   json["options"] = {{"oversize", word_of(arguments.options.oversize)},
                      {"seed", arguments.options.steps.seed},

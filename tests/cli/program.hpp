@@ -25,8 +25,8 @@ namespace ballast_test {
 /// A working folder that is gone after the test; the program is run inside it.
 class scratch {
  public:
-  scratch() {
-    auto name = (std::filesystem::temp_directory_path() / "ballast-test-XXXXXX").string();
+  explicit scratch(std::filesystem::path const& around = std::filesystem::temp_directory_path()) {
+    auto name = (around / "ballast-test-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
     folder_ = name;
   }

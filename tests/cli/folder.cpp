@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan_folder.hpp"
+
+#include "errors.hpp"
+#include "program.hpp"
+
+#include "support/catch.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+// What stands under the name of a plan, whoever writes it at the same time and whenever a writer is killed.
+
+namespace test_cli_folder {
+
+namespace {
+
+using namespace ballast_test;
+namespace fs = std::filesystem;
+using ballast_cli::rename_calls, ballast_cli::system_renames;
+
+/// A folder where files are on no disk, whose turns take most of the time; the usual one where there is none.
+fs::path memory() {
+  fs::path const shared = "/dev/shm";
+  return ::access(shared.c_str(), W_OK) == 0 ? shared : fs::temp_directory_path();
+}
+
+/// Files that all say who wrote them; one more where the number is odd.
+void write(fs::path const& folder, int writer, rename_calls const& calls = system_renames) {
+  auto const who = std::to_string(writer);
+  std::vector<ballast_cli::folder_file> files{{"offsets.npy", who, {}}, {"members.npy", {}, who}};
+  if (writer % 2 != 0) files.push_back({"steps.npy", who, {}});
+  ballast_cli::write_plan(folder.string(), files, "{\"schema\": 1, \"writer\": " + who + "}", calls);
+}
+
+/// Who wrote all of a folder; -1 where files are missing, or are not of one writer.
+int writer_of(fs::path const& folder) {
+  auto const who = read_whole(folder / "offsets.npy");
+  if (who.empty() || read_whole(folder / "members.npy") != who) return -1;
+  auto const odd = (who.back() - '0') % 2 != 0;
+  if (read_whole(folder / "plan.json") != "{\"schema\": 1, \"writer\": " + who + "}") return -1;
+  if (odd ? read_whole(folder / "steps.npy") != who : fs::exists(folder / "steps.npy")) return -1;
+  return std::stoi(who);
+}
+
+std::set<std::string> names_in(fs::path const& folder) {
+  std::set<std::string> names;
+  for (auto const& entry : fs::directory_iterator(folder)) names.insert(entry.path().filename().string());
+  return names;
+}
+
+/// Runs it in a process of its own, silently; returns the process.
+[[nodiscard]] pid_t start(std::function<void()> const& what) {
+  auto const child = ::fork();
+  REQUIRE(child >= 0);
+  if (child != 0) return child;
+  (void)std::freopen("/dev/null", "w", stderr);
+  auto code = 0;
+  try {
+    what();
+  } catch (std::exception const&) {
+    code = 1;
+  }
+  ::_exit(code);
+}
+int wait_for(pid_t child) {
+  int status = 0;
+  return ::waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+constexpr int stopped = 9;
+int stops_at = 0, calls_so_far = 0;  // of a child; an even number is before a call, an odd one behind it
+auto counted(auto const& call) {
+  if (calls_so_far++ == stops_at) ::_exit(stopped);
+  auto const result = call();
+  auto const error = errno;
+  if (calls_so_far++ == stops_at) ::_exit(stopped);
+  errno = error;
+  return result;
+}
+int move(char const* from, char const* to) {
+  return counted([&] { return system_renames.move(from, to); });
+}
+int exchange(char const* one, char const* other) {
+  return counted([&] { return system_renames.exchange(one, other); });
+}
+int no_exchange(char const*, char const*) {
+  errno = EINVAL;
+  return -1;
+}
+rename_calls const ways[] = {{move, exchange}, {move, no_exchange}};
+
+}  // namespace
+
+TEST_CASE("a writer that is killed at any step leaves a complete plan, and the next run leaves nothing else", "[cli]") {
+  for (auto const& calls : ways)
+    for (auto const before : {0, 1})  // whether there is an older plan
+      for (int stop = 0, code = stopped; code == stopped; ++stop) {
+        scratch const in(memory());
+        CAPTURE(calls.exchange == exchange, before, stop);
+        auto const plan = in / "plan";
+        if (before != 0) write(plan, before);
+        code = wait_for(start([&] {
+          stops_at = stop;
+          write(plan, 2, calls);
+        }));
+        REQUIRE((code == stopped || code == 0));
+        auto const aside = ballast_cli::set_aside_beside(plan.string());
+        if (fs::exists(plan))
+          CHECK((writer_of(plan) == 2 || (code == stopped && writer_of(plan) == before)));
+        else if (before != 0)
+          CHECK((aside && writer_of(*aside) == before));
+        if (aside) {
+          auto const told = in.ballast("check plan plan --capacity 1");
+          CHECK(told.code == 2);
+          CHECK(told.err.find("an interrupted run left it as ") != std::string::npos);
+          auto const restored = wait_for(start([&] {  // a next run that fails
+            try {
+              ballast_cli::write_plan(plan.string(), {{"no/where", {}, {}}}, "{}");
+            } catch (ballast_cli::cannot_write const&) {
+            }
+          }));
+          CHECK(restored == 0);
+          CHECK(writer_of(plan) == before);
+        }
+        CHECK(wait_for(start([&] { write(plan, 3); })) == 0);
+        CHECK(writer_of(plan) == 3);
+        CHECK(names_in(in / "") == (aside ? std::set<std::string>{".err", ".out", "plan"} : std::set<std::string>{"plan"}));
+      }
+}
+
+TEST_CASE("writers at the same time never mix their plans", "[cli]") {
+  for (auto const& calls : {system_renames, rename_calls{system_renames.move, no_exchange}}) {
+    scratch const in(memory());
+    auto const plan = in / "plan";
+    std::vector<pid_t> writers;
+    for (int w = 1; w <= 4; ++w)
+      writers.push_back(start([&, w] {
+        for (int round = 0; round < 8; ++round) write(plan, 10 * round + w, calls);
+      }));
+    for (auto const writer : writers) CHECK(wait_for(writer) == 0);
+    CHECK(writer_of(plan) / 10 == 7);
+    CHECK(names_in(in / "") == std::set<std::string>{"plan"});
+  }
+}
+
+TEST_CASE("a folder under construction is left alone while its writer lives, and removed afterwards", "[cli]") {
+  constexpr std::string_view names[] = {"offsets.npy"};
+  ballast_cli::folder_kind const kind{names, [](std::string const&) { return true; }};
+  scratch const in;
+  auto const plan = (in / "plan").string();
+  {
+    ballast_cli::folder_writer living(plan, kind);
+    living.add({"offsets.npy", "of the living", {}});
+    auto const dead = start([&] {
+      ballast_cli::folder_writer dying(plan, kind);
+      dying.add({"offsets.npy", "of the dead", {}});
+      ::_exit(stopped);
+    });
+    CHECK(wait_for(dead) == stopped);
+    CHECK(names_in(in / "").size() == 2);
+    (void)ballast_cli::folder_writer(plan, kind);
+    CHECK(names_in(in / "").size() == 1);
+    living.commit();
+  }
+  CHECK(read_whole(plan + "/offsets.npy") == "of the living");
+  CHECK(names_in(in / "") == std::set<std::string>{"plan"});
+
+  in.file(".f.ballast-0123456789abcdef", "half a fi");  // as a run leaves it that was killed
+  in.file(".f.ballast-0123456789abcdeg", "another's");
+  REQUIRE(in.ballast("generate --like vlm-sft --samples 3 --out f").code == 0);
+  CHECK(names_in(in / "") == std::set<std::string>{".err", ".out", ".f.ballast-0123456789abcdeg", "f", "plan"});
+}
+
+TEST_CASE("programs of equal process numbers, and killed ones, leave one plan", "[cli]") {
+  scratch const in;
+  in.file("f", as_text(std::vector<std::int64_t>(20000, 7)));
+  // Each in a name space of its own, where the system lets us: both are process 1.
+  auto const alone = in.shell("unshare -Urpf true").code == 0 ? std::string("unshare -Urpf ") : std::string();
+  auto const valid =
+      "{ \"$B\" check plan f --capacity 20 >a || \"$B\" check plan f --capacity 30 >a; } && test \"$(ls -A | grep -c plan)\" = 1\n";
+  CHECK(in.shell("for round in 1 2 3 4 5 6 7 8; do\n" + alone + "\"$B\" pack f --capacity 20 --out plan >a & " + alone +
+                 "\"$B\" pack f --capacity 30 --out plan >b & wait\n" + valid + "test $? = 0 || exit 1\ndone")
+            .code == 0);
+  auto const killed = in.shell(
+      "for after in 0.002 0.004 0.006 0.008 0.01 0.012; do\n\"$B\" pack f --capacity 20 --out plan >a & sleep $after; kill -9 $!; wait $!\n"
+      "{ \"$B\" check plan f --capacity 20 || \"$B\" check plan f --capacity 30; } >a || exit 1\ndone\n"
+      "\"$B\" pack f --capacity 30 --out plan >a && test \"$(ls -A | grep -c plan)\" = 1 && \"$B\" check plan f --capacity 30 >a");
+  CAPTURE(killed.err);
+  CHECK(killed.code == 0);
+}
+
+TEST_CASE("a folder that holds what ballast did not write is not replaced", "[cli]") {
+  scratch const in;
+  in.file("f", "5\n6\n7\n");
+  auto const pack = [&](std::string const& out) { return in.ballast("pack f --capacity 10 --out " + out); };
+  auto const refused = [&](std::string const& out, std::string const& sentence) {
+    auto const o = pack(out);
+    CAPTURE(out, o.err);
+    CHECK(o.code == 2);
+    CHECK(o.err.find(out + ": " + sentence) == 0);
+    CHECK(std::count(o.err.begin(), o.err.end(), '\n') == 1);
+  };
+  REQUIRE(pack("plan").code == 0);
+  in.file("plan/notes.txt", "mine");
+  refused("plan", "the folder holds notes.txt, which ballast did not write");
+  CHECK(read_whole(in / "plan/notes.txt") == "mine");
+  fs::remove(in / "plan/notes.txt");
+  CHECK(pack("plan").code == 0);
+  for (std::string const json : {"", "[1]", "{\"name\": \"mine\"}"}) {  // plans of something else
+    fs::create_directory(in / "d");
+    in.file("d/offsets.npy", "mine");
+    if (!json.empty()) in.file("d/plan.json", json);
+    refused("d", "the folder holds files, but no plan.json that vouches for them");
+    CHECK(read_whole(in / "d/offsets.npy") == "mine");
+    fs::remove_all(in / "d");
+  }
+  refused(".", "is the working folder");
+  refused("..", "the folder holds ");
+  CHECK(in.shell("mkdir here && cd here && \"$B\" pack ../f --capacity 10 --out ./").code == 2);
+  CHECK(pack("new/deep/plan/").code == 0);
+  CHECK(in.ballast("check new/deep/plan f --capacity 10").code == 0);
+  CHECK(in.shell("mkdir real && chmod 700 real && ln -s real link && \"$B\" pack f --capacity 10 --out link").code == 0);
+  CHECK(fs::is_symlink(in / "link"));
+  CHECK(fs::exists(in / "real/plan.json"));
+  CHECK(fs::status(in / "real").permissions() == fs::perms::owner_all);
+  CHECK(fs::exists(in / "plan/plan.json"));
+  CHECK(in.ballast("plan f --capacity 10 --ranks 1 --out '' --json").err ==
+        "--out an empty field: expected is a value; leave it out where there is none\n");
+  CHECK(in.ballast("generate --like vlm-sft --samples 1 --out ''").code == 2);
+  CHECK(in.ballast("generate --like vlm-sft --samples 1 --out plan").err == "plan: cannot be written: Is a directory\n");
+}
+
+TEST_CASE("check demands a complete folder, all of one plan", "[cli]") {
+  scratch const in;
+  in.file("f", "5\n6\n7\n8\n9\n");
+  auto const limits = " f --capacity 4096";
+  REQUIRE(in.ballast("plan f --capacity 4096 --gpus 2 --levels auto --out levels").code == 0);
+  REQUIRE(in.ballast("plan f --capacity 4096 --ranks 2 --out plan").code == 0);
+  REQUIRE(in.ballast("pack f --capacity 4096 --out pack").code == 0);
+  REQUIRE(in.ballast("pack f --capacity 10 --strategy next-fit --out ten").code == 0);
+  auto const refused = [&](std::string const& folder, std::string const& sentence) {
+    auto const o = in.ballast("check " + folder + limits);
+    CAPTURE(folder, o.err);
+    CHECK(o.code == 2);
+    CHECK(o.err.find(sentence) == 0);
+    CHECK(std::count(o.err.begin(), o.err.end(), '\n') == 1);
+  };
+  for (std::string const folder : {"pack", "plan", "levels"}) {
+    CAPTURE(folder);
+    CHECK(in.ballast("check " + folder + limits).code == 0);
+    for (auto const& file : names_in(in / folder)) {
+      fs::rename(in / (folder + "/" + file), in / "kept");
+      refused(folder, folder + ": is not a complete plan: " + file + " is missing\n");
+      fs::rename(in / "kept", in / (folder + "/" + file));
+    }
+    auto const json = read_whole(in / (folder + "/plan.json"));
+    auto const with = [&](std::string const& from, std::string const& to, std::string const& sentence) {
+      auto other = json;
+      REQUIRE(json.find(from) != std::string::npos);
+      in.file(folder + "/plan.json", other.replace(json.find(from), from.size(), to));
+      refused(folder, sentence);
+    };
+    with("\"schema\": 1", "\"schema\": 2",
+         folder +
+             "/plan.json: is of format 2, and this ballast reads formats up to 1; read it with a newer ballast, or write the plan again");
+    with("\"schema\": 1", "\"schema\": 0", folder + "/plan.json: is of format 0, and formats count from 1");
+    with("\"schema\": 1", "\"schema\": \"1\"", folder + "/plan.json: says no version of its format (schema)");
+    with("\"schema\": 1,", "", folder + "/plan.json: says no version of its format (schema)");
+    with("\"schema\"", "\"samples\": 1, \"schema\"", folder + "/plan.json: the key samples stands twice");
+    with("{", "", folder + "/plan.json: not a JSON object");
+    with("\"packs\": ", "\"packs\": 1", folder + ": is not a complete plan: offsets.npy has ");
+    with("\"packs\": ", "\"packs\": -", folder + "/plan.json: packs is missing or not a whole number from 0");
+    with("\"hash\": \"", "\"hash\": \"0", folder + ": its files are not of one plan: the arrays have hash ");
+    if (folder != "pack")
+      with("\"micro_batches\": 1", "\"micro_batches\": 2", folder + ": is not a complete plan: steps.npy is of shape (");
+    in.file(folder + "/plan.json", json);
+  }
+  fs::copy_file(in / "plan/steps.npy", in / "pack/steps.npy");
+  refused("pack", "pack: is not a complete plan: its plan.json does not know of steps.npy");
+  fs::remove(in / "pack/steps.npy");
+  fs::rename(in / "ten/members.npy", in / "pack/members.npy");  // of as many samples, in another order
+  refused("pack", "pack: its files are not of one plan: the arrays have hash ");
+  auto json = read_whole(in / "levels/plan.json");
+  in.file("levels/plan.json", json.replace(json.find("\"schema\": 1"), 11, "\"schema\": 3"));
+  auto const newer = in.ballast("plan f --gpus 2 --levels levels/plan.json");
+  CHECK(newer.code == 2);
+  CHECK(newer.err.find("levels/plan.json: is of format 3, ") == 0);
+  CHECK(in.ballast("check plan").err.find("check takes the packing, then the lengths") == 0);
+}
+
+}  // namespace test_cli_folder
