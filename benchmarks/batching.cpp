@@ -77,7 +77,7 @@ void plan(benchmark::State& state) {
 void one_global_batch(benchmark::State& state) {
   auto const lengths = draw_lengths(state.range(0));
   options const o{.capacity = 131072, .ranks = static_cast<std::uint64_t>(state.range(1))};
-  measure(state, o.capacity, [&] { return ballast::micro_batches(lengths, o); });
+  measure(state, o.capacity, [&] { return ballast::micro_batches(lengths, o, ballast::default_step_cost); });
 }
 
 BENCHMARK(random_deal)->Arg(1000000)->Unit(benchmark::kMillisecond);

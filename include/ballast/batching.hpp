@@ -5,9 +5,11 @@
 /// @brief The face of batching/: packs and samples into steps of ranks and micro-batches.
 
 #include <ballast/batching/check.hpp>
+#include <ballast/batching/check_micro_batches.hpp>
 #include <ballast/batching/in_order.hpp>
 #include <ballast/batching/measured_options.hpp>
 #include <ballast/batching/measured_steps.hpp>
+#include <ballast/batching/micro_batch_options.hpp>
 #include <ballast/batching/micro_batches.hpp>
 #include <ballast/batching/mixture.hpp>
 #include <ballast/batching/online_levels.hpp>

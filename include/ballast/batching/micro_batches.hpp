@@ -1,75 +1,98 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/batching/detail/arrange.hpp>
-#include <ballast/batching/detail/step_dealer.hpp>
-#include <ballast/batching/in_order.hpp>
+#include <ballast/batching/detail/micro_batcher.hpp>
+#include <ballast/batching/micro_batch_options.hpp>
+#include <ballast/batching/plan_steps.hpp>
+#include <ballast/core/search_limits.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 /// @file
-/// @brief One global batch into micro-batches: the same number on every rank, none above the cap, loads level.
+/// @brief One global batch into micro-batches: the same number on every rank, as few as can be, none above the cap, loads balanced.
 
 namespace ballast::inline v0_1 {
 
 /// @brief Splits one global batch over ranks and micro-batches, as trainers with generated data do at every step.
 ///
-/// The number of micro-batches of a rank is the least for which a plan is found, and a multiple of `options.micro_batches` (a pipeline may
-/// ask for a multiple of its stages). With `per_step`, the ranks' sums are levelled; with `per_micro_batch`, all micro-batches are.
+/// First as few packs as there can be: best-fit decreasing, and where that is not proven to give the least number of micro-batches, a
+/// search (`near_optimal`) within `limits`. Then that number is filled anew: units are dealt to the ranks (`balance`) and each rank's
+/// packed, or dealt to the micro-batches at once, or where neither fits, the packs themselves are levelled by exchanges; the plan whose
+/// slowest ranks cost least is kept.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
 /// @tparam Cost   how one length is weighed
-/// @param lengths  tokens of each sample, at most the capacity
-/// @param options  `capacity`, `ranks`, `micro_batches` (of which the number is a multiple) and where ranks wait; the rest is not read
-/// @param cost     what a sample costs
-/// @return a plan of one step, or of none without samples; a place is empty only where a rank has fewer samples than places
-/// @throws invalid_input for a bad option, length or cost
+/// @param lengths      tokens of each sample, at most the capacity
+/// @param options      `capacity`, `ranks`, `micro_batches` (of which the number of a rank is a multiple), where ranks wait, and with how
+/// many
+///                     stages; the rest is not read
+/// @param cost         what a sample costs
+/// @param constraints  keys, and how many micro-batches of how many samples
+/// @param limits       of the search for fewer packs; it ends by itself where the number is proven
+/// @return a plan of one step, or of none without samples or without a plan. Its certificates bound the number of micro-batches of a rank
+/// and the cost of the slowest one. No place is empty while another holds what could be split; empty places are the last of their rank, and
+/// ranks differ in them by one at most
+/// @pre a list of keys is empty or as long as `lengths`; samples of one `together` key have one `apart` key; equal counts go with neither
+/// @post feasible unless a number was demanded; a number that is feasible is never missed by more than the certificate says
+/// @throws invalid_input for a bad option, length, cost or key, where samples that belong together exceed the capacity, or where `exactly`
+/// is no multiple, or below `at_least`
 /// @par Complexity
-/// O(samples log samples) and a bounded number of exchanges for each number of micro-batches that is tried, nearly always one or two.
+/// O(n log n + n k) for n samples over k ranks, and as much for k micro-batches where n k is below 2^22; then `limits`.
 /// @par Determinism
-/// A pure function of its arguments.
-template <index_type Index = std::uint32_t, length_range R, cost_model Cost = quadratic_cost>
-[[nodiscard]] batching<Index> micro_batches(R const& lengths, batching_options const& options, Cost const& cost = default_step_cost) {
-  auto const items = detail::weigh<Index>(lengths, options, cost);
-  batching<Index> b;
-  b.ranks = options.ranks;
-  b.micro_batches = options.micro_batches;
-  if (items.size() == 0) return b;
-  std::vector<Index> all(items.size());
-  std::iota(all.begin(), all.end(), Index{0});
-  using detail::deal_rule;
-  constexpr std::array rules{deal_rule::longest_first, deal_rule::rate_mean, deal_rule::rate_cap};
-  auto const rows = options.synchronisation == synchronisation::per_micro_batch;
-  auto const step_room = static_cast<std::uint64_t>(options.capacity) * options.ranks;
-  auto const least = (static_cast<std::uint64_t>(items.all_tokens) + step_room - 1) / step_room;
-  for (auto each = (least + options.micro_batches - 1) / options.micro_batches * options.micro_batches;; each += options.micro_batches) {
-    auto const bins = rows ? options.ranks * each : options.ranks, places = rows ? 1 : each;
-    detail::step_dealer<Index> deal(items, bins, places, options.capacity);
-    deal(all, rules);
-    if (!deal.left().empty()) continue;
-    b.micro_batches = each;
-    std::vector<Index> order;
-    for (std::size_t r = 0; r < bins; ++r)
-      for (std::size_t m = 0; m < places; ++m) {
-        auto const pack = deal.place(r, m);
-        if (!pack.empty()) order.push_back(static_cast<Index>(b.packs.size()));
-        if (!rows) b.table.push_back(pack.empty() ? b.none : order.back());
-        if (!pack.empty()) b.packs.push_back(pack);
-      }
-    if (rows) {
-      auto const sums = detail::pack_sums(b.packs, [&](Index i) { return items.cost[i]; });
-      detail::arrange_steps(b, std::span<Index const>(order), sums, options);
-    }
-    detail::certify(b, items, options);
-    return b;
+/// A pure function of its arguments, unless a stop or the wall clock of `limits` cuts the search short.
+template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
+[[nodiscard]] micro_batching<Index> micro_batches(R const& lengths, batching_options const& options, Cost const& cost,
+                                                  micro_batch_constraints const& constraints = {},
+                                                  search_limits const& limits = {.work = 16'000'000}) {
+  auto const& c = constraints;
+  auto const samples = detail::weigh<Index>(lengths, options, cost);
+  auto const n = samples.size();
+  auto const counted = [&](std::span<std::uint64_t const> keys, char const* name) {
+    require(keys.empty() || keys.size() == n,
+            [&] { return std::string(name) + " has " + std::to_string(keys.size()) + " keys for " + std::to_string(n) + " samples"; });
+  };
+  counted(c.together, "together");
+  counted(c.apart, "apart");
+  constexpr auto most = std::uint64_t{1} << 20;
+  require(c.at_least > 0 && c.at_least < most, [&] { return "at_least = " + std::to_string(c.at_least) + " must be in 1 ... 2^20 - 1"; });
+  require(c.exactly < most && c.exactly % options.micro_batches == 0 && (c.exactly == 0 || c.exactly >= c.at_least), [&] {
+    return "exactly = " + std::to_string(c.exactly) +
+           " must be below 2^20, a multiple of micro_batches = " + std::to_string(options.micro_batches) +
+           " and not below at_least = " + std::to_string(c.at_least);
+  });
+  require(!c.equal_counts || (c.together.empty() && c.apart.empty()),
+          [] { return std::string("equal_counts goes with neither together nor apart keys"); });
+  micro_batching<Index> out;
+  if (c.together.empty()) {
+    detail::micro_batcher<Index>(samples, c.apart, options, c, limits).run(out);
+    return out;
   }
+  auto const units = detail::units_of<Index>(n, c.together);
+  std::vector<std::uint64_t> apart;
+  if (!c.apart.empty())
+    for (auto const unit : units) {
+      for (auto i : unit)
+        require(c.apart[i] == c.apart[unit[0]],
+                [&] { return "samples " + std::to_string(unit[0]) + " and " + std::to_string(i) + " belong together and must be apart"; });
+      apart.push_back(c.apart[unit[0]]);
+    }
+  auto const folded = detail::fold(samples, units, options);
+  detail::micro_batcher<Index>(folded, apart, options, c, limits).run(out);
+  groups<Index> packs;
+  std::vector<Index> members;
+  for (auto const pack : out.packs) {
+    members.clear();
+    for (auto u : pack) members.insert(members.end(), units[u].begin(), units[u].end());
+    packs.push_back(members);
+  }
+  out.packs = std::move(packs);
+  return out;
 }
 
 }  // namespace ballast::inline v0_1

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/balance/balance.hpp>
+#include <ballast/balance/longest_processing_time.hpp>
+#include <ballast/batching/detail/items.hpp>
+#include <ballast/batching/micro_batch_options.hpp>
+#include <ballast/batching/options.hpp>
+#include <ballast/core/search_limits.hpp>
+#include <ballast/packing/best_fit_decreasing.hpp>
+#include <ballast/packing/count.hpp>
+#include <ballast/packing/near_optimal.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <ranges>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+// How `micro_batches` fills one step.
+
+namespace ballast::inline v0_1::detail {
+
+/// One global batch of units (samples, or those that belong together) into micro-batches.
+template <index_type Index>
+class micro_batcher {
+ public:
+  micro_batcher(step_items const& units, std::span<std::uint64_t const> apart, batching_options const& o, micro_batch_constraints const& c,
+                search_limits const& limits)
+      : units_(units), apart_(apart), o_(o), c_(c), limits_(limits), n_(units.size()), order_(n_) {
+    std::iota(order_.begin(), order_.end(), Index{0});
+    if (!apart.empty())
+      std::sort(order_.begin(), order_.end(), [&](Index a, Index b) { return apart[a] != apart[b] ? apart[a] < apart[b] : a < b; });
+  }
+
+  void run(micro_batching<Index>& out) {
+    static_cast<batching<Index>&>(out) = {};
+    out.ranks = o_.ranks;
+    out.micro_batches = c_.exactly != 0 ? c_.exactly : whole(1);
+    out.count = {};
+    out.status = status::feasible;
+    if (n_ == 0) return;
+    pack(false);
+    auto const enough = [&] { return c_.exactly != 0 ? c_.exactly : whole(least_); };
+    if (!c_.equal_counts && packs_.size() > enough() * o_.ranks && static_cast<std::uint64_t>(least_) <= enough() * o_.ranks) pack(true);
+    auto const least = static_cast<std::uint64_t>(whole(least_));
+    out.count = {static_cast<std::int64_t>(c_.exactly), static_cast<std::int64_t>(least)};
+    if (c_.equal_counts) {
+      search_equal(least, out);
+    } else if (c_.exactly != 0 && packs_.size() > c_.exactly * o_.ranks) {
+      out.status = least > c_.exactly ? status::infeasible : status::unknown;
+    } else {
+      out.count.value = static_cast<std::int64_t>(c_.exactly != 0 ? c_.exactly : whole(static_cast<std::int64_t>(packs_.size())));
+      plan(static_cast<std::uint64_t>(out.count.value));
+    }
+    if (out.status != status::feasible) return;
+    static_cast<batching<Index>&>(out) = std::move(best_);
+    if (c_.exactly != 0) out.count.lower_bound = out.count.value;
+  }
+
+ private:
+  [[nodiscard]] bool by_rows() const { return o_.synchronisation == synchronisation::per_micro_batch; }
+  [[nodiscard]] std::int64_t tokens(std::uint64_t u) const { return units_.tokens[static_cast<std::size_t>(u)]; }
+  [[nodiscard]] auto numbers() const { return std::views::iota(std::int64_t{0}, static_cast<std::int64_t>(n_)); }
+  /// Micro-batches of a rank that hold that many packs, at least as many as asked for.
+  [[nodiscard]] std::uint64_t whole(std::int64_t packs) const {
+    auto const each = (std::max)((static_cast<std::uint64_t>(packs) + o_.ranks - 1) / o_.ranks, (std::max)(c_.at_least, std::uint64_t{1}));
+    return (each + o_.micro_batches - 1) / o_.micro_batches * o_.micro_batches;
+  }
+
+  /// As few packs as there can be, of one key each: quickly, or by a search.
+  void pack(bool search) {
+    groups<Index> packs;
+    std::int64_t least = 0;
+    std::vector<std::int64_t> lengths;
+    std::vector<Index> members;
+    for (std::size_t begin = 0, end = 0; begin < n_; begin = end) {
+      lengths.clear();
+      for (; end < n_ && (apart_.empty() || apart_[order_[end]] == apart_[order_[begin]]); ++end) lengths.push_back(tokens(order_[end]));
+      auto share = limits_;
+      share.work = multiply_divide_up(limits_.work, end - begin, n_);
+      auto const found = search ? near_optimal<Index>(lengths, {.capacity = o_.capacity}, share)
+                                : best_fit_decreasing<Index>(lengths, {.capacity = o_.capacity});
+      least += found.count.lower_bound;
+      for (auto const pack : found.packs) {
+        members.clear();
+        for (auto k : pack) members.push_back(order_[begin + k]);
+        packs.push_back(members);
+      }
+    }
+    least_ = (std::max)(least_, least);
+    if (packs_.empty() || packs.size() < packs_.size()) packs_ = std::move(packs);
+  }
+
+  /// The best plan with that many micro-batches of a rank; `packs_` fit.
+  void plan(std::uint64_t each) {
+    auto const places = each * o_.ranks;
+    if (!by_rows() && deal_to_ranks(each) && good()) return;
+    auto const small = [](std::uint64_t a, std::uint64_t b) { return a <= (std::uint64_t{1} << 22) / b; };
+    if (apart_.empty() && small(n_, places)) {
+      balance_options const bins{.sets = places, .capacity = o_.capacity};
+      if (by_rows() || each > 1 || n_ < places) {
+        deal_units(bins);
+        if (sets_.status == status::feasible) place(sets_.sets, each);
+        if (good()) return;
+      }
+      if (small(places, places)) {  // packs as tight as they are, levelled by exchanges
+        sets_ = {.sets = packs_, .load = {}, .set_aside = {}};
+        sets_.sets.offsets.resize(static_cast<std::size_t>(places) + 1, n_);
+        refine(numbers(), bins, cost_, tokens_, work_, sets_);
+        return place(sets_.sets, each);
+      }
+    }
+    place(packs_, each);
+  }
+  [[nodiscard]] bool good() const { return found_ && best_.slowest.value - best_.slowest.lower_bound <= best_.slowest.lower_bound / 1000; }
+
+  /// `balance`, or where that would take long its first method. The items are numbers.
+  template <class Cost, class Size>
+  void deal(std::size_t items, balance_options const& into, Cost const& cost, Size const& size, balanced_sets<Index>& out) {
+    auto const numbers = std::views::iota(std::int64_t{0}, static_cast<std::int64_t>(items));
+    if (into.sets <= (std::uint64_t{1} << 24) / (items + 1))
+      balance(numbers, into, cost, size, work_, out);
+    else
+      longest_processing_time(numbers, into, cost, size, work_, out);
+  }
+  void deal_units(balance_options const& into) { deal(n_, into, cost_, tokens_, sets_); }
+
+  /// The units to the ranks first, then each rank's into its micro-batches; false where some rank needs more of these, or has too few
+  /// units.
+  [[nodiscard]] bool deal_to_ranks(std::uint64_t each) {
+    if (n_ < each * o_.ranks) return false;  // every unit gets a place of its own
+    auto const room = each > static_cast<std::uint64_t>(units_.all_tokens / o_.capacity) ? (std::max)(units_.all_tokens, o_.capacity)
+                                                                                         : o_.capacity * static_cast<std::int64_t>(each);
+    deal_units({.sets = o_.ranks, .capacity = room});
+    if (sets_.status != status::feasible) return false;
+    groups<Index> packs;
+    std::vector<std::uint64_t> rank;
+    std::vector<Index> mine;
+    for (std::uint64_t r = 0; r < o_.ranks; ++r) {
+      auto const share = sets_.sets[static_cast<std::size_t>(r)];
+      mine.assign(share.begin(), share.end());
+      auto own = best_fit(mine);
+      if (own.size() > each || mine.size() < each) return false;
+      static_cast<void>(raise_pack_count(own, static_cast<std::size_t>(each), [&](Index u) { return tokens(u); }));
+      for (auto const pack : own) {
+        packs.push_back(pack);
+        rank.push_back(r);
+      }
+    }
+    lay_out(packs, rank, each);
+    return true;
+  }
+  /// Best fit decreasing, key after key.
+  [[nodiscard]] groups<Index> best_fit(std::vector<Index>& mine) const {
+    std::sort(mine.begin(), mine.end(), [&](Index a, Index b) {
+      if (!apart_.empty() && apart_[a] != apart_[b]) return apart_[a] < apart_[b];
+      return tokens(a) != tokens(b) ? tokens(a) > tokens(b) : a < b;
+    });
+    std::set<std::pair<std::int64_t, std::size_t>> open;  // packs by room
+    std::vector<std::size_t> pack_of;
+    std::size_t packs = 0;
+    for (std::size_t k = 0; k < mine.size(); ++k) {
+      if (k > 0 && !apart_.empty() && apart_[mine[k]] != apart_[mine[k - 1]]) open.clear();
+      auto const at = open.lower_bound({tokens(mine[k]), 0});
+      auto const [room, pack] = at == open.end() ? std::pair(o_.capacity, packs++) : *at;
+      if (at != open.end()) open.erase(at);
+      open.emplace(room - tokens(mine[k]), pack);
+      pack_of.push_back(pack);
+    }
+    groups<Index> out;
+    out.offsets.assign(packs + 1, 0);
+    for (auto p : pack_of) ++out.offsets[p + 1];
+    std::partial_sum(out.offsets.begin(), out.offsets.end(), out.offsets.begin());
+    auto next = out.offsets;
+    out.members.resize(mine.size());
+    for (std::size_t k = 0; k < mine.size(); ++k) out.members[static_cast<std::size_t>(next[pack_of[k]]++)] = mine[k];
+    return out;
+  }
+
+  /// The least number for which equal counts fit: from the bound up in growing strides, then by bisection, since a plan for fewer
+  /// micro-batches has one for more.
+  void search_equal(std::uint64_t least, micro_batching<Index>& out) {
+    auto const stride = o_.micro_batches;
+    if (c_.exactly != 0) {
+      out.status = least > c_.exactly ? status::infeasible : place_equal(c_.exactly);
+      if (out.status == status::infeasible)
+        out.count.lower_bound = static_cast<std::int64_t>((std::max)(least, c_.exactly + stride));  // more fit wherever fewer do
+      return;
+    }
+    auto proven = least;  // no plan has fewer
+    auto const fits = [&](std::uint64_t each) {
+      auto const found = place_equal(each);
+      if (found == status::infeasible) proven = (std::max)(proven, each + stride);
+      return found == status::feasible;
+    };
+    auto failed = least - stride, each = least;  // `least` is a multiple, so the former may be 0, which no plan has
+    for (std::uint64_t step = stride; !fits(each); step *= 2) {
+      failed = each;
+      each = (std::min)(each + step, whole(static_cast<std::int64_t>(n_)));  // a sample alone fits
+    }
+    while (each - failed > stride) {
+      auto const middle = failed + (each - failed) / stride / 2 * stride;
+      (fits(middle) ? each : failed) = middle;
+    }
+    out.count = {static_cast<std::int64_t>(each), static_cast<std::int64_t>((std::min)(proven, each))};
+  }
+  [[nodiscard]] status place_equal(std::uint64_t each) {
+    balance_options const bins{.sets = each * o_.ranks, .capacity = o_.capacity, .equal_counts = true};
+    deal_units(bins);
+    if (sets_.status == status::unknown) {  // balanced tokens keep the capacity best; costs are balanced afterwards
+      deal(n_, bins, tokens_, tokens_, sets_);
+      sets_.load.lower_bound = 0;  // that of the tokens
+      refine(numbers(), bins, cost_, tokens_, work_, sets_);
+    }
+    if (sets_.status != status::feasible) return sets_.status;
+    found_ = false;
+    place(sets_.sets, each, false);
+    return status::feasible;
+  }
+
+  /// Gives packs, some of which may be empty, to the ranks.
+  void place(groups<Index> const& sets, std::uint64_t each, bool split = true) {
+    groups<Index> packs;
+    for (auto const set : sets)
+      if (!set.empty()) packs.push_back(set);
+    auto const wanted = (std::min)(static_cast<std::size_t>(each * o_.ranks), n_);
+    if (split && packs.size() < wanted) static_cast<void>(raise_pack_count(packs, wanted, [&](Index u) { return tokens(u); }));
+    std::vector<std::uint64_t> rank(packs.size());
+    if (!by_rows()) {
+      auto const cost = costs_of(packs);
+      balanced_sets<Index> dealt;
+      deal(
+          packs.size(), {.sets = o_.ranks, .equal_counts = true}, [&](std::int64_t p) { return cost[static_cast<std::size_t>(p)]; },
+          [](std::int64_t) { return 0; }, dealt);
+      for (std::uint64_t r = 0; r < o_.ranks; ++r)
+        for (auto p : dealt.sets[static_cast<std::size_t>(r)]) rank[p] = r;
+    }
+    lay_out(packs, rank, each);
+  }
+  [[nodiscard]] std::vector<std::int64_t> costs_of(groups<Index> const& packs) const {
+    std::vector<std::int64_t> cost;
+    for (auto const pack : packs) {
+      cost.push_back(0);
+      for (auto u : pack) cost.back() += units_.cost[u];
+    }
+    return cost;
+  }
+
+  /// Makes a table of packs whose ranks are known (or of rows, for which they are not), and keeps it if it is the best.
+  void lay_out(groups<Index> const& packs, std::vector<std::uint64_t> const& rank, std::uint64_t each) {
+    auto const cost = costs_of(packs);
+    std::vector<Index> falling(packs.size());
+    std::iota(falling.begin(), falling.end(), Index{0});
+    std::sort(falling.begin(), falling.end(), [&](Index a, Index b) { return cost[a] != cost[b] ? cost[a] > cost[b] : a < b; });
+    std::vector<std::uint64_t> held(static_cast<std::size_t>(o_.ranks), 0);
+    if (!by_rows())
+      for (auto r : rank) ++held[static_cast<std::size_t>(r)];
+    auto const rows = (packs.size() + static_cast<std::size_t>(o_.ranks) - 1) / static_cast<std::size_t>(o_.ranks);
+    // Where the k-th dearest of `count` stands: with small ends the two cheapest first and last, the dearest in the middle.
+    auto const position = [&](std::uint64_t k, std::uint64_t count) {
+      if (!c_.small_ends) return k;
+      auto const rising = count - 1 - k;
+      return rising % 2 == 0 ? rising / 2 : count - 1 - rising / 2;
+    };
+    batching<Index> b;
+    b.ranks = o_.ranks;
+    b.micro_batches = each;
+    b.packs = packs;
+    b.table.assign(static_cast<std::size_t>(o_.ranks * each), b.none);
+    std::vector<std::uint64_t> taken(held.size(), 0);
+    for (std::size_t k = 0; k < falling.size(); ++k) {
+      auto const row = k / held.size(), column = k % held.size();  // forth and back
+      auto const r = by_rows() ? (row % 2 == 0 ? column : held.size() - 1 - column) : static_cast<std::size_t>(rank[falling[k]]);
+      auto const m = by_rows() ? position(row, rows) : position(taken[r]++, held[r]);
+      b.table[r * static_cast<std::size_t>(each) + static_cast<std::size_t>(m)] = falling[k];
+    }
+    certify(b, units_, o_);
+    if (found_ && best_.slowest.value <= b.slowest.value) return;
+    best_ = std::move(b);
+    found_ = true;
+  }
+
+  /// A measure of a unit by its number.
+  struct look_up {
+    std::vector<std::int64_t> const& of;
+    std::int64_t operator()(std::int64_t u) const { return of[static_cast<std::size_t>(u)]; }
+  };
+
+  step_items const& units_;
+  look_up cost_{units_.cost}, tokens_{units_.tokens};
+  std::span<std::uint64_t const> apart_;
+  batching_options const& o_;
+  micro_batch_constraints const& c_;
+  search_limits const& limits_;
+  std::size_t n_;
+  std::vector<Index> order_;  ///< units by key
+  groups<Index> packs_;       ///< as few as were found
+  std::int64_t least_ = 0;    ///< and no fewer can be
+  balance_workspace<Index> work_;
+  balanced_sets<Index> sets_;
+  batching<Index> best_;
+  bool found_ = false;
+};
+
+}  // namespace ballast::inline v0_1::detail
