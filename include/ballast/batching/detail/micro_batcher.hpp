@@ -2,6 +2,8 @@
 #pragma once
 #include <ballast/balance/balance.hpp>
 #include <ballast/balance/longest_processing_time.hpp>
+#include <ballast/balance/rate_matching.hpp>
+#include <ballast/balance/refine.hpp>
 #include <ballast/batching/detail/items.hpp>
 #include <ballast/batching/micro_batch_options.hpp>
 #include <ballast/batching/options.hpp>
@@ -133,19 +135,49 @@ class micro_batcher {
   /// units.
   [[nodiscard]] bool deal_to_ranks(std::uint64_t each) {
     if (n_ < each * o_.ranks) return false;  // every unit gets a place of its own
-    auto const room = each > static_cast<std::uint64_t>(units_.all_tokens / o_.capacity) ? (std::max)(units_.all_tokens, o_.capacity)
-                                                                                         : o_.capacity * static_cast<std::int64_t>(each);
-    deal_units({.sets = o_.ranks, .capacity = room});
+    auto const share = each > static_cast<std::uint64_t>(units_.all_tokens / o_.capacity) ? (std::max)(units_.all_tokens, o_.capacity)
+                                                                                          : o_.capacity * static_cast<std::int64_t>(each);
+    balance_options const ranks{.sets = o_.ranks, .capacity = share, .target = rate_target::capacity};
+    deal_units(ranks);
+    auto const balanced = fill_ranks(each);
+    if (balanced && good()) return true;
+    rate_matching(numbers(), ranks, cost_, cost_, tokens_, work_, sets_);  // tokens as even as costs leave more room in every rank
+    refine(numbers(), ranks, cost_, tokens_, work_, sets_);
+    return fill_ranks(each) || balanced;
+  }
+  /// Packs what `sets_` gives each rank.
+  [[nodiscard]] bool fill_ranks(std::uint64_t each) {
     if (sets_.status != status::feasible) return false;
+    std::vector<std::vector<Index>> place(static_cast<std::size_t>(each * o_.ranks));
+    std::vector<std::int64_t> room(place.size(), o_.capacity), load(static_cast<std::size_t>(o_.ranks), 0);
+    std::vector<Index> mine, left;
+    auto const put = [&](Index u, std::size_t p) {
+      place[p].push_back(u);
+      room[p] -= tokens(u);
+      load[p / static_cast<std::size_t>(each)] += units_.cost[u];
+    };
+    for (std::size_t r = 0; r < load.size(); ++r) {
+      mine.assign(sets_.sets[r].begin(), sets_.sets[r].end());
+      best_fit(mine, r * static_cast<std::size_t>(each), (r + 1) * static_cast<std::size_t>(each), room, put, left);
+    }
+    if (!left.empty() && left.size() > (std::uint64_t{1} << 22) / place.size()) return false;
+    std::sort(left.begin(), left.end(), [&](Index a, Index b) { return tokens(a) != tokens(b) ? tokens(a) > tokens(b) : a < b; });
+    for (auto u : left) {  // where the load is least among the places with room
+      auto best = place.size();
+      for (std::size_t p = 0; p < place.size(); ++p)
+        if (room[p] >= tokens(u) && (apart_.empty() || place[p].empty() || apart_[place[p][0]] == apart_[u]) &&
+            (best == place.size() || load[p / static_cast<std::size_t>(each)] < load[best / static_cast<std::size_t>(each)]))
+          best = p;
+      if (best == place.size()) return false;
+      put(u, best);
+    }
     groups<Index> packs;
     std::vector<std::uint64_t> rank;
-    std::vector<Index> mine;
-    for (std::uint64_t r = 0; r < o_.ranks; ++r) {
-      auto const share = sets_.sets[static_cast<std::size_t>(r)];
-      mine.assign(share.begin(), share.end());
-      auto own = best_fit(mine);
-      if (own.size() > each || mine.size() < each) return false;
-      static_cast<void>(raise_pack_count(own, static_cast<std::size_t>(each), [&](Index u) { return tokens(u); }));
+    for (std::size_t r = 0; r < load.size(); ++r) {
+      groups<Index> own;
+      for (auto p = r * static_cast<std::size_t>(each); p < (r + 1) * static_cast<std::size_t>(each); ++p)
+        if (!place[p].empty()) own.push_back(place[p]);
+      if (!raise_pack_count(own, static_cast<std::size_t>(each), [&](Index u) { return tokens(u); })) return false;
       for (auto const pack : own) {
         packs.push_back(pack);
         rank.push_back(r);
@@ -154,31 +186,27 @@ class micro_batcher {
     lay_out(packs, rank, each);
     return true;
   }
-  /// Best fit decreasing, key after key.
-  [[nodiscard]] groups<Index> best_fit(std::vector<Index>& mine) const {
+  /// Best fit decreasing into places `first` … `last - 1`, key after key; what finds no room is left.
+  template <class Put>
+  void best_fit(std::vector<Index>& mine, std::size_t first, std::size_t last, std::vector<std::int64_t> const& room, Put const& put,
+                std::vector<Index>& left) const {
     std::sort(mine.begin(), mine.end(), [&](Index a, Index b) {
       if (!apart_.empty() && apart_[a] != apart_[b]) return apart_[a] < apart_[b];
       return tokens(a) != tokens(b) ? tokens(a) > tokens(b) : a < b;
     });
-    std::set<std::pair<std::int64_t, std::size_t>> open;  // packs by room
-    std::vector<std::size_t> pack_of;
-    std::size_t packs = 0;
+    std::set<std::pair<std::int64_t, std::size_t>> open;  // places of the key by room
     for (std::size_t k = 0; k < mine.size(); ++k) {
       if (k > 0 && !apart_.empty() && apart_[mine[k]] != apart_[mine[k - 1]]) open.clear();
       auto const at = open.lower_bound({tokens(mine[k]), 0});
-      auto const [room, pack] = at == open.end() ? std::pair(o_.capacity, packs++) : *at;
+      if (at == open.end() && first == last) {
+        left.push_back(mine[k]);
+        continue;
+      }
+      auto const p = at == open.end() ? first++ : at->second;
       if (at != open.end()) open.erase(at);
-      open.emplace(room - tokens(mine[k]), pack);
-      pack_of.push_back(pack);
+      put(mine[k], p);
+      open.emplace(room[p], p);
     }
-    groups<Index> out;
-    out.offsets.assign(packs + 1, 0);
-    for (auto p : pack_of) ++out.offsets[p + 1];
-    std::partial_sum(out.offsets.begin(), out.offsets.end(), out.offsets.begin());
-    auto next = out.offsets;
-    out.members.resize(mine.size());
-    for (std::size_t k = 0; k < mine.size(); ++k) out.members[static_cast<std::size_t>(next[pack_of[k]]++)] = mine[k];
-    return out;
   }
 
   /// The least number for which equal counts fit: from the bound up in growing strides, then by bisection, since a plan for fewer
