@@ -46,19 +46,23 @@ void of_packs(benchmark::State& state, Make const& make) {
   measure(state, o.capacity, [&] { return make(packs, lengths, o); });
 }
 void random_deal(benchmark::State& state) {
-  of_packs(state, [](auto const& packs, auto const& lengths, options const& o) { return ballast::random_steps(packs, lengths, o); });
+  of_packs(state, [](auto const& packs, auto const& lengths, options const& o) {
+    return ballast::random_steps(packs, lengths, o, ballast::default_step_cost);
+  });
 }
 void sorted(benchmark::State& state) {
-  of_packs(state, [](auto const& packs, auto const& lengths, options const& o) { return ballast::sorted_steps(packs, lengths, o); });
+  of_packs(state, [](auto const& packs, auto const& lengths, options const& o) {
+    return ballast::sorted_steps(packs, lengths, o, ballast::default_step_cost);
+  });
 }
 void windows(benchmark::State& state) {
   of_packs(state, [](auto const& packs, auto const& lengths, options const& o) {
-    return ballast::sorted_steps(packs, lengths, o, {.window = 64});
+    return ballast::sorted_steps(packs, lengths, o, ballast::default_step_cost, {.window = 64});
   });
 }
 void windows_redealt(benchmark::State& state) {
   of_packs(state, [](auto const& packs, auto const& lengths, options const& o) {
-    return ballast::sorted_steps(packs, lengths, o, {.window = 64, .redeal = true});
+    return ballast::sorted_steps(packs, lengths, o, ballast::default_step_cost, {.window = 64, .redeal = true});
   });
 }
 
@@ -70,7 +74,7 @@ void plan(benchmark::State& state) {
                   .micro_batches = static_cast<std::uint64_t>(state.range(1)),
                   .synchronisation = static_cast<ballast::synchronisation>(state.range(2)),
                   .stages = 4};
-  measure(state, o.capacity, [&] { return ballast::plan_steps(lengths, o); });
+  measure(state, o.capacity, [&] { return ballast::plan_steps(lengths, o, ballast::default_step_cost); });
 }
 
 // Arguments: samples, ranks.

@@ -248,7 +248,8 @@ int main() {
     if (price >= 0)  // as if communication itself were free
       for (auto& t : options.times) t.per_token = 0;
     auto const packed = ballast::pack_levels(lengths, settings(hbp_levels), options);
-    auto const f = ballast::figures_of(ballast::steps_by_level(packed, {.devices = 32}), packed.lengths, times(hbp_levels));
+    auto const f =
+        ballast::figures_of(ballast::steps_by_level(packed, {.devices = 32}, ballast::attention_only), packed.lengths, times(hbp_levels));
     auto const name = price == -2 ? std::string("never") : price == -1 ? std::string("always") : "price " + std::to_string(price);
     std::printf("| %s | %zu | %llu | %.4f | %.0f |\n", name.c_str(), packed.packs.size(), static_cast<unsigned long long>(packed.filled),
                 f.communication_ratio, f.seconds);
@@ -276,7 +277,8 @@ int main() {
   auto const selected = cpu_seconds();
   auto const plan = hbp::plan_run(lengths, settings(hbp_levels));
   auto const planned = cpu_seconds();
-  auto const simple = ballast::steps_by_level(ballast::pack_levels(lengths, settings(hbp_levels), {.fill = fill::always}), {.devices = 32});
+  auto const simple = ballast::steps_by_level(ballast::pack_levels(lengths, settings(hbp_levels), {.fill = fill::always}), {.devices = 32},
+                                              ballast::attention_only);
   auto const packed = cpu_seconds();
   std::printf(
       "histogram, model and exact choice of %zu levels: %.4f\nHBP: packs, steps and order of %zu steps: %.3f\n"

@@ -12,6 +12,8 @@
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
+#include <functional>
+#include <numeric>
 #include <random>
 #include <sstream>
 #include <stdexcept>
@@ -79,7 +81,7 @@ void print_row(char const* method, std::vector<std::int64_t> const& lengths, opt
   auto const start = std::clock();
   auto const plan = make();
   auto const ms = 1e3 * static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
-  if (auto const verdict = ballast::check_batching(plan, lengths, o); !verdict.valid())
+  if (auto const verdict = ballast::check_batching(plan, lengths, o, ballast::default_step_cost); !verdict.valid())
     throw std::logic_error(method + (": " + ballast::describe(verdict)));
   auto const random = ballast::randomness_of(samples_of_steps(plan), lengths);
   auto const slow = plan.slowest_over_mean();
@@ -93,7 +95,7 @@ void print_table(trace const& t, std::vector<std::int64_t> const& lengths, std::
   options o{.capacity = t.capacity, .ranks = ranks, .micro_batches = micro_batches, .seed = 1};
   auto const decreasing = ballast::best_fit_decreasing(lengths, {.capacity = t.capacity}).packs;
   auto const shuffled = ballast::best_fit_shuffled(lengths, {.capacity = t.capacity, .seed = 1}).packs;
-  auto const critical = ballast::random_steps(decreasing, lengths, o).critical;
+  auto const critical = ballast::random_steps(decreasing, lengths, o, ballast::default_step_cost).critical;
   std::printf("\n%s, capacity %lld, %llu ranks, %llu micro-batches: cost ratio %.2f, square ratio %.2f\n\n", t.name,
               static_cast<long long>(t.capacity), static_cast<unsigned long long>(ranks), static_cast<unsigned long long>(micro_batches),
               critical.cost, critical.square);
@@ -101,17 +103,111 @@ void print_table(trace const& t, std::vector<std::int64_t> const& lengths, std::
       "| method | steps | packs | dropped | slow | bound | fill | KSx | D | D8 | delay | ms "
       "|\n|---|---|---|---|---|---|---|---|---|---|---|---|");
   using ballast::stream_options;
-  print_row("best-fit decreasing, dealt at random", lengths, o, [&] { return ballast::random_steps(decreasing, lengths, o); });
-  print_row("random steps", lengths, o, [&] { return ballast::stream_steps(lengths, o, {.threshold = 0}); });
-  print_row("best fit in random order, sorted, cyclic", lengths, o, [&] { return ballast::sorted_steps(shuffled, lengths, o); });
+  print_row("best-fit decreasing, dealt at random", lengths, o,
+            [&] { return ballast::random_steps(decreasing, lengths, o, ballast::default_step_cost); });
+  print_row("random steps", lengths, o, [&] { return ballast::stream_steps(lengths, o, ballast::default_step_cost, {.threshold = 0}); });
+  print_row("best fit in random order, sorted, cyclic", lengths, o,
+            [&] { return ballast::sorted_steps(shuffled, lengths, o, ballast::default_step_cost); });
   print_row("windows of 16, redealt", lengths, o,
-            [&] { return ballast::sorted_steps(shuffled, lengths, o, {.window = 16, .redeal = true}); });
+            [&] { return ballast::sorted_steps(shuffled, lengths, o, ballast::default_step_cost, {.window = 16, .redeal = true}); });
   print_row("windows of 32, redealt", lengths, o,
-            [&] { return ballast::sorted_steps(shuffled, lengths, o, {.window = 32, .redeal = true}); });
-  print_row("stream, pool of 4 per rank", lengths, o, [&] { return ballast::stream_steps(lengths, o); });
+            [&] { return ballast::sorted_steps(shuffled, lengths, o, ballast::default_step_cost, {.window = 32, .redeal = true}); });
+  print_row("stream, pool of 4 per rank", lengths, o, [&] { return ballast::stream_steps(lengths, o, ballast::default_step_cost); });
   print_row("stream, outliers over CP ranks", lengths, o,
-            [&] { return ballast::stream_steps(lengths, o, {.threshold = 0, .share = 400}); });
-  print_row("plan_steps", lengths, o, [&] { return ballast::plan_steps(lengths, o); });
+            [&] { return ballast::stream_steps(lengths, o, ballast::default_step_cost, {.threshold = 0, .share = 400}); });
+  print_row("plan_steps", lengths, o, [&] { return ballast::plan_steps(lengths, o, ballast::default_step_cost); });
+}
+
+// What a run takes: the slowest ranks' cost, steps and fill. Packs that the end of the data leaves over are counted as a step.
+struct run_figures {
+  double cost = 0;
+  std::size_t steps = 0;
+  double idle = 0, fill = 0;
+};
+
+// Outlier queues (WLB-LLM, arXiv 2503.17924, algorithm 1): of each batch of samples, those above a threshold wait until there is one for
+// every rank; the others go longest first to the rank with least to do, else to the shortest, else to the next batch.
+run_figures outlier_queues(std::vector<std::int64_t> const& lengths, options const& o, std::vector<std::int64_t> const& thresholds) {
+  auto const ranks = static_cast<std::size_t>(o.ranks);
+  auto const order = ballast::random_permutation<std::uint32_t>(lengths.size(), o.seed);
+  std::vector<std::vector<std::int64_t>> queue(thresholds.size());
+  std::vector<std::int64_t> carried, batch, tokens(ranks), load(ranks);
+  run_figures f;
+  double all_tokens = 0, all_cost = 0;
+  std::size_t next = 0;
+  auto const waits = [&] { return std::any_of(queue.begin(), queue.end(), [](auto const& q) { return !q.empty(); }); };
+  while (next < order.size() || !carried.empty() || waits()) {
+    batch.swap(carried);
+    carried.clear();
+    auto drawn = std::accumulate(batch.begin(), batch.end(), std::int64_t{0});
+    for (auto& q : queue)
+      if (q.size() >= ranks || (next == order.size() && !q.empty())) {
+        auto const count = (std::min)(q.size(), ranks);
+        batch.insert(batch.end(), q.begin(), q.begin() + static_cast<std::ptrdiff_t>(count));
+        drawn += std::accumulate(q.begin(), q.begin() + static_cast<std::ptrdiff_t>(count), std::int64_t{0});
+        q.erase(q.begin(), q.begin() + static_cast<std::ptrdiff_t>(count));
+      }
+    while (drawn < o.capacity * static_cast<std::int64_t>(ranks) * 98 / 100 && next < order.size()) {
+      auto const l = lengths[order[next++]];
+      std::size_t q = thresholds.size();
+      while (q > 0 && l < thresholds[q - 1]) --q;
+      if (q > 0) {
+        queue[q - 1].push_back(l);
+      } else {
+        batch.push_back(l);
+        drawn += l;
+      }
+    }
+    std::sort(batch.begin(), batch.end(), std::greater<>{});
+    std::fill(tokens.begin(), tokens.end(), 0);
+    std::fill(load.begin(), load.end(), 0);
+    for (auto l : batch) {
+      auto r = static_cast<std::size_t>(std::min_element(load.begin(), load.end()) - load.begin());
+      if (tokens[r] + l > o.capacity) r = static_cast<std::size_t>(std::min_element(tokens.begin(), tokens.end()) - tokens.begin());
+      if (tokens[r] + l > o.capacity) {
+        carried.push_back(l);
+        continue;
+      }
+      tokens[r] += l;
+      load[r] += ballast::default_step_cost(l);
+    }
+    batch.clear();
+    f.cost += static_cast<double>(*std::max_element(load.begin(), load.end()));
+    all_cost += static_cast<double>(std::accumulate(load.begin(), load.end(), std::int64_t{0}));
+    all_tokens += static_cast<double>(std::accumulate(tokens.begin(), tokens.end(), std::int64_t{0}));
+    ++f.steps;
+  }
+  f.idle = 1 - all_cost / static_cast<double>(ranks) / f.cost;
+  f.fill = all_tokens / (static_cast<double>(o.capacity) * static_cast<double>(ranks * f.steps));
+  return f;
+}
+
+run_figures figures(ballast::batching<> const& plan, options const& o) {
+  return {static_cast<double>(plan.slowest.value), plan.steps(), 1 - 1 / plan.slowest_over_mean(), plan.fill(o.capacity)};
+}
+
+// plan_steps against what others do at one micro-batch: packs of best-fit decreasing dealt at random; the same packs, sorted by cost in
+// windows of 16 steps of their random order; outlier queues, the best of three settings.
+void print_against(trace const& t, std::vector<std::int64_t> const& lengths, std::uint64_t ranks) {
+  options const o{.capacity = t.capacity, .ranks = ranks, .seed = 1};
+  auto const& cost = ballast::default_step_cost;
+  auto const packs = ballast::best_fit_decreasing(lengths, {.capacity = t.capacity}).packs;
+  auto const plan = ballast::plan_steps(lengths, o, cost);
+  auto const print = [](run_figures const& f) { std::printf(" %.5g, %zu, %.2f, %.3f |", f.cost, f.steps, 100 * f.idle, f.fill); };
+  std::printf("| %s | %llu |", t.name, static_cast<unsigned long long>(ranks));
+  print(figures(plan, o));
+  std::printf(" %s |", ballast::to_string(plan.method));
+  print(figures(ballast::random_steps(packs, lengths, o, cost), o));
+  print(figures(ballast::sorted_steps(packs, lengths, o, cost, {.window = 16}), o));
+  run_figures queues;
+  for (auto const& shares : {std::vector<std::int64_t>{2}, {4, 2}, {8, 4, 2}}) {
+    std::vector<std::int64_t> thresholds;
+    for (auto s : shares) thresholds.push_back(t.capacity / s);
+    auto const f = outlier_queues(lengths, o, thresholds);
+    if (queues.steps == 0 || f.cost < queues.cost) queues = f;
+  }
+  print(queues);
+  std::puts("");
 }
 
 // Attention balance of windows of 64 steps against the same packs dealt at random.
@@ -132,7 +228,7 @@ void print_attention(trace const& t, std::vector<std::int64_t> const& lengths) {
     return std::pair{ballast::balance_of_steps(squares, 8).mean_ratio, ballast::balance_of_steps(costs, 8).idle()};
   };
   auto const [random_abr, random_idle] = figures(ballast::random_steps(packs, lengths, o, attention));
-  auto const windows = ballast::sorted_steps(packs, lengths, o, {.window = 64, .emission = ballast::emission::shuffled}, attention);
+  auto const windows = ballast::sorted_steps(packs, lengths, o, attention, {.window = 64, .emission = ballast::emission::shuffled});
   auto const [abr, idle] = figures(windows);
   std::printf("| %s | %zu | %.4f | %.4f | %.1f | %.4f | %.4f |\n", t.name, windows.steps(), random_abr, abr, random_abr / abr, random_idle,
               idle);
@@ -156,6 +252,20 @@ int main(int argc, char** argv) {
       for (std::uint64_t const ranks : {8U, 64U})
         for (std::uint64_t const micro_batches : {1U, 4U}) print_table(t, lengths, ranks, micro_batches);
     }
+    std::puts(
+        "\nOne micro-batch: cost of the slowest ranks, steps, idle in %, fill\n\n| trace | ranks | plan_steps | method | dealt at random | "
+        "windows "
+        "of 16 | outlier queues |\n|---|---|---|---|---|---|---|");
+    for (auto const& t : std::vector<trace>{{"arxiv", "arxiv_summarization_llama2.txt", {0, 1}, 8192},
+                                            {"openchat", "openchat_v1_sft.txt", {0}, 8192},
+                                            {"azure", "azure_llm_2023_conv.txt", {0, 1}, 8192},
+                                            {"gsm8k", "gsm8k_train_approx.txt", {0, 1}, 8192},
+                                            mooncake,
+                                            r1,
+                                            source,
+                                            omnibal})
+      for (std::uint64_t const ranks : {8U, 64U}) print_against(t, read(path(t), t.columns, t.capacity), ranks);
+    print_against({"lognormal, 10^5", "", {}, 131072}, lognormal(100'000), 64);
     std::puts("\nDrawn with replacement: mooncake 16 times, deepseek-r1 4 times, repositories 64 times; lognormal: 10^6 draws");
     for (auto const& [t, times] : {std::pair{mooncake, 16U}, std::pair{r1, 4U}, std::pair{source, 64U}}) {
       auto const lengths = resampled(read(path(t), t.columns, t.capacity), times);

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <utility>
 #include <vector>
 
 namespace test_batching_check {
@@ -17,7 +18,7 @@ TEST_CASE("check_batching names each broken rule and the first place") {
   std::vector<std::int64_t> const lengths{90, 5, 4, 3, 60, 7, 8, 50};
   ballast::batching_options const o{.capacity = 100, .ranks = 2, .micro_batches = 2, .seed = 4};
   auto const cost = ballast::quadratic_cost{.linear = 10, .quadratic = 1};
-  auto const good = ballast::stream_steps(lengths, o, {.threshold = 0, .share = 600}, cost);
+  auto const good = ballast::stream_steps(lengths, o, cost, {.threshold = 0, .share = 600});
   REQUIRE(ballast::describe(ballast::check_batching(good, lengths, o, cost)) == "valid");
   REQUIRE((good.steps() == 1 && good.shared.size() == 1 && good.shared[0].sample == 0));
 
@@ -48,6 +49,35 @@ TEST_CASE("check_batching names each broken rule and the first place") {
   CHECK(after([](plan& p) { p.cost += 1; }) == is(fault::wrong_cost));
   CHECK(after([](plan& p) { p.slowest.value += 1; }) == is(fault::wrong_value));
   CHECK(after([](plan& p) { p.slowest.lower_bound = p.slowest.value + 1; }) == is(fault::wrong_bound));
+  // Places of the last step: all that are empty while another pack holds two samples, or unevenly.
+  std::vector<std::int64_t> const five{10, 20, 30, 40, 50};
+  ballast::batching_options shape{.capacity = 100, .ranks = 2, .micro_batches = 2};
+  auto const dealt = ballast::steps_in_order(ballast::groups<>{{0, 1, 2, 3, 4, 5}, {0, 1, 2, 3, 4}}, five, shape, cost);
+  REQUIRE(ballast::check_batching(dealt, five, shape, cost).valid());
+  auto moved = dealt;
+  std::swap(moved.table[1], moved.table[5]);
+  CHECK(ballast::check_batching(moved, five, shape, cost) == is(fault::empty_place, 1));
+  shape.left_over = ballast::left_over::repeat;
+  CHECK(ballast::check_batching(dealt, five, shape, cost) == is(fault::empty_place, 5));
+  shape.left_over = ballast::left_over::split;
+  std::vector<std::int64_t> const four{10, 20, 30, 40};
+  auto joined = ballast::steps_in_order(ballast::groups<>{{0, 1, 2, 3, 4}, {0, 1, 2, 3}}, four, shape, cost);
+  joined.packs = ballast::groups<>{{0, 1, 2, 4}, {0, 1, 2, 3}};
+  joined.table = {0, 1, 2, plan::none};
+  joined.slowest = {};
+  CHECK(ballast::check_batching(joined, four, shape, cost) == is(fault::empty_place, 3));
+  std::vector<std::uint64_t> const keys{1, 2, 3, 3};
+  CHECK(ballast::check_batching(joined, four, shape, cost, 0, keys).fault == fault::wrong_value);
+  std::vector<std::int64_t> const two{10, 20};
+  auto uneven = ballast::steps_in_order(ballast::groups<>{{0, 1, 2}, {0, 1}}, two, shape, cost);
+  CHECK(uneven.idle_ranks().empty());
+  uneven.table = {0, 1, plan::none, plan::none};
+  CHECK(uneven.idle_ranks() == std::vector<std::uint64_t>{1});
+  CHECK(ballast::check_batching(uneven, two, shape, cost) == is(fault::uneven_step, 2));
+  shape.synchronisation = ballast::synchronisation::pipeline;
+  uneven.table = {0, plan::none, 1, plan::none};
+  uneven.slowest = {};
+  CHECK(ballast::check_batching(uneven, two, shape, cost).fault == fault::wrong_value);
   auto tight = o;
   tight.capacity = 59;
   CHECK(ballast::check_batching(good, lengths, tight, cost).fault == fault::overfull_pack);

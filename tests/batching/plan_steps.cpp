@@ -2,6 +2,8 @@
 #include <ballast/batching/check.hpp>
 #include <ballast/batching/plan_steps.hpp>
 #include <ballast/batching/resume.hpp>
+#include <ballast/curriculum/plan_curriculum.hpp>
+#include <ballast/packing/best_fit_decreasing.hpp>
 
 #include "support/archetypes.hpp"
 #include "support/catch.hpp"
@@ -11,7 +13,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <numeric>
+#include <ranges>
 #include <set>
+#include <span>
+#include <string>
 #include <vector>
 
 namespace test_batching_plan_steps {
@@ -36,31 +42,97 @@ TEST_CASE("plan_steps: level steps where random ones are 1.5 times as slow, what
   auto const l = heavy_tailed(20000, draw);
   for (std::uint64_t const m : {1U, 2U, 4U, 16U}) {
     options const o{.capacity = 131072, .ranks = 16, .micro_batches = m, .seed = 3};
-    auto const plan = ballast::plan_steps(l, o);
+    auto const plan = ballast::plan_steps(l, o, ballast::default_step_cost);
     CAPTURE(m, plan.critical.cost, plan.critical.square);
-    CHECK(ballast::check_batching(plan, l, o).valid());
+    CHECK(ballast::check_batching(plan, l, o, ballast::default_step_cost).valid());
     CHECK(plan.slowest_over_mean() < 1.01);
     auto const room = static_cast<double>(o.capacity) * static_cast<double>(o.ranks * m);
     CHECK(static_cast<double>(plan.steps()) < static_cast<double>(plan.tokens) / (0.9 * room) + 1);
     CHECK(plan.dropped.empty());
-    if (m == 1) CHECK(ballast::random_steps(ballast::best_fit_shuffled(l, {.capacity = o.capacity}).packs, l, o).slowest_over_mean() > 1.5);
+    if (m == 1)
+      CHECK(ballast::random_steps(ballast::best_fit_shuffled(l, {.capacity = o.capacity}).packs, l, o, ballast::default_step_cost)
+                .slowest_over_mean() > 1.5);
   }
   options const o{.capacity = 131072, .ranks = 16};
   auto const shared = ballast::plan_steps(l, o, ballast::default_step_cost, {.most_ranks_shared = 8});
   CHECK(!shared.shared.empty());
   CHECK(shared.slowest_over_mean() < 1.01);
-  CHECK(ballast::check_batching(shared, l, o).valid());
+  CHECK(ballast::check_batching(shared, l, o, ballast::default_step_cost).valid());
+}
+
+TEST_CASE("plan_steps: short samples at one micro-batch, where packs must be made first") {
+  // A third of the capacity and more: random draws leave a tenth of it empty, and what they fill is not level.
+  ballast::splitmix64 draw(51);
+  lengths l(9000);
+  for (auto& x : l) x = draw() % 3 == 0 ? between(1000, 8192, draw) : between(400, 4200, draw);
+  options const o{.capacity = 8192, .ranks = 64, .seed = 2};
+  auto const& cost = ballast::default_step_cost;
+  auto const plan = ballast::plan_steps(l, o, cost);
+  CHECK(plan.method == ballast::step_method::windows);
+  CHECK(std::string(ballast::to_string(plan.method)) == "windows");
+  CHECK(ballast::describe(ballast::check_batching(plan, l, o, cost)) == "valid");
+  auto const packs = ballast::best_fit_decreasing(l, {.capacity = o.capacity}).packs;
+  auto const dealt = ballast::random_steps(packs, l, o, cost);
+  CHECK(plan.slowest.value < dealt.slowest.value);
+  CHECK(plan.steps() <= dealt.steps() + 1);
+  for (std::uint32_t const threshold : {0U, 350U}) {
+    auto const streamed =
+        ballast::stream_steps(l, o, cost, {.fill = 950, .threshold = threshold, .pool = ballast::stream_options::whole_epoch});
+    CHECK(plan.slowest.value < streamed.slowest.value);
+    CHECK(plan.steps() < streamed.steps());
+  }
+}
+
+TEST_CASE("plan_steps: never behind a random deal of best-fit packs by more than the 1 % it looks for, steps paid for or not") {
+  ballast::splitmix64 draw(52);
+  for (int round = 0; round < 40; ++round) {
+    auto const l = random_lengths(100 + draw() % 600, 1000, draw);
+    options const o{.capacity = 1000 + between(0, 2000, draw),
+                    .ranks = 1 + draw() % 12,
+                    .micro_batches = 1 + draw() % 3,
+                    .synchronisation = static_cast<ballast::synchronisation>(round % 2),
+                    .seed = draw(),
+                    .cost_per_micro_batch = round % 4 < 2 ? 0 : 3'000'000,
+                    .cost_per_step = round % 8 < 4 ? 0 : 30'000'000};
+    auto const plan = ballast::plan_steps(l, o, ballast::default_step_cost);
+    auto const dealt =
+        ballast::random_steps(ballast::best_fit_decreasing(l, {.capacity = o.capacity}).packs, l, o, ballast::default_step_cost);
+    CAPTURE(round, o.capacity, o.ranks, o.micro_batches, ballast::to_string(plan.method), plan.steps(), dealt.steps());
+    CHECK(100 * plan.slowest.value <= 101 * dealt.slowest.value);
+  }
+}
+
+TEST_CASE("plan_steps: three steps or fewer are full, and so are all that a floor is asked for") {
+  ballast::splitmix64 draw(53);
+  for (std::size_t const steps : {1U, 2U, 3U})
+    for (std::uint64_t const m : {1U, 2U}) {
+      options const o{.capacity = 4096, .ranks = 8, .micro_batches = m, .seed = steps};
+      lengths l;
+      for (std::int64_t tokens = 0; tokens < 4096 * 8 * static_cast<std::int64_t>(steps * m) * 975 / 1000; tokens += l.back())
+        l.push_back(draw() % 8 == 0 ? between(1, 2000, draw) : between(1, 300, draw));
+      if (std::accumulate(l.begin(), l.end(), std::int64_t{0}) > 4096 * 8 * static_cast<std::int64_t>(steps * m)) l.pop_back();
+      CAPTURE(steps, m);
+      CHECK(ballast::plan_steps(l, o, ballast::default_step_cost).steps() == steps);
+    }
+  auto const l = heavy_tailed(20000, draw);
+  options o{.capacity = 131072, .ranks = 16, .micro_batches = 4, .seed = 3};
+  CHECK(ballast::plan_steps(l, o, ballast::default_step_cost).fill(o.capacity) < 0.96);
+  o.least_fill = 960;
+  auto const full = ballast::plan_steps(l, o, ballast::default_step_cost);
+  CHECK(full.fill(o.capacity) >= 0.96);
+  CHECK(ballast::check_batching(full, l, o, ballast::default_step_cost).valid());
 }
 
 TEST_CASE("plan_steps: rows for ranks that wait at every micro-batch, pipelines for pipelines") {
   ballast::splitmix64 draw(6);
   auto const l = heavy_tailed(20000, draw);
   options o{.capacity = 131072, .ranks = 8, .micro_batches = 8, .synchronisation = ballast::synchronisation::per_micro_batch};
-  CHECK(ballast::plan_steps(l, o).slowest_over_mean() < 1.015);
-  CHECK(ballast::stream_steps(l, o).slowest_over_mean() > 1.05);
+  CHECK(ballast::plan_steps(l, o, ballast::default_step_cost).slowest_over_mean() < 1.015);
+  CHECK(ballast::stream_steps(l, o, ballast::default_step_cost).slowest_over_mean() > 1.05);
   o.synchronisation = ballast::synchronisation::pipeline;
   o.stages = 4;
-  CHECK(10 * ballast::plan_steps(l, o).slowest.value < 9 * ballast::stream_steps(l, o, {.threshold = 0}).slowest.value);
+  CHECK(10 * ballast::plan_steps(l, o, ballast::default_step_cost).slowest.value <
+        9 * ballast::stream_steps(l, o, ballast::default_step_cost, {.threshold = 0}).slowest.value);
 }
 
 TEST_CASE("plan_steps: what belongs together shares a micro-batch, what must be apart never meets") {
@@ -85,7 +157,7 @@ TEST_CASE("plan_steps: what belongs together shares a micro-batch, what must be 
     if (part) c.apart = apart;
     auto const plan = ballast::plan_steps(l, o, ballast::default_step_cost, c);
     CAPTURE(round, o.micro_batches, static_cast<int>(o.left_over));
-    CHECK(ballast::describe(ballast::check_batching(plan, l, o)) == "valid");
+    CHECK(ballast::describe(ballast::check_batching(plan, l, o, ballast::default_step_cost, 0, c.together)) == "valid");
     for (auto const pack : plan.packs) {
       std::set<std::uint64_t> keys;
       std::map<std::uint64_t, std::size_t> count;
@@ -120,40 +192,50 @@ TEST_CASE("plan_steps: refusals name the argument, the index and the value") {
   CHECK(refused({.capacity = 18}) == "accepted");
 }
 
-TEST_CASE("resume: after step k, other ranks train on exactly what is left") {
+TEST_CASE("resume: whichever steps are done, other ranks train on exactly what is left") {
   ballast::splitmix64 draw(8);
-  auto const l = random_lengths(600, 900, draw);
-  auto const before = ballast::plan_steps(l, {.capacity = 1000, .ranks = 4, .seed = 1});
-  for (auto const k : {std::size_t{0}, before.steps() / 3, before.steps()}) {
-    auto const rest = ballast::samples_from_step(before, k);
-    lengths part;
-    for (auto i : rest) part.push_back(l[i]);
-    auto after = ballast::plan_steps(part, {.capacity = 1000, .ranks = 7, .seed = 1});
-    ballast::renumber(after, std::span<std::uint32_t const>(rest));
-    std::vector<int> stands(l.size(), 0);
-    for (std::size_t s = 0; s < k; ++s)
-      for (auto p : before.step(s))
-        if (p != before.none)
-          for (auto i : before.packs[p]) ++stands[i];
-    for (auto p : after.table)
-      if (p != after.none)
-        for (auto i : after.packs[p]) ++stands[i];
-    CHECK(stands == std::vector<int>(l.size(), 1));
-  }
-  CHECK(refusal([&] { return ballast::samples_from_step(before, before.steps() + 1); }).find("is beyond the") != std::string::npos);
+  auto const l = random_lengths(4000, 900, draw);
+  auto const before = ballast::plan_steps(l, {.capacity = 1000, .ranks = 4, .seed = 1}, ballast::default_step_cost);
+  auto const order = ballast::plan_curriculum(
+                         std::vector<ballast::curriculum_source>{{.setting = {.capacity = 1000}, .steps = before.steps()}}, {.seed = 3})
+                         .index;
+  std::vector<std::uint32_t> as_listed(before.steps());
+  std::iota(as_listed.begin(), as_listed.end(), 0U);
+  REQUIRE(order != as_listed);
+  for (auto const& trained : {as_listed, order})
+    for (auto const k : {std::size_t{0}, before.steps() / 3, before.steps()}) {
+      auto const done = std::span(trained).first(k);
+      auto const rest = ballast::samples_left(before, done);
+      lengths part;
+      for (auto i : rest) part.push_back(l[i]);
+      auto after = ballast::plan_steps(part, {.capacity = 1000, .ranks = 7, .seed = 1}, ballast::default_step_cost);
+      ballast::renumber(after, std::span<std::uint32_t const>(rest));
+      std::vector<int> stands(l.size(), 0);
+      for (auto s : done)
+        for (auto p : before.step(s))
+          if (p != before.none)
+            for (auto i : before.packs[p]) ++stands[i];
+      for (auto p : after.table)
+        if (p != after.none)
+          for (auto i : after.packs[p]) ++stands[i];
+      CHECK(stands == std::vector<int>(l.size(), 1));
+    }
+  std::vector<int> const none{3, -1};
+  CHECK(refusal([&] { return ballast::samples_left(before, none); }).find("step -1 is none of the ") == 0);
+  CHECK(refusal([&] { return ballast::samples_left(before, std::views::iota(std::size_t{0}, before.steps() + 1)); }).find("step ") == 0);
 }
 
 TEST_CASE("plan_steps: another epoch is another order; the weakest range, the smallest cost, the widest index") {
   ballast::splitmix64 draw(9);
   auto const l = random_lengths(500, 300, draw);
   options o{.capacity = 1000, .ranks = 4, .micro_batches = 2};
-  auto const first = ballast::plan_steps(l, o);
+  auto const first = ballast::plan_steps(l, o, ballast::default_step_cost);
   o.epoch = 1;
-  CHECK(ballast::plan_steps(l, o).packs != first.packs);
+  CHECK(ballast::plan_steps(l, o, ballast::default_step_cost).packs != first.packs);
   o.epoch = 0;
-  auto const wide = ballast::plan_steps<std::uint64_t>(l, o);
+  auto const wide = ballast::plan_steps<std::uint64_t>(l, o, ballast::default_step_cost);
   CHECK(std::equal(wide.packs.members.begin(), wide.packs.members.end(), first.packs.members.begin(), first.packs.members.end()));
-  CHECK(ballast::plan_steps(lengths{}, o).steps() == 0);
+  CHECK(ballast::plan_steps(lengths{}, o, ballast::default_step_cost).steps() == 0);
   CHECK(ballast::check_batching(ballast::plan_steps(weakest_lengths(l), o, smallest_cost(3)), l, o, smallest_cost(3)).valid());
   auto const jumping = [](std::int64_t x) { return 1 + x * 7919 % 1000; };  // a longer sample may be cheaper
   auto const made = ballast::plan_steps(l, o, jumping);

@@ -37,31 +37,43 @@ auto packed(std::vector<std::int64_t> const& lengths, options const& o) {
 }
 
 planner const planners[] = {
-    {"in order", [](auto const& l, options const& o) { return ballast::steps_in_order(packed(l, o), l, o); }},
-    {"random", [](auto const& l, options const& o) { return ballast::random_steps(packed(l, o), l, o); }},
-    {"sorted", [](auto const& l, options const& o) { return ballast::sorted_steps(packed(l, o), l, o); }},
+    {"in order", [](auto const& l, options const& o) { return ballast::steps_in_order(packed(l, o), l, o, ballast::default_step_cost); }},
+    {"random", [](auto const& l, options const& o) { return ballast::random_steps(packed(l, o), l, o, ballast::default_step_cost); }},
+    {"sorted", [](auto const& l, options const& o) { return ballast::sorted_steps(packed(l, o), l, o, ballast::default_step_cost); }},
     {"windows, redealt",
      [](auto const& l, options const& o) {
-       return ballast::sorted_steps(packed(l, o), l, o, {.window = 2, .emission = ballast::emission::shuffled, .redeal = true});
+       return ballast::sorted_steps(packed(l, o), l, o, ballast::default_step_cost,
+                                    {.window = 2, .emission = ballast::emission::shuffled, .redeal = true});
      }},
-    {"rows", [](auto const& l, options const& o) { return ballast::row_steps(packed(l, o), l, o, {.window = 3}); }},
-    {"stream", [](auto const& l, options const& o) { return ballast::stream_steps(l, o, {.threshold = 0}); }},
-    {"stream, as full as level", [](auto const& l, options const& o) { return ballast::stream_steps(l, o, {.fill = 0, .threshold = 0}); }},
+    {"rows",
+     [](auto const& l, options const& o) { return ballast::row_steps(packed(l, o), l, o, ballast::default_step_cost, {.window = 3}); }},
+    {"stream", [](auto const& l, options const& o) { return ballast::stream_steps(l, o, ballast::default_step_cost, {.threshold = 0}); }},
+    {"stream, as full as level",
+     [](auto const& l, options const& o) { return ballast::stream_steps(l, o, ballast::default_step_cost, {.fill = 0, .threshold = 0}); }},
     {"stream, pool",
-     [](auto const& l, options const& o) { return ballast::stream_steps(l, o, {.threshold = 300, .pool = 2, .oldest = 4}); }},
+     [](auto const& l, options const& o) {
+       return ballast::stream_steps(l, o, ballast::default_step_cost, {.threshold = 300, .pool = 2, .oldest = 4});
+     }},
     {"stream, whole epoch",
-     [](auto const& l, options const& o) { return ballast::stream_steps(l, o, {.pool = stream_options::whole_epoch}); }},
+     [](auto const& l, options const& o) {
+       return ballast::stream_steps(l, o, ballast::default_step_cost, {.pool = stream_options::whole_epoch});
+     }},
     {"stream, shared",
-     [](auto const& l, options const& o) { return ballast::stream_steps(l, o, {.threshold = 0, .share = 400, .share_overhead = 43}); }, 43},
+     [](auto const& l, options const& o) {
+       return ballast::stream_steps(l, o, ballast::default_step_cost, {.threshold = 0, .share = 400, .share_overhead = 43});
+     },
+     43},
     {"stream, pool and shared",
-     [](auto const& l, options const& o) { return ballast::stream_steps(l, o, {.threshold = 200, .share = 500, .most_ranks_shared = 2}); }},
+     [](auto const& l, options const& o) {
+       return ballast::stream_steps(l, o, ballast::default_step_cost, {.threshold = 200, .share = 500, .most_ranks_shared = 2});
+     }},
     {"pipeline",
      [](auto const& l, options const& o) {
        auto p = o;
        p.synchronisation = synchronisation::pipeline;
-       return ballast::pipeline_steps(l, p);
+       return ballast::pipeline_steps(l, p, ballast::default_step_cost);
      }},
-    {"default", [](auto const& l, options const& o) { return ballast::plan_steps(l, o); }},
+    {"default", [](auto const& l, options const& o) { return ballast::plan_steps(l, o, ballast::default_step_cost); }},
 };
 
 /// The plan in one number: packs and table.
@@ -114,12 +126,13 @@ TEST_CASE("the price of a micro-batch and of a step enters value and bound, and 
     priced.cost_per_micro_batch = 1 + static_cast<std::int64_t>(draw() % 1'000'000);
     priced.cost_per_step = static_cast<std::int64_t>(draw() % 10'000'000);
     auto const packs = packed(lengths, free);
-    auto const without = ballast::steps_in_order(packs, lengths, free), with = ballast::steps_in_order(packs, lengths, priced);
+    auto const without = ballast::steps_in_order(packs, lengths, free, ballast::default_step_cost),
+               with = ballast::steps_in_order(packs, lengths, priced, ballast::default_step_cost);
     CAPTURE(round, free.ranks, free.micro_batches, without.slowest.lower_bound, with.slowest.lower_bound);
     CHECK(with.table == without.table);
-    CHECK(ballast::describe(ballast::check_batching(with, lengths, priced)) == "valid");
-    CHECK(ballast::check_batching(with, lengths, free).fault == ballast::batching_fault::wrong_cost);
-    CHECK(ballast::check_batching(without, lengths, priced).fault == ballast::batching_fault::wrong_cost);
+    CHECK(ballast::describe(ballast::check_batching(with, lengths, priced, ballast::default_step_cost)) == "valid");
+    CHECK(ballast::check_batching(with, lengths, free, ballast::default_step_cost).fault == ballast::batching_fault::wrong_cost);
+    CHECK(ballast::check_batching(without, lengths, priced, ballast::default_step_cost).fault == ballast::batching_fault::wrong_cost);
     auto const steps = static_cast<std::int64_t>(with.steps()), ranks = static_cast<std::int64_t>(with.ranks);
     auto const taken = std::count_if(with.table.begin(), with.table.end(), [&](auto p) { return p != with.none; });
     CHECK(with.cost - without.cost == priced.cost_per_step * steps * ranks + priced.cost_per_micro_batch * taken);
@@ -141,16 +154,102 @@ TEST_CASE("the price of a micro-batch and of a step enters value and bound, and 
   CHECK(refused(std::int64_t{1} << 58, std::int64_t{1} << 57) == "accepted");
 }
 
+TEST_CASE("no rank without work: conversations cut at the capacity, on many ranks") {
+  // As the lengths of published traces: most are short, some fill a micro-batch.
+  ballast::splitmix64 draw(41);
+  for (int round = 0; round < 60; ++round) {
+    options const o{.capacity = 4096,
+                    .ranks = round % 2 == 0 ? 16U : 5U,
+                    .micro_batches = 1 + 3 * (draw() % 2),
+                    .synchronisation = static_cast<synchronisation>(draw() % 3),
+                    .stages = 2,
+                    .left_over = static_cast<left_over>(draw() % 4),
+                    .seed = draw()};
+    std::vector<std::int64_t> lengths(1000 + draw() % 200);
+    for (auto& l : lengths) {
+      auto const scale = draw() % 8;
+      l = (std::min)(o.capacity, std::int64_t{20} + static_cast<std::int64_t>(draw() % (std::uint64_t{64} << scale)));
+    }
+    for (auto const& p : planners) {
+      auto const made = p.make(lengths, o);
+      auto const replicas = o.synchronisation == synchronisation::pipeline || std::string(p.name) == "pipeline";
+      CAPTURE(p.name, round, static_cast<int>(o.left_over), static_cast<int>(o.synchronisation));
+      // What a trainer counts: micro-batches of each rank in each step.
+      std::size_t idle = 0, missing = 0;
+      for (std::size_t s = 0; s < made.steps(); ++s)
+        for (std::size_t r = 0; r < made.ranks; ++r) {
+          std::size_t has = 0;
+          for (std::size_t m = 0; m < made.micro_batches; ++m) has += made.at(s, r, m) != made.none ? 1U : 0U;
+          if (has == 0) ++idle;
+          if (has != made.micro_batches && !replicas && (o.left_over != left_over::shorten || s + 1 < made.steps())) ++missing;
+        }
+      CHECK(idle == made.idle_ranks().size());  // in the last step alone
+      CHECK((idle == 0 || o.left_over == left_over::shorten));
+      CHECK(missing == 0);
+    }
+  }
+}
+
+TEST_CASE("a last step of fewer samples than places: all of them apart, spread evenly, and ranks without any are named") {
+  for (auto const& p : planners) {
+    if (std::string(p.name).find("shared") != std::string::npos) continue;
+    CAPTURE(p.name);
+    std::vector<std::int64_t> const long_ones(2050, 8192), ten(10, 100);
+    auto const many = p.make(long_ones, {.capacity = 8192, .ranks = 8});
+    CHECK(many.steps() == 257);
+    CHECK(many.idle_ranks() == std::vector<std::uint64_t>{2, 3, 4, 5, 6, 7});
+    auto const few = p.make(ten, {.capacity = 8192, .ranks = 8, .micro_batches = 8});
+    CHECK(few.steps() == 1);
+    CHECK(few.idle_ranks().empty());
+    if (few.micro_batches == 8) CHECK(few.packs.size() == 10);
+    auto const all = p.make(ten, {.capacity = 8192, .ranks = 8, .micro_batches = 8, .left_over = left_over::repeat});
+    CHECK(all.idle_ranks().empty());
+    if (all.micro_batches == 8) CHECK(std::count(all.table.begin(), all.table.end(), all.none) == 0);
+    CHECK(p.make(ten, {.capacity = 8192, .ranks = 8, .micro_batches = 8, .left_over = left_over::drop}).steps() <= 1);
+  }
+}
+
+TEST_CASE("plan_steps: equal samples take the fewest steps there can be") {
+  for (auto const wait : {synchronisation::per_step, synchronisation::per_micro_batch, synchronisation::pipeline})
+    for (std::int64_t const length : {8192, 4097, 4096, 3000})
+      for (std::uint64_t const ranks : {1U, 8U, 64U})
+        for (std::uint64_t const each : {1U, 2U, 3U, 8U})
+          for (std::size_t const count : {std::size_t{1}, std::size_t{512}, std::size_t{514}}) {
+            options const o{.capacity = 8192, .ranks = ranks, .micro_batches = each, .synchronisation = wait, .stages = 4};
+            std::vector<std::int64_t> const l(count, length);
+            auto const made = ballast::plan_steps(l, o, ballast::default_step_cost);
+            auto const a_step = static_cast<std::size_t>(8192 / length) * ranks * each;
+            CAPTURE(static_cast<int>(wait), length, ranks, each, count);
+            CHECK(made.steps() == (count + a_step - 1) / a_step);
+            CHECK(ballast::describe(ballast::check_batching(made, l, o, ballast::default_step_cost)) == "valid");
+          }
+}
+
+TEST_CASE("left_over::repeat: what would not be a sum of 63 bits is refused") {
+  std::vector<std::int64_t> const one{1000};
+  options const o{.capacity = 1000, .ranks = 4, .micro_batches = 16, .left_over = left_over::repeat};
+  auto const costs = [](int bits) { return [bits](std::int64_t) { return std::int64_t{1} << bits; }; };
+  auto const run = [&](int bits) {
+    return refusal([&] { (void)ballast::steps_in_order(ballast::groups<>{{0, 1}, {0}}, one, o, costs(bits)); });
+  };
+  CHECK(run(59).find("the last step repeats sample 0 of cost 576460752303423488 until") == 0);
+  CHECK(run(54) == "accepted");
+  CHECK(refusal([&] { (void)ballast::plan_steps(one, o, costs(59)); }).find("the last step repeats sample 0") == 0);
+  auto const made = ballast::plan_steps(one, o, costs(54));
+  CHECK(made.slowest.value == std::int64_t{1} << 58);
+  CHECK(made.slowest.lower_bound == made.slowest.value);
+}
+
 TEST_CASE("planners of steps: the golden plans") {
   auto const l32 = golden_lengths();
   std::vector<std::int64_t> const lengths(l32.begin(), l32.end());
   std::vector<std::uint64_t> found;
   for (auto const& p : planners)
     found.push_back(fingerprint(p.make(lengths, {.capacity = 2048, .ranks = 16, .stages = 2, .seed = 7, .epoch = 1})));
-  CHECK(found == std::vector<std::uint64_t>{0xd89a9fc51c63f69eU, 0x093cd685a4de1f96U, 0xd4ccafbcdcc3e2faU, 0x344651621c0e94b0U,
-                                            0xaa33581e06a62305U, 0x19b413887bb1f9efU, 0xf3b046426e56b33cU, 0xa83547238fa39a68U,
-                                            0xedc11ba7cea20e68U, 0xc12fc98ad0b59c18U, 0x4ebd5b98ac16ecdaU, 0x07722b22799ba57fU,
-                                            0x1bc5daa4a00c72e5U});
+  CHECK(found == std::vector<std::uint64_t>{0xd89a9fc51c63f69eU, 0x093cd685a4de1f96U, 0xd4ccafbcdcc3e2faU, 0x1b68929bbf44524bU,
+                                            0x8655bb672cbd7cc2U, 0x3da2b97a8bb0e6f6U, 0x32e3c04400f71865U, 0xb5ab1486b41f89c2U,
+                                            0x5a9fd4aa28953c5eU, 0x32b4afdb5dfdcbfaU, 0x1bfbd36a9fd9d373U, 0x22651f591cc2a6f4U,
+                                            0x73c799063246a936U});
 }
 
 TEST_CASE("sorted_steps: like with like, and the emissions are permutations of the same steps") {
@@ -163,7 +262,7 @@ TEST_CASE("sorted_steps: like with like, and the emissions are permutations of t
   auto const random = ballast::random_steps(packs, lengths, o, attention);
   std::vector<std::vector<std::uint32_t>> steps[3];
   for (auto const how : {ballast::emission::cyclic, ballast::emission::shuffled, ballast::emission::decreasing}) {
-    auto const made = ballast::sorted_steps(packs, lengths, o, {.emission = how}, attention);
+    auto const made = ballast::sorted_steps(packs, lengths, o, attention, {.emission = how});
     CHECK(made.slowest_over_mean() - 1 < (random.slowest_over_mean() - 1) / 5);
     auto& mine = steps[static_cast<std::size_t>(how)];
     for (std::size_t s = 0; s < made.steps(); ++s) mine.emplace_back(made.step(s).begin(), made.step(s).end());
@@ -172,8 +271,8 @@ TEST_CASE("sorted_steps: like with like, and the emissions are permutations of t
   for (auto& s : steps) std::sort(s.begin(), s.end());
   CHECK((steps[0] == steps[1] && steps[1] == steps[2]));
 
-  auto const windows = ballast::sorted_steps(packs, lengths, o, {.window = 16}, attention);
-  auto const redealt = ballast::sorted_steps(packs, lengths, o, {.window = 16, .redeal = true}, attention);
+  auto const windows = ballast::sorted_steps(packs, lengths, o, attention, {.window = 16});
+  auto const redealt = ballast::sorted_steps(packs, lengths, o, attention, {.window = 16, .redeal = true});
   CHECK(redealt.slowest.value < windows.slowest.value);
   CHECK(redealt.cost == windows.cost);
 }
@@ -182,14 +281,17 @@ TEST_CASE("steps_in_order deals as trainers do, and packs that are none are refu
   std::vector<std::int64_t> const l{1, 2, 3, 4, 5};
   options const o{.capacity = 8, .ranks = 2, .micro_batches = 2, .left_over = left_over::shorten};
   ballast::groups<> const packs{{0, 1, 2, 3, 4, 5}, {0, 1, 2, 3, 4}};
-  auto const made = ballast::steps_in_order(packs, l, o);
+  auto const made = ballast::steps_in_order(packs, l, o, ballast::default_step_cost);
   CHECK(made.table == std::vector<std::uint32_t>{0, 2, 1, 3, 4, made.none, made.none, made.none});
-  auto const refused = [&](ballast::groups<> const& p) { return refusal([&] { return ballast::steps_in_order(p, l, o); }); };
+  auto const refused = [&](ballast::groups<> const& p) {
+    return refusal([&] { return ballast::steps_in_order(p, l, o, ballast::default_step_cost); });
+  };
   CHECK(refused({{0, 0, 1}, {0}}) == "packs[0] is empty");
   CHECK(refused({{0, 1}, {5}}) == "packs[0] has member 5 of 5 samples");
   CHECK(refused({{0, 1, 2}, {3, 3}}) == "packs[1] has sample 3, which stands in a pack already");
   CHECK(refused({{0, 2}, {3, 4}}) == "packs[0] holds 9 tokens, more than capacity 8");
-  CHECK(ballast::steps_in_order(ballast::groups<>{{0, 1}, {3}}, l, o).dropped == std::vector<std::uint32_t>{0, 1, 2, 4});
+  CHECK(ballast::steps_in_order(ballast::groups<>{{0, 1}, {3}}, l, o, ballast::default_step_cost).dropped ==
+        std::vector<std::uint32_t>{0, 1, 2, 4});
 }
 
 TEST_CASE("the bound is none that a plan goes below: all deals of small steps") {
@@ -215,7 +317,7 @@ TEST_CASE("the bound is none that a plan goes below: all deals of small steps") 
           most = (std::max)(most, sum);
         }
         if (most > o.capacity) continue;
-        auto const made = ballast::steps_in_order(packs, lengths, o);
+        auto const made = ballast::steps_in_order(packs, lengths, o, ballast::default_step_cost);
         bound = made.slowest.lower_bound;
         if (best < 0 || made.slowest.value < best) best = made.slowest.value;
       }
@@ -223,7 +325,7 @@ TEST_CASE("the bound is none that a plan goes below: all deals of small steps") 
       CHECK(bound <= best);
       CHECK(bound > best / 3);
       if (wait != synchronisation::per_step) continue;
-      auto const streamed = ballast::stream_steps(lengths, o, {.threshold = 0});
+      auto const streamed = ballast::stream_steps(lengths, o, ballast::default_step_cost, {.threshold = 0});
       if (streamed.steps() == 1) CHECK(streamed.slowest.value <= best + best / 3);
     }
   }

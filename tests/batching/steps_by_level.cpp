@@ -37,7 +37,7 @@ TEST_CASE("steps_by_level: every member is trained once, at its level", "[batchi
     for (auto const how : {ballast::left_over::split, ballast::left_over::shorten, ballast::left_over::drop, ballast::left_over::repeat}) {
       auto const packed = ballast::pack_levels(mixed(seed, 200 * seed), two, {.fill = ballast::level_fill::always});
       ballast::level_batching_options const options{.devices = 16, .balanced = seed % 2 == 0, .left_over = how, .seed = seed};
-      auto const plan = ballast::steps_by_level(packed, options);
+      auto const plan = ballast::steps_by_level(packed, options, ballast::attention_only);
       CAPTURE(seed, static_cast<int>(how));
       REQUIRE(plan.steps.size() == 2);
       std::vector<int> stands(packed.lengths.size(), 0);
@@ -67,7 +67,7 @@ TEST_CASE("steps_by_level: every member is trained once, at its level", "[batchi
 TEST_CASE("steps_by_level: steps of all levels hold about as many tokens", "[batching]") {
   auto const packed = ballast::pack_levels(mixed(1, 3000), levels_t{{256, 1, 0}, {1024, 2, 0}, {4096, 8, 0}});
   auto const micro_batches = [&](std::int64_t tokens) {
-    auto const plan = ballast::steps_by_level(packed, {.devices = 8, .tokens_per_step = tokens});
+    auto const plan = ballast::steps_by_level(packed, {.devices = 8, .tokens_per_step = tokens}, ballast::attention_only);
     return std::vector{plan.steps[0].micro_batches, plan.steps[1].micro_batches, plan.steps[2].micro_batches};
   };
   CHECK(micro_batches(0) == std::vector<std::uint64_t>{2, 1, 1});  // 8 * 256, 4 * 1024, 1 * 4096
@@ -80,7 +80,8 @@ TEST_CASE("steps_by_level: sorting levels attention", "[batching]") {
   auto const packed = ballast::pack_levels(mixed(2, 60000), two);
   std::vector<ballast::level_time> const times{{100, 1000, 1}, {800, 1100, 1}};
   auto const figures = [&](bool balanced) {
-    return ballast::figures_of(ballast::steps_by_level(packed, {.devices = 16, .balanced = balanced}), packed.lengths, times);
+    return ballast::figures_of(ballast::steps_by_level(packed, {.devices = 16, .balanced = balanced}, ballast::attention_only),
+                               packed.lengths, times);
   };
   CHECK(figures(true).attention_ratio < 0.02);
   CHECK(figures(false).attention_ratio > 0.1);
@@ -92,7 +93,7 @@ TEST_CASE("figures_of: what the published formulas give", "[batching][published]
   // Packs of four 1K and two 2K samples on two ranks: attention 4 and 8, so the ratio is (8 - 4) / (8 * 2) = 0.25.
   levels_t const levels{{4096, 1, 0}, {16384, 2, 0}};
   auto const packed = ballast::pack_levels(lengths_t{1024, 1024, 1024, 1024, 2048, 2048}, levels);
-  auto const plan = ballast::steps_by_level(packed, {.devices = 2, .tokens_per_step = 8192});
+  auto const plan = ballast::steps_by_level(packed, {.devices = 2, .tokens_per_step = 8192}, ballast::attention_only);
   std::vector<ballast::level_time> const times{{0, 1000, 0}, {0, 1000, 0}};
   auto const even = ballast::figures_of(plan, packed.lengths, times);
   CHECK(even.steps == 1);
@@ -105,7 +106,8 @@ TEST_CASE("figures_of: what the published formulas give", "[batching][published]
   CHECK(squares.idle == 0.25);
   // A second step in the long level communicates.
   auto const longer = ballast::pack_levels(lengths_t{1024, 1024, 1024, 1024, 2048, 2048, 16384}, levels);
-  auto const both = ballast::figures_of(ballast::steps_by_level(longer, {.devices = 2, .tokens_per_step = 8192}), longer.lengths, times);
+  auto const both = ballast::figures_of(ballast::steps_by_level(longer, {.devices = 2, .tokens_per_step = 8192}, ballast::attention_only),
+                                        longer.lengths, times);
   CHECK(both.steps == 2);
   CHECK(both.attention_ratio == 0.125);
   CHECK(both.communication_ratio == 0.5);
@@ -115,13 +117,13 @@ TEST_CASE("figures_of: what the published formulas give", "[batching][published]
 TEST_CASE("steps_by_level: bad input is refused", "[batching]") {
   auto const packed = ballast::pack_levels(lengths_t{1}, two);
   auto const refused = [&](ballast::level_batching_options const& o) {
-    return ballast_test::refusal([&] { (void)ballast::steps_by_level(packed, o); });
+    return ballast_test::refusal([&] { (void)ballast::steps_by_level(packed, o, ballast::attention_only); });
   };
   CHECK(refused({.devices = 12}) == "sp = 8 does not divide devices = 12");
   CHECK(refused({.devices = 0}) == "sp = 1 does not divide devices = 0");
   CHECK(refused({.devices = 1 << 20}) == "devices = 1048576 must be below 2^20");
   CHECK(refused({.devices = 8, .tokens_per_step = -1}) == "tokens_per_step = -1 must not be negative");
-  auto const plan = ballast::steps_by_level(packed, {.devices = 8});
+  auto const plan = ballast::steps_by_level(packed, {.devices = 8}, ballast::attention_only);
   CHECK(ballast_test::refusal([&] { (void)ballast::figures_of(plan, packed.lengths, {}); }) == "0 times for 2 levels");
 }
 

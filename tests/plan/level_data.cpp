@@ -142,7 +142,7 @@ TEST_CASE("plan_levels: it is the composition of the rooms below", "[plan]") {
   auto const plan =
       plan_levels(lengths, three, {.devices = 16, .fill = level_fill::always, .order = {.warm_up = 7}, .seed = 9}, attention_only);
   auto const packed = pack_levels(lengths, settings, {.fill = level_fill::always});
-  auto const steps = steps_by_level(packed, {.devices = 16, .seed = 9});
+  auto const steps = steps_by_level(packed, {.devices = 16, .seed = 9}, attention_only);
   for (std::size_t l = 0; l < 3; ++l) CHECK(plan.steps.steps[l].table == steps.steps[l].table);
   CHECK(plan.order.warm_up == 7);
   std::vector<curriculum_source> sources;

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <ranges>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,8 @@ enum class batching_fault : std::uint8_t {
   wrong_list,           ///< `dropped` or `repeated` is not ascending, or names what is no sample
   sample_missing,       ///< a sample stands in no step, or less often than `repeated` says, and is not listed as dropped
   sample_twice,         ///< a sample stands in steps more often than `repeated` says
+  empty_place,          ///< a place is empty that samples, or `left_over`, could fill; of a pipeline, a rank without micro-batches
+  uneven_step,          ///< a rank of the last step has two micro-batches more than another that has an empty place
   wrong_tokens,         ///< the sum of tokens is not that of the packs in the table
   wrong_cost,           ///< the sum of costs is not that of the packs in the table
   wrong_value,          ///< the certificate's value is not what the table costs
@@ -39,10 +42,9 @@ enum class batching_fault : std::uint8_t {
 
 /// @brief The fault's name. @param fault any of them @return a few words
 [[nodiscard]] constexpr char const* to_string(batching_fault fault) noexcept {
-  constexpr char const* names[] = {
-      "none",         "wrong shape",  "bad offsets",   "empty pack", "member out of range", "pack out of range",
-      "pack twice",   "wrong shared", "overfull pack", "wrong list", "sample missing",      "sample twice",
-      "wrong tokens", "wrong cost",   "wrong value",   "wrong bound"};
+  constexpr char const* names[] = {"none",        "wrong shape",  "bad offsets",   "empty pack", "member out of range", "pack out of range",
+                                   "pack twice",  "wrong shared", "overfull pack", "wrong list", "sample missing",      "sample twice",
+                                   "empty place", "uneven step",  "wrong tokens",  "wrong cost", "wrong value",         "wrong bound"};
   return names[static_cast<std::size_t>(fault)];
 }
 
@@ -70,12 +72,14 @@ struct batching_verdict {
 /// @param options  what was asked; of `micro_batches`, the plan's own number counts
 /// @param cost     what a sample costs
 /// @param share_overhead  thousandths that splitting added to the cost of shared samples
+/// @param keys  `step_constraints::together`, if the planner was given it: what cannot be split up
 /// @return the first rule broken, in the order of `batching_fault`
 /// @par Complexity
 /// O(samples + places).
-template <index_type Index, length_range R, cost_model Cost = quadratic_cost>
+template <index_type Index, length_range R, cost_model Cost>
 [[nodiscard]] batching_verdict check_batching(batching<Index> const& plan, R const& lengths, batching_options const& options,
-                                              Cost const& cost = default_step_cost, std::uint32_t share_overhead = 0) {
+                                              Cost const& cost, std::uint32_t share_overhead = 0,
+                                              std::span<std::uint64_t const> keys = {}) {
   using enum batching_fault;
   auto const n = static_cast<std::uint64_t>(std::ranges::size(lengths));
   auto const length = [&](std::uint64_t i) {
@@ -176,6 +180,36 @@ template <index_type Index, length_range R, cost_model Cost = quadratic_cost>
     if (stands[i] < expected[i]) return {sample_missing, i};
   for (std::uint64_t i = 0; i < n; ++i)
     if (stands[i] > expected[i]) return {sample_twice, i};
+  // Whether a pack could give a sample to an empty place.
+  auto const splits = [&](Index p) {
+    if (p == plan.none) return false;
+    auto const pack = plan.packs[p];
+    auto const other = [&](Index i) { return keys.empty() ? i != pack[0] : keys[i] != keys[pack[0]]; };
+    return std::ranges::any_of(pack, other) && std::ranges::any_of(pack, [&](Index i) { return degree[i] == 1; });
+  };
+  auto const rank_counts = options.synchronisation == synchronisation::pipeline;  // not the place: replicas run what they can take
+  for (std::size_t s = 0; s < plan.steps(); ++s) {
+    auto const step = plan.step(s);
+    auto const last = s + 1 == plan.steps();
+    std::uint64_t fewest = each, most = 0, idle = ranks;
+    auto empty = places;
+    for (std::uint64_t r = ranks; r-- > 0;) {
+      auto const mine = step.subspan(static_cast<std::size_t>(r * each), static_cast<std::size_t>(each));
+      auto const has = each - static_cast<std::uint64_t>(std::ranges::count(mine, plan.none));
+      fewest = (std::min)(fewest, has);
+      most = (std::max)(most, has);
+      if (has == 0) idle = r;
+      if (has == 0 || (has < each && !rank_counts))
+        empty = r * each + static_cast<std::uint64_t>(std::ranges::find(mine, plan.none) - mine.begin());
+    }
+    auto const held = std::ranges::any_of(plan.shared, [&](auto const& x) { return x.step == s; });  // shared samples have their ranks
+    if (empty == places || (held && std::ranges::none_of(plan.table, splits))) continue;
+    auto const spread_thin = options.left_over == left_over::split     ? std::ranges::none_of(plan.table, splits)
+                             : options.left_over == left_over::shorten ? idle == ranks || std::ranges::none_of(step, splits)
+                                                                       : false;
+    if (!last || !spread_thin) return {empty_place, s * places + empty};
+    if (most > fewest + 1 && !held && (!rank_counts || fewest == 0)) return {uneven_step, s * places + empty};
+  }
   if (tokens != plan.tokens) return {wrong_tokens, 0};
   if (sum != plan.cost) return {wrong_cost, 0};
   if (value != plan.slowest.value) return {wrong_value, 0};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/batching/detail/deal_packs.hpp>
+#include <ballast/batching/detail/fill_places.hpp>
 #include <ballast/cost/polynomial.hpp>
 
 #include <numeric>
@@ -13,8 +14,8 @@
 
 namespace ballast::inline v0_1 {
 
-/// @brief What a dense transformer's sample costs by default, in units of a token pair: 6 * hidden size per token, for a hidden size of
-/// 4096.
+/// @brief What a sample costs a dense transformer of hidden size 4096, in units of a token pair: 6 * hidden size per token. No planner of
+/// steps assumes it: for the cost of your model see `sample_cost` and `calibrate`.
 inline constexpr quadratic_cost default_step_cost{.linear = 24576, .quadratic = 1};
 
 namespace detail {
@@ -28,8 +29,9 @@ template <index_type Index, length_range R, cost_model Cost>
   std::vector<Index> order(b.packs.size());
   std::iota(order.begin(), order.end(), Index{0});
   if (shuffle) order = random_permutation<Index>(b.packs.size(), epoch_seed(o));
-  settle_left_over(b, order, o);
+  settle_left_over(b, order, items, o);
   cut_into_steps(b, std::span<Index const>(order));
+  fill_places(b, items, o, mixing::never);
   certify(b, items, o);
   return b;
 }
@@ -52,9 +54,8 @@ template <index_type Index, length_range R, cost_model Cost>
 /// O(samples).
 /// @par Determinism
 /// A pure function of its arguments.
-template <index_type Index, length_range R, cost_model Cost = quadratic_cost>
-[[nodiscard]] batching<Index> steps_in_order(groups<Index> packs, R const& lengths, batching_options const& options,
-                                             Cost const& cost = default_step_cost) {
+template <index_type Index, length_range R, cost_model Cost>
+[[nodiscard]] batching<Index> steps_in_order(groups<Index> packs, R const& lengths, batching_options const& options, Cost const& cost) {
   return detail::deal_as_they_come(std::move(packs), lengths, options, cost, false);
 }
 
@@ -75,9 +76,8 @@ template <index_type Index, length_range R, cost_model Cost = quadratic_cost>
 /// O(samples).
 /// @par Determinism
 /// A pure function of its arguments, `seed` and `epoch` among them.
-template <index_type Index, length_range R, cost_model Cost = quadratic_cost>
-[[nodiscard]] batching<Index> random_steps(groups<Index> packs, R const& lengths, batching_options const& options,
-                                           Cost const& cost = default_step_cost) {
+template <index_type Index, length_range R, cost_model Cost>
+[[nodiscard]] batching<Index> random_steps(groups<Index> packs, R const& lengths, batching_options const& options, Cost const& cost) {
   return detail::deal_as_they_come(std::move(packs), lengths, options, cost, true);
 }
 

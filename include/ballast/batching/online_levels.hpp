@@ -165,7 +165,7 @@ class online_levels {
     for (auto& m : packs.members) m = number[m];
     auto shape = shapes_[i];
     shape.epoch = state_.rounds++;
-    auto const steps = balanced_ ? sorted_steps(std::move(packs), lengths, shape, {}, attention_only)
+    auto const steps = balanced_ ? sorted_steps(std::move(packs), lengths, shape, attention_only)
                                  : random_steps(std::move(packs), lengths, shape, attention_only);
     std::vector<level_step<Index>> fresh;
     std::vector<Index> pack;

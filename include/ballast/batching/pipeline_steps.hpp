@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/batching/detail/fill_places.hpp>
 #include <ballast/batching/detail/items.hpp>
 #include <ballast/batching/in_order.hpp>
 #include <ballast/core/random.hpp>
@@ -25,8 +26,8 @@ class pipeline_streamer {
  public:
   pipeline_streamer(step_items const& items, batching_options const& o, std::uint32_t fill)
       : items_(items), o_(o), warm_up_(static_cast<std::int64_t>(o.stages) - 1), ranks_(static_cast<std::size_t>(o.ranks)) {
-    auto const room = static_cast<std::uint64_t>(o.capacity) * o.micro_batches * o.ranks;
-    target_ = static_cast<std::int64_t>(multiply_divide_up(room, fill, 1000));
+    auto const room = static_cast<std::uint64_t>(room_of_place(items, o)) * o.micro_batches * o.ranks;
+    target_ = static_cast<std::int64_t>(multiply_divide_up(room, all_equal(items) ? 1000 : fill, 1000));
   }
 
   [[nodiscard]] batching<Index> run() {
@@ -42,7 +43,7 @@ class pipeline_streamer {
       samples_.clear();
       auto const earlier = next;
       std::int64_t tokens = 0;
-      for (; tokens < goal && next < n; ++next) {
+      for (; (tokens < goal || samples_.size() < ranks_) && next < n; ++next) {
         samples_.push_back(order[next]);
         tokens += items_.tokens[order[next]];
       }
@@ -62,6 +63,7 @@ class pipeline_streamer {
     }
     std::sort(out_.repeated.begin(), out_.repeated.end());
     write_table();
+    fill_places(out_, items_, o_, mixing::allowed);
     certify(out_, items_, o_);
     return std::move(out_);
   }
@@ -174,17 +176,17 @@ class pipeline_streamer {
 /// @tparam Cost   how one length is weighed
 /// @param lengths  tokens of each sample, at most the capacity
 /// @param options  shape of a step, `stages`, seed and `left_over` (`split` and `shorten` spread the samples evenly over the steps)
-/// @param fill     share of a step's capacity that is drawn for it, in thousandths
 /// @param cost     what a sample costs
+/// @param fill     share of a step's capacity that is drawn for it, in thousandths
 /// @return the plan with `micro_batches` set to the most of any replica; the places of the others are empty at their end
 /// @throws invalid_input for a bad option, length or cost
 /// @par Complexity
 /// O(samples log samples) and about 40 trials a step of O(micro-batches log ranks).
 /// @par Determinism
 /// A pure function of its arguments.
-template <index_type Index = std::uint32_t, length_range R, cost_model Cost = quadratic_cost>
-[[nodiscard]] batching<Index> pipeline_steps(R const& lengths, batching_options const& options, std::uint32_t fill = 980,
-                                             Cost const& cost = default_step_cost) {
+template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
+[[nodiscard]] batching<Index> pipeline_steps(R const& lengths, batching_options const& options, Cost const& cost,
+                                             std::uint32_t fill = 980) {
   require(fill > 0 && fill <= 1000, [&] { return "fill = " + std::to_string(fill) + " must be in 1 ... 1000"; });
   auto o = options;
   o.synchronisation = synchronisation::pipeline;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/batching/detail/choose_plan.hpp>
 #include <ballast/batching/pipeline_steps.hpp>
 #include <ballast/batching/rows.hpp>
 #include <ballast/batching/stream.hpp>
@@ -54,6 +55,7 @@ template <index_type Index>
   step_items items;
   items.all_tokens = samples.all_tokens;
   items.all_cost = samples.all_cost;
+  items.spare_cost = samples.spare_cost;
   for (auto const unit : units) {
     std::int64_t tokens = 0, cost = 0;
     for (auto i : unit) {
@@ -107,10 +109,10 @@ template <index_type Index>
   };
   if (costs_fit(items, room, 900)) {
     stream_options const random{.fill = squares_fit(items, room) ? 980U : 0U, .threshold = 0};
-    return {random, gathered(950, 700), gathered(950, 350)};
+    return {random, {.fill = 1000, .threshold = 0}, gathered(950, 700), gathered(950, 350)};
   }
   if (c.most_ranks_shared > 1) return {split(400), split(200)};
-  if (o.micro_batches == 1) return {gathered(990, 350), gathered(990, 200)};
+  if (o.micro_batches == 1) return {gathered(990, 350), gathered(990, 200), gathered(1000, 250)};
   return {gathered(950, costs_fit(items, room, 1200) ? 900 : 700), gathered(950, 350), gathered(950, 200)};
 }
 
@@ -118,18 +120,34 @@ template <index_type Index>
 template <index_type Index>
 [[nodiscard]] batching<Index> plan_items(step_items const& items, std::span<std::uint64_t const> apart, step_constraints const& c,
                                          batching_options const& o) {
+  auto const made_by = [](batching<Index> plan, step_method method) {
+    plan.method = method;
+    return plan;
+  };
+  plan_choice<Index> choice(items, o);
+  if (o.synchronisation == synchronisation::per_micro_batch && o.micro_batches > 1 && apart.empty() && choice.fewest_steps() <= 8)
+    return made_by(rows_into_steps(pack_for_steps<Index>(items, o), items, o, {}), step_method::rows);  // a step more would be a big one
   if (o.synchronisation == synchronisation::per_micro_batch && o.micro_batches > 1)
-    return rows_into_steps(pack_apart<Index>(items, apart, o), items, o, {.redeal = apart.empty()});  // redealing would mix keys
-  if (!apart.empty()) return sort_into_steps(pack_apart<Index>(items, apart, o), items, o, {});
-  if (o.synchronisation == synchronisation::pipeline && o.stages > 1) return pipeline_streamer<Index>(items, o, 980).run();
-  batching<Index> best;
-  for (auto const& way : ways_to_stream(items, c, o)) {
-    auto plan = streamer<Index>(items, o, way).run();
-    if (best.table.empty() || compare_products(plan.slowest.value, best.cost, best.slowest.value, plan.cost) < 0) best = std::move(plan);
-    if (compare_products(best.slowest.value, 100 * static_cast<std::int64_t>(o.ranks), best.cost, 101) <= 0)
-      break;  // within 1 % of the mean
+    return made_by(rows_into_steps(pack_apart<Index>(items, apart, o), items, o, {.redeal = apart.empty()}),
+                   step_method::rows);  // redealing would mix keys
+  if (!apart.empty()) return made_by(sort_into_steps(pack_apart<Index>(items, apart, o), items, o, {}), step_method::windows);
+  if (o.synchronisation == synchronisation::pipeline && o.stages > 1) {
+    choice.offer(made_by(pipeline_streamer<Index>(items, o, 980).run(), step_method::pipeline));
+    return choice.take();
   }
-  return best;
+  std::uint64_t deviation = 0;
+  for (auto const& way : ways_to_stream(items, c, o)) {
+    if (deviation != 0 && choice.level() != (way.threshold == 0 && way.share == 0)) continue;  // level steps may be fuller, others gathered
+    auto plan = streamer<Index>(items, o, way).run();
+    plan.method = way.share != 0 ? step_method::shared : way.threshold != 0 ? step_method::gathered : step_method::random;
+    deviation = (std::max)(deviation, choice.deviation(plan));
+    choice.offer(std::move(plan));
+    if (choice.good_enough()) return choice.take();
+  }
+  auto const room = o.capacity * static_cast<std::int64_t>(o.micro_batches);
+  if (o.micro_batches == 1 || costs_fit(items, room, 900) || choice.fewest_steps() <= 3 || o.least_fill != 0)
+    offer_windows(choice, items, o, deviation + deviation / 4);  // an estimate of a few steps
+  return choice.take();
 }
 
 }  // namespace detail
@@ -149,7 +167,7 @@ template <index_type Index>
 /// @tparam Cost   how one length is weighed
 /// @param lengths      tokens of each sample, at most the capacity
 /// @param options      `plan_steps(lengths, {.capacity = 131072, .ranks = 64, .micro_batches = 4})`
-/// @param cost         what a sample costs; that of a dense transformer of hidden size 4096 by default
+/// @param cost         what a sample costs: `sample_cost(model)` of a transformer, or any other callable
 /// @param constraints  samples that belong together or must not meet, ranks that share one
 /// @return the plan, its cost and the bound
 /// @pre a list of keys is empty or as long as `lengths`; samples of one `together` key have one `apart` key
@@ -158,8 +176,8 @@ template <index_type Index>
 /// That of the planner used; all of them O(n log n).
 /// @par Determinism
 /// A pure function of its arguments. A release that changes a plan says so in the CHANGELOG.
-template <index_type Index = std::uint32_t, length_range R, cost_model Cost = quadratic_cost>
-[[nodiscard]] batching<Index> plan_steps(R const& lengths, batching_options const& options, Cost const& cost = default_step_cost,
+template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
+[[nodiscard]] batching<Index> plan_steps(R const& lengths, batching_options const& options, Cost const& cost,
                                          step_constraints const& constraints = {}) {
   auto const& c = constraints;
   auto const most = c.most_ranks_shared;

@@ -3,6 +3,7 @@
 #include <ballast/core/certificate.hpp>
 #include <ballast/core/groups.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -32,6 +33,23 @@ struct shared_sample {
   friend constexpr bool operator==(shared_sample const&, shared_sample const&) = default;
 };
 
+/// @brief How `plan_steps` made a plan.
+enum class step_method : std::uint8_t {
+  other,     ///< another planner made it
+  random,    ///< random draws, dealt to ranks
+  gathered,  ///< as before, with samples of high cost gathered with their like
+  shared,    ///< as before, with samples of high cost split over ranks
+  rows,      ///< rows of like packs, unlike rows in one step
+  pipeline,  ///< random draws, like with like inside a replica
+  windows,   ///< packs first, sorted by cost in windows of the random order (`batching::window` steps), and dealt
+};
+
+/// @brief The method's name. @param method any of them @return a word
+[[nodiscard]] constexpr char const* to_string(step_method method) noexcept {
+  constexpr char const* names[] = {"other", "random", "gathered", "shared", "rows", "pipeline", "windows"};
+  return names[static_cast<std::size_t>(method)];
+}
+
 /// @brief Steps of ranks of micro-batches: which pack each rank trains on, and when.
 ///
 /// Every rank has the same number of steps, and in each step the same number of places for micro-batches.
@@ -55,6 +73,8 @@ struct batching {
   std::vector<Index> repeated;  ///< samples that stand in a step once more, each as often as it does; ascending
   std::vector<shared_sample<Index>> shared;  ///< samples split over ranks, by step
   std::int64_t token_delay = 0;              ///< sum over tokens of the steps by which they come later than drawn
+  step_method method = step_method::other;   ///< how it was made, where `plan_steps` had a choice
+  std::uint64_t window = 0;                  ///< of `step_method::windows`: steps that are sorted together; 1 = random steps, 0 = all
   std::uint64_t longest_delay = 0;           ///< most steps by which a sample comes later than drawn
 
   /// @brief Number of steps. @return the table's size over `ranks * micro_batches`
@@ -67,6 +87,16 @@ struct batching {
   /// @brief The pack of one place. @param s step @param r rank @param m micro-batch @return a pack number or `none`
   [[nodiscard]] Index at(std::size_t s, std::size_t r, std::size_t m) const noexcept {
     return table[(s * static_cast<std::size_t>(ranks) + r) * static_cast<std::size_t>(micro_batches) + m];
+  }
+  /// @brief The ranks that have no micro-batch in the last step, ascending; in no other step is there one. See docs/batching.md for what a
+  /// trainer does then.
+  [[nodiscard]] std::vector<std::uint64_t> idle_ranks() const {
+    std::vector<std::uint64_t> idle;
+    for (std::uint64_t r = 0; r < ranks && !table.empty(); ++r) {
+      auto const mine = step(steps() - 1).subspan(static_cast<std::size_t>(r * micro_batches), static_cast<std::size_t>(micro_batches));
+      if (std::all_of(mine.begin(), mine.end(), [](Index p) { return p == none; })) idle.push_back(r);
+    }
+    return idle;
   }
   /// @brief Run time over that of perfect balance, where ranks wait per step. @return 1 when no rank ever waits, else more
   [[nodiscard]] double slowest_over_mean() const noexcept {

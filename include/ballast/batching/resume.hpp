@@ -4,9 +4,12 @@
 #include <ballast/core/error.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
+#include <ranges>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 /// @file
@@ -17,27 +20,37 @@
 
 namespace ballast::inline v0_1 {
 
-/// @brief The samples that steps 0 … `step` - 1 have not trained on, and that the plan has not dropped.
+/// @brief The samples that the steps done have not trained on, and that the plan has not dropped.
+///
+/// Which steps are done depends on the order they are trained in: without a curriculum the first k of the table, `std::views::iota(0, k)`;
+/// with one the first k of its order, `std::span(order.index).first(k)`.
 ///
 /// @tparam Index  index type of the plan
+/// @tparam Steps  range of integers
 /// @param plan  a plan of steps
-/// @param step  how many steps are done, at most `plan.steps()`
+/// @param done  the numbers of the steps done, in any order; a step may come twice
 /// @return their indices, ascending
-/// @throws invalid_input if the plan has fewer steps
+/// @throws invalid_input if the plan has no such step
 /// @par Complexity
-/// O(samples).
-template <index_type Index>
-[[nodiscard]] std::vector<Index> samples_from_step(batching<Index> const& plan, std::size_t step) {
-  require(step <= plan.steps(),
-          [&] { return "step = " + std::to_string(step) + " is beyond the " + std::to_string(plan.steps()) + " steps of the plan"; });
+/// O(samples + steps).
+template <index_type Index, std::ranges::input_range Steps>
+  requires std::integral<std::ranges::range_value_t<Steps>>
+[[nodiscard]] std::vector<Index> samples_left(batching<Index> const& plan, Steps&& done) {
+  std::vector<char> is_done(plan.steps(), 0);
+  for (auto const s : done) {
+    require(std::cmp_greater_equal(s, 0) && std::cmp_less(s, is_done.size()),
+            [&] { return "step " + std::to_string(s) + " is none of the " + std::to_string(is_done.size()) + " steps of the plan"; });
+    is_done[static_cast<std::size_t>(s)] = 1;
+  }
   Index count = 0;
   for (auto i : plan.packs.members) count = (std::max)(count, static_cast<Index>(i + 1));
   std::vector<char> comes(count, 0);
   for (auto const come : {char{1}, char{0}})
-    for (auto s = come ? step : 0; s < (come ? plan.steps() : step); ++s)
-      for (auto p : plan.step(s))
-        if (p != plan.none)
-          for (auto i : plan.packs[p]) comes[i] = come;
+    for (std::size_t s = 0; s < is_done.size(); ++s)
+      if (is_done[s] != come)
+        for (auto p : plan.step(s))
+          if (p != plan.none)
+            for (auto i : plan.packs[p]) comes[i] = come;
   std::vector<Index> rest;
   for (Index i = 0; i < count; ++i)
     if (comes[i]) rest.push_back(i);

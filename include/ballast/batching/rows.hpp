@@ -75,6 +75,7 @@ template <index_type Index>
   auto waiting_per_row = o;
   waiting_per_row.synchronisation = synchronisation::per_micro_batch;
   if (how.redeal) redeal_steps(b, items, waiting_per_row);
+  fill_places(b, items, o, mixing::never);
   certify(b, items, o);
   return b;
 }
@@ -91,17 +92,17 @@ template <index_type Index>
 /// @param packs    which samples share a micro-batch; samples in none of them are listed as dropped
 /// @param lengths  tokens of each sample
 /// @param options  shape of a step, what to do with an incomplete one, where ranks wait, and seed
-/// @param how      windows and redealing
 /// @param cost     what a sample costs
+/// @param how      windows and redealing
 /// @return the plan, its cost and the bound
 /// @throws invalid_input as `steps_in_order`
 /// @par Complexity
 /// O(samples + packs log packs); redealing adds O(samples log ranks) and a bounded number of exchanges per row.
 /// @par Determinism
 /// A pure function of its arguments.
-template <index_type Index, length_range R, cost_model Cost = quadratic_cost>
-[[nodiscard]] batching<Index> row_steps(groups<Index> packs, R const& lengths, batching_options const& options, row_options const& how = {},
-                                        Cost const& cost = default_step_cost) {
+template <index_type Index, length_range R, cost_model Cost>
+[[nodiscard]] batching<Index> row_steps(groups<Index> packs, R const& lengths, batching_options const& options, Cost const& cost,
+                                        row_options const& how = {}) {
   return detail::rows_into_steps(std::move(packs), detail::weigh<Index>(lengths, options, cost), options, how);
 }
 

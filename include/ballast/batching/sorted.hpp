@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/batching/detail/arrange.hpp>
 #include <ballast/batching/detail/deal_packs.hpp>
+#include <ballast/batching/detail/fill_places.hpp>
 #include <ballast/batching/detail/step_dealer.hpp>
 #include <ballast/batching/in_order.hpp>
 
@@ -60,7 +61,8 @@ template <index_type Index, class Generator>
   return out;
 }
 
-/// Deals the samples of a step to its places anew; keeps the old places unless all samples fit and the step becomes cheaper.
+/// Deals the samples of a step to its places anew, or exchanges some where not all fit; keeps the old places unless the step becomes
+/// cheaper.
 template <index_type Index>
 void redeal_steps(batching<Index>& b, step_items const& items, batching_options const& o) {
   // Where ranks wait at every micro-batch, each row of places is a step of its own.
@@ -69,11 +71,13 @@ void redeal_steps(batching<Index>& b, step_items const& items, batching_options 
   step_dealer<Index> deal(items, b.ranks, each, o.capacity);
   constexpr std::array rules{deal_rule::rate_cap, deal_rule::longest_first};
   std::vector<Index> samples;
+  std::vector<std::uint32_t> rank_of;
   std::vector<std::vector<Index>> contents(b.packs.size());
   for (std::size_t p = 0; p < contents.size(); ++p) contents[p].assign(b.packs[p].begin(), b.packs[p].end());
   for (std::size_t s = 0; s < b.steps(); ++s)
     for (std::size_t row = 0; row < rows; ++row) {
       samples.clear();
+      rank_of.clear();
       std::int64_t slowest = 0;
       bool whole = true;
       auto const place = [&](std::size_t r, std::size_t m) { return b.at(s, r, rows == 1 ? m : row); };
@@ -85,11 +89,13 @@ void redeal_steps(batching<Index>& b, step_items const& items, batching_options 
           if (p == b.none) continue;
           for (auto i : contents[p]) mine += items.cost[i];
           samples.insert(samples.end(), contents[p].begin(), contents[p].end());
+          rank_of.insert(rank_of.end(), contents[p].size(), static_cast<std::uint32_t>(r));
         }
         slowest = (std::max)(slowest, mine);
       }
       if (!whole) continue;
       deal(samples, rules);
+      if (!deal.left().empty() || deal.slowest() >= slowest) deal.improve(samples, rank_of);  // full packs leave a new deal no room
       if (!deal.left().empty() || deal.slowest() >= slowest) continue;
       for (std::size_t r = 0; r < ranks; ++r)
         for (std::size_t m = 0; m < each; ++m) {
@@ -131,12 +137,11 @@ template <index_type Index>
                    order.begin() + static_cast<std::ptrdiff_t>(last));
   }
   arrange_steps(b, std::span<Index const>(emitted), sums, o);
-  if (!sorting.redeal) {
+  if (sorting.redeal) redeal_steps(b, items, o);
+  if (fill_places(b, items, o, mixing::never) || sorting.redeal)
+    certify(b, items, o);
+  else
     certify(b, items, o, sums);
-    return b;
-  }
-  redeal_steps(b, items, o);
-  certify(b, items, o);
   return b;
 }
 }  // namespace detail
@@ -153,8 +158,8 @@ template <index_type Index>
 /// @param packs    which samples share a micro-batch; samples in none of them are listed as dropped
 /// @param lengths  tokens of each sample
 /// @param options  shape of a step, what to do with an incomplete one, where ranks wait, and seed
-/// @param sorting  windows, emission and redealing
 /// @param cost     what a sample costs
+/// @param sorting  windows, emission and redealing
 /// @return the plan, its cost and the bound; an incomplete last step holds the cheapest packs of the last window and comes last
 /// @throws invalid_input as `steps_in_order`
 /// @par Complexity
@@ -163,9 +168,9 @@ template <index_type Index>
 /// A pure function of its arguments.
 /// @par Source
 /// Sorting: Yao et al., "Hierarchical Balance Packing", arXiv 2503.07680. Cyclic emission is our own.
-template <index_type Index, length_range R, cost_model Cost = quadratic_cost>
-[[nodiscard]] batching<Index> sorted_steps(groups<Index> packs, R const& lengths, batching_options const& options,
-                                           sorting_options const& sorting = {}, Cost const& cost = default_step_cost) {
+template <index_type Index, length_range R, cost_model Cost>
+[[nodiscard]] batching<Index> sorted_steps(groups<Index> packs, R const& lengths, batching_options const& options, Cost const& cost,
+                                           sorting_options const& sorting = {}) {
   return detail::sort_into_steps(std::move(packs), detail::weigh<Index>(lengths, options, cost), options, sorting);
 }
 

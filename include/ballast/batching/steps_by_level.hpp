@@ -94,7 +94,7 @@ namespace detail {
 /// @tparam Cost   how one length is weighed
 /// @param packed   from `pack_levels`
 /// @param options  devices, tokens of a step, and how packs meet in steps
-/// @param cost     what a sample costs; within a level only proportions matter
+/// @param cost     what a sample costs, `attention_only` say; within a level only proportions matter
 /// @return the steps; `dropped` and `repeated` of a level refer to members of the packing
 /// @throws invalid_input if an SP degree does not divide the devices, or as `sorted_steps`
 /// @par Complexity
@@ -103,9 +103,9 @@ namespace detail {
 /// A pure function of its arguments.
 /// @par Source
 /// Yao et al., "Hierarchical Balance Packing", arXiv 2503.07680, algorithms 2 and 7.
-template <index_type Index, cost_model Cost = quadratic_cost>
+template <index_type Index, cost_model Cost>
 [[nodiscard]] level_batching<Index> steps_by_level(level_packing<Index> const& packed, level_batching_options const& options,
-                                                   Cost const& cost = attention_only) {
+                                                   Cost const& cost) {
   level_batching<Index> out;
   out.levels = packed.levels;
   std::vector<std::int64_t> lengths;
@@ -123,7 +123,7 @@ template <index_type Index, cost_model Cost = quadratic_cost>
     std::iota(packs.members.begin(), packs.members.end(), Index{0});
     lengths.clear();
     for (auto const m : members) lengths.push_back(packed.lengths[static_cast<std::size_t>(m)]);
-    auto steps = options.balanced ? sorted_steps(std::move(packs), lengths, shape, {.emission = options.emission}, cost)
+    auto steps = options.balanced ? sorted_steps(std::move(packs), lengths, shape, cost, {.emission = options.emission})
                                   : random_steps(std::move(packs), lengths, shape, cost);
     renumber(steps, members);
     std::sort(steps.dropped.begin(), steps.dropped.end());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/batching/detail/fill_places.hpp>
 #include <ballast/batching/detail/items.hpp>
 #include <ballast/batching/detail/step_dealer.hpp>
 #include <ballast/batching/in_order.hpp>
@@ -59,9 +60,9 @@ class streamer {
   streamer(step_items const& items, batching_options const& o, stream_options const& s)
       : items_(items), o_(o), s_(s), dealer_(items, o.ranks, o.micro_batches, o.capacity), ranks_(static_cast<std::size_t>(o.ranks)) {
     auto const count = static_cast<std::int64_t>(o.ranks);
-    rank_room_ = o.capacity * static_cast<std::int64_t>(o.micro_batches);
+    rank_room_ = room_of_place(items, o) * static_cast<std::int64_t>(o.micro_batches);
     whole_ = s.pool == stream_options::whole_epoch && s.threshold != 0;
-    fill_ = s.fill == 0 ? 1000 : s.fill;
+    fill_ = s.fill == 0 || all_equal(items) ? 1000 : s.fill;
     auto const part = [](std::int64_t of, std::uint32_t thousandths) { return scale(of, thousandths, 1000); };
     target_ = part(rank_room_ * count, fill_);
     mean_ = scale(part(rank_room_, fill_), items.all_cost, items.all_tokens);
@@ -97,9 +98,10 @@ class streamer {
     for (std::size_t i = 0; i < n; ++i)
       if (placed_[i] == 0) out_.dropped.push_back(static_cast<Index>(i));
     std::sort(out_.repeated.begin(), out_.repeated.end());
+    if (fill_places(out_, items_, o_, mixing::allowed) && !whole_) measure_delay();
     auto const sums = pack_sums(out_.packs, [&](Index i) { return charge(i); }, o_.cost_per_micro_batch);
     certify(out_, items_, o_, sums);
-    if (whole_) spread_steps(sums);
+    if (whole_ && out_.steps() != 0) spread_steps(sums);
     return std::move(out_);
   }
 
@@ -169,6 +171,22 @@ class streamer {
     for (std::size_t k = best; k < best + count; ++k) take(pool_[k].sample);
     pool_.erase(pool_.begin() + static_cast<std::ptrdiff_t>(best), pool_.begin() + static_cast<std::ptrdiff_t>(best + count));
   }
+  /// Ranks whose outlier leaves room in tokens and in time beside the dearest of the step get another one from the pool, the dearest that
+  /// fits: they would wait otherwise, and the steps to come have one less.
+  void second_outliers(std::int64_t goal) {
+    if (samples_.empty() || samples_.size() > ranks_) return;
+    std::int64_t dearest = 0;
+    for (auto i : samples_) dearest = (std::max)(dearest, items_.cost[i]);
+    for (auto k = samples_.size(); k-- > 0 && tokens_ < goal;) {
+      auto room = rank_room_ - items_.tokens[samples_[k]], open = dearest - items_.cost[samples_[k]];
+      auto const fits = [&](waiting<Index> const& w) { return items_.tokens[w.sample] <= room && items_.cost[w.sample] <= open; };
+      auto const first = std::partition_point(pool_.begin(), pool_.end(), [&](auto const& w) { return items_.tokens[w.sample] > room; });
+      auto const it = std::find_if(first, pool_.end(), fits);
+      if (it == pool_.end()) continue;
+      take(it->sample);
+      pool_.erase(it);
+    }
+  }
   void take(Index i) {
     if (is_shared(i)) {
       shares_.push_back(i);
@@ -191,7 +209,13 @@ class streamer {
     auto const goal = even ? (left_tokens_ + steps - 1) / steps : target_;  // all remaining steps get the same share of what is left
     auto const a_step = ranks_ * static_cast<std::size_t>(steps);
     release(whole_ || exhausted, whole_ ? (pool_.size() + a_step - 1) / a_step : 1);
-    while (tokens_ < goal && next_ < order_.size()) {
+    if (whole_ && !exhausted) second_outliers(goal);
+    auto const places = ranks_ * static_cast<std::size_t>(o_.micro_batches);
+    auto const all_room = rank_room_ * static_cast<std::int64_t>(ranks_);
+    auto const wanted = [&] {  // a few long samples more where there would be empty places
+      return tokens_ < goal || (samples_.size() < places && shares_.empty() && tokens_ + items_.tokens[order_[next_]] <= all_room);
+    };
+    while (next_ < order_.size() && wanted()) {
       auto const i = order_[next_++];
       drawn_[i] = step_;
       if (!whole_ && is_outlier(i))
@@ -223,11 +247,12 @@ class streamer {
       dealer_(samples_, rules, 2, base_);
     }
     if (s_.fill != 0) return;
+    auto const least = shares_.empty() ? ranks_ * static_cast<std::size_t>(o_.micro_batches) : 1;
     for (std::int64_t part : {970, 940, 910}) {  // a step that is not level gives back what was drawn last
       auto const mean = dealer_.total() / static_cast<std::int64_t>(ranks_);
       if (dealer_.slowest() - mean <= mean / 100 || next_ == order_.size()) return;
       auto const keep = scale(rank_room_ * static_cast<std::int64_t>(ranks_), part, 1000);
-      while (samples_.size() > 1 && tokens_ > keep) {
+      while (samples_.size() > (std::max)(least, std::size_t{1}) && tokens_ > keep) {
         carry_.push_back(samples_.back());
         tokens_ -= items_.tokens[samples_.back()];
         samples_.pop_back();
@@ -309,10 +334,28 @@ class streamer {
       if (placed_[i] == 0) carry_.push_back(i);  // a repeated one is in no hurry
   }
 
+  /// Delays of a table that was changed afterwards.
+  void measure_delay() {
+    out_.token_delay = 0;
+    out_.longest_delay = 0;
+    std::vector<char> seen(items_.size(), 0);
+    for (std::size_t s = 0; s < out_.steps(); ++s)
+      for (auto p : out_.step(s)) {
+        if (p == out_.none) continue;
+        for (auto i : out_.packs[p]) {
+          if (std::exchange(seen[i], char{1}) != 0 || s <= drawn_[i]) continue;
+          out_.token_delay += items_.tokens[i] * static_cast<std::int64_t>(s - drawn_[i]);
+          out_.longest_delay = (std::max)(out_.longest_delay, s - drawn_[i]);
+        }
+      }
+  }
+
   /// Brings the steps of a whole epoch, which came dearest first, into an order that mixes.
   void spread_steps(std::vector<pack_sum> const& sums) {
     auto const places = ranks_ * static_cast<std::size_t>(o_.micro_batches);
-    std::vector<std::pair<std::int64_t, std::size_t>> cost(out_.steps());
+    auto const last = out_.step(out_.steps() - 1);
+    auto const stays = std::find(last.begin(), last.end(), out_.none) != last.end() ? std::size_t{1} : std::size_t{0};
+    std::vector<std::pair<std::int64_t, std::size_t>> cost(out_.steps() - stays);
     for (std::size_t s = 0; s < cost.size(); ++s) {
       cost[s] = {0, s};
       for (auto p : out_.step(s))
@@ -322,13 +365,15 @@ class streamer {
     splitmix64 generator(~epoch_seed(o_));
     std::vector<Index> table;
     table.reserve(out_.table.size());
-    std::vector<std::uint64_t> now(cost.size());
+    std::vector<std::uint64_t> now(out_.steps());
+    now.back() = now.size() - 1;
     for (auto k : emit<Index>(cost.size(), emission::cyclic, generator)) {
       auto const from = cost[k].second;
       now[from] = table.size() / places;
       auto const step = out_.step(from);
       table.insert(table.end(), step.begin(), step.end());
     }
+    if (stays != 0) table.insert(table.end(), last.begin(), last.end());
     out_.table = std::move(table);
     for (auto& s : out_.shared) s.step = now[s.step];
     std::sort(out_.shared.begin(), out_.shared.end(),
@@ -370,8 +415,8 @@ class streamer {
 /// @param options  shape of a step, seed, and `left_over`: `drop` leaves out the steps that the end of the stream cannot fill, `repeat`
 /// fills
 ///                 them with samples of earlier steps, the others keep them as they are
-/// @param stream   fill, pool and splitting
 /// @param cost     what a sample costs
+/// @param stream   fill, pool and splitting
 /// @return the plan, its cost and the bound; a place that no sample was left for is empty
 /// @throws invalid_input for a bad option, length or cost
 /// @par Complexity
@@ -379,9 +424,9 @@ class streamer {
 /// exchanges per step; O(samples) memory.
 /// @par Determinism
 /// A pure function of its arguments.
-template <index_type Index = std::uint32_t, length_range R, cost_model Cost = quadratic_cost>
-[[nodiscard]] batching<Index> stream_steps(R const& lengths, batching_options const& options, stream_options const& stream = {},
-                                           Cost const& cost = default_step_cost) {
+template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
+[[nodiscard]] batching<Index> stream_steps(R const& lengths, batching_options const& options, Cost const& cost,
+                                           stream_options const& stream = {}) {
   require(stream.fill <= 1000, [&] { return "fill = " + std::to_string(stream.fill) + " must be at most 1000"; });
   auto const most = stream.most_ranks_shared;
   require((most & (most - 1)) == 0 && most != 1,

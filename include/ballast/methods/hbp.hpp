@@ -185,8 +185,8 @@ template <index_type Index = std::uint32_t, length_range R>
 [[nodiscard]] plan<Index> plan_run(R const& lengths, std::span<level const> levels, options const& o = {}) {
   plan<Index> p;
   p.packed = pack_levels<Index>(lengths, levels, {.oversize = o.oversize, .fill = o.fill}, isf_packer{o.sampling, o.seed});
-  p.steps =
-      steps_by_level(p.packed, {.devices = o.devices, .balanced = o.balanced, .left_over = o.left_over, .seed = o.seed, .epoch = o.epoch});
+  p.steps = steps_by_level(
+      p.packed, {.devices = o.devices, .balanced = o.balanced, .left_over = o.left_over, .seed = o.seed, .epoch = o.epoch}, attention_only);
   std::vector<curriculum_source> sources;
   for (std::size_t i = 0; i < levels.size(); ++i) sources.push_back({.setting = levels[i], .steps = p.steps.steps[i].steps()});
   p.order = plan_curriculum(sources, {.warm_up = o.warm_up, .seed = o.seed, .epoch = o.epoch});

@@ -84,7 +84,8 @@ template <index_type Index = std::uint32_t>
     for (std::size_t r = 0; r < ranks; ++r) order.push_back(packs[r * shard + k]);
   std::vector<std::int64_t> lengths(tokens.begin(), tokens.end());
   for (auto i : plan.packing.set_aside) lengths[i] = (std::min)(lengths[i], plan.capacity[1]);  // they stand in no pack
-  plan.steps = steps_in_order(std::move(order), lengths, {.capacity = plan.capacity[1], .ranks = o.ranks, .left_over = left_over::drop});
+  plan.steps = steps_in_order(std::move(order), lengths, {.capacity = plan.capacity[1], .ranks = o.ranks, .left_over = left_over::drop},
+                              default_step_cost);
   plan.distance = rank_distances(plan.steps.packs, samples, o.ranks);
   return plan;
 }

@@ -65,7 +65,7 @@ void split_left_over(batching<Index>& b, step_items const& items, batching_optio
 
 /// Applies the policies that act on an order of packs: the incomplete step at its end is dropped, or filled with copies of its beginning.
 template <index_type Index>
-void settle_left_over(batching<Index>& b, std::vector<Index>& order, batching_options const& o) {
+void settle_left_over(batching<Index>& b, std::vector<Index>& order, step_items const& items, batching_options const& o) {
   auto const places = static_cast<std::size_t>(o.ranks * o.micro_batches);
   auto const whole = order.size() / places * places;
   if (o.left_over == left_over::drop) {
@@ -76,9 +76,11 @@ void settle_left_over(batching<Index>& b, std::vector<Index>& order, batching_op
     auto const given = order.size();
     require(whole + places < batching<Index>::none,
             [] { return std::string("repeated packs need a 64-bit index: call with <std::uint64_t>"); });
+    repeat_budget budget(items);
     for (auto k = given; k < whole + places; ++k) {
       auto const pack = b.packs[order[k - given]];  // beyond the first round these are copies of copies
       std::vector<Index> const copy(pack.begin(), pack.end());
+      for (auto i : copy) budget.take(i);
       order.push_back(static_cast<Index>(b.packs.size()));
       b.packs.push_back(copy);
       b.repeated.insert(b.repeated.end(), copy.begin(), copy.end());
@@ -94,7 +96,7 @@ template <index_type Index>
   take_packs(b, std::move(packs), items, o);
   split_left_over(b, items, o);
   auto order = random_permutation<Index>(b.packs.size(), epoch_seed(o));
-  settle_left_over(b, order, o);
+  settle_left_over(b, order, items, o);
   return order;
 }
 

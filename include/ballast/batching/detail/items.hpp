@@ -26,6 +26,7 @@ struct step_items {
   std::vector<std::int64_t> cost;
   std::int64_t all_tokens = 0, all_cost = 0, all_squares = 0;
   std::int64_t longest = 0, dearest = 0;
+  std::int64_t spare_cost = 0;  ///< what repeated samples may cost
   [[nodiscard]] std::size_t size() const noexcept { return tokens.size(); }
 };
 
@@ -49,8 +50,9 @@ template <index_type Index, length_range R, cost_model Cost>
   auto const at = read_by_position(lengths);
   auto const entry = [&](std::size_t i) { return "lengths[" + std::to_string(i) + "] = " + std::to_string(at[i]); };
   auto most = most_cost(o);
-  // As no rank of a step but the last is idle, ranks times steps is below samples plus ranks.
-  auto const count = static_cast<std::int64_t>(n), turns = count + static_cast<std::int64_t>(o.ranks);
+  // No place of a step but the last is empty, so places, and ranks of all steps, exceed the samples by those of one step at most.
+  auto const turns = static_cast<std::int64_t>(n + o.ranks);
+  auto const count = static_cast<std::int64_t>(o.left_over == left_over::repeat ? n + o.ranks * o.micro_batches : n);
   require(n == 0 || (o.cost_per_micro_batch <= most / 2 / count && o.cost_per_step <= most / 2 / turns), [&] {
     return "cost_per_micro_batch = " + std::to_string(o.cost_per_micro_batch) + " and cost_per_step = " + std::to_string(o.cost_per_step) +
            " bring the cost of " + std::to_string(n) + " samples too near to 2^63";
@@ -75,8 +77,38 @@ template <index_type Index, length_range R, cost_model Cost>
     items.all_squares += l * l;
     items.dearest = (std::max)(items.dearest, c);
   }
+  items.spare_cost = most - items.all_cost;
   return items;
 }
+
+/// Samples of one length: their packs and steps are known in advance.
+[[nodiscard]] inline bool all_equal(step_items const& items) noexcept {
+  return items.longest * static_cast<std::int64_t>(items.size()) == items.all_tokens;
+}
+/// Tokens that planners count on in one place: its capacity, or what samples of one length leave of it.
+[[nodiscard]] inline std::int64_t room_of_place(step_items const& items, batching_options const& o) noexcept {
+  return items.size() != 0 && all_equal(items) ? o.capacity / items.longest * items.longest : o.capacity;
+}
+
+/// Refuses to repeat so much that the run, or the squared lengths of a step, would no longer be sums below 2^63.
+class repeat_budget {
+ public:
+  explicit repeat_budget(step_items const& items)
+      : items_(items), squares_((std::int64_t{1} << 62) - items.all_squares), cost_(items.spare_cost) {}
+  /// A sample stands in a step once more.
+  void take(std::size_t i) {
+    cost_ -= items_.cost[i];
+    squares_ -= items_.tokens[i] * items_.tokens[i];
+    require(cost_ >= 0 && squares_ >= 0, [&] {
+      return "the last step repeats sample " + std::to_string(i) + " of cost " + std::to_string(items_.cost[i]) +
+             " until the run exceeds what 63 bits hold: ask for another left_over than repeat";
+    });
+  }
+
+ private:
+  step_items const& items_;
+  std::int64_t squares_, cost_;
+};
 
 /// `critical_ratios::square <= 1` and `critical_ratios::cost <= thousandths / 1000`, decided in integers. `room` is that of a rank in a
 /// step.

@@ -161,7 +161,7 @@ template <index_type Index>
     else
       for (auto const pack : part[1]) b.packs.push_back(pack);
   }
-  for (auto& of_kind : order) settle_left_over(b, of_kind, shape);
+  for (auto& of_kind : order) settle_left_over(b, of_kind, of.items, shape);
   sum_up(b.packs, of, same, loads);
   return order;
 }

@@ -3,6 +3,7 @@
 #include <ballast/balance/detail/dealing.hpp>
 #include <ballast/balance/refine.hpp>
 #include <ballast/batching/detail/items.hpp>
+#include <ballast/batching/detail/pair_exchange.hpp>
 #include <ballast/core/wide.hpp>
 
 #include <algorithm>
@@ -57,12 +58,16 @@ class step_dealer {
     deal_.load.swap(best_load_);
     deal_.room.swap(best_room_);
     deal_.count.swap(best_count_);
-    measure();
-    if (!std::is_sorted(deal_.order.begin(), deal_.order.end()))
-      std::sort(deal_.order.begin(), deal_.order.end());  // longest is not dearest
-    refiner<Index>(deal_, {}, near_bound(total_, 1));
-    measure();
-    pack();
+    level_and_pack();
+  }
+
+  /// Exchanges samples of a deal that was made elsewhere: `rank_of` says where each of the samples is.
+  void improve(std::span<Index const> samples, std::span<std::uint32_t const> rank_of) {
+    gather(samples);
+    base_ = {};
+    deal_.start();
+    for (std::size_t k = 0; k < keys_.size(); ++k) deal_.put(k, rank_of[keys_[k] & 0xffffffffU]);
+    level_and_pack();
   }
 
   [[nodiscard]] std::int64_t slowest() const noexcept { return slowest_; }         ///< cost of the dearest rank
@@ -129,6 +134,15 @@ class step_dealer {
       match([](auto a, auto b, auto c, auto d) { return compare_products(a, b, c, d) > 0; });
   }
 
+  void level_and_pack() {
+    measure();
+    if (!std::is_sorted(deal_.order.begin(), deal_.order.end()))
+      std::sort(deal_.order.begin(), deal_.order.end());  // longest is not dearest
+    refiner<Index>(deal_, {}, near_bound(total_, 1));
+    exchange_(deal_, near_bound(total_, 1));
+    measure();
+    pack();
+  }
   void measure() noexcept {
     slowest_ = *std::max_element(deal_.load.begin(), deal_.load.end());
     total_ = std::accumulate(deal_.load.begin(), deal_.load.end(), std::int64_t{0});
@@ -217,6 +231,7 @@ class step_dealer {
   std::span<std::pair<std::int64_t, std::int64_t> const> base_;
   std::vector<std::uint64_t> keys_;
   std::vector<Index> id_, left_, packed_;
+  pair_exchanger<Index> exchange_;
   detail::deal<Index> deal_;  ///< samples by local index, longest first
   std::vector<std::uint32_t> best_rank_, misfits_;
   std::vector<std::int64_t> square_, best_load_, best_room_, room_;

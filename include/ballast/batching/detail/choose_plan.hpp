@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/batching/detail/items.hpp>
+#include <ballast/batching/sorted.hpp>
+#include <ballast/packing/best_fit_decreasing.hpp>
+#include <ballast/packing/shuffled.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+// How `plan_steps` compares plans of the same samples, and the candidate whose packs are made first.
+
+namespace ballast::inline v0_1::detail {
+
+/// Plans that were made, and which of them is kept. All decisions are made in integers.
+template <index_type Index>
+class plan_choice {
+ public:
+  plan_choice(step_items const& items, batching_options const& o) : items_(items), o_(o) {}
+
+  /// Keeps the faster plan of the two.
+  void offer(batching<Index> plan) {
+    auto& best = plan_;
+    if (best.table.empty() || faster(plan, best)) std::swap(best, plan);
+    if (plan.table.empty()) return;
+    // The other one is kept where it is fuller and all the fill that is asked for.
+    if (fills(plan, floor_of(best)) && !fills(best, floor_of(best)) && (full_.table.empty() || faster(plan, full_)))
+      full_ = std::move(plan);
+  }
+  /// Whether the slowest ranks of the plan kept take within 1 % of the mean.
+  [[nodiscard]] bool level() const {
+    return compare_products(plan_.slowest.value, 100 * static_cast<std::int64_t>(o_.ranks), plan_.cost, 101) <= 0;
+  }
+  /// Whether they do, and the plan has all the fill that is asked for, or the fewest steps, which it must have where steps cost something.
+  [[nodiscard]] bool good_enough() const {
+    return level() && (plan_.steps() <= fewest_steps() || (fills(plan_, floor_of(plan_)) && o_.cost_per_step == 0));
+  }
+  /// The fastest plan; or the fastest of all the fill that is asked for where it is at most one percentage point more idle, has three steps
+  /// or fewer, or is what `least_fill` asks for.
+  [[nodiscard]] batching<Index> take() {
+    if (full_.table.empty() || fills(plan_, floor_of(plan_))) return std::move(plan_);
+    auto const asked = o_.least_fill != 0 && !fills(plan_, o_.least_fill) && fills(full_, o_.least_fill);
+    return asked || full_.steps() <= 3 || busy(full_) + 10'000 >= busy(plan_) ? std::move(full_) : std::move(plan_);
+  }
+
+  [[nodiscard]] std::size_t fewest_steps() const noexcept {
+    auto const room = o_.capacity * static_cast<std::int64_t>(o_.ranks * o_.micro_batches);
+    return static_cast<std::size_t>(items_.all_tokens / room + (items_.all_tokens % room != 0 ? 1 : 0));
+  }
+  /// The variance of the token-mean length over the steps, as a share of the squared mean: the design effect but for a factor that plans of
+  /// the same samples share.
+  [[nodiscard]] std::uint64_t deviation(batching<Index> const& b) const {
+    auto const all = static_cast<std::uint64_t>(b.tokens);
+    auto const mean =
+        static_cast<std::uint64_t>(items_.all_squares) / (std::max)(static_cast<std::uint64_t>(items_.all_tokens), std::uint64_t{1});
+    std::uint64_t sum = 0;
+    for (std::size_t s = 0; s < b.steps(); ++s) {
+      std::uint64_t tokens = 0, squares = 0;
+      for (auto p : b.step(s))
+        if (p != b.none)
+          for (auto i : b.packs[p]) {
+            tokens += static_cast<std::uint64_t>(items_.tokens[i]);
+            squares += static_cast<std::uint64_t>(items_.tokens[i] * items_.tokens[i]);
+          }
+      auto const here = squares / tokens;
+      auto const off = (std::min)(multiply_divide_up(here > mean ? here - mean : mean - here, 1024, mean), std::uint64_t{1} << 16);
+      sum += multiply_divide_up(tokens, 1024 * b.steps(), all) * off * off;
+    }
+    return sum / (std::max)(b.steps(), std::size_t{1});
+  }
+
+ private:
+  /// Time per unit of what its samples cost: plans may drop samples, repeat some, or pay for splitting them.
+  [[nodiscard]] bool faster(batching<Index> const& a, batching<Index> const& b) const {
+    return compare_products(a.slowest.value, work(b), b.slowest.value, work(a)) < 0;
+  }
+  [[nodiscard]] std::int64_t work(batching<Index> const& b) const {
+    auto const taken = b.table.size() - static_cast<std::size_t>(std::count(b.table.begin(), b.table.end(), b.none));
+    return b.cost - o_.cost_per_micro_batch * static_cast<std::int64_t>(taken) -
+           o_.cost_per_step * static_cast<std::int64_t>(b.steps() * o_.ranks);
+  }
+  /// The share of time that ranks work, in millionths.
+  [[nodiscard]] static std::uint64_t busy(batching<Index> const& b) {
+    return multiply_divide_up(static_cast<std::uint64_t>(b.cost) / b.ranks, 1'000'000, static_cast<std::uint64_t>(b.slowest.value));
+  }
+  [[nodiscard]] std::uint64_t floor_of(batching<Index> const& b) const noexcept {
+    return (std::max)(std::uint64_t{o_.least_fill}, std::uint64_t{b.steps() <= 4 ? 930U : 970U});
+  }
+  [[nodiscard]] bool fills(batching<Index> const& b, std::uint64_t thousandths) const {
+    auto const tokens = multiply_divide_up(static_cast<std::uint64_t>(b.tokens), 1000, thousandths);
+    return tokens / static_cast<std::uint64_t>(o_.capacity) + 1 > b.table.size();
+  }
+
+  step_items const& items_;
+  batching_options const& o_;
+  batching<Index> plan_, full_;
+};
+
+/// Best fit in a random order, which mixes; while it takes more steps than best-fit decreasing, a few rounds pack its emptiest packs again,
+/// longest samples first, which mixes nearly as well.
+template <index_type Index>
+[[nodiscard]] groups<Index> pack_for_steps(step_items const& items, batching_options const& o) {
+  auto const places = static_cast<std::size_t>(o.ranks * o.micro_batches);
+  auto const steps_of = [&](std::size_t count) { return (count + places - 1) / places; };
+  auto packs = best_fit_shuffled<Index>(items.tokens, {.capacity = o.capacity, .seed = epoch_seed(o)}).packs;
+  auto const goal = steps_of(best_fit_decreasing<Index>(items.tokens, {.capacity = o.capacity}).packs.size());
+  std::vector<std::pair<std::int64_t, std::size_t>> order;
+  std::vector<Index> members;
+  std::vector<std::int64_t> tokens;
+  for (std::size_t const part : {10U, 10U, 10U, 20U, 15U, 30U}) {
+    if (steps_of(packs.size()) <= goal) break;
+    order.clear();
+    for (std::size_t p = 0; p < packs.size(); ++p) {
+      std::int64_t held = 0;
+      for (auto i : packs[p]) held += items.tokens[i];
+      order.emplace_back(held, p);
+    }
+    auto const again = packs.size() * part / 100;
+    std::sort(order.begin(), order.end());
+    members.clear();
+    tokens.clear();
+    for (std::size_t k = 0; k < again; ++k)
+      for (auto i : packs[order[k].second]) {
+        members.push_back(i);
+        tokens.push_back(items.tokens[i]);
+      }
+    auto fewer = best_fit_decreasing<Index>(tokens, {.capacity = o.capacity}).packs;
+    if (fewer.size() > again) continue;
+    for (auto& m : fewer.members) m = members[m];
+    for (std::size_t k = again; k < packs.size(); ++k) fewer.push_back(packs[order[k].second]);
+    packs = std::move(fewer);
+  }
+  return packs;
+}
+
+/// The plan whose packs are made first, then sorted by cost in windows of steps, dealt, and levelled by exchanges: random steps, or the
+/// narrowest window that takes the slowest ranks within 1 % of the mean, or else the fastest, while the steps' deviation is at most
+/// `most_deviation`.
+template <index_type Index>
+void offer_windows(plan_choice<Index>& choice, step_items const& items, batching_options const& o, std::uint64_t most_deviation) {
+  auto const packs = pack_for_steps<Index>(items, o);
+  batching<Index> best;
+  for (std::uint64_t const window : {1U, 4U, 8U, 16U, 64U, 0U}) {
+    if (window > 1 && (o.micro_batches > 1 || window >= best.steps())) continue;
+    auto plan = sort_into_steps(packs, items, o, {.window = window, .redeal = true});
+    plan.method = step_method::windows;
+    plan.window = window;
+    if (window == 1 || (plan.slowest.value < best.slowest.value && choice.deviation(plan) <= most_deviation)) best = std::move(plan);
+    if (compare_products(best.slowest.value, 100 * static_cast<std::int64_t>(o.ranks), best.cost, 101) <= 0) break;
+  }
+  choice.offer(std::move(best));
+}
+
+}  // namespace ballast::inline v0_1::detail

@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/batching/detail/items.hpp>
+#include <ballast/batching/detail/step_dealer.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+// No rank without work: what planners do about empty places once all samples have theirs.
+
+namespace ballast::inline v0_1::detail {
+
+/// Whether samples of different packs may share one.
+enum class mixing : std::uint8_t { never, allowed };
+
+/// Fills empty places. A slot is a place, or a whole rank where ranks are pipelines, which may run different numbers of micro-batches.
+/// First packs are split inside the step; steps that still have empty slots are put together, dissolved into the room of others or dealt
+/// anew with a full one. What is left of them becomes the last step: there samples of full steps come, or copies, or all of it is dropped,
+/// as `left_over` says; else its packs are spread evenly.
+template <index_type Index>
+class place_filler {
+ public:
+  place_filler(batching<Index>& b, step_items const& items, batching_options const& o, mixing how)
+      : b_(b),
+        items_(items),
+        o_(o),
+        mix_(how == mixing::allowed),
+        ranks_(static_cast<std::size_t>(b.ranks)),
+        each_(static_cast<std::size_t>(b.micro_batches)),
+        width_(o.synchronisation == synchronisation::pipeline ? each_ : 1) {}
+
+  /// Whether anything changed.
+  bool run() {
+    for (std::size_t s = 0; s < b_.steps(); ++s)
+      if (empty_slot(s) != none) lacking_.push_back(s);
+    if (lacking_.empty()) return false;
+    contents_.resize(b_.packs.size());
+    for (std::size_t p = 0; p < contents_.size(); ++p) contents_[p].assign(b_.packs[p].begin(), b_.packs[p].end());
+    bound_.assign(items_.size(), 0);
+    for (auto const& s : b_.shared) bound_[s.sample] = 1;
+
+    for (auto s : lacking_) split_inside(s, o_.left_over == left_over::shorten && s + 1 == b_.steps());
+    std::erase_if(lacking_, [&](std::size_t s) { return empty_slot(s) == none; });
+    put_together();
+    if (mix_ && !lacking_.empty() && !has_shared(lacking_.front()) && (dissolve() || deal_with_neighbour())) lacking_.clear();
+    for (std::size_t k = 1; k < lacking_.size(); ++k) take_from_others(lacking_[k]);
+    if (!lacking_.empty()) settle(lacking_.front());
+    write_back();
+    return true;
+  }
+
+ private:
+  static constexpr auto none = static_cast<std::size_t>(-1);
+
+  [[nodiscard]] std::span<Index> step(std::size_t s) { return std::span(b_.table).subspan(s * ranks_ * each_, ranks_ * each_); }
+  [[nodiscard]] std::size_t taken(std::size_t s, std::size_t r) {
+    auto const mine = step(s).subspan(r * each_, each_);
+    return each_ - static_cast<std::size_t>(std::count(mine.begin(), mine.end(), b_.none));
+  }
+  /// An empty slot of the rank that has fewest packs: its place in the step, or none.
+  [[nodiscard]] std::size_t empty_slot(std::size_t s) {
+    auto best = none;
+    auto fewest = width_ == 1 ? each_ : std::size_t{1};
+    for (std::size_t r = 0; r < ranks_; ++r)
+      if (auto const has = taken(s, r); has < fewest) {
+        fewest = has;
+        best = r;
+      }
+    return best == none ? none : first_free(s, best);
+  }
+  [[nodiscard]] std::size_t first_free(std::size_t s, std::size_t r) {
+    auto const at = step(s);
+    auto place = r * each_;
+    while (at[place] != b_.none) ++place;
+    return place;
+  }
+  [[nodiscard]] std::int64_t cost_of(Index p) const {
+    if (p == b_.none) return 0;
+    auto sum = o_.cost_per_micro_batch;
+    for (auto i : contents_[p]) sum += items_.cost[i];
+    return sum;
+  }
+  [[nodiscard]] std::int64_t tokens_of(Index p) const {
+    std::int64_t sum = 0;
+    for (auto i : contents_[p]) sum += items_.tokens[i];
+    return sum;
+  }
+  [[nodiscard]] std::int64_t load(std::size_t s, std::size_t r) {
+    std::int64_t sum = 0;
+    for (auto p : step(s).subspan(r * each_, each_)) sum += cost_of(p);
+    return sum;
+  }
+  [[nodiscard]] bool can_give(Index p) const {
+    return p != b_.none && contents_[p].size() > 1 &&
+           std::any_of(contents_[p].begin(), contents_[p].end(), [&](Index i) { return bound_[i] == 0; });
+  }
+  [[nodiscard]] bool has_shared(std::size_t s) const {
+    return std::any_of(b_.shared.begin(), b_.shared.end(), [&](auto const& x) { return x.step == s; });
+  }
+  Index new_pack() {
+    contents_.emplace_back();
+    return static_cast<Index>(contents_.size() - 1);
+  }
+  [[nodiscard]] bool dearer(Index a, Index b) const { return items_.cost[a] != items_.cost[b] ? items_.cost[a] > items_.cost[b] : a < b; }
+
+  /// Splits packs of a step until no slot is empty, or no rank, or nothing can be split. Packs of the same rank give half of what they
+  /// hold; those of the dearest rank give half to a rank that has nothing; else the cheapest sample of all is given.
+  void split_inside(std::size_t s, bool ranks_only) {
+    for (auto at = empty_slot(s); at != none && !(ranks_only && taken(s, at / each_) > 0); at = empty_slot(s)) {
+      auto const to = at / each_;
+      auto const places = step(s);
+      auto from = none;
+      std::tuple<bool, std::int64_t, std::size_t> best{};
+      auto const idle = taken(s, to) == 0;
+      for (std::size_t p = 0; p < places.size(); ++p) {
+        if (!can_give(places[p])) continue;
+        auto const r = p / each_;
+        if (std::tuple const now{r == to, idle ? load(s, r) : -cheapest(places[p]), contents_[places[p]].size()};
+            from == none || now > best) {
+          best = now;
+          from = p;
+        }
+      }
+      if (from == none) return;
+      give(places[from], step(s)[at] = new_pack(), from / each_ == to || idle);
+    }
+  }
+  [[nodiscard]] std::int64_t cheapest(Index p) const {
+    auto least = (std::numeric_limits<std::int64_t>::max)();
+    for (auto i : contents_[p])
+      if (bound_[i] == 0) least = (std::min)(least, items_.cost[i]);
+    return least;
+  }
+  void give(Index from, Index to, bool half) {
+    auto members = std::exchange(contents_[from], {});
+    std::sort(members.begin(), members.end(),
+              [&](Index a, Index b) { return bound_[a] != bound_[b] ? bound_[a] > bound_[b] : dearer(a, b); });
+    std::int64_t kept = 0, given = 0;
+    for (std::size_t k = 0; k < members.size(); ++k) {
+      auto const i = members[k];
+      auto const stays = bound_[i] != 0 || (half ? kept <= given : k + 1 < members.size());
+      (stays ? kept : given) += items_.cost[i];
+      contents_[stays ? from : to].push_back(i);
+    }
+    if (contents_[to].empty()) {  // equal halves of something bound and one free sample
+      contents_[to].push_back(contents_[from].back());
+      contents_[from].pop_back();
+    }
+  }
+
+  [[nodiscard]] bool movable(Index p) const {
+    return p != b_.none && std::none_of(contents_[p].begin(), contents_[p].end(), [&](Index i) { return bound_[i] != 0; });
+  }
+
+  /// Moves packs of later lacking steps into the empty slots of earlier ones, until one is left, or only such as hold shared samples.
+  void put_together() {
+    for (std::size_t to = 0, from = lacking_.size(); to + 1 < from;) {
+      auto const source = step(lacking_[from - 1]);
+      auto const it = std::find_if(source.begin(), source.end(), [&](Index p) { return movable(p); });
+      if (it == source.end())
+        --from;
+      else if (auto const at = empty_slot(lacking_[to]); at == none)
+        ++to;
+      else
+        step(lacking_[to])[at] = std::exchange(*it, b_.none);
+    }
+    std::erase_if(lacking_, [&](std::size_t s) {
+      return empty_slot(s) == none || std::ranges::all_of(step(s), [&](Index p) { return p == b_.none; });
+    });
+    std::partition(lacking_.begin(), lacking_.end(), [&](std::size_t s) { return !has_shared(s); });
+  }
+
+  /// Puts all samples of the lacking step into packs of other steps that become no slower by them, if there are such.
+  [[nodiscard]] bool dissolve() {
+    auto const s = lacking_.front();
+    std::vector<Index> samples;
+    for (auto p : step(s))
+      if (p != b_.none) samples.insert(samples.end(), contents_[p].begin(), contents_[p].end());
+    std::sort(samples.begin(), samples.end(),
+              [&](Index a, Index b) { return items_.tokens[a] != items_.tokens[b] ? items_.tokens[a] > items_.tokens[b] : a < b; });
+    std::vector<std::pair<Index, Index>> moves;  // sample, pack
+    auto const infinite = (std::numeric_limits<std::int64_t>::max)();
+    auto const rows = o_.synchronisation == synchronisation::per_micro_batch;
+    auto const warm_up = static_cast<std::int64_t>(width_ != 1 ? o_.stages - 1 : 0);
+    std::vector<std::int64_t> cost(ranks_ * each_), time(ranks_),
+        most(ranks_ * each_);  // most: of a place without slowing the step by itself
+    auto next = samples.begin();
+    for (std::size_t d = b_.steps(); d-- > 0 && next != samples.end();) {
+      if (d == s) continue;
+      auto const places = step(d);
+      std::ranges::transform(places, cost.begin(), [&](Index p) { return cost_of(p); });
+      for (std::size_t r = 0; r < ranks_; ++r) {
+        auto const mine = std::span(cost).subspan(r * each_, each_);
+        auto const dearest = *std::ranges::max_element(mine);
+        time[r] = std::accumulate(mine.begin(), mine.end(), warm_up * dearest);
+        std::fill_n(most.begin() + static_cast<std::ptrdiff_t>(r * each_), each_, warm_up == 0 ? infinite : dearest);
+      }
+      if (rows)
+        for (std::size_t p = 0; p < cost.size(); ++p) {
+          most[p] = 0;
+          for (auto q = p % each_; q < cost.size(); q += each_) most[p] = (std::max)(most[p], cost[q]);
+        }
+      auto const slowest = *std::ranges::max_element(time);
+      for (std::size_t r = 0; r < ranks_ && next != samples.end(); ++r) {
+        auto open = rows ? infinite : slowest - time[r];
+        for (auto p = r * each_; p < (r + 1) * each_ && next != samples.end(); ++p) {
+          if (places[p] == b_.none) continue;
+          auto room = o_.capacity - tokens_of(places[p]);
+          for (; next != samples.end() && items_.tokens[*next] <= room && items_.cost[*next] <= open &&
+                 items_.cost[*next] <= most[p] - cost[p];
+               ++next) {
+            moves.emplace_back(*next, places[p]);
+            room -= items_.tokens[*next];
+            open -= items_.cost[*next];
+            cost[p] += items_.cost[*next];
+          }
+        }
+      }
+    }
+    if (next != samples.end()) return false;
+    for (auto const& [sample, pack] : moves) contents_[pack].push_back(sample);
+    std::fill(step(s).begin(), step(s).end(), b_.none);
+    return true;
+  }
+
+  /// Deals the samples of the lacking step and of the one before it, or behind, to both anew.
+  [[nodiscard]] bool deal_with_neighbour() {
+    auto const s = lacking_.front();
+    if (b_.steps() < 2 || width_ != 1) return false;
+    auto const d = s > 0 ? s - 1 : s + 1;
+    if (has_shared(d)) return false;
+    std::vector<Index> samples;
+    for (auto which : {s, d})
+      for (auto p : step(which))
+        if (p != b_.none) samples.insert(samples.end(), contents_[p].begin(), contents_[p].end());
+    if (samples.size() < 2 * ranks_ * each_) return false;
+    constexpr std::array rules{deal_rule::longest_first, deal_rule::rate_mean};
+    auto const rows = o_.synchronisation == synchronisation::per_micro_batch;  // each place is then levelled like a rank
+    step_dealer<Index> deal(items_, rows ? 2 * ranks_ * each_ : 2 * ranks_, rows ? 1 : each_, o_.capacity);
+    deal(samples, rules);
+    auto const at = [&](std::size_t half, std::size_t p) {
+      return rows ? deal.place(half * ranks_ * each_ + p, 0) : deal.place(half * ranks_ + p / each_, p % each_);
+    };
+    if (!deal.left().empty()) return false;
+    for (auto half : {std::size_t{0}, std::size_t{1}})
+      for (std::size_t p = 0; p < ranks_ * each_; ++p) {
+        auto const got = at(half, p);
+        auto& pack = step(half == 0 ? d : s)[p];
+        if (pack != b_.none) contents_[pack].clear();
+        if (got.empty()) {
+          pack = b_.none;
+          continue;
+        }
+        if (pack == b_.none) pack = new_pack();
+        contents_[step(half == 0 ? d : s)[p]].assign(got.begin(), got.end());
+      }
+    for (auto which : {s, d}) {
+      split_inside(which, false);
+      if (empty_slot(which) != none) lacking_.front() = which;  // the other one has too many samples to lack any
+    }
+    return empty_slot(lacking_.front()) == none;
+  }
+
+  /// Fills empty slots with one sample each of packs of several, from the dearest ranks of the other steps in turn: that of a cost nearest
+  /// to the mean, so that the step becomes like a random one.
+  void take_from_others(std::size_t s) {
+    auto const mean = items_.all_cost / static_cast<std::int64_t>(items_.size());
+    std::size_t failed = 0;
+    for (auto d = s; failed < b_.steps() && empty_slot(s) != none;) {
+      d = (d + b_.steps() - 1) % b_.steps();
+      ++failed;
+      if (d == s || empty_slot(d) != none) continue;
+      auto const places = step(d);
+      auto from = none;
+      std::int64_t dearest = -1;
+      for (std::size_t r = 0; r < ranks_; ++r) {
+        auto const mine = load(d, r);
+        for (auto p = r * each_; p < (r + 1) * each_ && mine > dearest; ++p)
+          if (can_give(places[p])) {
+            dearest = mine;
+            from = p;
+          }
+      }
+      if (from == none) continue;
+      failed = 0;
+      auto& pack = contents_[places[from]];
+      auto const off = [&](Index i) {
+        return bound_[i] != 0          ? (std::numeric_limits<std::int64_t>::max)()
+               : items_.cost[i] > mean ? items_.cost[i] - mean
+                                       : mean - items_.cost[i];
+      };
+      auto const it =
+          std::min_element(pack.begin(), pack.end(), [&](Index a, Index b) { return off(a) != off(b) ? off(a) < off(b) : a < b; });
+      auto const sample = *it;
+      pack.erase(it);
+      auto const to = new_pack();
+      contents_[to].push_back(sample);
+      step(s)[empty_slot(s)] = to;
+    }
+  }
+
+  /// Makes the lacking step the last one, and treats it as `left_over` says.
+  void settle(std::size_t s) {
+    auto const places = ranks_ * each_;
+    std::rotate(b_.table.begin() + static_cast<std::ptrdiff_t>(s * places),
+                b_.table.begin() + static_cast<std::ptrdiff_t>((s + 1) * places), b_.table.end());
+    auto const last = b_.steps() - 1;
+    for (auto& x : b_.shared) x.step = x.step == s ? last : x.step > s ? x.step - 1 : x.step;
+    if (o_.left_over == left_over::drop) return drop(last);
+    if (o_.left_over == left_over::split) take_from_others(last);
+    if (o_.left_over == left_over::repeat) repeat(last);
+    if (empty_slot(last) != none) spread(last);
+  }
+  void drop(std::size_t s) {
+    for (auto& p : step(s)) {
+      if (p == b_.none) continue;
+      b_.dropped.insert(b_.dropped.end(), contents_[p].begin(), contents_[p].end());
+      contents_[p].clear();
+      p = b_.none;
+    }
+    std::erase_if(b_.shared, [&](auto const& x) { return x.step == s; });
+    std::sort(b_.dropped.begin(), b_.dropped.end());
+    b_.dropped.erase(std::unique(b_.dropped.begin(), b_.dropped.end()), b_.dropped.end());
+  }
+  void repeat(std::size_t s) {
+    repeat_budget budget(items_);
+    std::size_t failed = 0;
+    for (std::size_t k = 0; empty_slot(s) != none && failed < b_.table.size(); k = (k + 1) % b_.table.size()) {
+      ++failed;
+      if (b_.table[k] == b_.none) continue;
+      auto const& pack = contents_[b_.table[k]];
+      auto const it = std::max_element(pack.begin(), pack.end(),
+                                       [&](Index a, Index b) { return bound_[a] != bound_[b] ? bound_[a] > bound_[b] : dearer(a, b); });
+      if (bound_[*it] != 0) continue;
+      auto const sample = *it;
+      budget.take(sample);
+      failed = 0;
+      auto const to = new_pack();
+      contents_[to].push_back(sample);
+      b_.repeated.push_back(sample);
+      step(s)[empty_slot(s)] = to;
+    }
+    std::sort(b_.repeated.begin(), b_.repeated.end());
+  }
+  /// Gives the packs of a step to its ranks anew, dearest first to a rank that has fewest, unless their numbers differ by one at most.
+  void spread(std::size_t s) {
+    std::vector<std::pair<std::size_t, std::int64_t>> has(ranks_);
+    for (std::size_t r = 0; r < ranks_; ++r) has[r].first = taken(s, r);
+    auto const [few, many] = std::minmax_element(has.begin(), has.end());
+    if (many->first - few->first < 2 || (width_ != 1 && few->first != 0)) return;
+    std::vector<Index> free;
+    for (auto& p : step(s))
+      if (movable(p)) free.push_back(std::exchange(p, b_.none));
+    std::sort(free.begin(), free.end(), [&](Index a, Index b) { return cost_of(a) != cost_of(b) ? cost_of(a) > cost_of(b) : a < b; });
+    for (std::size_t r = 0; r < ranks_; ++r) has[r] = {taken(s, r), load(s, r)};
+    for (auto p : free) {
+      auto const r = static_cast<std::size_t>(std::min_element(has.begin(), has.end()) - has.begin());
+      step(s)[first_free(s, r)] = p;
+      ++has[r].first;
+      has[r].second += cost_of(p);
+    }
+  }
+
+  /// Leaves out steps that have become empty, and packs that have.
+  void write_back() {
+    auto const places = ranks_ * each_;
+    std::vector<std::uint64_t> now(b_.steps());
+    std::size_t kept = 0;
+    for (std::size_t s = 0; s < now.size(); ++s) {
+      now[s] = kept;
+      if (std::ranges::all_of(step(s), [&](Index p) { return p == b_.none; })) continue;
+      if (kept != s) std::ranges::copy(step(s), step(kept).begin());
+      ++kept;
+    }
+    b_.table.resize(kept * places);
+    for (auto& x : b_.shared) x.step = now[x.step];
+    std::vector<Index> number(contents_.size(), b_.none);
+    b_.packs.clear();
+    for (std::size_t p = 0; p < contents_.size(); ++p) {
+      if (contents_[p].empty()) continue;
+      number[p] = static_cast<Index>(b_.packs.size());
+      b_.packs.push_back(contents_[p]);
+    }
+    for (auto& p : b_.table)
+      if (p != b_.none) p = number[p];
+  }
+
+  batching<Index>& b_;
+  step_items const& items_;
+  batching_options const& o_;
+  bool mix_;
+  std::size_t ranks_, each_;
+  std::size_t width_;  ///< places of a slot
+  std::vector<std::size_t> lacking_;
+  std::vector<std::vector<Index>> contents_;
+  std::vector<char> bound_;  ///< samples shared by ranks, which stay where they are
+};
+
+/// Fills empty places as far as samples and `left_over` allow; see `place_filler`.
+template <index_type Index>
+bool fill_places(batching<Index>& b, step_items const& items, batching_options const& o, mixing how) {
+  return b.packs.empty() ? false : place_filler<Index>(b, items, o, how).run();
+}
+
+}  // namespace ballast::inline v0_1::detail
