@@ -12,8 +12,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace ballast_cli {
@@ -33,10 +35,11 @@ namespace {
   return "(" + text + ")";
 }
 
-/// Reads an array of the shape that plan.json says, and adds its entries to the hash.
-void append_array(ballast::fnv1a& hash, std::string const& folder, std::string const& file, std::vector<std::size_t> const& shape) {
+/// Reads an array of the shape that plan.json says, or with more in its last extent where it may grow, and adds its entries to the hash.
+void append_array(ballast::fnv1a& hash, std::string const& folder, std::string const& file, std::vector<std::size_t> shape, bool grows) {
   file_bytes const bytes(folder + "/" + file);
   npy_view const in(bytes.view(), folder + "/" + file, shape.size());
+  if (grows && in.shape().size() == shape.size()) shape.back() = (std::max)(shape.back(), in.shape().back());
   if (in.shape() != shape)
     throw bad_input(folder + ": is not a complete plan: " + file + " is of shape " + shape_in_words(in.shape()) + ", and plan.json says " +
                     shape_in_words(shape));
@@ -92,10 +95,11 @@ ballast::groups<std::uint64_t> read_plan_folder(std::string const& folder) {
   ballast::fnv1a hash;
   for (auto const offset : packs.offsets) hash.append(offset);
   for (auto const member : packs.members) hash.append(member);
-  if (steps)
+  if (steps)  // a rank of stages may have more micro-batches than were asked for on average
     append_array(hash, folder, "steps.npy",
-                 {whole(plan, "steps", name), whole(plan, levels ? "gpus" : "ranks", name), whole(plan, "micro_batches", name)});
-  if (levels) append_array(hash, folder, "levels.npy", {whole(plan, "steps", name)});
+                 {whole(plan, "steps", name), whole(plan, levels ? "gpus" : "ranks", name), whole(plan, "micro_batches", name)},
+                 plan.contains("model_plan"));
+  if (levels) append_array(hash, folder, "levels.npy", {whole(plan, "steps", name)}, false);
   if (auto const digits = hash_digits(hash.value()); plan.value("hash", nlohmann::json()) != digits)
     throw bad_input(folder + ": its files are not of one plan: the arrays have hash " + digits + ", and plan.json says " +
                     printable(plan.value("hash", nlohmann::json()).dump()));

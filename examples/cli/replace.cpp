@@ -168,8 +168,7 @@ void copy_mode(std::string const& from, int fd) {
 void require_ours(std::string const& path, folder_kind const& kind, std::string const& folder) {
   if (auto const other = other_than(kind.names, folder))
     throw bad_input(path + ": the folder holds " + printable(*other) +
-                    ", which ballast did not write, and a plan replaces its folder as a "
-                    "whole; name another folder, or one inside it");
+                    ", which ballast did not write, and a plan replaces its folder as a whole; name another folder, or one inside it");
 }
 
 }  // namespace
@@ -216,7 +215,8 @@ void require_replaceable(std::string const& path, folder_kind const& kind) {
   if (is_working_folder(target))
     throw bad_input(path + ": is the working folder, which cannot be replaced as a whole; name a folder inside it");
   require_ours(path, kind, target);
-  if (!fs::is_empty(target, error) && !error && !kind.is_one(target))
+  auto const is_one = [&] { return fs::is_empty(target, error) || error || kind.is_one(target); };
+  if (!is_one() && !is_one())  // asked again, as another run may just have replaced the one that was looked at
     throw bad_input(path + ": the folder holds files, but no plan.json that vouches for them; remove them or name another folder");
 }
 
@@ -236,7 +236,7 @@ folder_writer::folder_writer(std::string path, folder_kind const& kind, rename_c
   if (!parent.empty()) fs::create_directories(parent, error);
   if (error) fail("the folder cannot be made", error.value());
   auto const there = exists(target_);
-  if (there && ::access(target_.c_str(), W_OK) != 0) fail("cannot be written", errno);
+  if (there && ::access(target_.c_str(), R_OK | W_OK | X_OK) != 0) fail("cannot be written", errno);
   sweep(target_, staged_mark, kind_.names);
   if (there) sweep(target_, aside_mark, kind_.names);
   fd_ = make_neighbour(target_, true, staged_);

@@ -246,6 +246,9 @@ TEST_CASE("check demands a complete folder, all of one plan", "[cli]") {
   REQUIRE(in.ballast("plan f --capacity 4096 --gpus 2 --levels auto --out levels").code == 0);
   REQUIRE(in.ballast("plan f --capacity 4096 --ranks 2 --out plan").code == 0);
   REQUIRE(in.ballast("pack f --capacity 4096 --out pack").code == 0);
+  in.file("g", as_text(std::vector<std::int64_t>(300, 1500)) + as_text(std::vector<std::int64_t>(300, 40)));
+  REQUIRE(in.ballast("plan g --capacity 4096 --ranks 2 --micro-batches 3 --stages 2 --model gpt2-xl --out stages").code == 0);
+  CHECK(in.ballast("check stages g --capacity 4096").code == 0);  // whose ranks have more places than 3
   REQUIRE(in.ballast("pack f --capacity 10 --strategy next-fit --out ten").code == 0);
   auto const refused = [&](std::string const& folder, std::string const& sentence) {
     auto const o = in.ballast("check " + folder + limits);
@@ -294,7 +297,7 @@ TEST_CASE("check demands a complete folder, all of one plan", "[cli]") {
   auto const newer = in.ballast("plan f --gpus 2 --levels levels/plan.json");
   CHECK(newer.code == 2);
   CHECK(newer.err.find("levels/plan.json: is of format 3, ") == 0);
-  CHECK(in.ballast("check plan").err.find("check takes the packing, then the lengths") == 0);
+  CHECK(in.ballast("check plan --capacity 10").err.find("check takes the packing, then the lengths") == 0);
 }
 
 }  // namespace test_cli_folder
