@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 namespace test_plan_plan_data {
@@ -28,9 +29,16 @@ TEST_CASE("plan_data: every sample is placed or named, and the proofs hold, unde
   for (auto const policy : {oversize::set_aside, oversize::truncate, oversize::split})
     for (auto const rest : {left_over::split, left_over::shorten, left_over::repeat, left_over::drop})
       for (std::size_t const n : {0U, 1U, 40U, 700U}) {
-        CAPTURE(static_cast<int>(policy), static_cast<int>(rest), n);
+        auto const price = draw() % 2 == 0 ? 0 : between(1, 300, draw);  // a mean place holds some 300
+        CAPTURE(static_cast<int>(policy), static_cast<int>(rest), n, price);
         auto const lengths = random_lengths(n, 130, draw);
-        batching_options const o{.capacity = 100, .ranks = 4, .micro_batches = 2, .left_over = rest, .seed = 7};
+        batching_options const o{.capacity = 100,
+                                 .ranks = 4,
+                                 .micro_batches = 2,
+                                 .left_over = rest,
+                                 .seed = 7,
+                                 .cost_per_micro_batch = price,
+                                 .cost_per_step = 2 * price};
         auto const plan = plan_data(weakest_lengths(lengths), {.steps = o, .oversize = policy}, cost, 1.0);
         auto listed = plan.steps;  // what was set aside stands in no step
         listed.dropped.insert(listed.dropped.end(), plan.set_aside.begin(), plan.set_aside.end());
@@ -41,6 +49,7 @@ TEST_CASE("plan_data: every sample is placed or named, and the proofs hold, unde
           CHECK(check_packing(plan.steps.packs, lengths, {.capacity = o.capacity, .oversize = policy}).valid());
         CHECK(plan.packs.lower_bound <= plan.packs.value);
         CHECK(plan.limits.bound <= plan.steps.slowest.lower_bound);
+        CHECK(std::accumulate(plan.planned.loads.begin(), plan.planned.loads.end(), std::int64_t{0}) == plan.steps.cost);
         CHECK(plan.slowest_over_mean_bound() <= plan.planned.single_sample_bound);
         CHECK(plan.planned.single_sample_bound <= plan.planned.slowest_over_mean);
         for (auto const& d : plan.limits.samples) CHECK(plan.tokens[d.sample] == d.tokens);

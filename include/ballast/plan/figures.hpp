@@ -7,6 +7,7 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/metrics.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <ranges>
@@ -32,7 +33,7 @@ struct plan_figures {
   double single_sample_bound = 1;   ///< what `slowest_over_mean` cannot go below with the samples of these steps
   double modelled_step_ms = 0;      ///< mean time of a step, modelled
   double modelled_run_ms = 0;       ///< time of all steps, modelled
-  std::vector<std::int64_t> loads;  ///< cost of each rank in each step, step after step: `steps * ranks` values
+  std::vector<std::int64_t> loads;  ///< cost of each rank in each step, prices included, step after step: `steps * ranks` values
 
   friend bool operator==(plan_figures const&, plan_figures const&) = default;
 };
@@ -44,7 +45,7 @@ struct plan_figures {
 /// @tparam Cost   how one length is weighed
 /// @param plan         a valid plan (see `check_batching`) that shares no sample among ranks
 /// @param lengths      tokens of each sample
-/// @param options      what the planner was asked; they say what ranks wait for
+/// @param options      what the planner was asked; they say what ranks wait for, and the price of micro-batches and steps
 /// @param ms_per_unit  milliseconds that one unit of cost takes on one device
 /// @param cost         the cost that it was planned with
 /// @return its figures
@@ -60,13 +61,14 @@ template <index_type Index, length_range R, cost_model Cost = quadratic_cost>
           [&] { return "sample " + std::to_string(plan.shared[0].sample) + " is shared by ranks, which these figures do not count"; });
   auto const ranks = static_cast<std::size_t>(plan.ranks), each = static_cast<std::size_t>(plan.micro_batches);
   auto const first = std::ranges::begin(lengths);
-  std::vector<std::int64_t> tokens(plan.steps() * ranks), squares(tokens.size()), loads(tokens.size()), mine;
+  std::vector<std::int64_t> tokens(plan.steps() * ranks), squares(tokens.size()), loads(tokens.size(), options.cost_per_step), mine;
   std::uint64_t packs = 0;
   for (std::size_t place = 0; place < plan.table.size(); ++place) {
     auto const pack = plan.table[place];
     if (pack == plan.none) continue;
     ++packs;
     mine.clear();
+    loads[place / each] += options.cost_per_micro_batch;
     for (auto const i : plan.packs[pack]) {
       mine.push_back(static_cast<std::int64_t>(first[static_cast<std::ranges::range_difference_t<R const>>(i)]));
       loads[place / each] += static_cast<std::int64_t>(cost(mine.back()));
@@ -86,7 +88,7 @@ template <index_type Index, length_range R, cost_model Cost = quadratic_cost>
   auto const mean = static_cast<double>(plan.cost) / static_cast<double>(plan.ranks);
   f.idle = 1.0 - mean / static_cast<double>(plan.slowest.value);
   f.slowest_over_mean = plan.slowest_over_mean();
-  f.single_sample_bound = static_cast<double>(plan.slowest.lower_bound) / mean;
+  f.single_sample_bound = (std::max)(1.0, static_cast<double>(plan.slowest.lower_bound) / mean);
   auto const sharing = options.synchronisation == synchronisation::pipeline ? options.stages : 1;  // devices
   f.modelled_run_ms = static_cast<double>(plan.slowest.value) * ms_per_unit / static_cast<double>(sharing);
   f.modelled_step_ms = f.modelled_run_ms / static_cast<double>(f.steps);

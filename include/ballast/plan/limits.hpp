@@ -26,7 +26,7 @@ struct dominant_sample {
   Index sample = 0;         ///< its index
   std::uint64_t step = 0;   ///< the step
   std::int64_t tokens = 0;  ///< its length
-  double times_mean = 0;    ///< its cost over the mean rank's in that step, above 1
+  double times_mean = 0;    ///< its cost over the mean rank's in that step, micro-batches included, above 1
 };
 
 /// @brief What limits a plan.
@@ -70,10 +70,11 @@ template <index_type Index, length_range R, cost_model Cost = quadratic_cost>
     in_step dearest{0, s, 0, 0, 0};
     for (auto const pack : plan.step(s)) {
       if (pack == plan.none) continue;
+      dearest.sum += options.cost_per_micro_batch;
       for (auto const i : plan.packs[pack]) {
         trained.push_back(static_cast<std::int64_t>(first[static_cast<std::ranges::range_difference_t<R const>>(i)]));
-        auto const c = static_cast<std::int64_t>(cost(trained.back()));
-        dearest.sum += c;
+        auto const of_sample = static_cast<std::int64_t>(cost(trained.back())), c = of_sample + options.cost_per_micro_batch;
+        dearest.sum += of_sample;
         if (c <= dearest.cost) continue;
         dearest.sample = i;
         dearest.tokens = trained.back();

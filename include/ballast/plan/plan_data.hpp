@@ -12,6 +12,7 @@
 #include <ballast/plan/figures.hpp>
 #include <ballast/plan/limits.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -45,9 +46,11 @@ struct data_plan {
   plan_figures usual;                         ///< of packs by best-fit decreasing, dealt at random
   plan_limits<Index> limits;                  ///< what keeps `steps` from being level
 
-  /// @brief What `slowest_over_mean` cannot go below in any plan of the same samples.
+  /// @brief What `slowest_over_mean` cannot go below in any plan of the same samples; where micro-batches or steps have a price, in any
+  /// plan of as much work as this one.
   [[nodiscard]] double slowest_over_mean_bound() const noexcept {
-    return steps.cost == 0 ? 1.0 : static_cast<double>(limits.bound) * static_cast<double>(steps.ranks) / static_cast<double>(steps.cost);
+    if (steps.cost == 0) return 1.0;
+    return (std::max)(1.0, static_cast<double>(limits.bound) * static_cast<double>(steps.ranks) / static_cast<double>(steps.cost));
   }
 };
 
