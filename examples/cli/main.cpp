@@ -138,7 +138,10 @@ int run(int argc, char** argv) {
   pack_command.add_option("--backend", text.backend, "where it packs: host (default) or cuda, a GPU, where auto is bfd");
   pack_command.add_option("--pack-count-multiple", text.pack_count_multiple, "make the number of packs a multiple of this");
   pack_command.add_option("--seed", text.seed, "another seed draws other packs, where a strategy draws");
-  pack_command.add_option("--ranks", text.ranks, "order the packs so that this many in a row, a step, have like loads; print how like");
+  auto* const pack_ranks =
+      pack_command.add_option("--ranks", text.ranks, "order the packs so that this many in a row, a step, have like loads; print how like");
+  pack_command.add_option("--model", pack.model, "preset or Hugging Face config.json by whose modelled time loads are like, not by tokens")
+      ->needs(pack_ranks);
   pack_command.add_option("--out", pack.out, "folder for offsets.npy, members.npy and plan.json");
   pack_command.add_flag("--json", pack.json, "print one JSON object");
   pack_command.callback([&] {

@@ -5,9 +5,11 @@
 #include "plan_folder.hpp"
 #include "rank_order.hpp"
 #include "report.hpp"
+#include "run_cost.hpp"
 
 #include <ballast/core/hash.hpp>
 #include <ballast/packing/pack.hpp>
+#include <ballast/packing/rank_distance.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -109,6 +111,23 @@ template <class Index>
   return placed;
 }
 
+/// What samples cost on a model; those that stand in no pack count as 1, as they may be too long for any cost.
+template <class Index>
+[[nodiscard]] std::vector<std::int64_t> costs_of(std::string const& model, std::vector<std::int64_t> const& placed,
+                                                 ballast::groups<Index> const& packs) {
+  auto const cost = modelled_cost(model, "h100", 0.4);  // shares of time are the same on every device
+  std::vector<std::int64_t> costs(placed.size(), 1);
+  auto left = (std::numeric_limits<std::int64_t>::max)() / 4;
+  for (auto const i : packs.members) {
+    auto const length = placed[static_cast<std::size_t>(i)];
+    auto const c = cost.fits(length) ? cost(length) : left;
+    if (c >= left) throw bad_input("--model " + printable(model) + ": the modelled times of these samples add up to more than 2^61 units");
+    left -= c;
+    costs[static_cast<std::size_t>(i)] = c;
+  }
+  return costs;
+}
+
 struct seconds {
   double read = 0, plan = 0, write = 0;
 };
@@ -120,10 +139,15 @@ template <class Index>
   auto o = arguments.options;
   auto plan = run_packer<Index>(arguments, lengths);
   require_plan(plan.status, plan.bound, plan.count.value, o);
-  std::optional<double> rank_dist;
+  std::optional<rank_figures> in_ranks;
   if (arguments.ranks != 0) {
     auto const placed = placed_lengths(lengths, plan, o);
-    rank_dist = order_for_ranks(plan.packs, {placed}, arguments.capacity, arguments.ranks, o.seed).front();
+    in_ranks = {.ranks = arguments.ranks, .model = arguments.model};
+    if (arguments.model.empty())
+      order_for_ranks(plan.packs, {placed}, arguments.capacity, arguments.ranks, o.seed);
+    else
+      in_ranks->modelled_idle = order_by_cost(plan.packs, costs_of(arguments.model, placed, plan.packs), arguments.ranks, o.seed);
+    in_ranks->distance = ballast::rank_distances(plan.packs, {placed}, arguments.ranks).front();
   }
   spent.plan = watch.lap();
   packing_report report{.samples = lengths.size(),
@@ -135,7 +159,7 @@ template <class Index>
                         .hash = ballast::hash(plan.packs),
                         .set_aside = {plan.set_aside.begin(), plan.set_aside.end()},
                         .naive_packs = 0,
-                        .rank_dist = rank_dist};
+                        .in_ranks = in_ranks};
   auto const multiple = std::exchange(o.pack_count_multiple, 1);
   report.naive_packs =
       raised_to_multiple(run_packer<Index>(strategy::next_fit, lengths, o).packs.size(), multiple, plan.packs.members.size());

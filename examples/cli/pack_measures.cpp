@@ -7,6 +7,7 @@
 #include "report.hpp"
 
 #include <ballast/core/hash.hpp>
+#include <ballast/packing/rank_distance.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -79,7 +80,10 @@ void pack(pack_arguments const& arguments, ballast::sample_measures const& sampl
                   " a number of packs that is a multiple of " + std::to_string(o.pack_count_multiple) + ": " +
                   std::to_string(plan.count.value) + " packs are more than there are samples to pack, and no pack may be empty");
   std::vector<double> distances;
-  if (arguments.ranks != 0) distances = order_for_ranks(plan.packs, samples, o.capacity, arguments.ranks, o.seed);
+  if (arguments.ranks != 0) {
+    order_for_ranks(plan.packs, samples, o.capacity, arguments.ranks, o.seed);
+    distances = ballast::rank_distances(plan.packs, samples, arguments.ranks);
+  }
   auto const plan_seconds = watch.lap();
 
   auto const packs = std::uint64_t{plan.packs.size()}, naive = count_next_fit(samples, o);
@@ -136,6 +140,7 @@ void pack(pack_arguments const& arguments, ballast::sample_measures const& sampl
 void run_pack_measures(pack_arguments const& arguments, table const& input, double read_seconds) {
   if (arguments.options.sample_multiple != 1)
     throw bad_input("--multiple rounds lengths up, and is not for several measures or their strategies");
+  if (!arguments.model.empty()) throw bad_input("--model weighs lengths, and is not for several measures or their strategies");
   measure_columns const columns(input);
   stopwatch watch;
   columns.view().size() < (std::numeric_limits<std::uint32_t>::max)() ? pack<std::uint32_t>(arguments, columns.view(), read_seconds, watch)

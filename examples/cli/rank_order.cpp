@@ -2,15 +2,17 @@
 #include "rank_order.hpp"
 
 #include <ballast/batching/measured_steps.hpp>
-#include <ballast/packing/rank_distance.hpp>
+#include <ballast/core/metrics.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <utility>
 
 namespace ballast_cli {
 
 template <class Index>
-std::vector<double> order_for_ranks(ballast::groups<Index>& packs, ballast::sample_measures const& samples,
-                                    std::span<std::int64_t const> capacity, std::uint64_t ranks, std::uint64_t seed) {
+void order_for_ranks(ballast::groups<Index>& packs, ballast::sample_measures const& samples, std::span<std::int64_t const> capacity,
+                     std::uint64_t ranks, std::uint64_t seed) {
   ballast::measured_batching_options options;
   options.capacity.assign(capacity.begin(), capacity.end());
   options.ranks = ranks;
@@ -20,12 +22,31 @@ std::vector<double> order_for_ranks(ballast::groups<Index>& packs, ballast::samp
   packs.clear();
   for (auto const pack : steps.table)
     if (pack != steps.none) packs.push_back(steps.packs[pack]);
-  return ballast::rank_distances(packs, samples, ranks);
 }
 
-template std::vector<double> order_for_ranks(ballast::groups<std::uint32_t>&, ballast::sample_measures const&,
-                                             std::span<std::int64_t const>, std::uint64_t, std::uint64_t);
-template std::vector<double> order_for_ranks(ballast::groups<std::uint64_t>&, ballast::sample_measures const&,
-                                             std::span<std::int64_t const>, std::uint64_t, std::uint64_t);
+template <class Index>
+double order_by_cost(ballast::groups<Index>& packs, std::vector<std::int64_t> const& costs, std::uint64_t ranks, std::uint64_t seed) {
+  auto const loads = [&] {
+    std::vector<std::int64_t> out;
+    for (auto const pack : packs) {
+      out.push_back(0);
+      for (auto const i : pack) out.back() += costs[static_cast<std::size_t>(i)];
+    }
+    return out;
+  };
+  auto const before = loads();
+  std::int64_t const largest[] = {before.empty() ? 1 : *std::max_element(before.begin(), before.end())};
+  order_for_ranks(packs, ballast::sample_measures({costs}), largest, ranks, seed);
+  auto of_steps = loads();
+  of_steps.resize(of_steps.size() - of_steps.size() % static_cast<std::size_t>(ranks));
+  return ballast::balance_of_steps(of_steps, static_cast<std::size_t>(ranks)).idle();
+}
+
+template void order_for_ranks(ballast::groups<std::uint32_t>&, ballast::sample_measures const&, std::span<std::int64_t const>,
+                              std::uint64_t, std::uint64_t);
+template void order_for_ranks(ballast::groups<std::uint64_t>&, ballast::sample_measures const&, std::span<std::int64_t const>,
+                              std::uint64_t, std::uint64_t);
+template double order_by_cost(ballast::groups<std::uint32_t>&, std::vector<std::int64_t> const&, std::uint64_t, std::uint64_t);
+template double order_by_cost(ballast::groups<std::uint64_t>&, std::vector<std::int64_t> const&, std::uint64_t, std::uint64_t);
 
 }  // namespace ballast_cli

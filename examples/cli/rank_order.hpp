@@ -11,10 +11,15 @@
 
 namespace ballast_cli {
 
-/// Puts the packs in an order in which `ranks` of them in a row, a step, have like loads in every measure. Returns for each measure the
-/// mean over whole steps of 1 - mean load / largest load. Instantiated for 32-bit and 64-bit indices.
+/// Puts the packs in an order in which `ranks` of them in a row, a step, have like loads in every measure. Instantiated for 32-bit and
+/// 64-bit indices.
 template <class Index>
-[[nodiscard]] std::vector<double> order_for_ranks(ballast::groups<Index>& packs, ballast::sample_measures const& samples,
-                                                  std::span<std::int64_t const> capacity, std::uint64_t ranks, std::uint64_t seed);
+void order_for_ranks(ballast::groups<Index>& packs, ballast::sample_measures const& samples, std::span<std::int64_t const> capacity,
+                     std::uint64_t ranks, std::uint64_t seed);
+
+/// Does so by what samples cost, of which no sum may reach 2^63. Returns the share of the time that ranks wait in whole steps.
+template <class Index>
+[[nodiscard]] double order_by_cost(ballast::groups<Index>& packs, std::vector<std::int64_t> const& costs, std::uint64_t ranks,
+                                   std::uint64_t seed);
 
 }  // namespace ballast_cli

@@ -24,7 +24,11 @@ nlohmann::ordered_json to_json(packing_report const& r) {
                               {"fill", r.fill(packs)},    {"hash", nullptr},
                               {"set_aside", r.set_aside}, {"naive", {{"packs", r.naive_packs}, {"fill", r.fill(r.naive_packs)}}}};
   if (r.hash) json["hash"] = hash_digits(*r.hash);
-  if (r.rank_dist) json["rank_dist"] = {*r.rank_dist};
+  if (r.in_ranks) json["rank_dist"] = {r.in_ranks->distance};
+  if (r.in_ranks && r.in_ranks->modelled_idle) {
+    json["model"] = r.in_ranks->model;
+    json["modelled_idle"] = *r.in_ranks->modelled_idle;
+  }
   return json;
 }
 
@@ -49,7 +53,17 @@ std::string in_words(packing_report const& r, std::string const& title) {
     text += "No plan can take fewer than " + counted(bound, "pack") + " (proof: " + r.bound + " bound): this one is at most " +
             percent_up(r.packs.gap()) + " above the best possible.\n";
   if (!r.set_aside.empty()) text += counted(r.set_aside.size(), "sample") + " longer than the capacity set aside.\n";
-  if (r.rank_dist) text += "Ordered for ranks: on average a rank waits " + percent_up(*r.rank_dist) + " of a step, by tokens.\n";
+  if (r.in_ranks) {
+    text += "Ordered for " + counted(r.in_ranks->ranks, "rank") + " by ";
+    auto const by_tokens = percent_up(r.in_ranks->distance);
+    text +=
+        r.in_ranks->modelled_idle
+            ? "the modelled time of " + r.in_ranks->model + ": ranks wait " + percent_up(*r.in_ranks->modelled_idle) +
+                  " of the time; by tokens it would be " + by_tokens + " of a step.\n"
+            : "tokens: on average a rank would wait " + by_tokens +
+                  " of a step, did equal tokens take equal times. With --model packs are ordered by modelled time, and it says what ranks "
+                  "wait.\n";
+  }
   return text;
 }
 

@@ -14,6 +14,14 @@
 
 namespace ballast_cli {
 
+/// What ranks wait where packs were ordered for them, over whole steps.
+struct rank_figures {
+  std::uint64_t ranks = 0;
+  std::string model;                         ///< empty: packs were ordered by their tokens
+  double distance = 0;                       ///< mean over steps of 1 - mean tokens / most tokens
+  std::optional<double> modelled_idle = {};  ///< share of the time, under the model
+};
+
 struct packing_report {
   std::uint64_t samples = 0;
   std::int64_t tokens = 0;  ///< that stand in packs; the same for every packer
@@ -23,8 +31,8 @@ struct packing_report {
   std::string bound;                  ///< what proves the lower bound
   std::optional<std::uint64_t> hash;  ///< none where the plan was made without listing its members
   std::vector<std::uint64_t> set_aside;
-  std::uint64_t naive_packs = 0;         ///< of next fit in input order
-  std::optional<double> rank_dist = {};  ///< where the packs were ordered for ranks: mean over steps of 1 - mean load / largest load
+  std::uint64_t naive_packs = 0;  ///< of next fit in input order
+  std::optional<rank_figures> in_ranks = {};
 
   /// Share of the capacity of so many packs that holds tokens.
   [[nodiscard]] double fill(std::uint64_t count) const {

@@ -3,11 +3,17 @@
 
 #include "support/catch.hpp"
 
+#include <ballast/core/metrics.hpp>
 #include <ballast/core/random.hpp>
+#include <ballast/cost/presets.hpp>
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
 
 namespace test_cli_measures {
 
@@ -69,6 +75,64 @@ TEST_CASE("pack --ranks orders packs into level steps and loses none", "[cli]") 
   auto const one = nlohmann::json::parse(in.ballast("pack f --columns 1 --capacity 4096 --ranks 4 --json").out);
   REQUIRE(one["rank_dist"].size() == 1);
   CHECK(one["rank_dist"][0] < 0.05);
+}
+
+TEST_CASE("pack --ranks --model orders by modelled time, and says what ranks wait", "[cli]") {
+  scratch const in;
+  in.file("f", in.ballast("generate --like reasoning-rollouts --samples 4000 --seed 1").out);
+  auto const read = [&](std::string const& name, std::size_t bytes) {  // a little-endian array that the program wrote
+    auto const file = read_whole(in / name);
+    std::vector<std::uint64_t> out;
+    for (auto at = std::size_t{128}; at < file.size(); at += bytes) {
+      out.push_back(0);
+      std::memcpy(&out.back(), file.data() + at, bytes);
+    }
+    return out;
+  };
+  std::vector<std::int64_t> lengths;
+  auto const text = read_whole(in / "f");
+  for (auto const* at = text.c_str(); *at != 0;) {
+    char* end = nullptr;
+    lengths.push_back(std::strtoll(at, &end, 10));
+    lengths.back() = std::min(lengths.back() + std::strtoll(end, &end, 10), 16384LL);
+    at = end + 1;
+  }
+  auto const cost = ballast::sample_cost(ballast::transformer_preset("gpt2-xl"));
+  auto const idle_of = [&](std::string const& folder) {
+    auto const offsets = read(folder + "/offsets.npy", 8), members = read(folder + "/members.npy", 4);
+    std::vector<std::int64_t> loads;
+    for (std::size_t p = 0; p < (offsets.size() - 1) / 8 * 8; ++p) {
+      loads.push_back(0);
+      for (auto k = offsets[p]; k < offsets[p + 1]; ++k) loads.back() += cost(lengths[members[k]]);
+    }
+    return ballast::balance_of_steps(loads, 8).idle();
+  };
+  std::string const pack = "pack f --columns 1+2 --capacity 16384 --oversize truncate --ranks 8 --out ";
+  auto const by_tokens = in.ballast(pack + "tokens"), by_time = in.ballast(pack + "time --json --model gpt2-xl");
+  auto const json = nlohmann::json::parse(by_time.out);
+  CHECK(json["model"] == "gpt2-xl");
+  CHECK(std::fabs(json["modelled_idle"].get<double>() - idle_of("time")) < 1e-12);
+  CHECK(idle_of("time") < 0.5 * idle_of("tokens"));
+  CHECK(by_tokens.out.find("Ordered for 8 ranks by tokens: on average a rank would wait ") != std::string::npos);
+  CHECK(in.ballast("check time f --columns 1+2 --capacity 16384 --oversize truncate").code == 0);
+  CHECK(nlohmann::json::parse(read_whole(in / "time/plan.json"))["modelled_idle"] == json["modelled_idle"]);
+  auto const aside = in.ballast("pack f --columns 1+2 --capacity 16384 --oversize set-aside --ranks 8 --model gpt2-xl").out;
+  CHECK(aside.find("Ordered for 8 ranks by the modelled time of gpt2-xl: ranks wait ") != std::string::npos);
+
+  in.file("long", "3000000000\n");
+  std::pair<std::string, std::string> const refused[] = {
+      {"pack f --columns 1+2 --capacity 99999 --model gpt2-xl", "--model requires --ranks"},
+      {"pack f --columns 1+2 --capacity 99999 --ranks 2 --model ''", "--model an empty field: expected is a value"},
+      {"pack f --columns 1+2 --capacity 99999 --ranks 2 --model gpt-9", "--model gpt-9: there is no such file, and the presets are "},
+      {"pack f --columns 1,2 --capacity 99999,99999 --ranks 2 --model gpt2-xl", "--model weighs lengths, and is not for several measures"},
+      {"pack long --capacity 3000000000 --ranks 1 --model gpt2-xl", "--model gpt2-xl: the modelled times of these samples add up to more"},
+  };
+  for (auto const& [arguments, sentence] : refused) {
+    auto const o = in.ballast(arguments);
+    CAPTURE(arguments, o.err);
+    CHECK(o.code == 2);
+    CHECK(o.err.find(sentence) == 0);
+  }
 }
 
 TEST_CASE("samples of several measures that exceed a capacity are refused or listed", "[cli]") {
