@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <functional>
 #include <iostream>
@@ -29,6 +30,19 @@ namespace {
   return value;
 }
 
+[[nodiscard]] double milliseconds(std::string const& option, std::string const& text) {
+  auto const value = decimal(option, text);
+  if (!(value >= 0 && value <= 1e6)) throw bad_input(option + " " + printable(text) + ": expected are milliseconds from 0 to 10^6");
+  return value;
+}
+
+/// A share in thousandths, rounded up.
+[[nodiscard]] std::uint32_t thousandths(std::string const& option, std::string const& text) {
+  auto const value = decimal(option, text);
+  if (!(value >= 0 && value <= 1)) throw bad_input(option + " " + printable(text) + ": expected is a share from 0 to 1, as in 0.97");
+  return static_cast<std::uint32_t>(std::ceil(1000 * value - 1e-6));
+}
+
 /// What has a name in a table. Throws bad_input, listing the names.
 template <class Named, std::size_t extent>
 [[nodiscard]] Named const& named(std::string const& option, std::string const& text, std::span<Named, extent> table) {
@@ -44,7 +58,8 @@ template <class Named, std::size_t extent>
 struct option_text {
   std::string columns, capacity, strategy = "auto", backend = "host", oversize = "reject", max_items, multiple = "1",
                                  pack_count_multiple = "1", seed = "0", samples, ranks, micro_batches = "1", mfu, gpus, rule = "exact",
-                                 max_length, max_levels, stages, memory, schedule = "1f1b", tensor = "1", zero = "0";
+                                 max_length, max_levels, stages, memory, schedule = "1f1b", tensor = "1", zero = "0", step_overhead,
+                                 micro_batch_overhead, least_fill;
 };
 
 void add_input(CLI::App& command, input_arguments& input, option_text& text, std::string const& files) {
@@ -202,6 +217,18 @@ int run(int argc, char** argv) {
       ->excludes(mfu)
       ->excludes(tensor)
       ->excludes(zero);
+  plan_command
+      .add_option("--step-overhead-ms", text.step_overhead,
+                  "milliseconds of a step beside its micro-batches, as for the all-reduce and the optimiser; 0 without it")
+      ->excludes(levels);
+  plan_command
+      .add_option("--micro-batch-overhead-ms", text.micro_batch_overhead,
+                  "milliseconds of a micro-batch beside its samples, as for launches; 0 without it")
+      ->excludes(levels);
+  plan_command
+      .add_option("--least-fill", text.least_fill,
+                  "share of a step's places, as in 0.97, that balance may not go below where a plan reaches it")
+      ->excludes(levels);
   plan_command.add_option("--seed", text.seed, "another seed draws other steps");
   plan_command.add_option("--out", plan.out,
                           "folder for offsets.npy, members.npy, steps.npy, plan.json and report.html; levels.npy with --levels");
@@ -223,6 +250,10 @@ int run(int argc, char** argv) {
     o.seed = number<std::uint64_t>("--seed", text.seed, 0);
     plan.options.oversize = named("--oversize", text.oversize, std::span(oversize_policies).first<4>()).policy;
     if (mfu->count() != 0) plan.mfu = decimal("--mfu", text.mfu);
+    if (!text.step_overhead.empty()) plan.step_overhead_ms = milliseconds("--step-overhead-ms", text.step_overhead);
+    if (!text.micro_batch_overhead.empty())
+      plan.micro_batch_overhead_ms = milliseconds("--micro-batch-overhead-ms", text.micro_batch_overhead);
+    if (!text.least_fill.empty()) o.least_fill = thousandths("--least-fill", text.least_fill);
     if (!text.stages.empty()) read_model_side(plan, text);
     require_plan_folder(plan.out);
     plan.command = "ballast";

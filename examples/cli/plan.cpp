@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands.hpp"
 #include "data_set.hpp"
+#include "errors.hpp"
 #include "output.hpp"
 #include "plan_folder.hpp"
 #include "plan_model.hpp"
@@ -14,6 +15,8 @@
 #include <nlohmann/json.hpp>
 
 #include <array>
+#include <cmath>
+#include <cstdint>
 #include <optional>
 #include <utility>
 
@@ -60,7 +63,12 @@ void add_figures(nlohmann::ordered_json& json, ballast::plan_figures const& f) {
   nlohmann::ordered_json json{{"schema", plan_format}, {"files", arguments.input.files}};
   json.update(figures);
   json["bound"] = to_string(plan.bound);
-  json["options"] = {{"oversize", word_of(arguments.options.oversize)}, {"seed", arguments.options.steps.seed}, {"model", cost.model}};
+  json["options"] = {{"oversize", word_of(arguments.options.oversize)},
+                     {"seed", arguments.options.steps.seed},
+                     {"step_overhead_ms", arguments.step_overhead_ms},
+                     {"micro_batch_overhead_ms", arguments.micro_batch_overhead_ms},
+                     {"least_fill", arguments.options.steps.least_fill / 1000.0},
+                     {"model", cost.model}};
   if (!cost.device.empty()) json["options"]["device"] = cost.device;
   auto& pieces = json["pieces"] = nlohmann::ordered_json::array();
   for (auto const& p : plan.pieces) pieces.push_back({{"sample", p.sample}, {"offset", p.offset}, {"length", p.length}});
@@ -88,6 +96,32 @@ void add_figures(nlohmann::ordered_json& json, ballast::plan_figures const& f) {
           run("planned", "samples dealt to ranks by cost", plan.planned)};
 }
 
+/// Milliseconds of a device as units of the cost.
+[[nodiscard]] std::int64_t in_units(char const* option, double ms, double ms_per_unit) {
+  auto const units = ms / ms_per_unit;
+  if (!(units < 4e18)) throw bad_input(formatted("%s %g: is more than the cost of a run may be, 2^62 of its units", option, ms));
+  if (units > 0 && units < 0.5)
+    throw bad_input(formatted("%s %g: is less than these costs tell apart, which are whole multiples of %g ms", option, ms, ms_per_unit));
+  return std::llround(units);
+}
+
+/// What the plan gave up for what, and a floor that it does not reach.
+[[nodiscard]] std::vector<std::string> trade_in_words(data_plan const& plan, ballast::batching_options const& o) {
+  std::vector<std::string> text;
+  auto const places = static_cast<double>(plan.steps.steps() * o.ranks * o.micro_batches);  // with stages, on average
+  auto const fill = places == 0 ? 1.0 : static_cast<double>(plan.steps.tokens) / (static_cast<double>(o.capacity) * places);
+  if (auto const &planned = plan.planned, &usual = plan.usual; planned.fill < usual.fill - 0.01 && planned.idle < usual.idle)
+    text.push_back("The plan trades fill for balance: its packs are " + percent(planned.fill) + " full where those of best fit are " +
+                   percent(usual.fill) +
+                   (planned.steps > usual.steps ? ", in " + counted(planned.steps - usual.steps, "step") + " more" : "") +
+                   ", and ranks wait " + percent(planned.idle) + " of the time, not " + percent(usual.idle) +
+                   ". --least-fill sets a floor; --step-overhead-ms and --micro-batch-overhead-ms say what more steps cost.");
+  if (places != 0 && fill * 1000 < static_cast<double>(o.least_fill))
+    text.push_back("No plan was found that fills " + percent(o.least_fill / 1000.0) + " of its places; this one fills " + percent(fill) +
+                   ".");
+  return text;
+}
+
 struct in_words_of {
   std::string title;  ///< the files
   std::array<report_run, 3> runs;
@@ -95,7 +129,8 @@ struct in_words_of {
 };
 
 [[nodiscard]] std::string in_words(in_words_of const& what, packing_report const& report, run_cost const& cost,
-                                   ballast::batching_options const& o) {
+                                   plan_arguments const& arguments) {
+  auto const& o = arguments.options.steps;
   auto const ranks = grouped(o.ranks) + (o.ranks == 1 ? " rank" : " ranks");
   auto text = what.title + ": " + grouped(report.samples) + " samples, " + grouped(static_cast<std::uint64_t>(report.tokens)) +
               " tokens in places of " + grouped(static_cast<std::uint64_t>(o.capacity)) + ", " + grouped(o.micro_batches) + " on each of " +
@@ -107,7 +142,12 @@ struct in_words_of {
                       duration(r.modelled_hours * 3.6e6).c_str());
   text += "\n";
   for (auto const& r : what.runs) text += r.name + ": " + r.how + ". ";
-  text += "Times are modelled.\n";
+  text += "Times are modelled";
+  auto const* between = ", with ";
+  for (auto const& [ms, of] :
+       {std::pair{arguments.step_overhead_ms, " for every step"}, {arguments.micro_batch_overhead_ms, " for every micro-batch"}})
+    if (ms > 0) text += std::exchange(between, " and ") + duration(ms) + of;
+  text += ".\n";
   for (auto const& sentence : what.limits) text += sentence + "\n";
   if (!report.set_aside.empty())
     text += grouped(report.set_aside.size()) + (report.set_aside.size() == 1 ? " sample" : " samples") +
@@ -160,7 +200,11 @@ void run_plan(plan_arguments const& arguments) {
   auto const lengths = to_lengths(input, expanded);
   auto const read_seconds = watch.lap();
 
-  auto const plan = ballast::plan_data(lengths, arguments.options, cost, cost.ms_per_unit);
+  auto options = arguments.options;
+  auto const ms_of_rank = cost.ms_per_unit / static_cast<double>(o.stages);  // whose stages share the work
+  options.steps.cost_per_step = in_units("--step-overhead-ms", arguments.step_overhead_ms, ms_of_rank);
+  options.steps.cost_per_micro_batch = in_units("--micro-batch-overhead-ms", arguments.micro_batch_overhead_ms, ms_of_rank);
+  auto const plan = ballast::plan_data(lengths, options, cost, cost.ms_per_unit);
   std::optional<planned_model> stages;
   if (with_model) stages = plan_model(arguments, std::move(model.model), plan);
   auto const plan_seconds = watch.lap();
@@ -176,9 +220,9 @@ void run_plan(plan_arguments const& arguments) {
                               .naive_packs = plan.naive.packs};
   auto json = to_json(report, plan, arguments);
   if (stages) json["model_plan"] = to_json(*stages);
-  auto const ms_of_rank = cost.ms_per_unit / static_cast<double>(o.stages);  // whose stages share the work
-  in_words_of const what{
+  in_words_of what{
       .title = title_of(arguments.input.files), .runs = three_runs(plan, ms_of_rank), .limits = describe(plan.limits, plan.steps)};
+  for (auto& sentence : trade_in_words(plan, o)) what.limits.push_back(std::move(sentence));
   if (!arguments.out.empty()) {
     auto files = pack_files(plan.steps.packs);
     std::array const shape{plan.steps.steps(), static_cast<std::size_t>(o.ranks), static_cast<std::size_t>(plan.steps.micro_batches)};
@@ -191,7 +235,7 @@ void run_plan(plan_arguments const& arguments) {
   }
   json["seconds"] = {{"read", read_seconds}, {"plan", plan_seconds}, {"write", watch.lap()}};
   write_standard_output(arguments.json ? json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n"
-                                       : in_words(what, report, cost, o) + (stages ? in_words(*stages) : ""));
+                                       : in_words(what, report, cost, arguments) + (stages ? in_words(*stages) : ""));
 }
 
 }  // namespace ballast_cli

@@ -158,6 +158,44 @@ TEST_CASE("plan takes models, histograms and measured times", "[cli]") {
   check_figures(in.ballast("plan f --cost times.csv" + shape).out, ballast::plan_data(lengths, o, table, 1e-6));
 }
 
+TEST_CASE("plan prices steps and micro-batches, keeps a floor for fill, and says what it trades", "[cli]") {
+  scratch const in;
+  ballast::splitmix64 draw(18);
+  auto const lengths = random_lengths(900, 512, draw);
+  in.file("f", as_text(lengths));
+  auto const model = ballast::transformer_preset("gpt2-xl");
+  auto const cost = ballast::sample_cost(model);
+  ballast::cluster const on{.device = ballast::device_named("h100"), .mfu = 0.4};
+  for (std::uint64_t const stages : {1U, 3U}) {
+    ballast::data_plan_options o{.steps = {.capacity = 512, .ranks = 4, .micro_batches = 3, .stages = stages}};
+    if (stages != 1) o.steps.synchronisation = ballast::synchronisation::pipeline;
+    auto const ms = ballast::ms_per_unit(cost, on);
+    auto const free = ballast::plan_data(lengths, o, cost, ms);
+    o.steps.cost_per_step = std::llround(40.5 * static_cast<double>(stages) / ms);
+    o.steps.cost_per_micro_batch = std::llround(2.25 * static_cast<double>(stages) / ms);
+    o.steps.least_fill = 901;
+    auto const plan = ballast::plan_data(lengths, o, cost, ms);
+    auto const shape = " --capacity 512 --ranks 4 --micro-batches 3 --model gpt2-xl --stages " + std::to_string(stages);
+    std::string const prices = " --step-overhead-ms 40.5 --micro-batch-overhead-ms 2.25 --least-fill 0.9003 --out d";
+    auto const got = in.ballast("plan f --json" + shape + prices);
+    CAPTURE(stages, got.err);
+    check_figures(got.out, plan);
+    check_figures(in.ballast("plan f --json --step-overhead-ms 0 --micro-batch-overhead-ms 0 --least-fill 0" + shape).out, free);
+    CHECK(number(got.out, "modelled_step_ms") > 40.5 + 2.25);
+    auto const json = read_whole(in / "d/plan.json");
+    CHECK(number(json, "step_overhead_ms") == 40.5);
+    CHECK(number(json, "micro_batch_overhead_ms") == 2.25);
+    CHECK(number(json, "least_fill") == 0.901);
+    auto const words = in.ballast("plan f" + shape + prices).out;
+    CHECK(words.find("Times are modelled, with 40.50 ms for every step and 2.25 ms for every micro-batch.\n") != std::string::npos);
+    auto const trades = plan.planned.fill < plan.usual.fill - 0.01 && plan.planned.idle < plan.usual.idle;
+    CHECK((words.find("The plan trades fill for balance: ") != std::string::npos) == trades);
+    CHECK((read_whole(in / "d/report.html").find("The plan trades fill for balance: ") != std::string::npos) == trades);
+  }
+  CHECK(in.ballast("plan f --capacity 512 --ranks 4 --micro-batches 3 --least-fill 1")
+            .out.find("No plan was found that fills 100.00 % of its places") != std::string::npos);
+}
+
 TEST_CASE("calibrate fits the H100 rows", "[cli]") {
   scratch const in;
   in.file("times.csv", h100_rows);
@@ -225,6 +263,18 @@ TEST_CASE("plan and calibrate refuse what they cannot use, in one sentence", "[c
   refused("plan f --capacity 10 --ranks 2 --mfu 1.5", "mfu = 1.500000 must be in (0, 1]");
   refused("plan f --capacity 10 --ranks 2 --mfu nan", "mfu = nan must be in (0, 1]");
   refused("plan f --capacity 10 --ranks 2 --cost times.csv --mfu 0.5", "--mfu excludes --cost");
+  for (std::string const option : {"--step-overhead-ms", "--micro-batch-overhead-ms"}) {
+    for (std::string const value : {"-1", "nan", "inf", "1000001", "1e300"})
+      refused("plan f --capacity 10 --ranks 2 " + option + " " + value,
+              option + " " + value + ": expected are milliseconds from 0 to 10^6");
+    refused("plan f --capacity 10 --ranks 2 " + option + " 3ms", option + " 3ms: expected is a number");
+    refused("plan f --capacity 10 --ranks 2 " + option + " 1e-300", option + " 1e-300: is less than these costs tell apart, ");
+    refused("plan f --capacity 10 --gpus 2 --levels auto " + option + " 3", "--levels excludes " + option);
+  }
+  for (std::string const value : {"-0.1", "1.01", "nan", "97"})
+    refused("plan f --capacity 10 --ranks 2 --least-fill " + value,
+            "--least-fill " + value + ": expected is a share from 0 to 1, as in 0.97");
+  refused("plan f --capacity 10 --gpus 2 --levels auto --least-fill 1", "--levels excludes --least-fill");
   struct bad_times {
     std::string bytes, of_plan, of_calibrate = {};
   };
