@@ -112,10 +112,10 @@ void remove_ours(std::string const& path, std::span<std::string_view const> name
 
 /// Removes what interrupted runs left of `target`; what is locked is of a run that goes on.
 void sweep(std::string const& target, std::string_view mark, std::span<std::string_view const> names) {
-  for (auto const& left : neighbours(target, mark)) {
-    auto const fd = open_locked(left);
+  for (auto const& old : neighbours(target, mark)) {
+    auto const fd = open_locked(old);
     if (fd < 0) continue;
-    remove_ours(left, names);
+    remove_ours(old, names);
     ::close(fd);
   }
 }
