@@ -13,6 +13,8 @@
 #include <functional>
 #include <limits>
 #include <numeric>
+#include <stop_token>
+#include <utility>
 #include <vector>
 
 namespace test_batching_micro_batches {
@@ -231,6 +233,9 @@ TEST_CASE("micro_batches: what best fit cannot prove is searched for") {
     CHECK(plan.count.lower_bound >= (tokens + 4095) / 4096);
     CHECK(plan.count.value <= plan.count.lower_bound + 1);
     CHECK(plan.count.value <= micro_batches(l, {.capacity = 4096}, dear, {}, {.work = 0}).count.value);
+    std::stop_source stopped;
+    stopped.request_stop();
+    CHECK((plan.complete && !micro_batches(l, {.capacity = 4096}, dear, {}, {.stop = stopped.get_token()}).complete));
     found += plan.count.value;
     needed += plan.count.lower_bound;
   }

@@ -29,7 +29,8 @@ struct micro_batch_constraints {
 template <index_type Index = std::uint32_t>
 struct micro_batching : batching<Index> {
   ballast::status status = ballast::status::feasible;  ///< not feasible only where `exactly` demanded a number
-  certificate count;  ///< micro-batches of a rank (where there is no plan the number demanded), and what no plan goes below
+  certificate count;     ///< micro-batches of a rank (where there is no plan the number demanded), and what no plan goes below
+  bool complete = true;  ///< false where a stop or the wall clock cut the search for fewer short
 };
 
 }  // namespace ballast::inline v0_1

@@ -5,6 +5,7 @@
 #include <ballast/balance/rate_matching.hpp>
 #include <ballast/balance/refine.hpp>
 #include <ballast/batching/detail/items.hpp>
+#include <ballast/batching/detail/rank_filler.hpp>
 #include <ballast/batching/micro_batch_options.hpp>
 #include <ballast/batching/options.hpp>
 #include <ballast/core/search_limits.hpp>
@@ -17,7 +18,6 @@
 #include <cstdint>
 #include <numeric>
 #include <ranges>
-#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -44,10 +44,12 @@ class micro_batcher {
     out.micro_batches = c_.exactly != 0 ? c_.exactly : whole(1);
     out.count = {};
     out.status = status::feasible;
+    out.complete = true;
     if (n_ == 0) return;
     pack(false);
     auto const enough = [&] { return c_.exactly != 0 ? c_.exactly : whole(least_); };
     if (!c_.equal_counts && packs_.size() > enough() * o_.ranks && static_cast<std::uint64_t>(least_) <= enough() * o_.ranks) pack(true);
+    out.complete = complete_;
     auto const least = static_cast<std::uint64_t>(whole(least_));
     out.count = {static_cast<std::int64_t>(c_.exactly), static_cast<std::int64_t>(least)};
     if (c_.equal_counts) {
@@ -87,6 +89,7 @@ class micro_batcher {
       auto const found = search ? near_optimal<Index>(lengths, {.capacity = o_.capacity}, share)
                                 : best_fit_decreasing<Index>(lengths, {.capacity = o_.capacity});
       least += found.count.lower_bound;
+      complete_ = complete_ && found.complete;
       for (auto const pack : found.packs) {
         members.clear();
         for (auto k : pack) members.push_back(order_[begin + k]);
@@ -148,65 +151,12 @@ class micro_batcher {
   /// Packs what `sets_` gives each rank.
   [[nodiscard]] bool fill_ranks(std::uint64_t each) {
     if (sets_.status != status::feasible) return false;
-    std::vector<std::vector<Index>> place(static_cast<std::size_t>(each * o_.ranks));
-    std::vector<std::int64_t> room(place.size(), o_.capacity), load(static_cast<std::size_t>(o_.ranks), 0);
-    std::vector<Index> mine, left;
-    auto const put = [&](Index u, std::size_t p) {
-      place[p].push_back(u);
-      room[p] -= tokens(u);
-      load[p / static_cast<std::size_t>(each)] += units_.cost[u];
-    };
-    for (std::size_t r = 0; r < load.size(); ++r) {
-      mine.assign(sets_.sets[r].begin(), sets_.sets[r].end());
-      best_fit(mine, r * static_cast<std::size_t>(each), (r + 1) * static_cast<std::size_t>(each), room, put, left);
-    }
-    if (!left.empty() && left.size() > (std::uint64_t{1} << 22) / place.size()) return false;
-    std::sort(left.begin(), left.end(), [&](Index a, Index b) { return tokens(a) != tokens(b) ? tokens(a) > tokens(b) : a < b; });
-    for (auto u : left) {  // where the load is least among the places with room
-      auto best = place.size();
-      for (std::size_t p = 0; p < place.size(); ++p)
-        if (room[p] >= tokens(u) && (apart_.empty() || place[p].empty() || apart_[place[p][0]] == apart_[u]) &&
-            (best == place.size() || load[p / static_cast<std::size_t>(each)] < load[best / static_cast<std::size_t>(each)]))
-          best = p;
-      if (best == place.size()) return false;
-      put(u, best);
-    }
+    rank_filler<Index> filler(units_, apart_, o_.capacity, static_cast<std::size_t>(each), sets_.sets);
     groups<Index> packs;
     std::vector<std::uint64_t> rank;
-    for (std::size_t r = 0; r < load.size(); ++r) {
-      groups<Index> own;
-      for (auto p = r * static_cast<std::size_t>(each); p < (r + 1) * static_cast<std::size_t>(each); ++p)
-        if (!place[p].empty()) own.push_back(place[p]);
-      if (!raise_pack_count(own, static_cast<std::size_t>(each), [&](Index u) { return tokens(u); })) return false;
-      for (auto const pack : own) {
-        packs.push_back(pack);
-        rank.push_back(r);
-      }
-    }
+    if (!filler.run(packs, rank)) return false;
     lay_out(packs, rank, each);
     return true;
-  }
-  /// Best fit decreasing into places `first` … `last - 1`, key after key; what finds no room is left.
-  template <class Put>
-  void best_fit(std::vector<Index>& mine, std::size_t first, std::size_t last, std::vector<std::int64_t> const& room, Put const& put,
-                std::vector<Index>& left) const {
-    std::sort(mine.begin(), mine.end(), [&](Index a, Index b) {
-      if (!apart_.empty() && apart_[a] != apart_[b]) return apart_[a] < apart_[b];
-      return tokens(a) != tokens(b) ? tokens(a) > tokens(b) : a < b;
-    });
-    std::set<std::pair<std::int64_t, std::size_t>> open;  // places of the key by room
-    for (std::size_t k = 0; k < mine.size(); ++k) {
-      if (k > 0 && !apart_.empty() && apart_[mine[k]] != apart_[mine[k - 1]]) open.clear();
-      auto const at = open.lower_bound({tokens(mine[k]), 0});
-      if (at == open.end() && first == last) {
-        left.push_back(mine[k]);
-        continue;
-      }
-      auto const p = at == open.end() ? first++ : at->second;
-      if (at != open.end()) open.erase(at);
-      put(mine[k], p);
-      open.emplace(room[p], p);
-    }
   }
 
   /// The least number for which equal counts fit: from the bound up in growing strides, then by bisection, since a plan for fewer
@@ -331,7 +281,7 @@ class micro_batcher {
   balance_workspace<Index> work_;
   balanced_sets<Index> sets_;
   batching<Index> best_;
-  bool found_ = false;
+  bool found_ = false, complete_ = true;
 };
 
 }  // namespace ballast::inline v0_1::detail
