@@ -163,6 +163,17 @@ void vision_language(benchmark::State& state, partitioner cut) {
 cuts deepspeed_in_seconds(costs const& layers, std::size_t stages) { return deepspeed_bisection(layers, stages, 1e-9); }
 cuts deepspeed_old(costs const& layers, std::size_t stages) { return deepspeed_bisection(layers, stages); }
 
+/// Ten layers and far more stages, which may be empty: the time is that of writing the boundaries.
+void empty_stages(benchmark::State& state) {
+  auto const layers = random_chain(10, uniform, 1);
+  ballast::partition_workspace workspace;
+  ballast::staged<> plan;
+  for (auto _ : state)
+    ballast::min_max_partition(layers, {.stages = static_cast<std::uint64_t>(state.range(0)), .min_layers = 0}, ballast::token_cost{},
+                               workspace, plan);
+  state.counters["boundaries"] = static_cast<double>(plan.boundaries.size());
+}
+
 void sizes(benchmark::internal::Benchmark* b) {
   for (std::int64_t kind : {uniform, lognormal, pareto})
     for (auto const& [n, p] :
@@ -189,6 +200,7 @@ void vision_language_mixes(benchmark::internal::Benchmark* b) {
 }
 
 BENCHMARK(exact)->Apply(sizes);
+BENCHMARK(empty_stages)->ArgName("p")->Arg(10)->Arg(1'000'000)->Arg(10'000'000)->Unit(benchmark::kMicrosecond);
 BENCHMARK(exact_folded)->Apply(model_sizes);
 BENCHMARK(exact_unfolded)->Apply(model_sizes);
 BENCHMARK(least_squares)->Apply(layers_of_models)->Args({4096, 64, lognormal});
