@@ -187,6 +187,7 @@ template <index_type Index, length_range R, cost_model Cost>
     auto const other = [&](Index i) { return keys.empty() ? i != pack[0] : keys[i] != keys[pack[0]]; };
     return std::ranges::any_of(pack, other) && std::ranges::any_of(pack, [&](Index i) { return degree[i] == 1; });
   };
+  auto const all_thin = std::ranges::find(plan.table, plan.none) != plan.table.end() && std::ranges::none_of(plan.table, splits);
   auto const rank_counts = options.synchronisation == synchronisation::pipeline;  // not the place: replicas run what they can take
   for (std::size_t s = 0; s < plan.steps(); ++s) {
     auto const step = plan.step(s);
@@ -202,9 +203,10 @@ template <index_type Index, length_range R, cost_model Cost>
       if (has == 0 || (has < each && !rank_counts))
         empty = r * each + static_cast<std::uint64_t>(std::ranges::find(mine, plan.none) - mine.begin());
     }
+    if (empty == places) continue;
     auto const held = std::ranges::any_of(plan.shared, [&](auto const& x) { return x.step == s; });  // shared samples have their ranks
-    if (empty == places || (held && std::ranges::none_of(plan.table, splits))) continue;
-    auto const spread_thin = options.left_over == left_over::split     ? std::ranges::none_of(plan.table, splits)
+    if (held && all_thin) continue;
+    auto const spread_thin = options.left_over == left_over::split     ? all_thin
                              : options.left_over == left_over::shorten ? idle == ranks || std::ranges::none_of(step, splits)
                                                                        : false;
     if (!last || !spread_thin) return {empty_place, s * places + empty};

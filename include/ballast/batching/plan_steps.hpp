@@ -146,7 +146,7 @@ template <index_type Index>
   }
   auto const room = o.capacity * static_cast<std::int64_t>(o.micro_batches);
   if (o.micro_batches == 1 || costs_fit(items, room, 900) || choice.fewest_steps() <= 3 || o.least_fill != 0)
-    offer_windows(choice, items, o, deviation + deviation / 4);  // an estimate of a few steps
+    offer_windows(choice, items, o, deviation + deviation / 2);  // an estimate from a few steps
   return choice.take();
 }
 
@@ -157,10 +157,13 @@ template <index_type Index>
 /// The default of the room. Where ranks wait per step, samples are streamed in a random order (see `stream_steps`). Up to a cost
 /// ratio of 0.9 (`critical_ratios`), steps are random draws: filled to 0.98 where the square ratio is at most 1, else as full as they can
 /// be levelled. Where that leaves the slowest ranks more than 1 % above the mean, or the cost ratio is higher, dear samples are gathered
-/// with their like over the whole epoch (or split over ranks, where that is allowed): ever more of them until 1 % is reached, and the
-/// best plan met is returned. Where ranks wait at every micro-batch, rows of like packs are mixed (`row_steps`); pipelines get like with
-/// like (`pipeline_steps`). Where samples of
-/// different keys may not meet, packs of one key each are sorted into steps (`sorted_steps`).
+/// with their like over the whole epoch (or split over ranks, where that is allowed): ever more of them until 1 % is reached. Where that
+/// is not enough, or leaves too much room empty, packs are made first, sorted by cost in windows of a random order, dealt and levelled:
+/// never in steps that are less random than the others by more than half of their design effect. The fastest plan met is returned, the
+/// price of steps included; but a fuller one where that fills less than 0.97 (0.93 in three steps or fewer, or `least_fill`) and the
+/// fuller one is at most one percentage point more idle. `batching::method` says which it is. Where ranks wait at every micro-batch, rows
+/// of like packs are mixed (`row_steps`); pipelines get like with like (`pipeline_steps`). Where samples of different keys may not meet,
+/// packs of one key each are sorted into steps (`sorted_steps`).
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
@@ -169,7 +172,7 @@ template <index_type Index>
 /// @param options      `plan_steps(lengths, {.capacity = 131072, .ranks = 64, .micro_batches = 4})`
 /// @param cost         what a sample costs: `sample_cost(model)` of a transformer, or any other callable
 /// @param constraints  samples that belong together or must not meet, ranks that share one
-/// @return the plan, its cost and the bound
+/// @return the plan, its cost and the bound; no place is empty but of the last step, where samples are too few
 /// @pre a list of keys is empty or as long as `lengths`; samples of one `together` key have one `apart` key
 /// @throws invalid_input for a bad option, length, cost or key, or where samples that belong together exceed the capacity
 /// @par Complexity

@@ -417,7 +417,7 @@ class streamer {
 ///                 them with samples of earlier steps, the others keep them as they are
 /// @param cost     what a sample costs
 /// @param stream   fill, pool and splitting
-/// @return the plan, its cost and the bound; a place that no sample was left for is empty
+/// @return the plan, its cost and the bound; no place is empty but of the last step, where samples are too few
 /// @throws invalid_input for a bad option, length or cost
 /// @par Complexity
 /// O(samples log ranks) time for each deal that is tried (one to three a step, up to twelve with `fill = 0`), and a bounded number of

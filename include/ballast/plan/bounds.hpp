@@ -23,8 +23,7 @@ namespace ballast::inline v0_1 {
 /// holds no more than K = ranks * micro_batches * capacity tokens. So the samples, dearest first, need a new step for every K tokens: the
 /// k-th slowest step takes at least g_k, the cost of the sample that brings the sum of tokens above (k - 1) K. These k steps hold at most
 /// P_k of all cost F, P_k the dearest k K tokens (Dantzig's bound of the knapsack problem); whatever stands in the others takes at least a
-/// rank's share. The bound is the largest g_1 + ... + g_k + (F - P_k) / ranks over all k, k = 0 being the mean, and the price of as many
-/// steps as the tokens fill; that of micro-batches is left out.
+/// rank's share. The bound is the largest g_1 + ... + g_k + (F - P_k) / ranks over all k, k = 0 being the mean.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
@@ -78,7 +77,9 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = qu
       best = (std::max)(best, slowest + share(items.all_cost - (std::min)(most, items.all_cost)));
     }
   }
-  return best + options.cost_per_step * (items.all_tokens / room + (items.all_tokens % room != 0 ? 1 : 0));
+  // Each step costs what it does beside its micro-batches, and has one at least.
+  auto const steps = items.all_tokens / room + (items.all_tokens % room != 0 ? 1 : 0);
+  return best + steps * (options.cost_per_step + options.cost_per_micro_batch);
 }
 
 }  // namespace ballast::inline v0_1

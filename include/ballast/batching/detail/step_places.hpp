@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/batching/detail/items.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+// The places of a plan while they are being filled: what stands in them, and the changes inside one step.
+
+namespace ballast::inline v0_1::detail {
+
+/// A slot is a place, or a whole rank where ranks are pipelines, which may run different numbers of micro-batches. Samples shared by ranks
+/// stay where they are.
+template <index_type Index>
+class step_places {
+ public:
+  step_places(batching<Index>& b, step_items const& items, batching_options const& o)
+      : b_(b),
+        items_(items),
+        o_(o),
+        ranks_(static_cast<std::size_t>(b.ranks)),
+        each_(static_cast<std::size_t>(b.micro_batches)),
+        width_(o.synchronisation == synchronisation::pipeline ? each_ : 1) {}
+
+ protected:
+  static constexpr auto none = static_cast<std::size_t>(-1);
+
+  void read_packs() {
+    contents_.resize(b_.packs.size());
+    for (std::size_t p = 0; p < contents_.size(); ++p) contents_[p].assign(b_.packs[p].begin(), b_.packs[p].end());
+    bound_.assign(items_.size(), 0);
+    for (auto const& s : b_.shared) bound_[s.sample] = 1;
+  }
+  /// Leaves out steps that have become empty, and packs that have.
+  void write_back() {
+    auto const places = ranks_ * each_;
+    std::vector<std::uint64_t> now(b_.steps());
+    std::size_t kept = 0;
+    for (std::size_t s = 0; s < now.size(); ++s) {
+      now[s] = kept;
+      if (std::ranges::all_of(step(s), [&](Index p) { return p == b_.none; })) continue;
+      if (kept != s) std::ranges::copy(step(s), step(kept).begin());
+      ++kept;
+    }
+    b_.table.resize(kept * places);
+    for (auto& x : b_.shared) x.step = now[x.step];
+    std::vector<Index> number(contents_.size(), b_.none);
+    b_.packs.clear();
+    for (std::size_t p = 0; p < contents_.size(); ++p) {
+      if (contents_[p].empty()) continue;
+      number[p] = static_cast<Index>(b_.packs.size());
+      b_.packs.push_back(contents_[p]);
+    }
+    for (auto& p : b_.table)
+      if (p != b_.none) p = number[p];
+  }
+
+  [[nodiscard]] std::span<Index> step(std::size_t s) { return std::span(b_.table).subspan(s * ranks_ * each_, ranks_ * each_); }
+  [[nodiscard]] std::size_t taken(std::size_t s, std::size_t r) {
+    auto const mine = step(s).subspan(r * each_, each_);
+    return each_ - static_cast<std::size_t>(std::count(mine.begin(), mine.end(), b_.none));
+  }
+  /// An empty slot of the rank that has fewest packs: its place in the step, or none.
+  [[nodiscard]] std::size_t empty_slot(std::size_t s) {
+    auto best = none;
+    auto fewest = width_ == 1 ? each_ : std::size_t{1};
+    for (std::size_t r = 0; r < ranks_; ++r)
+      if (auto const has = taken(s, r); has < fewest) {
+        fewest = has;
+        best = r;
+      }
+    return best == none ? none : first_free(s, best);
+  }
+  [[nodiscard]] std::size_t first_free(std::size_t s, std::size_t r) {
+    auto const at = step(s);
+    auto place = r * each_;
+    while (at[place] != b_.none) ++place;
+    return place;
+  }
+  [[nodiscard]] std::int64_t cost_of(Index p) const {
+    if (p == b_.none) return 0;
+    auto sum = o_.cost_per_micro_batch;
+    for (auto i : contents_[p]) sum += items_.cost[i];
+    return sum;
+  }
+  [[nodiscard]] std::int64_t tokens_of(Index p) const {
+    std::int64_t sum = 0;
+    for (auto i : contents_[p]) sum += items_.tokens[i];
+    return sum;
+  }
+  [[nodiscard]] std::int64_t load(std::size_t s, std::size_t r) {
+    std::int64_t sum = 0;
+    for (auto p : step(s).subspan(r * each_, each_)) sum += cost_of(p);
+    return sum;
+  }
+  [[nodiscard]] bool can_give(Index p) const {
+    return p != b_.none && contents_[p].size() > 1 &&
+           std::any_of(contents_[p].begin(), contents_[p].end(), [&](Index i) { return bound_[i] == 0; });
+  }
+  [[nodiscard]] bool has_shared(std::size_t s) const {
+    return std::any_of(b_.shared.begin(), b_.shared.end(), [&](auto const& x) { return x.step == s; });
+  }
+  Index new_pack() {
+    contents_.emplace_back();
+    return static_cast<Index>(contents_.size() - 1);
+  }
+  [[nodiscard]] bool dearer(Index a, Index b) const { return items_.cost[a] != items_.cost[b] ? items_.cost[a] > items_.cost[b] : a < b; }
+
+  [[nodiscard]] bool movable(Index p) const {
+    return p != b_.none && std::none_of(contents_[p].begin(), contents_[p].end(), [&](Index i) { return bound_[i] != 0; });
+  }
+
+  /// Where a step has no more samples than places, each gets a pack of its own; false if it has more.
+  bool separate(std::size_t s) {
+    std::vector<Index> samples;
+    for (auto p : step(s))
+      if (p != b_.none) samples.insert(samples.end(), contents_[p].begin(), contents_[p].end());
+    if (samples.size() > ranks_ * each_) return false;
+    std::sort(samples.begin(), samples.end(), [&](Index a, Index b) { return dearer(a, b); });
+    for (auto& p : step(s))
+      if (p != b_.none) contents_[std::exchange(p, b_.none)].clear();
+    for (std::size_t k = 0; k < samples.size(); ++k) {
+      auto const row = k / ranks_, rank = row % 2 == 0 ? k % ranks_ : ranks_ - 1 - k % ranks_;
+      auto const to = new_pack();
+      contents_[to].push_back(samples[k]);
+      step(s)[rank * each_ + row] = to;
+    }
+    return true;
+  }
+
+  /// Splits packs of a step until no slot is empty, or no rank, or nothing can be split. Packs of the same rank give half of what they
+  /// hold; those of the dearest rank give half to a rank that has nothing; else the cheapest sample of all is given.
+  void split_inside(std::size_t s, bool ranks_only) {
+    if (!ranks_only && width_ == 1 && !has_shared(s) && separate(s)) return;
+    for (auto at = empty_slot(s); at != none && !(ranks_only && taken(s, at / each_) > 0); at = empty_slot(s)) {
+      auto const to = at / each_;
+      auto const places = step(s);
+      auto from = none;
+      std::tuple<bool, std::int64_t, std::size_t> best{};
+      auto const idle = taken(s, to) == 0;
+      for (std::size_t p = 0; p < places.size(); ++p) {
+        if (!can_give(places[p])) continue;
+        auto const r = p / each_;
+        if (std::tuple const now{r == to, idle ? load(s, r) : -cheapest(places[p]), contents_[places[p]].size()};
+            from == none || now > best) {
+          best = now;
+          from = p;
+        }
+      }
+      if (from == none) return;
+      give(places[from], step(s)[at] = new_pack(), from / each_ == to || idle);
+    }
+  }
+  [[nodiscard]] std::int64_t cheapest(Index p) const {
+    auto least = (std::numeric_limits<std::int64_t>::max)();
+    for (auto i : contents_[p])
+      if (bound_[i] == 0) least = (std::min)(least, items_.cost[i]);
+    return least;
+  }
+  void give(Index from, Index to, bool half) {
+    auto members = std::exchange(contents_[from], {});
+    std::sort(members.begin(), members.end(),
+              [&](Index a, Index b) { return bound_[a] != bound_[b] ? bound_[a] > bound_[b] : dearer(a, b); });
+    std::int64_t kept = 0, given = 0;
+    for (std::size_t k = 0; k < members.size(); ++k) {
+      auto const i = members[k];
+      auto const stays = bound_[i] != 0 || (half ? kept <= given : k + 1 < members.size());
+      (stays ? kept : given) += items_.cost[i];
+      contents_[stays ? from : to].push_back(i);
+    }
+    if (contents_[to].empty()) {  // equal halves of something bound and one free sample
+      contents_[to].push_back(contents_[from].back());
+      contents_[from].pop_back();
+    }
+  }
+
+  /// Gives the packs of a step to its ranks anew, dearest first to a rank that has fewest, unless their numbers differ by one at most.
+  void spread(std::size_t s) {
+    std::vector<std::pair<std::size_t, std::int64_t>> has(ranks_);
+    for (std::size_t r = 0; r < ranks_; ++r) has[r].first = taken(s, r);
+    auto const [few, many] = std::minmax_element(has.begin(), has.end());
+    if (many->first - few->first < 2 || (width_ != 1 && few->first != 0)) return;
+    std::vector<Index> free;
+    for (auto& p : step(s))
+      if (movable(p)) free.push_back(std::exchange(p, b_.none));
+    std::sort(free.begin(), free.end(), [&](Index a, Index b) { return cost_of(a) != cost_of(b) ? cost_of(a) > cost_of(b) : a < b; });
+    for (std::size_t r = 0; r < ranks_; ++r) has[r] = {taken(s, r), load(s, r)};
+    for (auto p : free) {
+      auto const r = static_cast<std::size_t>(std::min_element(has.begin(), has.end()) - has.begin());
+      step(s)[first_free(s, r)] = p;
+      ++has[r].first;
+      has[r].second += cost_of(p);
+    }
+  }
+
+  batching<Index>& b_;
+  step_items const& items_;
+  batching_options const& o_;
+  std::size_t ranks_, each_;
+  std::size_t width_;  ///< places of a slot
+  std::vector<std::vector<Index>> contents_;
+  std::vector<char> bound_;  ///< samples shared by ranks
+};
+
+}  // namespace ballast::inline v0_1::detail
