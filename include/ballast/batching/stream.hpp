@@ -179,13 +179,16 @@ class streamer {
     for (auto i : samples_) dearest = (std::max)(dearest, items_.cost[i]);
     for (auto k = samples_.size(); k-- > 0 && tokens_ < goal;) {
       auto room = rank_room_ - items_.tokens[samples_[k]], open = dearest - items_.cost[samples_[k]];
-      auto const fits = [&](waiting<Index> const& w) { return items_.tokens[w.sample] <= room && items_.cost[w.sample] <= open; };
+      auto const fits = [&](waiting<Index> const& w) {
+        return w.level >= 0 && items_.tokens[w.sample] <= room && items_.cost[w.sample] <= open;
+      };
       auto const first = std::partition_point(pool_.begin(), pool_.end(), [&](auto const& w) { return items_.tokens[w.sample] > room; });
       auto const it = std::find_if(first, pool_.end(), fits);
       if (it == pool_.end()) continue;
       take(it->sample);
-      pool_.erase(it);
+      it->level = -1;  // gone: erased below, all at once
     }
+    std::erase_if(pool_, [](auto const& w) { return w.level < 0; });
   }
   void take(Index i) {
     if (is_shared(i)) {
