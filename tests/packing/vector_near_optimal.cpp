@@ -209,6 +209,29 @@ TEST_CASE("plan_near_optimal: measures that never bind, that have a common facto
   CHECK(start.patterns.packs() <= ballast::plan_bin_completion(classes, wide.capacity).packs());
 }
 
+TEST_CASE("plan_near_optimal: many classes, measures of too many combinations, and packs of many samples", "[packing]") {
+  ballast::splitmix64 draw(12);
+  vector_case c{{{}, {}, {}}, {}};  // all tokens, images, tokens of images
+  for (int i = 0; i < 4000; ++i) {
+    auto const count = draw() % 3 == 0 ? 0 : 1 + static_cast<std::int64_t>(draw() % 2) + (draw() % 10 == 0 ? between(0, 3, draw) : 0);
+    std::int64_t of_images = 0;
+    for (std::int64_t k = 0; k < count; ++k) of_images += draw() % 2 == 0 ? 864 : between(64, 1000, draw);
+    c.columns[0].push_back(of_images + between(20, draw() % 8 == 0 ? 1900 : 500, draw));
+    c.columns[1].push_back(count);
+    c.columns[2].push_back(of_images);
+  }
+  for (std::vector<std::int64_t> const& capacity : {std::vector<std::int64_t>{8192, 6, 5120}, {8192, 8, 8192}, {32768, 32, 32768}}) {
+    c.capacity = capacity;
+    auto const classes = c.classes();
+    CAPTURE(capacity[0], capacity[1], classes.size());
+    auto const plan = plan_near_optimal(classes, capacity, {.work = 250'000'000});
+    REQUIRE(std::string(fault_of(plan.patterns, classes, capacity)) == "");
+    CHECK(plan.patterns.packs() <= ballast::plan_vector_best_fit(classes, capacity).packs());
+    CHECK(plan.patterns.packs() <= ballast::plan_bin_completion(classes, capacity).packs());
+    CHECK(plan.count.gap() < 0.01);
+  }
+}
+
 TEST_CASE("plan_near_optimal: several measures: corners", "[packing]") {
   auto const packs = [](vector_case const& c) {
     auto const plan = plan_near_optimal(c.classes(), c.capacity, little);
@@ -279,8 +302,8 @@ TEST_CASE("near_optimal: several measures: valid under every option, and the sam
 TEST_CASE("near_optimal: several measures: the same plan in every build", "[packing][determinism]") {
   auto const c = ballast_test::golden_vector_case();
   auto const plan = near_optimal(c.samples(), {.capacity = {16, 5376}}, {.work = 200'000'000});
-  CHECK(plan.packs.size() == 804);
-  CHECK(ballast::hash(plan.packs) == 0x4312440238b21accU);  // a release that changes it says so
+  CHECK(plan.packs.size() == 801);
+  CHECK(ballast::hash(plan.packs) == 0x9777b64492aaf760U);  // a release that changes it says so
 }
 
 TEST_CASE("check_duals: several measures: takes a proof and refuses what is none", "[packing]") {

@@ -45,9 +45,10 @@ struct portfolio_options {
   /// The first criterion in which two plans differ decides; where none does, the earlier plan stays. At least one.
   std::vector<portfolio_criterion> order{portfolio_criterion::packs, portfolio_criterion::rank_distance};
   std::uint64_t ranks = 8;  ///< of `rank_distance`: packs of a step, at least 1
-  /// A member whose expected work exceeds what is left of `work` is passed over; where that leaves none, the least dear one runs. So is
-  /// near-optimal search where a plan is within `pack_gap` of its bound. `gap` ends the search where fewer packs are the first criterion.
-  search_limits limits{.work = 600'000'000};
+  /// A member whose expected work exceeds what is left of `work` is passed over, and so is one that would take more than an eighth of it
+  /// from near-optimal search; where that leaves none, the least dear one runs. Near-optimal search is passed over where a plan is within
+  /// `pack_gap` of its bound. `gap` ends the search where fewer packs are the first criterion.
+  search_limits limits{};
 };
 
 namespace detail {
@@ -85,7 +86,7 @@ template <index_type Index>
   auto const samples = classes.samples(), distinct = std::uint64_t{classes.size()};
   if (member == vector_packer::completion) return 14'000 * distinct;
   if (member == vector_packer::best_fit) return 2'000 * distinct;
-  if (member == vector_packer::near_optimal) return (std::min)(most_search(samples), 60'000 * distinct);
+  if (member == vector_packer::near_optimal) return (std::min)(most_search(samples), 20'000 * distinct);
   return 60 * samples + 16'000 * distinct;
 }
 
@@ -136,6 +137,7 @@ template <index_type Index = std::uint32_t>
         auto const cheapest = *std::min_element(members.begin(), members.end(), [&](auto a, auto b) { return expected(a) < expected(b); });
         auto const by_distance = std::find(order.begin(), order.end(), portfolio_criterion::rank_distance) != order.end();
         auto const fewest_first = order[0] == portfolio_criterion::packs;
+        auto const searches = std::find(members.begin(), members.end(), vector_packer::near_optimal) != members.end();
         detail::member_plan best;
         bool planned = false;
         auto left = limits.work;
@@ -144,7 +146,8 @@ template <index_type Index = std::uint32_t>
           if (planned && member == vector_packer::near_optimal && certificate{best.packs, out.count.lower_bound}.gap() <= pack_gap)
             continue;
           auto const work = expected(member);
-          if (work > left && (planned || member != cheapest)) continue;
+          auto const dear = work > left || (searches && member != vector_packer::near_optimal && work > limits.work / 8);
+          if (dear && (planned || member != cheapest)) continue;
           if (planned && (limits.stop.stop_requested() ||
                           (limits.wall_clock.count() != 0 && std::chrono::steady_clock::now() - start >= limits.wall_clock))) {
             out.complete = false;

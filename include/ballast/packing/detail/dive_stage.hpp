@@ -194,7 +194,7 @@ class dive_stage {
   [[nodiscard]] std::uint32_t class_below(std::uint32_t p) const {
     auto c = static_cast<std::size_t>(std::upper_bound(first_.begin(), first_.end(), p) - first_.begin());
     auto const is_row = [&](std::size_t at) { return row_[at] == rows_.row_of(p); };
-    if (Shape::one_row && c < classes() && is_row(c) && classes_.size[c] == scaled(rows_.size_of(p))) return static_cast<std::uint32_t>(c);
+    if (c < classes() && is_row(c) && classes_.size[c] == scaled(rows_.size_of(p))) return static_cast<std::uint32_t>(c);
     return c > 0 && is_row(c - 1) ? static_cast<std::uint32_t>(c - 1) : none;
   }
   // Rounded to the resolution, but above a half or a third exactly where the size is: else the guide would pair what cannot be paired.

@@ -46,15 +46,18 @@ class guided_dive {
     found_ = false;
     first_worths_.clear();
     double patience = 1;
+    sharper_ = 0;
     rest_.collect(stock_);
     for (int idle = 0;;) {
-      note_best_fit();
-      if (rest_.packs() < 10 || idle == 3 || !budget_.allows() || !stage(how.groups, patience)) break;
+      auto const over = rest_.packs() < 10 || idle == 3 || !budget_.allows();
+      if (over || rest_.work() < Rest::little_work) note_best_fit();
+      if (over || !stage(how.groups, patience)) break;
       auto const before = rest_.volume();
       rest_.collect(stock_);
       auto const share = before - rest_.volume();
       patience = share < before / 20 ? patience * 4 : share < before / 5 ? patience * 3 : (std::max)(patience / 2, 0.1);
       idle = share == 0 ? idle + 1 : 0;
+      sharper_ += share < before / 20 && sharper_ < 2 ? 1 : 0;
     }
     pack_patterns last;
     if (placed_ < best_packs_ && rest_.finish(stock_, generator_, best_packs_ - placed_ - 1, last, budget_)) {
@@ -88,7 +91,8 @@ class guided_dive {
     auto const groups = few ? (std::min)(parts, (std::max)(std::size_t{6}, static_cast<std::size_t>(stock_.samples() / 25))) : parts;
     auto const alone = of.size() <= 100 && stock_.samples() > 4 * of.size();
     budget_.spend(Rest::stage_work);
-    dive_stage<shape> lp(samples, of, stock_.counts(), samples.resolution(of.size()), dive_stage<shape>::rounding::nearest);
+    dive_stage<shape> lp(samples, of, stock_.counts(), samples.resolution(of, Rest::stage_cells << 2 * sharper_),
+                         dive_stage<shape>::rounding::nearest);
     auto knapsack = lp.knapsack();
     std::optional program(lp.program(knapsack, lp.cut(alone ? of.size() : groups, natural_, few ? std::vector<std::uint32_t>{} : bends_)));
     program->add_uniform_patterns(40);
@@ -97,7 +101,7 @@ class guided_dive {
     for (std::size_t p = 0; p < fit_.size(); ++p) lp.add(*program, fit_[p]);
     for (std::size_t p = 0; p < known_.size(); ++p) lp.add(*program, known_[p]);
     program->solve(60, budget_);
-    if (auto const splits = lp.worst_fits(*program, few ? 8 : 16); !splits.empty() || !shape::one_row) {
+    if (auto const splits = lp.worst_fits(*program, few ? 8 : 16); !splits.empty()) {
       auto borders = program->borders();
       add_borders(borders, splits);
       auto const tight = lp.tight_patterns(*program, 0.02);
@@ -106,7 +110,8 @@ class guided_dive {
       for (std::size_t p = 0; p < tight.size(); ++p) lp.add(*program, tight[p]);
       program->solve(60, budget_);
     }
-    if (Rest::stops_at_bound && placed_ + static_cast<std::uint64_t>((std::max)(program->bound() + 0.9999, 0.0)) >= best_packs_)
+    if (Rest::stops_at_bound && !samples.rounded &&
+        placed_ + static_cast<std::uint64_t>((std::max)(program->bound() + 0.9999, 0.0)) >= best_packs_)
       return false;
     known_ = lp.tight_patterns(*program, 1e-3);
     auto worths = lp.values(*program);
@@ -194,6 +199,7 @@ class guided_dive {
   pack_patterns known_;  // of the stage before
   pack_patterns fit_, done_;
   std::vector<std::int64_t> first_worths_;
+  int sharper_ = 0;
   std::uint64_t placed_ = 0;
   bool found_ = false;  // a plan of best_packs_: best_patterns_ of done_, and best_rest_ by best fit
   std::uint64_t best_packs_ = 0;

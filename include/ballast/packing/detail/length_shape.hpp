@@ -16,7 +16,8 @@ namespace ballast::inline v0_1::detail {
 struct length_shape {
   static constexpr bool one_row = true;
   static constexpr std::int64_t least_size = 1;
-  static constexpr std::array<std::int64_t, 0> lead_capacity{};
+  static constexpr bool rounded = false;
+  static constexpr std::array<std::int64_t, 0> lead_capacity{}, need_capacity{};
 
   histogram const& lengths;
   std::int64_t capacity;
@@ -29,6 +30,7 @@ struct length_shape {
   [[nodiscard]] std::size_t row_begin(std::size_t r) const noexcept { return r * positions(); }
   [[nodiscard]] static constexpr std::size_t leads() noexcept { return 0; }
   [[nodiscard]] static constexpr std::span<std::int64_t const> leads_of(std::size_t) noexcept { return {}; }
+  [[nodiscard]] static constexpr std::span<std::int64_t const> needs_of(std::size_t) noexcept { return {}; }
   [[nodiscard]] static std::uint64_t most_copies(std::size_t, std::int64_t size, std::int64_t inner_capacity) {
     return static_cast<std::uint64_t>(inner_capacity / size);
   }
@@ -37,9 +39,9 @@ struct length_shape {
   [[nodiscard]] std::int64_t line_capacity() const noexcept { return capacity; }
   [[nodiscard]] static constexpr std::int64_t on_line(std::size_t, std::int64_t size) noexcept { return size; }
 
-  /// Exact lengths where a knapsack over so many of them can afford that, else as fine as it can.
-  [[nodiscard]] std::int64_t resolution(std::size_t distinct) const {
-    auto const n = static_cast<std::int64_t>(distinct);
+  /// Exact lengths where a knapsack over these can afford that, else as fine as it can.
+  [[nodiscard]] std::int64_t resolution(std::span<std::uint32_t const> of, std::uint64_t = 0) const {
+    auto const n = static_cast<std::int64_t>(of.size());
     if (capacity <= 3'000'000 / n) return capacity;
     return (std::min)(capacity, (std::max)(std::int64_t{4096}, 2'048'000 / n));
   }

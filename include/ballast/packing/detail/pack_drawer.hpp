@@ -57,6 +57,7 @@ class pack_drawer {
       worth_ = 0;
       if (draw_all_but_two(mix, generator) && place_last_two(generator, attempt + 1 == tries)) {
         fill();
+        if constexpr (!Shape::one_row) top_up();
         if (worth_ >= least) return true;
       }
       for (auto const& [k, copies] : pack_) stock_.put_back(k, copies);
@@ -82,6 +83,23 @@ class pack_drawer {
     return (std::min)(range.end, stock_.classes_within(rows_.on_line(rows_.row_of(range.begin), room)));
   }
 
+  // Whether the leading measures of a sample, or of two, or of one in the place of another, fit the rest of the pack.
+  [[nodiscard]] bool leads_fit(std::size_t k) const {
+    for (std::size_t l = 0; l < rows_.leads(); ++l)
+      if (rows_.needs_of(k)[l] > lead_room_[l]) return false;
+    return true;
+  }
+  [[nodiscard]] bool leads_fit(std::size_t i, std::size_t j) const {
+    for (std::size_t l = 0; l < rows_.leads(); ++l)
+      if (rows_.needs_of(i)[l] > lead_room_[l] - rows_.needs_of(j)[l]) return false;
+    return true;
+  }
+  [[nodiscard]] bool leads_fit_for(std::size_t in, std::size_t out) const {
+    for (std::size_t l = 0; l < rows_.leads(); ++l)
+      if (rows_.needs_of(in)[l] - rows_.needs_of(out)[l] > lead_room_[l]) return false;
+    return true;
+  }
+
   // The groups in which there is most to choose from come last; `second_` is `nowhere` for a mix of one sample.
   void choose_last_two(std::span<group_share const> mix) {
     first_ = second_ = nowhere;
@@ -99,7 +117,7 @@ class pack_drawer {
   void put(std::size_t k) {
     stock_.take(k, 1);
     room_ -= rows_.size_of(k);
-    for (std::size_t l = 0; l < rows_.leads(); ++l) lead_room_[l] -= rows_.leads_of(rows_.row_of(k))[l];
+    for (std::size_t l = 0; l < rows_.leads(); ++l) lead_room_[l] -= rows_.needs_of(k)[l];
     worth_ += value_[k];
     for (auto& item : pack_)
       if (item.item_class == k) {
@@ -110,13 +128,13 @@ class pack_drawer {
   }
 
   [[nodiscard]] bool draw_all_but_two(std::span<group_share const> mix, splitmix64& generator) {
-    lead_room_.assign(rows_.lead_capacity.begin(), rows_.lead_capacity.end());
+    lead_room_.assign(rows_.need_capacity.begin(), rows_.need_capacity.end());
     for (auto const& [g, copies] : mix) {
       auto const later = (g == first_ ? 1U : 0U) + (g == second_ ? 1U : 0U);
       for (auto copy = later; copy < copies; ++copy) {
         auto const k = stock_.draw(groups_[g].begin, groups_[g].end, generator);
         work_ += 40;
-        if (k == stock::none || rows_.size_of(k) > room_) return false;
+        if (k == stock::none || rows_.size_of(k) > room_ || (rows_.rounded && !leads_fit(k))) return false;
         put(k);
       }
     }
@@ -127,7 +145,7 @@ class pack_drawer {
     auto const a = groups_[first_];
     if (second_ == nowhere) {
       auto const k = stock_.draw(a.begin, end_within(a, room_), generator);
-      if (k == stock::none) return false;
+      if (k == stock::none || (rows_.rounded && !leads_fit(k))) return false;
       put(k);
       return true;
     }
@@ -145,7 +163,7 @@ class pack_drawer {
         auto j = stock_.last_available(b.begin, end_within(b, room));
         if (j == i && stock_.left(i) < 2) j = stock_.last_available(b.begin, j);
         if (j == stock::none) continue;
-        if (value_[i] + value_[j] > best) {
+        if (value_[i] + value_[j] > best && (!rows_.rounded || leads_fit(i, j))) {
           best = value_[i] + value_[j];
           best_first = i;
           best_second = j;
@@ -168,15 +186,41 @@ class pack_drawer {
     for (;;) {
       auto best = stock::none;
       for (std::size_t r = 0; r < rows_.rows(); ++r) {
-        auto const lead = rows_.leads_of(r);
-        if (!std::equal(lead.begin(), lead.end(), lead_room_.begin(), [](auto need, auto room) { return need <= room; })) continue;
         class_range const row{rows_.row_begin(r), rows_.row_begin(r + 1)};
+        if (!rows_.rounded && !leads_fit(row.begin)) continue;
         auto const k = stock_.last_available(row.begin, end_within(row, room_));
         work_ += 30;
-        if (k != stock::none && (best == stock::none || value_[k] > value_[best])) best = k;
+        if (k != stock::none && (!rows_.rounded || leads_fit(k)) && (best == stock::none || value_[k] > value_[best])) best = k;
       }
       if (best == stock::none) return;
       put(best);
+    }
+  }
+
+  // A larger sample of its row takes the place of one, where that makes the pack worth more.
+  void top_up() {
+    for (int change = 0; change < 2 && room_ > 0; ++change) {
+      std::int64_t best = 0;
+      std::size_t out = 0, in = 0;
+      for (std::size_t i = 0; i < pack_.size(); ++i) {
+        auto const k = std::size_t{pack_[i].item_class};
+        auto const r = rows_.row_of(k);
+        class_range const row{rows_.row_begin(r), rows_.row_begin(r + 1)};
+        auto const j = stock_.last_available(row.begin, end_within(row, rows_.size_of(k) + room_));
+        if (j == stock::none || value_[j] - value_[k] <= best || (rows_.rounded && !leads_fit_for(j, k))) continue;
+        best = value_[j] - value_[k];
+        out = i;
+        in = j;
+      }
+      work_ += 15 * pack_.size();
+      if (best == 0) return;
+      auto const k = std::size_t{pack_[out].item_class};
+      stock_.put_back(k, 1);
+      room_ += rows_.size_of(k);
+      worth_ -= value_[k];
+      for (std::size_t l = 0; l < rows_.leads(); ++l) lead_room_[l] += rows_.needs_of(k)[l];
+      if (--pack_[out].copies == 0) pack_.erase(pack_.begin() + static_cast<std::ptrdiff_t>(out));
+      put(in);
     }
   }
 

@@ -16,6 +16,7 @@ class search_budget {
       : limits_(limits), deadline_(limits.wall_clock.count() > 0 ? clock::now() + limits.wall_clock : clock::time_point{}) {}
 
   void spend(std::uint64_t work) noexcept { spent_ += work; }
+  [[nodiscard]] std::uint64_t limit() const noexcept { return limits_.work; }
   [[nodiscard]] std::uint64_t spent() const noexcept { return spent_; }
   [[nodiscard]] bool interrupted() const noexcept { return interrupted_; }
 

@@ -35,12 +35,12 @@ struct program_bound {
 };
 
 /// Solves it by groups that get finer where they fit worst, until the bound is `enough`, or stays below `least`, or hardly grows, or the
-/// work has come to `end`. `known` are patterns of positions.
+/// work has come to `end`. `known` are patterns of positions; `cells` limits the resolution.
 [[nodiscard]] inline program_bound bound_by_program(vector_rows const& rows, pack_patterns const& known, std::int64_t least,
-                                                    std::int64_t enough, search_budget& budget, std::uint64_t end) {
+                                                    std::int64_t enough, std::uint64_t cells, search_budget& budget, std::uint64_t end) {
   std::vector<std::uint32_t> all(rows.positions());
   std::iota(all.begin(), all.end(), 0U);
-  dive_stage<vector_rows> stage(rows, all, rows.count, rows.resolution(all.size()), dive_stage<vector_rows>::rounding::down);
+  dive_stage<vector_rows> stage(rows, all, rows.count, rows.resolution(all, cells), dive_stage<vector_rows>::rounding::down);
   auto knapsack = stage.knapsack();
   auto borders = stage.cut(64, {}, {});
   program_bound best;

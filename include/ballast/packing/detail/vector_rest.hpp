@@ -38,6 +38,8 @@ class vector_rest {
   using shape = vector_rows;
   static constexpr bool stops_at_bound = true;
   static constexpr std::uint64_t stage_work = 20'000;
+  static constexpr std::uint64_t stage_cells = 4'000'000;
+  static constexpr std::uint64_t little_work = 10'000'000;  // that best fit may take to look at a rest
 
   vector_rest(measure_classes const& classes, std::span<std::int64_t const> capacity, vector_rows const& rows)
       : classes_(classes), capacity_(capacity), rows_(rows) {}
@@ -48,6 +50,7 @@ class vector_rest {
     rest_.values.clear();
     rest_.counts.clear();
     position_.clear();
+    fit_.clear();
     for (std::size_t c = 0; c < classes_.size(); ++c) {
       auto const p = rows_.position[c];
       if (left.left(p) == 0) continue;

@@ -24,7 +24,9 @@ namespace ballast::inline v0_1::detail {
 }
 
 /// Classes of several measures in rows: those of a row agree in all measures but the inner one, the size, and ascend in it. Measures that
-/// never bind are left out, and the leading ones are divided by what they have in common. See `length_shape` for what a shape must offer.
+/// never bind are left out, and the leading ones are divided by what they have in common. Where too many combinations of them occur, they
+/// are rounded: the linear programs then see the leads of the row, and whoever draws packs must look at the needs of each sample. See
+/// `length_shape` for what a shape must offer.
 struct vector_rows {
   static constexpr bool one_row = false;
   static constexpr std::int64_t least_size = 0;
@@ -37,16 +39,39 @@ struct vector_rows {
   std::vector<std::int64_t> lead;         // row after row
   std::vector<std::int64_t> lead_capacity;
   std::int64_t capacity = 0;
+  bool rounded = false;
+  std::vector<std::int64_t> need;  // position after position: the leading measures as they are
+  std::vector<std::int64_t> need_capacity;
 
-  vector_rows(measure_classes const& classes, std::span<std::int64_t const> full) : position(classes.size()) {
+  /// With `most_states`, rounds until there are no more states than that, nor too many rows.
+  vector_rows(measure_classes const& classes, std::span<std::int64_t const> full, std::size_t most_states = 0) : position(classes.size()) {
     auto leading = binding(classes, full);
-    auto const inner = take_inner(classes, leading);
+    auto const inner = take_inner(classes, full, most_states != 0, leading);
     capacity = full[inner];
     item_class.resize(classes.size());
     std::iota(item_class.begin(), item_class.end(), 0U);
+    std::vector<std::int64_t> unit;
+    for (auto const m : leading) {
+      std::int64_t common = 0;
+      for (std::size_t c = 0; c < classes.size(); ++c) common = std::gcd(common, classes[c][m]);
+      unit.push_back((std::max)(common, std::int64_t{1}));
+      need_capacity.push_back(full[m]);
+      lead_capacity.push_back(full[m] / unit.back());
+    }
+    auto const coarsen = [&] {
+      auto const l = static_cast<std::size_t>(std::max_element(lead_capacity.begin(), lead_capacity.end()) - lead_capacity.begin());
+      unit[l] *= 2;
+      lead_capacity[l] = full[leading[l]] / unit[l];
+      rounded = true;
+    };
+    while (most_states != 0 && lead_states(lead_capacity, most_states) > most_states) coarsen();
+    auto const lead_of = [&](std::uint32_t c, std::size_t l) {
+      auto const v = classes[c][leading[l]];
+      return rounded ? (std::min)((v + unit[l] / 2) / unit[l], lead_capacity[l]) : v / unit[l];
+    };
     auto const compare_leads = [&](std::uint32_t a, std::uint32_t b) {
-      for (auto const m : leading)
-        if (auto const x = classes[a][m], y = classes[b][m]; x != y) return x < y ? -1 : 1;
+      for (std::size_t l = 0; l < leading.size(); ++l)
+        if (auto const x = lead_of(a, l), y = lead_of(b, l); x != y) return x < y ? -1 : 1;
       return 0;
     };
     std::sort(item_class.begin(), item_class.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -54,20 +79,14 @@ struct vector_rows {
       auto const x = classes[a][inner], y = classes[b][inner];
       return x != y ? x < y : a < b;
     });
-    std::vector<std::int64_t> unit;
-    for (auto const m : leading) {
-      std::int64_t common = 0;
-      for (std::size_t c = 0; c < classes.size(); ++c) common = std::gcd(common, classes[c][m]);
-      unit.push_back((std::max)(common, std::int64_t{1}));
-      lead_capacity.push_back(full[m] / unit.back());
-    }
     for (std::uint32_t p = 0; p < item_class.size(); ++p) {
       auto const c = item_class[p];
       position[c] = p;
       if (p == 0 || compare_leads(item_class[p - 1], c) != 0) {
         begin.push_back(p);
-        for (std::size_t l = 0; l < leading.size(); ++l) lead.push_back(classes[c][leading[l]] / unit[l]);
+        for (std::size_t l = 0; l < leading.size(); ++l) lead.push_back(lead_of(c, l));
       }
+      for (auto const m : leading) need.push_back(classes[c][m]);
       row.push_back(static_cast<std::uint32_t>(begin.size() - 1));
       size.push_back(classes[c][inner]);
       count.push_back(classes.counts[c]);
@@ -89,9 +108,11 @@ struct vector_rows {
   [[nodiscard]] std::size_t row_begin(std::size_t r) const { return begin[r]; }
   [[nodiscard]] std::size_t leads() const noexcept { return lead_capacity.size(); }
   [[nodiscard]] std::span<std::int64_t const> leads_of(std::size_t r) const noexcept { return {lead.data() + r * leads(), leads()}; }
+  /// What a sample takes of the leading measures, in the unit of `need_capacity`.
+  [[nodiscard]] std::span<std::int64_t const> needs_of(std::size_t p) const noexcept { return {need.data() + p * leads(), leads()}; }
   /// Most samples of this size in a pack whose inner capacity is `inner_capacity`.
   [[nodiscard]] std::uint64_t most_copies(std::size_t r, std::int64_t inner_size, std::int64_t inner_capacity) const {
-    auto most = ~std::uint64_t{0};
+    auto most = rounded ? std::uint64_t{256} : ~std::uint64_t{0};  // of what is rounded away, any number would do
     for (std::size_t l = 0; l < leads(); ++l)
       if (auto const v = leads_of(r)[l]; v > 0) most = (std::min)(most, static_cast<std::uint64_t>(lead_capacity[l] / v));
     return inner_size > 0 ? (std::min)(most, static_cast<std::uint64_t>(inner_capacity / inner_size)) : most;
@@ -108,15 +129,18 @@ struct vector_rows {
     return static_cast<std::int64_t>(r) * (capacity + 1) + inner_size + 1;
   }
 
-  /// The finest resolution at which one knapsack over so many positions takes no more than `cells`, or 0 if there is none.
-  [[nodiscard]] std::int64_t resolution(std::size_t distinct, std::uint64_t cells = 16'000'000) const {
+  /// The finest resolution at which one knapsack over these positions, ascending, takes no more than `cells`, or 0 if there is none.
+  [[nodiscard]] std::int64_t resolution(std::span<std::uint32_t const> of, std::uint64_t cells = 4'000'000) const {
     auto const states = std::uint64_t{lead_states(lead_capacity, 1U << 14)};
-    auto const merged = [&](std::int64_t resolution) {  // classes at that resolution, at most
-      return (std::min)(std::uint64_t{distinct}, std::uint64_t{rows()} * (static_cast<std::uint64_t>(resolution) + 1));
-    };
     if (states > 1U << 14) return 0;
-    for (auto resolution = capacity; resolution >= (std::min)(capacity, std::int64_t{128}); resolution /= 2)
-      if (static_cast<std::uint64_t>(resolution) < cells / states / merged(resolution)) return resolution;
+    for (auto resolution = capacity; resolution >= (std::min)(capacity, std::int64_t{128}); resolution /= 2) {
+      std::uint64_t classes = 0;
+      for (std::size_t i = 0; i < of.size(); ++i)
+        if (i == 0 || row[of[i]] != row[of[i - 1]] || size[of[i]] * resolution / capacity != size[of[i - 1]] * resolution / capacity)
+          ++classes;
+      auto const allowed = resolution / 2 < 128 ? 16 * cells : cells;  // the coarsest may take more
+      if (static_cast<std::uint64_t>(resolution) < allowed / states / classes) return resolution;
+    }
     return 0;
   }
 
@@ -135,17 +159,22 @@ struct vector_rows {
         out.erase(out.begin() + static_cast<std::ptrdiff_t>(i));
     return out;
   }
-  // Takes the measure with most distinct values out of the list.
-  [[nodiscard]] static std::size_t take_inner(measure_classes const& classes, std::vector<std::size_t>& measures) {
-    std::size_t most = 0, at = 0;
+  // Takes the measure with most distinct values out of the list; or, of those with a quarter as many, the one that needs most packs.
+  [[nodiscard]] static std::size_t take_inner(measure_classes const& classes, std::span<std::int64_t const> full, bool by_volume,
+                                              std::vector<std::size_t>& measures) {
+    std::vector<std::size_t> distinct;
     std::vector<std::int64_t> values(classes.size());
-    for (std::size_t i = 0; i < measures.size(); ++i) {
-      for (std::size_t c = 0; c < classes.size(); ++c) values[c] = classes[c][measures[i]];
+    for (auto const m : measures) {
+      for (std::size_t c = 0; c < classes.size(); ++c) values[c] = classes[c][m];
       std::sort(values.begin(), values.end());
-      auto const distinct = static_cast<std::size_t>(std::unique(values.begin(), values.end()) - values.begin());
-      if (distinct < most) continue;
-      most = distinct;
-      at = i;
+      distinct.push_back(static_cast<std::size_t>(std::unique(values.begin(), values.end()) - values.begin()));
+    }
+    auto const most = *std::max_element(distinct.begin(), distinct.end());
+    auto const volume = [&](std::size_t i) { return classes.total(measures[i]) / full[measures[i]]; };
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < measures.size(); ++i) {
+      if (by_volume ? 4 * distinct[i] < most : distinct[i] < most) continue;
+      if (!by_volume || 4 * distinct[at] < most || volume(i) >= volume(at)) at = i;
     }
     auto const inner = measures[at];
     measures.erase(measures.begin() + static_cast<std::ptrdiff_t>(at));

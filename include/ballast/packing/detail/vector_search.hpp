@@ -8,12 +8,14 @@
 #include <ballast/packing/detail/shuffle.hpp>
 #include <ballast/packing/detail/vector_bound.hpp>
 #include <ballast/packing/detail/vector_rest.hpp>
+#include <ballast/packing/iterative_sampling.hpp>
 #include <ballast/packing/vector_best_fit.hpp>
 #include <ballast/packing/vector_bounds.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <utility>
@@ -34,21 +36,23 @@ class vector_search {
     dive_.emplace(vector_rest(classes_, capacity_, *rows_), std::vector<std::int64_t>{}, budget_);
     known_ = renamed(best_, rows_->position);
     auto const few = few_classes();
-    if (!few || rows_->positions() > 100) prove(100'000'000);
+    if ((!few || rows_->positions() > 100) && !rows_->rounded && rows_->positions() < 5000)
+      prove(100'000'000, 4 * vector_rest::stage_cells);
     if (few) plan_exactly();
     static constexpr std::size_t accuracy[] = {32, 64, 128, 96};
     for (std::size_t round = 0; open(); ++round) {
       take(dive(rows_->count, accuracy[round % 4], best_packs_ - 1, bends_));
-      for (int failures = 0; failures < 3 && open();) failures = repair(3U << round % 4) ? 0 : failures + 1;
+      if (round == 0) learn_from_dive();
+      for (int failures = 0; failures < 3 && open() && !worths_.empty();) failures = repair(3U << round % 4) ? 0 : failures + 1;
     }
   }
 
   /// The bound alone.
   void bound_only() {
     begin(nullptr);
-    if (!open() || !rows_) return;
+    if (!open() || !rows_ || rows_->rounded) return;
     known_ = renamed(best_, rows_->position);
-    prove(1'000'000'000);
+    prove(1'000'000'000, 16 * vector_rest::stage_cells);
   }
 
   [[nodiscard]] pack_patterns& patterns() noexcept { return best_; }
@@ -72,18 +76,34 @@ class vector_search {
     budget_.spend(4000 * classes_.size());
     if (!open()) return;
     if (start == nullptr) {
-      take(plan_bin_completion(classes_, capacity_));
-      budget_.spend(14'000 * classes_.size());
+      auto const try_to = [&](std::uint64_t work, std::uint64_t most, auto const& plan) {
+        if (!open() || work > most) return;
+        take(plan());
+        budget_.spend(work);
+      };
+      auto const n = std::uint64_t{classes_.size()};
+      try_to(14'000 * n, 300'000'000, [&] { return plan_bin_completion(classes_, capacity_); });
+      try_to(16'000 * n + 60 * classes_.samples(), budget_.limit() / 8, [&] {
+        return plan_iterative_sampling(classes_, capacity_, full_packs(capacity_), sampling_options{}.rounds, 1, best_packs_);
+      });
+      if (!open()) return;
     }
-    rows_.emplace(classes_, capacity_);
-    // Larger tables than the linear programs can afford, more samples than packs can be drawn of, or sums that could overflow.
+    for (std::size_t const most_states : {0U, 128U, 32U, 8U}) {
+      rows_.emplace(classes_, capacity_, most_states);
+      if (workable()) return;
+    }
+    rows_.reset();
+  }
+  // Whether there are not more samples than packs can be drawn of, no larger tables than the linear programs can afford, and no sum that
+  // could overflow.
+  [[nodiscard]] bool workable() const {
     std::uint64_t most = 0;
     for (std::size_t p = 0; p < rows_->positions(); ++p)
       most = (std::max)(most, rows_->most_copies(rows_->row[p], rows_->size[p], rows_->capacity));
     auto const places = multiply(static_cast<std::uint64_t>(rows_->capacity) + 2, classes_.samples() * rows_->rows());
-    if (most > 4096 || rows_->rows() > 256 || rows_->capacity > std::int64_t{1} << 31 || classes_.samples() >= std::uint64_t{1} << 33 ||
-        places.high != 0 || places.low >> 62 != 0 || rows_->resolution(classes_.size()) == 0)
-      rows_.reset();
+    return most <= 4096 && rows_->rows() <= 256 && rows_->capacity <= std::int64_t{1} << 31 &&
+           classes_.samples() < std::uint64_t{1} << 33 && places.high == 0 && places.low >> 62 == 0 &&
+           rows_->resolution(all_positions()) != 0;
   }
 
   void take(pack_patterns found) {
@@ -98,18 +118,35 @@ class vector_search {
     proof_ = std::move(found);
   }
 
-  void prove(std::uint64_t work) {
+  void prove(std::uint64_t work, std::uint64_t cells) {
     auto const enough = static_cast<std::int64_t>(best_packs_);
-    auto found = bound_by_program(*rows_, known_, bound_.packs, enough, budget_, budget_.spent() + work);
+    auto found = bound_by_program(*rows_, known_, bound_.packs, enough, cells, budget_, budget_.spent() + work);
     worths_ = found.proof.value;
     known_ = std::move(found.patterns);
     bends_ = std::move(found.bends);
     take(std::move(found.proof));
   }
 
+  [[nodiscard]] std::vector<std::uint32_t> all_positions() const {
+    std::vector<std::uint32_t> all(classes_.size());
+    std::iota(all.begin(), all.end(), 0U);
+    return all;
+  }
+  // What must come after the first dive: a bound over many classes, which starts from the patterns of the plan, or what repairs go by where
+  // rounded rows allow no bound.
+  void learn_from_dive() {
+    if (rows_->rounded) {
+      for (auto const w : dive_->worths()) worths_.push_back(static_cast<std::int32_t>((std::min)(w, std::int64_t{2} * value_one)));
+    } else if (worths_.empty() && open()) {
+      known_ = renamed(best_, rows_->position);
+      prove(300'000'000, 16 * vector_rest::stage_cells);
+    }
+  }
+
   [[nodiscard]] bool few_classes() const {
     auto const n = rows_->positions();
-    return n <= 600 && classes_.samples() / n >= 100 && !rows_->ambiguous() && rows_->resolution(n, 64'000'000) == rows_->capacity;
+    return !rows_->rounded && n <= 600 && classes_.samples() / n >= 100 && !rows_->ambiguous() &&
+           rows_->resolution(all_positions(), 64'000'000) == rows_->capacity;
   }
   // With a row for each of few classes; what its plan, rounded down, leaves over is for dives.
   void plan_exactly() {
