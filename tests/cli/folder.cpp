@@ -15,6 +15,7 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 // What stands under the name of a plan, whoever writes it at the same time and whenever a writer is killed.
@@ -148,6 +149,45 @@ TEST_CASE("writers at the same time never mix their plans", "[cli]") {
       }));
     for (auto const writer : writers) CHECK(wait_for(writer) == 0);
     CHECK(writer_of(plan) / 10 == 7);
+    CHECK(names_in(in / "") == std::set<std::string>{"plan"});
+  }
+}
+
+TEST_CASE("what comes under the name while a writer is at it is replaced where it is a plan, and kept where it is not", "[cli]") {
+  static std::string folder;  // of what the calls below do, as they take nothing else
+  static std::function<void()> once;
+  rename_calls const before_exchange{system_renames.move, [](char const* one, char const* other) {
+                                       if (once) std::exchange(once, nullptr)();
+                                       return system_renames.exchange(one, other);
+                                     }};
+  rename_calls const before_move{[](char const* from, char const* to) {
+                                   if (once && from == folder) std::exchange(once, nullptr)();
+                                   return system_renames.move(from, to);
+                                 },
+                                 no_exchange};
+  rename_calls const behind_move{[](char const* from, char const* to) {
+                                   auto const moved = system_renames.move(from, to);
+                                   if (once && from == folder) std::exchange(once, nullptr)();
+                                   return moved;
+                                 },
+                                 no_exchange};
+  for (auto const* const calls : {&before_exchange, &before_move, &behind_move}) {
+    scratch const in(memory());
+    auto const plan = in / "plan";
+    folder = fs::weakly_canonical(plan).string();
+    CAPTURE(calls == &before_exchange, calls == &before_move);
+    write(plan, 1);
+    once = [&] { write(plan, 3); };
+    write(plan, 2, *calls);
+    CHECK_FALSE(once);
+    CHECK(writer_of(plan) == 2);
+    CHECK(names_in(in / "") == std::set<std::string>{"plan"});
+    if (calls == &behind_move) continue;
+    once = [&] { in.file("plan/notes.txt", "mine"); };
+    CHECK_THROWS_AS(write(plan, 3, *calls), ballast_cli::bad_input);
+    CHECK_FALSE(once);
+    CHECK(writer_of(plan) == 2);
+    CHECK(read_whole(plan / "notes.txt") == "mine");
     CHECK(names_in(in / "") == std::set<std::string>{"plan"});
   }
 }
