@@ -105,7 +105,7 @@ void add_figures(nlohmann::ordered_json& json, ballast::plan_figures const& f) {
   return std::llround(units);
 }
 
-/// What the plan gave up for what, and a floor that it does not reach.
+/// What the plan gave up for what, ranks without work, and a floor that it does not reach.
 [[nodiscard]] std::vector<std::string> trade_in_words(data_plan const& plan, ballast::batching_options const& o) {
   std::vector<std::string> text;
   auto const places = static_cast<double>(plan.steps.steps() * o.ranks * o.micro_batches);  // with stages, on average
@@ -116,6 +116,10 @@ void add_figures(nlohmann::ordered_json& json, ballast::plan_figures const& f) {
                    (planned.steps > usual.steps ? ", in " + counted(planned.steps - usual.steps, "step") + " more" : "") +
                    ", and ranks wait " + percent(planned.idle) + " of the time, not " + percent(usual.idle) +
                    ". --least-fill sets a floor; --step-overhead-ms and --micro-batch-overhead-ms say what more steps cost.");
+  if (auto const idle = plan.steps.idle_ranks(); !idle.empty())
+    text.push_back("The last step has fewer samples than ranks, and " + counted(idle.size(), "rank") +
+                   " without a micro-batch, the first of them rank " + std::to_string(idle.front()) +
+                   ": leave the step out, or give them a pack whose loss has weight 0.");
   if (places != 0 && fill * 1000 < static_cast<double>(o.least_fill))
     text.push_back("No plan was found that fills " + percent(o.least_fill / 1000.0) + " of its places; this one fills " + percent(fill) +
                    ".");

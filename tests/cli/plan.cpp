@@ -192,6 +192,10 @@ TEST_CASE("plan prices steps and micro-batches, keeps a floor for fill, and says
     CHECK((words.find("The plan trades fill for balance: ") != std::string::npos) == trades);
     CHECK((read_whole(in / "d/report.html").find("The plan trades fill for balance: ") != std::string::npos) == trades);
   }
+  in.file("two", "10\n10\n");
+  CHECK(in.ballast("plan two --capacity 10 --ranks 3")
+            .out.find("The last step has fewer samples than ranks, and 1 rank without a micro-batch, ") != std::string::npos);
+  CHECK(in.ballast("plan two --capacity 10 --ranks 2").out.find("fewer samples than ranks") == std::string::npos);
   CHECK(in.ballast("plan f --capacity 512 --ranks 4 --micro-batches 3 --least-fill 1")
             .out.find("No plan was found that fills 100.00 % of its places") != std::string::npos);
 }
