@@ -47,22 +47,22 @@ void of_packs(benchmark::State& state, Make const& make) {
 }
 void random_deal(benchmark::State& state) {
   of_packs(state, [](auto const& packs, auto const& lengths, options const& o) {
-    return ballast::random_steps(packs, lengths, o, ballast::default_step_cost);
+    return ballast::random_steps(packs, lengths, o, ballast::dense_4096_cost);
   });
 }
 void sorted(benchmark::State& state) {
   of_packs(state, [](auto const& packs, auto const& lengths, options const& o) {
-    return ballast::sorted_steps(packs, lengths, o, ballast::default_step_cost);
+    return ballast::sorted_steps(packs, lengths, o, ballast::dense_4096_cost);
   });
 }
 void windows(benchmark::State& state) {
   of_packs(state, [](auto const& packs, auto const& lengths, options const& o) {
-    return ballast::sorted_steps(packs, lengths, o, ballast::default_step_cost, {.window = 64});
+    return ballast::sorted_steps(packs, lengths, o, ballast::dense_4096_cost, {.window = 64});
   });
 }
 void windows_redealt(benchmark::State& state) {
   of_packs(state, [](auto const& packs, auto const& lengths, options const& o) {
-    return ballast::sorted_steps(packs, lengths, o, ballast::default_step_cost, {.window = 64, .redeal = true});
+    return ballast::sorted_steps(packs, lengths, o, ballast::dense_4096_cost, {.window = 64, .redeal = true});
   });
 }
 
@@ -74,14 +74,14 @@ void plan(benchmark::State& state) {
                   .micro_batches = static_cast<std::uint64_t>(state.range(1)),
                   .synchronisation = static_cast<ballast::synchronisation>(state.range(2)),
                   .stages = 4};
-  measure(state, o.capacity, [&] { return ballast::plan_steps(lengths, o, ballast::default_step_cost); });
+  measure(state, o.capacity, [&] { return ballast::plan_steps(lengths, o, ballast::dense_4096_cost); });
 }
 
 // Arguments: samples, ranks.
 void one_global_batch(benchmark::State& state) {
   auto const lengths = draw_lengths(state.range(0));
   options const o{.capacity = 131072, .ranks = static_cast<std::uint64_t>(state.range(1))};
-  measure(state, o.capacity, [&] { return ballast::micro_batches(lengths, o, ballast::default_step_cost); });
+  measure(state, o.capacity, [&] { return ballast::micro_batches(lengths, o, ballast::dense_4096_cost); });
 }
 
 BENCHMARK(random_deal)->Arg(1000000)->Unit(benchmark::kMillisecond);

@@ -259,12 +259,14 @@ int main() {
   std::puts("| batching | steps | ABR | DBR | CR | idle | modelled s | gain |\n|---|---|---|---|---|---|---|---|");
   ballast::batching_options const shape{.capacity = 131072, .ranks = 4, .left_over = ballast::left_over::shorten};
   std::printf("| LongAlign, packing |");
-  print_figures(ballast::figures_of(one_level(ballast::longalign::packing_steps(lengths, shape), naive_levels[0].setting), lengths,
-                                    times(naive_levels)),
-                naive);
+  print_figures(
+      ballast::figures_of(one_level(ballast::longalign::packing_steps(lengths, shape, ballast::dense_4096_cost), naive_levels[0].setting),
+                          lengths, times(naive_levels)),
+      naive);
   std::printf("| LongAlign, sorted, one sample a rank |");
-  print_figures(ballast::figures_of(one_level(ballast::longalign::sorted_batches(lengths, 1, shape), naive_levels[0].setting), lengths,
-                                    times(naive_levels)),
+  print_figures(ballast::figures_of(
+                    one_level(ballast::longalign::sorted_batches(lengths, 1, shape, ballast::dense_4096_cost), naive_levels[0].setting),
+                    lengths, times(naive_levels)),
                 naive);
   for (std::uint64_t window : {1U, 4U, 16U, 64U}) {
     std::printf("| HBP levels online, %llu steps ahead |", static_cast<unsigned long long>(window));

@@ -51,11 +51,10 @@ void traces(benchmark::State& state, std::string const& file, std::size_t column
     batches.emplace_back(all.begin() + static_cast<std::ptrdiff_t>(at), all.begin() + static_cast<std::ptrdiff_t>(at + size));
   std::vector<ballast::micro_batching<>> plans(batches.size());
   for (auto _ : state)
-    for (std::size_t b = 0; b < batches.size(); ++b) plans[b] = ballast::micro_batches(batches[b], o, ballast::default_step_cost, c);
+    for (std::size_t b = 0; b < batches.size(); ++b) plans[b] = ballast::micro_batches(batches[b], o, ballast::dense_4096_cost, c);
   double number = 0, bound = 0, tokens = 0, over = 0, broken = 0;
   for (std::size_t b = 0; b < batches.size(); ++b) {
-    if (!check_micro_batches(plans[b], batches[b], o, ballast::default_step_cost, c).valid())
-      return state.SkipWithError("not a valid plan");
+    if (!check_micro_batches(plans[b], batches[b], o, ballast::dense_4096_cost, c).valid()) return state.SkipWithError("not a valid plan");
     number += static_cast<double>(plans[b].count.value);
     bound += static_cast<double>(plans[b].count.lower_bound);
     over += 1 + plans[b].slowest.gap();
@@ -63,7 +62,7 @@ void traces(benchmark::State& state, std::string const& file, std::size_t column
     auto const need = (plans[b].tokens + room - 1) / room;
     tokens += static_cast<double>(need);
     auto const dealt = ballast::karmarkar_karp(
-        batches[b], {.sets = static_cast<std::uint64_t>(need) * o.ranks, .equal_counts = c.equal_counts}, ballast::default_step_cost);
+        batches[b], {.sets = static_cast<std::uint64_t>(need) * o.ranks, .equal_counts = c.equal_counts}, ballast::dense_4096_cost);
     for (auto const set : dealt.sets) {
       std::int64_t held = 0;
       for (auto i : set) held += batches[b][i];
@@ -94,7 +93,7 @@ void half(benchmark::State& state) {
   ballast::batching_options const o{.capacity = 4096, .ranks = static_cast<std::uint64_t>(state.range(1))};
   ballast::micro_batch_constraints const c{.equal_counts = state.range(2) != 0};
   ballast::micro_batching<> plan;
-  for (auto _ : state) plan = ballast::micro_batches(all, o, ballast::default_step_cost, c);
+  for (auto _ : state) plan = ballast::micro_batches(all, o, ballast::dense_4096_cost, c);
   state.SetItemsProcessed(state.iterations() * state.range(0));
   state.counters["number"] = static_cast<double>(plan.count.value);
   state.counters["bound"] = static_cast<double>(plan.count.lower_bound);

@@ -81,7 +81,7 @@ void print_row(char const* method, std::vector<std::int64_t> const& lengths, opt
   auto const start = std::clock();
   auto const plan = make();
   auto const ms = 1e3 * static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
-  if (auto const verdict = ballast::check_batching(plan, lengths, o, ballast::default_step_cost); !verdict.valid())
+  if (auto const verdict = ballast::check_batching(plan, lengths, o, ballast::dense_4096_cost); !verdict.valid())
     throw std::logic_error(method + (": " + ballast::describe(verdict)));
   auto const random = ballast::randomness_of(samples_of_steps(plan), lengths);
   auto const slow = plan.slowest_over_mean();
@@ -95,7 +95,7 @@ void print_table(trace const& t, std::vector<std::int64_t> const& lengths, std::
   options o{.capacity = t.capacity, .ranks = ranks, .micro_batches = micro_batches, .seed = 1};
   auto const decreasing = ballast::best_fit_decreasing(lengths, {.capacity = t.capacity}).packs;
   auto const shuffled = ballast::best_fit_shuffled(lengths, {.capacity = t.capacity, .seed = 1}).packs;
-  auto const critical = ballast::random_steps(decreasing, lengths, o, ballast::default_step_cost).critical;
+  auto const critical = ballast::random_steps(decreasing, lengths, o, ballast::dense_4096_cost).critical;
   std::printf("\n%s, capacity %lld, %llu ranks, %llu micro-batches: cost ratio %.2f, square ratio %.2f\n\n", t.name,
               static_cast<long long>(t.capacity), static_cast<unsigned long long>(ranks), static_cast<unsigned long long>(micro_batches),
               critical.cost, critical.square);
@@ -104,18 +104,18 @@ void print_table(trace const& t, std::vector<std::int64_t> const& lengths, std::
       "|\n|---|---|---|---|---|---|---|---|---|---|---|---|");
   using ballast::stream_options;
   print_row("best-fit decreasing, dealt at random", lengths, o,
-            [&] { return ballast::random_steps(decreasing, lengths, o, ballast::default_step_cost); });
-  print_row("random steps", lengths, o, [&] { return ballast::stream_steps(lengths, o, ballast::default_step_cost, {.threshold = 0}); });
+            [&] { return ballast::random_steps(decreasing, lengths, o, ballast::dense_4096_cost); });
+  print_row("random steps", lengths, o, [&] { return ballast::stream_steps(lengths, o, ballast::dense_4096_cost, {.threshold = 0}); });
   print_row("best fit in random order, sorted, cyclic", lengths, o,
-            [&] { return ballast::sorted_steps(shuffled, lengths, o, ballast::default_step_cost); });
+            [&] { return ballast::sorted_steps(shuffled, lengths, o, ballast::dense_4096_cost); });
   print_row("windows of 16, redealt", lengths, o,
-            [&] { return ballast::sorted_steps(shuffled, lengths, o, ballast::default_step_cost, {.window = 16, .redeal = true}); });
+            [&] { return ballast::sorted_steps(shuffled, lengths, o, ballast::dense_4096_cost, {.window = 16, .redeal = true}); });
   print_row("windows of 32, redealt", lengths, o,
-            [&] { return ballast::sorted_steps(shuffled, lengths, o, ballast::default_step_cost, {.window = 32, .redeal = true}); });
-  print_row("stream, pool of 4 per rank", lengths, o, [&] { return ballast::stream_steps(lengths, o, ballast::default_step_cost); });
+            [&] { return ballast::sorted_steps(shuffled, lengths, o, ballast::dense_4096_cost, {.window = 32, .redeal = true}); });
+  print_row("stream, pool of 4 per rank", lengths, o, [&] { return ballast::stream_steps(lengths, o, ballast::dense_4096_cost); });
   print_row("stream, outliers over CP ranks", lengths, o,
-            [&] { return ballast::stream_steps(lengths, o, ballast::default_step_cost, {.threshold = 0, .share = 400}); });
-  print_row("plan_steps", lengths, o, [&] { return ballast::plan_steps(lengths, o, ballast::default_step_cost); });
+            [&] { return ballast::stream_steps(lengths, o, ballast::dense_4096_cost, {.threshold = 0, .share = 400}); });
+  print_row("plan_steps", lengths, o, [&] { return ballast::plan_steps(lengths, o, ballast::dense_4096_cost); });
 }
 
 // What a run takes: the slowest ranks' cost, steps and fill. Packs that the end of the data leaves over are counted as a step.
@@ -169,7 +169,7 @@ run_figures outlier_queues(std::vector<std::int64_t> const& lengths, options con
         continue;
       }
       tokens[r] += l;
-      load[r] += ballast::default_step_cost(l);
+      load[r] += ballast::dense_4096_cost(l);
     }
     batch.clear();
     f.cost += static_cast<double>(*std::max_element(load.begin(), load.end()));
@@ -190,7 +190,7 @@ run_figures figures(ballast::batching<> const& plan, options const& o) {
 // windows of 16 steps of their random order; outlier queues, the best of three settings.
 void print_against(trace const& t, std::vector<std::int64_t> const& lengths, std::uint64_t ranks) {
   options const o{.capacity = t.capacity, .ranks = ranks, .seed = 1};
-  auto const& cost = ballast::default_step_cost;
+  auto const& cost = ballast::dense_4096_cost;
   auto const packs = ballast::best_fit_decreasing(lengths, {.capacity = t.capacity}).packs;
   auto const plan = ballast::plan_steps(lengths, o, cost);
   auto const print = [](run_figures const& f) { std::printf(" %.5g, %zu, %.2f, %.3f |", f.cost, f.steps, 100 * f.idle, f.fill); };
@@ -222,7 +222,7 @@ void print_attention(trace const& t, std::vector<std::int64_t> const& lengths) {
       costs.push_back(0);
       for (auto i : plan.packs[p]) {
         squares.back() += attention(lengths[i]);
-        costs.back() += ballast::default_step_cost(lengths[i]);
+        costs.back() += ballast::dense_4096_cost(lengths[i]);
       }
     }
     return std::pair{ballast::balance_of_steps(squares, 8).mean_ratio, ballast::balance_of_steps(costs, 8).idle()};

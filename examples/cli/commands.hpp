@@ -58,10 +58,11 @@ struct plan_arguments {
   input_arguments input;
   ballast::data_plan_options options;
   std::string model = "llama-3.1-8b", device = "h100";
-  std::optional<double> mfu;                                 ///< none: 0.4 or, with levels, what the model of times was fitted with
-  std::string cost;                                          ///< file of measured times; empty: the model on the device
-  double step_overhead_ms = 0, micro_batch_overhead_ms = 0;  ///< that samples do not account for
-  std::string levels;                                        ///< auto, hbp or a file; empty: one capacity
+  std::optional<double> mfu;                           ///< none: 0.4 or, with levels, what the model of times was fitted with
+  std::string cost;                                    ///< file of measured times; empty: the model on the device
+  double step_overhead_ms = 0;                         ///< that samples do not account for
+  std::optional<double> micro_batch_overhead_ms = {};  ///< the same; what the fitted cost says if not given
+  std::string levels;                                  ///< auto, hbp or a file; empty: one capacity
   model_arguments model_side;
   std::string curriculum = "hbp";  ///< order of the steps of several levels
   std::uint32_t gpus = 1;          ///< of the run, where there are levels

@@ -58,6 +58,11 @@ void add_figures(nlohmann::ordered_json& json, ballast::plan_figures const& f) {
   return json;
 }
 
+/// What a micro-batch takes beside its samples, as the option says, or else the fit.
+[[nodiscard]] double micro_batch_ms(plan_arguments const& arguments, run_cost const& cost) {
+  return arguments.micro_batch_overhead_ms.value_or(cost.ms_per_micro_batch);
+}
+
 [[nodiscard]] std::string plan_json(nlohmann::ordered_json const& figures, data_plan const& plan, plan_arguments const& arguments,
                                     run_cost const& cost) {
   nlohmann::ordered_json json{{"schema", plan_format}, {"files", arguments.input.files}};
@@ -66,7 +71,7 @@ void add_figures(nlohmann::ordered_json& json, ballast::plan_figures const& f) {
   json["options"] = {{"oversize", word_of(arguments.options.oversize)},
                      {"seed", arguments.options.steps.seed},
                      {"step_overhead_ms", arguments.step_overhead_ms},
-                     {"micro_batch_overhead_ms", arguments.micro_batch_overhead_ms},
+                     {"micro_batch_overhead_ms", micro_batch_ms(arguments, cost)},
                      {"least_fill", arguments.options.steps.least_fill / 1000.0},
                      {"model", cost.model}};
   if (!cost.device.empty()) json["options"]["device"] = cost.device;
@@ -149,7 +154,7 @@ struct in_words_of {
   text += "Times are modelled";
   auto const* between = ", with ";
   for (auto const& [ms, of] :
-       {std::pair{arguments.step_overhead_ms, " for every step"}, {arguments.micro_batch_overhead_ms, " for every micro-batch"}})
+       {std::pair{arguments.step_overhead_ms, " for every step"}, {micro_batch_ms(arguments, cost), " for every micro-batch"}})
     if (ms > 0) text += std::exchange(between, " and ") + duration(ms) + of;
   text += ".\n";
   for (auto const& sentence : what.limits) text += sentence + "\n";
@@ -207,7 +212,7 @@ void run_plan(plan_arguments const& arguments) {
   auto options = arguments.options;
   auto const ms_of_rank = cost.ms_per_unit / static_cast<double>(o.stages);  // whose stages share the work
   options.steps.cost_per_step = in_units("--step-overhead-ms", arguments.step_overhead_ms, ms_of_rank);
-  options.steps.cost_per_micro_batch = in_units("--micro-batch-overhead-ms", arguments.micro_batch_overhead_ms, ms_of_rank);
+  options.steps.cost_per_micro_batch = in_units("--micro-batch-overhead-ms", micro_batch_ms(arguments, cost), ms_of_rank);
   auto const plan = ballast::plan_data(lengths, options, cost, cost.ms_per_unit);
   std::optional<planned_model> stages;
   if (with_model) stages = plan_model(arguments, std::move(model.model), plan);

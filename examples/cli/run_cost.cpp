@@ -58,16 +58,21 @@ struct fitted_cost {
 
 [[nodiscard]] run_cost fitted(std::string_view text, std::string const& name) {
   auto const json = parse_document(text, name);
-  auto const coefficient = [&](char const* term) {
+  auto const coefficient = [&](char const* term, bool needed = true) {
     if (json.is_object())
-      if (auto const found = json.find("coefficients"); found != json.end() && found->is_object())
+      if (auto const found = json.find("coefficients"); found != json.end() && found->is_object()) {
+        if (!needed && !found->contains(term)) return 0.0;
         if (auto const value = found->find(term); value != found->end() && value->is_number())
           if (auto const number = value->get<double>(); std::isfinite(number) && number >= 0) return number;
+      }
     throw bad_input(name + ": this is not what ballast calibrate --json prints: coefficients." + term +
                     " is missing or not a number of 0 or more");
   };
+  auto const micro_batch = coefficient("micro_batch", false);  // a fit to single samples has none
   fitted_cost const cost{coefficient("constant"), coefficient("linear"), coefficient("quadratic")};
-  return erased(ballast::scaled(cost, nanoseconds), 1 / nanoseconds, "times fitted by " + name, {});
+  auto out = erased(ballast::scaled(cost, nanoseconds), 1 / nanoseconds, "times fitted by " + name, {});
+  out.ms_per_micro_batch = micro_batch;
+  return out;
 }
 
 [[nodiscard]] run_cost tabled(std::string_view text, std::string const& name) {

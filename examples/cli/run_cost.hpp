@@ -17,7 +17,8 @@ struct run_cost {
   std::function<std::int64_t(std::int64_t)> units;
   std::function<bool(std::int64_t)> in_range;
   double ms_per_unit;
-  std::string model, device;  ///< in words
+  std::string model, device;      ///< in words
+  double ms_per_micro_batch = 0;  ///< what a fit found that a micro-batch takes beside its samples
 
   std::int64_t operator()(std::int64_t length) const { return units(length); }
   [[nodiscard]] bool fits(std::int64_t length) const { return in_range(length); }

@@ -247,10 +247,10 @@ TEST_CASE("micro_batches: level where nothing forbids it; the smallest cost and 
   numbers l(1024);
   for (auto& x : l) x = between(50, 800, draw);
   batching_options o{.capacity = 8192, .ranks = 8};
-  CHECK(micro_batches(l, o, ballast::default_step_cost).slowest.gap() < 0.002);
-  CHECK(micro_batches(l, o, ballast::default_step_cost, {.exactly = 8, .equal_counts = true}).slowest.gap() < 0.005);
+  CHECK(micro_batches(l, o, ballast::dense_4096_cost).slowest.gap() < 0.002);
+  CHECK(micro_batches(l, o, ballast::dense_4096_cost, {.exactly = 8, .equal_counts = true}).slowest.gap() < 0.005);
   o.synchronisation = synchronisation::per_micro_batch;
-  CHECK(micro_batches(l, o, ballast::default_step_cost).slowest.gap() < 0.02);
+  CHECK(micro_batches(l, o, ballast::dense_4096_cost).slowest.gap() < 0.02);
   CHECK(micro_batches(weakest_lengths(l), o, smallest_cost(2)).slowest.gap() < 0.02);
   CHECK(micro_batches(std::vector<int>{}, o, dear).steps() == 0);
   auto const plan = micro_batches<std::uint64_t>(l, o, dear);

@@ -42,22 +42,22 @@ TEST_CASE("plan_steps: level steps where random ones are 1.5 times as slow, what
   auto const l = heavy_tailed(20000, draw);
   for (std::uint64_t const m : {1U, 2U, 4U, 16U}) {
     options const o{.capacity = 131072, .ranks = 16, .micro_batches = m, .seed = 3};
-    auto const plan = ballast::plan_steps(l, o, ballast::default_step_cost);
+    auto const plan = ballast::plan_steps(l, o, ballast::dense_4096_cost);
     CAPTURE(m, plan.critical.cost, plan.critical.square);
-    CHECK(ballast::check_batching(plan, l, o, ballast::default_step_cost).valid());
+    CHECK(ballast::check_batching(plan, l, o, ballast::dense_4096_cost).valid());
     CHECK(plan.slowest_over_mean() < 1.01);
     auto const room = static_cast<double>(o.capacity) * static_cast<double>(o.ranks * m);
     CHECK(static_cast<double>(plan.steps()) < static_cast<double>(plan.tokens) / (0.9 * room) + 1);
     CHECK(plan.dropped.empty());
     if (m == 1)
-      CHECK(ballast::random_steps(ballast::best_fit_shuffled(l, {.capacity = o.capacity}).packs, l, o, ballast::default_step_cost)
+      CHECK(ballast::random_steps(ballast::best_fit_shuffled(l, {.capacity = o.capacity}).packs, l, o, ballast::dense_4096_cost)
                 .slowest_over_mean() > 1.5);
   }
   options const o{.capacity = 131072, .ranks = 16};
-  auto const shared = ballast::plan_steps(l, o, ballast::default_step_cost, {.most_ranks_shared = 8});
+  auto const shared = ballast::plan_steps(l, o, ballast::dense_4096_cost, {.most_ranks_shared = 8});
   CHECK(!shared.shared.empty());
   CHECK(shared.slowest_over_mean() < 1.01);
-  CHECK(ballast::check_batching(shared, l, o, ballast::default_step_cost).valid());
+  CHECK(ballast::check_batching(shared, l, o, ballast::dense_4096_cost).valid());
 }
 
 TEST_CASE("plan_steps: short samples at one micro-batch, where packs must be made first") {
@@ -66,7 +66,7 @@ TEST_CASE("plan_steps: short samples at one micro-batch, where packs must be mad
   lengths l(9000);
   for (auto& x : l) x = draw() % 3 == 0 ? between(1000, 8192, draw) : between(400, 4200, draw);
   options const o{.capacity = 8192, .ranks = 64, .seed = 2};
-  auto const& cost = ballast::default_step_cost;
+  auto const& cost = ballast::dense_4096_cost;
   auto const plan = ballast::plan_steps(l, o, cost);
   CHECK(plan.method == ballast::step_method::windows);
   CHECK(std::string(ballast::to_string(plan.method)) == "windows");
@@ -94,9 +94,9 @@ TEST_CASE("plan_steps: never behind a random deal of best-fit packs by more than
                     .seed = draw(),
                     .cost_per_micro_batch = round % 4 < 2 ? 0 : 3'000'000,
                     .cost_per_step = round % 8 < 4 ? 0 : 30'000'000};
-    auto const plan = ballast::plan_steps(l, o, ballast::default_step_cost);
+    auto const plan = ballast::plan_steps(l, o, ballast::dense_4096_cost);
     auto const dealt =
-        ballast::random_steps(ballast::best_fit_decreasing(l, {.capacity = o.capacity}).packs, l, o, ballast::default_step_cost);
+        ballast::random_steps(ballast::best_fit_decreasing(l, {.capacity = o.capacity}).packs, l, o, ballast::dense_4096_cost);
     CAPTURE(round, o.capacity, o.ranks, o.micro_batches, ballast::to_string(plan.method), plan.steps(), dealt.steps());
     CHECK(100 * plan.slowest.value <= 101 * dealt.slowest.value);
   }
@@ -112,27 +112,27 @@ TEST_CASE("plan_steps: three steps or fewer are full, and so are all that a floo
         l.push_back(draw() % 8 == 0 ? between(1, 2000, draw) : between(1, 300, draw));
       if (std::accumulate(l.begin(), l.end(), std::int64_t{0}) > 4096 * 8 * static_cast<std::int64_t>(steps * m)) l.pop_back();
       CAPTURE(steps, m);
-      CHECK(ballast::plan_steps(l, o, ballast::default_step_cost).steps() == steps);
+      CHECK(ballast::plan_steps(l, o, ballast::dense_4096_cost).steps() == steps);
     }
   auto const l = heavy_tailed(20000, draw);
   options o{.capacity = 131072, .ranks = 16, .micro_batches = 4, .seed = 3};
-  CHECK(ballast::plan_steps(l, o, ballast::default_step_cost).fill(o.capacity) < 0.96);
+  CHECK(ballast::plan_steps(l, o, ballast::dense_4096_cost).fill(o.capacity) < 0.96);
   o.least_fill = 960;
-  auto const full = ballast::plan_steps(l, o, ballast::default_step_cost);
+  auto const full = ballast::plan_steps(l, o, ballast::dense_4096_cost);
   CHECK(full.fill(o.capacity) >= 0.96);
-  CHECK(ballast::check_batching(full, l, o, ballast::default_step_cost).valid());
+  CHECK(ballast::check_batching(full, l, o, ballast::dense_4096_cost).valid());
 }
 
 TEST_CASE("plan_steps: rows for ranks that wait at every micro-batch, pipelines for pipelines") {
   ballast::splitmix64 draw(6);
   auto const l = heavy_tailed(20000, draw);
   options o{.capacity = 131072, .ranks = 8, .micro_batches = 8, .synchronisation = ballast::synchronisation::per_micro_batch};
-  CHECK(ballast::plan_steps(l, o, ballast::default_step_cost).slowest_over_mean() < 1.015);
-  CHECK(ballast::stream_steps(l, o, ballast::default_step_cost).slowest_over_mean() > 1.05);
+  CHECK(ballast::plan_steps(l, o, ballast::dense_4096_cost).slowest_over_mean() < 1.015);
+  CHECK(ballast::stream_steps(l, o, ballast::dense_4096_cost).slowest_over_mean() > 1.05);
   o.synchronisation = ballast::synchronisation::pipeline;
   o.stages = 4;
-  CHECK(10 * ballast::plan_steps(l, o, ballast::default_step_cost).slowest.value <
-        9 * ballast::stream_steps(l, o, ballast::default_step_cost, {.threshold = 0}).slowest.value);
+  CHECK(10 * ballast::plan_steps(l, o, ballast::dense_4096_cost).slowest.value <
+        9 * ballast::stream_steps(l, o, ballast::dense_4096_cost, {.threshold = 0}).slowest.value);
 }
 
 TEST_CASE("plan_steps: what belongs together shares a micro-batch, what must be apart never meets") {
@@ -155,9 +155,9 @@ TEST_CASE("plan_steps: what belongs together shares a micro-batch, what must be 
     ballast::step_constraints c{.most_ranks_shared = 4};
     if (keep) c.together = together;
     if (part) c.apart = apart;
-    auto const plan = ballast::plan_steps(l, o, ballast::default_step_cost, c);
+    auto const plan = ballast::plan_steps(l, o, ballast::dense_4096_cost, c);
     CAPTURE(round, o.micro_batches, static_cast<int>(o.left_over));
-    CHECK(ballast::describe(ballast::check_batching(plan, l, o, ballast::default_step_cost, 0, c.together)) == "valid");
+    CHECK(ballast::describe(ballast::check_batching(plan, l, o, ballast::dense_4096_cost, 0, c.together)) == "valid");
     for (auto const pack : plan.packs) {
       std::set<std::uint64_t> keys;
       std::map<std::uint64_t, std::size_t> count;
@@ -176,7 +176,7 @@ TEST_CASE("plan_steps: refusals name the argument, the index and the value") {
   lengths const l{5, 6, 7};
   std::vector<std::uint64_t> const one(3, 1), two{1, 1, 2};
   auto const refused = [&](options const& o, ballast::step_constraints const& c = {}, lengths const& of = {5, 6, 7}) {
-    return refusal([&] { return ballast::plan_steps(of, o, ballast::default_step_cost, c); });
+    return refusal([&] { return ballast::plan_steps(of, o, ballast::dense_4096_cost, c); });
   };
   CHECK(refused({}) == "capacity = 0 must be positive");
   CHECK(refused({.capacity = 8, .ranks = 0}) == "ranks = 0 must be in 1 ... 2^20 - 1");
@@ -195,7 +195,7 @@ TEST_CASE("plan_steps: refusals name the argument, the index and the value") {
 TEST_CASE("resume: whichever steps are done, other ranks train on exactly what is left") {
   ballast::splitmix64 draw(8);
   auto const l = random_lengths(4000, 900, draw);
-  auto const before = ballast::plan_steps(l, {.capacity = 1000, .ranks = 4, .seed = 1}, ballast::default_step_cost);
+  auto const before = ballast::plan_steps(l, {.capacity = 1000, .ranks = 4, .seed = 1}, ballast::dense_4096_cost);
   auto const order = ballast::plan_curriculum(
                          std::vector<ballast::curriculum_source>{{.setting = {.capacity = 1000}, .steps = before.steps()}}, {.seed = 3})
                          .index;
@@ -208,7 +208,7 @@ TEST_CASE("resume: whichever steps are done, other ranks train on exactly what i
       auto const rest = ballast::samples_left(before, done);
       lengths part;
       for (auto i : rest) part.push_back(l[i]);
-      auto after = ballast::plan_steps(part, {.capacity = 1000, .ranks = 7, .seed = 1}, ballast::default_step_cost);
+      auto after = ballast::plan_steps(part, {.capacity = 1000, .ranks = 7, .seed = 1}, ballast::dense_4096_cost);
       ballast::renumber(after, std::span<std::uint32_t const>(rest));
       std::vector<int> stands(l.size(), 0);
       for (auto s : done)
@@ -229,13 +229,13 @@ TEST_CASE("plan_steps: another epoch is another order; the weakest range, the sm
   ballast::splitmix64 draw(9);
   auto const l = random_lengths(500, 300, draw);
   options o{.capacity = 1000, .ranks = 4, .micro_batches = 2};
-  auto const first = ballast::plan_steps(l, o, ballast::default_step_cost);
+  auto const first = ballast::plan_steps(l, o, ballast::dense_4096_cost);
   o.epoch = 1;
-  CHECK(ballast::plan_steps(l, o, ballast::default_step_cost).packs != first.packs);
+  CHECK(ballast::plan_steps(l, o, ballast::dense_4096_cost).packs != first.packs);
   o.epoch = 0;
-  auto const wide = ballast::plan_steps<std::uint64_t>(l, o, ballast::default_step_cost);
+  auto const wide = ballast::plan_steps<std::uint64_t>(l, o, ballast::dense_4096_cost);
   CHECK(std::equal(wide.packs.members.begin(), wide.packs.members.end(), first.packs.members.begin(), first.packs.members.end()));
-  CHECK(ballast::plan_steps(lengths{}, o, ballast::default_step_cost).steps() == 0);
+  CHECK(ballast::plan_steps(lengths{}, o, ballast::dense_4096_cost).steps() == 0);
   CHECK(ballast::check_batching(ballast::plan_steps(weakest_lengths(l), o, smallest_cost(3)), l, o, smallest_cost(3)).valid());
   auto const jumping = [](std::int64_t x) { return 1 + x * 7919 % 1000; };  // a longer sample may be cheaper
   auto const made = ballast::plan_steps(l, o, jumping);

@@ -37,43 +37,43 @@ auto packed(std::vector<std::int64_t> const& lengths, options const& o) {
 }
 
 planner const planners[] = {
-    {"in order", [](auto const& l, options const& o) { return ballast::steps_in_order(packed(l, o), l, o, ballast::default_step_cost); }},
-    {"random", [](auto const& l, options const& o) { return ballast::random_steps(packed(l, o), l, o, ballast::default_step_cost); }},
-    {"sorted", [](auto const& l, options const& o) { return ballast::sorted_steps(packed(l, o), l, o, ballast::default_step_cost); }},
+    {"in order", [](auto const& l, options const& o) { return ballast::steps_in_order(packed(l, o), l, o, ballast::dense_4096_cost); }},
+    {"random", [](auto const& l, options const& o) { return ballast::random_steps(packed(l, o), l, o, ballast::dense_4096_cost); }},
+    {"sorted", [](auto const& l, options const& o) { return ballast::sorted_steps(packed(l, o), l, o, ballast::dense_4096_cost); }},
     {"windows, redealt",
      [](auto const& l, options const& o) {
-       return ballast::sorted_steps(packed(l, o), l, o, ballast::default_step_cost,
+       return ballast::sorted_steps(packed(l, o), l, o, ballast::dense_4096_cost,
                                     {.window = 2, .emission = ballast::emission::shuffled, .redeal = true});
      }},
     {"rows",
-     [](auto const& l, options const& o) { return ballast::row_steps(packed(l, o), l, o, ballast::default_step_cost, {.window = 3}); }},
-    {"stream", [](auto const& l, options const& o) { return ballast::stream_steps(l, o, ballast::default_step_cost, {.threshold = 0}); }},
+     [](auto const& l, options const& o) { return ballast::row_steps(packed(l, o), l, o, ballast::dense_4096_cost, {.window = 3}); }},
+    {"stream", [](auto const& l, options const& o) { return ballast::stream_steps(l, o, ballast::dense_4096_cost, {.threshold = 0}); }},
     {"stream, as full as level",
-     [](auto const& l, options const& o) { return ballast::stream_steps(l, o, ballast::default_step_cost, {.fill = 0, .threshold = 0}); }},
+     [](auto const& l, options const& o) { return ballast::stream_steps(l, o, ballast::dense_4096_cost, {.fill = 0, .threshold = 0}); }},
     {"stream, pool",
      [](auto const& l, options const& o) {
-       return ballast::stream_steps(l, o, ballast::default_step_cost, {.threshold = 300, .pool = 2, .oldest = 4});
+       return ballast::stream_steps(l, o, ballast::dense_4096_cost, {.threshold = 300, .pool = 2, .oldest = 4});
      }},
     {"stream, whole epoch",
      [](auto const& l, options const& o) {
-       return ballast::stream_steps(l, o, ballast::default_step_cost, {.pool = stream_options::whole_epoch});
+       return ballast::stream_steps(l, o, ballast::dense_4096_cost, {.pool = stream_options::whole_epoch});
      }},
     {"stream, shared",
      [](auto const& l, options const& o) {
-       return ballast::stream_steps(l, o, ballast::default_step_cost, {.threshold = 0, .share = 400, .share_overhead = 43});
+       return ballast::stream_steps(l, o, ballast::dense_4096_cost, {.threshold = 0, .share = 400, .share_overhead = 43});
      },
      43},
     {"stream, pool and shared",
      [](auto const& l, options const& o) {
-       return ballast::stream_steps(l, o, ballast::default_step_cost, {.threshold = 200, .share = 500, .most_ranks_shared = 2});
+       return ballast::stream_steps(l, o, ballast::dense_4096_cost, {.threshold = 200, .share = 500, .most_ranks_shared = 2});
      }},
     {"pipeline",
      [](auto const& l, options const& o) {
        auto p = o;
        p.synchronisation = synchronisation::pipeline;
-       return ballast::pipeline_steps(l, p, ballast::default_step_cost);
+       return ballast::pipeline_steps(l, p, ballast::dense_4096_cost);
      }},
-    {"default", [](auto const& l, options const& o) { return ballast::plan_steps(l, o, ballast::default_step_cost); }},
+    {"default", [](auto const& l, options const& o) { return ballast::plan_steps(l, o, ballast::dense_4096_cost); }},
 };
 
 /// The plan in one number: packs and table.
@@ -104,7 +104,7 @@ TEST_CASE("planners of steps: every sample once or named, no capacity exceeded, 
       auto const made = p.make(lengths, o);
       auto asked = o;
       if (std::string(p.name) == "pipeline") asked.synchronisation = synchronisation::pipeline;
-      CHECK(ballast::describe(ballast::check_batching(made, lengths, asked, ballast::default_step_cost, p.overhead)) == "valid");
+      CHECK(ballast::describe(ballast::check_batching(made, lengths, asked, ballast::dense_4096_cost, p.overhead)) == "valid");
       CHECK(fingerprint(made) == fingerprint(p.make(lengths, o)));
       CHECK((o.left_over == left_over::drop || made.dropped.empty()));
       CHECK((o.left_over == left_over::repeat || made.repeated.empty()));
@@ -126,13 +126,13 @@ TEST_CASE("the price of a micro-batch and of a step enters value and bound, and 
     priced.cost_per_micro_batch = 1 + static_cast<std::int64_t>(draw() % 1'000'000);
     priced.cost_per_step = static_cast<std::int64_t>(draw() % 10'000'000);
     auto const packs = packed(lengths, free);
-    auto const without = ballast::steps_in_order(packs, lengths, free, ballast::default_step_cost),
-               with = ballast::steps_in_order(packs, lengths, priced, ballast::default_step_cost);
+    auto const without = ballast::steps_in_order(packs, lengths, free, ballast::dense_4096_cost),
+               with = ballast::steps_in_order(packs, lengths, priced, ballast::dense_4096_cost);
     CAPTURE(round, free.ranks, free.micro_batches, without.slowest.lower_bound, with.slowest.lower_bound);
     CHECK(with.table == without.table);
-    CHECK(ballast::describe(ballast::check_batching(with, lengths, priced, ballast::default_step_cost)) == "valid");
-    CHECK(ballast::check_batching(with, lengths, free, ballast::default_step_cost).fault == ballast::batching_fault::wrong_cost);
-    CHECK(ballast::check_batching(without, lengths, priced, ballast::default_step_cost).fault == ballast::batching_fault::wrong_cost);
+    CHECK(ballast::describe(ballast::check_batching(with, lengths, priced, ballast::dense_4096_cost)) == "valid");
+    CHECK(ballast::check_batching(with, lengths, free, ballast::dense_4096_cost).fault == ballast::batching_fault::wrong_cost);
+    CHECK(ballast::check_batching(without, lengths, priced, ballast::dense_4096_cost).fault == ballast::batching_fault::wrong_cost);
     auto const steps = static_cast<std::int64_t>(with.steps()), ranks = static_cast<std::int64_t>(with.ranks);
     auto const taken = std::count_if(with.table.begin(), with.table.end(), [&](auto p) { return p != with.none; });
     CHECK(with.cost - without.cost == priced.cost_per_step * steps * ranks + priced.cost_per_micro_batch * taken);
@@ -142,7 +142,7 @@ TEST_CASE("the price of a micro-batch and of a step enters value and bound, and 
   auto const refused = [&](std::int64_t each, std::int64_t step, std::uint32_t fill = 0) {
     return refusal([&] {
       return ballast::plan_steps(l, {.capacity = 8, .cost_per_micro_batch = each, .cost_per_step = step, .least_fill = fill},
-                                 ballast::default_step_cost);
+                                 ballast::dense_4096_cost);
     });
   };
   CHECK(refused(-1, 0) == "cost_per_micro_batch = -1 must not be negative");
@@ -217,11 +217,11 @@ TEST_CASE("plan_steps: equal samples take the fewest steps there can be") {
           for (std::size_t const count : {std::size_t{1}, std::size_t{512}, std::size_t{514}}) {
             options const o{.capacity = 8192, .ranks = ranks, .micro_batches = each, .synchronisation = wait, .stages = 4};
             std::vector<std::int64_t> const l(count, length);
-            auto const made = ballast::plan_steps(l, o, ballast::default_step_cost);
+            auto const made = ballast::plan_steps(l, o, ballast::dense_4096_cost);
             auto const a_step = static_cast<std::size_t>(8192 / length) * ranks * each;
             CAPTURE(static_cast<int>(wait), length, ranks, each, count);
             CHECK(made.steps() == (count + a_step - 1) / a_step);
-            CHECK(ballast::describe(ballast::check_batching(made, l, o, ballast::default_step_cost)) == "valid");
+            CHECK(ballast::describe(ballast::check_batching(made, l, o, ballast::dense_4096_cost)) == "valid");
           }
 }
 
@@ -281,16 +281,16 @@ TEST_CASE("steps_in_order deals as trainers do, and packs that are none are refu
   std::vector<std::int64_t> const l{1, 2, 3, 4, 5};
   options const o{.capacity = 8, .ranks = 2, .micro_batches = 2, .left_over = left_over::shorten};
   ballast::groups<> const packs{{0, 1, 2, 3, 4, 5}, {0, 1, 2, 3, 4}};
-  auto const made = ballast::steps_in_order(packs, l, o, ballast::default_step_cost);
+  auto const made = ballast::steps_in_order(packs, l, o, ballast::dense_4096_cost);
   CHECK(made.table == std::vector<std::uint32_t>{0, 2, 1, 3, 4, made.none, made.none, made.none});
   auto const refused = [&](ballast::groups<> const& p) {
-    return refusal([&] { return ballast::steps_in_order(p, l, o, ballast::default_step_cost); });
+    return refusal([&] { return ballast::steps_in_order(p, l, o, ballast::dense_4096_cost); });
   };
   CHECK(refused({{0, 0, 1}, {0}}) == "packs[0] is empty");
   CHECK(refused({{0, 1}, {5}}) == "packs[0] has member 5 of 5 samples");
   CHECK(refused({{0, 1, 2}, {3, 3}}) == "packs[1] has sample 3, which stands in a pack already");
   CHECK(refused({{0, 2}, {3, 4}}) == "packs[0] holds 9 tokens, more than capacity 8");
-  CHECK(ballast::steps_in_order(ballast::groups<>{{0, 1}, {3}}, l, o, ballast::default_step_cost).dropped ==
+  CHECK(ballast::steps_in_order(ballast::groups<>{{0, 1}, {3}}, l, o, ballast::dense_4096_cost).dropped ==
         std::vector<std::uint32_t>{0, 1, 2, 4});
 }
 
@@ -317,7 +317,7 @@ TEST_CASE("the bound is none that a plan goes below: all deals of small steps") 
           most = (std::max)(most, sum);
         }
         if (most > o.capacity) continue;
-        auto const made = ballast::steps_in_order(packs, lengths, o, ballast::default_step_cost);
+        auto const made = ballast::steps_in_order(packs, lengths, o, ballast::dense_4096_cost);
         bound = made.slowest.lower_bound;
         if (best < 0 || made.slowest.value < best) best = made.slowest.value;
       }
@@ -325,7 +325,7 @@ TEST_CASE("the bound is none that a plan goes below: all deals of small steps") 
       CHECK(bound <= best);
       CHECK(bound > best / 3);
       if (wait != synchronisation::per_step) continue;
-      auto const streamed = ballast::stream_steps(lengths, o, ballast::default_step_cost, {.threshold = 0});
+      auto const streamed = ballast::stream_steps(lengths, o, ballast::dense_4096_cost, {.threshold = 0});
       if (streamed.steps() == 1) CHECK(streamed.slowest.value <= best + best / 3);
     }
   }

@@ -240,6 +240,15 @@ TEST_CASE("calibrate fits micro-batches, the constant of each apart from its sam
   auto const words = in.ballast("calibrate steps.csv").out;
   CHECK(words.find("milliseconds of a micro-batch = 6 + the sum over its samples of 0.25 + 0.002 length + 1e-06 length^2, fitted to 60 "
                    "micro-batches\n") == 0);
+  // A plan under the fit counts the constant, as if the option had named it.
+  in.file("fit.json", o.out);
+  in.file("f", "2000\n1500\n900\n400\n");
+  auto const priced = [&](char const* option) {
+    (void)in.ballast(std::string("plan f --capacity 3000 --ranks 2 --cost fit.json --out p ") + option);
+    return number(in.shell("cat p/plan.json").out, "micro_batch_overhead_ms");
+  };
+  CHECK(std::fabs(priced("") - 6) < 1e-4);
+  CHECK(priced("--micro-batch-overhead-ms 2") == 2);
 }
 
 TEST_CASE("plan and calibrate refuse what they cannot use, in one sentence", "[cli]") {

@@ -17,7 +17,8 @@ using lengths_t = std::vector<std::int64_t>;
 
 TEST_CASE("longalign: packs keep the order of the data", "[methods]") {
   lengths_t const lengths{5, 4, 3, 8, 1, 1, 9};
-  auto const plan = longalign::packing_steps(lengths, {.capacity = 10, .ranks = 2, .left_over = ballast::left_over::shorten});
+  auto const plan =
+      longalign::packing_steps(lengths, {.capacity = 10, .ranks = 2, .left_over = ballast::left_over::shorten}, ballast::token_cost{});
   CHECK(plan.packs.members == std::vector<std::uint32_t>{0, 1, 2, 3, 4, 5, 6});
   CHECK(plan.packs.offsets == std::vector<std::uint64_t>{0, 2, 3, 6, 7});
   CHECK(plan.table == std::vector<std::uint32_t>{0, 1, 2, 3});
@@ -28,7 +29,7 @@ TEST_CASE("longalign: sorted batches hold neighbours in length, in random order"
   auto const lengths = ballast_test::random_lengths(1003, 500, draw);
   for (auto const how : {ballast::left_over::drop, ballast::left_over::shorten}) {
     ballast::batching_options const options{.capacity = 2000, .ranks = 5, .left_over = how, .seed = 1};
-    auto const plan = longalign::sorted_batches(lengths, 4, options);
+    auto const plan = longalign::sorted_batches(lengths, 4, options, ballast::token_cost{});
     auto const kept = how == ballast::left_over::shorten;
     REQUIRE(plan.steps() == (kept ? 51U : 50U));
     CHECK(plan.dropped.size() == (kept ? 0U : 3U));
@@ -57,7 +58,7 @@ TEST_CASE("longalign: sorted batches hold neighbours in length, in random order"
 
 TEST_CASE("longalign: bad input is refused", "[methods]") {
   auto const refused = [](std::uint64_t each, ballast::batching_options const& o) {
-    return ballast_test::refusal([&] { (void)longalign::sorted_batches(lengths_t{1, 2}, each, o); });
+    return ballast_test::refusal([&] { (void)longalign::sorted_batches(lengths_t{1, 2}, each, o, ballast::token_cost{}); });
   };
   using ballast::left_over;
   CHECK(refused(0, {.capacity = 9, .left_over = left_over::drop}) == "samples_per_rank = 0 must be positive");

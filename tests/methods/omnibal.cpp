@@ -41,7 +41,7 @@ TEST_CASE("omnibal: each sample in one step or listed; shards in one random orde
   auto const plan = omnibal::plan_data(d.tiles, d.tokens, o);
   CHECK(plan.capacity == std::vector<std::int64_t>{9, 4096});
   CHECK(ballast::check_batching(plan.steps, d.tokens, {.capacity = 4096, .ranks = 6, .left_over = ballast::left_over::drop},
-                                ballast::default_step_cost)
+                                ballast::token_cost{})
             .valid());
   auto const& packs = plan.packing.packs;
   auto const shard = packs.size() / 6;

@@ -57,9 +57,9 @@ TEST_CASE("figures_of: agrees with the metrics where ranks wait per step, and wi
   for (auto const where : {synchronisation::per_step, synchronisation::per_micro_batch, synchronisation::pipeline}) {
     CAPTURE(static_cast<int>(where));
     batching_options const o{.capacity = 512, .ranks = 4, .micro_batches = 3, .synchronisation = where, .stages = 5};
-    auto const plan = plan_steps(lengths, o, default_step_cost);
-    auto const f = figures_of(plan, lengths, o, 2.0);
-    CHECK(f == figures_of(plan, weakest, o, 2.0));
+    auto const plan = plan_steps(lengths, o, dense_4096_cost);
+    auto const f = figures_of(plan, lengths, o, 2.0, dense_4096_cost);
+    CHECK(f == figures_of(plan, weakest, o, 2.0, dense_4096_cost));
     CHECK(std::accumulate(f.loads.begin(), f.loads.end(), std::int64_t{0}) == plan.cost);
     auto const metrics = balance_of_steps(f.loads, 4);
     auto const sharing = where == synchronisation::pipeline ? 5.0 : 1.0;
@@ -76,9 +76,9 @@ TEST_CASE("figures_of: agrees with the metrics where ranks wait per step, and wi
 
 TEST_CASE("figures_of: refuses samples that ranks share") {
   batching_options const o{.capacity = 8, .ranks = 2};
-  auto plan = steps_in_order(groups<>{{0, 1}, {0}}, std::vector{5}, o, default_step_cost);
+  auto plan = steps_in_order(groups<>{{0, 1}, {0}}, std::vector{5}, o, dense_4096_cost);
   plan.shared.push_back({.sample = 0, .ranks = 2});
-  CHECK(refusal([&] { return figures_of(plan, std::vector{5}, o, 1.0); }) ==
+  CHECK(refusal([&] { return figures_of(plan, std::vector{5}, o, 1.0, dense_4096_cost); }) ==
         "sample 0 is shared by ranks, which these figures do not count");
 }
 

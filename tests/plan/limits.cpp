@@ -43,8 +43,8 @@ TEST_CASE("limits_of: names the samples that cost more than a mean rank, the wor
 TEST_CASE("limits_of: a level plan is limited by its mean") {
   std::vector<int> const lengths(8, 5);
   batching_options const o{.capacity = 10, .ranks = 2};
-  auto const plan = steps_in_order(groups<>{{0, 2, 4, 6, 8}, {0, 1, 2, 3, 4, 5, 6, 7}}, lengths, o, default_step_cost);
-  auto const limits = limits_of(plan, lengths, o);
+  auto const plan = steps_in_order(groups<>{{0, 2, 4, 6, 8}, {0, 1, 2, 3, 4, 5, 6, 7}}, lengths, o, dense_4096_cost);
+  auto const limits = limits_of(plan, lengths, o, dense_4096_cost);
   CHECK((limits.dominated == 0 && limits.samples.empty() && limits.micro_batches == 1));
   CHECK(limits.bound == plan.slowest.value);
   auto const text = describe(limits, plan);

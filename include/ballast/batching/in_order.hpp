@@ -14,10 +14,6 @@
 
 namespace ballast::inline v0_1 {
 
-/// @brief What a sample costs a dense transformer of hidden size 4096, in units of a token pair: 6 * hidden size per token. No planner of
-/// steps assumes it: for the cost of your model see `sample_cost` and `calibrate`.
-inline constexpr quadratic_cost default_step_cost{.linear = 24576, .quadratic = 1};
-
 namespace detail {
 template <index_type Index, length_range R, cost_model Cost>
 [[nodiscard]] batching<Index> deal_as_they_come(groups<Index> packs, R const& lengths, batching_options const& o, Cost const& cost,

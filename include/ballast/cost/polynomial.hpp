@@ -54,6 +54,10 @@ struct quadratic_cost {
   friend constexpr bool operator==(quadratic_cost const&, quadratic_cost const&) = default;
 };
 
+/// @brief The workload of a dense transformer of hidden size 4096, in units of a token pair. The manual's figures of steps are under it; no
+/// planner assumes it: for your own model see `sample_cost` and `calibrate`.
+inline constexpr quadratic_cost dense_4096_cost{.linear = 6 * 4096, .quadratic = 1};
+
 static_assert(bounded_cost_model<token_cost> && bounded_cost_model<linear_cost> && bounded_cost_model<quadratic_cost>);
 
 }  // namespace ballast::inline v0_1

@@ -39,8 +39,8 @@ namespace ballast::inline v0_1::longalign {
 /// O(samples).
 /// @par Determinism
 /// A pure function of its arguments.
-template <index_type Index = std::uint32_t, length_range R, cost_model Cost = quadratic_cost>
-[[nodiscard]] batching<Index> packing_steps(R const& lengths, batching_options const& options, Cost const& cost = default_step_cost) {
+template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
+[[nodiscard]] batching<Index> packing_steps(R const& lengths, batching_options const& options, Cost const& cost) {
   return steps_in_order(next_fit<Index>(lengths, {.capacity = options.capacity}).packs, lengths, options, cost);
 }
 
@@ -63,9 +63,9 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = qu
 /// O(samples log samples).
 /// @par Determinism
 /// A pure function of its arguments.
-template <index_type Index = std::uint32_t, length_range R, cost_model Cost = quadratic_cost>
+template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
 [[nodiscard]] batching<Index> sorted_batches(R const& lengths, std::uint64_t samples_per_rank, batching_options const& options,
-                                             Cost const& cost = default_step_cost) {
+                                             Cost const& cost) {
   require(samples_per_rank > 0, [] { return std::string("samples_per_rank = 0 must be positive"); });
   require(options.micro_batches == 1,
           [&] { return "micro_batches = " + std::to_string(options.micro_batches) + ": sorted batching has one"; });

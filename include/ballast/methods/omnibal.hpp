@@ -85,7 +85,7 @@ template <index_type Index = std::uint32_t>
   std::vector<std::int64_t> lengths(tokens.begin(), tokens.end());
   for (auto i : plan.packing.set_aside) lengths[i] = (std::min)(lengths[i], plan.capacity[1]);  // they stand in no pack
   plan.steps = steps_in_order(std::move(order), lengths, {.capacity = plan.capacity[1], .ranks = o.ranks, .left_over = left_over::drop},
-                              default_step_cost);
+                              token_cost{});
   plan.distance = rank_distances(plan.steps.packs, samples, o.ranks);
   return plan;
 }

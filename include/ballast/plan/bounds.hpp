@@ -37,8 +37,8 @@ namespace ballast::inline v0_1 {
 /// O(samples + d log d + steps), d the number of distinct lengths.
 /// @par Source
 /// This library.
-template <index_type Index = std::uint32_t, length_range R, cost_model Cost = quadratic_cost>
-[[nodiscard]] std::int64_t run_lower_bound(R const& lengths, batching_options const& options, Cost const& cost = default_step_cost) {
+template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
+[[nodiscard]] std::int64_t run_lower_bound(R const& lengths, batching_options const& options, Cost const& cost) {
   auto const items = detail::weigh<Index>(lengths, options, cost);
   auto const classes = fold(items.tokens);
   auto const& length = classes.lengths;

@@ -54,9 +54,9 @@ struct plan_figures {
 /// O(samples + places).
 /// @par Determinism
 /// Doubles, computed from exact sums.
-template <index_type Index, length_range R, cost_model Cost = quadratic_cost>
+template <index_type Index, length_range R, cost_model Cost>
 [[nodiscard]] plan_figures figures_of(batching<Index> const& plan, R const& lengths, batching_options const& options, double ms_per_unit,
-                                      Cost const& cost = default_step_cost) {
+                                      Cost const& cost) {
   require(plan.shared.empty(),
           [&] { return "sample " + std::to_string(plan.shared[0].sample) + " is shared by ranks, which these figures do not count"; });
   auto const ranks = static_cast<std::size_t>(plan.ranks), each = static_cast<std::size_t>(plan.micro_batches);

@@ -54,9 +54,9 @@ struct plan_limits {
 /// O(samples + d log d + steps log steps), d the number of distinct lengths.
 /// @par Determinism
 /// Which samples are named, and in which order, is decided in integers.
-template <index_type Index, length_range R, cost_model Cost = quadratic_cost>
-[[nodiscard]] plan_limits<Index> limits_of(batching<Index> const& plan, R const& lengths, batching_options const& options,
-                                           Cost const& cost = default_step_cost, std::size_t most = 10) {
+template <index_type Index, length_range R, cost_model Cost>
+[[nodiscard]] plan_limits<Index> limits_of(batching<Index> const& plan, R const& lengths, batching_options const& options, Cost const& cost,
+                                           std::size_t most = 10) {
   struct in_step {
     Index sample;
     std::uint64_t step;
