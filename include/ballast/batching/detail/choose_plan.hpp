@@ -68,7 +68,7 @@ class plan_choice {
           }
       auto const here = squares / tokens;
       auto const off = (std::min)(multiply_divide_up(here > mean ? here - mean : mean - here, 1024, mean), std::uint64_t{1} << 16);
-      sum += multiply_divide_up(tokens, 1024 * b.steps(), all) * off * off;
+      sum += multiply_divide_up(tokens, 1024 * std::uint64_t{b.steps()}, all) * off * off;
     }
     return sum / (std::max)(b.steps(), std::size_t{1});
   }

@@ -98,7 +98,7 @@ class repeat_budget {
   /// A sample stands in a step once more.
   void take(std::size_t i) {
     cost_ -= items_.cost[i];
-    squares_ -= items_.tokens[i] * items_.tokens[i];
+    if (items_.longest != 0) squares_ -= items_.tokens[i] * items_.tokens[i];  // 0 where no planner squares the lengths
     require(cost_ >= 0 && squares_ >= 0, [&] {
       return "the last step repeats sample " + std::to_string(i) + " of cost " + std::to_string(items_.cost[i]) +
              " until the run exceeds what 63 bits hold: ask for another left_over than repeat";

@@ -11,6 +11,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -100,6 +101,7 @@ template <index_type Index, row_cost Cost>
   }
   items.all_tokens = std::accumulate(items.tokens.begin(), items.tokens.end(), std::int64_t{0});
   items.all_cost = std::accumulate(items.cost.begin(), items.cost.end(), std::int64_t{0});
+  items.spare_cost = (std::numeric_limits<std::int64_t>::max)() - items.all_cost;
   return out;
 }
 
