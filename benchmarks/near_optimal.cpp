@@ -21,30 +21,34 @@ namespace {
 
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
-void check(std::string const& name, ballast::near_optimal_plan const& plan, ballast::histogram const& h, std::int64_t capacity) {
+void check(std::string const& name, ballast::near_optimal_plan const& plan, ballast::histogram const& h, std::int64_t capacity,
+           std::uint64_t max_samples) {
   std::vector<std::uint64_t> placed(h.lengths.size(), 0);
   for (std::size_t p = 0; p < plan.patterns.size(); ++p) {
     std::int64_t tokens = 0;
+    std::uint64_t samples = 0;
     for (auto const& [c, copies] : plan.patterns[p]) {
       placed.at(c) += copies * plan.patterns.repeats[p];
       tokens += h.lengths[c] * copies;
+      samples += copies;
     }
+    if (max_samples != 0 && samples > max_samples) throw std::logic_error(name + ": a pack holds too many samples");
     if (tokens > capacity) throw std::logic_error(name + ": a pack exceeds the capacity");
   }
   if (placed != h.counts) throw std::logic_error(name + ": samples are lost or doubled");
   if (plan.bound.bound == ballast::packing_bound::linear_program && capacity <= 8192 &&
-      !check_duals(h, capacity, plan.duals, plan.dual_capacity, plan.bound.packs))
+      !check_duals(h, capacity, plan.duals, plan.dual_capacity, plan.bound.packs, max_samples))
     throw std::logic_error(name + ": the duals prove nothing");
 }
 
-void print_row(std::string const& name, ballast::histogram const& h, std::int64_t capacity) {
-  ballast::packing_options const options{.capacity = capacity};
+void print_row(std::string const& name, ballast::histogram const& h, std::int64_t capacity, std::uint64_t max_samples = 0) {
+  ballast::packing_options const options{.capacity = capacity, .max_samples = max_samples};
   auto const start = cpu_seconds();
   auto const baseline = ballast::count_packs(h, options);
   auto const between = cpu_seconds();
   auto const plan = ballast::plan_near_optimal(h, options);
   auto const end = cpu_seconds();
-  check(name, plan, h, capacity);
+  check(name, plan, h, capacity, max_samples);
   std::printf("| %s | %lld | %llu | %zu | %lld | %lld | %lld (%s) | %.3f %% | %s | %.4f | %.3f |\n", name.c_str(),
               static_cast<long long>(capacity), static_cast<unsigned long long>(h.samples()), h.lengths.size(),
               static_cast<long long>(baseline.count.value), static_cast<long long>(plan.count.value),
@@ -133,6 +137,12 @@ int main(int argc, char** argv) {
       auto const h = read(std::string(folder) + "/" + t.file, t.columns);
       for (std::int64_t const capacity : {384, 512, 2048, 4096, 8192, 32768, 131072})
         if (capacity != 384 || std::string(t.name) == "squad") print_row(t.name, cut(h, capacity), capacity);
+    }
+    for (std::uint64_t const most : {3U, 4U, 6U}) {
+      auto const name = ", at most " + std::to_string(most) + " samples";
+      print_row("wikipedia" + name, read(std::string(folder) + "/hist_wikipedia_bert512.txt", {}), 512, most);
+      print_row("omnibal" + name, cut(read(std::string(folder) + "/omnibal_vlm_sft.txt", {0}), 4096), 4096, most);
+      print_row("deepseek-r1" + name, cut(read(std::string(folder) + "/servegen_deepseek_r1_sampled.txt", {0, 1}), 32768), 32768, most);
     }
   } catch (std::exception const& e) {
     std::fprintf(stderr, "%s\n", e.what());

@@ -18,6 +18,7 @@
 #include <ballast/packing/vector_check.hpp>
 #include <ballast/packing/vector_near_optimal.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -25,6 +26,7 @@
 #include <ctime>
 #include <fstream>
 #include <numeric>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -182,6 +184,49 @@ void print_packers(test_case const& c) {
   rows.ours("pack", [](auto const& s, auto const& o) { return ballast::pack(s, o); });
 }
 
+// Plans of one set under its capacities: the packers that make a first plan, the search and the default.
+void print_search(std::string const& name, std::vector<std::vector<std::int64_t>> const& columns,
+                  std::vector<std::int64_t> const& capacity) {
+  ballast::sample_measures const samples(std::vector<std::span<std::int64_t const>>(columns.begin(), columns.end()));
+  ballast::vector_packing_options const options{.capacity = capacity, .oversize = ballast::oversize::set_aside};
+  auto const best_fit = ballast::vector_best_fit(samples, options), sampled = ballast::iterative_sampling(samples, options);
+  auto const begin = std::clock();
+  auto const found = ballast::near_optimal(samples, options);
+  auto const between = std::clock();
+  auto const plan = ballast::pack(samples, options);
+  auto const end = std::clock();
+  for (auto const* const p : {&found, &plan})
+    if (auto const verdict = ballast::check_packing(*p, samples, options); !verdict.valid())
+      throw std::logic_error(name + ": " + ballast::describe(verdict));
+  std::string limits;
+  for (auto const c : capacity) limits += (limits.empty() ? "" : ", ") + std::to_string(c);
+  std::printf("| %s | %s | %zu | %zu | %zu | %zu | %lld (%s) | %.3f %% | %.2f | %.2f |\n", name.c_str(), limits.c_str(),
+              best_fit.packs.size(), sampled.packs.size(), found.packs.size(), plan.packs.size(),
+              static_cast<long long>(plan.count.lower_bound), std::string(to_string(plan.bound)).c_str(), 100 * plan.count.gap(),
+              static_cast<double>(between - begin) / CLOCKS_PER_SEC, static_cast<double>(end - between) / CLOCKS_PER_SEC);
+}
+
+void print_searches(samples const& four, char const* folder) {
+  std::puts(
+      "\nmany classes (CPU s of the search and of pack)\n\n"
+      "| set | capacity | best fit | iterative sampling | near optimal | pack | bound (by) | gap of pack | near optimal s | pack s |\n"
+      "|---|---|---|---|---|---|---|---|---|---|");
+  auto text = four.tokens;
+  for (std::size_t i = 0; i < text.size(); ++i) text[i] = (std::max)(text[i] - 256 * four.tiles[i], std::int64_t{1});
+  print_search("four files: tiles, tokens", {four.tiles, four.tokens}, {60, 16384});
+  print_search("four files: tiles, tokens, text", {four.tiles, four.tokens, text}, {24, 8192, 3072});
+  if (folder == nullptr) return;
+  std::ifstream in(std::string(folder) + "/servegen_mm_image_sampled.txt");
+  std::vector<std::vector<std::int64_t>> images(3);  // all tokens, images, tokens of images
+  for (std::int64_t prompt = 0, answer = 0, count = 0, of_images = 0; in >> prompt >> answer >> count >> of_images;) {
+    images[0].push_back(prompt + answer + of_images);
+    images[1].push_back(count);
+    images[2].push_back(of_images);
+  }
+  for (auto const& capacity : {std::vector<std::int64_t>{8192, 8, 8192}, {8192, 6, 4096}, {16384, 12, 8192}, {32768, 32, 32768}})
+    print_search("mm-image: tokens, images, image tokens", images, capacity);
+}
+
 void print_choice(char const* name, samples const& data, char const* authors) {
   auto const choice = ballast::choose_capacities({data.tiles, data.tokens});
   for (std::size_t i = 0; i < choice.trials.size(); ++i) {
@@ -254,6 +299,7 @@ int main(int argc, char** argv) {
         "Fill and distance: tiles, then tokens. Distance: packs in random order. The authors' figures for the mixture and the text are\n"
         "those of their program on draws from the same distributions.");
     for (auto const& c : cases) print_packers(c);
+    print_searches(four, folder);
     std::puts(
         "\nsteps\n\n| data | capacity | ranks | plan | steps | dropped | distance: tiles | tokens | CPU s |\n"
         "|---|---|---|---|---|---|---|---|---|");

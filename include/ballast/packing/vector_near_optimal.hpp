@@ -66,8 +66,9 @@ namespace detail {
 /// @throws invalid_input if the classes or the capacities cannot be such
 /// @par Complexity
 /// What `limits` allow, and O(classes * rows + states * capacity) memory: a row is a combination of the leading measures, a state a way to
-/// use up their capacities. With more than 256 rows, 2^14 states or 2^12 samples in a pack, or larger tables than a search can afford, the
-/// start is returned with the bounds of `vector_lower_bound`.
+/// use up their capacities. With more than 256 rows, 2^14 states or larger tables than a search can afford, the leading measures are
+/// rounded in the linear programs, and the bound is one of `vector_lower_bound`. With a capacity above 2^31, or more than 2^12 samples of a
+/// class in a pack, the start is returned.
 /// @par Determinism
 /// A pure function of its arguments unless a stop or the wall clock strikes (`complete`).
 [[nodiscard]] inline vector_near_optimal_plan plan_near_optimal(measure_classes const& classes, std::span<std::int64_t const> capacity,
@@ -75,8 +76,19 @@ namespace detail {
   detail::require_valid(classes, capacity);
   if (classes.size() == 0) return {};
   constexpr std::int64_t most_copies = (std::numeric_limits<std::uint32_t>::max)();
-  if (classes.measures == 1 && capacity[0] / classes.values[0] <= most_copies)
-    return detail::plan_one_measure(classes, capacity[0], limits, start);
+  std::size_t measure = 0, used = 0;
+  for (std::size_t m = 0; m < classes.measures; ++m)
+    if (classes.total(m) != 0) {
+      measure = m;
+      ++used;
+    }
+  if (used == 1 && capacity[measure] / classes[0][measure] <= most_copies) {  // the others are 0 everywhere
+    measure_classes one{1, {}, classes.counts};
+    for (std::size_t c = 0; c < classes.size(); ++c) one.values.push_back(classes[c][measure]);
+    auto plan = detail::plan_one_measure(one, capacity[measure], limits, start);
+    if (plan.bound.bound == vector_bound::measure) plan.bound.measure = measure;
+    return plan;
+  }
   detail::vector_search search(classes, capacity, limits);
   search.run(start);
   vector_near_optimal_plan out{std::move(search.patterns()),  {}, search.bound(), {}, 0, search.budget().spent(),
