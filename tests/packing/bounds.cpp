@@ -192,6 +192,22 @@ TEST_CASE("bounds: equal lengths are proven exactly, whatever the capacity") {
   CHECK(packing_lower_bound({{1}, {std::uint64_t{1} << 62}}, 1 << 20, no_limit).packs == std::int64_t{1} << 42);
 }
 
+TEST_CASE("bounds: clusters just above a share of the capacity, at any capacity") {
+  for (int const bits : {10, 20, 30, 40, 60})
+    for (std::int64_t const k : {2, 3, 4, 7, 40}) {
+      if (k == 2 && bits == 60) continue;  // the sum would reach 2^63
+      CAPTURE(bits, k);
+      auto const capacity = std::int64_t{1} << bits;
+      ballast::histogram h;  // more classes than any bound by exact lengths looks at
+      for (std::int64_t i = 0; i < (bits == 10 ? 10 : bits == 60 ? 7 : 20'000); ++i) {
+        h.lengths.push_back(capacity / k + 1 + i);
+        h.counts.push_back(1);
+      }
+      auto const samples = static_cast<std::int64_t>(h.samples());
+      CHECK(packing_lower_bound(h, capacity, h.samples() + 1).packs >= ceil_div(samples, k - 1));
+    }
+}
+
 TEST_CASE("bounds: published distributions") {
   // Uniform in 0.2 C … 0.5 C, where volume alone is 0.5 % too low.
   auto const uniform = [](std::size_t n, std::uint64_t seed, double c) {

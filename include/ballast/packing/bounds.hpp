@@ -131,24 +131,40 @@ inline void dual_feasible_bound(length_tails const& tails, std::int64_t at_most,
   }
 }
 
-/// The same for the units that are themselves lengths, the longest first, as far as `work` evaluations go.
+/// The same for one unit u <= C / 2, whatever the capacity.
+inline void dual_feasible_bound_at(histogram const& lengths, std::int64_t c, std::int64_t u, packs_needed& best) {
+  auto const f = c / u;
+  std::int64_t value = 0;  // in halves
+  for (std::size_t i = 0; i < lengths.lengths.size(); ++i) {
+    auto const l = lengths.lengths[i];
+    value += static_cast<std::int64_t>(lengths.counts[i]) * (l > c - l ? 2 * (f - (c - l) / u) : l == c - l ? f : 2 * (l / u));
+  }
+  take_better(best, 0, value, 2 * f, packing_bound::dual_feasible, u, 1);
+}
+
+/// The same for some units at which it often is best where lengths are not rounded: just above C / k for the k that says most by itself (no
+/// pack holds k samples above C / k), then lengths, the longest first, as far as `work` evaluations go.
 inline void dual_feasible_bound_at_lengths(histogram const& lengths, std::int64_t c, std::int64_t at_most, std::size_t work,
                                            packs_needed& best) {
   auto const& length = lengths.lengths;
   auto const largest = (std::numeric_limits<std::int64_t>::max)() / 4;
   auto const samples = static_cast<std::int64_t>(lengths.samples());
+  std::int64_t most = best.packs, unit = 0, longer = 0;
+  auto at = length.size();
+  for (std::int64_t k = 3; k <= 64 && k <= c && samples <= largest / k; ++k) {
+    for (; at > 0 && length[at - 1] > c / k; --at) longer += static_cast<std::int64_t>(lengths.counts[at - 1]);
+    if (auto const packs = (longer - 1) / (k - 1) + 1; longer > 0 && packs > most) {
+      most = packs;
+      unit = c / k + 1;
+    }
+  }
+  if (unit != 0) dual_feasible_bound_at(lengths, c, unit, best);
   for (auto k = length.size(); k-- > 0 && work >= length.size() && best.packs < at_most;) {
-    auto const u = length[k];
-    auto const f = c / u;
+    auto const f = c / length[k];
     if (f < 2) continue;
     if (samples > largest / f) return;
     work -= length.size();
-    std::int64_t value = 0;  // in halves
-    for (std::size_t i = 0; i < length.size(); ++i) {
-      auto const l = length[i];
-      value += static_cast<std::int64_t>(lengths.counts[i]) * (l > c - l ? 2 * (f - (c - l) / u) : l == c - l ? f : 2 * (l / u));
-    }
-    take_better(best, 0, value, 2 * f, packing_bound::dual_feasible, u, 1);
+    dual_feasible_bound_at(lengths, c, length[k], best);
   }
 }
 
@@ -179,7 +195,8 @@ inline void ramp_bound(length_tails const& tails, std::int64_t at_most, packs_ne
 /// parameters.
 ///
 /// Above a capacity of 2^18, and for few samples above 2^13, the two families look at lengths rounded down to a coarser unit, and
-/// `dual_feasible` also at exact ones for as many parameters as 2^14 evaluations allow: the bound stays true, and the work bounded.
+/// `dual_feasible` also at exact ones for as many parameters as 2^14 evaluations allow, and for one just above a share of the capacity: the
+/// bound stays true, and the work bounded.
 ///
 /// @param lengths  a valid histogram, no length above `capacity`
 /// @param capacity tokens of one pack, at least 1
