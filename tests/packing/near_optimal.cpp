@@ -251,6 +251,54 @@ TEST_CASE("near_optimal: a stop leaves best fit's plan and says so; a gap that i
   CHECK((content.complete && content.count.value == best_fit.count.value && content.work < 1'000'000));
 }
 
+TEST_CASE("near_optimal: many distinct lengths, at any capacity", "[packing]") {
+  for (auto const capacity : {std::int64_t{1} << 30, std::int64_t{1} << 40}) {
+    CAPTURE(capacity);
+    auto const h = ballast::fold(generated(33'000, capacity, 200, 500, false, 11));
+    auto const plan = plan_near_optimal(h, {.capacity = capacity}, {.work = 130'000'000, .gap = 0.002});
+    require_right(plan, h, capacity);
+    CHECK(plan.count.gap() <= 0.004);
+  }
+}
+
+TEST_CASE("near_optimal: a few long-tailed samples a pack, and many, are filled to the last token", "[packing]") {
+  ballast::splitmix64 draw(4);
+  std::vector<std::int64_t> lengths(30'000);
+  for (auto& l : lengths) l = 16 + (between(1, 1 << 20, draw) >> between(8, 18, draw));
+  for (std::int64_t const capacity : {4608, 16384}) {
+    auto const h = ballast::fold(lengths);
+    auto const plan = plan_near_optimal(h, {.capacity = capacity}, {.work = 60'000'000});
+    require_right(plan, h, capacity);
+    CHECK(plan.count.optimal());
+  }
+}
+
+TEST_CASE("near_optimal: adversarial lengths cost no more than twice the work allowed", "[packing]") {
+  auto const spent = [](std::vector<std::int64_t> const& lengths, std::int64_t capacity, std::uint64_t work) {
+    auto const h = ballast::fold(lengths);
+    auto const plan = plan_near_optimal(h, {.capacity = capacity}, {.work = work});
+    require_right(plan, h, capacity);
+    return plan.work;
+  };
+  auto const wide = std::int64_t{1} << 30;
+  CHECK(spent(generated(100'000, wide, 200, 500, false, 11), wide, 20'000'000) <= 40'000'000);
+  for (int const bits : {14, 30, 40}) {
+    auto const capacity = std::int64_t{1} << bits;
+    std::vector<std::vector<std::int64_t>> inputs{generated(9000, capacity, 200, 500, false, 1),
+                                                  generated(3000, capacity, 150, 650, false, 2),
+                                                  generated(9000, capacity, 300, 340, false, 3), generated(3, capacity, 200, 500, false, 4),
+                                                  std::vector<std::int64_t>(5000, capacity * 3 / 10)};
+    inputs[2].push_back(capacity / 7);
+    inputs[4].push_back(capacity / 7);
+    for (std::int64_t const k : {2, 3, 4})
+      for (auto const l : generated(2000, capacity / 50, 0, 1000, false, 5)) inputs[3].push_back(capacity / k + 1 + l);
+    for (auto const& lengths : inputs) {
+      CAPTURE(bits, lengths.size());
+      for (std::uint64_t const work : {3'000'000U, 8'000'000U}) CHECK(spent(lengths, capacity, work) <= 2 * work);
+    }
+  }
+}
+
 TEST_CASE("near_optimal: a limit of samples that binds is kept", "[packing]") {
   auto const lengths = generated(500, 1000, 100, 300, false, 6);
   for (std::uint64_t const most : {1U, 3U, 8U, 100U}) {

@@ -17,7 +17,7 @@ namespace ballast::inline v0_1 {
 /// and the result then says that it is not complete. More work never gives a worse plan.
 struct search_limits {
   /// Elementary operations, about a nanosecond each on a plain core of 2 to 3 GHz (a few cells of a knapsack's table, an entry of a
-  /// simplex's inverse, a hundredth of a trial exchange). A phase that has begun ends first, so a little more may be spent.
+  /// simplex's inverse, a hundredth of a trial exchange). A phase that has begun ends first, so more may be spent, but not twice as much.
   std::uint64_t work = 1'000'000'000;
   double gap = 0;                          ///< stop once value / lower_bound - 1 is at most this; 0: proven optimal
   std::stop_token stop{};                  ///< when requested, the best plan so far is returned

@@ -143,7 +143,8 @@ struct near_optimal_solver {
 /// @post every class is placed exactly as often as it occurs; never more packs than best-fit decreasing
 /// @throws invalid_input for a bad option, an invalid histogram, or a length above the capacity
 /// @par Complexity
-/// That of best-fit decreasing where this is proven optimal; else what `limits` allow, and O(distinct lengths + capacity) memory.
+/// That of best-fit decreasing where this is proven optimal; else what `limits` allow, at most twice as much, and O(distinct lengths)
+/// memory beside tables of at most 2^24 entries.
 /// @par Determinism
 /// A pure function of its arguments unless a stop or the wall clock strikes (`complete`).
 [[nodiscard]] inline near_optimal_plan plan_near_optimal(histogram const& lengths, packing_options const& options,
@@ -200,7 +201,8 @@ struct near_optimal_solver {
 /// @post never more packs than `best_fit_decreasing`
 /// @throws invalid_input for a bad option, a length that is not positive, or one above the capacity under `oversize::reject`
 /// @par Complexity
-/// That of `best_fit_decreasing` where this is proven optimal; else what `limits` allow, and O(n + capacity) memory.
+/// That of `best_fit_decreasing` where this is proven optimal; else what `limits` allow, at most twice as much, and O(n) memory beside
+/// tables of at most 2^24 entries.
 /// @par Determinism
 /// A pure function of its arguments unless a stop or the wall clock strikes (`complete`): the linear programs compute in doubles, but round
 /// the same way on every compiler and flag, and the bound is proven in integers.

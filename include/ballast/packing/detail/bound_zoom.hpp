@@ -4,6 +4,7 @@
 #include <ballast/packing/detail/length_shape.hpp>
 #include <ballast/packing/detail/zoomed_borders.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -30,15 +31,19 @@ class bound_zoom {
     auto groups = cut_groups(coarse_.classes, 32, borders);
     patterns_.clear();
     for (std::size_t p = 0; p < known.size(); ++p) keep(known[p]);
-    for (int round = 0; round < 9 && budget.allows(end); ++round) {
+    double highest = 0;
+    for (int round = 0, since = 0; since < 60 && budget.allows(end); ++round, ++since) {
+      auto const rough = round < 9;  // then more groups, as far as that raises a bound that is far away
       group_master master(coarse_.classes, knapsack_, groups);
       master.add_uniform_patterns(40);
       for (std::size_t p = 0; p < patterns_.size(); ++p) master.add(patterns_[p]);
-      master.solve(60, budget, end);
+      master.solve(60, budget, end, rough ? 2e-5 : 1e-6);
       auto proof = prove(knapsack_, coarse_.classes.count, master.values(), budget);
       if (proof.packs > best.packs) best = std::move(proof);
-      if (best.packs >= enough) break;
-      groups = zoomed_borders(master, coarse_.classes, knapsack_, round % 3, 16, 6, [](auto) { return false; });
+      if (best.packs >= enough || (round >= 8 && enough - best.packs <= enough / 10'000)) break;
+      if (master.bound() > highest * (1 + 1e-7)) since = 0;
+      highest = (std::max)(highest, master.bound());
+      groups = zoomed_borders(master, coarse_.classes, knapsack_, round % 3, 16, rough ? 6 : 30, [](auto) { return false; });
       pack_patterns tight;
       for (std::size_t j = 0; j < master.patterns().size(); ++j)
         if (master.program().reduced_cost(j) < 0.01) tight.push_back(master.patterns()[j], 1);

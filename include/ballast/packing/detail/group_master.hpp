@@ -83,8 +83,8 @@ class group_master {
       }
   }
 
-  /// Solves and prices in turn until the plan is near the optimum, or no pattern improves it, or the work is spent.
-  void solve(int most_pricings, search_budget& budget, std::uint64_t end = ~std::uint64_t{0}) {
+  /// Solves and prices in turn until the plan is within `accuracy` of the optimum, or no pattern improves it, or the work is spent.
+  void solve(int most_pricings, search_budget& budget, std::uint64_t end = ~std::uint64_t{0}, double accuracy = 2e-5) {
     std::vector<pattern_item> pattern;
     for (int pricing = 0;; ++pricing) {
       lp_.solve(budget);
@@ -93,7 +93,7 @@ class group_master {
       objective_ = lp_.objective();
       auto const most = static_cast<double>(knapsack_.best()) / static_cast<double>(value_one);
       bound_ = paid_ / ((std::max)(most, 1e-9));
-      if (pricing >= most_pricings || !budget.allows(end) || objective_ - bound_ <= 2e-5 * objective_) return;
+      if (pricing >= most_pricings || !budget.allows(end) || objective_ - bound_ <= accuracy * objective_) return;
       if (static_cast<double>(static_cast<std::int64_t>(bound_ - 1e-6)) + 1 >= objective_) return;  // no whole number lies between
       bool improves = false;
       for (std::size_t g = 0; g < groups(); ++g) {

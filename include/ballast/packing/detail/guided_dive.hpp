@@ -159,6 +159,7 @@ class guided_dive {
       more = false;
       for (auto& w : wanted) {
         if (w.packs == 0) continue;
+        if (!budget_.bears()) return;
         if (!drawer_.draw(w.mix, least, generator_)) {
           w.packs = w.packs <= 8 ? 0 : w.packs / 2;
         } else {

@@ -2,9 +2,11 @@
 #pragma once
 #include <ballast/packing/bounds.hpp>
 #include <ballast/packing/detail/bound_zoom.hpp>
+#include <ballast/packing/detail/coarse_classes.hpp>
 #include <ballast/packing/detail/exact_classes.hpp>
 #include <ballast/packing/detail/length_rest.hpp>
 #include <ballast/packing/detail/pair_concentration.hpp>
+#include <ballast/packing/detail/random_fill.hpp>
 #include <ballast/packing/detail/ruin_recreate.hpp>
 
 #include <algorithm>
@@ -22,26 +24,39 @@ namespace ballast::inline v0_1::detail {
 class near_optimal_search {
  public:
   near_optimal_search(histogram const& lengths, std::int64_t capacity, search_limits const& limits)
-      : lengths_(lengths), capacity_(capacity), shape_{lengths, capacity}, budget_(limits) {}
+      : lengths_(lengths), capacity_(capacity), shape_{lengths, capacity}, own_budget_(limits), budget_(*own_budget_) {}
+  /// A part of a larger search.
+  near_optimal_search(histogram const& lengths, std::int64_t capacity, search_budget& budget)
+      : lengths_(lengths), capacity_(capacity), shape_{lengths, capacity}, budget_(budget) {}
+  near_optimal_search(near_optimal_search const&) = delete;  // it refers to its own budget
+  near_optimal_search& operator=(near_optimal_search const&) = delete;
 
-  void run() {
+  /// With a `goal`, a plan is also good enough where it is against that number of packs.
+  void run(std::int64_t goal = 0) {
+    goal_ = goal;
     best_packs_ = best_fit_.plan(lengths_, capacity_);
     bound_ = packing_lower_bound(lengths_, capacity_, ~std::uint64_t{0}, static_cast<std::int64_t>(best_packs_));
     budget_.spend(best_fit_.work());
     if (!open() || !worth_searching()) return keep_best_fit();
+    if (auto const parts = fewer_lengths(); parts != 0) return search_rounded(parts);
     natural_ = natural_borders(bound_, capacity_);
+    auto filled = search_at_random();
+    if (!open()) return;
     auto const distinct = lengths_.lengths.size();
     if (distinct <= 600 && lengths_.samples() / distinct >= 100)
       search_exact();
     else
       search_dive(32);
+    if (filled.packs() < best_packs_) take(std::move(filled));
+    refill_while_it_pays();
     if (open()) concentrate(100'000'000);
     if (open()) prove_by_program();
     static constexpr std::size_t accuracy[] = {48, 64, 96, 128};
     for (std::size_t round = 0; open(); ++round) {
       auto const gap = best_packs_ - static_cast<std::uint64_t>(bound_.packs);
-      for (int trial = 0; trial < 8 && open(); ++trial) ruin();
+      for (int trial = 0; trial < 8 && open(); ++trial) ruin(gap > 4 && trial % 4 == 0 ? 64 : 1);
       if (open()) concentrate(20'000'000);
+      if (open()) (void)refill(round % 8 * 8);
       if (open() && (gap > 4 ? round % 2 == 0 : round % 12 == 11)) search_dive(accuracy[dives_++ % 4]);
     }
     if (loose_) tighten();
@@ -54,11 +69,24 @@ class near_optimal_search {
   [[nodiscard]] search_budget const& budget() const noexcept { return budget_; }
 
  private:
-  [[nodiscard]] certificate count() const { return {static_cast<std::int64_t>(best_packs_), bound_.packs}; }
-  [[nodiscard]] bool open() { return !budget_.satisfied(count()) && budget_.allows(); }
-  // Beyond these sizes sums could overflow, or there is nothing to decide.
-  [[nodiscard]] bool worth_searching() const {
-    return capacity_ <= std::int64_t{1} << 36 && lengths_.samples() < std::uint64_t{1} << 33 && lengths_.lengths.size() > 1;
+  [[nodiscard]] bool open() {
+    auto const packs = static_cast<std::int64_t>(best_packs_);
+    return packs > bound_.packs && !budget_.satisfied({packs, goal_ != 0 ? goal_ : bound_.packs}) && budget_.allows();
+  }
+  // Beyond this size sums could overflow, or there is nothing to decide.
+  [[nodiscard]] bool worth_searching() const { return lengths_.samples() < std::uint64_t{1} << 33 && lengths_.lengths.size() > 1; }
+  // To how many parts of the capacity lengths should be rounded; 0: not at all. A number that a half to a twelfth of it are whole.
+  [[nodiscard]] std::int64_t fewer_lengths() const {
+    constexpr std::int64_t parts = 55440;
+    if (lengths_.lengths.size() > std::size_t{1} << 15) return capacity_ > parts ? parts : 0;
+    return capacity_ > std::int64_t{1} << 36 ? parts << 14 : 0;
+  }
+  void search_rounded(std::int64_t parts) {
+    coarse_classes const coarse(lengths_, capacity_, parts);
+    near_optimal_search rough(coarse.classes(), parts, budget_);
+    rough.run(bound_.packs);
+    if (rough.best_packs_ < best_packs_) take(coarse.unfold(rough.best_));
+    if (best_.repeats.empty()) keep_best_fit();
   }
 
   void keep_best_fit() {
@@ -85,6 +113,7 @@ class near_optimal_search {
   void take(dual_proof found) {
     if (found.packs <= bound_.packs) return;
     bound_ = {found.packs, packing_bound::linear_program};
+    worths_.assign(found.value.begin(), found.value.end());
     proof_ = std::move(found);
   }
 
@@ -97,8 +126,8 @@ class near_optimal_search {
 
   void search_exact() {
     auto start = start_from_exact_classes(shape_, best_fit_plan(), budget_);
-    take(std::move(start.proof));
     worths_ = std::move(start.worths);
+    take(std::move(start.proof));
     dive_.emplace(length_rest(shape_), natural_, budget_);
     for (std::size_t const groups : {32U, 64U, 128U}) {
       if (!open()) return;
@@ -118,7 +147,7 @@ class near_optimal_search {
     }();
     (void)best_fit_.plan(lengths_, capacity_);
     bound_zoom zoom(lengths_, capacity_, unit);
-    take(zoom.run(natural_, best_fit_plan(1500), static_cast<std::int64_t>(best_packs_), budget_, budget_.spent() + 200'000'000));
+    take(zoom.run(natural_, best_fit_plan(1500), static_cast<std::int64_t>(best_packs_), budget_, budget_.spent() + 300'000'000));
   }
 
   void concentrate(std::uint64_t work) {
@@ -131,12 +160,70 @@ class near_optimal_search {
     best_packs_ = fixed + loose_->size();
   }
 
-  void ruin() {
+  void ruin(std::size_t scale) {
     loosen();
     if (!loose_ || worths_.empty()) return budget_.spend(1'000'000);
     if (!ruin_) ruin_.emplace(lengths_, capacity_, natural_, worths_, ++seeds_);
-    ruin_->step(*loose_, budget_);
+    ruin_->step(*loose_, budget_, scale);
     best_packs_ = best_.packs() + loose_->size();
+  }
+
+  // Best fit's packs filled anew at random: all of them, or as many of those with room as `refill` takes. Taken where that is good enough.
+  [[nodiscard]] pack_patterns search_at_random() {
+    keep_best_fit();
+    auto const packs = best_packs_;
+    if (lengths_.samples() <= most_refilled && lengths_.samples() >= 8 * packs) (void)refill(256);
+    refill_while_it_pays();
+    if (!open()) return {};
+    best_packs_ = packs;
+    return std::exchange(best_, {});
+  }
+
+  // As long as a quarter of the gap is closed each time.
+  void refill_while_it_pays() {
+    for (auto more = true; more && open();) {
+      auto const before = best_packs_;
+      more = refill(0) && 4 * (before - best_packs_) >= before - static_cast<std::uint64_t>(bound_.packs);
+    }
+  }
+
+  // Takes the packs with room, and `share` 256ths of the full ones, apart and fills packs with their samples at random. Whether that saved
+  // any.
+  [[nodiscard]] bool refill(std::uint64_t share) {
+    if (loose_) tighten();
+    if (best_.repeats.empty()) keep_best_fit();
+    if (!filled_) {
+      filled_.emplace(lengths_, capacity_);
+      filler_.emplace(capacity_);
+    }
+    std::vector<std::uint64_t> counts(lengths_.lengths.size(), 0), taken(best_.size(), 0);
+    std::uint64_t packs = 0, poor = 0, samples = 0;
+    auto const start = static_cast<std::size_t>(uniform_below(best_.size(), generator_));
+    for (std::size_t i = 0; i < best_.size() && samples < most_refilled; ++i) {
+      auto const p = i + start < best_.size() ? i + start : i + start - best_.size();
+      auto room = capacity_;
+      std::uint64_t n = 0;
+      for (auto const& [c, copies] : best_[p]) {
+        room -= lengths_.lengths[c] * copies;
+        n += copies;
+      }
+      if (n == 1 && room < lengths_.lengths.front()) continue;
+      auto const repeats = room != 0 ? best_.repeats[p] : (best_.repeats[p] * share + uniform_below(256, generator_)) / 256;
+      taken[p] = (std::min)(repeats, (most_refilled - samples) / n + 1);
+      for (auto const& [c, copies] : best_[p]) counts[c] += taken[p] * copies;
+      packs += taken[p];
+      poor += room != 0 ? taken[p] : 0;
+      samples += taken[p] * n;
+    }
+    budget_.spend(20 * best_.items.size());
+    filled_->reset(counts);
+    pack_patterns anew;
+    if (share != 256 && poor > best_packs_ / 4) return false;  // the mixture is at fault, not the luck
+    if (packs < 2 || !filler_->run(*filled_, generator_, packs - 1, budget_, budget_.spent() + 1000 * samples, anew)) return false;
+    for (std::size_t p = 0; p < best_.size(); ++p)
+      if (taken[p] != best_.repeats[p]) anew.push_back(best_[p], best_.repeats[p] - taken[p]);
+    take(std::move(anew));
+    return true;
   }
 
   // Takes the packs with most room, and some full ones, out of the patterns.
@@ -187,16 +274,23 @@ class near_optimal_search {
     loose_.reset();
   }
 
+  static constexpr std::uint64_t most_refilled = std::uint64_t{1} << 17;  // samples at once
+
   histogram const& lengths_;
   std::int64_t capacity_;
   length_shape shape_;
-  search_budget budget_;
+  std::optional<search_budget> own_budget_;
+  search_budget& budget_;
+  std::int64_t goal_ = 0;
   best_fit_patterns best_fit_;
   packs_needed bound_;
   dual_proof proof_;
   std::vector<std::int64_t> natural_, worths_;
   std::optional<length_dive> dive_;
   std::optional<ruin_recreate> ruin_;
+  std::optional<stock> filled_;
+  std::optional<random_filler> filler_;
+  splitmix64 generator_{1};
   pack_patterns best_;  // with loose_ the best plan; empty while that is best fit's
   std::optional<loose_packs> loose_;
   std::uint64_t best_packs_ = 0;

@@ -19,9 +19,10 @@ class ruin_recreate {
       : lengths_(lengths), capacity_(capacity), natural_(std::move(natural_borders)), worths_(worths), generator_(seed) {}
 
   /// One trial: the packs get fewer, or as many with a poorer one among them, or stay as they are.
-  void step(loose_packs& packs, search_budget& budget) {
-    auto const worst = static_cast<std::size_t>(10 + uniform_below(11, generator_));
-    auto const others = static_cast<std::size_t>(15 + uniform_below(61, generator_));
+  /// With a `scale`, that many times as many packs are taken apart.
+  void step(loose_packs& packs, search_budget& budget, std::size_t scale = 1) {
+    auto const worst = scale * static_cast<std::size_t>(10 + uniform_below(11, generator_));
+    auto const others = scale * static_cast<std::size_t>(15 + uniform_below(61, generator_));
     choose(packs, worst, others);
     histogram part;
     std::vector<std::uint32_t> of, all;
@@ -38,7 +39,7 @@ class ruin_recreate {
     length_shape const shape{part, capacity_};
     length_dive dive(length_rest(shape), natural_, budget);
     auto const seed = generator_();
-    auto const anew = loosen(dive.run(part.counts, {.groups = 12, .seed = seed}), of);
+    auto const anew = loosen(dive.run(part.counts, {.groups = scale == 1 ? std::size_t{12} : std::size_t{96}, .seed = seed}), of);
     budget.spend(20 * all.size() + packs.size());
     auto poorest_before = worth(packs[chosen_.front()]), poorest = poorest_before;
     for (auto const p : chosen_) poorest_before = (std::min)(poorest_before, worth(packs[p]));

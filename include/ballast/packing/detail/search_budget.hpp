@@ -26,6 +26,12 @@ class search_budget {
     interrupted_ = limits_.stop.stop_requested() || (limits_.wall_clock.count() > 0 && clock::now() >= deadline_);
     return !interrupted_;
   }
+  /// Whether a phase that has begun may go on to its end: until half as much again is spent.
+  [[nodiscard]] bool bears() {
+    if (interrupted_ || spent_ / 3 > limits_.work / 2) return false;
+    interrupted_ = limits_.stop.stop_requested() || (limits_.wall_clock.count() > 0 && clock::now() >= deadline_);
+    return !interrupted_;
+  }
   /// Whether a certificate is as good as was asked for.
   [[nodiscard]] bool satisfied(certificate const& count) const noexcept { return count.gap() <= limits_.gap; }
 

@@ -2,10 +2,10 @@
 #pragma once
 #include <ballast/core/random.hpp>
 #include <ballast/packing/detail/stock.hpp>
+#include <ballast/packing/detail/subset_sums.hpp>
 #include <ballast/packing/patterns.hpp>
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -58,20 +58,16 @@ class subset_sum_filler {
   void choose(stock const& samples, std::int64_t room) {
     auto const width = (std::min)(items_.size(), most_items);
     if (room > 0 && room <= largest_table) {
-      auto const words = static_cast<std::size_t>(room) / 64 + 1;
-      reachable_.assign(words, 0);
-      reachable_[0] = 1;
-      reached_by_.resize(words * 64);
-      std::size_t used = 0;
       auto const top = static_cast<std::size_t>(room);
-      for (; used < width && (reachable_[top / 64] >> top % 64 & 1U) == 0; ++used)
-        add(static_cast<std::uint32_t>(used), static_cast<std::size_t>(samples.length(items_[used])));
-      work_ += used * words + static_cast<std::uint64_t>(room);
-      auto sum = top;
-      while ((reachable_[sum / 64] >> sum % 64 & 1U) == 0) --sum;
+      sums_.reset(top);
+      std::size_t used = 0;
+      for (; used < width && !sums_.reaches(top); ++used)
+        sums_.add(static_cast<std::uint32_t>(used), static_cast<std::size_t>(samples.length(items_[used])));
+      work_ += used * sums_.words() + static_cast<std::uint64_t>(room);
+      auto sum = sums_.best();
       room -= static_cast<std::int64_t>(sum);
       while (sum != 0) {
-        auto const i = reached_by_[sum];  // falls, so that erasing moves no item that is still wanted
+        auto const i = sums_.last_of(sum);  // falls, so that erasing moves no item that is still wanted
         sum -= static_cast<std::size_t>(samples.length(items_[i]));
         chosen_.push_back(items_[i]);
         items_[i] = taken;
@@ -86,25 +82,11 @@ class subset_sum_filler {
     std::erase(items_, taken);
   }
 
-  // Marks the sums that item i reaches first.
-  void add(std::uint32_t i, std::size_t length) {
-    auto const words = reachable_.size();
-    auto const jump = length / 64, shift = length % 64;
-    for (auto w = words; w-- > jump;) {  // from above: no sum uses the item twice
-      auto moved = reachable_[w - jump] << shift;
-      if (shift != 0 && w > jump) moved |= reachable_[w - jump - 1] >> (64 - shift);
-      auto fresh = moved & ~reachable_[w];
-      reachable_[w] |= fresh;
-      for (; fresh != 0; fresh &= fresh - 1) reached_by_[w * 64 + static_cast<std::size_t>(std::countr_zero(fresh))] = i;
-    }
-  }
-
   static constexpr std::uint32_t taken = 0xffffffffU;
   std::int64_t capacity_;
   std::vector<std::uint32_t> items_, chosen_;
   std::vector<pattern_item> pattern_;
-  std::vector<std::uint64_t> reachable_;
-  std::vector<std::uint32_t> reached_by_;
+  subset_sums sums_;
   std::uint64_t work_ = 0;
 };
 
