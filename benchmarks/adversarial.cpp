@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prints what planners with a budget cost on inputs made to be hard for them: for each input the CPU time and the packs beside those of
+// best-fit decreasing, and the worst of each at the end. Every plan is checked; a fault, or more packs than best-fit decreasing, ends the
+// program with status 1. A planner of another room is one more entry of `planners`.
+#include <ballast/core/random.hpp>
+#include <ballast/packing/best_fit_decreasing.hpp>
+#include <ballast/packing/check.hpp>
+#include <ballast/packing/near_optimal.hpp>
+#include <ballast/packing/pack.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <ctime>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using lengths = std::vector<std::int64_t>;
+
+struct input {
+  std::string name;
+  std::int64_t capacity;
+  lengths samples;
+};
+
+// From low to high thousandths of the capacity.
+lengths uniform(std::size_t n, std::int64_t capacity, int low, int high, std::uint64_t seed) {
+  ballast::splitmix64 draw(seed);
+  lengths out(n);
+  auto const share = [&](int thousandths) { return capacity / 1000 * thousandths + capacity % 1000 * thousandths / 1000; };
+  for (auto& l : out)
+    l = share(low) + 1 + static_cast<std::int64_t>(ballast::uniform_below(static_cast<std::uint64_t>(share(high) - share(low)), draw));
+  return out;
+}
+// Within `spread` above C / k + 1.
+lengths cluster(std::size_t n, std::int64_t capacity, std::int64_t k, std::int64_t spread, std::uint64_t seed) {
+  ballast::splitmix64 draw(seed);
+  lengths out(n);
+  for (auto& l : out) l = capacity / k + 1 + static_cast<std::int64_t>(ballast::uniform_below(static_cast<std::uint64_t>(spread), draw));
+  return out;
+}
+lengths operator+(lengths a, lengths const& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+std::vector<input> inputs() {
+  std::vector<input> out;
+  for (int const bits : {14, 17, 20, 30, 40}) {
+    auto const c = std::int64_t{1} << bits;
+    auto const at = " at 2^" + std::to_string(bits);
+    out.push_back({"a million of 0.2 to 0.5" + at, c, uniform(1'000'000, c, 200, 500, 11)});
+    out.push_back({"a hundred thousand of 0.15 to 0.65" + at, c, uniform(100'000, c, 150, 650, 12)});
+    out.push_back({"ten thousand of 0.001 to 1" + at, c, uniform(10'000, c, 1, 1000, 13)});
+    out.push_back({"around a half, a third and a quarter" + at, c,
+                   cluster(20'000, c, 2, c / 50, 1) + cluster(20'000, c, 3, c / 50, 2) + cluster(20'000, c, 4, c / 50, 3)});
+    out.push_back({"just above a quarter" + at, c, cluster(50'000, c, 4, (std::max)(c / 10'000, std::int64_t{1}), 4)});
+    out.push_back({"a third and what fits beside two" + at, c, cluster(30'000, c, 3, c / 100, 5) + uniform(15'000, c, 310, 333, 6)});
+    out.push_back({"thirty of 0.2 to 0.5" + at, c, uniform(30, c, 200, 500, 7)});
+    out.push_back({"equal samples of 0.3" + at, c, lengths(100'000, c * 3 / 10)});
+    out.push_back({"equal samples and one" + at, c, lengths(100'000, c * 3 / 10) + lengths{c / 7}});
+    lengths correlated;  // all lengths have a large common part, so that few sums are near the capacity
+    for (auto const l : uniform(20'000, c / 16, 0, 200, 8)) correlated.push_back(c / 16 * 3 + l);
+    out.push_back({"3/16 and a little" + at, c, std::move(correlated)});
+  }
+  return out;
+}
+
+struct planner {
+  std::string name;
+  std::function<std::int64_t(lengths const&, std::int64_t)> packs;  // checked
+};
+template <class Pack>
+planner checked(std::string name, Pack const& pack) {
+  return {name, [=](lengths const& samples, std::int64_t capacity) {
+            ballast::packing_options const options{.capacity = capacity};
+            auto const plan = pack(samples, options);
+            if (auto const v = ballast::check_packing(plan, samples, options); !v.valid())
+              throw std::logic_error(name + ": " + ballast::describe(v));
+            return plan.count.value;
+          }};
+}
+std::vector<planner> planners() {
+  return {checked("pack", [](auto const& samples, auto const& options) { return ballast::pack(samples, options); }),
+          checked("near_optimal", [](auto const& samples, auto const& options) { return ballast::near_optimal(samples, options); })};
+}
+
+double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
+}  // namespace
+
+int main() {
+  try {
+    auto const best_fit = checked("best fit decreasing", [](auto const& s, auto const& o) { return ballast::best_fit_decreasing(s, o); });
+    auto const all = planners();
+    struct worst {
+      double seconds = 0, packs = 0;
+      std::string slowest, fullest;
+    };
+    std::vector<worst> worsts(all.size());
+    std::puts(
+        "| input | samples | bound | best fit packs | best fit s | planner | packs | over the bound | s "
+        "|\n|---|---|---|---|---|---|---|---|---|");
+    for (auto const& in : inputs()) {
+      auto const start = cpu_seconds();
+      auto const base = best_fit.packs(in.samples, in.capacity);
+      auto const base_seconds = cpu_seconds() - start;
+      auto const bound = ballast::packing_lower_bound(ballast::fold(in.samples), in.capacity, in.samples.size() + 1).packs;
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        auto const before = cpu_seconds();
+        auto const packs = all[i].packs(in.samples, in.capacity);
+        auto const seconds = cpu_seconds() - before;
+        std::printf("| %s | %zu | %lld | %lld | %.3f | %s | %lld | %.4f %% | %.3f |\n", in.name.c_str(), in.samples.size(),
+                    static_cast<long long>(bound), static_cast<long long>(base), base_seconds, all[i].name.c_str(),
+                    static_cast<long long>(packs), 100 * (static_cast<double>(packs) / static_cast<double>(bound) - 1), seconds);
+        std::fflush(stdout);
+        if (packs > base) throw std::logic_error(all[i].name + ": more packs than best-fit decreasing");
+        auto& w = worsts[i];
+        if (seconds > w.seconds) {
+          w.seconds = seconds;
+          w.slowest = in.name;
+        }
+        if (auto const factor = static_cast<double>(packs) / static_cast<double>(base); factor > w.packs) {
+          w.packs = factor;
+          w.fullest = in.name;
+        }
+      }
+    }
+    for (std::size_t i = 0; i < all.size(); ++i)
+      std::printf("%s: at most %.3f s (%s) and %.4f times the packs of best-fit decreasing (%s)\n", all[i].name.c_str(), worsts[i].seconds,
+                  worsts[i].slowest.c_str(), worsts[i].packs, worsts[i].fullest.c_str());
+  } catch (std::exception const& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    return 1;
+  }
+  return 0;
+}
