@@ -54,7 +54,7 @@ class near_optimal_search {
     static constexpr std::size_t accuracy[] = {48, 64, 96, 128};
     for (std::size_t round = 0; open(); ++round) {
       auto const gap = best_packs_ - static_cast<std::uint64_t>(bound_.packs);
-      for (int trial = 0; trial < 8 && open(); ++trial) ruin(gap > 4 && trial % 4 == 0 ? 64 : 1);
+      for (int trial = 0; trial < 8 && open(); ++trial) ruin(gap > 4 && round != 0 && trial % 4 == 0 ? 64 : 1);
       if (open()) concentrate(20'000'000);
       if (open()) (void)refill(round % 8 * 8);
       if (open() && (gap > 4 ? round % 2 == 0 : round % 12 == 11)) search_dive(accuracy[dives_++ % 4]);
