@@ -68,10 +68,9 @@ struct fitted_cost {
     throw bad_input(name + ": this is not what ballast calibrate --json prints: coefficients." + term +
                     " is missing or not a number of 0 or more");
   };
-  auto const micro_batch = coefficient("micro_batch", false);  // a fit to single samples has none
   fitted_cost const cost{coefficient("constant"), coefficient("linear"), coefficient("quadratic")};
   auto out = erased(ballast::scaled(cost, nanoseconds), 1 / nanoseconds, "times fitted by " + name, {});
-  out.ms_per_micro_batch = micro_batch;
+  out.ms_per_micro_batch = coefficient("micro_batch", false);  // a fit to single samples has none
   return out;
 }
 

@@ -74,7 +74,9 @@ template <index_type Index, length_range R, cost_model Cost>
     if (plan.status == status::infeasible && plan.count.lower_bound <= plan.count.value) return {wrong_bound, 0};
     return {};
   }
-  if (auto const step = check_batching(plan, lengths, options, cost); !step.valid()) return {not_a_step, step.index, step};
+  auto one_step = options;
+  one_step.left_over = left_over::shorten;  // empty places have rules of their own below
+  if (auto const step = check_batching(plan, lengths, one_step, cost, 0, c.together); !step.valid()) return {not_a_step, step.index, step};
   if (!plan.dropped.empty() || !plan.repeated.empty() || !plan.shared.empty()) return {wrong_number, 0};
   auto const each = plan.micro_batches, ranks = plan.ranks, places = each * ranks;
   if (plan.steps() != (n == 0 ? 0 : 1) || each % options.micro_batches != 0 || each < c.at_least || (c.exactly != 0 && each != c.exactly))
