@@ -88,8 +88,8 @@ struct batching {
   [[nodiscard]] Index at(std::size_t s, std::size_t r, std::size_t m) const noexcept {
     return table[(s * static_cast<std::size_t>(ranks) + r) * static_cast<std::size_t>(micro_batches) + m];
   }
-  /// @brief The ranks that have no micro-batch in the last step, ascending; in no other step is there one. See docs/batching.md for what a
-  /// trainer does then.
+  /// @brief The ranks without a micro-batch in the last step; no other step has one. What a trainer does then: docs/batching.md.
+  /// @return ranks, ascending; none where every rank has work
   [[nodiscard]] std::vector<std::uint64_t> idle_ranks() const {
     std::vector<std::uint64_t> idle;
     for (std::uint64_t r = 0; r < ranks && !table.empty(); ++r) {

@@ -104,15 +104,15 @@ class micro_batcher {
   void plan(std::uint64_t each) {
     auto const places = each * o_.ranks;
     if (!by_rows() && deal_to_ranks(each) && good()) return;
-    auto const small = [](std::uint64_t a, std::uint64_t b) { return a <= (std::uint64_t{1} << 22) / b; };
-    if (apart_.empty() && small(n_, places)) {
+    auto const affordable = [](std::uint64_t a, std::uint64_t b) { return a <= (std::uint64_t{1} << 22) / b; };
+    if (apart_.empty() && affordable(n_, places)) {
       balance_options const bins{.sets = places, .capacity = o_.capacity};
       if (by_rows() || each > 1 || n_ < places) {
         deal_units(bins);
         if (sets_.status == status::feasible) place(sets_.sets, each);
         if (good()) return;
       }
-      if (small(places, places)) {  // packs as tight as they are, levelled by exchanges
+      if (affordable(places, places)) {  // packs as tight as they are, levelled by exchanges
         sets_ = {.sets = packs_, .load = {}, .set_aside = {}};
         sets_.sets.offsets.resize(static_cast<std::size_t>(places) + 1, n_);
         refine(numbers(), bins, cost_, tokens_, work_, sets_);
