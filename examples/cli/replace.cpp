@@ -71,10 +71,12 @@ int exchange_names([[maybe_unused]] char const* one, [[maybe_unused]] char const
   return error ? path : whole.string();
 }
 
-[[nodiscard]] bool exists(std::string const& path) {
+/// What stands under a name, on which device; nothing where there is nothing.
+[[nodiscard]] std::optional<std::pair<dev_t, ino_t>> identity(std::string const& path) {
   struct stat about{};
-  return ::lstat(path.c_str(), &about) == 0;
+  return ::lstat(path.c_str(), &about) == 0 ? std::optional(std::pair(about.st_dev, about.st_ino)) : std::nullopt;
 }
+[[nodiscard]] bool exists(std::string const& path) { return identity(path).has_value(); }
 
 /// Whether `path` is what is open as `fd`.
 [[nodiscard]] bool is_open_as(std::string const& path, int fd) {
@@ -171,6 +173,17 @@ void require_ours(std::string const& path, folder_kind const& kind, std::string 
                     ", which ballast did not write, and a plan replaces its folder as a whole; name another folder, or one inside it");
 }
 
+/// Refuses what is there unless it is a plan of ours, whole, or an empty folder.
+void require_plan_at(std::string const& target, std::string const& path, folder_kind const& kind) {
+  std::error_code error;
+  if (!fs::is_directory(target, error)) throw cannot_write(path + ": the folder cannot be made: " + reason(ENOTDIR));
+  if (is_working_folder(target))
+    throw bad_input(path + ": is the working folder, which cannot be replaced as a whole; name a folder inside it");
+  require_ours(path, kind, target);
+  if (!fs::is_empty(target, error) && !error && !kind.is_one(target))
+    throw bad_input(path + ": the folder holds files, but no plan.json that vouches for them; remove them or name another folder");
+}
+
 }  // namespace
 
 rename_calls const system_renames{std::rename, exchange_names};
@@ -209,15 +222,15 @@ void replace_file(std::string const& path, std::string_view bytes) {
 
 void require_replaceable(std::string const& path, folder_kind const& kind) {
   auto const target = resolved(path);
-  if (!exists(target)) return;
-  std::error_code error;
-  if (!fs::is_directory(target, error)) throw cannot_write(path + ": the folder cannot be made: " + reason(ENOTDIR));
-  if (is_working_folder(target))
-    throw bad_input(path + ": is the working folder, which cannot be replaced as a whole; name a folder inside it");
-  require_ours(path, kind, target);
-  auto const is_one = [&] { return fs::is_empty(target, error) || error || kind.is_one(target); };
-  if (!is_one() && !is_one())  // asked again, as another run may just have replaced the one that was looked at
-    throw bad_input(path + ": the folder holds files, but no plan.json that vouches for them; remove them or name another folder");
+  for (int tries = 1;; ++tries) {
+    auto const seen = identity(target);
+    if (!seen) return;
+    try {
+      return require_plan_at(target, path, kind);
+    } catch (...) {  // another run may have replaced the folder while it was looked at
+      if (tries == 100 || (tries > 3 && identity(target) == seen)) throw;
+    }
+  }
 }
 
 std::optional<std::string> set_aside_beside(std::string const& path) {
@@ -236,7 +249,7 @@ folder_writer::folder_writer(std::string path, folder_kind const& kind, rename_c
   if (!parent.empty()) fs::create_directories(parent, error);
   if (error) fail("the folder cannot be made", error.value());
   auto const there = exists(target_);
-  if (there && ::access(target_.c_str(), R_OK | W_OK | X_OK) != 0) fail("cannot be written", errno);
+  if (there && ::access(target_.c_str(), R_OK | W_OK | X_OK) != 0 && errno != ENOENT) fail("cannot be written", errno);
   sweep(target_, staged_mark, kind_.names);
   if (there) sweep(target_, aside_mark, kind_.names);
   fd_ = make_neighbour(target_, true, staged_);
