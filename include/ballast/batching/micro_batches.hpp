@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/batching/detail/micro_batcher.hpp>
+#include <ballast/batching/detail/units.hpp>
 #include <ballast/batching/micro_batch_options.hpp>
-#include <ballast/batching/plan_steps.hpp>
 #include <ballast/core/search_limits.hpp>
 
 #include <algorithm>
@@ -53,12 +53,8 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
   auto const& c = constraints;
   auto const samples = detail::weigh<Index>(lengths, options, cost);
   auto const n = samples.size();
-  auto const counted = [&](std::span<std::uint64_t const> keys, char const* name) {
-    require(keys.empty() || keys.size() == n,
-            [&] { return std::string(name) + " has " + std::to_string(keys.size()) + " keys for " + std::to_string(n) + " samples"; });
-  };
-  counted(c.together, "together");
-  counted(c.apart, "apart");
+  detail::require_keys(c.together, n, "together");
+  detail::require_keys(c.apart, n, "apart");
   constexpr auto most = std::uint64_t{1} << 20;
   require(c.at_least > 0 && c.at_least < most, [&] { return "at_least = " + std::to_string(c.at_least) + " must be in 1 ... 2^20 - 1"; });
   require(c.exactly < most && c.exactly % options.micro_batches == 0 && (c.exactly == 0 || c.exactly >= c.at_least), [&] {
@@ -74,24 +70,10 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
     return out;
   }
   auto const units = detail::units_of<Index>(n, c.together);
-  std::vector<std::uint64_t> apart;
-  if (!c.apart.empty())
-    for (auto const unit : units) {
-      for (auto i : unit)
-        require(c.apart[i] == c.apart[unit[0]],
-                [&] { return "samples " + std::to_string(unit[0]) + " and " + std::to_string(i) + " belong together and must be apart"; });
-      apart.push_back(c.apart[unit[0]]);
-    }
+  auto const apart = detail::key_of_units(units, c.apart);
   auto const folded = detail::fold(samples, units, options);
   detail::micro_batcher<Index>(folded, apart, options, c, limits).run(out);
-  groups<Index> packs;
-  std::vector<Index> members;
-  for (auto const pack : out.packs) {
-    members.clear();
-    for (auto u : pack) members.insert(members.end(), units[u].begin(), units[u].end());
-    packs.push_back(members);
-  }
-  out.packs = std::move(packs);
+  out.packs = detail::spell_out(units, out.packs);
   return out;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/batching/detail/choose_plan.hpp>
+#include <ballast/batching/detail/units.hpp>
 #include <ballast/batching/pipeline_steps.hpp>
 #include <ballast/batching/rows.hpp>
 #include <ballast/batching/stream.hpp>
@@ -30,50 +31,6 @@ struct step_constraints {
 };
 
 namespace detail {
-
-/// The samples of each key, as one item: items in the order of their first samples.
-template <index_type Index>
-[[nodiscard]] groups<Index> units_of(std::size_t samples, std::span<std::uint64_t const> key) {
-  std::vector<Index> order(samples);
-  std::iota(order.begin(), order.end(), Index{0});
-  std::sort(order.begin(), order.end(), [&](Index a, Index b) { return key[a] != key[b] ? key[a] < key[b] : a < b; });
-  std::vector<std::pair<Index, std::size_t>> first;  // of each key: its first sample, and where its run begins
-  for (std::size_t k = 0; k < samples; ++k)
-    if (k == 0 || key[order[k]] != key[order[k - 1]]) first.emplace_back(order[k], k);
-  std::sort(first.begin(), first.end());
-  groups<Index> units;
-  for (auto const& [sample, begin] : first) {
-    auto end = begin + 1;
-    while (end < samples && key[order[end]] == key[sample]) ++end;
-    units.push_back(std::span<Index const>(order).subspan(begin, end - begin));
-  }
-  return units;
-}
-
-template <index_type Index>
-[[nodiscard]] step_items fold(step_items const& samples, groups<Index> const& units, batching_options const& o) {
-  step_items items;
-  items.all_tokens = samples.all_tokens;
-  items.all_cost = samples.all_cost;
-  items.spare_cost = samples.spare_cost;
-  for (auto const unit : units) {
-    std::int64_t tokens = 0, cost = 0;
-    for (auto i : unit) {
-      tokens += samples.tokens[i];
-      cost += samples.cost[i];
-    }
-    require(tokens <= o.capacity, [&] {
-      return "the samples together with sample " + std::to_string(unit[0]) + " hold " + std::to_string(tokens) +
-             " tokens, more than capacity " + std::to_string(o.capacity);
-    });
-    items.tokens.push_back(tokens);
-    items.cost.push_back(cost);
-    items.all_squares += tokens * tokens;
-    items.longest = (std::max)(items.longest, tokens);
-    items.dearest = (std::max)(items.dearest, cost);
-  }
-  return items;
-}
 
 /// Best fit in a random order among the items of each key.
 template <index_type Index>
@@ -187,42 +144,21 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
   require(most != 0 && (most & (most - 1)) == 0, [&] { return "most_ranks_shared = " + std::to_string(most) + " must be a power of two"; });
   auto const samples = detail::weigh<Index>(lengths, options, cost);
   auto const n = samples.size();
-  auto const counted = [&](std::span<std::uint64_t const> keys, char const* name) {
-    require(keys.empty() || keys.size() == n,
-            [&] { return std::string(name) + " has " + std::to_string(keys.size()) + " keys for " + std::to_string(n) + " samples"; });
-  };
-  counted(c.together, "together");
-  counted(c.apart, "apart");
+  detail::require_keys(c.together, n, "together");
+  detail::require_keys(c.apart, n, "apart");
   if (c.together.empty()) return detail::plan_items<Index>(samples, c.apart, c, options);
 
   auto const units = detail::units_of<Index>(n, c.together);
-  std::vector<std::uint64_t> apart;
-  if (!c.apart.empty())
-    for (auto const unit : units) {
-      for (auto i : unit)
-        require(c.apart[i] == c.apart[unit[0]],
-                [&] { return "samples " + std::to_string(unit[0]) + " and " + std::to_string(i) + " belong together and must be apart"; });
-      apart.push_back(c.apart[unit[0]]);
-    }
+  auto const apart = detail::key_of_units(units, c.apart);
   auto whole = c;
   whole.most_ranks_shared = 1;  // what belongs together is not torn apart
   auto plan = detail::plan_items<Index>(detail::fold(samples, units, options), apart, whole, options);
-  auto const spell_out = [&](std::span<Index const> list, std::vector<Index>& out) {
-    for (auto u : list) out.insert(out.end(), units[u].begin(), units[u].end());
-  };
-  groups<Index> packs;
-  std::vector<Index> members;
-  for (auto const pack : plan.packs) {
-    members.clear();
-    spell_out(pack, members);
-    packs.push_back(members);
-  }
-  plan.packs = std::move(packs);
+  plan.packs = detail::spell_out(units, plan.packs);
   for (auto* list : {&plan.dropped, &plan.repeated}) {
-    members.clear();
-    spell_out(*list, members);
-    std::sort(members.begin(), members.end());
-    *list = members;
+    std::vector<Index> samples_of;
+    for (auto u : *list) samples_of.insert(samples_of.end(), units[u].begin(), units[u].end());
+    std::sort(samples_of.begin(), samples_of.end());
+    *list = std::move(samples_of);
   }
   return plan;
 }

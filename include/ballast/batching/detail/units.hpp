@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/batching/detail/items.hpp>
+#include <ballast/batching/options.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/core/groups.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+// Samples that belong together are planned as one unit.
+
+namespace ballast::inline v0_1::detail {
+
+inline void require_keys(std::span<std::uint64_t const> keys, std::size_t samples, char const* name) {
+  require(keys.empty() || keys.size() == samples,
+          [&] { return std::string(name) + " has " + std::to_string(keys.size()) + " keys for " + std::to_string(samples) + " samples"; });
+}
+
+/// The samples of each key, as one item: items in the order of their first samples.
+template <index_type Index>
+[[nodiscard]] groups<Index> units_of(std::size_t samples, std::span<std::uint64_t const> key) {
+  std::vector<Index> order(samples);
+  std::iota(order.begin(), order.end(), Index{0});
+  std::sort(order.begin(), order.end(), [&](Index a, Index b) { return key[a] != key[b] ? key[a] < key[b] : a < b; });
+  std::vector<std::pair<Index, std::size_t>> first;  // of each key: its first sample, and where its run begins
+  for (std::size_t k = 0; k < samples; ++k)
+    if (k == 0 || key[order[k]] != key[order[k - 1]]) first.emplace_back(order[k], k);
+  std::sort(first.begin(), first.end());
+  groups<Index> units;
+  for (auto const& [sample, begin] : first) {
+    auto end = begin + 1;
+    while (end < samples && key[order[end]] == key[sample]) ++end;
+    units.push_back(std::span<Index const>(order).subspan(begin, end - begin));
+  }
+  return units;
+}
+
+/// The units as items.
+template <index_type Index>
+[[nodiscard]] step_items fold(step_items const& samples, groups<Index> const& units, batching_options const& o) {
+  step_items items;
+  items.all_tokens = samples.all_tokens;
+  items.all_cost = samples.all_cost;
+  items.spare_cost = samples.spare_cost;
+  for (auto const unit : units) {
+    std::int64_t tokens = 0, cost = 0;
+    for (auto i : unit) {
+      tokens += samples.tokens[i];
+      cost += samples.cost[i];
+    }
+    require(tokens <= o.capacity, [&] {
+      return "the samples together with sample " + std::to_string(unit[0]) + " hold " + std::to_string(tokens) +
+             " tokens, more than capacity " + std::to_string(o.capacity);
+    });
+    items.tokens.push_back(tokens);
+    items.cost.push_back(cost);
+    items.all_squares += tokens * tokens;
+    items.longest = (std::max)(items.longest, tokens);
+    items.dearest = (std::max)(items.dearest, cost);
+  }
+  return items;
+}
+
+/// The `apart` key of each unit, which is that of all its samples; none where there are none.
+template <index_type Index>
+[[nodiscard]] std::vector<std::uint64_t> key_of_units(groups<Index> const& units, std::span<std::uint64_t const> apart) {
+  std::vector<std::uint64_t> out;
+  if (apart.empty()) return out;
+  for (auto const unit : units) {
+    for (auto i : unit)
+      require(apart[i] == apart[unit[0]],
+              [&] { return "samples " + std::to_string(unit[0]) + " and " + std::to_string(i) + " belong together and must be apart"; });
+    out.push_back(apart[unit[0]]);
+  }
+  return out;
+}
+
+/// Packs of units as packs of samples.
+template <index_type Index>
+[[nodiscard]] groups<Index> spell_out(groups<Index> const& units, groups<Index> const& packs) {
+  groups<Index> out;
+  std::vector<Index> members;
+  for (auto const pack : packs) {
+    members.clear();
+    for (auto u : pack) members.insert(members.end(), units[u].begin(), units[u].end());
+    out.push_back(members);
+  }
+  return out;
+}
+
+}  // namespace ballast::inline v0_1::detail
