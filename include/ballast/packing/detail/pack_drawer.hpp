@@ -85,17 +85,17 @@ class pack_drawer {
 
   // Whether the leading measures of a sample, or of two, or of one in the place of another, fit the rest of the pack.
   [[nodiscard]] bool leads_fit(std::size_t k) const {
-    for (std::size_t l = 0; l < rows_.leads(); ++l)
+    for (std::size_t l = 0; l != rows_.leads(); ++l)
       if (rows_.needs_of(k)[l] > lead_room_[l]) return false;
     return true;
   }
   [[nodiscard]] bool leads_fit(std::size_t i, std::size_t j) const {
-    for (std::size_t l = 0; l < rows_.leads(); ++l)
+    for (std::size_t l = 0; l != rows_.leads(); ++l)
       if (rows_.needs_of(i)[l] > lead_room_[l] - rows_.needs_of(j)[l]) return false;
     return true;
   }
   [[nodiscard]] bool leads_fit_for(std::size_t in, std::size_t out) const {
-    for (std::size_t l = 0; l < rows_.leads(); ++l)
+    for (std::size_t l = 0; l != rows_.leads(); ++l)
       if (rows_.needs_of(in)[l] - rows_.needs_of(out)[l] > lead_room_[l]) return false;
     return true;
   }
@@ -117,7 +117,7 @@ class pack_drawer {
   void put(std::size_t k) {
     stock_.take(k, 1);
     room_ -= rows_.size_of(k);
-    for (std::size_t l = 0; l < rows_.leads(); ++l) lead_room_[l] -= rows_.needs_of(k)[l];
+    for (std::size_t l = 0; l != rows_.leads(); ++l) lead_room_[l] -= rows_.needs_of(k)[l];
     worth_ += value_[k];
     for (auto& item : pack_)
       if (item.item_class == k) {
@@ -218,7 +218,7 @@ class pack_drawer {
       stock_.put_back(k, 1);
       room_ += rows_.size_of(k);
       worth_ -= value_[k];
-      for (std::size_t l = 0; l < rows_.leads(); ++l) lead_room_[l] += rows_.needs_of(k)[l];
+      for (std::size_t l = 0; l != rows_.leads(); ++l) lead_room_[l] += rows_.needs_of(k)[l];
       if (--pack_[out].copies == 0) pack_.erase(pack_.begin() + static_cast<std::ptrdiff_t>(out));
       put(in);
     }
