@@ -120,7 +120,7 @@ void balance(R const& items, balance_options const& options, Cost const& cost, S
 /// @param options  number of sets and limits; of `target` both are tried
 /// @param cost     weighs one item: its share of a set's load; not negative; the item itself by default
 /// @param size     weighs one item: its share of a set's capacity; not negative; the item itself by default
-/// @return the sets, each dearest item first
+/// @return the sets, each with its most expensive item first
 /// @post no more items are set aside than by any method above, and where as many are, the largest load is no larger
 /// @throws invalid_input for a bad option, or a cost or size, or a sum of them, outside [0, 2^63)
 /// @par Complexity

@@ -13,7 +13,7 @@
 #include <vector>
 
 /// @file
-/// @brief The validator of micro-batches of one global batch, ours or anybody's. It shares no code with the planner.
+/// @brief The validator of micro-batches of one global batch, from this library or any other planner. It shares no code with the planner.
 
 namespace ballast::inline v0_1 {
 

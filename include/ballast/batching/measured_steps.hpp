@@ -135,10 +135,10 @@ template <index_type Index>
   return b;
 }
 
-/// Packs the samples of one kind, those of a class in random order, and appends the packs.
+/// Packs the samples of one kind, those of a class in random order, and appends the packs. Returns who made them.
 template <index_type Index>
-void pack_kind(std::vector<Index> const& chosen, measured_items const& of, measured_batching_options const& o, std::uint64_t seed,
-               portfolio_options const& by, groups<Index>& packs, certificate& count) {
+vector_packer pack_kind(std::vector<Index> const& chosen, measured_items const& of, measured_batching_options const& o, std::uint64_t seed,
+                        portfolio_options const& by, groups<Index>& packs, certificate& count) {
   std::vector<std::vector<std::int64_t>> columns(of.samples.measures());
   std::vector<std::span<std::int64_t const>> views;
   for (std::size_t m = 0; m < columns.size(); ++m) {
@@ -152,9 +152,10 @@ void pack_kind(std::vector<Index> const& chosen, measured_items const& of, measu
   for (auto& i : plan.packs.members) i = chosen[i];
   if (packs.empty()) {
     packs = std::move(plan.packs);
-    return;
+    return plan.packer;
   }
   for (auto const group : plan.packs) packs.push_back(group);
+  return plan.packer;
 }
 
 }  // namespace detail
@@ -209,24 +210,25 @@ template <index_type Index = std::uint32_t, row_cost Cost = weighted_sum>
   auto const seed = detail::epoch_seed(detail::shape_of(options));
   std::array<std::vector<Index>, 2> chosen;
   for (auto i : random_permutation<Index>(samples.size(), splitmix64(seed)())) chosen[items.kind(options.separate, i)].push_back(i);
+  certificate count;
+  auto searched = false;
   auto const packed = [&](portfolio_options const& by) {
-    std::pair<groups<Index>, certificate> out;
+    groups<Index> packs;
+    count = {};
     for (auto const& part : chosen)
-      if (!part.empty()) detail::pack_kind(part, items, options, seed, by, out.first, out.second);
-    return out;
+      if (!part.empty() && detail::pack_kind(part, items, options, seed, by, packs, count) == vector_packer::near_optimal) searched = true;
+    return packs;
   };
-  auto [packs, count] = packed({});
-  auto [simple, simple_count] =
-      packed({.members = {vector_packer::completion, vector_packer::best_fit, vector_packer::iterative_sampling}});
-  auto plan = detail::level_packs<Index>(std::move(packs), items, options);
-  // A search saves packs and cares for nothing else: where it saved next to none, simpler packs may be alike more often.
-  if (simple_count.value > count.value && simple_count.value - count.value <= count.value / 1000)
-    if (auto other = detail::level_packs<Index>(std::move(simple), items, options); other.slowest.value < plan.slowest.value) {
-      plan = std::move(other);
-      count.value = simple_count.value;
-    }
+  auto plan = detail::level_packs<Index>(packed({}), items, options);
   plan.pack_count = count;
-  return plan;
+  if (!searched) return plan;
+  // A search saves packs and cares for nothing else: where it saved next to none, simpler packs may be alike more often.
+  auto packs = packed({.members = {vector_packer::completion, vector_packer::best_fit, vector_packer::iterative_sampling}});
+  if (count.value - plan.pack_count.value > plan.pack_count.value / 1000) return plan;
+  auto other = detail::level_packs<Index>(std::move(packs), items, options);
+  if (other.slowest.value >= plan.slowest.value) return plan;
+  other.pack_count = {count.value, plan.pack_count.lower_bound};
+  return other;
 }
 
 }  // namespace ballast::inline v0_1

@@ -20,7 +20,7 @@ struct micro_batch_constraints {
   std::uint64_t at_least = 1;                 ///< fewest micro-batches of a rank, 1 … 2^20 - 1
   std::uint64_t exactly = 0;                  ///< micro-batches of a rank: this many, below 2^20; 0 = as few as can be had
   bool equal_counts = false;                  ///< the numbers of samples of any two micro-batches differ by at most one
-  bool small_ends = false;                    ///< of a rank, the cheapest micro-batches come first and last, the dearest in the middle
+  bool small_ends = false;  ///< of a rank, the cheapest micro-batches come first and last, the most expensive in the middle
 };
 
 /// @brief One global batch as a plan of one step. Where there is no plan it has no steps.

@@ -22,16 +22,15 @@ namespace ballast::inline v0_1 {
 ///
 /// First as few packs as there can be: best-fit decreasing, and where that is not proven to give the least number of micro-batches, a
 /// search (`near_optimal`) within `limits`. Then that number is filled anew: units are dealt to the ranks (`balance`) and each rank's
-/// packed, or dealt to the micro-batches at once, or where neither fits, the packs themselves are levelled by exchanges; the plan whose
+/// packed, or dealt to the micro-batches at once, or where neither fits, the packs themselves are balanced by exchanges; the plan whose
 /// slowest ranks cost least is kept.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
 /// @tparam Cost   how one length is weighed
 /// @param lengths      tokens of each sample, at most the capacity
-/// @param options      `capacity`, `ranks`, `micro_batches` (of which the number of a rank is a multiple), where ranks wait, and with how
-/// many
-///                     stages; the rest is not read
+/// @param options      `capacity`, `ranks`, `micro_batches` (of which the number of a rank is a multiple), where ranks wait, with how many
+///                     stages, and the price of a micro-batch; the rest is not read
 /// @param cost         what a sample costs
 /// @param constraints  keys, and how many micro-batches of how many samples
 /// @param limits       of the search for fewer packs; it ends by itself where the number is proven

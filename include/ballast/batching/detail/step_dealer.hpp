@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/balance/detail/dealing.hpp>
+#include <ballast/balance/detail/pair_exchange.hpp>
 #include <ballast/balance/refine.hpp>
 #include <ballast/batching/detail/items.hpp>
-#include <ballast/batching/detail/pair_exchange.hpp>
 #include <ballast/core/wide.hpp>
 
 #include <algorithm>

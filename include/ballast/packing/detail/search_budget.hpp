@@ -21,22 +21,17 @@ class search_budget {
   [[nodiscard]] bool interrupted() const noexcept { return interrupted_; }
 
   /// Whether the search may go on, as far as `end` at most.
-  [[nodiscard]] bool allows(std::uint64_t end = ~std::uint64_t{0}) {
-    if (interrupted_ || spent_ >= (std::min)(limits_.work, end)) return false;
-    interrupted_ = limits_.stop.stop_requested() || (limits_.wall_clock.count() > 0 && clock::now() >= deadline_);
-    return !interrupted_;
-  }
+  [[nodiscard]] bool allows(std::uint64_t end = ~std::uint64_t{0}) { return spent_ < (std::min)(limits_.work, end) && !is_interrupted(); }
   /// Whether a phase that has begun may go on to its end: until half as much again is spent.
-  [[nodiscard]] bool bears() {
-    if (interrupted_ || spent_ / 3 > limits_.work / 2) return false;
-    interrupted_ = limits_.stop.stop_requested() || (limits_.wall_clock.count() > 0 && clock::now() >= deadline_);
-    return !interrupted_;
-  }
+  [[nodiscard]] bool bears() { return spent_ / 3 <= limits_.work / 2 && !is_interrupted(); }
   /// Whether a certificate is as good as was asked for.
   [[nodiscard]] bool satisfied(certificate const& count) const noexcept { return count.gap() <= limits_.gap; }
 
  private:
   using clock = std::chrono::steady_clock;
+  [[nodiscard]] bool is_interrupted() {
+    return interrupted_ = interrupted_ || limits_.stop.stop_requested() || (limits_.wall_clock.count() > 0 && clock::now() >= deadline_);
+  }
   search_limits limits_;
   clock::time_point deadline_;
   std::uint64_t spent_ = 0;

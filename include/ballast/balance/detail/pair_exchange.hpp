@@ -7,12 +7,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace ballast::inline v0_1::detail {
 
-/// Lowers the largest load of a refined deal further where sets hold few items: the dearest set gives up to two of them for up to two of
-/// one of the cheapest sets. Where a set holds a handful of items, one swap seldom levels two sets, and two for two nearly always do.
+/// Lowers the largest load of a refined deal further where sets hold few items: the set of largest load gives up to two of them for up to
+/// two of one of the sets of least load. Where a set holds a handful of items, one swap seldom levels two sets, and two for two nearly
+/// always do.
 template <index_type Index>
 class pair_exchanger {
  public:

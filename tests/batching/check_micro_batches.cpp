@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ballast/batching/check_micro_batches.hpp>
+#include <ballast/batching/micro_batches.hpp>
+
+#include "support/catch.hpp"
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace test_batching_check_micro_batches {
+
+using ballast::batching_options;
+using ballast::micro_batch_constraints;
+using ballast::micro_batches;
+using ballast::status;
+using numbers = std::vector<std::int64_t>;
+using keys = std::vector<std::uint64_t>;
+
+namespace {
+inline constexpr ballast::quadratic_cost dear{.linear = 500, .quadratic = 1};
+}  // namespace
+
+TEST_CASE("check_micro_batches: names the first rule broken") {
+  numbers const l{3, 3, 2, 4, 5, 1};
+  keys const pairs{1, 1, 2, 2, 3, 3}, kinds{0, 0, 1, 1, 0, 0};
+  batching_options const o{.capacity = 8, .ranks = 1, .micro_batches = 1};
+  auto const good = micro_batches(l, o, dear, {.together = pairs, .apart = kinds, .at_least = 3, .small_ends = true});
+  auto const says = [&](auto change, micro_batch_constraints const& c) {
+    auto plan = good;
+    change(plan);
+    return ballast::describe(check_micro_batches(plan, l, o, dear, c));
+  };
+  micro_batch_constraints const asked{.together = pairs, .apart = kinds, .at_least = 3, .small_ends = true};
+  auto const same = [](auto&) {};
+  CHECK(says(same, asked) == "valid");
+  CHECK(says([](auto& p) { ++p.cost; }, asked) == "wrong cost at 0");
+  CHECK(says([](auto& p) { p.status = status::unknown; }, asked) == "plan refused at 0");
+  CHECK(says(same, {.at_least = 4}) == "wrong number at 0");
+  CHECK(says(same, {.exactly = 2}) == "wrong number at 0");
+  CHECK(says([](auto& p) { p.count.value = 2; }, asked) == "wrong number at 0");
+  CHECK(says([](auto& p) { p.count.lower_bound = 4; }, asked) == "wrong bound at 0");
+  keys const one(6, 1), each{0, 1, 2, 3, 4, 5};
+  CHECK(says(same, {.together = one}).substr(0, 10) == "torn apart");
+  CHECK(says(same, {.apart = each}).substr(0, 10) == "mixed keys");
+  CHECK(says([](auto& p) { std::swap(p.table[0], p.table[1]); }, asked) == "expensive end at 2");
+
+  auto const flat = micro_batches(l, o, dear, {.equal_counts = true});
+  CHECK(check_micro_batches(flat, l, o, dear, {.equal_counts = true}).valid());
+  auto gap = micro_batches(l, o, dear, {.exactly = 4});
+  gap.micro_batches = 5;
+  gap.count = {5, 5};
+  gap.table.push_back(gap.none);
+  CHECK(ballast::describe(check_micro_batches(gap, l, o, dear, {.exactly = 5})) == "needless gap at 0");
+}
+
+}  // namespace test_batching_check_micro_batches
