@@ -8,8 +8,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
+#include <map>
 #include <numeric>
+#include <optional>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -51,19 +55,22 @@ class place_filler : step_places<Index> {
   using base::b_, base::items_, base::o_, base::ranks_, base::each_, base::width_, base::contents_, base::bound_, base::none;
   using base::can_give, base::has_shared, base::new_pack, base::dearer, base::movable, base::split_inside, base::spread;
   using base::read_packs, base::write_back, base::step, base::taken, base::empty_slot, base::cost_of, base::tokens_of, base::load;
+  using typename base::open_slots;
 
   /// Moves packs of later lacking steps into the empty slots of earlier ones, until one is left, or only such as hold shared samples.
   void put_together() {
-    for (std::size_t to = 0, from = lacking_.size(); to + 1 < from;) {
-      auto const source = step(lacking_[from - 1]);
-      auto const it = std::find_if(source.begin(), source.end(), [&](Index p) { return movable(p); });
-      if (it == source.end())
-        --from;
-      else if (auto const at = empty_slot(lacking_[to]); at == none)
-        ++to;
-      else
-        step(lacking_[to])[at] = std::exchange(*it, b_.none);
-    }
+    std::size_t from = lacking_.size(), next = 0;
+    for (std::size_t to = 0; to + 1 < from; ++to)
+      for (open_slots slots(*this, lacking_[to]); to + 1 < from && !slots.empty();) {
+        auto const source = step(lacking_[from - 1]);
+        while (next < source.size() && !movable(source[next])) ++next;
+        if (next == source.size()) {
+          --from;
+          next = 0;
+        } else {
+          slots.fill(std::exchange(source[next], b_.none));
+        }
+      }
     std::erase_if(lacking_, [&](std::size_t s) {
       return empty_slot(s) == none || std::ranges::all_of(step(s), [&](Index p) { return p == b_.none; });
     });
@@ -95,11 +102,10 @@ class place_filler : step_places<Index> {
         time[r] = std::accumulate(mine.begin(), mine.end(), warm_up * dearest);
         std::fill_n(most.begin() + static_cast<std::ptrdiff_t>(r * each_), each_, warm_up == 0 ? infinite : dearest);
       }
-      if (rows)
-        for (std::size_t p = 0; p < cost.size(); ++p) {
-          most[p] = 0;
-          for (auto q = p % each_; q < cost.size(); q += each_) most[p] = (std::max)(most[p], cost[q]);
-        }
+      if (rows) {  // the largest of each row
+        for (std::size_t p = 0; p < cost.size(); ++p) most[p] = p < each_ ? cost[p] : (std::max)(most[p - each_], cost[p]);
+        for (auto p = cost.size() - each_; p-- > 0;) most[p] = most[p + each_];
+      }
       auto const slowest = *std::ranges::max_element(time);
       for (std::size_t r = 0; r < ranks_ && next != samples.end(); ++r) {
         auto open = rows ? infinite : slowest - time[r];
@@ -161,42 +167,54 @@ class place_filler : step_places<Index> {
     return empty_slot(lacking_.front()) == none;
   }
 
-  /// Fills empty slots with one sample each of packs of several, from the dearest ranks of the other steps in turn: that of a cost nearest
-  /// to the mean, so that the step becomes like a random one.
+  /// Fills empty slots with one sample each of packs of several, from the most loaded ranks of the other steps in turn: that of a cost
+  /// nearest to the mean, so that the step becomes like a random one.
   void take_from_others(std::size_t s) {
+    open_slots slots(*this, s);
     auto const mean = items_.all_cost / static_cast<std::int64_t>(items_.size());
+    auto const off = [&](Index i) { return items_.cost[i] > mean ? items_.cost[i] - mean : mean - items_.cost[i]; };
+    std::map<Index, std::vector<Index>> free;  // of the packs that gave: samples that can go, the next one last
+    std::vector<char> gone(items_.size(), 0);
+    std::vector<std::size_t> given(contents_.size(), 0);
+    auto const gives = [&](Index p) {
+      if (p == b_.none || given[p] == 0) return can_give(p);
+      return given[p] + 1 < contents_[p].size() && !free[p].empty();
+    };
+    using ranks_by_load = std::set<std::pair<std::int64_t, std::size_t>>;  // negative load, rank
+    std::vector<std::optional<ranks_by_load>> donors(b_.steps());
+    auto const giver_of = [&](std::size_t d, std::size_t r) {  // its first pack that can give, or none
+      auto const mine = step(d).subspan(r * each_, each_);
+      auto const it = std::find_if(mine.begin(), mine.end(), gives);
+      return it == mine.end() ? b_.none : *it;
+    };
     std::size_t failed = 0;
-    for (auto d = s; failed < b_.steps() && empty_slot(s) != none;) {
+    for (auto d = s; failed < b_.steps() && !slots.empty();) {
       d = (d + b_.steps() - 1) % b_.steps();
       ++failed;
-      if (d == s || empty_slot(d) != none) continue;
-      auto const places = step(d);
-      auto from = none;
-      std::int64_t dearest = -1;
-      for (std::size_t r = 0; r < ranks_; ++r) {
-        auto const mine = load(d, r);
-        for (auto p = r * each_; p < (r + 1) * each_ && mine > dearest; ++p)
-          if (can_give(places[p])) {
-            dearest = mine;
-            from = p;
-          }
+      if (!donors[d]) {
+        donors[d].emplace();
+        for (std::size_t r = 0; d != s && empty_slot(d) == none && r < ranks_; ++r)
+          if (giver_of(d, r) != b_.none) donors[d]->emplace(-load(d, r), r);
       }
-      if (from == none) continue;
+      if (donors[d]->empty()) continue;
       failed = 0;
-      auto& pack = contents_[places[from]];
-      auto const off = [&](Index i) {
-        return bound_[i] != 0          ? (std::numeric_limits<std::int64_t>::max)()
-               : items_.cost[i] > mean ? items_.cost[i] - mean
-                                       : mean - items_.cost[i];
-      };
-      auto const it =
-          std::min_element(pack.begin(), pack.end(), [&](Index a, Index b) { return off(a) != off(b) ? off(a) < off(b) : a < b; });
-      auto const sample = *it;
-      pack.erase(it);
-      auto const to = new_pack();
-      contents_[to].push_back(sample);
-      step(s)[empty_slot(s)] = to;
+      auto const [negative, r] = *donors[d]->begin();
+      donors[d]->erase(donors[d]->begin());
+      auto const pack = giver_of(d, r);
+      auto& nearest = free[pack];
+      if (given[pack]++ == 0) {
+        std::ranges::copy_if(contents_[pack], std::back_inserter(nearest), [&](Index i) { return bound_[i] == 0; });
+        std::sort(nearest.begin(), nearest.end(), [&](Index a, Index b) { return off(a) != off(b) ? off(a) > off(b) : a > b; });
+      }
+      auto const sample = nearest.back();
+      nearest.pop_back();
+      gone[sample] = 1;
+      if (giver_of(d, r) != b_.none) donors[d]->emplace(negative + items_.cost[sample], r);
+      slots.fill(new_pack());
+      contents_.back().push_back(sample);
+      given.push_back(0);
     }
+    for (auto const& [pack, rest] : free) std::erase_if(contents_[pack], [&](Index i) { return gone[i] != 0; });
   }
 
   /// Makes the lacking step the last one, and treats it as `left_over` says.
@@ -224,21 +242,22 @@ class place_filler : step_places<Index> {
   }
   void repeat(std::size_t s) {
     repeat_budget budget(items_);
+    open_slots slots(*this, s);
+    std::vector<Index> chosen(contents_.size(), b_.none);  // of each pack the cheapest sample that is not bound
+    for (std::size_t p = 0; p < chosen.size(); ++p)
+      for (auto i : contents_[p])
+        if (bound_[i] == 0 && (chosen[p] == b_.none || dearer(chosen[p], i))) chosen[p] = i;
     std::size_t failed = 0;
-    for (std::size_t k = 0; empty_slot(s) != none && failed < b_.table.size(); k = (k + 1) % b_.table.size()) {
+    for (std::size_t k = 0; !slots.empty() && failed < b_.table.size(); k = (k + 1) % b_.table.size()) {
       ++failed;
-      if (b_.table[k] == b_.none) continue;
-      auto const& pack = contents_[b_.table[k]];
-      auto const it = std::max_element(pack.begin(), pack.end(),
-                                       [&](Index a, Index b) { return bound_[a] != bound_[b] ? bound_[a] > bound_[b] : dearer(a, b); });
-      if (bound_[*it] != 0) continue;
-      auto const sample = *it;
+      if (b_.table[k] == b_.none || chosen[b_.table[k]] == b_.none) continue;
+      auto const sample = chosen[b_.table[k]];
       budget.take(sample);
       failed = 0;
-      auto const to = new_pack();
-      contents_[to].push_back(sample);
+      slots.fill(new_pack());
+      contents_.back().push_back(sample);
+      chosen.push_back(sample);
       b_.repeated.push_back(sample);
-      step(s)[empty_slot(s)] = to;
     }
     std::sort(b_.repeated.begin(), b_.repeated.end());
   }

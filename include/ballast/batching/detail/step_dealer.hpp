@@ -213,15 +213,17 @@ class step_dealer {
       if (p != nowhere) ++begin_[p];
     for (std::size_t r = 0; r < base_.size(); ++r)
       if (base_[r].first > 0) ++begin_[r * each_];
-    for (std::size_t p = 0; p < begin_.size(); ++p) {
-      if (begin_[p] != 0) continue;
-      for (auto k = place_of.size(); k-- > 0;)
-        if (place_of[k] != nowhere && place_of[k] / each_ == p / each_ && begin_[place_of[k]] > 1) {
-          --begin_[place_of[k]];
-          place_of[k] = static_cast<std::uint32_t>(p);
-          ++begin_[p];
-          break;
-        }
+    next_.resize(ranks_);  // of each rank: the places before this one are taken
+    for (std::size_t r = 0; r < ranks_; ++r) next_[r] = r * each_;
+    for (auto k = place_of.size(); k-- > 0;) {  // who has no company now will have none later
+      if (place_of[k] == nowhere || begin_[place_of[k]] < 2) continue;
+      auto const r = place_of[k] / each_;
+      auto& p = next_[r];
+      while (p < (r + 1) * each_ && begin_[p] != 0) ++p;
+      if (p == (r + 1) * each_) continue;
+      --begin_[place_of[k]];
+      place_of[k] = static_cast<std::uint32_t>(p);
+      ++begin_[p];
     }
   }
 
@@ -236,7 +238,7 @@ class step_dealer {
   std::vector<std::uint32_t> best_rank_, misfits_;
   std::vector<std::int64_t> square_, best_load_, best_room_, room_;
   std::vector<std::uint64_t> best_count_;
-  std::vector<std::size_t> begin_;
+  std::vector<std::size_t> begin_, next_;
   std::int64_t squares_ = 0, all_tokens_ = 0, dearest_ = 0;
   std::int64_t slowest_ = 0, total_ = 0, best_slowest_ = 0, best_total_ = 0;
 };

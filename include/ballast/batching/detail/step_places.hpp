@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <set>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -77,6 +78,32 @@ class step_places {
       }
     return best == none ? none : first_free(s, best);
   }
+  /// The empty slots of a step in the order in which they are filled: always one of the rank that has fewest packs.
+  class open_slots {
+   public:
+    open_slots(step_places& of, std::size_t s) : of_(of), step_(s), full_(of.width_ == 1 ? of.each_ : std::size_t{1}) {
+      for (std::size_t r = 0; r < of.ranks_; ++r)
+        if (auto const has = of.taken(s, r); has < full_) ranks_.emplace(has, r);
+    }
+    [[nodiscard]] bool empty() const noexcept { return ranks_.empty(); }
+    [[nodiscard]] std::size_t rank() const { return ranks_.begin()->second; }
+    [[nodiscard]] bool idle() const { return ranks_.begin()->first == 0; }  ///< whether that rank has no pack
+    /// Puts a pack there, and returns its place.
+    std::size_t fill(Index pack) {
+      auto const [has, r] = *ranks_.begin();
+      ranks_.erase(ranks_.begin());
+      if (has + 1 < full_) ranks_.emplace(has + 1, r);
+      auto const at = of_.first_free(step_, r);
+      of_.step(step_)[at] = pack;
+      return at;
+    }
+
+   private:
+    step_places& of_;
+    std::size_t step_, full_;
+    std::set<std::pair<std::size_t, std::size_t>> ranks_;  // packs, rank
+  };
+
   [[nodiscard]] std::size_t first_free(std::size_t s, std::size_t r) {
     auto const at = step(s);
     auto place = r * each_;
@@ -135,49 +162,91 @@ class step_places {
   }
 
   /// Splits packs of a step until no slot is empty, or no rank, or nothing can be split. Packs of the same rank give half of what they
-  /// hold; those of the dearest rank give half to a rank that has nothing; else the cheapest sample of all is given.
+  /// hold; those of the most loaded rank give half to a rank that has nothing; else the cheapest sample of all is given.
   void split_inside(std::size_t s, bool ranks_only) {
     if (!ranks_only && width_ == 1 && !has_shared(s) && separate(s)) return;
-    for (auto at = empty_slot(s); at != none && !(ranks_only && taken(s, at / each_) > 0); at = empty_slot(s)) {
-      auto const to = at / each_;
-      auto const places = step(s);
-      auto from = none;
-      std::tuple<bool, std::int64_t, std::size_t> best{};
-      auto const idle = taken(s, to) == 0;
-      for (std::size_t p = 0; p < places.size(); ++p) {
-        if (!can_give(places[p])) continue;
-        auto const r = p / each_;
-        if (std::tuple const now{r == to, idle ? load(s, r) : -cheapest(places[p]), contents_[places[p]].size()};
-            from == none || now > best) {
-          best = now;
-          from = p;
-        }
-      }
-      if (from == none) return;
-      give(places[from], step(s)[at] = new_pack(), from / each_ == to || idle);
+    open_slots slots(*this, s);
+    if (slots.empty()) return;
+    auto const places = step(s);
+    constexpr auto nobody = (std::numeric_limits<std::int64_t>::max)();
+    using entry = std::tuple<std::int64_t, std::size_t, std::size_t>;  // what is least wanted first, the size inverted, the place
+    std::vector<std::int64_t> loads(ranks_), least(places.size(), nobody);
+    std::vector<entry> of_place(places.size()), of_rank(ranks_);
+    std::set<entry> by_sample, by_load;  // places by their cheapest sample; the largest pack of each rank by the rank's load
+    std::vector<char> sorted(contents_.size(), 0);
+    auto const size_at = [&](std::size_t p) { return ~contents_[places[p]].size(); };
+    auto const list_place = [&](std::size_t p) {
+      by_sample.erase(of_place[p]);
+      least[p] = can_give(places[p]) ? cheapest(places[p], sorted[places[p]] != 0) : nobody;
+      if (least[p] != nobody) by_sample.insert(of_place[p] = {least[p], size_at(p), p});
+    };
+    auto const list_rank = [&](std::size_t r) {
+      by_load.erase(of_rank[r]);
+      entry best{-loads[r], 0, none};
+      for (auto p = r * each_; p < (r + 1) * each_; ++p)
+        if (least[p] != nobody && (std::get<2>(best) == none || size_at(p) < std::get<1>(best))) best = {-loads[r], size_at(p), p};
+      if (std::get<2>(best) != none) by_load.insert(of_rank[r] = best);
+    };
+    for (std::size_t p = 0; p < places.size(); ++p) list_place(p);
+    for (std::size_t r = 0; r < ranks_; ++r) {
+      loads[r] = load(s, r);
+      list_rank(r);
+    }
+    while (!slots.empty() && !(ranks_only && !slots.idle())) {
+      auto const to = slots.rank();
+      auto const idle = slots.idle();
+      auto own = places.size();
+      for (auto p = to * each_; p < (to + 1) * each_; ++p)
+        if (least[p] != nobody && (own == places.size() || std::tuple(least[p], size_at(p)) < std::tuple(least[own], size_at(own))))
+          own = p;
+      auto const& others = idle ? by_load : by_sample;
+      if (own == places.size() && others.empty()) return;
+      auto const from = own != places.size() ? own : std::get<2>(*others.begin());
+      auto const pack = new_pack();
+      auto const at = slots.fill(pack);
+      sorted.resize(contents_.size(), 1);
+      auto const given = give(places[from], pack, own != places.size() || idle, sorted[places[from]]);
+      loads[from / each_] -= given;
+      loads[to] += given + o_.cost_per_micro_batch;
+      for (auto p : {from, at}) list_place(p);
+      for (auto q : {from / each_, to}) list_rank(q);
     }
   }
-  [[nodiscard]] std::int64_t cheapest(Index p) const {
+  /// The cost of the cheapest sample that is not bound; the last one where the pack is sorted.
+  [[nodiscard]] std::int64_t cheapest(Index p, bool sorted) const {
+    auto const& pack = contents_[p];
+    if (sorted) return items_.cost[pack.back()];
     auto least = (std::numeric_limits<std::int64_t>::max)();
-    for (auto i : contents_[p])
+    for (auto i : pack)
       if (bound_[i] == 0) least = (std::min)(least, items_.cost[i]);
     return least;
   }
-  void give(Index from, Index to, bool half) {
-    auto members = std::exchange(contents_[from], {});
-    std::sort(members.begin(), members.end(),
-              [&](Index a, Index b) { return bound_[a] != bound_[b] ? bound_[a] > bound_[b] : dearer(a, b); });
+  /// Sorts `from`, bound samples first and then the most expensive, and gives half of it, or its last sample. Returns what that costs.
+  std::int64_t give(Index from, Index to, bool half, char& sorted) {
+    auto& source = contents_[from];
+    auto& target = contents_[to];
+    if (std::exchange(sorted, char{1}) == 0)
+      std::sort(source.begin(), source.end(),
+                [&](Index a, Index b) { return bound_[a] != bound_[b] ? bound_[a] > bound_[b] : dearer(a, b); });
     std::int64_t kept = 0, given = 0;
-    for (std::size_t k = 0; k < members.size(); ++k) {
-      auto const i = members[k];
-      auto const stays = bound_[i] != 0 || (half ? kept <= given : k + 1 < members.size());
-      (stays ? kept : given) += items_.cost[i];
-      contents_[stays ? from : to].push_back(i);
+    if (half) {
+      std::size_t stay = 0;
+      for (auto const i : source) {
+        auto const stays = bound_[i] != 0 || kept <= given;
+        (stays ? kept : given) += items_.cost[i];
+        if (stays)
+          source[stay++] = i;
+        else
+          target.push_back(i);
+      }
+      source.resize(stay);
     }
-    if (contents_[to].empty()) {  // equal halves of something bound and one free sample
-      contents_[to].push_back(contents_[from].back());
-      contents_[from].pop_back();
+    if (target.empty()) {  // one sample, or equal halves of something bound and one free sample
+      target.push_back(source.back());
+      source.pop_back();
+      given = items_.cost[target.back()];
     }
+    return given;
   }
 
   /// Gives the packs of a step to its ranks anew, dearest first to a rank that has fewest, unless their numbers differ by one at most.
