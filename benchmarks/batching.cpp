@@ -77,6 +77,14 @@ void plan(benchmark::State& state) {
   measure(state, o.capacity, [&] { return ballast::plan_steps(lengths, o, ballast::dense_4096_cost); });
 }
 
+// Steps of 16,384 places, many of which only split packs can fill: half of the samples fill a place, half are of 10 tokens.
+void many_places(benchmark::State& state) {
+  std::vector<std::int32_t> lengths(static_cast<std::size_t>(state.range(0)), 10);
+  std::fill_n(lengths.begin(), state.range(0) / 2, 9000);
+  options const o{.capacity = 9000, .ranks = 512, .micro_batches = 32};
+  measure(state, o.capacity, [&] { return ballast::plan_steps(lengths, o, ballast::dense_4096_cost); });
+}
+
 // Arguments: samples, ranks.
 void one_global_batch(benchmark::State& state) {
   auto const lengths = draw_lengths(state.range(0));
@@ -88,6 +96,7 @@ BENCHMARK(random_deal)->Arg(1000000)->Unit(benchmark::kMillisecond);
 BENCHMARK(sorted)->Arg(1000000)->Unit(benchmark::kMillisecond);
 BENCHMARK(windows)->Arg(1000000)->Unit(benchmark::kMillisecond);
 BENCHMARK(windows_redealt)->Arg(1000000)->Unit(benchmark::kMillisecond);
+BENCHMARK(many_places)->Arg(100000)->Unit(benchmark::kMillisecond);
 BENCHMARK(plan)
     ->ArgNames({"", "micro", "wait"})
     ->Args({1000000, 1, 0})
