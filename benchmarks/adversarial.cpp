@@ -99,8 +99,8 @@ int main() {
     auto const best_fit = checked("best fit decreasing", [](auto const& s, auto const& o) { return ballast::best_fit_decreasing(s, o); });
     auto const all = planners();
     struct worst {
-      double seconds = 0, packs = 0;
-      std::string slowest, fullest;
+      double seconds = 0, times = 0, packs = 0;
+      std::string slowest, farthest, fullest;
     };
     std::vector<worst> worsts(all.size());
     std::puts(
@@ -125,6 +125,10 @@ int main() {
           w.seconds = seconds;
           w.slowest = in.name;
         }
+        if (auto const factor = seconds / (std::max)(base_seconds, 1e-6); factor > w.times) {
+          w.times = factor;
+          w.farthest = in.name;
+        }
         if (auto const factor = static_cast<double>(packs) / static_cast<double>(base); factor > w.packs) {
           w.packs = factor;
           w.fullest = in.name;
@@ -132,8 +136,9 @@ int main() {
       }
     }
     for (std::size_t i = 0; i < all.size(); ++i)
-      std::printf("%s: at most %.3f s (%s) and %.4f times the packs of best-fit decreasing (%s)\n", all[i].name.c_str(), worsts[i].seconds,
-                  worsts[i].slowest.c_str(), worsts[i].packs, worsts[i].fullest.c_str());
+      std::printf("%s: at most %.3f s (%s), %.0f times the time of best-fit decreasing (%s) and %.4f times its packs (%s)\n",
+                  all[i].name.c_str(), worsts[i].seconds, worsts[i].slowest.c_str(), worsts[i].times, worsts[i].farthest.c_str(),
+                  worsts[i].packs, worsts[i].fullest.c_str());
   } catch (std::exception const& e) {
     std::fprintf(stderr, "%s\n", e.what());
     return 1;
