@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prints the tables of docs/hbp.md: levels and balance on a stand-in for HBP's data, 32 GPUs, LLaMA-3.1-8B. Times of training are modelled;
 // times of planning are CPU seconds of this run. Published figures stand beside ours.
-#include <ballast/batching/online_levels.hpp>
 #include <ballast/core/classes.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/cost/sequence_parallel.hpp>
+#include <ballast/levels/choose.hpp>
+#include <ballast/levels/online.hpp>
 #include <ballast/methods/hbp.hpp>
 #include <ballast/methods/longalign.hpp>
-#include <ballast/packing/level_choice.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -8,15 +8,15 @@
 #include <ballast/batching/measured_steps.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/methods/omnibal.hpp>
-#include <ballast/packing/bin_completion.hpp>
-#include <ballast/packing/capacities.hpp>
-#include <ballast/packing/iterative_sampling.hpp>
-#include <ballast/packing/portfolio.hpp>
-#include <ballast/packing/rank_distance.hpp>
-#include <ballast/packing/vector_best_fit.hpp>
-#include <ballast/packing/vector_bounds.hpp>
-#include <ballast/packing/vector_check.hpp>
-#include <ballast/packing/vector_near_optimal.hpp>
+#include <ballast/packing/vector/best_fit.hpp>
+#include <ballast/packing/vector/bin_completion.hpp>
+#include <ballast/packing/vector/bounds.hpp>
+#include <ballast/packing/vector/capacities.hpp>
+#include <ballast/packing/vector/check.hpp>
+#include <ballast/packing/vector/iterative_sampling.hpp>
+#include <ballast/packing/vector/near_optimal.hpp>
+#include <ballast/packing/vector/portfolio.hpp>
+#include <ballast/packing/vector/rank_distance.hpp>
 
 #include <algorithm>
 #include <cstddef>

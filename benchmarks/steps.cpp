@@ -3,7 +3,8 @@
 // replacement where a file holds too few steps to judge their randomness. Every plan is validated; an invalid one ends the program with
 // status 1.
 #include <ballast/batching.hpp>
-#include <ballast/core/metrics.hpp>
+#include <ballast/core/metrics/randomness.hpp>
+#include <ballast/core/metrics/step_balance.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
 
 #include <algorithm>

@@ -4,8 +4,8 @@
 #include <ballast/core/random.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/cost/sequence_parallel.hpp>
+#include <ballast/levels/choose.hpp>
 #include <ballast/methods/hbp.hpp>
-#include <ballast/packing/level_choice.hpp>
 
 #include <cstdint>
 #include <iostream>

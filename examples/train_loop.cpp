@@ -4,7 +4,7 @@
 
 #include <ballast/core/random.hpp>
 #include <ballast/cost/presets.hpp>
-#include <ballast/packing/cu_seqlens.hpp>
+#include <ballast/layout/cu_seqlens.hpp>
 
 #include <cstdint>
 #include <iostream>

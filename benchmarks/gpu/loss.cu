@@ -7,13 +7,13 @@
 #include "timing.hpp"
 
 #include <ballast/core/random.hpp>
+#include <ballast/gpu/layout/position_ids.cuh>
 #include <ballast/gpu/loss/fixed_point_sum.cuh>
 #include <ballast/gpu/loss/label_counts.cuh>
 #include <ballast/gpu/loss/token_weights.cuh>
 #include <ballast/gpu/loss/totals.cuh>
 #include <ballast/gpu/loss/weighted_loss.cuh>
 #include <ballast/gpu/loss/weights.cuh>
-#include <ballast/gpu/packing/position_ids.cuh>
 #include <ballast/loss/token_weights.hpp>
 
 #include <cstddef>

@@ -3,7 +3,7 @@
 #include "data_set.hpp"
 #include "output.hpp"
 
-#include <ballast/packing/capacities.hpp>
+#include <ballast/packing/vector/capacities.hpp>
 
 #include <nlohmann/json.hpp>
 

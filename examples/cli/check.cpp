@@ -10,7 +10,7 @@
 
 #include <ballast/core/hash.hpp>
 #include <ballast/packing/check.hpp>
-#include <ballast/packing/vector_check.hpp>
+#include <ballast/packing/vector/check.hpp>
 
 #include <nlohmann/json.hpp>
 

@@ -3,8 +3,8 @@
 #include "lengths_reader.hpp"
 
 #include <ballast/core/classes.hpp>
-#include <ballast/packing/measures.hpp>
 #include <ballast/packing/options.hpp>
+#include <ballast/packing/vector/measures.hpp>
 
 #include <cstdint>
 #include <span>

@@ -10,8 +10,8 @@
 #include "run_cost.hpp"
 
 #include <ballast/core/wide.hpp>
+#include <ballast/levels/choose.hpp>
 #include <ballast/methods/hbp.hpp>
-#include <ballast/packing/level_choice.hpp>
 
 #include <nlohmann/json.hpp>
 

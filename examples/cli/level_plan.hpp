@@ -5,7 +5,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include <ballast/plan/level_data.hpp>
+#include <ballast/levels/plan.hpp>
 
 #include <cstdint>
 #include <span>

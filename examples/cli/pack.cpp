@@ -9,7 +9,7 @@
 
 #include <ballast/core/hash.hpp>
 #include <ballast/packing/pack.hpp>
-#include <ballast/packing/rank_distance.hpp>
+#include <ballast/packing/vector/rank_distance.hpp>
 
 #include <nlohmann/json.hpp>
 

@@ -7,7 +7,7 @@
 #include "report.hpp"
 
 #include <ballast/core/hash.hpp>
-#include <ballast/packing/rank_distance.hpp>
+#include <ballast/packing/vector/rank_distance.hpp>
 
 #include <nlohmann/json.hpp>
 

@@ -3,17 +3,17 @@
 
 #include <ballast/packing/best_fit.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
-#include <ballast/packing/bin_completion.hpp>
 #include <ballast/packing/first_fit.hpp>
 #include <ballast/packing/first_fit_decreasing.hpp>
-#include <ballast/packing/iterative_sampling.hpp>
 #include <ballast/packing/near_optimal.hpp>
 #include <ballast/packing/next_fit.hpp>
 #include <ballast/packing/pack.hpp>
-#include <ballast/packing/portfolio.hpp>
 #include <ballast/packing/shuffled.hpp>
-#include <ballast/packing/vector_best_fit.hpp>
-#include <ballast/packing/vector_near_optimal.hpp>
+#include <ballast/packing/vector/best_fit.hpp>
+#include <ballast/packing/vector/bin_completion.hpp>
+#include <ballast/packing/vector/iterative_sampling.hpp>
+#include <ballast/packing/vector/near_optimal.hpp>
+#include <ballast/packing/vector/portfolio.hpp>
 #include <ballast/packing/worst_fit.hpp>
 
 #include <stdexcept>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/packing/measures.hpp>
 #include <ballast/packing/options.hpp>
 #include <ballast/packing/result.hpp>
-#include <ballast/packing/vector_options.hpp>
-#include <ballast/packing/vector_result.hpp>
+#include <ballast/packing/vector/measures.hpp>
+#include <ballast/packing/vector/options.hpp>
+#include <ballast/packing/vector/result.hpp>
 
 #include <cstddef>
 #include <cstdint>

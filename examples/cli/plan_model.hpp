@@ -7,7 +7,7 @@
 #include <ballast/plan/exports.hpp>
 #include <ballast/plan/plan_data.hpp>
 #include <ballast/plan/run_model.hpp>
-#include <ballast/plan/whole_run.hpp>
+#include <ballast/plan/training_plan.hpp>
 
 #include <nlohmann/json_fwd.hpp>
 

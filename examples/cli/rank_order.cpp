@@ -2,7 +2,7 @@
 #include "rank_order.hpp"
 
 #include <ballast/batching/measured_steps.hpp>
-#include <ballast/core/metrics.hpp>
+#include <ballast/core/metrics/step_balance.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/groups.hpp>
-#include <ballast/packing/measures.hpp>
+#include <ballast/packing/vector/measures.hpp>
 
 #include <cstdint>
 #include <span>

@@ -4,14 +4,14 @@
 // mean loss. Built by nvcc it runs on the GPU, built as C++ on the plain backend.
 #include <ballast/core/random.hpp>
 #include <ballast/gpu/core/call.cuh>
+#include <ballast/gpu/layout/cu_seqlens.cuh>
+#include <ballast/gpu/layout/position_ids.cuh>
 #include <ballast/gpu/loss/fixed_point_sum.cuh>
 #include <ballast/gpu/loss/label_counts.cuh>
 #include <ballast/gpu/loss/totals.cuh>
 #include <ballast/gpu/loss/weighted_loss.cuh>
 #include <ballast/gpu/loss/weights.cuh>
 #include <ballast/gpu/packing/best_fit_decreasing.cuh>
-#include <ballast/gpu/packing/cu_seqlens.cuh>
-#include <ballast/gpu/packing/position_ids.cuh>
 
 #if defined(__CUDACC__)
 #include <ballast/gpu/core/on_stream.cuh>

@@ -9,6 +9,8 @@
 #include <ballast/core.hpp>
 #include <ballast/cost.hpp>
 #include <ballast/curriculum.hpp>
+#include <ballast/layout.hpp>
+#include <ballast/levels.hpp>
 #include <ballast/loss.hpp>
 #include <ballast/methods.hpp>
 #include <ballast/packing.hpp>

@@ -12,7 +12,6 @@
 #include <ballast/batching/micro_batch_options.hpp>
 #include <ballast/batching/micro_batches.hpp>
 #include <ballast/batching/mixture.hpp>
-#include <ballast/batching/online_levels.hpp>
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/pipeline_steps.hpp>
 #include <ballast/batching/plan_steps.hpp>
@@ -20,5 +19,4 @@
 #include <ballast/batching/resume.hpp>
 #include <ballast/batching/rows.hpp>
 #include <ballast/batching/sorted.hpp>
-#include <ballast/batching/steps_by_level.hpp>
 #include <ballast/batching/stream.hpp>

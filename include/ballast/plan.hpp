@@ -8,10 +8,9 @@
 #include <ballast/plan/cluster.hpp>
 #include <ballast/plan/exports.hpp>
 #include <ballast/plan/figures.hpp>
-#include <ballast/plan/level_data.hpp>
 #include <ballast/plan/limits.hpp>
 #include <ballast/plan/plan_data.hpp>
 #include <ballast/plan/run_model.hpp>
 #include <ballast/plan/run_result.hpp>
 #include <ballast/plan/shortage.hpp>
-#include <ballast/plan/whole_run.hpp>
+#include <ballast/plan/training_plan.hpp>

@@ -7,8 +7,8 @@
 #include <ballast/core/random.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/cost/sequence_parallel.hpp>
-#include <ballast/packing/level_choice.hpp>
-#include <ballast/plan/level_data.hpp>
+#include <ballast/levels/choose.hpp>
+#include <ballast/levels/plan.hpp>
 
 #include <nlohmann/json.hpp>
 

@@ -3,7 +3,7 @@
 
 #include "support/catch.hpp"
 
-#include <ballast/core/metrics.hpp>
+#include <ballast/core/metrics/step_balance.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/cost/presets.hpp>
 

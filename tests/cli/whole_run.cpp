@@ -6,7 +6,7 @@
 
 #include <ballast/core/random.hpp>
 #include <ballast/cost/presets.hpp>
-#include <ballast/plan/whole_run.hpp>
+#include <ballast/plan/training_plan.hpp>
 
 #include <nlohmann/json.hpp>
 

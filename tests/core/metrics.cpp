@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/core/metrics.hpp>
+#include <ballast/core/metrics/communication.hpp>
+#include <ballast/core/metrics/padding.hpp>
+#include <ballast/core/metrics/randomness.hpp>
+#include <ballast/core/metrics/step_balance.hpp>
 
 #include "support/catch.hpp"
 #include "support/refusal.hpp"

@@ -5,7 +5,7 @@
 
 #include <ballast/balance/bulk.hpp>
 #include <ballast/balance/longest_processing_time.hpp>
-#include <ballast/core/metrics.hpp>
+#include <ballast/core/metrics/step_balance.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/gpu/balance/bulk.cuh>
 #include <ballast/gpu/balance/longest_processing_time.cuh>

@@ -3,10 +3,10 @@
 #include "support/backends.hpp"
 #include "support/distributions.hpp"
 
-#include <ballast/gpu/packing/cu_seqlens.cuh>
-#include <ballast/gpu/packing/position_ids.cuh>
-#include <ballast/gpu/packing/segment_ids.cuh>
-#include <ballast/gpu/packing/zigzag.cuh>
+#include <ballast/gpu/layout/cu_seqlens.cuh>
+#include <ballast/gpu/layout/position_ids.cuh>
+#include <ballast/gpu/layout/segment_ids.cuh>
+#include <ballast/gpu/layout/zigzag.cuh>
 #include <ballast/packing/best_fit_decreasing.hpp>
 
 #include <cstdint>

@@ -10,9 +10,9 @@
 #include <ballast/gpu/loss/totals.cuh>
 #include <ballast/gpu/loss/weighted_loss.cuh>
 #include <ballast/gpu/loss/weights.cuh>
+#include <ballast/layout/zigzag.hpp>
 #include <ballast/loss/presets.hpp>
 #include <ballast/loss/token_weights.hpp>
-#include <ballast/packing/zigzag.hpp>
 
 #include <algorithm>
 #include <bit>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Training on packs equals training without: the gradient of a packed, sharded and accumulated step of a small transformer is that of the
 // same sequences one by one on one device, under every normaliser.
+#include <ballast/layout/zigzag.hpp>
 #include <ballast/loss.hpp>
-#include <ballast/packing/zigzag.hpp>
 
 #include "support/catch.hpp"
 #include "support/lengths.hpp"

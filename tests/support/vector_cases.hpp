@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/random.hpp>
-#include <ballast/packing/measures.hpp>
 #include <ballast/packing/patterns.hpp>
+#include <ballast/packing/vector/measures.hpp>
 
 #include "support/lengths.hpp"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/balance/result.hpp>
+#include <ballast/core/math.hpp>
 #include <ballast/core/wide.hpp>
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 /// @file
 /// @brief Lower bounds on the largest load of k sets, in integers.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief A load that the dearest of the sets reaches in every plan.
 struct load_bound {
@@ -29,7 +30,7 @@ template <class Top>
   if (items == 0) return {};
   auto const total = top(items);
   auto const k = static_cast<std::int64_t>(sets);
-  load_bound best{total / k + (total % k != 0 ? 1 : 0), balance_bound::mean};
+  load_bound best{divide_up(total, k), balance_bound::mean};
   constexpr std::uint64_t most = 1024;  // with many items a set the mean is the larger one
   for (std::uint64_t j = 0; j < most && j <= (items - 1) / sets; ++j) {
     auto const others = min_items > j + 1 ? min_items - (j + 1) : 0;  // the least they cost are the smallest of all
@@ -101,4 +102,4 @@ template <class Top>
   return {costs[dearest] + static_cast<std::int64_t>(company), balance_bound::capacity};
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

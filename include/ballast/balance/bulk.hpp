@@ -10,7 +10,7 @@
 /// @file
 /// @brief Longest processing time first on a histogram: the loads of the item-by-item algorithm, in time that hardly depends on the items.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief `count` equal items in one set.
 struct balance_run {
@@ -263,4 +263,4 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
   return out;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

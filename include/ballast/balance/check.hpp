@@ -17,7 +17,7 @@
 /// @file
 /// @brief The validator of balanced sets, ours or anybody's. It shares no code with the balancers.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief The rule that balanced sets break.
 enum class balance_fault : std::uint8_t {
@@ -198,4 +198,4 @@ template <index_type Index, length_range R, cost_model Cost = token_cost, cost_m
   return {};
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -6,7 +6,7 @@
 /// @file
 /// @brief The largest differencing method of Karmarkar and Karp for k sets, with limits.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 namespace detail {
 
@@ -245,4 +245,4 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
   return out;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -6,7 +6,7 @@
 /// @file
 /// @brief Longest processing time first: the dearest item to the set that has least.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief Longest processing time first, into caller-owned memory. See the other overload for what it computes.
 /// @param items      what is dealt, one integer each; may be empty
@@ -58,4 +58,4 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
   return out;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

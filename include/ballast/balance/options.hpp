@@ -7,7 +7,7 @@
 /// @file
 /// @brief What every balancer is asked: how many sets, and what a set may hold.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief What happens when an item finds no set with room.
 enum class misfit : std::uint8_t {
@@ -31,4 +31,4 @@ struct balance_options {
   ballast::rate_target target = ballast::rate_target::mean;  ///< of `rate_matching`
 };
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/balance/detail/dealing.hpp>
+#include <ballast/core/math.hpp>
 #include <ballast/core/wide.hpp>
 #include <ballast/cost/polynomial.hpp>
 
@@ -9,7 +10,7 @@
 /// @file
 /// @brief Rate matching: two measures levelled at once, so that the plan is level for every weighting of the two.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 namespace detail {
 
@@ -21,7 +22,7 @@ void deal_by_rate(deal<Index>& d, std::int64_t total_part, rate_target target) {
   d.measure.assign(static_cast<std::size_t>(d.sets), 0);
   auto const share = [&](std::int64_t total) {
     auto const k = static_cast<std::int64_t>(d.sets);
-    return total / k + (total % k != 0 ? 1 : 0);
+    return divide_up(total, k);
   };
   auto const part_goal = share(total_part);
   auto const size_goal = target == rate_target::mean ? (std::min)(d.capacity, share(d.total_size)) : d.capacity;
@@ -91,4 +92,4 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
   return out;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

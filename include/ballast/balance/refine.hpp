@@ -6,7 +6,7 @@
 /// @file
 /// @brief Refinement of any plan: moves and swaps between the dearest set and cheap ones.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief How much a refinement may do.
 struct refinement {
@@ -158,4 +158,4 @@ void refine(R const& items, balance_options const& options, Cost const& cost, Si
   detail::finish(d, misfit::set_aside, plan);
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

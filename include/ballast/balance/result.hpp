@@ -11,7 +11,7 @@
 /// @file
 /// @brief What every balancer returns.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief Which argument proves that no smaller largest load can be, or that there is no plan at all.
 enum class balance_bound : std::uint8_t {
@@ -53,4 +53,4 @@ struct balanced_sets {
   friend bool operator==(balanced_sets const&, balanced_sets const&) = default;
 };
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

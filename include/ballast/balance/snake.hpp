@@ -6,7 +6,7 @@
 /// @file
 /// @brief The snake: sorted items dealt forth and back. A baseline.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 namespace detail {
 
@@ -74,4 +74,4 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
   return out;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

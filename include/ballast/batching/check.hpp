@@ -16,7 +16,7 @@
 /// @file
 /// @brief The validator of plans of steps, ours or anybody's. It shares no code with the planners.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief The rule that a plan of steps breaks.
 enum class batching_fault : std::uint8_t {
@@ -219,4 +219,4 @@ template <index_type Index, length_range R, cost_model Cost>
   return {};
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

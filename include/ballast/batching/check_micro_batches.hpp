@@ -15,7 +15,7 @@
 /// @file
 /// @brief The validator of micro-batches of one global batch, from this library or any other planner. It shares no code with the planner.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief The rule that the plan of a global batch breaks.
 enum class micro_batch_fault : std::uint8_t {
@@ -133,4 +133,4 @@ template <index_type Index, length_range R, cost_model Cost>
   return {};
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

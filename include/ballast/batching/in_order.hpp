@@ -12,7 +12,7 @@
 /// @file
 /// @brief The two baselines: packs dealt to ranks in their order, and dealt at random.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 namespace detail {
 template <index_type Index, length_range R, cost_model Cost>
@@ -77,4 +77,4 @@ template <index_type Index, length_range R, cost_model Cost>
   return detail::deal_as_they_come(std::move(packs), lengths, options, cost, true);
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -3,9 +3,9 @@
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/result.hpp>
 #include <ballast/core/concepts.hpp>
-#include <ballast/core/metrics.hpp>
+#include <ballast/core/metrics/step_balance.hpp>
 #include <ballast/packing/options.hpp>
-#include <ballast/packing/vector_result.hpp>
+#include <ballast/packing/vector/result.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -18,7 +18,7 @@
 /// @file
 /// @brief What a planner of steps for samples of several measures is asked, and what it returns.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief The request to a planner of steps for samples of several measures. Only `capacity` has no default.
 struct measured_batching_options {
@@ -58,4 +58,4 @@ struct measured_batching : batching<Index> {
   certificate pack_count;             ///< of `plan_steps`: packs before left-overs were settled, and what no packing can go below
 };
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

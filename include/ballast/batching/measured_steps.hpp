@@ -5,7 +5,7 @@
 #include <ballast/batching/measured_options.hpp>
 #include <ballast/batching/sorted.hpp>
 #include <ballast/core/random.hpp>
-#include <ballast/packing/portfolio.hpp>
+#include <ballast/packing/vector/portfolio.hpp>
 
 #include <algorithm>
 #include <array>
@@ -18,7 +18,7 @@
 /// @file
 /// @brief Steps of samples with several measures: each measure's load is level across the ranks, and so is the cost.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 namespace detail {
 
@@ -231,4 +231,4 @@ template <index_type Index = std::uint32_t, row_cost Cost = weighted_sum>
   return other;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -11,7 +11,7 @@
 /// @file
 /// @brief What else `micro_batches` is asked about one global batch, and what it returns.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief What binds the samples of a global batch to each other, and how many micro-batches there shall be.
 struct micro_batch_constraints {
@@ -33,4 +33,4 @@ struct micro_batching : batching<Index> {
   bool complete = true;  ///< false where a stop or the wall clock cut the search for fewer short
 };
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -16,7 +16,7 @@
 /// @file
 /// @brief One global batch into micro-batches: the same number on every rank, as few as can be, none above the cap, loads balanced.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief Splits one global batch over ranks and micro-batches, as trainers with generated data do at every step.
 ///
@@ -76,4 +76,4 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
   return out;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -14,7 +14,7 @@
 /// @file
 /// @brief Draws samples of several sources in given shares.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief Draws `count` samples so that each source has its share, in the whole and at every point on the way.
 ///
@@ -74,4 +74,4 @@ template <index_type Index = std::uint32_t>
   return out;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -9,7 +9,7 @@
 /// @file
 /// @brief What a planner of steps is asked: the shape of a step, where ranks wait for each other, and what to do with what is left over.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief Where ranks wait for each other, which decides what a step costs.
 ///
@@ -72,4 +72,4 @@ inline void require_valid(batching_options const& o) {
 }
 
 }  // namespace detail
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

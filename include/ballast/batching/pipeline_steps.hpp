@@ -18,7 +18,7 @@
 /// @file
 /// @brief Random steps for replicas that are pipelines: like with like inside a replica, and as many micro-batches as each one can take.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 namespace detail {
 template <index_type Index>
@@ -194,4 +194,4 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
   return detail::pipeline_streamer<Index>(items, o, fill).run();
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -19,7 +19,7 @@
 /// @file
 /// @brief `plan_steps`: the default planner of steps, and samples that belong together or must not meet.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief What binds samples to each other, and whether ranks may share one.
 struct step_constraints {
@@ -163,4 +163,4 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
   return plan;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -13,7 +13,7 @@
 /// @file
 /// @brief What every planner of steps returns.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief The two numbers that decide how well random steps can be balanced.
 ///
@@ -108,4 +108,4 @@ struct batching {
   }
 };
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

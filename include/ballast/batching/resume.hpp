@@ -18,7 +18,7 @@
 /// With the same ranks there is nothing to do: the plan is a pure function of its arguments, so a restarted run plans again and begins at
 /// step k. With other ranks, the samples that are still to come are planned as a data set of their own.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief The samples that the steps done have not trained on, and that the plan has not dropped.
 ///
@@ -77,4 +77,4 @@ void renumber(batching<Index>& plan, std::span<Index const> samples) {
   for (auto& s : plan.shared) s.sample = samples[s.sample];
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

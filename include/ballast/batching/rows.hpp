@@ -13,7 +13,7 @@
 /// @file
 /// @brief Steps for trainers whose ranks wait for each other at every micro-batch: rows of like packs, mixed inside a step.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief How rows are made.
 struct row_options {
@@ -106,4 +106,4 @@ template <index_type Index, length_range R, cost_model Cost>
   return detail::rows_into_steps(std::move(packs), detail::weigh<Index>(lengths, options, cost), options, how);
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -18,7 +18,7 @@
 /// @file
 /// @brief Packs of like cost in one step: by sorting the whole set, or windows of it.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief In which order steps of unequal cost are trained.
 enum class emission : std::uint8_t {
@@ -174,4 +174,4 @@ template <index_type Index, length_range R, cost_model Cost>
   return detail::sort_into_steps(std::move(packs), detail::weigh<Index>(lengths, options, cost), options, sorting);
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

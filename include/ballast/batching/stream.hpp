@@ -20,7 +20,7 @@
 /// @file
 /// @brief Steps drawn from a random stream of samples, with a pool that brings outliers of like cost together.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief How much randomness is given up for balance, and which way. Shares are in thousandths.
 struct stream_options {
@@ -438,4 +438,4 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
   return detail::streamer<Index>(items, options, stream).run();
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -7,7 +7,7 @@
 /// @file
 /// @brief How good a plan is, and how that is known.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief The achieved value of a minimised quantity beside a proven lower bound, both exact integers.
 struct certificate {
@@ -25,4 +25,4 @@ struct certificate {
   friend constexpr bool operator==(certificate const&, certificate const&) = default;
 };
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

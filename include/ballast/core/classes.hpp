@@ -14,7 +14,7 @@
 /// @file
 /// @brief Equal items folded: lengths repeat, so planners decide on distinct lengths and their counts.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief Distinct lengths and how often each occurs.
 ///
@@ -237,4 +237,4 @@ template <length_range R>
   return h;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -11,7 +11,7 @@
 /// @file
 /// @brief What an algorithm may ask of its arguments, as concepts that read as sentences.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief A signed or unsigned integer: no `bool`, and none of the character types that only look like one (`std::int8_t` is one).
 template <class T>
@@ -39,9 +39,9 @@ concept index_type = std::same_as<T, std::uint32_t> || std::same_as<T, std::uint
 
 /// @brief Runs `body(0) … body(count - 1)`, in any order and on any threads, and returns when all are done.
 ///
-/// `serial` and `threads` (parallel.hpp) model it; a trainer brings its own pool as `[&](std::size_t n, auto const& body) {…}`. Passes over
+/// `serial` and `threads` (executor.hpp) model it; a trainer brings its own pool as `[&](std::size_t n, auto const& body) {…}`. Passes over
 /// samples are cut into as many tasks as its member `width()` says; without one they are a single task.
 template <class E>
 concept executor = std::invocable<E const&, std::size_t, void (*)(std::size_t)>;
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

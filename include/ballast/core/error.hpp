@@ -8,7 +8,7 @@
 /// @file
 /// @brief Misuse throws `invalid_input` before any work; a problem without a solution is an answer (see status.hpp).
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief Thrown for an argument that breaks a precondition. The message names the argument, the index and the value.
 class invalid_input : public std::invalid_argument {
@@ -28,4 +28,4 @@ constexpr void require(bool ok, Message&& message) {
     throw invalid_input(std::forward<Message>(message)());
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -12,7 +12,7 @@
 /// @file
 /// @brief `groups`: the one container of results. Packs, steps, ranks and stages are all groups.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief Sets of indices in two flat arrays (compressed sparse rows), with the interface of a random-access range of spans.
 ///
@@ -94,4 +94,4 @@ struct groups {
 
 static_assert(std::random_access_iterator<groups<>::iterator>);
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -7,7 +7,7 @@
 /// @file
 /// @brief A fingerprint of a plan: same input, same plan, same 64 bits, on every platform.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief Incremental 64-bit FNV-1a over values written as eight little-endian bytes.
 ///
@@ -55,4 +55,4 @@ template <index_type Index>
   return h.value();
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -7,7 +7,7 @@
 /// @file
 /// @brief `level`: packs of one capacity and one setting of the trainer.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief A set of packs that share a capacity and a setting, so that a trainer switches settings only between steps.
 struct level {
@@ -17,4 +17,4 @@ struct level {
   friend constexpr bool operator==(level const&, level const&) = default;
 };
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -10,7 +10,7 @@
 /// @file
 /// @brief Randomness that is the same everywhere: a seeded generator and our own draws, nothing from `<random>`'s distributions.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief The splitmix64 generator: 64 bits of state, period 2^64; satisfies `std::uniform_random_bit_generator`.
 ///
@@ -72,4 +72,4 @@ template <index_type Index = std::uint32_t>
   return order;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -15,7 +15,7 @@
 /// @file
 /// @brief A chain folded: equal neighbours are one run, so planners take time that grows with runs and not with layers.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief Runs of equal neighbours, in the order of the chain.
 ///
@@ -97,4 +97,4 @@ template <length_range R>
   return out;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

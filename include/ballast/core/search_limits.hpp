@@ -9,7 +9,7 @@
 /// @file
 /// @brief How long a search may go on.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief How long a search may go on.
 ///
@@ -24,4 +24,4 @@ struct search_limits {
   std::chrono::nanoseconds wall_clock{0};  ///< when passed, the best plan so far is returned; 0: no limit
 };
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -7,7 +7,7 @@
 /// @file
 /// @brief What a planner found out. "No plan exists" is a value, never an exception.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief The answer to "is there a plan?".
 enum class status : std::uint8_t {
@@ -16,4 +16,4 @@ enum class status : std::uint8_t {
   unknown,     ///< none was found, and none was ruled out
 };
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -7,10 +7,10 @@
 /// versions linked into one program never share a symbol.
 
 #define BALLAST_VERSION_MAJOR 0  ///< `version.major`, for the preprocessor
-#define BALLAST_VERSION_MINOR 1  ///< `version.minor`
+#define BALLAST_VERSION_MINOR 2  ///< `version.minor`
 #define BALLAST_VERSION_PATCH 0  ///< `version.patch`
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief A semantic version.
 struct version_number {
@@ -23,4 +23,4 @@ struct version_number {
 /// @brief The version these headers belong to.
 inline constexpr version_number version{BALLAST_VERSION_MAJOR, BALLAST_VERSION_MINOR, BALLAST_VERSION_PATCH};
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -7,7 +7,7 @@
 /// @file
 /// @brief Products of 64-bit integers that may pass 2^64, on every compiler and on the device: exact comparison and exact division.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief An unsigned 128-bit integer: `high * 2^64 + low`.
 struct wide {
@@ -60,4 +60,4 @@ struct wide {
   return rest == 0 ? quotient : quotient + 1;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/checked.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/config.hpp>
-#include <ballast/cost/detail/checked.hpp>
+#include <ballast/core/math.hpp>
 
 #include <cstdint>
 
@@ -12,7 +13,7 @@
 /// A mask here is a function object that counts the pairs which one sequence of `length` tokens computes; each is a `bounded_cost_model`
 /// and runs on host and device. `fits(length)` says before any work whether the count is below 2^63 and the parameters make sense.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// The counts, once for integers and once for `checked` numbers, which know whether they fit.
 namespace detail {
@@ -35,7 +36,7 @@ template <class Number>
 }
 template <class Number>
 [[nodiscard]] BALLAST_HD constexpr Number count_zigzag(std::int64_t n, std::int64_t chunks) noexcept {
-  auto const u = n / chunks + (n % chunks != 0 ? 1 : 0);
+  auto const u = divide_up(n, chunks);
   return Number(u) * (Number(chunks) * Number(u) + Number(1));
 }
 }  // namespace detail
@@ -45,19 +46,17 @@ struct full_pairs {
   /// @brief The count. @param length tokens, with `fits(length)`
   BALLAST_HD constexpr std::int64_t operator()(std::int64_t length) const noexcept { return length * length; }
   /// @brief Whether the count is below 2^63. @param length tokens
-  [[nodiscard]] BALLAST_HD constexpr bool fits(std::int64_t length) const noexcept {
-    return (detail::checked(length) * detail::checked(length)).fits();
-  }
+  [[nodiscard]] BALLAST_HD constexpr bool fits(std::int64_t length) const noexcept { return (checked(length) * checked(length)).fits(); }
   friend constexpr bool operator==(full_pairs const&, full_pairs const&) = default;
 };
 
 /// @brief A query sees itself and all keys before it: n (n + 1) / 2 pairs.
 struct causal_pairs {
   /// @brief The count. @param length tokens, with `fits(length)`
-  BALLAST_HD constexpr std::int64_t operator()(std::int64_t length) const noexcept { return detail::triangle<std::int64_t>(length); }
+  BALLAST_HD constexpr std::int64_t operator()(std::int64_t length) const noexcept { return triangle<std::int64_t>(length); }
   /// @brief Whether the count is below 2^63. @param length tokens
   [[nodiscard]] BALLAST_HD constexpr bool fits(std::int64_t length) const noexcept {
-    return length >= 0 && detail::triangle<detail::checked>(length).fits();
+    return length >= 0 && triangle<checked>(length).fits();
   }
   friend constexpr bool operator==(causal_pairs const&, causal_pairs const&) = default;
 };
@@ -72,7 +71,7 @@ struct prefix_pairs {
   }
   /// @brief Whether the count is below 2^63 and the prefix valid. @param length tokens
   [[nodiscard]] BALLAST_HD constexpr bool fits(std::int64_t length) const noexcept {
-    return prefix >= 0 && length >= 0 && detail::count_prefix<detail::checked>(length, prefix).fits();
+    return prefix >= 0 && length >= 0 && detail::count_prefix<checked>(length, prefix).fits();
   }
   friend constexpr bool operator==(prefix_pairs const&, prefix_pairs const&) = default;
 };
@@ -90,8 +89,8 @@ struct window_pairs {
   }
   /// @brief Whether the count is below 2^63 and the mask valid. @param length tokens
   [[nodiscard]] BALLAST_HD constexpr bool fits(std::int64_t length) const noexcept {
-    auto const keys = detail::checked(window) + detail::checked(sinks);
-    return keys.fits() && length >= 0 && detail::count_window<detail::checked>(length, keys.value).fits();
+    auto const keys = checked(window) + checked(sinks);
+    return keys.fits() && length >= 0 && detail::count_window<checked>(length, keys.value).fits();
   }
   friend constexpr bool operator==(window_pairs const&, window_pairs const&) = default;
 };
@@ -106,7 +105,7 @@ struct chunked_pairs {
   }
   /// @brief Whether the count is below 2^63 and the chunk valid. @param length tokens
   [[nodiscard]] BALLAST_HD constexpr bool fits(std::int64_t length) const noexcept {
-    return chunk > 0 && length >= 0 && detail::count_chunks<detail::checked>(length, chunk).fits();
+    return chunk > 0 && length >= 0 && detail::count_chunks<checked>(length, chunk).fits();
   }
   friend constexpr bool operator==(chunked_pairs const&, chunked_pairs const&) = default;
 };
@@ -125,7 +124,7 @@ struct shared_question_pairs {
   }
   /// @brief Whether the count is below 2^63 and the parameters valid. @param answer tokens of each answer
   [[nodiscard]] BALLAST_HD constexpr bool fits(std::int64_t answer) const noexcept {
-    return question >= 0 && answer >= 0 && detail::count_answers<detail::checked>(answer, question, answers).fits();
+    return question >= 0 && answer >= 0 && detail::count_answers<checked>(answer, question, answers).fits();
   }
   friend constexpr bool operator==(shared_question_pairs const&, shared_question_pairs const&) = default;
 };
@@ -143,8 +142,7 @@ struct zigzag_pairs {
   }
   /// @brief Whether the count is below 2^63 and the degree valid. @param length tokens of the whole sequence
   [[nodiscard]] BALLAST_HD constexpr bool fits(std::int64_t length) const noexcept {
-    return ranks > 0 && ranks <= detail::checked::most / 2 && length >= 0 &&
-           detail::count_zigzag<detail::checked>(length, 2 * ranks).fits();
+    return ranks > 0 && ranks <= checked::most / 2 && length >= 0 && detail::count_zigzag<checked>(length, 2 * ranks).fits();
   }
   friend constexpr bool operator==(zigzag_pairs const&, zigzag_pairs const&) = default;
 };
@@ -197,7 +195,6 @@ struct masked_cost {
   BALLAST_HD constexpr std::int64_t operator()(std::int64_t length) const noexcept { return per_token * length + per_pair * mask(length); }
   /// @brief Whether the cost is below 2^63 and the parameters valid. @param length tokens
   [[nodiscard]] BALLAST_HD constexpr bool fits(std::int64_t length) const noexcept {
-    using detail::checked;
     return mask.fits(length) && (checked(per_token) * checked(length) + checked(per_pair) * checked(mask(length))).fits();
   }
   friend constexpr bool operator==(masked_cost const&, masked_cost const&) = default;
@@ -207,4 +204,4 @@ static_assert(bounded_cost_model<full_pairs> && bounded_cost_model<prefix_pairs>
               bounded_cost_model<chunked_pairs> && bounded_cost_model<shared_question_pairs> && bounded_cost_model<zigzag_pairs> &&
               bounded_cost_model<masked_cost<causal_pairs>>);
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -21,7 +21,7 @@
 /// @file
 /// @brief Fits a cost to measured times. Needs Eigen, so it is included by name.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief One measurement.
 struct timing {
@@ -235,4 +235,4 @@ template <cost_model... Terms>
   return out;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

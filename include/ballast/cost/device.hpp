@@ -10,7 +10,7 @@
 /// @file
 /// @brief What the makers of accelerators promise, and the time that a number of FLOPs takes at a share of it.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief Peak rates of one accelerator, as its datasheet prints them.
 struct device {
@@ -75,4 +75,4 @@ inline constexpr std::array devices{
   return flops / (static_cast<double>(on.bf16_flops) * mfu) * 1000;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/checked.hpp>
 #include <ballast/core/error.hpp>
-#include <ballast/cost/detail/checked.hpp>
+#include <ballast/core/math.hpp>
 #include <ballast/cost/memory.hpp>
 #include <ballast/cost/symbolic.hpp>
 #include <ballast/cost/transformer.hpp>
@@ -16,7 +17,7 @@
 /// @file
 /// @brief The layers of a model as planners of stages and memory see them: what each computes, holds and hands on, by micro-batch.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief A micro-batch in numbers: all that the cost of a layer depends on.
 struct batch_shape {
@@ -41,7 +42,6 @@ struct batch_cost {
   }
   /// @brief Whether the cost is below 2^63. @param of a micro-batch
   [[nodiscard]] constexpr bool fits(batch_shape const& of) const noexcept {
-    using detail::checked;
     return (checked(per_token) * checked(of.tokens) + checked(per_square) * checked(of.squares) + checked(per_tile) * checked(of.tiles))
         .fits();
   }
@@ -124,15 +124,15 @@ inline void require_degrees(parallelism const& spread) {
   detail::require_degrees(spread);
   auto const shards = spread.tensor * spread.context;
   std::vector<layer_cost> out;
-  batch_cost const boundary{.per_token = detail::divide_up(2 * model.hidden, spread.context)};
+  batch_cost const boundary{.per_token = divide_up(2 * model.hidden, spread.context)};
   if (model.vocabulary > 0)  // a look-up keeps nothing but indices
     out.push_back({.name = "embedding", .parameters = (model.vocabulary + model.positions) * model.hidden, .boundary = boundary});
   for (std::int64_t l = 0; l < model.layers; ++l) out.push_back(detail::transformer_layer(model, l, spread, "layer " + std::to_string(l)));
   if (model.vocabulary > 0) {
-    batch_cost const flops{.per_token = detail::divide_up(head_flops_per_token(model), shards)};
+    batch_cost const flops{.per_token = divide_up(head_flops_per_token(model), shards)};
     auto const norm = model.final_norm ? 2 * model.hidden : 0;
-    batch_cost const input{.per_token = detail::divide_up(2 * model.hidden + norm, spread.context)};
-    batch_cost const logits{.per_token = detail::divide_up(4 * model.vocabulary, shards) + input.per_token};  // float32, for the loss
+    batch_cost const input{.per_token = divide_up(2 * model.hidden + norm, spread.context)};
+    batch_cost const logits{.per_token = divide_up(4 * model.vocabulary, shards) + input.per_token};  // float32, for the loss
     out.push_back({.name = "head",
                    .forward = flops,
                    .backward = {2 * flops.per_token, 0, 0},
@@ -141,7 +141,7 @@ inline void require_degrees(parallelism const& spread) {
                                  (model.final_norm ? model.hidden * (model.norm_bias ? 2 : 1) : 0),
                    .kept = logits,
                    .kept_selective = logits,
-                   .checkpoint = {.per_token = detail::divide_up(2 * model.hidden, spread.context)},
+                   .checkpoint = {.per_token = divide_up(2 * model.hidden, spread.context)},
                    .boundary = {}});
   }
   return out;
@@ -166,8 +166,8 @@ inline void require_degrees(parallelism const& spread) {
   auto const pixels = vision.patch * vision.patch * vision.channels;
   auto const add = [&](char const* name, std::int64_t flops, std::int64_t parameters, std::int64_t kept, std::int64_t input,
                        std::int64_t handed) {
-    batch_cost const all{.per_tile = detail::divide_up(kept, spread.context)};
-    auto const share = detail::divide_up(flops, shards);
+    batch_cost const all{.per_tile = divide_up(kept, spread.context)};
+    auto const share = divide_up(flops, shards);
     out.push_back({.name = name,
                    .forward = {.per_tile = share},
                    .backward = {.per_tile = 2 * share},
@@ -175,8 +175,8 @@ inline void require_degrees(parallelism const& spread) {
                    .parameters = parameters,
                    .kept = all,
                    .kept_selective = all,
-                   .checkpoint = {.per_tile = detail::divide_up(input, spread.context)},
-                   .boundary = {.per_tile = detail::divide_up(handed, spread.context)}});
+                   .checkpoint = {.per_tile = divide_up(input, spread.context)},
+                   .boundary = {.per_tile = divide_up(handed, spread.context)}});
   };
   auto const patches = n - vision.extra_tokens;
   std::int64_t of_layers = 0;
@@ -198,4 +198,4 @@ inline void require_degrees(parallelism const& spread) {
   return out;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -11,7 +11,7 @@
 /// @file
 /// @brief What packs of a level take, profiled or modelled, as integers that planners decide on.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief Device time of packs: the time of all devices that share a pack, added up, so that levels of any SP degree compare.
 struct level_time {
@@ -52,4 +52,4 @@ struct timed_level {
   friend constexpr bool operator==(timed_level const&, timed_level const&) = default;
 };
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

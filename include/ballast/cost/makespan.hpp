@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/checked.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
-#include <ballast/cost/detail/checked.hpp>
+#include <ballast/core/math.hpp>
 #include <ballast/cost/tiles.hpp>
 
 #include <cstddef>
@@ -18,7 +19,7 @@
 /// A work tile is one row of tiles of one head; it takes `per_row_block + per_tile * (tiles of the row)` units of a `tile_cost`. The
 /// multiprocessors pull work tiles one after the other, in some order.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief The work tiles of one kernel, as far as its makespan depends on them.
 struct tile_work {
@@ -27,7 +28,7 @@ struct tile_work {
 
   /// @brief The makespan is not below. With many work tiles it is the estimate. @param processors multiprocessors, at least 1
   [[nodiscard]] BALLAST_HD constexpr std::int64_t at_least(std::int64_t processors) const noexcept {
-    auto const mean = detail::ceil_div(total, processors);
+    auto const mean = divide_up(total, processors);
     return mean < largest ? largest : mean;
   }
   /// @brief The makespan is not above, in whatever order work tiles are pulled: the last one starts when no multiprocessor is idle.
@@ -47,12 +48,12 @@ struct tile_work {
 /// @par Complexity
 /// O(1); with a window O(columns / gcd(rows, columns)), which is at most 8 for the shapes of FlashAttention-3.
 [[nodiscard]] BALLAST_HD constexpr std::int64_t widest_row(attention_tiles const& tiles, std::int64_t length) noexcept {
-  auto const blocks = tiles.row_blocks(length), key_blocks = detail::ceil_div(length, tiles.columns);
+  auto const blocks = tiles.row_blocks(length), key_blocks = divide_up(length, tiles.columns);
   if (blocks == 0 || tiles.window == 0) return key_blocks;
-  auto const first = detail::ceil_div(tiles.window - 1, tiles.rows);  // from this row on, a window does not reach back to key 0
+  auto const first = divide_up(tiles.window - 1, tiles.rows);  // from this row on, a window does not reach back to key 0
   auto const width = [&](std::int64_t row) {
     auto const begin = row < first ? 0 : (row * tiles.rows - (tiles.window - 1)) / tiles.columns;
-    auto const end = row == blocks - 1 ? key_blocks : detail::ceil_div((row + 1) * tiles.rows, tiles.columns);
+    auto const end = row == blocks - 1 ? key_blocks : divide_up((row + 1) * tiles.rows, tiles.columns);
     return end - begin;
   };
   auto divisor = tiles.rows, other = tiles.columns;
@@ -100,11 +101,11 @@ template <length_range R>
     require(std::in_range<std::int64_t>(length) && cost.fits(static_cast<std::int64_t>(length)),
             [&] { return entry() + " has a cost that is negative, not a number or too large for 63 bits"; });
     auto const one = tile_work_of(static_cast<std::int64_t>(length), cost);
-    require(one.total <= detail::checked::most - work.total, [&] { return entry() + " brings the sum of costs to 2^63 or more"; });
+    require(one.total <= checked::most - work.total, [&] { return entry() + " brings the sum of costs to 2^63 or more"; });
     work.total += one.total;
     work.largest = one.largest < work.largest ? work.largest : one.largest;
   }
   return work;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/checked.hpp>
 #include <ballast/core/error.hpp>
-#include <ballast/cost/detail/checked.hpp>
+#include <ballast/core/math.hpp>
 #include <ballast/cost/transformer.hpp>
 
 #include <cstdint>
@@ -11,7 +12,7 @@
 /// @brief Bytes of one device: parameters, gradients and optimiser states under ZeRO, activations under tensor, sequence and context
 /// parallelism with nothing, a part or everything recomputed.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief How a model is spread over devices, as far as memory sees it.
 struct parallelism {
@@ -50,10 +51,6 @@ constexpr void require_valid(parallelism const& spread) {
   detail::require_within("zero", spread.zero, 0, 3);
 }
 
-namespace detail {
-[[nodiscard]] constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) noexcept { return a / b + (a % b != 0 ? 1 : 0); }
-}  // namespace detail
-
 /// @brief Bytes of parameters, gradients and optimiser states on one device.
 /// @param parameters  that one tensor-parallel group holds together, below 2^52
 /// @param spread      the degrees; `tensor` divides first, then ZeRO what its stage says
@@ -68,8 +65,8 @@ namespace detail {
   detail::require_within("parameter", state.parameter, 0, 256);
   detail::require_within("gradient", state.gradient, 0, 256);
   detail::require_within("optimizer", state.optimizer, 0, 256);
-  auto const mine = detail::divide_up(parameters, spread.tensor);
-  auto const shard = detail::divide_up(mine, spread.data);
+  auto const mine = divide_up(parameters, spread.tensor);
+  auto const shard = divide_up(mine, spread.data);
   return state.parameter * (spread.zero >= 3 ? shard : mine) + state.gradient * (spread.zero >= 2 ? shard : mine) +
          state.optimizer * (spread.zero >= 1 ? shard : mine);
 }
@@ -105,10 +102,10 @@ struct megatron_layer {
   detail::require_within("hidden", layer.hidden, 1, most);
   detail::require_within("heads", layer.heads, 1, most);
   detail::require_within("ffn", layer.ffn, 0, most);
-  using detail::checked;
-  auto const tokens = checked(detail::divide_up(layer.sequence, spread.context)) * checked(layer.batch);
+
+  auto const tokens = checked(divide_up(layer.sequence, spread.context)) * checked(layer.batch);
   auto const t = spread.tensor;
-  auto const share = [&](checked bytes) { return bytes.fits() ? checked(detail::divide_up(bytes.value, t)) : bytes; };
+  auto const share = [&](checked bytes) { return bytes.fits() ? checked(divide_up(bytes.value, t)) : bytes; };
   auto const h = checked(layer.hidden);
   auto const whole = checked(level == recompute_level::full ? 2 : 10) * h * tokens;
   auto const split = level == recompute_level::full ? checked(0) : (checked(8) * h + checked(4) * checked(layer.ffn)) * tokens;
@@ -140,7 +137,7 @@ struct megatron_layer {
   auto const residual = 2 * (2 + model.norms) * model.hidden + latent;
   auto const kept = level == recompute_level::full ? 2 * model.hidden : level == recompute_level::selective ? all - inner : all;
   auto const whole = level == recompute_level::full ? kept : residual;
-  return spread.sequence_parallel ? detail::divide_up(kept, spread.tensor) : whole + detail::divide_up(kept - whole, spread.tensor);
+  return spread.sequence_parallel ? divide_up(kept, spread.tensor) : whole + divide_up(kept - whole, spread.tensor);
 }
 
 /// @brief Forward FLOPs per token that a recompute level adds to the backward pass: its linear part, on one device.
@@ -158,7 +155,7 @@ struct megatron_layer {
   auto const width = experts ? model.active_experts * model.expert_ffn + model.shared_ffn : model.ffn;
   auto const into = 2 * (model.gated ? 2 : 1) * model.hidden * width;
   auto const added = level == recompute_level::full ? flops : level == recompute_level::selective ? into : 0;
-  return detail::divide_up(added, spread.tensor);
+  return divide_up(added, spread.tensor);
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/checked.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/config.hpp>
-#include <ballast/cost/detail/checked.hpp>
 
 #include <cstdint>
 
 /// @file
 /// @brief Costs that are a polynomial of the length: `token_cost`, `linear_cost` and `quadratic_cost`.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief Counts tokens: the cost of a sample is its length. The default of every packer.
 struct token_cost {
@@ -28,7 +28,7 @@ struct linear_cost {
   BALLAST_HD constexpr std::int64_t operator()(std::int64_t length) const noexcept { return per_sample + per_token * length; }
   /// @brief Whether the cost of `length` tokens is not negative and below 2^63. @param length tokens
   [[nodiscard]] BALLAST_HD constexpr bool fits(std::int64_t length) const noexcept {
-    constexpr auto most = detail::checked::most;
+    constexpr auto most = checked::most;
     return per_token >= 0 && per_sample >= 0 && length >= 0 && (per_token == 0 || length <= (most - per_sample) / per_token);
   }
   friend constexpr bool operator==(linear_cost const&, linear_cost const&) = default;
@@ -45,7 +45,7 @@ struct quadratic_cost {
   BALLAST_HD constexpr std::int64_t operator()(std::int64_t length) const noexcept { return length * (linear + quadratic * length); }
   /// @brief Whether the cost of `length` tokens is not negative and below 2^63. @param length tokens
   [[nodiscard]] BALLAST_HD constexpr bool fits(std::int64_t length) const noexcept {
-    constexpr auto most = detail::checked::most;
+    constexpr auto most = checked::most;
     if (linear < 0 || quadratic < 0 || length < 0) return false;
     if (length == 0 || (quadratic == 0 && linear == 0)) return true;
     auto const per_token = most / length;  // linear + quadratic * length may not exceed this
@@ -60,4 +60,4 @@ inline constexpr quadratic_cost dense_4096_cost{.linear = 6 * 4096, .quadratic =
 
 static_assert(bounded_cost_model<token_cost> && bounded_cost_model<linear_cost> && bounded_cost_model<quadratic_cost>);
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -12,7 +12,7 @@
 /// @file
 /// @brief Published architectures by name. Each one's computed parameter count is the published one: tests hold it to that.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief An architecture and its name.
 /// @tparam Model  `transformer`, `vision_transformer` or `vision_language_model`
@@ -218,4 +218,4 @@ inline constexpr std::array vision_language_presets{
   return detail::find_preset(vision_language_presets, name, "vision-language");
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -11,7 +11,7 @@
 /// @file
 /// @brief The border between floating costs and planners, which decide on integers alone.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief A floating cost turned into an integer one: `units_per_1` units for a cost of 1, rounded to nearest, halves up.
 ///
@@ -50,4 +50,4 @@ template <class Cost>
   return {cost, units_per_1};
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

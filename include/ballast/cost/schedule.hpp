@@ -12,7 +12,7 @@
 /// @file
 /// @brief Pipeline schedules as types: where the layers of a stage stand, and how many micro-batches it has in flight.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief What a stage holds at most, in micro-batches of one *chunk* (a run of layers; one of the `chunks` of a stage).
 struct micro_batches_in_flight {
@@ -182,4 +182,4 @@ using any_schedule = std::variant<gpipe_schedule, one_f_one_b_schedule, interlea
   return std::visit([&](auto const& s) { return s.in_flight(stage, stages, micro_batches); }, schedule);
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -23,7 +23,7 @@
 /// the network; and a fixed time in which the sharded parameters pass. Memory: sharded states, kept activations, inputs of recomputed
 /// layers, two layers at work, logits. The six constants are fitted to tables 4, 18 and 19 of HBP (docs/hbp.md shows the fit).
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief A model on its devices, with the constants of the time and memory model. Defaults: 32 H100, ZeRO-3.
 struct sequence_parallel_run {
@@ -169,4 +169,4 @@ inline void require_valid(sequence_parallel_run const& run, level const& at) {
   return out;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

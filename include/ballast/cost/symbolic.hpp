@@ -17,7 +17,7 @@
 /// @file
 /// @brief Sizes and times before the batch is known: polynomials over named dimensions, their bounds, and an order that may be unknown.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief A quantity that a batch decides: tokens, tiles, a sum of squares.
 struct dimension {
@@ -248,4 +248,4 @@ class symbolic {
   return out.empty() ? "0" : out;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

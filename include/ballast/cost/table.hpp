@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/checked.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
-#include <ballast/cost/detail/checked.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +14,7 @@
 /// @file
 /// @brief A cost that was measured: a table of lengths and costs, interpolated in integers.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief A profiled table as a cost model, over arrays that somebody else owns; runs on host and device.
 ///
@@ -47,7 +47,7 @@ struct table_cost {
   BALLAST_HD constexpr std::int64_t operator()(std::int64_t length) const noexcept { return at<std::int64_t>(length); }
   /// @brief Whether the cost is below 2^63 and the length below 2^31. @param length tokens
   [[nodiscard]] BALLAST_HD constexpr bool fits(std::int64_t length) const noexcept {
-    return length >= 0 && length < std::int64_t{1} << 31 && count > 0 && at<detail::checked>(length).fits();
+    return length >= 0 && length < std::int64_t{1} << 31 && count > 0 && at<checked>(length).fits();
   }
   friend constexpr bool operator==(table_cost const&, table_cost const&) = default;
 };
@@ -88,4 +88,4 @@ class cost_table {
 
 static_assert(bounded_cost_model<table_cost> && bounded_cost_model<cost_table>);
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/checked.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
-#include <ballast/cost/detail/checked.hpp>
+#include <ballast/core/math.hpp>
 
 #include <cstdint>
 #include <string>
@@ -14,7 +15,7 @@
 /// A kernel computes whole tiles of `rows` queries by `columns` keys, so 16 and 128 queries cost the same, and every row of tiles has a
 /// cost of its own (loading queries, writing results) worth one or two tiles.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 namespace detail {
 /// Sum over i in [0, count) of floor((step * i + start) / divisor), as by Euclid's algorithm.
@@ -32,7 +33,6 @@ namespace detail {
     divisor = slope;
   }
 }
-[[nodiscard]] BALLAST_HD constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) noexcept { return a / b + (a % b != 0 ? 1 : 0); }
 }  // namespace detail
 
 /// @brief Tiles that one head computes for one sequence, in the limits that FlashAttention-3 gives each row of tiles.
@@ -51,7 +51,7 @@ struct attention_tiles {
 
   /// @brief Tiles of the last `queries` tokens of a sequence. @param queries 0 … keys @param keys position of their end, with `fits(keys)`
   BALLAST_HD constexpr std::int64_t operator()(std::int64_t queries, std::int64_t keys) const noexcept {
-    auto const blocks = row_blocks(queries), key_blocks = detail::ceil_div(keys, columns);
+    auto const blocks = row_blocks(queries), key_blocks = divide_up(keys, columns);
     if (blocks == 0) return 0;
     if (!causal) return blocks * key_blocks;
     auto const before = keys - queries;
@@ -59,22 +59,20 @@ struct attention_tiles {
     if (window == 0) return all;
     // the first key block of row m is floor((m rows + hidden) / columns), from the first row where that is not negative
     auto const hidden = before - (window - 1);
-    auto const first = hidden >= 0 ? 0 : detail::ceil_div(-hidden, rows);
+    auto const first = hidden >= 0 ? 0 : divide_up(-hidden, rows);
     return first >= blocks ? all : all - detail::floor_sum(blocks - first, columns, rows, first * rows + hidden);
   }
 
   /// @brief Rows of tiles, the last one perhaps partly filled. @param queries tokens
-  [[nodiscard]] BALLAST_HD constexpr std::int64_t row_blocks(std::int64_t queries) const noexcept {
-    return detail::ceil_div(queries, rows);
-  }
+  [[nodiscard]] BALLAST_HD constexpr std::int64_t row_blocks(std::int64_t queries) const noexcept { return divide_up(queries, rows); }
 
   /// @brief Whether the count is below 2^63 and the parameters valid; refuses counts above 2^61 too. @param length tokens
   [[nodiscard]] BALLAST_HD constexpr bool fits(std::int64_t length) const noexcept {
     constexpr auto large = std::int64_t{1} << 60;  // keeps the sums of lengths and widths below 2^63 as well
     if (rows <= 0 || columns <= 0 || window < 0 || (window > 0 && !causal) || length < 0) return false;
     if (rows > large || columns > large || window > large || length > large) return false;
-    auto const most = detail::checked(row_blocks(length)) * detail::checked(row_blocks(length) + detail::ceil_div(length, columns) + 1);
-    return (most * detail::checked(4)).fits();
+    auto const most = checked(row_blocks(length)) * checked(row_blocks(length) + divide_up(length, columns) + 1);
+    return (most * checked(4)).fits();
   }
   friend constexpr bool operator==(attention_tiles const&, attention_tiles const&) = default;
 };
@@ -95,7 +93,6 @@ struct tile_cost {
   }
   /// @brief Whether the cost is below 2^63 and the parameters valid. @param length tokens
   [[nodiscard]] BALLAST_HD constexpr bool fits(std::int64_t length) const noexcept {
-    using detail::checked;
     return tiles.fits(length) &&
            (checked(heads) * (checked(per_tile) * checked(tiles(length)) + checked(per_row_block) * checked(tiles.row_blocks(length))))
                .fits();
@@ -146,4 +143,4 @@ static_assert(bounded_cost_model<attention_tiles> && bounded_cost_model<tile_cos
   return qk_width <= 192 ? shape(64, 96) : shape(64, 80);
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -15,7 +15,7 @@
 /// (`training_factor`). Norms, activations and softmax are left out, as in every published count. Sources: Narayanan et al., arXiv
 /// 2104.04473; Korthikanti et al., arXiv 2205.05198; DeepSeek-AI, arXiv 2405.04434 (multi-head latent attention).
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief FLOPs of a training step over those of its forward pass: the backward pass needs two products for each one.
 inline constexpr std::int64_t training_factor = 3;
@@ -256,4 +256,4 @@ constexpr void require_layer(transformer const& m, std::int64_t layer) {
   return cost;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/checked.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/config.hpp>
 #include <ballast/cost/attention.hpp>
-#include <ballast/cost/detail/checked.hpp>
 #include <ballast/cost/polynomial.hpp>
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 /// @file
 /// @brief The cost model of a transformer, which `sample_cost` (transformer.hpp) fills from its shape.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief What a sample costs in a transformer, exactly: linear in its tokens, plus its attention pairs in full and windowed layers.
 ///
@@ -32,7 +32,6 @@ struct transformer_cost {
   }
   /// @brief Whether the cost is below 2^63 and the parameters valid. @param length tokens
   [[nodiscard]] BALLAST_HD constexpr bool fits(std::int64_t length) const noexcept {
-    using detail::checked;
     window_pairs const windowed{.window = window};
     if (per_pair != 0 && !(causal ? causal_pairs{}.fits(length) : full_pairs{}.fits(length))) return false;
     if (per_windowed_pair != 0 && !windowed.fits(length)) return false;
@@ -55,4 +54,4 @@ struct transformer_cost {
 
 static_assert(bounded_cost_model<transformer_cost>);
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/checked.hpp>
 #include <ballast/core/error.hpp>
-#include <ballast/cost/detail/checked.hpp>
 #include <ballast/cost/transformer.hpp>
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 /// @file
 /// @brief Vision transformers, projectors, and the vision-language models that they make with a language model.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief A vision transformer: an image tile is cut into patches, embedded and passed through a bidirectional transformer.
 struct vision_transformer {
@@ -88,7 +88,7 @@ constexpr void require_valid(vision_transformer const& model) {
 /// @throws invalid_input as `require_valid`, or if the FLOPs of a tile pass 2^63
 [[nodiscard]] constexpr std::int64_t tile_flops(vision_transformer const& model) {
   require_valid(model);
-  using detail::checked;
+
   auto const layers = forward_flops(model.body);
   auto const patches = checked(model.tokens() - model.extra_tokens) * checked(model.patch * model.patch * model.channels);
   auto const embedding = checked(2 * model.body.hidden) * patches;
@@ -104,4 +104,4 @@ constexpr void require_valid(vision_transformer const& model) {
   return 2 * model.tokens * (model.input + model.output) * model.output;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

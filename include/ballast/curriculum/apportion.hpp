@@ -15,7 +15,7 @@
 /// @file
 /// @brief How many steps of each source an epoch trains, so that the sum is exact.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief Shares out `total` in proportion to `share`: each gets its quota rounded down, and those of largest remainder one more.
 ///
@@ -86,4 +86,4 @@ namespace ballast::inline v0_1 {
   return largest_remainder(share, (static_cast<std::uint64_t>(sum) + 500) / 1000);
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

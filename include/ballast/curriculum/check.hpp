@@ -14,7 +14,7 @@
 /// @file
 /// @brief The validator of curricula, ours or anybody's. It shares no code with the planner.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief The rule that a curriculum breaks.
 enum class curriculum_fault : std::uint8_t {
@@ -137,4 +137,4 @@ struct curriculum_verdict {
   return {};
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

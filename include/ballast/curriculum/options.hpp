@@ -12,7 +12,7 @@
 /// @file
 /// @brief What a planner of curricula is asked: whose steps, how many of them in each epoch, and in which order.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief In which order an epoch trains its steps. Keys are those of `curriculum_source`.
 enum class curriculum_order : std::uint8_t {
@@ -92,4 +92,4 @@ inline void require_valid(std::span<curriculum_source const> sources, curriculum
 }
 
 }  // namespace detail
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -18,7 +18,7 @@
 /// @file
 /// @brief Orders the steps of an epoch.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 namespace detail {
 
 // How many steps of each source the warm-up takes: of those of least capacity that have any, in proportion.
@@ -138,4 +138,4 @@ inline void order_by_key(curriculum_plan& plan, std::span<curriculum_source cons
   return plan;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -11,7 +11,7 @@
 /// @file
 /// @brief What a planner of curricula returns.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief One step in training order: all that a trainer needs to know of it.
 struct curriculum_step {
@@ -83,4 +83,4 @@ struct curriculum_plan {
   return h.value();
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

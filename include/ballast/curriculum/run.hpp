@@ -16,7 +16,7 @@
 /// @file
 /// @brief Epoch after epoch, step by step, from any step.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief Where a run stands: all that a checkpoint needs to keep of its curriculum.
 struct curriculum_state {
@@ -117,4 +117,4 @@ class curriculum_run {
   std::size_t place_ = 0;      // in the plan at hand
 };
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -11,7 +11,7 @@
 /// @file
 /// @brief A sum of losses that is the same integer however it is split and ordered: over threads, ranks and micro-batches.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 namespace detail {
 // A number as an integer of units, and what was wrong with it.
@@ -113,4 +113,4 @@ struct fixed_point_sum {
   }
 };
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

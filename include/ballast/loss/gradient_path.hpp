@@ -8,7 +8,7 @@
 /// @file
 /// @brief What happens to a gradient between one backward pass and the optimiser: over how many passes it is added up or averaged.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief How the gradients of several passes become one.
 enum class gradient_reduction : std::uint8_t {
@@ -48,4 +48,4 @@ struct gradient_path {
   friend constexpr bool operator==(gradient_path const&, gradient_path const&) = default;
 };
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -14,7 +14,7 @@
 /// @file
 /// @brief Counted labels of each sequence in a packed row: T of the normalisers.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief Labels, or offsets into them, in contiguous memory: a vector or span of integers. An Eigen array `a` is `std::span(a.data(), n)`.
 template <class R>
@@ -95,4 +95,4 @@ template <label_range L, label_range C>
   return out;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -10,7 +10,7 @@
 /// With T_i the counted labels of sequence i and l_it its token losses, every normaliser here is L = sum_i w_i sum_t l_it, where
 /// w_i = T_i^-p / W. So a framework needs one number per sequence, and packing, sharding and accumulation change nothing.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief W, by which the sums T_i^-p sum_t l_it are divided. Sums run over the normaliser's scope.
 enum class loss_divisor : std::uint8_t {
@@ -68,4 +68,4 @@ struct loss_normaliser {
   friend constexpr bool operator==(loss_normaliser const&, loss_normaliser const&) = default;
 };
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -15,7 +15,7 @@
 /// that is the mean over the step, and the preset says so: it stays the same when packs hold unequally many. Where it is not
 /// (`megatron`, `trl-bnpo`, `hf-2024-09`), the preset keeps the framework's mean of means; `token_mean()` in its place repairs it.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief A normaliser and the way of the gradients. Fill in `path.ranks`, `path.context`, `path.micro_batches` and, where used,
 /// `normaliser.length`.
@@ -83,4 +83,4 @@ inline constexpr std::array loss_presets{
   }());
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -14,7 +14,7 @@
 /// @file
 /// @brief The weight of each token of a row, for trainers that multiply a vector of token losses.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief Writes the weight of its sequence at each counted label, and 0 at all others.
 ///
@@ -66,4 +66,4 @@ template <std::floating_point T = float, label_range L, label_range C>
   return out;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

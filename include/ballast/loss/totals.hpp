@@ -15,7 +15,7 @@
 /// @file
 /// @brief The denominators of a step as integers that ranks add up: the same for every partition of the sequences, in any order.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief Counts of a set of sequences, and their weight sum of T^(1-p) in fixed point. All-reduce `words` by addition.
 struct loss_totals {
@@ -112,4 +112,4 @@ constexpr void require_count(std::span<std::int64_t const> counts, std::size_t i
   return {{tokens, sequences, static_cast<std::int64_t>(counts.size()) - sequences, whole, fraction}};
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

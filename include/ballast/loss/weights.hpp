@@ -18,7 +18,7 @@
 /// @file
 /// @brief One weight per sequence: what a trainer multiplies the summed token losses of a sequence with, before its backward pass.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief The weight of a sequence as a function of its counted labels, on host and device. Made by `sequence_weight_of`.
 ///
@@ -134,4 +134,4 @@ inline void loss_weights(std::span<std::int64_t const> counts, loss_totals const
   return out;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

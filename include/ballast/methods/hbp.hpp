@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/batching/steps_by_level.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/level.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/core/wide.hpp>
 #include <ballast/curriculum/plan_curriculum.hpp>
-#include <ballast/packing/iterative_sampling.hpp>
-#include <ballast/packing/levels.hpp>
+#include <ballast/levels/pack.hpp>
+#include <ballast/levels/steps.hpp>
+#include <ballast/packing/vector/iterative_sampling.hpp>
 
 #include <algorithm>
 #include <concepts>
@@ -24,7 +24,7 @@
 /// @brief HBP, hierarchical balance packing: Yao et al., arXiv 2503.07680. Levels chosen in two stages, packs of like attention in a step,
 /// short levels first.
 
-namespace ballast::inline v0_1::hbp {
+namespace ballast::inline v0_2::hbp {
 
 /// @brief How many layers to recompute.
 struct checkpointing {
@@ -193,4 +193,4 @@ template <index_type Index = std::uint32_t, length_range R>
   return p;
 }
 
-}  // namespace ballast::inline v0_1::hbp
+}  // namespace ballast::inline v0_2::hbp

@@ -21,7 +21,7 @@
 /// @file
 /// @brief LongAlign's two batchings, packing and sorted: Bai et al., arXiv 2401.18058. Baselines of HBP.
 
-namespace ballast::inline v0_1::longalign {
+namespace ballast::inline v0_2::longalign {
 
 /// @brief Packing: samples laid end to end in the order given until the next would not fit, packs dealt to ranks as they come.
 ///
@@ -88,4 +88,4 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
   return steps_in_order(std::move(packs), lengths, options, cost);
 }
 
-}  // namespace ballast::inline v0_1::longalign
+}  // namespace ballast::inline v0_2::longalign

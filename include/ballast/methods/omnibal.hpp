@@ -6,12 +6,12 @@
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/groups.hpp>
 #include <ballast/core/random.hpp>
-#include <ballast/packing/capacities.hpp>
-#include <ballast/packing/iterative_sampling.hpp>
-#include <ballast/packing/measures.hpp>
 #include <ballast/packing/options.hpp>
-#include <ballast/packing/rank_distance.hpp>
-#include <ballast/packing/vector_result.hpp>
+#include <ballast/packing/vector/capacities.hpp>
+#include <ballast/packing/vector/iterative_sampling.hpp>
+#include <ballast/packing/vector/measures.hpp>
+#include <ballast/packing/vector/rank_distance.hpp>
+#include <ballast/packing/vector/result.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -24,7 +24,7 @@
 /// @brief OmniBal's balance of data: packs by iterative sampling and filtering, steps by its random sampler.
 
 /// @brief The method of Yao et al., "OmniBal: towards fast instruct-tuning for vision-language models via omniverse computation balance".
-namespace ballast::inline v0_1::omnibal {
+namespace ballast::inline v0_2::omnibal {
 
 /// @brief The published settings.
 struct options {
@@ -90,4 +90,4 @@ template <index_type Index = std::uint32_t>
   return plan;
 }
 
-}  // namespace ballast::inline v0_1::omnibal
+}  // namespace ballast::inline v0_2::omnibal

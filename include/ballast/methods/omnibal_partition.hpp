@@ -18,7 +18,7 @@
 /// @file
 /// @brief OmniBal's balance of the model: cuts around a level one, ranked by spread and by communication, to be measured.
 
-namespace ballast::inline v0_1::omnibal {
+namespace ballast::inline v0_2::omnibal {
 
 /// @brief The settings of the search; `stages` has no default.
 struct partition_search {
@@ -132,4 +132,4 @@ template <index_type Index = std::uint32_t>
   return out;
 }
 
-}  // namespace ballast::inline v0_1::omnibal
+}  // namespace ballast::inline v0_2::omnibal

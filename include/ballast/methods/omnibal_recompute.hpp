@@ -12,7 +12,7 @@
 /// @file
 /// @brief OmniBal's balance of memory: what a layer of each kind holds, from two probes, and how many layers each stage recomputes.
 
-namespace ballast::inline v0_1::omnibal {
+namespace ballast::inline v0_2::omnibal {
 
 /// @brief What a probe of one stage saw: layers released from recomputation, and the memory that took.
 struct memory_probe {
@@ -92,4 +92,4 @@ struct layer_bytes {
   return (std::max)(vision + language - (std::max)(released, std::int64_t{0}), std::int64_t{0});
 }
 
-}  // namespace ballast::inline v0_1::omnibal
+}  // namespace ballast::inline v0_2::omnibal

@@ -5,7 +5,7 @@
 /// @file
 /// @brief Best fit: samples in the given order, each into the fullest pack with room.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 namespace detail {
 struct best_fit_solver {
@@ -40,4 +40,4 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
   return detail::drive<Index>(lengths, options, cost, detail::best_fit_solver{});
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -6,7 +6,7 @@
 /// @file
 /// @brief Best-fit decreasing, in bulk on the histogram of lengths: exactly the item-by-item packing, an order of magnitude sooner.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief Scratch memory of `best_fit_decreasing`; a caller who plans every step keeps one, and nothing is allocated once it is warm.
 /// @tparam Index  index type of the packings it is used for
@@ -85,4 +85,4 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
   return out;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/classes.hpp>
+#include <ballast/core/math.hpp>
 #include <ballast/packing/result.hpp>
 
 #include <algorithm>
@@ -15,7 +16,7 @@
 /// All but the cardinality bound come from *dual feasible functions*: each length has a value such that no pack holds more than 1 of it, so
 /// the values of all samples sum to no more than the number of packs. A value is a fraction of integers; the bounds sum its numerators.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief A number of packs that no plan can go below, and the argument that proves it.
 struct packs_needed {
@@ -33,7 +34,7 @@ struct packs_needed {
 /// O(distinct lengths).
 [[nodiscard]] inline packs_needed volume_bound(histogram const& lengths, std::int64_t capacity) {
   auto const tokens = lengths.tokens();
-  return {tokens / capacity + (tokens % capacity != 0 ? 1 : 0), packing_bound::volume};
+  return {divide_up(tokens, capacity), packing_bound::volume};
 }
 
 /// @brief Number of samples over the most samples of a pack, rounded up.
@@ -44,7 +45,7 @@ struct packs_needed {
 /// O(distinct lengths).
 [[nodiscard]] inline packs_needed cardinality_bound(histogram const& lengths, std::uint64_t max_samples) {
   auto const n = lengths.samples();
-  return {static_cast<std::int64_t>(n / max_samples + (n % max_samples != 0 ? 1 : 0)), packing_bound::cardinality};
+  return {static_cast<std::int64_t>(divide_up(n, max_samples)), packing_bound::cardinality};
 }
 
 /// @brief L2: samples above half the capacity never share a pack, and of those from length a on, only what the room beside the big ones
@@ -75,8 +76,7 @@ struct packs_needed {
     for (; beside < length.size() && length[beside] <= capacity - length[k]; ++beside) room += total(beside, capacity - length[beside]);
     if (light <= room) continue;
     auto const need = light - room;
-    if (auto const packs = big + need / capacity + (need % capacity != 0 ? 1 : 0); packs > best.packs)
-      best = {packs, packing_bound::martello_toth, length[k]};
+    if (auto const packs = big + divide_up(need, capacity); packs > best.packs) best = {packs, packing_bound::martello_toth, length[k]};
   }
   return best;
 }
@@ -110,7 +110,7 @@ struct length_tails {
 /// Takes `base + value / one`, rounded up, if it is better.
 inline void take_better(packs_needed& best, std::int64_t base, std::int64_t value, std::int64_t one, packing_bound bound,
                         std::int64_t parameter, std::int64_t unit) {
-  if (value > (best.packs - base) * one) best = {base + value / one + (value % one != 0 ? 1 : 0), bound, parameter, unit};
+  if (value > (best.packs - base) * one) best = {base + divide_up(value, one), bound, parameter, unit};
 }
 
 /// f(l) = F - floor((C - l) / u) for l > C / 2, F / 2 for l = C / 2, floor(l / u) below, over F = floor(C / u); for all units u from C / 2
@@ -232,4 +232,4 @@ inline void ramp_bound(length_tails const& tails, std::int64_t at_most, packs_ne
   return best;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -19,7 +19,7 @@
 /// @file
 /// @brief The validator of packings, ours or anybody's. It shares no code with the packers.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief The rule that a packing breaks.
 enum class packing_fault : std::uint8_t {
@@ -257,4 +257,4 @@ template <index_type Index, length_range R, cost_model Cost = token_cost>
   return {};
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -3,7 +3,7 @@
 #include <ballast/core/classes.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/wide.hpp>
-#include <ballast/packing/measures.hpp>
+#include <ballast/packing/vector/measures.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -15,7 +15,7 @@
 /// @file
 /// @brief The validator of a linear-programming bound, in integers; it shares no code with the solver.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 namespace detail {
 
@@ -122,4 +122,4 @@ namespace detail {
   return most.back() <= dual_capacity && detail::needs(all, dual_capacity, packs);
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

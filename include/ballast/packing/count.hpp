@@ -13,7 +13,7 @@
 /// @file
 /// @brief Raising the number of packs to a demanded one while moving as little as possible.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 namespace detail {
 
@@ -98,4 +98,4 @@ template <index_type Index, class Weight>
   return true;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/math.hpp>
 #include <ballast/packing/detail/driver.hpp>
 #include <ballast/packing/detail/scatter.hpp>
 #include <ballast/packing/runs.hpp>
@@ -16,7 +17,7 @@
 /// @brief From a plan of runs to the packs of actual samples: all of them (`expand`), freshly shuffled each epoch, or one rank's share
 /// (`place`).
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 namespace detail {
 
@@ -165,7 +166,7 @@ template <length_range R>
     end[c] = first += planned.counts[c];
   }
   auto const class_of = [&](std::int64_t length) {
-    auto const weight = length <= plan.capacity ? detail::round_up(length, plan.sample_multiple) : length;
+    auto const weight = length <= plan.capacity ? round_up(length, plan.sample_multiple) : length;
     auto const it = std::lower_bound(planned.lengths.begin(), planned.lengths.end(), weight);
     require(it != planned.lengths.end() && *it == weight,
             [&] { return "the plan was made without samples of " + std::to_string(length) + " tokens"; });
@@ -183,4 +184,4 @@ template <length_range R>
   return places;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -5,7 +5,7 @@
 /// @file
 /// @brief First fit: samples in the given order, each into the lowest pack with room.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 namespace detail {
 struct first_fit_solver {
@@ -41,4 +41,4 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
   return detail::drive<Index>(lengths, options, cost, detail::first_fit_solver{});
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

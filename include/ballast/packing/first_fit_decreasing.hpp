@@ -5,7 +5,7 @@
 /// @file
 /// @brief First-fit decreasing: longest sample first, each into the lowest pack with room.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 namespace detail {
 struct first_fit_decreasing_solver {
@@ -42,4 +42,4 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
   return detail::drive<Index>(lengths, options, cost, detail::first_fit_decreasing_solver{});
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -14,7 +14,7 @@
 /// @file
 /// @brief The tokens of every member of a packing, whatever the over-size policy did to the samples.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief Tokens of each member of a packing: entry `m` belongs to member `m` of `plan.packs`.
 ///
@@ -54,4 +54,4 @@ template <length_range R, index_type Index>
   return tokens;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

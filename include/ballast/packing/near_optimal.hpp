@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/math.hpp>
 #include <ballast/core/search_limits.hpp>
 #include <ballast/packing/detail/driver.hpp>
-#include <ballast/packing/detail/near_optimal_search.hpp>
 #include <ballast/packing/detail/scatter.hpp>
-#include <ballast/packing/detail/vector_search.hpp>
+#include <ballast/packing/detail/search/near_optimal_search.hpp>
+#include <ballast/packing/detail/search/vector_search.hpp>
 #include <ballast/packing/patterns.hpp>
 #include <ballast/packing/run_length.hpp>
 
@@ -21,7 +22,7 @@
 /// @file
 /// @brief Packing that is optimal or a pack or two from it, with a bound that proves it.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief A plan on classes of equal length, and what proves how good it is.
 struct near_optimal_plan {
@@ -154,7 +155,7 @@ struct near_optimal_solver {
   });
   auto const items = detail::weigh(lengths, options);
   auto const max_samples = options.max_samples != 0 ? options.max_samples : items.weights.samples() + 1;
-  return detail::search_patterns(items.weights, detail::round_down(options.capacity, options.pack_multiple), max_samples, limits);
+  return detail::search_patterns(items.weights, round_down(options.capacity, options.pack_multiple), max_samples, limits);
 }
 
 /// @brief The number of packs that `near_optimal` needs, with its certificate, without saying which sample goes where.
@@ -174,7 +175,7 @@ struct near_optimal_solver {
                                                    search_limits const& limits = {}) {
   auto const items = detail::weigh(lengths, options);
   auto const samples = items.weights.samples() + items.alone;
-  auto const plan = detail::search_patterns(items.weights, detail::round_down(options.capacity, options.pack_multiple),
+  auto const plan = detail::search_patterns(items.weights, round_down(options.capacity, options.pack_multiple),
                                             options.max_samples != 0 ? options.max_samples : samples + 1, limits);
   auto bound = plan.bound;
   bound.packs += static_cast<std::int64_t>(items.alone);
@@ -228,4 +229,4 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
   return out;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -5,7 +5,7 @@
 /// @file
 /// @brief Next fit: samples in the given order, one open pack at a time.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 namespace detail {
 struct next_fit_solver {
@@ -55,4 +55,4 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
   return detail::drive<Index>(lengths, options, cost, detail::next_fit_solver{});
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -7,7 +7,7 @@
 /// @file
 /// @brief What every packer is asked: capacity, limits, padding, and what to do with a sample that no pack can hold.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief What happens to a sample that is longer than the capacity.
 enum class oversize : std::uint8_t {
@@ -30,4 +30,4 @@ struct packing_options {
   std::uint64_t seed = 0;                                  ///< of the packers that shuffle
 };
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

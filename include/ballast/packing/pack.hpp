@@ -11,7 +11,7 @@
 /// @file
 /// @brief `pack`: the default packer, for callers who want a good plan and its certificate and no choice.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief The share by which a plan of `pack` may exceed its bound before it searches for a better one.
 inline constexpr double pack_gap = 0.0001;
@@ -83,4 +83,4 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
   return detail::improves(better, tally) ? better : tally;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -13,7 +13,7 @@
 /// @file
 /// @brief Packs as patterns: so many samples of these classes, and how many packs are alike. What planners on classes return.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief Samples of one class in a pack.
 struct pattern_item {
@@ -69,4 +69,4 @@ void expand(pack_patterns const& patterns, std::vector<std::uint64_t> next, Inde
 }
 
 }  // namespace detail
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -11,7 +11,7 @@
 /// @file
 /// @brief What every packer returns.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief Which argument proves that no fewer packs can do.
 enum class packing_bound : std::uint8_t {
@@ -73,4 +73,4 @@ struct packing {
   friend bool operator==(packing const&, packing const&) = default;
 };
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

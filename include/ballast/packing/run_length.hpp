@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/math.hpp>
 #include <ballast/packing/detail/bulk_best_fit.hpp>
 #include <ballast/packing/detail/driver.hpp>
 #include <ballast/packing/runs.hpp>
@@ -14,7 +15,7 @@
 /// @file
 /// @brief Best-fit decreasing on a histogram of lengths, whatever the number of samples: as a plan of runs or as a bare number of packs.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief How many packs a histogram needs, without saying which sample goes where.
 struct pack_tally {
@@ -100,7 +101,7 @@ struct weighed_histogram {
 /// A pure function of its arguments.
 [[nodiscard]] inline pack_tally count_packs(histogram const& lengths, packing_options const& options) {
   auto const items = detail::weigh(lengths, options);
-  auto const capacity = detail::round_down(options.capacity, options.pack_multiple);
+  auto const capacity = round_down(options.capacity, options.pack_multiple);
   auto const samples = items.weights.samples() + items.alone;
   auto const max_samples = options.max_samples != 0 ? options.max_samples : samples + 1;
   detail::bulk_workspace ws;
@@ -130,7 +131,7 @@ inline void plan_best_fit_decreasing(histogram const& lengths, packing_options c
   });
   auto const items = detail::weigh(lengths, options);
   auto& [bulk, blocks] = workspace;
-  out.capacity = detail::round_down(options.capacity, options.pack_multiple);
+  out.capacity = round_down(options.capacity, options.pack_multiple);
   out.sample_multiple = options.sample_multiple;
   out.samples = items.weights.samples();
   out.packs =
@@ -169,4 +170,4 @@ inline void plan_best_fit_decreasing(histogram const& lengths, packing_options c
   return plan;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

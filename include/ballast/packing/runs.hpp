@@ -10,7 +10,7 @@
 /// @file
 /// @brief `pack_runs`: a whole packing in a few bytes a distinct length, from which every sample's place follows by arithmetic.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief Consecutive samples of one length that go into consecutive packs, `per_pack` into each (fewer into the last).
 ///
@@ -98,4 +98,4 @@ struct pack_runs {
   friend bool operator==(pack_runs const&, pack_runs const&) = default;
 };
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -6,7 +6,7 @@
 /// @file
 /// @brief First fit and best fit in a random order: what is lost in packs is won in mixing.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 namespace detail {
 struct first_fit_shuffled_solver {
@@ -75,4 +75,4 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
   return detail::drive<Index>(lengths, options, cost, detail::best_fit_shuffled_solver{});
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -9,7 +9,7 @@
 /// @file
 /// @brief Best-fit decreasing inside windows of consecutive samples.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 namespace detail {
 struct windowed_best_fit_decreasing_solver {
@@ -66,4 +66,4 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
   return detail::drive<Index>(lengths, options, cost, detail::windowed_best_fit_decreasing_solver{window});
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -5,7 +5,7 @@
 /// @file
 /// @brief Worst fit: samples in the given order, each into the emptiest pack.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 namespace detail {
 struct worst_fit_solver {
@@ -42,4 +42,4 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
   return detail::drive<Index>(lengths, options, cost, detail::worst_fit_solver{});
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

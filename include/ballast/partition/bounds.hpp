@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/math.hpp>
 #include <ballast/partition/result.hpp>
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 /// @file
 /// @brief Lower bounds on the bottleneck of a partition, in integers, without a search.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief A cost that the dearest stage reaches in every plan.
 struct bottleneck_bound {
@@ -35,7 +36,7 @@ struct bottleneck_bound {
   auto const n = prefix.size() - 1;
   if (n == 0) return {};
   auto const total = prefix[n], p = static_cast<std::int64_t>(stages);
-  bottleneck_bound best{total / p + (total % p != 0 ? 1 : 0), partition_bound::mean};
+  bottleneck_bound best{divide_up(total, p), partition_bound::mean};
   if (largest > best.cost) best = {largest, partition_bound::largest_layer};
   if (n <= stages) return best;  // a window of one layer
   auto const length = static_cast<std::size_t>((n - 1) / stages + 1);
@@ -70,4 +71,4 @@ struct bottleneck_bound {
   return {possible, partition_bound::mean};
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

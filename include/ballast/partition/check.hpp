@@ -15,7 +15,7 @@
 /// @file
 /// @brief The validator of partitions, ours or anybody's. It shares no code with the partitioners and proves their bounds again.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief Checks anybody's boundaries against the definition: they rise from 0 to the number of layers, and every stage keeps the minima
 /// and its capacity.
@@ -99,4 +99,4 @@ template <index_type Index, length_range R, cost_model Cost = token_cost>
   return detail::check_result(plan, detail::layer_rules(layers, options, cost), device_count);
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -13,7 +13,7 @@
 /// @file
 /// @brief The k best partitions, for callers who measure the candidates.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief Partitions in order of merit.
 /// @tparam Index  type of the boundaries
@@ -112,4 +112,4 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
   return out;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

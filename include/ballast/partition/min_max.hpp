@@ -13,7 +13,7 @@
 /// @file
 /// @brief The exact min-max partition of a chain of layers: no cut has a cheaper dearest stage.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief Scratch memory of the partitioners; a caller who plans often keeps one, and nothing is allocated once it is warm.
 struct partition_workspace {
@@ -139,4 +139,4 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
   return out;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -12,7 +12,7 @@
 /// @file
 /// @brief The exact min-max partition of a folded chain: time grows with runs of equal layers, not with layers.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief Scratch memory of the partitioner of folded chains.
 struct run_partition_workspace {
@@ -132,4 +132,4 @@ template <index_type Index = std::uint32_t, cost_model Cost = token_cost>
   return out;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

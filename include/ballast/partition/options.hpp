@@ -8,7 +8,7 @@
 /// @file
 /// @brief What every partitioner is asked: how many stages, and what a stage may be.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief The request to a partitioner. Only `stages` has no default.
 ///
@@ -24,4 +24,4 @@ struct partition_options {
   std::int64_t limit = 0;                     ///< largest stage cost that a second objective may use; 0: the least possible
 };
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

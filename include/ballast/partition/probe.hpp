@@ -12,7 +12,7 @@
 /// @file
 /// @brief Partitions whose stage cost is a callable: the probe of one limit, and the exact min-max cut by bisection over it.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 namespace detail {
 
@@ -119,4 +119,4 @@ template <index_type Index = std::uint32_t, stage_cost Cost>
   return out;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

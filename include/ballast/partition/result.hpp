@@ -12,7 +12,7 @@
 /// @file
 /// @brief What every partitioner returns.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief Which argument proves that no smaller bottleneck can be, or that there is no plan at all.
 enum class partition_bound : std::uint8_t {
@@ -76,4 +76,4 @@ struct lean_stages {
   certificate volume;  ///< what crosses the inner cuts; no plan within the limit moves less
 };
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

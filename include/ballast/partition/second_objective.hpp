@@ -12,7 +12,7 @@
 /// @file
 /// @brief A second objective under the best bottleneck, or under a limit: the most level stages, or the least data across cuts.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 namespace detail {
 
@@ -136,4 +136,4 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
   return out;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -10,7 +10,7 @@
 /// @file
 /// @brief A stage's cost as a callable: what a partitioner may ask of it.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief The cost of a stage that cannot be: out of memory, on the wrong device.
 inline constexpr std::int64_t unaffordable = (std::numeric_limits<std::int64_t>::max)();
@@ -23,4 +23,4 @@ template <class C>
 concept stage_cost = std::regular_invocable<C const&, std::uint64_t, std::uint64_t, std::uint64_t> &&
                      integer<std::invoke_result_t<C const&, std::uint64_t, std::uint64_t, std::uint64_t>>;
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -10,7 +10,7 @@
 /// @file
 /// @brief The exact trade-off between a level pipeline and little data across its cuts.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief A partition of least weighted sum.
 /// @tparam Index  type of the boundaries
@@ -98,4 +98,4 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
   return out;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

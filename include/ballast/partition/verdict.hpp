@@ -8,7 +8,7 @@
 /// @file
 /// @brief What the validator of partitions can find.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief The rule that a partition breaks.
 enum class partition_fault : std::uint8_t {
@@ -59,4 +59,4 @@ struct partition_verdict {
   return {};
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

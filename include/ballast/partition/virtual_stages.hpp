@@ -14,7 +14,7 @@
 /// @file
 /// @brief Virtual stages of an interleaved pipeline: chunk `c` runs on device `c mod devices`, and a device pays for all its chunks.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief The request for virtual stages. `devices` and `chunks` have no default.
 struct virtual_stage_options {
@@ -175,4 +175,4 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
   return out;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

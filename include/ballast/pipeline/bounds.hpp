@@ -16,7 +16,7 @@
 /// @file
 /// @brief What no order of a pipeline's tasks can go below.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief A lower bound on the makespan, and the argument behind it.
 struct makespan_bound {
@@ -101,4 +101,4 @@ template <stage_work_model Work>
   return detail::bound_of(table, stage_of, std::size_t{*std::max_element(stage_of.begin(), stage_of.end())} + 1, split, scratch);
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

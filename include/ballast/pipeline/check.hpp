@@ -15,7 +15,7 @@
 /// @file
 /// @brief The validator of timelines. It shares no code with the simulator.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief The rule that a timeline breaks.
 enum class timeline_fault : std::uint8_t {
@@ -187,4 +187,4 @@ template <stage_work_model Work>
   return {};
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

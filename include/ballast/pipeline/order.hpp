@@ -15,7 +15,7 @@
 /// @file
 /// @brief The order in which each stage does its tasks: that of a published schedule, or a caller's own.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief What a task is.
 enum class pipeline_pass : std::uint8_t {
@@ -211,4 +211,4 @@ template <pipeline_schedule S, class WarmUp>
   return std::visit([&](auto const& s) { return order_of(s, stages, micro_batches); }, schedule);
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

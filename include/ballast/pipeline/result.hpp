@@ -10,7 +10,7 @@
 /// @file
 /// @brief A timeline: when each stage does what, and what follows from it.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief Which argument proves that no order of the tasks ends earlier.
 enum class pipeline_bound : std::uint8_t {
@@ -68,4 +68,4 @@ struct pipeline_timeline {
   }
 };
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -21,7 +21,7 @@
 /// @file
 /// @brief The timeline of a pipeline whose micro-batches differ.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief The request to the simulator.
 struct pipeline_options {
@@ -154,4 +154,4 @@ template <class Schedule, stage_work_model Work>
   return simulate_order(order_of(schedule, options.stages, options.micro_batches), work, options.events);
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -9,7 +9,7 @@
 /// @file
 /// @brief What one micro-batch costs on one virtual stage: times, transfers and bytes.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief Times and bytes of one micro-batch on one virtual stage; any unit of time, none negative.
 struct stage_work {
@@ -29,4 +29,4 @@ template <class W>
 concept stage_work_model = std::regular_invocable<W const&, std::uint64_t, std::uint64_t> &&
                            std::convertible_to<std::invoke_result_t<W const&, std::uint64_t, std::uint64_t>, stage_work>;
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

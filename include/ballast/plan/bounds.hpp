@@ -4,6 +4,7 @@
 #include <ballast/batching/options.hpp>
 #include <ballast/core/classes.hpp>
 #include <ballast/core/concepts.hpp>
+#include <ballast/core/math.hpp>
 #include <ballast/core/wide.hpp>
 
 #include <algorithm>
@@ -15,7 +16,7 @@
 /// @file
 /// @brief What no plan of a run can go below, whichever samples it brings together.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief A lower bound on the cost of a run: the sum over its steps of the slowest rank.
 ///
@@ -55,7 +56,7 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
 
   auto const ranks = static_cast<std::int64_t>(options.ranks);
   auto const room = options.capacity * static_cast<std::int64_t>(options.micro_batches) * ranks;
-  auto const share = [&](std::int64_t sum) { return sum / ranks + (sum % ranks != 0 ? 1 : 0); };
+  auto const share = [&](std::int64_t sum) { return divide_up(sum, ranks); };
   auto best = share(items.all_cost);
   std::int64_t slowest = 0, tokens = 0, all_room = 0;  // of the first k steps
   std::size_t at = 0;                                  // the first class that these steps, filled densest first, do not hold whole
@@ -78,8 +79,8 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
     }
   }
   // Each step costs what it does beside its micro-batches, and has one at least.
-  auto const steps = items.all_tokens / room + (items.all_tokens % room != 0 ? 1 : 0);
+  auto const steps = divide_up(items.all_tokens, room);
   return best + steps * (options.cost_per_step + options.cost_per_micro_batch);
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

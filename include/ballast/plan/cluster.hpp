@@ -7,7 +7,7 @@
 /// @file
 /// @brief What a run trains on, as far as time is modelled from it.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief The devices of a run. Every data-parallel rank has the same.
 struct cluster {
@@ -24,4 +24,4 @@ struct cluster {
   return modelled_ms(static_cast<double>(training_factor * cost.flops_per_unit), on.device, on.mfu);
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -21,7 +21,7 @@
 ///
 /// DeepSpeed needs no words: the boundaries of a plan are what its `PipelineModule` keeps as `parts`.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief What a layer is to Megatron-LM.
 enum class layer_kind : std::uint8_t {
@@ -143,4 +143,4 @@ template <index_type Index>
   return out;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

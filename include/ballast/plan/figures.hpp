@@ -5,7 +5,8 @@
 #include <ballast/batching/result.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
-#include <ballast/core/metrics.hpp>
+#include <ballast/core/math.hpp>
+#include <ballast/core/metrics/step_balance.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -18,7 +19,7 @@
 /// @file
 /// @brief The figures by which plans of a run are compared: what they fill, how level they are, how long they take.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief One way to run the data, in numbers.
 struct plan_figures {
@@ -74,7 +75,7 @@ template <index_type Index, length_range R, cost_model Cost>
       loads[place / each] += static_cast<std::int64_t>(cost(mine.back()));
     }
     tokens[place / each] += token_load(mine);
-    detail::add_checked(squares[place / each], attention_load(mine), "squared lengths of place", place);
+    add_checked(squares[place / each], attention_load(mine), "squared lengths of place", place);
   }
   plan_figures f;
   f.packs = packs;
@@ -95,4 +96,4 @@ template <index_type Index, length_range R, cost_model Cost>
   return f;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -18,7 +18,7 @@
 /// @file
 /// @brief What keeps a plan of steps from being level: which bound, and which samples.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief A sample that alone costs more than a mean rank has to do in its step: the other ranks wait for whichever rank has it.
 template <index_type Index = std::uint32_t>
@@ -140,4 +140,4 @@ template <index_type Index>
   return text;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

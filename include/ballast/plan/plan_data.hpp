@@ -5,6 +5,7 @@
 #include <ballast/batching/resume.hpp>
 #include <ballast/core/certificate.hpp>
 #include <ballast/core/error.hpp>
+#include <ballast/core/math.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
 #include <ballast/packing/member_lengths.hpp>
 #include <ballast/packing/next_fit.hpp>
@@ -23,7 +24,7 @@
 /// @file
 /// @brief `plan_data`: what each rank trains on in a whole epoch, beside what trainers do without a plan.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief The request: the shape of a step, and what to do with samples that no micro-batch can hold.
 struct data_plan_options {
@@ -104,7 +105,7 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
   out.limits = limits_of(out.steps, placed, o, cost);
   out.packs.value = static_cast<std::int64_t>(out.planned.packs);
   if (!out.steps.dropped.empty() || !out.steps.repeated.empty()) {  // other samples than the bound counted
-    out.packs.lower_bound = out.steps.tokens / o.capacity + (out.steps.tokens % o.capacity != 0 ? 1 : 0);
+    out.packs.lower_bound = divide_up(out.steps.tokens, o.capacity);
     out.bound = packing_bound::volume;
   }
   if (out.set_aside.empty()) return out;
@@ -134,4 +135,4 @@ template <index_type Index = std::uint32_t, length_range R>
   return plan_data<Index>(lengths, options, cost, ms_per_unit(cost, on));
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

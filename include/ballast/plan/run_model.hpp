@@ -20,7 +20,7 @@
 /// @file
 /// @brief The layers of a model as a whole run sees them: work, bytes and their choices as functions of the micro-batch.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief A way to treat what a layer keeps from its forward to its backward pass.
 struct run_option {
@@ -137,4 +137,4 @@ template <index_type Index>
   return out;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

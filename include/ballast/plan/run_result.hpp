@@ -20,7 +20,7 @@
 /// @file
 /// @brief What a plan of a whole run tells: stages, modelled times, memory, and where the device-time goes.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief What costs a run most beyond its forward and backward passes.
 enum class run_loss : std::uint8_t {
@@ -135,4 +135,4 @@ struct whole_run {
   return {all};
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -15,7 +15,7 @@
 /// @file
 /// @brief How much memory a plan of stages takes at least, where no cut fits.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief Why no cut fits: the cut whose largest stage is leanest, everything recomputed that can be, and that stage.
 struct run_shortage {
@@ -58,4 +58,4 @@ struct run_shortage {
   return out;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -17,7 +17,7 @@
 /// @file
 /// @brief Checkpoint chains: when to keep, forget and compute again along a chain of unequal stages.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief The request to `checkpoint_chain`.
 struct chain_options {
@@ -188,4 +188,4 @@ class chain_table {
   return {.status = status::feasible, .time = {table.value(), bound}, .steps = table.schedule()};
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -13,7 +13,7 @@
 /// @file
 /// @brief The stages of a chain, the steps of its schedules, and the evaluator that says what a schedule takes. It knows no planner.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief One stage of a chain: a layer or a block of them.
 struct chain_stage {
@@ -124,4 +124,4 @@ inline void require_valid(std::span<chain_stage const> stages, std::int64_t inpu
   return out;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -11,7 +11,7 @@
 /// @file
 /// @brief The validator of selections, ours or anybody's. It shares no code with the planners.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief The rules of a selection, in the order in which they are checked.
 enum class selection_rule : std::uint8_t {
@@ -74,4 +74,4 @@ struct selection_verdict {
   return {};
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -14,7 +14,7 @@
 /// @file
 /// @brief Which option each item takes so that all fit the memory and as little time as possible is lost: exact, or greedy with a bound.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief The selection of least time within the budget (multiple-choice knapsack with a window on the link).
 ///
@@ -88,4 +88,4 @@ namespace ballast::inline v0_1 {
   return out;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

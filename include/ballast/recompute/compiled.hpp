@@ -17,7 +17,7 @@
 /// @file
 /// @brief A selection compiled once, before lengths are known, and evaluated for every batch.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief One way to treat an item, as polynomials of the batch.
 struct symbolic_option {
@@ -127,4 +127,4 @@ class compiled_selection {
   std::vector<one_class> classes_;
 };
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

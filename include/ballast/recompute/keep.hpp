@@ -15,7 +15,7 @@
 /// @file
 /// @brief The two-way question: which saved tensors to keep and which to compute again (0/1 and bounded knapsack).
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief Tensors of one kind: what keeping one holds, and what computing it again costs.
 struct saved_tensor {
@@ -87,4 +87,4 @@ namespace detail {
   return detail::keep(tensors, {.budget = budget}, choose_options_greedily);
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -14,7 +14,7 @@
 /// @file
 /// @brief What a planner of memory chooses from: ways to treat a tensor or a layer, and classes of items that share them.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief One way to treat an item: keep it, recompute part or all of it, or send it to the host and back.
 struct memory_option {
@@ -129,4 +129,4 @@ struct folded_options {
   return out;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -16,7 +16,7 @@
 /// A knapsack counts a tensor by itself. To compute it again, though, its inputs must be there, and those of its inputs; and all that is
 /// alive meanwhile adds up. So memory can rise while the budget falls. This evaluator follows the dependencies.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief An operator of the forward pass, with its one output.
 struct forward_operator {
@@ -148,4 +148,4 @@ struct recompute_peak {
   return out;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

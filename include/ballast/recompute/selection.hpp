@@ -10,7 +10,7 @@
 /// @file
 /// @brief What is asked of a selection of memory options, and what comes back.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief The request to a selection. Only `budget` has no default.
 struct selection_options {
@@ -29,4 +29,4 @@ struct selection {
   std::uint64_t operations = 0;       ///< spent on it: prices tried on an option and, a hundred times as dear, partial selections tried
 };
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

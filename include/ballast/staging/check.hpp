@@ -19,7 +19,7 @@
 /// @brief The validator of joint plans, ours or anybody's, and the dynamic programme that proves their bounds. It shares no code with the
 /// planners.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief The rule that a plan of stages and memory breaks.
 enum class staging_fault : std::uint8_t {
@@ -218,4 +218,4 @@ template <index_type Index>
   return {!least || plan.plan.bottleneck.lower_bound > *least ? staging_fault::false_bound : staging_fault::none, 0};
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

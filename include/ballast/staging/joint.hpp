@@ -16,7 +16,7 @@
 /// @file
 /// @brief The joint plan: where a chain is cut and what each stage recomputes, decided together under the memory of each stage.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief Cuts a chain into stages, and chooses what each recomputes or sends to the host, so that the dearest stage costs as little as any
 /// such plan allows.
@@ -88,4 +88,4 @@ template <index_type Index = std::uint32_t>
   return plan_stages<Index>(fold_layers(layers), options);
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

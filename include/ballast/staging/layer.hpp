@@ -17,7 +17,7 @@
 /// @file
 /// @brief What the joint plan of stages and memory knows of a layer, and chains of such layers with equal ones folded.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief A layer: its time, the bytes that are there whatever is recomputed, and the ways to treat what it keeps for its backward pass.
 struct stage_layer {
@@ -121,4 +121,4 @@ inline void require_valid(layer_chain const& chain) {
   return out;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

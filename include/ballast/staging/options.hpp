@@ -13,7 +13,7 @@
 /// @file
 /// @brief What the joint plan is asked: stages, their memory, and the micro-batches that each holds.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief The request to a planner of stages and memory. `stages`, `capacity` and `in_flight` have no default.
 ///
@@ -76,4 +76,4 @@ inline void require_valid(staging_options const& options) {
   return out;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

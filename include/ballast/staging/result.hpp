@@ -9,7 +9,7 @@
 /// @file
 /// @brief What a planner of stages and memory returns.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief One stage in numbers.
 struct staged_figures {
@@ -35,4 +35,4 @@ struct joint_stages {
   std::uint64_t work = 0;              ///< spent, in the unit of `staging_options::work`
 };
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -15,7 +15,7 @@
 /// @file
 /// @brief Planning in sequence: the cut that is level in time, then the best recompute within it. What the joint plan is compared with.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief Cuts a chain for time alone, then makes room in each stage with the cheapest selection.
 ///
@@ -59,4 +59,4 @@ template <index_type Index = std::uint32_t>
   return out;
 }
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

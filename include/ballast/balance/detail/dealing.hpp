@@ -7,6 +7,7 @@
 #include <ballast/core/classes.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
+#include <ballast/core/math.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -20,7 +21,7 @@
 
 // What all balancers share around their algorithm: validation, the sets under construction with their limits, and the certificate.
 
-namespace ballast::inline v0_1::detail {
+namespace ballast::inline v0_2::detail {
 
 inline constexpr std::int64_t unlimited = (std::numeric_limits<std::int64_t>::max)();
 
@@ -180,14 +181,14 @@ template <index_type Index>
 [[nodiscard]] std::pair<balance_bound, certificate> impossible(deal<Index>& d) {
   auto const n = d.items();
   auto const k = static_cast<std::int64_t>(d.sets);
-  if (d.max_items != 0 && d.max_items < n && n / d.max_items + (n % d.max_items != 0 ? 1 : 0) > d.sets)
+  if (d.max_items != 0 && d.max_items < n && divide_up(n, d.max_items) > d.sets)
     return {balance_bound::item_counts, {static_cast<std::int64_t>(d.max_items * d.sets), static_cast<std::int64_t>(n)}};
   if (d.capacity == unlimited || n == 0) return {};
   auto& sizes = d.bound_sizes;
   sizes = d.size;
   std::sort(sizes.begin(), sizes.end(), std::greater<>{});
   if (sizes[0] > d.capacity) return {balance_bound::item_size, {d.capacity, sizes[0]}};
-  if (d.capacity < d.total_size / k + (d.total_size % k != 0 ? 1 : 0)) return {balance_bound::capacity, {d.capacity * k, d.total_size}};
+  if (d.capacity < divide_up(d.total_size, k)) return {balance_bound::capacity, {d.capacity * k, d.total_size}};
   auto const bound = balance_lower_bound(sizes, d.sets, least_items(n, d.sets, d.max_items, d.equal));
   if (bound.load > d.capacity) return {bound.bound, {d.capacity, bound.load}};
   return {};
@@ -241,9 +242,9 @@ void finish(deal<Index>& d, misfit policy, balanced_sets<Index>& out) {
   out.bound = best.bound;
 }
 
-}  // namespace ballast::inline v0_1::detail
+}  // namespace ballast::inline v0_2::detail
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 
 /// @brief Scratch memory of the balancers; a caller who plans every step keeps one, and nothing is allocated once it is warm.
 /// @tparam Index  index type of the plans it is used for
@@ -253,4 +254,4 @@ struct balance_workspace {
   balanced_sets<Index> candidate;  ///< private: of `balance`
 };
 
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace ballast::inline v0_1::detail {
+namespace ballast::inline v0_2::detail {
 
 /// Lowers the largest load of a refined deal further where sets hold few items: the set of largest load gives up to two of them for up to
 /// two of one of the sets of least load. Where a set holds a handful of items, one swap seldom levels two sets, and two for two nearly
@@ -109,4 +109,4 @@ class pair_exchanger {
   move best_{};
 };
 
-}  // namespace ballast::inline v0_1::detail
+}  // namespace ballast::inline v0_2::detail

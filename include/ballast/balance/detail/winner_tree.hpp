@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace ballast::inline v0_1::detail {
+namespace ballast::inline v0_2::detail {
 
 /// A tournament of sets: the best one with room for an item, where few sets change between two questions.
 ///
@@ -72,4 +72,4 @@ class winner_tree {
   std::vector<node_type> nodes_;  ///< nodes_[1] is the root, nodes_[leaves_ + s] set s
 };
 
-}  // namespace ballast::inline v0_1::detail
+}  // namespace ballast::inline v0_2::detail

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace ballast::inline v0_1::detail {
+namespace ballast::inline v0_2::detail {
 
 /// Cuts an order of packs into steps and gives the packs of each step to its ranks so that the slowest one has little: where ranks wait at
 /// every micro-batch, neighbours in cost share a row; else longest processing time first, at most `micro_batches` packs to a rank.
@@ -49,4 +49,4 @@ void arrange_steps(batching<Index>& b, std::span<Index const> order, std::span<p
   }
 }
 
-}  // namespace ballast::inline v0_1::detail
+}  // namespace ballast::inline v0_2::detail

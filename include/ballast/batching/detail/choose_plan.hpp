@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/batching/detail/items.hpp>
 #include <ballast/batching/sorted.hpp>
+#include <ballast/core/math.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
 #include <ballast/packing/shuffled.hpp>
 
@@ -14,7 +15,7 @@
 
 // How `plan_steps` compares plans of the same samples, and the candidate whose packs are made first.
 
-namespace ballast::inline v0_1::detail {
+namespace ballast::inline v0_2::detail {
 
 /// Plans that were made, and which of them is kept. All decisions are made in integers.
 template <index_type Index>
@@ -49,7 +50,7 @@ class plan_choice {
 
   [[nodiscard]] std::size_t fewest_steps() const noexcept {
     auto const room = o_.capacity * static_cast<std::int64_t>(o_.ranks * o_.micro_batches);
-    return static_cast<std::size_t>(items_.all_tokens / room + (items_.all_tokens % room != 0 ? 1 : 0));
+    return static_cast<std::size_t>(divide_up(items_.all_tokens, room));
   }
   /// The variance of the token-mean length over the steps, as a share of the squared mean: the design effect but for a factor that plans of
   /// the same samples share.
@@ -155,4 +156,4 @@ void offer_windows(plan_choice<Index>& choice, step_items const& items, batching
   choice.offer(std::move(best));
 }
 
-}  // namespace ballast::inline v0_1::detail
+}  // namespace ballast::inline v0_2::detail

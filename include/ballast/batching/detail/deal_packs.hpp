@@ -16,7 +16,7 @@
 
 // Finished packs made into whole steps: what is left over is settled, then an order of packs is cut into steps.
 
-namespace ballast::inline v0_1::detail {
+namespace ballast::inline v0_2::detail {
 
 /// Refuses packs that do not hold each sample at most once, or hold more than a micro-batch may. Samples in no pack are listed as dropped.
 template <index_type Index>
@@ -111,4 +111,4 @@ void cut_into_steps(batching<Index>& b, std::span<Index const> order) {
   }
 }
 
-}  // namespace ballast::inline v0_1::detail
+}  // namespace ballast::inline v0_2::detail

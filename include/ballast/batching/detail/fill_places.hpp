@@ -20,7 +20,7 @@
 
 // No rank without work: what planners do about empty places once all samples have theirs.
 
-namespace ballast::inline v0_1::detail {
+namespace ballast::inline v0_2::detail {
 
 /// Whether samples of different packs may share one.
 enum class mixing : std::uint8_t { never, allowed };
@@ -271,4 +271,4 @@ bool fill_places(batching<Index>& b, step_items const& items, batching_options c
   return b.packs.empty() ? false : place_filler<Index>(b, items, o, how).run();
 }
 
-}  // namespace ballast::inline v0_1::detail
+}  // namespace ballast::inline v0_2::detail

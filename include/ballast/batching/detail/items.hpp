@@ -18,7 +18,7 @@
 
 // What planners of steps share: samples with their costs, and the value and bound of a finished plan.
 
-namespace ballast::inline v0_1::detail {
+namespace ballast::inline v0_2::detail {
 
 /// The samples as planners see them.
 struct step_items {
@@ -218,4 +218,4 @@ void certify(batching<Index>& b, step_items const& items, batching_options const
   certify(b, items, o, pack_sums(b.packs, [&](Index i) { return items.cost[i]; }, o.cost_per_micro_batch));
 }
 
-}  // namespace ballast::inline v0_1::detail
+}  // namespace ballast::inline v0_2::detail

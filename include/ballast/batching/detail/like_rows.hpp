@@ -12,7 +12,7 @@
 
 // Packs that are alike in several measures at once, side by side.
 
-namespace ballast::inline v0_1::detail {
+namespace ballast::inline v0_2::detail {
 
 /// Loads of packs, pack after pack, `columns` integers each.
 struct load_table {
@@ -123,4 +123,4 @@ class like_rows {
   std::vector<std::int64_t> sum_;
 };
 
-}  // namespace ballast::inline v0_1::detail
+}  // namespace ballast::inline v0_2::detail

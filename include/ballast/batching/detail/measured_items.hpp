@@ -4,8 +4,8 @@
 #include <ballast/batching/measured_options.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/wide.hpp>
-#include <ballast/packing/detail/vector_driver.hpp>
-#include <ballast/packing/measures.hpp>
+#include <ballast/packing/vector/detail/driver.hpp>
+#include <ballast/packing/vector/measures.hpp>
 
 #include <algorithm>
 #include <concepts>
@@ -21,7 +21,7 @@
 
 // Samples of several measures as planners of steps see them: checked and weighed.
 
-namespace ballast::inline v0_1::detail {
+namespace ballast::inline v0_2::detail {
 
 /// Samples with their costs; `tokens` is the last measure.
 struct measured_items {
@@ -105,4 +105,4 @@ template <index_type Index, row_cost Cost>
   return out;
 }
 
-}  // namespace ballast::inline v0_1::detail
+}  // namespace ballast::inline v0_2::detail

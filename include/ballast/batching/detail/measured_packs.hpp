@@ -21,7 +21,7 @@
 
 // Packs of samples with several measures made into whole steps, with their loads.
 
-namespace ballast::inline v0_1::detail {
+namespace ballast::inline v0_2::detail {
 
 /// The totals of packs: each measure, and the cost.
 struct pack_loads {
@@ -196,4 +196,4 @@ template <index_type Index>
   return out;
 }
 
-}  // namespace ballast::inline v0_1::detail
+}  // namespace ballast::inline v0_2::detail

@@ -24,7 +24,7 @@
 
 // How `micro_batches` fills one step.
 
-namespace ballast::inline v0_1::detail {
+namespace ballast::inline v0_2::detail {
 
 /// One global batch of units (samples, or those that belong together) into micro-batches.
 template <index_type Index>
@@ -284,4 +284,4 @@ class micro_batcher {
   bool found_ = false, complete_ = true;
 };
 
-}  // namespace ballast::inline v0_1::detail
+}  // namespace ballast::inline v0_2::detail

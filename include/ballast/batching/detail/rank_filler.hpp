@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace ballast::inline v0_1::detail {
+namespace ballast::inline v0_2::detail {
 
 /// Packs the units of every rank into that many micro-batches. What finds no room in its rank goes to another.
 template <index_type Index>
@@ -94,4 +94,4 @@ class rank_filler {
   std::vector<Index> mine_, left_;
 };
 
-}  // namespace ballast::inline v0_1::detail
+}  // namespace ballast::inline v0_2::detail

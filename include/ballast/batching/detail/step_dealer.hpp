@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace ballast::inline v0_1::detail {
+namespace ballast::inline v0_2::detail {
 
 /// How samples are dealt to the ranks of one step.
 enum class deal_rule : std::uint8_t { rate_mean, rate_cap, longest_first };
@@ -243,4 +243,4 @@ class step_dealer {
   std::int64_t slowest_ = 0, total_ = 0, best_slowest_ = 0, best_total_ = 0;
 };
 
-}  // namespace ballast::inline v0_1::detail
+}  // namespace ballast::inline v0_2::detail

@@ -14,7 +14,7 @@
 
 // The places of a plan while they are being filled: what stands in them, and the changes inside one step.
 
-namespace ballast::inline v0_1::detail {
+namespace ballast::inline v0_2::detail {
 
 /// A slot is a place, or a whole rank where ranks are pipelines, which may run different numbers of micro-batches. Samples shared by ranks
 /// stay where they are.
@@ -277,4 +277,4 @@ class step_places {
   std::vector<char> bound_;  ///< samples shared by ranks
 };
 
-}  // namespace ballast::inline v0_1::detail
+}  // namespace ballast::inline v0_2::detail

@@ -16,7 +16,7 @@
 
 // Samples that belong together are planned as one unit.
 
-namespace ballast::inline v0_1::detail {
+namespace ballast::inline v0_2::detail {
 
 inline void require_keys(std::span<std::uint64_t const> keys, std::size_t samples, char const* name) {
   require(keys.empty() || keys.size() == samples,
@@ -95,4 +95,4 @@ template <index_type Index>
   return out;
 }
 
-}  // namespace ballast::inline v0_1::detail
+}  // namespace ballast::inline v0_2::detail

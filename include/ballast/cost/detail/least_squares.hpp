@@ -15,7 +15,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace ballast::inline v0_1::detail {
+namespace ballast::inline v0_2::detail {
 
 /// The x >= 0 that minimises |a x - 1|^2. The best of the least-squares solutions on every set of columns whose coefficients are all
 /// positive: the optimum is one of them, and with a few columns there are few sets.
@@ -43,4 +43,4 @@ namespace ballast::inline v0_1::detail {
   return best;
 }
 
-}  // namespace ballast::inline v0_1::detail
+}  // namespace ballast::inline v0_2::detail

@@ -14,7 +14,7 @@
 /// @file
 /// @brief An even mixture of sources: the chairman assignment.
 
-namespace ballast::inline v0_1::detail {
+namespace ballast::inline v0_2::detail {
 
 // With N steps, n of a source, k sources that have any and e = 1 / (2k - 2), a source's step j = 1, 2, … may come from step
 // ceil((j - 1 + e) N / n) on and is due by step floor((j - e) N / n) + 1. Tijdeman proved that some order keeps every such window, and
@@ -105,4 +105,4 @@ class chairman_windows {
   return order;
 }
 
-}  // namespace ballast::inline v0_1::detail
+}  // namespace ballast::inline v0_2::detail

@@ -13,7 +13,7 @@
 /// @file
 /// @brief Which of its steps one source gives to one epoch.
 
-namespace ballast::inline v0_1::detail {
+namespace ballast::inline v0_2::detail {
 
 // What a draw is for; each has random numbers of its own.
 enum class curriculum_draw : std::uint64_t { pass, thinned, window, phase, mix, buckets };
@@ -63,4 +63,4 @@ inline void shuffle(std::vector<std::uint32_t>& items, std::size_t first, std::u
   return sequence;
 }
 
-}  // namespace ballast::inline v0_1::detail
+}  // namespace ballast::inline v0_2::detail

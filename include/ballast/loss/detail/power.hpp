@@ -11,7 +11,7 @@
 /// @file
 /// @brief Roots and powers of counts, the same bits on host and device: integers, or single operations that IEEE 754 rounds correctly.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 namespace detail {
 
 // Counts of one sequence stay below this; so do roots and powers with 44 bits of fraction.
@@ -110,4 +110,4 @@ struct fixed44 {
 }
 
 }  // namespace detail
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

@@ -7,7 +7,7 @@
 /// @file
 /// @brief A quotient of integers as the double that is nearest to it, also where the integers are no doubles themselves.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 namespace detail {
 
 // The nearest double to numerator / divisor, halves to even; divisor > 0 and below 2^127.
@@ -39,4 +39,4 @@ namespace detail {
 }
 
 }  // namespace detail
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

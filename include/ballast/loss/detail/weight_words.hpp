@@ -12,7 +12,7 @@
 /// @file
 /// @brief The words of totals and what a weight is made of, by one body on host and device; what is wrong with the totals is a value here.
 
-namespace ballast::inline v0_1 {
+namespace ballast::inline v0_2 {
 namespace detail {
 
 // Tokens, sequences with counted labels, sequences without, weight sum in two words.
@@ -158,4 +158,4 @@ struct counted_words {
 }
 
 }  // namespace detail
-}  // namespace ballast::inline v0_1
+}  // namespace ballast::inline v0_2

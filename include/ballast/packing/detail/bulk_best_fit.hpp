@@ -16,7 +16,7 @@
 // are taken in the order of their numbers. Whole intervals of packs with equal room therefore move at once, and the work depends on the
 // distinct lengths alone.
 
-namespace ballast::inline v0_1::detail {
+namespace ballast::inline v0_2::detail {
 
 /// Packs key … key + packs - 1: equal room, equally many samples.
 struct pack_interval {
@@ -130,4 +130,4 @@ void for_each_interval(bulk_workspace const& ws, Visit const& visit) {
   ws.open.for_each(visit);
 }
 
-}  // namespace ballast::inline v0_1::detail
+}  // namespace ballast::inline v0_2::detail

@@ -20,7 +20,7 @@
 // What all packers share around their algorithm: validation, padding, the over-size policy, the count constraint and the certificate.
 // A packer is a function object that receives `packing_items` and writes groups.
 
-namespace ballast::inline v0_1::detail {
+namespace ballast::inline v0_2::detail {
 
 /// Scratch memory of the driver, kept between calls.
 template <index_type Index>
@@ -42,12 +42,6 @@ struct packing_items {
   histogram const& classes;   ///< of the weights that are not 0
   std::uint64_t seed;         ///< for packers that shuffle
 };
-
-[[nodiscard]] constexpr std::int64_t round_down(std::int64_t value, std::int64_t multiple) noexcept { return value - value % multiple; }
-/// `value` must not exceed a multiple of `multiple` that is representable.
-[[nodiscard]] BALLAST_HD constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) noexcept {
-  return value % multiple == 0 ? value : value + (multiple - value % multiple);
-}
 
 inline void require_valid(packing_options const& o) {
   auto const positive = [](auto value, char const* name) {
@@ -222,4 +216,4 @@ template <index_type Index, length_range R, cost_model Cost, class Solve>
   return out;
 }
 
-}  // namespace ballast::inline v0_1::detail
+}  // namespace ballast::inline v0_2::detail

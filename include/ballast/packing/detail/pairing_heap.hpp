@@ -11,7 +11,7 @@
 
 // Many small heaps in one vector: the packs that share a room, the one with the lowest number first.
 
-namespace ballast::inline v0_1::detail {
+namespace ballast::inline v0_2::detail {
 
 /// Pairing heaps over a shared pool of nodes; a heap is the number of its root. Push O(1), pop O(log) amortised, no allocation once warm.
 /// Source: Fredman, Sedgewick, Sleator, Tarjan, "The pairing heap", Algorithmica 1 (1986).
@@ -91,4 +91,4 @@ class pairing_heaps {
   std::uint32_t free_ = empty;
 };
 
-}  // namespace ballast::inline v0_1::detail
+}  // namespace ballast::inline v0_2::detail

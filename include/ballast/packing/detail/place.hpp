@@ -14,7 +14,7 @@
 // Item-by-item packers are an order and a rule. The order says which item comes next, the rule in which pack it goes; `placer` runs the
 // two. A rule has `place(weight)`, which returns the number of a pack; it counts packs up from 0.
 
-namespace ballast::inline v0_1::detail {
+namespace ballast::inline v0_2::detail {
 
 /// Items as they come.
 struct given_order {
@@ -200,4 +200,4 @@ class worst_fit_rule {
   std::vector<open_pack> open_;  // a heap, the emptiest in front
 };
 
-}  // namespace ballast::inline v0_1::detail
+}  // namespace ballast::inline v0_2::detail

@@ -14,7 +14,7 @@
 // "Which is the smallest room that still takes w?", for the best-fit family. A room is what is left of a pack's capacity; every room that
 // is not empty has a head, the root of whatever the caller keeps there.
 
-namespace ballast::inline v0_1::detail {
+namespace ballast::inline v0_2::detail {
 
 /// Rooms 0 … capacity in a 64-ary tree of bits: every operation touches one word a level, of which there are ceil(log64(capacity + 2)).
 class dense_rooms {
@@ -140,4 +140,4 @@ class ordered_rooms {
   std::size_t at_ = 0;
 };
 
-}  // namespace ballast::inline v0_1::detail
+}  // namespace ballast::inline v0_2::detail

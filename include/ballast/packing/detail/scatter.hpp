@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/classes.hpp>
+#include <ballast/core/executor.hpp>
 #include <ballast/core/groups.hpp>
-#include <ballast/core/parallel.hpp>
 #include <ballast/packing/detail/bulk_best_fit.hpp>
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 // From runs to groups, in passes over memory: the offsets from the intervals, the canonical order of the samples by a counting sort, and
 // one sweep over the runs that copies each sample to its pack.
 
-namespace ballast::inline v0_1::detail {
+namespace ballast::inline v0_2::detail {
 
 /// Memory that is written before it is read, so it is not cleared; kept between calls.
 template <class T>
@@ -158,4 +158,4 @@ struct in_order {
   [[nodiscard]] constexpr std::size_t operator()(std::size_t j) const noexcept { return j; }
 };
 
-}  // namespace ballast::inline v0_1::detail
+}  // namespace ballast::inline v0_2::detail

@@ -8,7 +8,7 @@
 #include <span>
 #include <utility>
 
-namespace ballast::inline v0_1::detail {
+namespace ballast::inline v0_2::detail {
 
 /// A uniform integer in [0, bound), unbiased, by a product where `uniform_below` divides twice (Lemire, arXiv 1805.10941). The two draw
 /// different numbers.
@@ -25,4 +25,4 @@ void shuffle(std::span<T> items, splitmix64& random) {
   for (auto left = items.size(); left > 1; --left) std::swap(items[left - 1], items[static_cast<std::size_t>(scaled_below(left, random))]);
 }
 
-}  // namespace ballast::inline v0_1::detail
+}  // namespace ballast::inline v0_2::detail

@@ -16,7 +16,7 @@
 // when the stage grows (`relaxed`); how far a stage reaches under a limit of that bound (`furthest`); where a stage must begin at the
 // latest to have the minimum of layers (`latest_start`); and whether the cost itself does not fall (`monotone`).
 
-namespace ballast::inline v0_1::detail {
+namespace ballast::inline v0_2::detail {
 
 inline constexpr std::size_t nowhere = (std::numeric_limits<std::size_t>::max)();
 
@@ -188,4 +188,4 @@ struct callable_chain {
   }
 };
 
-}  // namespace ballast::inline v0_1::detail
+}  // namespace ballast::inline v0_2::detail

@@ -12,7 +12,7 @@
 // The least sum of what the stages are charged with, over all cuts under a limit: a dynamic programme over the cuts that a stage can end
 // at.
 
-namespace ballast::inline v0_1::detail {
+namespace ballast::inline v0_2::detail {
 
 struct sum_state {
   struct cell {
@@ -125,4 +125,4 @@ template <class Chain, class Charge>
   return w.before[n].sum;
 }
 
-}  // namespace ballast::inline v0_1::detail
+}  // namespace ballast::inline v0_2::detail

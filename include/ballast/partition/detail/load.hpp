@@ -3,6 +3,7 @@
 #include <ballast/core/classes.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
+#include <ballast/core/math.hpp>
 #include <ballast/partition/bounds.hpp>
 #include <ballast/partition/detail/chain.hpp>
 #include <ballast/partition/options.hpp>
@@ -19,7 +20,7 @@
 
 // Validation: from a caller's layers, cost and options to sums that cannot overflow, and the limits that need no search.
 
-namespace ballast::inline v0_1::detail {
+namespace ballast::inline v0_2::detail {
 
 inline void require_stages(partition_options const& o) {
   require(o.stages >= 1 && o.stages <= std::uint64_t{1} << 31,
@@ -177,11 +178,10 @@ void require_index(std::size_t n) {
 [[nodiscard]] inline bottleneck_bound unequal_bound(std::int64_t total, std::int64_t largest, std::span<std::int64_t const> unit_time,
                                                     std::uint64_t stages) {
   auto const p = static_cast<std::int64_t>(stages);
-  auto best = unit_time.empty() ? bottleneck_bound{total / p + (total % p != 0 ? 1 : 0), partition_bound::mean}
-                                : unequal_lower_bound(total, unit_time);
+  auto best = unit_time.empty() ? bottleneck_bound{divide_up(total, p), partition_bound::mean} : unequal_lower_bound(total, unit_time);
   if (!unit_time.empty()) largest *= *std::min_element(unit_time.begin(), unit_time.end());
   if (largest > best.cost) best = {largest, partition_bound::largest_layer};
   return best;
 }
 
-}  // namespace ballast::inline v0_1::detail
+}  // namespace ballast::inline v0_2::detail

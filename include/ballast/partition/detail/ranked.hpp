@@ -11,7 +11,7 @@
 
 // Counting and listing the cuts under a limit.
 
-namespace ballast::inline v0_1::detail {
+namespace ballast::inline v0_2::detail {
 
 /// How many cuts keep a limit, and between which limits that number stays the same.
 struct cut_count {
@@ -134,4 +134,4 @@ class cut_list {
   std::vector<entry> heap_;
 };
 
-}  // namespace ballast::inline v0_1::detail
+}  // namespace ballast::inline v0_2::detail

@@ -10,7 +10,7 @@
 // where the next stage must have several layers, or cannot run the next layer at all, or where a longer stage may cost less because of
 // transfers. Propagation decides these cases.
 
-namespace ballast::inline v0_1::detail {
+namespace ballast::inline v0_2::detail {
 
 /// Writes into `w.nearest` the last cut of a row at or before each cut.
 inline void index_row(probe_state& w, std::size_t row) {
@@ -133,4 +133,4 @@ template <class Chain>
   return decided == best || decide(chain, best, w);  // the plan of the least limit, whatever was tried on the way
 }
 
-}  // namespace ballast::inline v0_1::detail
+}  // namespace ballast::inline v0_2::detail

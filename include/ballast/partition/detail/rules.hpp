@@ -18,7 +18,7 @@
 
 // The definition of a partition, layer by layer, for the validator alone: the partitioners do not include it.
 
-namespace ballast::inline v0_1::detail {
+namespace ballast::inline v0_2::detail {
 
 /// The definition: what a stage costs and which rule it breaks. Sums stop at `unaffordable`.
 struct layer_rules {
@@ -169,4 +169,4 @@ template <class Rules, index_type Index>
   return {};
 }
 
-}  // namespace ballast::inline v0_1::detail
+}  // namespace ballast::inline v0_2::detail

@@ -9,7 +9,7 @@
 
 // The scratch memory of the probe, and the first half of it: a sweep that gives each stage the longest prefix under the limit.
 
-namespace ballast::inline v0_1::detail {
+namespace ballast::inline v0_2::detail {
 
 struct probe_state {
   std::vector<std::size_t> low, high;  ///< by cut: between these a sweep ends, under any limit that is still to be decided
@@ -68,4 +68,4 @@ template <class Chain>
   return next;
 }
 
-}  // namespace ballast::inline v0_1::detail
+}  // namespace ballast::inline v0_2::detail

@@ -16,7 +16,7 @@
 /// @file
 /// @brief Walks through an order, each stage as far as it can go without hearing from another. Private.
 
-namespace ballast::inline v0_1::detail {
+namespace ballast::inline v0_2::detail {
 
 struct runner_memory {
   struct stage_state {
@@ -197,4 +197,4 @@ class order_runner {
   pipeline_timeline& out_;
 };
 
-}  // namespace ballast::inline v0_1::detail
+}  // namespace ballast::inline v0_2::detail

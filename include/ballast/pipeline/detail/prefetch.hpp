@@ -5,7 +5,7 @@
 /// @file
 /// @brief A hint to the cache. Private.
 
-namespace ballast::inline v0_1::detail {
+namespace ballast::inline v0_2::detail {
 
 // The tasks of many stages are more streams than the hardware follows by itself. Any address will do; nothing is read.
 inline void prefetch([[maybe_unused]] void const* address) noexcept {
@@ -14,4 +14,4 @@ inline void prefetch([[maybe_unused]] void const* address) noexcept {
 #endif
 }
 
-}  // namespace ballast::inline v0_1::detail
+}  // namespace ballast::inline v0_2::detail

@@ -12,7 +12,7 @@
 /// @file
 /// @brief The works of all micro-batches on all virtual stages, checked once. Private.
 
-namespace ballast::inline v0_1::detail {
+namespace ballast::inline v0_2::detail {
 
 // Micro-batch after micro-batch: the simulator follows each through the virtual stages. The sum of all times and that of all bytes are
 // below 2^63, so no sum of some can overflow.
@@ -53,4 +53,4 @@ struct work_table {
   }
 };
 
-}  // namespace ballast::inline v0_1::detail
+}  // namespace ballast::inline v0_2::detail

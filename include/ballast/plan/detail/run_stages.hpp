@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/batching/result.hpp>
+#include <ballast/core/checked.hpp>
 #include <ballast/core/error.hpp>
+#include <ballast/core/math.hpp>
 #include <ballast/core/wide.hpp>
-#include <ballast/cost/detail/checked.hpp>
 #include <ballast/cost/layer.hpp>
 #include <ballast/pipeline/work.hpp>
 #include <ballast/plan/run_model.hpp>
@@ -23,7 +24,7 @@
 /// @file
 /// @brief A model between its layers and the works of its stages. Private.
 
-namespace ballast::inline v0_1::detail {
+namespace ballast::inline v0_2::detail {
 
 // The micro-batches that stand in steps.
 struct run_batches {
@@ -52,7 +53,7 @@ template <class Index>
     ++count;
     out.most_of_a_rank = (std::max)(out.most_of_a_rank, ++of_rank);
   }
-  for (auto& s : sum) s = count == 0 ? 0 : s / count + (s % count != 0 ? 1 : 0);
+  for (auto& s : sum) s = count == 0 ? 0 : divide_up(s, count);
   out.mean = {sum[0], sum[1], sum[2]};
   out.largest = {most[0], most[1], most[2]};
   return out;
@@ -70,7 +71,7 @@ struct run_rate {
   [[nodiscard]] std::int64_t operator()(std::int64_t value) const {
     auto const v = static_cast<std::uint64_t>(value);
     auto const product = multiply(v, times);
-    if (product.high == 0) return static_cast<std::int64_t>(product.low / by + (product.low % by != 0 ? 1 : 0));
+    if (product.high == 0) return static_cast<std::int64_t>(divide_up(product.low, by));
     return static_cast<std::int64_t>(multiply_divide_up(v, times, by));
   }
 };
@@ -188,4 +189,4 @@ class run_stages {
   bool splits_;
 };
 
-}  // namespace ballast::inline v0_1::detail
+}  // namespace ballast::inline v0_2::detail

@@ -18,7 +18,7 @@
 /// @file
 /// @brief The multiple-choice knapsack that all selections solve: its reduced form, its Lagrangian bound and the greedy selection from it.
 
-namespace ballast::inline v0_1::detail {
+namespace ballast::inline v0_2::detail {
 
 inline void require_valid(selection_options const& asked) {
   require(asked.budget >= 0, [&] { return "budget = " + std::to_string(asked.budget) + " must not be negative"; });
@@ -255,4 +255,4 @@ struct assignment {
   return out;
 }
 
-}  // namespace ballast::inline v0_1::detail
+}  // namespace ballast::inline v0_2::detail

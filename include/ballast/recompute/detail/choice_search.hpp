@@ -19,7 +19,7 @@
 /// it adds to the Lagrangian bound. Regrets above the gap between incumbent and bound rule a partial selection out, so that large classes
 /// need few steps and lists stay short.
 
-namespace ballast::inline v0_1::detail {
+namespace ballast::inline v0_2::detail {
 
 /// A partial selection: what it adds to the favoured choices, and where it came from.
 struct partial {
@@ -265,4 +265,4 @@ class choice_search {
   std::map<std::int64_t, std::int64_t> stairs_;
 };
 
-}  // namespace ballast::inline v0_1::detail
+}  // namespace ballast::inline v0_2::detail

@@ -18,7 +18,7 @@
 /// @file
 /// @brief What a stage costs at least, as the probe asks for it.
 
-namespace ballast::inline v0_1::detail {
+namespace ballast::inline v0_2::detail {
 
 /// Sums over layers, or over all layers before a position.
 struct stage_sums {
@@ -204,4 +204,4 @@ void fill_stages(stage_oracle& oracle, joint_stages<Index>& out) {
   out.work = oracle.spent();
 }
 
-}  // namespace ballast::inline v0_1::detail
+}  // namespace ballast::inline v0_2::detail

@@ -18,7 +18,7 @@
 /// @brief Longest processing time first on a histogram, with the samples on a device: the host decides on classes, one pass names the
 /// samples.
 
-namespace ballast::inline v0_1::gpu {
+namespace ballast::inline v0_2::gpu {
 
 /// @brief Equal samples in one set: a stretch of all samples sorted longest first.
 struct set_run {
@@ -213,4 +213,4 @@ template <index_type Index = std::uint32_t, class On, integer Len, cost_model Co
   return plan;
 }
 
-}  // namespace ballast::inline v0_1::gpu
+}  // namespace ballast::inline v0_2::gpu

@@ -13,7 +13,7 @@
 /// @file
 /// @brief Longest processing time first for thousands of global batches at once: a group of lanes deals each, and the sets are theirs.
 
-namespace ballast::inline v0_1::gpu {
+namespace ballast::inline v0_2::gpu {
 
 /// @brief Global batches in memory of a backend: items that are dealt together, one batch after the other.
 struct cost_batches {
@@ -115,4 +115,4 @@ void longest_processing_time(On on, cost_batches const& in, deal_options const& 
   detail::balance_require_costs(on, bad, in.costs);
 }
 
-}  // namespace ballast::inline v0_1::gpu
+}  // namespace ballast::inline v0_2::gpu

@@ -16,7 +16,7 @@
 /// @file
 /// @brief How level thousands of candidate plans are, at once.
 
-namespace ballast::inline v0_1::gpu {
+namespace ballast::inline v0_2::gpu {
 
 /// @brief The loads of one plan, in three numbers.
 struct load_figures {
@@ -168,4 +168,4 @@ void score(On on, candidate_plans const& in, load_figures* out) {
                       " sets");
 }
 
-}  // namespace ballast::inline v0_1::gpu
+}  // namespace ballast::inline v0_2::gpu

@@ -10,7 +10,7 @@
 /// @brief Relaxed atomics on 64-bit integers that a functor can use on every backend. Sums, minima and maxima of integers do not depend on
 /// the order, so neither do results.
 
-namespace ballast::inline v0_1::gpu {
+namespace ballast::inline v0_2::gpu {
 
 /// @brief What the index of the first bad element is where all are good: `atomic_min` of nothing.
 inline constexpr std::uint64_t none_bad = ~std::uint64_t{0};
@@ -57,4 +57,4 @@ BALLAST_HD inline void atomic_max(std::uint64_t& target, std::uint64_t value) {
 #endif
 }
 
-}  // namespace ballast::inline v0_1::gpu
+}  // namespace ballast::inline v0_2::gpu

@@ -10,7 +10,7 @@
 /// @file
 /// @brief The convenient way to call a twin: memory of the backend that frees itself, and errors as exceptions.
 
-namespace ballast::inline v0_1::gpu {
+namespace ballast::inline v0_2::gpu {
 
 /// @brief A backend reported an error; `what()` says which call and what.
 class gpu_error : public std::runtime_error {
@@ -85,4 +85,4 @@ void call(On const& on, char const* what, Twin const& twin) {
   check(twin(static_cast<void*>(temp.data()), bytes), what);
 }
 
-}  // namespace ballast::inline v0_1::gpu
+}  // namespace ballast::inline v0_2::gpu

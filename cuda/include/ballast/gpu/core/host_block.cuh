@@ -11,7 +11,7 @@
 /// Kernels that need shared memory are written as phases over a block: `each` runs one phase on every lane and ends with a barrier, so that
 /// the next phase sees what every lane wrote. What a lane keeps between phases lives in the shared memory.
 
-namespace ballast::inline v0_1::gpu {
+namespace ballast::inline v0_2::gpu {
 
 /// @brief The block of backends without a device.
 class host_block {
@@ -46,4 +46,4 @@ class host_block {
   void* memory_;
 };
 
-}  // namespace ballast::inline v0_1::gpu
+}  // namespace ballast::inline v0_2::gpu

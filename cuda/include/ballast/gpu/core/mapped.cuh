@@ -10,7 +10,7 @@
 /// @file
 /// @brief An array that is computed instead of stored, as input of scans and reductions on every backend.
 
-namespace ballast::inline v0_1::gpu {
+namespace ballast::inline v0_2::gpu {
 
 /// @brief A random-access iterator whose element at `i` is `f(i)`.
 /// @tparam F  callable on host and device with a position; its result is the element
@@ -62,4 +62,4 @@ class mapped {
   std::ptrdiff_t at_;
 };
 
-}  // namespace ballast::inline v0_1::gpu
+}  // namespace ballast::inline v0_2::gpu

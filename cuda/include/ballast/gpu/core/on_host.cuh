@@ -22,7 +22,7 @@
 /// - arrays are memory of the backend; functors are called in any order and must be callable on host and device;
 /// - work is in the order of one stream; only `download`, `upload` and `synchronize` wait.
 
-namespace ballast::inline v0_1::gpu {
+namespace ballast::inline v0_2::gpu {
 
 /// @brief What the backends without a device can report.
 enum class host_error : int {
@@ -137,4 +137,4 @@ struct on_host {
   void release(void* memory) const noexcept { ::operator delete(memory, std::align_val_t{256}); }
 };
 
-}  // namespace ballast::inline v0_1::gpu
+}  // namespace ballast::inline v0_2::gpu

@@ -17,7 +17,7 @@
 /// @file
 /// @brief The CUDA backend: CUB and own kernels on a stream. Nothing waits but `download`, `upload` and `synchronize`.
 
-namespace ballast::inline v0_1::gpu {
+namespace ballast::inline v0_2::gpu {
 
 namespace detail {
 
@@ -170,4 +170,4 @@ struct on_stream {
   void release(void* memory) const noexcept { cudaFreeAsync(memory, stream); }
 };
 
-}  // namespace ballast::inline v0_1::gpu
+}  // namespace ballast::inline v0_2::gpu

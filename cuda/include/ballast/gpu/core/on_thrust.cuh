@@ -20,7 +20,7 @@
 ///
 /// It runs the twins on the cores of the host and shows that they do not depend on an order. Thrust allocates its own scratch memory.
 
-namespace ballast::inline v0_1::gpu {
+namespace ballast::inline v0_2::gpu {
 
 namespace detail {
 
@@ -130,4 +130,4 @@ struct on_thrust {
 template <class Policy>
 on_thrust(Policy) -> on_thrust<Policy>;
 
-}  // namespace ballast::inline v0_1::gpu
+}  // namespace ballast::inline v0_2::gpu

@@ -7,7 +7,7 @@
 /// @file
 /// @brief The caller's scratch memory, cut into arrays: the two-call convention of CUB, the same on every backend.
 
-namespace ballast::inline v0_1::gpu {
+namespace ballast::inline v0_2::gpu {
 
 /// @brief Cuts one piece of memory into aligned arrays.
 ///
@@ -34,4 +34,4 @@ class workspace {
   std::size_t used_ = 0;
 };
 
-}  // namespace ballast::inline v0_1::gpu
+}  // namespace ballast::inline v0_2::gpu

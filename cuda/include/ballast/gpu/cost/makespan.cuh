@@ -6,7 +6,7 @@
 /// @file
 /// @brief The attention kernel of every pack: its work tiles, and so the bounds of its makespan.
 
-namespace ballast::inline v0_1::gpu {
+namespace ballast::inline v0_2::gpu {
 
 namespace detail {
 
@@ -71,4 +71,4 @@ void pack_tile_work(On on, packed_lengths<Len, Index> const& packs, std::int64_t
   detail::cost_require_packs(on, bad, packs, longest);
 }
 
-}  // namespace ballast::inline v0_1::gpu
+}  // namespace ballast::inline v0_2::gpu

@@ -5,7 +5,7 @@
 /// @file
 /// @brief The cost of every pack: sums over its samples, by any cost model that device code can call.
 
-namespace ballast::inline v0_1::gpu {
+namespace ballast::inline v0_2::gpu {
 
 namespace detail {
 
@@ -70,4 +70,4 @@ void pack_costs(On on, packed_lengths<Len, Index> const& packs, std::int64_t lon
   detail::cost_require_packs(on, bad, packs, longest);
 }
 
-}  // namespace ballast::inline v0_1::gpu
+}  // namespace ballast::inline v0_2::gpu

@@ -7,7 +7,7 @@
 /// @file
 /// @brief Packs as the cost twins read them: `groups` over lengths, in memory of a backend.
 
-namespace ballast::inline v0_1::gpu {
+namespace ballast::inline v0_2::gpu {
 
 /// @brief Packs in memory of a backend.
 /// @tparam Len    an integer
@@ -22,4 +22,4 @@ struct packed_lengths {
   std::uint64_t packs = 0;                 ///< one less than offsets; members that no pack covers are left out
 };
 
-}  // namespace ballast::inline v0_1::gpu
+}  // namespace ballast::inline v0_2::gpu

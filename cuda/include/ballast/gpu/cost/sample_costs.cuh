@@ -11,7 +11,7 @@
 /// @file
 /// @brief The cost of every sample, by any cost model that device code can call.
 
-namespace ballast::inline v0_1::gpu {
+namespace ballast::inline v0_2::gpu {
 
 namespace detail {
 
@@ -88,4 +88,4 @@ void sample_costs(On on, Len const* lengths, std::uint64_t count, std::int64_t l
   detail::cost_require_length(first, length, longest);
 }
 
-}  // namespace ballast::inline v0_1::gpu
+}  // namespace ballast::inline v0_2::gpu

@@ -15,7 +15,7 @@
 /// @file
 /// @brief Sums of losses on the device that are the same integers however they are split and ordered.
 
-namespace ballast::inline v0_1::gpu {
+namespace ballast::inline v0_2::gpu {
 
 namespace detail {
 template <class Number>
@@ -81,4 +81,4 @@ template <int FractionBits = 24, class On, std::floating_point Number, integer O
   return out;
 }
 
-}  // namespace ballast::inline v0_1::gpu
+}  // namespace ballast::inline v0_2::gpu

@@ -14,7 +14,7 @@
 /// @file
 /// @brief Counted labels of each sequence in a packed row on the device.
 
-namespace ballast::inline v0_1::gpu {
+namespace ballast::inline v0_2::gpu {
 
 namespace detail {
 template <class Label>
@@ -84,4 +84,4 @@ template <class On, device_label Label, integer Offset>
   return out;
 }
 
-}  // namespace ballast::inline v0_1::gpu
+}  // namespace ballast::inline v0_2::gpu

@@ -14,7 +14,7 @@
 /// @file
 /// @brief The weight of each token of a row on the device, for trainers that multiply a vector of token losses.
 
-namespace ballast::inline v0_1::gpu {
+namespace ballast::inline v0_2::gpu {
 
 namespace detail {
 template <class Label, class T>
@@ -84,4 +84,4 @@ template <std::floating_point T = float, class On, device_label Label, integer O
   return out;
 }
 
-}  // namespace ballast::inline v0_1::gpu
+}  // namespace ballast::inline v0_2::gpu

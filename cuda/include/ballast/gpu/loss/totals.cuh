@@ -17,7 +17,7 @@
 /// @file
 /// @brief The denominators of a step, reduced on the device: five integers that an all-reduce adds up where they lie.
 
-namespace ballast::inline v0_1::gpu {
+namespace ballast::inline v0_2::gpu {
 
 namespace detail {
 
@@ -187,4 +187,4 @@ template <class On>
   return on.for_each(1, detail::share_totals{detail::words_of(totals), detail::words_of(out), ranks, first_bad});
 }
 
-}  // namespace ballast::inline v0_1::gpu
+}  // namespace ballast::inline v0_2::gpu

@@ -16,7 +16,7 @@
 /// @file
 /// @brief The weighted loss of a row and the gradient of each token loss in one pass over the device's memory.
 
-namespace ballast::inline v0_1::gpu {
+namespace ballast::inline v0_2::gpu {
 
 namespace detail {
 template <class Number, class Label, class Scale>
@@ -115,4 +115,4 @@ template <class Scale = float, int FractionBits = 44, class On, std::floating_po
   return out;
 }
 
-}  // namespace ballast::inline v0_1::gpu
+}  // namespace ballast::inline v0_2::gpu

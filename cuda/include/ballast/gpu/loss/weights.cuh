@@ -21,7 +21,7 @@
 /// @file
 /// @brief One weight per sequence, from counts and totals that lie on the device: nothing waits for the host before the forward pass.
 
-namespace ballast::inline v0_1::gpu {
+namespace ballast::inline v0_2::gpu {
 
 namespace detail {
 
@@ -145,4 +145,4 @@ template <class On>
   return out;
 }
 
-}  // namespace ballast::inline v0_1::gpu
+}  // namespace ballast::inline v0_2::gpu

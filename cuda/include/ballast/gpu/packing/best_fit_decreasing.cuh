@@ -23,7 +23,7 @@
 /// @file
 /// @brief Best-fit decreasing on device lengths: counted and expanded on the device, planned on the host while the device sorts.
 
-namespace ballast::inline v0_1::gpu {
+namespace ballast::inline v0_2::gpu {
 
 /// @brief What `best_fit_decreasing` keeps between calls, and what the host knows of the last packing. One call at a time may use it.
 /// @tparam On  the backend
@@ -155,4 +155,4 @@ template <index_type Index = std::uint32_t, class On, integer Length>
   return out;
 }
 
-}  // namespace ballast::inline v0_1::gpu
+}  // namespace ballast::inline v0_2::gpu

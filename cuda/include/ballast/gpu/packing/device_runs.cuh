@@ -12,7 +12,7 @@
 /// @file
 /// @brief A plan of runs in memory of a backend.
 
-namespace ballast::inline v0_1::gpu {
+namespace ballast::inline v0_2::gpu {
 
 /// @brief What kernels read of a plan; members as those of `ballast::pack_runs`.
 struct runs_view {
@@ -68,4 +68,4 @@ class device_runs {
   runs_view view_;
 };
 
-}  // namespace ballast::inline v0_1::gpu
+}  // namespace ballast::inline v0_2::gpu

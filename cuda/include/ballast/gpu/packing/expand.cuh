@@ -19,7 +19,7 @@
 /// @file
 /// @brief From a plan of runs to the packs of device samples: a stable sort and one pass.
 
-namespace ballast::inline v0_1::gpu {
+namespace ballast::inline v0_2::gpu {
 
 /// @brief Where a packing is written to: arrays of the device, each null where it is not wanted.
 /// @tparam Index  of samples, packs and members
@@ -168,4 +168,4 @@ template <index_type Index = std::uint32_t, class On, integer Length>
   return out;
 }
 
-}  // namespace ballast::inline v0_1::gpu
+}  // namespace ballast::inline v0_2::gpu

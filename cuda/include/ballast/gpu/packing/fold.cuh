@@ -19,7 +19,7 @@
 /// @file
 /// @brief How often each length occurs, counted on the device: all that planning needs to know of the samples.
 
-namespace ballast::inline v0_1::gpu {
+namespace ballast::inline v0_2::gpu {
 
 /// @brief The longest sample that device lengths may have, in tokens: counts are kept for each length up to the capacity.
 inline constexpr std::int64_t longest_on_device = std::int64_t{1} << 24;
@@ -180,4 +180,4 @@ template <class On, integer Length>
   return histogram_of(counts);
 }
 
-}  // namespace ballast::inline v0_1::gpu
+}  // namespace ballast::inline v0_2::gpu

@@ -14,7 +14,7 @@
 /// @file
 /// @brief Next fit on a device: the packs of `ballast::next_fit`, with the samples where they are.
 
-namespace ballast::inline v0_1::gpu {
+namespace ballast::inline v0_2::gpu {
 
 /// @brief Samples of one tile of `next_fit`: 15 for each of 256 lanes, so that lanes do not meet in a bank of shared memory.
 inline constexpr std::size_t next_fit_tile = 3840;
@@ -134,4 +134,4 @@ template <class Index = std::uint32_t, class On, class Length>
   return out;
 }
 
-}  // namespace ballast::inline v0_1::gpu
+}  // namespace ballast::inline v0_2::gpu

@@ -15,7 +15,7 @@
 /// @file
 /// @brief How many packs device lengths need, without packing them.
 
-namespace ballast::inline v0_1::gpu {
+namespace ballast::inline v0_2::gpu {
 
 namespace detail {
 
@@ -64,4 +64,4 @@ template <class On, integer Length>
   return ballast::count_packs(histogram_of(counts), options);
 }
 
-}  // namespace ballast::inline v0_1::gpu
+}  // namespace ballast::inline v0_2::gpu

@@ -21,7 +21,7 @@
 /// @file
 /// @brief One packing of samples that are spread over processes or devices: counts are summed, and no sample moves.
 
-namespace ballast::inline v0_1::gpu {
+namespace ballast::inline v0_2::gpu {
 
 /// @brief The places of one shard's samples in the packing of all.
 template <class On>
@@ -122,4 +122,4 @@ template <index_type Index = std::uint32_t, class On, integer Length, class Redu
   return out;
 }
 
-}  // namespace ballast::inline v0_1::gpu
+}  // namespace ballast::inline v0_2::gpu

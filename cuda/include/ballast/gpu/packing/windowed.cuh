@@ -16,7 +16,7 @@
 /// @file
 /// @brief Best-fit decreasing inside windows of consecutive samples, a block of lanes for each window.
 
-namespace ballast::inline v0_1::gpu {
+namespace ballast::inline v0_2::gpu {
 
 /// @brief Most samples of one window of `windowed_best_fit_decreasing`: 176 KiB of shared memory.
 inline constexpr std::size_t longest_window = 8192;
@@ -137,4 +137,4 @@ template <class Index = std::uint32_t, class On, class Length>
   return out;
 }
 
-}  // namespace ballast::inline v0_1::gpu
+}  // namespace ballast::inline v0_2::gpu

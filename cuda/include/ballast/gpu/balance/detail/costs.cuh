@@ -10,7 +10,7 @@
 
 // How the twins of balance check costs: none negative, and sums below 2^63.
 
-namespace ballast::inline v0_1::gpu::detail {
+namespace ballast::inline v0_2::gpu::detail {
 
 inline constexpr std::uint64_t balance_limit = std::uint64_t{1} << 63;
 
@@ -43,4 +43,4 @@ void balance_require_costs(On on, array<std::uint64_t, On> const& bad, std::int6
       (cost < 0 ? " has a cost that is negative, not a number or too large for 63 bits" : " brings the sum of costs to 2^63 or more"));
 }
 
-}  // namespace ballast::inline v0_1::gpu::detail
+}  // namespace ballast::inline v0_2::gpu::detail

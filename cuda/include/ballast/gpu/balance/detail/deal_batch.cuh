@@ -10,7 +10,7 @@
 
 // How a block deals one batch: lane l owns the sets l, l + lanes, …; every item goes to the least (load, set).
 
-namespace ballast::inline v0_1::gpu::detail {
+namespace ballast::inline v0_2::gpu::detail {
 
 inline constexpr std::uint32_t balance_no_set = ~std::uint32_t{0};
 inline constexpr unsigned balance_tile = 256;  // items whose costs are in shared memory at a time; as many as lanes or more
@@ -130,4 +130,4 @@ struct balance_deal {
   }
 };
 
-}  // namespace ballast::inline v0_1::gpu::detail
+}  // namespace ballast::inline v0_2::gpu::detail

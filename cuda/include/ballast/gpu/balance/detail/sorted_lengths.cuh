@@ -11,7 +11,7 @@
 
 // Samples in the order of a plan on classes: longest first, equal ones in the order of their numbers.
 
-namespace ballast::inline v0_1::gpu::detail {
+namespace ballast::inline v0_2::gpu::detail {
 
 template <class Len, class Index>
 struct balance_key {
@@ -60,4 +60,4 @@ template <class On, class Len, class Index>
   return done;
 }
 
-}  // namespace ballast::inline v0_1::gpu::detail
+}  // namespace ballast::inline v0_2::gpu::detail

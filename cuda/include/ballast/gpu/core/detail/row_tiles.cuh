@@ -14,7 +14,7 @@
 /// segment begins is read from a bounds object: `bounds.count` segments, segment i at [bounds(i), bounds(i + 1)), bounds(0) = 0. Bounds
 /// that are not rising give wrong segments, but never a place outside the row nor a segment above `count`.
 
-namespace ballast::inline v0_1::gpu::detail {
+namespace ballast::inline v0_2::gpu::detail {
 
 inline constexpr unsigned tile_lanes = 256;
 inline constexpr unsigned tile_share = 8;  // places of a lane
@@ -237,4 +237,4 @@ struct check_offsets {
   }
 };
 
-}  // namespace ballast::inline v0_1::gpu::detail
+}  // namespace ballast::inline v0_2::gpu::detail

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/checked.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
-#include <ballast/cost/detail/checked.hpp>
 #include <ballast/gpu/core/atomic.cuh>
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 // How twins check costs: the longest length once, by one lane, and every length against it.
 
-namespace ballast::inline v0_1::gpu::detail {
+namespace ballast::inline v0_2::gpu::detail {
 
 inline constexpr std::uint64_t cost_none = ~std::uint64_t{0};  // nothing is bad
 
@@ -59,4 +59,4 @@ void cost_require_length(std::uint64_t index, Len length, std::int64_t longest) 
   });
 }
 
-}  // namespace ballast::inline v0_1::gpu::detail
+}  // namespace ballast::inline v0_2::gpu::detail

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/checked.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
-#include <ballast/cost/detail/checked.hpp>
+#include <ballast/core/math.hpp>
 #include <ballast/gpu/core/atomic.cuh>
 #include <ballast/gpu/core/call.cuh>
 #include <ballast/gpu/core/workspace.cuh>
@@ -17,7 +18,7 @@
 // Figures of packs in one balanced pass over their members: each lane takes a stretch of them, whatever the packs' sizes. Of a pack that
 // lies inside a stretch the figure is stored; shares of others are joined atomically, which for integers is the same in any order.
 
-namespace ballast::inline v0_1::gpu::detail {
+namespace ballast::inline v0_2::gpu::detail {
 
 inline constexpr std::uint64_t cost_stretch = 8;  // a sector of 32-bit lengths
 
@@ -63,8 +64,8 @@ struct cost_check_sum {
   std::uint64_t* bad;
   BALLAST_HD void operator()(std::size_t pack) const {
     auto const begin = in.offsets[pack], end = in.offsets[pack + 1] < in.placed ? in.offsets[pack + 1] : in.placed;
-    if (*most <= 0 || end <= begin || end - begin <= static_cast<std::uint64_t>(ballast::detail::checked::most / *most)) return;
-    auto left = ballast::detail::checked::most;
+    if (*most <= 0 || end <= begin || end - begin <= static_cast<std::uint64_t>(ballast::checked::most / *most)) return;
+    auto left = ballast::checked::most;
     for (auto i = begin; i < end; ++i) {
       auto const sample = in.members == nullptr ? i : std::uint64_t{in.members[i]};
       auto const length = sample < in.samples ? static_cast<std::int64_t>(in.lengths[sample]) : std::int64_t{-1};
@@ -88,7 +89,7 @@ template <class On, class Len, class Index, class Cost, class Tally, class T>
   if (longest < 0 || bytes < cut.bytes() || (in.members == nullptr && in.placed > in.samples)) return On::invalid_value;
   auto done = on.for_each(1, cost_check_longest<Cost>{cost, longest, in.placed, first_bad, most});
   if (done == ok) done = on.fill(out, 0, static_cast<std::size_t>(in.packs) * sizeof(T));
-  auto const stretches = static_cast<std::size_t>(in.placed / cost_stretch + (in.placed % cost_stretch != 0 ? 1 : 0));
+  auto const stretches = static_cast<std::size_t>(divide_up(in.placed, cost_stretch));
   if (done == ok) done = on.for_each(stretches, cost_tally_stretch<Len, Index, Tally>{tally, in, longest, most, first_bad});
   if (done == ok)
     done = on.for_each(static_cast<std::size_t>(in.packs), cost_check_sum<Len, Index, Cost>{cost, in, longest, most, first_bad});
@@ -111,4 +112,4 @@ void cost_require_packs(On on, array<std::uint64_t, On> const& bad, packed_lengt
   throw invalid_input("lengths[" + std::to_string(sample) + "] = " + std::to_string(length) + " brings the sum of costs to 2^63 or more");
 }
 
-}  // namespace ballast::inline v0_1::gpu::detail
+}  // namespace ballast::inline v0_2::gpu::detail

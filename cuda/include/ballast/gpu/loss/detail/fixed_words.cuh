@@ -14,7 +14,7 @@
 /// @file
 /// @brief Fixed-point sums of the sequences of a row, and of all of them, from the terms of a visitor.
 
-namespace ballast::inline v0_1::gpu::detail {
+namespace ballast::inline v0_2::gpu::detail {
 
 // The four words of a fixed_point_sum.
 struct fixed_words {
@@ -101,4 +101,4 @@ template <int FractionBits, class On, class Offset, class Term>
   return on.for_each(sequences + 1, close_sums{words, sequences, all, reinterpret_cast<std::int64_t*>(total)});
 }
 
-}  // namespace ballast::inline v0_1::gpu::detail
+}  // namespace ballast::inline v0_2::gpu::detail

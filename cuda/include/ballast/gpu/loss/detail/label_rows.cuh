@@ -15,7 +15,7 @@
 /// @file
 /// @brief What the passes over a row of labels share: which labels are counted, and the check of its cumulative lengths.
 
-namespace ballast::inline v0_1::gpu {
+namespace ballast::inline v0_2::gpu {
 
 /// @brief Labels on the device: integers that are compared as signed 64-bit ones.
 template <class T>
@@ -67,4 +67,4 @@ void refuse_bad_row(On on, std::uint64_t const* bad, Offset const* cu, std::size
 }
 
 }  // namespace detail
-}  // namespace ballast::inline v0_1::gpu
+}  // namespace ballast::inline v0_2::gpu

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/config.hpp>
+#include <ballast/core/math.hpp>
 #include <ballast/gpu/core/atomic.cuh>
 #include <ballast/gpu/core/workspace.cuh>
 #include <ballast/gpu/packing/fold.cuh>
@@ -13,7 +14,7 @@
 
 // The samples in canonical order: padded length descending, then as they are visited. One stable sort, by keys as narrow as can be.
 
-namespace ballast::inline v0_1::gpu::detail {
+namespace ballast::inline v0_2::gpu::detail {
 
 // Padded lengths as multiples of `multiple`: `units` of them fill a pack. Key k stands for the padded length (k + 1) * multiple.
 struct pack_padding {
@@ -31,7 +32,7 @@ struct pack_padding {
 }
 // For options that `takes_runs` holds of.
 [[nodiscard]] inline pack_padding pack_padding_of(packing_options const& o) {
-  auto const capacity = ballast::detail::round_down(o.capacity, o.pack_multiple);
+  auto const capacity = ballast::round_down(o.capacity, o.pack_multiple);
   if (o.sample_multiple > capacity) return {};
   return {static_cast<std::uint32_t>(o.sample_multiple), static_cast<std::uint32_t>(capacity / o.sample_multiple)};
 }
@@ -93,4 +94,4 @@ template <class F>
   return pad.units <= 65536 ? f(std::uint16_t{}) : f(std::uint32_t{});
 }
 
-}  // namespace ballast::inline v0_1::gpu::detail
+}  // namespace ballast::inline v0_2::gpu::detail

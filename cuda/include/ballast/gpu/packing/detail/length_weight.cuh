@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
+#include <ballast/core/math.hpp>
 #include <ballast/gpu/core/call.cuh>
 #include <ballast/packing/detail/driver.hpp>
 #include <ballast/packing/options.hpp>
@@ -13,7 +14,7 @@
 
 // What the packers that keep samples where they stand share: the weight of a length under the options, and how both are refused.
 
-namespace ballast::inline v0_1::gpu::detail {
+namespace ballast::inline v0_2::gpu::detail {
 
 /// The weight of sample i, in 1 … capacity; 0 where the length is not positive or fits no pack.
 template <class Length>
@@ -26,7 +27,7 @@ struct length_weight {
     auto const length = lengths[i];
     if (length <= 0 || static_cast<std::uint64_t>(length) > static_cast<std::uint64_t>(largest)) return 0;
     auto const tokens = static_cast<std::int64_t>(length);
-    return static_cast<std::uint64_t>(multiple == 1 ? tokens : ballast::detail::round_up(tokens, multiple));  // 1 spares a division
+    return static_cast<std::uint64_t>(multiple == 1 ? tokens : ballast::round_up(tokens, multiple));  // 1 spares a division
   }
 };
 
@@ -37,13 +38,13 @@ struct in_place_options {
   [[nodiscard]] bool takes() const {
     return o.capacity > 0 && o.sample_multiple > 0 && o.pack_multiple > 0 && o.pack_multiple <= o.capacity && only_reject();
   }
-  [[nodiscard]] std::int64_t capacity() const { return ballast::detail::round_down(o.capacity, o.pack_multiple); }
+  [[nodiscard]] std::int64_t capacity() const { return ballast::round_down(o.capacity, o.pack_multiple); }
   [[nodiscard]] std::uint64_t max_samples() const {
     return o.max_samples != 0 ? o.max_samples : (std::numeric_limits<std::uint64_t>::max)();
   }
   template <class Length>
   [[nodiscard]] length_weight<Length> weight(Length const* lengths) const {
-    return {lengths, ballast::detail::round_down(capacity(), o.sample_multiple), o.sample_multiple};
+    return {lengths, ballast::round_down(capacity(), o.sample_multiple), o.sample_multiple};
   }
   /// Throws where `takes` is false or the indices do not suffice.
   void require_valid(std::size_t count, std::uint64_t most_indices) const {
@@ -72,4 +73,4 @@ struct in_place_options {
   [[nodiscard]] bool only_reject() const { return o.oversize == oversize::reject && o.pack_count == 0 && o.pack_count_multiple == 1; }
 };
 
-}  // namespace ballast::inline v0_1::gpu::detail
+}  // namespace ballast::inline v0_2::gpu::detail

@@ -11,7 +11,7 @@
 // behind(behind(0)), … Tiles of samples know for each of their samples where a chain through it leaves the tile, spans of tiles know it for
 // the samples of their first tile; with these one lane crosses all spans, one lane a span crosses its tiles, and each tile marks its part.
 
-namespace ballast::inline v0_1::gpu::detail {
+namespace ballast::inline v0_2::gpu::detail {
 
 /// The last j in [from, to] with sum[j] <= most, where sum[from] is; the fewer steps the closer it is to `from`.
 BALLAST_HD inline std::size_t last_within(std::uint64_t const* sum, std::size_t from, std::size_t to, std::uint64_t most) {
@@ -245,4 +245,4 @@ struct next_fit_end {
   }
 };
 
-}  // namespace ballast::inline v0_1::gpu::detail
+}  // namespace ballast::inline v0_2::gpu::detail

@@ -16,7 +16,7 @@
 /// @file
 /// @brief The cumulative lengths of many packs as rows of segments, and their check.
 
-namespace ballast::inline v0_1::gpu::detail {
+namespace ballast::inline v0_2::gpu::detail {
 
 // The largest T: what a row's places or tokens can be numbered to.
 template <class T>
@@ -112,4 +112,4 @@ void refuse_bad_rows(On on, std::uint64_t const* bad, std::vector<Offset const*>
   body(parts);
 }
 
-}  // namespace ballast::inline v0_1::gpu::detail
+}  // namespace ballast::inline v0_2::gpu::detail

@@ -9,7 +9,7 @@
 
 // The steps of windowed.cuh: a block packs its window where it stands, then packs of all windows are numbered.
 
-namespace ballast::inline v0_1::gpu::detail {
+namespace ballast::inline v0_2::gpu::detail {
 
 // One window: sorts its samples, then places one after the other, all lanes looking for the fullest pack with room.
 template <class Length, class Index>
@@ -147,4 +147,4 @@ struct window_begin {
   }
 };
 
-}  // namespace ballast::inline v0_1::gpu::detail
+}  // namespace ballast::inline v0_2::gpu::detail

@@ -10,7 +10,7 @@
 
 // What packing needs of a backend beside its members: copies that the host does not wait for, and the size of shared memory.
 
-namespace ballast::inline v0_1::gpu::detail {
+namespace ballast::inline v0_2::gpu::detail {
 
 // Without a device a copy is done at once.
 template <class On>
@@ -136,4 +136,4 @@ class device_buffer {
   std::size_t capacity_ = 0;
 };
 
-}  // namespace ballast::inline v0_1::gpu::detail
+}  // namespace ballast::inline v0_2::gpu::detail

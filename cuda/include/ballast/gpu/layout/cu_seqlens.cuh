@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/config.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/core/groups.hpp>
+#include <ballast/gpu/core/atomic.cuh>
+#include <ballast/gpu/core/call.cuh>
+#include <ballast/gpu/core/detail/row_tiles.cuh>
+#include <ballast/gpu/core/mapped.cuh>
+#include <ballast/gpu/core/workspace.cuh>
+#include <ballast/gpu/packing/detail/pack_rows.cuh>
+#include <ballast/layout/cu_seqlens.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+/// @file
+/// @brief Cumulative sequence lengths of packs on the device, as variable-length attention kernels take them.
+
+namespace ballast::inline v0_2::gpu {
+
+namespace detail {
+
+// Tokens of a member; 0, and its position among the bad, for one that has none.
+template <class Offset, class Index, class Length>
+struct member_tokens {
+  Index const* members;
+  std::size_t count;
+  Length const* lengths;
+  std::size_t length_count;
+  std::int64_t multiple;
+  std::uint64_t* first_bad;
+  BALLAST_HD std::uint64_t operator()(std::size_t m) const {
+    if (m >= count) return 0;
+    auto const member = members[m];
+    auto const known = static_cast<std::uint64_t>(member) < length_count;  // a negative one is above
+    auto const length = known ? static_cast<std::int64_t>(lengths[member]) : 0;
+    auto const tokens = length > 0 ? ballast::detail::padded(length, multiple) : 0;
+    if (tokens != 0 && tokens <= largest<Offset>) return tokens;
+    atomic_min(*first_bad, m);
+    return 0;
+  }
+};
+
+template <class Offset>
+struct write_entries {
+  entry_bounds bounds;
+  std::uint64_t const* tokens;  // before each member
+  Offset* out;
+  std::uint64_t* first_bad;
+  [[nodiscard]] BALLAST_HD no_input read(row_place const&) const { return {}; }
+  BALLAST_HD void operator()(row_place const& place, no_input) const {
+    if (!place.inside || place.at < place.segment) return;
+    auto const start = bounds.members_before(place.segment), end = place.at - place.segment;
+    if (start > end || end > bounds.members) return;  // offsets that are none
+    auto const sum = tokens[end] - tokens[start];
+    if (sum <= largest<Offset>)
+      out[place.at] = static_cast<Offset>(sum);
+    else
+      atomic_min(*first_bad, end - 1);
+  }
+};
+
+template <class Offset>
+struct longest_step {
+  Offset const* cu;
+  BALLAST_HD Offset operator()(std::size_t i) const { return cu[i] < cu[i + 1] ? static_cast<Offset>(cu[i + 1] - cu[i]) : Offset{0}; }
+};
+struct longer_of {
+  template <class T>
+  BALLAST_HD T operator()(T a, T b) const {
+    return a < b ? b : a;
+  }
+};
+
+}  // namespace detail
+
+/// @brief Writes the cumulative lengths of all packs, pack after pack, each starting again at 0; twin of `ballast::cu_seqlens`.
+///
+/// Pack `p` stands at `[offsets[p] + p, offsets[p + 1] + p + 1)`. Without `offsets` all members are one pack: the row of a micro-batch.
+///
+/// @tparam On      the backend
+/// @tparam Index   of members
+/// @tparam Length  an integer
+/// @tparam Offset  `std::int32_t` or `std::int64_t`
+/// @param on            where it runs
+/// @param temp          scratch memory, or null to ask for `bytes`
+/// @param bytes         of scratch memory
+/// @param offsets       `packs` + 1 numbers of members before each pack, or null for one pack
+/// @param packs         how many; 1 where there are no offsets
+/// @param members       sample indices, pack after pack
+/// @param member_count  of all packs
+/// @param lengths       tokens of each sample
+/// @param length_count  samples
+/// @param multiple      each sequence takes its length rounded up to a multiple of this
+/// @param out           `member_count + packs` entries
+/// @param first_bad     one word: the lowest position in `members` of a member without a length, with a length that is not positive, or
+/// with
+///                      which its pack holds more tokens than `Offset` can number; `member_count` for offsets that do not rise from 0 to
+///                      `member_count`; `~0` if all is good. Nothing is promised of `out` unless it is `~0`
+/// @return the error, if any; `invalid_value` if `multiple` is not positive, there are several packs without offsets, or `bytes` is too few
+/// @par Complexity
+/// O((members + packs) log packs). For every member it reads the index and, out of order, the length, writes the entry, and writes and
+/// reads 8 bytes of scratch.
+/// @par Determinism
+/// Integer sums.
+template <class On, std::integral Index, integer Length, token_offset Offset>
+[[nodiscard]] typename On::error_type cu_seqlens(On on, void* temp, std::size_t& bytes, std::uint64_t const* offsets, std::size_t packs,
+                                                 Index const* members, std::size_t member_count, Length const* lengths,
+                                                 std::size_t length_count, std::int64_t multiple, Offset* out, std::uint64_t* first_bad) {
+  using error_type = typename On::error_type;
+  if (multiple <= 0 || (offsets == nullptr && packs != 1)) return On::invalid_value;
+  detail::member_tokens<Offset, Index, Length> const member{members, member_count, lengths, length_count, multiple, first_bad};
+  workspace cut(temp);
+  auto* const tokens = cut.take<std::uint64_t>(member_count + 1);
+  auto const scan = [&](void* room, std::size_t& need) {
+    return on.exclusive_sum(room, need, mapped(member), tokens, member_count + 1, std::uint64_t{0});
+  };
+  std::size_t need = 0;
+  if (auto const error = scan(nullptr, need); error != error_type{}) return error;
+  auto* const room = cut.take<std::byte>(need);
+  if (cut.counting()) return bytes = cut.bytes(), error_type{};
+  if (bytes < cut.bytes()) return On::invalid_value;
+  if (auto const error = on.fill(first_bad, 0xff, sizeof(std::uint64_t)); error != error_type{}) return error;
+  detail::entry_bounds const bounds{offsets, packs, member_count};
+  if (auto const error = on.for_each(packs + 1, detail::check_packs{bounds, member_count, first_bad}); error != error_type{}) return error;
+  if (auto const error = scan(room, need); error != error_type{}) return error;
+  return detail::visit_rows(on, detail::same_bounds<detail::entry_bounds>{bounds}, 1, member_count + packs,
+                            detail::write_entries<Offset>{bounds, tokens, out, first_bad});
+}
+
+/// @brief The cumulative lengths of all packs, by value. See the form above; allocates and waits.
+///
+/// @tparam Offset  `std::int32_t` or `std::int64_t`
+/// @param on           where it runs
+/// @param offsets      of the packs, or null for one pack
+/// @param packs        how many
+/// @param members      sample indices, pack after pack
+/// @param member_count of all packs
+/// @param lengths      tokens of each sample
+/// @param length_count samples
+/// @param multiple     each sequence is rounded up to a multiple of this
+/// @return `member_count + packs` entries on the device
+/// @throws invalid_input with the sentence of the host twin
+/// @throws gpu_error if the backend reports an error
+template <token_offset Offset = std::int32_t, class On, index_type Index, integer Length>
+[[nodiscard]] array<Offset, On> cu_seqlens(On on, std::uint64_t const* offsets, std::size_t packs, Index const* members,
+                                           std::size_t member_count, Length const* lengths, std::size_t length_count,
+                                           std::int64_t multiple = 1) {
+  ballast::detail::require_multiple(multiple);
+  array<Offset, On> out(on, member_count + packs);
+  array<std::uint64_t, On> const bad(on, 1);
+  call(on, "cu_seqlens", [&](void* temp, std::size_t& bytes) {
+    return cu_seqlens(on, temp, bytes, offsets, packs, members, member_count, lengths, length_count, multiple, out.data(), bad.data());
+  });
+  std::uint64_t first_bad = 0;
+  check(on.download(&first_bad, bad.data(), 1), "download");
+  if (first_bad == ~std::uint64_t{0}) return out;
+  require(first_bad < member_count,
+          [&] { return "cu_seqlens: offsets must rise from 0 to the " + std::to_string(member_count) + " members"; });
+  groups<Index> all;  // for the sentence
+  all.offsets.assign({0, member_count});
+  all.members.resize(member_count);
+  std::vector<Length> values(length_count);
+  if (offsets != nullptr) {
+    all.offsets.resize(packs + 1);
+    check(on.download(all.offsets.data(), offsets, packs + 1), "download");
+  }
+  check(on.download(all.members.data(), members, member_count), "download");
+  check(on.download(values.data(), lengths, length_count), "download");
+  static_cast<void>(ballast::cu_seqlens<Offset>(all, values, multiple));
+  return out;
+}
+
+/// @brief The longest sequence, which kernels take as `max_seqlen`; twin of `ballast::max_seqlen`.
+///
+/// @tparam On      the backend
+/// @tparam Offset  `std::int32_t` or `std::int64_t`
+/// @param on       where it runs
+/// @param temp     scratch memory, or null to ask for `bytes`
+/// @param bytes    of scratch memory
+/// @param cu       cumulative lengths of one pack, or of all packs as above
+/// @param entries  of `cu`
+/// @param out      one element: the largest step, 0 if there is no sequence
+/// @return the error, if any
+/// @par Complexity
+/// O(entries), each read once.
+/// @par Determinism
+/// A maximum of integers.
+template <class On, token_offset Offset>
+[[nodiscard]] typename On::error_type max_seqlen(On on, void* temp, std::size_t& bytes, Offset const* cu, std::size_t entries,
+                                                 Offset* out) {
+  return on.reduce(temp, bytes, mapped(detail::longest_step<Offset>{cu}), out, entries == 0 ? 0 : entries - 1, Offset{0},
+                   detail::longer_of{});
+}
+
+}  // namespace ballast::inline v0_2::gpu

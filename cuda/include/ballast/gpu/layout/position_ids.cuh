@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/config.hpp>
+#include <ballast/gpu/core/call.cuh>
+#include <ballast/gpu/core/detail/row_tiles.cuh>
+#include <ballast/gpu/packing/detail/pack_rows.cuh>
+#include <ballast/layout/position_ids.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+/// @file
+/// @brief Position ids of packed rows on the device: they restart at 0 with every sequence.
+
+namespace ballast::inline v0_2::gpu {
+
+namespace detail {
+template <class T>
+struct write_position {
+  std::size_t length;
+  T* out;
+  [[nodiscard]] BALLAST_HD no_input read(row_place const&) const { return {}; }
+  BALLAST_HD void operator()(row_place const& place, no_input) const {
+    out[place.row * length + place.at] = place.inside ? static_cast<T>(place.at - place.begin) : T{0};
+  }
+};
+}  // namespace detail
+
+/// @brief Writes the position of each token of many packed rows inside its sequence; twin of `ballast::position_ids` on each row.
+///
+/// @tparam On      the backend
+/// @tparam Offset  `std::int32_t` or `std::int64_t`
+/// @tparam T       `std::int32_t` or `std::int64_t`
+/// @param on         where it runs
+/// @param temp       scratch memory, or null to ask for `bytes`
+/// @param bytes      of scratch memory
+/// @param cu         cumulative lengths of all packs, padded where sequences are, as `gpu::cu_seqlens` writes them
+/// @param offsets    `packs` + 1 numbers of sequences before each pack, or null for one pack
+/// @param packs      how many; 1 where there are no offsets
+/// @param sequences  of all packs
+/// @param row        tokens of a row
+/// @param out        `packs` rows of `row` positions each; 0 behind the last sequence
+/// @param first_bad  one word: the first entry of `cu` that is not 0 at the begin of a pack, below its predecessor, or at the end of a pack
+///                   above `row` or the largest `T`; `sequences + packs` for offsets that do not rise from 0 to `sequences`; `~0` if all is
+///                   good. Nothing is promised of `out` unless it is `~0`
+/// @return the error, if any; `invalid_value` if there are several packs without offsets
+/// @par Complexity
+/// O(packs * row), whatever the lengths; writes `sizeof(T)` bytes a token and reads `cu`.
+/// @par Determinism
+/// Each element is written once.
+template <class On, token_offset Offset, token_offset T>
+[[nodiscard]] typename On::error_type position_ids(On on, void* temp, std::size_t& bytes, Offset const* cu, std::uint64_t const* offsets,
+                                                   std::size_t packs, std::size_t sequences, std::size_t row, T* out,
+                                                   std::uint64_t* first_bad) {
+  using error_type = typename On::error_type;
+  if (offsets == nullptr && packs != 1) return On::invalid_value;
+  if (temp == nullptr) return bytes = 1, error_type{};
+  detail::entry_bounds const entries{offsets, packs, sequences};
+  if (auto const error = detail::check_rows<T>(on, cu, cu, entries, row, first_bad); error != error_type{}) return error;
+  return detail::visit_rows(on, detail::pack_rows<Offset>{cu, entries}, packs, row, detail::write_position<T>{row, out});
+}
+
+/// @brief The positions by value. See the form above; allocates and waits.
+/// @tparam T `std::int32_t` or `std::int64_t`
+/// @param on where it runs @param cu cumulative lengths of all packs @param offsets of the packs, or null for one pack
+/// @param packs how many @param sequences of all packs @param row tokens of a row
+/// @return `packs * row` positions on the device
+/// @throws invalid_input with the sentence of the host twin
+/// @throws gpu_error if the backend reports an error
+template <token_offset T = std::int32_t, class On, token_offset Offset>
+[[nodiscard]] array<T, On> position_ids(On on, Offset const* cu, std::uint64_t const* offsets, std::size_t packs, std::size_t sequences,
+                                        std::size_t row) {
+  array<T, On> out(on, packs * row);
+  array<std::uint64_t, On> const bad(on, 1);
+  call(on, "position_ids", [&](void* temp, std::size_t& bytes) {
+    return position_ids(on, temp, bytes, cu, offsets, packs, sequences, row, out.data(), bad.data());
+  });
+  detail::refuse_bad_rows(on, bad.data(), std::vector{cu}, {offsets, packs, sequences}, [&](auto const& of_pack) {
+    std::vector<T> host_row(row);
+    ballast::position_ids(of_pack[0], std::span<T>(host_row));
+  });
+  return out;
+}
+
+}  // namespace ballast::inline v0_2::gpu

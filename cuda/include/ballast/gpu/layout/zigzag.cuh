@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/config.hpp>
+#include <ballast/gpu/core/atomic.cuh>
+#include <ballast/gpu/core/call.cuh>
+#include <ballast/gpu/core/detail/row_tiles.cuh>
+#include <ballast/gpu/packing/detail/pack_rows.cuh>
+#include <ballast/layout/zigzag.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+/// @file
+/// @brief Which tokens of a packed row each context-parallel rank holds, as indices on the device.
+
+namespace ballast::inline v0_2::gpu {
+
+namespace detail {
+
+// Finds the first entry that is not 0 at the begin, below its predecessor, no multiple of the chunks, or at the end not `row`.
+template <class Offset>
+struct check_zigzag {
+  Offset const* cu;
+  std::size_t sequences;
+  std::uint64_t row, chunks, most;
+  std::uint64_t* first_bad;
+  BALLAST_HD void operator()(std::size_t i) const {
+    auto good = i == 0 ? cu[0] == 0 : cu[i - 1] <= cu[i] && static_cast<std::uint64_t>(cu[i] - cu[i - 1]) % chunks == 0;
+    if (i == sequences) good = good && static_cast<std::uint64_t>(cu[i]) == row && row <= most;
+    if (!good) atomic_min(*first_bad, i);
+  }
+};
+
+// The sequences of a rank's own row.
+template <class Offset>
+struct rank_bounds {
+  Offset const* cu;
+  std::size_t count;
+  std::uint64_t ranks;
+  BALLAST_HD std::uint64_t operator()(std::size_t i) const { return static_cast<std::uint64_t>(cu[i]) / ranks; }
+};
+
+// Either way: what a rank holds, or where what it holds stands once all are gathered.
+template <class T, bool Inverse>
+struct write_zigzag {
+  zigzag rule;
+  std::int64_t rank;  // of what it holds
+  std::size_t length;
+  T* out;
+  [[nodiscard]] BALLAST_HD no_input read(row_place const&) const { return {}; }
+  BALLAST_HD void operator()(row_place const& place, no_input) const {
+    if (!place.inside) return;
+    auto const begin = static_cast<std::int64_t>(place.begin), held = static_cast<std::int64_t>(place.end) - begin;
+    auto const holder = Inverse ? static_cast<std::int64_t>(place.row) : rank;
+    auto const source = rule.source(holder, static_cast<std::int64_t>(place.at), begin, held);
+    if constexpr (!Inverse)
+      out[place.at] = static_cast<T>(source);
+    else if (static_cast<std::uint64_t>(source) < length * static_cast<std::uint64_t>(rule.ranks))  // else `cu` is none
+      out[source] = static_cast<T>(place.row * length + place.at);
+  }
+};
+
+template <class T, bool Inverse, class On, class Offset>
+[[nodiscard]] typename On::error_type zigzag_rows(On on, void* temp, std::size_t& bytes, Offset const* cu, std::size_t sequences,
+                                                  zigzag rule, std::int64_t rank, std::size_t length, T* out, std::uint64_t* first_bad) {
+  using error_type = typename On::error_type;
+  if (rule.ranks <= 0 || rule.ranks >= (std::int64_t{1} << 31) || rank < 0 || rank >= rule.ranks) return On::invalid_value;
+  if (temp == nullptr) return bytes = 1, error_type{};
+  auto const ranks = static_cast<std::uint64_t>(rule.ranks);
+  if (auto const error = on.fill(first_bad, 0xff, sizeof(std::uint64_t)); error != error_type{}) return error;
+  auto const error = on.for_each(sequences + 1, check_zigzag<Offset>{cu, sequences, length * ranks, 2 * ranks, largest<T>, first_bad});
+  if (error != error_type{}) return error;
+  return visit_rows(on, same_bounds<rank_bounds<Offset>>{{cu, sequences, ranks}}, Inverse ? ranks : 1, length,
+                    write_zigzag<T, Inverse>{rule, rank, length, out});
+}
+
+}  // namespace detail
+
+/// @brief Writes the tokens of the row that one rank holds, in the order it holds them; twin of `ballast::zigzag_indices`.
+///
+/// @tparam On      the backend
+/// @tparam Offset  `std::int32_t` or `std::int64_t`
+/// @tparam T       `std::int32_t` or `std::int64_t`
+/// @param on         where it runs
+/// @param temp       scratch memory, or null to ask for `bytes`
+/// @param bytes      of scratch memory
+/// @param cu         cumulative lengths of one pack, padded to multiples of `2 * rule.ranks`
+/// @param sequences  of the pack; `cu` has one entry more
+/// @param rule       the context-parallel degree
+/// @param rank       0 … ranks - 1
+/// @param count      tokens of the rank: those of the row over the ranks
+/// @param out        `count` elements
+/// @param first_bad  one word: the first entry of `cu` that is not 0 at the begin, below its predecessor, ends a sequence that does not
+/// divide
+///                   into chunks, or at the end differs from `count * ranks` or exceeds the largest `T`; `~0` if all is good. Nothing is
+///                   promised of `out` unless it is `~0`
+/// @return the error, if any; `invalid_value` if the ranks are not in [1, 2^31) or the rank is not one of them
+/// @par Complexity
+/// O(count); writes `sizeof(T)` bytes a token and reads `cu`.
+/// @par Determinism
+/// Each element is written once.
+template <class On, token_offset Offset, token_offset T>
+[[nodiscard]] typename On::error_type zigzag_indices(On on, void* temp, std::size_t& bytes, Offset const* cu, std::size_t sequences,
+                                                     zigzag rule, std::int64_t rank, std::size_t count, T* out, std::uint64_t* first_bad) {
+  return detail::zigzag_rows<T, false>(on, temp, bytes, cu, sequences, rule, rank, count, out, first_bad);
+}
+
+/// @brief Writes where each token of the row stands once the rows of all ranks are gathered, rank after rank; twin of
+/// `ballast::zigzag_inverse`.
+///
+/// @tparam On      the backend
+/// @tparam Offset  `std::int32_t` or `std::int64_t`
+/// @tparam T       `std::int32_t` or `std::int64_t`
+/// @param on         where it runs
+/// @param temp       scratch memory, or null to ask for `bytes`
+/// @param bytes      of scratch memory
+/// @param cu         cumulative lengths of one pack, padded to multiples of `2 * rule.ranks`
+/// @param sequences  of the pack; `cu` has one entry more
+/// @param rule       the context-parallel degree
+/// @param row        tokens of the row
+/// @param out        `row` elements
+/// @param first_bad  as above, where the end must be `row`
+/// @return the error, if any; `invalid_value` if the ranks are not in [1, 2^31) or do not divide the row
+/// @par Complexity
+/// O(row); writes `sizeof(T)` bytes a token, in runs of a chunk, and reads `cu`.
+/// @par Determinism
+/// Each element is written once.
+template <class On, token_offset Offset, token_offset T>
+[[nodiscard]] typename On::error_type zigzag_inverse(On on, void* temp, std::size_t& bytes, Offset const* cu, std::size_t sequences,
+                                                     zigzag rule, std::size_t row, T* out, std::uint64_t* first_bad) {
+  if (rule.ranks <= 0 || row % static_cast<std::size_t>(rule.ranks) != 0) return On::invalid_value;
+  return detail::zigzag_rows<T, true>(on, temp, bytes, cu, sequences, rule, 0, row / static_cast<std::size_t>(rule.ranks), out, first_bad);
+}
+
+/// @brief The tokens of one rank, by value. See the form above; allocates and waits.
+/// @tparam T `std::int32_t` or `std::int64_t`
+/// @param on where it runs @param cu cumulative lengths of one pack @param sequences of the pack @param rule the context-parallel degree
+/// @param rank 0 … ranks - 1 @param count tokens of the rank
+/// @return `count` tokens of the row, on the device
+/// @throws invalid_input with the sentence of the host twin
+/// @throws gpu_error if the backend reports an error, such as for a rank out of range
+template <token_offset T = std::int32_t, class On, token_offset Offset>
+[[nodiscard]] array<T, On> zigzag_indices(On on, Offset const* cu, std::size_t sequences, zigzag rule, std::int64_t rank,
+                                          std::size_t count) {
+  array<T, On> out(on, count);
+  array<std::uint64_t, On> const bad(on, 1);
+  call(on, "zigzag_indices", [&](void* temp, std::size_t& bytes) {
+    return zigzag_indices(on, temp, bytes, cu, sequences, rule, rank, count, out.data(), bad.data());
+  });
+  detail::refuse_bad_rows(on, bad.data(), std::vector{cu}, {nullptr, 1, sequences}, [&](auto const& of_pack) {
+    std::vector<T> held(count);
+    ballast::zigzag_indices(of_pack[0], rule, rank, std::span<T>(held));
+  });
+  return out;
+}
+
+/// @brief The way back, by value. See the form above; allocates and waits.
+/// @tparam T `std::int32_t` or `std::int64_t`
+/// @param on where it runs @param cu cumulative lengths of one pack @param sequences of the pack @param rule the context-parallel degree
+/// @param row tokens of the row
+/// @return one place for each token of the row, on the device
+/// @throws invalid_input with the sentence of the host twin
+/// @throws gpu_error if the backend reports an error, such as for a row that the ranks do not divide
+template <token_offset T = std::int32_t, class On, token_offset Offset>
+[[nodiscard]] array<T, On> zigzag_inverse(On on, Offset const* cu, std::size_t sequences, zigzag rule, std::size_t row) {
+  array<T, On> out(on, row);
+  array<std::uint64_t, On> const bad(on, 1);
+  call(on, "zigzag_inverse",
+       [&](void* temp, std::size_t& bytes) { return zigzag_inverse(on, temp, bytes, cu, sequences, rule, row, out.data(), bad.data()); });
+  detail::refuse_bad_rows(on, bad.data(), std::vector{cu}, {nullptr, 1, sequences}, [&](auto const& of_pack) {
+    std::vector<T> back(row);
+    ballast::zigzag_inverse(of_pack[0], rule, std::span<T>(back));
+  });
+  return out;
+}
+
+}  // namespace ballast::inline v0_2::gpu

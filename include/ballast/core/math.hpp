@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/config.hpp>
+#include <ballast/core/error.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+/// @file
+/// @brief Integer arithmetic that every room needs: rounded quotients, multiples, sums that cannot overflow.
+
+namespace ballast::inline v0_2 {
+
+/// @brief The quotient, rounded up. @param a not negative @param b positive @return the least integer that is not below `a / b`
+template <integer T>
+[[nodiscard]] BALLAST_HD constexpr T divide_up(T a, T b) noexcept {
+  return static_cast<T>(a / b + (a % b != 0 ? 1 : 0));
+}
+/// @brief The largest multiple that is not above a value. @param value not negative @param multiple positive @return the multiple
+template <integer T>
+[[nodiscard]] BALLAST_HD constexpr T round_down(T value, T multiple) noexcept {
+  return static_cast<T>(value - value % multiple);
+}
+/// @brief The least multiple that is not below a value. @param value not negative @param multiple positive @return the multiple, which must
+/// be below 2^63
+template <integer T>
+[[nodiscard]] BALLAST_HD constexpr T round_up(T value, T multiple) noexcept {
+  return static_cast<T>(value % multiple == 0 ? value : value + (multiple - value % multiple));
+}
+
+/// @brief Adds a number that was handed in to a sum.
+/// @param sum    the sum so far, in [0, 2^63)
+/// @param value  what is added
+/// @param what   the argument that holds the number, for the message
+/// @param i      its index there
+/// @throws invalid_input if the number is negative or brings the sum to 2^63
+inline void add_checked(std::int64_t& sum, std::int64_t value, char const* what, std::size_t i) {
+  require(value >= 0,
+          [&] { return std::string(what) + "[" + std::to_string(i) + "] = " + std::to_string(value) + " must not be negative"; });
+  require(value <= (std::numeric_limits<std::int64_t>::max)() - sum,
+          [&] { return std::string(what) + "[" + std::to_string(i) + "] = " + std::to_string(value) + " brings a sum to 2^63 or more"; });
+  sum += value;
+}
+
+}  // namespace ballast::inline v0_2

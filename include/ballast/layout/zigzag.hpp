@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/layout/cu_seqlens.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+/// @file
+/// @brief Which tokens of a packed row each context-parallel rank holds, so that causal attention costs all ranks the same.
+///
+/// Each sequence is cut into `2 * ranks` chunks of equal size; rank `r` holds chunks `r` and `2 * ranks - 1 - r`, in this order, so an
+/// early chunk (few keys) goes with a late one (many). A rank's cumulative lengths are those of the row divided by `ranks`. This is the
+/// layout of Transformer Engine for packed (THD) input (`common/fused_attn/context_parallel.cu`).
+
+namespace ballast::inline v0_2 {
+
+/// @brief The zigzag rule as index arithmetic, on host and device.
+struct zigzag {
+  std::int64_t ranks = 1;  ///< context-parallel degree, at least 1
+
+  /// @brief Token of the row that a rank holds at one place.
+  /// @param rank    0 … ranks - 1
+  /// @param token   token of the rank's own row, inside the sequence
+  /// @param start   first token of the sequence in the rank's own row
+  /// @param length  tokens of the sequence on this rank, even
+  /// @return the token's number in the whole row
+  [[nodiscard]] BALLAST_HD constexpr std::int64_t source(std::int64_t rank, std::int64_t token, std::int64_t start,
+                                                         std::int64_t length) const noexcept {
+    auto const i = token - start;
+    auto const chunk =
+        i < length / 2 ? rank : 2 * (ranks - 1) - rank;  // the second half is at i >= length / 2 already: one chunk less to skip
+    return start * ranks + length / 2 * chunk + i;
+  }
+
+  friend constexpr bool operator==(zigzag const&, zigzag const&) = default;
+};
+
+namespace detail {
+template <token_offset T, cu_seqlens_range C>
+[[nodiscard]] auto checked_zigzag(C const& cu, zigzag rule) {
+  auto const bounds = checked_cu_seqlens<T>(cu, "cu_seqlens");
+  require(rule.ranks > 0 && rule.ranks < (std::int64_t{1} << 31),
+          [&] { return "ranks = " + std::to_string(rule.ranks) + " must be positive and below 2^31"; });
+  auto const chunks = 2 * rule.ranks;
+  for (std::size_t i = 1; i < bounds.size(); ++i)
+    require((bounds[i] - bounds[i - 1]) % chunks == 0, [&] {
+      return "sequence " + std::to_string(i - 1) + " of " + std::to_string(bounds[i] - bounds[i - 1]) + " tokens does not divide into " +
+             std::to_string(chunks) + " chunks for " + std::to_string(rule.ranks) +
+             " ranks (build cu_seqlens with multiple = " + std::to_string(chunks) + ")";
+    });
+  return bounds;
+}
+}  // namespace detail
+
+/// @brief Writes the tokens of the row that one rank holds, in the order it holds them.
+///
+/// @tparam T  `std::int32_t` or `std::int64_t`
+/// @tparam C  vector or span of token offsets
+/// @param cu    cumulative lengths of one pack, padded to multiples of `2 * rule.ranks`
+/// @param rule  the context-parallel degree
+/// @param rank  0 … ranks - 1
+/// @param out   `cu.back() / rule.ranks` elements, each below `cu.back()`
+/// @post over all ranks every token of the row stands exactly once
+/// @throws invalid_input if `cu` is malformed, a sequence is not a multiple of `2 * ranks`, a token number does not fit in `T`, the rank is
+/// out of range or `out` has another size; `out` is untouched then
+/// @par Complexity
+/// O(tokens of the rank).
+template <token_offset T, cu_seqlens_range C>
+void zigzag_indices(C const& cu, zigzag rule, std::int64_t rank, std::span<T> out) {
+  auto const bounds = detail::checked_zigzag<T>(cu, rule);
+  require(rank >= 0 && rank < rule.ranks,
+          [&] { return "rank = " + std::to_string(rank) + " must be in [0, " + std::to_string(rule.ranks) + ")"; });
+  detail::require_room(out.size(), static_cast<std::size_t>(bounds.back() / rule.ranks), "zigzag_indices");
+  for (std::size_t i = 1; i < bounds.size(); ++i) {
+    auto const start = bounds[i - 1] / rule.ranks, end = bounds[i] / rule.ranks;
+    for (auto token = start; token < end; ++token)
+      out[static_cast<std::size_t>(token)] = static_cast<T>(rule.source(rank, token, start, end - start));
+  }
+}
+
+/// @brief The tokens of one rank, by value. See the form above.
+/// @tparam T `std::int32_t` or `std::int64_t` @tparam C vector or span of token offsets
+/// @param cu cumulative lengths of one pack @param rule the context-parallel degree @param rank 0 … ranks - 1
+/// @return `cu.back() / rule.ranks` tokens of the row
+/// @throws invalid_input as above
+template <token_offset T = std::int32_t, cu_seqlens_range C>
+[[nodiscard]] std::vector<T> zigzag_indices(C const& cu, zigzag rule, std::int64_t rank) {
+  auto const bounds = detail::checked_zigzag<T>(cu, rule);
+  std::vector<T> out(static_cast<std::size_t>(bounds.back() / rule.ranks));
+  zigzag_indices(cu, rule, rank, std::span<T>(out));
+  return out;
+}
+
+/// @brief Writes the way back: where each token of the row stands once the rows of all ranks are gathered, rank after rank.
+///
+/// @tparam T  `std::int32_t` or `std::int64_t`
+/// @tparam C  vector or span of token offsets
+/// @param cu    cumulative lengths of one pack, padded to multiples of `2 * rule.ranks`
+/// @param rule  the context-parallel degree
+/// @param out   `cu.back()` elements
+/// @post `gathered[out[t]]` is token `t`, where `gathered` is `zigzag_indices` of rank 0, 1, … end to end
+/// @throws invalid_input if `cu` is malformed, a sequence is not a multiple of `2 * ranks`, a token number does not fit in `T`, or `out`
+/// has another size; `out` is untouched then
+/// @par Complexity
+/// O(tokens).
+template <token_offset T, cu_seqlens_range C>
+void zigzag_inverse(C const& cu, zigzag rule, std::span<T> out) {
+  auto const bounds = detail::checked_zigzag<T>(cu, rule);
+  detail::require_room(out.size(), static_cast<std::size_t>(bounds.back()), "zigzag_inverse");
+  auto const per_rank = bounds.back() / rule.ranks;
+  for (std::int64_t rank = 0; rank < rule.ranks; ++rank)
+    for (std::size_t i = 1; i < bounds.size(); ++i) {
+      auto const start = bounds[i - 1] / rule.ranks, end = bounds[i] / rule.ranks;
+      for (auto token = start; token < end; ++token)
+        out[static_cast<std::size_t>(rule.source(rank, token, start, end - start))] = static_cast<T>(rank * per_rank + token);
+    }
+}
+
+/// @brief The way back, by value. See the form above.
+/// @tparam T `std::int32_t` or `std::int64_t` @tparam C vector or span of token offsets
+/// @param cu cumulative lengths of one pack @param rule the context-parallel degree @return one place for each token of the row
+/// @throws invalid_input as above
+template <token_offset T = std::int32_t, cu_seqlens_range C>
+[[nodiscard]] std::vector<T> zigzag_inverse(C const& cu, zigzag rule) {
+  std::vector<T> out(static_cast<std::size_t>(detail::checked_zigzag<T>(cu, rule).back()));
+  zigzag_inverse(cu, rule, std::span<T>(out));
+  return out;
+}
+
+}  // namespace ballast::inline v0_2

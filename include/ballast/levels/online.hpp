@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/batching/options.hpp>
+#include <ballast/batching/sorted.hpp>
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/core/groups.hpp>
+#include <ballast/core/level.hpp>
+#include <ballast/levels/pack.hpp>
+#include <ballast/levels/steps.hpp>
+#include <ballast/packing/best_fit_decreasing.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+/// @file
+/// @brief Steps of several levels from a stream of samples, with a bounded look-ahead in place of the whole data set.
+
+namespace ballast::inline v0_2 {
+
+/// @brief One step of one level.
+/// @tparam Index  type of the sample numbers
+template <index_type Index = std::uint32_t>
+struct level_step {
+  std::uint32_t level = 0;          ///< number of its level
+  std::uint64_t ranks = 1;          ///< devices / sp
+  std::uint64_t micro_batches = 1;  ///< packs of a rank
+  groups<Index> packs;              ///< rank after rank, micro-batch after micro-batch; an empty group is an empty place
+  friend bool operator==(level_step const&, level_step const&) = default;
+};
+
+/// @brief Takes samples one at a time and hands out steps as soon as enough samples of a level have come.
+///
+/// Each level gathers samples until they fill `window` of its steps. They are packed together by best fit, packs of like cost share a step,
+/// and all full steps are handed out; packs that are left over go back, those of samples that have waited before last. So a sample waits
+/// for `window` steps of its own level or little more, and no more than that is ever held.
+///
+/// @tparam Index  type of the sample numbers: the first sample pushed is 0
+template <index_type Index = std::uint32_t>
+class online_levels {
+ public:
+  /// @brief A sample that waits.
+  struct waiting {
+    Index sample = 0;         ///< its number
+    std::int64_t length = 0;  ///< its tokens
+    bool again = false;       ///< whether it has been left over before
+    friend bool operator==(waiting const&, waiting const&) = default;
+  };
+  /// @brief All that a restarted run needs beside the options, in plain members that any format can hold.
+  struct state_type {
+    std::uint64_t samples = 0;                   ///< pushed so far
+    std::uint64_t rounds = 0;                    ///< windows packed so far
+    std::vector<std::vector<waiting>> gathered;  ///< of each level
+    std::vector<level_step<Index>> ready;        ///< steps to hand out, the next one last
+    friend bool operator==(state_type const&, state_type const&) = default;
+  };
+
+  /// @brief Starts with nothing. @param levels capacities strictly rising @param options shape of the steps; `left_over` is not read
+  /// @param window steps of one level that are gathered before they are packed, at least 1
+  /// @throws invalid_input for bad levels, options or window
+  online_levels(std::vector<level> levels, level_batching_options const& options, std::uint64_t window = 16)
+      : levels_(std::move(levels)), window_(window) {
+    detail::require_valid(levels_, level_packing_options{});
+    require(window > 0 && window < 1U << 20, [&] { return "window = " + std::to_string(window) + " must be in 1 ... 2^20 - 1"; });
+    for (auto const& l : levels_) shapes_.push_back(detail::shape_of(l, levels_, options));
+    for (auto& shape : shapes_) shape.left_over = left_over::shorten;
+    balanced_ = options.balanced;
+    state_.gathered.resize(levels_.size());
+    tokens_.resize(levels_.size(), 0);
+  }
+  /// @brief Goes on where another left off. @param levels as there @param options as there @param window as there @param state from
+  /// `state()`
+  /// @throws invalid_input also if the state has not as many levels
+  online_levels(std::vector<level> levels, level_batching_options const& options, std::uint64_t window, state_type state)
+      : online_levels(std::move(levels), options, window) {
+    require(state.gathered.size() == levels_.size(), [&] {
+      return "a state of " + std::to_string(state.gathered.size()) + " levels for " + std::to_string(levels_.size()) + " levels";
+    });
+    state_ = std::move(state);
+    for (std::size_t i = 0; i < levels_.size(); ++i)
+      for (auto const& w : state_.gathered[i]) tokens_[i] += w.length;
+  }
+
+  /// @brief Takes the next sample. @param length its tokens @throws invalid_input if it is not positive or longer than every level
+  /// @par Complexity Amortised O(log window) a sample.
+  void push(std::int64_t length) {
+    require(length > 0 && length <= levels_.back().capacity, [&] {
+      return "sample " + std::to_string(state_.samples) + " of " + std::to_string(length) + " tokens must be in 1 ... " +
+             std::to_string(levels_.back().capacity) + ", the longest level";
+    });
+    std::size_t i = 0;
+    while (levels_[i].capacity < length) ++i;
+    state_.gathered[i].push_back({static_cast<Index>(state_.samples++), length, false});
+    tokens_[i] += length;
+    auto const places = static_cast<std::int64_t>(shapes_[i].ranks * shapes_[i].micro_batches * window_);
+    if (tokens_[i] / places >= levels_[i].capacity) pack(i, false);
+  }
+  /// @brief Whether a step can be handed out.
+  [[nodiscard]] bool ready() const noexcept { return !state_.ready.empty(); }
+  /// @brief Hands out the next step. @return the step @throws invalid_input if none is ready
+  [[nodiscard]] level_step<Index> pop() {
+    require(ready(), [] { return std::string("no step is ready: push more samples, or flush"); });
+    auto step = std::move(state_.ready.back());
+    state_.ready.pop_back();
+    return step;
+  }
+  /// @brief Ends the stream: packs all that waits, the last step of each level with empty places where samples are missing.
+  void flush() {
+    for (std::size_t i = 0; i < levels_.size(); ++i)
+      if (!state_.gathered[i].empty()) pack(i, true);
+  }
+  /// @brief What a restarted run needs.
+  [[nodiscard]] state_type const& state() const noexcept { return state_; }
+
+ private:
+  void pack(std::size_t i, bool all) {
+    auto& gathered = state_.gathered[i];
+    std::vector<std::int64_t> lengths;
+    for (auto const& w : gathered) lengths.push_back(w.length);
+    auto packs = best_fit_decreasing(lengths, {.capacity = levels_[i].capacity}).packs;
+    auto const places = static_cast<std::size_t>(shapes_[i].ranks * shapes_[i].micro_batches);
+    std::vector<char> stays(gathered.size(), 0);
+    if (!all && packs.size() % places != 0) {  // the emptiest packs stay, of samples that have not waited
+      std::vector<std::tuple<bool, std::int64_t, std::size_t>> order;
+      for (std::size_t p = 0; p < packs.size(); ++p) {
+        std::int64_t tokens = 0;
+        auto again = false;
+        for (auto const k : packs[p]) {
+          tokens += lengths[k];
+          again = again || gathered[k].again;
+        }
+        order.emplace_back(!again, -tokens, p);
+      }
+      std::sort(order.begin(), order.end());
+      groups<std::uint32_t> whole;
+      auto const count = packs.size() / places * places;
+      for (std::size_t k = 0; k < order.size(); ++k) {
+        auto const pack = packs[std::get<2>(order[k])];
+        if (k < count)
+          whole.push_back(pack);
+        else
+          for (auto const m : pack) stays[m] = 1;
+      }
+      packs = std::move(whole);
+    }
+    std::vector<waiting> taken, left;
+    std::vector<std::uint32_t> number(gathered.size(), 0);  // among those that go
+    for (std::size_t k = 0; k < gathered.size(); ++k) {
+      if (stays[k] == 0) {
+        number[k] = static_cast<std::uint32_t>(taken.size());
+        taken.push_back(gathered[k]);
+      } else {
+        left.push_back({gathered[k].sample, gathered[k].length, true});
+      }
+    }
+    lengths.clear();
+    for (auto const& w : taken) lengths.push_back(w.length);
+    for (auto& m : packs.members) m = number[m];
+    auto shape = shapes_[i];
+    shape.epoch = state_.rounds++;
+    auto const steps = balanced_ ? sorted_steps(std::move(packs), lengths, shape, attention_only)
+                                 : random_steps(std::move(packs), lengths, shape, attention_only);
+    std::vector<level_step<Index>> fresh;
+    std::vector<Index> pack;
+    for (std::size_t s = steps.steps(); s-- > 0;) {  // what comes first stands last
+      level_step<Index> step{static_cast<std::uint32_t>(i), steps.ranks, steps.micro_batches, {}};
+      for (auto const p : steps.step(s)) {
+        pack.clear();
+        if (p != steps.none)
+          for (auto const m : steps.packs[p]) pack.push_back(taken[m].sample);
+        step.packs.push_back(pack);
+      }
+      fresh.push_back(std::move(step));
+    }
+    state_.ready.insert(state_.ready.begin(), std::make_move_iterator(fresh.begin()), std::make_move_iterator(fresh.end()));
+    gathered = std::move(left);
+    tokens_[i] = 0;
+    for (auto const& w : gathered) tokens_[i] += w.length;
+  }
+
+  std::vector<level> levels_;
+  std::vector<batching_options> shapes_;
+  std::uint64_t window_;
+  bool balanced_ = true;
+  state_type state_;
+  std::vector<std::int64_t> tokens_;  // gathered by each level
+};
+
+}  // namespace ballast::inline v0_2

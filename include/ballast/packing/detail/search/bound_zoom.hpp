@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/packing/detail/search/dual_bound.hpp>
+#include <ballast/packing/detail/search/length_shape.hpp>
+#include <ballast/packing/detail/search/zoomed_borders.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace ballast::inline v0_2::detail {
+
+/// The linear program's bound, by groups of lengths that get finer where the dual bends: optimal duals have few break points.
+class bound_zoom {
+ public:
+  bound_zoom(histogram const& lengths, std::int64_t capacity, std::int64_t unit)
+      : all_{lengths, capacity},
+        coarse_(lengths, capacity, unit),
+        unit_(unit),
+        knapsack_(all_, {}, coarse_.classes.size, coarse_.capacity) {}
+
+  /// Rounds of refinement until the bound is `enough`, nothing changes, or the work has come to `end`. `known` are patterns of a plan.
+  [[nodiscard]] dual_proof run(std::span<std::int64_t const> natural, pack_patterns const& known, std::int64_t enough,
+                               search_budget& budget, std::uint64_t end) {
+    dual_proof best;
+    std::vector<std::int64_t> borders;
+    for (auto const border : natural) borders.push_back((border - 1) / unit_ + 1);
+    auto groups = cut_groups(coarse_.classes, 32, borders);
+    patterns_.clear();
+    for (std::size_t p = 0; p < known.size(); ++p) keep(known[p]);
+    double highest = 0;
+    for (int round = 0, since = 0; since < 60 && budget.allows(end); ++round, ++since) {
+      auto const rough = round < 9;  // then more groups, as far as that raises a bound that is far away
+      group_master master(coarse_.classes, knapsack_, groups);
+      master.add_uniform_patterns(40);
+      for (std::size_t p = 0; p < patterns_.size(); ++p) master.add(patterns_[p]);
+      master.solve(60, budget, end, rough ? 2e-5 : 1e-6);
+      auto proof = prove(knapsack_, coarse_.classes.count, master.values(), budget);
+      if (proof.packs > best.packs) best = std::move(proof);
+      if (best.packs >= enough || (round >= 8 && enough - best.packs <= enough / 10'000)) break;
+      if (master.bound() > highest * (1 + 1e-7)) since = 0;
+      highest = (std::max)(highest, master.bound());
+      groups = zoomed_borders(master, coarse_.classes, knapsack_, round % 3, 16, rough ? 6 : 30, [](auto) { return false; });
+      pack_patterns tight;
+      for (std::size_t j = 0; j < master.patterns().size(); ++j)
+        if (master.program().reduced_cost(j) < 0.01) tight.push_back(master.patterns()[j], 1);
+      patterns_ = std::move(tight);
+    }
+    std::vector<std::int32_t> value;  // by length
+    for (auto const c : coarse_.class_of) value.push_back(c == coarse_lengths::none || best.value.empty() ? 0 : best.value[c]);
+    best.value = std::move(value);
+    return best;
+  }
+
+ private:
+  // A pattern of lengths as one of classes.
+  void keep(std::span<pattern_item const> pattern) {
+    std::vector<pattern_item> out;
+    for (auto const& [k, copies] : pattern) {
+      auto const c = coarse_.class_of[k];
+      if (c == coarse_lengths::none) continue;
+      if (!out.empty() && out.back().item_class == c)
+        out.back().copies += copies;
+      else
+        out.push_back({c, copies});
+    }
+    if (!out.empty()) patterns_.push_back(out, 1);
+  }
+
+  length_shape all_;
+  coarse_lengths coarse_;
+  std::int64_t unit_;
+  pack_knapsack<length_shape> knapsack_;
+  pack_patterns patterns_;
+};
+
+}  // namespace ballast::inline v0_2::detail

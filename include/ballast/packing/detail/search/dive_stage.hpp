@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/packing/detail/search/group_master.hpp>
+#include <ballast/packing/detail/search/pack_drawer.hpp>
+#include <ballast/packing/detail/search/zoomed_borders.hpp>
+#include <ballast/packing/patterns.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace ballast::inline v0_2::detail {
+
+/// One linear program of a dive: over the samples that are left, at a coarser resolution where there are many sizes, in groups that never
+/// mix rows. Patterns are lists of positions.
+template <class Shape>
+class dive_stage {
+ public:
+  using knapsack_type = pack_knapsack<Shape>;
+  using master = group_master<knapsack_type>;
+  static constexpr std::uint32_t none = 0xffffffffU;
+
+  /// How sizes come to the resolution: down makes every legal pack one of the program.
+  enum class rounding : std::uint8_t { nearest, down };
+
+  /// `of` are the positions that are left, ascending, and `left` says how many samples each position has.
+  dive_stage(Shape const& rows, std::vector<std::uint32_t> const& of, std::vector<std::uint64_t> const& left, std::int64_t resolution,
+             rounding how)
+      : rows_(rows), of_(of), resolution_(resolution), how_(how), class_of_(rows.positions(), none) {
+    for (auto const p : of) {
+      auto const size = scaled(rows.size_of(p));
+      auto const row = static_cast<std::uint32_t>(rows.row_of(p));
+      if (row_.empty() || row_.back() != row || classes_.size.back() != size) {
+        classes_.size.push_back(size);
+        classes_.count.push_back(0);
+        row_.push_back(row);
+        first_.push_back(p);
+      }
+      classes_.count.back() += left[p];
+      class_of_[p] = static_cast<std::uint32_t>(row_.size() - 1);
+    }
+  }
+
+  [[nodiscard]] std::size_t classes() const noexcept { return row_.size(); }
+  [[nodiscard]] knapsack_type knapsack() const { return {rows_, row_, classes_.size, resolution_}; }
+  [[nodiscard]] master program(knapsack_type& knapsack, group_borders borders) const { return {classes_, knapsack, std::move(borders)}; }
+
+  /// About `parts` groups, shared among the rows by their samples, their volume and their classes, and borders at the sizes `natural`, or
+  /// where a half and a third begin if there are none, and at `bends`, positions at which a linear program's values jumped or bent.
+  [[nodiscard]] group_borders cut(std::size_t parts, std::span<std::int64_t const> natural, std::vector<std::uint32_t> const& bends) const {
+    std::vector<std::int64_t> at;
+    for (auto const size : natural) at.push_back(scaled(size));
+    if (natural.empty()) at = {resolution_ / 3 + 1, resolution_ / 2 + 1};
+    std::uint64_t samples = 0, volume = 0;
+    for (std::size_t c = 0; c < classes(); ++c) {
+      samples += classes_.count[c];
+      volume += classes_.count[c] * static_cast<std::uint64_t>(classes_.size[c]);
+    }
+    group_borders out;
+    if (parts >= classes()) {
+      for (std::uint32_t c = 0; c <= classes(); ++c) out.push_back(c);
+      return out;
+    }
+    for (std::size_t begin = 0, end = 0; begin < classes(); begin = end) {
+      class_table row;
+      std::uint64_t row_samples = 0, row_volume = 0;
+      for (; end < classes() && row_[end] == row_[begin]; ++end) {
+        row.size.push_back(classes_.size[end]);
+        row.count.push_back(classes_.count[end]);
+        row_samples += classes_.count[end];
+        row_volume += classes_.count[end] * static_cast<std::uint64_t>(classes_.size[end]);
+      }
+      auto const share = permille(row_samples, samples) + permille(row_volume, volume) + permille(end - begin, classes());
+      auto const row_parts = (std::max)(static_cast<std::size_t>(share) * parts / 3000, std::size_t{1});
+      for (auto const border : cut_groups(row, row_parts, at))
+        if (border != end - begin) out.push_back(static_cast<std::uint32_t>(begin) + border);
+    }
+    out.push_back(static_cast<std::uint32_t>(classes()));
+    std::vector<std::uint32_t> more;
+    for (auto const bend : bends)
+      if (auto const next = std::lower_bound(of_.begin(), of_.end(), bend); next != of_.end()) more.push_back(class_of_[*next]);
+    add_borders(out, more);
+    return out;
+  }
+
+  /// Adds a pattern of positions, descending; where all of a class are used up, the next lower one of its row takes its place. A pattern of
+  /// several measures that is too large once its sizes are rounded is left out: the program would take its luck for a rule.
+  void add(master& program, std::span<pattern_item const> positions) {
+    pattern_.clear();
+    auto room = resolution_;
+    for (auto const [p, copies] : positions) {
+      auto const c = class_of_[p] != none ? class_of_[p] : class_below(p);
+      if (c == none) continue;
+      room -= classes_.size[c] * copies;
+      if (!pattern_.empty() && pattern_.back().item_class == c)
+        pattern_.back().copies += copies;
+      else
+        pattern_.push_back({c, copies});
+    }
+    if (!pattern_.empty() && (Shape::one_row || room >= 0)) program.add(pattern_);
+  }
+
+  /// The patterns that the plan uses, and a number of those that nearly pay.
+  [[nodiscard]] pack_patterns tight_patterns(master const& program, double margin) const {
+    pack_patterns out;
+    std::vector<pattern_item> positions;
+    auto const columns = program.patterns().size();
+    std::vector<char> wanted(columns, 0);
+    std::vector<std::pair<double, std::size_t>> tight;
+    program.program().for_each_basic([&](std::size_t j, double) { wanted[j] = 1; });
+    for (std::size_t j = 0; j < columns; ++j)
+      if (auto const cost = program.program().reduced_cost(j); wanted[j] == 0 && cost < margin) tight.emplace_back(cost, j);
+    if (tight.size() > most_tight) std::nth_element(tight.begin(), tight.begin() + most_tight, tight.end());
+    for (std::size_t i = 0; i < (std::min)(tight.size(), std::size_t{most_tight}); ++i) wanted[tight[i].second] = 1;
+    for (std::size_t j = 0; j < columns; ++j) {
+      if (wanted[j] == 0) continue;
+      positions.clear();
+      for (auto const& [c, copies] : program.patterns()[j]) positions.push_back({first_[c], copies});
+      out.push_back(positions, 1);
+    }
+    return out;
+  }
+
+  /// The positions of each group.
+  [[nodiscard]] std::vector<class_range> ranges(master const& program) const {
+    std::vector<class_range> out;
+    for (std::size_t g = 0; g < program.groups(); ++g) {
+      auto const end = program.borders()[g + 1];
+      auto const last = end < classes() ? *(std::lower_bound(of_.begin(), of_.end(), first_[end]) - 1) : of_.back();
+      out.push_back({first_[program.borders()[g]], std::size_t{last} + 1});
+    }
+    return out;
+  }
+  /// What the program's duals say that a sample of each position is worth, in `value_one`; 0 where none is left.
+  [[nodiscard]] std::vector<std::int64_t> values(master const& program) const {
+    std::vector<std::int64_t> out(rows_.positions(), 0);
+    for (auto const p : of_) {
+      auto const g = program.group_of(class_of_[p]);
+      auto const lowest = classes_.size[program.borders()[g]] * rows_.capacity;
+      auto const size = how_ == rounding::down ? classes_.size[class_of_[p]] * rows_.capacity : rows_.size_of(p) * resolution_;
+      auto const above = size - lowest;
+      out[p] = program.value_at(g, static_cast<double>(above), static_cast<double>(rows_.capacity));
+    }
+    return out;
+  }
+  /// The borders between groups of a row at which the values jump or bend, as positions.
+  [[nodiscard]] std::vector<std::uint32_t> bends(master const& program) const {
+    std::vector<std::uint32_t> out;
+    for (auto const c : bent_borders(program, classes_, 3e-2, [&](auto b) { return row_[b] != row_[b - 1]; }))
+      if (c != 0 && c < classes() && row_[c] == row_[c - 1]) out.push_back(first_[c]);
+    return out;
+  }
+  /// The borders of a next program; see `zoomed_borders`.
+  [[nodiscard]] group_borders zoomed(master const& program, knapsack_type const& knapsack, int rule) const {
+    return zoomed_borders(program, classes_, knapsack, rule, 160, 12, [&](auto c) { return row_[c] != row_[c - 1]; });
+  }
+  /// New borders where the plan covers the classes of a group most unevenly.
+  [[nodiscard]] std::vector<std::uint32_t> worst_fits(master const& program, std::size_t most) const {
+    std::vector<double> excess(classes_.count.begin(), classes_.count.end());
+    program.program().for_each_basic([&](std::size_t j, double x) {
+      for (auto const& [c, copies] : program.patterns()[j]) excess[c] = plus_product(excess[c], -x, copies);
+    });
+    std::vector<std::pair<double, std::uint32_t>> found;
+    auto const& borders = program.borders();
+    for (std::size_t g = 0; g < program.groups(); ++g) {
+      double sum = 0, worst = 0;
+      std::uint32_t at = 0;
+      for (auto c = borders[g]; c + 1 < borders[g + 1]; ++c) {
+        sum += excess[c];
+        auto const off = sum < 0 ? -sum : sum;
+        if (off > worst) {
+          worst = off;
+          at = c + 1;
+        }
+      }
+      if (at != 0) found.emplace_back(-worst * static_cast<double>(classes_.size[borders[g + 1] - 1] - classes_.size[borders[g]]), at);
+    }
+    std::sort(found.begin(), found.end());
+    std::vector<std::uint32_t> out;
+    for (std::size_t i = 0; i < (std::min)(most, found.size()); ++i) out.push_back(found[i].second);
+    return out;
+  }
+
+ private:
+  static constexpr std::ptrdiff_t most_tight = 400;
+
+  [[nodiscard]] static std::uint64_t permille(std::uint64_t part, std::uint64_t whole) {
+    return whole == 0 ? 0 : whole < std::uint64_t{1} << 53 ? part * 1000 / whole : part / (whole / 1000);
+  }
+  // The class at the resolution of a position of which no sample is left, or the next lower one of its row, or none.
+  [[nodiscard]] std::uint32_t class_below(std::uint32_t p) const {
+    auto c = static_cast<std::size_t>(std::upper_bound(first_.begin(), first_.end(), p) - first_.begin());
+    auto const is_row = [&](std::size_t at) { return row_[at] == rows_.row_of(p); };
+    if (c < classes() && is_row(c) && classes_.size[c] == scaled(rows_.size_of(p))) return static_cast<std::uint32_t>(c);
+    return c > 0 && is_row(c - 1) ? static_cast<std::uint32_t>(c - 1) : none;
+  }
+  // Rounded to the resolution, but above a half or a third exactly where the size is: else the guide would pair what cannot be paired.
+  [[nodiscard]] std::int64_t scaled(std::int64_t size) const {
+    if (resolution_ == rows_.capacity || size == 0) return size;
+    if (how_ == rounding::down) return size * resolution_ / rows_.capacity;
+    auto out = (std::max)((size * resolution_ + rows_.capacity / 2) / rows_.capacity, std::int64_t{1});
+    if (size > rows_.capacity / 2)
+      out = (std::max)(out, resolution_ / 2 + 1);
+    else if (size > rows_.capacity / 3)
+      out = (std::max)(out, resolution_ / 3 + 1);
+    return (std::min)(out, resolution_);
+  }
+
+  Shape const& rows_;
+  std::vector<std::uint32_t> const& of_;
+  std::int64_t resolution_;
+  rounding how_;
+  class_table classes_;
+  std::vector<std::uint32_t> row_, first_, class_of_;  // by class, by class, by position
+  std::vector<pattern_item> pattern_;
+};
+
+}  // namespace ballast::inline v0_2::detail

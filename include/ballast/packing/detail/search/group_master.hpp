@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/packing/detail/search/knapsack.hpp>
+#include <ballast/packing/detail/search/length_groups.hpp>
+#include <ballast/packing/detail/search/simplex.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace ballast::inline v0_2::detail {
+
+/// The linear program over all patterns whose dual is piecewise linear in the size. Each group of classes has a row that counts its
+/// samples and, if it has several classes, one that sums their positions t = (size - lowest) / (highest - lowest). `Knapsack` finds the
+/// patterns; the master knows neither the capacity nor what makes a pack legal.
+template <class Knapsack>
+class group_master {
+ public:
+  group_master(class_table const& classes, Knapsack& knapsack, group_borders borders)
+      : classes_(classes), knapsack_(knapsack), borders_(std::move(borders)), group_of_(classes.size.size()), value_(group_of_.size()) {
+    std::vector<double> demand, artificial;
+    for (std::size_t g = 0; g + 1 < borders_.size(); ++g) {
+      auto const low = borders_[g], high = borders_[g + 1] - 1;
+      group_row_.push_back(static_cast<std::uint32_t>(demand.size()));
+      std::uint64_t samples = 0;
+      std::int64_t excess = 0;
+      for (auto c = low; c <= high; ++c) {
+        group_of_[c] = static_cast<std::uint32_t>(g);
+        samples += classes.count[c];
+        excess += static_cast<std::int64_t>(classes.count[c]) * (classes.size[c] - classes.size[low]);
+      }
+      demand.push_back(static_cast<double>(samples));
+      artificial.push_back(1.0 / static_cast<double>(knapsack.most_copies(low)));
+      if (high == low) continue;
+      demand.push_back(static_cast<double>(excess) / static_cast<double>(span(g)));
+      artificial.push_back(1.0 / static_cast<double>(knapsack.most_copies(high)));
+    }
+    count_.assign(classes.count.begin(), classes.count.end());
+    lp_.start(std::move(demand), std::move(artificial));
+    set_values();
+  }
+
+  [[nodiscard]] group_borders const& borders() const noexcept { return borders_; }
+  [[nodiscard]] std::size_t groups() const noexcept { return borders_.size() - 1; }
+  [[nodiscard]] std::size_t group_of(std::size_t c) const { return group_of_[c]; }
+  [[nodiscard]] pack_patterns const& patterns() const noexcept { return patterns_; }
+  [[nodiscard]] simplex const& program() const noexcept { return lp_; }
+  /// Values of the classes at the last pricing; no pack holds more than the knapsack's best.
+  [[nodiscard]] std::vector<std::int32_t> const& values() const noexcept { return value_; }
+
+  /// Adds a pattern that fits a pack; its classes ascend or descend.
+  void add(std::span<pattern_item const> pattern) {
+    patterns_.push_back(pattern, 1);
+    entries_.clear();
+    for (auto const& [c, copies] : pattern) {
+      auto const g = group_of_[c];
+      if (entries_.empty() || entries_.back().group != g) entries_.push_back({g, 0, 0});
+      entries_.back().copies += copies;
+      entries_.back().excess += static_cast<std::int64_t>(copies) * (classes_.size[c] - classes_.size[borders_[g]]);
+    }
+    rows_.clear();
+    coefficients_.clear();
+    for (auto const& e : entries_) {
+      rows_.push_back(group_row_[e.group]);
+      coefficients_.push_back(static_cast<double>(e.copies));
+      if (e.excess == 0) continue;
+      rows_.push_back(group_row_[e.group] + 1);
+      coefficients_.push_back(static_cast<double>(e.excess) / static_cast<double>(span(e.group)));
+    }
+    lp_.add(rows_, coefficients_);
+  }
+
+  /// As many copies of each group's ends as a pack holds: no value can then exceed its share.
+  void add_uniform_patterns(std::uint64_t most_copies) {
+    for (std::size_t g = 0; g < groups(); ++g)
+      for (auto const c : {borders_[g], borders_[g + 1] - 1}) {
+        pattern_item const item{c, static_cast<std::uint32_t>((std::min)(knapsack_.most_copies(c), most_copies + 1))};
+        if (item.copies <= most_copies) add(std::span(&item, 1));
+        if (borders_[g + 1] - borders_[g] == 1) break;
+      }
+  }
+
+  /// Solves and prices in turn until the plan is within `accuracy` of the optimum, or no pattern improves it, or the work is spent.
+  void solve(int most_pricings, search_budget& budget, std::uint64_t end = ~std::uint64_t{0}, double accuracy = 2e-5) {
+    std::vector<pattern_item> pattern;
+    for (int pricing = 0;; ++pricing) {
+      lp_.solve(budget);
+      set_values();
+      budget.spend(knapsack_.solve(value_));
+      objective_ = lp_.objective();
+      auto const most = static_cast<double>(knapsack_.best()) / static_cast<double>(value_one);
+      bound_ = paid_ / ((std::max)(most, 1e-9));
+      if (pricing >= most_pricings || !budget.allows(end) || objective_ - bound_ <= accuracy * objective_) return;
+      if (static_cast<double>(static_cast<std::int64_t>(bound_ - 1e-6)) + 1 >= objective_) return;  // no whole number lies between
+      bool improves = false;
+      for (std::size_t g = 0; g < groups(); ++g) {
+        auto best = borders_[g];
+        for (auto c = best + 1; c < borders_[g + 1]; ++c)
+          if (knapsack_.best_with(c) > knapsack_.best_with(best)) best = c;
+        if (knapsack_.best_with(best) <= value_one + value_one / 1'000'000) continue;
+        budget.spend(knapsack_.pattern_with(best, pattern));
+        add(pattern);
+        improves = true;
+      }
+      if (!improves) return;
+    }
+  }
+  [[nodiscard]] double objective() const noexcept { return objective_; }
+  /// The linear program's own lower bound, as near as doubles say.
+  [[nodiscard]] double bound() const noexcept { return bound_; }
+
+  /// What a sample of this group and size is worth, in `value_one`; `numerator / denominator` is its position above the group's lowest.
+  [[nodiscard]] std::int64_t value_at(std::size_t g, double numerator, double denominator) const {
+    auto const& dual = lp_.duals();
+    auto value = dual[group_row_[g]];
+    if (borders_[g + 1] - borders_[g] > 1) {
+      auto const position = numerator / denominator / static_cast<double>(span(g));
+      value = plus_product(value, dual[group_row_[g] + 1], position);
+    }
+    return value <= 0 ? 0 : static_cast<std::int64_t>((std::min)(value, 4.0) * value_one);
+  }
+
+ private:
+  struct entry {
+    std::uint32_t group;
+    std::uint32_t copies;
+    std::int64_t excess;  // of its samples together, over the group's lowest size
+  };
+  [[nodiscard]] std::int64_t span(std::size_t g) const { return classes_.size[borders_[g + 1] - 1] - classes_.size[borders_[g]]; }
+
+  void set_values() {
+    for (std::size_t g = 0; g < groups(); ++g)
+      for (auto c = borders_[g]; c < borders_[g + 1]; ++c) {
+        auto const excess = static_cast<double>(classes_.size[c] - classes_.size[borders_[g]]);
+        auto const most = value_one / 4 * 5 / static_cast<std::int32_t>((std::min)(knapsack_.most_copies(c), std::uint64_t{value_one}));
+        value_[c] = static_cast<std::int32_t>((std::min)(value_at(g, excess, 1.0), std::int64_t{most}));
+      }
+    paid_ = 0;
+    for (std::size_t c = 0; c < value_.size(); ++c) paid_ = plus_product(paid_, count_[c], static_cast<double>(value_[c]) / value_one);
+  }
+
+  class_table const& classes_;
+  Knapsack& knapsack_;
+  group_borders borders_;
+  std::vector<std::uint32_t> group_of_, group_row_;
+  std::vector<double> count_;
+  std::vector<std::int32_t> value_;
+  simplex lp_;
+  pack_patterns patterns_;
+  double objective_ = 0, bound_ = 0, paid_ = 0;
+  std::vector<entry> entries_;
+  std::vector<std::uint32_t> rows_;
+  std::vector<double> coefficients_;
+};
+
+}  // namespace ballast::inline v0_2::detail

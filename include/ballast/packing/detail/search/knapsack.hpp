@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/packing/patterns.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace ballast::inline v0_2::detail {
+
+/// What 1 is for integer values of samples: a pack may hold up to about 2.5 of it.
+inline constexpr std::int32_t value_one = std::int32_t{1} << 29;
+
+/// Unbounded knapsack: the most value that a pack can hold, and the packs that hold it. For each use of the leading capacities there is a
+/// table over the inner one.
+template <class Shape>
+class pack_knapsack {
+ public:
+  /// Classes are given by row and size, ascending in both; sizes and `capacity` may be in a coarser unit than those of the shape. One row
+  /// needs no `row_of`.
+  pack_knapsack(Shape const& rows, std::span<std::uint32_t const> row_of, std::span<std::int64_t const> sizes, std::int64_t capacity)
+      : rows_(rows), row_of_(row_of), sizes_(sizes), width_(static_cast<std::size_t>(capacity) + 1), value_(sizes.size()) {
+    std::vector<std::size_t> unit;
+    for (auto const c : rows.lead_capacity) {
+      unit.push_back(states_);
+      states_ *= static_cast<std::size_t>(c) + 1;
+    }
+    for (std::size_t r = 0; r < rows.rows(); ++r) {
+      std::size_t offset = 0;
+      for (std::size_t l = 0; l < unit.size(); ++l) offset += unit[l] * static_cast<std::size_t>(rows.leads_of(r)[l]);
+      offset_.push_back(offset);
+    }
+    takes_.resize(states_ * rows.rows(), 1);
+    for (std::size_t a = 0; a < states_; ++a)
+      for (std::size_t r = 0; r < rows.rows(); ++r)
+        for (std::size_t l = 0; l < unit.size(); ++l) {
+          auto const have = a / unit[l] % (static_cast<std::size_t>(rows.lead_capacity[l]) + 1);
+          if (have < static_cast<std::size_t>(rows.leads_of(r)[l])) takes_[a * rows.rows() + r] = 0;
+        }
+    table_.resize(states_ * width_);
+    // A pack is worth at most 2.5 of `value_one` a measure.
+    while (5 * (rows.leads() + 1) >= std::size_t{8} << shift_) ++shift_;
+  }
+
+  [[nodiscard]] std::uint64_t most_copies(std::size_t c) const {
+    return rows_.most_copies(row(c), sizes_[c], static_cast<std::int64_t>(width_ - 1));
+  }
+
+  /// Values count in units of 2 to the power of this.
+  [[nodiscard]] int shift() const noexcept { return shift_; }
+
+  /// Fills the tables for the values of the classes, none negative, and returns the work.
+  std::uint64_t solve(std::span<std::int32_t const> values) {
+    for (std::size_t c = 0; c < values.size(); ++c) value_[c] = values[c] >> shift_;
+    std::fill(table_.begin(), table_.end(), 0);
+    choice_.clear();
+    useful_.assign(value_.size(), 1);
+    auto cells = std::uint64_t{Shape::one_row ? 1U : 2U} * table_.size();
+    for (std::size_t a = 0; a < states_; ++a) {
+      // Classes that use nothing of the leading measures come after all others, which read only finished tables.
+      for (auto const own : {false, true})
+        for (std::size_t c = 0; c < value_.size(); ++c) {
+          auto const r = row(c);
+          if (useful_[c] == 0 || takes_[a * rows_.rows() + r] == 0 || (offset_[r] == 0) != own) continue;
+          auto const size = static_cast<std::size_t>(sizes_[c]);
+          auto* const to = table_.data() + a * width_;
+          if (a == offset_[r] &&
+              (value_[c] <= to[size] || (own && size == 0))) {  // others that need no more do as well; or it is rounded away
+            useful_[c] = 0;
+            continue;
+          }
+          cells += width_ - size;
+          if (!own) {
+            improve(to + size, to - offset_[r] * width_, width_ - size, value_[c]);
+          } else {
+            for (auto at = size; at < width_; at += size)  // a stretch never reads what it writes
+              improve(to + at, to + at - size, (std::min)(size, width_ - at), value_[c]);
+          }
+        }
+    }
+    return cells / 3;
+  }
+  [[nodiscard]] std::int64_t best() const { return std::int64_t{table_.back()} << shift_; }
+  /// The most value of a pack that holds class c.
+  [[nodiscard]] std::int64_t best_with(std::size_t c) const {
+    return std::int64_t{value_[c] + table_[table_.size() - 1 - step(c)]} << shift_;
+  }
+  /// The pack of most value that holds class c, its classes in descending order; returns the work.
+  std::uint64_t pattern_with(std::size_t c, std::vector<pattern_item>& out) {
+    choice_.resize(table_.size(), unknown);
+    chosen_.assign(1, static_cast<std::uint32_t>(c));
+    std::uint64_t work = 0;
+    for (auto left = table_.size() - 1 - step(c); table_[left] > 0;) {
+      auto& choice = choice_[left];
+      if (choice == unknown) {
+        auto const* const takes = takes_.data() + left / width_ * rows_.rows();
+        auto const room = static_cast<std::int64_t>(left % width_);
+        std::uint32_t k = 0;
+        while (value_[k] == 0 || takes[row(k)] == 0 || sizes_[k] > room || value_[k] + table_[left - step(k)] != table_[left]) ++k;
+        choice = k;
+        work += k;
+      }
+      chosen_.push_back(choice);
+      left -= step(choice);
+    }
+    std::sort(chosen_.begin(), chosen_.end(), std::greater<>{});
+    out.clear();
+    for (auto const k : chosen_)
+      if (!out.empty() && out.back().item_class == k)
+        ++out.back().copies;
+      else
+        out.push_back({k, 1});
+    return work;
+  }
+
+ private:
+  static constexpr std::uint32_t unknown = 0xffffffffU;
+  [[nodiscard]] std::size_t row(std::size_t c) const {
+    if constexpr (Shape::one_row)
+      return 0;
+    else
+      return row_of_[c];
+  }
+  [[nodiscard]] std::size_t step(std::size_t c) const { return offset_[row(c)] * width_ + static_cast<std::size_t>(sizes_[c]); }
+  static void improve(std::int32_t* to, std::int32_t const* from, std::size_t n, std::int32_t value) {
+    for (std::size_t i = 0; i < n; ++i) {
+      auto const with = from[i] + value;
+      to[i] = to[i] < with ? with : to[i];
+    }
+  }
+
+  Shape const& rows_;
+  std::span<std::uint32_t const> row_of_;
+  std::span<std::int64_t const> sizes_;
+  std::size_t width_, states_ = 1;
+  int shift_ = 0;
+  std::vector<std::size_t> offset_;  // by row: the tables between a use and the same less the row's
+  std::vector<char> takes_;          // by use and row: whether so much is left
+  std::vector<std::int32_t> value_;
+  std::vector<char> useful_;
+  std::vector<std::int32_t> table_;
+  std::vector<std::uint32_t> choice_;  // the class that the best value of each entry takes first
+  std::vector<std::uint32_t> chosen_;
+};
+
+}  // namespace ballast::inline v0_2::detail

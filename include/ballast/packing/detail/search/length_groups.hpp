@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/packing/bounds.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+// Groups of consecutive classes. Inside a group the linear program takes the value of a sample for a linear function of its size, so a
+// group ends where the values jump or bend.
+
+namespace ballast::inline v0_2::detail {
+
+/// Sizes that occur, ascending, and how many samples have each.
+struct class_table {
+  std::vector<std::int64_t> size;
+  std::vector<std::uint64_t> count;
+};
+
+/// First class of each group, then the number of classes.
+using group_borders = std::vector<std::uint32_t>;
+
+/// Sizes at which a new group should begin: just above C / k, and where the function behind a bound jumps or bends.
+[[nodiscard]] inline std::vector<std::int64_t> natural_borders(packs_needed const& bound, std::int64_t capacity) {
+  std::vector<std::int64_t> out;
+  for (std::int64_t k = 2; k <= 6; ++k) out.push_back(capacity / k + 1);
+  auto const u = bound.parameter * bound.unit;
+  if (u <= 0) return out;
+  if (bound.bound == packing_bound::martello_toth) {
+    out.push_back(u);
+    out.push_back(capacity - u + 1);
+  }
+  if (bound.bound == packing_bound::dual_feasible && capacity / u <= 12)
+    for (auto at = u; at < capacity; at += u) {
+      out.push_back(at);
+      out.push_back(capacity - at + 1);
+    }
+  if (bound.bound == packing_bound::ramp) {
+    auto const k = capacity / u + 1;
+    for (std::int64_t j = 1; j < k; ++j) {
+      out.push_back(j * u);
+      out.push_back(capacity - (k - j) * u + 1);
+    }
+  }
+  return out;
+}
+
+/// About `parts` groups of equal weight, where a class weighs its share of samples, of volume, of classes and of the range of sizes; and a
+/// new one at each of `natural`.
+[[nodiscard]] inline group_borders cut_groups(class_table const& classes, std::size_t parts, std::span<std::int64_t const> natural) {
+  auto const n = classes.size.size();
+  group_borders out;
+  if (n <= parts) {
+    for (std::uint32_t c = 0; c <= n; ++c) out.push_back(c);
+    return out;
+  }
+  std::uint64_t samples = 0, volume = 0;
+  for (std::size_t c = 0; c < n; ++c) {
+    samples += classes.count[c];
+    volume += classes.count[c] * static_cast<std::uint64_t>(classes.size[c]);
+  }
+  auto const range = static_cast<std::uint64_t>(classes.size.back() - classes.size.front());
+  auto const share = [](std::uint64_t part, std::uint64_t whole) {  // of 2^20
+    int shift = 0;
+    while (whole >> shift >> 43 != 0) ++shift;
+    return ((part >> shift) << 20) / (whole >> shift);
+  };
+  auto const weight = [&](std::size_t c) {
+    auto const gap = c == 0 ? 0 : static_cast<std::uint64_t>(classes.size[c] - classes.size[c - 1]);
+    return share(classes.count[c], samples) + share(classes.count[c] * static_cast<std::uint64_t>(classes.size[c]), volume) + share(1, n) +
+           share(gap, range);
+  };
+  auto const part = (std::uint64_t{4} << 20) / parts;
+  std::uint64_t filled = 0;
+  for (std::size_t c = 0; c < n; ++c) {
+    auto const w = weight(c);
+    auto const alone = 10 * w > 7 * part;
+    auto const crosses = c > 0 && std::any_of(natural.begin(), natural.end(), [&](std::int64_t border) {
+                           return classes.size[c - 1] < border && border <= classes.size[c];
+                         });
+    if (c == 0 || alone || crosses || filled >= part) {
+      out.push_back(static_cast<std::uint32_t>(c));
+      filled = 0;
+    }
+    filled = alone ? part : filled + w;
+  }
+  out.push_back(static_cast<std::uint32_t>(n));
+  return out;
+}
+
+/// Adds borders, which may be in any order and doubled.
+inline void add_borders(group_borders& borders, std::span<std::uint32_t const> more) {
+  borders.insert(borders.end(), more.begin(), more.end());
+  std::sort(borders.begin(), borders.end());
+  borders.erase(std::unique(borders.begin(), borders.end()), borders.end());
+}
+
+}  // namespace ballast::inline v0_2::detail

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/classes.hpp>
+#include <ballast/packing/detail/search/guided_dive.hpp>
+#include <ballast/packing/detail/search/length_shape.hpp>
+#include <ballast/packing/detail/search/run_patterns.hpp>
+#include <ballast/packing/detail/search/search_budget.hpp>
+#include <ballast/packing/detail/search/subset_sum_fill.hpp>
+#include <ballast/packing/patterns.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace ballast::inline v0_2::detail {
+
+/// What a dive over lengths has left, and what best fit and random fillings make of it.
+class length_rest {
+ public:
+  using shape = length_shape;
+  static constexpr bool stops_at_bound = false;
+  static constexpr std::uint64_t stage_work = 0, stage_cells = 0;
+  static constexpr auto little_work = ~std::uint64_t{0};  // best fit looks at every rest
+
+  explicit length_rest(length_shape const& all) : all_(all), filler_(all.capacity) {}
+
+  [[nodiscard]] length_shape const& samples() const noexcept { return all_; }
+  void collect(stock const& left) {
+    rest_.clear();
+    left.remaining(rest_, of_);
+    tokens_ = left.tokens();
+  }
+  /// Positions that are left, ascending.
+  [[nodiscard]] std::vector<std::uint32_t> const& positions() const noexcept { return of_; }
+  [[nodiscard]] std::int64_t volume() const noexcept { return tokens_; }
+  /// The volume in full packs.
+  [[nodiscard]] std::int64_t packs() const noexcept { return tokens_ / all_.capacity; }
+
+  /// Plans all that is left by best fit and returns the number of packs.
+  [[nodiscard]] std::uint64_t plan() { return best_fit_.plan(rest_, all_.capacity); }
+  [[nodiscard]] std::uint64_t work() const noexcept { return best_fit_.work() + 4 * all_.positions(); }
+  /// Appends that plan, as patterns of positions.
+  void append(pack_patterns& out) {
+    if (!of_.empty()) best_fit_.append(rest_, of_, out);
+  }
+  /// Appends what of it a linear program should know.
+  void append_columns(pack_patterns& out) { best_fit_.append(rest_, of_, out, 1500); }
+
+  /// The last packs: the best of a few random fillings, if that takes at most `most` packs.
+  [[nodiscard]] bool finish(stock& left, splitmix64& generator, std::uint64_t most, pack_patterns& best, search_budget& budget) {
+    if (packs() >= 10) return false;
+    auto const begin = left.counts();
+    auto found = false;
+    for (int attempt = 0; attempt < 8 && budget.allows(); ++attempt) {
+      pack_patterns filled;
+      if ((!found || most != 0) && filler_.run(left, generator, found ? most - 1 : most, filled)) {
+        found = true;
+        most = filled.packs();
+        best = std::move(filled);
+      }
+      budget.spend(filler_.take_work());
+      left.reset(begin);
+    }
+    return found;
+  }
+
+ private:
+  length_shape const& all_;
+  histogram rest_;
+  std::vector<std::uint32_t> of_;
+  std::int64_t tokens_ = 0;
+  best_fit_patterns best_fit_;
+  subset_sum_filler filler_;
+};
+using length_dive = guided_dive<length_rest>;
+
+}  // namespace ballast::inline v0_2::detail

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/packing/bounds.hpp>
+#include <ballast/packing/detail/search/bound_zoom.hpp>
+#include <ballast/packing/detail/search/coarse_classes.hpp>
+#include <ballast/packing/detail/search/exact_classes.hpp>
+#include <ballast/packing/detail/search/length_rest.hpp>
+#include <ballast/packing/detail/search/pair_concentration.hpp>
+#include <ballast/packing/detail/search/random_fill.hpp>
+#include <ballast/packing/detail/search/ruin_recreate.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace ballast::inline v0_2::detail {
+
+/// One search: best fit, then dives, finishers and the linear program's bound, in an order that does not depend on the limits, so that
+/// more work only goes further on the same way.
+class near_optimal_search {
+ public:
+  near_optimal_search(histogram const& lengths, std::int64_t capacity, search_limits const& limits)
+      : lengths_(lengths), capacity_(capacity), shape_{lengths, capacity}, own_budget_(limits), budget_(*own_budget_) {}
+  /// A part of a larger search.
+  near_optimal_search(histogram const& lengths, std::int64_t capacity, search_budget& budget)
+      : lengths_(lengths), capacity_(capacity), shape_{lengths, capacity}, budget_(budget) {}
+  near_optimal_search(near_optimal_search const&) = delete;  // it refers to its own budget
+  near_optimal_search& operator=(near_optimal_search const&) = delete;
+
+  /// With a `goal`, a plan is also good enough where it is against that number of packs.
+  void run(std::int64_t goal = 0) {
+    goal_ = goal;
+    best_packs_ = best_fit_.plan(lengths_, capacity_);
+    bound_ = packing_lower_bound(lengths_, capacity_, ~std::uint64_t{0}, static_cast<std::int64_t>(best_packs_));
+    budget_.spend(best_fit_.work());
+    if (!open() || !worth_searching()) return keep_best_fit();
+    if (auto const parts = fewer_lengths(); parts != 0) return search_rounded(parts);
+    natural_ = natural_borders(bound_, capacity_);
+    auto filled = search_at_random();
+    if (!open()) return;
+    auto const distinct = lengths_.lengths.size();
+    if (distinct <= 600 && lengths_.samples() / distinct >= 100)
+      search_exact();
+    else
+      search_dive(32);
+    if (filled.packs() < best_packs_) take(std::move(filled));
+    refill_while_it_pays();
+    if (open()) concentrate(100'000'000);
+    if (open()) prove_by_program();
+    static constexpr std::size_t accuracy[] = {48, 64, 96, 128};
+    for (std::size_t round = 0; open(); ++round) {
+      auto const gap = best_packs_ - static_cast<std::uint64_t>(bound_.packs);
+      for (int trial = 0; trial < 8 && open(); ++trial) ruin(gap > 4 && round != 0 && trial % 4 == 0 ? 64 : 1);
+      if (open()) concentrate(20'000'000);
+      if (open()) (void)refill(round % 8 * 8);
+      if (open() && (gap > 4 ? round % 2 == 0 : round % 12 == 11)) search_dive(accuracy[dives_++ % 4]);
+    }
+    if (loose_) tighten();
+    if (best_.repeats.empty()) keep_best_fit();
+  }
+
+  [[nodiscard]] pack_patterns& patterns() noexcept { return best_; }
+  [[nodiscard]] packs_needed const& bound() const noexcept { return bound_; }
+  [[nodiscard]] dual_proof& proof() noexcept { return proof_; }
+  [[nodiscard]] search_budget const& budget() const noexcept { return budget_; }
+
+ private:
+  [[nodiscard]] bool open() {
+    auto const packs = static_cast<std::int64_t>(best_packs_);
+    return packs > bound_.packs && !budget_.satisfied({packs, goal_ != 0 ? goal_ : bound_.packs}) && budget_.allows();
+  }
+  // Beyond this size sums could overflow, or there is nothing to decide.
+  [[nodiscard]] bool worth_searching() const { return lengths_.samples() < std::uint64_t{1} << 33 && lengths_.lengths.size() > 1; }
+  // To how many parts of the capacity lengths should be rounded; 0: not at all. A number that a half to a twelfth of it are whole.
+  [[nodiscard]] std::int64_t fewer_lengths() const {
+    constexpr std::int64_t parts = 55440;
+    if (lengths_.lengths.size() > std::size_t{1} << 15) return capacity_ > parts ? parts : 0;
+    return capacity_ > std::int64_t{1} << 36 ? parts << 14 : 0;
+  }
+  void search_rounded(std::int64_t parts) {
+    coarse_classes const coarse(lengths_, capacity_, parts);
+    near_optimal_search rough(coarse.classes(), parts, budget_);
+    rough.run(bound_.packs);
+    if (rough.best_packs_ < best_packs_) take(coarse.unfold(rough.best_));
+    if (best_.repeats.empty()) keep_best_fit();
+  }
+
+  void keep_best_fit() {
+    (void)best_fit_.plan(lengths_, capacity_);
+    best_ = best_fit_plan();
+  }
+  // Of the last plan of all lengths, or the patterns that stand for most packs.
+  [[nodiscard]] pack_patterns best_fit_plan(std::size_t most = ~std::size_t{0}) {
+    std::vector<std::uint32_t> of(lengths_.lengths.size());
+    std::iota(of.begin(), of.end(), 0U);
+    pack_patterns out;
+    if (!of.empty()) best_fit_.append(lengths_, of, out, most);
+    return out;
+  }
+
+  void take(pack_patterns found) {
+    auto const packs = found.packs();
+    if (packs >= best_packs_ && !best_.repeats.empty()) return;
+    if (packs > best_packs_) return;
+    best_packs_ = packs;
+    best_ = std::move(found);
+    loose_.reset();
+  }
+  void take(dual_proof found) {
+    if (found.packs <= bound_.packs) return;
+    bound_ = {found.packs, packing_bound::linear_program};
+    worths_.assign(found.value.begin(), found.value.end());
+    proof_ = std::move(found);
+  }
+
+  void search_dive(std::size_t groups) {
+    if (!dive_) dive_.emplace(length_rest(shape_), natural_, budget_);
+    if (loose_) tighten();
+    take(dive_->run(lengths_.counts, {.groups = groups, .seed = ++seeds_}));
+    if (worths_.empty()) worths_ = dive_->worths();
+  }
+
+  void search_exact() {
+    auto start = start_from_exact_classes(shape_, best_fit_plan(), budget_);
+    worths_ = std::move(start.worths);
+    take(std::move(start.proof));
+    dive_.emplace(length_rest(shape_), natural_, budget_);
+    for (std::size_t const groups : {32U, 64U, 128U}) {
+      if (!open()) return;
+      auto found = start.whole;
+      auto const rest = dive_->run(start.rest, {.groups = groups, .seed = ++seeds_});
+      for (std::size_t p = 0; p < rest.size(); ++p) found.push_back(rest[p], rest.repeats[p]);
+      take(std::move(found));
+    }
+  }
+
+  void prove_by_program() {
+    auto const unit = [&] {
+      std::int64_t u = 1;
+      auto const classes = [&] { return (std::min)(static_cast<std::int64_t>(lengths_.lengths.size()), capacity_ / u); };
+      while (capacity_ / u > 30'000'000 / (std::max)(classes(), std::int64_t{1})) u *= 2;
+      return u;
+    }();
+    (void)best_fit_.plan(lengths_, capacity_);
+    bound_zoom zoom(lengths_, capacity_, unit);
+    take(zoom.run(natural_, best_fit_plan(1500), static_cast<std::int64_t>(best_packs_), budget_, budget_.spent() + 300'000'000));
+  }
+
+  void concentrate(std::uint64_t work) {
+    loosen();
+    if (!loose_) return;
+    pair_concentration finisher(lengths_, capacity_, ++seeds_);
+    auto const fixed = best_.packs();
+    auto const enough = static_cast<std::uint64_t>(bound_.packs) > fixed ? static_cast<std::uint64_t>(bound_.packs) - fixed : 1;
+    finisher.run(*loose_, static_cast<std::size_t>(enough), budget_, budget_.spent() + work);
+    best_packs_ = fixed + loose_->size();
+  }
+
+  void ruin(std::size_t scale) {
+    loosen();
+    if (!loose_ || worths_.empty()) return budget_.spend(1'000'000);
+    if (!ruin_) ruin_.emplace(lengths_, capacity_, natural_, worths_, ++seeds_);
+    ruin_->step(*loose_, budget_, scale);
+    best_packs_ = best_.packs() + loose_->size();
+  }
+
+  // Best fit's packs filled anew at random: all of them, or as many of those with room as `refill` takes. Taken where that is good enough.
+  [[nodiscard]] pack_patterns search_at_random() {
+    keep_best_fit();
+    auto const packs = best_packs_;
+    if (lengths_.samples() <= most_refilled && lengths_.samples() >= 8 * packs) (void)refill(256);
+    refill_while_it_pays();
+    if (!open()) return {};
+    best_packs_ = packs;
+    return std::exchange(best_, {});
+  }
+
+  // As long as a quarter of the gap is closed each time.
+  void refill_while_it_pays() {
+    for (auto more = true; more && open();) {
+      auto const before = best_packs_;
+      more = refill(0) && 4 * (before - best_packs_) >= before - static_cast<std::uint64_t>(bound_.packs);
+    }
+  }
+
+  // Takes the packs with room, and `share` 256ths of the full ones, apart and fills packs with their samples at random. Whether that saved
+  // any.
+  [[nodiscard]] bool refill(std::uint64_t share) {
+    if (loose_) tighten();
+    if (best_.repeats.empty()) keep_best_fit();
+    if (!filled_) {
+      filled_.emplace(lengths_, capacity_);
+      filler_.emplace(capacity_);
+    }
+    std::vector<std::uint64_t> counts(lengths_.lengths.size(), 0), taken(best_.size(), 0);
+    std::uint64_t packs = 0, poor = 0, samples = 0;
+    auto const start = static_cast<std::size_t>(uniform_below(best_.size(), generator_));
+    for (std::size_t i = 0; i < best_.size() && samples < most_refilled; ++i) {
+      auto const p = i + start < best_.size() ? i + start : i + start - best_.size();
+      auto room = capacity_;
+      std::uint64_t n = 0;
+      for (auto const& [c, copies] : best_[p]) {
+        room -= lengths_.lengths[c] * copies;
+        n += copies;
+      }
+      if (n == 1 && room < lengths_.lengths.front()) continue;
+      auto const repeats = room != 0 ? best_.repeats[p] : (best_.repeats[p] * share + uniform_below(256, generator_)) / 256;
+      taken[p] = (std::min)(repeats, (most_refilled - samples) / n + 1);
+      for (auto const& [c, copies] : best_[p]) counts[c] += taken[p] * copies;
+      packs += taken[p];
+      poor += room != 0 ? taken[p] : 0;
+      samples += taken[p] * n;
+    }
+    budget_.spend(20 * best_.items.size());
+    filled_->reset(counts);
+    pack_patterns anew;
+    if (share != 256 && poor > best_packs_ / 4) return false;  // the mixture is at fault, not the luck
+    if (packs < 2 || !filler_->run(*filled_, generator_, packs - 1, budget_, budget_.spent() + 1000 * samples, anew)) return false;
+    for (std::size_t p = 0; p < best_.size(); ++p)
+      if (taken[p] != best_.repeats[p]) anew.push_back(best_[p], best_.repeats[p] - taken[p]);
+    take(std::move(anew));
+    return true;
+  }
+
+  // Takes the packs with most room, and some full ones, out of the patterns.
+  void loosen() {
+    if (loose_) return;
+    if (best_.repeats.empty()) keep_best_fit();
+    constexpr std::uint64_t most_with_room = 20'000, most_full = 6'000;
+    std::vector<std::pair<std::int64_t, std::size_t>> order;
+    for (std::size_t p = 0; p < best_.size(); ++p) {
+      auto room = capacity_;
+      for (auto const& [c, copies] : best_[p]) room -= lengths_.lengths[c] * copies;
+      order.emplace_back(-room, p);
+    }
+    std::sort(order.begin(), order.end());
+    loose_.emplace();
+    pack_patterns fixed;
+    std::uint64_t with_room = 0, full = 0;
+    for (auto const& [room, p] : order) {
+      auto& taken = room < 0 ? with_room : full;
+      auto const copies = (std::min)(best_.repeats[p], (room < 0 ? most_with_room : most_full) - taken);
+      taken += copies;
+      std::vector<std::uint32_t> pack;
+      if (copies != 0)
+        for (auto const& [c, n] : best_[p]) pack.insert(pack.end(), n, c);
+      loose_->insert(loose_->end(), static_cast<std::size_t>(copies), pack);
+      if (copies != best_.repeats[p]) fixed.push_back(best_[p], best_.repeats[p] - copies);
+    }
+    budget_.spend(50 * order.size());
+    best_ = std::move(fixed);
+  }
+
+  // Puts the loose packs back among the patterns.
+  void tighten() {
+    for (auto& pack : *loose_) std::sort(pack.begin(), pack.end(), [](auto a, auto b) { return a > b; });
+    std::sort(loose_->begin(), loose_->end());
+    std::vector<pattern_item> pattern;
+    for (std::size_t i = 0, next = 0; i < loose_->size(); i = next) {
+      auto const& pack = (*loose_)[i];
+      for (next = i; next < loose_->size() && (*loose_)[next] == pack;) ++next;
+      pattern.clear();
+      for (auto const c : pack)
+        if (!pattern.empty() && pattern.back().item_class == c)
+          ++pattern.back().copies;
+        else
+          pattern.push_back({c, 1});
+      best_.push_back(pattern, next - i);
+    }
+    loose_.reset();
+  }
+
+  static constexpr std::uint64_t most_refilled = std::uint64_t{1} << 17;  // samples at once
+
+  histogram const& lengths_;
+  std::int64_t capacity_;
+  length_shape shape_;
+  std::optional<search_budget> own_budget_;
+  search_budget& budget_;
+  std::int64_t goal_ = 0;
+  best_fit_patterns best_fit_;
+  packs_needed bound_;
+  dual_proof proof_;
+  std::vector<std::int64_t> natural_, worths_;
+  std::optional<length_dive> dive_;
+  std::optional<ruin_recreate> ruin_;
+  std::optional<stock> filled_;
+  std::optional<random_filler> filler_;
+  splitmix64 generator_{1};
+  pack_patterns best_;  // with loose_ the best plan; empty while that is best fit's
+  std::optional<loose_packs> loose_;
+  std::uint64_t best_packs_ = 0;
+  std::uint64_t seeds_ = 0;
+  std::size_t dives_ = 0;
+};
+
+}  // namespace ballast::inline v0_2::detail

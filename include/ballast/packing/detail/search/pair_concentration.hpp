@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/classes.hpp>
+#include <ballast/core/random.hpp>
+#include <ballast/packing/detail/search/search_budget.hpp>
+#include <ballast/packing/patterns.hpp>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace ballast::inline v0_2::detail {
+
+/// Packs as plain lists of classes, longest first.
+using loose_packs = std::vector<std::vector<std::uint32_t>>;
+
+/// Merges and re-splits pairs of packs so that what they leave empty gathers in few of them, until a pack is saved.
+class pair_concentration {
+ public:
+  pair_concentration(histogram const& lengths, std::int64_t capacity, std::uint64_t seed)
+      : lengths_(lengths.lengths), capacity_(capacity), generator_(seed) {}
+
+  /// Improves the packs until there are `enough` of them, or the search's work has come to `end`.
+  void run(loose_packs& packs, std::size_t enough, search_budget& budget, std::uint64_t end) {
+    room_.resize(packs.size());
+    open_.clear();
+    place_.assign(packs.size(), nowhere);
+    for (std::size_t p = 0; p < packs.size(); ++p) {
+      room_[p] = capacity_;
+      for (auto const c : packs[p]) room_[p] -= lengths_[c];
+      mark(p);
+    }
+    while (packs.size() > enough && !open_.empty() && packs.size() > 1 && budget.allows(end)) {
+      std::uint64_t work = 0;
+      for (int round = 0; round < 1000 && packs.size() > enough && !open_.empty() && packs.size() > 1; ++round) work += step(packs);
+      budget.spend(work);
+    }
+  }
+
+ private:
+  static constexpr std::size_t nowhere = ~std::size_t{0};
+  static constexpr std::size_t most_items = 13;
+
+  // Keeps the list of packs with room.
+  void mark(std::size_t p) {
+    auto const is_open = room_[p] > 0;
+    if (is_open == (place_[p] != nowhere)) return;
+    if (is_open) {
+      place_[p] = open_.size();
+      open_.push_back(p);
+      return;
+    }
+    auto const at = std::exchange(place_[p], nowhere);
+    if (auto const last = open_.back(); last != p) {
+      open_[at] = last;
+      place_[last] = at;
+    }
+    open_.pop_back();
+  }
+
+  // One trial; returns its work.
+  std::uint64_t step(loose_packs& packs) {
+    auto const a = open_[static_cast<std::size_t>(uniform_below(open_.size(), generator_))];
+    auto const draw = generator_();
+    auto const b = (draw & 1U) != 0 ? open_[static_cast<std::size_t>(uniform_below(open_.size(), generator_))]
+                                    : static_cast<std::size_t>(uniform_below(packs.size(), generator_));
+    if (a == b) return 20;
+    if (room_[a] + room_[b] >= capacity_) {
+      merge(packs, a, b);
+      return 100;
+    }
+    auto const n = packs[a].size() + packs[b].size();
+    if (n > most_items) return 20;
+    std::copy(packs[b].begin(), packs[b].end(), std::copy(packs[a].begin(), packs[a].end(), items_.begin()));
+    auto const total = 2 * capacity_ - room_[a] - room_[b];
+    auto const mask = fullest_split(n, total, draw >> 8);
+    auto const before = (std::max)(capacity_ - room_[a], capacity_ - room_[b]);
+    auto const subset = mask == 0 ? std::int64_t{0} : sums_[mask];
+    auto const fuller = (std::max)(subset, total - subset);
+    auto const work = 60 + (std::uint64_t{1} << (n - 1));
+    if (mask == 0 || fuller < before || (fuller == before && (draw >> 1 & 1U) != 0)) return work;
+    packs[a].clear();
+    packs[b].clear();
+    for (std::size_t i = 0; i < n; ++i) packs[(mask >> i & 1U) != 0 ? a : b].push_back(items_[i]);
+    room_[a] = capacity_ - subset;
+    room_[b] = capacity_ - (total - subset);
+    mark(a);
+    mark(b);
+    return work + 60;
+  }
+
+  // The subset of the items, the last left out, whose sum and rest both fit and are furthest apart; 0 if there is none.
+  [[nodiscard]] std::size_t fullest_split(std::size_t n, std::int64_t total, std::uint64_t random) {
+    std::size_t best = 0;
+    std::int64_t fullest = -1;
+    sums_[0] = 0;
+    auto const low = total - capacity_;
+    auto const subsets = std::size_t{1} << (n - 1);
+    auto const start = 1 + static_cast<std::size_t>(random & (subsets - 1));
+    for (std::size_t i = 0, width = 1; width < subsets; ++i, width *= 2) {
+      auto const length = lengths_[items_[i]];
+      for (std::size_t m = 0; m < width; ++m) sums_[width + m] = sums_[m] + length;
+    }
+    auto const look = [&](std::size_t from, std::size_t to) {
+      for (auto m = from; m < to; ++m) {
+        auto const sum = sums_[m];
+        if (sum < low || sum > capacity_) continue;
+        auto const fuller = (std::max)(sum, total - sum);
+        if (fuller > fullest) {
+          fullest = fuller;
+          best = m;
+        }
+      }
+    };
+    look(start, subsets);  // the first of equal ones, from a random one on: exchanges between equals mix the packs
+    look(1, start);
+    return best;
+  }
+
+  void merge(loose_packs& packs, std::size_t a, std::size_t b) {
+    packs[a].insert(packs[a].end(), packs[b].begin(), packs[b].end());
+    room_[a] -= capacity_ - room_[b];
+    mark(a);
+    auto const last = packs.size() - 1;
+    room_[b] = 0;
+    mark(b);
+    if (b != last) {
+      packs[b] = std::move(packs[last]);
+      room_[b] = std::exchange(room_[last], 0);
+      mark(last);
+      mark(b);
+    }
+    packs.pop_back();
+    room_.pop_back();
+    place_.pop_back();
+  }
+
+  std::vector<std::int64_t> const& lengths_;
+  std::int64_t capacity_;
+  splitmix64 generator_;
+  std::vector<std::int64_t> room_;
+  std::vector<std::size_t> open_, place_;  // packs with room, and where each stands in that list
+  std::array<std::uint32_t, most_items> items_{};
+  std::array<std::int64_t, std::size_t{1} << (most_items - 1)> sums_{};
+};
+
+}  // namespace ballast::inline v0_2::detail

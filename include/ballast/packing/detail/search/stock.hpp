@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/classes.hpp>
+#include <ballast/core/random.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace ballast::inline v0_2::detail {
+
+/// Samples that are still to be packed, by class of length: how many are left, the longest that fits, a random one.
+class stock {
+ public:
+  static constexpr std::size_t none = ~std::size_t{0};
+
+  explicit stock(histogram const& all, std::int64_t capacity)
+      : lengths_(all.lengths), left_(all.counts.size()), tree_(left_.size() + 1), available_(left_.size() / 64 + 1) {
+    if (!lengths_.empty() && capacity <= longest_table && capacity / 64 <= static_cast<std::int64_t>(lengths_.size())) {
+      longest_.resize(static_cast<std::size_t>(capacity) + 1);
+      std::size_t k = 0;
+      for (std::size_t room = 0; room < longest_.size(); ++room) {
+        while (k < lengths_.size() && lengths_[k] <= static_cast<std::int64_t>(room)) ++k;
+        longest_[room] = static_cast<std::uint32_t>(k);
+      }
+    }
+    reset(all.counts);
+  }
+
+  /// Begins again with these counts.
+  void reset(std::vector<std::uint64_t> const& counts) {
+    left_ = counts;
+    samples_ = 0;
+    tokens_ = 0;
+    std::fill(available_.begin(), available_.end(), 0);
+    std::copy(left_.begin(), left_.end(), tree_.begin() + 1);
+    tree_[0] = 0;
+    for (std::size_t k = 1; k < tree_.size(); ++k)
+      if (auto const up = k + (k & (~k + 1)); up < tree_.size()) tree_[up] += tree_[k];
+    for (std::size_t k = 0; k < left_.size(); ++k) {
+      samples_ += left_[k];
+      tokens_ += static_cast<std::int64_t>(left_[k]) * lengths_[k];
+      if (left_[k] != 0) available_[k / 64] |= std::uint64_t{1} << k % 64;
+    }
+  }
+
+  [[nodiscard]] std::size_t classes() const noexcept { return left_.size(); }
+  [[nodiscard]] std::int64_t length(std::size_t k) const { return lengths_[k]; }
+  [[nodiscard]] std::uint64_t left(std::size_t k) const { return left_[k]; }
+  [[nodiscard]] std::vector<std::uint64_t> const& counts() const noexcept { return left_; }
+  [[nodiscard]] std::uint64_t samples() const noexcept { return samples_; }
+  [[nodiscard]] std::int64_t tokens() const noexcept { return tokens_; }
+
+  void take(std::size_t k, std::uint64_t copies) {
+    left_[k] -= copies;
+    samples_ -= copies;
+    tokens_ -= static_cast<std::int64_t>(copies) * lengths_[k];
+    if (left_[k] == 0) available_[k / 64] &= ~(std::uint64_t{1} << k % 64);
+    for (auto at = k + 1; at < tree_.size(); at += at & (~at + 1)) tree_[at] -= copies;
+  }
+  void put_back(std::size_t k, std::uint64_t copies) {
+    left_[k] += copies;
+    samples_ += copies;
+    tokens_ += static_cast<std::int64_t>(copies) * lengths_[k];
+    available_[k / 64] |= std::uint64_t{1} << k % 64;
+    for (auto at = k + 1; at < tree_.size(); at += at & (~at + 1)) tree_[at] += copies;
+  }
+
+  /// Classes whose length is at most `room`.
+  [[nodiscard]] std::size_t classes_within(std::int64_t room) const {
+    if (room <= 0) return 0;
+    if (static_cast<std::uint64_t>(room) < longest_.size()) return longest_[static_cast<std::size_t>(room)];
+    return static_cast<std::size_t>(std::upper_bound(lengths_.begin(), lengths_.end(), room) - lengths_.begin());
+  }
+  /// The highest class below `end` and from `begin` on of which a sample is left, or `none`.
+  [[nodiscard]] std::size_t last_available(std::size_t begin, std::size_t end) const {
+    if (begin >= end) return none;
+    auto word = (end - 1) / 64;
+    auto bits = available_[word] & (~std::uint64_t{0} >> (63 - (end - 1) % 64));
+    while (bits == 0) {
+      if (word == begin / 64) return none;
+      bits = available_[--word];
+    }
+    auto const k = word * 64 + 63 - static_cast<std::size_t>(std::countl_zero(bits));
+    return k >= begin ? k : none;
+  }
+  /// The lowest class in [begin, end) of which a sample is left, or `none`.
+  [[nodiscard]] std::size_t first_available(std::size_t begin, std::size_t end) const {
+    if (begin >= end) return none;
+    auto word = begin / 64;
+    auto bits = available_[word] & (~std::uint64_t{0} << begin % 64);
+    while (bits == 0) {
+      if (++word > (end - 1) / 64) return none;
+      bits = available_[word];
+    }
+    auto const k = word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
+    return k < end ? k : none;
+  }
+  /// Samples left in the classes below `end`.
+  [[nodiscard]] std::uint64_t samples_below(std::size_t end) const {
+    std::uint64_t sum = 0;
+    for (auto at = end; at != 0; at -= at & (~at + 1)) sum += tree_[at];
+    return sum;
+  }
+  /// A sample of [begin, end), each with the same chance: its class, or `none`.
+  [[nodiscard]] std::size_t draw(std::size_t begin, std::size_t end, splitmix64& generator) const {
+    auto const before = samples_below(begin), all = samples_below(end) - before;
+    if (all == 0) return none;
+    auto rank = before + uniform_below(all, generator);
+    std::size_t k = 0;
+    for (auto step = std::bit_floor(left_.size()); step != 0; step /= 2)
+      if (k + step <= left_.size() && tree_[k + step] <= rank) {
+        k += step;
+        rank -= tree_[k];
+      }
+    return k;
+  }
+  /// What is left, without the classes that are used up; `of[i]` becomes the class of entry i.
+  void remaining(histogram& out, std::vector<std::uint32_t>& of) const {
+    out.clear();
+    of.clear();
+    for (auto k = first_available(0, classes()); k != none; k = first_available(k + 1, classes())) {
+      out.lengths.push_back(lengths_[k]);
+      out.counts.push_back(left_[k]);
+      of.push_back(static_cast<std::uint32_t>(k));
+    }
+  }
+
+ private:
+  static constexpr std::int64_t longest_table = std::int64_t{1} << 20;
+  std::vector<std::int64_t> lengths_;
+  std::vector<std::uint64_t> left_;
+  std::vector<std::uint64_t> tree_;       // sums of counts, a Fenwick tree
+  std::vector<std::uint64_t> available_;  // a bit a class
+  std::vector<std::uint32_t> longest_;    // classes within each room
+  std::uint64_t samples_ = 0;
+  std::int64_t tokens_ = 0;
+};
+
+}  // namespace ballast::inline v0_2::detail

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/packing/detail/search/dive_stage.hpp>
+#include <ballast/packing/detail/search/dual_bound.hpp>
+#include <ballast/packing/detail/search/search_budget.hpp>
+#include <ballast/packing/detail/search/vector_rows.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+namespace ballast::inline v0_2::detail {
+
+/// Makes a proof of what a linear program said that a sample of each position is worth, like `prove`; its values are by position. The
+/// knapsack is solved for sizes as they are, or, where that is too much, in a coarser unit and rounded down, which only lets more fit.
+[[nodiscard]] inline dual_proof prove_values(vector_rows const& rows, std::vector<std::int64_t> const& worths, search_budget& budget) {
+  constexpr std::uint64_t most_cells = 600'000'000, largest_table = std::uint64_t{1} << 23;
+  auto const states = std::uint64_t{lead_states(rows.lead_capacity, 1U << 14)};
+  std::int64_t unit = 1;
+  while (static_cast<std::uint64_t>(rows.capacity / unit) > (std::min)(most_cells / rows.positions(), largest_table) / states) unit *= 2;
+  auto sizes = rows.size;
+  for (auto& size : sizes) size /= unit;
+  pack_knapsack<vector_rows> knapsack(rows, rows.row, sizes, rows.capacity / unit);
+  return prove(knapsack, rows.count, worths, budget);
+}
+
+/// What the linear program over all samples says.
+struct program_bound {
+  dual_proof proof;                  ///< by position
+  pack_patterns patterns;            ///< of positions: those that the plan uses or nearly does
+  std::vector<std::uint32_t> bends;  ///< positions at which the worths jump or bend
+};
+
+/// Solves it by groups that get finer where they fit worst, until the bound is `enough`, or stays below `least`, or hardly grows, or the
+/// work has come to `end`. `known` are patterns of positions; `cells` limits the resolution.
+[[nodiscard]] inline program_bound bound_by_program(vector_rows const& rows, pack_patterns const& known, std::int64_t least,
+                                                    std::int64_t enough, std::uint64_t cells, search_budget& budget, std::uint64_t end) {
+  std::vector<std::uint32_t> all(rows.positions());
+  std::iota(all.begin(), all.end(), 0U);
+  dive_stage<vector_rows> stage(rows, all, rows.count, rows.resolution(all, cells), dive_stage<vector_rows>::rounding::down);
+  auto knapsack = stage.knapsack();
+  auto borders = stage.cut(64, {}, {});
+  program_bound best;
+  best.patterns = known;
+  for (int round = 0; round < 8; ++round) {
+    auto program = stage.program(knapsack, borders);
+    program.add_uniform_patterns(40);
+    for (std::size_t p = 0; p < best.patterns.size(); ++p) stage.add(program, best.patterns[p]);
+    program.solve(60, budget, end);
+    auto proof = prove_values(rows, stage.values(program), budget);
+    best.patterns = stage.tight_patterns(program, 0.01);
+    auto const gain = proof.packs - best.proof.packs, gap = enough - proof.packs;
+    if (gain > 0 || round == 0) best.proof = std::move(proof);
+    best.bends = stage.bends(program);
+    if (gap <= 0 || best.proof.packs < least || (round > 0 && gain <= gap / 40) || !budget.allows(end)) break;
+    borders = stage.zoomed(program, knapsack, round % 3);
+  }
+  return best;
+}
+
+}  // namespace ballast::inline v0_2::detail

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/random.hpp>
+#include <ballast/packing/detail/search/guided_dive.hpp>
+#include <ballast/packing/detail/search/search_budget.hpp>
+#include <ballast/packing/detail/search/stock.hpp>
+#include <ballast/packing/detail/search/vector_rows.hpp>
+#include <ballast/packing/patterns.hpp>
+#include <ballast/packing/vector/best_fit.hpp>
+#include <ballast/packing/vector/bin_completion.hpp>
+#include <ballast/packing/vector/bounds.hpp>
+#include <ballast/packing/vector/measures.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace ballast::inline v0_2::detail {
+
+/// A plan of classes as one of what they are called in another list, descending in each pattern.
+[[nodiscard]] inline pack_patterns renamed(pack_patterns const& plan, std::vector<std::uint32_t> const& names) {
+  pack_patterns out;
+  std::vector<pattern_item> pattern;
+  for (std::size_t p = 0; p < plan.size(); ++p) {
+    pattern.assign(plan[p].begin(), plan[p].end());
+    for (auto& item : pattern) item.item_class = names[item.item_class];
+    std::sort(pattern.begin(), pattern.end(), [](auto const& a, auto const& b) { return a.item_class > b.item_class; });
+    out.push_back(pattern, plan.repeats[p]);
+  }
+  return out;
+}
+
+/// What a dive over samples of several measures has left, and what best fit and completion make of it.
+class vector_rest {
+ public:
+  using shape = vector_rows;
+  static constexpr bool stops_at_bound = true;
+  static constexpr std::uint64_t stage_work = 20'000;
+  static constexpr std::uint64_t stage_cells = 4'000'000;
+  static constexpr std::uint64_t little_work = 10'000'000;  // that best fit may take to look at a rest
+
+  vector_rest(measure_classes const& classes, std::span<std::int64_t const> capacity, vector_rows const& rows)
+      : classes_(classes), capacity_(capacity), rows_(rows) {}
+
+  [[nodiscard]] vector_rows const& samples() const noexcept { return rows_; }
+  void collect(stock const& left) {
+    rest_.measures = classes_.measures;
+    rest_.values.clear();
+    rest_.counts.clear();
+    position_.clear();
+    fit_.clear();
+    for (std::size_t c = 0; c < classes_.size(); ++c) {
+      auto const p = rows_.position[c];
+      if (left.left(p) == 0) continue;
+      rest_.values.insert(rest_.values.end(), classes_[c].begin(), classes_[c].end());
+      rest_.counts.push_back(left.left(p));
+      position_.push_back(p);
+    }
+    of_ = position_;
+    std::sort(of_.begin(), of_.end());
+    volume_ = volume_packs(rest_, capacity_);
+  }
+  /// Positions that are left, ascending.
+  [[nodiscard]] std::vector<std::uint32_t> const& positions() const noexcept { return of_; }
+  [[nodiscard]] std::int64_t volume() const noexcept { return volume_; }
+  [[nodiscard]] std::int64_t packs() const noexcept { return volume_; }
+
+  /// Plans all that is left by best fit and returns the number of packs.
+  [[nodiscard]] std::uint64_t plan() {
+    fit_ = plan_vector_best_fit(rest_, capacity_);
+    return fit_.packs();
+  }
+  [[nodiscard]] std::uint64_t work() const { return 10 * classes_.size() + 2000 * rest_.size(); }
+  /// Appends that plan, as patterns of positions.
+  void append(pack_patterns& out) const {
+    auto const plan = renamed(fit_, position_);
+    for (std::size_t p = 0; p < plan.size(); ++p) out.push_back(plan[p], plan.repeats[p]);
+  }
+  /// Appends what of it a linear program should know.
+  void append_columns(pack_patterns& out) const { append(out); }
+
+  /// The last packs by completion, if that takes at most `most` packs.
+  [[nodiscard]] bool finish(stock&, splitmix64&, std::uint64_t most, pack_patterns& best, search_budget& budget) const {
+    if (rest_.size() == 0 || rest_.size() >= 200) return false;
+    budget.spend(14'000 * rest_.size());
+    best = renamed(plan_bin_completion(rest_, capacity_), position_);
+    return best.packs() <= most;
+  }
+
+ private:
+  measure_classes const& classes_;
+  std::span<std::int64_t const> capacity_;
+  vector_rows const& rows_;
+  measure_classes rest_;
+  std::vector<std::uint32_t> position_, of_;  // of the classes that are left, and the same ascending
+  std::int64_t volume_ = 0;
+  pack_patterns fit_;
+};
+using vector_dive = guided_dive<vector_rest>;
+
+}  // namespace ballast::inline v0_2::detail

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/certificate.hpp>
+#include <ballast/core/search_limits.hpp>
+#include <ballast/core/wide.hpp>
+#include <ballast/packing/detail/search/exact_classes.hpp>
+#include <ballast/packing/detail/search/vector_bound.hpp>
+#include <ballast/packing/detail/search/vector_rest.hpp>
+#include <ballast/packing/detail/shuffle.hpp>
+#include <ballast/packing/vector/best_fit.hpp>
+#include <ballast/packing/vector/bin_completion.hpp>
+#include <ballast/packing/vector/bounds.hpp>
+#include <ballast/packing/vector/iterative_sampling.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace ballast::inline v0_2::detail {
+
+/// One search over samples of several measures: a plan to start from, the linear program's bound, then dives and repairs, in an order that
+/// does not depend on the limits, so that more work only goes further on the same way.
+class vector_search {
+ public:
+  vector_search(measure_classes const& classes, std::span<std::int64_t const> capacity, search_limits const& limits)
+      : classes_(classes), capacity_(capacity), budget_(limits) {}
+
+  void run(pack_patterns const* start) {
+    begin(start);
+    if (!open() || !rows_) return;
+    dive_.emplace(vector_rest(classes_, capacity_, *rows_), std::vector<std::int64_t>{}, budget_);
+    known_ = renamed(best_, rows_->position);
+    auto const few = few_classes();
+    if ((!few || rows_->positions() > 100) && !rows_->rounded && rows_->positions() < 5000)
+      prove(100'000'000, 4 * vector_rest::stage_cells);
+    if (few) plan_exactly();
+    static constexpr std::size_t accuracy[] = {32, 64, 128, 96};
+    for (std::size_t round = 0; open(); ++round) {
+      take(dive(rows_->count, accuracy[round % 4], best_packs_ - 1, bends_));
+      if (round == 0) learn_from_dive();
+      for (int failures = 0; failures < 3 && open() && !worths_.empty();) failures = repair(3U << round % 4) ? 0 : failures + 1;
+    }
+  }
+
+  /// The bound alone.
+  void bound_only() {
+    begin(nullptr);
+    if (!open() || !rows_ || rows_->rounded) return;
+    known_ = renamed(best_, rows_->position);
+    prove(1'000'000'000, 16 * vector_rest::stage_cells);
+  }
+
+  [[nodiscard]] pack_patterns& patterns() noexcept { return best_; }
+  [[nodiscard]] vector_packs_needed const& bound() const noexcept { return bound_; }
+  [[nodiscard]] search_budget const& budget() const noexcept { return budget_; }
+  [[nodiscard]] std::int64_t dual_capacity() const noexcept { return proof_.capacity; }
+  /// By class.
+  [[nodiscard]] std::vector<std::int32_t> duals() const {
+    std::vector<std::int32_t> out;
+    for (std::size_t c = 0; c < classes_.size(); ++c) out.push_back(proof_.value[rows_->position[c]]);
+    return out;
+  }
+
+ private:
+  [[nodiscard]] bool open() { return !budget_.satisfied({static_cast<std::int64_t>(best_packs_), bound_.packs}) && budget_.allows(); }
+
+  void begin(pack_patterns const* start) {
+    best_ = start != nullptr ? *start : plan_vector_best_fit(classes_, capacity_);
+    best_packs_ = best_.packs();
+    bound_ = vector_lower_bound(classes_, capacity_, static_cast<std::int64_t>(best_packs_));
+    budget_.spend(4000 * classes_.size());
+    if (!open()) return;
+    if (start == nullptr) {
+      auto const try_to = [&](std::uint64_t work, std::uint64_t most, auto const& plan) {
+        if (!open() || work > most) return;
+        take(plan());
+        budget_.spend(work);
+      };
+      auto const n = std::uint64_t{classes_.size()};
+      try_to(14'000 * n, 300'000'000, [&] { return plan_bin_completion(classes_, capacity_); });
+      try_to(16'000 * n + 60 * classes_.samples(), budget_.limit() / 16, [&] {
+        return plan_iterative_sampling(classes_, capacity_, full_packs(capacity_), sampling_options{}.rounds, 1, best_packs_);
+      });
+      if (!open()) return;
+    }
+    for (std::size_t const most_states : {0U, 128U, 32U, 8U}) {
+      rows_.emplace(classes_, capacity_, most_states);
+      if (workable()) return;
+    }
+    rows_.reset();
+  }
+  // Whether there are not more samples than packs can be drawn of, no larger tables than the linear programs can afford, and no sum that
+  // could overflow.
+  [[nodiscard]] bool workable() const {
+    std::uint64_t most = 0;
+    for (std::size_t p = 0; p < rows_->positions(); ++p)
+      most = (std::max)(most, rows_->most_copies(rows_->row[p], rows_->size[p], rows_->capacity));
+    auto const places = multiply(static_cast<std::uint64_t>(rows_->capacity) + 2, classes_.samples() * rows_->rows());
+    return most <= 4096 && rows_->rows() <= 256 && rows_->capacity <= std::int64_t{1} << 31 &&
+           classes_.samples() < std::uint64_t{1} << 33 && places.high == 0 && places.low >> 62 == 0 &&
+           rows_->resolution(all_positions()) != 0;
+  }
+
+  void take(pack_patterns found) {
+    auto const packs = found.packs();
+    if (found.size() == 0 || packs >= best_packs_) return;
+    best_packs_ = packs;
+    best_ = std::move(found);
+  }
+  void take(dual_proof found) {
+    if (found.packs <= bound_.packs) return;
+    bound_ = {found.packs, vector_bound::linear_program, 0, packing_bound::none};
+    proof_ = std::move(found);
+  }
+
+  void prove(std::uint64_t work, std::uint64_t cells) {
+    auto const enough = static_cast<std::int64_t>(best_packs_);
+    auto found = bound_by_program(*rows_, known_, bound_.packs, enough, cells, budget_, budget_.spent() + work);
+    worths_ = found.proof.value;
+    known_ = std::move(found.patterns);
+    bends_ = std::move(found.bends);
+    take(std::move(found.proof));
+  }
+
+  [[nodiscard]] std::vector<std::uint32_t> all_positions() const {
+    std::vector<std::uint32_t> all(classes_.size());
+    std::iota(all.begin(), all.end(), 0U);
+    return all;
+  }
+  // What must come after the first dive: a bound over many classes, which starts from the patterns of the plan, or what repairs go by where
+  // rounded rows allow no bound.
+  void learn_from_dive() {
+    if (rows_->rounded) {
+      for (auto const w : dive_->worths()) worths_.push_back(static_cast<std::int32_t>((std::min)(w, std::int64_t{2} * value_one)));
+    } else if (worths_.empty() && open()) {
+      known_ = renamed(best_, rows_->position);
+      prove(300'000'000, 16 * vector_rest::stage_cells);
+    }
+  }
+
+  [[nodiscard]] bool few_classes() const {
+    auto const n = rows_->positions();
+    return !rows_->rounded && n <= 600 && classes_.samples() / n >= 100 && !rows_->ambiguous() &&
+           rows_->resolution(all_positions(), 64'000'000) == rows_->capacity;
+  }
+  // With a row for each of few classes; what its plan, rounded down, leaves over is for dives.
+  void plan_exactly() {
+    if (rows_->positions() > 100) {  // the patterns of a good plan spare most of the pivots
+      take(dive(rows_->count, 48, best_packs_ - 1, bends_));
+      if (!open()) return;
+      auto const columns = renamed(best_, rows_->position);
+      for (std::size_t p = 0; p < columns.size(); ++p) known_.push_back(columns[p], 1);
+    }
+    auto found = start_from_exact_classes(*rows_, known_, budget_);
+    worths_ = found.proof.value;
+    known_ = std::move(found.tight);
+    take(std::move(found.proof));
+    for (auto& item : found.whole.items) item.item_class = rows_->item_class[item.item_class];
+    if (std::all_of(found.rest.begin(), found.rest.end(), [](auto n) { return n == 0; })) return take(std::move(found.whole));
+    for (std::size_t const groups : {32U, 64U, 128U}) {
+      auto const whole = found.whole.packs();
+      if (!open() || whole >= best_packs_) return;
+      auto plan = found.whole;
+      auto const rest = dive(found.rest, groups, best_packs_ - whole - 1, {});
+      for (std::size_t p = 0; p < rest.size(); ++p) plan.push_back(rest[p], rest.repeats[p]);
+      if (rest.size() != 0) take(std::move(plan));
+    }
+  }
+
+  // Plans so many samples of each position in at most `most` packs, as patterns of classes, or none.
+  [[nodiscard]] pack_patterns dive(std::vector<std::uint64_t> const& counts, std::size_t groups, std::uint64_t most,
+                                   std::vector<std::uint32_t> const& bends) {
+    return renamed(dive_->run(counts, {.groups = groups, .seed = ++seeds_, .most = most}, known_, bends), rows_->item_class);
+  }
+
+  // Takes the packs that waste most of what the duals say a pack can be worth apart, with `others` times as many of the others, and packs
+  // them anew. Whether that saved a pack.
+  [[nodiscard]] bool repair(std::uint64_t others) {
+    std::vector<std::pair<std::int64_t, std::size_t>> ranked;
+    std::uint64_t poor = 0;
+    for (std::size_t p = 0; p < best_.size(); ++p) {
+      auto missing = std::int64_t{value_one};
+      for (auto const& [c, copies] : best_[p]) missing -= std::int64_t{worths_[rows_->position[c]]} * copies;
+      if (missing > value_one / 1000) poor += best_.repeats[p];
+      ranked.emplace_back(-(std::max)(missing, std::int64_t{1}) * static_cast<std::int64_t>(uniform_below(1024, generator_)), p);
+    }
+    std::sort(ranked.begin(), ranked.end());
+    std::vector<std::uint64_t> taken(best_.size(), 0), counts(rows_->positions(), 0);
+    std::uint64_t chosen = 0;
+    std::size_t next = 0;
+    auto const choose = [&](std::uint64_t most) {
+      for (; next < ranked.size() && most > 0; ++next) {
+        auto const p = ranked[next].second;
+        taken[p] = (std::min)(best_.repeats[p], most);
+        most -= taken[p];
+        chosen += taken[p];
+        for (auto const& [c, copies] : best_[p]) counts[rows_->position[c]] += taken[p] * copies;
+      }
+    };
+    auto const worst =
+        (std::clamp)(poor, std::uint64_t{10}, (std::max)((std::min)(best_packs_ / 16, std::uint64_t{1000}), std::uint64_t{10}));
+    choose(worst);
+    shuffle(std::span(ranked).subspan(next), generator_);
+    choose(others * worst);
+    budget_.spend(60 * best_.size());
+    auto const anew = dive(counts, 48, chosen - 1, bends_);
+    if (anew.size() == 0) return false;
+    pack_patterns kept;
+    for (std::size_t p = 0; p < best_.size(); ++p)
+      if (taken[p] != best_.repeats[p]) kept.push_back(best_[p], best_.repeats[p] - taken[p]);
+    for (std::size_t p = 0; p < anew.size(); ++p) kept.push_back(anew[p], anew.repeats[p]);
+    take(std::move(kept));
+    return true;
+  }
+
+  measure_classes const& classes_;
+  std::span<std::int64_t const> capacity_;
+  search_budget budget_;
+  std::optional<vector_rows> rows_;  // none where the program would be too large
+  std::optional<vector_dive> dive_;
+  pack_patterns best_;
+  std::uint64_t best_packs_ = 0;
+  vector_packs_needed bound_;
+  dual_proof proof_;  // by position
+  // Of the linear program, by position: what samples are worth, patterns that nearly pay, and where the worths bend.
+  std::vector<std::int32_t> worths_;
+  pack_patterns known_;
+  std::vector<std::uint32_t> bends_;
+  splitmix64 generator_{1};
+  std::uint64_t seeds_ = 0;
+};
+
+}  // namespace ballast::inline v0_2::detail

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/packing/detail/search/group_master.hpp>
+#include <ballast/packing/detail/search/length_groups.hpp>
+#include <ballast/packing/detail/search/unfused.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+// How the groups of a linear program get finer where its dual bends: optimal duals have few break points.
+
+namespace ballast::inline v0_2::detail {
+
+/// The borders at which the dual jumps or bends by more than a tolerance or that `must` be kept, with the first and the last.
+template <class Knapsack, class Must>
+[[nodiscard]] group_borders bent_borders(group_master<Knapsack> const& master, class_table const& classes, double tolerance,
+                                         Must const& must) {
+  auto const& borders = master.borders();
+  auto const line = [&](std::size_t g, std::uint32_t c) {
+    return static_cast<double>(master.value_at(g, static_cast<double>(classes.size[c] - classes.size[borders[g]]), 1.0));
+  };
+  auto const differs = [&](double a, double b) { return (a < b ? b - a : a - b) > tolerance * value_one; };
+  group_borders kept{0};
+  for (std::size_t g = 1; g < master.groups(); ++g) {
+    auto const low = borders[g], high = borders[g + 1] - 1;
+    if (must(low) || differs(line(g, low), line(g - 1, low)) || differs(line(g, high), line(g - 1, high))) kept.push_back(low);
+  }
+  kept.push_back(borders.back());
+  return kept;
+}
+
+/// Where to split the groups that are worst by one of three measures of what the plan and the duals miss.
+template <class Knapsack>
+[[nodiscard]] std::vector<std::uint32_t> uneven_points(group_master<Knapsack> const& master, class_table const& classes,
+                                                       Knapsack const& knapsack, int rule, std::size_t most) {
+  auto const& size = classes.size;
+  std::vector<double> excess(classes.count.begin(), classes.count.end());
+  master.program().for_each_basic([&](std::size_t j, double x) {
+    for (auto const& [c, copies] : master.patterns()[j]) excess[c] = plus_product(excess[c], -x, copies);
+  });
+  std::vector<std::pair<double, std::uint32_t>> found;
+  auto const& borders = master.borders();
+  for (std::size_t g = 0; g < master.groups(); ++g) {
+    double sum = 0, integral = 0, worst = 0, all = 0;
+    std::uint32_t at = 0;
+    for (auto c = borders[g]; c + 1 < borders[g + 1]; ++c) {
+      sum += excess[c];
+      integral = plus_product(integral, sum, static_cast<double>(size[c + 1] - size[c]));
+      auto off = rule == 1 ? integral : sum;
+      if (rule == 0) {
+        auto const slack = static_cast<double>(knapsack.best() - knapsack.best_with(c));
+        all = plus_product(all, static_cast<double>(classes.count[c]), slack);
+        off = static_cast<double>(classes.count[c]) * slack;
+      }
+      if (off < 0) off = -off;
+      if (off > worst) {
+        worst = off;
+        at = c + 1;
+      }
+    }
+    auto const range = static_cast<double>(size[borders[g + 1] - 1] - size[borders[g]]);
+    if (at != 0) found.emplace_back(rule == 0 ? -all : rule == 1 ? -worst : -worst * range, at);
+  }
+  std::sort(found.begin(), found.end());
+  std::vector<std::uint32_t> out;
+  for (std::size_t i = 0; i < (std::min)(most, found.size()); ++i) out.push_back(found[i].second);
+  return out;
+}
+
+/// The bent borders, at most about `most_points` points near them, and `most_uneven` where the plan covers the classes most unevenly.
+template <class Knapsack, class Must>
+[[nodiscard]] group_borders zoomed_borders(group_master<Knapsack> const& master, class_table const& classes, Knapsack const& knapsack,
+                                           int rule, std::size_t most_points, std::size_t most_uneven, Must const& must) {
+  auto kept = bent_borders(master, classes, 1e-4, must);
+  std::vector<std::uint32_t> more;
+  for (std::size_t i = 1; i + 1 < kept.size() && more.size() < most_points; ++i) {
+    auto const below = kept[i] - kept[i - 1], above = kept[i + 1] - kept[i];
+    for (std::uint32_t const part : {4U, 2U}) {
+      more.push_back(kept[i] - below / part);
+      more.push_back(kept[i] + above / part);
+    }
+  }
+  auto const uneven = uneven_points(master, classes, knapsack, rule, most_uneven);
+  more.insert(more.end(), uneven.begin(), uneven.end());
+  add_borders(kept, more);
+  return kept;
+}
+
+}  // namespace ballast::inline v0_2::detail

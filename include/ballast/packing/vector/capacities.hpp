@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/error.hpp>
+#include <ballast/packing/vector/detail/pattern_distances.hpp>
+#include <ballast/packing/vector/iterative_sampling.hpp>
+#include <ballast/packing/vector/measures.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// @file
+/// @brief Choosing the capacities of two measures (image tiles and text tokens, say) so that packs hold a wanted number of samples and
+/// ranks agree.
+
+namespace ballast::inline v0_2 {
+
+/// @brief What is looked for, and how long.
+struct capacity_search {
+  std::uint64_t ranks = 8;            ///< packs of a step, at least 1
+  double samples_per_pack_least = 4;  ///< wanted mean number of samples in a pack: at least this
+  double samples_per_pack_most = 5;   ///< and at most this
+  std::int64_t start = 4096;          ///< first capacity of measure 1, at least 1
+  std::uint32_t most_trials = 32;     ///< capacities that are tried, at least 1
+  std::uint64_t seed = 0;             ///< of the packings
+};
+
+/// @brief One pair of capacities and what packs of it are like.
+struct capacity_trial {
+  std::vector<std::int64_t> capacity{};  ///< of measures 0 and 1
+  std::int64_t packs = 0;                ///< by iterative sampling
+  double samples_per_pack = 0;           ///< mean
+  std::vector<double> rank_distance{};   ///< of each measure, packs in random order (see `rank_distances`)
+  double score = 0;                      ///< their sum: lower is better
+  friend bool operator==(capacity_trial const&, capacity_trial const&) = default;
+};
+
+/// @brief The trials of a search and which of them is chosen.
+struct capacity_choice {
+  std::vector<capacity_trial> trials{};  ///< in the order they were made, at least one
+  std::size_t best = 0;                  ///< the chosen one
+  bool wanted = false;                   ///< whether it has the wanted samples per pack; if none has, the one that comes closest is chosen
+
+  /// @brief The chosen trial.
+  [[nodiscard]] capacity_trial const& chosen() const noexcept { return trials[best]; }
+  friend bool operator==(capacity_choice const&, capacity_choice const&) = default;
+};
+
+/// @brief Chooses the capacities of two measures of which the first follows the second, as tiles follow the text of their samples.
+///
+/// With r the text per tile (mean of measure 1, each rounded up to 256, over the mean of measure 0, that at least 1) and a = r + 1 rounded
+/// down to a multiple of 16, the first trial is (start / a, start); each next one adds (1, a) while packs hold too few samples or the
+/// wanted number. Where even the first holds too many, the trials go down instead. No trial is below a sample, so all samples take part. Of
+/// the trials with the wanted samples per pack the one of the lowest score is chosen, the earlier of equal ones.
+///
+/// @param samples  two measures, at least one sample
+/// @param search   ranks, wanted samples per pack, limits
+/// @return all trials and the best one; at most `most_trials`
+/// @throws invalid_input for a bad option or measure, no sample, or other than two measures
+/// @par Complexity
+/// One `plan_iterative_sampling` a trial.
+/// @par Determinism
+/// A pure function of its arguments; scores are sums of quotients of exact integers.
+/// @par Source
+/// `search_arguments` in the code of Yao et al., OmniBal, arXiv 2407.20761, which steps up and down without a limit.
+[[nodiscard]] inline capacity_choice choose_capacities(sample_measures const& samples, capacity_search const& search = {}) {
+  require(samples.measures() == 2, [&] { return std::to_string(samples.measures()) + " measures, but capacities are chosen for 2"; });
+  require(samples.size() > 0, [] { return std::string("samples are needed to choose capacities"); });
+  require(search.ranks > 0, [] { return std::string("ranks = 0 must be positive"); });
+  require(search.start > 0, [&] { return "start = " + std::to_string(search.start) + " must be positive"; });
+  require(search.most_trials > 0, [] { return std::string("most_trials = 0 must be positive"); });
+  require(search.samples_per_pack_least <= search.samples_per_pack_most, [&] {
+    return "samples_per_pack_least = " + std::to_string(search.samples_per_pack_least) +
+           " must not exceed samples_per_pack_most = " + std::to_string(search.samples_per_pack_most);
+  });
+  auto const classes = classify<std::uint64_t>(samples).classes;
+  auto const count = classes.samples();
+
+  constexpr auto most = (std::numeric_limits<std::int64_t>::max)() / 2;
+  std::uint64_t text = 0;
+  std::vector<std::int64_t> largest(2, 1);
+  for (std::size_t c = 0; c < classes.size(); ++c) {
+    for (std::size_t m = 0; m < 2; ++m) largest[m] = (std::max)(largest[m], classes[c][m]);
+    text += (static_cast<std::uint64_t>(classes[c][1]) + 255) / 256 * 256 * classes.counts[c];
+  }
+  auto const per_tile = text / (std::max)(static_cast<std::uint64_t>(classes.total(0)), count);
+  auto const step = static_cast<std::int64_t>((std::max)((per_tile + 1) / 16 * 16, std::uint64_t{16}));
+
+  capacity_choice out;
+  auto const holds = [&](capacity_trial const& t) {
+    return t.samples_per_pack < search.samples_per_pack_least ? -1 : t.samples_per_pack > search.samples_per_pack_most ? 1 : 0;
+  };
+  auto const off = [&](capacity_trial const& t) {
+    return (std::max)({search.samples_per_pack_least - t.samples_per_pack, t.samples_per_pack - search.samples_per_pack_most, 0.0});
+  };
+  auto const try_one = [&](std::int64_t first, std::int64_t second) {
+    capacity_trial t{.capacity = {first, second}};
+    auto const patterns = plan_iterative_sampling(classes, t.capacity, full_packs(t.capacity), sampling_options{}.rounds, search.seed);
+    t.packs = static_cast<std::int64_t>(patterns.packs());
+    t.samples_per_pack = static_cast<double>(count) / static_cast<double>(t.packs);
+    t.rank_distance = detail::pattern_distances(patterns, classes, 2, search.ranks, search.seed);
+    t.score = t.rank_distance[0] + t.rank_distance[1];
+    auto const better = [&](capacity_trial const& best) { return off(t) != off(best) ? off(t) < off(best) : t.score < best.score; };
+    if (out.trials.empty() || better(out.chosen())) out.best = out.trials.size();
+    out.trials.push_back(std::move(t));
+    out.wanted = holds(out.chosen()) == 0;
+    return holds(out.trials.back());
+  };
+
+  auto first = (std::max)(search.start / step, largest[0]), second = (std::max)(search.start, largest[1]);
+  auto const more_to_try = [&] { return out.trials.size() < search.most_trials; };
+  if (try_one(first, second) <= 0) {
+    while (more_to_try() && out.trials.back().packs > 1 && first < most && second < most - step)
+      if (try_one(++first, second += step) > 0) break;
+  } else {
+    while (more_to_try() && first > largest[0] && second - step >= largest[1])
+      if (try_one(--first, second -= step) < 0) break;
+  }
+  return out;
+}
+
+}  // namespace ballast::inline v0_2

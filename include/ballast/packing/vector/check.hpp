@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/core/groups.hpp>
+#include <ballast/core/status.hpp>
+#include <ballast/packing/check.hpp>
+#include <ballast/packing/options.hpp>
+#include <ballast/packing/vector/measures.hpp>
+#include <ballast/packing/vector/options.hpp>
+#include <ballast/packing/vector/result.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// @file
+/// @brief The validator of packings of several measures, ours or anybody's. It shares no code with the packers.
+
+namespace ballast::inline v0_2 {
+
+namespace detail {
+
+/// Which samples exceed a capacity.
+[[nodiscard]] inline std::vector<bool> above_capacity(sample_measures const& samples, vector_packing_options const& o) {
+  require(o.capacity.size() == samples.measures(), [&] {
+    return std::to_string(samples.measures()) + " measures need as many capacities, not " + std::to_string(o.capacity.size());
+  });
+  require(std::all_of(o.capacity.begin(), o.capacity.end(), [](auto c) { return c > 0; }) && o.pack_count_multiple > 0,
+          [] { return std::string("every capacity and pack_count_multiple must be positive"); });
+  std::vector<bool> above(samples.size());
+  for (std::size_t i = 0; i < samples.size(); ++i)
+    for (std::size_t m = 0; m < samples.measures(); ++m) {
+      auto const value = samples.column(m)[i];
+      require(value >= 0, [&] {
+        return "measures[" + std::to_string(m) + "][" + std::to_string(i) + "] = " + std::to_string(value) + " must not be negative";
+      });
+      if (value > o.capacity[m]) above[i] = true;
+    }
+  return above;
+}
+
+template <index_type Index>
+[[nodiscard]] packing_verdict check_groups(groups<Index> const& packs, sample_measures const& samples, vector_packing_options const& o,
+                                           std::vector<bool> const& above) {
+  using enum packing_fault;
+  auto const& offsets = packs.offsets;
+  auto const& members = packs.members;
+  for (std::size_t g = 0; g < offsets.size(); ++g)
+    if (offsets[g] > members.size() || (g == 0 ? offsets[g] != 0 : offsets[g] < offsets[g - 1]))
+      return {bad_offsets, g, offsets[g], members.size()};
+  if (auto const end = offsets.empty() ? 0 : offsets.back(); end != members.size()) return {bad_offsets, packs.size(), end, members.size()};
+
+  auto const aside = o.oversize == oversize::set_aside;
+  std::vector<bool> seen(samples.size());
+  std::vector<std::uint64_t> load(samples.measures());
+  for (std::size_t g = 0; g < packs.size(); ++g) {
+    std::fill(load.begin(), load.end(), 0);
+    auto const size = offsets[g + 1] - offsets[g];
+    bool alone = false;  // one sample that fits no pack, and may have one to itself
+    for (auto j = offsets[g]; j < offsets[g + 1]; ++j) {
+      auto const member = std::uint64_t{members[static_cast<std::size_t>(j)]};
+      if (member >= seen.size()) return {member_out_of_range, j, member, seen.size()};
+      auto const i = static_cast<std::size_t>(member);
+      if (seen[i]) return {sample_twice, member, g, 0};
+      seen[i] = true;
+      for (std::size_t m = 0; m < load.size(); ++m) {
+        auto const value = static_cast<std::uint64_t>(samples.column(m)[i]);
+        auto const most = static_cast<std::uint64_t>(o.capacity[m]);
+        if (aside && value > most) return {sample_unwanted, member, value, most};
+        load[m] += (std::min)(value, (std::numeric_limits<std::uint64_t>::max)() - load[m]);
+      }
+      alone = o.oversize == oversize::own && above[i] && size == 1;
+    }
+    if (size == 0) return {empty_pack, g, 0, 1};
+    if (o.max_samples != 0 && size > o.max_samples) return {too_many_samples, g, size, o.max_samples};
+    for (std::size_t m = 0; m < load.size(); ++m)
+      if (std::cmp_greater(load[m], o.capacity[m]) && !alone) return {overfull_pack, g, load[m], static_cast<std::uint64_t>(o.capacity[m])};
+  }
+  for (std::size_t i = 0; i < seen.size(); ++i)
+    if (!seen[i] && !(aside && above[i])) return {sample_missing, i, 0, 1};
+  if (packs.size() % o.pack_count_multiple != 0) return {no_multiple, 0, packs.size(), o.pack_count_multiple};
+  return {};
+}
+
+}  // namespace detail
+
+/// @brief Checks anybody's packing of samples with several measures: bare groups against the definition.
+///
+/// Every sample stands exactly once, no pack is empty or above `max_samples` or above the capacity of any measure, and the number of packs
+/// is a multiple of the demanded one. A sample above a capacity stands nowhere under `set_aside`, and alone under `own`.
+///
+/// @tparam Index  index type of the groups
+/// @param packs    the packing; its offsets and members may hold anything
+/// @param samples  their measures, none negative
+/// @param options  what was asked
+/// @return the first rule broken: offsets, then pack by pack (of several measures the first), then missing samples, then the number of
+/// packs
+/// @throws invalid_input if the capacities do not go with the measures, or a measure is negative
+/// @par Complexity
+/// O((samples + members) measures).
+template <index_type Index>
+[[nodiscard]] packing_verdict check_packing(groups<Index> const& packs, sample_measures const& samples,
+                                            vector_packing_options const& options) {
+  return detail::check_groups(packs, samples, options, detail::above_capacity(samples, options));
+}
+
+/// @brief Checks a packer's whole result: the packs, and that what it says about them is true.
+///
+/// Where the result says that no plan was found, it must have no packs. Of a wrong total, the verdict's index is the measure.
+///
+/// @tparam Index  index type of the result
+/// @param plan     the result; it may hold anything
+/// @param samples  their measures, none negative
+/// @param options  what was asked
+/// @return the first rule broken: what was set aside, then the packs (see above), then totals and certificate
+/// @throws invalid_input if the capacities do not go with the measures, or a measure is negative
+/// @par Complexity
+/// O((samples + members) measures).
+template <index_type Index>
+[[nodiscard]] packing_verdict check_packing(vector_packing<Index> const& plan, sample_measures const& samples,
+                                            vector_packing_options const& options) {
+  using enum packing_fault;
+  auto const above = detail::above_capacity(samples, options);
+  std::vector<std::uint64_t> aside;
+  for (std::size_t i = 0; i < above.size(); ++i)
+    if (above[i] && options.oversize == oversize::set_aside) aside.push_back(i);
+  for (std::size_t j = 0; j < (std::max)(aside.size(), plan.set_aside.size()); ++j)
+    if (j >= aside.size() || j >= plan.set_aside.size() || std::cmp_not_equal(plan.set_aside[j], aside[j]))
+      return {wrong_set_aside, j, plan.set_aside.size(), aside.size()};
+  if (plan.status != status::feasible) {
+    if (!plan.packs.empty()) return {packs_without_plan, 0, plan.packs.size(), 0};
+    return {};
+  }
+  if (auto const v = detail::check_groups(plan.packs, samples, options, above); !v.valid()) return v;
+  for (std::size_t m = 0; m < samples.measures(); ++m) {
+    std::uint64_t total = 0;
+    for (std::size_t i = 0; i < samples.size(); ++i)
+      if (!above[i] || options.oversize != oversize::set_aside) total += static_cast<std::uint64_t>(samples.column(m)[i]);
+    auto const stated = m < plan.totals.size() ? static_cast<std::uint64_t>(plan.totals[m]) : 0;
+    if (stated != total || m >= plan.totals.size()) return {wrong_tokens, m, stated, total};
+  }
+  auto const packs = std::uint64_t{plan.packs.size()};
+  if (std::cmp_not_equal(plan.count.value, packs)) return {wrong_value, 0, static_cast<std::uint64_t>(plan.count.value), packs};
+  if (plan.count.lower_bound > plan.count.value) return {wrong_bound, 0, static_cast<std::uint64_t>(plan.count.lower_bound), packs};
+  return {};
+}
+
+}  // namespace ballast::inline v0_2

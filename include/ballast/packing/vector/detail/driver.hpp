@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/core/groups.hpp>
+#include <ballast/packing/count.hpp>
+#include <ballast/packing/patterns.hpp>
+#include <ballast/packing/vector/bounds.hpp>
+#include <ballast/packing/vector/measures.hpp>
+#include <ballast/packing/vector/options.hpp>
+#include <ballast/packing/vector/result.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+// What all packers of several measures share around their algorithm: validation, the over-size policy, the limit of samples per pack (a
+// measure that is 1 for every sample), the count constraint and the certificate.
+
+namespace ballast::inline v0_2::detail {
+
+/// What a packer sees: only samples that fit. Where the options limit the samples of a pack, a last measure of ones stands for that.
+template <index_type Index>
+struct vector_items {
+  measure_classes const& classes;
+  std::span<Index const> order;            ///< samples, class after class, ascending in each
+  std::span<std::uint64_t const> begin;    ///< classes + 1 entries: where in `order` each class begins
+  std::span<std::int64_t const> capacity;  ///< one entry per measure of `classes`
+  std::uint64_t seed;
+};
+
+inline void require_valid(sample_measures const& samples, vector_packing_options const& o) {
+  require(o.capacity.size() == samples.measures(), [&] {
+    return "capacity has " + std::to_string(o.capacity.size()) + " entries for " + std::to_string(samples.measures()) + " measures";
+  });
+  for (std::size_t m = 0; m < o.capacity.size(); ++m)
+    require(o.capacity[m] > 0,
+            [&] { return "capacity[" + std::to_string(m) + "] = " + std::to_string(o.capacity[m]) + " must be positive"; });
+  require(o.oversize != oversize::truncate && o.oversize != oversize::split, [] {
+    return std::string("oversize: a sample of several measures can be rejected, set aside or packed on its own, but not cut");
+  });
+  require(o.pack_count_multiple > 0 && o.pack_count_multiple <= std::uint64_t{1} << 62,
+          [&] { return "pack_count_multiple = " + std::to_string(o.pack_count_multiple) + " must be in 1 ... 2^62"; });
+}
+
+/// Appends the packs of patterns of the items' classes.
+template <index_type Index>
+void expand_all(pack_patterns const& patterns, vector_items<Index> const& items, groups<Index>& packs) {
+  packs.members.reserve(packs.members.size() + items.order.size());
+  packs.offsets.reserve(packs.offsets.size() + static_cast<std::size_t>(patterns.packs()));
+  expand(patterns, {items.begin.begin(), items.begin.end() - 1}, items.order.data(), packs);
+}
+
+/// Validates, applies the over-size policy, runs `solve(items, out)` and certifies. `solve` fills `out.packs` (no pack empty), and may
+/// clear `out.complete` and leave in `out.count.lower_bound`, `out.bound` and `out.measure` a bound of its own: then no other is sought.
+template <index_type Index, class Solve>
+[[nodiscard]] vector_packing<Index> drive(sample_measures const& samples, vector_packing_options const& o, vector_packer packer,
+                                          Solve const& solve) {
+  require_valid(samples, o);
+  require_valid(samples);
+  auto const n = samples.size(), k = samples.measures();
+  constexpr auto most_indices = std::uint64_t{(std::numeric_limits<Index>::max)()};
+  require(n <= most_indices, [&] { return std::to_string(n) + " samples need a 64-bit index: call with <std::uint64_t>"; });
+
+  std::vector<bool> too_large(n, false);
+  std::vector<Index> alone;
+  vector_packing<Index> out;
+  out.packer = packer;
+  for (std::size_t m = 0; m < k; ++m)
+    for (std::size_t i = 0; i < n; ++i) {
+      if (samples.column(m)[i] <= o.capacity[m]) continue;
+      require(o.oversize != oversize::reject, [&] {
+        return "measures[" + std::to_string(m) + "][" + std::to_string(i) + "] = " + std::to_string(samples.column(m)[i]) +
+               " exceeds capacity[" + std::to_string(m) + "] = " + std::to_string(o.capacity[m]) + " (see oversize policy)";
+      });
+      too_large[i] = true;
+    }
+  for (std::size_t i = 0; i < n; ++i)
+    if (too_large[i]) (o.oversize == oversize::own ? alone : out.set_aside).push_back(static_cast<Index>(i));
+
+  auto const sorted = classify<Index>(samples, o.max_samples != 0, [&](std::size_t i) { return !too_large[i]; });
+  auto capacity = o.capacity;
+  if (o.max_samples != 0)
+    capacity.push_back(static_cast<std::int64_t>((std::min)(o.max_samples, std::uint64_t{(std::numeric_limits<std::int64_t>::max)()})));
+  solve(vector_items<Index>{sorted.classes, sorted.order, sorted.begin, capacity, o.seed}, out);
+
+  auto const found = static_cast<std::int64_t>(out.packs.size());
+  if (out.bound == vector_bound::none && found > 0)
+    if (auto const bound = vector_lower_bound(sorted.classes, capacity, found); bound.packs > 0) {
+      out.count.lower_bound = bound.packs;
+      out.bound = bound.bound;
+      out.measure = bound.measure;
+    }
+  out.count.lower_bound += static_cast<std::int64_t>(alone.size());
+  for (auto i : alone) out.packs.push_back(std::span(&i, 1));
+
+  for (std::size_t m = 0; m < k; ++m) {
+    out.totals.push_back(sorted.classes.total(m));
+    for (auto i : alone) out.totals[m] += samples.column(m)[i];
+  }
+  auto const verdict = judge_count(out.packs.size(), out.packs.members.size(), out.count.lower_bound, out.bound, o.pack_count_multiple, 0);
+  out.status = verdict.status;
+  out.count = verdict.count;
+  out.bound = verdict.bound;
+  if (verdict.status == status::feasible) {
+    (void)raise_pack_count(out.packs, static_cast<std::size_t>(verdict.count.value), [&](Index i) { return samples.column(k - 1)[i]; });
+  } else {
+    out.packs.clear();
+    out.totals.assign(k, 0);
+  }
+  return out;
+}
+
+}  // namespace ballast::inline v0_2::detail

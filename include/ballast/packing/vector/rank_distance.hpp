@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/error.hpp>
+#include <ballast/core/groups.hpp>
+#include <ballast/core/math.hpp>
+#include <ballast/core/metrics/step_balance.hpp>
+#include <ballast/packing/vector/measures.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+/// @file
+/// @brief How unequal the ranks of a step are in each measure, where packs go to ranks in their order.
+
+namespace ballast::inline v0_2 {
+
+/// @brief The rank distance (DistRatio) of each measure: packs 0 … ranks - 1 are the first step, and so on.
+///
+/// With T_i what rank i of a step has of a measure, the step's distance is 1 - mean(T) / max(T), and 0 where it has none; returned is the
+/// mean over the whole steps. Packs behind the last whole step do not count.
+///
+/// @tparam Index  type of the sample indices
+/// @param packs    sample indices; their order matters (for random steps give them in random order)
+/// @param samples  what the indices mean
+/// @param ranks    packs of a step, at least 1
+/// @return one number from 0 to 1 per measure; 0 where there is no whole step
+/// @throws invalid_input if `ranks` is 0, an index is no sample, a measure is negative or a sum reaches 2^63
+/// @par Complexity
+/// O(members * measures).
+/// @par Determinism
+/// A sum of quotients of exact integers in the order of the steps.
+/// @par Source
+/// Yao et al., OmniBal, arXiv 2407.20761, section 3; see `balance_of_steps`.
+template <index_type Index>
+[[nodiscard]] std::vector<double> rank_distances(groups<Index> const& packs, sample_measures const& samples, std::uint64_t ranks) {
+  require(ranks > 0, [] { return std::string("ranks = 0 must be positive"); });
+  for (auto const i : packs.members)
+    require(i < samples.size(), [&] { return "a pack holds " + std::to_string(i) + ", which is no sample"; });
+  auto const whole = static_cast<std::size_t>(packs.size() - packs.size() % ranks);
+  std::vector<double> distances;
+  for (std::size_t m = 0; m < samples.measures(); ++m) {
+    auto const column = samples.column(m);
+    std::vector<std::int64_t> loads(whole, 0);
+    for (std::size_t p = 0; p < whole; ++p)
+      for (auto const i : packs[p]) add_checked(loads[p], column[static_cast<std::size_t>(i)], "measure", static_cast<std::size_t>(i));
+    distances.push_back(balance_of_steps(loads, static_cast<std::size_t>(ranks)).mean_ratio);
+  }
+  return distances;
+}
+
+}  // namespace ballast::inline v0_2

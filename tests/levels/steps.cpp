@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ballast/levels/steps.hpp>
+
+#include "support/catch.hpp"
+#include "support/lengths.hpp"
+#include "support/refusal.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace test_levels_steps {
+
+using lengths_t = std::vector<std::int64_t>;
+using levels_t = std::vector<ballast::level>;
+
+namespace {
+
+levels_t const two{{512, 1, 0}, {4096, 8, 0}};
+
+lengths_t mixed(std::uint64_t seed, std::size_t n) {
+  ballast::splitmix64 draw(seed);
+  lengths_t lengths(n);
+  for (auto& l : lengths) {
+    auto const is_long = draw() % 100 == 0;
+    l = is_long ? ballast_test::between(513, 4096, draw) : ballast_test::between(1, 200, draw);
+  }
+  return lengths;
+}
+
+}  // namespace
+
+TEST_CASE("steps_by_level: every member is trained once, at its level", "[batching][property]") {
+  for (std::uint64_t seed = 0; seed < 12; ++seed)
+    for (auto const how : {ballast::left_over::split, ballast::left_over::shorten, ballast::left_over::drop, ballast::left_over::repeat}) {
+      auto const packed = ballast::pack_levels(mixed(seed, 200 * seed), two, {.fill = ballast::level_fill::always});
+      ballast::level_batching_options const options{.devices = 16, .balanced = seed % 2 == 0, .left_over = how, .seed = seed};
+      auto const plan = ballast::steps_by_level(packed, options, ballast::attention_only);
+      CAPTURE(seed, static_cast<int>(how));
+      REQUIRE(plan.steps.size() == 2);
+      std::vector<int> stands(packed.lengths.size(), 0);
+      for (std::size_t i = 0; i < 2; ++i) {
+        auto const& steps = plan.steps[i];
+        CHECK(steps.ranks == 16 / two[i].sp);
+        CHECK(steps.micro_batches == 1);  // 16 * 512 tokens, 2 * 4096
+        for (auto p : steps.table) {
+          if (p == steps.none) continue;
+          std::int64_t tokens = 0;
+          for (auto m : steps.packs[p]) {
+            ++stands[m];
+            tokens += packed.lengths[m];
+          }
+          CHECK(tokens <= two[i].capacity);
+        }
+        for (auto m : steps.dropped) ++stands[m];
+        for (auto m : steps.repeated) --stands[m];
+        CHECK(std::is_sorted(steps.dropped.begin(), steps.dropped.end()));
+        CHECK(std::is_sorted(steps.repeated.begin(), steps.repeated.end()));
+        if (how != ballast::left_over::drop) CHECK(steps.dropped.empty());
+      }
+      CHECK(std::count(stands.begin(), stands.end(), 1) == static_cast<std::ptrdiff_t>(stands.size()));
+    }
+}
+
+TEST_CASE("steps_by_level: steps of all levels hold about as many tokens", "[batching]") {
+  auto const packed = ballast::pack_levels(mixed(1, 3000), levels_t{{256, 1, 0}, {1024, 2, 0}, {4096, 8, 0}});
+  auto const micro_batches = [&](std::int64_t tokens) {
+    auto const plan = ballast::steps_by_level(packed, {.devices = 8, .tokens_per_step = tokens}, ballast::attention_only);
+    return std::vector{plan.steps[0].micro_batches, plan.steps[1].micro_batches, plan.steps[2].micro_batches};
+  };
+  CHECK(micro_batches(0) == std::vector<std::uint64_t>{2, 1, 1});  // 8 * 256, 4 * 1024, 1 * 4096
+  CHECK(micro_batches(8192) == std::vector<std::uint64_t>{4, 2, 2});
+  CHECK(micro_batches(6000) == std::vector<std::uint64_t>{3, 1, 1});
+  CHECK(micro_batches(1) == std::vector<std::uint64_t>{1, 1, 1});
+}
+
+TEST_CASE("steps_by_level: sorting levels attention", "[batching]") {
+  auto const packed = ballast::pack_levels(mixed(2, 60000), two);
+  std::vector<ballast::level_time> const times{{100, 1000, 1}, {800, 1100, 1}};
+  auto const figures = [&](bool balanced) {
+    return ballast::figures_of(ballast::steps_by_level(packed, {.devices = 16, .balanced = balanced}, ballast::attention_only),
+                               packed.lengths, times);
+  };
+  CHECK(figures(true).attention_ratio < 0.02);
+  CHECK(figures(false).attention_ratio > 0.1);
+  CHECK(figures(true).seconds < figures(false).seconds);
+  CHECK(figures(true).idle < figures(false).idle);
+}
+
+TEST_CASE("figures_of: what the published formulas give", "[batching][published]") {
+  // Packs of four 1K and two 2K samples on two ranks: attention 4 and 8, so the ratio is (8 - 4) / (8 * 2) = 0.25.
+  levels_t const levels{{4096, 1, 0}, {16384, 2, 0}};
+  auto const packed = ballast::pack_levels(lengths_t{1024, 1024, 1024, 1024, 2048, 2048}, levels);
+  auto const plan = ballast::steps_by_level(packed, {.devices = 2, .tokens_per_step = 8192}, ballast::attention_only);
+  std::vector<ballast::level_time> const times{{0, 1000, 0}, {0, 1000, 0}};
+  auto const even = ballast::figures_of(plan, packed.lengths, times);
+  CHECK(even.steps == 1);
+  CHECK(even.attention_ratio == 0.25);
+  CHECK(even.token_ratio == 0);
+  CHECK(even.communication_ratio == 0);
+  CHECK(even.idle == 0);
+  CHECK(std::fabs(even.seconds - 4096e-9) < 1e-12);
+  auto const squares = ballast::figures_of(plan, packed.lengths, std::vector<ballast::level_time>{{0, 0, 1000}, {0, 0, 1000}});
+  CHECK(squares.idle == 0.25);
+  // A second step in the long level communicates.
+  auto const longer = ballast::pack_levels(lengths_t{1024, 1024, 1024, 1024, 2048, 2048, 16384}, levels);
+  auto const both = ballast::figures_of(ballast::steps_by_level(longer, {.devices = 2, .tokens_per_step = 8192}, ballast::attention_only),
+                                        longer.lengths, times);
+  CHECK(both.steps == 2);
+  CHECK(both.attention_ratio == 0.125);
+  CHECK(both.communication_ratio == 0.5);
+  CHECK(std::fabs(both.seconds - (4096 + 8192) * 1e-9) < 1e-12);
+}
+
+TEST_CASE("steps_by_level: bad input is refused", "[batching]") {
+  auto const packed = ballast::pack_levels(lengths_t{1}, two);
+  auto const refused = [&](ballast::level_batching_options const& o) {
+    return ballast_test::refusal([&] { (void)ballast::steps_by_level(packed, o, ballast::attention_only); });
+  };
+  CHECK(refused({.devices = 12}) == "sp = 8 does not divide devices = 12");
+  CHECK(refused({.devices = 0}) == "sp = 1 does not divide devices = 0");
+  CHECK(refused({.devices = 1 << 20}) == "devices = 1048576 must be below 2^20");
+  CHECK(refused({.devices = 8, .tokens_per_step = -1}) == "tokens_per_step = -1 must not be negative");
+  auto const plan = ballast::steps_by_level(packed, {.devices = 8}, ballast::attention_only);
+  CHECK(ballast_test::refusal([&] { (void)ballast::figures_of(plan, packed.lengths, {}); }) == "0 times for 2 levels");
+}
+
+}  // namespace test_levels_steps
