@@ -83,7 +83,7 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
   if (kept > whole) turn.push_back(whole);  // the incomplete batch comes last
   groups<Index> packs;
   for (auto const b : turn)
-    for (auto at = b * step; at < (std::min)((b + 1) * step, items.size()); at += each)
+    for (auto at = static_cast<std::size_t>(b) * step, end = (std::min)(at + step, items.size()); at < end; at += each)
       packs.push_back(std::span(order).subspan(at, (std::min)(each, items.size() - at)));
   return steps_in_order(std::move(packs), lengths, options, cost);
 }

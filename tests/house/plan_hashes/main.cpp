@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "show.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <vector>
+
+// plan_hashes             prints the lines of generated data, then those of the traces if BALLAST_TRACES names their folder
+// plan_hashes generated   prints the lines of generated data
+// plan_hashes traces      prints the lines of the traces
+// plan_hashes check FILE  compares the lines of generated data with those of FILE; names the first that differs
+
+namespace {
+
+void generated() {
+  plan_hashes::packing();
+  plan_hashes::runs();
+  plan_hashes::layout();
+  plan_hashes::measures();
+  plan_hashes::balance();
+  plan_hashes::batching();
+  plan_hashes::levels();
+  plan_hashes::partition();
+  plan_hashes::pipeline();
+  plan_hashes::recompute();
+  plan_hashes::staging();
+  plan_hashes::curriculum();
+  plan_hashes::loss();
+  plan_hashes::methods();
+  plan_hashes::plan();
+}
+
+int check(std::string const& file) {
+  std::ifstream in(file);
+  std::vector<std::string> golden;
+  for (std::string line; std::getline(in, line);) golden.push_back(line);
+  auto const& found = plan_hashes::lines();
+  auto const line = [](std::vector<std::string> const& of, std::size_t i) { return i < of.size() ? of[i].c_str() : "(no line)"; };
+  for (std::size_t i = 0; i < found.size() || i < golden.size(); ++i) {
+    if (i < found.size() && i < golden.size() && found[i] == golden[i]) continue;
+    std::printf("%s:%zu: another plan\n  was %s\n  is  %s\n", file.c_str(), i + 1, line(golden, i), line(found, i));
+    return 1;
+  }
+  std::printf("%zu plans as before\n", found.size());
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::vector<std::string> const arguments(argv + 1, argv + argc);
+  auto const what = arguments.empty() ? std::string() : arguments[0];
+  if (what != "traces") generated();
+  if (what == "check" && arguments.size() == 2) return check(arguments[1]);
+  if (what.empty() || what == "traces") {
+    auto const* const folder = std::getenv("BALLAST_TRACES");
+    if (folder != nullptr) plan_hashes::traces(folder);
+    if (folder == nullptr) std::fputs("BALLAST_TRACES is not set: no traces\n", stderr);
+  }
+  for (auto const& line : plan_hashes::lines()) std::puts(line.c_str());
+}

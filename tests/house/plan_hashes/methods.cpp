@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ballast/methods.hpp>
+
+#include "levels.hpp"
+#include "stages.hpp"
+
+#include <array>
+#include <optional>
+
+namespace plan_hashes {
+
+using namespace ballast;
+
+template <class Index>
+void put(digest& d, hbp::plan<Index> const& p) {
+  put(d, p.packed, p.steps, p.order);
+}
+inline void put(digest& d, hbp::checkpointing const& c) { put(d, c.status, c.layers); }
+template <class Index>
+void put(digest& d, omnibal::data_plan<Index> const& p) {
+  put(d, p.capacity, p.packing, p.steps);
+}
+template <class Index>
+void put(digest& d, omnibal::partition_candidate<Index> const& c) {
+  put(d, c.boundaries, c.bottleneck, c.volume, c.squares);
+}
+template <class Index>
+void put(digest& d, omnibal::partition_candidates<Index> const& c) {
+  put(d, c.anchor, c.candidates, c.tried);
+}
+inline void put(digest& d, omnibal::layer_bytes const& b) { put(d, b.vision, b.language); }
+
+void methods() {
+  std::array<level, 3> const settings{level{16384, 1, 28}, level{32768, 2, 28}, level{131072, 8, 29}};
+  auto const lengths = long_tailed(2500, 131072, 121);
+  show("hbp::plan_run", "plain", hbp::plan_run(lengths, settings));
+  show("hbp::plan_run", "random",
+       hbp::plan_run(lengths, settings,
+                     {.devices = 16,
+                      .sampling = {.rounds = 5},
+                      .fill = level_fill::never,
+                      .balanced = false,
+                      .left_over = left_over::repeat,
+                      .warm_up = 5,
+                      .seed = 2,
+                      .epoch = 3}));
+  show("hbp::plan_run", "split",
+       hbp::plan_run(uniform(300, 1, 300'000, 122), settings, {.left_over = left_over::drop, .oversize = oversize::split}));
+  for (std::int64_t const room : {0, 6, 30, 100}) {
+    auto const remaining = [&](std::uint32_t layers) { return std::optional<std::int64_t>(room + 2 * (std::int64_t{layers} - 20)); };
+    show("hbp::greedy_profile_checkpointing", std::to_string(room), hbp::greedy_profile_checkpointing(remaining, 20, 32, 4));
+  }
+  std::vector<hbp::profiled_level> const profile{
+      {{8192, 2, 8}, 2690}, {{16384, 1, 28}, 2650}, {{32768, 8, 8}, 2830}, {{65536, 4, 28}, 3010}, {{131072, 8, 28}, 3050}};
+  show("hbp::select_levels", "published", hbp::select_levels(profile));
+
+  for (auto const& c : data_cases()) {
+    constexpr quadratic_cost square{.linear = 100, .quadratic = 1};
+    show("longalign::packing_steps", c.name,
+         longalign::packing_steps(c.lengths, {.capacity = c.capacity, .ranks = 4, .left_over = left_over::shorten}, square));
+    show(
+        "longalign::sorted_batches", c.name,
+        longalign::sorted_batches(c.lengths, 3, {.capacity = 3 * c.capacity, .ranks = 4, .left_over = left_over::drop, .seed = 4}, square));
+    show("longalign::sorted_batches", std::string(c.name) + ",shorten",
+         longalign::sorted_batches(c.lengths, 2, {.capacity = 2 * c.capacity, .ranks = 3, .left_over = left_over::shorten}, square));
+  }
+
+  splitmix64 draw(123);
+  numbers tiles, tokens;
+  for (int i = 0; i < 500; ++i) {
+    tiles.push_back(between(1, 5, draw));
+    tokens.push_back(256 * tiles.back() + between(1, i % 8 == 0 ? 1500 : 300, draw));
+  }
+  show("omnibal::plan_data", "plain", omnibal::plan_data(tiles, tokens));
+  show("omnibal::plan_data", "capacities",
+       omnibal::plan_data(tiles, tokens, {.choose_capacities = true, .rounds = 10, .ranks = 4, .epoch = 2}));
+  auto const layers = uniform(40, 1, 900, 124), volume = uniform(39, 0, 1500, 125);
+  show("omnibal::partition_around_anchor", "4", omnibal::partition_around_anchor(layers, volume, {.stages = 4}));
+  show("omnibal::partition_around_anchor", "5,radius=2",
+       omnibal::partition_around_anchor(layers, volume, {.stages = 5, .radius = 2, .listed = 20}));
+  omnibal::layer_bytes const bytes{.vision = 20, .language = 10};
+  for (std::int64_t const room : {0, 9, 55, 95, 500})
+    show("omnibal::recomputed_layers", std::to_string(room), omnibal::recomputed_layers(5, 12, room, bytes));
+  show("omnibal::solve_probes", "two", omnibal::solve_probes({omnibal::memory_probe{3, 1, 6'350}, omnibal::memory_probe{0, 4, 3'800}}));
+}
+
+}  // namespace plan_hashes

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/plan/plan_data.hpp>
+
+#include "results.hpp"
+
+// What plans of data consist of. The plan has a line of its own, each part of the comparison too.
+
+namespace plan_hashes {
+
+inline void put(digest& d, ballast::plan_figures const& f) { put(d, f.packs, f.steps, f.tokens, f.loads); }
+template <class Index>
+void put(digest& d, ballast::dominant_sample<Index> const& s) {
+  put(d, s.sample, s.step, s.tokens);
+}
+template <class Index>
+void put(digest& d, ballast::plan_limits<Index> const& l) {
+  put(d, l.bound, l.dominated, l.samples, l.micro_batches);
+}
+template <class Index>
+void show_data(std::string const& prefix, std::string const& name, ballast::data_plan<Index> const& plan) {
+  show(prefix + "plan_data", name, plan.steps, plan.tokens, plan.set_aside, plan.pieces);
+  show(prefix + "plan_data.packs", name, plan.packs, plan.bound);
+  show(prefix + "plan_data.planned", name, plan.planned);
+  show(prefix + "plan_data.naive", name, plan.naive);
+  show(prefix + "plan_data.usual", name, plan.usual);
+  show(prefix + "plan_data.limits", name, plan.limits);
+}
+
+}  // namespace plan_hashes
