@@ -50,6 +50,11 @@ void balance() {
     auto const classes = fold(c.lengths);
     show("bulk_longest_processing_time", std::string(c.name) + ",classes", bulk_longest_processing_time(classes, 7, square));
     show("bulk_longest_processing_time", c.name, bulk_longest_processing_time(c.lengths, 7, square));
+    auto const size = linear_cost{.per_token = 0, .per_sample = 3};
+    balance_options const sized{.sets = 8, .capacity = static_cast<std::int64_t>(c.lengths.size()) / 8 * 3 + 30};
+    show("balance", std::string(c.name) + ",size", ballast::balance(c.lengths, sized, square, size));
+    show("rate_matching", std::string(c.name) + ",size", rate_matching(c.lengths, sized, square, token_cost{}, size));
+    show("capacity_bound", c.name, capacity_bound(c.lengths, c.lengths, 8, total / 8 + 1));
     auto descending = c.lengths;
     std::sort(descending.rbegin(), descending.rend());
     show("balance_lower_bound", c.name, balance_lower_bound(descending, 7));

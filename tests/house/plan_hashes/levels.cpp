@@ -81,6 +81,7 @@ void levels() {
     auto const classes = fold(lengths);
     show("choose_levels", name, choose_levels(classes, candidates));
     show("choose_levels", name + ",most=2", choose_levels(classes, candidates, 2));
+    if (name != "above") show("time_of_levels", name, time_of_levels(classes, three));
     auto const fits = name != "above";
     std::vector<level_time> times;
     for (auto const& l : three) times.push_back(l.time);

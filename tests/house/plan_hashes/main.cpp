@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "show.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -36,14 +38,22 @@ int check(std::string const& file) {
   std::ifstream in(file);
   std::vector<std::string> golden;
   for (std::string line; std::getline(in, line);) golden.push_back(line);
-  auto const& found = plan_hashes::lines();
-  auto const line = [](std::vector<std::string> const& of, std::size_t i) { return i < of.size() ? of[i].c_str() : "(no line)"; };
-  for (std::size_t i = 0; i < found.size() || i < golden.size(); ++i) {
-    if (i < found.size() && i < golden.size() && found[i] == golden[i]) continue;
-    std::printf("%s:%zu: another plan\n  was %s\n  is  %s\n", file.c_str(), i + 1, line(golden, i), line(found, i));
+  auto found = plan_hashes::lines();
+  auto const lines = found.size();
+  found.resize((std::max)(lines, golden.size()), "(no line)");
+  golden.resize(found.size(), "(no line)");
+  std::size_t first = found.size(), others = 0;
+  for (auto i = found.size(); i-- > 0;) {
+    if (found[i] == golden[i]) continue;
+    others += first < found.size() ? 1U : 0U;
+    first = i;
+  }
+  if (first < found.size()) {
+    std::printf("%s:%zu: another plan\n  was %s\n  is  %s\nand %zu more of %zu lines\n", file.c_str(), first + 1, golden[first].c_str(),
+                found[first].c_str(), others, found.size());
     return 1;
   }
-  std::printf("%zu plans as before\n", found.size());
+  std::printf("%zu plans as before\n", lines);
   return 0;
 }
 

@@ -8,6 +8,7 @@ namespace plan_hashes {
 using namespace ballast;
 
 inline void put(digest& d, pipeline_task const& t) { put(d, t.micro_batch, t.virtual_stage, t.pass); }
+inline void put(digest& d, makespan_bound const& b) { put(d, b.time, b.bound); }
 inline void put(digest& d, pipeline_order const& o) { put(d, o.micro_batches, o.stage_of, o.offsets, o.tasks, o.fill); }
 
 void pipeline() {
@@ -30,6 +31,7 @@ void pipeline() {
         auto const of = std::string(name) + ',' + std::to_string(stages) + ',' + std::to_string(micro_batches);
         auto const order = order_of(schedule, stages, micro_batches);
         show("order_of", of, order);
+        show("pipeline_lower_bound", of, pipeline_lower_bound(order.stage_of, order.micro_batches, false, uneven));
         show("simulate_order", of, simulate_order(order, uneven, true));
         show("simulate_pipeline", of, simulate_pipeline(schedule, {.stages = stages, .micro_batches = micro_batches}, uneven));
       }

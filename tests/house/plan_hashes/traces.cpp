@@ -60,22 +60,27 @@ void traces(std::string const& folder) {
       auto const length = columns[0][i] + (t.columns == 2 ? columns[1][i] : 0);
       if (length > 0) lengths.push_back((std::min)(length, t.capacity));
     }
-    auto const name = std::string(t.name) + ',' + std::to_string(t.capacity);
-    packing_options const packed{.capacity = t.capacity};
-    batching_options const steps{.capacity = t.capacity, .ranks = 8, .left_over = left_over::shorten};
-    show("trace pack_with_search", name, pack(lengths, packed));
-    show("trace best_fit_decreasing", name, best_fit_decreasing(lengths, packed));
-    show("trace next_fit", name, next_fit(lengths, packed));
-    show("trace near_optimal", name, near_optimal(lengths, packed, {.work = 20'000'000}));
-    show("trace plan_steps", name, plan_steps(lengths, steps, cost));
-    auto const data = plan_data(lengths, {.steps = steps}, model);
-    show_data("trace ", name, data);
+    for (auto const capacity : {t.capacity, 2 * t.capacity + 96}) {
+      auto const name = std::string(t.name) + ',' + std::to_string(capacity);
+      packing_options const packed{.capacity = capacity};
+      batching_options const steps{.capacity = capacity, .ranks = 8, .left_over = left_over::shorten};
+      batching_options const many{.capacity = capacity, .ranks = 32, .micro_batches = 4, .seed = 1};
+      show("trace pack_with_search", name, pack(lengths, packed));
+      show("trace best_fit_decreasing", name, best_fit_decreasing(lengths, packed));
+      show("trace next_fit", name, next_fit(lengths, packed));
+      show("trace near_optimal", name, near_optimal(lengths, packed, {.work = 20'000'000}));
+      show("trace plan_steps", name, plan_steps(lengths, steps, cost));
+      show("trace plan_steps", name + ",many", plan_steps(lengths, many, cost));
+      show_data("trace ", name, plan_data(lengths, {.steps = steps}, model));
+      show_data("trace ", name + ",many", plan_data(lengths, {.steps = many}, model));
+    }
   }
   if (auto const columns = read(folder + "/omnibal_vlm_sft.txt"); columns.size() >= 2) {
     sample_measures const samples{columns[1], columns[0]};
     vector_packing_options const o{.capacity = {9, 4096}, .oversize = oversize::set_aside};
     show("trace pack_vector", "omnibal_vlm_sft,9,4096", pack(samples, o));
     show("trace vector_best_fit", "omnibal_vlm_sft,9,4096", vector_best_fit(samples, o));
+    show("trace bin_completion", "omnibal_vlm_sft,9,4096", bin_completion(samples, o));
     show("trace iterative_sampling", "omnibal_vlm_sft,9,4096", iterative_sampling(samples, o, {.rounds = 5}));
     show("trace near_optimal_vector", "omnibal_vlm_sft,9,4096", near_optimal(samples, o, {.work = 20'000'000}));
   }
