@@ -17,6 +17,7 @@
 #include <ballast/packing/near_optimal.hpp>
 #include <ballast/packing/next_fit.hpp>
 #include <ballast/packing/options.hpp>
+#include <ballast/packing/oversize.hpp>
 #include <ballast/packing/pack.hpp>
 #include <ballast/packing/patterns.hpp>
 #include <ballast/packing/result.hpp>

@@ -153,7 +153,7 @@ struct near_optimal_solver {
   require(options.oversize == oversize::reject && options.pack_count == 0 && options.pack_count_multiple == 1, [] {
     return std::string("a plan of classes takes no over-size policy and no demanded number of packs: use near_optimal on the lengths");
   });
-  auto const items = detail::weigh(lengths, options);
+  auto const items = apply_oversize(lengths, options);
   auto const max_samples = options.max_samples != 0 ? options.max_samples : items.weights.samples() + 1;
   return detail::search_patterns(items.weights, round_down(options.capacity, options.pack_multiple), max_samples, limits);
 }
@@ -173,13 +173,13 @@ struct near_optimal_solver {
 /// A pure function of its arguments unless a stop or the wall clock strikes.
 [[nodiscard]] inline pack_tally count_near_optimal(histogram const& lengths, packing_options const& options,
                                                    search_limits const& limits = {}) {
-  auto const items = detail::weigh(lengths, options);
-  auto const samples = items.weights.samples() + items.alone;
+  auto const items = apply_oversize(lengths, options);
+  auto const samples = items.weights.samples() + items.own;
   auto const plan = detail::search_patterns(items.weights, round_down(options.capacity, options.pack_multiple),
                                             options.max_samples != 0 ? options.max_samples : samples + 1, limits);
   auto bound = plan.bound;
-  bound.packs += static_cast<std::int64_t>(items.alone);
-  auto const verdict = detail::judge_count(plan.patterns.packs() + items.alone, samples, bound, options);
+  bound.packs += static_cast<std::int64_t>(items.own);
+  auto const verdict = detail::judge_count(plan.patterns.packs() + items.own, samples, bound, options);
   return {verdict.status, verdict.count, verdict.bound, verdict.status == status::feasible ? items.tokens : 0, items.set_aside};
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/core/version.hpp>
+#include <ballast/core/error.hpp>
 
 #include <cstdint>
+#include <string>
 
 /// @file
 /// @brief What every packer is asked: capacity, limits, padding, and what to do with a sample that no pack can hold.
@@ -29,5 +30,29 @@ struct packing_options {
   ballast::oversize oversize = ballast::oversize::reject;  ///< what happens to a sample longer than the capacity
   std::uint64_t seed = 0;                                  ///< of the packers that shuffle
 };
+
+/// @brief Throws unless the options make sense, whatever the samples are.
+/// @param o  the request
+/// @throws invalid_input naming the option
+inline void require_valid(packing_options const& o) {
+  auto const positive = [](auto value, char const* name) {
+    require(value > 0, [&] { return std::string(name) + " = " + std::to_string(value) + " must be positive"; });
+  };
+  positive(o.capacity, "capacity");
+  positive(o.sample_multiple, "sample_multiple");
+  positive(o.pack_multiple, "pack_multiple");
+  positive(o.pack_count_multiple, "pack_count_multiple");
+  auto const countable = [](std::uint64_t value, char const* name) {  // so that a number of packs rounded up to it stays below 2^63
+    require(value <= std::uint64_t{1} << 62, [&] { return std::string(name) + " = " + std::to_string(value) + " must be at most 2^62"; });
+  };
+  countable(o.pack_count_multiple, "pack_count_multiple");
+  countable(o.pack_count, "pack_count");
+  require(o.pack_multiple <= o.capacity,
+          [&] { return "pack_multiple = " + std::to_string(o.pack_multiple) + " exceeds capacity " + std::to_string(o.capacity); });
+  require(o.pack_count % o.pack_count_multiple == 0, [&] {
+    return "pack_count = " + std::to_string(o.pack_count) +
+           " is not a multiple of pack_count_multiple = " + std::to_string(o.pack_count_multiple);
+  });
+}
 
 }  // namespace ballast::inline v0_2

@@ -3,6 +3,7 @@
 #include <ballast/core/math.hpp>
 #include <ballast/packing/detail/bulk_best_fit.hpp>
 #include <ballast/packing/detail/driver.hpp>
+#include <ballast/packing/oversize.hpp>
 #include <ballast/packing/runs.hpp>
 
 #include <algorithm>
@@ -26,67 +27,6 @@ struct pack_tally {
   std::uint64_t set_aside = 0;                         ///< samples the over-size policy left out
 };
 
-namespace detail {
-
-/// What the options make of a histogram: the weights to pack, and the samples that do not take part.
-struct weighed_histogram {
-  histogram weights;
-  std::int64_t tokens = 0;
-  std::uint64_t set_aside = 0;
-  std::uint64_t alone = 0;
-};
-
-[[nodiscard]] inline weighed_histogram weigh(histogram const& lengths, packing_options const& o) {
-  require_valid(o);
-  require_valid(lengths);
-  auto const capacity = round_down(o.capacity, o.pack_multiple);
-  auto const largest = round_down(capacity, o.sample_multiple);
-  require(largest > 0 || (o.oversize != oversize::truncate && o.oversize != oversize::split), [&] {
-    return "sample_multiple = " + std::to_string(o.sample_multiple) + " exceeds the capacity " + std::to_string(capacity) +
-           ": no piece fits";
-  });
-  weighed_histogram out;
-  if (lengths.lengths.empty() || (o.sample_multiple == 1 && lengths.lengths.back() <= largest)) {
-    out.weights = lengths;
-    out.tokens = lengths.tokens();
-    return out;
-  }
-  std::vector<std::pair<std::int64_t, std::uint64_t>> entries;
-  for (std::size_t i = 0; i < lengths.lengths.size(); ++i) {
-    auto const length = lengths.lengths[i];
-    auto const count = lengths.counts[i];
-    auto kept = length;
-    if (length > largest) {
-      require(o.oversize != oversize::reject, [&] {
-        return "histogram.lengths[" + std::to_string(i) + "] = " + std::to_string(length) + " exceeds capacity " +
-               std::to_string(capacity) + " (see oversize policy)";
-      });
-      if (o.oversize == oversize::set_aside) {
-        out.set_aside += count;
-        continue;
-      }
-      if (o.oversize == oversize::own) out.alone += count;
-      if (o.oversize == oversize::truncate) kept = largest;
-      if (o.oversize == oversize::split) entries.emplace_back(largest, count * static_cast<std::uint64_t>((length - 1) / largest));
-    }
-    out.tokens += kept * static_cast<std::int64_t>(count);
-    if (kept > largest && o.oversize == oversize::own) continue;
-    entries.emplace_back(round_up(kept > largest ? (kept - 1) % largest + 1 : kept, o.sample_multiple), count);
-  }
-  std::sort(entries.begin(), entries.end());
-  for (auto const& [weight, count] : entries) {
-    if (out.weights.lengths.empty() || out.weights.lengths.back() != weight) {
-      out.weights.lengths.push_back(weight);
-      out.weights.counts.push_back(0);
-    }
-    out.weights.counts.back() += count;
-  }
-  require_valid(out.weights);  // rounding up may bring the sum to 2^63
-  return out;
-}
-
-}  // namespace detail
-
 /// @brief The number of packs that best-fit decreasing needs, with its certificate.
 ///
 /// Equals `best_fit_decreasing(lengths, options).count` for every set of lengths with this histogram.
@@ -100,15 +40,15 @@ struct weighed_histogram {
 /// @par Determinism
 /// A pure function of its arguments.
 [[nodiscard]] inline pack_tally count_packs(histogram const& lengths, packing_options const& options) {
-  auto const items = detail::weigh(lengths, options);
+  auto const items = apply_oversize(lengths, options);
   auto const capacity = round_down(options.capacity, options.pack_multiple);
-  auto const samples = items.weights.samples() + items.alone;
+  auto const samples = items.weights.samples() + items.own;
   auto const max_samples = options.max_samples != 0 ? options.max_samples : samples + 1;
   detail::bulk_workspace ws;
   auto const packs = detail::bulk_best_fit<false>(items.weights, capacity, max_samples, ws);
   auto bound = packing_lower_bound(items.weights, capacity, max_samples, static_cast<std::int64_t>(packs));
-  bound.packs += static_cast<std::int64_t>(items.alone);
-  auto const verdict = detail::judge_count(packs + items.alone, samples, bound, options);
+  bound.packs += static_cast<std::int64_t>(items.own);
+  auto const verdict = detail::judge_count(packs + items.own, samples, bound, options);
   return {verdict.status, verdict.count, verdict.bound, verdict.status == status::feasible ? items.tokens : 0, items.set_aside};
 }
 
@@ -129,7 +69,7 @@ inline void plan_best_fit_decreasing(histogram const& lengths, packing_options c
   require(options.oversize == oversize::reject && options.pack_count == 0 && options.pack_count_multiple == 1, [] {
     return std::string("a plan of runs takes no over-size policy and no demanded number of packs: use best_fit_decreasing on the lengths");
   });
-  auto const items = detail::weigh(lengths, options);
+  auto const items = apply_oversize(lengths, options);
   auto& [bulk, blocks] = workspace;
   out.capacity = round_down(options.capacity, options.pack_multiple);
   out.sample_multiple = options.sample_multiple;

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/classes.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/core/math.hpp>
+#include <ballast/cost/polynomial.hpp>
+#include <ballast/packing/options.hpp>
+#include <ballast/packing/result.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <ranges>
+#include <string>
+#include <utility>
+
+// One pass over the samples that applies the over-size policy and hands each item that is left to the caller.
+
+namespace ballast::inline v0_2::detail {
+
+/// "lengths[17] = 9000", for messages.
+template <class Lengths>
+[[nodiscard]] std::string name_length(Lengths const& length_at, std::size_t i) {
+  return "lengths[" + std::to_string(i) + "] = " + std::to_string(length_at[i]);
+}
+
+/// The number of samples, which must leave room in the index type.
+template <index_type Index, length_range R>
+[[nodiscard]] std::size_t indexable_size(R const& lengths) {
+  auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
+  require(n <= std::uint64_t{(std::numeric_limits<Index>::max)()},
+          [&] { return std::to_string(n) + " samples need a 64-bit index: call with <std::uint64_t>"; });
+  return n;
+}
+
+/// What the cost of a length must be; `entry()` names the length.
+template <cost_model Cost, class Entry>
+[[nodiscard]] std::int64_t checked_cost(Cost const& cost, std::int64_t tokens, Entry const& entry) {
+  if constexpr (bounded_cost_model<Cost>)
+    require(cost.fits(tokens), [&] { return entry() + " has a cost that is negative, not a number or too large for 63 bits"; });
+  auto const value = cost(tokens);
+  require(std::in_range<std::int64_t>(value) && std::cmp_greater_equal(value, 0),
+          [&] { return entry() + " has cost " + std::to_string(value) + ", outside [0, 2^63)"; });
+  require(value != 0, [&] { return entry() + " costs 0; a packer needs positive costs"; });
+  return static_cast<std::int64_t>(value);
+}
+
+/// A sum of costs that stays below 2^63.
+class cost_sum {
+ public:
+  template <class Entry>
+  void add(std::int64_t cost, Entry const& entry) {
+    require(cost <= (std::numeric_limits<std::int64_t>::max)() - value_,
+            [&] { return entry() + " brings the sum of costs to 2^63 or more"; });
+    value_ += cost;
+  }
+  [[nodiscard]] std::int64_t value() const noexcept { return value_; }
+
+ private:
+  std::int64_t value_ = 0;
+};
+
+/// The most that one item may take, before it is rounded up to the sample multiple.
+[[nodiscard]] constexpr std::int64_t largest_item(packing_options const& o) noexcept {
+  return round_down(round_down(o.capacity, o.pack_multiple), o.sample_multiple);
+}
+[[nodiscard]] constexpr bool cuts(oversize policy) noexcept { return policy == oversize::truncate || policy == oversize::split; }
+inline void require_a_piece_fits(packing_options const& o) {
+  require(largest_item(o) > 0 || !cuts(o.oversize), [&] {
+    return "sample_multiple = " + std::to_string(o.sample_multiple) + " exceeds the capacity " +
+           std::to_string(round_down(o.capacity, o.pack_multiple)) + ": no piece fits";
+  });
+}
+
+/// Applies the policy to valid lengths: calls `take(item, sample, tokens, size)` for each item that is packed with others, samples in their
+/// order, then pieces, and lists what is left out, alone or cut in `lists`. `size` of a length is what must fit; it is called once for each
+/// sample. Returns the tokens that are lost.
+template <class Lengths, cost_model Size, class Lists, class Take>
+std::int64_t fit_samples(Lengths const& length_at, std::size_t n, packing_options const& o, Size const& size, Lists& lists,
+                         Take const& take) {
+  using index = typename decltype(lists.set_aside)::value_type;
+  constexpr bool in_tokens = std::same_as<Size, token_cost>;
+  require(in_tokens || !cuts(o.oversize), [] {
+    return std::string(
+        "oversize policies truncate and split cut to a number of tokens; with a cost of your own use reject, set_aside or own");
+  });
+  require_a_piece_fits(o);
+  auto const largest = largest_item(o);
+  std::uint64_t extra = 0;
+  if (o.oversize == oversize::split)
+    for (std::size_t i = 0; i < n; ++i) extra += static_cast<std::uint64_t>((static_cast<std::int64_t>(length_at[i]) - 1) / largest);
+  require(extra <= (std::numeric_limits<index>::max)() - n,
+          [&] { return std::to_string(n + extra) + " pieces need a 64-bit index: call with <std::uint64_t>"; });
+
+  std::int64_t lost = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    auto const tokens = static_cast<std::int64_t>(length_at[i]);
+    auto const entry = [&] { return name_length(length_at, i); };
+    auto const needs = checked_cost(size, tokens, entry);
+    if (needs <= largest) {
+      take(i, i, tokens, needs);
+      continue;
+    }
+    switch (o.oversize) {
+      case oversize::reject:
+        require(false, [&] {
+          return entry() + (in_tokens ? "" : ", cost " + std::to_string(needs) + ",") + " exceeds capacity " +
+                 std::to_string(round_down(o.capacity, o.pack_multiple)) +
+                 (o.sample_multiple > 1 ? " when rounded up to a multiple of " + std::to_string(o.sample_multiple) : "") +
+                 " (see oversize policy)";
+        });
+        break;
+      case oversize::set_aside:
+        lists.set_aside.push_back(static_cast<index>(i));
+        lost += tokens;
+        break;
+      case oversize::own: lists.own.push_back(static_cast<index>(i)); break;
+      case oversize::truncate:
+        take(i, i, largest, largest);
+        lost += tokens - largest;
+        break;
+      case oversize::split:
+        take(i, i, largest, largest);
+        for (auto at = largest; at < tokens; at += (std::min)(largest, tokens - at))
+          lists.pieces.push_back({i, at, (std::min)(largest, tokens - at)});
+        break;
+    }
+  }
+  for (std::size_t j = 0; j < lists.pieces.size(); ++j)
+    take(n + j, static_cast<std::size_t>(lists.pieces[j].sample), lists.pieces[j].length, lists.pieces[j].length);
+  return lost;
+}
+
+}  // namespace ballast::inline v0_2::detail
