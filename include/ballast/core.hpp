@@ -23,5 +23,6 @@
 #include <ballast/core/runs.hpp>
 #include <ballast/core/search_limits.hpp>
 #include <ballast/core/status.hpp>
+#include <ballast/core/verdict.hpp>
 #include <ballast/core/version.hpp>
 #include <ballast/core/wide.hpp>

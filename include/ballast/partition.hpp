@@ -6,6 +6,7 @@
 
 #include <ballast/partition/bounds.hpp>
 #include <ballast/partition/check.hpp>
+#include <ballast/partition/fault.hpp>
 #include <ballast/partition/k_best.hpp>
 #include <ballast/partition/min_max.hpp>
 #include <ballast/partition/min_max_runs.hpp>
@@ -15,5 +16,4 @@
 #include <ballast/partition/second_objective.hpp>
 #include <ballast/partition/stage_cost.hpp>
 #include <ballast/partition/trade_off.hpp>
-#include <ballast/partition/verdict.hpp>
 #include <ballast/partition/virtual_stages.hpp>

@@ -50,7 +50,8 @@ TEST_CASE("check_packing: names the first rule that bare groups break, and where
   CHECK(says({{0, 2, 3, 4}, {0, 1, 2, 3}}, l, {.capacity = 8, .max_samples = 1}) == "pack 0 holds 2 samples, more than 1");
   CHECK(says({{0, 2, 3, 4}, {0, 1, 2, 3}}, l, {.capacity = 8, .pack_count = 4}) == "there are 3 packs, not 4");
   CHECK(says({{0, 2, 3, 4}, {0, 1, 2, 3}}, l, {.capacity = 8, .pack_count_multiple = 2}) == "there are 3 packs, which is no multiple of 2");
-  CHECK(check_packing(packs{{0, 1, 3, 4}, {0, 1, 2, 3}}, l, o) == ballast::packing_verdict{packing_fault::overfull_pack, 1, 11, 8});
+  CHECK(check_packing(packs{{0, 1, 3, 4}, {0, 1, 2, 3}}, l, o) ==
+        ballast::verdict<ballast::packing_fault>{packing_fault::overfull_pack, 1, 11, 8});
 
   CHECK(refusal([&] { return check_packing(packs{}, l, {}); }) ==
         "capacity, sample_multiple, pack_multiple and pack_count_multiple must be positive");

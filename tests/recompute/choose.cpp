@@ -99,8 +99,8 @@ TEST_CASE("choose: the best of all selections, under every objective and constra
       auto const plan = choose_options(c.items, c.asked), quick = choose_options_greedily(c.items, c.asked);
       CAPTURE(std::string(name), seed, c.asked.budget, plan.time.value, plan.time.lower_bound);
       REQUIRE((plan.status == status::feasible) == best.has_value());
-      REQUIRE(check_selection(plan, c.items, c.asked) == selection_verdict{});
-      REQUIRE(check_selection(quick, c.items, c.asked) == selection_verdict{});
+      REQUIRE(check_selection(plan, c.items, c.asked) == verdict<selection_fault>{});
+      REQUIRE(check_selection(quick, c.items, c.asked) == verdict<selection_fault>{});
       REQUIRE(quick.status == plan.status);
       infeasible += best ? 0 : 1;
       if (!best) continue;
@@ -136,7 +136,7 @@ TEST_CASE("choose: cut short by work, the bound still holds and the plan is lega
     auto const exact = choose_options(c.items, c.asked);
     CAPTURE(seed, plan.time.value, plan.time.lower_bound, exact.time.value, exact.time.lower_bound);
     CHECK(exact.time.optimal());
-    CHECK(check_selection(plan, c.items, c.asked) == selection_verdict{});
+    CHECK(check_selection(plan, c.items, c.asked) == verdict<selection_fault>{});
     CHECK(plan.time.value >= exact.time.value);
     CHECK(plan.time.lower_bound <= exact.time.value);
     cut += plan.time.optimal() ? 0 : 1;
@@ -152,7 +152,7 @@ TEST_CASE("choose: a million million items of one class are one class") {
             count);
   for (std::int64_t const budget : {3'000'000'000'001, 5'000'000'000'003}) {
     auto const plan = choose_options(items, {.budget = budget});
-    CHECK(check_selection(plan, items, {.budget = budget}) == selection_verdict{});
+    CHECK(check_selection(plan, items, {.budget = budget}) == verdict<selection_fault>{});
     CHECK(plan.time.gap() < 1e-9);
   }
 }
@@ -180,7 +180,7 @@ TEST_CASE("choose: nothing, all, and a dealing out to items") {
   CHECK(folded.class_of == std::vector<std::uint32_t>{0, 1, 0, 1, 0, 1});
   selection_options const asked{.budget = 23, .hidden_transfer = 8};
   auto const plan = choose_options(folded.classes, asked);
-  CHECK(check_selection(plan, folded.classes, asked) == selection_verdict{});
+  CHECK(check_selection(plan, folded.classes, asked) == verdict<selection_fault>{});
   auto const each = option_of_each(folded, plan);
   std::int64_t memory = 0, time = 0, transfer = 0;
   for (std::size_t i = 0; i < each.size(); ++i) {
@@ -201,21 +201,23 @@ TEST_CASE("choose: the validator names the rule broken") {
   items.add(std::array{memory_option{.memory = 4}, memory_option{.transfer = 3}});
   selection_options const asked{.budget = 14, .hidden_transfer = 1};
   auto const good = choose_options(items, asked);
-  REQUIRE(check_selection(good, items, asked) == selection_verdict{});
+  REQUIRE(check_selection(good, items, asked) == verdict<selection_fault>{});
   auto const broken = [&](auto const& change) {
     auto s = good;
     change(s);
-    return check_selection(s, items, asked).rule;
+    return check_selection(s, items, asked).fault;
   };
-  CHECK(broken([](selection& s) { s.copies.pop_back(); }) == selection_rule::size);
-  CHECK(broken([](selection& s) { ++s.copies[0]; }) == selection_rule::count);
-  CHECK(broken([](selection& s) { ++s.memory; }) == selection_rule::memory);
-  CHECK(broken([](selection& s) { ++s.transfer; }) == selection_rule::transfer);
-  CHECK(broken([](selection& s) { ++s.time.value; }) == selection_rule::time);
-  CHECK(broken([](selection& s) { s.time.lower_bound = s.time.value + 1; }) == selection_rule::bound);
-  CHECK(check_selection(good, items, {.budget = 13}).rule == selection_rule::budget);
-  CHECK(check_selection({.status = status::infeasible, .time = {}, .memory = 0, .transfer = 0, .copies = {}}, items, asked).rule ==
-        selection_rule::budget);
+  CHECK(broken([](selection& s) { s.copies.pop_back(); }) == selection_fault::wrong_size);
+  CHECK(broken([](selection& s) { ++s.copies[0]; }) == selection_fault::wrong_count);
+  CHECK(describe(check_selection(good, items, asked)) == "valid");
+  CHECK(describe(verdict<selection_fault>{selection_fault::wrong_count, 1}) == "wrong count at 1");
+  CHECK(broken([](selection& s) { ++s.memory; }) == selection_fault::wrong_memory);
+  CHECK(broken([](selection& s) { ++s.transfer; }) == selection_fault::wrong_transfer);
+  CHECK(broken([](selection& s) { ++s.time.value; }) == selection_fault::wrong_time);
+  CHECK(broken([](selection& s) { s.time.lower_bound = s.time.value + 1; }) == selection_fault::wrong_bound);
+  CHECK(check_selection(good, items, {.budget = 13}).fault == selection_fault::over_budget);
+  CHECK(check_selection({.status = status::infeasible, .time = {}, .memory = 0, .transfer = 0, .copies = {}}, items, asked).fault ==
+        selection_fault::over_budget);
 }
 
 TEST_CASE("choose: what makes no sense is refused") {

@@ -4,6 +4,7 @@
 #include <ballast/balance/result.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
+#include <ballast/core/verdict.hpp>
 #include <ballast/cost/polynomial.hpp>
 
 #include <algorithm>
@@ -36,21 +37,10 @@ enum class balance_fault : std::uint8_t {
   sets_without_plan,    ///< the result says that there is no plan, and has sets or items set aside
 };
 
-/// @brief What the validator found: the first rule broken, where, and the two numbers that show it.
-struct balance_verdict {
-  balance_fault fault = balance_fault::none;  ///< the rule; `none` where all hold
-  std::uint64_t index = 0;                    ///< the set; or the entry of `offsets`, `members` or `set_aside`; or the item
-  std::uint64_t found = 0;                    ///< what the sets have there
-  std::uint64_t expected = 0;                 ///< what they should have or may have at most
-  /// @brief Whether the sets are valid.
-  [[nodiscard]] constexpr bool valid() const noexcept { return fault == balance_fault::none; }
-  friend constexpr bool operator==(balance_verdict const&, balance_verdict const&) = default;
-};
-
 /// @brief The verdict as a sentence, such as "set 17 holds 9000, more than its capacity 8192".
 /// @param v  a verdict of `check_balance`
 /// @return the sentence
-[[nodiscard]] inline std::string describe(balance_verdict const& v) {
+[[nodiscard]] inline std::string describe(verdict<balance_fault> const& v) {
   auto const index = std::to_string(v.index), found = std::to_string(v.found), expected = std::to_string(v.expected);
   switch (v.fault) {
     case balance_fault::none: return "the sets are valid";
@@ -77,8 +67,8 @@ namespace detail {
 
 /// The largest load of the sets, and the first fault; `seen` names the items that need not stand in a set.
 template <index_type Index, length_range R, cost_model Cost, cost_model Size>
-[[nodiscard]] balance_verdict check_sets(groups<Index> const& sets, R const& items, balance_options const& o, Cost const& cost,
-                                         Size const& size, std::vector<bool> seen, std::uint64_t& largest) {
+[[nodiscard]] verdict<balance_fault> check_sets(groups<Index> const& sets, R const& items, balance_options const& o, Cost const& cost,
+                                                Size const& size, std::vector<bool> seen, std::uint64_t& largest) {
   using enum balance_fault;
   auto const n = static_cast<std::uint64_t>(std::ranges::size(items));
   auto const& offsets = sets.offsets;
@@ -145,13 +135,14 @@ template <index_type Index, length_range R, cost_model Cost, cost_model Size>
 /// @param options  what was asked
 /// @param cost     weighs one item: its share of a set's load; the item itself by default
 /// @param size     weighs one item: its share of a set's capacity; the item itself by default
-/// @return the first rule broken: offsets, number of sets, then set by set, then missing items, then the counts
+/// @return the first rule broken: offsets, number of sets, then set by set, then missing items, then the counts; its index is the
+/// set, the entry of `offsets`, `members` or `set_aside`, or the item
 /// @throws invalid_input if a cost or size is outside [0, 2^63)
 /// @par Complexity
 /// O(items + sets).
 template <index_type Index, length_range R, cost_model Cost = token_cost, cost_model Size = token_cost>
-[[nodiscard]] balance_verdict check_balance(groups<Index> const& sets, R const& items, balance_options const& options,
-                                            Cost const& cost = {}, Size const& size = {}) {
+[[nodiscard]] verdict<balance_fault> check_balance(groups<Index> const& sets, R const& items, balance_options const& options,
+                                                   Cost const& cost = {}, Size const& size = {}) {
   std::uint64_t largest = 0;
   return detail::check_sets(sets, items, options, cost, size, std::vector<bool>(static_cast<std::size_t>(std::ranges::size(items))),
                             largest);
@@ -175,8 +166,8 @@ template <index_type Index, length_range R, cost_model Cost = token_cost, cost_m
 /// @par Complexity
 /// O(items + sets).
 template <index_type Index, length_range R, cost_model Cost = token_cost, cost_model Size = token_cost>
-[[nodiscard]] balance_verdict check_balance(balanced_sets<Index> const& plan, R const& items, balance_options const& options,
-                                            Cost const& cost = {}, Size const& size = {}) {
+[[nodiscard]] verdict<balance_fault> check_balance(balanced_sets<Index> const& plan, R const& items, balance_options const& options,
+                                                   Cost const& cost = {}, Size const& size = {}) {
   using enum balance_fault;
   auto const bound = static_cast<std::uint64_t>(plan.load.lower_bound), value = static_cast<std::uint64_t>(plan.load.value);
   if (plan.status != status::feasible) {

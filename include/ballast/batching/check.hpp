@@ -4,6 +4,7 @@
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/result.hpp>
 #include <ballast/core/concepts.hpp>
+#include <ballast/core/verdict.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -48,17 +49,8 @@ enum class batching_fault : std::uint8_t {
   return names[static_cast<std::size_t>(fault)];
 }
 
-/// @brief What the validator found: the first rule broken, and where.
-struct batching_verdict {
-  batching_fault fault = batching_fault::none;  ///< the rule; `none` for a valid plan
-  std::uint64_t index = 0;  ///< the place of the table, pack, member, entry of a list, or sample; 0 where the whole plan is at fault
-  /// @brief Whether no rule is broken.
-  [[nodiscard]] constexpr bool valid() const noexcept { return fault == batching_fault::none; }
-  friend constexpr bool operator==(batching_verdict const&, batching_verdict const&) = default;
-};
-
 /// @brief A sentence for a verdict. @param v any verdict @return for instance "overfull pack at 17"
-[[nodiscard]] inline std::string describe(batching_verdict const& v) {
+[[nodiscard]] inline std::string describe(verdict<batching_fault> const& v) {
   return v.valid() ? "valid" : std::string(to_string(v.fault)) + " at " + std::to_string(v.index);
 }
 
@@ -73,13 +65,14 @@ struct batching_verdict {
 /// @param cost     what a sample costs
 /// @param share_overhead  thousandths that splitting added to the cost of shared samples
 /// @param keys  `step_constraints::together`, if the planner was given it: what cannot be split up
-/// @return the first rule broken, in the order of `batching_fault`
+/// @return the first rule broken, in the order of `batching_fault`; its index is the place of the table, pack, member, entry of a list
+/// or sample
 /// @par Complexity
 /// O(samples + places).
 template <index_type Index, length_range R, cost_model Cost>
-[[nodiscard]] batching_verdict check_batching(batching<Index> const& plan, R const& lengths, batching_options const& options,
-                                              Cost const& cost, std::uint32_t share_overhead = 0,
-                                              std::span<std::uint64_t const> keys = {}) {
+[[nodiscard]] verdict<batching_fault> check_batching(batching<Index> const& plan, R const& lengths, batching_options const& options,
+                                                     Cost const& cost, std::uint32_t share_overhead = 0,
+                                                     std::span<std::uint64_t const> keys = {}) {
   using enum batching_fault;
   auto const n = static_cast<std::uint64_t>(std::ranges::size(lengths));
   auto const length = [&](std::uint64_t i) {

@@ -3,6 +3,7 @@
 #include <ballast/batching/check.hpp>
 #include <ballast/batching/micro_batch_options.hpp>
 #include <ballast/batching/options.hpp>
+#include <ballast/core/verdict.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -20,7 +21,7 @@ namespace ballast::inline v0_2 {
 /// @brief The rule that the plan of a global batch breaks.
 enum class micro_batch_fault : std::uint8_t {
   none,           ///< it is a valid plan
-  not_a_step,     ///< what `check_batching` found: see `micro_batch_verdict::step`
+  not_a_step,     ///< what `check_batching` found: `found` is its `batching_fault`, `index` its index
   plan_refused,   ///< the result says that there is no plan, and has one; or says so without a demand or a proof
   wrong_number,   ///< not one step, or the number of micro-batches is not what was asked or what `count` says
   wrong_bound,    ///< the lower bound of `count` is above its value; or, where infeasible, is not
@@ -31,20 +32,10 @@ enum class micro_batch_fault : std::uint8_t {
   expensive_end,  ///< small ends were asked for, and a micro-batch is cheaper than ones on both sides
 };
 
-/// @brief What the validator found: the first rule broken, and where.
-struct micro_batch_verdict {
-  micro_batch_fault fault = micro_batch_fault::none;  ///< the rule; `none` for a valid plan
-  std::uint64_t index = 0;                            ///< the sample, pack, rank or place; 0 where the whole plan is at fault
-  batching_verdict step{};                            ///< of `not_a_step`: what is wrong
-  /// @brief Whether no rule is broken.
-  [[nodiscard]] constexpr bool valid() const noexcept { return fault == micro_batch_fault::none; }
-  friend constexpr bool operator==(micro_batch_verdict const&, micro_batch_verdict const&) = default;
-};
-
 /// @brief A sentence for a verdict. @param v any verdict @return for instance "mixed keys at 17"
-[[nodiscard]] inline std::string describe(micro_batch_verdict const& v) {
+[[nodiscard]] inline std::string describe(verdict<micro_batch_fault> const& v) {
   if (v.valid()) return "valid";
-  if (v.fault == micro_batch_fault::not_a_step) return describe(v.step);
+  if (v.fault == micro_batch_fault::not_a_step) return describe(verdict<batching_fault>{static_cast<batching_fault>(v.found), v.index});
   constexpr char const* names[] = {"none",       "not a step", "plan refused",  "wrong number", "wrong bound",
                                    "torn apart", "mixed keys", "uneven counts", "needless gap", "expensive end"};
   return std::string(names[static_cast<std::size_t>(v.fault)]) + " at " + std::to_string(v.index);
@@ -60,12 +51,13 @@ struct micro_batch_verdict {
 /// @param options      what was asked; the number of micro-batches is a multiple of its `micro_batches`
 /// @param cost         what a sample costs
 /// @param constraints  what was asked beside
-/// @return the first rule broken, in the order of `micro_batch_fault`
+/// @return the first rule broken, in the order of `micro_batch_fault`; its index is the sample, pack, rank or place
 /// @par Complexity
 /// O(samples log samples + places).
 template <index_type Index, length_range R, cost_model Cost>
-[[nodiscard]] micro_batch_verdict check_micro_batches(micro_batching<Index> const& plan, R const& lengths, batching_options const& options,
-                                                      Cost const& cost, micro_batch_constraints const& constraints = {}) {
+[[nodiscard]] verdict<micro_batch_fault> check_micro_batches(micro_batching<Index> const& plan, R const& lengths,
+                                                             batching_options const& options, Cost const& cost,
+                                                             micro_batch_constraints const& constraints = {}) {
   using enum micro_batch_fault;
   auto const& c = constraints;
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
@@ -76,7 +68,8 @@ template <index_type Index, length_range R, cost_model Cost>
   }
   auto one_step = options;
   one_step.left_over = left_over::shorten;  // empty places have rules of their own below
-  if (auto const step = check_batching(plan, lengths, one_step, cost, 0, c.together); !step.valid()) return {not_a_step, step.index, step};
+  if (auto const step = check_batching(plan, lengths, one_step, cost, 0, c.together); !step.valid())
+    return {not_a_step, step.index, static_cast<std::uint64_t>(step.fault)};
   if (!plan.dropped.empty() || !plan.repeated.empty() || !plan.shared.empty()) return {wrong_number, 0};
   auto const each = plan.micro_batches, ranks = plan.ranks, places = each * ranks;
   if (plan.steps() != (n == 0 ? 0 : 1) || each % options.micro_batches != 0 || each < c.at_least || (c.exactly != 0 && each != c.exactly))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/verdict.hpp>
 #include <ballast/curriculum/options.hpp>
 #include <ballast/curriculum/result.hpp>
 
@@ -40,19 +41,8 @@ enum class curriculum_fault : std::uint8_t {
   return names[static_cast<std::size_t>(fault)];
 }
 
-/// @brief What the validator found: the first rule broken, and where.
-struct curriculum_verdict {
-  curriculum_fault fault = curriculum_fault::none;  ///< the rule; `none` for a valid plan
-  /// The place in training order; for settings and counts the source; for a step too seldom the step, those of all sources numbered one
-  /// after another; 0 where the whole plan is at fault.
-  std::uint64_t index = 0;
-  /// @brief Whether no rule is broken.
-  [[nodiscard]] constexpr bool valid() const noexcept { return fault == curriculum_fault::none; }
-  friend constexpr bool operator==(curriculum_verdict const&, curriculum_verdict const&) = default;
-};
-
 /// @brief A sentence for a verdict. @param v any verdict @return for instance "wrong warm-up at 17"
-[[nodiscard]] inline std::string describe(curriculum_verdict const& v) {
+[[nodiscard]] inline std::string describe(verdict<curriculum_fault> const& v) {
   return v.valid() ? "valid" : std::string(to_string(v.fault)) + " at " + std::to_string(v.index);
 }
 
@@ -61,11 +51,12 @@ struct curriculum_verdict {
 /// @param plan     the plan; it may hold anything
 /// @param sources  what was given; valid
 /// @param options  what was asked; valid
-/// @return the first rule broken, in the order of `curriculum_fault`
+/// @return the first rule broken, in the order of `curriculum_fault`; its index is the place in training order, for settings and counts
+/// the source, for a step too seldom the step, those of all sources numbered one after another
 /// @par Complexity
 /// O(steps + sources).
-[[nodiscard]] inline curriculum_verdict check_curriculum(curriculum_plan const& plan, std::span<curriculum_source const> sources,
-                                                         curriculum_options const& options) {
+[[nodiscard]] inline verdict<curriculum_fault> check_curriculum(curriculum_plan const& plan, std::span<curriculum_source const> sources,
+                                                                curriculum_options const& options) {
   using enum curriculum_fault;
   auto const n = plan.source.size(), k = sources.size();
   if (plan.index.size() != n || plan.settings.size() != k || plan.warm_up > n || plan.epoch != options.epoch) return {wrong_shape, 0};

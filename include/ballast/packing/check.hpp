@@ -4,6 +4,7 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/groups.hpp>
 #include <ballast/core/status.hpp>
+#include <ballast/core/verdict.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/packing/options.hpp>
 #include <ballast/packing/result.hpp>
@@ -51,22 +52,10 @@ enum class packing_fault : std::uint8_t {
   return names[static_cast<std::size_t>(fault)];
 }
 
-/// @brief What the validator found: the first rule broken, where, and the two numbers that show it.
-struct packing_verdict {
-  packing_fault fault = packing_fault::none;  ///< the rule; `none` for a valid packing
-  /// The pack; or the entry of `offsets`, `members`, `set_aside` or `pieces`; or the sample (number of samples + j for piece j).
-  std::uint64_t index = 0;
-  std::uint64_t found = 0;     ///< what the packing has there
-  std::uint64_t expected = 0;  ///< what it should have or may have at most
-  /// @brief Whether the packing is valid.
-  [[nodiscard]] constexpr bool valid() const noexcept { return fault == packing_fault::none; }
-  friend constexpr bool operator==(packing_verdict const&, packing_verdict const&) = default;
-};
-
 /// @brief The verdict as a sentence, such as "pack 17 holds 9000, more than its capacity 8192".
 /// @param v  a verdict of `check_packing`
 /// @return the sentence
-[[nodiscard]] inline std::string describe(packing_verdict const& v) {
+[[nodiscard]] inline std::string describe(verdict<packing_fault> const& v) {
   auto const index = std::to_string(v.index), found = std::to_string(v.found), expected = std::to_string(v.expected);
   switch (v.fault) {
     case packing_fault::none: return "the packing is valid";
@@ -152,8 +141,8 @@ template <length_range R, cost_model Cost>
 }
 
 template <index_type Index>
-[[nodiscard]] packing_verdict check_groups(groups<Index> const& packs, expected_packing const& e, std::uint64_t samples,
-                                           packing_options const& o) {
+[[nodiscard]] verdict<packing_fault> check_groups(groups<Index> const& packs, expected_packing const& e, std::uint64_t samples,
+                                                  packing_options const& o) {
   using enum packing_fault;
   auto const& offsets = packs.offsets;
   auto const& members = packs.members;
@@ -206,13 +195,14 @@ template <index_type Index>
 /// @param lengths  the sample lengths, each at least 1
 /// @param options  what was asked
 /// @param cost     weighs one length; tokens by default
-/// @return the first rule broken: offsets, then pack by pack, then missing samples, then the number of packs
+/// @return the first rule broken: offsets, then pack by pack, then missing samples, then the number of packs; its index is the pack, the
+/// entry of `offsets`, `members`, `set_aside` or `pieces`, or the sample (number of samples + j for piece j)
 /// @throws invalid_input if a length, a cost or an option cannot be one
 /// @par Complexity
 /// O(samples + members).
 template <index_type Index, length_range R, cost_model Cost = token_cost>
-[[nodiscard]] packing_verdict check_packing(groups<Index> const& packs, R const& lengths, packing_options const& options,
-                                            Cost const& cost = {}) {
+[[nodiscard]] verdict<packing_fault> check_packing(groups<Index> const& packs, R const& lengths, packing_options const& options,
+                                                   Cost const& cost = {}) {
   return detail::check_groups(packs, detail::expect(lengths, options, cost), static_cast<std::uint64_t>(std::ranges::size(lengths)),
                               options);
 }
@@ -233,8 +223,8 @@ template <index_type Index, length_range R, cost_model Cost = token_cost>
 /// @par Complexity
 /// O(samples + members).
 template <index_type Index, length_range R, cost_model Cost = token_cost>
-[[nodiscard]] packing_verdict check_packing(packing<Index> const& plan, R const& lengths, packing_options const& options,
-                                            Cost const& cost = {}) {
+[[nodiscard]] verdict<packing_fault> check_packing(packing<Index> const& plan, R const& lengths, packing_options const& options,
+                                                   Cost const& cost = {}) {
   using enum packing_fault;
   auto const e = detail::expect(lengths, options, cost);
   auto const first_difference = [](auto const& found, auto const& expected) {

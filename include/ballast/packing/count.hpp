@@ -19,7 +19,7 @@ namespace detail {
 
 /// Whether a demanded number of packs can be had, and its certificate.
 template <class Bound>
-struct count_verdict {
+struct settled_count {
   ballast::status status;
   certificate count;
   Bound bound;
@@ -28,7 +28,7 @@ struct count_verdict {
 /// packs, or where that is 0 any multiple of `multiple`. Infeasible says only what `least` and the number of items prove: another packer
 /// may need fewer packs than were found.
 template <class Bound>
-[[nodiscard]] count_verdict<Bound> judge_count(std::uint64_t found, std::uint64_t items, std::int64_t least, Bound bound,
+[[nodiscard]] settled_count<Bound> judge_count(std::uint64_t found, std::uint64_t items, std::int64_t least, Bound bound,
                                                std::uint64_t multiple, std::uint64_t exactly) {
   auto const up = [&](std::uint64_t packs) {
     auto const rest = packs % multiple;

@@ -3,10 +3,10 @@
 #include <ballast/core/concepts.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/partition/detail/rules.hpp>
+#include <ballast/partition/fault.hpp>
 #include <ballast/partition/options.hpp>
 #include <ballast/partition/result.hpp>
 #include <ballast/partition/stage_cost.hpp>
-#include <ballast/partition/verdict.hpp>
 
 #include <cstdint>
 #include <span>
@@ -27,13 +27,14 @@ namespace ballast::inline v0_2 {
 /// @param layers      the chain
 /// @param options     what was asked, valid
 /// @param cost        weighs one layer; the integer itself by default
-/// @return the first rule broken: number of boundaries, their order, then stage by stage
+/// @return the first rule broken: number of boundaries, their order, then stage by stage; its index is the stage, or the entry of
+/// `boundaries`
 /// @throws invalid_input if a cost is outside [0, 2^63)
 /// @par Complexity
 /// O(layers + stages).
 template <index_type Index, length_range R, cost_model Cost = token_cost>
-[[nodiscard]] partition_verdict check_partition(std::span<Index const> boundaries, R const& layers, partition_options const& options,
-                                                Cost const& cost = {}) {
+[[nodiscard]] verdict<partition_fault> check_partition(std::span<Index const> boundaries, R const& layers, partition_options const& options,
+                                                       Cost const& cost = {}) {
   detail::layer_rules const rules(layers, options, cost);
   std::vector<std::int64_t> loads(1);
   return detail::check_boundaries(boundaries, rules, std::span(loads));
@@ -55,8 +56,8 @@ template <index_type Index, length_range R, cost_model Cost = token_cost>
 /// @par Complexity
 /// O(layers + stages) where equal stages without minima above 1 already prove the bound, O(stages * layers * longest stage) otherwise.
 template <index_type Index, length_range R, cost_model Cost = token_cost>
-[[nodiscard]] partition_verdict check_partition(staged<Index> const& plan, R const& layers, partition_options const& options,
-                                                Cost const& cost = {}) {
+[[nodiscard]] verdict<partition_fault> check_partition(staged<Index> const& plan, R const& layers, partition_options const& options,
+                                                       Cost const& cost = {}) {
   return detail::check_result(plan, detail::layer_rules(layers, options, cost), options.stages);
 }
 
@@ -72,8 +73,8 @@ template <index_type Index, length_range R, cost_model Cost = token_cost>
 /// @par Complexity
 /// O(stages * layers * longest stage) calls of the cost.
 template <index_type Index, stage_cost Cost>
-[[nodiscard]] partition_verdict check_partition(staged<Index> const& plan, std::uint64_t layers, partition_options const& options,
-                                                Cost const& cost) {
+[[nodiscard]] verdict<partition_fault> check_partition(staged<Index> const& plan, std::uint64_t layers, partition_options const& options,
+                                                       Cost const& cost) {
   return detail::check_result(plan, detail::callable_rules<Cost>{layers, options, cost}, options.stages);
 }
 
@@ -93,8 +94,8 @@ template <index_type Index, stage_cost Cost>
 /// @par Complexity
 /// O(layers + devices * chunks).
 template <index_type Index, length_range R, cost_model Cost = token_cost>
-[[nodiscard]] partition_verdict check_virtual_stages(staged<Index> const& plan, R const& layers, std::uint64_t device_count,
-                                                     std::uint64_t chunks, std::uint64_t min_layers = 1, Cost const& cost = {}) {
+[[nodiscard]] verdict<partition_fault> check_virtual_stages(staged<Index> const& plan, R const& layers, std::uint64_t device_count,
+                                                            std::uint64_t chunks, std::uint64_t min_layers = 1, Cost const& cost = {}) {
   partition_options const options{.stages = device_count * chunks, .min_layers = min_layers};
   return detail::check_result(plan, detail::layer_rules(layers, options, cost), device_count);
 }

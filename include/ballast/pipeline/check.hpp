@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/verdict.hpp>
 #include <ballast/pipeline/order.hpp>
 #include <ballast/pipeline/result.hpp>
 #include <ballast/pipeline/work.hpp>
@@ -32,21 +33,10 @@ enum class timeline_fault : std::uint8_t {
   wrong_bound,     ///< the lower bound is above the makespan
 };
 
-/// @brief What the validator found: the first rule broken, where, and the two numbers that show it.
-struct timeline_verdict {
-  timeline_fault fault = timeline_fault::none;  ///< the rule; `none` where all hold
-  std::uint64_t index = 0;                      ///< the event; the stage; or (missing) virtual stage x micro-batches + micro-batch
-  std::int64_t found = 0;                       ///< what the timeline has there
-  std::int64_t expected = 0;                    ///< what it should have, or may have at least or at most
-  /// @brief Whether the timeline is valid.
-  [[nodiscard]] constexpr bool valid() const noexcept { return fault == timeline_fault::none; }
-  friend constexpr bool operator==(timeline_verdict const&, timeline_verdict const&) = default;
-};
-
 /// @brief The verdict as a sentence, such as "events[17] begins at 30, but what it needs arrives at 34".
 /// @param v  a verdict of `check_timeline`
 /// @return the sentence
-[[nodiscard]] inline std::string describe(timeline_verdict const& v) {
+[[nodiscard]] inline std::string describe(verdict<timeline_fault, std::int64_t> const& v) {
   auto const index = std::to_string(v.index), found = std::to_string(v.found), expected = std::to_string(v.expected);
   switch (v.fault) {
     case timeline_fault::none: return "the timeline is valid";
@@ -73,8 +63,9 @@ struct cell_ends {
   std::int64_t weight = -1;
 };
 
-[[nodiscard]] inline timeline_verdict check_stage(std::span<pipeline_event const> all, std::size_t first, std::size_t last,
-                                                  stage_figures const& says, std::vector<stage_work> const& works, std::size_t micros) {
+[[nodiscard]] inline verdict<timeline_fault, std::int64_t> check_stage(std::span<pipeline_event const> all, std::size_t first,
+                                                                       std::size_t last, stage_figures const& says,
+                                                                       std::vector<stage_work> const& works, std::size_t micros) {
   using enum timeline_fault;
   stage_figures is;
   std::int64_t bytes = 0;
@@ -115,12 +106,14 @@ struct cell_ends {
 /// @param stage_of       by virtual stage: the stage that it is on
 /// @param micro_batches  of a step
 /// @param work           times and bytes of a micro-batch on a virtual stage, as the simulator was given
-/// @return the first rule broken: event by event, then missing tasks, then arrivals, then the figures
+/// @return the first rule broken: event by event, then missing tasks, then arrivals, then the figures; its index is the event, the stage
+/// or, of a missing task, virtual stage x micro-batches + micro-batch
 /// @par Complexity
 /// O(events).
 template <stage_work_model Work>
-[[nodiscard]] timeline_verdict check_timeline(pipeline_timeline const& timeline, std::span<std::uint32_t const> stage_of,
-                                              std::uint64_t micro_batches, Work const& work) {
+[[nodiscard]] verdict<timeline_fault, std::int64_t> check_timeline(pipeline_timeline const& timeline,
+                                                                   std::span<std::uint32_t const> stage_of, std::uint64_t micro_batches,
+                                                                   Work const& work) {
   using enum timeline_fault;
   auto const micros = static_cast<std::size_t>(micro_batches);
   auto const& events = timeline.events;

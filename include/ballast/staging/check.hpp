@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/status.hpp>
+#include <ballast/core/verdict.hpp>
 #include <ballast/staging/layer.hpp>
 #include <ballast/staging/options.hpp>
 #include <ballast/staging/result.hpp>
@@ -37,19 +38,10 @@ enum class staging_fault : std::uint8_t {
   needless_refusal,  ///< there is a plan
 };
 
-/// @brief The first rule broken, and where.
-struct staging_verdict {
-  staging_fault fault = staging_fault::none;  ///< `none` where all hold
-  std::uint64_t index = 0;                    ///< the boundary, the stage or, for `bad_option`, the layer
-  /// @brief Whether the plan is valid.
-  [[nodiscard]] constexpr bool valid() const noexcept { return fault == staging_fault::none; }
-  friend constexpr bool operator==(staging_verdict const&, staging_verdict const&) = default;
-};
-
 /// @brief The verdict as a sentence, such as "stage 3 holds more than its capacity".
 /// @param v  a verdict of `check_stages` or `prove_stages`
 /// @return the sentence
-[[nodiscard]] inline std::string describe(staging_verdict const& v) {
+[[nodiscard]] inline std::string describe(verdict<staging_fault> const& v) {
   auto const stage = "stage " + std::to_string(v.index);
   switch (v.fault) {
     case staging_fault::none: return "the plan is valid";
@@ -88,12 +80,14 @@ namespace detail {
 /// @param plan     the plan; it may hold anything
 /// @param chain    what it was made of
 /// @param options  what was asked
-/// @return the first rule broken; that the bound is true is `prove_stages`' to say
+/// @return the first rule broken; its index is the boundary, the stage or, for `bad_option`, the layer. That the bound is true is
+/// `prove_stages`' to say
 /// @throws invalid_input as `require_valid` of the chain and of the options
 /// @par Complexity
 /// O(layers + stages).
 template <index_type Index>
-[[nodiscard]] staging_verdict check_stages(joint_stages<Index> const& plan, layer_chain const& chain, staging_options const& options) {
+[[nodiscard]] verdict<staging_fault> check_stages(joint_stages<Index> const& plan, layer_chain const& chain,
+                                                  staging_options const& options) {
   require_valid(chain);
   require_valid(options);
   auto const layers = detail::unfolded(chain);
@@ -211,7 +205,8 @@ template <index_type Index>
 /// @par Complexity
 /// As `least_stage_bottleneck`.
 template <index_type Index>
-[[nodiscard]] staging_verdict prove_stages(joint_stages<Index> const& plan, layer_chain const& chain, staging_options const& options) {
+[[nodiscard]] verdict<staging_fault> prove_stages(joint_stages<Index> const& plan, layer_chain const& chain,
+                                                  staging_options const& options) {
   if (auto const verdict = check_stages(plan, chain, options); !verdict.valid()) return verdict;
   auto const least = least_stage_bottleneck(chain, options);
   if (plan.plan.status != status::feasible) return {least ? staging_fault::needless_refusal : staging_fault::none, 0};

@@ -44,7 +44,7 @@ struct packing_items {
   std::uint64_t seed;         ///< for packers that shuffle
 };
 
-[[nodiscard]] inline count_verdict<packing_bound> judge_count(std::uint64_t found, std::uint64_t items, packs_needed bound,
+[[nodiscard]] inline settled_count<packing_bound> judge_count(std::uint64_t found, std::uint64_t items, packs_needed bound,
                                                               packing_options const& o) {
   return judge_count(found, items, bound.packs, bound.bound, o.pack_count_multiple, o.pack_count);
 }

@@ -4,6 +4,7 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/groups.hpp>
 #include <ballast/core/status.hpp>
+#include <ballast/core/verdict.hpp>
 #include <ballast/packing/check.hpp>
 #include <ballast/packing/options.hpp>
 #include <ballast/packing/vector/measures.hpp>
@@ -45,8 +46,8 @@ namespace detail {
 }
 
 template <index_type Index>
-[[nodiscard]] packing_verdict check_groups(groups<Index> const& packs, sample_measures const& samples, vector_packing_options const& o,
-                                           std::vector<bool> const& above) {
+[[nodiscard]] verdict<packing_fault> check_groups(groups<Index> const& packs, sample_measures const& samples,
+                                                  vector_packing_options const& o, std::vector<bool> const& above) {
   using enum packing_fault;
   auto const& offsets = packs.offsets;
   auto const& members = packs.members;
@@ -104,8 +105,8 @@ template <index_type Index>
 /// @par Complexity
 /// O((samples + members) measures).
 template <index_type Index>
-[[nodiscard]] packing_verdict check_packing(groups<Index> const& packs, sample_measures const& samples,
-                                            vector_packing_options const& options) {
+[[nodiscard]] verdict<packing_fault> check_packing(groups<Index> const& packs, sample_measures const& samples,
+                                                   vector_packing_options const& options) {
   return detail::check_groups(packs, samples, options, detail::above_capacity(samples, options));
 }
 
@@ -122,8 +123,8 @@ template <index_type Index>
 /// @par Complexity
 /// O((samples + members) measures).
 template <index_type Index>
-[[nodiscard]] packing_verdict check_packing(vector_packing<Index> const& plan, sample_measures const& samples,
-                                            vector_packing_options const& options) {
+[[nodiscard]] verdict<packing_fault> check_packing(vector_packing<Index> const& plan, sample_measures const& samples,
+                                                   vector_packing_options const& options) {
   using enum packing_fault;
   auto const above = detail::above_capacity(samples, options);
   std::vector<std::uint64_t> aside;

@@ -3,10 +3,10 @@
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/status.hpp>
+#include <ballast/partition/fault.hpp>
 #include <ballast/partition/options.hpp>
 #include <ballast/partition/result.hpp>
 #include <ballast/partition/stage_cost.hpp>
-#include <ballast/partition/verdict.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -60,7 +60,7 @@ struct layer_rules {
     [[nodiscard]] std::int64_t room() const {
       return rules.options.capacity.empty() ? unaffordable : rules.options.capacity[static_cast<std::size_t>(number)];
     }
-    [[nodiscard]] partition_verdict verdict() const {
+    [[nodiscard]] verdict<partition_fault> first_fault() const {
       using enum partition_fault;
       if (end - begin < rules.options.min_layers) return {too_few_layers, number, end - begin, rules.options.min_layers};
       if (weighted < rules.options.min_weighted) return {too_few_weighted, number, weighted, rules.options.min_weighted};
@@ -85,7 +85,7 @@ struct callable_rules {
     std::uint64_t number, begin, end = begin;
     void grow() { ++end; }
     [[nodiscard]] std::int64_t cost() const { return begin == end ? 0 : static_cast<std::int64_t>(rules.weigh(begin, end, number)); }
-    [[nodiscard]] partition_verdict verdict() const {
+    [[nodiscard]] verdict<partition_fault> first_fault() const {
       using enum partition_fault;
       if (end - begin < rules.options.min_layers) return {too_few_layers, number, end - begin, rules.options.min_layers};
       if (cost() == unaffordable)
@@ -118,7 +118,7 @@ template <class Rules>
     for (std::uint64_t begin = 0; begin <= n; ++begin) {
       auto stage = rules.open(s, begin);
       for (; !here[static_cast<std::size_t>(begin)] && !stage.outgrown(limit); stage.grow()) {
-        if (behind[static_cast<std::size_t>(stage.end)] && stage.verdict().valid() && stage.cost() <= limit)
+        if (behind[static_cast<std::size_t>(stage.end)] && stage.first_fault().valid() && stage.cost() <= limit)
           here[static_cast<std::size_t>(begin)] = true;
         if (stage.end == n) break;
       }
@@ -129,7 +129,8 @@ template <class Rules>
 
 /// The first rule that boundaries break; the cost of every stage goes to `loads`, stage `s` to `loads[s % size]`.
 template <class Rules, index_type Index>
-[[nodiscard]] partition_verdict check_boundaries(std::span<Index const> boundaries, Rules const& rules, std::span<std::int64_t> loads) {
+[[nodiscard]] verdict<partition_fault> check_boundaries(std::span<Index const> boundaries, Rules const& rules,
+                                                        std::span<std::int64_t> loads) {
   using enum partition_fault;
   auto const n = rules.layers(), p = rules.options.stages;
   if (boundaries.size() != p + 1) return {wrong_count, 0, boundaries.size(), p + 1};
@@ -140,7 +141,7 @@ template <class Rules, index_type Index>
   for (std::size_t s = 0; s < p; ++s) {
     auto stage = rules.open(s, boundaries[s]);
     while (stage.end < boundaries[s + 1]) stage.grow();
-    if (auto const v = stage.verdict(); !v.valid()) return v;
+    if (auto const v = stage.first_fault(); !v.valid()) return v;
     auto& load = loads[s % loads.size()];
     load = layer_rules::add(load, stage.cost());
   }
@@ -149,7 +150,7 @@ template <class Rules, index_type Index>
 
 /// The whole result against the rules. With several chunks on a device its bound is not proven again.
 template <class Rules, index_type Index>
-[[nodiscard]] partition_verdict check_result(staged<Index> const& plan, Rules const& rules, std::uint64_t devices) {
+[[nodiscard]] verdict<partition_fault> check_result(staged<Index> const& plan, Rules const& rules, std::uint64_t devices) {
   using enum partition_fault;
   auto const bound = static_cast<std::uint64_t>(plan.bottleneck.lower_bound), value = static_cast<std::uint64_t>(plan.bottleneck.value);
   if (plan.status != status::feasible) {

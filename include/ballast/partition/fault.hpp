@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/core/version.hpp>
+#include <ballast/core/verdict.hpp>
 
 #include <cstdint>
 #include <string>
@@ -25,21 +25,10 @@ enum class partition_fault : std::uint8_t {
   plan_refused,      ///< the result says that there is no plan, and has boundaries
 };
 
-/// @brief What the validator found: the first rule broken, where, and the two numbers that show it.
-struct partition_verdict {
-  partition_fault fault = partition_fault::none;  ///< the rule; `none` where all hold
-  std::uint64_t index = 0;                        ///< the stage, or the entry of `boundaries`
-  std::uint64_t found = 0;                        ///< what the partition has there
-  std::uint64_t expected = 0;                     ///< what it should have, or may have at most
-  /// @brief Whether the partition is valid.
-  [[nodiscard]] constexpr bool valid() const noexcept { return fault == partition_fault::none; }
-  friend constexpr bool operator==(partition_verdict const&, partition_verdict const&) = default;
-};
-
 /// @brief The verdict as a sentence, such as "stage 3 holds 9000, more than its capacity 8192".
 /// @param v  a verdict of `check_partition`
 /// @return the sentence
-[[nodiscard]] inline std::string describe(partition_verdict const& v) {
+[[nodiscard]] inline std::string describe(verdict<partition_fault> const& v) {
   auto const index = std::to_string(v.index), found = std::to_string(v.found), expected = std::to_string(v.expected);
   switch (v.fault) {
     case partition_fault::none: return "the partition is valid";
