@@ -37,7 +37,7 @@ concept bounded_cost_model = cost_model<C, Item> && requires(C const& cost, Item
 template <class T>
 concept index_type = std::same_as<T, std::uint32_t> || std::same_as<T, std::uint64_t>;
 
-/// @brief Runs `body(0) … body(count - 1)`, in any order and on any threads, and returns when all are done.
+/// @brief Executes `body(0) … body(count - 1)`, in any order and on any threads, and returns when all are done.
 ///
 /// `serial` and `threads` (executor.hpp) model it; a trainer brings its own pool as `[&](std::size_t n, auto const& body) {…}`. Passes over
 /// samples are cut into as many tasks as its member `width()` says; without one they are a single task.

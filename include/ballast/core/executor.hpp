@@ -15,24 +15,24 @@
 
 namespace ballast::inline v0_2 {
 
-/// @brief Runs every task on the calling thread, in order.
+/// @brief Executes every task on the calling thread, in order.
 struct serial {
-  /// @brief Runs `body(0) … body(count - 1)`. @param count number of tasks @param body callable with a task number
+  /// @brief Executes `body(0) … body(count - 1)`. @param count number of tasks @param body callable with a task number
   template <class Body>
   void operator()(std::size_t count, Body const& body) const {
     for (std::size_t task = 0; task < count; ++task) body(task);
   }
-  /// @brief How many tasks run at a time.
+  /// @brief How many tasks are executed at a time.
   [[nodiscard]] std::size_t width() const noexcept { return 1; }
 };
 
-/// @brief Runs tasks on `width` threads, started for the call and joined before it returns; the first exception is rethrown.
+/// @brief Executes tasks on `width` threads, started for the call and joined before it returns; the first exception is rethrown.
 class threads {
  public:
   /// @brief Uses `width` threads, the calling one included. @param width 0 means as many as the machine has
   explicit threads(std::size_t width = 0)
       : width_(width != 0 ? width : (std::max)(std::size_t{1}, std::size_t{std::thread::hardware_concurrency()})) {}
-  /// @brief Runs `body(0) … body(count - 1)`. @param count number of tasks @param body callable with a task number, thread-safe
+  /// @brief Executes `body(0) … body(count - 1)`. @param count number of tasks @param body callable with a task number, thread-safe
   template <class Body>
   void operator()(std::size_t count, Body const& body) const {
     std::atomic<std::size_t> next{0};
@@ -55,7 +55,7 @@ class threads {
     }
     if (failure) std::rethrow_exception(failure);
   }
-  /// @brief How many tasks run at a time.
+  /// @brief How many tasks are executed at a time.
   [[nodiscard]] std::size_t width() const noexcept { return width_; }
 
  private:

@@ -18,19 +18,19 @@ struct packing_workspace {
 };
 
 namespace detail {
-template <index_type Index, class Run>
+template <index_type Index, class Executor>
 struct best_fit_decreasing_solver {
   packing_workspace<Index>& ws;
-  Run const& run;
+  Executor const& executor;
   template <class Weights>
   void operator()(packing_items<Weights> const& items, groups<Index>& packs) const {
     auto const count = bulk_best_fit<true>(items.classes, items.capacity, items.max_samples, ws.bulk);
     fill_offsets(count, ws.bulk, packs.offsets);
     auto const placed = packs.offsets.back();
     auto* const order = ws.positions.order.get(static_cast<std::size_t>(placed));
-    sort_canonically(items.weight, items.count, in_order{}, items.classes, order, ws.positions, run);
+    sort_canonically(items.weight, items.count, in_order{}, items.classes, order, ws.positions, executor);
     packs.members.resize(static_cast<std::size_t>(placed));
-    fill_members(ws.bulk.runs, placed, packs.offsets.data(), order, packs.members.data(), run);
+    fill_members(ws.bulk.runs, placed, packs.offsets.data(), order, packs.members.data(), executor);
   }
 };
 }  // namespace detail
@@ -44,12 +44,13 @@ struct best_fit_decreasing_solver {
 /// @param cost     weighs one length
 /// @param workspace scratch memory, kept between calls
 /// @param out      overwritten with the plan; its memory is used again
-/// @param run      runs the passes over the samples; the plan does not depend on it
+/// @param executor  executes the passes over the samples; the plan does not depend on it
 /// @throws invalid_input as the other overload; `out` is as it was then
-template <index_type Index, length_range R, cost_model Cost, executor Run = serial>
+template <index_type Index, length_range R, cost_model Cost, executor Executor = serial>
 void best_fit_decreasing(R const& lengths, packing_options const& options, Cost const& cost, packing_workspace<Index>& workspace,
-                         packing<Index>& out, Run const& run = {}) {
-  detail::drive<Index>(lengths, options, cost, detail::best_fit_decreasing_solver<Index, Run>{workspace, run}, workspace.driver, out);
+                         packing<Index>& out, Executor const& executor = {}) {
+  detail::drive<Index>(lengths, options, cost, detail::best_fit_decreasing_solver<Index, Executor>{workspace, executor}, workspace.driver,
+                       out);
 }
 
 /// @brief Packs the samples, longest first, each into the fullest pack that still takes it.
@@ -60,11 +61,11 @@ void best_fit_decreasing(R const& lengths, packing_options const& options, Cost 
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
 /// @tparam Cost   how one length is weighed
-/// @tparam Run    `serial`, `threads` or the caller's own
+/// @tparam Executor  `serial`, `threads` or the caller's own
 /// @param lengths  sample lengths in tokens, each at least 1; may be empty
 /// @param options  capacity and limits
 /// @param cost     weighs one length; tokens by default
-/// @param run      runs the passes over the samples; the plan does not depend on it
+/// @param executor  executes the passes over the samples; the plan does not depend on it
 /// @return packs in the order they were opened; in a pack, longest sample first
 /// @post at most 11/9 OPT + 4 packs without a limit of samples per pack
 /// @throws invalid_input for a bad option, a length that is not positive, or one above the capacity under `oversize::reject`
@@ -72,16 +73,16 @@ void best_fit_decreasing(R const& lengths, packing_options const& options, Cost 
 /// O(n + D log D + R) time for n samples, D distinct lengths and R <= D + 2 D sqrt(2 capacity) runs (1 to 3 D on real data); where the
 /// longest length is far above n, the samples are sorted instead: O(n log n). O(n + longest) scratch memory.
 /// @par Determinism
-/// A pure function of lengths, options and cost, whatever `run` is.
+/// A pure function of lengths, options and cost, whatever `executor` is.
 /// @par Source
 /// Johnson, Demers, Ullman, Garey, Graham, "Worst-case performance bounds for simple one-dimensional packing algorithms", SIAM J. Comput. 3
 /// (1974): the algorithm and its bound. Krell et al., arXiv 2107.02027: packing the histogram.
-template <index_type Index = std::uint32_t, length_range R, cost_model Cost = token_cost, executor Run = serial>
+template <index_type Index = std::uint32_t, length_range R, cost_model Cost = token_cost, executor Executor = serial>
 [[nodiscard]] packing<Index> best_fit_decreasing(R const& lengths, packing_options const& options, Cost const& cost = {},
-                                                 Run const& run = {}) {
+                                                 Executor const& executor = {}) {
   packing_workspace<Index> workspace;
   packing<Index> out;
-  best_fit_decreasing(lengths, options, cost, workspace, out, run);
+  best_fit_decreasing(lengths, options, cost, workspace, out, executor);
   return out;
 }
 

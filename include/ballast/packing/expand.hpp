@@ -66,8 +66,8 @@ struct by_order {
   [[nodiscard]] std::size_t operator()(std::size_t j) const noexcept { return static_cast<std::size_t>(order[j]); }
 };
 
-template <index_type Index, length_range R, class Visit, class Run>
-groups<Index> expand(pack_runs const& plan, R const& lengths, Visit const& visit, Run const& run) {
+template <index_type Index, length_range R, class Visit, class Executor>
+groups<Index> expand(pack_runs const& plan, R const& lengths, Visit const& visit, Executor const& executor) {
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
   auto const length_at = read_by_position(lengths);
   require(n == plan.samples,
@@ -90,9 +90,9 @@ groups<Index> expand(pack_runs const& plan, R const& lengths, Visit const& visit
   scatter_workspace<Index> ws;
   fill_offsets(plan, packs.offsets);
   auto* const order = ws.order.get(n);
-  sort_canonically(weight, n, visit, planned, order, ws, run);
+  sort_canonically(weight, n, visit, planned, order, ws, executor);
   packs.members.resize(n);
-  fill_members(plan.runs, n, packs.offsets.data(), order, packs.members.data(), run);
+  fill_members(plan.runs, n, packs.offsets.data(), order, packs.members.data(), executor);
   return packs;
 }
 
@@ -103,14 +103,14 @@ groups<Index> expand(pack_runs const& plan, R const& lengths, Visit const& visit
 /// @tparam Index  type of the sample indices
 /// @param plan     from `plan_best_fit_decreasing`
 /// @param lengths  the samples it was made for, in any order: the same histogram once padded
-/// @param run      `serial`, `threads` or the caller's own; the packs do not depend on it
+/// @param executor  `serial`, `threads` or the caller's own; the packs do not depend on it
 /// @return exactly the packs of `best_fit_decreasing` on these lengths
 /// @throws invalid_input if the lengths are not those the plan was made for; the sentence names a length and both counts
 /// @par Complexity
 /// O(n + runs) in a few passes over memory; O(n log n) where the longest length is far above n.
-template <index_type Index = std::uint32_t, length_range R, executor Run = serial>
-[[nodiscard]] groups<Index> expand(pack_runs const& plan, R const& lengths, Run const& run = {}) {
-  return detail::expand<Index>(plan, lengths, detail::in_order{}, run);
+template <index_type Index = std::uint32_t, length_range R, executor Executor = serial>
+[[nodiscard]] groups<Index> expand(pack_runs const& plan, R const& lengths, Executor const& executor = {}) {
+  return detail::expand<Index>(plan, lengths, detail::in_order{}, executor);
 }
 
 /// @brief The packs of a plan, with samples of equal length taken in the given order: a fresh shuffle per epoch without a new plan.
@@ -119,13 +119,14 @@ template <index_type Index = std::uint32_t, length_range R, executor Run = seria
 /// @param plan     from `plan_best_fit_decreasing`
 /// @param lengths  the samples it was made for
 /// @param order    a permutation of 0 … n - 1, for example `random_permutation(n, epoch)`
-/// @param run      `serial`, `threads` or the caller's own; the packs do not depend on it
+/// @param executor  `serial`, `threads` or the caller's own; the packs do not depend on it
 /// @return as many packs with the same lengths in them as the other overload, filled with other samples
 /// @throws invalid_input if `order` is no permutation or the lengths are not those the plan was made for
 /// @par Complexity
 /// As the other overload; the lengths are read in the given order.
-template <index_type Index, length_range R, executor Run = serial>
-[[nodiscard]] groups<Index> expand(pack_runs const& plan, R const& lengths, std::vector<Index> const& order, Run const& run = {}) {
+template <index_type Index, length_range R, executor Executor = serial>
+[[nodiscard]] groups<Index> expand(pack_runs const& plan, R const& lengths, std::vector<Index> const& order,
+                                   Executor const& executor = {}) {
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
   require(order.size() == n,
           [&] { return "order has " + std::to_string(order.size()) + " entries for " + std::to_string(n) + " samples"; });
@@ -136,7 +137,7 @@ template <index_type Index, length_range R, executor Run = serial>
     });
     seen[order[j]] = true;
   }
-  return detail::expand<Index>(plan, lengths, detail::by_order<Index>{order.data()}, run);
+  return detail::expand<Index>(plan, lengths, detail::by_order<Index>{order.data()}, executor);
 }
 
 /// @brief The places of one shard's samples in a plan that was made for all shards.

@@ -150,15 +150,15 @@ class best_fit_rule {
   pairing_heaps<open_pack> packs_;
 };
 
-/// Calls `run` with the best-fit rule that suits the capacity.
-template <class Weights, class Run>
-void with_best_fit(packing_items<Weights> const& items, Run const& run) {
+/// Calls `pack` with the best-fit rule that suits the capacity.
+template <class Weights, class Pack>
+void with_best_fit(packing_items<Weights> const& items, Pack const& pack) {
   if (items.capacity <= dense_rooms::largest_capacity) {
     best_fit_rule<dense_rooms> rule(items);
-    run(rule);
+    pack(rule);
   } else {
     best_fit_rule<ordered_rooms> rule(items);
-    run(rule);
+    pack(rule);
   }
 }
 

@@ -44,9 +44,10 @@ struct scatter_workspace {
 };
 
 /// How many tasks a pass over `items` is cut into, and where each begins.
-template <class Run>
-[[nodiscard]] std::size_t task_count(Run const& run, std::uint64_t items) {
-  if constexpr (requires { run.width(); }) return static_cast<std::size_t>((std::min)(std::uint64_t{run.width()}, items / 65536 + 1));
+template <class Executor>
+[[nodiscard]] std::size_t task_count(Executor const& executor, std::uint64_t items) {
+  if constexpr (requires { executor.width(); })
+    return static_cast<std::size_t>((std::min)(std::uint64_t{executor.width()}, items / 65536 + 1));
   return 1;
 }
 [[nodiscard]] constexpr std::uint64_t task_begin(std::uint64_t items, std::size_t tasks, std::size_t task) noexcept {
@@ -97,21 +98,21 @@ void fill_members(std::vector<pack_run> const& runs, std::uint64_t from, std::ui
   }
 }
 
-/// Copies all samples to their packs, in as many tasks as `run` has.
-template <index_type Index, class Run>
+/// Copies all samples to their packs, in as many tasks as `executor` has.
+template <index_type Index, class Executor>
 void fill_members(std::vector<pack_run> const& runs, std::uint64_t samples, std::uint64_t const* offsets, Index const* order,
-                  Index* members, Run const& run) {
-  auto const tasks = task_count(run, samples);
-  run(tasks, [&](std::size_t task) {
+                  Index* members, Executor const& executor) {
+  auto const tasks = task_count(executor, samples);
+  executor(tasks, [&](std::size_t task) {
     fill_members(runs, task_begin(samples, tasks, task), task_begin(samples, tasks, task + 1), offsets, order, members);
   });
 }
 
 /// Writes the items of weight 1 … longest in canonical order: weight descending, then as they are visited, which is `visit(0) … visit(count
-/// - 1)`. The result does not depend on how many tasks `run` has.
-template <index_type Index, class Weights, class Order, class Run>
+/// - 1)`. The result does not depend on how many tasks `executor` has.
+template <index_type Index, class Weights, class Order, class Executor>
 void sort_canonically(Weights const& weight, std::size_t count, Order const& visit, histogram const& classes, Index* out,
-                      scatter_workspace<Index>& ws, Run const& run) {
+                      scatter_workspace<Index>& ws, Executor const& executor) {
   if (classes.lengths.empty()) return;
   auto const longest = classes.lengths.back();
   if (longest > longest_for_a_table(count)) {
@@ -123,12 +124,12 @@ void sort_canonically(Weights const& weight, std::size_t count, Order const& vis
     return;
   }
   auto const width = static_cast<std::size_t>(longest) + 1;
-  auto const tasks = task_count(run, count);
+  auto const tasks = task_count(executor, count);
   auto* const next = ws.next.get(tasks * width);
   auto const begin_of = [&](std::size_t task) { return static_cast<std::size_t>(task_begin(count, tasks, task)); };
   auto const weight_at = [&](std::size_t j) { return static_cast<std::size_t>(weight[visit(j)]); };
   if (tasks > 1)
-    run(tasks, [&](std::size_t task) {
+    executor(tasks, [&](std::size_t task) {
       auto* const counts = next + task * width;
       std::fill_n(counts, width, Index{0});
       for (auto j = begin_of(task); j < begin_of(task + 1); ++j) ++counts[weight_at(j)];
@@ -144,7 +145,7 @@ void sort_canonically(Weights const& weight, std::size_t count, Order const& vis
     }
     first += classes.counts[c];
   }
-  run(tasks, [&](std::size_t task) {
+  executor(tasks, [&](std::size_t task) {
     auto* const position = next + task * width;
     for (auto j = begin_of(task), end = begin_of(task + 1); j < end; ++j) {
       auto const w = weight_at(j);
