@@ -11,8 +11,11 @@
 #include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/executor.hpp>
+#include <ballast/core/fold_values.hpp>
 #include <ballast/core/groups.hpp>
 #include <ballast/core/hash.hpp>
+#include <ballast/core/histogram.hpp>
+#include <ballast/core/lengths.hpp>
 #include <ballast/core/level.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/metrics/communication.hpp>
@@ -25,4 +28,5 @@
 #include <ballast/core/status.hpp>
 #include <ballast/core/verdict.hpp>
 #include <ballast/core/version.hpp>
+#include <ballast/core/weigh.hpp>
 #include <ballast/core/wide.hpp>

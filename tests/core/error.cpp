@@ -3,6 +3,8 @@
 
 #include "support/catch.hpp"
 
+#include <cstdint>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -18,6 +20,21 @@ TEST_CASE("require: throws its sentence, and builds it only then") {
   CHECK_THROWS_WITH(ballast::require(false, sentence), "capacity = 0 must be positive");
   CHECK(built == 2);
   STATIC_REQUIRE(std::is_base_of_v<std::invalid_argument, ballast::invalid_input>);  // a trainer needs to catch no type of ours
+}
+
+TEST_CASE("entry: names an argument, an index and a value") {
+  CHECK(ballast::entry("lengths", 17, 9000) == "lengths[17] = 9000");
+  CHECK(ballast::entry("runs.values", 0, std::int8_t{-3}) == "runs.values[0] = -3");
+  constexpr auto most = (std::numeric_limits<std::uint64_t>::max)();
+  CHECK(ballast::entry("x", most, most) == "x[18446744073709551615] = 18446744073709551615");
+}
+
+TEST_CASE("require_index: every item has an index, or the sentence says which type would do") {
+  constexpr std::uint64_t most = (std::numeric_limits<std::uint32_t>::max)();
+  ballast::require_index<std::uint32_t>(most, "samples");
+  ballast::require_index<std::uint64_t>(most + 1, "samples");
+  CHECK_THROWS_WITH(ballast::require_index<std::uint32_t>(most + 1, "samples"),
+                    "4294967296 samples need a 64-bit index: call with <std::uint64_t>");
 }
 
 }  // namespace test_core_error

@@ -159,7 +159,7 @@ TEST_CASE("min_max_partition: refusals") {
   auto const most = ballast::unaffordable;
   numbers const large{most / 2, most / 2};
   CHECK(says(two, {}) == "stages = 0 must be in 1 ... 2^31");
-  CHECK(says({3, -1}, {.stages = 1}) == "layers[1] = -1 has a cost outside [0, 2^63)");
+  CHECK(says({3, -1}, {.stages = 1}) == "layers[1] = -1 has a cost that is negative, not a number or too large for 63 bits");
   CHECK(says({most, 1}, {.stages = 1}) == "layers[1] = 1 brings the sum of costs to 2^63 or more");
   CHECK(says(two, {.stages = 2, .unit_time = one}) == "unit_time has 1 entries for 2 stages");
   CHECK(says(two, {.stages = 2, .unit_time = zero}) == "unit_time[0] = 0 must be positive");
@@ -175,7 +175,7 @@ TEST_CASE("min_max_partition: refusals") {
   CHECK(says({1, 1, 1}, {.stages = 2, .transfer = negative}) == "transfer[0] = -1 must not be negative");
   CHECK(says({1, 1, 1}, {.stages = 2, .transfer = large}) == "transfer[0] = 4611686018427387903 brings the sum of costs to 2^63 or more");
   CHECK(refusal([] { return min_max_partition(std::vector<std::uint64_t>{std::uint64_t{1} << 63}, {.stages = 1}); }) ==
-        "layers[0] = 9223372036854775808 has a cost outside [0, 2^63)");
+        "layers[0] = 9223372036854775808 must be below 2^63");
 }
 
 TEST_CASE("min_max_partition: any range, any cost, any index; floating costs are scaled at the border") {
@@ -198,7 +198,7 @@ TEST_CASE("min_max_partition: any range, any cost, any index; floating costs are
   CHECK(scaled.units_per_1 == 1e6);
   CHECK(refusal([&] {
           return min_max_partition(index, o, ballast::scaled([](std::int64_t i) { return 3.0 - static_cast<double>(i); }, 1));
-        }) == "layers[4] = 4 has a cost outside [0, 2^63)");
+        }) == "layers[4] = 4 has a cost that is negative, not a number or too large for 63 bits");
   auto const half = std::int64_t{1} << 62;
   CHECK(min_max_partition(numbers{half, half - 1}, {.stages = 2}).bottleneck == ballast::certificate{half, half});
 }

@@ -64,7 +64,7 @@ TEST_CASE("min_max_partition of runs: corners and refusals") {
   numbers const two{1, 1};
   CHECK(says({{1}, {2}}, {}) == "stages = 0 must be in 1 ... 2^31");
   CHECK(says({{1}, {}}, {.stages = 1}) == "runs: 1 values but 0 counts");
-  CHECK(says({{1, -1}, {1, 1}}, {.stages = 1}) == "runs.values[1] = -1 has a cost outside [0, 2^63)");
+  CHECK(says({{1, -1}, {1, 1}}, {.stages = 1}) == "runs.values[1] = -1 has a cost that is negative, not a number or too large for 63 bits");
   CHECK(says({{1, 4}, {1, std::uint64_t{1} << 61}}, {.stages = 1}) == "runs.values[1] = 4 brings the sum of costs to 2^63 or more");
   CHECK(says({{1}, {2}}, {.stages = 2, .size = two, .capacity = two}) ==
         "size, capacity and transfer are by layer: partition the unfolded chain");

@@ -94,7 +94,8 @@ TEST_CASE("virtual_stages: corners and refusals") {
   CHECK(says({.devices = 0, .chunks = 1}) == "devices = 0 and chunks = 1 must be positive, with a product of at most 2^31");
   CHECK(says({.devices = std::uint64_t{1} << 31, .chunks = 2}) ==
         "devices = 2147483648 and chunks = 2 must be positive, with a product of at most 2^31");
-  CHECK(refusal([] { return virtual_stages(numbers{-1}, {.devices = 1, .chunks = 1}); }) == "layers[0] = -1 has a cost outside [0, 2^63)");
+  CHECK(refusal([] { return virtual_stages(numbers{-1}, {.devices = 1, .chunks = 1}); }) ==
+        "layers[0] = -1 has a cost that is negative, not a number or too large for 63 bits");
 }
 
 }  // namespace test_partition_virtual_stages

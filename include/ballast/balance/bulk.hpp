@@ -95,7 +95,7 @@ void bulk_longest_processing_time(histogram const& classes, std::uint64_t sets, 
   detail::require_valid(balance_options{.sets = sets});
   auto& ws = workspace;
   auto const kinds = classes.lengths.size();
-  static_cast<void>(detail::weigh(classes.lengths, cost, "cost", ws.costs));
+  static_cast<void>(weigh(classes.lengths, cost, "items", "cost", ws.costs));
   ws.order.resize(kinds);
   for (std::size_t c = 0; c < kinds; ++c) ws.order[c] = c;
   std::sort(ws.order.begin(), ws.order.end(),
@@ -225,9 +225,9 @@ void bulk_longest_processing_time(R const& lengths, std::uint64_t sets, Cost con
     last[r] = used[runs.runs[r].set];
   }
 
-  auto const at = detail::read_by_position(lengths);
+  auto const at = read_by_position(lengths);
   auto const longest = classes.lengths.empty() ? 0 : classes.lengths.back();
-  auto const by_table = longest <= detail::longest_for_a_table(n);
+  auto const by_table = longest <= longest_for_a_table(n);
   if (by_table) {
     ws.class_of.resize(static_cast<std::size_t>(longest) + 1);
     for (std::size_t c = 0; c < classes.lengths.size(); ++c)

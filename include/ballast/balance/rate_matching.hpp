@@ -52,7 +52,7 @@ void rate_matching(R const& items, balance_options const& options, Cost const& c
           [] { return std::string("rate_target::capacity needs a capacity"); });
   auto& d = workspace.deal;
   detail::prepare(items, options, cost, size, d);
-  auto const total_part = detail::weigh(items, part, "part", d.part);
+  auto const total_part = weigh(items, part, "items", "part", d.part);
   detail::deal_by_rate(d, total_part, options.target);
   detail::finish(d, options.misfit, out);
 }

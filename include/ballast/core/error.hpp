@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/core/version.hpp>
+#include <ballast/core/concepts.hpp>
 
+#include <cstdint>
+#include <limits>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 /// @file
@@ -26,6 +29,28 @@ template <class Message>
 constexpr void require(bool ok, Message&& message) {
   if (!ok) [[unlikely]]
     throw invalid_input(std::forward<Message>(message)());
+}
+
+/// @brief Names an entry of an argument in the sentence of an error.
+/// @tparam Value  a number
+/// @param name   the argument, such as "lengths"
+/// @param index  the entry
+/// @param value  what is there
+/// @return "lengths[17] = 9000"
+template <class Value>
+[[nodiscard]] std::string entry(char const* name, std::uint64_t index, Value value) {
+  return std::string(name) + "[" + std::to_string(index) + "] = " + std::to_string(value);
+}
+
+/// @brief Throws where there are more items than an index type can number.
+/// @tparam Index  the type of the indices
+/// @param count  how many there are
+/// @param what   what they are, such as "samples"
+/// @throws invalid_input when `count` exceeds the largest index
+template <index_type Index>
+constexpr void require_index(std::uint64_t count, char const* what) {
+  require(count <= (std::numeric_limits<Index>::max)(),
+          [&] { return std::to_string(count) + " " + what + " need a 64-bit index: call with <std::uint64_t>"; });
 }
 
 }  // namespace ballast::inline v0_2

@@ -38,10 +38,9 @@ template <integer T>
 /// @param i      its index there
 /// @throws invalid_input if the number is negative or brings the sum to 2^63
 inline void add_checked(std::int64_t& sum, std::int64_t value, char const* what, std::size_t i) {
-  require(value >= 0,
-          [&] { return std::string(what) + "[" + std::to_string(i) + "] = " + std::to_string(value) + " must not be negative"; });
+  require(value >= 0, [&] { return entry(what, i, value) + " must not be negative"; });
   require(value <= (std::numeric_limits<std::int64_t>::max)() - sum,
-          [&] { return std::string(what) + "[" + std::to_string(i) + "] = " + std::to_string(value) + " brings a sum to 2^63 or more"; });
+          [&] { return entry(what, i, value) + " brings a sum to 2^63 or more"; });
   sum += value;
 }
 

@@ -48,9 +48,9 @@ inline void require_valid(chain_runs const& runs) {
           [&] { return "runs: " + std::to_string(runs.values.size()) + " values but " + std::to_string(runs.counts.size()) + " counts"; });
   auto left = static_cast<std::uint64_t>((std::numeric_limits<std::int64_t>::max)());
   for (std::size_t r = 0; r < runs.counts.size(); ++r) {
-    auto const entry = [&] { return "runs.counts[" + std::to_string(r) + "] = " + std::to_string(runs.counts[r]); };
-    require(runs.counts[r] > 0, [&] { return entry() + " must be positive"; });
-    require(runs.counts[r] <= left, [&] { return entry() + " brings the number of items to 2^63 or more"; });
+    auto const here = [&] { return entry("runs.counts", r, runs.counts[r]); };
+    require(runs.counts[r] > 0, [&] { return here() + " must be positive"; });
+    require(runs.counts[r] <= left, [&] { return here() + " brings the number of items to 2^63 or more"; });
     left -= runs.counts[r];
   }
 }
@@ -91,7 +91,7 @@ template <length_range R>
   for (auto& value : out.values) {
     auto const item = at(static_cast<std::uint64_t>(value));
     require(std::in_range<std::int64_t>(item),
-            [&] { return "chain[" + std::to_string(value) + "] = " + std::to_string(item) + " must be below 2^63"; });
+            [&] { return entry("chain", static_cast<std::uint64_t>(value), item) + " must be below 2^63"; });
     value = static_cast<std::int64_t>(item);
   }
   return out;

@@ -117,7 +117,7 @@ inline void require_valid(std::span<level const> levels, level_packing_options c
 /// What the over-size policy makes of the samples: a length per member, 0 for one that was set aside.
 template <index_type Index, length_range R>
 void take_members(R const& lengths, std::int64_t longest, oversize policy, level_packing<Index>& out) {
-  (void)measure(lengths);
+  (void)extent_of(lengths);
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
   require(n < (std::numeric_limits<Index>::max)(),
           [&] { return std::to_string(n) + " samples need a 64-bit index: call with <std::uint64_t>"; });

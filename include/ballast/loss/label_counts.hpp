@@ -42,9 +42,7 @@ void for_each_sequence(L const& labels, C const& cu_seqlens, label_shift shift, 
   auto const row = std::ranges::size(labels);
   require(!cu.empty() && cu[0] == 0, [] { return std::string("cu_seqlens must start with 0"); });
   for (std::size_t i = 1; i < cu.size(); ++i)
-    require(cu[i - 1] <= cu[i], [&] {
-      return "cu_seqlens[" + std::to_string(i) + "] = " + std::to_string(cu[i]) + " is below its predecessor " + std::to_string(cu[i - 1]);
-    });
+    require(cu[i - 1] <= cu[i], [&] { return entry("cu_seqlens", i, cu[i]) + " is below its predecessor " + std::to_string(cu[i - 1]); });
   require(std::cmp_less_equal(cu.back(), row),
           [&] { return "cu_seqlens ends at " + std::to_string(cu.back()) + ", but there are " + std::to_string(row) + " labels"; });
   for (std::size_t i = 1; i < cu.size(); ++i) {

@@ -52,8 +52,8 @@ struct loss_totals {
     auto out = *this;
     auto const odd = detail::share_words(out.words.data(), ranks);
     require(odd == detail::total_words, [&] {
-      return "totals.words[" + std::to_string(odd) + "] = " + std::to_string(out.words[odd]) + " is no multiple of the " +
-             std::to_string(ranks) + " ranks that counted the same sequences";
+      return entry("totals.words", odd, out.words[odd]) + " is no multiple of the " + std::to_string(ranks) +
+             " ranks that counted the same sequences";
     });
     return out;
   }
@@ -77,8 +77,7 @@ namespace detail {
 }
 [[nodiscard]] constexpr bool is_fractional(std::uint64_t power) noexcept { return power != 0 && power != whole_exponent; }
 constexpr void require_count(std::span<std::int64_t const> counts, std::size_t i) {
-  require(counts[i] >= 0 && counts[i] < count_limit,
-          [&] { return "counts[" + std::to_string(i) + "] = " + std::to_string(counts[i]) + " must be in [0, 2^40)"; });
+  require(counts[i] >= 0 && counts[i] < count_limit, [&] { return entry("counts", i, counts[i]) + " must be in [0, 2^40)"; });
 }
 }  // namespace detail
 
@@ -99,7 +98,7 @@ constexpr void require_count(std::span<std::int64_t const> counts, std::size_t i
     detail::require_count(counts, i);
     if (counts[i] == 0) continue;
     require(counts[i] <= (std::numeric_limits<std::int64_t>::max)() - tokens,
-            [&] { return "counts[" + std::to_string(i) + "] = " + std::to_string(counts[i]) + " brings their sum to 2^63 or more"; });
+            [&] { return entry("counts", i, counts[i]) + " brings their sum to 2^63 or more"; });
     tokens += counts[i];
     ++sequences;
     if (!detail::is_fractional(power)) continue;

@@ -51,8 +51,7 @@ namespace detail {
   switch (found.fault) {
     case weight_fault::none: break;
     case weight_fault::negative:
-      return name + ".words[" + std::to_string(found.word) + "] = " + std::to_string((found.in_part ? part : totals).words[found.word]) +
-             " must not be negative";
+      return name + entry(".words", found.word, (found.in_part ? part : totals).words[found.word]) + " must not be negative";
     case weight_fault::no_sequences: return name + " has tokens but no sequences";
     case weight_fault::no_length: return "length = " + std::to_string(normaliser.length) + " must be positive";
     case weight_fault::other_power:
@@ -113,7 +112,7 @@ inline void loss_weights(std::span<std::int64_t const> counts, loss_totals const
   for (std::size_t i = 0; i < counts.size(); ++i) {
     detail::require_count(counts, i);
     require(counts[i] <= left, [&] {
-      return "counts[" + std::to_string(i) + "] = " + std::to_string(counts[i]) + " exceeds what the other sequences leave of the " +
+      return entry("counts", i, counts[i]) + " exceeds what the other sequences leave of the " +
              (normaliser.scope == loss_scope::step ? "step's totals" : "totals of the part") + ", " + std::to_string(left);
     });
     left -= counts[i];

@@ -73,8 +73,7 @@ template <index_type Index = std::uint32_t>
           [&] { return "volume has " + std::to_string(volume.size()) + " entries for " + std::to_string(layers.size()) + " layers"; });
   auto left = (std::int64_t{1} << 62) - 1;
   for (std::size_t i = 0; i < volume.size(); ++i) {
-    require(volume[i] >= 0 && volume[i] <= left,
-            [&] { return "volume[" + std::to_string(i) + "] = " + std::to_string(volume[i]) + " is negative, or brings the sum to 2^62"; });
+    require(volume[i] >= 0 && volume[i] <= left, [&] { return entry("volume", i, volume[i]) + " is negative, or brings the sum to 2^62"; });
     left -= volume[i];
   }
   constexpr auto most = std::uint64_t{1} << 20;

@@ -74,7 +74,7 @@ groups<Index> expand(pack_runs const& plan, R const& lengths, Visit const& visit
           [&] { return std::to_string(n) + " lengths, but the plan was made for " + std::to_string(plan.samples) + " samples"; });
   require(n <= (std::numeric_limits<Index>::max)(),
           [&] { return std::to_string(n) + " samples need a 64-bit index: call with <std::uint64_t>"; });
-  auto const whole = measure(lengths);
+  auto const whole = extent_of(lengths);
   auto const planned = classes_of(plan);
   padded_lengths<decltype(length_at)> const weight{length_at, plan.sample_multiple};
   require(whole.longest <= plan.capacity, [&] {
@@ -155,8 +155,8 @@ template <index_type Index, length_range R, executor Executor = serial>
 template <length_range R>
 [[nodiscard]] std::vector<placement> place(pack_runs const& plan, R const& lengths, histogram const& before = {}) {
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
-  auto const length_at = detail::read_by_position(lengths);
-  (void)detail::measure(lengths);
+  auto const length_at = read_by_position(lengths);
+  (void)extent_of(lengths);
   require_valid(before);
   auto const planned = detail::classes_of(plan);
   std::vector<std::uint64_t> next(planned.lengths.size()),

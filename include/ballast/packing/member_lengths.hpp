@@ -40,7 +40,7 @@ template <length_range R, index_type Index>
   auto const largest = in_packs - in_packs % options.sample_multiple;
   auto const cut = options.oversize == oversize::truncate || options.oversize == oversize::split;
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
-  auto const length_at = detail::read_by_position(lengths);
+  auto const length_at = read_by_position(lengths);
   std::vector<std::int64_t> tokens;
   tokens.reserve(n + plan.pieces.size());
   for (std::size_t i = 0; i < n; ++i) {

@@ -81,7 +81,7 @@ void least_bottleneck(partition_workspace& workspace, staged<Index>& out) {
 /// Loads a chain and cuts it with a search over all stages, whose state others go on with.
 template <index_type Index, length_range R, cost_model Cost>
 void cut_every_stage(R const& layers, partition_options const& o, Cost const& cost, partition_workspace& workspace, staged<Index>& out) {
-  require_index<Index>(static_cast<std::size_t>(std::ranges::size(layers)));
+  require_index<Index>(static_cast<std::size_t>(std::ranges::size(layers)), "layers");
   load_chain(layers, o, cost, workspace.chain);
   least_bottleneck(workspace, out);
 }
@@ -98,7 +98,7 @@ void cut_every_stage(R const& layers, partition_options const& o, Cost const& co
 template <index_type Index, length_range R, cost_model Cost>
 void min_max_partition(R const& layers, partition_options const& options, Cost const& cost, partition_workspace& workspace,
                        staged<Index>& out) {
-  detail::require_index<Index>(static_cast<std::size_t>(std::ranges::size(layers)));
+  require_index<Index>(static_cast<std::size_t>(std::ranges::size(layers)), "layers");
   auto& d = workspace.chain;
   detail::load_chain(layers, options, cost, d);
   d.used = d.useful_stages();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/runs.hpp>
+#include <ballast/core/weigh.hpp>
 #include <ballast/partition/min_max.hpp>
 
 #include <algorithm>
@@ -41,11 +42,10 @@ void load_runs(chain_runs const& runs, partition_options const& o, Cost const& c
   d.rank[0] = 0;
   d.largest = 0;
   for (std::size_t i = 0; i < r; ++i) {
-    auto const entry = [&] { return "runs.values[" + std::to_string(i) + "] = " + std::to_string(runs.values[i]); };
-    auto const value = weigh_layer(runs.values[i], cost);
+    auto const here = [&] { return entry("runs.values", i, runs.values[i]); };
+    auto const value = checked_cost(runs.values[i], cost, "cost", here);
     auto const count = static_cast<std::int64_t>(runs.counts[i]);
-    require(value >= 0, [&] { return entry() + " has a cost outside [0, 2^63)"; });
-    require(value <= (unaffordable - d.work[i]) / count, [&] { return entry() + " brings the sum of costs to 2^63 or more"; });
+    require(value <= (unaffordable - d.work[i]) / count, [&] { return here() + " brings the sum of costs to 2^63 or more"; });
     workspace.values[i] = value;
     workspace.first[i + 1] = workspace.first[i] + static_cast<std::size_t>(count);
     d.work[i + 1] = d.work[i] + value * count;
@@ -92,7 +92,7 @@ void min_max_partition(chain_runs const& runs, partition_options const& options,
   detail::load_runs(runs, options, cost, workspace);
   auto& d = workspace.scratch.chain;
   auto& w = workspace.scratch.probe;
-  detail::require_index<Index>(d.layers);
+  require_index<Index>(d.layers, "layers");
   if (auto const reason = detail::impossible(d, d.rank.back()); reason.first != partition_bound::none)
     return detail::refuse(reason, d.units_per_1, out);
   detail::run_chain const chain{d, workspace.values, workspace.first};

@@ -23,7 +23,7 @@ template <index_type Index, stage_cost Cost>
   require(o.min_weighted == 0 && o.unit_time.empty() && o.size.empty() && o.capacity.empty() && o.transfer.empty(),
           [] { return std::string("with a stage cost, of all options only stages and min_layers may be given"); });
   auto const n = static_cast<std::size_t>(layers);
-  require_index<Index>(n);
+  require_index<Index>(n, "layers");
   return {cost, n, static_cast<std::size_t>(o.stages), static_cast<std::size_t>(o.min_layers)};
 }
 

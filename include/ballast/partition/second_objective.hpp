@@ -60,7 +60,7 @@ inline std::int64_t require_volumes(std::span<std::int64_t const> volume, std::s
           [&] { return "volume has " + std::to_string(volume.size()) + " entries for " + std::to_string(cuts) + " inner cuts"; });
   std::int64_t most = 0;
   for (std::size_t i = 0; i < cuts; ++i) {
-    require(volume[i] >= 0, [&] { return "volume[" + std::to_string(i) + "] = " + std::to_string(volume[i]) + " must not be negative"; });
+    require(volume[i] >= 0, [&] { return entry("volume", i, volume[i]) + " must not be negative"; });
     most = (std::max)(most, volume[i]);
   }
   require(most <= unaffordable / static_cast<std::int64_t>(stages),
@@ -94,7 +94,7 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
 [[nodiscard]] level_stages<Index> least_squares_partition(R const& layers, partition_options const& options, Cost const& cost = {}) {
   partition_workspace workspace;
   level_stages<Index> out;
-  detail::require_index<Index>(static_cast<std::size_t>(std::ranges::size(layers)));
+  require_index<Index>(static_cast<std::size_t>(std::ranges::size(layers)), "layers");
   detail::load_chain(layers, options, cost, workspace.chain);
   auto const square = [](auto const& chain, std::size_t begin, std::size_t end, std::size_t stage) {
     auto const load = static_cast<std::uint64_t>(chain.cost(begin, end, stage));
@@ -127,7 +127,7 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
   partition_workspace workspace;
   lean_stages<Index> out;
   auto const n = static_cast<std::size_t>(std::ranges::size(layers));
-  detail::require_index<Index>(n);
+  require_index<Index>(n, "layers");
   detail::load_chain(layers, options, cost, workspace.chain);
   static_cast<void>(detail::require_volumes(volume, n, options.stages));
   detail::crossing const crossing{volume};

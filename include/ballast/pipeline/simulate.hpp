@@ -53,10 +53,8 @@ namespace detail {
   });
   counts.assign(stages, 0);
   for (std::size_t k = 0; k < virtual_stages; ++k) {
-    require(order.stage_of[k] < stages, [&] {
-      return "order.stage_of[" + std::to_string(k) + "] = " + std::to_string(order.stage_of[k]) + " must be below " +
-             std::to_string(stages);
-    });
+    require(order.stage_of[k] < stages,
+            [&] { return entry("order.stage_of", k, order.stage_of[k]) + " must be below " + std::to_string(stages); });
     counts[order.stage_of[k]] += order.micro_batches;
   }
   require(order.offsets.front() == 0 && order.offsets.back() == order.tasks.size(),

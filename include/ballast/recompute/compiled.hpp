@@ -90,9 +90,8 @@ class compiled_selection {
     require(values.size() == dimensions_.size(),
             [&] { return std::to_string(values.size()) + " values for " + std::to_string(dimensions_.size()) + " dimensions"; });
     for (std::size_t d = 0; d < values.size(); ++d)
-      require(values[d] >= dimensions_[d].low && values[d] <= dimensions_[d].high, [&] {
-        return "values[" + std::to_string(d) + "] = " + std::to_string(values[d]) + " is outside the range of " + dimensions_[d].name;
-      });
+      require(values[d] >= dimensions_[d].low && values[d] <= dimensions_[d].high,
+              [&] { return entry("values", d, values[d]) + " is outside the range of " + dimensions_[d].name; });
     option_classes out;
     std::vector<memory_option> numbers;
     for (auto const& c : classes_) {

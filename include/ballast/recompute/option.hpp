@@ -63,8 +63,7 @@ inline void require_valid(option_classes const& items) {
     require(items.offsets[k] < items.offsets[k + 1] && items.offsets[k + 1] <= items.options.size(),
             [&] { return "class " + std::to_string(k) + " has no options"; });
     auto const count = items.counts[k];
-    require(count > 0 && count <= static_cast<std::uint64_t>(most),
-            [&] { return "counts[" + std::to_string(k) + "] = " + std::to_string(count) + " must be in [1, 2^58]"; });
+    require(count > 0 && count <= static_cast<std::uint64_t>(most), [&] { return entry("counts", k, count) + " must be in [1, 2^58]"; });
     std::int64_t memory = 0, time = 0;
     for (auto j = static_cast<std::size_t>(items.offsets[k]); j < items.offsets[k + 1]; ++j) {
       auto const within = [&](char const* field, std::int64_t value) {

@@ -4,10 +4,10 @@
 #include <ballast/balance/detail/winner_tree.hpp>
 #include <ballast/balance/options.hpp>
 #include <ballast/balance/result.hpp>
-#include <ballast/core/classes.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
+#include <ballast/core/weigh.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -139,37 +139,13 @@ inline void require_valid(balance_options const& o) {
           [] { return std::string("equal_counts needs misfit::refuse: items set aside would make the counts uneven"); });
 }
 
-/// Weighs every item by `cost` into `out`; returns the sum. Throws for a value or a sum outside [0, 2^63).
-template <length_range R, cost_model Cost>
-[[nodiscard]] std::int64_t weigh(R const& items, Cost const& cost, char const* what, std::vector<std::int64_t>& out) {
-  auto const n = static_cast<std::size_t>(std::ranges::size(items));
-  auto const at = read_by_position(items);
-  out.resize(n);
-  auto left = unlimited;
-  auto const entry = [&](std::size_t i) { return "items[" + std::to_string(i) + "] = " + std::to_string(at[i]); };
-  for (std::size_t i = 0; i < n; ++i) {
-    require(std::in_range<std::int64_t>(at[i]), [&] { return entry(i) + " must be below 2^63"; });
-    auto const item = static_cast<std::int64_t>(at[i]);
-    if constexpr (bounded_cost_model<Cost>)
-      require(cost.fits(item), [&] { return entry(i) + " has a " + what + " that is negative, not a number or too large for 63 bits"; });
-    auto const value = cost(item);
-    require(std::in_range<std::int64_t>(value) && std::cmp_greater_equal(value, 0),
-            [&] { return entry(i) + " has " + what + " " + std::to_string(value) + ", outside [0, 2^63)"; });
-    out[i] = static_cast<std::int64_t>(value);
-    require(out[i] <= left, [&] { return entry(i) + " brings the sum of " + what + "s to 2^63 or more"; });
-    left -= out[i];
-  }
-  return unlimited - left;
-}
-
 template <index_type Index, length_range R, cost_model Cost, cost_model Size>
 void prepare(R const& items, balance_options const& o, Cost const& cost, Size const& size, deal<Index>& d) {
   require_valid(o);
   auto const n = static_cast<std::size_t>(std::ranges::size(items));
-  require(n <= (std::numeric_limits<Index>::max)(),
-          [&] { return std::to_string(n) + " items need a 64-bit index: call with <std::uint64_t>"; });
-  d.total_cost = weigh(items, cost, "cost", d.cost);
-  d.total_size = weigh(items, size, "size", d.size);
+  require_index<Index>(n, "items");
+  d.total_cost = weigh(items, cost, "items", "cost", d.cost);
+  d.total_size = weigh(items, size, "items", "size", d.size);
   d.sets = o.sets;
   d.capacity = o.capacity != 0 ? o.capacity : unlimited;
   d.max_items = o.max_items;

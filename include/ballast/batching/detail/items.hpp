@@ -40,7 +40,7 @@ template <index_type Index, length_range R, cost_model Cost>
 [[nodiscard]] step_items weigh(R const& lengths, batching_options const& o, Cost const& cost) {
   require_valid(o);
   step_items items;
-  auto const whole = measure(lengths);
+  auto const whole = extent_of(lengths);
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
   require(n < batching<Index>::none, [&] { return std::to_string(n) + " samples need a 64-bit index: call with <std::uint64_t>"; });
   items.all_tokens = whole.tokens;

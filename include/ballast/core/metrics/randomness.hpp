@@ -131,7 +131,7 @@ template <index_type Index>
   for (auto const i : steps.members) {
     require(i < lengths.size(), [&] { return "a step holds " + std::to_string(i) + ", which is no sample"; });
     auto const l = lengths[static_cast<std::size_t>(i)];
-    require(l > 0, [&] { return "lengths[" + std::to_string(i) + "] = " + std::to_string(l) + " must be positive"; });
+    require(l > 0, [&] { return entry("lengths", i, l) + " must be positive"; });
     sorted.push_back(l);
   }
   std::sort(sorted.begin(), sorted.end());

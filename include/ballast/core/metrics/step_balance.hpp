@@ -79,8 +79,7 @@ struct step_balance {
     add_checked(b.slowest, slowest, "loads", s * ranks);
     if (!largest.empty()) {
       auto const most = (std::numeric_limits<std::int64_t>::max)() / static_cast<std::int64_t>(ranks);
-      require(largest[s] <= most,
-              [&] { return "largest[" + std::to_string(s) + "] = " + std::to_string(largest[s]) + " times ranks reaches 2^63"; });
+      require(largest[s] <= most, [&] { return entry("largest", s, largest[s]) + " times ranks reaches 2^63"; });
       add_checked(b.single_sample, (std::max)(sum, largest[s] * static_cast<std::int64_t>(ranks)), "largest", s);
     }
     if (slowest == 0) continue;
@@ -109,7 +108,7 @@ struct step_balance {
   std::int64_t sum = 0;
   for (std::size_t i = 0; i < lengths.size(); ++i) {
     require(lengths[i] >= 0 && lengths[i] <= 3037000499,
-            [&] { return "lengths[" + std::to_string(i) + "] = " + std::to_string(lengths[i]) + " has a square outside [0, 2^63)"; });
+            [&] { return entry("lengths", i, lengths[i]) + " has a square outside [0, 2^63)"; });
     add_checked(sum, lengths[i] * lengths[i], "lengths", i);
   }
   return sum;

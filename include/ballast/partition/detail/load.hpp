@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/core/classes.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
+#include <ballast/core/lengths.hpp>
 #include <ballast/core/math.hpp>
+#include <ballast/core/weigh.hpp>
 #include <ballast/partition/bounds.hpp>
 #include <ballast/partition/detail/chain.hpp>
 #include <ballast/partition/options.hpp>
@@ -32,33 +33,10 @@ inline void add_up(std::span<std::int64_t const> entries, char const* name, std:
   sums.resize(entries.size() + 1);
   sums[0] = 0;
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    auto const entry = [&] { return std::string(name) + "[" + std::to_string(i) + "] = " + std::to_string(entries[i]); };
-    require(entries[i] >= 0, [&] { return entry() + " must not be negative"; });
-    require(entries[i] <= unaffordable - sums[i], [&] { return entry() + " brings the sum to 2^63 or more"; });
+    auto const here = [&] { return entry(name, i, entries[i]); };
+    require(entries[i] >= 0, [&] { return here() + " must not be negative"; });
+    require(entries[i] <= unaffordable - sums[i], [&] { return here() + " brings the sum to 2^63 or more"; });
     sums[i + 1] = sums[i] + entries[i];
-  }
-}
-
-/// The cost of one layer, or -1 where it has none that is valid.
-template <class Item, class Cost>
-[[nodiscard]] constexpr std::int64_t weigh_layer(Item item, Cost const& cost) {
-  if (!std::in_range<std::int64_t>(item)) return -1;
-  if constexpr (bounded_cost_model<Cost>)
-    if (!cost.fits(static_cast<std::int64_t>(item))) return -1;
-  auto const value = cost(static_cast<std::int64_t>(item));
-  return std::in_range<std::int64_t>(value) ? static_cast<std::int64_t>(value) : -1;
-}
-
-/// Says which layer has a cost that is none, or brings the sum over the edge.
-template <class At, class Cost>
-void refuse_layers(At const& at, std::size_t n, Cost const& cost) {
-  std::int64_t sum = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    auto const entry = [&] { return "layers[" + std::to_string(i) + "] = " + std::to_string(at[i]); };
-    auto const value = weigh_layer(at[i], cost);
-    require(value >= 0, [&] { return entry() + " has a cost outside [0, 2^63)"; });
-    require(value <= unaffordable - sum, [&] { return entry() + " brings the sum of costs to 2^63 or more"; });
-    sum += value;
   }
 }
 
@@ -77,10 +55,10 @@ inline void load_speeds(partition_options const& o, std::int64_t total, chain_da
           [&] { return "unit_time has " + std::to_string(o.unit_time.size()) + " entries for " + std::to_string(o.stages) + " stages"; });
   auto room = unaffordable - 1 - total;
   for (std::size_t s = 0; s < o.unit_time.size(); ++s) {
-    auto const entry = [&] { return "unit_time[" + std::to_string(s) + "] = " + std::to_string(o.unit_time[s]); };
-    require(o.unit_time[s] > 0, [&] { return entry() + " must be positive"; });
+    auto const here = [&] { return entry("unit_time", s, o.unit_time[s]); };
+    require(o.unit_time[s] > 0, [&] { return here() + " must be positive"; });
     require(total == 0 || o.unit_time[s] <= (unaffordable - 1) / total,
-            [&] { return entry() + " brings the cost of all layers to 2^63 or more"; });
+            [&] { return here() + " brings the cost of all layers to 2^63 or more"; });
     room = (std::min)(room, unaffordable - 1 - o.unit_time[s] * total);
   }
   d.transfer.clear();
@@ -90,9 +68,9 @@ inline void load_speeds(partition_options const& o, std::int64_t total, chain_da
           [&] { return "transfer has " + std::to_string(o.transfer.size()) + " entries for " + std::to_string(cuts) + " inner cuts"; });
   d.transfer.assign(d.layers + 1, 0);
   for (std::size_t i = 0; i < cuts; ++i) {
-    auto const entry = [&] { return "transfer[" + std::to_string(i) + "] = " + std::to_string(o.transfer[i]); };
-    require(o.transfer[i] >= 0, [&] { return entry() + " must not be negative"; });
-    require(o.transfer[i] <= room / 2, [&] { return entry() + " brings the sum of costs to 2^63 or more"; });
+    auto const here = [&] { return entry("transfer", i, o.transfer[i]); };
+    require(o.transfer[i] >= 0, [&] { return here() + " must not be negative"; });
+    require(o.transfer[i] <= room / 2, [&] { return here() + " brings the sum of costs to 2^63 or more"; });
     room -= 2 * o.transfer[i];
     d.transfer[i + 1] = o.transfer[i];
   }
@@ -107,18 +85,14 @@ void load_chain(R const& layers, partition_options const& o, Cost const& cost, c
   d.stages = d.used = static_cast<std::size_t>(o.stages);
   d.work.resize(n + 1);
   d.work[0] = 0;
-  auto* const sums = d.work.data() + 1;
-  std::uint64_t sum = 0, seen = 0;  // an invalid cost or sum shows in the sign bit
-  std::int64_t largest = 0;
+  d.largest = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    auto const value = weigh_layer(at[i], cost);
-    sum += static_cast<std::uint64_t>(value);
-    seen |= static_cast<std::uint64_t>(value) | sum;
-    largest = (std::max)(largest, value);
-    sums[i] = static_cast<std::int64_t>(sum);
+    auto const here = [&] { return entry("layers", i, at[i]); };
+    auto const value = checked_cost(at[i], cost, "cost", here);
+    require(value <= unaffordable - d.work[i], [&] { return here() + " brings the sum of costs to 2^63 or more"; });
+    d.work[i + 1] = d.work[i] + value;
+    d.largest = (std::max)(d.largest, value);
   }
-  if (seen >> 63 != 0) refuse_layers(at, n, cost);
-  d.largest = largest;
   d.units_per_1 = scale_of(cost);
   load_speeds(o, d.total(), d);
 
@@ -132,8 +106,7 @@ void load_chain(R const& layers, partition_options const& o, Cost const& cost, c
     require(o.capacity.size() == o.stages,
             [&] { return "capacity has " + std::to_string(o.capacity.size()) + " entries for " + std::to_string(o.stages) + " stages"; });
     for (std::size_t s = 0; s < o.capacity.size(); ++s)
-      require(o.capacity[s] >= 0,
-              [&] { return "capacity[" + std::to_string(s) + "] = " + std::to_string(o.capacity[s]) + " must not be negative"; });
+      require(o.capacity[s] >= 0, [&] { return entry("capacity", s, o.capacity[s]) + " must not be negative"; });
   }
 
   d.min_layers = static_cast<std::size_t>(o.min_layers);
@@ -166,12 +139,6 @@ void load_chain(R const& layers, partition_options const& o, Cost const& cost, c
   for (auto const c : d.capacity) all += (std::min)(c, unaffordable - all);
   if (d.size[d.layers] > all) return {partition_bound::capacity, {all, d.size[d.layers]}};
   return {};
-}
-
-template <index_type Index>
-void require_index(std::size_t n) {
-  require(n <= (std::numeric_limits<Index>::max)(),
-          [&] { return std::to_string(n) + " layers need a 64-bit index: call with <std::uint64_t>"; });
 }
 
 /// The bound for stages that may be unequal: the mean, and the dearest layer on the fastest stage.

@@ -30,7 +30,7 @@ struct layer_rules {
     for (auto const layer : layers) {
       auto const value = cost(static_cast<std::int64_t>(layer));
       require(std::in_range<std::int64_t>(value) && std::cmp_greater_equal(value, 0),
-              [&] { return "layers[" + std::to_string(costs.size()) + "] = " + std::to_string(layer) + " has a cost outside [0, 2^63)"; });
+              [&] { return entry("layers", costs.size(), layer) + " has a cost outside [0, 2^63)"; });
       costs.push_back(static_cast<std::int64_t>(value));
     }
   }
