@@ -47,22 +47,22 @@ void of_packs(benchmark::State& state, Make const& make) {
 }
 void random_deal(benchmark::State& state) {
   of_packs(state, [](auto const& packs, auto const& lengths, options const& o) {
-    return ballast::random_steps(packs, lengths, o, ballast::dense_4096_cost);
+    return ballast::deal_steps(packs, lengths, o, ballast::dense_4096_cost, {.how = ballast::dealing::random});
   });
 }
 void sorted(benchmark::State& state) {
   of_packs(state, [](auto const& packs, auto const& lengths, options const& o) {
-    return ballast::sorted_steps(packs, lengths, o, ballast::dense_4096_cost);
+    return ballast::deal_steps(packs, lengths, o, ballast::dense_4096_cost);
   });
 }
 void windows(benchmark::State& state) {
   of_packs(state, [](auto const& packs, auto const& lengths, options const& o) {
-    return ballast::sorted_steps(packs, lengths, o, ballast::dense_4096_cost, {.window = 64});
+    return ballast::deal_steps(packs, lengths, o, ballast::dense_4096_cost, {.window = 64});
   });
 }
 void windows_redealt(benchmark::State& state) {
   of_packs(state, [](auto const& packs, auto const& lengths, options const& o) {
-    return ballast::sorted_steps(packs, lengths, o, ballast::dense_4096_cost, {.window = 64, .redeal = true});
+    return ballast::deal_steps(packs, lengths, o, ballast::dense_4096_cost, {.window = 64, .redeal = true});
   });
 }
 

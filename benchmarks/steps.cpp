@@ -70,8 +70,7 @@ ballast::groups<> samples_of_steps(ballast::batching<> const& plan) {
   std::vector<std::uint32_t> members;
   for (std::size_t s = 0; s < plan.steps(); ++s) {
     members.clear();
-    for (auto p : plan.step(s))
-      if (p != plan.none) members.insert(members.end(), plan.packs[p].begin(), plan.packs[p].end());
+    for (auto const pack : plan.packs_of(s)) members.insert(members.end(), pack.begin(), pack.end());
     steps.push_back(members);
   }
   return steps;
@@ -96,7 +95,7 @@ void print_table(trace const& t, std::vector<std::int64_t> const& lengths, std::
   options o{.capacity = t.capacity, .ranks = ranks, .micro_batches = micro_batches, .seed = 1};
   auto const decreasing = ballast::best_fit_decreasing(lengths, {.capacity = t.capacity}).packs;
   auto const shuffled = ballast::best_fit_shuffled(lengths, {.capacity = t.capacity, .seed = 1}).packs;
-  auto const critical = ballast::random_steps(decreasing, lengths, o, ballast::dense_4096_cost).critical;
+  auto const critical = ballast::deal_steps(decreasing, lengths, o, ballast::dense_4096_cost, {.how = ballast::dealing::random}).critical;
   std::printf("\n%s, capacity %lld, %llu ranks, %llu micro-batches: cost ratio %.2f, square ratio %.2f\n\n", t.name,
               static_cast<long long>(t.capacity), static_cast<unsigned long long>(ranks), static_cast<unsigned long long>(micro_batches),
               critical.cost, critical.square);
@@ -105,14 +104,14 @@ void print_table(trace const& t, std::vector<std::int64_t> const& lengths, std::
       "|\n|---|---|---|---|---|---|---|---|---|---|---|---|");
   using ballast::stream_options;
   print_row("best-fit decreasing, dealt at random", lengths, o,
-            [&] { return ballast::random_steps(decreasing, lengths, o, ballast::dense_4096_cost); });
+            [&] { return ballast::deal_steps(decreasing, lengths, o, ballast::dense_4096_cost, {.how = ballast::dealing::random}); });
   print_row("random steps", lengths, o, [&] { return ballast::stream_steps(lengths, o, ballast::dense_4096_cost, {.threshold = 0}); });
   print_row("best fit in random order, sorted, cyclic", lengths, o,
-            [&] { return ballast::sorted_steps(shuffled, lengths, o, ballast::dense_4096_cost); });
+            [&] { return ballast::deal_steps(shuffled, lengths, o, ballast::dense_4096_cost); });
   print_row("windows of 16, redealt", lengths, o,
-            [&] { return ballast::sorted_steps(shuffled, lengths, o, ballast::dense_4096_cost, {.window = 16, .redeal = true}); });
+            [&] { return ballast::deal_steps(shuffled, lengths, o, ballast::dense_4096_cost, {.window = 16, .redeal = true}); });
   print_row("windows of 32, redealt", lengths, o,
-            [&] { return ballast::sorted_steps(shuffled, lengths, o, ballast::dense_4096_cost, {.window = 32, .redeal = true}); });
+            [&] { return ballast::deal_steps(shuffled, lengths, o, ballast::dense_4096_cost, {.window = 32, .redeal = true}); });
   print_row("stream, pool of 4 per rank", lengths, o, [&] { return ballast::stream_steps(lengths, o, ballast::dense_4096_cost); });
   print_row("stream, outliers over CP ranks", lengths, o,
             [&] { return ballast::stream_steps(lengths, o, ballast::dense_4096_cost, {.threshold = 0, .share = 400}); });
@@ -198,8 +197,8 @@ void print_against(trace const& t, std::vector<std::int64_t> const& lengths, std
   std::printf("| %s | %llu |", t.name, static_cast<unsigned long long>(ranks));
   print(figures(plan, o));
   std::printf(" %s |", ballast::to_string(plan.method));
-  print(figures(ballast::random_steps(packs, lengths, o, cost), o));
-  print(figures(ballast::sorted_steps(packs, lengths, o, cost, {.window = 16}), o));
+  print(figures(ballast::deal_steps(packs, lengths, o, cost, {.how = ballast::dealing::random}), o));
+  print(figures(ballast::deal_steps(packs, lengths, o, cost, {.window = 16}), o));
   run_figures queues;
   for (auto const& shares : {std::vector<std::int64_t>{2}, {4, 2}, {8, 4, 2}}) {
     std::vector<std::int64_t> thresholds;
@@ -228,8 +227,8 @@ void print_attention(trace const& t, std::vector<std::int64_t> const& lengths) {
     }
     return std::pair{ballast::balance_of_steps(squares, 8).mean_ratio, ballast::balance_of_steps(costs, 8).idle()};
   };
-  auto const [random_abr, random_idle] = figures(ballast::random_steps(packs, lengths, o, attention));
-  auto const windows = ballast::sorted_steps(packs, lengths, o, attention, {.window = 64, .emission = ballast::emission::shuffled});
+  auto const [random_abr, random_idle] = figures(ballast::deal_steps(packs, lengths, o, attention, {.how = ballast::dealing::random}));
+  auto const windows = ballast::deal_steps(packs, lengths, o, attention, {.window = 64, .emission = ballast::emission::shuffled});
   auto const [abr, idle] = figures(windows);
   std::printf("| %s | %zu | %.4f | %.4f | %.1f | %.4f | %.4f |\n", t.name, windows.steps(), random_abr, abr, random_abr / abr, random_idle,
               idle);

@@ -40,9 +40,8 @@ int main() {
     auto const step = plan.order.at(i);  // step.setting: switch to its SP group and recomputation
     auto const& level = plan.steps.steps[step.source];
     auto const my_rank = 9 / step.setting.sp;  // of the group that GPU 9 is in
-    for (std::uint64_t m = 0; m < level.micro_batches; ++m)
-      if (auto const pack = level.at(step.index, my_rank, m); pack != level.none)
-        for (auto const sample : level.packs[pack]) my_tokens += lengths[sample];  // forward, backward
+    for (auto const pack : level.packs_of(step.index, my_rank))
+      for (auto const sample : pack) my_tokens += lengths[sample];  // forward, backward
   }
   auto const ours = ballast::figures_of(plan.steps, plan.packed.lengths, times);
   auto const random = ballast::hbp::plan_run(lengths, levels, {.devices = 32, .balanced = false, .warm_up = 20});

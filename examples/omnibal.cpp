@@ -31,10 +31,11 @@ int main() {
 
   std::int64_t my_tiles = 0, my_tokens = 0;
   for (std::size_t step = 0; step < plan.steps(); ++step)
-    for (auto const sample : plan.packs[plan.at(step, my_rank, 0)]) {  // forward(sample …); backward(); optimiser.step();
-      my_tiles += tiles[sample];
-      my_tokens += tokens[sample];
-    }
+    for (auto const pack : plan.packs_of(step, my_rank))
+      for (auto const sample : pack) {  // forward(sample …); backward(); optimiser.step();
+        my_tiles += tiles[sample];
+        my_tokens += tokens[sample];
+      }
   std::cout << "rank " << my_rank << " trained on " << my_tiles << " tiles and " << my_tokens << " tokens\n";
 
   // A step ends when the slowest rank does; here a tile takes the vision encoder as long as 300 tokens take the language model.

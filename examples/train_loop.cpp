@@ -26,12 +26,8 @@ int main() {
     std::cout << "epoch " << epoch << ": " << plan.steps() << " steps; waiting makes them " << plan.slowest_over_mean()
               << " times as long as perfect balance would\n";
     for (std::size_t step = 0; step < plan.steps(); ++step) {
-      for (std::uint64_t m = 0; m < plan.micro_batches; ++m) {
-        auto const pack = plan.at(step, my_rank, m);
-        if (pack == plan.none) continue;  // only in a last step that is not full
-        auto const samples = plan.packs[pack];
+      for (auto const samples : plan.packs_of(step, my_rank))
         my_tokens += ballast::cu_seqlens(samples, lengths).back();  // forward(samples, cu_seqlens); backward();
-      }
       // optimiser.step();
     }
   }

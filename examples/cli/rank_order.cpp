@@ -18,7 +18,7 @@ void order_for_ranks(ballast::groups<Index>& packs, ballast::sample_measures con
   options.ranks = ranks;
   options.left_over = ballast::left_over::shorten;
   options.seed = seed;
-  auto const steps = ballast::level_steps(std::move(packs), samples, options);
+  auto const steps = ballast::deal_steps(std::move(packs), samples, options);
   packs.clear();
   for (auto const pack : steps.table)
     if (pack != steps.none) packs.push_back(steps.packs[pack]);

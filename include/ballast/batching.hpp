@@ -6,7 +6,8 @@
 
 #include <ballast/batching/check.hpp>
 #include <ballast/batching/check_micro_batches.hpp>
-#include <ballast/batching/in_order.hpp>
+#include <ballast/batching/deal_options.hpp>
+#include <ballast/batching/deal_steps.hpp>
 #include <ballast/batching/measured_options.hpp>
 #include <ballast/batching/measured_steps.hpp>
 #include <ballast/batching/micro_batch_options.hpp>
@@ -17,6 +18,5 @@
 #include <ballast/batching/plan_steps.hpp>
 #include <ballast/batching/result.hpp>
 #include <ballast/batching/resume.hpp>
-#include <ballast/batching/rows.hpp>
-#include <ballast/batching/sorted.hpp>
 #include <ballast/batching/stream.hpp>
+#include <ballast/batching/weigh.hpp>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/batching/check.hpp>
+#include <ballast/batching/deal_steps.hpp>
 #include <ballast/batching/stream.hpp>
+#include <ballast/cost/polynomial.hpp>
 
 #include "support/catch.hpp"
 
@@ -52,7 +54,8 @@ TEST_CASE("check_batching names each broken rule and the first place") {
   // Places of the last step: all that are empty while another pack holds two samples, or unevenly.
   std::vector<std::int64_t> const five{10, 20, 30, 40, 50};
   ballast::batching_options shape{.capacity = 100, .ranks = 2, .micro_batches = 2};
-  auto const dealt = ballast::steps_in_order(ballast::groups<>{{0, 1, 2, 3, 4, 5}, {0, 1, 2, 3, 4}}, five, shape, cost);
+  auto const dealt =
+      ballast::deal_steps(ballast::groups<>{{0, 1, 2, 3, 4, 5}, {0, 1, 2, 3, 4}}, five, shape, cost, {.how = ballast::dealing::in_order});
   REQUIRE(ballast::check_batching(dealt, five, shape, cost).valid());
   auto moved = dealt;
   std::swap(moved.table[1], moved.table[5]);
@@ -61,7 +64,8 @@ TEST_CASE("check_batching names each broken rule and the first place") {
   CHECK(ballast::check_batching(dealt, five, shape, cost) == is(fault::empty_place, 5));
   shape.left_over = ballast::left_over::split;
   std::vector<std::int64_t> const four{10, 20, 30, 40};
-  auto joined = ballast::steps_in_order(ballast::groups<>{{0, 1, 2, 3, 4}, {0, 1, 2, 3}}, four, shape, cost);
+  auto joined =
+      ballast::deal_steps(ballast::groups<>{{0, 1, 2, 3, 4}, {0, 1, 2, 3}}, four, shape, cost, {.how = ballast::dealing::in_order});
   joined.packs = ballast::groups<>{{0, 1, 2, 4}, {0, 1, 2, 3}};
   joined.table = {0, 1, 2, plan::none};
   joined.slowest = {};
@@ -69,7 +73,7 @@ TEST_CASE("check_batching names each broken rule and the first place") {
   std::vector<std::uint64_t> const keys{1, 2, 3, 3};
   CHECK(ballast::check_batching(joined, four, shape, cost, 0, keys).fault == fault::wrong_value);
   std::vector<std::int64_t> const two{10, 20};
-  auto uneven = ballast::steps_in_order(ballast::groups<>{{0, 1, 2}, {0, 1}}, two, shape, cost);
+  auto uneven = ballast::deal_steps(ballast::groups<>{{0, 1, 2}, {0, 1}}, two, shape, cost, {.how = ballast::dealing::in_order});
   CHECK(uneven.idle_ranks().empty());
   uneven.table = {0, 1, plan::none, plan::none};
   CHECK(uneven.idle_ranks() == std::vector<std::uint64_t>{1});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/batching/check_micro_batches.hpp>
 #include <ballast/batching/micro_batches.hpp>
+#include <ballast/cost/polynomial.hpp>
 
 #include "support/catch.hpp"
 

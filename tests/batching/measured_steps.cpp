@@ -135,7 +135,7 @@ std::uint64_t hash_of(plan_of_steps const& plan) {
 
 }  // namespace
 
-TEST_CASE("level_steps: every sample once or listed, figures that are true, for any number of measures") {
+TEST_CASE("deal_steps of measures: every sample once or listed, figures that are true, for any number of measures") {
   ballast::splitmix64 draw(1);
   for (int round = 0; round < 72; ++round) {
     auto const c = mixture(draw() % 700, 1 + static_cast<std::size_t>(round % 3), draw);
@@ -149,11 +149,11 @@ TEST_CASE("level_steps: every sample once or listed, figures that are true, for 
     if (c.size() > 1 && draw() % 2 == 0) o.separate = 1;
     auto const packs = next_fit(c, o.separate);
     CAPTURE(round, c[0].size(), o.ranks, o.micro_batches, o.window, packs.size());
-    auto const plan = ballast::level_steps(packs, view(c), o);
+    auto const plan = ballast::deal_steps(packs, view(c), o);
     check(plan, c, o, [](measure const& row) { return std::accumulate(row.begin(), row.end(), std::int64_t{0}); });
-    auto const by_first = ballast::level_steps(packs, view(c), o, [](std::span<std::int64_t const> row) { return row[0]; });
+    auto const by_first = ballast::deal_steps(packs, view(c), o, [](std::span<std::int64_t const> row) { return row[0]; });
     check(by_first, c, o, [](measure const& row) { return row[0]; });
-    CHECK(hash_of(plan) == hash_of(ballast::level_steps(packs, view(c), o)));
+    CHECK(hash_of(plan) == hash_of(ballast::deal_steps(packs, view(c), o)));
     auto const places = o.ranks * o.micro_batches;
     auto const empty = static_cast<std::size_t>(std::count(plan.table.begin(), plan.table.end(), plan.none));
     auto const kinds = o.separate ? 2U : 1U;
@@ -165,27 +165,27 @@ TEST_CASE("level_steps: every sample once or listed, figures that are true, for 
   }
 }
 
-TEST_CASE("level_steps: each measure is level at once, where random steps are not") {
+TEST_CASE("deal_steps of measures: each measure is balanced at once, where random steps are not") {
   ballast::splitmix64 draw(2);
   auto const c = mixture(30000, 2, draw);
   auto const packs = next_fit(c);
   for (std::uint64_t const micro_batches : {1U, 4U}) {
     options o{.capacity = {4096, 9}, .ranks = 8, .micro_batches = micro_batches};
-    auto const level = ballast::level_steps(packs, view(c), o);
+    auto const level = ballast::deal_steps(packs, view(c), o);
     o.window = 1;
-    auto const random = ballast::level_steps(packs, view(c), o);
+    auto const random = ballast::deal_steps(packs, view(c), o);
     for (std::size_t m = 0; m < 2; ++m) {
       CAPTURE(micro_batches, m, random.balance[m].mean_ratio, level.balance[m].mean_ratio);
       CHECK(level.balance[m].mean_ratio < random.balance[m].mean_ratio / 3);
     }
     CHECK(level.cost_balance.mean_ratio < random.cost_balance.mean_ratio / 3);
     o.window = 0;
-    auto const sorted = ballast::level_steps(packs, view(c), o);
+    auto const sorted = ballast::deal_steps(packs, view(c), o);
     for (std::size_t m = 0; m < 2; ++m) CHECK(sorted.balance[m].mean_ratio < level.balance[m].mean_ratio / 3);
   }
 }
 
-TEST_CASE("level_steps: packs of two kinds that could share steps do not where a level step can be had") {
+TEST_CASE("deal_steps of measures: packs of two kinds that could share steps do not where a balanced step can be had") {
   // Half of the packs are full in one measure, half in the other: rows of one kind each lose nothing.
   measure tiles, tokens;
   ballast::groups<> packs;
@@ -194,16 +194,16 @@ TEST_CASE("level_steps: packs of two kinds that could share steps do not where a
     tokens.push_back(i % 2 == 0 ? 1500 : 4000);
     packs.push_back(std::span(&i, 1));
   }
-  auto const plan = ballast::level_steps(packs, {tiles, tokens}, {.capacity = {9, 4096}, .ranks = 4, .window = 0});
+  auto const plan = ballast::deal_steps(packs, {tiles, tokens}, {.capacity = {9, 4096}, .ranks = 4, .window = 0});
   CHECK((plan.balance[0].mean_ratio == 0 && plan.balance[1].mean_ratio == 0 && plan.slowest.optimal()));
 }
 
-TEST_CASE("level_steps: a weight of 0 switches a measure off, a callable is levelled beside the measures") {
+TEST_CASE("deal_steps of measures: a weight of 0 switches a measure off, a callable is balanced beside the measures") {
   ballast::splitmix64 draw(3);
   auto const c = mixture(20000, 2, draw);
   auto const packs = next_fit(c);
   auto const with = [&](measure weights) {
-    return ballast::level_steps(packs, view(c), {.capacity = {4096, 9}, .ranks = 8, .weights = std::move(weights)});
+    return ballast::deal_steps(packs, view(c), {.capacity = {4096, 9}, .ranks = 8, .weights = std::move(weights)});
   };
   auto const both = with({}), tokens = with({1, 0}), tiles = with({0, 1}), heavy = with({1, 300});
   CHECK(tokens.balance[0].mean_ratio < both.balance[0].mean_ratio);
@@ -215,18 +215,18 @@ TEST_CASE("level_steps: a weight of 0 switches a measure off, a callable is leve
 
   options o{.capacity = {4096, 9}, .ranks = 8, .window = 1, .weights = {0, 1}};
   auto const squares = [](std::span<std::int64_t const> row) { return row[0] * row[0]; };
-  auto const random = ballast::level_steps(packs, view(c), o, squares);
+  auto const random = ballast::deal_steps(packs, view(c), o, squares);
   o.window = 16;
-  auto const beside = ballast::level_steps(packs, view(c), o, squares);
+  auto const beside = ballast::deal_steps(packs, view(c), o, squares);
   o.weights = {0, 0};
-  auto const alone = ballast::level_steps(packs, view(c), o, squares);
+  auto const alone = ballast::deal_steps(packs, view(c), o, squares);
   CHECK(beside.cost_balance.mean_ratio < random.cost_balance.mean_ratio / 2);
   CHECK(beside.balance[1].mean_ratio < random.balance[1].mean_ratio / 3);
   CHECK(alone.cost_balance.mean_ratio < beside.cost_balance.mean_ratio / 2);
   CHECK(alone.balance[1].mean_ratio > 2 * beside.balance[1].mean_ratio);
 }
 
-TEST_CASE("level_steps: packs that are split are level among themselves") {
+TEST_CASE("deal_steps of measures: packs that are split are balanced among themselves") {
   ballast::splitmix64 draw(4);
   measure tiles(2000), tokens(2000);
   ballast::groups<> packs;
@@ -238,7 +238,7 @@ TEST_CASE("level_steps: packs that are split are level among themselves") {
     if (four.size() == 4) packs.push_back(std::exchange(four, {}));
   }
   // 500 packs are 7 steps of 64 and 52 packs, or 208 samples for the 64 places of the last step: 3 or 4 each.
-  auto const plan = ballast::level_steps(packs, {tiles, tokens}, {.capacity = {8, 4096}, .ranks = 64});
+  auto const plan = ballast::deal_steps(packs, {tiles, tokens}, {.capacity = {8, 4096}, .ranks = 64});
   CHECK((plan.steps() == 8 && plan.packs.size() == 512));
   std::map<std::size_t, int> sizes;
   for (auto const pack : plan.packs) ++sizes[pack.size()];
@@ -246,7 +246,7 @@ TEST_CASE("level_steps: packs that are split are level among themselves") {
   CHECK_THAT(plan.balance[0].mean_ratio, Catch::Matchers::WithinAbs((1 - 208.0 / 256) / 8, 1e-12));
 }
 
-TEST_CASE("level_steps: the unit of a measure does not matter, however near its sum is to 2^60") {
+TEST_CASE("deal_steps of measures: the unit of a measure does not matter, however near its sum is to 2^60") {
   ballast::splitmix64 draw(8);
   measure tiles, tokens, large;
   ballast::groups<> packs;
@@ -257,7 +257,7 @@ TEST_CASE("level_steps: the unit of a measure does not matter, however near its 
     packs.push_back(std::span(&i, 1));
   }
   options o{.capacity = {9, std::int64_t{700} << 47}, .ranks = 2, .window = 0};
-  CHECK((ballast::level_steps(packs, {tiles, large}, o).table == ballast::level_steps(packs, {tiles, tokens}, o).table));
+  CHECK((ballast::deal_steps(packs, {tiles, large}, o).table == ballast::deal_steps(packs, {tiles, tokens}, o).table));
 }
 
 TEST_CASE("plan_steps: packs and steps of several measures in one call") {
@@ -317,14 +317,14 @@ TEST_CASE("plan_steps: samples above a capacity, no samples, one sample") {
   CHECK((one.steps() == 1 && one.packs.size() == 1 && one.balance[0].mean_ratio == 0.5));
 }
 
-TEST_CASE("level_steps: golden") {
+TEST_CASE("deal_steps of measures: golden") {
   ballast::splitmix64 draw(6);
   auto const c = mixture(5000, 3, draw);
-  auto const plan = ballast::level_steps(next_fit(c), view(c), {.capacity = capacities, .ranks = 8, .micro_batches = 2, .seed = 9});
+  auto const plan = ballast::deal_steps(next_fit(c), view(c), {.capacity = capacities, .ranks = 8, .micro_batches = 2, .seed = 9});
   CHECK(hash_of(plan) == 5117434895488243685U);
 }
 
-TEST_CASE("level_steps: refusals name the argument, the index and the value") {
+TEST_CASE("deal_steps of measures: refusals name the argument, the index and the value") {
   measure const tiles{1, 2, 0}, tokens{5, 6, 7};
   auto const packs_of = [](std::vector<std::vector<std::uint32_t>> const& of) {
     ballast::groups<> packs;
@@ -332,7 +332,7 @@ TEST_CASE("level_steps: refusals name the argument, the index and the value") {
     return packs;
   };
   auto const refused = [&](options const& o, std::vector<std::vector<std::uint32_t>> const& packs = {{0, 1}, {2}}) {
-    return refusal([&] { return ballast::level_steps(packs_of(packs), {tiles, tokens}, o); });
+    return refusal([&] { return ballast::deal_steps(packs_of(packs), {tiles, tokens}, o); });
   };
   options const good{.capacity = {9, 20}};
   auto const with = [&](auto const& change) {
@@ -358,10 +358,10 @@ TEST_CASE("level_steps: refusals name the argument, the index and the value") {
   CHECK(refused(good, {{0}, {3}}) == "packs[1] has member 3 of 3 samples");
   CHECK(refused(good, {{0}, {1, 0}}) == "packs[1] has sample 0, which stands in a pack already");
   CHECK(refused({.capacity = {9, 20}, .separate = 0}, {{0}, {1, 2}}) == "packs[1] mixes samples 1 and 2, which measure 0 separates");
-  CHECK(refusal([&] { return ballast::level_steps(packs_of({{0}}), {measure{1}, measure{-4}}, good); }) ==
+  CHECK(refusal([&] { return ballast::deal_steps(packs_of({{0}}), {measure{1}, measure{-4}}, good); }) ==
         "measures[1][0] = -4 must not be negative");
   CHECK(refusal([&] {
-          return ballast::level_steps(packs_of({{0}}), {tiles, tokens}, good, [](std::span<std::int64_t const> row) { return row[0] - 2; });
+          return ballast::deal_steps(packs_of({{0}}), {tiles, tokens}, good, [](std::span<std::int64_t const> row) { return row[0] - 2; });
         }) == "sample 0 has cost -1, which is negative or brings the sum of costs too near to 2^63");
 }
 

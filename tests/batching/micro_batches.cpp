@@ -2,6 +2,7 @@
 #include <ballast/batching/check_micro_batches.hpp>
 #include <ballast/batching/micro_batches.hpp>
 #include <ballast/core/hash.hpp>
+#include <ballast/cost/polynomial.hpp>
 
 #include "support/archetypes.hpp"
 #include "support/catch.hpp"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/batching/check.hpp>
+#include <ballast/batching/deal_steps.hpp>
 #include <ballast/batching/plan_steps.hpp>
+#include <ballast/cost/polynomial.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
 
 #include "support/archetypes.hpp"
@@ -48,7 +50,8 @@ TEST_CASE("plan_steps: level steps where random ones are 1.5 times as slow, what
     CHECK(static_cast<double>(plan.steps()) < static_cast<double>(plan.tokens) / (0.9 * room) + 1);
     CHECK(plan.dropped.empty());
     if (m == 1)
-      CHECK(ballast::random_steps(ballast::best_fit_shuffled(l, {.capacity = o.capacity}).packs, l, o, ballast::dense_4096_cost)
+      CHECK(ballast::deal_steps(ballast::best_fit_shuffled(l, {.capacity = o.capacity}).packs, l, o, ballast::dense_4096_cost,
+                                {.how = ballast::dealing::random})
                 .slowest_over_mean() > 1.5);
   }
   options const o{.capacity = 131072, .ranks = 16};
@@ -70,7 +73,7 @@ TEST_CASE("plan_steps: short samples at one micro-batch, where packs must be mad
   CHECK(std::string(ballast::to_string(plan.method)) == "windows");
   CHECK(ballast::describe(ballast::check_batching(plan, l, o, cost)) == "valid");
   auto const packs = ballast::best_fit_decreasing(l, {.capacity = o.capacity}).packs;
-  auto const dealt = ballast::random_steps(packs, l, o, cost);
+  auto const dealt = ballast::deal_steps(packs, l, o, cost, {.how = ballast::dealing::random});
   CHECK(plan.slowest.value < dealt.slowest.value);
   CHECK(plan.steps() <= dealt.steps() + 1);
   for (std::uint32_t const threshold : {0U, 350U}) {
@@ -93,8 +96,8 @@ TEST_CASE("plan_steps: never behind a random deal of best-fit packs by more than
                     .cost_per_micro_batch = round % 4 < 2 ? 0 : 3'000'000,
                     .cost_per_step = round % 8 < 4 ? 0 : 30'000'000};
     auto const plan = ballast::plan_steps(l, o, ballast::dense_4096_cost);
-    auto const dealt =
-        ballast::random_steps(ballast::best_fit_decreasing(l, {.capacity = o.capacity}).packs, l, o, ballast::dense_4096_cost);
+    auto const dealt = ballast::deal_steps(ballast::best_fit_decreasing(l, {.capacity = o.capacity}).packs, l, o, ballast::dense_4096_cost,
+                                           {.how = ballast::dealing::random});
     CAPTURE(round, o.capacity, o.ranks, o.micro_batches, ballast::to_string(plan.method), plan.steps(), dealt.steps());
     CHECK(100 * plan.slowest.value <= 101 * dealt.slowest.value);
   }

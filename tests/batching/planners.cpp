@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/batching.hpp>
 #include <ballast/core/hash.hpp>
+#include <ballast/cost/polynomial.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
 
 #include "support/archetypes.hpp"
@@ -37,16 +38,25 @@ auto packed(std::vector<std::int64_t> const& lengths, options const& o) {
 }
 
 planner const planners[] = {
-    {"in order", [](auto const& l, options const& o) { return ballast::steps_in_order(packed(l, o), l, o, ballast::dense_4096_cost); }},
-    {"random", [](auto const& l, options const& o) { return ballast::random_steps(packed(l, o), l, o, ballast::dense_4096_cost); }},
-    {"sorted", [](auto const& l, options const& o) { return ballast::sorted_steps(packed(l, o), l, o, ballast::dense_4096_cost); }},
+    {"in order",
+     [](auto const& l, options const& o) {
+       return ballast::deal_steps(packed(l, o), l, o, ballast::dense_4096_cost, {.how = ballast::dealing::in_order});
+     }},
+    {"random",
+     [](auto const& l, options const& o) {
+       return ballast::deal_steps(packed(l, o), l, o, ballast::dense_4096_cost, {.how = ballast::dealing::random});
+     }},
+    {"sorted", [](auto const& l, options const& o) { return ballast::deal_steps(packed(l, o), l, o, ballast::dense_4096_cost); }},
     {"windows, redealt",
      [](auto const& l, options const& o) {
-       return ballast::sorted_steps(packed(l, o), l, o, ballast::dense_4096_cost,
-                                    {.window = 2, .emission = ballast::emission::shuffled, .redeal = true});
+       return ballast::deal_steps(packed(l, o), l, o, ballast::dense_4096_cost,
+                                  {.window = 2, .emission = ballast::emission::shuffled, .redeal = true});
      }},
     {"rows",
-     [](auto const& l, options const& o) { return ballast::row_steps(packed(l, o), l, o, ballast::dense_4096_cost, {.window = 3}); }},
+     [](auto const& l, options const& o) {
+       return ballast::deal_steps(packed(l, o), l, o, ballast::dense_4096_cost,
+                                  {.how = ballast::dealing::rows, .window = 3, .redeal = true});
+     }},
     {"stream", [](auto const& l, options const& o) { return ballast::stream_steps(l, o, ballast::dense_4096_cost, {.threshold = 0}); }},
     {"stream, as full as level",
      [](auto const& l, options const& o) { return ballast::stream_steps(l, o, ballast::dense_4096_cost, {.fill = 0, .threshold = 0}); }},
@@ -126,8 +136,8 @@ TEST_CASE("the price of a micro-batch and of a step enters value and bound, and 
     priced.cost_per_micro_batch = 1 + static_cast<std::int64_t>(draw() % 1'000'000);
     priced.cost_per_step = static_cast<std::int64_t>(draw() % 10'000'000);
     auto const packs = packed(lengths, free);
-    auto const without = ballast::steps_in_order(packs, lengths, free, ballast::dense_4096_cost),
-               with = ballast::steps_in_order(packs, lengths, priced, ballast::dense_4096_cost);
+    auto const without = ballast::deal_steps(packs, lengths, free, ballast::dense_4096_cost, {.how = ballast::dealing::in_order}),
+               with = ballast::deal_steps(packs, lengths, priced, ballast::dense_4096_cost, {.how = ballast::dealing::in_order});
     CAPTURE(round, free.ranks, free.micro_batches, without.slowest.lower_bound, with.slowest.lower_bound);
     CHECK(with.table == without.table);
     CHECK(ballast::describe(ballast::check_batching(with, lengths, priced, ballast::dense_4096_cost)) == "valid");
@@ -178,8 +188,8 @@ TEST_CASE("no rank without work: conversations cut at the capacity, on many rank
       std::size_t idle = 0, missing = 0;
       for (std::size_t s = 0; s < made.steps(); ++s)
         for (std::size_t r = 0; r < made.ranks; ++r) {
-          std::size_t has = 0;
-          for (std::size_t m = 0; m < made.micro_batches; ++m) has += made.at(s, r, m) != made.none ? 1U : 0U;
+          auto const mine = made.packs_of(s, r);
+          auto const has = static_cast<std::uint64_t>(std::ranges::distance(mine.begin(), mine.end()));
           if (has == 0) ++idle;
           if (has != made.micro_batches && !replicas && (o.left_over != left_over::shorten || s + 1 < made.steps())) ++missing;
         }
@@ -230,7 +240,8 @@ TEST_CASE("left_over::repeat: what would not be a sum of 63 bits is refused") {
   options const o{.capacity = 1000, .ranks = 4, .micro_batches = 16, .left_over = left_over::repeat};
   auto const costs = [](int bits) { return [bits](std::int64_t) { return std::int64_t{1} << bits; }; };
   auto const run = [&](int bits) {
-    return refusal([&] { (void)ballast::steps_in_order(ballast::groups<>{{0, 1}, {0}}, one, o, costs(bits)); });
+    return refusal(
+        [&] { (void)ballast::deal_steps(ballast::groups<>{{0, 1}, {0}}, one, o, costs(bits), {.how = ballast::dealing::in_order}); });
   };
   CHECK(run(59).find("the last step repeats sample 0 of cost 576460752303423488 until") == 0);
   CHECK(run(54) == "accepted");
@@ -250,48 +261,6 @@ TEST_CASE("planners of steps: the golden plans") {
                                             0x8655bb672cbd7cc2U, 0x3da2b97a8bb0e6f6U, 0x32e3c04400f71865U, 0xb5ab1486b41f89c2U,
                                             0x5a9fd4aa28953c5eU, 0x32b4afdb5dfdcbfaU, 0x1bfbd36a9fd9d373U, 0x22651f591cc2a6f4U,
                                             0x73c799063246a936U});
-}
-
-TEST_CASE("sorted_steps: like with like, and the emissions are permutations of the same steps") {
-  ballast::splitmix64 draw(2);
-  std::vector<std::int64_t> lengths(4000);
-  for (auto& l : lengths) l = 1 + static_cast<std::int64_t>(draw() % (draw() % 8 == 0 ? 4000 : 500));
-  options const o{.capacity = 4096, .ranks = 8, .left_over = left_over::drop, .seed = 5};
-  ballast::quadratic_cost const attention{.linear = 0, .quadratic = 1};
-  auto const packs = packed(lengths, o);
-  auto const random = ballast::random_steps(packs, lengths, o, attention);
-  std::vector<std::vector<std::uint32_t>> steps[3];
-  for (auto const how : {ballast::emission::cyclic, ballast::emission::shuffled, ballast::emission::decreasing}) {
-    auto const made = ballast::sorted_steps(packs, lengths, o, attention, {.emission = how});
-    CHECK(made.slowest_over_mean() - 1 < (random.slowest_over_mean() - 1) / 5);
-    auto& mine = steps[static_cast<std::size_t>(how)];
-    for (std::size_t s = 0; s < made.steps(); ++s) mine.emplace_back(made.step(s).begin(), made.step(s).end());
-  }
-  CHECK((steps[0] != steps[1] && steps[1] != steps[2]));
-  for (auto& s : steps) std::sort(s.begin(), s.end());
-  CHECK((steps[0] == steps[1] && steps[1] == steps[2]));
-
-  auto const windows = ballast::sorted_steps(packs, lengths, o, attention, {.window = 16});
-  auto const redealt = ballast::sorted_steps(packs, lengths, o, attention, {.window = 16, .redeal = true});
-  CHECK(redealt.slowest.value < windows.slowest.value);
-  CHECK(redealt.cost == windows.cost);
-}
-
-TEST_CASE("steps_in_order deals as trainers do, and packs that are none are refused") {
-  std::vector<std::int64_t> const l{1, 2, 3, 4, 5};
-  options const o{.capacity = 8, .ranks = 2, .micro_batches = 2, .left_over = left_over::shorten};
-  ballast::groups<> const packs{{0, 1, 2, 3, 4, 5}, {0, 1, 2, 3, 4}};
-  auto const made = ballast::steps_in_order(packs, l, o, ballast::dense_4096_cost);
-  CHECK(made.table == std::vector<std::uint32_t>{0, 2, 1, 3, 4, made.none, made.none, made.none});
-  auto const refused = [&](ballast::groups<> const& p) {
-    return refusal([&] { return ballast::steps_in_order(p, l, o, ballast::dense_4096_cost); });
-  };
-  CHECK(refused({{0, 0, 1}, {0}}) == "packs[0] is empty");
-  CHECK(refused({{0, 1}, {5}}) == "packs[0] has member 5 of 5 samples");
-  CHECK(refused({{0, 1, 2}, {3, 3}}) == "packs[1] has sample 3, which stands in a pack already");
-  CHECK(refused({{0, 2}, {3, 4}}) == "packs[0] holds 9 tokens, more than capacity 8");
-  CHECK(ballast::steps_in_order(ballast::groups<>{{0, 1}, {3}}, l, o, ballast::dense_4096_cost).dropped ==
-        std::vector<std::uint32_t>{0, 1, 2, 4});
 }
 
 TEST_CASE("the bound is none that a plan goes below: all deals of small steps") {
@@ -317,7 +286,7 @@ TEST_CASE("the bound is none that a plan goes below: all deals of small steps") 
           most = (std::max)(most, sum);
         }
         if (most > o.capacity) continue;
-        auto const made = ballast::steps_in_order(packs, lengths, o, ballast::dense_4096_cost);
+        auto const made = ballast::deal_steps(packs, lengths, o, ballast::dense_4096_cost, {.how = ballast::dealing::in_order});
         bound = made.slowest.lower_bound;
         if (best < 0 || made.slowest.value < best) best = made.slowest.value;
       }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/batching/plan_steps.hpp>
 #include <ballast/batching/resume.hpp>
+#include <ballast/cost/polynomial.hpp>
 #include <ballast/curriculum/plan_curriculum.hpp>
 
 #include "support/catch.hpp"
@@ -39,12 +40,11 @@ TEST_CASE("samples_left: whichever steps are done, other ranks train on exactly 
       ballast::renumber(after, std::span<std::uint32_t const>(rest));
       std::vector<int> stands(l.size(), 0);
       for (auto s : done)
-        for (auto p : before.step(s))
-          if (p != before.none)
-            for (auto i : before.packs[p]) ++stands[i];
-      for (auto p : after.table)
-        if (p != after.none)
-          for (auto i : after.packs[p]) ++stands[i];
+        for (auto const pack : before.packs_of(s))
+          for (auto i : pack) ++stands[i];
+      for (std::size_t s = 0; s < after.steps(); ++s)
+        for (auto const pack : after.packs_of(s))
+          for (auto i : pack) ++stands[i];
       CHECK(stands == std::vector<int>(l.size(), 1));
     }
   std::vector<int> const none{3, -1};

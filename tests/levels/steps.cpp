@@ -45,15 +45,15 @@ TEST_CASE("steps_by_level: every member is trained once, at its level", "[batchi
         auto const& steps = plan.steps[i];
         CHECK(steps.ranks == 16 / two[i].sp);
         CHECK(steps.micro_batches == 1);  // 16 * 512 tokens, 2 * 4096
-        for (auto p : steps.table) {
-          if (p == steps.none) continue;
-          std::int64_t tokens = 0;
-          for (auto m : steps.packs[p]) {
-            ++stands[m];
-            tokens += packed.lengths[m];
+        for (std::size_t s = 0; s < steps.steps(); ++s)
+          for (auto const pack : steps.packs_of(s)) {
+            std::int64_t tokens = 0;
+            for (auto m : pack) {
+              ++stands[m];
+              tokens += packed.lengths[m];
+            }
+            CHECK(tokens <= two[i].capacity);
           }
-          CHECK(tokens <= two[i].capacity);
-        }
         for (auto m : steps.dropped) ++stands[m];
         for (auto m : steps.repeated) --stands[m];
         CHECK(std::is_sorted(steps.dropped.begin(), steps.dropped.end()));

@@ -108,9 +108,8 @@ TEST_CASE("hbp: a run trains every sample once, short level first", "[methods]")
     auto const& steps = plan.steps.steps[step.source];
     if (k < 50) CHECK(step.setting == levels[0]);
     short_ones += step.setting == levels[0] ? 1U : 0U;
-    for (auto p : steps.step(step.index))
-      if (p != steps.none)
-        for (auto m : steps.packs[p]) ++stands[m];
+    for (auto const pack : steps.packs_of(step.index))
+      for (auto m : pack) ++stands[m];
   }
   CHECK(std::count(stands.begin(), stands.end(), 1) == static_cast<std::ptrdiff_t>(stands.size()));
   CHECK(plan.order.size() == plan.steps.size());

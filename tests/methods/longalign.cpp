@@ -37,10 +37,9 @@ TEST_CASE("longalign: sorted batches hold neighbours in length, in random order"
     std::vector<int> stands(lengths.size(), 0);
     for (std::size_t s = 0; s < plan.steps(); ++s) {
       std::pair<std::int64_t, std::int64_t> range{1000, 0};
-      for (auto p : plan.step(s)) {
-        if (p == plan.none) continue;
-        if (s < 50) CHECK(plan.packs[p].size() == 4);
-        for (auto i : plan.packs[p]) {
+      for (auto const pack : plan.packs_of(s)) {
+        if (s < 50) CHECK(pack.size() == 4);
+        for (auto i : pack) {
           ++stands[i];
           range = {(std::min)(range.first, lengths[i]), (std::max)(range.second, lengths[i])};
         }

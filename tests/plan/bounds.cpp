@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ballast/cost/polynomial.hpp>
 #include <ballast/plan/bounds.hpp>
 
 #include "support/catch.hpp"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ballast/batching/deal_steps.hpp>
 #include <ballast/batching/plan_steps.hpp>
+#include <ballast/cost/polynomial.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/plan/cluster.hpp>
 #include <ballast/plan/figures.hpp>
@@ -31,7 +33,7 @@ TEST_CASE("figures_of: two steps by hand") {
   for (auto const& pack : {std::vector<std::uint32_t>{0, 1}, {2}, {3}, {4}, {5}}) packs.push_back(pack);
   batching_options const o{.capacity = 8, .ranks = 2, .micro_batches = 2, .left_over = left_over::shorten};
   quadratic_cost const cost{.linear = 2, .quadratic = 1};  // 24, 15, 8, 48, 3, 35
-  auto const plan = steps_in_order(packs, lengths, o, cost);
+  auto const plan = deal_steps(packs, lengths, o, cost, {.how = dealing::in_order});
   // step 0: rank 0 has packs 0 and 2, rank 1 packs 1 and 3; step 1: pack 4 on rank 0
   auto const f = figures_of(plan, lengths, o, 0.5, cost);
   CHECK(f.loads == std::vector<std::int64_t>{24 + 15 + 48, 8 + 3, 35, 0});
@@ -45,7 +47,8 @@ TEST_CASE("figures_of: two steps by hand") {
   CHECK(close(f.modelled_run_ms, 61));
   CHECK(close(f.modelled_step_ms, 30.5));
 
-  auto const none = figures_of(steps_in_order(groups<>{}, std::vector<int>{}, o, cost), std::vector<int>{}, o, 0.5, cost);
+  auto const none =
+      figures_of(deal_steps(groups<>{}, std::vector<int>{}, o, cost, {.how = dealing::in_order}), std::vector<int>{}, o, 0.5, cost);
   CHECK((none.steps == 0 && none.loads.empty() && none.modelled_step_ms == 0));
   CHECK(close(none.slowest_over_mean, 1));
 }
@@ -76,7 +79,7 @@ TEST_CASE("figures_of: agrees with the metrics where ranks wait per step, and wi
 
 TEST_CASE("figures_of: refuses samples that ranks share") {
   batching_options const o{.capacity = 8, .ranks = 2};
-  auto plan = steps_in_order(groups<>{{0, 1}, {0}}, std::vector{5}, o, dense_4096_cost);
+  auto plan = deal_steps(groups<>{{0, 1}, {0}}, std::vector{5}, o, dense_4096_cost, {.how = dealing::in_order});
   plan.shared.push_back({.sample = 0, .ranks = 2});
   CHECK(refusal([&] { return figures_of(plan, std::vector{5}, o, 1.0, dense_4096_cost); }) ==
         "sample 0 is shared by ranks, which these figures do not count");

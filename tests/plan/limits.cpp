@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ballast/batching/deal_steps.hpp>
+#include <ballast/cost/polynomial.hpp>
 #include <ballast/plan/limits.hpp>
 
 #include "support/catch.hpp"
@@ -19,7 +21,7 @@ TEST_CASE("limits_of: names the samples that cost more than a mean rank, the wor
   groups<> const packs{{0, 1, 2, 3, 4, 5, 6}, {0, 1, 2, 3, 4, 5}};
   batching_options const o{.capacity = 10, .ranks = 2};
   quadratic_cost const square{.linear = 0, .quadratic = 1};
-  auto const plan = steps_in_order(packs, lengths, o, square);  // 81 + 1, 25 + 25, 64 + 4
+  auto const plan = deal_steps(packs, lengths, o, square, {.how = dealing::in_order});  // 81 + 1, 25 + 25, 64 + 4
   auto const limits = limits_of(plan, lengths, o, square);
   CHECK(limits.dominated == 2);
   REQUIRE(limits.samples.size() == 2);
@@ -43,7 +45,8 @@ TEST_CASE("limits_of: names the samples that cost more than a mean rank, the wor
 TEST_CASE("limits_of: a level plan is limited by its mean") {
   std::vector<int> const lengths(8, 5);
   batching_options const o{.capacity = 10, .ranks = 2};
-  auto const plan = steps_in_order(groups<>{{0, 2, 4, 6, 8}, {0, 1, 2, 3, 4, 5, 6, 7}}, lengths, o, dense_4096_cost);
+  auto const plan =
+      deal_steps(groups<>{{0, 2, 4, 6, 8}, {0, 1, 2, 3, 4, 5, 6, 7}}, lengths, o, dense_4096_cost, {.how = dealing::in_order});
   auto const limits = limits_of(plan, lengths, o, dense_4096_cost);
   CHECK((limits.dominated == 0 && limits.samples.empty() && limits.micro_batches == 1));
   CHECK(limits.bound == plan.slowest.value);

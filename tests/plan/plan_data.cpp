@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/batching/check.hpp>
+#include <ballast/batching/deal_steps.hpp>
+#include <ballast/cost/polynomial.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/packing/check.hpp>
 #include <ballast/plan/plan_data.hpp>
@@ -67,8 +69,9 @@ TEST_CASE("plan_data: the plans that it compares are those of the rooms below") 
   auto const ms = ms_per_unit(cost, on);
   auto const scored = [&](batching<> const& b) { return figures_of(b, lengths, o.steps, ms, cost); };
   CHECK(plan.planned == scored(plan_steps(lengths, o.steps, cost)));
-  CHECK(plan.usual == scored(random_steps(best_fit_decreasing(lengths, {.capacity = 512}).packs, lengths, o.steps, cost)));
-  CHECK(plan.naive == scored(steps_in_order(next_fit(lengths, {.capacity = 512}).packs, lengths, o.steps, cost)));
+  CHECK(plan.usual ==
+        scored(deal_steps(best_fit_decreasing(lengths, {.capacity = 512}).packs, lengths, o.steps, cost, {.how = dealing::random})));
+  CHECK(plan.naive == scored(deal_steps(next_fit(lengths, {.capacity = 512}).packs, lengths, o.steps, cost, {.how = dealing::in_order})));
   CHECK(plan.planned.idle < plan.usual.idle);
   CHECK(plan.packs.lower_bound == best_fit_decreasing(lengths, {.capacity = 512}).count.lower_bound);
 }

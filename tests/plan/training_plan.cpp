@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/plan/training_plan.hpp>
 
-#include <ballast/batching/in_order.hpp>
+#include <ballast/batching/deal_steps.hpp>
 #include <ballast/batching/plan_steps.hpp>
 #include <ballast/core/hash.hpp>
 #include <ballast/core/random.hpp>
@@ -271,7 +271,8 @@ TEST_CASE("plan_whole_run: a plan that deals by cost is not slower than next fit
     batching_options const o{.capacity = 4096, .ranks = 4, .micro_batches = 8, .synchronisation = synchronisation::pipeline, .stages = p};
     whole_run_options const asked{.stages = p, .memory = 80'000'000'000};
     auto const planned = run_of(plan_steps(lengths, o, cost), lengths, layers, asked);
-    auto const naive = run_of(steps_in_order(next_fit(lengths, {.capacity = 4096}).packs, lengths, o, cost), lengths, layers, asked);
+    auto const naive = run_of(deal_steps(next_fit(lengths, {.capacity = 4096}).packs, lengths, o, cost, {.how = dealing::in_order}),
+                              lengths, layers, asked);
     CAPTURE(p, planned.step_ms(), naive.step_ms());
     CHECK(planned.time.value < naive.time.value);
     CHECK(planned.shares.waiting < naive.shares.waiting);

@@ -2,8 +2,8 @@
 #pragma once
 #include <ballast/batching/detail/measured_items.hpp>
 #include <ballast/batching/detail/measured_packs.hpp>
+#include <ballast/batching/detail/windows.hpp>
 #include <ballast/batching/measured_options.hpp>
-#include <ballast/batching/sorted.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/packing/vector/portfolio.hpp>
 
@@ -114,7 +114,7 @@ template <index_type Index, class Load>
 }
 
 template <index_type Index>
-[[nodiscard]] measured_batching<Index> level_packs(groups<Index> packs, measured_items const& of, measured_batching_options const& o) {
+[[nodiscard]] measured_batching<Index> deal_alike(groups<Index> packs, measured_items const& of, measured_batching_options const& o) {
   measured_batching<Index> b;
   auto const shape = shape_of(o);
   pack_loads loads;
@@ -181,12 +181,12 @@ vector_packer pack_kind(std::vector<Index> const& chosen, measured_items const& 
 /// @par Source
 /// The distance that is lowered: Yao et al., OmniBal, arXiv 2407.20761. The rows are our own.
 template <index_type Index, row_cost Cost = weighted_sum>
-[[nodiscard]] measured_batching<Index> level_steps(groups<Index> packs, sample_measures const& samples,
-                                                   measured_batching_options const& options, Cost const& cost = {}) {
-  return detail::level_packs<Index>(std::move(packs), detail::weigh<Index>(samples, options, cost), options);
+[[nodiscard]] measured_batching<Index> deal_steps(groups<Index> packs, sample_measures const& samples,
+                                                  measured_batching_options const& options, Cost const& cost = {}) {
+  return detail::deal_alike<Index>(std::move(packs), detail::weigh_measures<Index>(samples, options, cost), options);
 }
 
-/// @brief Plans the steps of an epoch of samples with several measures: packs by the default packer, then `level_steps`. Where near-optimal
+/// @brief Plans the steps of an epoch of samples with several measures: packs by the default packer, then `deal_steps`. Where near-optimal
 /// search saved a thousandth of the packs at most, those of the simpler packers are kept if their ranks wait less.
 ///
 /// Another epoch has other packs: samples that agree in all measures take each other's places at random. What `options.separate` keeps
@@ -200,13 +200,13 @@ template <index_type Index, row_cost Cost = weighted_sum>
 /// @return the plan; samples set aside are among the dropped, and `pack_count` certifies the packing
 /// @throws invalid_input for a bad option, measure or cost
 /// @par Complexity
-/// That of `pack` and `level_steps`.
+/// That of `pack` and `deal_steps`.
 /// @par Determinism
 /// A pure function of its arguments.
 template <index_type Index = std::uint32_t, row_cost Cost = weighted_sum>
 [[nodiscard]] measured_batching<Index> plan_steps(sample_measures const& samples, measured_batching_options const& options,
                                                   Cost const& cost = {}) {
-  auto const items = detail::weigh<Index>(samples, options, cost);
+  auto const items = detail::weigh_measures<Index>(samples, options, cost);
   auto const seed = detail::epoch_seed(detail::shape_of(options));
   std::array<std::vector<Index>, 2> chosen;
   for (auto i : random_permutation<Index>(samples.size(), splitmix64(seed)())) chosen[items.kind(options.separate, i)].push_back(i);
@@ -219,13 +219,13 @@ template <index_type Index = std::uint32_t, row_cost Cost = weighted_sum>
       if (!part.empty() && detail::pack_kind(part, items, options, seed, by, packs, count) == vector_packer::near_optimal) searched = true;
     return packs;
   };
-  auto plan = detail::level_packs<Index>(packed({}), items, options);
+  auto plan = detail::deal_alike<Index>(packed({}), items, options);
   plan.pack_count = count;
   if (!searched) return plan;
   // A search saves packs and cares for nothing else: where it saved next to none, simpler packs may be alike more often.
   auto packs = packed({.members = {vector_packer::completion, vector_packer::best_fit, vector_packer::iterative_sampling}});
   if (count.value - plan.pack_count.value > plan.pack_count.value / 1000) return plan;
-  auto other = detail::level_packs<Index>(std::move(packs), items, options);
+  auto other = detail::deal_alike<Index>(std::move(packs), items, options);
   if (other.slowest.value >= plan.slowest.value) return plan;
   other.pack_count = {count.value, plan.pack_count.lower_bound};
   return other;

@@ -49,8 +49,27 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
 [[nodiscard]] micro_batching<Index> micro_batches(R const& lengths, batching_options const& options, Cost const& cost,
                                                   micro_batch_constraints const& constraints = {},
                                                   search_limits const& limits = {.work = 16'000'000}) {
+  return micro_batches<Index>(weigh(lengths, options, cost), options, constraints, limits);
+}
+
+/// @brief As above, of samples weighed before.
+/// @tparam Index  type of the sample indices
+/// @param samples      from `weigh`
+/// @param options      as above
+/// @param constraints  as above
+/// @param limits       as above
+/// @return as above
+/// @throws invalid_input as above, or if the samples were weighed for other options and these cannot hold them
+/// @par Complexity
+/// As above.
+/// @par Determinism
+/// As above.
+template <index_type Index = std::uint32_t>
+[[nodiscard]] micro_batching<Index> micro_batches(weighed_samples const& samples, batching_options const& options,
+                                                  micro_batch_constraints const& constraints = {},
+                                                  search_limits const& limits = {.work = 16'000'000}) {
   auto const& c = constraints;
-  auto const samples = detail::weigh<Index>(lengths, options, cost);
+  detail::require_fit<Index>(samples, options);
   auto const n = samples.size();
   detail::require_keys(c.together, n, "together");
   detail::require_keys(c.apart, n, "apart");

@@ -2,7 +2,6 @@
 #pragma once
 #include <ballast/batching/detail/fill_places.hpp>
 #include <ballast/batching/detail/items.hpp>
-#include <ballast/batching/in_order.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/core/wide.hpp>
 
@@ -24,7 +23,7 @@ namespace detail {
 template <index_type Index>
 class pipeline_streamer {
  public:
-  pipeline_streamer(step_items const& items, batching_options const& o, std::uint32_t fill)
+  pipeline_streamer(weighed_samples const& items, batching_options const& o, std::uint32_t fill)
       : items_(items), o_(o), warm_up_(static_cast<std::int64_t>(o.stages) - 1), ranks_(static_cast<std::size_t>(o.ranks)) {
     auto const room = static_cast<std::uint64_t>(room_of_place(items, o)) * o.micro_batches * o.ranks;
     target_ = static_cast<std::int64_t>(multiply_divide_up(room, all_equal(items) ? 1000 : fill, 1000));
@@ -153,7 +152,7 @@ class pipeline_streamer {
     std::int64_t cost;
     std::size_t begin, end;  ///< in the sorted samples
   };
-  step_items const& items_;
+  weighed_samples const& items_;
   batching_options const& o_;
   std::int64_t warm_up_, target_ = 0;
   std::size_t ranks_;
@@ -187,11 +186,27 @@ class pipeline_streamer {
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
 [[nodiscard]] batching<Index> pipeline_steps(R const& lengths, batching_options const& options, Cost const& cost,
                                              std::uint32_t fill = 980) {
+  return pipeline_steps<Index>(weigh(lengths, options, cost), options, fill);
+}
+
+/// @brief As above, of samples weighed before.
+/// @tparam Index  type of the sample indices
+/// @param samples  from `weigh`
+/// @param options  as above
+/// @param fill     as above
+/// @return as above
+/// @throws invalid_input as above, or if the samples were weighed for other options and these cannot hold them
+/// @par Complexity
+/// As above.
+/// @par Determinism
+/// A pure function of its arguments.
+template <index_type Index = std::uint32_t>
+[[nodiscard]] batching<Index> pipeline_steps(weighed_samples const& samples, batching_options const& options, std::uint32_t fill = 980) {
   require(fill > 0 && fill <= 1000, [&] { return "fill = " + std::to_string(fill) + " must be in 1 ... 1000"; });
   auto o = options;
   o.synchronisation = synchronisation::pipeline;
-  auto const items = detail::weigh<Index>(lengths, o, cost);
-  return detail::pipeline_streamer<Index>(items, o, fill).run();
+  detail::require_fit<Index>(samples, o);
+  return detail::pipeline_streamer<Index>(samples, o, fill).run();
 }
 
 }  // namespace ballast::inline v0_2

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/batching/detail/choose_plan.hpp>
+#include <ballast/batching/detail/rows_into_steps.hpp>
+#include <ballast/batching/detail/sort_into_steps.hpp>
 #include <ballast/batching/detail/units.hpp>
 #include <ballast/batching/pipeline_steps.hpp>
-#include <ballast/batching/rows.hpp>
 #include <ballast/batching/stream.hpp>
 #include <ballast/packing/shuffled.hpp>
 
@@ -34,7 +35,7 @@ namespace detail {
 
 /// Best fit in a random order among the items of each key.
 template <index_type Index>
-[[nodiscard]] groups<Index> pack_apart(step_items const& items, std::span<std::uint64_t const> key, batching_options const& o) {
+[[nodiscard]] groups<Index> pack_apart(weighed_samples const& items, std::span<std::uint64_t const> key, batching_options const& o) {
   std::vector<Index> order(items.size());
   std::iota(order.begin(), order.end(), Index{0});
   if (!key.empty()) std::sort(order.begin(), order.end(), [&](Index a, Index b) { return key[a] != key[b] ? key[a] < key[b] : a < b; });
@@ -55,7 +56,7 @@ template <index_type Index>
 }
 
 /// Ways to stream a run of which nothing is known but its critical ratios, in the order of trial.
-[[nodiscard]] inline std::vector<stream_options> ways_to_stream(step_items const& items, step_constraints const& c,
+[[nodiscard]] inline std::vector<stream_options> ways_to_stream(weighed_samples const& items, step_constraints const& c,
                                                                 batching_options const& o) {
   auto const room = o.capacity * static_cast<std::int64_t>(o.micro_batches);
   auto const gathered = [](std::uint32_t fill, std::uint32_t threshold) {
@@ -75,7 +76,7 @@ template <index_type Index>
 
 /// Chooses by where ranks wait and by the critical ratios.
 template <index_type Index>
-[[nodiscard]] batching<Index> plan_items(step_items const& items, std::span<std::uint64_t const> apart, step_constraints const& c,
+[[nodiscard]] batching<Index> plan_items(weighed_samples const& items, std::span<std::uint64_t const> apart, step_constraints const& c,
                                          batching_options const& o) {
   auto const made_by = [](batching<Index> plan, step_method method) {
     plan.method = method;
@@ -83,9 +84,10 @@ template <index_type Index>
   };
   plan_choice<Index> choice(items, o);
   if (o.synchronisation == synchronisation::per_micro_batch && o.micro_batches > 1 && apart.empty() && choice.fewest_steps() <= 8)
-    return made_by(rows_into_steps(pack_for_steps<Index>(items, o), items, o, {}), step_method::rows);  // a step more would be a big one
+    return made_by(rows_into_steps(pack_for_steps<Index>(items, o), items, o, {.window = 16, .redeal = true}),
+                   step_method::rows);  // a step more would be a big one
   if (o.synchronisation == synchronisation::per_micro_batch && o.micro_batches > 1)
-    return made_by(rows_into_steps(pack_apart<Index>(items, apart, o), items, o, {.redeal = apart.empty()}),
+    return made_by(rows_into_steps(pack_apart<Index>(items, apart, o), items, o, {.window = 16, .redeal = apart.empty()}),
                    step_method::rows);  // redealing would mix keys
   if (!apart.empty()) return made_by(sort_into_steps(pack_apart<Index>(items, apart, o), items, o, {}), step_method::windows);
   if (o.synchronisation == synchronisation::pipeline && o.stages > 1) {
@@ -119,8 +121,8 @@ template <index_type Index>
 /// never in steps that are less random than the others by more than half of their design effect. The fastest plan met is returned, the
 /// price of steps included; but a fuller one where that fills less than 0.97 (0.93 in three steps or fewer, or `least_fill`) and the
 /// fuller one is at most one percentage point more idle. `batching::method` says which it is. Where ranks wait at every micro-batch, rows
-/// of like packs are mixed (`row_steps`); pipelines get like with like (`pipeline_steps`). Where samples of different keys may not meet,
-/// packs of one key each are sorted into steps (`sorted_steps`).
+/// of like packs are mixed (`dealing::rows`); pipelines get like with like (`pipeline_steps`). Where samples of different keys may not
+/// meet, packs of one key each are sorted into steps (`dealing::sorted`).
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
@@ -139,10 +141,27 @@ template <index_type Index>
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
 [[nodiscard]] batching<Index> plan_steps(R const& lengths, batching_options const& options, Cost const& cost,
                                          step_constraints const& constraints = {}) {
+  return plan_steps<Index>(weigh(lengths, options, cost), options, constraints);
+}
+
+/// @brief As above, of samples weighed before.
+/// @tparam Index  type of the sample indices
+/// @param samples      from `weigh`
+/// @param options      as above
+/// @param constraints  as above
+/// @return as above
+/// @throws invalid_input as above, or if the samples were weighed for other options and these cannot hold them
+/// @par Complexity
+/// As above.
+/// @par Determinism
+/// As above.
+template <index_type Index = std::uint32_t>
+[[nodiscard]] batching<Index> plan_steps(weighed_samples const& samples, batching_options const& options,
+                                         step_constraints const& constraints = {}) {
   auto const& c = constraints;
   auto const most = c.most_ranks_shared;
   require(most != 0 && (most & (most - 1)) == 0, [&] { return "most_ranks_shared = " + std::to_string(most) + " must be a power of two"; });
-  auto const samples = detail::weigh<Index>(lengths, options, cost);
+  detail::require_fit<Index>(samples, options);
   auto const n = samples.size();
   detail::require_keys(c.together, n, "together");
   detail::require_keys(c.apart, n, "apart");

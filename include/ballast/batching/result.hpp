@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/batching/detail/taken_places.hpp>
 #include <ballast/core/certificate.hpp>
 #include <ballast/core/groups.hpp>
+#include <ballast/core/hash.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -84,18 +85,31 @@ struct batching {
     auto const places = static_cast<std::size_t>(ranks * micro_batches);
     return std::span(table).subspan(s * places, places);
   }
-  /// @brief The pack of one place. @param s step @param r rank @param m micro-batch @return a pack number or `none`
-  [[nodiscard]] Index at(std::size_t s, std::size_t r, std::size_t m) const noexcept {
-    return table[(s * static_cast<std::size_t>(ranks) + r) * static_cast<std::size_t>(micro_batches) + m];
+  /// @brief The places of one rank in one step. @param s step @param r rank @return `micro_batches` pack numbers or `none`
+  [[nodiscard]] std::span<Index const> step(std::size_t s, std::size_t r) const noexcept {
+    return step(s).subspan(r * static_cast<std::size_t>(micro_batches), static_cast<std::size_t>(micro_batches));
   }
+  /// @brief What a rank trains on in a step: `for (auto const pack : plan.packs_of(step, rank)) for (auto const sample : pack) ...`
+  /// @param s  step, below `steps()`
+  /// @param r  rank, below `ranks`
+  /// @return a forward range of its micro-batches in their order, each a `std::span` of sample indices; empty places are skipped. It refers
+  /// to this plan
+  [[nodiscard]] auto packs_of(std::size_t s, std::size_t r) const noexcept { return samples_in(step(s, r)); }
+  /// @brief As above, of all ranks, one after the other. @param s step, below `steps()` @return a forward range of spans
+  [[nodiscard]] auto packs_of(std::size_t s) const noexcept { return samples_in(step(s)); }
+  /// @brief The numbers of these packs, for callers who keep something else by pack. @param s step @param r rank @return a forward range of
+  /// them
+  [[nodiscard]] auto pack_numbers_of(std::size_t s, std::size_t r) const noexcept {
+    return detail::taken_places<Index, detail::pack_number<Index>>(step(s, r), {});
+  }
+  /// @brief The pack of one place. @param s step @param r rank @param m micro-batch @return a pack number or `none`
+  [[nodiscard]] Index at(std::size_t s, std::size_t r, std::size_t m) const noexcept { return step(s, r)[m]; }
   /// @brief The ranks without a micro-batch in the last step; no other step has one. What a trainer does then: docs/batching.md.
   /// @return ranks, ascending; none where every rank has work
   [[nodiscard]] std::vector<std::uint64_t> idle_ranks() const {
     std::vector<std::uint64_t> idle;
-    for (std::uint64_t r = 0; r < ranks && !table.empty(); ++r) {
-      auto const mine = step(steps() - 1).subspan(static_cast<std::size_t>(r * micro_batches), static_cast<std::size_t>(micro_batches));
-      if (std::all_of(mine.begin(), mine.end(), [](Index p) { return p == none; })) idle.push_back(r);
-    }
+    for (std::uint64_t r = 0; r < ranks && !table.empty(); ++r)
+      if (packs_of(steps() - 1, static_cast<std::size_t>(r)).empty()) idle.push_back(r);
     return idle;
   }
   /// @brief Run time over that of perfect balance, where ranks wait per step. @return 1 when no rank ever waits, else more
@@ -106,6 +120,37 @@ struct batching {
   [[nodiscard]] double fill(std::int64_t capacity) const noexcept {
     return table.empty() ? 0.0 : static_cast<double>(tokens) / (static_cast<double>(capacity) * static_cast<double>(table.size()));
   }
+
+ private:
+  [[nodiscard]] auto samples_in(std::span<Index const> places) const noexcept {
+    return detail::taken_places<Index, detail::pack_members<Index>>(places, {&packs});
+  }
 };
+
+/// @brief Hash of a plan of steps: FNV-1a over its shape, packs and table, then the lists of samples dropped, repeated and shared.
+///
+/// The index type does not enter, nor do figures that follow from these.
+///
+/// @tparam Index  index type of the plan
+/// @param plan  any plan of steps
+/// @return 64 bits; equal plans have equal hashes
+/// @par Complexity
+/// O(samples + places).
+template <index_type Index>
+[[nodiscard]] constexpr std::uint64_t hash(batching<Index> const& plan) noexcept {
+  fnv1a h;
+  h.append(plan.ranks);
+  h.append(plan.micro_batches);
+  h.append(hash(plan.packs));
+  h.append(plan.table.size());
+  for (auto p : plan.table) h.append(p == plan.none ? (std::numeric_limits<std::uint64_t>::max)() : std::uint64_t{p});
+  for (auto const* list : {&plan.dropped, &plan.repeated}) {
+    h.append(list->size());
+    for (auto i : *list) h.append(i);
+  }
+  for (auto const& s : plan.shared)
+    for (auto const value : {std::uint64_t{s.sample}, s.step, s.first_rank, s.ranks}) h.append(value);
+  return h.value();
+}
 
 }  // namespace ballast::inline v0_2

@@ -48,9 +48,8 @@ template <index_type Index, std::ranges::input_range Steps>
   for (auto const come : {char{1}, char{0}})
     for (std::size_t s = 0; s < is_done.size(); ++s)
       if (is_done[s] != come)
-        for (auto p : plan.step(s))
-          if (p != plan.none)
-            for (auto i : plan.packs[p]) comes[i] = come;
+        for (auto const pack : plan.packs_of(s))
+          for (auto i : pack) comes[i] = come;
   std::vector<Index> rest;
   for (Index i = 0; i < count; ++i)
     if (comes[i]) rest.push_back(i);

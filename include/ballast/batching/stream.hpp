@@ -3,8 +3,7 @@
 #include <ballast/batching/detail/fill_places.hpp>
 #include <ballast/batching/detail/items.hpp>
 #include <ballast/batching/detail/step_dealer.hpp>
-#include <ballast/batching/in_order.hpp>
-#include <ballast/batching/sorted.hpp>
+#include <ballast/batching/detail/windows.hpp>
 #include <ballast/core/wide.hpp>
 
 #include <algorithm>
@@ -57,7 +56,7 @@ struct waiting {
 template <index_type Index>
 class streamer {
  public:
-  streamer(step_items const& items, batching_options const& o, stream_options const& s)
+  streamer(weighed_samples const& items, batching_options const& o, stream_options const& s)
       : items_(items), o_(o), s_(s), dealer_(items, o.ranks, o.micro_batches, o.capacity), ranks_(static_cast<std::size_t>(o.ranks)) {
     auto const count = static_cast<std::int64_t>(o.ranks);
     rank_room_ = room_of_place(items, o) * static_cast<std::int64_t>(o.micro_batches);
@@ -66,8 +65,8 @@ class streamer {
     auto const part = [](std::int64_t of, std::uint32_t thousandths) { return scale(of, thousandths, 1000); };
     target_ = part(rank_room_ * count, fill_);
     mean_ = scale(part(rank_room_, fill_), items.all_cost, items.all_tokens);
-    outlier_ = s.threshold == 0 ? items.dearest : part(mean_, s.threshold);
-    shared_ = s.share == 0 ? items.dearest : part(mean_, s.share);
+    outlier_ = s.threshold == 0 ? items.most_expensive : part(mean_, s.threshold);
+    shared_ = s.share == 0 ? items.most_expensive : part(mean_, s.share);
     for (std::size_t i = 0; i < items.size(); ++i)
       if (items.cost[i] <= outlier_) {
         light_cost_ += items.cost[i];
@@ -343,14 +342,12 @@ class streamer {
     out_.longest_delay = 0;
     std::vector<char> seen(items_.size(), 0);
     for (std::size_t s = 0; s < out_.steps(); ++s)
-      for (auto p : out_.step(s)) {
-        if (p == out_.none) continue;
-        for (auto i : out_.packs[p]) {
+      for (auto const pack : out_.packs_of(s))
+        for (auto i : pack) {
           if (std::exchange(seen[i], char{1}) != 0 || s <= drawn_[i]) continue;
           out_.token_delay += items_.tokens[i] * static_cast<std::int64_t>(s - drawn_[i]);
           out_.longest_delay = (std::max)(out_.longest_delay, s - drawn_[i]);
         }
-      }
   }
 
   /// Brings the steps of a whole epoch, which came dearest first, into an order that mixes.
@@ -383,7 +380,7 @@ class streamer {
               [](auto const& a, auto const& b) { return a.step != b.step ? a.step < b.step : a.sample < b.sample; });
   }
 
-  step_items const& items_;
+  weighed_samples const& items_;
   batching_options const& o_;
   stream_options const& s_;
   step_dealer<Index> dealer_;
@@ -430,12 +427,29 @@ class streamer {
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
 [[nodiscard]] batching<Index> stream_steps(R const& lengths, batching_options const& options, Cost const& cost,
                                            stream_options const& stream = {}) {
+  return stream_steps<Index>(weigh(lengths, options, cost), options, stream);
+}
+
+/// @brief As above, of samples weighed before.
+/// @tparam Index  type of the sample indices
+/// @param samples  from `weigh`
+/// @param options  as above
+/// @param stream   as above
+/// @return as above
+/// @throws invalid_input as above, or if the samples were weighed for other options and these cannot hold them
+/// @par Complexity
+/// As above.
+/// @par Determinism
+/// A pure function of its arguments.
+template <index_type Index = std::uint32_t>
+[[nodiscard]] batching<Index> stream_steps(weighed_samples const& samples, batching_options const& options,
+                                           stream_options const& stream = {}) {
   require(stream.fill <= 1000, [&] { return "fill = " + std::to_string(stream.fill) + " must be at most 1000"; });
   auto const most = stream.most_ranks_shared;
   require((most & (most - 1)) == 0 && most != 1,
           [&] { return "most_ranks_shared = " + std::to_string(most) + " must be a power of two above 1, or 0"; });
-  auto const items = detail::weigh<Index>(lengths, options, cost);
-  return detail::streamer<Index>(items, options, stream).run();
+  detail::require_fit<Index>(samples, options);
+  return detail::streamer<Index>(samples, options, stream).run();
 }
 
 }  // namespace ballast::inline v0_2

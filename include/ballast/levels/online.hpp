@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/batching/deal_steps.hpp>
 #include <ballast/batching/options.hpp>
-#include <ballast/batching/sorted.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/groups.hpp>
 #include <ballast/core/level.hpp>
+#include <ballast/cost/polynomial.hpp>
 #include <ballast/levels/pack.hpp>
 #include <ballast/levels/steps.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
@@ -165,8 +166,7 @@ class online_levels {
     for (auto& m : packs.members) m = number[m];
     auto shape = shapes_[i];
     shape.epoch = state_.rounds++;
-    auto const steps = balanced_ ? sorted_steps(std::move(packs), lengths, shape, attention_only)
-                                 : random_steps(std::move(packs), lengths, shape, attention_only);
+    auto const steps = deal_steps(std::move(packs), lengths, shape, attention_only, {.how = balanced_ ? dealing::sorted : dealing::random});
     std::vector<level_step<Index>> fresh;
     std::vector<Index> pack;
     for (std::size_t s = steps.steps(); s-- > 0;) {  // what comes first stands last

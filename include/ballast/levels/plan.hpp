@@ -96,14 +96,11 @@ template <index_type Index, class Order>
   run.loads.reserve(order.size() * static_cast<std::size_t>(devices));
   for (auto const& [l, s] : order) {
     auto const& steps = plan.steps[l];
-    auto const places = steps.step(s);
     for (std::uint64_t r = 0; r < steps.ranks; ++r) {
       std::int64_t load = 0;
-      for (std::uint64_t m = 0; m < steps.micro_batches; ++m) {
-        auto const pack = places[static_cast<std::size_t>(r * steps.micro_batches + m)];
-        if (pack == steps.none) continue;
+      for (auto const pack : steps.packs_of(s, static_cast<std::size_t>(r))) {
         std::int64_t in_pack = 0, squares = 0;
-        for (auto const i : steps.packs[static_cast<std::size_t>(pack)]) {
+        for (auto const i : pack) {
           auto const length = lengths[static_cast<std::size_t>(i)];
           in_pack += length;
           squares += length * length;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/batching/in_order.hpp>
+#include <ballast/batching/deal_steps.hpp>
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/result.hpp>
 #include <ballast/batching/resume.hpp>
-#include <ballast/batching/sorted.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/level.hpp>
@@ -97,7 +96,7 @@ namespace detail {
 /// @param options  devices, tokens of a step, and how packs meet in steps
 /// @param cost     what a sample costs, `attention_only` say; within a level only proportions matter
 /// @return the steps; `dropped` and `repeated` of a level refer to members of the packing
-/// @throws invalid_input if an SP degree does not divide the devices, or as `sorted_steps`
+/// @throws invalid_input if an SP degree does not divide the devices, or as `deal_steps`
 /// @par Complexity
 /// O(samples + packs log packs).
 /// @par Determinism
@@ -124,8 +123,8 @@ template <index_type Index, cost_model Cost>
     std::iota(packs.members.begin(), packs.members.end(), Index{0});
     lengths.clear();
     for (auto const m : members) lengths.push_back(packed.lengths[static_cast<std::size_t>(m)]);
-    auto steps = options.balanced ? sorted_steps(std::move(packs), lengths, shape, cost, {.emission = options.emission})
-                                  : random_steps(std::move(packs), lengths, shape, cost);
+    auto steps = deal_steps(std::move(packs), lengths, shape, cost,
+                            {.how = options.balanced ? dealing::sorted : dealing::random, .emission = options.emission});
     renumber(steps, members);
     std::sort(steps.dropped.begin(), steps.dropped.end());
     std::sort(steps.repeated.begin(), steps.repeated.end());

@@ -5,6 +5,7 @@
 #include <ballast/core/level.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/core/wide.hpp>
+#include <ballast/cost/polynomial.hpp>
 #include <ballast/curriculum/plan_curriculum.hpp>
 #include <ballast/levels/pack.hpp>
 #include <ballast/levels/steps.hpp>

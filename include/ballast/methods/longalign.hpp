@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/batching/in_order.hpp>
+#include <ballast/batching/deal_steps.hpp>
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/result.hpp>
 #include <ballast/core/concepts.hpp>
@@ -34,14 +34,14 @@ namespace ballast::inline v0_2::longalign {
 /// @param options  capacity, ranks, micro-batches, left-overs
 /// @param cost     what a sample costs
 /// @return the plan, its cost and the bound
-/// @throws invalid_input as `next_fit` and `steps_in_order`
+/// @throws invalid_input as `next_fit` and `deal_steps`
 /// @par Complexity
 /// O(samples).
 /// @par Determinism
 /// A pure function of its arguments.
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
 [[nodiscard]] batching<Index> packing_steps(R const& lengths, batching_options const& options, Cost const& cost) {
-  return steps_in_order(next_fit<Index>(lengths, {.capacity = options.capacity}).packs, lengths, options, cost);
+  return deal_steps(next_fit<Index>(lengths, {.capacity = options.capacity}).packs, lengths, options, cost, {.how = dealing::in_order});
 }
 
 /// @brief Sorted batching: samples sorted by length, cut into batches of as many samples, the batches in random order.
@@ -71,7 +71,8 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
           [&] { return "micro_batches = " + std::to_string(options.micro_batches) + ": sorted batching has one"; });
   require(options.left_over == left_over::drop || options.left_over == left_over::shorten,
           [] { return std::string("left_over must be drop or shorten: sorted batching neither splits nor repeats"); });
-  auto const items = detail::weigh<Index>(lengths, options, cost);
+  auto const items = weigh(lengths, options, cost);
+  detail::require_fit<Index>(items, options);
   std::vector<Index> order(items.size());
   std::iota(order.begin(), order.end(), Index{0});
   std::sort(order.begin(), order.end(),
@@ -85,7 +86,7 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
   for (auto const b : turn)
     for (auto at = static_cast<std::size_t>(b) * step, end = (std::min)(at + step, items.size()); at < end; at += each)
       packs.push_back(std::span(order).subspan(at, (std::min)(each, items.size() - at)));
-  return steps_in_order(std::move(packs), lengths, options, cost);
+  return deal_steps(std::move(packs), items, options, {.how = dealing::in_order});
 }
 
 }  // namespace ballast::inline v0_2::longalign

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/batching/in_order.hpp>
+#include <ballast/batching/deal_steps.hpp>
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/result.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/groups.hpp>
 #include <ballast/core/random.hpp>
+#include <ballast/cost/polynomial.hpp>
 #include <ballast/packing/options.hpp>
 #include <ballast/packing/vector/capacities.hpp>
 #include <ballast/packing/vector/iterative_sampling.hpp>
@@ -84,8 +85,8 @@ template <index_type Index = std::uint32_t>
     for (std::size_t r = 0; r < ranks; ++r) order.push_back(packs[r * shard + k]);
   std::vector<std::int64_t> lengths(tokens.begin(), tokens.end());
   for (auto i : plan.packing.set_aside) lengths[i] = (std::min)(lengths[i], plan.capacity[1]);  // they stand in no pack
-  plan.steps = steps_in_order(std::move(order), lengths, {.capacity = plan.capacity[1], .ranks = o.ranks, .left_over = left_over::drop},
-                              token_cost{});
+  plan.steps = deal_steps(std::move(order), lengths, {.capacity = plan.capacity[1], .ranks = o.ranks, .left_over = left_over::drop},
+                          token_cost{}, {.how = dealing::in_order});
   plan.distance = rank_distances(plan.steps.packs, samples, o.ranks);
   return plan;
 }

@@ -60,8 +60,8 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
 [[nodiscard]] trained_samples<Index> apply_oversize(R const& lengths, packing_options const& options, Cost const& cost = {}) {
   require_valid(options);
   auto const n = detail::indexable_size<Index>(lengths);
-  auto const whole = detail::measure(lengths);
-  auto const length_at = detail::read_by_position(lengths);
+  auto const whole = extent_of(lengths);
+  auto const length_at = read_by_position(lengths);
   trained_samples<Index> out;
   out.tokens.resize(n);
   out.cost.resize(n);

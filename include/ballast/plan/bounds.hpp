@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/batching/in_order.hpp>
 #include <ballast/batching/options.hpp>
+#include <ballast/batching/weigh.hpp>
 #include <ballast/core/classes.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/math.hpp>
@@ -40,7 +40,8 @@ namespace ballast::inline v0_2 {
 /// This library.
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
 [[nodiscard]] std::int64_t run_lower_bound(R const& lengths, batching_options const& options, Cost const& cost) {
-  auto const items = detail::weigh<Index>(lengths, options, cost);
+  auto const items = weigh(lengths, options, cost);
+  detail::require_fit<Index>(items, options);
   auto const classes = fold(items.tokens);
   auto const& length = classes.lengths;
   std::vector<std::int64_t> each, count(classes.counts.begin(), classes.counts.end());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/batching/in_order.hpp>
+#include <ballast/batching/deal_steps.hpp>
 #include <ballast/batching/plan_steps.hpp>
 #include <ballast/batching/resume.hpp>
 #include <ballast/core/certificate.hpp>
@@ -98,8 +98,8 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
   out.packs.lower_bound = best_fit.count.lower_bound;
   out.bound = best_fit.bound;
   auto const score = [&](batching<Index> const& plan) { return figures_of(plan, placed, o, ms_per_unit, cost); };
-  out.naive = score(steps_in_order(next_fit<Index>(placed, pack).packs, placed, o, cost));
-  out.usual = score(random_steps(std::move(best_fit.packs), placed, o, cost));
+  out.naive = score(deal_steps(next_fit<Index>(placed, pack).packs, placed, o, cost, {.how = dealing::in_order}));
+  out.usual = score(deal_steps(std::move(best_fit.packs), placed, o, cost, {.how = dealing::random}));
   out.steps = plan_steps<Index>(placed, o, cost);
   out.planned = score(out.steps);
   out.limits = limits_of(out.steps, placed, o, cost);

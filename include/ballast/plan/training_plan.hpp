@@ -90,9 +90,7 @@ class run_timer {
   void simulate(batching<Index> const& steps, std::size_t step, std::size_t rank, bool events) {
     works_.clear();
     std::uint64_t micro_batches = 0;
-    for (std::size_t m = 0; m < steps.micro_batches; ++m) {
-      auto const pack = steps.at(step, rank, m);
-      if (pack == steps.none) continue;
+    for (auto const pack : steps.pack_numbers_of(step, rank)) {
       stages_.append_works(packs_[static_cast<std::size_t>(pack)], works_);
       ++micro_batches;
     }

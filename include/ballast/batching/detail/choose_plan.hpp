@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/batching/detail/items.hpp>
-#include <ballast/batching/sorted.hpp>
+#include <ballast/batching/detail/sort_into_steps.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
 #include <ballast/packing/shuffled.hpp>
@@ -21,7 +21,7 @@ namespace ballast::inline v0_2::detail {
 template <index_type Index>
 class plan_choice {
  public:
-  plan_choice(step_items const& items, batching_options const& o) : items_(items), o_(o) {}
+  plan_choice(weighed_samples const& items, batching_options const& o) : items_(items), o_(o) {}
 
   /// Keeps the faster plan of the two.
   void offer(batching<Index> plan) {
@@ -61,12 +61,11 @@ class plan_choice {
     std::uint64_t sum = 0;
     for (std::size_t s = 0; s < b.steps(); ++s) {
       std::uint64_t tokens = 0, squares = 0;
-      for (auto p : b.step(s))
-        if (p != b.none)
-          for (auto i : b.packs[p]) {
-            tokens += static_cast<std::uint64_t>(items_.tokens[i]);
-            squares += static_cast<std::uint64_t>(items_.tokens[i] * items_.tokens[i]);
-          }
+      for (auto const pack : b.packs_of(s))
+        for (auto i : pack) {
+          tokens += static_cast<std::uint64_t>(items_.tokens[i]);
+          squares += static_cast<std::uint64_t>(items_.tokens[i] * items_.tokens[i]);
+        }
       auto const here = squares / tokens;
       auto const off = (std::min)(multiply_divide_up(here > mean ? here - mean : mean - here, 1024, mean), std::uint64_t{1} << 16);
       sum += multiply_divide_up(tokens, 1024 * std::uint64_t{b.steps()}, all) * off * off;
@@ -96,7 +95,7 @@ class plan_choice {
     return tokens / static_cast<std::uint64_t>(o_.capacity) + 1 > b.table.size();
   }
 
-  step_items const& items_;
+  weighed_samples const& items_;
   batching_options const& o_;
   batching<Index> plan_, full_;
 };
@@ -104,7 +103,7 @@ class plan_choice {
 /// Best fit in a random order, which mixes; while it takes more steps than best-fit decreasing, a few rounds pack its emptiest packs again,
 /// longest samples first, which mixes nearly as well.
 template <index_type Index>
-[[nodiscard]] groups<Index> pack_for_steps(step_items const& items, batching_options const& o) {
+[[nodiscard]] groups<Index> pack_for_steps(weighed_samples const& items, batching_options const& o) {
   auto const places = static_cast<std::size_t>(o.ranks * o.micro_batches);
   auto const steps_of = [&](std::size_t count) { return (count + places - 1) / places; };
   auto packs = best_fit_shuffled<Index>(items.tokens, {.capacity = o.capacity, .seed = epoch_seed(o)}).packs;
@@ -142,7 +141,7 @@ template <index_type Index>
 /// narrowest window that takes the slowest ranks within 1 % of the mean, or else the fastest, while the steps' deviation is at most
 /// `most_deviation`.
 template <index_type Index>
-void offer_windows(plan_choice<Index>& choice, step_items const& items, batching_options const& o, std::uint64_t most_deviation) {
+void offer_windows(plan_choice<Index>& choice, weighed_samples const& items, batching_options const& o, std::uint64_t most_deviation) {
   auto const packs = pack_for_steps<Index>(items, o);
   batching<Index> best;
   for (std::uint64_t const window : {1U, 4U, 8U, 16U, 64U, 0U}) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/batching/detail/fill_places.hpp>
 #include <ballast/batching/detail/items.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/random.hpp>
@@ -20,7 +21,7 @@ namespace ballast::inline v0_2::detail {
 
 /// Refuses packs that do not hold each sample at most once, or hold more than a micro-batch may. Samples in no pack are listed as dropped.
 template <index_type Index>
-void take_packs(batching<Index>& b, groups<Index> packs, step_items const& items, batching_options const& o) {
+void take_packs(batching<Index>& b, groups<Index> packs, weighed_samples const& items, batching_options const& o) {
   b.ranks = o.ranks;
   b.micro_batches = o.micro_batches;
   b.packs = std::move(packs);
@@ -46,7 +47,7 @@ void take_packs(batching<Index>& b, groups<Index> packs, step_items const& items
 /// Raises the number of packs to a whole number of steps where the policy asks for it and there are samples enough. The last packs give,
 /// where they can: a few steps' worth is enough, and looking for the shortest samples of all would cost more than all the rest.
 template <index_type Index>
-void split_left_over(batching<Index>& b, step_items const& items, batching_options const& o) {
+void split_left_over(batching<Index>& b, weighed_samples const& items, batching_options const& o) {
   auto const places = static_cast<std::size_t>(o.ranks * o.micro_batches), given = b.packs.size();
   auto const missing = (places - given % places) % places;
   if (o.left_over != left_over::split || missing == 0) return;
@@ -65,7 +66,7 @@ void split_left_over(batching<Index>& b, step_items const& items, batching_optio
 
 /// Applies the policies that act on an order of packs: the incomplete step at its end is dropped, or filled with copies of its beginning.
 template <index_type Index>
-void settle_left_over(batching<Index>& b, std::vector<Index>& order, step_items const& items, batching_options const& o) {
+void settle_left_over(batching<Index>& b, std::vector<Index>& order, weighed_samples const& items, batching_options const& o) {
   auto const places = static_cast<std::size_t>(o.ranks * o.micro_batches);
   auto const whole = order.size() / places * places;
   if (o.left_over == left_over::drop) {
@@ -76,7 +77,7 @@ void settle_left_over(batching<Index>& b, std::vector<Index>& order, step_items 
     auto const given = order.size();
     require(whole + places < batching<Index>::none,
             [] { return std::string("repeated packs need a 64-bit index: call with <std::uint64_t>"); });
-    repeat_budget budget(items);
+    repeat_budget budget(items, o);
     for (auto k = given; k < whole + places; ++k) {
       auto const pack = b.packs[order[k - given]];  // beyond the first round these are copies of copies
       std::vector<Index> const copy(pack.begin(), pack.end());
@@ -91,7 +92,7 @@ void settle_left_over(batching<Index>& b, std::vector<Index>& order, step_items 
 
 /// Takes the packs in the random order of the epoch, with the left-overs settled; returns their numbers in that order.
 template <index_type Index>
-[[nodiscard]] std::vector<Index> take_shuffled(batching<Index>& b, groups<Index> packs, step_items const& items,
+[[nodiscard]] std::vector<Index> take_shuffled(batching<Index>& b, groups<Index> packs, weighed_samples const& items,
                                                batching_options const& o) {
   take_packs(b, std::move(packs), items, o);
   split_left_over(b, items, o);
@@ -109,6 +110,23 @@ void cut_into_steps(batching<Index>& b, std::span<Index const> order) {
     auto const step = k / (ranks * each), place = k % (ranks * each);
     b.table[(step * ranks + place % ranks) * each + place / ranks] = order[k];
   }
+}
+
+/// `dealing::in_order` and `dealing::random`: the packs in the order given, or shuffled.
+template <index_type Index>
+[[nodiscard]] batching<Index> deal_as_they_come(groups<Index> packs, weighed_samples const& items, batching_options const& o,
+                                                bool shuffle) {
+  batching<Index> b;
+  take_packs(b, std::move(packs), items, o);
+  split_left_over(b, items, o);
+  std::vector<Index> order(b.packs.size());
+  std::iota(order.begin(), order.end(), Index{0});
+  if (shuffle) order = random_permutation<Index>(b.packs.size(), epoch_seed(o));
+  settle_left_over(b, order, items, o);
+  cut_into_steps(b, std::span<Index const>(order));
+  fill_places(b, items, o, mixing::never);
+  certify(b, items, o);
+  return b;
 }
 
 }  // namespace ballast::inline v0_2::detail

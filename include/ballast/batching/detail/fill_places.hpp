@@ -31,7 +31,7 @@ enum class mixing : std::uint8_t { never, allowed };
 template <index_type Index>
 class place_filler : step_places<Index> {
  public:
-  place_filler(batching<Index>& b, step_items const& items, batching_options const& o, mixing how)
+  place_filler(batching<Index>& b, weighed_samples const& items, batching_options const& o, mixing how)
       : step_places<Index>(b, items, o), mix_(how == mixing::allowed) {}
 
   /// Whether anything changed.
@@ -241,7 +241,7 @@ class place_filler : step_places<Index> {
     b_.dropped.erase(std::unique(b_.dropped.begin(), b_.dropped.end()), b_.dropped.end());
   }
   void repeat(std::size_t s) {
-    repeat_budget budget(items_);
+    repeat_budget budget(items_, o_);
     open_slots slots(*this, s);
     std::vector<Index> chosen(contents_.size(), b_.none);  // of each pack the cheapest sample that is not bound
     for (std::size_t p = 0; p < chosen.size(); ++p)
@@ -267,7 +267,7 @@ class place_filler : step_places<Index> {
 
 /// Fills empty places as far as samples and `left_over` allow; see `place_filler`.
 template <index_type Index>
-bool fill_places(batching<Index>& b, step_items const& items, batching_options const& o, mixing how) {
+bool fill_places(batching<Index>& b, weighed_samples const& items, batching_options const& o, mixing how) {
   return b.packs.empty() ? false : place_filler<Index>(b, items, o, how).run();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/result.hpp>
+#include <ballast/batching/weigh.hpp>
 #include <ballast/core/classes.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/wide.hpp>
@@ -16,89 +17,30 @@
 #include <utility>
 #include <vector>
 
-// What planners of steps share: samples with their costs, and the value and bound of a finished plan.
+// What planners of steps share: the value and bound of a finished plan.
 
 namespace ballast::inline v0_2::detail {
 
-/// The samples as planners see them.
-struct step_items {
-  std::vector<std::int64_t> tokens;
-  std::vector<std::int64_t> cost;
-  std::int64_t all_tokens = 0, all_cost = 0, all_squares = 0;
-  std::int64_t longest = 0, dearest = 0;
-  std::int64_t spare_cost = 0;  ///< what repeated samples may cost
-  [[nodiscard]] std::size_t size() const noexcept { return tokens.size(); }
-};
-
-/// What a run may cost: a step's squared lengths and a pipeline's P * max are summed too.
-[[nodiscard]] constexpr std::int64_t most_cost(batching_options const& o) noexcept {
-  return (std::numeric_limits<std::int64_t>::max)() / static_cast<std::int64_t>(4 * o.stages);
-}
-
-/// Validates and weighs. No sum that a planner forms of these costs can reach 2^63.
-template <index_type Index, length_range R, cost_model Cost>
-[[nodiscard]] step_items weigh(R const& lengths, batching_options const& o, Cost const& cost) {
-  require_valid(o);
-  step_items items;
-  auto const whole = extent_of(lengths);
-  auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
-  require(n < batching<Index>::none, [&] { return std::to_string(n) + " samples need a 64-bit index: call with <std::uint64_t>"; });
-  items.all_tokens = whole.tokens;
-  items.longest = whole.longest;
-  items.tokens.resize(n);
-  items.cost.resize(n);
-  auto const at = read_by_position(lengths);
-  auto const entry = [&](std::size_t i) { return "lengths[" + std::to_string(i) + "] = " + std::to_string(at[i]); };
-  auto most = most_cost(o);
-  // No place of a step but the last is empty, so places, and ranks of all steps, exceed the samples by those of one step at most.
-  auto const turns = static_cast<std::int64_t>(n + o.ranks);
-  auto const count = static_cast<std::int64_t>(o.left_over == left_over::repeat ? n + o.ranks * o.micro_batches : n);
-  require(n == 0 || (o.cost_per_micro_batch <= most / 2 / count && o.cost_per_step <= most / 2 / turns), [&] {
-    return "cost_per_micro_batch = " + std::to_string(o.cost_per_micro_batch) + " and cost_per_step = " + std::to_string(o.cost_per_step) +
-           " bring the cost of " + std::to_string(n) + " samples too near to 2^63";
-  });
-  most -= n == 0 ? 0 : o.cost_per_micro_batch * count + o.cost_per_step * turns;
-  require(whole.longest <= (std::int64_t{1} << 31) && (n == 0 || whole.tokens <= (std::int64_t{1} << 62) / whole.longest), [&] {
-    return "the longest length, " + std::to_string(whole.longest) + ", exceeds 2^31 or brings the sum of squared lengths too near to 2^63";
-  });
-  for (std::size_t i = 0; i < n; ++i) {
-    auto const l = static_cast<std::int64_t>(at[i]);
-    items.tokens[i] = l;
-    require(l <= o.capacity, [&] { return entry(i) + " exceeds capacity " + std::to_string(o.capacity); });
-    if constexpr (bounded_cost_model<Cost>)
-      require(cost.fits(l), [&] { return entry(i) + " has a cost that is negative, not a number or too large for 63 bits"; });
-    auto const value = cost(l);
-    require(std::cmp_greater(value, 0) && std::cmp_less_equal(value, most - items.all_cost), [&] {
-      return entry(i) + " has cost " + std::to_string(value) + ", which is not positive or brings the sum of costs too near to 2^63";
-    });
-    auto const c = static_cast<std::int64_t>(value);
-    items.cost[i] = c;
-    items.all_cost += c;
-    items.all_squares += l * l;
-    items.dearest = (std::max)(items.dearest, c);
-  }
-  items.spare_cost = most - items.all_cost;
-  return items;
-}
-
 /// Samples of one length: their packs and steps are known in advance.
-[[nodiscard]] inline bool all_equal(step_items const& items) noexcept {
+[[nodiscard]] inline bool all_equal(weighed_samples const& items) noexcept {
   return items.longest * static_cast<std::int64_t>(items.size()) == items.all_tokens;
 }
 /// Tokens that planners count on in one place: its capacity, or what samples of one length leave of it.
-[[nodiscard]] inline std::int64_t room_of_place(step_items const& items, batching_options const& o) noexcept {
+[[nodiscard]] inline std::int64_t room_of_place(weighed_samples const& items, batching_options const& o) noexcept {
   return items.size() != 0 && all_equal(items) ? o.capacity / items.longest * items.longest : o.capacity;
 }
 
 /// Refuses to repeat so much that the run, or the squared lengths of a step, would no longer be sums below 2^63.
 class repeat_budget {
  public:
-  explicit repeat_budget(step_items const& items)
-      : items_(items), squares_((std::int64_t{1} << 62) - items.all_squares), cost_(items.spare_cost) {}
+  repeat_budget(weighed_samples const& items, batching_options const& o)
+      : items_(items),
+        squares_((std::int64_t{1} << 62) - items.all_squares),
+        cost_((several() ? (std::numeric_limits<std::int64_t>::max)() : most_cost(items.size(), o)) - items.all_cost) {}
   /// A sample stands in a step once more.
   void take(std::size_t i) {
     cost_ -= items_.cost[i];
-    if (items_.longest != 0) squares_ -= items_.tokens[i] * items_.tokens[i];  // 0 where no planner squares the lengths
+    if (!several()) squares_ -= items_.tokens[i] * items_.tokens[i];
     require(cost_ >= 0 && squares_ >= 0, [&] {
       return "the last step repeats sample " + std::to_string(i) + " of cost " + std::to_string(items_.cost[i]) +
              " until the run exceeds what 63 bits hold: ask for another left_over than repeat";
@@ -106,27 +48,29 @@ class repeat_budget {
   }
 
  private:
-  step_items const& items_;
+  /// Whether the samples have several measures, which no planner squares; see `measured_items`.
+  [[nodiscard]] bool several() const noexcept { return items_.longest == 0; }
+  weighed_samples const& items_;
   std::int64_t squares_, cost_;
 };
 
 /// `critical_ratios::square <= 1` and `critical_ratios::cost <= thousandths / 1000`, decided in integers. `room` is that of a rank in a
 /// step.
-[[nodiscard]] inline bool squares_fit(step_items const& items, std::int64_t room) noexcept {
+[[nodiscard]] inline bool squares_fit(weighed_samples const& items, std::int64_t room) noexcept {
   return compare_products(items.longest * items.longest, items.all_tokens, room, items.all_squares) <= 0;
 }
-[[nodiscard]] inline bool costs_fit(step_items const& items, std::int64_t room, std::uint64_t thousandths) noexcept {
+[[nodiscard]] inline bool costs_fit(weighed_samples const& items, std::int64_t room, std::uint64_t thousandths) noexcept {
   if (items.size() == 0) return true;
   auto const mean = multiply_divide_up(static_cast<std::uint64_t>(room), static_cast<std::uint64_t>(items.all_cost),
                                        static_cast<std::uint64_t>(items.all_tokens));
-  return static_cast<std::uint64_t>(items.dearest) <= multiply_divide_up(mean, thousandths, 1000);
+  return static_cast<std::uint64_t>(items.most_expensive) <= multiply_divide_up(mean, thousandths, 1000);
 }
 
-[[nodiscard]] inline critical_ratios ratios(step_items const& items, batching_options const& o) noexcept {
+[[nodiscard]] inline critical_ratios ratios(weighed_samples const& items, batching_options const& o) noexcept {
   if (items.size() == 0) return {};
   auto const room = static_cast<double>(o.capacity) * static_cast<double>(o.micro_batches);
   auto const tokens = static_cast<double>(items.all_tokens), longest = static_cast<double>(items.longest);
-  return {static_cast<double>(items.dearest) * tokens / (room * static_cast<double>(items.all_cost)),
+  return {static_cast<double>(items.most_expensive) * tokens / (room * static_cast<double>(items.all_cost)),
           longest * longest * tokens / (room * static_cast<double>(items.all_squares))};
 }
 
@@ -185,7 +129,7 @@ template <index_type Index, class Charge>
 
 /// Fills in what follows from packs, table and lists; every sample stands in the table or is listed as dropped.
 template <index_type Index>
-void certify(batching<Index>& b, step_items const& items, batching_options const& o, std::vector<pack_sum> const& sums) {
+void certify(batching<Index>& b, weighed_samples const& items, batching_options const& o, std::vector<pack_sum> const& sums) {
   b.critical = ratios(items, o);
   b.slowest = {};
   b.cost = 0;
@@ -214,7 +158,7 @@ void certify(batching<Index>& b, step_items const& items, batching_options const
   }
 }
 template <index_type Index>
-void certify(batching<Index>& b, step_items const& items, batching_options const& o) {
+void certify(batching<Index>& b, weighed_samples const& items, batching_options const& o) {
   certify(b, items, o, pack_sums(b.packs, [&](Index i) { return items.cost[i]; }, o.cost_per_micro_batch));
 }
 

@@ -11,7 +11,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -26,7 +25,7 @@ namespace ballast::inline v0_2::detail {
 /// Samples with their costs; `tokens` is the last measure.
 struct measured_items {
   sample_measures const& samples;
-  step_items items;
+  weighed_samples items;
   std::vector<std::int64_t> weight;  ///< per measure
   bool cost_differs = false;         ///< from the weighted sum, so that it is levelled for itself
 
@@ -68,7 +67,7 @@ struct measured_items {
 
 /// Validates and weighs. No sum that a planner forms of these costs can reach 2^63.
 template <index_type Index, row_cost Cost>
-[[nodiscard]] measured_items weigh(sample_measures const& samples, measured_batching_options const& o, Cost const& cost) {
+[[nodiscard]] measured_items weigh_measures(sample_measures const& samples, measured_batching_options const& o, Cost const& cost) {
   require_valid(samples, vector_packing_options{.capacity = o.capacity, .oversize = o.oversize});
   require_valid(shape_of(o));
   require_valid(samples);
@@ -101,7 +100,6 @@ template <index_type Index, row_cost Cost>
   }
   items.all_tokens = std::accumulate(items.tokens.begin(), items.tokens.end(), std::int64_t{0});
   items.all_cost = std::accumulate(items.cost.begin(), items.cost.end(), std::int64_t{0});
-  items.spare_cost = (std::numeric_limits<std::int64_t>::max)() - items.all_cost;
   return out;
 }
 

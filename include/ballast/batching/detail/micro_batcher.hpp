@@ -30,8 +30,8 @@ namespace ballast::inline v0_2::detail {
 template <index_type Index>
 class micro_batcher {
  public:
-  micro_batcher(step_items const& units, std::span<std::uint64_t const> apart, batching_options const& o, micro_batch_constraints const& c,
-                search_limits const& limits)
+  micro_batcher(weighed_samples const& units, std::span<std::uint64_t const> apart, batching_options const& o,
+                micro_batch_constraints const& c, search_limits const& limits)
       : units_(units), apart_(apart), o_(o), c_(c), limits_(limits), n_(units.size()), order_(n_) {
     std::iota(order_.begin(), order_.end(), Index{0});
     if (!apart.empty())
@@ -268,7 +268,7 @@ class micro_batcher {
     std::int64_t operator()(std::int64_t u) const { return of[static_cast<std::size_t>(u)]; }
   };
 
-  step_items const& units_;
+  weighed_samples const& units_;
   look_up cost_{units_.cost}, tokens_{units_.tokens};
   std::span<std::uint64_t const> apart_;
   batching_options const& o_;

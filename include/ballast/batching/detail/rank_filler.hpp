@@ -18,7 +18,7 @@ namespace ballast::inline v0_2::detail {
 template <index_type Index>
 class rank_filler {
  public:
-  rank_filler(step_items const& units, std::span<std::uint64_t const> apart, std::int64_t capacity, std::size_t each,
+  rank_filler(weighed_samples const& units, std::span<std::uint64_t const> apart, std::int64_t capacity, std::size_t each,
               groups<Index> const& ranks)
       : units_(units),
         apart_(apart),
@@ -85,7 +85,7 @@ class rank_filler {
     }
   }
 
-  step_items const& units_;
+  weighed_samples const& units_;
   std::span<std::uint64_t const> apart_;
   groups<Index> const& ranks_;
   std::size_t each_;

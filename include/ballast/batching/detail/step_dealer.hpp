@@ -23,7 +23,7 @@ enum class deal_rule : std::uint8_t { rate_mean, rate_cap, longest_first };
 template <index_type Index>
 class step_dealer {
  public:
-  step_dealer(step_items const& items, std::uint64_t ranks, std::uint64_t micro_batches, std::int64_t capacity)
+  step_dealer(weighed_samples const& items, std::uint64_t ranks, std::uint64_t micro_batches, std::int64_t capacity)
       : items_(items),
         ranks_(static_cast<std::size_t>(ranks)),
         each_(static_cast<std::size_t>(micro_batches)),
@@ -227,7 +227,7 @@ class step_dealer {
     }
   }
 
-  step_items const& items_;
+  weighed_samples const& items_;
   std::size_t ranks_, each_;
   std::int64_t capacity_, room_in_rank_;
   std::span<std::pair<std::int64_t, std::int64_t> const> base_;

@@ -21,7 +21,7 @@ namespace ballast::inline v0_2::detail {
 template <index_type Index>
 class step_places {
  public:
-  step_places(batching<Index>& b, step_items const& items, batching_options const& o)
+  step_places(batching<Index>& b, weighed_samples const& items, batching_options const& o)
       : b_(b),
         items_(items),
         o_(o),
@@ -269,7 +269,7 @@ class step_places {
   }
 
   batching<Index>& b_;
-  step_items const& items_;
+  weighed_samples const& items_;
   batching_options const& o_;
   std::size_t ranks_, each_;
   std::size_t width_;  ///< places of a slot

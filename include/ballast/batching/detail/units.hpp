@@ -44,11 +44,10 @@ template <index_type Index>
 
 /// The units as items.
 template <index_type Index>
-[[nodiscard]] step_items fold(step_items const& samples, groups<Index> const& units, batching_options const& o) {
-  step_items items;
+[[nodiscard]] weighed_samples fold(weighed_samples const& samples, groups<Index> const& units, batching_options const& o) {
+  weighed_samples items;
   items.all_tokens = samples.all_tokens;
   items.all_cost = samples.all_cost;
-  items.spare_cost = samples.spare_cost;
   for (auto const unit : units) {
     std::int64_t tokens = 0, cost = 0;
     for (auto i : unit) {
@@ -63,7 +62,7 @@ template <index_type Index>
     items.cost.push_back(cost);
     items.all_squares += tokens * tokens;
     items.longest = (std::max)(items.longest, tokens);
-    items.dearest = (std::max)(items.dearest, cost);
+    items.most_expensive = (std::max)(items.most_expensive, cost);
   }
   return items;
 }

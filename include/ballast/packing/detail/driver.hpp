@@ -76,7 +76,7 @@ template <index_type Index, length_range R, cost_model Cost>
     ws.tokens = ws.classes.tokens();
     return true;
   }
-  auto const whole = measure(lengths);
+  auto const whole = extent_of(lengths);
   ws.tokens = whole.tokens;
   if (as_they_are && whole.longest <= largest) {
     fold(length_at, n, whole.longest, ws.classes, ws.folds);

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ballast/batching/deal_steps.hpp>
+#include <ballast/cost/polynomial.hpp>
+#include <ballast/packing/shuffled.hpp>
+
+#include "support/catch.hpp"
+#include "support/refusal.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace test_batching_deal_steps {
+
+// What all of them owe is in planners.cpp.
+
+using namespace ballast_test;
+using ballast::left_over;
+using options = ballast::batching_options;
+
+TEST_CASE("deal_steps: sorted, like with like, and the emissions are permutations of the same steps") {
+  ballast::splitmix64 draw(2);
+  std::vector<std::int64_t> lengths(4000);
+  for (auto& l : lengths) l = 1 + static_cast<std::int64_t>(draw() % (draw() % 8 == 0 ? 4000 : 500));
+  options const o{.capacity = 4096, .ranks = 8, .left_over = left_over::drop, .seed = 5};
+  ballast::quadratic_cost const attention{.linear = 0, .quadratic = 1};
+  auto const packs = ballast::best_fit_shuffled(lengths, {.capacity = o.capacity, .seed = o.seed}).packs;
+  auto const random = ballast::deal_steps(packs, lengths, o, attention, {.how = ballast::dealing::random});
+  std::vector<std::vector<std::uint32_t>> steps[3];
+  for (auto const how : {ballast::emission::cyclic, ballast::emission::shuffled, ballast::emission::decreasing}) {
+    auto const made = ballast::deal_steps(packs, lengths, o, attention, {.emission = how});
+    CHECK(made.slowest_over_mean() - 1 < (random.slowest_over_mean() - 1) / 5);
+    auto& mine = steps[static_cast<std::size_t>(how)];
+    for (std::size_t s = 0; s < made.steps(); ++s) mine.emplace_back(made.step(s).begin(), made.step(s).end());
+  }
+  CHECK((steps[0] != steps[1] && steps[1] != steps[2]));
+  for (auto& s : steps) std::sort(s.begin(), s.end());
+  CHECK((steps[0] == steps[1] && steps[1] == steps[2]));
+
+  auto const windows = ballast::deal_steps(packs, lengths, o, attention, {.window = 16});
+  auto const redealt = ballast::deal_steps(packs, lengths, o, attention, {.window = 16, .redeal = true});
+  CHECK(redealt.slowest.value < windows.slowest.value);
+  CHECK(redealt.cost == windows.cost);
+}
+
+TEST_CASE("deal_steps: in order, it deals as trainers do, and packs that are none are refused") {
+  std::vector<std::int64_t> const l{1, 2, 3, 4, 5};
+  options const o{.capacity = 8, .ranks = 2, .micro_batches = 2, .left_over = left_over::shorten};
+  ballast::groups<> const packs{{0, 1, 2, 3, 4, 5}, {0, 1, 2, 3, 4}};
+  auto const made = ballast::deal_steps(packs, l, o, ballast::dense_4096_cost, {.how = ballast::dealing::in_order});
+  CHECK(made.table == std::vector<std::uint32_t>{0, 2, 1, 3, 4, made.none, made.none, made.none});
+  auto const refused = [&](ballast::groups<> const& p) {
+    return refusal([&] { return ballast::deal_steps(p, l, o, ballast::dense_4096_cost, {.how = ballast::dealing::in_order}); });
+  };
+  CHECK(refused({{0, 0, 1}, {0}}) == "packs[0] is empty");
+  CHECK(refused({{0, 1}, {5}}) == "packs[0] has member 5 of 5 samples");
+  CHECK(refused({{0, 1, 2}, {3, 3}}) == "packs[1] has sample 3, which stands in a pack already");
+  CHECK(refused({{0, 2}, {3, 4}}) == "packs[0] holds 9 tokens, more than capacity 8");
+  CHECK(ballast::deal_steps(ballast::groups<>{{0, 1}, {3}}, l, o, ballast::dense_4096_cost, {.how = ballast::dealing::in_order}).dropped ==
+        std::vector<std::uint32_t>{0, 1, 2, 4});
+}
+
+}  // namespace test_batching_deal_steps

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ballast/batching/deal_steps.hpp>
+#include <ballast/batching/micro_batches.hpp>
+#include <ballast/batching/plan_steps.hpp>
+#include <ballast/batching/weigh.hpp>
+#include <ballast/cost/polynomial.hpp>
+#include <ballast/packing/best_fit_decreasing.hpp>
+
+#include "support/catch.hpp"
+#include "support/lengths.hpp"
+#include "support/refusal.hpp"
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+namespace test_batching_weigh {
+
+using namespace ballast_test;
+using ballast::hash;
+using ballast::weigh;
+using options = ballast::batching_options;
+using lengths = std::vector<std::int64_t>;
+
+TEST_CASE("weigh: each sample once, and the sums are those of the lists", "[batching]") {
+  lengths const l{3, 1, 7, 3};
+  std::vector<std::int64_t> asked;
+  auto const samples = weigh(l, options{.capacity = 8}, [&](std::int64_t t) {
+    asked.push_back(t);
+    return 10 + t;
+  });
+  CHECK(asked == l);
+  CHECK(samples == ballast::weighed_samples{l, {13, 11, 17, 13}, 14, 54, 68, 7, 17});
+  CHECK(samples == weigh(l, std::vector<int>{13, 11, 17, 13}, options{.capacity = 8}));
+  CHECK(weigh(std::span<std::uint16_t const>(), options{.capacity = 1}, ballast::token_cost{}) == ballast::weighed_samples{});
+}
+
+TEST_CASE("weigh: planners return of weighed samples what they return of lengths and a cost", "[batching]") {
+  ballast::splitmix64 draw(5);
+  auto const l = random_lengths(700, 3000, draw);
+  auto const cost = ballast::dense_4096_cost;
+  options const o{.capacity = 8192, .ranks = 4, .micro_batches = 2, .seed = 3};
+  auto const samples = weigh(l, o, cost);
+  CHECK(hash(ballast::plan_steps(l, o, cost)) == hash(ballast::plan_steps(samples, o)));
+  CHECK(hash(ballast::stream_steps(l, o, cost)) == hash(ballast::stream_steps(samples, o)));
+  CHECK(hash(ballast::pipeline_steps(l, o, cost, 900)) == hash(ballast::pipeline_steps(samples, o, 900)));
+  CHECK(ballast::micro_batches(l, o, cost).packs == ballast::micro_batches(samples, o).packs);
+  auto const packs = ballast::best_fit_decreasing(l, {.capacity = o.capacity}).packs;
+  for (auto const how : {ballast::dealing::in_order, ballast::dealing::random, ballast::dealing::sorted, ballast::dealing::rows})
+    CHECK(hash(ballast::deal_steps(packs, l, o, cost, {.how = how})) == hash(ballast::deal_steps(packs, samples, o, {.how = how})));
+  CHECK(hash(ballast::plan_steps<std::uint64_t>(samples, o)) == hash(ballast::plan_steps(samples, o)));
+}
+
+TEST_CASE("weigh: refusals name the argument, the index and the value", "[batching]") {
+  auto const said = [](lengths const& l, std::vector<std::int64_t> const& costs, options const& o) {
+    return refusal([&] { return weigh(l, costs, o); });
+  };
+  constexpr auto most = (std::numeric_limits<std::int64_t>::max)();
+  CHECK(said({3, 9}, {1, 1}, {.capacity = 8}) == "lengths[1] = 9 exceeds capacity 8");
+  CHECK(said({3, 0}, {1, 1}, {.capacity = 8}) == "lengths[1] = 0 must be positive");
+  CHECK(said({3, 4}, {1}, {.capacity = 8}) == "costs has 1 entries for 2 lengths");
+  CHECK(said({3, 4}, {1, 0}, {.capacity = 8}).find("lengths[1] = 4 has cost 0, which is not positive") == 0);
+  CHECK(said({3, 4}, {most / 4, 1}, {.capacity = 8}).find("lengths[1] = 4 has cost 1, which is not positive or brings the sum") == 0);
+  CHECK(said({3}, {1}, {.capacity = 0}) == "capacity = 0 must be positive");
+  CHECK(refusal([] {
+          return weigh(lengths{std::int64_t{1} << 32}, options{.capacity = std::int64_t{1} << 40}, ballast::token_cost{});
+        }).find("the longest length, 4294967296, exceeds 2^31") == 0);
+
+  // Weighed for other options than the planner is given.
+  auto const samples = weigh(lengths{3, 9}, std::vector<std::int64_t>{most / 8, most / 8}, {.capacity = 9});
+  CHECK(refusal([&] { return ballast::plan_steps(samples, {.capacity = 8}); }) == "lengths[1] = 9 exceeds capacity 8");
+  CHECK(refusal([&] { return ballast::plan_steps(samples, {.capacity = 9, .stages = 2}); }).find("the sum of costs, ") == 0);
+}
+
+}  // namespace test_batching_weigh
