@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands.hpp"
+#include "commands/commands.hpp"
+#include "commands/model_commands.hpp"
+#include "commands/option_values.hpp"
 #include "errors.hpp"
-#include "model_commands.hpp"
-#include "option_values.hpp"
-#include "plan_folder.hpp"
+#include "report/plan_folder.hpp"
 
 #include <ballast/core/error.hpp>
 

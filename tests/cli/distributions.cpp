@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "../../examples/cli/distributions.cpp"
+#include "planning/distributions.cpp"
 
 #include <ballast/core/hash.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan_folder.hpp"
+#include "report/plan_folder.hpp"
 
 #include "errors.hpp"
 #include "program.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "../../examples/cli/model_config.cpp"
+#include "readers/model_config.cpp"
 
 #include <ballast/cost/presets.hpp>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "../../examples/cli/report_page.cpp"
-#include "../../examples/cli/output.cpp"
-#include "../../examples/cli/report_levels.cpp"
-#include "../../examples/cli/report_timeline.cpp"
-#include "../../examples/cli/svg.cpp"
+#include "report/output.cpp"
+#include "report/page.cpp"
+#include "report/page_levels.cpp"
+#include "report/page_model.cpp"
+#include "report/svg.cpp"
 
 #include "support/catch.hpp"
 

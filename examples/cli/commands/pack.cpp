@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/commands.hpp"
+#include "planning/rank_order.hpp"
+#include "planning/sample_cost.hpp"
+#include "readers/data_set.hpp"
+#include "report/output.hpp"
+#include "report/packing.hpp"
+#include "report/plan_folder.hpp"
+
+#include <ballast/core/hash.hpp>
+#include <ballast/packing/pack.hpp>
+#include <ballast/packing/vector/rank_distance.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <span>
+#include <utility>
+
+namespace ballast_cli {
+
+namespace {
+
+/// Refuses what the GPU does not pack, and a GPU where the program was built without.
+void require_backend(pack_arguments const& arguments) {
+  if (arguments.backend == backend::host) return;
+  auto const& o = arguments.options;
+  auto const refuse = [](std::string const& why) { throw bad_input("--backend cuda " + why + "; --backend host does"); };
+  if (arguments.strategy != strategy::bfd) refuse("does not pack by --strategy " + std::string(name_of(arguments.strategy).word));
+  if (arguments.capacity.size() > 1) refuse("does not pack several measures");
+  if (arguments.input.select.histogram) refuse("does not pack a histogram");
+  if (o.oversize != ballast::oversize::reject) refuse("does not take --oversize " + std::string(word_of(o.oversize)));
+  if (o.pack_count_multiple != 1) refuse("does not take --pack-count-multiple");
+  if (!built_with_cuda) throw bad_input("this ballast was built without CUDA: configure with -DBALLAST_GPU=ON");
+}
+
+/// Packs where it was asked for.
+template <class Index>
+[[nodiscard]] ballast::packing<Index> run_packer(pack_arguments const& arguments, std::span<std::int64_t const> lengths) {
+  if constexpr (built_with_cuda)
+    if (arguments.backend == backend::cuda) return pack_on_gpu<Index>(lengths, arguments.options);
+  return run_packer<Index>(arguments.strategy, lengths, arguments.options);
+}
+
+void require_plan(ballast::status status, ballast::packing_bound bound, std::int64_t packs, ballast::packing_options const& o) {
+  if (status == ballast::status::feasible) return;
+  throw no_plan(std::string(status == ballast::status::infeasible ? "no plan has" : "no plan was found that has") +
+                " a number of packs that is a multiple of " + std::to_string(o.pack_count_multiple) + ": " + std::to_string(packs) +
+                " packs " +
+                (bound == ballast::packing_bound::sample_count ? "are more than there are samples to pack, and no pack may be empty"
+                                                               : "were not reached"));
+}
+
+/// Whether the packs of a histogram can be counted without listing their members.
+[[nodiscard]] constexpr bool counts_histograms(strategy which) {
+  return which == strategy::automatic || which == strategy::bfd || which == strategy::near_optimal;
+}
+
+/// The report of a histogram that need not be expanded: packs are counted, no member is listed.
+[[nodiscard]] packing_report count(table const& input, strategy which, ballast::packing_options const& o) {
+  auto const samples = to_histogram(input);
+  auto const tally = which == strategy::bfd            ? ballast::count_packs(samples, o)
+                     : which == strategy::near_optimal ? ballast::count_near_optimal(samples, o)
+                                                       : ballast::count_packs_of_pack(samples, o);
+  require_plan(tally.status, tally.bound, tally.count.value, o);
+  packing_report report{.samples = samples.samples(),
+                        .tokens = tally.tokens,
+                        .capacity = o.capacity,
+                        .strategy = std::string(name_of(which).word),
+                        .packs = tally.count,
+                        .bound = std::string(to_string(tally.bound)),
+                        .hash = {},
+                        .set_aside = {},
+                        .naive_packs = count_next_fit(input, o)};
+  if (tally.set_aside != 0) {
+    std::uint64_t sample = 0;
+    auto const& v = input.values();
+    for (std::size_t i = 0; i < v.size(); i += 2, sample += static_cast<std::uint64_t>(v[i - 1]))
+      for (std::int64_t j = 0; v[i] > longest_that_fits(o) && j < v[i + 1]; ++j)
+        report.set_aside.push_back(sample + static_cast<std::uint64_t>(j));
+  }
+  return report;
+}
+
+template <class Index>
+[[nodiscard]] std::string plan_json(pack_arguments const& arguments, packing_report const& report, ballast::packing<Index> const& plan) {
+  auto const& o = arguments.options;
+  nlohmann::ordered_json json{{"schema", plan_format}, {"files", arguments.input.files}};
+  json.update(to_json(report));
+  json["bound"] = report.bound;
+  json["options"] = {{"oversize", word_of(o.oversize)},
+                     {"max_items", o.max_samples},
+                     {"multiple", o.sample_multiple},
+                     {"pack_count_multiple", o.pack_count_multiple},
+                     {"seed", o.seed}};
+  auto& pieces = json["pieces"] = nlohmann::ordered_json::array();
+  for (auto const& p : plan.pieces) pieces.push_back({{"sample", p.sample}, {"offset", p.offset}, {"length", p.length}});
+  return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+/// What each member of a pack holds: samples as far as they were not cut, then pieces.
+template <class Index>
+[[nodiscard]] std::vector<std::int64_t> placed_lengths(std::span<std::int64_t const> lengths, ballast::packing<Index> const& plan,
+                                                       ballast::packing_options const& o) {
+  std::vector<std::int64_t> placed(lengths.begin(), lengths.end());
+  if (o.oversize == ballast::oversize::truncate || o.oversize == ballast::oversize::split)
+    for (auto& length : placed) length = (std::min)(length, longest_that_fits(o));
+  for (auto const& piece : plan.pieces) placed.push_back(piece.length);
+  return placed;
+}
+
+/// What samples cost on a model; those that stand in no pack count as 1, as they may be too long for any cost.
+template <class Index>
+[[nodiscard]] std::vector<std::int64_t> costs_of(std::string const& model, std::vector<std::int64_t> const& placed,
+                                                 ballast::groups<Index> const& packs) {
+  auto const cost = modelled_cost(model, "h100", 0.4);  // shares of time are the same on every device
+  std::vector<std::int64_t> costs(placed.size(), 1);
+  auto left = (std::numeric_limits<std::int64_t>::max)() / 4;
+  for (auto const i : packs.members) {
+    auto const length = placed[static_cast<std::size_t>(i)];
+    auto const c = cost.fits(length) ? cost(length) : left;
+    if (c >= left) throw bad_input("--model " + printable(model) + ": the modelled times of these samples add up to more than 2^61 units");
+    left -= c;
+    costs[static_cast<std::size_t>(i)] = c;
+  }
+  return costs;
+}
+
+struct seconds {
+  double read = 0, plan = 0, write = 0;
+};
+
+/// Plans sample by sample, and writes the plan if that is asked.
+template <class Index>
+[[nodiscard]] packing_report pack(pack_arguments const& arguments, std::span<std::int64_t const> lengths, stopwatch& watch,
+                                  seconds& spent) {
+  auto o = arguments.options;
+  auto plan = run_packer<Index>(arguments, lengths);
+  require_plan(plan.status, plan.bound, plan.count.value, o);
+  std::optional<rank_figures> in_ranks;
+  if (arguments.ranks != 0) {
+    auto const placed = placed_lengths(lengths, plan, o);
+    in_ranks = {.ranks = arguments.ranks, .model = arguments.model};
+    if (arguments.model.empty())
+      order_for_ranks(plan.packs, {placed}, arguments.capacity, arguments.ranks, o.seed);
+    else
+      in_ranks->modelled_idle = order_by_cost(plan.packs, costs_of(arguments.model, placed, plan.packs), arguments.ranks, o.seed);
+    in_ranks->distance = ballast::rank_distances(plan.packs, {placed}, arguments.ranks).front();
+  }
+  spent.plan = watch.lap();
+  packing_report report{.samples = lengths.size(),
+                        .tokens = plan.tokens,
+                        .capacity = o.capacity,
+                        .strategy = std::string(name_of(arguments.strategy).word),
+                        .packs = plan.count,
+                        .bound = std::string(to_string(plan.bound)),
+                        .hash = ballast::hash(plan.packs),
+                        .set_aside = {plan.set_aside.begin(), plan.set_aside.end()},
+                        .naive_packs = 0,
+                        .in_ranks = in_ranks};
+  auto const multiple = std::exchange(o.pack_count_multiple, 1);
+  report.naive_packs =
+      raised_to_multiple(run_packer<Index>(strategy::next_fit, lengths, o).packs.size(), multiple, plan.packs.members.size());
+  (void)watch.lap();
+  if (!arguments.out.empty()) write_plan(arguments.out, pack_files(plan.packs), plan_json(arguments, report, plan));
+  spent.write = watch.lap();
+  return report;
+}
+
+}  // namespace
+
+void run_pack(pack_arguments const& arguments) {
+  require_backend(arguments);
+  stopwatch watch;
+  seconds spent;
+  auto const& o = arguments.options;
+  auto const input = read_lengths(arguments.input.files, arguments.input.select);
+  if (!input.histogram() && input.measures() > 1 && !name_of(arguments.strategy).several_measures)
+    throw bad_input("--strategy " + std::string(name_of(arguments.strategy).word) +
+                    " packs one measure; for several there are auto, near-optimal, isf, completion, vector-best-fit and portfolio");
+  refuse_oversize(input, arguments.capacity, o);
+  if ((!input.histogram() && input.measures() > 1) || arguments.strategy >= strategy::isf)
+    return run_pack_measures(arguments, input, watch.lap());
+  packing_report report;
+  if (arguments.input.select.histogram && counts_histograms(arguments.strategy) && arguments.ranks == 0 && arguments.out.empty()) {
+    spent.read = watch.lap();
+    report = count(input, arguments.strategy, o);
+    spent.plan = watch.lap();
+  } else {
+    std::vector<std::int64_t> expanded;
+    auto const lengths = to_lengths(input, expanded);
+    auto indices = std::uint64_t{lengths.size()};  // split samples add pieces, and each has an index
+    if (o.oversize == ballast::oversize::split && longest_that_fits(o) > 0)
+      for (auto const length : lengths) indices += static_cast<std::uint64_t>((length - 1) / longest_that_fits(o));
+    spent.read = watch.lap();
+    report = indices < (std::numeric_limits<std::uint32_t>::max)() ? pack<std::uint32_t>(arguments, lengths, watch, spent)
+                                                                   : pack<std::uint64_t>(arguments, lengths, watch, spent);
+  }
+  if (!arguments.json) return write_standard_output(in_words(report, std::string(name_of(arguments.strategy).title)));
+  auto json = to_json(report);
+  json["seconds"] = {{"read", spent.read}, {"plan", spent.plan}, {"write", spent.write}};
+  write_standard_output(json.dump() + "\n");
+}
+
+}  // namespace ballast_cli

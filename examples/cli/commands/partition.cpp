@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/commands.hpp"
+#include "errors.hpp"
+#include "planning/layer_times.hpp"
+#include "planning/stage_plan.hpp"
+#include "readers/file_bytes.hpp"
+#include "report/output.hpp"
+#include "report/words.hpp"
+
+#include <ballast/partition/second_objective.hpp>
+#include <ballast/plan/exports.hpp>
+#include <ballast/staging/options.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace ballast_cli {
+
+namespace {
+
+/// The cut for time alone; of those with the least bottleneck the one that moves least, or the most level one.
+[[nodiscard]] ballast::staged<> cut_for_time(layer_table const& table, std::uint64_t stages) {
+  std::vector<std::int64_t> time, crossing;
+  for (auto const& l : table.layers) {
+    time.push_back(l.forward + l.backward);
+    crossing.push_back(l.boundary_bytes);
+  }
+  crossing.pop_back();
+  auto const moves = std::any_of(crossing.begin(), crossing.end(), [](auto bytes) { return bytes > 0; });
+  if (moves) return ballast::least_volume_partition(time, crossing, {.stages = stages}).plan;
+  return ballast::least_squares_partition(time, {.stages = stages}).plan;
+}
+
+/// What stages hold if they keep everything.
+[[nodiscard]] std::vector<ballast::staged_figures> figures_of(std::vector<std::uint32_t> const& cuts, layer_table const& table,
+                                                              std::vector<std::uint64_t> const& held, std::string const& name) {
+  constexpr auto most = std::int64_t{1} << 62;
+  std::vector<ballast::staged_figures> out(cuts.size() - 1);
+  for (std::size_t s = 0; s < out.size(); ++s) {
+    auto& of = out[s];
+    for (auto i = cuts[s]; i < cuts[s + 1]; ++i) {
+      of.time += table.layers[i].forward + table.layers[i].backward;
+      of.state += table.layers[i].parameter_bytes;
+      of.activations += table.layers[i].activation_bytes;
+    }
+    if (held.empty()) continue;
+    auto const copies = static_cast<std::int64_t>(held[s]);
+    if (of.activations > (most - of.state) / copies) throw bad_input(name + ": stage " + std::to_string(s) + " holds more than 2^62 bytes");
+    of.memory = of.state + copies * of.activations;
+  }
+  return out;
+}
+
+/// "--recompute-granularity ..." and what it loses, as a line.
+[[nodiscard]] std::string flags_in_words(model_plan const& plan) {
+  auto const& nearest = plan.megatron;
+  if (nearest.status != ballast::status::feasible) return "  no recompute setting of Megatron-LM fits the memory on these boundaries\n";
+  auto const loss = nearest.bottleneck.gap();
+  auto const slower = loss == 0 ? std::string("as fast as this plan") : percent_up(loss) + " slower than this plan";
+  return "  " + (nearest.flags.empty() ? std::string("nothing recomputed") : nearest.flags) + " (the nearest setting: " + slower + ")\n";
+}
+
+[[nodiscard]] std::string in_words(partition_arguments const& arguments, layer_table const& table, model_plan const& plan,
+                                   std::optional<std::string> const& layout) {
+  auto const& cut = plan.joint.plan;
+  auto text = shown_name(arguments.file) + ": " + counted(table.layers.size(), "layer") + " in " + counted(arguments.stages, "stage") +
+              "; the slowest takes " + shown(cut.bottleneck.value, table) + " for a micro-batch, and " +
+              (cut.bottleneck.optimal() ? std::string("no plan takes less")
+                                        : "no plan takes less than " + shown(cut.bottleneck.lower_bound, table)) +
+              ".\n" + scale_in_words(table) + "\nstage  layers";
+  std::size_t width = 6;
+  std::vector<std::string> spans;
+  for (std::size_t s = 0; s + 1 < cut.boundaries.size(); ++s) {
+    auto const begin = cut.boundaries[s], end = cut.boundaries[s + 1];
+    auto const& first = table.layers[begin].name;
+    spans.push_back(printable(first) + (end - begin > 1 ? " ... " + printable(table.layers[end - 1].name) : ""));
+    width = (std::max)(width, spans.back().size());
+  }
+  text += std::string(width - 6, ' ') + formatted("  %6s  %12s%s\n", "number", "time", arguments.micro_batches == 0 ? "" : "  memory");
+  for (std::size_t s = 0; s < spans.size(); ++s) {
+    auto const& of = plan.joint.stages[s];
+    text += formatted("%5zu  ", s) + spans[s] + std::string(width - spans[s].size(), ' ') +
+            formatted("  %6u  %12s", cut.boundaries[s + 1] - cut.boundaries[s], shown(of.time + of.added, table).c_str()) +
+            (arguments.micro_batches == 0 ? "" : "  " + many_bytes(of.memory)) + "\n";
+  }
+  text += "\n" + recomputed_in_words(plan.recompute) + list_in_words("Sent to the host: ", plan.offload);
+  if (layout) {
+    text += "Megatron-LM:\n  --pipeline-model-parallel-layout \"" + *layout + "\"\n";
+    if (arguments.memory) text += flags_in_words(plan);
+  }
+  return text;
+}
+
+}  // namespace
+
+void run_partition(partition_arguments const& arguments) {
+  auto const table = read_layers_file(arguments.file, arguments.offload.bytes_per_1 != 0);
+  require_layers(table, arguments.stages, arguments.file);
+  auto const kinds = kinds_of(table);
+  auto const held = arguments.micro_batches == 0 ? std::vector<std::uint64_t>{}
+                                                 : ballast::held_by_stage(arguments.schedule, arguments.stages, arguments.micro_batches);
+  model_plan plan;
+  if (arguments.memory) {
+    plan = plan_memory(table, held, {arguments.file, *arguments.memory, arguments.offload}, kinds);
+  } else {
+    plan.joint.plan = cut_for_time(table, arguments.stages);
+    plan.joint.stages = figures_of(plan.joint.plan.boundaries, table, held, shown_name(arguments.file));
+  }
+  auto const& cut = plan.joint.plan;
+  auto const layout = ballast::megatron_layout(std::span<std::uint32_t const>(cut.boundaries), kinds);
+  if (!arguments.json) return write_standard_output(in_words(arguments, table, plan, layout));
+  auto memory = nlohmann::ordered_json::array();
+  for (auto const& s : plan.joint.stages)
+    if (!held.empty()) memory.push_back(s.memory);
+  nlohmann::ordered_json const json{{"status", "feasible"},
+                                    {"boundaries", cut.boundaries},
+                                    {"bottleneck", in_unit(cut.bottleneck.value, table)},
+                                    {"lower_bound", in_unit(cut.bottleneck.lower_bound, table)},
+                                    {"optimal", cut.bottleneck.optimal()},
+                                    {"recompute", plan.recompute},
+                                    {"offload", plan.offload},
+                                    {"memory", memory},
+                                    {"megatron", layout.value_or("")},
+                                    {"deepspeed", cut.boundaries}};
+  write_standard_output(json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace ballast_cli

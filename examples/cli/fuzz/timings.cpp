@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "readers/timings.hpp"
+#include "errors.hpp"
+#include "readers/model_config.hpp"
+#include "readers/profile.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+// The readers behind `plan --cost`, `calibrate`, `levels --table` and `--model`, from memory: valid rows, a model, or one sentence.
+
+extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
+  using namespace ballast_cli;
+  if (size == 0) return 0;
+  std::string const text(reinterpret_cast<char const*>(data + 1), size - 1);
+  try {
+    if (data[0] % 4 == 0) {
+      for (auto const& row : read_timings(text, "input"))
+        if (row.length < 1 || !(row.ms >= 0.0)) std::abort();
+    } else if (data[0] % 4 == 1) {
+      for (auto const& row : read_profile(text, "input"))
+        if (row.setting.capacity < 1 || row.setting.sp < 1 || !(row.ms > 0.0)) std::abort();
+    } else if (data[0] % 4 == 2) {
+      for (auto const& row : read_micro_batches(text, "input"))
+        if (row.lengths.empty() || *std::min_element(row.lengths.begin(), row.lengths.end()) < 1 || !(row.ms > 0.0)) std::abort();
+    } else {
+      (void)read_model_config(text, "input");
+    }
+  } catch (bad_input const& e) {
+    if (std::string(e.what()).find('\n') != std::string::npos) std::abort();
+  }
+  return 0;
+}

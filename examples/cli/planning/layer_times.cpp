@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planning/layer_times.hpp"
+
+#include "readers/file_bytes.hpp"
+
+#include <ballast/core/wide.hpp>
+
+namespace ballast_cli {
+
+layer_table read_layers_file(std::string const& file, bool link) {
+  file_bytes const bytes(file);
+  return read_layers(bytes.view(), shown_name(file), link ? 6 : 0);
+}
+
+nlohmann::ordered_json in_unit(std::int64_t time, layer_table const& table) {
+  if (time % table.units_per_1 == 0) return time / table.units_per_1;
+  return static_cast<double>(time) / static_cast<double>(table.units_per_1);
+}
+
+std::int64_t link_time(std::int64_t bytes, std::int64_t bytes_per_1, layer_table const& table) {
+  constexpr auto most = std::int64_t{1} << 53;
+  if (bytes_per_1 == 0) return 0;
+  auto const estimate = static_cast<double>(bytes) * static_cast<double>(table.units_per_1) / static_cast<double>(bytes_per_1);
+  if (estimate > static_cast<double>(most / 2)) return most;
+  return static_cast<std::int64_t>(ballast::multiply_divide_up(
+      static_cast<std::uint64_t>(bytes), static_cast<std::uint64_t>(table.units_per_1), static_cast<std::uint64_t>(bytes_per_1)));
+}
+
+layer_options options_of(layer_row const& row, offload_arguments const& offload, layer_table const& table) {
+  layer_options out{.options = {{.memory = row.activation_bytes}}};
+  if (row.checkpoint_bytes < row.activation_bytes) {
+    out.recompute = out.options.size();
+    out.options.push_back({.memory = row.checkpoint_bytes, .time = row.forward});
+  }
+  if (offload.bytes_per_1 != 0 && row.activation_bytes > 0) {
+    out.offload = out.options.size();
+    out.options.push_back({.transfer = link_time(2 * row.activation_bytes, offload.bytes_per_1, table)});  // there and back
+  }
+  return out;
+}
+
+std::string scale_in_words(layer_table const& table) {
+  if (!table.rounded) return {};
+  return "Times were rounded to " + in_unit(1, table).dump() + " of the file's unit.\n";
+}
+
+}  // namespace ballast_cli

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "commands/commands.hpp"
+#include "readers/layers.hpp"
+
+#include <ballast/recompute/option.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+// Times of layers between the file's unit and the integers that plans are made of.
+
+namespace ballast_cli {
+
+/// A file of layers, read and checked; with a link, whose times are short, counted to a millionth of its unit of time.
+[[nodiscard]] layer_table read_layers_file(std::string const& file, bool link);
+
+/// A time in the file's unit, as a number of JSON.
+[[nodiscard]] nlohmann::ordered_json in_unit(std::int64_t time, layer_table const& table);
+/// The same as text.
+[[nodiscard]] inline std::string shown(std::int64_t time, layer_table const& table) { return in_unit(time, table).dump(); }
+
+/// Time for so many bytes over a link, in units of the table, rounded up; at most 2^53. 0 where there is no link.
+[[nodiscard]] std::int64_t link_time(std::int64_t bytes, std::int64_t bytes_per_1, layer_table const& table);
+
+/// What a layer may do with what it keeps, and what each option is called.
+struct layer_options {
+  std::vector<ballast::memory_option> options;  ///< the first keeps everything
+  std::size_t recompute = 0, offload = 0;       ///< which option this is; 0: there is none
+};
+[[nodiscard]] layer_options options_of(layer_row const& row, offload_arguments const& offload, layer_table const& table);
+
+/// What there is to say of a scale that loses digits; empty where it loses none.
+[[nodiscard]] std::string scale_in_words(layer_table const& table);
+
+}  // namespace ballast_cli

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planning/level_choice.hpp"
+
+#include "errors.hpp"
+#include "planning/sample_cost.hpp"
+#include "readers/file_bytes.hpp"
+#include "readers/json_document.hpp"
+#include "readers/plan_folder.hpp"
+#include "readers/profile.hpp"
+#include "report/words.hpp"
+
+#include <ballast/core/wide.hpp>
+#include <ballast/levels/choose.hpp>
+#include <ballast/methods/hbp.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+namespace ballast_cli {
+
+namespace {
+
+using ballast::timed_level;
+
+/// Degrees that share out the GPUs and the heads of attention evenly.
+[[nodiscard]] std::vector<std::uint32_t> degrees_of(ballast::sequence_parallel_run const& run) {
+  std::vector<std::uint32_t> degrees;
+  for (std::uint32_t sp = 1; sp <= 64 && run.devices % sp == 0 && run.model.query_heads % std::int64_t{sp} == 0; sp *= 2)
+    degrees.push_back(sp);
+  return degrees;
+}
+
+/// The length asked for and its halves, down to 1024 tokens.
+[[nodiscard]] std::vector<std::int64_t> lengths_to_try(std::int64_t longest) {
+  std::vector<std::int64_t> out{longest};
+  while (out.back() / 2 >= 1024) out.push_back(out.back() / 2);
+  return out;
+}
+
+/// The modelled time of a setting, in the proportion that one measured pack takes to its own modelled time. No part exceeds the measured
+/// picoseconds, which are below 2^63.
+[[nodiscard]] ballast::level_time scaled_time(ballast::level_time time, std::int64_t measured, std::int64_t modelled) {
+  for (auto* const part : {&time.per_pack, &time.per_token, &time.per_square}) {
+    auto const exact = ballast::multiply_divide_up(static_cast<std::uint64_t>(*part), static_cast<std::uint64_t>(measured),
+                                                   static_cast<std::uint64_t>(modelled));
+    *part = static_cast<std::int64_t>(exact);
+  }
+  return time;
+}
+
+/// Measured settings, and their slices on one device, which need the same memory and no exchange.
+[[nodiscard]] std::vector<timed_level> measured_levels(std::string const& file, std::int64_t longest, level_run_model const& on) {
+  file_bytes const bytes(file);
+  auto const name = shown_name(file);
+  auto const rows = read_profile(bytes.view(), name);
+  std::vector<timed_level> out, slices;
+  for (auto const& row : rows) {
+    auto const& at = row.setting;
+    auto const place = name + ":" + std::to_string(row.line) + ": ";
+    if (on.run.devices % at.sp != 0)
+      throw bad_input(place + "sp = " + std::to_string(at.sp) + " does not divide --gpus " + std::to_string(on.run.devices));
+    if (std::int64_t{at.recomputed_layers} > on.run.model.layers)
+      throw bad_input(place + std::to_string(at.recomputed_layers) + " recomputed layers; " + on.model + " has " +
+                      std::to_string(on.run.model.layers));
+    if (at.capacity > longest) continue;
+    if (row.gigabytes && *row.gigabytes * 1e9 > static_cast<double>(on.run.device.memory_bytes)) continue;
+    auto const model = ballast::modelled_level_time(on.run, at);
+    auto const modelled = model(1, at.capacity, at.capacity * at.capacity);
+    auto const measured = static_cast<std::int64_t>(row.ms * 1e6 * at.sp + 0.5);
+    out.push_back({at, scaled_time(model, measured, modelled)});
+    ballast::level const slice{at.capacity / std::int64_t{at.sp}, 1, at.recomputed_layers};
+    auto const listed = std::any_of(rows.begin(), rows.end(), [&](profile_row const& r) { return r.setting == slice; });
+    if (at.sp > 1 && slice.capacity > 0 && !listed)
+      slices.push_back({slice, scaled_time(ballast::modelled_level_time(on.run, slice), measured, modelled)});
+  }
+  out.insert(out.end(), slices.begin(), slices.end());
+  return out;
+}
+
+/// HBP's profile: what the samples up to each length take in packs of it.
+[[nodiscard]] std::vector<ballast::hbp::profiled_level> profile_of(ballast::histogram const& h,
+                                                                   std::vector<timed_level> const& candidates) {
+  std::vector<ballast::hbp::profiled_level> out;
+  for (auto const& [at, time] : candidates) {
+    std::int64_t tokens = 0, squares = 0;
+    for (std::size_t i = 0; i < h.lengths.size() && h.lengths[i] <= at.capacity; ++i) {
+      tokens += h.lengths[i] * static_cast<std::int64_t>(h.counts[i]);
+      squares += h.lengths[i] * h.lengths[i] * static_cast<std::int64_t>(h.counts[i]);
+    }
+    if (tokens > 0) out.push_back({at, time(static_cast<std::uint64_t>((tokens - 1) / at.capacity + 1), tokens, squares), tokens});
+  }
+  return out;
+}
+
+}  // namespace
+
+level_run_model::level_run_model(level_request const& request) : model(request.model) {
+  if (request.mfu && !(*request.mfu >= 0.001 && *request.mfu <= 1))
+    throw bad_input("--mfu " + formatted("%g", *request.mfu) + ": expected is a share of the peak from 0.001 to 1");
+  run.model = model_of(request.model);
+  run.device = device_of(request.device);
+  run.devices = request.gpus;
+  if (request.mfu) run.utilisation = static_cast<std::uint32_t>(std::lround(*request.mfu * 1000));
+  device = device_in_words(request.device, run.utilisation / 1000.0);
+}
+
+ballast::histogram within(ballast::histogram const& lengths, std::int64_t longest, ballast::oversize policy) {
+  std::map<std::int64_t, std::uint64_t> counts;
+  for (std::size_t i = 0; i < lengths.lengths.size(); ++i) {
+    auto const length = lengths.lengths[i];
+    auto const count = lengths.counts[i];
+    if (length <= longest) {
+      counts[length] += count;
+    } else if (policy == ballast::oversize::truncate) {
+      counts[longest] += count;
+    } else if (policy == ballast::oversize::split) {
+      counts[longest] += count * static_cast<std::uint64_t>(length / longest);
+      if (length % longest != 0) counts[length % longest] += count;
+    }
+  }
+  ballast::histogram out;
+  for (auto const& [length, count] : counts) {
+    out.lengths.push_back(length);
+    out.counts.push_back(count);
+  }
+  return out;
+}
+
+level_choice choose(level_rule rule, ballast::histogram const& lengths, std::int64_t longest, std::size_t most_levels,
+                    level_request const& request, level_run_model const& on) {
+  if (lengths.lengths.empty())
+    throw no_plan("every sample is longer than " + std::to_string(longest) + " and set aside: there is nothing to choose levels for");
+  auto const candidates = request.table.empty() ? ballast::modelled_levels(on.run, lengths_to_try(longest), degrees_of(on.run))
+                                                : measured_levels(request.table, longest, on);
+  if (rule == level_rule::hbp) most_levels = 0;  // the choice it is measured by has no limit
+  auto exact = ballast::choose_levels(lengths, candidates, most_levels);
+  if (exact.status == ballast::status::infeasible)
+    throw no_plan("the longest sample has " + std::to_string(lengths.lengths.back()) + " tokens, and no " +
+                  (request.table.empty() ? "setting of " + on.model + " on " + std::to_string(on.run.devices) + " " + request.device
+                                         : "row of " + shown_name(request.table)) +
+                  " holds packs of so many" + (request.table.empty() ? " (modelled memory)" : ""));
+  level_choice out{
+      .levels = std::move(exact.levels), .rule = rule, .candidates = candidates.size(), .most_levels = most_levels, .time = exact.time};
+  if (rule != level_rule::hbp) return out;
+  out.levels.clear();
+  for (auto const& at : ballast::hbp::select_levels(profile_of(lengths, candidates)))
+    out.levels.push_back(*std::find_if(candidates.begin(), candidates.end(), [&](timed_level const& c) { return c.setting == at; }));
+  out.time->value = ballast::time_of_levels(lengths, out.levels);
+  return out;
+}
+
+level_choice read_levels(std::string const& file, level_run_model const& on) {
+  file_bytes const bytes(file);
+  auto const name = shown_name(file);
+  auto const text = bytes.view();
+  auto json = parse_document(text, name);
+  if (json.is_object() && json.contains("schema")) require_known_format(json, name);
+  auto const unlike = [&](std::string const& what) {
+    return bad_input(name + ": these are not levels as ballast levels --json prints them: " + what);
+  };
+  level_choice out{.levels = {}, .rule = level_rule::given, .candidates = 0, .most_levels = 0, .time = {}};
+  if (json.is_object() && json.contains("levels")) {
+    if (json.value("rule", nlohmann::json()) == "hbp") out.rule = level_rule::hbp;
+    json = nlohmann::json(json["levels"]);
+  }
+  if (!json.is_array() || json.empty()) throw unlike("there is no array of them");
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    auto const each = "levels[" + std::to_string(i) + "]";
+    if (!json[i].is_object()) throw unlike(each + " is not an object");
+    auto const whole = [&](nlohmann::json const& of, std::string const& in, char const* field, std::int64_t least, std::int64_t most) {
+      auto const found = of.find(field);
+      if (found != of.end() && found->is_number_integer())
+        if (auto const value = found->get<std::int64_t>(); value >= least && value <= most) return value;
+      throw unlike(in + "." + field + " is missing or not a whole number from " + std::to_string(least) + " to " + std::to_string(most));
+    };
+    timed_level level;
+    level.setting.capacity = whole(json[i], each, "length", 1, (std::int64_t{1} << 31) - 1);
+    level.setting.sp = static_cast<std::uint32_t>(whole(json[i], each, "sp", 1, on.run.devices));
+    level.setting.recomputed_layers = static_cast<std::uint32_t>(whole(json[i], each, "recomputed_layers", 0, on.run.model.layers));
+    if (i > 0 && level.setting.capacity <= out.levels.back().setting.capacity)
+      throw unlike(each + ".length = " + std::to_string(level.setting.capacity) + " must be above its predecessor's");
+    if (on.run.devices % level.setting.sp != 0)
+      throw bad_input(name + ": " + each + ".sp = " + std::to_string(level.setting.sp) + " does not divide --gpus " +
+                      std::to_string(on.run.devices));
+    if (auto const times = json[i].find("picoseconds"); times == json[i].end()) {
+      level.time = ballast::modelled_level_time(on.run, level.setting);
+    } else if (!times->is_object()) {
+      throw unlike(each + ".picoseconds is not an object");
+    } else {
+      constexpr auto most = (std::int64_t{1} << 62) - 1;
+      level.time = {.per_pack = whole(*times, each + ".picoseconds", "pack", 0, most),
+                    .per_token = whole(*times, each + ".picoseconds", "token", 0, most),
+                    .per_square = whole(*times, each + ".picoseconds", "square", 0, most)};
+    }
+    out.levels.push_back(level);
+  }
+  return out;
+}
+
+}  // namespace ballast_cli

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "planning/level_choice.hpp"
+#include "report/page.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <ballast/levels/plan.hpp>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+// A plan in levels, and how it is shown.
+
+namespace ballast_cli {
+
+/// Plans with the choice: HBP's are filled and made alike as published, others where it pays and by time.
+[[nodiscard]] ballast::level_plan<> plan_choice(std::span<std::int64_t const> lengths, level_choice const& choice,
+                                                ballast::level_plan_options options);
+
+/// The levels of a plan, in numbers.
+[[nodiscard]] std::vector<report_level> levels_of(ballast::level_plan<> const& plan);
+
+/// "levels", "cr", "abr" and what else the plan is worth, beside its baselines.
+void add_level_figures(nlohmann::ordered_json& json, level_choice const& choice, ballast::level_plan<> const& plan);
+
+/// What is known of the choice, and what keeps the plan from it: sentences.
+[[nodiscard]] std::vector<std::string> limits_in_words(level_choice const& choice, ballast::level_plan<> const& plan);
+
+/// The levels, the plan and its baselines as tables of text, and sentences.
+[[nodiscard]] std::string in_words(level_choice const& choice, ballast::level_plan<> const& plan);
+
+/// Naive, one level, planned: for pages and tables.
+[[nodiscard]] std::vector<report_run> runs_of(ballast::level_plan<> const& plan);
+
+}  // namespace ballast_cli

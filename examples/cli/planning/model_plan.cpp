@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planning/model_plan.hpp"
+
+#include "errors.hpp"
+#include "planning/layer_times.hpp"
+#include "planning/stage_plan.hpp"
+#include "report/output.hpp"
+#include "report/words.hpp"
+
+#include <ballast/core/wide.hpp>
+#include <ballast/cost/layer.hpp>
+#include <ballast/cost/polynomial.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <variant>
+
+namespace ballast_cli {
+
+namespace {
+
+using ballast::recompute_level;
+
+/// Layers that were timed on a micro-batch of `capacity` tokens, by tokens: works in nanoseconds of that micro-batch.
+[[nodiscard]] ballast::run_model model_of_layers(layer_table const& table, std::int64_t capacity, ballast::device const& on) {
+  constexpr std::int64_t per_ms = 1'000'000;
+  if (capacity > std::int64_t{1} << 40) throw bad_input("--capacity: --layers is for micro-batches of up to 2^40 tokens");
+  ballast::run_model out{
+      .layers = {}, .work_per_ms = per_ms * capacity, .units_per_byte = capacity, .link_bytes_per_ms = on.link_bandwidth / 2000};
+  auto const by_token = [](std::int64_t cost) { return ballast::batch_cost{.per_token = cost}; };
+  auto const time = [&](std::int64_t units) {
+    return by_token(static_cast<std::int64_t>(
+        ballast::multiply_divide_up(static_cast<std::uint64_t>(units), per_ms, static_cast<std::uint64_t>(table.units_per_1))));
+  };
+  for (auto const& row : table.layers) {
+    ballast::run_layer layer{.name = row.name,
+                             .forward = time(row.forward),
+                             .backward = time(row.backward),
+                             .state = row.parameter_bytes,
+                             .options = {{recompute_level::none, by_token(row.activation_bytes), {}}},
+                             .boundary = by_token(row.boundary_bytes)};
+    if (row.checkpoint_bytes < row.activation_bytes)
+      layer.options.push_back({recompute_level::full, by_token(row.checkpoint_bytes), layer.forward});
+    out.layers.push_back(std::move(layer));
+  }
+  return out;
+}
+
+/// A sample costs its tokens, as the layers do.
+[[nodiscard]] run_cost cost_of_layers(ballast::run_model const& model, std::string const& name, std::string const& device) {
+  double nanoseconds = 0;
+  for (auto const& l : model.layers) nanoseconds += static_cast<double>(l.forward.per_token) + static_cast<double>(l.backward.per_token);
+  constexpr ballast::token_cost tokens{};
+  return {tokens, [](std::int64_t length) { return length >= 0; }, nanoseconds / static_cast<double>(model.work_per_ms),
+          "layers of " + name, device};
+}
+
+/// The setting of Megatron-LM that is nearest to the plan, and its options.
+void add_megatron(planned_model& plan, plan_arguments const& arguments) {
+  std::vector<std::string> names;
+  for (auto const& layer : plan.model.layers) names.push_back(layer.name);
+  auto const kinds = kinds_of(names);
+  auto const& cuts = plan.run.model.plan.boundaries;
+  plan.layout = ballast::megatron_layout(std::span<std::uint32_t const>(cuts), kinds);
+  if (!plan.layout) return;
+  ballast::megatron_options means;
+  auto experts = false;
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    if (kinds[i] != ballast::layer_kind::decoder) continue;
+    auto const& options = plan.model.layers[i].options;
+    for (std::uint32_t k = 0; k < options.size(); ++k) {
+      if (options[k].level == recompute_level::selective) means.selective = k;
+      if (options[k].level == recompute_level::full) means.full = k;
+    }
+  }
+  if (arguments.model_side.layers.empty()) experts = model_of(arguments.model).experts > 0;
+  std::vector<std::int64_t> const capacity(cuts.size() - 1, plan.run.memory.front().budget);
+  plan.megatron = ballast::nearest_megatron_recompute<std::uint32_t>(
+      plan.run.layers, kinds, plan.run.model, {.stages = cuts.size() - 1, .capacity = capacity, .in_flight = plan.run.in_flight}, means);
+  auto& flags = plan.megatron_flags;
+  flags = {"--tensor-model-parallel-size",  std::to_string(arguments.model_side.tensor), "--pipeline-model-parallel-size",
+           std::to_string(cuts.size() - 1), "--pipeline-model-parallel-layout",          *plan.layout};
+  auto const& text = plan.megatron.flags;
+  for (std::size_t at = 0; at < text.size();) {
+    auto const end = (std::min)(text.find(' ', at), text.size());
+    flags.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  if (text.ends_with("selective")) {  // what is recomputed in part is the feed-forward block
+    flags.insert(flags.end(), {"--recompute-modules", "mlp"});
+    if (experts) flags.push_back("moe");
+  }
+}
+
+/// "--recompute-granularity ..." and what it loses.
+[[nodiscard]] std::string loss_in_words(planned_model const& plan) {
+  auto const& nearest = plan.megatron;
+  if (nearest.status != ballast::status::feasible) return "no recompute setting of Megatron-LM fits the memory on these boundaries";
+  auto const loss = nearest.bottleneck.gap();
+  return "nearest setting: " + (loss == 0 ? std::string("as fast as this plan") : percent_up(loss) + " slower than this plan");
+}
+
+[[nodiscard]] std::string flags_in_words(planned_model const& plan) {
+  std::string text;
+  for (auto const& flag : plan.megatron_flags)
+    text += (text.empty() ? "" : " ") + (flag.find('|') == std::string::npos ? flag : "\"" + flag + "\"");
+  return text;
+}
+
+[[nodiscard]] std::string layers_in_words(planned_model const& plan, std::size_t stage) {
+  auto const begin = plan.run.model.plan.boundaries[stage], end = plan.run.model.plan.boundaries[stage + 1];
+  auto const name = [&](std::uint32_t i) { return printable(plan.model.layers[i].name); };
+  return name(begin) + (end - begin > 1 ? " ... " + name(end - 1) : "");
+}
+
+constexpr double nanoseconds_of_ms = 1e6;
+[[nodiscard]] double ms(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) / nanoseconds_of_ms; }
+
+}  // namespace
+
+model_input read_model(plan_arguments const& arguments) {
+  auto const& side = arguments.model_side;
+  if (!side.layers.empty()) {
+    auto const table = read_layers_file(side.layers, false);
+    auto model = model_of_layers(table, arguments.options.steps.capacity, device_of(arguments.device));
+    auto cost = cost_of_layers(model, title_of({side.layers}), arguments.device);
+    return {std::move(model), std::move(cost)};
+  }
+  auto const mfu = arguments.mfu.value_or(0.4);
+  auto cost = modelled_cost(arguments.model, arguments.device, mfu);
+  cost.ms_per_unit /= static_cast<double>(side.tensor);
+  ballast::parallelism const spread{.tensor = side.tensor,
+                                    .data = static_cast<std::int64_t>(arguments.options.steps.ranks),
+                                    .sequence_parallel = side.tensor > 1,
+                                    .zero = side.zero};
+  return {ballast::run_model_of(model_of(arguments.model), {device_of(arguments.device), mfu}, spread), std::move(cost)};
+}
+
+planned_model plan_model(plan_arguments const& arguments, ballast::run_model model, ballast::data_plan<> const& data) {
+  auto const& side = arguments.model_side;
+  auto const memory = side.memory.value_or(device_of(arguments.device).memory_bytes / 10 * 9);
+  planned_model out{.schedule = std::visit([](auto const& s) { return std::string(s.name); }, side.schedule),
+                    .model = std::move(model),
+                    .run = {},
+                    .recompute = {},
+                    .selective = {},
+                    .layout = {},
+                    .megatron = {},
+                    .megatron_flags = {}};
+  auto const packs = ballast::shapes_of(data.steps.packs, std::span<std::int64_t const>(data.tokens));
+  out.run = ballast::plan_whole_run(data.steps, packs, out.model, {.stages = side.stages, .memory = memory, .schedule = side.schedule});
+  auto const title = title_of(arguments.input.files);
+  if (out.run.status != ballast::status::feasible) {
+    auto const& lack = out.run.shortage;
+    if (lack.needed == 0)
+      throw no_plan(title + ": " + counted(out.model.layers.size(), "layer") + " cannot fill " + counted(side.stages, "stage") +
+                    ", each of which takes one at least");
+    throw no_plan(title + ": no cut into " + counted(side.stages, "stage") + " fits " + many_bytes(memory) +
+                  " a device; at the least, all recomputed that can be, stage " + std::to_string(lack.stage) + " needs " +
+                  many_bytes(lack.needed) + ", " + grouped(static_cast<std::uint64_t>(lack.needed - memory)) + " more");
+  }
+  for (std::size_t i = 0; i < out.model.layers.size(); ++i) {
+    auto const& layer = out.model.layers[i];
+    auto const level = layer.options[out.run.model.option[i]].level;
+    if (level != recompute_level::none) (level == recompute_level::full ? out.recompute : out.selective).push_back(layer.name);
+  }
+  add_megatron(out, arguments);
+  return out;
+}
+
+nlohmann::ordered_json to_json(planned_model const& plan) {
+  auto const& run = plan.run;
+  auto const& cuts = run.model.plan.boundaries;
+  auto memory = nlohmann::ordered_json::array();
+  for (std::size_t s = 0; s < run.memory.size(); ++s)
+    memory.push_back({{"stage", s}, {"bytes", run.memory[s].bytes()}, {"budget", run.memory[s].budget}});
+  auto const& of = run.shares;
+  nlohmann::ordered_json json{{"status", "feasible"},
+                              {"boundaries", cuts},
+                              {"bottleneck_ms", ms(run.model.plan.bottleneck.value)},
+                              {"lower_bound_ms", ms(run.model.plan.bottleneck.lower_bound)},
+                              {"recompute", plan.recompute},
+                              {"recompute_selective", plan.selective},
+                              {"memory", std::move(memory)},
+                              {"schedule", plan.schedule},
+                              {"bubble", of.share(of.bubble)},
+                              {"modelled_step_ms", run.step_ms()},
+                              {"modelled_run_ms", ms(run.time.value)},
+                              {"run_lower_bound_ms", ms(run.time.lower_bound)},
+                              {"limits",
+                               {{"work", of.share(of.work)},
+                                {"recompute", of.share(of.recompute)},
+                                {"bubble", of.share(of.bubble)},
+                                {"waiting", of.share(of.waiting)},
+                                {"largest_loss", to_string(of.largest_loss())}}},
+                              {"megatron", plan.layout.value_or("")},
+                              {"megatron_flags", plan.megatron_flags},
+                              {"megatron_loss", nullptr},
+                              {"deepspeed", cuts}};
+  if (plan.layout && plan.megatron.status == ballast::status::feasible) json["megatron_loss"] = plan.megatron.bottleneck.gap();
+  return json;
+}
+
+std::string in_words(planned_model const& plan) {
+  auto const& run = plan.run;
+  auto const& cut = run.model.plan;
+  auto text = "\n" + counted(plan.model.layers.size(), "layer") + " in " + counted(run.memory.size(), "stage") + " under " + plan.schedule +
+              ", " + many_bytes(run.memory.front().budget) + " a device; the slowest stage takes " + duration(ms(cut.bottleneck.value)) +
+              " for a mean micro-batch, and " +
+              (cut.bottleneck.optimal() ? std::string("no plan takes less")
+                                        : "no plan takes less than " + duration(ms(cut.bottleneck.lower_bound))) +
+              ".\n\nstage  layers";
+  std::size_t width = 6;
+  for (std::size_t s = 0; s < run.memory.size(); ++s) width = (std::max)(width, layers_in_words(plan, s).size());
+  text += std::string(width - 6, ' ') + formatted("  %6s  %12s  %s\n", "number", "time", "memory at its peak");
+  for (std::size_t s = 0; s < run.memory.size(); ++s) {
+    auto const& of = run.model.stages[s];
+    auto const layers = layers_in_words(plan, s);
+    text += formatted("%5zu  ", s) + layers + std::string(width - layers.size(), ' ') +
+            formatted("  %6u  %12s  ", cut.boundaries[s + 1] - cut.boundaries[s], duration(ms(of.time + of.added)).c_str()) +
+            many_bytes(run.memory[s].bytes()) + "\n";
+  }
+  text += "\n" + list_in_words("Recomputed: ", plan.recompute) + list_in_words("Recomputed in part: ", plan.selective);
+  if (!run.steps.empty())
+    text += "By its timelines a step takes " + duration(run.step_ms()) + ", all take " + duration(ms(run.time.value)) +
+            "; no order of the same work takes less than " + duration(ms(run.time.lower_bound)) + ".\n";
+  for (auto const& sentence : describe(run)) text += sentence + "\n";
+  if (plan.layout) text += "Megatron-LM (" + loss_in_words(plan) + "):\n  " + flags_in_words(plan) + "\n";
+  return text;
+}
+
+report_model on_page(planned_model const& plan) {
+  auto const& run = plan.run;
+  auto const& of = run.shares;
+  report_model out{.schedule = plan.schedule,
+                   .stages = {},
+                   .work = of.share(of.work),
+                   .recompute = of.share(of.recompute),
+                   .bubble = of.share(of.bubble),
+                   .waiting = of.share(of.waiting),
+                   .step = run.slowest_step,
+                   .rank = run.slowest_rank,
+                   .micro_batches = run.works.size() / run.memory.size(),
+                   .step_ms = ms(run.timeline.makespan.value),
+                   .step_waits = run.timeline.bubble(),
+                   .tasks = {},
+                   .notes = describe(run),
+                   .megatron = plan.layout ? flags_in_words(plan) : ""};
+  auto const& cuts = run.model.plan.boundaries;
+  for (std::size_t s = 0; s < run.memory.size(); ++s) {
+    report_stage stage{.layers = layers_in_words(plan, s),
+                       .number = cuts[s + 1] - cuts[s],
+                       .recomputed = 0,
+                       .ms = ms(run.model.stages[s].time + run.model.stages[s].added),
+                       .busy_ms = run.steps.empty() ? 0 : ms(run.timeline.stages[s].busy),
+                       .memory = static_cast<std::uint64_t>(run.memory[s].bytes()),
+                       .budget = static_cast<std::uint64_t>(run.memory[s].budget)};
+    for (auto i = cuts[s]; i < cuts[s + 1]; ++i) stage.recomputed += run.model.option[i] != 0 ? 1U : 0U;
+    out.stages.push_back(std::move(stage));
+  }
+  for (auto const& e : run.timeline.events) {
+    auto const& work = run.works[e.micro_batch * run.memory.size() + e.stage];
+    auto const backward = e.pass == ballast::pipeline_pass::backward || e.pass == ballast::pipeline_pass::backward_input;
+    auto const again = backward ? work.recompute : 0;
+    if (again > 0) out.tasks.push_back({e.stage, ms(e.start), ms(e.start + again), report_task::recompute});
+    out.tasks.push_back({e.stage, ms(e.start + again), ms(e.end),
+                         backward                                    ? report_task::backward
+                         : e.pass == ballast::pipeline_pass::forward ? report_task::forward
+                                                                     : report_task::weight});
+  }
+  if (plan.layout) out.notes.push_back("Recomputation in Megatron-LM, " + loss_in_words(plan) + ".");
+  return out;
+}
+
+}  // namespace ballast_cli

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planning/sample_cost.hpp"
+
+#include "errors.hpp"
+#include "readers/file_bytes.hpp"
+#include "readers/json_document.hpp"
+#include "readers/model_config.hpp"
+#include "readers/timings.hpp"
+
+#include <ballast/cost/presets.hpp>
+#include <ballast/cost/scaled.hpp>
+#include <ballast/cost/table.hpp>
+#include <ballast/plan/cluster.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ballast_cli {
+
+namespace {
+
+constexpr double nanoseconds = 1e6;  // of a millisecond: the unit of measured costs
+
+template <class Presets>
+[[nodiscard]] auto const* find(Presets const& presets, std::string const& name) {
+  auto const at = std::find_if(presets.begin(), presets.end(), [&](auto const& p) { return p.name == name; });
+  return at == presets.end() ? nullptr : &*at;
+}
+
+template <class Presets>
+[[nodiscard]] std::string names(Presets const& presets) {
+  std::string words;
+  for (auto const& p : presets) words += (words.empty() ? "" : ", ") + std::string(p.name);
+  return words;
+}
+
+template <class Cost>
+[[nodiscard]] run_cost erased(Cost cost, double ms_per_unit, std::string model, std::string device) {
+  auto in_range = [cost](std::int64_t length) { return cost.fits(length); };
+  return {std::move(cost), std::move(in_range), ms_per_unit, std::move(model), std::move(device)};
+}
+
+/// What `calibrate` fitted, in milliseconds.
+struct fitted_cost {
+  double constant = 0, linear = 0, quadratic = 0;
+  [[nodiscard]] double operator()(std::int64_t length) const {
+    auto const l = static_cast<double>(length);
+    return constant + linear * l + quadratic * l * l;
+  }
+};
+
+[[nodiscard]] run_cost fitted(std::string_view text, std::string const& name) {
+  auto const json = parse_document(text, name);
+  auto const coefficient = [&](char const* term, bool needed = true) {
+    if (json.is_object())
+      if (auto const found = json.find("coefficients"); found != json.end() && found->is_object()) {
+        if (!needed && !found->contains(term)) return 0.0;
+        if (auto const value = found->find(term); value != found->end() && value->is_number())
+          if (auto const number = value->get<double>(); std::isfinite(number) && number >= 0) return number;
+      }
+    throw bad_input(name + ": this is not what ballast calibrate --json prints: coefficients." + term +
+                    " is missing or not a number of 0 or more");
+  };
+  fitted_cost const cost{coefficient("constant"), coefficient("linear"), coefficient("quadratic")};
+  auto out = erased(ballast::scaled(cost, nanoseconds), 1 / nanoseconds, "times fitted by " + name, {});
+  out.ms_per_micro_batch = coefficient("micro_batch", false);  // a fit to single samples has none
+  return out;
+}
+
+[[nodiscard]] run_cost tabled(std::string_view text, std::string const& name) {
+  auto rows = read_timings(text, name);
+  std::sort(rows.begin(), rows.end(),
+            [](timing_row const& a, timing_row const& b) { return a.length != b.length ? a.length < b.length : a.line < b.line; });
+  std::vector<std::int64_t> lengths, costs;
+  for (auto const& row : rows) {
+    auto const place = name + ":" + std::to_string(row.line) + ": ";
+    if (row.length >= std::int64_t{1} << 31 || row.ms > 1e9) throw bad_input(place + "lengths below 2^31 and times up to 10^9 ms are read");
+    auto const cost = static_cast<std::int64_t>(row.ms * nanoseconds + 0.5);
+    if (!lengths.empty() && lengths.back() == row.length)
+      throw bad_input(place + "length " + std::to_string(row.length) + " stands here a second time; ballast calibrate fits such timings");
+    if (!costs.empty() && cost < costs.back())
+      throw bad_input(place + "length " + std::to_string(row.length) +
+                      " takes less time than a shorter one; ballast calibrate fits such timings");
+    lengths.push_back(row.length);
+    costs.push_back(cost);
+  }
+  return erased(ballast::cost_table(std::move(lengths), std::move(costs)), 1 / nanoseconds, "times measured in " + name, {});
+}
+
+}  // namespace
+
+ballast::transformer model_of(std::string const& model) {
+  std::error_code error;
+  if (auto const* const preset = find(ballast::transformer_presets, model)) return preset->model;
+  if (!std::filesystem::exists(model, error))
+    throw bad_input("--model " + printable(model) + ": there is no such file, and the presets are " + names(ballast::transformer_presets));
+  file_bytes const bytes(model);
+  return read_model_config(bytes.view(), model);
+}
+
+ballast::device const& device_of(std::string const& name) {
+  auto const* const accelerator = find(ballast::devices, name);
+  if (accelerator == nullptr) throw bad_input("--device " + printable(name) + ": expected is one of " + names(ballast::devices));
+  return *accelerator;
+}
+
+std::string device_in_words(std::string const& device, double mfu) {
+  char share[32];
+  (void)std::snprintf(share, sizeof share, "%.4g", 100 * mfu);
+  return device + " at " + share + " % of its dense bfloat16 peak";
+}
+
+run_cost modelled_cost(std::string const& model, std::string const& device, double mfu) {
+  auto const& accelerator = device_of(device);
+  auto const cost = ballast::sample_cost(model_of(model));
+  return erased(cost, ballast::ms_per_unit(cost, {accelerator, mfu}), model, device_in_words(device, mfu));
+}
+
+run_cost measured_cost(std::string const& file) {
+  file_bytes const bytes(file);
+  auto const name = shown_name(file);
+  std::string unpacked;
+  auto text = bytes.view();
+  if (is_gzip(text)) text = unpacked = gunzip(text, name);
+  auto const first = text.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && text[first] == '{' ? fitted(text, name) : tabled(text, name);
+}
+
+}  // namespace ballast_cli

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "readers/data_set.hpp"
+
+#include "report/packing.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace ballast_cli {
+
+ballast::histogram to_histogram(table const& input) {
+  auto const& v = input.values();
+  if (input.measures() == 1) return ballast::fold(v);
+  std::vector<std::pair<std::int64_t, std::uint64_t>> rows;
+  for (std::size_t i = 0; i < v.size(); i += 2)
+    if (v[i + 1] != 0) rows.emplace_back(v[i], static_cast<std::uint64_t>(v[i + 1]));
+  std::sort(rows.begin(), rows.end());
+  ballast::histogram h;
+  for (auto const& [length, count] : rows)
+    if (!h.lengths.empty() && h.lengths.back() == length) {
+      h.counts.back() += count;
+    } else {
+      h.lengths.push_back(length);
+      h.counts.push_back(count);
+    }
+  return h;
+}
+
+void require_one_measure(table const& input, std::string_view command) {
+  if (input.measures() != 1 && !input.histogram())
+    throw bad_input(std::string(command) + " takes one length a sample, not " + std::to_string(input.measures()) +
+                    " measures; --columns 1+2 adds two columns into one");
+}
+
+measure_columns::measure_columns(table const& input) : columns_(input.histogram() ? 1 : input.measures()) {
+  auto const& v = input.values();
+  if (input.histogram()) {
+    (void)to_lengths(input, columns_[0]);
+    return;
+  }
+  for (std::size_t m = 0; m < columns_.size(); ++m) {
+    columns_[m].reserve(input.rows());
+    for (auto i = m; i < v.size(); i += columns_.size()) columns_[m].push_back(v[i]);
+  }
+}
+
+ballast::sample_measures measure_columns::view() const {
+  return ballast::sample_measures(std::vector<std::span<std::int64_t const>>(columns_.begin(), columns_.end()));
+}
+
+std::span<std::int64_t const> to_lengths(table const& input, std::vector<std::int64_t>& expanded) {
+  auto const& v = input.values();
+  if (input.measures() == 1) return v;
+  for (std::size_t i = 0; i < v.size(); i += 2) expanded.insert(expanded.end(), static_cast<std::size_t>(v[i + 1]), v[i]);
+  return expanded;
+}
+
+void refuse_oversize(table const& input, std::span<std::int64_t const> capacity, ballast::packing_options const& o,
+                     std::string_view others) {
+  if (o.oversize != ballast::oversize::reject) return;
+  auto const& v = input.values();
+  auto const one = input.histogram() || input.measures() == 1;
+  for (std::size_t i = 0; i < v.size(); i += input.measures())
+    for (std::size_t m = 0; m < (one ? 1 : input.measures()); ++m)
+      if (v[i + m] > capacity[m] - capacity[m] % o.sample_multiple)
+        throw bad_input(input.where(i / input.measures()) + ": " + std::to_string(v[i + m]) + " exceeds the capacity " +
+                        std::to_string(capacity[m]) +
+                        (o.sample_multiple > 1 ? " when rounded up to a multiple of " + std::to_string(o.sample_multiple) : "") +
+                        "; --oversize " + (one ? std::string(others) : "set-aside or own") + " says what to do with it");
+}
+
+std::uint64_t count_next_fit(table const& rows, ballast::packing_options const& o) {
+  auto const& v = rows.values();
+  auto const largest = longest_that_fits(o);
+  auto const most = o.max_samples != 0 ? o.max_samples : (std::numeric_limits<std::uint64_t>::max)();
+  std::uint64_t packs = 0, items = 0, slots = 0, own = 0;
+  std::int64_t room = 0;
+  auto const add = [&](std::int64_t length, std::uint64_t count) {
+    items += count;
+    auto const weight = length + (o.sample_multiple - length % o.sample_multiple) % o.sample_multiple;
+    auto const take = [&](std::uint64_t samples) {
+      room -= static_cast<std::int64_t>(samples) * weight;
+      slots -= samples;
+      count -= samples;
+    };
+    take((std::min)({count, slots, static_cast<std::uint64_t>(room / weight)}));
+    if (count == 0) return;
+    auto const per_pack = (std::min)(most, static_cast<std::uint64_t>(o.capacity / weight));
+    packs += (count - 1) / per_pack + 1;
+    room = o.capacity;
+    slots = most;
+    take((count - 1) % per_pack + 1);  // what stands in the last of them
+  };
+  for (std::size_t i = 0; i < v.size(); i += 2) {
+    auto const count = static_cast<std::uint64_t>(v[i + 1]);
+    if (v[i] <= largest || o.oversize == ballast::oversize::truncate || o.oversize == ballast::oversize::split)
+      add((std::min)(v[i], largest), count);
+    else if (o.oversize == ballast::oversize::own)
+      own += count;
+  }
+  if (o.oversize == ballast::oversize::split)  // later pieces stand behind all samples
+    for (std::size_t i = 0; i < v.size(); i += 2)
+      for (auto left = v[i] > largest ? v[i + 1] : 0; left > 0; --left) {
+        auto const pieces = (v[i] - 1) / largest;
+        add(largest, static_cast<std::uint64_t>(pieces - 1));
+        add(v[i] - pieces * largest, 1);
+      }
+  return raised_to_multiple(packs + own, o.pack_count_multiple, items + own);
+}
+
+}  // namespace ballast_cli

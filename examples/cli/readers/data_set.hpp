@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "readers/lengths.hpp"
+
+#include <ballast/core/classes.hpp>
+#include <ballast/packing/options.hpp>
+#include <ballast/packing/vector/measures.hpp>
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+// What was read, as planners want it: one length a sample, or a histogram.
+
+namespace ballast_cli {
+
+/// The histogram of what was read, whether it was read as one or as single lengths.
+[[nodiscard]] ballast::histogram to_histogram(table const& input);
+
+/// Refuses rows of several measures; `command` says who takes but one.
+void require_one_measure(table const& input, std::string_view command);
+
+/// Rows of one or more measures as columns.
+class measure_columns {
+ public:
+  explicit measure_columns(table const& input);
+  [[nodiscard]] ballast::sample_measures view() const;
+
+ private:
+  std::vector<std::vector<std::int64_t>> columns_;
+};
+
+/// One length a sample, in the order of the rows: a view of the table or, of a histogram, of `expanded`.
+[[nodiscard]] std::span<std::int64_t const> to_lengths(table const& input, std::vector<std::int64_t>& expanded);
+
+/// The longest sample that fits a pack once it is rounded up.
+[[nodiscard]] inline std::int64_t longest_that_fits(ballast::packing_options const& o) {
+  return o.capacity - o.capacity % o.sample_multiple;
+}
+
+/// A sample over capacity is bad input unless a policy says otherwise; said here, because only the table knows where it stood. `others`
+/// names the policies there are for one measure.
+void refuse_oversize(table const& input, std::span<std::int64_t const> capacity, ballast::packing_options const& options,
+                     std::string_view others = "set-aside, truncate, split or own");
+
+/// How many packs next fit takes for the rows of a histogram, in their order, brought to the demanded multiple; no sample is looked at by
+/// itself.
+[[nodiscard]] std::uint64_t count_next_fit(table const& rows, ballast::packing_options const& options);
+
+}  // namespace ballast_cli

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "readers/lengths.hpp"
+
+#include "readers/file_bytes.hpp"
+#include "readers/npy.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace ballast_cli {
+
+namespace {
+
+template <class Visit>
+void for_each_part(std::string_view text, char separator, Visit const& visit) {
+  for (std::size_t at = 0; at <= text.size();) {
+    auto const stop = (std::min)(text.find(separator, at), text.size());
+    visit(text.substr(at, stop - at));
+    at = stop + 1;
+  }
+}
+
+}  // namespace
+
+std::vector<std::vector<std::string>> parse_columns(std::string_view text) {
+  std::vector<std::vector<std::string>> measures;
+  for_each_part(text, ',', [&](std::string_view sum) {
+    auto& columns = measures.emplace_back();
+    for_each_part(sum, '+', [&](std::string_view column) {
+      if (column.empty())
+        throw bad_input("--columns " + printable(text) + ": a column is missing; columns are numbers from 1 or names, as in 1+2 or tokens");
+      columns.emplace_back(column);
+    });
+  });
+  return measures;
+}
+
+void table::begin_file(std::string const& name, counted_by by) {
+  files_.push_back({name, by});
+  next_number_ = 0;  // rows are counted from 1, so the first one is marked
+}
+
+std::string table::place(source const& f, std::uint64_t number) {
+  return f.name + (f.by == counted_by::line ? ":" : ": entry ") + std::to_string(number);
+}
+
+std::string table::place(std::uint64_t number) const { return place(files_.back(), number); }
+
+std::string table::where(std::size_t row) const {
+  auto const after = std::upper_bound(marks_.begin(), marks_.end(), row, [](std::size_t r, mark const& m) { return r < m.first_row; });
+  auto const& m = *(after - 1);
+  return place(files_[m.file], m.number + (row - m.first_row));
+}
+
+std::vector<std::vector<std::size_t>> resolve_columns(selection const& select, std::size_t columns, std::vector<std::string> const& names,
+                                                      std::string const& file) {
+  auto const count = std::to_string(columns) + (columns == 1 ? " column" : " columns");
+  std::string listed;
+  for (auto const& name : names) listed += (listed.empty() ? " (" : ", ") + printable(name);
+  if (!listed.empty()) listed += ")";
+  if (!select.field.empty()) throw bad_input(file + ": --field is for JSON objects; this file has " + count + listed + ", see --columns");
+  if (select.measures.empty()) {
+    if (select.histogram && columns == 2) return {{0}, {1}};
+    if (select.histogram)
+      throw bad_input(file + ": a histogram has two columns, length and count; this file has " + count + listed + ", see --columns");
+    if (columns == 1) return {{0}};
+    throw bad_input(file + ": has " + count + listed +
+                    "; say which one holds the lengths, as in --columns 1, or which to add, as in --columns 1+2");
+  }
+  std::vector<std::vector<std::size_t>> chosen;
+  for (auto const& sum : select.measures) {
+    auto& measure = chosen.emplace_back();
+    for (auto const& column : sum) {
+      auto const named = std::find(names.begin(), names.end(), column);
+      std::size_t number = 0;
+      if (named != names.end()) {
+        number = static_cast<std::size_t>(named - names.begin()) + 1;
+      } else {
+        auto const [stop, error] = std::from_chars(column.data(), column.data() + column.size(), number);
+        if (error != std::errc{} || stop != column.data() + column.size()) number = 0;
+      }
+      if (number == 0 || number > columns)
+        throw bad_input(file + ": there is no column " + printable(column) + " among its " + count + listed);
+      measure.push_back(number - 1);
+    }
+  }
+  return chosen;
+}
+
+bad_input not_a_value(std::string const& place, std::string_view shown, value_kind kind) {
+  constexpr std::string_view why[] = {" is not a length: lengths are whole numbers from 1 to 2^63-1",
+                                      " is not a count: counts are whole numbers from 0 to 2^63-1",
+                                      " is not a measure: measures are whole numbers from 0 to 2^63-1"};
+  return bad_input(place + ": " + printable(shown) + std::string(why[static_cast<std::size_t>(kind)]));
+}
+
+void append_lengths(table& out, std::string_view bytes, std::string const& name, selection const& select) {
+  auto const shown = shown_name(name);
+  auto const rows = out.rows();
+  std::string unpacked;
+  if (is_gzip(bytes)) bytes = unpacked = gunzip(bytes, shown);
+  if (is_npy(bytes)) {
+    append_npy(out, bytes, shown, select);
+  } else {
+    if (bytes.starts_with("\xef\xbb\xbf")) bytes.remove_prefix(3);  // a byte order mark
+    auto const first = bytes.find_first_not_of(" \t\r\n");
+    if (first != std::string_view::npos && (bytes[first] == '[' || bytes[first] == '{'))
+      append_json(out, bytes, shown, select);
+    else
+      append_text(out, bytes, shown, select);
+  }
+  if (out.rows() == rows) throw bad_input(shown + ": there are no lengths in it");
+}
+
+table read_lengths(std::vector<std::string> const& files, selection const& select) {
+  auto const measures = select.measures.empty() ? (select.histogram ? 2 : 1) : select.measures.size();
+  if (select.histogram && measures != 2) throw bad_input("--columns of a histogram names two columns, as in --columns length,count");
+  table out(measures, select.histogram);
+  for (auto const& name : files) {
+    file_bytes const bytes(name);
+    append_lengths(out, bytes.view(), name, select);
+  }
+  auto const& v = out.values();
+  for (std::size_t m = 0; m < (select.histogram ? 1 : measures); ++m) {
+    auto left = static_cast<std::size_t>(largest_length);
+    for (std::size_t row = 0; row < out.rows(); ++row) {
+      auto const length = static_cast<std::size_t>(v[row * measures + m]);
+      auto const count = select.histogram ? static_cast<std::size_t>(v[row * measures + 1]) : 1;
+      if (length != 0 && count > left / length) throw bad_input(out.where(row) + ": the sum of all lengths reaches 2^63 here");
+      left -= count * length;
+    }
+    if (select.histogram && left == static_cast<std::size_t>(largest_length))
+      throw bad_input(out.file() + ": there are no samples, every count is 0");
+  }
+  return out;
+}
+
+}  // namespace ballast_cli

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "readers/lengths.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+
+// Text: one length a line, or columns between blanks or commas (CSV with quotes and a header line).
+
+namespace ballast_cli {
+
+namespace {
+
+constexpr std::string_view blanks = " \t\r";
+
+/// Splits records; a quoted field may hold separators and line ends.
+class records {
+ public:
+  records(std::string_view bytes, table const& out) : at_(bytes.data()), end_(bytes.data() + bytes.size()), out_(out) {
+    auto const start = (std::min)(bytes.find_first_not_of(" \t\r\n"), bytes.size());
+    comma_ = bytes.substr(start, bytes.find('\n', start) - start).find(',') != std::string_view::npos;
+  }
+
+  [[nodiscard]] bool done() const noexcept { return at_ == end_; }
+  [[nodiscard]] std::uint64_t line() const noexcept { return line_; }  ///< of the next record
+
+  /// Reads a line that is nothing but a small positive number, the usual case; 0 and no step otherwise.
+  [[nodiscard]] std::int64_t plain_number() noexcept {
+    constexpr std::ptrdiff_t safe_digits = 18;
+    auto const* p = at_;
+    auto const* const stop = end_ - p > safe_digits ? p + safe_digits : end_;
+    std::int64_t value = 0;
+    for (; p != stop && *p >= '0' && *p <= '9'; ++p) value = value * 10 + (*p - '0');
+    if (value == 0 || (p != end_ && *p != '\n')) return 0;
+    at_ = p == end_ ? p : p + 1;
+    ++line_;
+    return value;
+  }
+
+  /// Reads one record; no field for a blank line.
+  void next(std::vector<std::string_view>& fields) {
+    fields.clear();
+    skip_blanks();
+    while (at_ != end_ && *at_ != '\n') {
+      fields.push_back(field());
+      skip_blanks();
+      if (!comma_ || at_ == end_ || *at_ != ',') continue;
+      ++at_;
+      skip_blanks();
+      if (at_ == end_ || *at_ == '\n') fields.emplace_back();  // a comma announces another field
+    }
+    if (at_ != end_) ++at_;
+    ++line_;
+  }
+
+ private:
+  void skip_blanks() noexcept {
+    while (at_ != end_ && blanks.find(*at_) != std::string_view::npos) ++at_;
+  }
+  [[nodiscard]] std::string_view field() {
+    auto const* const first = at_;
+    if (*first != '"') {
+      while (at_ != end_ && *at_ != '\n' && (comma_ ? *at_ != ',' : blanks.find(*at_) == std::string_view::npos)) ++at_;
+      auto const text = std::string_view(first, static_cast<std::size_t>(at_ - first));
+      return text.substr(0, text.find_last_not_of(blanks) + 1);
+    }
+    auto const opened = line_;
+    for (++at_;; ++at_) {
+      if (at_ == end_) throw bad_input(out_.place(opened) + ": a quote is opened and never closed");
+      if (*at_ == '\n') ++line_;
+      if (*at_ != '"') continue;
+      if (end_ - at_ < 2 || at_[1] != '"') break;
+      ++at_;  // two quotes stand for one
+    }
+    auto const text = std::string_view(first + 1, static_cast<std::size_t>(at_ - first - 1));
+    ++at_;
+    skip_blanks();
+    if (at_ != end_ && *at_ != '\n' && comma_ && *at_ != ',') throw bad_input(out_.place(line_) + ": text follows a closing quote");
+    return text;
+  }
+
+  char const* at_;
+  char const* end_;
+  table const& out_;
+  std::uint64_t line_ = 1;
+  bool comma_;
+};
+
+/// A header is a first line of words: no field begins like a number or is one in disguise.
+[[nodiscard]] bool is_header(std::vector<std::string_view> const& fields) {
+  constexpr std::array<std::string_view, 7> not_names{"nan", "inf", "infinity", "na", "null", "none", "infinite"};
+  return std::all_of(fields.begin(), fields.end(), [&](std::string_view f) {
+    if (f.empty() || std::string_view("0123456789+-.").find(f.front()) != std::string_view::npos) return false;
+    if (std::any_of(f.begin(), f.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; })) return false;
+    std::string lower(f);
+    for (auto& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    return std::find(not_names.begin(), not_names.end(), lower) == not_names.end();
+  });
+}
+
+/// A name that two columns have says neither.
+void refuse_equal_names(std::vector<std::string_view> const& names, std::string const& place) {
+  std::vector<std::pair<std::string_view, std::size_t>> sorted;
+  for (std::size_t i = 0; i < names.size(); ++i) sorted.emplace_back(names[i], i + 1);
+  std::sort(sorted.begin(), sorted.end());
+  auto const at = std::adjacent_find(sorted.begin(), sorted.end(), [](auto const& a, auto const& b) { return a.first == b.first; });
+  if (at != sorted.end())
+    throw bad_input(place + ": columns " + std::to_string(at->second) + " and " + std::to_string(at[1].second) + " are both called " +
+                    printable(at->first));
+}
+
+}  // namespace
+
+void append_text(table& out, std::string_view bytes, std::string const& name, selection const& select) {
+  out.begin_file(name, table::counted_by::line);
+  records in(bytes, out);
+  std::vector<std::string_view> fields;
+  std::vector<std::vector<std::size_t>> measures;
+  std::size_t columns = 0;
+  auto only_lengths = false;
+  while (!in.done()) {
+    auto const line = in.line();
+    if (only_lengths) {
+      if (auto const length = in.plain_number(); length != 0) {
+        out.next_row_at(line);
+        out.push(length);
+        continue;
+      }
+    }
+    in.next(fields);
+    if (fields.empty()) continue;
+    if (columns == 0) {
+      columns = fields.size();
+      auto const header = is_header(fields);
+      if (header) refuse_equal_names(fields, out.place(line));
+      measures = resolve_columns(select, columns,
+                                 header ? std::vector<std::string>(fields.begin(), fields.end()) : std::vector<std::string>{}, name);
+      only_lengths = columns == 1 && measures == std::vector<std::vector<std::size_t>>{{0}};
+      if (header) continue;
+    }
+    if (fields.size() != columns)
+      throw bad_input(out.place(line) + ": " + std::to_string(fields.size()) + " columns where the lines before have " +
+                      std::to_string(columns));
+    append_row(out, line, measures, [&](std::size_t column, std::size_t measure) {
+      auto const f = fields[column];
+      std::int64_t value = 0;
+      auto const [stop, error] = std::from_chars(f.data(), f.data() + f.size(), value);
+      if (error != std::errc{} || stop != f.data() + f.size() || value < 0) throw not_a_value(out.place(line), f, out.kind(measure));
+      return value;
+    });
+  }
+}
+
+}  // namespace ballast_cli

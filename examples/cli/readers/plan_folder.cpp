@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "readers/plan_folder.hpp"
+
+#include "errors.hpp"
+#include "readers/file_bytes.hpp"
+#include "readers/json_document.hpp"
+#include "readers/packing.hpp"
+#include "report/packing.hpp"
+#include "report/plan_folder.hpp"
+
+#include <ballast/core/hash.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace ballast_cli {
+
+namespace {
+
+/// A member of plan.json that is a whole number.
+[[nodiscard]] std::uint64_t whole(nlohmann::json const& plan, char const* key, std::string const& name) {
+  auto const found = plan.find(key);
+  if (found == plan.end() || !found->is_number_unsigned()) throw bad_input(name + ": " + key + " is missing or not a whole number from 0");
+  return found->get<std::uint64_t>();
+}
+
+[[nodiscard]] std::string shape_in_words(std::span<std::size_t const> shape) {
+  std::string text;
+  for (auto const extent : shape) text += (text.empty() ? "" : ", ") + std::to_string(extent);
+  return "(" + text + ")";
+}
+
+/// Reads an array of the shape that plan.json says, or with more in its last extent where it may grow, and adds its entries to the hash.
+void append_array(ballast::fnv1a& hash, std::string const& folder, std::string const& file, std::vector<std::size_t> shape, bool grows) {
+  file_bytes const bytes(folder + "/" + file);
+  npy_view const in(bytes.view(), folder + "/" + file, shape.size());
+  if (grows && in.shape().size() == shape.size()) shape.back() = (std::max)(shape.back(), in.shape().back());
+  if (in.shape() != shape)
+    throw bad_input(folder + ": is not a complete plan: " + file + " is of shape " + shape_in_words(in.shape()) + ", and plan.json says " +
+                    shape_in_words(shape));
+  for (std::size_t i = 0; i < in.size(); ++i) hash.append(static_cast<std::uint32_t>(in[i]));
+}
+
+}  // namespace
+
+void require_known_format(nlohmann::json const& plan, std::string const& name) {
+  auto const format = plan.find("schema");
+  if (format == plan.end() || !format->is_number_integer())
+    throw bad_input(name + ": says no version of its format (schema); it is not a plan.json of ballast");
+  if (*format < 1) throw bad_input(name + ": is of format " + format->dump() + ", and formats count from 1");
+  if (*format > plan_format)
+    throw bad_input(name + ": is of format " + format->dump() + ", and this ballast reads formats up to " + std::to_string(plan_format) +
+                    "; read it with a newer ballast, or write the plan again with this one");
+}
+
+ballast::groups<std::uint64_t> read_plan_folder(std::string const& folder) {
+  namespace fs = std::filesystem;
+  auto const incomplete = [&](std::string const& why) { return bad_input(folder + ": is not a complete plan: " + why); };
+  auto const present = [&](std::string const& file) {
+    std::error_code error;
+    return fs::exists(folder + "/" + file, error);
+  };
+  auto const name = folder + "/plan.json";
+  if (!present("plan.json")) throw incomplete("plan.json is missing");
+  file_bytes const text(name);
+  auto const plan = parse_document(text.view(), name);
+  if (!plan.is_object()) throw bad_input(name + ": not a JSON object");
+  require_known_format(plan, name);
+  auto const strategy = plan.value("strategy", nlohmann::json());
+  auto const levels = strategy == "levels", steps = levels || strategy == "plan";
+  for (auto const& [file, of_plan] : {std::pair<std::string, bool>{"offsets.npy", true},
+                                      {"members.npy", true},
+                                      {"steps.npy", steps},
+                                      {"report.html", steps},
+                                      {"levels.npy", levels}}) {
+    if (of_plan && !present(file)) throw incomplete(file + " is missing");
+    if (!of_plan && present(file)) throw incomplete("its plan.json does not know of " + file);
+  }
+
+  file_bytes const offsets(folder + "/offsets.npy"), members(folder + "/members.npy");
+  ballast::groups<std::uint64_t> packs{read_indices(offsets.view(), folder + "/offsets.npy"),
+                                       read_indices(members.view(), folder + "/members.npy")};
+  auto const count = whole(plan, "packs", name);
+  if (packs.offsets.empty() || packs.offsets.size() - 1 != count)
+    throw incomplete("offsets.npy has " + std::to_string(packs.offsets.size()) + " entries, and plan.json says that there are " +
+                     std::to_string(count) + " packs");
+  if (packs.offsets.back() != packs.members.size())
+    throw incomplete("offsets.npy ends with " + std::to_string(packs.offsets.back()) + ", and members.npy has " +
+                     std::to_string(packs.members.size()) + " entries");
+  ballast::fnv1a hash;
+  for (auto const offset : packs.offsets) hash.append(offset);
+  for (auto const member : packs.members) hash.append(member);
+  if (steps)  // a rank of stages may have more micro-batches than were asked for on average
+    append_array(hash, folder, "steps.npy",
+                 {whole(plan, "steps", name), whole(plan, levels ? "gpus" : "ranks", name), whole(plan, "micro_batches", name)},
+                 plan.contains("model_plan"));
+  if (levels) append_array(hash, folder, "levels.npy", {whole(plan, "steps", name)}, false);
+  if (auto const digits = hash_digits(hash.value()); plan.value("hash", nlohmann::json()) != digits)
+    throw bad_input(folder + ": its files are not of one plan: the arrays have hash " + digits + ", and plan.json says " +
+                    printable(plan.value("hash", nlohmann::json()).dump()));
+  return packs;
+}
+
+}  // namespace ballast_cli

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/page_model.hpp"
+
+#include "report/html.hpp"
+#include "report/output.hpp"
+#include "report/svg.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace ballast_cli {
+
+namespace {
+
+using namespace html;
+
+/// How a task is drawn: place, height and filling differ as well as the colour.
+struct task_shape {
+  report_task::kind kind;
+  char const *name, *style;
+  double top, height;  ///< in a row of 24 pixels
+};
+constexpr std::array<task_shape, 4> task_shapes{{{report_task::forward, "forward", "pale c2", 0, 13},
+                                                 {report_task::recompute, "recomputed forward", "hollow c1", 7, 16},
+                                                 {report_task::backward, "backward", "solid c2", 7, 17},
+                                                 {report_task::weight, "backward, weights", "solid c3", 17, 7}}};
+
+/// Where the picture ends: it shows as many tasks as stay legible.
+[[nodiscard]] double shown_until(report_model const& model) {
+  constexpr std::size_t most = 1500;
+  double end = 0;
+  std::vector<double> starts;
+  for (auto const& t : model.tasks) {
+    end = (std::max)(end, t.end);
+    starts.push_back(t.start);
+  }
+  if (starts.size() <= most) return end;
+  std::nth_element(starts.begin(), starts.begin() + most, starts.end());
+  return starts[most];
+}
+
+[[nodiscard]] std::string timeline(report_model const& model) {
+  auto const until = shown_until(model);
+  auto const waits = share(model.step_waits);
+  auto const place = "step " + grouped(model.step) + ", rank " + grouped(model.rank);
+  std::vector<bar_row> rows;
+  for (std::size_t s = 0; s < model.stages.size(); ++s) rows.push_back({"stage " + std::to_string(s), {}});
+  std::vector<bar_shape> kinds;
+  for (auto const& shape : task_shapes)
+    if (std::any_of(model.tasks.begin(), model.tasks.end(), [&](auto const& t) { return t.what == shape.kind; })) {
+      for (auto const& t : model.tasks)
+        if (t.what == shape.kind && t.start < until && t.stage < rows.size())
+          rows[t.stage].bars.push_back({t.start, (std::min)(t.end, until), kinds.size()});
+      kinds.push_back({shape.name, shape.style, shape.top, shape.height});
+    }
+  auto const all =
+      plural(model.micro_batches, "micro-batch") + " through " + plural(model.stages.size(), "stage") + " under " + model.schedule;
+  auto const picture = bar_rows("timeline", "Timeline of " + place,
+                                "One row for each stage, time from left to right: " + all + ". Stages wait " + waits + " of the time.",
+                                rows, kinds, until, [](double ms) { return ms == 0 ? std::string("0") : short_duration(ms); });
+  table_rows figures{{"stage", "computes", "waits"}};
+  for (std::size_t s = 0; s < model.stages.size(); ++s)
+    figures.push_back(
+        {std::to_string(s), short_duration(model.stages[s].busy_ms), short_duration(model.step_ms - model.stages[s].busy_ms)});
+  return figure("The slowest rank of the longest step: " + place, "<div class=\"wide\">" + picture + "</div>",
+                all + ": " + short_duration(model.step_ms) + ", of which stages wait " + waits + ". Blank is waiting." +
+                    (until < model.step_ms ? " The picture shows the first " + short_duration(until) + "." : std::string()),
+                html_table("the same in figures", figures));
+}
+
+[[nodiscard]] std::string shares_of_time(report_model const& model) {
+  std::vector<share_bar> bars;
+  std::string in_words;
+  for (auto const& [name, style, part] : {std::tuple{"forward and backward", "c2", model.work},
+                                          {"recomputed forward", "c1", model.recompute},
+                                          {"waiting inside a pipeline", "c0", model.bubble},
+                                          {"waiting for the slowest rank", "c0", model.waiting}}) {
+    bars.push_back({name, share(part), style, part});
+    in_words += bars.back().name + " " + bars.back().value + "; ";
+  }
+  return figure("Where the device-time goes", share_bars("device-time", "Where the device-time goes", in_words, bars),
+                "All devices, all steps: the four parts add up to the whole run.");
+}
+
+[[nodiscard]] std::string memory_of_stages(report_model const& model) {
+  std::vector<share_bar> bars;
+  std::string in_words;
+  for (std::size_t s = 0; s < model.stages.size(); ++s) {
+    auto const& of = model.stages[s];
+    auto const part = of.budget == 0 ? 0.0 : static_cast<double>(of.memory) / static_cast<double>(of.budget);
+    bars.push_back({"stage " + std::to_string(s), share(part), "c3", part});
+    in_words += bars.back().name + " " + bars.back().value + "; ";
+  }
+  return figure(
+      "Memory at its peak", share_bars("memory", "Memory at its peak, of the budget", in_words, bars),
+      "Share of the budget of a device: parameters, gradients, optimiser states and the activations of all micro-batches in flight.");
+}
+
+}  // namespace
+
+std::string timeline_style() {
+  return ".timeline{min-width:640px}.chart .hollow{stroke:var(--c);stroke-width:1.2}@media print{.timeline{min-width:0}}";
+}
+
+std::string model_section(report_data const& data) {
+  auto const& model = *data.model_side;
+  table_rows rows{{"stage", "layers", "number", "recomputed", "time of a mean micro-batch", "memory", "budget"}};
+  for (std::size_t s = 0; s < model.stages.size(); ++s) {
+    auto const& of = model.stages[s];
+    rows.push_back({std::to_string(s), of.layers, grouped(of.number), grouped(of.recomputed), short_duration(of.ms), grouped(of.memory),
+                    grouped(of.budget)});
+  }
+  auto out = "<h2>Stages</h2>\n" + html_table("stages; memory in bytes of a device", rows);
+  if (!model.tasks.empty()) out += timeline(model);
+  out += "<div class=\"charts\">\n" + shares_of_time(model) + memory_of_stages(model) + "</div>\n";
+  for (auto const& sentence : model.notes) out += paragraph(sentence);
+  if (!model.megatron.empty()) out += "<p>Megatron-LM: <code>" + escaped(model.megatron) + "</code></p>\n";
+  return out;
+}
+
+}  // namespace ballast_cli
