@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "planning/distributions.cpp"
+#include "planning/distributions.hpp"
 
 #include <ballast/core/hash.hpp>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readers/model_config.cpp"
+#include "readers/model_config.hpp"
+#include "errors.hpp"
 
 #include <ballast/cost/presets.hpp>
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/output.cpp"
-#include "report/page.cpp"
-#include "report/page_levels.cpp"
-#include "report/page_model.cpp"
-#include "report/svg.cpp"
+#include "report/page.hpp"
+#include "report/page_parts.hpp"
+#include "report/svg.hpp"
 
 #include "support/catch.hpp"
 
@@ -157,6 +155,16 @@ TEST_CASE("report_page: any data make a well-formed page that stands alone") {
   CHECK(count(page, "<script") == 0);
   CHECK(count(page, "src=") + count(page, "href=") + count(page, "url(") + count(page, "@import") + count(page, "<link") == 0);
   CHECK(count(page, "://") == count(page, "xmlns=\"http://www.w3.org/2000/svg\""));
+}
+
+TEST_CASE("report_page: places are filled once, and parts without a value are left out") {
+  CHECK(filled("{{! a note }}\n{{a}}-{{a}}{{b}}\n", {{"a", "x"}, {"b", ""}}) == "x-x\n");
+  CHECK(filled("{{a}}", {{"a", "{{a}} {{#b}}"}}) == "{{a}} {{#b}}");
+  CHECK(filled("1\n{{#a}}\n2\n{{/a}}\n3\n", {{"a", "x"}}) == "1\n2\n3\n");
+  CHECK(filled("1\n{{#a}}\n2{{c}}\n{{/a}}\n3\n", {}) == "1\n3\n");
+  CHECK(filled("1 {{#a}}{{#b}}2{{/b}}{{/a}} 3", {{"a", "x"}}) == "1  3");
+  CHECK_THROWS(filled("{{a}}", {}));
+  CHECK(render_report(some_plan(1, 1)).find("{{") == std::string::npos);
 }
 
 TEST_CASE("report_page: text that looks like markup is text") {

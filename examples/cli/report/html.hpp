@@ -51,10 +51,6 @@ using table_rows = std::vector<std::vector<std::string>>;
   return grouped(count) + " " + what + (count == 1 ? "" : what.ends_with("ch") ? "es" : "s");
 }
 
-[[nodiscard]] inline std::string paragraph(std::string const& words, std::string_view style = {}) {
-  return (style.empty() ? "<p>" : "<p class=\"" + std::string(style) + "\">") + escaped(words) + "</p>\n";
-}
-
 /// The first row and the first column are heads.
 [[nodiscard]] inline std::string html_table(std::string const& caption, table_rows const& rows, std::string_view style = {}) {
   auto out = "<div class=\"wide\"><table" + (style.empty() ? "" : " class=\"" + std::string(style) + "\"") + "><caption>" +

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/page_levels.hpp"
-
 #include "report/html.hpp"
 #include "report/output.hpp"
+#include "report/page_parts.hpp"
 #include "report/svg.hpp"
 
 #include <algorithm>
@@ -16,7 +15,7 @@ namespace {
 
 using namespace html;
 
-constexpr std::size_t tints = 5;
+constexpr std::size_t tints = 5;  // that page.html has
 
 /// One colour for levels whose packs stand on one GPU, another for those whose packs communicate; the longer, the darker.
 [[nodiscard]] std::vector<std::string> styles_of(std::vector<report_level> const& levels) {
@@ -44,13 +43,11 @@ constexpr std::size_t tints = 5;
 
 [[nodiscard]] std::string tokens_by_level(report_data const& data, std::vector<std::string> const& styles) {
   std::vector<share_bar> bars;
-  std::string in_words;
   for (std::size_t i = 0; i < data.levels.size(); ++i) {
     auto const& l = data.levels[i];
     bars.push_back({name_of(l), share(l.share), styles[i], l.share});
-    in_words += bars.back().name + " " + bars.back().value + "; ";
   }
-  return figure("Tokens by level", share_bars("level-tokens", "Tokens by level", in_words, bars),
+  return figure("Tokens by level", share_bars("level-tokens", "Tokens by level", bars),
                 "Share of all tokens that stand in packs of this level. These are the colours of the steps: one for packs on one GPU, "
                 "another for packs that several GPUs share, longer packs darker.");
 }
@@ -102,19 +99,12 @@ constexpr std::size_t tints = 5;
 
 }  // namespace
 
-std::string level_style() {
-  std::string style = ":root{--c4:#7a4fb0}@media screen and (prefers-color-scheme:dark){:root{--c4:#b79aec}}.c4{--c:var(--c4)}";
-  for (std::size_t t = 1; t <= tints; ++t)
-    style += ".t" + std::to_string(t) + "{opacity:" + (t == tints ? std::string("1") : "." + std::to_string(10 + 18 * t)) + "}";
-  return style;
-}
-
-std::string levels_section(report_data const& data) {
+void add_levels(page_places& places, report_data const& data) {
   auto const styles = styles_of(data.levels);
-  return "<h2>Levels</h2>\n" +
-         paragraph(
-             "Packs of one length and setting are a level. A step is of one level, so a trainer changes its setting between steps only.") +
-         table_of_levels(data) + "<div class=\"charts\">\n" + order_of_steps(data, styles) + tokens_by_level(data, styles) + "</div>\n";
+  places["levels"] = "shown";
+  places["level_table"] = table_of_levels(data);
+  places["order_of_steps"] = order_of_steps(data, styles);
+  places["tokens_by_level"] = tokens_by_level(data, styles);
 }
 
 }  // namespace ballast_cli

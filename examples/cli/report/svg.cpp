@@ -150,7 +150,9 @@ std::string chart::str(std::string_view style) const {
   return head_ + inside + body_ + "</svg>";
 }
 
-std::string share_bars(std::string_view id, std::string_view title, std::string_view description, std::vector<share_bar> const& bars) {
+std::string share_bars(std::string_view id, std::string_view title, std::vector<share_bar> const& bars) {
+  std::string description;
+  for (auto const& bar : bars) description += bar.name + " " + bar.value + "; ";
   auto out = opening(id, title, description, (std::max)(1.0, 44.0 * static_cast<double>(bars.size())));
   double y = 0;
   for (auto const& [name, value, style, share] : bars) {

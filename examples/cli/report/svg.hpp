@@ -53,9 +53,8 @@ struct share_bar {
   std::string name, value, style;
   double share = 0;  ///< of the full width, 0 to 1
 };
-/// Bars from 0 to 100 %, each under its name and value.
-[[nodiscard]] std::string share_bars(std::string_view id, std::string_view title, std::string_view description,
-                                     std::vector<share_bar> const& bars);
+/// Bars from 0 to 100 %, each under its name and value, which are the description too.
+[[nodiscard]] std::string share_bars(std::string_view id, std::string_view title, std::vector<share_bar> const& bars);
 
 /// How bars of a kind look: filling and colour by `style`, and a place of their own in the height of a row.
 struct bar_shape {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/page_model.hpp"
-
 #include "report/html.hpp"
 #include "report/output.hpp"
+#include "report/page_parts.hpp"
 #include "report/svg.hpp"
 
 #include <algorithm>
@@ -74,39 +73,30 @@ constexpr std::array<task_shape, 4> task_shapes{{{report_task::forward, "forward
 
 [[nodiscard]] std::string shares_of_time(report_model const& model) {
   std::vector<share_bar> bars;
-  std::string in_words;
   for (auto const& [name, style, part] : {std::tuple{"forward and backward", "c2", model.work},
                                           {"recomputed forward", "c1", model.recompute},
                                           {"waiting inside a pipeline", "c0", model.bubble},
-                                          {"waiting for the slowest rank", "c0", model.waiting}}) {
+                                          {"waiting for the slowest rank", "c0", model.waiting}})
     bars.push_back({name, share(part), style, part});
-    in_words += bars.back().name + " " + bars.back().value + "; ";
-  }
-  return figure("Where the device-time goes", share_bars("device-time", "Where the device-time goes", in_words, bars),
+  return figure("Where the device-time goes", share_bars("device-time", "Where the device-time goes", bars),
                 "All devices, all steps: the four parts add up to the whole run.");
 }
 
 [[nodiscard]] std::string memory_of_stages(report_model const& model) {
   std::vector<share_bar> bars;
-  std::string in_words;
   for (std::size_t s = 0; s < model.stages.size(); ++s) {
     auto const& of = model.stages[s];
     auto const part = of.budget == 0 ? 0.0 : static_cast<double>(of.memory) / static_cast<double>(of.budget);
     bars.push_back({"stage " + std::to_string(s), share(part), "c3", part});
-    in_words += bars.back().name + " " + bars.back().value + "; ";
   }
   return figure(
-      "Memory at its peak", share_bars("memory", "Memory at its peak, of the budget", in_words, bars),
+      "Memory at its peak", share_bars("memory", "Memory at its peak, of the budget", bars),
       "Share of the budget of a device: parameters, gradients, optimiser states and the activations of all micro-batches in flight.");
 }
 
 }  // namespace
 
-std::string timeline_style() {
-  return ".timeline{min-width:640px}.chart .hollow{stroke:var(--c);stroke-width:1.2}@media print{.timeline{min-width:0}}";
-}
-
-std::string model_section(report_data const& data) {
+void add_stages(page_places& places, report_data const& data) {
   auto const& model = *data.model_side;
   table_rows rows{{"stage", "layers", "number", "recomputed", "time of a mean micro-batch", "memory", "budget"}};
   for (std::size_t s = 0; s < model.stages.size(); ++s) {
@@ -114,12 +104,14 @@ std::string model_section(report_data const& data) {
     rows.push_back({std::to_string(s), of.layers, grouped(of.number), grouped(of.recomputed), short_duration(of.ms), grouped(of.memory),
                     grouped(of.budget)});
   }
-  auto out = "<h2>Stages</h2>\n" + html_table("stages; memory in bytes of a device", rows);
-  if (!model.tasks.empty()) out += timeline(model);
-  out += "<div class=\"charts\">\n" + shares_of_time(model) + memory_of_stages(model) + "</div>\n";
-  for (auto const& sentence : model.notes) out += paragraph(sentence);
-  if (!model.megatron.empty()) out += "<p>Megatron-LM: <code>" + escaped(model.megatron) + "</code></p>\n";
-  return out;
+  places["stages"] = "shown";
+  places["stage_table"] = html_table("stages; memory in bytes of a device", rows);
+  places["timeline"] = model.tasks.empty() ? "" : timeline(model);
+  places["shares_of_time"] = shares_of_time(model);
+  places["memory_of_stages"] = memory_of_stages(model);
+  places["stage_notes"];
+  for (auto const& sentence : model.notes) places["stage_notes"] += "<p>" + escaped(sentence) + "</p>\n";
+  places["megatron"] = escaped(model.megatron);
 }
 
 }  // namespace ballast_cli
