@@ -188,16 +188,16 @@ BENCHMARK(per_batch)->ArgName("from_scratch")->Arg(0)->Arg(1)->Unit(benchmark::k
 void chain(benchmark::State& state) {
   auto const model = ballast::layers_of(ballast::vision_language_preset("internvl-chat-1.5"));
   ballast::batch_shape const batch{.tokens = 4096, .squares = std::int64_t{4096} * 1024, .tiles = 9};
-  std::vector<ballast::chain_stage> stages;
+  std::vector<ballast::chain_block> blocks;
   for (auto const& c : model)
-    stages.push_back({.forward = c.forward(batch) / 1000000,
+    blocks.push_back({.forward = c.forward(batch) / 1000000,
                       .backward = c.backward(batch) / 1000000,
                       .output = c.boundary(batch),
                       .saved = c.kept(batch) + c.boundary(batch),
                       .gradient = c.boundary(batch)});
   // every root-th layer's input is kept; a segment is saved when its turn comes
   std::vector<ballast::chain_step> even;
-  auto const n = static_cast<std::uint32_t>(stages.size()), root = static_cast<std::uint32_t>(std::sqrt(n));
+  auto const n = static_cast<std::uint32_t>(blocks.size()), root = static_cast<std::uint32_t>(std::sqrt(n));
   using enum ballast::chain_action;
   auto const last = (n - 1) / root * root;
   for (std::uint32_t i = 0; i < last; ++i) {
@@ -211,15 +211,15 @@ void chain(benchmark::State& state) {
     for (auto i = end; i-- > begin;) even.push_back({ballast::chain_action::backward, i});
     if (begin == 0) break;
   }
-  auto const figures = ballast::chain_peak(stages, 0, even);
+  auto const figures = ballast::chain_peak(blocks, 0, even);
   if (!figures) return state.SkipWithError("the even schedule cannot be run");
   ballast::chain_schedule plan;
   for (auto _ : state) {
-    plan = ballast::checkpoint_chain(stages, {.budget = figures->peak});
+    plan = ballast::checkpoint_chain(blocks, {.budget = figures->peak});
     benchmark::DoNotOptimize(plan);
   }
   std::int64_t once = 0;
-  for (auto const& s : stages) once += s.forward + s.backward;
+  for (auto const& s : blocks) once += s.forward + s.backward;
   state.counters["ratio"] = static_cast<double>(plan.time.value) / static_cast<double>(figures->time);
   state.counters["even_over_once"] = static_cast<double>(figures->time) / static_cast<double>(once);
   state.counters["gap"] = plan.time.gap();

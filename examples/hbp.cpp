@@ -34,7 +34,7 @@ int main() {
     times.push_back(time);
   }
 
-  auto const plan = ballast::hbp::plan_run(lengths, levels, {.devices = 32, .warm_up = 20});
+  auto const plan = ballast::hbp::plan_training(lengths, levels, {.devices = 32, .warm_up = 20});
   std::int64_t my_tokens = 0;
   for (std::size_t i = 0; i < plan.order.size(); ++i) {
     auto const step = plan.order.at(i);  // step.setting: switch to its SP group and recomputation
@@ -44,7 +44,7 @@ int main() {
       for (auto const sample : pack) my_tokens += lengths[sample];  // forward, backward
   }
   auto const ours = ballast::figures_of(plan.steps, plan.packed.lengths, times);
-  auto const random = ballast::hbp::plan_run(lengths, levels, {.devices = 32, .balanced = false, .warm_up = 20});
+  auto const random = ballast::hbp::plan_training(lengths, levels, {.devices = 32, .balanced = false, .warm_up = 20});
   auto const theirs = ballast::figures_of(random.steps, random.packed.lengths, times);
   std::cout << plan.order.size() << " steps, " << plan.order.switches() << " changes of level; GPU 9 works on " << my_tokens
             << " tokens\nidle: " << 100 * theirs.idle << " % with random steps, " << 100 * ours.idle << " % here\n";

@@ -17,3 +17,4 @@
 #include <ballast/partition/stage_cost.hpp>
 #include <ballast/partition/trade_off.hpp>
 #include <ballast/partition/virtual_stages.hpp>
+#include <ballast/partition/workspace.hpp>

@@ -6,7 +6,9 @@
 
 #include <ballast/pipeline/bounds.hpp>
 #include <ballast/pipeline/check.hpp>
+#include <ballast/pipeline/fault.hpp>
 #include <ballast/pipeline/order.hpp>
 #include <ballast/pipeline/result.hpp>
 #include <ballast/pipeline/simulate.hpp>
+#include <ballast/pipeline/tasks.hpp>
 #include <ballast/pipeline/work.hpp>

@@ -9,6 +9,7 @@
 #include <ballast/recompute/check.hpp>
 #include <ballast/recompute/choose.hpp>
 #include <ballast/recompute/compiled.hpp>
+#include <ballast/recompute/forward_operator.hpp>
 #include <ballast/recompute/keep.hpp>
 #include <ballast/recompute/option.hpp>
 #include <ballast/recompute/peak.hpp>

@@ -100,7 +100,7 @@ TEST_CASE("hbp: a run trains every sample once, short level first", "[methods]")
     l = is_long ? ballast_test::between(2049, 16384, draw) : ballast_test::between(16, 900, draw);
   }
   levels_t const levels{{2048, 1, 0}, {16384, 8, 0}};
-  auto const plan = hbp::plan_run(lengths, levels, {.devices = 16, .warm_up = 50});
+  auto const plan = hbp::plan_training(lengths, levels, {.devices = 16, .warm_up = 50});
   std::vector<int> stands(lengths.size(), 0);
   std::size_t short_ones = 0;
   for (std::size_t k = 0; k < plan.order.size(); ++k) {
@@ -117,10 +117,10 @@ TEST_CASE("hbp: a run trains every sample once, short level first", "[methods]")
   CHECK(short_ones < plan.order.size());
   std::vector<ballast::level_time> const times{{0, 1000, 1}, {0, 1000, 1}};
   auto const figures = ballast::figures_of(plan.steps, plan.packed.lengths, times);
-  auto const random = hbp::plan_run(lengths, levels, {.devices = 16, .balanced = false, .warm_up = 50});
+  auto const random = hbp::plan_training(lengths, levels, {.devices = 16, .balanced = false, .warm_up = 50});
   CHECK(figures.attention_ratio < 0.03);
   CHECK(figures.attention_ratio < 0.1 * ballast::figures_of(random.steps, random.packed.lengths, times).attention_ratio);
-  CHECK(hbp::plan_run(lengths, levels, {.devices = 16, .warm_up = 50}).order == plan.order);
+  CHECK(hbp::plan_training(lengths, levels, {.devices = 16, .warm_up = 50}).order == plan.order);
 }
 
 }  // namespace test_methods_hbp

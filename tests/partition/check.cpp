@@ -44,7 +44,7 @@ TEST_CASE("check_partition: names the first rule that boundaries break, and wher
 TEST_CASE("check_partition: what a result says of its boundaries must be true") {
   CHECK(says(plan_of({0, 3, 4}, 5, 5), {.stages = 2}) == fine);
   CHECK(says(plan_of({0, 3, 4}, 5, 2), {.stages = 2}) == fine);  // a weak bound is a true one
-  CHECK(says(plan_of({0, 3, 4}, 6, 5), {.stages = 2}) == "bottleneck.value = 6, but the dearest stage costs 5");
+  CHECK(says(plan_of({0, 3, 4}, 6, 5), {.stages = 2}) == "bottleneck.value = 6, but the most expensive stage costs 5");
   CHECK(says(plan_of({0, 2, 4}, 6, 7), {.stages = 2}) == "bottleneck.lower_bound = 7 against a value of 6");
   CHECK(says(plan_of({0, 2, 4}, 6, 6), {.stages = 2}) == "bottleneck.lower_bound = 6, but some cut costs less");
   CHECK(says(plan_of({0, 1, 4}, 6, 6), {.stages = 2, .min_layers = 3}) == "stage 0 has 1 layers, fewer than 3");
@@ -75,7 +75,7 @@ TEST_CASE("check_partition: of a stage cost, and of virtual stages") {
 
   auto const chunks = [](staged<> const& plan) { return describe(check_virtual_stages(plan, layers, 2, 2)); };
   CHECK(chunks(plan_of({0, 1, 2, 3, 4}, 5, 5)) == fine);
-  CHECK(chunks(plan_of({0, 1, 2, 3, 4}, 4, 4)) == "bottleneck.value = 4, but the dearest stage costs 5");
+  CHECK(chunks(plan_of({0, 1, 2, 3, 4}, 4, 4)) == "bottleneck.value = 4, but the most expensive stage costs 5");
   CHECK(chunks(plan_of({0, 1, 2, 4, 4}, 9, 5)) == "stage 3 has 0 layers, fewer than 1");
 }
 

@@ -33,7 +33,7 @@ numbers vision_language_chain(std::int64_t tiles, std::int64_t text) {
   return chain;
 }
 
-/// The dearest stage of equal numbers of layers, cuts rounded to nearest, halves to even.
+/// The most expensive stage of equal numbers of layers, cuts rounded to nearest, halves to even.
 std::int64_t equal_counts(numbers const& layers, std::size_t stages) {
   auto const cut = [&](std::size_t s) {
     auto const twice = 2 * s * layers.size(), whole = twice / (2 * stages), rest = twice % (2 * stages);

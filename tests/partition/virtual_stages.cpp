@@ -9,7 +9,7 @@ using namespace ballast_test;
 using ballast::virtual_stages;
 
 namespace {
-/// The least load of the dearest device over every cut into chunks.
+/// The least load of the most expensive device over every cut into chunks.
 std::int64_t least_device_load(chain_case const& chunks, std::uint64_t devices) {
   auto least = ballast::unaffordable;
   for (auto const& w : every_cut(chunks)) {

@@ -21,8 +21,8 @@ namespace {
 
 using steps = std::vector<chain_step>;
 
-std::vector<chain_stage> random_chain(std::size_t n, splitmix64& draw) {
-  std::vector<chain_stage> chain(n);
+std::vector<chain_block> random_chain(std::size_t n, splitmix64& draw) {
+  std::vector<chain_block> chain(n);
   for (auto& s : chain) {
     s.forward = between(0, 9, draw);
     s.backward = between(0, 9, draw);
@@ -35,7 +35,7 @@ std::vector<chain_stage> random_chain(std::size_t n, splitmix64& draw) {
   return chain;
 }
 
-/// Every persistent schedule of stages s … t.
+/// Every persistent schedule of blocks s … t.
 std::vector<steps> all_schedules(std::uint32_t s, std::uint32_t t) {
   std::vector<steps> out;
   auto const rest = s == t ? std::vector<steps>(1) : all_schedules(s + 1, t);
@@ -123,9 +123,9 @@ TEST_CASE("chain: coarse units keep the budget and bracket the optimum") {
   }
 }
 
-TEST_CASE("chain: with all memory every stage runs once, with the least each is reached from the start") {
+TEST_CASE("chain: with all memory every block runs once, with the least each is reached from the start") {
   for (std::int64_t const n : {2, 5, 9}) {
-    std::vector<chain_stage> const chain(static_cast<std::size_t>(n), {.forward = 1, .output = 1, .saved = 2});
+    std::vector<chain_block> const chain(static_cast<std::size_t>(n), {.forward = 1, .output = 1, .saved = 2});
     CHECK(checkpoint_chain(chain, {.budget = 2 * n}).time == certificate{n, n});
     CHECK(checkpoint_chain(chain, {.budget = 1'000'000'000}).time == certificate{n, n});
     CHECK(checkpoint_chain(chain, {.budget = 3}).time == certificate{n * (n + 1) / 2, n * (n + 1) / 2});
@@ -134,7 +134,7 @@ TEST_CASE("chain: with all memory every stage runs once, with the least each is 
 }
 
 TEST_CASE("chain: steps that cannot be run, and input that makes no sense") {
-  std::vector<chain_stage> const two(2, {.forward = 1, .backward = 2, .output = 3, .saved = 4, .gradient = 3});
+  std::vector<chain_block> const two(2, {.forward = 1, .backward = 2, .output = 3, .saved = 4, .gradient = 3});
   using enum chain_action;
   CHECK_FALSE(chain_peak(two, 1, steps{}));
   CHECK_FALSE(chain_peak(two, 1, steps{{save, 1}}));
@@ -146,10 +146,10 @@ TEST_CASE("chain: steps that cannot be run, and input that makes no sense") {
   CHECK(none.status == status::feasible);
   CHECK(refusal([&] { return checkpoint_chain(two, {.budget = -1}); }) == "budget = -1 must not be negative");
   CHECK(refusal([&] { return checkpoint_chain(two, {.budget = 1, .slots = 0}); }) ==
-        "slots = 0 for 2 stages must make a table of 1 to 2^28 cells");
+        "slots = 0 for 2 blocks must make a table of 1 to 2^28 cells");
   auto wrong = two;
   wrong[1].saved = 2;
-  CHECK(refusal([&] { return checkpoint_chain(wrong, {.budget = 1}); }) == "stages[1].saved = 2 is below its output = 3");
+  CHECK(refusal([&] { return checkpoint_chain(wrong, {.budget = 1}); }) == "blocks[1].saved = 2 is below its output = 3");
 }
 
 }  // namespace test_recompute_chain

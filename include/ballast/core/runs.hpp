@@ -40,7 +40,7 @@ struct chain_runs {
   friend bool operator==(chain_runs const&, chain_runs const&) = default;
 };
 
-/// @brief Refuses runs that are none: counts must be positive, as many as values, with a sum below 2^63.
+/// @brief Throws for runs that are none: counts must be positive, as many as values, with a sum below 2^63.
 /// @param runs  the runs, perhaps built by hand or read from a file
 /// @throws invalid_input naming the first entry that breaks a rule
 inline void require_valid(chain_runs const& runs) {

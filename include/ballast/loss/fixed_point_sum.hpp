@@ -87,7 +87,7 @@ struct fixed_point_sum {
 
  private:
   static constexpr double units_per_1 = static_cast<double>(std::uint64_t{1} << FractionBits);
-  static constexpr std::size_t block = std::size_t{1} << 20;  // so many lower parts fit in 63 bits
+  static constexpr std::size_t block = std::size_t{1} << 20;  // that many lower parts fit in 63 bits
 
   constexpr void carry() noexcept {
     words[0] += words[1] >> 32;

@@ -183,7 +183,7 @@ struct plan {
 /// @par Determinism
 /// A pure function of its arguments.
 template <index_type Index = std::uint32_t, length_range R>
-[[nodiscard]] plan<Index> plan_run(R const& lengths, std::span<level const> levels, options const& o = {}) {
+[[nodiscard]] plan<Index> plan_training(R const& lengths, std::span<level const> levels, options const& o = {}) {
   plan<Index> p;
   p.packed = pack_levels<Index>(lengths, levels, {.oversize = o.oversize, .fill = o.fill}, isf_packer{o.sampling, o.seed});
   p.steps = steps_by_level(

@@ -31,7 +31,7 @@ namespace ballast::inline v0_2::omnibal {
 struct options {
   std::int64_t most_tiles = 9;      ///< Q_v: image tiles of a pack; a pack that has as many is full
   std::int64_t most_tokens = 4096;  ///< Q_t: text length of a pack, its tiles' tokens included
-  std::int64_t spare_tokens = 128;  ///< Q_t - Q'_t: a pack with at most so many tokens of room is full
+  std::int64_t spare_tokens = 128;  ///< Q_t - Q'_t: a pack with at most that many tokens of room is full
   bool choose_capacities = false;   ///< Q_v and Q_t from the data, 4 to 5 samples a pack, instead of the two above
   std::uint32_t rounds = 50;        ///< T: passes over the samples that stand in no full pack
   std::uint64_t ranks = 8;          ///< data-parallel ranks, at least 1
@@ -53,8 +53,8 @@ struct data_plan {
 /// @brief Plans an epoch as the paper does: pack by iterative sampling and filtering, cut the packs into one shard per rank, go through all
 /// shards in one random order, drop the tail.
 ///
-/// What its code loses without a word is listed here, and the best round is kept. To train on level steps, call
-/// `plan_steps({tiles, tokens}, {.capacity = {9, 4096}, .ranks = 8})` instead: fewer packs, nothing dropped, both measures level.
+/// What its code loses without a word is listed here, and the best round is kept. To train on balanced steps, call
+/// `plan_steps({tiles, tokens}, {.capacity = {9, 4096}, .ranks = 8})` instead: fewer packs, nothing dropped, both measures balanced.
 ///
 /// @tparam Index  type of the sample indices
 /// @param tiles   image tiles of each sample

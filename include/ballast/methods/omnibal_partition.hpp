@@ -16,7 +16,7 @@
 #include <vector>
 
 /// @file
-/// @brief OmniBal's balance of the model: cuts around a level one, ranked by spread and by communication, to be measured.
+/// @brief OmniBal's balance of the model: cuts around a balanced one, ranked by spread and by communication, to be measured.
 
 namespace ballast::inline v0_2::omnibal {
 
@@ -32,7 +32,7 @@ struct partition_search {
 template <index_type Index = std::uint32_t>
 struct partition_candidate {
   std::vector<Index> boundaries;  ///< stages + 1 entries, rising
-  std::int64_t bottleneck = 0;    ///< time of the dearest stage
+  std::int64_t bottleneck = 0;    ///< time of the most expensive stage
   std::int64_t volume = 0;        ///< what crosses its inner cuts
   wide squares;                   ///< sum of the squared stage times: in the order of their variance, since all cuts have one sum
 };
@@ -41,16 +41,16 @@ struct partition_candidate {
 /// @tparam Index  type of the boundaries
 template <index_type Index = std::uint32_t>
 struct partition_candidates {
-  staged<Index> anchor;                                ///< the level cut; infeasible with fewer layers than stages, and nothing is listed
-  std::vector<partition_candidate<Index>> candidates;  ///< the most level ones, then those of least volume that are not among them
+  staged<Index> anchor;  ///< the balanced cut; infeasible with fewer layers than stages, and nothing is listed
+  std::vector<partition_candidate<Index>> candidates;  ///< the most balanced ones, then those of least volume that are not among them
   std::uint64_t tried = 0;                             ///< cuts of the neighbourhood whose boundaries rise
 };
 
-/// @brief Lists cuts to be measured: all whose inner boundaries are within a radius of a level cut's, best by spread, then by volume.
+/// @brief Lists cuts to be measured: all whose inner boundaries are within a radius of a balanced cut's, best by spread, then by volume.
 ///
 /// The published code minimises the bottleneck of the anchor to a tolerance, and lets boundaries cross; here the anchor is exact and every
 /// stage has a layer. It adds variance to volume without a common unit, so that volume decides; here volume ranks and variance breaks ties.
-/// `trade_off_partition` finds the best sum of bottleneck and volume of all cuts, and `k_best_partitions` the most level ones.
+/// `trade_off_partition` finds the best sum of bottleneck and volume of all cuts, and `k_best_partitions` the most balanced ones.
 ///
 /// @tparam Index  type of the boundaries
 /// @param layers  time of each layer, first to last, not negative

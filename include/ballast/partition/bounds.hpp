@@ -13,20 +13,20 @@
 
 namespace ballast::inline v0_2 {
 
-/// @brief A cost that the dearest stage reaches in every plan.
+/// @brief A cost that the most expensive stage reaches in every plan.
 struct bottleneck_bound {
   std::int64_t cost = 0;                          ///< no plan's bottleneck is below
   partition_bound bound = partition_bound::none;  ///< the argument
   friend constexpr bool operator==(bottleneck_bound const&, bottleneck_bound const&) = default;
 };
 
-/// @brief The best of three bounds for equal stages: the mean, the dearest layer, the cheapest window.
+/// @brief The best of three bounds for equal stages: the mean, the most expensive layer, the cheapest window.
 ///
-/// Some stage has at least `ceil(n / stages)` layers, which cost at least as much as the cheapest so many neighbours: on a chain of equal
-/// layers that is the optimum.
+/// Some stage has at least `ceil(n / stages)` layers, which cost at least as much as the cheapest neighbours of that number: on a chain of
+/// equal layers that is the optimum.
 ///
 /// @param prefix   sums of the costs of the first 0 … n layers; starts with 0, does not fall
-/// @param largest  cost of the dearest layer
+/// @param largest  cost of the most expensive layer
 /// @param stages   number of stages, at least 1
 /// @return the largest bound; of equal ones the first of the enumeration
 /// @par Complexity

@@ -13,11 +13,12 @@
 #include <vector>
 
 /// @file
-/// @brief The validator of partitions, ours or anybody's. It shares no code with the partitioners and proves their bounds again.
+/// @brief The validator of partitions, from this library or any other planner. It shares no code with the partitioners and proves their
+/// bounds again.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Checks anybody's boundaries against the definition: they rise from 0 to the number of layers, and every stage keeps the minima
+/// @brief Checks any boundaries against the definition: they rise from 0 to the number of layers, and every stage keeps the minima
 /// and its capacity.
 ///
 /// @tparam Index  type of the boundaries

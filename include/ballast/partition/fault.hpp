@@ -18,7 +18,7 @@ enum class partition_fault : std::uint8_t {
   too_few_layers,    ///< a stage has fewer layers than the minimum
   too_few_weighted,  ///< a stage has fewer layers with a cost above 0 than the minimum
   overfull_stage,    ///< the sizes in a stage exceed its capacity, or its cost is `unaffordable`
-  wrong_value,       ///< the certificate's value is not the cost of the dearest stage
+  wrong_value,       ///< the certificate's value is not the cost of the most expensive stage
   wrong_bound,       ///< the certificate's lower bound is above its value; or, where infeasible, is not
   false_bound,       ///< some cut has a bottleneck below the lower bound
   needless_refusal,  ///< the result says that there is no plan, and there is one
@@ -39,7 +39,7 @@ enum class partition_fault : std::uint8_t {
     case partition_fault::too_few_weighted:
       return "stage " + index + " has " + found + " layers with a cost above 0, fewer than " + expected;
     case partition_fault::overfull_stage: return "stage " + index + " holds " + found + ", more than its capacity " + expected;
-    case partition_fault::wrong_value: return "bottleneck.value = " + found + ", but the dearest stage costs " + expected;
+    case partition_fault::wrong_value: return "bottleneck.value = " + found + ", but the most expensive stage costs " + expected;
     case partition_fault::wrong_bound: return "bottleneck.lower_bound = " + found + " against a value of " + expected;
     case partition_fault::false_bound: return "bottleneck.lower_bound = " + found + ", but some cut costs less";
     case partition_fault::needless_refusal: return "the result says that there is no plan, but there is one";

@@ -1,83 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/error.hpp>
 #include <ballast/core/runs.hpp>
-#include <ballast/core/weigh.hpp>
-#include <ballast/partition/min_max.hpp>
+#include <ballast/cost/polynomial.hpp>
+#include <ballast/partition/detail/least_bottleneck.hpp>
+#include <ballast/partition/detail/load_runs.hpp>
+#include <ballast/partition/options.hpp>
+#include <ballast/partition/result.hpp>
+#include <ballast/partition/workspace.hpp>
 
-#include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <string>
-#include <vector>
 
 /// @file
 /// @brief The exact min-max partition of a folded chain: time grows with runs of equal layers, not with layers.
 
 namespace ballast::inline v0_2 {
-
-/// @brief Scratch memory of the partitioner of folded chains.
-struct run_partition_workspace {
-  partition_workspace scratch;       ///< private
-  std::vector<std::int64_t> values;  ///< private
-  std::vector<std::size_t> first;    ///< private
-};
-
-namespace detail {
-
-/// Sums by run; throws as for layers.
-template <cost_model Cost>
-void load_runs(chain_runs const& runs, partition_options const& o, Cost const& cost, run_partition_workspace& workspace) {
-  require_stages(o);
-  require_valid(runs);
-  require(o.size.empty() && o.capacity.empty() && o.transfer.empty(),
-          [] { return std::string("size, capacity and transfer are by layer: partition the unfolded chain"); });
-  auto& d = workspace.scratch.chain;
-  auto const r = runs.size();
-  workspace.values.resize(r);
-  workspace.first.resize(r + 1);
-  workspace.first[0] = 0;
-  d.work.resize(r + 1);
-  d.work[0] = 0;
-  d.rank.resize(r + 1);
-  d.rank[0] = 0;
-  d.largest = 0;
-  for (std::size_t i = 0; i < r; ++i) {
-    auto const here = [&] { return entry("runs.values", i, runs.values[i]); };
-    auto const value = checked_cost(runs.values[i], cost, "cost", here);
-    auto const count = static_cast<std::int64_t>(runs.counts[i]);
-    require(value <= (unaffordable - d.work[i]) / count, [&] { return here() + " brings the sum of costs to 2^63 or more"; });
-    workspace.values[i] = value;
-    workspace.first[i + 1] = workspace.first[i] + static_cast<std::size_t>(count);
-    d.work[i + 1] = d.work[i] + value * count;
-    d.rank[i + 1] = d.rank[i] + (value > 0 ? static_cast<std::size_t>(count) : 0);
-    d.largest = (std::max)(d.largest, value);
-  }
-  d.layers = workspace.first[r];
-  d.stages = d.used = static_cast<std::size_t>(o.stages);
-  d.min_layers = static_cast<std::size_t>(o.min_layers);
-  d.min_weighted = static_cast<std::size_t>(o.min_weighted);
-  d.capacity = {};
-  d.units_per_1 = scale_of(cost);
-  load_speeds(o, d.work[r], d);
-}
-
-/// The bounds of equal stages; the cheapest window of a folded chain begins or ends with a run.
-[[nodiscard]] inline bottleneck_bound bound_of_runs(run_chain const& chain, std::size_t stages) {
-  auto const& d = chain.data;
-  auto best = unequal_bound(d.work.back(), d.largest, {}, stages);
-  if (d.layers <= stages) return best;
-  auto const length = (d.layers - 1) / stages + 1;
-  auto window = d.work.back();
-  for (std::size_t r = 0; r + 1 < chain.first.size(); ++r) {
-    auto const begin = chain.first[r], end = chain.first[r + 1];
-    if (begin + length <= d.layers) window = (std::min)(window, chain.work(begin + length) - d.work[r]);
-    if (end >= length) window = (std::min)(window, d.work[r + 1] - chain.work(end - length));
-  }
-  if (window > best.cost) best = {window, partition_bound::window};
-  return best;
-}
-
-}  // namespace detail
 
 /// @brief The exact min-max partition of a folded chain, into caller-owned memory. See the other overload for what it computes.
 /// @param runs       the chain, folded
@@ -105,7 +43,7 @@ void min_max_partition(chain_runs const& runs, partition_options const& options,
   detail::pad(d, out);
 }
 
-/// @brief Cuts a folded chain into stages so that the dearest stage costs as little as any cut allows.
+/// @brief Cuts a folded chain into stages so that the most expensive stage costs as little as any cut allows.
 ///
 /// The cut, its certificate and its bound are those of the unfolded chain.
 ///
@@ -117,7 +55,7 @@ void min_max_partition(chain_runs const& runs, partition_options const& options,
 /// @return the cut, as of the unfolded chain
 /// @throws invalid_input for a bad option, or a cost or sum outside [0, 2^63)
 /// @par Complexity
-/// O(r log r + p log r log C) for r runs, p stages and a dearest layer of C, whatever the number n of layers; equal
+/// O(r log r + p log r log C) for r runs, p stages and a most expensive layer of C, whatever the number n of layers; equal
 /// stages that may be empty cost nothing beyond the n-th but their boundaries. With `min_layers` or `min_weighted` above 1, or where
 /// unequal stages must each have a layer, a probe may fall back on O(n p log r) time and n p bits.
 /// @par Determinism

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/partition/detail/load.hpp>
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/partition/detail/least_bottleneck.hpp>
 #include <ballast/partition/detail/reach.hpp>
-#include <ballast/partition/min_max.hpp>
+#include <ballast/partition/detail/weighed_chain.hpp>
+#include <ballast/partition/options.hpp>
+#include <ballast/partition/result.hpp>
 #include <ballast/partition/stage_cost.hpp>
+#include <ballast/partition/workspace.hpp>
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -13,33 +17,6 @@
 /// @brief Partitions whose stage cost is a callable: the probe of one limit, and the exact min-max cut by bisection over it.
 
 namespace ballast::inline v0_2 {
-
-namespace detail {
-
-/// The chain that a callable weighs. All that a stage may not be, the callable says.
-template <index_type Index, stage_cost Cost>
-[[nodiscard]] callable_chain<Cost> weighed_chain(std::uint64_t layers, partition_options const& o, Cost const& cost) {
-  require_stages(o);
-  require(o.min_weighted == 0 && o.unit_time.empty() && o.size.empty() && o.capacity.empty() && o.transfer.empty(),
-          [] { return std::string("with a stage cost, of all options only stages and min_layers may be given"); });
-  auto const n = static_cast<std::size_t>(layers);
-  require_index<Index>(n, "layers");
-  return {cost, n, static_cast<std::size_t>(o.stages), static_cast<std::size_t>(o.min_layers)};
-}
-
-template <class Chain, index_type Index>
-[[nodiscard]] bool lacks_layers(Chain const& chain, staged<Index>& out) {
-  chain_data d;
-  d.layers = chain.layers();
-  d.stages = chain.stages();
-  d.min_layers = chain.min_layers;
-  auto const reason = impossible(d, 0);
-  if (reason.first == partition_bound::none) return false;
-  refuse(reason, 1, out);
-  return true;
-}
-
-}  // namespace detail
 
 /// @brief Says whether a chain can be cut so that no stage costs more than a limit.
 ///
@@ -92,7 +69,7 @@ void min_max_partition(std::uint64_t layers, partition_options const& options, C
   detail::finish(detail::least_limit(chain, 0, unaffordable - 1, w), {}, chain.layers(), w, 1, out);
 }
 
-/// @brief Cuts a chain into stages so that the dearest stage costs as little as any cut allows, whatever a stage costs.
+/// @brief Cuts a chain into stages so that the most expensive stage costs as little as any cut allows, whatever a stage costs.
 ///
 /// With `unaffordable` for stages that cannot be, this plans memory too: a stage's cost may be the answer of a knapsack.
 ///

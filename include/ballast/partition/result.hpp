@@ -20,7 +20,7 @@ enum class partition_bound : std::uint8_t {
   mean,           ///< the total cost over the stages (over their speeds)
   largest_layer,  ///< one layer alone
   window,         ///< some stage has ceil(n / stages) layers; the cheapest window of that length
-  company,        ///< of virtual stages: the device with the dearest chunk has other chunks too
+  company,        ///< of virtual stages: the device with the most expensive chunk has other chunks too
   probe,          ///< every cut below was ruled out by a probe; where infeasible: every cut at all
   min_layers,     ///< infeasible: fewer layers than the stages must have
   min_weighted,   ///< infeasible: fewer layers with a cost above 0 than the stages must have
@@ -51,7 +51,8 @@ enum class partition_bound : std::uint8_t {
 template <index_type Index = std::uint32_t>
 struct staged {
   ballast::status status = ballast::status::infeasible;  ///< whether `boundaries` is a plan
-  /// The cost of the dearest stage, and what no plan can go below. Where infeasible: what is there or allowed (`value`) and what is needed
+  /// The cost of the most expensive stage, and what no plan can go below. Where infeasible: what is there or allowed (`value`) and what is
+  /// needed
   /// (`lower_bound`), in the unit of `bound`; for `probe` layers that the stages can hold at most, and all layers.
   certificate bottleneck;
   partition_bound bound = partition_bound::none;  ///< what proves `bottleneck.lower_bound`
@@ -60,10 +61,10 @@ struct staged {
   friend bool operator==(staged const&, staged const&) = default;
 };
 
-/// @brief A partition whose stages are as level as its limit allows.
+/// @brief A partition whose stages are as balanced as its limit allows.
 /// @tparam Index  type of the boundaries
 template <index_type Index = std::uint32_t>
-struct level_stages {
+struct balanced_stages {
   staged<Index> plan;  ///< its bottleneck is at most the limit
   wide squares;        ///< sum of the squares of the stage costs; no plan within the limit has less
 };
@@ -74,6 +75,26 @@ template <index_type Index = std::uint32_t>
 struct lean_stages {
   staged<Index> plan;  ///< its bottleneck is at most the limit
   certificate volume;  ///< what crosses the inner cuts; no plan within the limit moves less
+};
+
+/// @brief A partition of least weighted sum.
+/// @tparam Index  type of the boundaries
+template <index_type Index = std::uint32_t>
+struct traded_stages {
+  staged<Index> plan;  ///< the lower bound of its bottleneck is the least of any cut
+  certificate volume;  ///< what crosses its inner cuts, and the least that crosses those of any cut
+  certificate total;   ///< its bottleneck plus its volume; no cut has less
+};
+
+/// @brief Partitions in order of merit.
+/// @tparam Index  type of the boundaries
+template <index_type Index = std::uint32_t>
+struct ranked_stages {
+  ballast::status status = ballast::status::infeasible;  ///< whether there is any
+  certificate bottleneck;                                ///< of the best one; where infeasible as in `staged`
+  partition_bound bound = partition_bound::none;         ///< what proves its lower bound
+  std::vector<balanced_stages<Index>> plans;             ///< best first; the lower bound of each is the least bottleneck
+  bool every = false;                                    ///< whether there are no others
 };
 
 }  // namespace ballast::inline v0_2

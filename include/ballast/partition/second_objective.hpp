@@ -1,74 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/partition/detail/least_sum.hpp>
-#include <ballast/partition/min_max.hpp>
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/core/wide.hpp>
+#include <ballast/cost/polynomial.hpp>
+#include <ballast/partition/detail/least_charge.hpp>
+#include <ballast/partition/detail/load.hpp>
+#include <ballast/partition/options.hpp>
+#include <ballast/partition/result.hpp>
+#include <ballast/partition/workspace.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <ranges>
 #include <span>
-#include <string>
 
 /// @file
-/// @brief A second objective under the best bottleneck, or under a limit: the most level stages, or the least data across cuts.
+/// @brief A second objective under the best bottleneck, or under a limit: the most balanced stages, or the least data across cuts.
 
 namespace ballast::inline v0_2 {
-
-namespace detail {
-
-/// The least bottleneck, then the least sum of charges under it or under the caller's limit. `none` where there is no plan.
-template <index_type Index, class Charge>
-[[nodiscard]] wide least_charge(partition_options const& o, Charge const& charge, partition_workspace& workspace, staged<Index>& plan) {
-  require(o.limit >= 0, [&] { return "limit = " + std::to_string(o.limit) + " must not be negative (0 = the least possible)"; });
-  least_bottleneck(workspace, plan);
-  if (plan.status != status::feasible) return {};
-  auto const least = plan.bottleneck.value;
-  if (o.limit != 0 && o.limit < least) {
-    plan.status = status::infeasible;
-    plan.boundaries.clear();
-    plan.bottleneck.value = o.limit;
-    return {};
-  }
-  auto const& d = workspace.chain;
-  auto& w = workspace.probe;
-  sum_state sums;
-  auto const limit = (std::max)(least, o.limit);
-  auto const charge_by = [&](auto const& chain) {
-    return least_sum(chain, limit, [&](std::size_t b, std::size_t e, std::size_t s) { return charge(chain, b, e, s); }, sums, w);
-  };
-  auto const sum = d.plain() ? charge_by(plain_chain{d}) : charge_by(limited_chain{d});
-  auto const bound = plan.bound;
-  finish(true, {least, bound}, d.layers, w, d.units_per_1, plan);
-  plan.bottleneck.lower_bound = least;
-  plan.bound = bound;
-  return sum;
-}
-
-/// What a stage hands on: the volume of the cut at its end.
-struct crossing {
-  std::span<std::int64_t const> volume;
-  template <class Chain>
-  [[nodiscard]] wide operator()(Chain const& chain, std::size_t, std::size_t end, std::size_t) const {
-    return {0, end == 0 || end == chain.layers() ? 0U : static_cast<std::uint64_t>(volume[end - 1])};
-  }
-};
-
-/// Refuses volumes that are not one for each inner cut of `layers`, or whose sums could reach 2^63; what no sum of them exceeds.
-inline std::int64_t require_volumes(std::span<std::int64_t const> volume, std::size_t layers, std::uint64_t stages) {
-  auto const cuts = layers == 0 ? 0 : layers - 1;
-  require(volume.size() == cuts,
-          [&] { return "volume has " + std::to_string(volume.size()) + " entries for " + std::to_string(cuts) + " inner cuts"; });
-  std::int64_t most = 0;
-  for (std::size_t i = 0; i < cuts; ++i) {
-    require(volume[i] >= 0, [&] { return entry("volume", i, volume[i]) + " must not be negative"; });
-    most = (std::max)(most, volume[i]);
-  }
-  require(most <= unaffordable / static_cast<std::int64_t>(stages),
-          [&] { return "volumes of up to " + std::to_string(most) + " at each of " + std::to_string(stages) + " stages reach 2^63"; });
-  return most * static_cast<std::int64_t>(stages);
-}
-
-}  // namespace detail
 
 /// @brief Of the cuts with the least bottleneck, or within `options.limit`, the one with the least sum of squared stage costs.
 ///
@@ -91,9 +41,9 @@ inline std::int64_t require_volumes(std::span<std::int64_t const> volume, std::s
 /// @par Source
 /// Yao, "Efficient dynamic programming using quadrangle inequalities", STOC 1980: the best begin does not fall when the end grows.
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost = token_cost>
-[[nodiscard]] level_stages<Index> least_squares_partition(R const& layers, partition_options const& options, Cost const& cost = {}) {
+[[nodiscard]] balanced_stages<Index> least_squares_partition(R const& layers, partition_options const& options, Cost const& cost = {}) {
   partition_workspace workspace;
-  level_stages<Index> out;
+  balanced_stages<Index> out;
   require_index<Index>(static_cast<std::size_t>(std::ranges::size(layers)), "layers");
   detail::load_chain(layers, options, cost, workspace.chain);
   auto const square = [](auto const& chain, std::size_t begin, std::size_t end, std::size_t stage) {

@@ -1,67 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/partition/second_objective.hpp>
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/cost/polynomial.hpp>
+#include <ballast/partition/detail/least_bottleneck.hpp>
+#include <ballast/partition/detail/least_charge.hpp>
+#include <ballast/partition/detail/trade.hpp>
+#include <ballast/partition/options.hpp>
+#include <ballast/partition/result.hpp>
+#include <ballast/partition/workspace.hpp>
 
-#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 
 /// @file
-/// @brief The exact trade-off between a level pipeline and little data across its cuts.
+/// @brief The exact trade-off between a balanced pipeline and little data across its cuts.
 
 namespace ballast::inline v0_2 {
-
-/// @brief A partition of least weighted sum.
-/// @tparam Index  type of the boundaries
-template <index_type Index = std::uint32_t>
-struct traded_stages {
-  staged<Index> plan;  ///< the lower bound of its bottleneck is the least of any cut
-  certificate volume;  ///< what crosses its inner cuts, and the least that crosses those of any cut
-  certificate total;   ///< its bottleneck plus its volume; no cut has less
-};
-
-namespace detail {
-
-/// Walks down the steps of the least volume as the limit grows, as long as a step can still pay.
-template <index_type Index, class Chain>
-void trade(Chain const& chain, std::span<std::int64_t const> volume, probe_state& w, traded_stages<Index>& out) {
-  sum_state sums;
-  auto const volume_within = [&](std::int64_t limit) {
-    auto const charge = [&](std::size_t b, std::size_t e, std::size_t s) { return crossing{volume}(chain, b, e, s); };
-    return static_cast<std::int64_t>(least_sum(chain, limit, charge, sums, w).low);
-  };
-  auto limit = out.plan.bottleneck.lower_bound;
-  out.volume.lower_bound = volume_within(unaffordable - 1);
-  out.total.value = unaffordable;
-  for (;;) {
-    auto const moved = volume_within(limit);  // and no smaller limit than this has as little
-    if (limit < out.total.value - moved) {
-      out.total = {limit + moved, limit + moved};
-      out.volume.value = moved;
-      out.plan.bottleneck.value = w.value;
-      for (std::size_t s = 0; s < w.plan.size(); ++s) out.plan.boundaries[s] = static_cast<Index>(w.plan[s]);
-    }
-    auto pays = out.total.value - out.volume.lower_bound - 1;  // the largest limit under which a cut could still be better
-    if (moved == out.volume.lower_bound || pays <= limit || volume_within(pays) >= moved) return;
-    pays = w.value;
-    while (limit < pays) {
-      auto const middle = limit + (pays - limit) / 2;
-      if (volume_within(middle) < moved)
-        pays = w.value;
-      else
-        limit = middle + 1;
-    }
-  }
-}
-
-}  // namespace detail
 
 /// @brief Cuts a chain so that its bottleneck plus the volume of all its inner cuts is least.
 ///
 /// With volumes in the unit of the costs (bytes over bandwidth, or times what a byte is worth) this is the plan that candidates around a
-/// level cut, ranked by spread and by communication, approach. The least volume is a falling staircase of the limit; its steps are found by
-/// bisection, as far as one can still pay.
+/// balanced cut, ranked by spread and by communication, approach. The least volume is a falling staircase of the limit; its steps are found
+/// by bisection, as far as one can still pay.
 ///
 /// @tparam Index  type of the boundaries
 /// @tparam R      range of integers

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/core/random.hpp>
+#include <ballast/partition/detail/chunk_search.hpp>
 #include <ballast/partition/detail/least_sum.hpp>
 #include <ballast/partition/min_max.hpp>
 
@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 /// @file
@@ -25,94 +24,12 @@ struct virtual_stage_options {
   std::uint64_t seed = 0;        ///< of the search's kicks
 };
 
-namespace detail {
-
-/// Cuts under a local search that levels the loads of the devices.
-class chunk_search {
- public:
-  chunk_search(chain_data const& chain, std::size_t devices, std::size_t min_layers, std::uint64_t work)
-      : chain_(chain), min_(min_layers), work_(work), load_(devices) {}
-
-  /// Starts from cuts, and moves single ones until none can be moved to advantage.
-  void descend(std::vector<std::size_t> cuts) {
-    cuts_ = std::move(cuts);
-    std::fill(load_.begin(), load_.end(), std::int64_t{0});
-    for (std::size_t c = 0; c + 1 < cuts_.size(); ++c) load_[c % load_.size()] += chain_.work[cuts_[c + 1]] - chain_.work[cuts_[c]];
-    for (bool moved = load_.size() > 1; moved && tried_ < work_;) {
-      moved = false;
-      for (std::size_t k = 1; k + 1 < cuts_.size(); ++k) moved = level(k) || moved;
-    }
-    keep();
-  }
-  /// Throws a few cuts of the best plan elsewhere and descends, until the work is done or `bound` is met.
-  void kick(std::uint64_t seed, std::int64_t bound) {
-    splitmix64 draw(seed);
-    auto const inner = best_cuts_.size() - 2;
-    while (inner > 0 && load_.size() > 1 && best_ > bound && tried_ < work_) {
-      auto cuts = best_cuts_;
-      for (int kicks = 0; kicks < 3; ++kicks) {
-        auto const k = 1 + static_cast<std::size_t>(uniform_below(inner, draw));
-        auto const low = cuts[k - 1] + min_, high = cuts[k + 1] - min_;
-        cuts[k] = low + static_cast<std::size_t>(uniform_below(high - low + 1, draw));
-      }
-      ++tried_;
-      descend(std::move(cuts));
-    }
-  }
-  [[nodiscard]] std::int64_t value() const { return best_; }
-  [[nodiscard]] std::vector<std::size_t> const& cuts() const { return best_cuts_; }
-
- private:
-  /// Moves a cut to where its two devices are most level; whether that is better.
-  bool level(std::size_t k) {
-    auto &left = load_[(k - 1) % load_.size()], &right = load_[k % load_.size()];
-    auto const at = chain_.work[cuts_[k]];
-    auto low = cuts_[k - 1] + min_, high = cuts_[k + 1] - min_;
-    auto const shift = [&](std::size_t to) { return chain_.work[to] - at; };
-    auto const larger = [&](std::size_t to) { return (std::max)(left + shift(to), right - shift(to)); };
-    auto const first = low;
-    while (low < high) {  // the first place where the left device has as much as the right one
-      auto const middle = low + (high - low) / 2;
-      ++tried_;
-      if (left + shift(middle) < right - shift(middle))
-        low = middle + 1;
-      else
-        high = middle;
-    }
-    if (low > first && larger(low - 1) < larger(low)) --low;
-    if (larger(low) >= (std::max)(left, right)) return false;
-    auto const moved = shift(low);
-    left += moved;
-    right -= moved;
-    cuts_[k] = low;
-    return true;
-  }
-  void keep() {
-    auto const value = *std::max_element(load_.begin(), load_.end());
-    wide squares;
-    for (auto const l : load_) squares = squares + multiply(static_cast<std::uint64_t>(l), static_cast<std::uint64_t>(l));
-    if (!best_cuts_.empty() && (value > best_ || (value == best_ && !(squares < best_squares_)))) return;
-    best_ = value;
-    best_squares_ = squares;
-    best_cuts_ = cuts_;
-  }
-
-  chain_data const& chain_;
-  std::size_t min_;
-  std::uint64_t work_, tried_ = 0;
-  std::vector<std::int64_t> load_;  ///< by device
-  std::vector<std::size_t> cuts_, best_cuts_;
-  std::int64_t best_ = 0;
-  wide best_squares_;
-};
-
-}  // namespace detail
-
-/// @brief Cuts a chain into the chunks of an interleaved pipeline so that the dearest device costs little: a bound, and a local search.
+/// @brief Cuts a chain into the chunks of an interleaved pipeline so that the most expensive device costs little: a bound, and a local
+/// search.
 ///
 /// This is not a chain problem: a device pays for chunks that lie apart, and no fast exact method is known to us. The search starts from
-/// the most level exact cut into `devices * chunks` stages and from the proportional one, moves single cuts to where their two
-/// devices are most level until none improves, and then kicks a few cuts of the best plan at random and descends again. The certificate
+/// the most balanced exact cut into `devices * chunks` stages and from the proportional one, moves single cuts to where their two
+/// devices are most balanced until none improves, and then kicks a few cuts of the best plan at random and descends again. The certificate
 /// says how far the plan can be from the best one; `optimal()` where it meets the bound.
 ///
 /// @tparam Index  type of the boundaries
@@ -121,7 +38,8 @@ class chunk_search {
 /// @param layers   the chain, as for `min_max_partition`
 /// @param options  devices, chunks and work
 /// @param cost     weighs one layer, not negative; the integer itself by default
-/// @return `devices * chunks + 1` boundaries; the bottleneck is the load of the dearest device. Infeasible where there are too few layers
+/// @return `devices * chunks + 1` boundaries; the bottleneck is the load of the most expensive device. Infeasible where there are too few
+/// layers
 /// @throws invalid_input for a bad option, or a cost or sum outside [0, 2^63)
 /// @par Complexity
 /// O(n + work), beside two partitions.

@@ -68,4 +68,11 @@ struct pipeline_timeline {
   }
 };
 
+/// @brief A lower bound on the makespan, and the argument behind it.
+struct makespan_bound {
+  std::int64_t time = 0;                                ///< no order ends earlier
+  pipeline_bound bound = pipeline_bound::longest_path;  ///< why
+  friend constexpr bool operator==(makespan_bound const&, makespan_bound const&) = default;
+};
+
 }  // namespace ballast::inline v0_2

@@ -4,18 +4,17 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/recompute/chain_step.hpp>
+#include <ballast/recompute/detail/chain_table.hpp>
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <numeric>
 #include <span>
 #include <string>
 #include <vector>
 
 /// @file
-/// @brief Checkpoint chains: when to keep, forget and compute again along a chain of unequal stages.
+/// @brief Checkpoint chains: when to keep, forget and compute again along a chain of unequal blocks.
 
 namespace ballast::inline v0_2 {
 
@@ -34,145 +33,36 @@ struct chain_schedule {
   std::vector<chain_step> steps{};                    ///< what to run and free, in order; empty without a plan
 };
 
-namespace detail {
-
-// The dynamic programme over (first stage, last stage, units of memory).
-class chain_table {
- public:
-  static constexpr std::int64_t never = (std::numeric_limits<std::int64_t>::max)() / 4;
-
-  chain_table(std::span<chain_stage const> stages, std::int64_t input, std::int64_t budget, std::int64_t unit, bool round_up)
-      : n_(stages.size()),
-        output_(n_ + 1),
-        gradient_(n_ + 1),
-        all_(n_),
-        save_(n_),
-        back_(n_),
-        forward_(n_ + 1),
-        backward_(n_),
-        overhead_(n_) {
-    auto const units = [&](std::int64_t bytes) { return bytes / unit + (round_up && bytes % unit != 0 ? 1 : 0); };
-    output_[0] = gradient_[0] = units(input);
-    for (std::size_t i = 0; i < n_; ++i) {
-      auto const& s = stages[i];
-      output_[i + 1] = units(s.output);
-      gradient_[i + 1] = units(s.gradient);
-      all_[i] = units(s.saved);
-      overhead_[i] = units(s.forward_overhead);
-      save_[i] = all_[i] + overhead_[i];
-      back_[i] = all_[i] + units(s.backward_overhead);
-      forward_[i + 1] = forward_[i] + s.forward;
-      backward_[i] = s.backward;
-    }
-    width_ = static_cast<std::size_t>((std::max)(budget / unit - output_[0], std::int64_t{-1}) + 1);
-    if (width_ == 0) return;
-    best_.assign(n_ * (n_ + 1) / 2 * width_, never);
-    for (std::size_t span = 1; span <= n_; ++span)
-      for (std::size_t s = 0; s + span <= n_; ++s) fill(s, s + span - 1);
-  }
-  [[nodiscard]] std::int64_t value() const { return width_ == 0 ? never : at(0, n_ - 1, static_cast<std::int64_t>(width_) - 1); }
-  [[nodiscard]] std::vector<chain_step> schedule() const {
-    std::vector<chain_step> out;
-    emit(0, n_ - 1, static_cast<std::int64_t>(width_) - 1, out);
-    return out;
-  }
-
- private:
-  [[nodiscard]] std::size_t row(std::size_t s, std::size_t t) const { return (t * (t + 1) / 2 + s) * width_; }
-  [[nodiscard]] std::int64_t at(std::size_t s, std::size_t t, std::int64_t m) const {
-    return m < 0 ? never : best_[row(s, t) + static_cast<std::size_t>(m)];
-  }
-  // Memory beside the input of stage s, with the gradient of stage t's output in it.
-  [[nodiscard]] std::int64_t least_to_save(std::size_t s, std::size_t t) const {
-    return (std::max)(gradient_[t + 1] + save_[s], gradient_[s + 1] + back_[s] + gradient_[s]);
-  }
-  // The same for forgetting: stages s … j - 1 run without keeping anything but the last output.
-  [[nodiscard]] std::int64_t least_to_forget(std::size_t s, std::size_t t, std::size_t j) const {
-    auto most = output_[s + 1] + overhead_[s];
-    for (auto k = s + 1; k < j; ++k) most = (std::max)(most, output_[k] + output_[k + 1] + overhead_[k]);
-    return gradient_[t + 1] + most;
-  }
-  [[nodiscard]] std::int64_t saving(std::size_t s, std::size_t t, std::int64_t m) const {
-    if (m < least_to_save(s, t)) return never;
-    auto const rest = s == t ? 0 : at(s + 1, t, m - all_[s]);
-    return rest == never ? never : forward_[s + 1] - forward_[s] + backward_[s] + rest;
-  }
-  [[nodiscard]] std::int64_t forgetting(std::size_t s, std::size_t t, std::size_t j, std::int64_t m) const {
-    auto const right = at(j, t, m - output_[j]), left = at(s, j - 1, m);
-    return right == never || left == never ? never : forward_[j] - forward_[s] + right + left;
-  }
-  void fill(std::size_t s, std::size_t t) {
-    auto const here = best_.begin() + static_cast<std::ptrdiff_t>(row(s, t));
-    auto const width = static_cast<std::int64_t>(width_);
-    for (auto m = least_to_save(s, t); m < width; ++m) here[static_cast<std::ptrdiff_t>(m)] = saving(s, t, m);
-    auto most = output_[s + 1] + overhead_[s];
-    for (auto j = s + 1; j <= t; ++j) {
-      if (j > s + 1) most = (std::max)(most, output_[j - 1] + output_[j] + overhead_[j - 1]);
-      auto const again = forward_[j] - forward_[s];
-      auto const first = (std::max)(gradient_[t + 1] + most, output_[j]);
-      auto* const cell = best_.data() + row(s, t);
-      auto const *const right = best_.data() + row(j, t), *const left = best_.data() + row(s, j - 1);
-      for (auto m = first; m < width; ++m)  // sums with `never` stay above it, and below 2^63
-        cell[m] = (std::min)(cell[m], again + right[m - output_[j]] + left[m]);
-    }
-    for (std::int64_t m = 0; m < width; ++m) here[m] = (std::min)(here[m], never);
-  }
-  void emit(std::size_t s, std::size_t t, std::int64_t m, std::vector<chain_step>& out) const {
-    auto const stage = [](std::size_t i) { return static_cast<std::uint32_t>(i); };
-    auto const target = at(s, t, m);
-    if (saving(s, t, m) == target) {
-      out.push_back({chain_action::save, stage(s)});
-      if (s != t) emit(s + 1, t, m - all_[s], out);
-      out.push_back({chain_action::backward, stage(s)});
-      return;
-    }
-    auto j = s + 1;
-    while (m < least_to_forget(s, t, j) || forgetting(s, t, j, m) != target) ++j;
-    for (auto k = s; k < j; ++k) {
-      out.push_back({chain_action::forward, stage(k)});
-      if (k > s) out.push_back({chain_action::drop, stage(k - 1)});
-    }
-    emit(j, t, m - output_[j], out);
-    out.push_back({chain_action::drop, stage(j - 1)});
-    emit(s, j - 1, m, out);
-  }
-
-  std::size_t n_, width_ = 0;
-  std::vector<std::int64_t> output_, gradient_, all_, save_, back_, forward_, backward_, overhead_, best_;
-};
-
-}  // namespace detail
-
 /// @brief The fastest way through a chain, forward and backward, within a memory budget.
 ///
-/// Either a stage runs once and keeps all that its backward needs, or a run of stages keeps its input alone and comes again later; both
+/// Either a block runs once and keeps all that its backward needs, or several blocks keep their input alone and come again later; both
 /// for every part of the chain and every amount of memory. Schedules are *persistent*: what was kept stays until its backward. Sizes
 /// are counted in units of their common divisor; where that takes more than `slots` units they are rounded up to larger ones, so that the
 /// budget still holds, and a second table rounded down proves the bound.
 ///
-/// @param stages  the chain, at most 4096
+/// @param blocks  the chain, at most 4096
 /// @param asked   budget, input and units
 /// @return the schedule; infeasible where even the bound finds none, unknown where only rounding stands between
 /// @post no more than `budget` bytes are alive at any step (`chain_peak`)
 /// @throws invalid_input if a number is negative, `saved` below `output`, a sum above 2^58 or the table above 2^28 cells
 /// @par Complexity
-/// O(stages^3 * slots) time, O(stages^2 * slots) memory.
+/// O(blocks^3 * slots) time, O(blocks^2 * slots) memory.
 /// @par Determinism
 /// A pure function of its arguments.
 /// @par Source
 /// Beaumont, Eyraud-Dubois, Herrmann, Joly, Shilova, "Optimal checkpointing for heterogeneous chains", arXiv 1911.13214.
-[[nodiscard]] inline chain_schedule checkpoint_chain(std::span<chain_stage const> stages, chain_options const& asked) {
-  detail::require_valid(stages, asked.input);
+[[nodiscard]] inline chain_schedule checkpoint_chain(std::span<chain_block const> blocks, chain_options const& asked) {
+  detail::require_valid(blocks, asked.input);
   require(asked.budget >= 0, [&] { return "budget = " + std::to_string(asked.budget) + " must not be negative"; });
-  auto const cells = stages.size() * (stages.size() + 1) / 2;
+  auto const cells = blocks.size() * (blocks.size() + 1) / 2;
   require(asked.slots > 0 && (cells == 0 || asked.slots < (std::uint64_t{1} << 28) / cells), [&] {
-    return "slots = " + std::to_string(asked.slots) + " for " + std::to_string(stages.size()) +
-           " stages must make a table of 1 to 2^28 cells";
+    return "slots = " + std::to_string(asked.slots) + " for " + std::to_string(blocks.size()) +
+           " blocks must make a table of 1 to 2^28 cells";
   });
-  if (stages.empty()) return {.status = asked.input <= asked.budget ? status::feasible : status::infeasible, .time = {}, .steps = {}};
+  if (blocks.empty()) return {.status = asked.input <= asked.budget ? status::feasible : status::infeasible, .time = {}, .steps = {}};
   auto divisor = asked.input;
   std::int64_t useful = asked.input;  // more memory than this changes nothing
-  for (auto const& s : stages) {
+  for (auto const& s : blocks) {
     for (auto const bytes : {s.output, s.saved, s.gradient, s.forward_overhead, s.backward_overhead}) divisor = std::gcd(divisor, bytes);
     useful += s.saved + s.output + 2 * s.gradient + s.forward_overhead + s.backward_overhead;
   }
@@ -180,9 +70,9 @@ class chain_table {
   auto const budget = (std::min)(asked.budget, useful);
   auto const least_unit = budget / static_cast<std::int64_t>(asked.slots) + 1;
   auto const unit = (std::max)(divisor, least_unit);
-  detail::chain_table const table(stages, asked.input, budget, unit, true);
+  detail::chain_table const table(blocks, asked.input, budget, unit, true);
   auto const exact = unit == divisor;
-  auto const bound = exact ? table.value() : detail::chain_table(stages, asked.input, budget, unit, false).value();
+  auto const bound = exact ? table.value() : detail::chain_table(blocks, asked.input, budget, unit, false).value();
   constexpr auto never = detail::chain_table::never;
   if (table.value() == never) return {.status = bound == never ? status::infeasible : status::unknown, .time = {}, .steps = {}};
   return {.status = status::feasible, .time = {table.value(), bound}, .steps = table.schedule()};

@@ -11,7 +11,7 @@
 #include <string>
 
 /// @file
-/// @brief The validator of selections, ours or anybody's. It shares no code with the planners.
+/// @brief The validator of selections, from this library or any other planner. It shares no code with the planners.
 
 namespace ballast::inline v0_2 {
 

@@ -48,7 +48,7 @@ struct option_classes {
   friend bool operator==(option_classes const&, option_classes const&) = default;
 };
 
-/// @brief Refuses classes that make no sense, or whose sums could pass 2^58.
+/// @brief Throws for classes that make no sense, or whose sums could pass 2^58.
 /// @param items  the classes, perhaps built by hand
 /// @throws invalid_input naming the first entry that breaks a rule
 inline void require_valid(option_classes const& items) {

@@ -26,7 +26,7 @@ struct selection {
   std::int64_t memory = 0;    ///< memory of all items; where infeasible the least that any selection needs, which is above the budget
   std::int64_t transfer = 0;  ///< time on the link, hidden or not
   std::vector<std::uint64_t> copies;  ///< for each entry of `options`, how many items of its class take it; empty if infeasible
-  std::uint64_t operations = 0;       ///< spent on it: prices tried on an option and, a hundred times as dear, partial selections tried
+  std::uint64_t operations = 0;  ///< spent on it: prices tried on an option and, a hundred times as expensive, partial selections tried
 };
 
 }  // namespace ballast::inline v0_2

@@ -47,13 +47,14 @@ struct step_balance {
 ///
 /// With T_i the load of rank i of N, a step's ratio is sum_i (T_max - T_i) / (T_max N), and 0 where T_max = 0; the published figure is the
 /// unweighted mean over the steps. With tokens it is the Dist Balance Ratio (DBR), with sums of squared lengths the Attention Balance Ratio
-/// (ABR). It weighs a cheap step like a dear one and leaves out what costs no attention; `idle()` and `slowest_over_mean()` under the full
-/// cost do not. As coded by OmniBal, the load of a rank is the longest sequence of its micro-batch, to which the others are padded
+/// (ABR). It weighs a cheap step like an expensive one and leaves out what costs no attention; `idle()` and `slowest_over_mean()` under the
+/// full cost do not. As coded by OmniBal, the load of a rank is the longest sequence of its micro-batch, to which the others are padded
 /// (`padded_load`), not the sum; after packing the two agree.
 ///
 /// @param loads    step after step, `ranks` entries each, none negative
 /// @param ranks    ranks of a step, at least 1; divides the number of loads
-/// @param largest  the load of the dearest single sample of each step, or nothing. No deal makes a step faster than max(mean, that); the
+/// @param largest  the load of the most expensive single sample of each step, or nothing. No deal makes a step faster than max(mean, that);
+/// the
 ///                 exact sum over the steps, in units of 1 / ranks, is `single_sample`
 /// @return the figures
 /// @throws invalid_input if a number is negative, a sum times `ranks` reaches 2^63, or the sizes do not agree

@@ -41,7 +41,7 @@ struct chain_data {
   std::span<std::int64_t const> unit_time, capacity;
   std::size_t layers = 0, stages = 0, min_layers = 0, min_weighted = 0;
   std::size_t used = 0;      ///< stages that a search looks at: all, or where the others only stay empty, the first of them
-  std::int64_t largest = 0;  ///< cost of the dearest layer
+  std::int64_t largest = 0;  ///< cost of the most expensive layer
   double units_per_1 = 1;
 
   [[nodiscard]] std::int64_t total() const { return work[layers]; }
@@ -168,7 +168,7 @@ struct callable_chain {
   [[nodiscard]] std::int64_t relaxed(std::size_t begin, std::size_t end, std::size_t stage) const { return cost(begin, end, stage); }
   [[nodiscard]] std::size_t furthest(std::size_t begin, std::size_t stage, std::int64_t limit, std::size_t low, std::size_t high) const {
     if (low == high) return low;
-    std::size_t step = 1;  // a cost may be dear to ask, and dearer for long ranges: gallop
+    std::size_t step = 1;  // a cost may be expensive to ask, and more so for long ranges: gallop
     while (step < high - low && cost(begin, low + step, stage) <= limit) {
       low += step;
       step *= 2;

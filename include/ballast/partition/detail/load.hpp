@@ -141,7 +141,7 @@ void load_chain(R const& layers, partition_options const& o, Cost const& cost, c
   return {};
 }
 
-/// The bound for stages that may be unequal: the mean, and the dearest layer on the fastest stage.
+/// The bound for stages that may be unequal: the mean, and the most expensive layer on the fastest stage.
 [[nodiscard]] inline bottleneck_bound unequal_bound(std::int64_t total, std::int64_t largest, std::span<std::int64_t const> unit_time,
                                                     std::uint64_t stages) {
   auto const p = static_cast<std::int64_t>(stages);

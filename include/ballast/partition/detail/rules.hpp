@@ -162,8 +162,8 @@ template <class Rules, index_type Index>
   }
   std::vector<std::int64_t> loads(static_cast<std::size_t>(devices));
   if (auto const v = check_boundaries(std::span<Index const>(plan.boundaries), rules, std::span(loads)); !v.valid()) return v;
-  auto const dearest = static_cast<std::uint64_t>(*std::max_element(loads.begin(), loads.end()));
-  if (value != dearest) return {wrong_value, 0, value, dearest};
+  auto const most = static_cast<std::uint64_t>(*std::max_element(loads.begin(), loads.end()));
+  if (value != most) return {wrong_value, 0, value, most};
   if (plan.bottleneck.lower_bound > plan.bottleneck.value) return {wrong_bound, 0, bound, value};
   if (devices == rules.options.stages && bound > 0 && some_cut_within(rules, plan.bottleneck.lower_bound - 1))
     return {false_bound, 0, bound, 0};

@@ -18,7 +18,7 @@ struct probe_state {
   std::vector<std::size_t> plan;       ///< the cuts of the last limit that was found possible
   std::int64_t value = 0;              ///< the largest cost in it
   std::int64_t next = 0;               ///< after a limit that was found impossible: every smaller limit than this is too
-  std::size_t most = 0;                ///< and so many layers could be placed
+  std::size_t most = 0;                ///< and that many layers could be placed
 
   std::vector<std::uint64_t> rows;   ///< of the propagation: for each stage a bit for each cut
   std::vector<std::size_t> nearest;  ///< by cut: the last possible one at or before it

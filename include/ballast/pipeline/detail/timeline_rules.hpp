@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/verdict.hpp>
+#include <ballast/pipeline/fault.hpp>
+#include <ballast/pipeline/result.hpp>
+#include <ballast/pipeline/tasks.hpp>
+#include <ballast/pipeline/work.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+// The definition of a timeline, rule by rule, for the validator alone: the simulator does not include it.
+
+namespace ballast::inline v0_2::detail {
+
+class timeline_rules {
+ public:
+  using verdict_type = verdict<timeline_fault, std::int64_t>;
+
+  template <stage_work_model Work>
+  timeline_rules(pipeline_timeline const& timeline, std::span<std::uint32_t const> stage_of, std::uint64_t micro_batches, Work const& work)
+      : timeline_(timeline), stage_of_(stage_of), micros_(static_cast<std::size_t>(micro_batches)) {
+    for (std::uint64_t k = 0; k < stage_of.size(); ++k)
+      for (std::uint64_t m = 0; m < micro_batches; ++m) works_.push_back(work(k, m));
+    ends_.resize(works_.size());
+  }
+
+  /// Each event by itself and beside the one before it, then that no pass is missing.
+  [[nodiscard]] verdict_type check_events() {
+    using enum timeline_fault;
+    auto const& events = timeline_.events;
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      auto const& e = events[i];
+      if (e.micro_batch >= micros_ || e.virtual_stage >= stage_of_.size() || e.pass > pipeline_pass::weight ||
+          e.stage >= timeline_.stages.size())
+        return {no_such_task, i, e.micro_batch, e.virtual_stage};
+      if (stage_of_[e.virtual_stage] != e.stage) return {wrong_stage, i, e.stage, stage_of_[e.virtual_stage]};
+      auto const& w = works_[cell(e)];
+      auto const time = e.pass == pipeline_pass::forward          ? w.forward
+                        : e.pass == pipeline_pass::weight         ? w.weight
+                        : e.pass == pipeline_pass::backward_input ? w.recompute + w.backward
+                                                                  : w.recompute + w.backward + w.weight;
+      if (e.end - e.start != time || e.start < 0) return {wrong_time, i, e.end - e.start, time};
+      if (i > 0 && events[i - 1].stage > e.stage) return {overlap, i, e.start, events[i - 1].end};
+      if (i > 0 && events[i - 1].stage == e.stage && e.start < events[i - 1].end) return {overlap, i, e.start, events[i - 1].end};
+      if (!put(e)) return {task_twice, i, 2, 1};
+    }
+    for (std::size_t c = 0; c < ends_.size(); ++c)
+      if (ends_[c].forward < 0 || ends_[c].input < 0 || ends_[c].weight < 0)
+        return {task_missing, c, static_cast<std::int64_t>(c % micros_), static_cast<std::int64_t>(c / micros_)};
+    return {};
+  }
+
+  /// That no event begins before what it needs has arrived.
+  [[nodiscard]] verdict_type check_arrivals() const {
+    for (std::size_t i = 0; i < timeline_.events.size(); ++i)
+      if (auto const needs = arrival(timeline_.events[i]); timeline_.events[i].start < needs)
+        return {timeline_fault::too_early, i, timeline_.events[i].start, needs};
+    return {};
+  }
+
+  /// That the figures of every stage and of the whole are what the events make them.
+  [[nodiscard]] verdict_type check_figures() const {
+    using enum timeline_fault;
+    auto const& events = timeline_.events;
+    std::int64_t makespan = 0, span = 0;
+    std::size_t first = 0;
+    for (std::size_t s = 0; s < timeline_.stages.size(); ++s) {
+      auto last = first;
+      while (last < events.size() && events[last].stage == s) ++last;
+      if (auto const v = check_stage(first, last, timeline_.stages[s]); !v.valid()) return v;
+      if (first < last) {
+        makespan = (std::max)(makespan, events[last - 1].end);
+        span = (std::max)(span, events[last - 1].end - events[first].start);
+      }
+      first = last;
+    }
+    if (timeline_.makespan.value != makespan) return {wrong_makespan, 0, timeline_.makespan.value, makespan};
+    if (timeline_.span != span) return {wrong_makespan, 0, timeline_.span, span};
+    if (timeline_.makespan.lower_bound > makespan) return {wrong_bound, 0, timeline_.makespan.lower_bound, makespan};
+    return {};
+  }
+
+ private:
+  // The end of every pass of a micro-batch on a virtual stage; -1 where it has not been seen.
+  struct cell_ends {
+    std::int64_t forward = -1;
+    std::int64_t input = -1;
+    std::int64_t weight = -1;
+  };
+
+  [[nodiscard]] std::size_t cell(pipeline_event const& e) const { return e.virtual_stage * micros_ + e.micro_batch; }
+  /// Notes the end of an event's pass; false if that was seen before.
+  [[nodiscard]] bool put(pipeline_event const& e) {
+    auto& ends = ends_[cell(e)];
+    auto const first = [&](std::int64_t& end) { return end < 0 ? (end = e.end, true) : false; };
+    switch (e.pass) {
+      case pipeline_pass::forward: return first(ends.forward);
+      case pipeline_pass::weight: return first(ends.weight);
+      case pipeline_pass::backward_input: return first(ends.input);
+      case pipeline_pass::backward: return first(ends.input) && first(ends.weight);
+    }
+    return false;
+  }
+  [[nodiscard]] std::int64_t arrival(pipeline_event const& e) const {
+    auto const k = std::size_t{e.virtual_stage}, here = cell(e);
+    auto const transfer = [&](std::size_t from) {
+      return stage_of_[from] == stage_of_[from + 1] ? 0 : works_[from * micros_ + e.micro_batch].transfer;
+    };
+    if (e.pass == pipeline_pass::forward) return k == 0 ? 0 : ends_[here - micros_].forward + transfer(k - 1);
+    if (e.pass == pipeline_pass::weight) return ends_[here].input;
+    auto const forward = ends_[here].forward;
+    return k + 1 == stage_of_.size() ? forward : (std::max)(forward, ends_[here + micros_].input + transfer(k));
+  }
+  [[nodiscard]] verdict_type check_stage(std::size_t first, std::size_t last, stage_figures const& says) const {
+    using enum timeline_fault;
+    stage_figures is;
+    std::int64_t bytes = 0;
+    auto const hold = [&](std::int64_t more) { is.peak_memory = (std::max)(is.peak_memory, bytes += more); };
+    for (auto i = first; i < last; ++i) {
+      auto const& e = timeline_.events[i];
+      auto const& w = works_[cell(e)];
+      if (i == first) is.start = e.start;
+      is.end = e.end;
+      is.busy += e.end - e.start;
+      if (e.pass == pipeline_pass::forward) {
+        hold(w.kept);
+      } else if (e.pass == pipeline_pass::weight) {
+        bytes -= w.residue;
+      } else {
+        hold(w.recomputed);
+        bytes -= w.recomputed + w.kept;
+        if (e.pass == pipeline_pass::backward_input) hold(w.residue);
+      }
+    }
+    auto const stage = std::uint64_t{first < last ? timeline_.events[first].stage : 0};
+    for (auto const& [found, expected] :
+         {std::pair{says.start, is.start}, {says.end, is.end}, {says.busy, is.busy}, {says.peak_memory, is.peak_memory}})
+      if (found != expected) return {wrong_figures, stage, found, expected};
+    return {};
+  }
+
+  pipeline_timeline const& timeline_;
+  std::span<std::uint32_t const> stage_of_;
+  std::size_t micros_;
+  std::vector<stage_work> works_;  // of every cell: virtual stage x micro-batches + micro-batch
+  std::vector<cell_ends> ends_;
+};
+
+}  // namespace ballast::inline v0_2::detail
