@@ -207,7 +207,7 @@ template <index_type Index = std::uint32_t, row_cost Cost = weighted_sum>
 [[nodiscard]] measured_batching<Index> plan_steps(sample_measures const& samples, measured_batching_options const& options,
                                                   Cost const& cost = {}) {
   auto const items = detail::weigh_measures<Index>(samples, options, cost);
-  auto const seed = detail::epoch_seed(detail::shape_of(options));
+  auto const seed = epoch_seed(detail::shape_of(options));
   std::array<std::vector<Index>, 2> chosen;
   for (auto i : random_permutation<Index>(samples.size(), splitmix64(seed)())) chosen[items.kind(options.separate, i)].push_back(i);
   certificate count;

@@ -45,12 +45,12 @@ struct batching_options {
   std::uint32_t least_fill = 0;
 };
 
-namespace detail {
-
-/// The seed of one epoch of one run.
+/// @brief The seed of one epoch. @param o  of its seed and epoch @return a seed that other epochs of the same seed do not share
 [[nodiscard]] constexpr std::uint64_t epoch_seed(batching_options const& o) noexcept {
   return splitmix64(splitmix64(o.seed)() + o.epoch)();
 }
+
+namespace detail {
 
 inline void require_valid(batching_options const& o) {
   require(o.capacity > 0, [&] { return "capacity = " + std::to_string(o.capacity) + " must be positive"; });

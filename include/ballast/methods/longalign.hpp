@@ -72,7 +72,7 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
   require(options.left_over == left_over::drop || options.left_over == left_over::shorten,
           [] { return std::string("left_over must be drop or shorten: sorted batching neither splits nor repeats"); });
   auto const items = weigh(lengths, options, cost);
-  detail::require_fit<Index>(items, options);
+  require_index<Index>(items.size(), "samples");
   std::vector<Index> order(items.size());
   std::iota(order.begin(), order.end(), Index{0});
   std::sort(order.begin(), order.end(),
@@ -80,7 +80,7 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
   auto const each = static_cast<std::size_t>(samples_per_rank), ranks = static_cast<std::size_t>(options.ranks);
   auto const step = each * ranks, whole = items.size() / step, steps = (items.size() + step - 1) / step;
   auto const kept = options.left_over == left_over::drop ? whole : steps;
-  auto turn = random_permutation<std::uint64_t>(whole, detail::epoch_seed(options));
+  auto turn = random_permutation<std::uint64_t>(whole, epoch_seed(options));
   if (kept > whole) turn.push_back(whole);  // the incomplete batch comes last
   groups<Index> packs;
   for (auto const b : turn)

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -113,12 +114,10 @@ template <index_type Index = std::uint32_t>
 
   auto const listed = static_cast<std::size_t>((std::min)(o.listed, std::uint64_t{all.size()}));
   auto const by_spread = [](auto const& a, auto const& b) {
-    if (a.squares != b.squares) return a.squares < b.squares;
-    return a.volume != b.volume ? a.volume < b.volume : a.boundaries < b.boundaries;
+    return std::tie(a.squares, a.volume, a.boundaries) < std::tie(b.squares, b.volume, b.boundaries);
   };
   auto const by_volume = [](auto const& a, auto const& b) {
-    if (a.volume != b.volume) return a.volume < b.volume;
-    return a.squares != b.squares ? a.squares < b.squares : a.boundaries < b.boundaries;
+    return std::tie(a.volume, a.squares, a.boundaries) < std::tie(b.volume, b.squares, b.boundaries);
   };
   std::sort(all.begin(), all.end(), by_volume);
   std::vector<partition_candidate<Index>> const lean(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(listed));

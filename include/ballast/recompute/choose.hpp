@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/status.hpp>
-#include <ballast/recompute/detail/choice.hpp>
+#include <ballast/recompute/detail/choice_prices.hpp>
+#include <ballast/recompute/detail/choice_problem.hpp>
 #include <ballast/recompute/detail/choice_search.hpp>
+#include <ballast/recompute/detail/greedy_assignment.hpp>
 #include <ballast/recompute/option.hpp>
 #include <ballast/recompute/selection.hpp>
 

@@ -28,6 +28,15 @@ inline void require_stages(partition_options const& o) {
           [&] { return "stages = " + std::to_string(o.stages) + " must be in 1 ... 2^31"; });
 }
 
+/// What the options say of any chain.
+inline void load_options(partition_options const& o, chain_data& d) {
+  require_stages(o);
+  d.stages = d.used = static_cast<std::size_t>(o.stages);
+  d.min_layers = static_cast<std::size_t>(o.min_layers);
+  d.min_weighted = static_cast<std::size_t>(o.min_weighted);
+  d.capacity = o.capacity;
+}
+
 /// Writes the running sums of entries, from 0; throws for a negative entry or a sum of 2^63 or more.
 inline void add_up(std::span<std::int64_t const> entries, char const* name, std::vector<std::int64_t>& sums) {
   sums.resize(entries.size() + 1);
@@ -78,11 +87,10 @@ inline void load_speeds(partition_options const& o, std::int64_t total, chain_da
 
 template <length_range R, cost_model Cost>
 void load_chain(R const& layers, partition_options const& o, Cost const& cost, chain_data& d) {
-  require_stages(o);
+  load_options(o, d);
   auto const n = static_cast<std::size_t>(std::ranges::size(layers));
   auto const at = read_by_position(layers);
   d.layers = n;
-  d.stages = d.used = static_cast<std::size_t>(o.stages);
   d.work.resize(n + 1);
   d.work[0] = 0;
   d.largest = 0;
@@ -98,7 +106,6 @@ void load_chain(R const& layers, partition_options const& o, Cost const& cost, c
 
   require(o.size.empty() == o.capacity.empty() || (n == 0 && o.size.empty()),
           [] { return std::string("size and capacity need each other"); });
-  d.capacity = o.capacity;
   if (!o.capacity.empty()) {
     require(o.size.size() == n,
             [&] { return "size has " + std::to_string(o.size.size()) + " entries for " + std::to_string(n) + " layers"; });
@@ -109,8 +116,6 @@ void load_chain(R const& layers, partition_options const& o, Cost const& cost, c
       require(o.capacity[s] >= 0, [&] { return entry("capacity", s, o.capacity[s]) + " must not be negative"; });
   }
 
-  d.min_layers = static_cast<std::size_t>(o.min_layers);
-  d.min_weighted = static_cast<std::size_t>(o.min_weighted);
   d.rank.clear();
   d.weighted.clear();
   if (o.min_weighted == 0) return;

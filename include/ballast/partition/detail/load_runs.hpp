@@ -22,11 +22,11 @@ namespace ballast::inline v0_2::detail {
 /// Sums by run; throws as for layers.
 template <cost_model Cost>
 void load_runs(chain_runs const& runs, partition_options const& o, Cost const& cost, run_partition_workspace& workspace) {
-  require_stages(o);
+  auto& d = workspace.scratch.chain;
+  load_options(o, d);
   require_valid(runs);
   require(o.size.empty() && o.capacity.empty() && o.transfer.empty(),
           [] { return std::string("size, capacity and transfer are by layer: partition the unfolded chain"); });
-  auto& d = workspace.scratch.chain;
   auto const r = runs.size();
   workspace.values.resize(r);
   workspace.first.resize(r + 1);
@@ -48,10 +48,6 @@ void load_runs(chain_runs const& runs, partition_options const& o, Cost const& c
     d.largest = (std::max)(d.largest, value);
   }
   d.layers = workspace.first[r];
-  d.stages = d.used = static_cast<std::size_t>(o.stages);
-  d.min_layers = static_cast<std::size_t>(o.min_layers);
-  d.min_weighted = static_cast<std::size_t>(o.min_weighted);
-  d.capacity = {};
   d.units_per_1 = scale_of(cost);
   load_speeds(o, d.work[r], d);
 }

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/recompute/detail/choice.hpp>
+#include <ballast/recompute/detail/choice_prices.hpp>
+#include <ballast/recompute/detail/choice_problem.hpp>
+#include <ballast/recompute/detail/greedy_assignment.hpp>
+#include <ballast/recompute/detail/partial_selections.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <limits>
-#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -20,12 +22,6 @@
 /// need few steps and lists stay short.
 
 namespace ballast::inline v0_2::detail {
-
-/// A partial selection: what it adds to the favoured choices, and where it came from.
-struct partial {
-  std::int64_t memory, time, transfer, regret;
-  std::uint32_t parent, alternative;
-};
 
 /// One bundle of `copies` items of a class, which together take one of the alternatives.
 struct bundle {
@@ -79,7 +75,7 @@ class choice_search {
         std::merge(next.begin(), next.end(), shifted.begin(), shifted.end(), std::back_inserter(merged), before);
         next.swap(merged);
       }
-      keep_undominated(next);
+      filter_(next, at_.link != 0 || p_.transfer != p_.window);
       for (std::uint32_t i = 0; i < next.size(); ++i)  // as it stands, with favoured choices for the rest
         if (next[i].memory <= p_.slack && p_.total(next[i].time, next[i].transfer) < value_) {
           value_ = p_.total(next[i].time, next[i].transfer);
@@ -98,11 +94,6 @@ class choice_search {
     if (found) retrace(trail, *found);
   }
 
-  static bool before(partial const& a, partial const& b) noexcept {
-    if (a.memory != b.memory) return a.memory < b.memory;
-    if (a.time != b.time) return a.time < b.time;
-    return a.transfer < b.transfer;
-  }
   // `falls` and `rises`: how much the memory can still change.
   [[nodiscard]] bool hopeful(partial const& n, std::int64_t falls, std::int64_t rises) const noexcept {
     if (n.memory - falls > p_.slack) return false;
@@ -184,31 +175,6 @@ class choice_search {
     for (std::int64_t i = 0; i < others; ++i) bundles_.push_back({k, 1, all});
   }
 
-  // Removes what another has at no more memory, time and unhidden time. The list is sorted by memory.
-  void keep_undominated(std::vector<partial>& list) {
-    auto end = list.begin();
-    if (at_.link == 0 && p_.transfer == p_.window) {
-      auto least = (std::numeric_limits<std::int64_t>::max)();
-      for (auto const& n : list)
-        if (n.time < least) {
-          least = n.time;
-          *end++ = n;
-        }
-    } else {
-      stairs_.clear();  // time rises, time + transfer falls
-      for (auto const& n : list) {
-        auto const sum = n.time + n.transfer;
-        auto const above = stairs_.upper_bound(n.time);
-        if (above != stairs_.begin() && std::prev(above)->second <= sum) continue;
-        auto last = stairs_.lower_bound(n.time);
-        while (last != stairs_.end() && last->second >= sum) last = stairs_.erase(last);
-        stairs_.emplace_hint(last, n.time, sum);
-        *end++ = n;
-      }
-    }
-    list.erase(end, list.end());
-  }
-
   // Keeps the `width` partial selections of least bound; returns the least bound of the others.
   std::int64_t narrow(std::vector<partial>& list, std::size_t width, std::optional<std::pair<std::size_t, std::uint32_t>>& found,
                       std::size_t step) {
@@ -262,7 +228,7 @@ class choice_search {
   std::int64_t memory_ = 0, time_ = 0, transfer_ = 0;
   std::vector<bundle> bundles_;
   std::vector<std::int64_t> falls_, rises_;
-  std::map<std::int64_t, std::int64_t> stairs_;
+  undominated_filter filter_;
 };
 
 }  // namespace ballast::inline v0_2::detail
