@@ -195,47 +195,12 @@ TEST_CASE("choose: nothing, all, and a dealing out to items") {
   CHECK(choose_options(folded.classes, {.budget = 63}).time == certificate{0, 0});
 }
 
-TEST_CASE("choose: the validator names the rule broken") {
-  option_classes items;
-  items.add(std::array{memory_option{.memory = 10}, memory_option{.time = 5}}, 2);
-  items.add(std::array{memory_option{.memory = 4}, memory_option{.transfer = 3}});
-  selection_options const asked{.budget = 14, .hidden_transfer = 1};
-  auto const good = choose_options(items, asked);
-  REQUIRE(check_selection(good, items, asked) == verdict<selection_fault>{});
-  auto const broken = [&](auto const& change) {
-    auto s = good;
-    change(s);
-    return check_selection(s, items, asked).fault;
-  };
-  CHECK(broken([](selection& s) { s.copies.pop_back(); }) == selection_fault::wrong_size);
-  CHECK(broken([](selection& s) { ++s.copies[0]; }) == selection_fault::wrong_count);
-  CHECK(describe(check_selection(good, items, asked)) == "valid");
-  CHECK(describe(verdict<selection_fault>{selection_fault::wrong_count, 1}) == "wrong count at 1");
-  CHECK(broken([](selection& s) { ++s.memory; }) == selection_fault::wrong_memory);
-  CHECK(broken([](selection& s) { ++s.transfer; }) == selection_fault::wrong_transfer);
-  CHECK(broken([](selection& s) { ++s.time.value; }) == selection_fault::wrong_time);
-  CHECK(broken([](selection& s) { s.time.lower_bound = s.time.value + 1; }) == selection_fault::wrong_bound);
-  CHECK(check_selection(good, items, {.budget = 13}).fault == selection_fault::over_budget);
-  CHECK(check_selection({.status = status::infeasible, .time = {}, .memory = 0, .transfer = 0, .copies = {}}, items, asked).fault ==
-        selection_fault::over_budget);
-}
-
 TEST_CASE("choose: what makes no sense is refused") {
   option_classes items;
   items.add(std::array{memory_option{.memory = 10}});
   CHECK(refusal([&] { return choose_options(items, {.budget = -1}); }) == "budget = -1 must not be negative");
   CHECK(refusal([&] { return choose_options(items, {.budget = 1, .hidden_transfer = -2}); }) ==
         "hidden_transfer = -2 must not be negative");
-  auto const of = [&](auto const& change) {
-    auto wrong = items;
-    change(wrong);
-    return refusal([&] { return choose_options_greedily(wrong, {.budget = 1}); });
-  };
-  CHECK(of([](option_classes& c) { c.options[0].time = -3; }) == "options[0].time = -3 must be in [0, 2^58]");
-  CHECK(of([](option_classes& c) { c.counts[0] = 0; }) == "counts[0] = 0 must be in [1, 2^58]");
-  CHECK(of([](option_classes& c) { c.counts[0] = std::uint64_t{1} << 57; }) == "class 0 brings the sum of memory above 2^58");
-  CHECK(of([](option_classes& c) { c.add({}); }) == "class 1 has no options");
-  CHECK(of([](option_classes& c) { c.counts.clear(); }) == "option_classes: 2 offsets do not cut 1 options into 0 classes");
 }
 
 }  // namespace test_recompute_choose
