@@ -194,7 +194,7 @@ int main() {
   for (auto const hierarchy : {false, true})
     for (auto const balance : {false, true}) {
       auto const& levels = hierarchy ? hbp_levels : naive_levels;
-      auto const f = figures_of(hbp::plan_run(lengths, settings(levels), {.balanced = balance}), levels);
+      auto const f = figures_of(hbp::plan_training(lengths, settings(levels), {.balanced = balance}), levels);
       if (naive == 0) naive = f.seconds;
       std::printf("| %s | %s | %s |", hierarchy ? "yes" : "no", balance ? "yes" : "no",
                   hierarchy ? (balance ? "0.002, 0.173, 1.40" : "0.288, 0.173, 1.16") : (balance ? "–" : "0.506, 1, 1.00"));
@@ -277,7 +277,7 @@ int main() {
   auto const start = cpu_seconds();
   auto const chosen = ballast::choose_levels(ballast::fold(lengths), ballast::modelled_levels(run(), capacities, degrees), 3);
   auto const selected = cpu_seconds();
-  auto const plan = hbp::plan_run(lengths, settings(hbp_levels));
+  auto const plan = hbp::plan_training(lengths, settings(hbp_levels));
   auto const planned = cpu_seconds();
   auto const simple = ballast::steps_by_level(ballast::pack_levels(lengths, settings(hbp_levels), {.fill = fill::always}), {.devices = 32},
                                               ballast::attention_only);

@@ -8,7 +8,7 @@ namespace plan_hashes {
 using namespace ballast;
 
 template <class Index>
-void put(digest& d, level_stages<Index> const& s) {
+void put(digest& d, balanced_stages<Index> const& s) {
   put(d, s.plan, s.squares);
 }
 template <class Index>

@@ -10,7 +10,7 @@ namespace plan_hashes {
 
 using namespace ballast;
 
-inline void put(digest& d, chain_step const& s) { put(d, s.action, s.stage); }
+inline void put(digest& d, chain_step const& s) { put(d, s.action, s.block); }
 inline void put(digest& d, chain_schedule const& s) { put(d, s.status, s.time, s.steps); }
 inline void put(digest& d, chain_figures const& f) { put(d, f.time, f.peak); }
 inline void put(digest& d, option_classes const& c) { put(d, c.offsets, c.options, c.counts); }
@@ -64,7 +64,7 @@ void choices() {
 void chains() {
   splitmix64 draw(82);
   for (std::size_t const n : {0U, 1U, 7U, 25U}) {
-    std::vector<chain_stage> chain(n);
+    std::vector<chain_block> chain(n);
     std::int64_t all = 0;
     for (auto& s : chain) {
       s.forward = between(1, 9, draw);
