@@ -1,31 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/balance/detail/dealing.hpp>
+#include <ballast/balance/options.hpp>
+#include <ballast/balance/result.hpp>
+#include <ballast/balance/workspace.hpp>
+#include <ballast/core/concepts.hpp>
 #include <ballast/cost/polynomial.hpp>
+
+#include <cstdint>
 
 /// @file
 /// @brief Longest processing time first: the dearest item to the set that has least.
 
 namespace ballast::inline v0_2 {
-
-/// @brief Longest processing time first, into caller-owned memory. See the other overload for what it computes.
-/// @param items      what is dealt, one integer each; may be empty
-/// @param options    number of sets and limits
-/// @param cost       weighs one item: its share of a set's load
-/// @param size       weighs one item: its share of a set's capacity
-/// @param workspace  scratch memory, kept between calls
-/// @param out        overwritten with the plan; its memory is used again
-/// @throws invalid_input as the other overload
-template <index_type Index, length_range R, cost_model Cost, cost_model Size>
-void longest_processing_time(R const& items, balance_options const& options, Cost const& cost, Size const& size,
-                             balance_workspace<Index>& workspace, balanced_sets<Index>& out) {
-  auto& d = workspace.deal;
-  detail::prepare(items, options, cost, size, d);
-  d.sort_by(d.cost);
-  d.start();
-  d.deal_to_least_loaded(d.order);
-  detail::finish(d, options.misfit, out);
-}
 
 /// @brief Deals the items, dearest first, each to the set of least load among those with room for it.
 ///
@@ -52,10 +38,21 @@ void longest_processing_time(R const& items, balance_options const& options, Cos
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost = token_cost, cost_model Size = token_cost>
 [[nodiscard]] balanced_sets<Index> longest_processing_time(R const& items, balance_options const& options, Cost const& cost = {},
                                                            Size const& size = {}) {
-  balance_workspace<Index> workspace;
-  balanced_sets<Index> out;
-  longest_processing_time(items, options, cost, size, workspace, out);
-  return out;
+  return detail::by_value<Index>([&](auto& workspace, auto& out) { longest_processing_time(items, options, cost, size, workspace, out); });
+}
+
+/// @brief As above, into caller-owned memory.
+/// @param items      as above
+/// @param options    as above
+/// @param cost       as above
+/// @param size       as above
+/// @param workspace  scratch memory, kept between calls
+/// @param out        overwritten with the plan; its memory is used again
+/// @throws invalid_input as above
+template <index_type Index, length_range R, cost_model Cost, cost_model Size>
+void longest_processing_time(R const& items, balance_options const& options, Cost const& cost, Size const& size,
+                             balance_workspace<Index>& workspace, balanced_sets<Index>& out) {
+  detail::balance_by([](auto& d) { d.deal_to_least_loaded(d.order); }, items, options, cost, size, workspace.deal, out);
 }
 
 }  // namespace ballast::inline v0_2

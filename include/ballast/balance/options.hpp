@@ -31,4 +31,10 @@ struct balance_options {
   ballast::rate_target target = ballast::rate_target::mean;  ///< of `rate_matching`
 };
 
+/// @brief How much a refinement may do.
+struct refinement {
+  std::uint64_t rounds = 0;    ///< most exchanges; 0 = three for each set
+  std::uint64_t partners = 8;  ///< how many of the cheapest sets are tried in a round; 0 = all
+};
+
 }  // namespace ballast::inline v0_2

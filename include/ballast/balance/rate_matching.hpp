@@ -1,61 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/balance/detail/dealing.hpp>
-#include <ballast/core/math.hpp>
-#include <ballast/core/wide.hpp>
+#include <ballast/balance/detail/methods.hpp>
+#include <ballast/balance/options.hpp>
+#include <ballast/balance/result.hpp>
+#include <ballast/balance/workspace.hpp>
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/core/weigh.hpp>
 #include <ballast/cost/polynomial.hpp>
 
-#include <span>
+#include <cstdint>
+#include <string>
 
 /// @file
 /// @brief Rate matching: two measures levelled at once, so that the plan is level for every weighting of the two.
 
 namespace ballast::inline v0_2 {
-
-namespace detail {
-
-/// Deals by the rates of `d.part`, whose sum is given, and `d.size`.
-template <index_type Index>
-void deal_by_rate(deal<Index>& d, std::int64_t total_part, rate_target target) {
-  d.sort_by(d.size);
-  d.start();
-  d.measure.assign(static_cast<std::size_t>(d.sets), 0);
-  auto const share = [&](std::int64_t total) {
-    auto const k = static_cast<std::int64_t>(d.sets);
-    return divide_up(total, k);
-  };
-  auto const part_goal = share(total_part);
-  auto const size_goal = target == rate_target::mean ? (std::min)(d.capacity, share(d.total_size)) : d.capacity;
-  auto const steeper = [&](std::size_t a, std::size_t b) {
-    auto const size_a = size_goal - (d.capacity - d.room[a]), size_b = size_goal - (d.capacity - d.room[b]);
-    if (size_a <= 0 || size_b <= 0) return size_a > size_b;
-    return compare_products(part_goal - d.measure[a], size_b, part_goal - d.measure[b], size_a) > 0;
-  };
-  d.deal_in_order(std::span<keyed<Index> const>(d.order), steeper, [&](std::size_t i, std::size_t s) { d.measure[s] += d.part[i]; });
-}
-
-}  // namespace detail
-
-/// @brief Rate matching, into caller-owned memory. See the other overload for what it computes.
-/// @param items      what is dealt, one integer each; may be empty
-/// @param options    number of sets, limits and target
-/// @param cost       weighs one item: its share of a set's load, which is certified
-/// @param part       weighs one item: the part of the cost that grows faster than the size
-/// @param size       weighs one item: the part that is proportional to the size, and its share of a set's capacity
-/// @param workspace  scratch memory, kept between calls
-/// @param out        overwritten with the plan; its memory is used again
-/// @throws invalid_input as the other overload
-template <index_type Index, length_range R, cost_model Cost, cost_model Part, cost_model Size>
-void rate_matching(R const& items, balance_options const& options, Cost const& cost, Part const& part, Size const& size,
-                   balance_workspace<Index>& workspace, balanced_sets<Index>& out) {
-  require(options.target == rate_target::mean || options.capacity > 0,
-          [] { return std::string("rate_target::capacity needs a capacity"); });
-  auto& d = workspace.deal;
-  detail::prepare(items, options, cost, size, d);
-  auto const total_part = weigh(items, part, "items", "part", d.part);
-  detail::deal_by_rate(d, total_part, options.target);
-  detail::finish(d, options.misfit, out);
-}
 
 /// @brief Deals the items, largest first, each to the set with room that still misses most of the first measure per unit of the second.
 ///
@@ -86,10 +46,28 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
           cost_model Size = token_cost>
 [[nodiscard]] balanced_sets<Index> rate_matching(R const& items, balance_options const& options, Cost const& cost = {},
                                                  Part const& part = Part{.linear = 0, .quadratic = 1}, Size const& size = {}) {
-  balance_workspace<Index> workspace;
-  balanced_sets<Index> out;
-  rate_matching(items, options, cost, part, size, workspace, out);
-  return out;
+  return detail::by_value<Index>([&](auto& workspace, auto& out) { rate_matching(items, options, cost, part, size, workspace, out); });
+}
+
+/// @brief As above, into caller-owned memory.
+/// @param items      as above
+/// @param options    as above
+/// @param cost       as above
+/// @param part       as above
+/// @param size       as above
+/// @param workspace  scratch memory, kept between calls
+/// @param out        overwritten with the plan; its memory is used again
+/// @throws invalid_input as above
+template <index_type Index, length_range R, cost_model Cost, cost_model Part, cost_model Size>
+void rate_matching(R const& items, balance_options const& options, Cost const& cost, Part const& part, Size const& size,
+                   balance_workspace<Index>& workspace, balanced_sets<Index>& out) {
+  require(options.target == rate_target::mean || options.capacity > 0,
+          [] { return std::string("rate_target::capacity needs a capacity"); });
+  auto& d = workspace.deal;
+  detail::prepare(items, options, cost, size, d);
+  auto const total_part = weigh(items, part, "items", "part", d.part);
+  detail::deal_by_rate(d, total_part, options.target);
+  detail::finish(d, options.misfit, out);
 }
 
 }  // namespace ballast::inline v0_2

@@ -38,6 +38,13 @@ enum class balance_bound : std::uint8_t {
   return "none";
 }
 
+/// @brief A load that some set reaches in every plan.
+struct load_bound {
+  std::int64_t load = 0;                      ///< no plan's largest load is below
+  balance_bound bound = balance_bound::none;  ///< the argument
+  friend constexpr bool operator==(load_bound const&, load_bound const&) = default;
+};
+
 /// @brief A fixed number of sets, with the proof of how level they are.
 ///
 /// @tparam Index  type of the item indices
@@ -51,6 +58,22 @@ struct balanced_sets {
   balance_bound bound = balance_bound::none;  ///< what proves `load.lower_bound`
   std::vector<Index> set_aside;               ///< items without room, ascending; empty unless the policy allows it
   friend bool operator==(balanced_sets const&, balanced_sets const&) = default;
+};
+
+/// @brief `count` equal items in one set.
+struct balance_run {
+  std::uint64_t item_class = 0;  ///< entry of the histogram
+  std::uint32_t set = 0;         ///< number of the set
+  std::uint64_t count = 0;       ///< items, at least 1
+  friend constexpr bool operator==(balance_run const&, balance_run const&) = default;
+};
+
+/// @brief A balance that was decided on classes of equal items.
+struct balance_runs {
+  std::vector<balance_run> runs;              ///< dearest class first; of a class, lower set first
+  std::vector<std::int64_t> loads;            ///< sum of costs of each set
+  certificate load;                           ///< the largest of the loads, and what no plan can go below
+  balance_bound bound = balance_bound::none;  ///< what proves `load.lower_bound`
 };
 
 }  // namespace ballast::inline v0_2

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/balance/bounds.hpp>
-#include <ballast/balance/detail/winner_tree.hpp>
+#include <ballast/balance/dealt_sets.hpp>
+#include <ballast/balance/detail/bound_of_costs.hpp>
 #include <ballast/balance/options.hpp>
 #include <ballast/balance/result.hpp>
 #include <ballast/core/concepts.hpp>
@@ -14,24 +15,15 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-// What all balancers share around their algorithm: validation, the sets under construction with their limits, and the certificate.
+// What all balancers share around their method: validation, memory and the certificate.
 
 namespace ballast::inline v0_2::detail {
 
-inline constexpr std::int64_t unlimited = (std::numeric_limits<std::int64_t>::max)();
-
-/// An item under its sorting key.
-template <index_type Index>
-struct keyed {
-  std::int64_t key;
-  Index item;
-  friend constexpr bool operator<(keyed const& a, keyed const& b) noexcept { return a.key != b.key ? a.key > b.key : a.item < b.item; }
-};
+inline constexpr std::int64_t unlimited = dealt_sets<>::unlimited;
 
 /// One set of a tuple of the differencing method: its items are a chain.
 template <index_type Index>
@@ -47,89 +39,19 @@ struct differencing_tuple {
   std::size_t block, parts;
 };
 
-/// An exchange of the refinement: `give` items of the dearest set for `take` of another.
+/// Sets, and the scratch memory of all methods of the room.
 template <index_type Index>
-struct exchange {
-  std::int64_t load;  ///< the larger of the two after it
-  std::uint32_t to;
-  std::size_t give, take;
-  bool swaps;
-};
-
-/// Items, sets and scratch memory of one problem.
-template <index_type Index>
-struct deal {
-  std::vector<std::int64_t> cost, size;  ///< by item
-  std::vector<std::int64_t> part;        ///< by item: the first measure of rate matching
-  std::vector<keyed<Index>> order;       ///< in the order of dealing
-  std::vector<std::uint32_t> set_of;     ///< by item; `winner_tree::none` where it stands in no set
-  std::vector<std::int64_t> load, room;  ///< by set
-  std::vector<std::uint64_t> count;      ///< by set
-  std::vector<std::int64_t> measure;     ///< by set: of rate matching
+struct deal : dealt_sets<Index> {
+  std::vector<std::int64_t> part;     ///< by item: the first measure of rate matching
+  std::vector<std::int64_t> measure;  ///< by set: of rate matching
+  std::int64_t total_cost = 0, total_size = 0;
   std::vector<std::int64_t> bound_costs, bound_sizes;
-  winner_tree tree;
 
   std::vector<differencing_part<Index>> pool, merged;
   std::vector<std::size_t> free_blocks;
   std::vector<differencing_tuple> tuples;
   std::vector<Index> next;
-  std::vector<keyed<Index>> left;  ///< items that the algorithm itself could not place
-
-  std::vector<std::vector<keyed<Index>>> sorted_sets;
-  std::vector<std::uint32_t> cheapest;
-
-  std::uint64_t sets = 0, base = 0, extra = 0, max_items = 0;
-  std::int64_t capacity = unlimited, total_cost = 0, total_size = 0;
-  bool equal = false;
-
-  [[nodiscard]] std::size_t items() const { return cost.size(); }
-
-  // ---- the sets under construction ----
-  void start() {
-    set_of.assign(items(), winner_tree::none);
-    auto const k = static_cast<std::size_t>(sets);
-    load.assign(k, 0);
-    room.assign(k, capacity);
-    count.assign(k, 0);
-    base = items() / sets;
-    extra = items() % sets;
-  }
-  /// Whether one more item may join the set.
-  [[nodiscard]] bool open(std::size_t s) const {
-    return (max_items == 0 || count[s] < max_items) && (!equal || count[s] < base || (count[s] == base && extra > 0));
-  }
-  [[nodiscard]] std::int64_t room_of(std::size_t s) const { return open(s) ? room[s] : -1; }
-  void put(std::size_t i, std::size_t s) {
-    set_of[i] = static_cast<std::uint32_t>(s);
-    load[s] += cost[i];
-    room[s] -= size[i];  // without a limit the sum of all sizes fits as well
-    if (++count[s] > base && equal) --extra;
-  }
-  /// Deals the items in order, each to the best set with room. `on_put(item, set)` comes before the set plays again.
-  template <class Better, class OnPut>
-  void deal_in_order(std::span<keyed<Index> const> items, Better const& better, OnPut const& on_put) {
-    auto const rebuild = [&] { tree.build(load.size(), [&](std::size_t s) { return room_of(s); }, better); };
-    rebuild();
-    for (auto const& [key, i] : items) {
-      auto const s = tree.find(size[i], better);
-      if (s == winner_tree::none) continue;
-      auto const had_extra = extra > 0;
-      put(i, s);
-      on_put(i, s);
-      if (equal && had_extra && extra == 0)
-        rebuild();  // every set with the smaller count is closed now
-      else
-        tree.update(s, room_of(s), better);
-    }
-  }
-  void deal_to_least_loaded(std::span<keyed<Index> const> items) {
-    deal_in_order(items, [&](auto a, auto b) { return load[a] < load[b]; }, [](auto, auto) {});
-  }
-  void sort_by(std::vector<std::int64_t> const& key) {
-    order.resize(items());
-    for (std::size_t i = 0; i < items(); ++i) order[i] = {key[i], static_cast<Index>(i)};
-    std::sort(order.begin(), order.end());
-  }
+  std::vector<keyed_item<Index>> left;  ///< items that the method itself could not place
 };
 
 inline void require_valid(balance_options const& o) {
@@ -178,7 +100,7 @@ void finish(deal<Index>& d, misfit policy, balanced_sets<Index>& out) {
   out.sets.clear();
   out.set_aside.clear();
   for (std::size_t i = 0; i < n; ++i)
-    if (d.set_of[i] == winner_tree::none) out.set_aside.push_back(static_cast<Index>(i));
+    if (d.set_of[i] == dealt_sets<Index>::none) out.set_aside.push_back(static_cast<Index>(i));
   auto const placed = n - out.set_aside.size();
   if (placed < n && policy == misfit::refuse) {
     auto const [bound, numbers] = impossible(d);
@@ -200,7 +122,7 @@ void finish(deal<Index>& d, misfit policy, balanced_sets<Index>& out) {
   for (std::size_t s = 0; s < k; ++s) d.count[s] = out.sets.offsets[s];  // where the set's next member goes
   bool sorted = true;
   for (auto const& [key, i] : d.order) {
-    if (d.set_of[i] == winner_tree::none) continue;
+    if (d.set_of[i] == dealt_sets<Index>::none) continue;
     out.sets.members[static_cast<std::size_t>(d.count[d.set_of[i]]++)] = i;
     sorted = sorted && (seen == 0 || costs[seen - 1] >= d.cost[i]);
     costs[seen] = d.cost[i];
@@ -218,16 +140,15 @@ void finish(deal<Index>& d, misfit policy, balanced_sets<Index>& out) {
   out.bound = best.bound;
 }
 
+/// Deals items by a method that gets them sorted by cost and the sets empty.
+template <index_type Index, length_range R, cost_model Cost, cost_model Size, class Method>
+void balance_by(Method const& method, R const& items, balance_options const& o, Cost const& cost, Size const& size, deal<Index>& d,
+                balanced_sets<Index>& out) {
+  prepare(items, o, cost, size, d);
+  d.sort_by(d.cost);
+  d.start();
+  method(d);
+  finish(d, o.misfit, out);
+}
+
 }  // namespace ballast::inline v0_2::detail
-
-namespace ballast::inline v0_2 {
-
-/// @brief Scratch memory of the balancers; a caller who plans every step keeps one, and nothing is allocated once it is warm.
-/// @tparam Index  index type of the plans it is used for
-template <index_type Index = std::uint32_t>
-struct balance_workspace {
-  detail::deal<Index> deal;        ///< private
-  balanced_sets<Index> candidate;  ///< private: of `balance`
-};
-
-}  // namespace ballast::inline v0_2

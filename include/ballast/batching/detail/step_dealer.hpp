@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/balance/detail/dealing.hpp>
-#include <ballast/balance/detail/pair_exchange.hpp>
+#include <ballast/balance/dealt_sets.hpp>
+#include <ballast/balance/pair_exchange.hpp>
 #include <ballast/balance/refine.hpp>
 #include <ballast/batching/detail/items.hpp>
 #include <ballast/core/wide.hpp>
@@ -80,7 +80,7 @@ class step_dealer {
   }
 
  private:
-  static constexpr std::uint32_t nowhere = winner_tree::none;
+  static constexpr std::uint32_t nowhere = dealt_sets<Index>::none;
 
   void gather(std::span<Index const> samples) {
     auto const n = samples.size();
@@ -111,7 +111,7 @@ class step_dealer {
       deal_.room[r] -= base_[r].first;
       deal_.load[r] += base_[r].second;
     }
-    std::span<keyed<Index> const> const order(deal_.order);
+    std::span<keyed_item<Index> const> const order(deal_.order);
     if (rule == deal_rule::longest_first) return deal_.deal_to_least_loaded(order);
     auto const count = static_cast<std::int64_t>(ranks_);
     auto const square_target = squares_ / count;
@@ -138,8 +138,8 @@ class step_dealer {
     measure();
     if (!std::is_sorted(deal_.order.begin(), deal_.order.end()))
       std::sort(deal_.order.begin(), deal_.order.end());  // longest is not dearest
-    refiner<Index>(deal_, {}, near_bound(total_, 1));
-    exchange_(deal_, near_bound(total_, 1));
+    refine(deal_, near_bound(total_, 1));
+    exchange_pairs(deal_, near_bound(total_, 1), exchanges_);
     measure();
     pack();
   }
@@ -233,8 +233,8 @@ class step_dealer {
   std::span<std::pair<std::int64_t, std::int64_t> const> base_;
   std::vector<std::uint64_t> keys_;
   std::vector<Index> id_, left_, packed_;
-  pair_exchanger<Index> exchange_;
-  detail::deal<Index> deal_;  ///< samples by local index, longest first
+  pair_exchange_workspace<Index> exchanges_;
+  dealt_sets<Index> deal_;  ///< samples by local index, longest first
   std::vector<std::uint32_t> best_rank_, misfits_;
   std::vector<std::int64_t> square_, best_load_, best_room_, room_;
   std::vector<std::uint64_t> best_count_;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/balance/detail/dealing.hpp>
-#include <ballast/core/concepts.hpp>
+#include <ballast/balance/dealt_sets.hpp>
 
 #include <algorithm>
 #include <array>
@@ -22,7 +21,7 @@ class pair_exchanger {
   static constexpr std::size_t partners = 8;
 
   /// `d.sorted_sets` are the sets as they stand. Stops at `enough`, or where none of the partners helps.
-  void operator()(deal<Index>& d, std::int64_t enough) {
+  void operator()(dealt_sets<Index>& d, std::int64_t enough) {
     auto const k = d.load.size();
     for (auto rounds = 3 * k; rounds > 0; --rounds) {
       auto const x = static_cast<std::uint32_t>(std::max_element(d.load.begin(), d.load.end()) - d.load.begin());
@@ -55,7 +54,7 @@ class pair_exchanger {
   };
 
   /// None, one or two of a set's items, dearest first.
-  static void list(deal<Index> const& d, std::uint32_t s, std::vector<pick>& out) {
+  static void list(dealt_sets<Index> const& d, std::uint32_t s, std::vector<pick>& out) {
     auto const& set = d.sorted_sets[s];
     out.assign(1, {});
     auto const n = (std::min)(set.size(), std::size_t{255});
@@ -66,7 +65,7 @@ class pair_exchanger {
     }
     std::sort(out.begin(), out.end(), [](pick const& a, pick const& b) { return a.cost != b.cost ? a.cost > b.cost : a.at < b.at; });
   }
-  void try_all(deal<Index> const& d, std::uint32_t x, std::uint32_t y) {
+  void try_all(dealt_sets<Index> const& d, std::uint32_t x, std::uint32_t y) {
     list(d, y, taken_);
     auto const half = (d.load[x] - d.load[y]) / 2;
     std::size_t nearest = 0;  // both lists fall, and so does what would level the two
@@ -80,7 +79,7 @@ class pair_exchanger {
       }
     }
   }
-  void perform(deal<Index>& d, std::uint32_t x) {
+  void perform(dealt_sets<Index>& d, std::uint32_t x) {
     moved_.clear();
     auto const lift = [&](std::uint32_t s, pick const& p, std::uint32_t to) {
       auto& set = d.sorted_sets[s];
@@ -105,7 +104,7 @@ class pair_exchanger {
   }
 
   std::vector<pick> given_, taken_;
-  std::vector<std::pair<keyed<Index>, std::uint32_t>> moved_;
+  std::vector<std::pair<keyed_item<Index>, std::uint32_t>> moved_;
   move best_{};
 };
 

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/balance/detail/dealing.hpp>
+#include <ballast/balance/detail/safe_load.hpp>
+#include <ballast/balance/result.hpp>
+#include <ballast/balance/workspace.hpp>
+#include <ballast/core/classes.hpp>
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/core/weigh.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+// Longest processing time first on classes of equal items.
+
+namespace ballast::inline v0_2::detail {
+
+/// Weighs the classes and sorts them, most expensive first; returns the number of items. Throws where their costs cannot be added up.
+template <cost_model Cost>
+std::uint64_t sort_classes(histogram const& classes, Cost const& cost, bulk_balance_workspace& ws) {
+  auto const kinds = classes.lengths.size();
+  static_cast<void>(weigh(classes.lengths, cost, "items", "cost", ws.costs));
+  ws.order.resize(kinds);
+  for (std::size_t c = 0; c < kinds; ++c) ws.order[c] = c;
+  std::sort(ws.order.begin(), ws.order.end(),
+            [&](auto a, auto b) { return ws.costs[a] != ws.costs[b] ? ws.costs[a] > ws.costs[b] : a > b; });
+  ws.ends.resize(kinds);
+  ws.prefix.resize(kinds);
+  auto left = unlimited;
+  std::uint64_t items = 0;
+  for (std::size_t o = 0; o < kinds; ++o) {
+    auto const c = ws.order[o];
+    auto const count = classes.counts[c];
+    auto const each = ws.costs[c];
+    require(each == 0 || std::cmp_less_equal(count, left / each), [&] {
+      return "histogram.counts[" + std::to_string(c) + "] = " + std::to_string(count) + " brings the sum of costs to 2^63 or more";
+    });
+    left -= each * static_cast<std::int64_t>(count);
+    ws.ends[o] = items += count;
+    ws.prefix[o] = unlimited - left;
+  }
+  return items;
+}
+
+/// Deals the sorted classes to the sets.
+inline void deal_classes(histogram const& classes, std::uint64_t sets, bulk_balance_workspace& ws, balance_runs& out) {
+  auto const k = static_cast<std::size_t>(sets);
+  auto& load = out.loads;
+  load.assign(k, 0);
+  out.runs.clear();
+  ws.given.assign(k, 0);
+  auto const lighter = [&](auto a, auto b) { return load[a] < load[b]; };
+  auto const room = [](std::size_t) { return std::int64_t{0}; };
+  ws.tree.build(k, room, lighter);
+  for (auto const c : ws.order) {
+    auto const each = ws.costs[c];
+    auto count = classes.counts[c];
+    auto const give = [&](std::size_t s, std::uint64_t many) {
+      if (ws.given[s] == 0) ws.touched.push_back(static_cast<std::uint32_t>(s));
+      ws.given[s] += many;
+      load[s] += each * static_cast<std::int64_t>(many);
+    };
+    ws.touched.clear();
+    if (each == 0) {
+      give(ws.tree.winner(), count);  // the least loaded set stays the least loaded
+      count = 0;
+    } else if (count > 2 * sets) {
+      auto const safe = safe_load(load, each, static_cast<std::int64_t>(count));
+      for (std::size_t s = 0; s < k; ++s) {
+        if (load[s] >= safe) continue;
+        auto const many = static_cast<std::uint64_t>((safe - load[s] - 1) / each + 1);
+        give(s, many);
+        count -= many;
+      }
+      ws.tree.build(k, room, lighter);
+    }
+    for (; count > 0; --count) {
+      auto const s = ws.tree.winner();
+      give(s, 1);
+      ws.tree.update(s, 0, lighter);
+    }
+    std::sort(ws.touched.begin(), ws.touched.end());
+    for (auto const s : ws.touched) {
+      out.runs.push_back({c, s, ws.given[s]});
+      ws.given[s] = 0;
+    }
+  }
+}
+
+}  // namespace ballast::inline v0_2::detail
