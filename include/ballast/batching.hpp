@@ -18,5 +18,5 @@
 #include <ballast/batching/plan_steps.hpp>
 #include <ballast/batching/result.hpp>
 #include <ballast/batching/resume.hpp>
-#include <ballast/batching/stream.hpp>
+#include <ballast/batching/stream_steps.hpp>
 #include <ballast/batching/weigh.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/batching/check.hpp>
 #include <ballast/batching/deal_steps.hpp>
-#include <ballast/batching/stream.hpp>
+#include <ballast/batching/stream_steps.hpp>
 #include <ballast/cost/polynomial.hpp>
 
 #include "support/catch.hpp"

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/batching/detail/choose_plan.hpp>
-#include <ballast/batching/detail/rows_into_steps.hpp>
-#include <ballast/batching/detail/sort_into_steps.hpp>
+#include <ballast/batching/constraints.hpp>
+#include <ballast/batching/detail/plan_items.hpp>
 #include <ballast/batching/detail/units.hpp>
-#include <ballast/batching/pipeline_steps.hpp>
-#include <ballast/batching/stream.hpp>
-#include <ballast/packing/shuffled.hpp>
+#include <ballast/batching/options.hpp>
+#include <ballast/batching/result.hpp>
+#include <ballast/batching/weigh.hpp>
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/error.hpp>
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <numeric>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,95 +19,6 @@
 /// @brief `plan_steps`: the default planner of steps, and samples that belong together or must not meet.
 
 namespace ballast::inline v0_2 {
-
-/// @brief What binds samples to each other, and whether ranks may share one.
-struct step_constraints {
-  std::span<std::uint64_t const> together{};  ///< a key per sample: those of one key share a micro-batch; empty = none belong together
-  std::span<std::uint64_t const> apart{};     ///< a key per sample: those of two keys never share a micro-batch; empty = all may
-  std::uint64_t most_ranks_shared =
-      1;                             ///< most ranks that may split a sample among them (context parallelism), a power of two; 1 = none do
-  std::uint32_t share_overhead = 0;  ///< what splitting adds to a sample's cost, in thousandths
-};
-
-namespace detail {
-
-/// Best fit in a random order among the items of each key.
-template <index_type Index>
-[[nodiscard]] groups<Index> pack_apart(weighed_samples const& items, std::span<std::uint64_t const> key, batching_options const& o) {
-  std::vector<Index> order(items.size());
-  std::iota(order.begin(), order.end(), Index{0});
-  if (!key.empty()) std::sort(order.begin(), order.end(), [&](Index a, Index b) { return key[a] != key[b] ? key[a] < key[b] : a < b; });
-  groups<Index> packs;
-  std::vector<std::int64_t> tokens;
-  std::vector<Index> members;
-  for (std::size_t begin = 0, end = 0; begin < order.size(); begin = end) {
-    tokens.clear();
-    for (end = begin; end < order.size() && (key.empty() || key[order[end]] == key[order[begin]]); ++end)
-      tokens.push_back(items.tokens[order[end]]);
-    for (auto const pack : best_fit_shuffled<Index>(tokens, {.capacity = o.capacity, .seed = epoch_seed(o)}).packs) {
-      members.clear();
-      for (auto k : pack) members.push_back(order[begin + k]);
-      packs.push_back(members);
-    }
-  }
-  return packs;
-}
-
-/// Ways to stream a run of which nothing is known but its critical ratios, in the order of trial.
-[[nodiscard]] inline std::vector<stream_options> ways_to_stream(weighed_samples const& items, step_constraints const& c,
-                                                                batching_options const& o) {
-  auto const room = o.capacity * static_cast<std::int64_t>(o.micro_batches);
-  auto const gathered = [](std::uint32_t fill, std::uint32_t threshold) {
-    return stream_options{.fill = fill, .threshold = threshold, .pool = stream_options::whole_epoch};
-  };
-  auto const split = [&](std::uint32_t share) {
-    return stream_options{.threshold = 0, .share = share, .share_overhead = c.share_overhead, .most_ranks_shared = c.most_ranks_shared};
-  };
-  if (costs_fit(items, room, 900)) {
-    stream_options const random{.fill = squares_fit(items, room) ? 980U : 0U, .threshold = 0};
-    return {random, {.fill = 1000, .threshold = 0}, gathered(950, 700), gathered(950, 350)};
-  }
-  if (c.most_ranks_shared > 1) return {split(400), split(200)};
-  if (o.micro_batches == 1) return {gathered(990, 350), gathered(990, 200), gathered(1000, 250)};
-  return {gathered(950, costs_fit(items, room, 1200) ? 900 : 700), gathered(950, 350), gathered(950, 200)};
-}
-
-/// Chooses by where ranks wait and by the critical ratios.
-template <index_type Index>
-[[nodiscard]] batching<Index> plan_items(weighed_samples const& items, std::span<std::uint64_t const> apart, step_constraints const& c,
-                                         batching_options const& o) {
-  auto const made_by = [](batching<Index> plan, step_method method) {
-    plan.method = method;
-    return plan;
-  };
-  plan_choice<Index> choice(items, o);
-  if (o.synchronisation == synchronisation::per_micro_batch && o.micro_batches > 1 && apart.empty() && choice.fewest_steps() <= 8)
-    return made_by(rows_into_steps(pack_for_steps<Index>(items, o), items, o, {.window = 16, .redeal = true}),
-                   step_method::rows);  // a step more would be a big one
-  if (o.synchronisation == synchronisation::per_micro_batch && o.micro_batches > 1)
-    return made_by(rows_into_steps(pack_apart<Index>(items, apart, o), items, o, {.window = 16, .redeal = apart.empty()}),
-                   step_method::rows);  // redealing would mix keys
-  if (!apart.empty()) return made_by(sort_into_steps(pack_apart<Index>(items, apart, o), items, o, {}), step_method::windows);
-  if (o.synchronisation == synchronisation::pipeline && o.stages > 1) {
-    choice.offer(made_by(pipeline_streamer<Index>(items, o, 980).run(), step_method::pipeline));
-    return choice.take();
-  }
-  std::uint64_t deviation = 0;
-  for (auto const& way : ways_to_stream(items, c, o)) {
-    if (deviation != 0 && choice.level() != (way.threshold == 0 && way.share == 0)) continue;  // level steps may be fuller, others gathered
-    auto plan = streamer<Index>(items, o, way).run();
-    plan.method = way.share != 0 ? step_method::shared : way.threshold != 0 ? step_method::gathered : step_method::random;
-    deviation = (std::max)(deviation, choice.deviation(plan));
-    choice.offer(std::move(plan));
-    if (choice.good_enough()) return choice.take();
-  }
-  auto const room = o.capacity * static_cast<std::int64_t>(o.micro_batches);
-  if (o.micro_batches == 1 || costs_fit(items, room, 900) || choice.fewest_steps() <= 3 || o.least_fill != 0)
-    offer_windows(choice, items, o, deviation + deviation / 2);  // an estimate from a few steps
-  return choice.take();
-}
-
-}  // namespace detail
 
 /// @brief Plans the steps of an epoch: which samples share a micro-batch, which micro-batches a rank and a step.
 ///

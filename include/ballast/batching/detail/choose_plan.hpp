@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/batching/detail/items.hpp>
-#include <ballast/batching/detail/sort_into_steps.hpp>
 #include <ballast/core/math.hpp>
-#include <ballast/packing/best_fit_decreasing.hpp>
-#include <ballast/packing/shuffled.hpp>
+#include <ballast/core/wide.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <utility>
-#include <vector>
 
-// How `plan_steps` compares plans of the same samples, and the candidate whose packs are made first.
+// How `plan_steps` compares plans of the same samples.
 
 namespace ballast::inline v0_2::detail {
 
@@ -99,60 +95,5 @@ class plan_choice {
   batching_options const& o_;
   batching<Index> plan_, full_;
 };
-
-/// Best fit in a random order, which mixes; while it takes more steps than best-fit decreasing, a few rounds pack its emptiest packs again,
-/// longest samples first, which mixes nearly as well.
-template <index_type Index>
-[[nodiscard]] groups<Index> pack_for_steps(weighed_samples const& items, batching_options const& o) {
-  auto const places = static_cast<std::size_t>(o.ranks * o.micro_batches);
-  auto const steps_of = [&](std::size_t count) { return (count + places - 1) / places; };
-  auto packs = best_fit_shuffled<Index>(items.tokens, {.capacity = o.capacity, .seed = epoch_seed(o)}).packs;
-  auto const goal = steps_of(best_fit_decreasing<Index>(items.tokens, {.capacity = o.capacity}).packs.size());
-  std::vector<std::pair<std::int64_t, std::size_t>> order;
-  std::vector<Index> members;
-  std::vector<std::int64_t> tokens;
-  for (std::size_t const part : {10U, 10U, 10U, 20U, 15U, 30U}) {
-    if (steps_of(packs.size()) <= goal) break;
-    order.clear();
-    for (std::size_t p = 0; p < packs.size(); ++p) {
-      std::int64_t held = 0;
-      for (auto i : packs[p]) held += items.tokens[i];
-      order.emplace_back(held, p);
-    }
-    auto const again = packs.size() * part / 100;
-    std::sort(order.begin(), order.end());
-    members.clear();
-    tokens.clear();
-    for (std::size_t k = 0; k < again; ++k)
-      for (auto i : packs[order[k].second]) {
-        members.push_back(i);
-        tokens.push_back(items.tokens[i]);
-      }
-    auto fewer = best_fit_decreasing<Index>(tokens, {.capacity = o.capacity}).packs;
-    if (fewer.size() > again) continue;
-    for (auto& m : fewer.members) m = members[m];
-    for (std::size_t k = again; k < packs.size(); ++k) fewer.push_back(packs[order[k].second]);
-    packs = std::move(fewer);
-  }
-  return packs;
-}
-
-/// The plan whose packs are made first, then sorted by cost in windows of steps, dealt, and levelled by exchanges: random steps, or the
-/// narrowest window that takes the slowest ranks within 1 % of the mean, or else the fastest, while the steps' deviation is at most
-/// `most_deviation`.
-template <index_type Index>
-void offer_windows(plan_choice<Index>& choice, weighed_samples const& items, batching_options const& o, std::uint64_t most_deviation) {
-  auto const packs = pack_for_steps<Index>(items, o);
-  batching<Index> best;
-  for (std::uint64_t const window : {1U, 4U, 8U, 16U, 64U, 0U}) {
-    if (window > 1 && (o.micro_batches > 1 || window >= best.steps())) continue;
-    auto plan = sort_into_steps(packs, items, o, {.window = window, .redeal = true});
-    plan.method = step_method::windows;
-    plan.window = window;
-    if (window == 1 || (plan.slowest.value < best.slowest.value && choice.deviation(plan) <= most_deviation)) best = std::move(plan);
-    if (compare_products(best.slowest.value, 100 * static_cast<std::int64_t>(o.ranks), best.cost, 101) <= 0) break;
-  }
-  choice.offer(std::move(best));
-}
 
 }  // namespace ballast::inline v0_2::detail

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/batching/detail/stream_limits.hpp>
+#include <ballast/batching/options.hpp>
+#include <ballast/batching/stream_options.hpp>
+#include <ballast/batching/weighed_samples.hpp>
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/math.hpp>
+#include <ballast/core/wide.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace ballast::inline v0_2::detail {
+
+/// Samples of high cost that wait until a step can have one of like cost for every rank.
+template <index_type Index>
+class outlier_pool {
+ public:
+  outlier_pool(weighed_samples const& items, batching_options const& o, stream_options const& s, stream_limits const& limits)
+      : items_(items), o_(o), s_(s), limits_(limits), ranks_(limits.ranks) {}
+
+  [[nodiscard]] bool empty() const noexcept { return pool_.empty(); }
+  [[nodiscard]] std::size_t size() const noexcept { return pool_.size(); }
+  void add(Index i, std::uint64_t step) {
+    auto const entry = entry_of(i, step);
+    pool_.insert(std::lower_bound(pool_.begin(), pool_.end(), entry), entry);
+  }
+  /// Takes the outliers out of an order of all samples, the most expensive of them if there are more than one for every place.
+  void gather(std::vector<Index>& order) {
+    for (auto i : order)
+      if (limits_.is_outlier(items_.cost[i])) pool_.push_back(entry_of(i, 0));
+    std::sort(pool_.begin(), pool_.end());
+    auto const steps = static_cast<std::size_t>(divide_up(items_.all_tokens, limits_.target));
+    pool_.resize((std::min)(pool_.size(), steps * ranks_ * static_cast<std::size_t>(o_.micro_batches)));
+    std::vector<char> waits(items_.size(), 0);
+    for (auto const& entry : pool_) waits[entry.sample] = 1;
+    order.erase(std::remove_if(order.begin(), order.end(), [&](Index i) { return waits[i] != 0; }), order.end());
+  }
+  /// Gives the most expensive ones to a step, so many for each rank.
+  template <class Take>
+  void flush(std::size_t each, Take const& take) {
+    give(0, (std::min)(each * ranks_, pool_.size()), take);
+  }
+  /// Gives the best R neighbours to a step, if it is time: they are alike, one waits too long, or the pool is full.
+  template <class Take>
+  void release(std::uint64_t step, Take const& take) {
+    if (pool_.size() < ranks_) return;
+    auto const oldest = static_cast<std::size_t>(
+        std::min_element(pool_.begin(), pool_.end(), [](auto const& a, auto const& b) { return a.since < b.since; }) - pool_.begin());
+    auto const forced = s_.oldest != 0 && step - pool_[oldest].since > s_.oldest;
+    std::size_t best = 0;
+    std::int64_t sum = 0, best_sum = 0;
+    for (std::size_t k = 0; k < pool_.size(); ++k) {
+      sum += pool_[k].filled;
+      if (k + 1 < ranks_) continue;
+      auto const first = k + 1 - ranks_;
+      if ((!forced || (first <= oldest && oldest <= k)) &&
+          (best_sum == 0 || compare_products(pool_[first].filled, best_sum, pool_[best].filled, sum) < 0)) {
+        best = first;
+        best_sum = sum;
+      }
+      sum -= pool_[first].filled;
+    }
+    auto const mean = best_sum / static_cast<std::int64_t>(ranks_);
+    auto const alike = pool_[best].filled - mean <= mean / 50;
+    if (forced || alike || pool_.size() > std::size_t{s_.pool} * ranks_) give(best, ranks_, take);
+  }
+  /// Ranks whose outlier leaves room in tokens and in time beside the most expensive of the step get another one, the most expensive that
+  /// fits: they would wait otherwise, and the steps to come have one less. `samples` are the outliers, to which `take` appends.
+  template <class Wants, class Take>
+  void give_second(std::vector<Index> const& samples, Wants const& wants_more, Take const& take) {
+    if (samples.empty() || samples.size() > ranks_) return;
+    std::int64_t most = 0;
+    for (auto i : samples) most = (std::max)(most, items_.cost[i]);
+    for (auto k = samples.size(); k-- > 0 && wants_more();) {
+      auto const room = limits_.rank_room - items_.tokens[samples[k]], open = most - items_.cost[samples[k]];
+      auto const fits = [&](waiting const& w) { return w.filled >= 0 && items_.tokens[w.sample] <= room && items_.cost[w.sample] <= open; };
+      auto const first = std::partition_point(pool_.begin(), pool_.end(), [&](auto const& w) { return items_.tokens[w.sample] > room; });
+      auto const it = std::find_if(first, pool_.end(), fits);
+      if (it == pool_.end()) continue;
+      take(it->sample);
+      it->filled = -1;  // gone: erased below, all at once
+    }
+    std::erase_if(pool_, [](auto const& w) { return w.filled < 0; });
+  }
+
+ private:
+  struct waiting {
+    std::int64_t filled = 0;  ///< what its rank will cost when filled up with ordinary samples
+    Index sample = 0;
+    std::uint64_t since = 0;  ///< the step in which it was drawn
+    friend constexpr bool operator<(waiting const& a, waiting const& b) noexcept {
+      return a.filled != b.filled ? a.filled > b.filled : a.sample < b.sample;
+    }
+  };
+  [[nodiscard]] waiting entry_of(Index i, std::uint64_t step) const {
+    auto const open = scale(limits_.rank_room, limits_.fill, 1000) - items_.tokens[i];
+    return {items_.cost[i] + (open > 0 ? scale(open, limits_.light_cost, limits_.light_tokens) : 0), i, step};
+  }
+  template <class Take>
+  void give(std::size_t first, std::size_t count, Take const& take) {
+    for (auto k = first; k < first + count; ++k) take(pool_[k].sample);
+    pool_.erase(pool_.begin() + static_cast<std::ptrdiff_t>(first), pool_.begin() + static_cast<std::ptrdiff_t>(first + count));
+  }
+
+  weighed_samples const& items_;
+  batching_options const& o_;
+  stream_options const& s_;
+  stream_limits const& limits_;
+  std::size_t ranks_;
+  std::vector<waiting> pool_;  ///< the most expensive first
+};
+
+}  // namespace ballast::inline v0_2::detail

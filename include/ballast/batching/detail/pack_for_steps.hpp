@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/batching/options.hpp>
+#include <ballast/batching/weighed_samples.hpp>
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/groups.hpp>
+#include <ballast/core/math.hpp>
+#include <ballast/packing/best_fit_decreasing.hpp>
+#include <ballast/packing/shuffled.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
+
+// How `plan_steps` packs where it makes packs first.
+
+namespace ballast::inline v0_2::detail {
+
+/// Best fit in a random order, which mixes; while it takes more steps than best-fit decreasing, a few rounds pack its emptiest packs again,
+/// longest samples first, which mixes nearly as well.
+template <index_type Index>
+[[nodiscard]] groups<Index> pack_for_steps(weighed_samples const& items, batching_options const& o) {
+  auto const places = static_cast<std::size_t>(o.ranks * o.micro_batches);
+  auto const steps_of = [&](std::size_t count) { return (count + places - 1) / places; };
+  auto packs = best_fit_shuffled<Index>(items.tokens, {.capacity = o.capacity, .seed = epoch_seed(o)}).packs;
+  auto const goal = steps_of(best_fit_decreasing<Index>(items.tokens, {.capacity = o.capacity}).packs.size());
+  std::vector<std::pair<std::int64_t, std::size_t>> order;
+  std::vector<Index> members;
+  std::vector<std::int64_t> tokens;
+  for (std::size_t const part : {10U, 10U, 10U, 20U, 15U, 30U}) {
+    if (steps_of(packs.size()) <= goal) break;
+    order.clear();
+    for (std::size_t p = 0; p < packs.size(); ++p) {
+      std::int64_t held = 0;
+      for (auto i : packs[p]) held += items.tokens[i];
+      order.emplace_back(held, p);
+    }
+    auto const again = packs.size() * part / 100;
+    std::sort(order.begin(), order.end());
+    members.clear();
+    tokens.clear();
+    for (std::size_t k = 0; k < again; ++k)
+      for (auto i : packs[order[k].second]) {
+        members.push_back(i);
+        tokens.push_back(items.tokens[i]);
+      }
+    auto fewer = best_fit_decreasing<Index>(tokens, {.capacity = o.capacity}).packs;
+    if (fewer.size() > again) continue;
+    for (auto& m : fewer.members) m = members[m];
+    for (std::size_t k = again; k < packs.size(); ++k) fewer.push_back(packs[order[k].second]);
+    packs = std::move(fewer);
+  }
+  return packs;
+}
+
+/// Best fit in a random order among the items of each key.
+template <index_type Index>
+[[nodiscard]] groups<Index> pack_apart(weighed_samples const& items, std::span<std::uint64_t const> key, batching_options const& o) {
+  std::vector<Index> order(items.size());
+  std::iota(order.begin(), order.end(), Index{0});
+  if (!key.empty()) std::sort(order.begin(), order.end(), [&](Index a, Index b) { return key[a] != key[b] ? key[a] < key[b] : a < b; });
+  groups<Index> packs;
+  std::vector<std::int64_t> tokens;
+  std::vector<Index> members;
+  for (std::size_t begin = 0, end = 0; begin < order.size(); begin = end) {
+    tokens.clear();
+    for (end = begin; end < order.size() && (key.empty() || key[order[end]] == key[order[begin]]); ++end)
+      tokens.push_back(items.tokens[order[end]]);
+    for (auto const pack : best_fit_shuffled<Index>(tokens, {.capacity = o.capacity, .seed = epoch_seed(o)}).packs) {
+      members.clear();
+      for (auto k : pack) members.push_back(order[begin + k]);
+      packs.push_back(members);
+    }
+  }
+  return packs;
+}
+
+}  // namespace ballast::inline v0_2::detail

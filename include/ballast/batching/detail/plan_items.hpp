@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/batching/constraints.hpp>
+#include <ballast/batching/detail/choose_plan.hpp>
+#include <ballast/batching/detail/pack_for_steps.hpp>
+#include <ballast/batching/detail/pipeline_streamer.hpp>
+#include <ballast/batching/detail/rows_into_steps.hpp>
+#include <ballast/batching/detail/sort_into_steps.hpp>
+#include <ballast/batching/detail/streamer.hpp>
+#include <ballast/batching/stream_options.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+// What `plan_steps` tries, and when.
+
+namespace ballast::inline v0_2::detail {
+
+/// The plan whose packs are made first, then sorted by cost in windows of steps, dealt, and levelled by exchanges: random steps, or the
+/// narrowest window that takes the slowest ranks within 1 % of the mean, or else the fastest, while the steps' deviation is at most
+/// `most_deviation`.
+template <index_type Index>
+void offer_windows(plan_choice<Index>& choice, weighed_samples const& items, batching_options const& o, std::uint64_t most_deviation) {
+  auto const packs = pack_for_steps<Index>(items, o);
+  batching<Index> best;
+  for (std::uint64_t const window : {1U, 4U, 8U, 16U, 64U, 0U}) {
+    if (window > 1 && (o.micro_batches > 1 || window >= best.steps())) continue;
+    auto plan = sort_into_steps(packs, items, o, {.window = window, .redeal = true});
+    plan.method = step_method::windows;
+    plan.window = window;
+    if (window == 1 || (plan.slowest.value < best.slowest.value && choice.deviation(plan) <= most_deviation)) best = std::move(plan);
+    if (compare_products(best.slowest.value, 100 * static_cast<std::int64_t>(o.ranks), best.cost, 101) <= 0) break;
+  }
+  choice.offer(std::move(best));
+}
+
+/// Ways to stream a run of which nothing is known but its critical ratios, in the order of trial.
+[[nodiscard]] inline std::vector<stream_options> ways_to_stream(weighed_samples const& items, step_constraints const& c,
+                                                                batching_options const& o) {
+  auto const room = o.capacity * static_cast<std::int64_t>(o.micro_batches);
+  auto const gathered = [](std::uint32_t fill, std::uint32_t threshold) {
+    return stream_options{.fill = fill, .threshold = threshold, .pool = stream_options::whole_epoch};
+  };
+  auto const split = [&](std::uint32_t share) {
+    return stream_options{.threshold = 0, .share = share, .share_overhead = c.share_overhead, .most_ranks_shared = c.most_ranks_shared};
+  };
+  if (costs_fit(items, room, 900)) {
+    stream_options const random{.fill = squares_fit(items, room) ? 980U : 0U, .threshold = 0};
+    return {random, {.fill = 1000, .threshold = 0}, gathered(950, 700), gathered(950, 350)};
+  }
+  if (c.most_ranks_shared > 1) return {split(400), split(200)};
+  if (o.micro_batches == 1) return {gathered(990, 350), gathered(990, 200), gathered(1000, 250)};
+  return {gathered(950, costs_fit(items, room, 1200) ? 900 : 700), gathered(950, 350), gathered(950, 200)};
+}
+
+/// Chooses by where ranks wait and by the critical ratios.
+template <index_type Index>
+[[nodiscard]] batching<Index> plan_items(weighed_samples const& items, std::span<std::uint64_t const> apart, step_constraints const& c,
+                                         batching_options const& o) {
+  auto const made_by = [](batching<Index> plan, step_method method) {
+    plan.method = method;
+    return plan;
+  };
+  plan_choice<Index> choice(items, o);
+  if (o.synchronisation == synchronisation::per_micro_batch && o.micro_batches > 1 && apart.empty() && choice.fewest_steps() <= 8)
+    return made_by(rows_into_steps(pack_for_steps<Index>(items, o), items, o, {.window = 16, .redeal = true}),
+                   step_method::rows);  // a step more would be a big one
+  if (o.synchronisation == synchronisation::per_micro_batch && o.micro_batches > 1)
+    return made_by(rows_into_steps(pack_apart<Index>(items, apart, o), items, o, {.window = 16, .redeal = apart.empty()}),
+                   step_method::rows);  // redealing would mix keys
+  if (!apart.empty()) return made_by(sort_into_steps(pack_apart<Index>(items, apart, o), items, o, {}), step_method::windows);
+  if (o.synchronisation == synchronisation::pipeline && o.stages > 1) {
+    choice.offer(made_by(pipeline_streamer<Index>(items, o, 980).run(), step_method::pipeline));
+    return choice.take();
+  }
+  std::uint64_t deviation = 0;
+  for (auto const& way : ways_to_stream(items, c, o)) {
+    if (deviation != 0 && choice.level() != (way.threshold == 0 && way.share == 0)) continue;  // level steps may be fuller, others gathered
+    auto plan = streamer<Index>(items, o, way).run();
+    plan.method = way.share != 0 ? step_method::shared : way.threshold != 0 ? step_method::gathered : step_method::random;
+    deviation = (std::max)(deviation, choice.deviation(plan));
+    choice.offer(std::move(plan));
+    if (choice.good_enough()) return choice.take();
+  }
+  auto const room = o.capacity * static_cast<std::int64_t>(o.micro_batches);
+  if (o.micro_batches == 1 || costs_fit(items, room, 900) || choice.fewest_steps() <= 3 || o.least_fill != 0)
+    offer_windows(choice, items, o, deviation + deviation / 2);  // an estimate from a few steps
+  return choice.take();
+}
+
+}  // namespace ballast::inline v0_2::detail

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/batching/detail/items.hpp>
+#include <ballast/batching/options.hpp>
+#include <ballast/batching/stream_options.hpp>
+#include <ballast/batching/weighed_samples.hpp>
+#include <ballast/core/wide.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ballast::inline v0_2::detail {
+
+/// The product over the quotient, rounded up; 0 where that is 0.
+[[nodiscard]] inline std::int64_t scale(std::int64_t value, std::int64_t by, std::int64_t over) noexcept {
+  return over == 0 ? 0
+                   : static_cast<std::int64_t>(multiply_divide_up(static_cast<std::uint64_t>(value), static_cast<std::uint64_t>(by),
+                                                                  static_cast<std::uint64_t>(over)));
+}
+
+/// What the shares of `stream_options` are of these samples.
+struct stream_limits {
+  std::size_t ranks;
+  std::uint32_t fill;                             ///< thousandths of a step's capacity that are drawn for it
+  bool whole;                                     ///< whether all outliers are gathered first
+  std::int64_t rank_room;                         ///< tokens of a rank in a step
+  std::int64_t target;                            ///< tokens that are drawn for a step
+  std::int64_t outlier;                           ///< samples that cost more wait for their like,
+  std::int64_t shared;                            ///< and those that cost more than this are split
+  std::int64_t light_cost = 0, light_tokens = 0;  ///< of all samples that are no outliers
+  bool pools, shares;                             ///< whether there are outliers, and samples that are split
+
+  stream_limits(weighed_samples const& items, batching_options const& o, stream_options const& s)
+      : ranks(static_cast<std::size_t>(o.ranks)),
+        fill(s.fill == 0 || all_equal(items) ? 1000 : s.fill),
+        whole(s.pool == stream_options::whole_epoch && s.threshold != 0),
+        rank_room(room_of_place(items, o) * static_cast<std::int64_t>(o.micro_batches)),
+        target(scale(rank_room * static_cast<std::int64_t>(o.ranks), fill, 1000)),
+        pools(s.threshold != 0),
+        shares(s.share != 0 && o.ranks > 1) {
+    auto const mean = scale(scale(rank_room, fill, 1000), items.all_cost, items.all_tokens);  // of a rank in a step
+    outlier = s.threshold == 0 ? items.most_expensive : scale(mean, s.threshold, 1000);
+    shared = s.share == 0 ? items.most_expensive : scale(mean, s.share, 1000);
+    for (std::size_t i = 0; i < items.size(); ++i)
+      if (items.cost[i] <= outlier) {
+        light_cost += items.cost[i];
+        light_tokens += items.tokens[i];
+      }
+  }
+  [[nodiscard]] bool is_shared(std::int64_t cost) const noexcept { return shares && cost > shared; }
+  [[nodiscard]] bool is_outlier(std::int64_t cost) const noexcept { return pools && cost > outlier && !is_shared(cost); }
+};
+
+}  // namespace ballast::inline v0_2::detail

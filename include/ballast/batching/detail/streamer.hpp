@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/batching/detail/fill_places.hpp>
+#include <ballast/batching/detail/items.hpp>
+#include <ballast/batching/detail/outlier_pool.hpp>
+#include <ballast/batching/detail/share_placer.hpp>
+#include <ballast/batching/detail/spread_steps.hpp>
+#include <ballast/batching/detail/step_dealer.hpp>
+#include <ballast/batching/detail/stream_limits.hpp>
+#include <ballast/batching/options.hpp>
+#include <ballast/batching/result.hpp>
+#include <ballast/batching/stream_options.hpp>
+#include <ballast/core/math.hpp>
+#include <ballast/core/random.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace ballast::inline v0_2::detail {
+
+/// Steps drawn from a random order of the samples: each is drawn, dealt to ranks and written, then the next one.
+template <index_type Index>
+class streamer {
+ public:
+  streamer(weighed_samples const& items, batching_options const& o, stream_options const& s)
+      : items_(items),
+        o_(o),
+        s_(s),
+        limits_(items, o, s),
+        dealer_(items, o.ranks, o.micro_batches, o.capacity),
+        pool_(items, o, s, limits_),
+        placer_(items, o, s, limits_),
+        places_(static_cast<std::size_t>(o.ranks * o.micro_batches)) {}
+  streamer(streamer const&) = delete;  // its parts refer to its limits
+  streamer& operator=(streamer const&) = delete;
+
+  [[nodiscard]] batching<Index> run() {
+    out_.ranks = o_.ranks;
+    out_.micro_batches = o_.micro_batches;
+    auto const n = items_.size();
+    order_ = random_permutation<Index>(n, epoch_seed(o_));
+    drawn_.assign(n, 0);
+    placed_.assign(n, 0);
+    out_.packs.members.reserve(n);
+    out_.packs.offsets.reserve(n / 4 + 2);
+    left_tokens_ = items_.all_tokens;
+    if (limits_.whole) pool_.gather(order_);
+    while (next_ < order_.size() || !pool_.empty() || !carry_.empty()) {
+      draw();
+      if (tokens_ < limits_.target && o_.left_over == left_over::drop && next_ == order_.size()) break;
+      if (samples_.empty() && shares_.empty()) continue;
+      placer_.place(shares_, carry_);
+      deal();
+      write_step();
+      ++step_;
+    }
+    for (std::size_t i = 0; i < n; ++i)
+      if (placed_[i] == 0) out_.dropped.push_back(static_cast<Index>(i));
+    std::sort(out_.repeated.begin(), out_.repeated.end());
+    if (fill_places(out_, items_, o_, mixing::allowed) && !limits_.whole) measure_delay();
+    auto const sums = pack_sums(out_.packs, [&](Index i) { return placer_.charge(i); }, o_.cost_per_micro_batch);
+    certify(out_, items_, o_, sums);
+    if (limits_.whole && out_.steps() != 0) spread_steps(out_, sums, o_);
+    return std::move(out_);
+  }
+
+ private:
+  void take(Index i) {
+    (limits_.is_shared(items_.cost[i]) ? shares_ : samples_).push_back(i);
+    tokens_ += items_.tokens[i];
+  }
+  [[nodiscard]] bool drawn_all() const noexcept { return next_ == order_.size(); }
+
+  /// The samples of the next step: those that found no room before, outliers, and what comes next in the order.
+  void draw() {
+    samples_.clear();
+    shares_.clear();
+    tokens_ = 0;
+    own_ = items_.size();
+    for (auto i : carry_) take(i);
+    carry_.clear();
+    auto const exhausted = drawn_all();
+    auto const even = o_.left_over == left_over::split || o_.left_over == left_over::shorten;
+    auto const steps = (std::max)(divide_up(left_tokens_, limits_.target), std::int64_t{1});
+    auto const goal = even ? divide_up(left_tokens_, steps) : limits_.target;  // all remaining steps get the same share of what is left
+    auto const taking = [&](Index i) { take(i); };
+    if (limits_.whole)
+      pool_.flush(divide_up(pool_.size(), limits_.ranks * static_cast<std::size_t>(steps)), taking);
+    else if (exhausted)
+      pool_.flush(1, taking);
+    else
+      pool_.release(step_, taking);
+    if (limits_.whole && !exhausted) pool_.give_second(samples_, [&] { return tokens_ < goal; }, taking);
+    draw_from_order(goal);
+    if (o_.left_over != left_over::repeat || !drawn_all()) return;
+    if (!pool_.empty() && !exhausted) pool_.flush(1, taking);  // the end has come in the middle of this step
+    own_ = samples_.size();
+    repeat(goal);
+  }
+  void draw_from_order(std::int64_t goal) {
+    auto const all_room = limits_.rank_room * static_cast<std::int64_t>(limits_.ranks);
+    auto const wanted = [&] {  // a few long samples more where there would be empty places
+      return tokens_ < goal || (samples_.size() < places_ && shares_.empty() && tokens_ + items_.tokens[order_[next_]] <= all_room);
+    };
+    while (!drawn_all() && wanted()) {
+      auto const i = order_[next_++];
+      drawn_[i] = step_;
+      if (!limits_.whole && limits_.is_outlier(items_.cost[i]))
+        pool_.add(i, step_);
+      else
+        take(i);
+    }
+  }
+  /// Fills the step with ordinary samples of earlier ones.
+  void repeat(std::int64_t goal) {
+    for (std::size_t tried = 0; tokens_ < goal && tried < order_.size(); ++tried) {
+      auto const i = order_[again_++ % order_.size()];
+      auto const cost = items_.cost[i];
+      if (placed_[i] == 0 || limits_.is_outlier(cost) || limits_.is_shared(cost)) continue;
+      samples_.push_back(i);
+      tokens_ += items_.tokens[i];
+    }
+  }
+
+  void deal() {
+    // Where squares fit, matching rates balances every linear + quadratic cost at once; else longest first comes nearest to the bound.
+    static constexpr std::array near{deal_rule::rate_mean, deal_rule::longest_first};
+    static constexpr std::array far{deal_rule::longest_first, deal_rule::rate_cap};
+    auto const rules = squares_fit(items_, limits_.rank_room) ? std::span<deal_rule const>(near) : std::span<deal_rule const>(far);
+    dealer_(samples_, rules, 2, placer_.base());
+    auto const& left = dealer_.left();
+    if (own_ < samples_.size() && std::any_of(left.begin(), left.end(), [&](Index i) { return placed_[i] == 0; })) {
+      samples_.resize(own_);  // what is repeated must not keep out what has not come yet
+      dealer_(samples_, rules, 2, placer_.base());
+    }
+    if (s_.fill != 0) return;
+    auto const least = shares_.empty() ? places_ : 1;
+    for (std::int64_t part : {970, 940, 910}) {  // a step that is not balanced gives back what was drawn last
+      auto const mean = dealer_.total() / static_cast<std::int64_t>(limits_.ranks);
+      if (dealer_.slowest() - mean <= mean / 100 || drawn_all()) return;
+      auto const keep = scale(limits_.rank_room * static_cast<std::int64_t>(limits_.ranks), part, 1000);
+      while (samples_.size() > (std::max)(least, std::size_t{1}) && tokens_ > keep) {
+        carry_.push_back(samples_.back());
+        tokens_ -= items_.tokens[samples_.back()];
+        samples_.pop_back();
+      }
+      dealer_(samples_, rules, 2, placer_.base());
+    }
+  }
+
+  void write_step() {
+    for (std::size_t j = 0; j < shares_.size(); ++j) {
+      note(shares_[j]);
+      out_.shared.push_back({shares_[j], step_, placer_.first_rank(j), placer_.degree(shares_[j])});
+    }
+    for (std::size_t r = 0; r < limits_.ranks; ++r)
+      for (std::size_t m = 0; m < o_.micro_batches; ++m) {
+        pack_.clear();
+        if (m == 0)
+          for (std::size_t j = 0; j < shares_.size(); ++j)
+            if (placer_.first_rank(j) <= r && r < placer_.first_rank(j) + placer_.degree(shares_[j])) pack_.push_back(shares_[j]);
+        for (auto i : dealer_.place(r, m)) {
+          note(i);
+          pack_.push_back(i);
+        }
+        out_.table.push_back(pack_.empty() ? out_.none : static_cast<Index>(out_.packs.size()));
+        if (!pack_.empty()) out_.packs.push_back(pack_);
+      }
+    for (auto i : dealer_.left())
+      if (placed_[i] == 0) carry_.push_back(i);  // a repeated one is in no hurry
+  }
+  /// A sample stands in this step.
+  void note(Index i) {
+    if (placed_[i]++ != 0) {
+      out_.repeated.push_back(i);
+      return;
+    }
+    left_tokens_ -= items_.tokens[i];
+    if (!limits_.whole) count_delay(i, step_);
+  }
+  void count_delay(Index i, std::uint64_t step) {
+    if (step <= drawn_[i]) return;
+    out_.token_delay += items_.tokens[i] * static_cast<std::int64_t>(step - drawn_[i]);
+    out_.longest_delay = (std::max)(out_.longest_delay, step - drawn_[i]);
+  }
+  /// Delays of a table that was changed afterwards.
+  void measure_delay() {
+    out_.token_delay = 0;
+    out_.longest_delay = 0;
+    std::vector<char> seen(items_.size(), 0);
+    for (std::size_t s = 0; s < out_.steps(); ++s)
+      for (auto const pack : out_.packs_of(s))
+        for (auto i : pack)
+          if (std::exchange(seen[i], char{1}) == 0) count_delay(i, s);
+  }
+
+  weighed_samples const& items_;
+  batching_options const& o_;
+  stream_options const& s_;
+  stream_limits limits_;
+  step_dealer<Index> dealer_;
+  outlier_pool<Index> pool_;
+  share_placer<Index> placer_;
+  std::size_t places_;
+  batching<Index> out_;
+  std::vector<Index> order_;  ///< in which samples are drawn, `next_` being the first that is not
+  std::size_t next_ = 0, again_ = 0;
+  std::vector<Index> carry_;             ///< drawn for an earlier step, and for the next one
+  std::vector<Index> samples_, shares_;  ///< of the step in hand
+  std::size_t own_ = 0;                  ///< samples of the step that come for the first time stand in front of those that are repeated
+  std::int64_t tokens_ = 0;              ///< of the step
+  std::int64_t left_tokens_ = 0;         ///< of samples that stand in no step yet
+  std::uint64_t step_ = 0;
+  std::vector<Index> pack_;
+  std::vector<std::uint64_t> drawn_;   ///< the step that each sample was drawn for
+  std::vector<std::uint32_t> placed_;  ///< how often each stands in a step
+};
+
+}  // namespace ballast::inline v0_2::detail

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/batching/detail/streamer.hpp>
+#include <ballast/batching/options.hpp>
+#include <ballast/batching/result.hpp>
+#include <ballast/batching/stream_options.hpp>
+#include <ballast/batching/weigh.hpp>
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/error.hpp>
+
+#include <cstdint>
+#include <string>
+
+/// @file
+/// @brief Steps drawn from a random stream of samples, with a pool that brings outliers of like cost together.
+
+namespace ballast::inline v0_2 {
+
+/// @brief Draws steps from a random order of the samples and deals each of them to ranks first, to micro-batches then.
+///
+/// A step is a random draw, so nothing that training counts on is lost; where single samples cost so much that no random step can be level
+/// (`critical_ratios::cost` above 0.9), such samples wait in a small pool until there is one of like cost for every rank, or are split over
+/// several ranks. Inside a step, samples are dealt by rate matching or longest processing time, whichever levels it better, and exchanged.
+///
+/// @tparam Index  type of the sample indices
+/// @tparam R      range of integers
+/// @tparam Cost   how one length is weighed
+/// @param lengths  tokens of each sample, at most the capacity
+/// @param options  shape of a step, seed, and `left_over`: `drop` leaves out the steps that the end of the stream cannot fill, `repeat`
+/// fills
+///                 them with samples of earlier steps, the others keep them as they are
+/// @param cost     what a sample costs
+/// @param stream   fill, pool and splitting
+/// @return the plan, its cost and the bound; no place is empty but of the last step, where samples are too few
+/// @throws invalid_input for a bad option, length or cost
+/// @par Complexity
+/// O(samples log ranks) time for each deal that is tried (one to three a step, up to twelve with `fill = 0`), and a bounded number of
+/// exchanges per step; O(samples) memory.
+/// @par Determinism
+/// A pure function of its arguments.
+template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
+[[nodiscard]] batching<Index> stream_steps(R const& lengths, batching_options const& options, Cost const& cost,
+                                           stream_options const& stream = {}) {
+  return stream_steps<Index>(weigh(lengths, options, cost), options, stream);
+}
+
+/// @brief As above, of samples weighed before.
+/// @tparam Index  type of the sample indices
+/// @param samples  from `weigh`
+/// @param options  as above
+/// @param stream   as above
+/// @return as above
+/// @throws invalid_input as above, or if the samples were weighed for other options and these cannot hold them
+/// @par Complexity
+/// As above.
+/// @par Determinism
+/// A pure function of its arguments.
+template <index_type Index = std::uint32_t>
+[[nodiscard]] batching<Index> stream_steps(weighed_samples const& samples, batching_options const& options,
+                                           stream_options const& stream = {}) {
+  require(stream.fill <= 1000, [&] { return "fill = " + std::to_string(stream.fill) + " must be at most 1000"; });
+  auto const most = stream.most_ranks_shared;
+  require((most & (most - 1)) == 0 && most != 1,
+          [&] { return "most_ranks_shared = " + std::to_string(most) + " must be a power of two above 1, or 0"; });
+  detail::require_fit<Index>(samples, options);
+  return detail::streamer<Index>(samples, options, stream).run();
+}
+
+}  // namespace ballast::inline v0_2
