@@ -4,8 +4,7 @@
 #include <ballast/core/classes.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/cost/sequence_parallel.hpp>
-#include <ballast/levels/choose.hpp>
-#include <ballast/levels/online.hpp>
+#include <ballast/levels.hpp>
 #include <ballast/methods/hbp.hpp>
 #include <ballast/methods/longalign.hpp>
 

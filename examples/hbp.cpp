@@ -5,6 +5,7 @@
 #include <ballast/cost/presets.hpp>
 #include <ballast/cost/sequence_parallel.hpp>
 #include <ballast/levels/choose.hpp>
+#include <ballast/levels/figures.hpp>
 #include <ballast/methods/hbp.hpp>
 
 #include <cstdint>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ballast/core/classes.hpp>
 #include <ballast/levels/choose.hpp>
 
 #include "support/catch.hpp"

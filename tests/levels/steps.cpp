@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ballast/levels/pack.hpp>
 #include <ballast/levels/steps.hpp>
 
 #include "support/catch.hpp"
@@ -6,7 +7,6 @@
 #include "support/refusal.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -76,45 +76,7 @@ TEST_CASE("steps_by_level: steps of all levels hold about as many tokens", "[bat
   CHECK(micro_batches(1) == std::vector<std::uint64_t>{1, 1, 1});
 }
 
-TEST_CASE("steps_by_level: sorting levels attention", "[batching]") {
-  auto const packed = ballast::pack_levels(mixed(2, 60000), two);
-  std::vector<ballast::level_time> const times{{100, 1000, 1}, {800, 1100, 1}};
-  auto const figures = [&](bool balanced) {
-    return ballast::figures_of(ballast::steps_by_level(packed, {.devices = 16, .balanced = balanced}, ballast::attention_only),
-                               packed.lengths, times);
-  };
-  CHECK(figures(true).attention_ratio < 0.02);
-  CHECK(figures(false).attention_ratio > 0.1);
-  CHECK(figures(true).seconds < figures(false).seconds);
-  CHECK(figures(true).idle < figures(false).idle);
-}
-
-TEST_CASE("figures_of: what the published formulas give", "[batching][published]") {
-  // Packs of four 1K and two 2K samples on two ranks: attention 4 and 8, so the ratio is (8 - 4) / (8 * 2) = 0.25.
-  levels_t const levels{{4096, 1, 0}, {16384, 2, 0}};
-  auto const packed = ballast::pack_levels(lengths_t{1024, 1024, 1024, 1024, 2048, 2048}, levels);
-  auto const plan = ballast::steps_by_level(packed, {.devices = 2, .tokens_per_step = 8192}, ballast::attention_only);
-  std::vector<ballast::level_time> const times{{0, 1000, 0}, {0, 1000, 0}};
-  auto const even = ballast::figures_of(plan, packed.lengths, times);
-  CHECK(even.steps == 1);
-  CHECK(even.attention_ratio == 0.25);
-  CHECK(even.token_ratio == 0);
-  CHECK(even.communication_ratio == 0);
-  CHECK(even.idle == 0);
-  CHECK(std::fabs(even.seconds - 4096e-9) < 1e-12);
-  auto const squares = ballast::figures_of(plan, packed.lengths, std::vector<ballast::level_time>{{0, 0, 1000}, {0, 0, 1000}});
-  CHECK(squares.idle == 0.25);
-  // A second step in the long level communicates.
-  auto const longer = ballast::pack_levels(lengths_t{1024, 1024, 1024, 1024, 2048, 2048, 16384}, levels);
-  auto const both = ballast::figures_of(ballast::steps_by_level(longer, {.devices = 2, .tokens_per_step = 8192}, ballast::attention_only),
-                                        longer.lengths, times);
-  CHECK(both.steps == 2);
-  CHECK(both.attention_ratio == 0.125);
-  CHECK(both.communication_ratio == 0.5);
-  CHECK(std::fabs(both.seconds - (4096 + 8192) * 1e-9) < 1e-12);
-}
-
-TEST_CASE("steps_by_level: bad input is refused", "[batching]") {
+TEST_CASE("steps_by_level: bad input throws", "[batching]") {
   auto const packed = ballast::pack_levels(lengths_t{1}, two);
   auto const refused = [&](ballast::level_batching_options const& o) {
     return ballast_test::refusal([&] { (void)ballast::steps_by_level(packed, o, ballast::attention_only); });
@@ -123,8 +85,6 @@ TEST_CASE("steps_by_level: bad input is refused", "[batching]") {
   CHECK(refused({.devices = 0}) == "sp = 1 does not divide devices = 0");
   CHECK(refused({.devices = 1 << 20}) == "devices = 1048576 must be below 2^20");
   CHECK(refused({.devices = 8, .tokens_per_step = -1}) == "tokens_per_step = -1 must not be negative");
-  auto const plan = ballast::steps_by_level(packed, {.devices = 8}, ballast::attention_only);
-  CHECK(ballast_test::refusal([&] { (void)ballast::figures_of(plan, packed.lengths, {}); }) == "0 times for 2 levels");
 }
 
 }  // namespace test_levels_steps

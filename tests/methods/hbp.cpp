@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ballast/levels/figures.hpp>
 #include <ballast/methods/hbp.hpp>
 
 #include "support/catch.hpp"

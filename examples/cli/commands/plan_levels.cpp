@@ -10,6 +10,7 @@
 #include "report/words.hpp"
 
 #include <ballast/core/hash.hpp>
+#include <ballast/levels/device_table.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -46,7 +47,7 @@ using device_table = ballast::device_table<>;
   return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-[[nodiscard]] std::string page_of(level_choice const& choice, level_plan const& plan, std::uint64_t samples, std::int64_t tokens,
+[[nodiscard]] std::string page_of(level_choice const& choice, compared_plan const& plan, std::uint64_t samples, std::int64_t tokens,
                                   plan_arguments const& arguments, level_run_model const& on) {
   report_data page{.title = title_of(arguments.input.files),
                    .samples = samples,
@@ -117,13 +118,13 @@ void run_plan_levels(plan_arguments const& arguments) {
 
   std::int64_t tokens = 0;
   for (auto const& steps : plan.steps.steps) tokens += steps.tokens;
-  auto const& f = plan.planned.figures;
+  auto const& f = plan.figures;
   nlohmann::ordered_json json{{"samples", h.samples()},
                               {"tokens", tokens},
                               {"capacity", longest},
                               {"strategy", "levels"},
-                              {"packs", plan.planned.packs},
-                              {"fill", plan.planned.fill},
+                              {"packs", plan.figures.packs},
+                              {"fill", plan.figures.fill},
                               {"hash", hash_digits(hash_of(table))},
                               {"set_aside", plan.packed.set_aside},
                               {"gpus", arguments.gpus},

@@ -15,18 +15,22 @@ namespace {
 
 [[nodiscard]] std::string ratio(double value) { return formatted("%.4f", value); }
 
-[[nodiscard]] nlohmann::ordered_json figures_of(ballast::level_run const& run) {
-  auto const& f = run.figures;
-  return {{"packs", run.packs},       {"fill", run.fill},     {"steps", f.steps}, {"cr", f.communication_ratio},
+[[nodiscard]] nlohmann::ordered_json figures_of(ballast::level_figures const& f) {
+  return {{"packs", f.packs},         {"fill", f.fill},       {"steps", f.steps}, {"cr", f.communication_ratio},
           {"abr", f.attention_ratio}, {"dbr", f.token_ratio}, {"idle", f.idle},   {"modelled_seconds", f.seconds}};
 }
 
 }  // namespace
 
-ballast::level_plan<> plan_choice(std::span<std::int64_t const> lengths, level_choice const& choice, ballast::level_plan_options options) {
-  if (choice.rule != level_rule::hbp) return ballast::plan_levels(lengths, choice.levels, options);
+compared_plan plan_choice(std::span<std::int64_t const> lengths, level_choice const& choice, ballast::level_plan_options options) {
+  auto const planned = [&](auto const&... cost) {
+    compared_plan out{ballast::plan_levels(lengths, choice.levels, options, cost...), {}};
+    out.usual = ballast::compare_levels(lengths, out, options, cost...);
+    return out;
+  };
+  if (choice.rule != level_rule::hbp) return planned();
   options.fill = ballast::level_fill::always;
-  return ballast::plan_levels(lengths, choice.levels, options, ballast::attention_only);
+  return planned(ballast::attention_only);
 }
 
 std::vector<report_level> levels_of(ballast::level_plan<> const& plan) {
@@ -56,7 +60,7 @@ std::vector<report_level> levels_of(ballast::level_plan<> const& plan) {
   return out;
 }
 
-void add_level_figures(nlohmann::ordered_json& json, level_choice const& choice, ballast::level_plan<> const& plan) {
+void add_level_figures(nlohmann::ordered_json& json, level_choice const& choice, compared_plan const& plan) {
   auto& levels = json["levels"] = nlohmann::ordered_json::array();
   auto const shown = levels_of(plan);
   for (std::size_t i = 0; i < shown.size(); ++i) {
@@ -73,11 +77,11 @@ void add_level_figures(nlohmann::ordered_json& json, level_choice const& choice,
                       {"micro_batches", l.micro_batches},
                       {"picoseconds", {{"pack", t.per_pack}, {"token", t.per_token}, {"square", t.per_square}}}});
   }
-  auto const& f = plan.planned.figures;
+  auto const& f = plan.figures;
   json["cr"] = f.communication_ratio;
   json["abr"] = f.attention_ratio;
   json["rule"] = choice.rule == level_rule::given ? "given" : level_rules[static_cast<std::size_t>(choice.rule)].word;
-  json["modelled_speedup"] = plan.speedup();
+  json["modelled_speedup"] = plan.figures.speedup_over(plan.usual.naive);
   if (choice.time) {
     auto const seconds = [&](std::int64_t device_ns) {
       return static_cast<double>(device_ns) / 1e9 / static_cast<double>(plan.steps.steps[0].ranks * plan.steps.levels[0].sp);
@@ -88,9 +92,9 @@ void add_level_figures(nlohmann::ordered_json& json, level_choice const& choice,
                          {"gap", choice.time->gap()},
                          {"optimal", choice.time->optimal()}};
   }
-  json["planned"] = figures_of(plan.planned);
-  json["one_level"] = figures_of(plan.one_level);
-  json["naive"] = figures_of(plan.naive);
+  json["planned"] = figures_of(plan.figures);
+  json["one_level"] = figures_of(plan.usual.one_level);
+  json["naive"] = figures_of(plan.usual.naive);
 }
 
 std::vector<std::string> limits_in_words(level_choice const& choice, ballast::level_plan<> const& plan) {
@@ -103,12 +107,12 @@ std::vector<std::string> limits_in_words(level_choice const& choice, ballast::le
                                        : "With full packs and level ranks the best choice of levels among " + among +
                                              " takes less time: these take up to " + percent_up(choice.time->gap()) + " more.");
   auto const devices = static_cast<double>(plan.steps.steps[0].ranks * plan.steps.levels[0].sp);
-  if (auto const least = static_cast<double>(choice.time->value) / 1e9 / devices; plan.planned.figures.seconds > least)
-    out.push_back("Packs that are not full and ranks that wait add " + percent_up(plan.planned.figures.seconds / least - 1) + ".");
+  if (auto const least = static_cast<double>(choice.time->value) / 1e9 / devices; plan.figures.seconds > least)
+    out.push_back("Packs that are not full and ranks that wait add " + percent_up(plan.figures.seconds / least - 1) + ".");
   return out;
 }
 
-std::string in_words(level_choice const& choice, ballast::level_plan<> const& plan) {
+std::string in_words(level_choice const& choice, compared_plan const& plan) {
   std::string text = "      length    SP  recomputed  share of tokens      packs      fill     steps  ranks x micro-batches\n";
   for (auto const& l : levels_of(plan))
     text += formatted("%12s %5s %11s %16s %10s %9s %9s %22s\n", grouped(l.length).c_str(), grouped(l.sp).c_str(),
@@ -116,28 +120,27 @@ std::string in_words(level_choice const& choice, ballast::level_plan<> const& pl
                       grouped(l.steps).c_str(), (grouped(l.ranks) + " x " + grouped(l.micro_batches)).c_str());
   text += "\n               packs     steps      fill      idle     ABR      CR        a step          all\n";
   for (auto const& r : runs_of(plan)) {
-    auto const& f = r.name == "planned" ? plan.planned.figures : r.name == "naive" ? plan.naive.figures : plan.one_level.figures;
+    auto const& f = r.name == "planned" ? plan.figures : r.name == "naive" ? plan.usual.naive : plan.usual.one_level;
     text += formatted("%-9s %10s %9s %9s %9s %7s %7s %13s %12s\n", r.name.c_str(), grouped(r.packs).c_str(), grouped(r.steps).c_str(),
                       percent(r.fill).c_str(), percent(r.idle).c_str(), ratio(r.abr).c_str(), ratio(f.communication_ratio).c_str(),
                       duration(r.modelled_step_ms).c_str(), duration(r.modelled_hours * 3.6e6).c_str());
   }
   text += "\n";
   for (auto const& r : runs_of(plan)) text += r.name + ": " + r.how + ". ";
-  text += "Times are modelled.\nModelled, the plan is " + formatted("%.3f", plan.speedup()) + " times as fast as naive, " +
-          formatted("%.3f", plan.planned.figures.seconds > 0 ? plan.one_level.figures.seconds / plan.planned.figures.seconds : 1.0) +
+  text += "Times are modelled.\nModelled, the plan is " + formatted("%.3f", plan.figures.speedup_over(plan.usual.naive)) +
+          " times as fast as naive, " + formatted("%.3f", plan.figures.speedup_over(plan.usual.one_level)) +
           " times as fast as one level.\n";
   for (auto const& sentence : limits_in_words(choice, plan)) text += sentence + "\n";
   return text;
 }
 
-std::vector<report_run> runs_of(ballast::level_plan<> const& plan) {
-  auto const run = [](std::string name, std::string how, ballast::level_run const& r) {
-    auto const& f = r.figures;
+std::vector<report_run> runs_of(compared_plan const& plan) {
+  auto const run = [](std::string name, std::string how, ballast::level_figures const& f) {
     report_run out{.name = std::move(name),
                    .how = std::move(how),
-                   .packs = r.packs,
+                   .packs = f.packs,
                    .steps = f.steps,
-                   .fill = r.fill,
+                   .fill = f.fill,
                    .idle = f.idle,
                    .slowest_over_mean = f.idle < 1 ? 1 / (1 - f.idle) : 1.0,
                    .dbr = f.token_ratio,
@@ -145,13 +148,13 @@ std::vector<report_run> runs_of(ballast::level_plan<> const& plan) {
                    .modelled_step_ms = f.steps == 0 ? 0.0 : f.seconds * 1e3 / static_cast<double>(f.steps),
                    .modelled_hours = f.seconds / 3600,
                    .loads = {}};
-    for (auto const load : r.loads) out.loads.push_back(static_cast<double>(load) / 1e6);
+    for (auto const load : f.loads) out.loads.push_back(static_cast<double>(load) / 1e6);
     return out;
   };
   auto const longest = grouped(static_cast<std::uint64_t>(plan.levels.back().setting.capacity));
-  return {run("naive", "all samples in packs of " + longest + ", in random steps, the baseline of HBP", plan.naive),
-          run("one level", "the same packs, like ones in a step", plan.one_level),
-          run("planned", "packs by level, like ones in a step", plan.planned)};
+  return {run("naive", "all samples in packs of " + longest + ", in random steps, the baseline of HBP", plan.usual.naive),
+          run("one level", "the same packs, like ones in a step", plan.usual.one_level),
+          run("planned", "packs by level, like ones in a step", plan.figures)};
 }
 
 }  // namespace ballast_cli

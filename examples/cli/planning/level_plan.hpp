@@ -5,6 +5,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <ballast/levels/compare.hpp>
 #include <ballast/levels/plan.hpp>
 
 #include <cstdint>
@@ -16,23 +17,28 @@
 
 namespace ballast_cli {
 
+/// A plan, and the same samples in one level.
+struct compared_plan : ballast::level_plan<> {
+  ballast::level_comparison usual;
+};
+
 /// Plans with the choice: HBP's are filled and made alike as published, others where it pays and by time.
-[[nodiscard]] ballast::level_plan<> plan_choice(std::span<std::int64_t const> lengths, level_choice const& choice,
-                                                ballast::level_plan_options options);
+[[nodiscard]] compared_plan plan_choice(std::span<std::int64_t const> lengths, level_choice const& choice,
+                                        ballast::level_plan_options options);
 
 /// The levels of a plan, in numbers.
 [[nodiscard]] std::vector<report_level> levels_of(ballast::level_plan<> const& plan);
 
 /// "levels", "cr", "abr" and what else the plan is worth, beside its baselines.
-void add_level_figures(nlohmann::ordered_json& json, level_choice const& choice, ballast::level_plan<> const& plan);
+void add_level_figures(nlohmann::ordered_json& json, level_choice const& choice, compared_plan const& plan);
 
 /// What is known of the choice, and what keeps the plan from it: sentences.
 [[nodiscard]] std::vector<std::string> limits_in_words(level_choice const& choice, ballast::level_plan<> const& plan);
 
 /// The levels, the plan and its baselines as tables of text, and sentences.
-[[nodiscard]] std::string in_words(level_choice const& choice, ballast::level_plan<> const& plan);
+[[nodiscard]] std::string in_words(level_choice const& choice, compared_plan const& plan);
 
 /// Naive, one level, planned: for pages and tables.
-[[nodiscard]] std::vector<report_run> runs_of(ballast::level_plan<> const& plan);
+[[nodiscard]] std::vector<report_run> runs_of(compared_plan const& plan);
 
 }  // namespace ballast_cli

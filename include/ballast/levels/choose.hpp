@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/certificate.hpp>
-#include <ballast/core/classes.hpp>
 #include <ballast/core/error.hpp>
-#include <ballast/core/level.hpp>
-#include <ballast/core/math.hpp>
+#include <ballast/core/histogram.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/cost/level_time.hpp>
+#include <ballast/levels/detail/length_intervals.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,58 +29,15 @@ struct level_choice {
   certificate time;                                    ///< device-nanoseconds; no choice among the candidates takes less than the bound
 };
 
-namespace detail {
-
-/// Tokens and squares of the samples up to a length.
-struct length_sums {
-  std::int64_t tokens = 0, squares = 0;
-};
-[[nodiscard]] inline std::vector<length_sums> sums_up_to(histogram const& lengths, std::span<std::int64_t const> limits) {
-  require_valid(lengths);
-  auto const longest = lengths.lengths.empty() ? 1 : lengths.lengths.back();
-  require(longest <= (std::int64_t{1} << 31) && lengths.tokens() <= (std::int64_t{1} << 62) / longest,
-          [&] { return "the longest length, " + std::to_string(longest) + ", brings the sum of squared lengths too near to 2^63"; });
-  std::vector<length_sums> out;
-  length_sums sum;
-  std::size_t i = 0;
-  for (auto const limit : limits) {
-    for (; i < lengths.lengths.size() && lengths.lengths[i] <= limit; ++i) {
-      auto const tokens = lengths.lengths[i] * static_cast<std::int64_t>(lengths.counts[i]);
-      sum.tokens += tokens;
-      sum.squares += tokens * lengths.lengths[i];
-    }
-    out.push_back(sum);
-  }
-  return out;
-}
-[[nodiscard]] inline std::int64_t time_between(length_sums const& from, length_sums const& to, timed_level const& at) {
-  auto const tokens = to.tokens - from.tokens;
-  auto const packs = static_cast<std::uint64_t>(divide_up(tokens, at.setting.capacity));
-  return at.time(packs, tokens, to.squares - from.squares);
-}
-[[nodiscard]] constexpr std::int64_t add_times(std::int64_t a, std::int64_t b) {
-  require(a <= (std::numeric_limits<std::int64_t>::max)() - b, [] { return std::string("the time of the levels reaches 2^63"); });
-  return a + b;
-}
-inline void require_valid(std::span<timed_level const> levels, char const* name) {
-  for (std::size_t i = 0; i < levels.size(); ++i)
-    require(levels[i].setting.capacity > 0 && levels[i].setting.sp > 0, [&] {
-      return std::string(name) + "[" + std::to_string(i) + "] has capacity " + std::to_string(levels[i].setting.capacity) +
-             " and sp = " + std::to_string(levels[i].setting.sp) + ": both must be positive";
-    });
-}
-
-}  // namespace detail
-
-/// @brief The time that a histogram takes in given levels, each filled to its volume: packs are counted as tokens over capacity.
+/// @brief The time of a histogram in given levels if all packs were full: packs are counted as tokens over capacity.
 /// @param lengths  histogram of sample lengths
 /// @param levels   capacities strictly rising, the last one at least the longest length
 /// @return device-nanoseconds
-/// @throws invalid_input if the histogram or the levels are not such
+/// @throws invalid_input if the histogram is invalid, the levels do not rise or the longest length exceeds them
 /// @par Complexity
 /// O(distinct lengths + levels).
 [[nodiscard]] inline std::int64_t time_of_levels(histogram const& lengths, std::span<timed_level const> levels) {
-  detail::require_valid(levels, "levels");
+  detail::require_positive(levels, "levels");
   std::vector<std::int64_t> limits;
   for (std::size_t i = 0; i < levels.size(); ++i) {
     limits.push_back(levels[i].setting.capacity);
@@ -107,7 +62,7 @@ inline void require_valid(std::span<timed_level const> levels, char const* name)
 ///
 /// @param lengths      histogram of sample lengths
 /// @param candidates   settings with their times (`modelled_levels`, or a profile); several may share a capacity; any order
-/// @param most_levels  at most so many levels; 0 = no limit
+/// @param most_levels  at most that many levels; 0 = no limit
 /// @return the choice; of equal times, fewest levels, then short ones. Its certificate is optimal: the bound is its own value
 /// @throws invalid_input for an invalid histogram, a candidate out of range, or times that reach 2^63
 /// @par Complexity
@@ -116,22 +71,10 @@ inline void require_valid(std::span<timed_level const> levels, char const* name)
 /// A pure function of its arguments.
 [[nodiscard]] inline level_choice choose_levels(histogram const& lengths, std::span<timed_level const> candidates,
                                                 std::size_t most_levels = 0) {
-  detail::require_valid(candidates, "candidates");
+  detail::require_positive(candidates, "candidates");
   constexpr auto never = (std::numeric_limits<std::int64_t>::max)();
-  std::vector<std::size_t> order(candidates.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](auto a, auto b) {
-    auto const x = candidates[a].setting.capacity, y = candidates[b].setting.capacity;
-    return x != y ? x < y : a < b;
-  });
-  std::vector<std::int64_t> limits;
-  std::vector<std::size_t> first;  // candidates order[first[j]] … order[first[j + 1] - 1] have capacity j
-  for (std::size_t k = 0; k < order.size(); ++k)
-    if (auto const c = candidates[order[k]].setting.capacity; limits.empty() || limits.back() != c) {
-      limits.push_back(c);
-      first.push_back(k);
-    }
-  first.push_back(order.size());
+  detail::candidates_by_capacity const by_capacity(candidates);
+  auto const& [limits, order, first] = by_capacity;
   auto const m = limits.size();
   auto const sums = detail::sums_up_to(lengths, limits);
   level_choice out;

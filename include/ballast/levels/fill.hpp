@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/core/classes.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/groups.hpp>
+#include <ballast/levels/detail/spare_samples.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <span>
 #include <string>
 #include <utility>
@@ -19,76 +18,17 @@
 
 namespace ballast::inline v0_2 {
 
-namespace detail {
-
-/// Spare samples by length, and the longest that is left up to any length.
-template <index_type Index>
-class spare_samples {
- public:
-  spare_samples(std::span<Index const> spare, std::span<std::int64_t const> length) {
-    std::vector<std::int64_t> lengths(spare.size());
-    for (std::size_t j = 0; j < spare.size(); ++j) lengths[j] = length[static_cast<std::size_t>(spare[j])];
-    classes_ = ballast::fold(lengths);
-    next_.reserve(classes_.lengths.size());
-    std::size_t first = 0;
-    for (auto const count : classes_.counts) next_.push_back(std::exchange(first, first + static_cast<std::size_t>(count)));
-    order_.resize(spare.size());
-    auto at = next_;
-    if (!lengths.empty() && classes_.lengths.back() <= longest_for_a_table(lengths.size())) {
-      std::vector<std::uint32_t> class_of(static_cast<std::size_t>(classes_.lengths.back()) + 1);
-      for (std::size_t c = 0; c < classes_.lengths.size(); ++c)
-        class_of[static_cast<std::size_t>(classes_.lengths[c])] = static_cast<std::uint32_t>(c);
-      for (std::size_t j = 0; j < spare.size(); ++j) order_[at[class_of[static_cast<std::size_t>(lengths[j])]]++] = spare[j];
-    } else {
-      for (std::size_t j = 0; j < spare.size(); ++j) order_[at[up_to(lengths[j]) - 1]++] = spare[j];
-    }
-    below_.resize(classes_.lengths.size() + 1);
-    std::iota(below_.begin(), below_.end(), std::size_t{0});
-  }
-  /// Moves into `pack` as many samples as fit, longest first; returns the room that is left.
-  std::int64_t fill(std::int64_t room, std::vector<Index>& pack) {
-    for (auto c = find(up_to(room)); c > 0;) {
-      auto const length = classes_.lengths[c - 1];
-      auto& left = classes_.counts[c - 1];
-      auto const take = (std::min)(left, static_cast<std::uint64_t>(room / length));
-      for (std::uint64_t k = 0; k < take; ++k) pack.push_back(order_[next_[c - 1]++]);
-      left -= take;
-      room -= static_cast<std::int64_t>(take) * length;
-      if (left == 0) below_[c] = c - 1;
-      c = find((std::min)(c, up_to(room)));
-    }
-    return room;
-  }
-  [[nodiscard]] bool empty() { return find(classes_.lengths.size()) == 0; }
-
- private:
-  /// Classes of at most `length`.
-  [[nodiscard]] std::size_t up_to(std::int64_t length) const {
-    return static_cast<std::size_t>(std::upper_bound(classes_.lengths.begin(), classes_.lengths.end(), length) - classes_.lengths.begin());
-  }
-  /// The last of the first `c` classes that has samples, counted from 1; 0 = none. Halves the path on its way.
-  [[nodiscard]] std::size_t find(std::size_t c) {
-    while (below_[c] != c) c = below_[c] = below_[below_[c]];
-    return c;
-  }
-  histogram classes_;
-  std::vector<std::size_t> next_, below_;
-  std::vector<Index> order_;
-};
-
-}  // namespace detail
-
 /// @brief Moves spare samples into packs that have room: the fullest pack first, into each the longest sample that fits, until none does.
 ///
 /// @tparam Index  type of the sample indices
 /// @param packs     given packs; spare samples are appended to them, the packs keep their order
-/// @param lengths   tokens of each sample that stands in a pack or is spare
+/// @param lengths   tokens of each sample that is in a pack or spare
 /// @param capacity  of each pack
-/// @param spare     samples that stand in no pack; of equal lengths, the first given goes first
+/// @param spare     samples that are in no pack; of equal lengths, the first given goes first
 /// @return the spare samples that stay, in the order given
 /// @post no spare sample that stays fits into any pack; no pack exceeds the capacity
-/// @throws invalid_input if a member is no sample or stands twice, in packs and spare together, its length is not positive, or a pack
-/// exceeds the capacity already; `packs` is as it was then
+/// @throws invalid_input if a member is no sample or occurs twice, in packs and spare together, if its length is not positive, or if a pack
+/// exceeds the capacity already; `packs` is unchanged then
 /// @par Complexity
 /// O(members + packs log packs + moves log D) for D distinct spare lengths, however many samples of a length move at once.
 /// @par Determinism

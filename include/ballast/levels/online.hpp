@@ -6,15 +6,17 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/groups.hpp>
 #include <ballast/core/level.hpp>
-#include <ballast/cost/polynomial.hpp>
-#include <ballast/levels/pack.hpp>
+#include <ballast/core/math.hpp>
+#include <ballast/levels/detail/level_members.hpp>
+#include <ballast/levels/detail/step_shape.hpp>
+#include <ballast/levels/options.hpp>
 #include <ballast/levels/steps.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
+#include <iterator>
 #include <span>
 #include <string>
 #include <tuple>
@@ -54,7 +56,7 @@ class online_levels {
     bool again = false;       ///< whether it has been left over before
     friend bool operator==(waiting const&, waiting const&) = default;
   };
-  /// @brief All that a restarted run needs beside the options, in plain members that any format can hold.
+  /// @brief All that a restart needs beside the options, in plain members that any format can hold.
   struct state_type {
     std::uint64_t samples = 0;                   ///< pushed so far
     std::uint64_t rounds = 0;                    ///< windows packed so far
@@ -100,8 +102,8 @@ class online_levels {
     while (levels_[i].capacity < length) ++i;
     state_.gathered[i].push_back({static_cast<Index>(state_.samples++), length, false});
     tokens_[i] += length;
-    auto const places = static_cast<std::int64_t>(shapes_[i].ranks * shapes_[i].micro_batches * window_);
-    if (tokens_[i] / places >= levels_[i].capacity) pack(i, false);
+    auto const all_places = static_cast<std::int64_t>(places(i) * window_);
+    if (tokens_[i] / all_places >= levels_[i].capacity) pack(i, false);
   }
   /// @brief Whether a step can be handed out.
   [[nodiscard]] bool ready() const noexcept { return !state_.ready.empty(); }
@@ -117,40 +119,21 @@ class online_levels {
     for (std::size_t i = 0; i < levels_.size(); ++i)
       if (!state_.gathered[i].empty()) pack(i, true);
   }
-  /// @brief What a restarted run needs.
+  /// @brief What a restart needs.
   [[nodiscard]] state_type const& state() const noexcept { return state_; }
 
  private:
+  [[nodiscard]] std::size_t places(std::size_t i) const { return static_cast<std::size_t>(shapes_[i].ranks * shapes_[i].micro_batches); }
+
+  /// Packs what a level has gathered and makes steps of the packs; the rest goes back.
   void pack(std::size_t i, bool all) {
     auto& gathered = state_.gathered[i];
     std::vector<std::int64_t> lengths;
     for (auto const& w : gathered) lengths.push_back(w.length);
     auto packs = best_fit_decreasing(lengths, {.capacity = levels_[i].capacity}).packs;
-    auto const places = static_cast<std::size_t>(shapes_[i].ranks * shapes_[i].micro_batches);
     std::vector<char> stays(gathered.size(), 0);
-    if (!all && packs.size() % places != 0) {  // the emptiest packs stay, of samples that have not waited
-      std::vector<std::tuple<bool, std::int64_t, std::size_t>> order;
-      for (std::size_t p = 0; p < packs.size(); ++p) {
-        std::int64_t tokens = 0;
-        auto again = false;
-        for (auto const k : packs[p]) {
-          tokens += lengths[k];
-          again = again || gathered[k].again;
-        }
-        order.emplace_back(!again, -tokens, p);
-      }
-      std::sort(order.begin(), order.end());
-      groups<std::uint32_t> whole;
-      auto const count = packs.size() / places * places;
-      for (std::size_t k = 0; k < order.size(); ++k) {
-        auto const pack = packs[std::get<2>(order[k])];
-        if (k < count)
-          whole.push_back(pack);
-        else
-          for (auto const m : pack) stays[m] = 1;
-      }
-      packs = std::move(whole);
-    }
+    if (!all && packs.size() % places(i) != 0) packs = whole_steps(packs, gathered, places(i), stays);
+
     std::vector<waiting> taken, left;
     std::vector<std::uint32_t> number(gathered.size(), 0);  // among those that go
     for (std::size_t k = 0; k < gathered.size(); ++k) {
@@ -161,15 +144,49 @@ class online_levels {
         left.push_back({gathered[k].sample, gathered[k].length, true});
       }
     }
-    lengths.clear();
-    for (auto const& w : taken) lengths.push_back(w.length);
     for (auto& m : packs.members) m = number[m];
+    make_steps(i, std::move(packs), taken);
+    gathered = std::move(left);
+    tokens_[i] = 0;
+    for (auto const& w : gathered) tokens_[i] += w.length;
+  }
+
+  /// The packs that make whole steps; the emptiest of those whose samples have not waited stay, and their samples are marked.
+  [[nodiscard]] static groups<std::uint32_t> whole_steps(groups<std::uint32_t> const& packs, std::vector<waiting> const& gathered,
+                                                         std::size_t places, std::vector<char>& stays) {
+    std::vector<std::tuple<bool, std::int64_t, std::size_t>> order;
+    for (std::size_t p = 0; p < packs.size(); ++p) {
+      std::int64_t tokens = 0;
+      auto again = false;
+      for (auto const k : packs[p]) {
+        tokens += gathered[k].length;
+        again = again || gathered[k].again;
+      }
+      order.emplace_back(!again, -tokens, p);
+    }
+    std::sort(order.begin(), order.end());
+    groups<std::uint32_t> whole;
+    auto const count = round_down(packs.size(), places);
+    for (std::size_t k = 0; k < order.size(); ++k) {
+      auto const pack = packs[std::get<2>(order[k])];
+      if (k < count)
+        whole.push_back(pack);
+      else
+        for (auto const m : pack) stays[m] = 1;
+    }
+    return whole;
+  }
+
+  /// Makes steps of packs of the samples `taken`, ready after those that are ready now.
+  void make_steps(std::size_t i, groups<std::uint32_t> packs, std::vector<waiting> const& taken) {
+    std::vector<std::int64_t> lengths;
+    for (auto const& w : taken) lengths.push_back(w.length);
     auto shape = shapes_[i];
     shape.epoch = state_.rounds++;
     auto const steps = deal_steps(std::move(packs), lengths, shape, attention_only, {.how = balanced_ ? dealing::sorted : dealing::random});
     std::vector<level_step<Index>> fresh;
     std::vector<Index> pack;
-    for (std::size_t s = steps.steps(); s-- > 0;) {  // what comes first stands last
+    for (std::size_t s = steps.steps(); s-- > 0;) {  // what comes first is last
       level_step<Index> step{static_cast<std::uint32_t>(i), steps.ranks, steps.micro_batches, {}};
       for (auto const p : steps.step(s)) {
         pack.clear();
@@ -180,9 +197,6 @@ class online_levels {
       fresh.push_back(std::move(step));
     }
     state_.ready.insert(state_.ready.begin(), std::make_move_iterator(fresh.begin()), std::make_move_iterator(fresh.end()));
-    gathered = std::move(left);
-    tokens_[i] = 0;
-    for (auto const& w : gathered) tokens_[i] += w.length;
   }
 
   std::vector<level> levels_;

@@ -1,24 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/core/certificate.hpp>
-#include <ballast/core/classes.hpp>
 #include <ballast/core/concepts.hpp>
-#include <ballast/core/error.hpp>
 #include <ballast/core/groups.hpp>
 #include <ballast/core/level.hpp>
 #include <ballast/core/wide.hpp>
-#include <ballast/cost/level_time.hpp>
+#include <ballast/levels/detail/level_members.hpp>
 #include <ballast/levels/fill.hpp>
+#include <ballast/levels/options.hpp>
+#include <ballast/levels/result.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
 #include <ballast/packing/options.hpp>
 #include <ballast/packing/result.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -27,49 +24,11 @@
 
 namespace ballast::inline v0_2 {
 
-/// @brief When room in the packs of a long level is filled with samples of shorter levels.
-enum class level_fill : std::uint8_t {
-  never,          ///< no sample stands in a longer level than it needs
-  always,         ///< as published: it saves packs, and makes tokens communicate that need not
-  where_it_pays,  ///< where a token's share of the pack it saves is dearer than what it costs more: see `fill_pays`
-};
-
-/// @brief How samples are packed into levels.
-struct level_packing_options {
-  ballast::oversize oversize = ballast::oversize::reject;  ///< of a sample above the longest level; every policy but `own`
-  level_fill fill = level_fill::never;                     ///< whether long packs are filled up from shorter levels
-  std::vector<level_time> times{};                         ///< of each level, for `where_it_pays`
-  std::int64_t price_per_token = 0;  ///< what else a token costs that moves to a higher SP degree, in device-picoseconds; not negative
-};
-
-/// @brief Samples in packs of several levels.
+/// @brief Whether samples of a shorter level are worth moving into the room of a longer one.
 ///
-/// @tparam Index  type of the sample indices
-template <index_type Index = std::uint32_t>
-struct level_packing {
-  std::vector<level> levels;            ///< as asked, by capacity
-  groups<Index> packs;                  ///< of all levels, the shortest level first; a member `n + j` is `pieces[j]`
-  std::vector<std::size_t> first_pack;  ///< level i has the packs first_pack[i] … first_pack[i + 1] - 1; one entry more than levels
-  std::vector<certificate> count;       ///< of each level before it was filled: its packs, and the least number for its samples
-  std::vector<std::int64_t> tokens;     ///< in the packs of each level
-  std::vector<std::int64_t> lengths;    ///< tokens of each member as packed: samples, then pieces
-  std::vector<Index> set_aside;         ///< samples above the longest level that the policy left out, ascending
-  std::vector<sample_piece> pieces;     ///< second and later pieces of split samples, by sample, then offset
-  std::uint64_t filled = 0;             ///< members that stand in a longer level than they need
-  std::int64_t filled_tokens = 0;       ///< their tokens
-
-  /// @brief Share of a level's capacity that holds tokens, from 0 to 1. @param i level, below `levels.size()`
-  [[nodiscard]] double fill(std::size_t i) const noexcept {
-    auto const n = first_pack[i + 1] - first_pack[i];
-    return n == 0 ? 0.0 : static_cast<double>(tokens[i]) / (static_cast<double>(levels[i].capacity) * static_cast<double>(n));
-  }
-};
-
-/// @brief Whether samples of a shorter level are worth moving into the room of a longer one: a full pack's worth of tokens against the
-/// pack.
-///
-/// Moving c_j tokens, a pack of level j, costs c_j (t_i - t_j + price if level i communicates more) and saves what such a pack costs by
-/// itself. Times per squared length are left out; they differ between levels by recomputation alone.
+/// Compares what moving one pack's worth of tokens costs with the cost of the pack that disappears: moving c_j tokens, a pack of level j,
+/// costs c_j (t_i - t_j + price if level i communicates more) and saves what such a pack costs by itself. Times per squared length are left
+/// out; they differ between levels by recomputation alone.
 ///
 /// @param levels   capacities strictly rising
 /// @param options  what is filled, times and price
@@ -94,55 +53,6 @@ struct best_fit_decreasing_packer {
     return best_fit_decreasing<Index>(lengths, options);
   }
 };
-
-namespace detail {
-
-inline void require_valid(std::span<level const> levels, level_packing_options const& o) {
-  require(!levels.empty(), [] { return std::string("levels is empty"); });
-  for (std::size_t i = 0; i < levels.size(); ++i) {
-    auto const name = [&] { return "levels[" + std::to_string(i) + "]"; };
-    require(levels[i].capacity > 0, [&] { return name() + ".capacity = " + std::to_string(levels[i].capacity) + " must be positive"; });
-    require(levels[i].sp > 0, [&] { return name() + ".sp = 0 must be positive"; });
-    require(i == 0 || levels[i - 1].capacity < levels[i].capacity,
-            [&] { return name() + ".capacity = " + std::to_string(levels[i].capacity) + " must be above its predecessor's"; });
-  }
-  require(o.price_per_token >= 0, [&] { return "price_per_token = " + std::to_string(o.price_per_token) + " must not be negative"; });
-  if (o.fill != level_fill::where_it_pays) return;
-  require(o.times.size() == levels.size(),
-          [&] { return std::to_string(o.times.size()) + " times for " + std::to_string(levels.size()) + " levels"; });
-  for (std::size_t i = 0; i < o.times.size(); ++i)
-    require(o.times[i].per_pack >= 0 && o.times[i].per_token >= 0, [&] { return "times[" + std::to_string(i) + "] is negative"; });
-}
-
-/// What the over-size policy makes of the samples: a length per member, 0 for one that was set aside.
-template <index_type Index, length_range R>
-void take_members(R const& lengths, std::int64_t longest, oversize policy, level_packing<Index>& out) {
-  (void)extent_of(lengths);
-  auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
-  require(n < (std::numeric_limits<Index>::max)(),
-          [&] { return std::to_string(n) + " samples need a 64-bit index: call with <std::uint64_t>"; });
-  require(policy != oversize::own, [] { return std::string("oversize = own: a pack above the longest level belongs to no level"); });
-  auto const at = read_by_position(lengths);
-  out.lengths.resize(n);
-  for (std::size_t i = 0; i < n; ++i) {
-    auto const length = static_cast<std::int64_t>(at[i]);
-    out.lengths[i] = length;
-    if (length <= longest) continue;
-    require(policy != oversize::reject, [&] {
-      return "lengths[" + std::to_string(i) + "] = " + std::to_string(length) + " exceeds the longest level, " + std::to_string(longest) +
-             " (see oversize policy)";
-    });
-    out.lengths[i] = policy == oversize::set_aside ? 0 : longest;
-    if (policy == oversize::set_aside) out.set_aside.push_back(static_cast<Index>(i));
-    if (policy == oversize::split)
-      for (auto from = longest; from < length; from += longest) out.pieces.push_back({i, from, (std::min)(longest, length - from)});
-  }
-  require(out.pieces.size() < (std::numeric_limits<Index>::max)() - n,
-          [&] { return std::to_string(n + out.pieces.size()) + " pieces need a 64-bit index: call with <std::uint64_t>"; });
-  for (auto const& piece : out.pieces) out.lengths.push_back(piece.length);
-}
-
-}  // namespace detail
 
 /// @brief Packs samples into levels, the longest level first, and fills its packs from shorter levels where that pays.
 ///

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/core/level.hpp>
+#include <ballast/core/metrics/step_balance.hpp>
+#include <ballast/cost/level_time.hpp>
+#include <ballast/cost/polynomial.hpp>
+#include <ballast/curriculum/result.hpp>
+#include <ballast/levels/detail/step_shape.hpp>
+#include <ballast/levels/options.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+// What a plan in levels and its comparison share.
+
+namespace ballast::inline v0_2::detail {
+
+[[nodiscard]] inline std::pair<std::vector<level>, std::vector<level_time>> settings_and_times(std::span<timed_level const> levels) {
+  std::pair<std::vector<level>, std::vector<level_time>> out;
+  for (auto const& [setting, time] : levels) {
+    out.first.push_back(setting);
+    out.second.push_back(time);
+  }
+  return out;
+}
+
+/// The shape of the steps: as many tokens in those of every level as the largest level has in `micro_batches`.
+[[nodiscard]] inline level_batching_options shape_of(std::span<level const> levels, level_plan_options const& o) {
+  require(!levels.empty(), [] { return std::string("levels is empty"); });
+  require(o.micro_batches > 0 && o.micro_batches < std::uint64_t{1} << 20,
+          [&] { return "micro_batches = " + std::to_string(o.micro_batches) + " must be in 1 ... 2^20 - 1"; });
+  level_batching_options shape{.devices = o.devices, .left_over = o.left_over, .seed = o.seed, .epoch = o.epoch};
+  for (auto const& l : levels) {
+    auto const one = shape_of(l, {&l, 1}, {.devices = o.devices});  // throws for what is out of range
+    auto const tokens = static_cast<std::int64_t>(one.ranks) * l.capacity;
+    require(tokens <= (std::int64_t{1} << 61) / static_cast<std::int64_t>(o.micro_batches),
+            [&] { return "micro_batches = " + std::to_string(o.micro_batches) + " of " + std::to_string(tokens) + " tokens exceed 2^61"; });
+    shape.tokens_per_step = (std::max)(shape.tokens_per_step, tokens * static_cast<std::int64_t>(o.micro_batches));
+  }
+  return shape;
+}
+
+/// What a sample costs in the longest level, in units so coarse that the sum over any number of samples stays below 2^63.
+template <length_range R>
+[[nodiscard]] quadratic_cost longest_level_cost(R const& lengths, std::span<timed_level const> levels) {
+  require(!levels.empty(), [] { return std::string("levels is empty"); });
+  auto const& [setting, time] = levels.back();
+  std::vector<std::int64_t> trained;
+  for (auto const length : lengths) trained.push_back((std::min)(static_cast<std::int64_t>(length), setting.capacity));
+  auto const nanoseconds = time(0, token_load(trained), attention_load(trained));
+  int shift = 0;
+  while (nanoseconds >> shift > (std::int64_t{1} << 61) / 1000) ++shift;
+  return {.linear = (std::max)(time.per_token >> shift, std::int64_t{1}), .quadratic = time.per_square >> shift};
+}
+
+/// Brings numbers of the devices in each step, level after level, into the order of training.
+[[nodiscard]] inline std::vector<std::int64_t> in_training_order(std::span<std::int64_t const> by_level, curriculum_plan const& order,
+                                                                 std::size_t devices) {
+  std::vector<std::size_t> first(order.settings.size() + 1, 0);  // step of each level
+  for (auto const source : order.source) ++first[source + 1];
+  for (std::size_t l = 1; l < first.size(); ++l) first[l] += first[l - 1];
+  std::vector<std::int64_t> out;
+  out.reserve(by_level.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    auto const step = by_level.subspan((first[order.source[i]] + order.index[i]) * devices, devices);
+    out.insert(out.end(), step.begin(), step.end());
+  }
+  return out;
+}
+
+}  // namespace ballast::inline v0_2::detail

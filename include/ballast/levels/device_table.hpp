@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/batching/result.hpp>
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/core/groups.hpp>
+#include <ballast/levels/plan.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+/// @file
+/// @brief A plan in levels as one table by device, which a trainer follows.
+
+namespace ballast::inline v0_2 {
+
+/// @brief What a trainer follows: a plan in levels as one table, read by device.
+/// @tparam Index  type of the sample indices and pack numbers
+template <index_type Index = std::uint32_t>
+struct device_table {
+  groups<Index> packs;                                  ///< of all levels, the shortest level first; sample indices
+  std::vector<Index> table;                             ///< `steps * devices * micro_batches` pack numbers in training order, or `none`
+  std::vector<std::uint32_t> level;                     ///< of each step
+  std::uint64_t devices = 1;                            ///< those that share a pack stand side by side: device d is of rank d / sp
+  std::uint64_t micro_batches = 1;                      ///< the most of any level; `none` where a level has fewer
+  static constexpr Index none = batching<Index>::none;  ///< an empty place; -1 when read as signed
+};
+
+/// @brief Writes a plan as one table.
+///
+/// @tparam Index  type of the sample indices
+/// @param plan  from `plan_levels`
+/// @return packs, steps in training order, and the level of each
+/// @throws invalid_input if there are more packs than the index type numbers
+/// @par Complexity
+/// O(samples + devices * steps).
+/// @par Determinism
+/// A pure function of its argument.
+template <index_type Index>
+[[nodiscard]] device_table<Index> table_of(level_plan<Index> const& plan) {
+  device_table<Index> out;
+  std::vector<std::size_t> first;  // pack of each level
+  for (std::size_t l = 0; l < plan.steps.steps.size(); ++l) {
+    auto const& steps = plan.steps.steps[l];
+    auto const before = out.packs.members.size();
+    first.push_back(out.packs.size());
+    for (auto const offset : std::span(steps.packs.offsets).subspan(1)) out.packs.offsets.push_back(before + offset);
+    out.packs.members.insert(out.packs.members.end(), steps.packs.members.begin(), steps.packs.members.end());
+    out.devices = steps.ranks * plan.steps.levels[l].sp;
+    if (steps.steps() > 0) out.micro_batches = (std::max)(out.micro_batches, steps.micro_batches);
+  }
+  require(out.packs.size() < static_cast<std::size_t>(out.none),
+          [&] { return std::to_string(out.packs.size()) + " packs need a 64-bit index: call with <std::uint64_t>"; });
+  auto const places = static_cast<std::size_t>(out.devices * out.micro_batches);
+  out.table.assign(plan.order.size() * places, out.none);
+  for (std::size_t i = 0; i < plan.order.size(); ++i) {
+    auto const at = plan.order.at(i);
+    auto const& steps = plan.steps.steps[at.source];
+    out.level.push_back(at.source);
+    for (std::uint64_t d = 0; d < out.devices; ++d)
+      for (std::uint64_t m = 0; m < steps.micro_batches; ++m)
+        if (auto const pack = steps.at(at.index, static_cast<std::size_t>(d / at.setting.sp), static_cast<std::size_t>(m));
+            pack != out.none)
+          out.table[i * places + static_cast<std::size_t>(d * out.micro_batches + m)] = static_cast<Index>(first[at.source] + pack);
+  }
+  return out;
+}
+
+}  // namespace ballast::inline v0_2
