@@ -29,11 +29,13 @@
 #include <ballast/packing/vector/bounds.hpp>
 #include <ballast/packing/vector/capacities.hpp>
 #include <ballast/packing/vector/check.hpp>
+#include <ballast/packing/vector/classify.hpp>
 #include <ballast/packing/vector/iterative_sampling.hpp>
 #include <ballast/packing/vector/measures.hpp>
 #include <ballast/packing/vector/near_optimal.hpp>
 #include <ballast/packing/vector/options.hpp>
 #include <ballast/packing/vector/portfolio.hpp>
+#include <ballast/packing/vector/portfolio_options.hpp>
 #include <ballast/packing/vector/rank_distance.hpp>
 #include <ballast/packing/vector/result.hpp>
 #include <ballast/packing/windowed.hpp>

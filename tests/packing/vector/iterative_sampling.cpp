@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ballast/packing/vector/classify.hpp>
 #include <ballast/packing/vector/iterative_sampling.hpp>
 
 #include <ballast/core/hash.hpp>
@@ -158,7 +159,7 @@ TEST_CASE("sampling_rounds: the published procedure, draw by draw") {
     for (std::size_t round = 0; round < published.size(); ++round) {
       CAPTURE(seed, round);
       CHECK(state.least_packs() <= published[round]);
-      state.run(seeds());
+      state.sample(seeds());
       CHECK(state.taken().size() + state.left().size() == published[round]);
       CHECK(state.taken().members.size() + state.left().members.size() == 700);
     }
@@ -274,7 +275,7 @@ TEST_CASE("iterative_sampling: the golden plan") {
   auto const sorted = ballast::classify(view(data));
   std::vector<std::int64_t> const capacity{18, 6016}, filter{18, 5888};
   ballast::detail::sampling_rounds state(sorted.classes, capacity, filter);
-  for (std::uint64_t seed = 0; seed < 3; ++seed) state.run(seed);
+  for (std::uint64_t seed = 0; seed < 3; ++seed) state.sample(seed);
   CHECK(ballast::hash(state.taken()) == 0x342b35931f42f1e9U);
 
   auto const plan = ballast::iterative_sampling(view(data), {.capacity = capacity, .seed = 7});

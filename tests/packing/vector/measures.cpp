@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ballast/packing/vector/classify.hpp>
 #include <ballast/packing/vector/measures.hpp>
+#include <ballast/packing/vector/options.hpp>
 
 #include "support/catch.hpp"
 #include "support/refusal.hpp"
-#include "support/vector_cases.hpp"
 
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <map>
+#include <span>
 #include <vector>
 
 namespace test_packing_vector_measures {
@@ -17,74 +18,27 @@ using ballast::classify;
 using ballast::sample_measures;
 using ballast_test::refusal;
 
-namespace {
-
-/// Classes by their definition.
-template <class Index>
-void check_against_map(ballast::classified_samples<Index> const& found, std::vector<std::vector<std::int64_t>> const& columns) {
-  std::map<std::vector<std::int64_t>, std::vector<std::uint64_t>> expected;
-  for (std::size_t i = 0; i < columns[0].size(); ++i) {
-    std::vector<std::int64_t> row;
-    for (auto const& column : columns) row.push_back(column[i]);
-    expected[row].push_back(i);
-  }
-  REQUIRE(found.classes.size() == expected.size());
-  REQUIRE(found.begin.size() == expected.size() + 1);
-  REQUIRE(found.begin[0] == 0);
-  std::size_t c = 0;
-  for (auto const& [row, samples] : expected) {
-    REQUIRE(std::equal(row.begin(), row.end(), found.classes[c].begin(), found.classes[c].end()));
-    REQUIRE(found.classes.counts[c] == samples.size());
-    REQUIRE(found.begin[c + 1] - found.begin[c] == samples.size());
-    REQUIRE(std::equal(samples.begin(), samples.end(), found.order.begin() + static_cast<std::ptrdiff_t>(found.begin[c])));
-    ++c;
-  }
-  REQUIRE(found.order.size() == columns[0].size());
+TEST_CASE("measure_classes: rows, samples and totals", "[packing]") {
+  ballast::measure_classes const classes{3, {1, 5, 1, 3, 0, 1}, {1, 2}};
+  CHECK(classes.size() == 2);
+  CHECK(classes.samples() == 3);
+  CHECK(std::equal(classes[1].begin(), classes[1].end(), std::vector<std::int64_t>{3, 0, 1}.begin()));
+  CHECK(classes.total(0) == 7);
+  CHECK(classes.total(1) == 5);
+  CHECK(classes.total(2) == 3);
 }
 
-}  // namespace
-
-TEST_CASE("classify: samples that agree in all measures, ascending, by table and by sorting", "[packing][property]") {
-  for (std::uint64_t seed = 0; seed < 120; ++seed) {
-    CAPTURE(seed);
-    ballast::splitmix64 draw(seed);
-    auto c = ballast_test::random_vector_case(1 + draw() % 200, 1 + seed % 4, draw);
-    if (seed % 2 == 0)  // a range too wide for a table
-      for (auto& v : c.columns[seed % c.measures()]) v = v * (std::int64_t{1} << 40) + 1;
-    check_against_map(classify(c.samples()), c.columns);
-    check_against_map(classify<std::uint64_t>(c.samples()), c.columns);
-  }
-}
-
-TEST_CASE("classify: some samples only, and a last measure of ones", "[packing]") {
-  std::vector<std::int64_t> const a{3, 1, 3, 2}, b{0, 5, 0, 5};
-  auto const found = ballast::detail::classify<std::uint32_t>(sample_measures{a, b}, true, [](std::size_t i) { return i != 3; });
-  CHECK(found.classes == ballast::measure_classes{3, {1, 5, 1, 3, 0, 1}, {1, 2}});
-  CHECK(found.order == std::vector<std::uint32_t>{1, 0, 2});
-  CHECK(found.begin == std::vector<std::uint64_t>{0, 1, 3});
-  CHECK(found.classes.samples() == 3);
-  CHECK(found.classes.total(0) == 7);
-  CHECK(found.classes.total(2) == 3);
-}
-
-TEST_CASE("classify: nothing, one sample, the largest values", "[packing]") {
-  std::vector<std::int64_t> const none, one{7}, most{(std::numeric_limits<std::int64_t>::max)() - 1, 1};
-  CHECK(classify(sample_measures{none, none}).classes.size() == 0);
-  CHECK(classify(sample_measures{none}).begin == std::vector<std::uint64_t>{0});
-  CHECK(classify(sample_measures{one}).classes == ballast::measure_classes{1, {7}, {1}});
-  CHECK(classify(sample_measures{most}).order == std::vector<std::uint32_t>{1, 0});
-}
-
-TEST_CASE("sample_measures and classify: refuse what cannot be packed", "[packing][error]") {
+TEST_CASE("sample_measures and classify: what cannot be packed throws", "[packing][error]") {
   std::vector<std::int64_t> const two{1, 2}, three{1, 2, 3}, negative{1, -4}, zero{0, 5},
       most{1, (std::numeric_limits<std::int64_t>::max)()};
   CHECK(refusal([] { return sample_measures(std::vector<std::span<std::int64_t const>>{}); }) == "samples need at least one measure");
   CHECK(refusal([&] { return sample_measures{two, three}; }) == "measure 1 has 3 values, measure 0 has 2");
   CHECK(refusal([&] { return classify(sample_measures{two, negative}); }) == "measures[1][1] = -4 must not be negative");
   CHECK(refusal([&] { return classify(sample_measures{zero, zero}); }) == "every measure of sample 0 is 0");
-  CHECK(refusal([&] { return classify(sample_measures{most}); }) ==
-        "measures[0][1] = 9223372036854775807 brings the sum of its measure to 2^63 or more");
+  CHECK(refusal([&] { return classify(sample_measures{most}); }) == "measures[0][1] = 9223372036854775807 brings a sum to 2^63 or more");
   CHECK(refusal([&] { return classify(sample_measures{zero, two}); }) == "accepted");
+  CHECK(refusal([&] { ballast::require_valid(sample_measures{zero, zero}); }) == "every measure of sample 0 is 0");
+  CHECK(refusal([&] { ballast::require_valid(sample_measures{two}, {.capacity = {}}); }) == "capacity has 0 entries for 1 measures");
 }
 
 }  // namespace test_packing_vector_measures

@@ -143,7 +143,7 @@ TEST_CASE("pack_portfolio: ends at the gap, at the work and at a stop") {
   CHECK(with({.gap = first.count.gap() / 2}).count.value < first.count.value);
   CHECK(with({.work = 0}).packs == first.packs);
   CHECK(with({.work = 0}).complete);
-  CHECK(ballast::pack_portfolio(data.view(), o, {.limits = {.work = 0}}).packer == best_fit);  // the least dear of all
+  CHECK(ballast::pack_portfolio(data.view(), o, {.limits = {.work = 0}}).packer == best_fit);  // the cheapest of all
   std::stop_source stop;
   CHECK(with({.stop = stop.get_token()}).complete);
   stop.request_stop();
@@ -163,6 +163,17 @@ TEST_CASE("pack_portfolio: bad options are named") {
   CHECK(refused({.members = {}}) == "a portfolio needs at least one member");
   CHECK(refused({.order = {}}) == "a portfolio needs at least one criterion");
   CHECK(refused({.ranks = 0}) == "ranks = 0 must be positive");
+}
+
+TEST_CASE("pack: limits are those of the portfolio") {
+  auto const data = mixture(3, 400, 1);
+  ballast::vector_packing_options const o{.capacity = {18, 6016}};
+  ballast::search_limits const none{.work = 0};
+  auto const cheapest = ballast::pack(data.view(), o, none), usual = ballast::pack(data.view(), o);
+  CHECK(cheapest.packs == ballast::pack_portfolio(data.view(), o, {.limits = none}).packs);
+  CHECK(usual.packs == ballast::pack_portfolio(data.view(), o).packs);
+  CHECK(usual.packs == ballast::pack(data.view(), o, {}).packs);
+  CHECK(usual.count.value < cheapest.count.value);
 }
 
 }  // namespace test_packing_vector_portfolio

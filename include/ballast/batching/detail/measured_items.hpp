@@ -4,8 +4,8 @@
 #include <ballast/batching/measured_options.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/wide.hpp>
-#include <ballast/packing/vector/detail/driver.hpp>
 #include <ballast/packing/vector/measures.hpp>
+#include <ballast/packing/vector/options.hpp>
 
 #include <algorithm>
 #include <concepts>

@@ -5,6 +5,7 @@
 #include <ballast/packing/vector/detail/driver.hpp>
 #include <ballast/packing/vector/detail/pack_filler.hpp>
 #include <ballast/packing/vector/detail/relative_size.hpp>
+#include <ballast/packing/vector/detail/valid_classes.hpp>
 #include <ballast/packing/vector/measures.hpp>
 #include <ballast/packing/vector/options.hpp>
 #include <ballast/packing/vector/result.hpp>
@@ -49,7 +50,7 @@ namespace ballast::inline v0_2 {
   auto looks = detail::completion_looks;
   for (std::size_t r = 0; r < detail::completion_rules.size(); ++r) {
     detail::pack_filler filler(classes, capacity, sizes, rows, detail::completion_rules[r], looks);
-    auto found = filler.run();
+    auto found = filler.fill_all();
     if (r == 0 || found.packs() < best.packs()) best = std::move(found);
     if (best.packs() == enough || filler.looks() > looks / 2) break;
     looks -= filler.looks();

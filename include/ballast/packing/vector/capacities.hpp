@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/error.hpp>
+#include <ballast/core/math.hpp>
+#include <ballast/packing/vector/classify.hpp>
 #include <ballast/packing/vector/detail/pattern_distances.hpp>
 #include <ballast/packing/vector/iterative_sampling.hpp>
 #include <ballast/packing/vector/measures.hpp>
@@ -50,6 +52,18 @@ struct capacity_choice {
   friend bool operator==(capacity_choice const&, capacity_choice const&) = default;
 };
 
+namespace detail {
+inline void require_valid(capacity_search const& search) {
+  require(search.ranks > 0, [] { return std::string("ranks = 0 must be positive"); });
+  require(search.start > 0, [&] { return "start = " + std::to_string(search.start) + " must be positive"; });
+  require(search.most_trials > 0, [] { return std::string("most_trials = 0 must be positive"); });
+  require(search.samples_per_pack_least <= search.samples_per_pack_most, [&] {
+    return "samples_per_pack_least = " + std::to_string(search.samples_per_pack_least) +
+           " must not exceed samples_per_pack_most = " + std::to_string(search.samples_per_pack_most);
+  });
+}
+}  // namespace detail
+
 /// @brief Chooses the capacities of two measures of which the first follows the second, as tiles follow the text of their samples.
 ///
 /// With r the text per tile (mean of measure 1, each rounded up to 256, over the mean of measure 0, that at least 1) and a = r + 1 rounded
@@ -70,13 +84,7 @@ struct capacity_choice {
 [[nodiscard]] inline capacity_choice choose_capacities(sample_measures const& samples, capacity_search const& search = {}) {
   require(samples.measures() == 2, [&] { return std::to_string(samples.measures()) + " measures, but capacities are chosen for 2"; });
   require(samples.size() > 0, [] { return std::string("samples are needed to choose capacities"); });
-  require(search.ranks > 0, [] { return std::string("ranks = 0 must be positive"); });
-  require(search.start > 0, [&] { return "start = " + std::to_string(search.start) + " must be positive"; });
-  require(search.most_trials > 0, [] { return std::string("most_trials = 0 must be positive"); });
-  require(search.samples_per_pack_least <= search.samples_per_pack_most, [&] {
-    return "samples_per_pack_least = " + std::to_string(search.samples_per_pack_least) +
-           " must not exceed samples_per_pack_most = " + std::to_string(search.samples_per_pack_most);
-  });
+  detail::require_valid(search);
   auto const classes = classify<std::uint64_t>(samples).classes;
   auto const count = classes.samples();
 
@@ -85,10 +93,10 @@ struct capacity_choice {
   std::vector<std::int64_t> largest(2, 1);
   for (std::size_t c = 0; c < classes.size(); ++c) {
     for (std::size_t m = 0; m < 2; ++m) largest[m] = (std::max)(largest[m], classes[c][m]);
-    text += (static_cast<std::uint64_t>(classes[c][1]) + 255) / 256 * 256 * classes.counts[c];
+    text += round_up(static_cast<std::uint64_t>(classes[c][1]), std::uint64_t{256}) * classes.counts[c];
   }
   auto const per_tile = text / (std::max)(static_cast<std::uint64_t>(classes.total(0)), count);
-  auto const step = static_cast<std::int64_t>((std::max)((per_tile + 1) / 16 * 16, std::uint64_t{16}));
+  auto const step = static_cast<std::int64_t>((std::max)(round_down(per_tile + 1, std::uint64_t{16}), std::uint64_t{16}));
 
   capacity_choice out;
   auto const holds = [&](capacity_trial const& t) {

@@ -20,7 +20,7 @@
 #include <vector>
 
 /// @file
-/// @brief The validator of packings of several measures, ours or anybody's. It shares no code with the packers.
+/// @brief The validator of any packing of several measures. It shares no code with the packers.
 
 namespace ballast::inline v0_2 {
 
@@ -90,10 +90,10 @@ template <index_type Index>
 
 }  // namespace detail
 
-/// @brief Checks anybody's packing of samples with several measures: bare groups against the definition.
+/// @brief Checks any packing of samples with several measures: bare groups against the definition.
 ///
-/// Every sample stands exactly once, no pack is empty or above `max_samples` or above the capacity of any measure, and the number of packs
-/// is a multiple of the demanded one. A sample above a capacity stands nowhere under `set_aside`, and alone under `own`.
+/// Every sample occurs exactly once, no pack is empty or above `max_samples` or above the capacity of any measure, and the number of packs
+/// is a multiple of the demanded one. A sample above a capacity occurs nowhere under `set_aside`, and alone under `own`.
 ///
 /// @tparam Index  index type of the groups
 /// @param packs    the packing; its offsets and members may hold anything
@@ -110,7 +110,7 @@ template <index_type Index>
   return detail::check_groups(packs, samples, options, detail::above_capacity(samples, options));
 }
 
-/// @brief Checks a packer's whole result: the packs, and that what it says about them is true.
+/// @brief Checks all of a packer's result: the packs, and that what it says about them is true.
 ///
 /// Where the result says that no plan was found, it must have no packs. Of a wrong total, the verdict's index is the measure.
 ///

@@ -4,10 +4,9 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/groups.hpp>
 #include <ballast/core/random.hpp>
-#include <ballast/packing/detail/shuffle.hpp>
 #include <ballast/packing/patterns.hpp>
-#include <ballast/packing/vector/best_fit.hpp>
 #include <ballast/packing/vector/detail/driver.hpp>
+#include <ballast/packing/vector/detail/sampled_packs.hpp>
 #include <ballast/packing/vector/detail/sampling_rounds.hpp>
 #include <ballast/packing/vector/measures.hpp>
 #include <ballast/packing/vector/options.hpp>
@@ -30,7 +29,7 @@ namespace ballast::inline v0_2 {
 
 /// @brief How long to sample, and when a pack counts as full.
 struct sampling_options {
-  std::uint32_t rounds = 50;  ///< at most so many passes over the samples that are left, at least 1
+  std::uint32_t rounds = 50;  ///< most passes over the samples that are left, at least 1
   /// A pack is full when some measure reaches its entry, each at least 1; one above the capacity is never reached. Empty: `full_packs`.
   std::vector<std::int64_t> filter{};
 };
@@ -57,56 +56,11 @@ inline void require_valid(sampling_options const& sampling, std::size_t measures
             [&] { return "filter[" + std::to_string(m) + "] = " + std::to_string(sampling.filter[m]) + " must be positive"; });
 }
 
-/// Packs the samples whose classes are listed by best fit.
-[[nodiscard]] inline pack_patterns finish_by_best_fit(measure_classes const& classes, std::span<std::int64_t const> capacity,
-                                                      std::span<std::uint32_t const> samples) {
-  std::vector<std::uint64_t> counts(classes.size(), 0);
-  for (auto const c : samples) ++counts[c];
-  measure_classes left{classes.measures, {}, {}};
-  std::vector<std::uint32_t> which;
-  for (std::size_t c = 0; c < classes.size(); ++c)
-    if (counts[c] != 0) {
-      which.push_back(static_cast<std::uint32_t>(c));
-      left.counts.push_back(counts[c]);
-      left.values.insert(left.values.end(), classes[c].begin(), classes[c].end());
-    }
-  auto patterns = plan_vector_best_fit(left, capacity);
-  for (auto& item : patterns.items) item.item_class = which[item.item_class];
-  return patterns;
-}
-
-/// Appends the first packs of `packs`, whose members are classes.
-inline void append_packs(groups<std::uint32_t> const& packs, std::size_t count, pack_patterns& out) {
-  std::vector<std::uint32_t> sorted;
-  std::vector<pattern_item> pattern;
-  for (std::size_t p = 0; p < count; ++p) {
-    sorted.assign(packs[p].begin(), packs[p].end());
-    std::sort(sorted.begin(), sorted.end());
-    pattern.clear();
-    for (auto const c : sorted)
-      if (!pattern.empty() && pattern.back().item_class == c)
-        ++pattern.back().copies;
-      else
-        pattern.push_back({c, 1});
-    out.push_back(pattern, 1);
-  }
-}
-
 /// The filter for all measures that a packer sees; a pack at the limit of samples is full.
 [[nodiscard]] inline std::vector<std::int64_t> filter_of(sampling_options const& sampling, vector_packing_options const& options) {
   auto filter = sampling.filter.empty() ? full_packs(options.capacity) : sampling.filter;
   if (options.max_samples != 0) filter.push_back(static_cast<std::int64_t>((std::min)(options.max_samples, std::uint64_t{1} << 62)));
   return filter;
-}
-
-/// The samples of each class in random order: who plans on classes fills packs with them as they come.
-template <index_type Index>
-[[nodiscard]] std::vector<Index> mixed_order(vector_items<Index> const& items) {
-  std::vector<Index> order(items.order.begin(), items.order.end());
-  splitmix64 random(items.seed);
-  for (std::size_t c = 0; c < items.classes.size(); ++c)
-    shuffle(std::span(order).subspan(static_cast<std::size_t>(items.begin[c]), static_cast<std::size_t>(items.classes.counts[c])), random);
-  return order;
 }
 
 }  // namespace detail
@@ -116,7 +70,7 @@ template <index_type Index>
 /// @param classes   any number of classes, none above a capacity
 /// @param capacity  of one pack, an entry per measure
 /// @param filter    a pack is full when some measure reaches its entry
-/// @param rounds    at most so many, at least 1
+/// @param rounds    most passes over the samples that are left, at least 1
 /// @param seed      of the rounds
 /// @param at_most   packs of a plan that is known: the rounds end where they can only lead to more, and a plan of more may be returned
 /// @return patterns; those of the packs kept by the filter come first, each pack on its own
@@ -154,7 +108,7 @@ template <index_type Index>
       }
     }
     if (round == rounds) break;
-    state.run(seeds());
+    state.sample(seeds());
   }
 
   pack_patterns out;
@@ -170,14 +124,14 @@ template <index_type Index>
 /// full in some measure are kept, the samples of the others go into the next round. Beyond the published procedure, the samples that a
 /// round leaves are packed by best fit, and of all rounds (none at all included) the one with the fewest packs counts, of equal ones the
 /// last: where the filter wastes small samples that large ones need, more rounds make more packs. Rounds end where a bound shows that no
-/// later one can win. Samples above a capacity are listed or refused, and no other is lost.
+/// later one can win. Samples above a capacity are listed, or the call throws; no other is lost.
 ///
 /// @tparam Index  type of the sample indices
 /// @param samples   measures of each sample
 /// @param options   capacities and limits: `{.capacity = {9, 4096}}`; `seed` draws another plan
 /// @param sampling  rounds and filter
-/// @return packs of sample indices, those kept by the filter first; which sample of equal ones stands where is random
-/// @post no pack exceeds a capacity; each sample stands in exactly one pack or in `set_aside`; no more packs than the published procedure
+/// @return packs of sample indices, those kept by the filter first; which sample of equal ones is where is random
+/// @post no pack exceeds a capacity; each sample is in exactly one pack or in `set_aside`; no more packs than the published procedure
 ///       makes of the same draws in any number of rounds up to `rounds`
 /// @throws invalid_input for a bad option or measure, or a sample above a capacity under `oversize::reject`
 /// @par Complexity

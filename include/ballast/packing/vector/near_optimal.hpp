@@ -8,6 +8,7 @@
 #include <ballast/packing/patterns.hpp>
 #include <ballast/packing/vector/bounds.hpp>
 #include <ballast/packing/vector/detail/driver.hpp>
+#include <ballast/packing/vector/detail/valid_classes.hpp>
 #include <ballast/packing/vector/measures.hpp>
 #include <ballast/packing/vector/options.hpp>
 #include <ballast/packing/vector/result.hpp>
@@ -134,7 +135,7 @@ namespace detail {
 /// @param options  capacity per measure and limits
 /// @param limits   how long to search; about a second where no plan is proven optimal sooner
 /// @return packs of sample indices and how near their number is to the least possible one
-/// @post no pack exceeds a capacity; every sample stands in exactly one pack or in `set_aside`
+/// @post no pack exceeds a capacity; every sample is in exactly one pack or in `set_aside`
 /// @throws invalid_input for bad options, a negative measure, a sample of nothing, and one above a capacity under `oversize::reject`
 /// @par Complexity
 /// O(n) to classify and expand where the measures' ranges are moderate (see `classify`), and that of the plan.

@@ -66,7 +66,7 @@ struct vector_packing {
   certificate count{};                                 ///< packs, and the number below which no plan can go
   vector_bound bound = vector_bound::none;             ///< what proves `count.lower_bound`
   std::size_t measure = 0;                             ///< for `vector_bound::measure` and `incompatible`: which one
-  std::vector<std::int64_t> totals{};                  ///< sum of each measure over the samples that stand in packs
+  std::vector<std::int64_t> totals{};                  ///< sum of each measure over the samples in packs
   std::vector<Index> set_aside{};                      ///< samples above a capacity that the policy left out, ascending
   vector_packer packer{};                              ///< who made the plan
   bool complete = true;                                ///< false where a stop cut the search short

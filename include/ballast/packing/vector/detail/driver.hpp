@@ -6,6 +6,7 @@
 #include <ballast/packing/count.hpp>
 #include <ballast/packing/patterns.hpp>
 #include <ballast/packing/vector/bounds.hpp>
+#include <ballast/packing/vector/detail/class_builder.hpp>
 #include <ballast/packing/vector/measures.hpp>
 #include <ballast/packing/vector/options.hpp>
 #include <ballast/packing/vector/result.hpp>
@@ -32,20 +33,6 @@ struct vector_items {
   std::uint64_t seed;
 };
 
-inline void require_valid(sample_measures const& samples, vector_packing_options const& o) {
-  require(o.capacity.size() == samples.measures(), [&] {
-    return "capacity has " + std::to_string(o.capacity.size()) + " entries for " + std::to_string(samples.measures()) + " measures";
-  });
-  for (std::size_t m = 0; m < o.capacity.size(); ++m)
-    require(o.capacity[m] > 0,
-            [&] { return "capacity[" + std::to_string(m) + "] = " + std::to_string(o.capacity[m]) + " must be positive"; });
-  require(o.oversize != oversize::truncate && o.oversize != oversize::split, [] {
-    return std::string("oversize: a sample of several measures can be rejected, set aside or packed on its own, but not cut");
-  });
-  require(o.pack_count_multiple > 0 && o.pack_count_multiple <= std::uint64_t{1} << 62,
-          [&] { return "pack_count_multiple = " + std::to_string(o.pack_count_multiple) + " must be in 1 ... 2^62"; });
-}
-
 /// Appends the packs of patterns of the items' classes.
 template <index_type Index>
 void expand_all(pack_patterns const& patterns, vector_items<Index> const& items, groups<Index>& packs) {
@@ -59,8 +46,8 @@ void expand_all(pack_patterns const& patterns, vector_items<Index> const& items,
 template <index_type Index, class Solve>
 [[nodiscard]] vector_packing<Index> drive(sample_measures const& samples, vector_packing_options const& o, vector_packer packer,
                                           Solve const& solve) {
-  require_valid(samples, o);
-  require_valid(samples);
+  ballast::require_valid(samples, o);
+  ballast::require_valid(samples);
   auto const n = samples.size(), k = samples.measures();
   constexpr auto most_indices = std::uint64_t{(std::numeric_limits<Index>::max)()};
   require(n <= most_indices, [&] { return std::to_string(n) + " samples need a 64-bit index: call with <std::uint64_t>"; });

@@ -31,7 +31,7 @@ class open_packs {
   };
   static constexpr std::uint32_t nothing = 0xffffffffU;
 
-  /// Where an entry stands.
+  /// Where an entry is.
   struct place {
     std::size_t block, at;
   };

@@ -56,7 +56,7 @@ class pack_filler {
     std::sort(seeds_.begin(), seeds_.end(), [&](auto a, auto b) { return key[a] != key[b] ? key[a] > key[b] : a > b; });
   }
 
-  [[nodiscard]] pack_patterns run() {
+  [[nodiscard]] pack_patterns fill_all() {
     pack_patterns out;
     draft start, best;
     for (std::size_t s = 0; s < seeds_.size();) {

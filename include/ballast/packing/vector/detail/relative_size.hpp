@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/math.hpp>
 #include <ballast/packing/vector/measures.hpp>
 
 #include <algorithm>
@@ -40,10 +41,7 @@ inline constexpr std::size_t many_classes = std::size_t{1} << 15;  // above, pla
 /// Packs of all volume over the volume of one, in the worst measure: no packing has fewer.
 [[nodiscard]] inline std::int64_t volume_packs(measure_classes const& classes, std::span<std::int64_t const> capacity) {
   std::int64_t packs = 0;
-  for (std::size_t m = 0; m < classes.measures; ++m) {
-    auto const total = classes.total(m);
-    packs = (std::max)(packs, total / capacity[m] + (total % capacity[m] != 0 ? 1 : 0));
-  }
+  for (std::size_t m = 0; m < classes.measures; ++m) packs = (std::max)(packs, divide_up(classes.total(m), capacity[m]));
   return packs;
 }
 

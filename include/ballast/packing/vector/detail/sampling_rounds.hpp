@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/groups.hpp>
+#include <ballast/core/math.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/packing/detail/shuffle.hpp>
 #include <ballast/packing/vector/measures.hpp>
@@ -26,7 +27,7 @@ class sampling_rounds {
   }
 
   /// Next fit over what is left, in a random order; full packs are taken out.
-  void run(std::uint64_t seed) {
+  void sample(std::uint64_t seed) {
     auto& pool = left_.members;
     splitmix64 random(seed);
     shuffle(std::span(pool), random);
@@ -53,8 +54,7 @@ class sampling_rounds {
   /// No plan that keeps the full packs has fewer packs: what some measure needs for the rest. Never falls.
   [[nodiscard]] std::size_t least_packs() const {
     std::int64_t most = 0;
-    for (std::size_t m = 0; m < load_.size(); ++m)
-      if (total_left_[m] > 0) most = (std::max)(most, (total_left_[m] - 1) / capacity_[m] + 1);
+    for (std::size_t m = 0; m < load_.size(); ++m) most = (std::max)(most, divide_up(total_left_[m], capacity_[m]));
     return full_.size() + static_cast<std::size_t>(most);
   }
 

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/concepts.hpp>
+#include <ballast/packing/vector/measures.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace ballast::inline v0_2::detail {
+
+/// The measures of a sample as one number: measure m counts in units of the product of the ranges behind it.
+class sample_keys {
+ public:
+  explicit sample_keys(sample_measures const& samples) : samples_(samples), lowest_(samples.measures()), unit_(samples.measures()) {
+    auto const n = samples.size();
+    auto const widest = (std::max)(std::uint64_t{1} << 16, std::uint64_t{8} * n);
+    for (auto m = samples.measures(); m-- > 0;) {
+      auto const column = samples.column(m);
+      auto const [low, high] = std::minmax_element(column.begin(), column.end());
+      lowest_[m] = n == 0 ? 0 : static_cast<std::uint64_t>(*low);
+      auto const range = n == 0 ? 1 : static_cast<std::uint64_t>(*high) - lowest_[m] + 1;
+      unit_[m] = width_;
+      width_ = width_ > widest || range > widest ? widest + 1 : width_ * range;
+    }
+    fit_a_table_ = width_ <= widest;
+  }
+  [[nodiscard]] bool fit_a_table() const noexcept { return fit_a_table_; }
+  /// One above the largest key.
+  [[nodiscard]] std::size_t width() const noexcept { return static_cast<std::size_t>(width_); }
+  [[nodiscard]] std::vector<std::size_t> all() const {
+    std::vector<std::size_t> key(samples_.size());
+    for (std::size_t m = 0; m < unit_.size(); ++m) {
+      auto const column = samples_.column(m);
+      for (std::size_t i = 0; i < key.size(); ++i)
+        key[i] += static_cast<std::size_t>((static_cast<std::uint64_t>(column[i]) - lowest_[m]) * unit_[m]);
+    }
+    return key;
+  }
+
+ private:
+  sample_measures const& samples_;
+  std::vector<std::uint64_t> lowest_, unit_;
+  std::uint64_t width_ = 1;
+  bool fit_a_table_ = false;
+};
+
+/// Sorts the samples that `wanted(i)` into classes; `extra_ones` adds a last measure that is 1 for every sample.
+template <index_type Index, class Wanted>
+class class_builder {
+ public:
+  class_builder(sample_measures const& samples, bool extra_ones, Wanted const& wanted)
+      : samples_(samples), extra_ones_(extra_ones), wanted_(wanted) {
+    out_.classes.measures = samples.measures() + (extra_ones ? 1 : 0);
+  }
+  [[nodiscard]] classified_samples<Index> build() {
+    if (sample_keys const keys(samples_); keys.fit_a_table())
+      by_table(keys);
+    else
+      by_sorting();
+    return std::move(out_);
+  }
+
+ private:
+  void by_table(sample_keys const& keys) {
+    auto const n = samples_.size();
+    auto const key = keys.all();
+    std::vector<Index> next(keys.width(), 0), first(keys.width());
+    for (std::size_t i = n; i-- > 0;)
+      if (wanted_(i)) {
+        ++next[key[i]];
+        first[key[i]] = static_cast<Index>(i);
+      }
+    std::uint64_t end = 0;
+    for (std::size_t w = 0; w < next.size(); ++w)
+      if (next[w] != 0) {
+        open(static_cast<std::size_t>(first[w]), end, next[w]);
+        end += std::exchange(next[w], static_cast<Index>(end));
+      }
+    out_.begin.push_back(end);
+    out_.order.resize(static_cast<std::size_t>(end));
+    for (std::size_t i = 0; i < n; ++i)
+      if (wanted_(i)) out_.order[static_cast<std::size_t>(next[key[i]]++)] = static_cast<Index>(i);
+  }
+
+  void by_sorting() {
+    auto& order = out_.order;
+    for (std::size_t i = 0; i < samples_.size(); ++i)
+      if (wanted_(i)) order.push_back(static_cast<Index>(i));
+    std::sort(order.begin(), order.end(), [&](Index a, Index b) {
+      auto const c = compare(a, b);
+      return c != 0 ? c < 0 : a < b;
+    });
+    for (std::size_t p = 0; p < order.size();) {
+      auto end = p + 1;
+      while (end < order.size() && compare(order[p], order[end]) == 0) ++end;
+      open(static_cast<std::size_t>(order[p]), p, end - p);
+      p = end;
+    }
+    out_.begin.push_back(order.size());
+  }
+
+  [[nodiscard]] int compare(Index a, Index b) const {
+    for (std::size_t m = 0; m < samples_.measures(); ++m)
+      if (auto const column = samples_.column(m); column[a] != column[b]) return column[a] < column[b] ? -1 : 1;
+    return 0;
+  }
+  /// Begins the class of a sample at a place of the order.
+  void open(std::size_t sample, std::uint64_t begin, std::uint64_t count) {
+    for (std::size_t m = 0; m < samples_.measures(); ++m) out_.classes.values.push_back(samples_.column(m)[sample]);
+    if (extra_ones_) out_.classes.values.push_back(1);
+    out_.classes.counts.push_back(count);
+    out_.begin.push_back(begin);
+  }
+
+  sample_measures const& samples_;
+  bool extra_ones_;
+  Wanted const& wanted_;
+  classified_samples<Index> out_;
+};
+
+template <index_type Index, class Wanted>
+[[nodiscard]] classified_samples<Index> classify(sample_measures const& samples, bool extra_ones, Wanted const& wanted) {
+  return class_builder<Index, Wanted>(samples, extra_ones, wanted).build();
+}
+
+}  // namespace ballast::inline v0_2::detail
