@@ -2,6 +2,7 @@
 #include <ballast/layout/document_mask.hpp>
 
 #include <ballast/layout/cu_seqlens.hpp>
+#include <ballast/layout/segment_ids.hpp>
 
 #include "support/catch.hpp"
 #include "support/refusal.hpp"

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/core/classes.hpp>
-#include <ballast/core/config.hpp>
+#include <ballast/core/concepts.hpp>
 #include <ballast/core/groups.hpp>
+#include <ballast/layout/concepts.hpp>
+#include <ballast/layout/detail/token_offsets.hpp>
 
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
+#include <ranges>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 /// @file
@@ -22,98 +21,6 @@
 /// for a packing with cut samples pass `member_lengths(…)`.
 
 namespace ballast::inline v0_2 {
-
-/// @brief Element type of token offsets: `std::int32_t`, which attention kernels take, or `std::int64_t`.
-template <class T>
-concept token_offset = std::same_as<T, std::int32_t> || std::same_as<T, std::int64_t>;
-
-/// @brief Cumulative lengths in contiguous memory: a vector or span of token offsets.
-template <class C>
-concept cu_seqlens_range =
-    std::ranges::contiguous_range<C const> && std::ranges::sized_range<C const> && token_offset<std::ranges::range_value_t<C const>>;
-
-/// @brief The members of one pack: a range of integers.
-template <class P>
-concept pack_range = std::ranges::forward_range<P> && std::ranges::sized_range<P> && std::integral<std::ranges::range_value_t<P>>;
-
-namespace detail {
-
-/// Tokens that `length` takes when rounded up. Never overflows: a positive length and a gap below `multiple` stay under 2^64.
-[[nodiscard]] BALLAST_HD constexpr std::uint64_t padded(std::int64_t length, std::int64_t multiple) noexcept {
-  auto const rest = length % multiple;
-  return static_cast<std::uint64_t>(length) + static_cast<std::uint64_t>(rest == 0 ? 0 : multiple - rest);
-}
-
-/// Refuses a member that is no sample, a length that is none, and more tokens than `T` can address. `name()` says which pack it is.
-template <token_offset T, pack_range P, length_range R, class Name>
-void require_addressable(P const& pack, R const& lengths, std::int64_t multiple, Name const& name) {
-  constexpr auto most = static_cast<std::uint64_t>((std::numeric_limits<T>::max)());
-  constexpr auto top = std::uint64_t{1} << 63;
-  auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
-  auto const length_at = read_by_position(lengths);
-  std::uint64_t total = 0;  // stops at `top`
-  for (auto const member : pack) {
-    require(std::cmp_greater_equal(member, 0) && std::cmp_less(member, n), [&] {
-      return "cu_seqlens: " + name() + " holds member " + std::to_string(member) + ", but there are " + std::to_string(n) + " lengths";
-    });
-    auto const length = length_at[static_cast<std::size_t>(member)];
-    require(std::cmp_greater(length, 0) && std::in_range<std::int64_t>(length),
-            [&] { return "lengths[" + std::to_string(member) + "] = " + std::to_string(length) + " must be positive and below 2^63"; });
-    auto const tokens = padded(static_cast<std::int64_t>(length), multiple);
-    total = tokens < top - total ? total + tokens : top;
-  }
-  require(total <= most, [&] {
-    return "cu_seqlens: " + name() + " holds " + (total == top ? "2^63 or more" : std::to_string(total)) + " tokens, more than a " +
-           std::to_string(8 * sizeof(T)) + "-bit cu_seqlens can address" + (sizeof(T) < 8 ? "; use std::int64_t" : "");
-  });
-}
-
-/// Writes the `size + 1` entries of a pack that has been checked.
-template <token_offset T, pack_range P, length_range R>
-void write_cu_seqlens(P const& pack, R const& lengths, std::int64_t multiple, T* out) {
-  auto const length_at = read_by_position(lengths);
-  T at = 0;
-  *out++ = at;
-  for (auto const member : pack) {
-    at += static_cast<T>(padded(static_cast<std::int64_t>(length_at[static_cast<std::size_t>(member)]), multiple));
-    *out++ = at;
-  }
-}
-
-inline void require_multiple(std::int64_t multiple) {
-  require(multiple > 0, [&] { return "multiple = " + std::to_string(multiple) + " must be positive"; });
-}
-inline void require_room(std::size_t have, std::size_t need, char const* what) {
-  require(have == need,
-          [&] { return std::string(what) + ": out has " + std::to_string(have) + " elements, " + std::to_string(need) + " are written"; });
-}
-
-/// Refuses what is not a cu_seqlens (it starts at 0 and never decreases), and one whose tokens `T` cannot number.
-template <token_offset T, cu_seqlens_range C>
-[[nodiscard]] auto checked_cu_seqlens(C const& range, char const* name) {
-  auto const cu = std::span<std::ranges::range_value_t<C const> const>(range);
-  require(!cu.empty() && cu[0] == 0, [&] { return std::string(name) + " must start with 0"; });
-  for (std::size_t i = 1; i < cu.size(); ++i)
-    require(cu[i - 1] <= cu[i], [&] {
-      return std::string(name) + "[" + std::to_string(i) + "] = " + std::to_string(cu[i]) + " is below its predecessor " +
-             std::to_string(cu[i - 1]);
-    });
-  require(std::in_range<T>(cu.back()), [&] {
-    return std::string(name) + " addresses " + std::to_string(cu.back()) + " tokens, more than " + std::to_string(8 * sizeof(T)) +
-           " bits can; use std::int64_t";
-  });
-  return cu;
-}
-
-/// Refuses a row that cannot hold the sequences.
-template <token_offset T>
-void require_row(std::span<T const> cu, std::size_t row, char const* name) {
-  require(std::cmp_greater_equal(row, cu.back()), [&] {
-    return std::string(name) + ": a row of " + std::to_string(row) + " tokens is too short for sequences of " + std::to_string(cu.back());
-  });
-}
-
-}  // namespace detail
 
 /// @brief Writes the cumulative lengths of one pack.
 ///
@@ -151,7 +58,7 @@ template <token_offset T = std::int32_t, pack_range P, length_range R>
 
 /// @brief Writes the cumulative lengths of all packs, pack after pack, each starting again at 0.
 ///
-/// Pack `p` stands at `[packs.offsets[p] + p, packs.offsets[p + 1] + p + 1)`; `cu_seqlens_of` returns it.
+/// Pack `p` is at `[packs.offsets[p] + p, packs.offsets[p + 1] + p + 1)`; `cu_seqlens_of` returns it.
 ///
 /// @tparam T      `std::int32_t` or `std::int64_t`
 /// @tparam Index  index type of the packs

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/layout/segment_ids.hpp>
+#include <ballast/core/config.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/layout/concepts.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +24,7 @@ namespace ballast::inline v0_2 {
 template <token_offset T = std::int32_t>
 struct document_mask {
   T const* segment_ids = nullptr;  ///< ids of the row's tokens, 0 for padding (segment_ids.hpp); kept alive by the caller
-  bool causal = true;              ///< whether a token sees only itself and what stands before it
+  bool causal = true;              ///< whether a token sees only itself and what is before it
 
   /// @brief Whether `q` may attend to `k`. @param q query token of the row @param k key token of the row
   [[nodiscard]] BALLAST_HD constexpr bool operator()(std::size_t q, std::size_t k) const noexcept {
@@ -30,11 +32,11 @@ struct document_mask {
   }
 };
 
-/// @brief The mask of a whole row as a dense matrix: for tests, pictures and attention without variable lengths.
+/// @brief The mask of a row as a dense matrix: for tests, pictures and attention without variable lengths.
 ///
 /// @tparam T  element of the segment ids
 /// @param segment_ids  ids of the row's tokens, 0 for padding
-/// @param causal       whether a token sees only itself and what stands before it
+/// @param causal       whether a token sees only itself and what is before it
 /// @return `n * n` bytes, row-major: entry `q * n + k` is 1 where `q` may attend to `k`, else 0
 /// @throws invalid_input above 65536 tokens (4 GiB)
 /// @par Complexity

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/layout/cu_seqlens.hpp>
+#include <ballast/layout/concepts.hpp>
+#include <ballast/layout/detail/token_offsets.hpp>
 
 #include <algorithm>
 #include <cstddef>

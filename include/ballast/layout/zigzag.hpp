@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/layout/cu_seqlens.hpp>
+#include <ballast/core/config.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/layout/concepts.hpp>
+#include <ballast/layout/detail/token_offsets.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -63,7 +66,7 @@ template <token_offset T, cu_seqlens_range C>
 /// @param rule  the context-parallel degree
 /// @param rank  0 … ranks - 1
 /// @param out   `cu.back() / rule.ranks` elements, each below `cu.back()`
-/// @post over all ranks every token of the row stands exactly once
+/// @post over all ranks every token of the row occurs exactly once
 /// @throws invalid_input if `cu` is malformed, a sequence is not a multiple of `2 * ranks`, a token number does not fit in `T`, the rank is
 /// out of range or `out` has another size; `out` is untouched then
 /// @par Complexity
@@ -94,7 +97,7 @@ template <token_offset T = std::int32_t, cu_seqlens_range C>
   return out;
 }
 
-/// @brief Writes the way back: where each token of the row stands once the rows of all ranks are gathered, rank after rank.
+/// @brief Writes the way back: where each token of the row is once the rows of all ranks are gathered, rank after rank.
 ///
 /// @tparam T  `std::int32_t` or `std::int64_t`
 /// @tparam C  vector or span of token offsets
