@@ -6,7 +6,7 @@
 // the exact optimum, `over` the largest excess of memory. `per_batch` selects for one batch of 97 layers: compiled once, or from scratch.
 // `chain` plans 97 layers in 500 units; `ratio` is its time over that of storing the square root of them evenly, at that one's peak.
 #include <ballast/core/random.hpp>
-#include <ballast/cost/layer.hpp>
+#include <ballast/cost/model_layers.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/recompute.hpp>
 
@@ -107,7 +107,8 @@ two_kinds stage(std::int64_t vision, std::int64_t language) {
   auto const chain = ballast::layers_of(ballast::vision_language_preset("internvl-chat-1.5"));
   ballast::batch_shape const batch{.tokens = 4096, .squares = std::int64_t{4096} * 1024, .tiles = 9};
   auto const &v = chain[1], &l = chain[48];
-  return {vision, language, v.kept(batch) - v.checkpoint(batch), l.kept(batch) - l.checkpoint(batch), v.forward(batch), l.forward(batch)};
+  auto const freed = [&](auto const& of) { return of.options.front().bytes(batch) - of.options.back().bytes(batch); };
+  return {vision, language, freed(v), freed(l), v.forward(batch), l.forward(batch)};
 }
 template <class Rule>
 void layers(benchmark::State& state, Rule const& rule) {
@@ -143,10 +144,9 @@ BENCHMARK_CAPTURE(layers, omnibal, [](two_kinds const& k, std::int64_t room, ten
 })->Apply(stages);
 BENCHMARK_CAPTURE(layers, hbp, [](two_kinds const& k, std::int64_t room, tensors const&) { return hbp_rule(k, room); })->Apply(stages);
 
-std::vector<ballast::symbolic_option> options_of(ballast::layer_cost const& c) {
+std::vector<ballast::symbolic_option> options_of(ballast::layer const& c) {
   std::vector<ballast::symbolic_option> out;
-  for (auto const level : {ballast::recompute_level::none, ballast::recompute_level::selective, ballast::recompute_level::full})
-    out.push_back({c.memory(level).polynomial(), c.recomputed(level).polynomial(), {}});
+  for (auto const& o : c.options) out.push_back({o.bytes.polynomial(), o.work.polynomial(), {}});
   return out;
 }
 void per_batch(benchmark::State& state) {
@@ -165,11 +165,8 @@ void per_batch(benchmark::State& state) {
       ballast::option_classes items;
       ballast::batch_shape const batch{values[0], values[1], values[2]};
       for (auto const& c : chain) {
-        std::array<ballast::memory_option, 3> options;
-        for (std::size_t l = 0; l < 3; ++l) {
-          auto const level = static_cast<ballast::recompute_level>(l);
-          options[l] = {.memory = c.memory(level)(batch), .time = c.recomputed(level)(batch)};
-        }
+        std::vector<ballast::memory_option> options;
+        for (auto const& o : c.options) options.push_back({.memory = o.bytes(batch), .time = o.work(batch)});
         items.add(options);
       }
       auto const chosen = choose_options(items, asked);
@@ -193,7 +190,7 @@ void chain(benchmark::State& state) {
     blocks.push_back({.forward = c.forward(batch) / 1000000,
                       .backward = c.backward(batch) / 1000000,
                       .output = c.boundary(batch),
-                      .saved = c.kept(batch) + c.boundary(batch),
+                      .saved = c.options.front().bytes(batch) + c.boundary(batch),
                       .gradient = c.boundary(batch)});
   // every root-th layer's input is kept; a segment is saved when its turn comes
   std::vector<ballast::chain_step> even;

@@ -6,10 +6,12 @@
 
 #include <ballast/cost/attention.hpp>
 #include <ballast/cost/device.hpp>
+#include <ballast/cost/evaluate.hpp>
 #include <ballast/cost/layer.hpp>
 #include <ballast/cost/level_time.hpp>
 #include <ballast/cost/makespan.hpp>
 #include <ballast/cost/memory.hpp>
+#include <ballast/cost/model_layers.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/cost/scaled.hpp>

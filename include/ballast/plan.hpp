@@ -10,7 +10,7 @@
 #include <ballast/plan/figures.hpp>
 #include <ballast/plan/limits.hpp>
 #include <ballast/plan/plan_data.hpp>
-#include <ballast/plan/run_model.hpp>
-#include <ballast/plan/run_result.hpp>
+#include <ballast/plan/plan_training.hpp>
+#include <ballast/plan/shapes.hpp>
 #include <ballast/plan/shortage.hpp>
 #include <ballast/plan/training_plan.hpp>

@@ -13,7 +13,7 @@ using namespace ballast;
 using ballast_test::refusal;
 
 TEST_CASE("memory: table 2 of Megatron's recomputation paper, row by row") {
-  using enum recompute_level;
+  using enum recomputation;
   std::int64_t const s = 2048, b = 4, h = 12288, a = 96, t = 8;  // GPT-3's layer
   megatron_layer const layer{.sequence = s, .batch = b, .hidden = h, .heads = a, .ffn = 4 * h};
   parallelism const alone{}, tp{.tensor = t}, sp{.tensor = t, .sequence_parallel = true};
@@ -30,7 +30,7 @@ TEST_CASE("memory: table 2 of Megatron's recomputation paper, row by row") {
 }
 
 TEST_CASE("memory: a model's own layers agree with the table where both apply") {
-  using enum recompute_level;
+  using enum recomputation;
   transformer const plain{.layers = 2, .hidden = 512, .query_heads = 8, .kv_heads = 8, .head_width = 64, .ffn = 2048, .gated = false};
   for (std::int64_t const t : {1, 2, 8})
     for (bool const sp : {false, true}) {
@@ -63,11 +63,11 @@ TEST_CASE("memory: states under ZeRO") {
 
 TEST_CASE("memory: what makes no sense is refused") {
   megatron_layer const layer{};
-  CHECK(refusal([&] { return activation_bytes(layer, {.tensor = 0}, recompute_level::none); }) == "tensor = 0 must be in [1, 65536]");
-  CHECK(refusal([&] { return activation_bytes({.hidden = 0}, {}, recompute_level::none); }) == "hidden = 0 must be in [1, 1099511627776]");
+  CHECK(refusal([&] { return activation_bytes(layer, {.tensor = 0}, recomputation::none); }) == "tensor = 0 must be in [1, 65536]");
+  CHECK(refusal([&] { return activation_bytes({.hidden = 0}, {}, recomputation::none); }) == "hidden = 0 must be in [1, 1099511627776]");
   CHECK(refusal([&] { return state_bytes(-1, {}); }) == "parameters = -1 must be in [0, 4503599627370496]");
   CHECK(refusal([&] { return state_bytes(1, {.zero = 4}); }) == "zero = 4 must be in [0, 3]");
-  CHECK(refusal([&] { return activation_bytes({.sequence = std::int64_t{1} << 40, .heads = 128}, {}, recompute_level::none); }) ==
+  CHECK(refusal([&] { return activation_bytes({.sequence = std::int64_t{1} << 40, .heads = 128}, {}, recomputation::none); }) ==
         "sequence = 1099511627776 brings the activations to 2^63 bytes or more");
 }
 

@@ -49,7 +49,7 @@ std::int64_t cheapest_run(std::vector<std::int64_t> const& lengths, batching_opt
 
 }  // namespace
 
-TEST_CASE("run_lower_bound: no plan is below it, and often one reaches it") {
+TEST_CASE("steps_lower_bound: no plan is below it, and often one reaches it") {
   splitmix64 draw(3);
   int reached = 0, above_mean = 0;
   for (int trial = 0; trial < 300; ++trial) {
@@ -57,7 +57,7 @@ TEST_CASE("run_lower_bound: no plan is below it, and often one reaches it") {
     batching_options const o{.capacity = 12 + between(0, 3, draw), .ranks = static_cast<std::uint64_t>(between(1, 3, draw))};
     quadratic_cost const cost{.linear = between(0, 8, draw), .quadratic = between(1, 3, draw)};
     CAPTURE(trial, lengths, o.capacity, o.ranks, cost.linear, cost.quadratic);
-    auto const bound = run_lower_bound(lengths, o, cost), best = cheapest_run(lengths, o, cost);
+    auto const bound = steps_lower_bound(lengths, o, cost), best = cheapest_run(lengths, o, cost);
     REQUIRE(bound <= best);
     std::int64_t sum = 0, dearest = 0;
     for (auto l : lengths) {
@@ -73,19 +73,19 @@ TEST_CASE("run_lower_bound: no plan is below it, and often one reaches it") {
   CHECK(above_mean >= 10);
 }
 
-TEST_CASE("run_lower_bound: samples that fill whole steps are counted step by step") {
+TEST_CASE("steps_lower_bound: samples that fill whole steps are counted step by step") {
   quadratic_cost const cost{.linear = 0, .quadratic = 1};
   batching_options const o{.capacity = 10, .ranks = 2, .micro_batches = 2};
   // 40 tokens a step: the first step holds four tens, the second the fifth; what is left costs 36 and finds room beside it
-  CHECK(run_lower_bound(std::vector{10, 10, 10, 10, 10, 6}, o, cost) == 268);  // the mean, 536 / 2
-  CHECK(run_lower_bound(std::vector{10, 10, 10, 10, 10}, {.capacity = 10, .ranks = 4}, cost) == 200);
-  CHECK(run_lower_bound(std::vector{10}, {.capacity = 10, .ranks = 64}, cost) == 100);
+  CHECK(steps_lower_bound(std::vector{10, 10, 10, 10, 10, 6}, o, cost) == 268);  // the mean, 536 / 2
+  CHECK(steps_lower_bound(std::vector{10, 10, 10, 10, 10}, {.capacity = 10, .ranks = 4}, cost) == 200);
+  CHECK(steps_lower_bound(std::vector{10}, {.capacity = 10, .ranks = 64}, cost) == 100);
   // one sample of cost 100 and a thousand of cost 1 on 4 ranks: the step with the dear one holds at most 30 of the others
   std::vector<int> one_dear(1001, 1);
   one_dear[500] = 10;
-  CHECK(run_lower_bound(one_dear, {.capacity = 10, .ranks = 4}, cost) == 100 + (1000 - 30 + 3) / 4);
-  CHECK(run_lower_bound(std::vector<int>{}, o, cost) == 0);
-  CHECK(refusal([&] { return run_lower_bound(std::vector{11}, o, cost); }) == "lengths[0] = 11 exceeds capacity 10");
+  CHECK(steps_lower_bound(one_dear, {.capacity = 10, .ranks = 4}, cost) == 100 + (1000 - 30 + 3) / 4);
+  CHECK(steps_lower_bound(std::vector<int>{}, o, cost) == 0);
+  CHECK(refusal([&] { return steps_lower_bound(std::vector{11}, o, cost); }) == "lengths[0] = 11 exceeds capacity 10");
 }
 
 }  // namespace test_plan_bounds

@@ -28,7 +28,7 @@ TEST_CASE("limits_of: names the samples that cost more than a mean rank, the wor
   CHECK((limits.samples[0].sample == 0 && limits.samples[0].step == 0 && limits.samples[0].tokens == 9));
   CHECK((limits.samples[1].sample == 4 && limits.samples[1].step == 2));
   CHECK((limits.samples[0].times_mean > 81.0 / 41 - 1e-9 && limits.samples[0].times_mean < 81.0 / 41 + 1e-9));
-  CHECK(limits.bound == run_lower_bound(lengths, o, square));
+  CHECK(limits.bound == steps_lower_bound(lengths, o, square));
   CHECK(limits_of(plan, lengths, o, square, 1).samples.size() == 1);
   // the dearest costs 81 where a full rank costs 10 * 200 / 30: 1.215 of it; 1.35 ranks' worth at 0.9
   CHECK(limits.micro_batches == 2);

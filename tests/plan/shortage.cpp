@@ -54,7 +54,7 @@ TEST_CASE("shortage_of: the least memory of all cuts, and a stage that needs it"
     CHECK(found.budget == 7);
   }
   std::vector<stage_layer> const two{{.options = {{.memory = 9}}}, {.state = 5, .options = {{.memory = 1}}}};
-  CHECK(shortage_of(two, std::vector<std::uint64_t>{1, 5}, 3) == run_shortage{.stage = 1, .needed = 10, .budget = 3});
+  CHECK(shortage_of(two, std::vector<std::uint64_t>{1, 5}, 3) == memory_shortage{.stage = 1, .needed = 10, .budget = 3});
   CHECK(refusal([&] { return shortage_of(two, std::vector<std::uint64_t>{1, 1, 1}, 3); }) == "2 layers cannot fill 3 stages");
   CHECK(refusal([&] { return shortage_of(std::vector<stage_layer>(2), std::vector<std::uint64_t>{1}, 3); }) == "layers[0] has no options");
 }

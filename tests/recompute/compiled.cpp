@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/core/random.hpp>
-#include <ballast/cost/layer.hpp>
+#include <ballast/cost/model_layers.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/recompute/check.hpp>
 #include <ballast/recompute/compiled.hpp>
@@ -22,10 +22,9 @@ using ballast_test::refusal;
 namespace {
 std::vector<dimension> const batch{{"tokens", 1, 16384}, {"squares", 1, std::int64_t{1} << 28}, {"tiles", 0, 64}};
 
-std::vector<symbolic_option> options_of(layer_cost const& c) {
+std::vector<symbolic_option> options_of(layer const& c) {
   std::vector<symbolic_option> out;
-  for (auto const level : {recompute_level::none, recompute_level::selective, recompute_level::full})
-    out.push_back({c.memory(level).polynomial(), c.recomputed(level).polynomial(), {}});
+  for (auto const& o : c.options) out.push_back({o.bytes.polynomial(), o.work.polynomial(), {}});
   return out;
 }
 }  // namespace
@@ -44,8 +43,8 @@ TEST_CASE("compiled: a model's layers fold into few classes, and every batch get
     std::int64_t least = 0, most = 0;
     for (auto const& c : chain) {
       auto const shape = batch_shape{values[0], values[1], values[2]};
-      least += (std::min)(c.kept(shape), c.checkpoint(shape));
-      most += c.kept(shape);
+      least += (std::min)(c.options.front().bytes(shape), c.options.back().bytes(shape));
+      most += c.options.front().bytes(shape);
     }
     selection_options const asked{.budget = least + (most - least) / 1000 * static_cast<std::int64_t>(uniform_below(1001, draw))};
     auto const greedy = plan.evaluate(values, asked), exact = choose_options(items, asked);

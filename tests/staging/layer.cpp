@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ballast/cost/model_layers.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/staging/layer.hpp>
 
@@ -23,17 +24,17 @@ TEST_CASE("fold_layers: equal layers are one class wherever they stand, equal ne
   CHECK(fold_layers({}) == layer_chain{});
 }
 
-TEST_CASE("stage_layers_of: the cost model's layers with what recomputation frees and costs") {
+TEST_CASE("stage_layers_of: a model's layers with what recomputation frees and costs") {
   auto const model = layers_of(vision_language_preset("internvl-chat-1.5"), {.tensor = 2});
   batch_shape const batch{.tokens = 4096, .squares = 4096 * 4096, .tiles = 9};
-  auto const layers = stage_layers_of(model, batch, {.tensor = 2});
+  auto const layers = stage_layers_of(model, batch, batch);  // a FLOP is a nanosecond
   REQUIRE(layers.size() == model.size());
   for (std::size_t i = 0; i < layers.size(); ++i) {
     CAPTURE(model[i].name);
     auto const& options = layers[i].options;
     REQUIRE(layers[i].time == model[i].forward(batch) + model[i].backward(batch));
     REQUIRE(layers[i].state == 18 * ((model[i].parameters + 1) / 2));
-    REQUIRE(options.front() == memory_option{.memory = model[i].kept(batch)});
+    REQUIRE(options.front() == memory_option{.memory = model[i].options.front().bytes(batch)});
     for (std::size_t j = 1; j < options.size(); ++j) REQUIRE(options[j].memory < options[j - 1].memory);
     REQUIRE(options.back().time == (options.size() == 1 ? 0 : model[i].forward(batch)));
   }
@@ -42,8 +43,11 @@ TEST_CASE("stage_layers_of: the cost model's layers with what recomputation free
   CHECK(chain.classes.size() == 6);  // patches, vision, projector, embedding, language, head
   CHECK(chain.classes[1].options.size() == 3);
   CHECK_NOTHROW(require_valid(chain));
-  CHECK(refusal([&] { return stage_layers_of(model, {.tokens = std::int64_t{1} << 60}); }) ==
-        "layer \"language 0\": a cost of the batch reaches 2^58");
+  batch_shape const huge{.tokens = std::int64_t{1} << 60};
+  CHECK(refusal([&] { return stage_layers_of(model, batch, huge); }) ==
+        "layer \"embedding\" brings the bytes of the largest micro-batch to 2^58 or more");
+  CHECK(refusal([&] { return stage_layers_of(model, huge, batch); }) ==
+        "layer \"embedding\" brings the bytes of the largest micro-batch to 2^58 or more");
 }
 
 TEST_CASE("layer_chain: what makes no sense is refused") {

@@ -26,7 +26,7 @@ struct parallelism {
 };
 
 /// @brief What of a layer is computed again in the backward pass.
-enum class recompute_level : std::uint8_t {
+enum class recomputation : std::uint8_t {
   none,       ///< nothing
   selective,  ///< attention scores where they are stored, otherwise the inner activations of the feed-forward block
   full,       ///< everything: the layer's input alone is kept
@@ -41,7 +41,7 @@ struct training_state {
   friend constexpr bool operator==(training_state const&, training_state const&) = default;
 };
 
-/// @brief Refuses degrees that make no sense.
+/// @brief Throws for degrees that make no sense.
 /// @param spread  the degrees
 /// @throws invalid_input naming the field
 constexpr void require_valid(parallelism const& spread) {
@@ -87,14 +87,14 @@ struct megatron_layer {
 /// sequence parallelism, where each device has but its part of the layer's input. Context parallelism leaves each device s / context
 /// tokens, which attend to s.
 ///
-/// @param layer   its sizes
-/// @param spread  degrees; ZeRO and data parallelism do not matter here
-/// @param level   what is recomputed
+/// @param layer       its sizes
+/// @param spread      degrees; ZeRO and data parallelism do not matter here
+/// @param recomputed  what is recomputed
 /// @return bytes, rounded up
 /// @throws invalid_input if a size is not positive or the bytes pass 2^63
 /// @par Source
 /// Korthikanti et al., "Reducing activation recomputation in large transformer models", arXiv 2205.05198, table 2.
-[[nodiscard]] constexpr std::int64_t activation_bytes(megatron_layer const& layer, parallelism const& spread, recompute_level level) {
+[[nodiscard]] constexpr std::int64_t activation_bytes(megatron_layer const& layer, parallelism const& spread, recomputation recomputed) {
   require_valid(spread);
   constexpr std::int64_t most = std::int64_t{1} << 40;
   detail::require_within("sequence", layer.sequence, 1, most);
@@ -107,9 +107,9 @@ struct megatron_layer {
   auto const t = spread.tensor;
   auto const share = [&](checked bytes) { return bytes.fits() ? checked(divide_up(bytes.value, t)) : bytes; };
   auto const h = checked(layer.hidden);
-  auto const whole = checked(level == recompute_level::full ? 2 : 10) * h * tokens;
-  auto const split = level == recompute_level::full ? checked(0) : (checked(8) * h + checked(4) * checked(layer.ffn)) * tokens;
-  auto const scores = level == recompute_level::none ? checked(5) * checked(layer.heads) * checked(layer.sequence) * tokens : checked(0);
+  auto const whole = checked(recomputed == recomputation::full ? 2 : 10) * h * tokens;
+  auto const split = recomputed == recomputation::full ? checked(0) : (checked(8) * h + checked(4) * checked(layer.ffn)) * tokens;
+  auto const scores = recomputed == recomputation::none ? checked(5) * checked(layer.heads) * checked(layer.sequence) * tokens : checked(0);
   auto const bytes = spread.sequence_parallel ? share(whole + split + scores) : whole + share(split + scores);
   require(bytes.fits(), [&] { return "sequence = " + std::to_string(layer.sequence) + " brings the activations to 2^63 bytes or more"; });
   return bytes.value;
@@ -120,14 +120,14 @@ struct megatron_layer {
 /// `activation_bytes_per_token` (transformer.hpp) with the parts that tensor parallelism does not split told apart: inputs of norms, of
 /// the attention and feed-forward blocks, and latent vectors. Selective recomputation drops the feed-forward block's inner activations.
 ///
-/// @param model   the shape
-/// @param layer   0 … layers - 1
-/// @param spread  degrees; context parallelism divides tokens, not bytes per token
-/// @param level   what is recomputed
+/// @param model       the shape
+/// @param layer       0 … layers - 1
+/// @param spread      degrees; context parallelism divides tokens, not bytes per token
+/// @param recomputed  what is recomputed
 /// @return bytes per token, rounded up
 /// @throws invalid_input as `require_valid`, or if there is no such layer
 [[nodiscard]] constexpr std::int64_t activation_bytes_per_token(transformer const& model, std::int64_t layer, parallelism const& spread,
-                                                                recompute_level level) {
+                                                                recomputation recomputed) {
   require_valid(spread);
   auto const all = activation_bytes_per_token(model, layer);
   auto const ffn = [&](std::int64_t width) { return (model.gated ? 3 : 2) * width; };
@@ -135,26 +135,26 @@ struct megatron_layer {
   auto const inner = 2 * (experts ? model.active_experts * ffn(model.expert_ffn) + ffn(model.shared_ffn) : ffn(model.ffn));
   auto const latent = model.kv_rank > 0 ? 4 * (model.q_rank + model.kv_rank) : 0;
   auto const residual = 2 * (2 + model.norms) * model.hidden + latent;
-  auto const kept = level == recompute_level::full ? 2 * model.hidden : level == recompute_level::selective ? all - inner : all;
-  auto const whole = level == recompute_level::full ? kept : residual;
+  auto const kept = recomputed == recomputation::full ? 2 * model.hidden : recomputed == recomputation::selective ? all - inner : all;
+  auto const whole = recomputed == recomputation::full ? kept : residual;
   return spread.sequence_parallel ? divide_up(kept, spread.tensor) : whole + divide_up(kept - whole, spread.tensor);
 }
 
-/// @brief Forward FLOPs per token that a recompute level adds to the backward pass: its linear part, on one device.
-/// @param model   the shape
-/// @param layer   0 … layers - 1
-/// @param spread  degrees
-/// @param level   what is recomputed; `selective` runs the matrices into the feed-forward block once more, not the one out of it
+/// @brief Forward FLOPs per token that recomputation adds to the backward pass: its linear part, on one device.
+/// @param model       the shape
+/// @param layer       0 … layers - 1
+/// @param spread      degrees
+/// @param recomputed  what is recomputed; `selective` runs the matrices into the feed-forward block once more, not the one out of it
 /// @return FLOPs per token; with `full`, attention's pairs come on top (`layer_flops`)
 /// @throws invalid_input as `require_valid`, or if there is no such layer
 [[nodiscard]] constexpr std::int64_t recomputed_flops_per_token(transformer const& model, std::int64_t layer, parallelism const& spread,
-                                                                recompute_level level) {
+                                                                recomputation recomputed) {
   require_valid(spread);
   auto const flops = layer_flops(model, layer).per_token;
   auto const experts = detail::has_experts(model, layer);
   auto const width = experts ? model.active_experts * model.expert_ffn + model.shared_ffn : model.ffn;
   auto const into = 2 * (model.gated ? 2 : 1) * model.hidden * width;
-  auto const added = level == recompute_level::full ? flops : level == recompute_level::selective ? into : 0;
+  auto const added = recomputed == recomputation::full ? flops : recomputed == recomputation::selective ? into : 0;
   return divide_up(added, spread.tensor);
 }
 

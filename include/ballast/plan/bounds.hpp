@@ -14,17 +14,18 @@
 #include <vector>
 
 /// @file
-/// @brief What no plan of a run can go below, whichever samples it brings together.
+/// @brief What no plan of steps can go below, whichever samples it brings together.
 
 namespace ballast::inline v0_2 {
 
-/// @brief A lower bound on the cost of a run: the sum over its steps of the slowest rank.
+/// @brief A lower bound on the cost of all steps: the sum of their slowest ranks.
 ///
-/// It holds for every plan that gives each sample to one rank, in however many steps. A step takes no less than its dearest sample, and
-/// holds no more than K = ranks * micro_batches * capacity tokens. So the samples, dearest first, need a new step for every K tokens: the
-/// k-th slowest step takes at least g_k, the cost of the sample that brings the sum of tokens above (k - 1) K. These k steps hold at most
-/// P_k of all cost F, P_k the dearest k K tokens (Dantzig's bound of the knapsack problem); whatever stands in the others takes at least a
-/// rank's share. The bound is the largest g_1 + ... + g_k + (F - P_k) / ranks over all k, k = 0 being the mean.
+/// It holds for every plan that gives each sample to one rank, in however many steps. A step takes no less than its most expensive sample,
+/// and holds no more than K = ranks * micro_batches * capacity tokens. So the samples, the most expensive first, need a new step for every
+/// K tokens: the k-th slowest step takes at least g_k, the cost of the sample that brings the sum of tokens above (k - 1) K. These k steps
+/// hold at most P_k of all cost F, P_k that of the k K tokens most expensive by the token (Dantzig's bound of the knapsack problem);
+/// whatever is in the others takes at least a rank's share. The bound is the largest g_1 + ... + g_k + (F - P_k) / ranks over all k, k = 0
+/// being the mean.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
@@ -39,7 +40,7 @@ namespace ballast::inline v0_2 {
 /// @par Source
 /// This library.
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
-[[nodiscard]] std::int64_t run_lower_bound(R const& lengths, batching_options const& options, Cost const& cost) {
+[[nodiscard]] std::int64_t steps_lower_bound(R const& lengths, batching_options const& options, Cost const& cost) {
   auto const items = weigh(lengths, options, cost);
   detail::require_fit<Index>(items, options);
   auto const classes = fold(items.tokens);

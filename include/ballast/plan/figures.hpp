@@ -16,23 +16,23 @@
 #include <vector>
 
 /// @file
-/// @brief The figures by which plans of a run are compared: what they fill, how level they are, how long they take.
+/// @brief The figures by which plans of steps are compared: what they fill, how balanced they are, how long they take.
 
 namespace ballast::inline v0_2 {
 
-/// @brief One way to run the data, in numbers.
+/// @brief One plan of steps, in numbers.
 struct plan_figures {
-  std::uint64_t packs = 0;          ///< packs that stand in steps
+  std::uint64_t packs = 0;          ///< packs that are in steps
   std::uint64_t steps = 0;          ///< optimiser steps
-  std::int64_t tokens = 0;          ///< tokens that stand in steps
+  std::int64_t tokens = 0;          ///< tokens that are in steps
   double fill = 0;                  ///< share of the packs' capacity that holds tokens
   double dbr = 0;                   ///< Dist Balance Ratio: see `balance_of_steps`, with tokens as load
   double abr = 0;                   ///< Attention Balance Ratio: the same with sums of squared lengths
   double idle = 0;                  ///< share of all rank time that is spent waiting, the filling and draining of pipelines included
-  double slowest_over_mean = 1;     ///< run time over that of perfect balance
+  double slowest_over_mean = 1;     ///< time of all steps over that of perfect balance
   double single_sample_bound = 1;   ///< what `slowest_over_mean` cannot go below with the samples of these steps
   double modelled_step_ms = 0;      ///< mean time of a step, modelled
-  double modelled_run_ms = 0;       ///< time of all steps, modelled
+  double modelled_total_ms = 0;     ///< time of all steps, modelled
   std::vector<std::int64_t> loads;  ///< cost of each rank in each step, prices included, step after step: `steps * ranks` values
 
   friend bool operator==(plan_figures const&, plan_figures const&) = default;
@@ -90,8 +90,8 @@ template <index_type Index, length_range R, cost_model Cost>
   f.slowest_over_mean = plan.slowest_over_mean();
   f.single_sample_bound = (std::max)(1.0, static_cast<double>(plan.slowest.lower_bound) / mean);
   auto const sharing = options.synchronisation == synchronisation::pipeline ? options.stages : 1;  // devices
-  f.modelled_run_ms = static_cast<double>(plan.slowest.value) * ms_per_unit / static_cast<double>(sharing);
-  f.modelled_step_ms = f.modelled_run_ms / static_cast<double>(f.steps);
+  f.modelled_total_ms = static_cast<double>(plan.slowest.value) * ms_per_unit / static_cast<double>(sharing);
+  f.modelled_step_ms = f.modelled_total_ms / static_cast<double>(f.steps);
   return f;
 }
 

@@ -31,7 +31,7 @@ struct dominant_sample {
 /// @brief What limits a plan.
 template <index_type Index = std::uint32_t>
 struct plan_limits {
-  std::int64_t bound = 0;                       ///< no plan of the same samples costs less: see `run_lower_bound`
+  std::int64_t bound = 0;                       ///< no plan of the same samples costs less: see `steps_lower_bound`
   std::uint64_t dominated = 0;                  ///< steps that have a dominant sample
   std::vector<dominant_sample<Index>> samples;  ///< the dearest of such steps, by `times_mean` and then step; at most as many as asked for
   std::uint64_t micro_batches = 1;              ///< with at least so many on each rank, random steps could be level (cost ratio 0.9)
@@ -48,7 +48,7 @@ struct plan_limits {
 /// @param cost     what a sample costs
 /// @param most     how many samples are named
 /// @return the limits; `dominated` is 0 where the mean alone bounds every step
-/// @throws invalid_input as `run_lower_bound`
+/// @throws invalid_input as `steps_lower_bound`
 /// @par Complexity
 /// O(samples + d log d + steps log steps), d the number of distinct lengths.
 /// @par Determinism
@@ -82,7 +82,7 @@ template <index_type Index, length_range R, cost_model Cost>
     }
     if (compare_products(dearest.cost, static_cast<std::int64_t>(plan.ranks), dearest.sum, 1) > 0) dominant.push_back(dearest);
   }
-  found.bound = run_lower_bound<std::uint64_t>(trained, options, cost);
+  found.bound = steps_lower_bound<std::uint64_t>(trained, options, cost);
   found.dominated = dominant.size();
   std::sort(dominant.begin(), dominant.end(), [](in_step const& a, in_step const& b) {
     auto const order = compare_products(a.cost, b.sum, b.cost, a.sum);

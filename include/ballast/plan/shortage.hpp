@@ -18,11 +18,11 @@
 namespace ballast::inline v0_2 {
 
 /// @brief Why no cut fits: the cut whose largest stage is leanest, everything recomputed that can be, and that stage.
-struct run_shortage {
+struct memory_shortage {
   std::uint64_t stage = 0;  ///< the largest stage of that cut
-  std::int64_t needed = 0;  ///< the bytes it needs: with so many on every device there is a plan, with fewer there is none
+  std::int64_t needed = 0;  ///< the bytes it needs: with that many on every device there is a plan, with fewer there is none
   std::int64_t budget = 0;  ///< the bytes there are
-  friend constexpr bool operator==(run_shortage const&, run_shortage const&) = default;
+  friend constexpr bool operator==(memory_shortage const&, memory_shortage const&) = default;
 };
 
 /// @brief The cut whose largest stage is leanest: what devices of one size must have for there to be a plan at all.
@@ -35,8 +35,8 @@ struct run_shortage {
 /// O(stages log layers log bytes).
 /// @par Determinism
 /// A pure function of its arguments.
-[[nodiscard]] inline run_shortage shortage_of(std::span<stage_layer const> layers, std::span<std::uint64_t const> in_flight,
-                                              std::int64_t budget) {
+[[nodiscard]] inline memory_shortage shortage_of(std::span<stage_layer const> layers, std::span<std::uint64_t const> in_flight,
+                                                 std::int64_t budget) {
   require(!in_flight.empty() && layers.size() >= in_flight.size(),
           [&] { return std::to_string(layers.size()) + " layers cannot fill " + std::to_string(in_flight.size()) + " stages"; });
   std::vector<std::int64_t> state{0}, least{0};
@@ -53,7 +53,7 @@ struct run_shortage {
     return each > (unaffordable - 1 - states) / copies ? unaffordable - 1 : states + copies * each;
   };
   auto const cut = min_max_partition(layers.size(), {.stages = in_flight.size()}, bytes);
-  run_shortage out{.stage = 0, .needed = cut.bottleneck.value, .budget = budget};
+  memory_shortage out{.stage = 0, .needed = cut.bottleneck.value, .budget = budget};
   while (bytes(cut.boundaries[out.stage], cut.boundaries[out.stage + 1], out.stage) != out.needed) ++out.stage;
   return out;
 }

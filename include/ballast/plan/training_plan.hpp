@@ -1,200 +1,138 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/batching/result.hpp>
-#include <ballast/core/concepts.hpp>
-#include <ballast/core/error.hpp>
+#include <ballast/core/certificate.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/cost/layer.hpp>
-#include <ballast/cost/memory.hpp>
-#include <ballast/cost/schedule.hpp>
-#include <ballast/cost/transformer.hpp>
-#include <ballast/pipeline/order.hpp>
+#include <ballast/partition/result.hpp>
 #include <ballast/pipeline/result.hpp>
-#include <ballast/pipeline/simulate.hpp>
 #include <ballast/pipeline/work.hpp>
-#include <ballast/plan/cluster.hpp>
-#include <ballast/plan/detail/run_stages.hpp>
-#include <ballast/plan/plan_data.hpp>
-#include <ballast/plan/run_model.hpp>
-#include <ballast/plan/run_result.hpp>
 #include <ballast/plan/shortage.hpp>
-#include <ballast/staging/joint.hpp>
-#include <ballast/staging/options.hpp>
+#include <ballast/staging/layer.hpp>
+#include <ballast/staging/result.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <optional>
-#include <span>
+#include <cstdio>
 #include <string>
-#include <variant>
+#include <string_view>
 #include <vector>
 
 /// @file
-/// @brief `plan_whole_run`: data plan, model plan and timeline in one; the modelled time of every step, memory, and what limits the run.
+/// @brief What a plan of training tells: stages, modelled times, memory, and where the device-time goes.
 
 namespace ballast::inline v0_2 {
 
-/// @brief The request. `stages` and `memory` have no default.
-struct whole_run_options {
-  std::uint64_t stages = 0;                        ///< stages of each rank's pipeline, 1 … 2^20
-  std::int64_t memory = 0;                         ///< bytes of each device, less what the caller wants in reserve; not negative
-  any_schedule schedule = one_f_one_b_schedule{};  ///< with one chunk a stage
+/// @brief What takes time beside forward and backward passes.
+enum class lost_time : std::uint8_t {
+  none,       ///< nothing: devices compute all the time
+  recompute,  ///< forward passes that are repeated to save memory
+  bubble,     ///< stages that wait inside a rank's pipeline
+  waiting,    ///< ranks that wait for the slowest of their step
 };
 
-namespace detail {
-
-// Simulates every rank of every step, in memory that is used again.
-class run_timer {
- public:
-  run_timer(run_stages const& stages, any_schedule const& schedule, std::span<batch_shape const> packs)
-      : stages_(stages), schedule_(schedule), packs_(packs) {}
-
-  template <class Index>
-  void run(batching<Index> const& steps, whole_run& out) {
-    auto const ranks = static_cast<std::size_t>(steps.ranks);
-    auto const devices = static_cast<std::int64_t>(steps.ranks * stages_.size());
-    std::vector<std::int64_t> makespans(ranks);
-    std::int64_t slowest = -1;
-    for (std::size_t s = 0; s < steps.steps(); ++s) {
-      std::int64_t bound = 0;
-      for (std::size_t r = 0; r < ranks; ++r) {
-        simulate(steps, s, r, false);
-        makespans[r] = timeline_.makespan.value;
-        bound = (std::max)(bound, timeline_.makespan.lower_bound);
-        count(out);
-      }
-      auto const at = std::max_element(makespans.begin(), makespans.end());
-      auto const step = *at;
-      require(step <= (std::numeric_limits<std::int64_t>::max)() / devices - out.time.value,
-              [&] { return "step " + std::to_string(s) + " brings the time of all devices to 2^63 nanoseconds"; });
-      for (auto const makespan : makespans) out.shares.waiting += (step - makespan) * static_cast<std::int64_t>(stages_.size());
-      out.steps.push_back(step);
-      out.time.value += step;
-      out.time.lower_bound += bound;
-      if (step <= slowest) continue;
-      slowest = step;
-      out.slowest_step = s;
-      out.slowest_rank = static_cast<std::uint64_t>(at - makespans.begin());
-    }
-    if (steps.steps() == 0) return;
-    simulate(steps, static_cast<std::size_t>(out.slowest_step), static_cast<std::size_t>(out.slowest_rank), true);
-    out.timeline = timeline_;
-    out.works = works_;
+/// @brief The loss's name as users know it. @param loss any of them @return a word for reports
+[[nodiscard]] constexpr std::string_view to_string(lost_time loss) noexcept {
+  switch (loss) {
+    case lost_time::none: return "none";
+    case lost_time::recompute: return "recompute";
+    case lost_time::bubble: return "bubble";
+    case lost_time::waiting: return "waiting";
   }
-
- private:
-  // The timeline of one rank in one step; without micro-batches it takes no time.
-  template <class Index>
-  void simulate(batching<Index> const& steps, std::size_t step, std::size_t rank, bool events) {
-    works_.clear();
-    std::uint64_t micro_batches = 0;
-    for (auto const pack : steps.pack_numbers_of(step, rank)) {
-      stages_.append_works(packs_[static_cast<std::size_t>(pack)], works_);
-      ++micro_batches;
-    }
-    if (micro_batches == 0) {
-      timeline_ = {};
-      timeline_.stages.resize(stages_.size());
-      return;
-    }
-    if (!order_ || order_->micro_batches != micro_batches) order_ = order_of(schedule_, stages_.size(), micro_batches);
-    auto const work = [&](std::uint64_t k, std::uint64_t m) { return works_[static_cast<std::size_t>(m * stages_.size() + k)]; };
-    simulate_order(*order_, work, events, workspace_, timeline_);
-  }
-  void count(whole_run& out) const {
-    for (auto const& w : works_) out.shares.recompute += w.recompute;
-    for (auto const& w : works_) out.shares.work += w.forward + w.backward + w.weight;
-    for (std::size_t s = 0; s < stages_.size(); ++s) {
-      auto const& figures = timeline_.stages[s];
-      out.shares.bubble += timeline_.makespan.value - figures.busy;
-      out.memory[s].activations = (std::max)(out.memory[s].activations, figures.peak_memory);
-    }
-  }
-
-  run_stages const& stages_;
-  any_schedule const& schedule_;
-  std::span<batch_shape const> packs_;
-  std::vector<stage_work> works_;
-  std::optional<pipeline_order> order_;
-  pipeline_workspace workspace_;
-  pipeline_timeline timeline_;
-};
-
-}  // namespace detail
-
-/// @brief Plans the stages of a model for the micro-batches of a data plan, and times every step of the run.
-///
-/// One plan serves all steps: stages and what they recompute are chosen together (`plan_stages`), level in time for the mean micro-batch
-/// and within memory for the largest. Then every rank of every step is a timeline of its own packs, in their order; a step takes as long
-/// as its slowest rank. Not in the model: the exchange of gradients, the optimiser, the working set of the layer in hand. Where the
-/// schedule splits backwards, both parts take half, and hold all until the second is done.
-///
-/// @tparam Index  index type of the data plan
-/// @param steps    which packs each rank works on in each step; a rank is a pipeline
-/// @param packs    the packs in numbers; see `shapes_of`
-/// @param model    layers and rates; see `run_model_of`
-/// @param options  stages, schedule, memory
-/// @return stages, times, memory, what limits the run, and the timeline of the slowest rank; infeasible where no cut fits
-/// @post no stage is above its memory in any step; the four shares add up to the time of all devices
-/// @throws invalid_input for a bad option or model, a schedule of several chunks, sizes that do not fit each other, or times or bytes that
-/// come near to 2^63
-/// @par Complexity
-/// That of `plan_stages`, and O(micro-batches * stages) for the timelines.
-/// @par Determinism
-/// A pure function of its arguments, in integers.
-/// @par Source
-/// This library (docs/plan.md).
-template <index_type Index>
-[[nodiscard]] whole_run plan_whole_run(batching<Index> const& steps, std::span<batch_shape const> packs, run_model const& model,
-                                       whole_run_options const& options) {
-  require(packs.size() == steps.packs.size(),
-          [&] { return "packs has " + std::to_string(packs.size()) + " entries for " + std::to_string(steps.packs.size()) + " packs"; });
-  require(options.stages >= 1 && options.stages <= std::uint64_t{1} << 20,
-          [&] { return "stages = " + std::to_string(options.stages) + " must be in 1 ... 2^20"; });
-  require(options.memory >= 0, [&] { return "memory = " + std::to_string(options.memory) + " must not be negative"; });
-  auto const batches = detail::batches_of(steps, packs);
-  detail::require_valid(model, batches.largest);
-  std::vector<std::int64_t> const capacity(static_cast<std::size_t>(options.stages), options.memory);
-  whole_run out;
-  out.mean = batches.mean;
-  out.largest = batches.largest;
-  out.layers = detail::stage_layers_of(model, batches);
-  out.in_flight = held_by_stage(options.schedule, options.stages, batches.most_of_a_rank);
-  out.model =
-      plan_stages<>(std::span<stage_layer const>(out.layers), {.stages = options.stages, .capacity = capacity, .in_flight = out.in_flight});
-  out.status = out.model.plan.status;
-  if (out.status != status::feasible) {
-    if (out.layers.size() >= options.stages) out.shortage = shortage_of(out.layers, out.in_flight, options.memory);
-    return out;
-  }
-  auto const splits = std::visit([](auto const& s) { return s.splits_backward; }, options.schedule);
-  detail::run_stages const stages(model, out.model, splits);
-  for (auto const& s : out.model.stages) out.memory.push_back({.state = s.state, .activations = 0, .budget = options.memory});
-  detail::run_timer(stages, options.schedule, packs).run(steps, out);
-  return out;
+  return "none";
 }
 
-/// @brief The same for a data plan and a language model on a cluster, each rank a pipeline of tensor-parallel groups.
-///
-/// @tparam Index  index type of the data plan
-/// @param data     an epoch, as `plan_data` made it
-/// @param model    the shape
-/// @param on       the devices
-/// @param spread   degrees; ZeRO shards over `spread.data` devices, usually the ranks
-/// @param options  stages, schedule, memory
-/// @return as the other overload
-/// @throws invalid_input as the other overload, `run_model_of` and `shapes_of`
-/// @par Complexity
-/// As the other overload.
-/// @par Determinism
-/// As the other overload.
-template <index_type Index>
-[[nodiscard]] whole_run plan_whole_run(data_plan<Index> const& data, transformer const& model, cluster const& on, parallelism const& spread,
-                                       whole_run_options const& options) {
-  auto const packs = shapes_of(data.steps.packs, std::span<std::int64_t const>(data.tokens));
-  return plan_whole_run(data.steps, packs, run_model_of(model, on, spread), options);
+/// @brief Where the device-time goes: nanoseconds, added up over all devices and steps.
+struct time_shares {
+  std::int64_t work = 0;       ///< forward and backward
+  std::int64_t recompute = 0;  ///< repeated forward
+  std::int64_t bubble = 0;     ///< devices that wait while their rank's pipeline runs
+  std::int64_t waiting = 0;    ///< devices that wait for the slowest rank of the step
+
+  /// @brief All of it: the steps' times by ranks and stages, exactly. @return the sum
+  [[nodiscard]] constexpr std::int64_t total() const noexcept { return work + recompute + bubble + waiting; }
+  /// @brief A part as a share of all. @param part one of the four @return 0 … 1; 0 where there is no time
+  [[nodiscard]] constexpr double share(std::int64_t part) const noexcept {
+    return total() == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(total());
+  }
+  /// @brief The largest of the three losses. @return of equal ones the first; `none` if all are 0
+  [[nodiscard]] constexpr lost_time largest_loss() const noexcept {
+    auto most = std::int64_t{0};
+    auto loss = lost_time::none;
+    auto const consider = [&](lost_time which, std::int64_t time) {
+      if (time <= most) return;
+      most = time;
+      loss = which;
+    };
+    consider(lost_time::recompute, recompute);
+    consider(lost_time::bubble, bubble);
+    consider(lost_time::waiting, waiting);
+    return loss;
+  }
+  friend constexpr bool operator==(time_shares const&, time_shares const&) = default;
+};
+
+/// @brief The memory of a stage's device.
+struct stage_memory {
+  std::int64_t state = 0;        ///< bytes of parameters, gradients and optimiser states
+  std::int64_t activations = 0;  ///< most bytes of activations at once, in any step of any rank
+  std::int64_t budget = 0;       ///< bytes there are
+  /// @brief What the stage holds at its peak. @return bytes
+  [[nodiscard]] constexpr std::int64_t bytes() const noexcept { return state + activations; }
+  friend constexpr bool operator==(stage_memory const&, stage_memory const&) = default;
+};
+
+/// @brief The plan of all steps on a timeline, and what it is worth. Times are nanoseconds of a model.
+struct training_plan {
+  ballast::status status = ballast::status::infeasible;  ///< infeasible: fewer layers than stages, or `shortage`
+  memory_shortage shortage;                              ///< where memory is what makes it infeasible; otherwise 0
+  batch_shape mean;                                      ///< of a micro-batch, rounded up: what stages are balanced for
+  batch_shape largest;                                   ///< each number the largest of any micro-batch: what their memory is planned for
+  joint_stages<> model;                  ///< boundaries, options by layer, and figures: time of the mean micro-batch, bytes of the largest
+  std::vector<stage_layer> layers;       ///< what the stages were planned of: time of the mean micro-batch, bytes of the largest
+  std::vector<std::uint64_t> in_flight;  ///< by stage: micro-batches held at most
+  std::vector<std::int64_t> steps;       ///< time of each step: that of its slowest rank
+  certificate time;                  ///< of all steps; no order of the same tasks on the same stages and ranks takes less than the bound
+  time_shares shares;                ///< where the device-time goes
+  std::vector<stage_memory> memory;  ///< by stage
+
+  std::uint64_t slowest_step = 0;  ///< the longest step, the first of equal ones
+  std::uint64_t slowest_rank = 0;  ///< its slowest rank
+  pipeline_timeline timeline;      ///< of that rank in that step, with its events
+  std::vector<stage_work> works;   ///< of the timeline, micro-batch after micro-batch: `works[micro_batch * stages + stage]`
+
+  /// @brief Mean time of a step. @return milliseconds; 0 without steps
+  [[nodiscard]] double step_ms() const noexcept {
+    return steps.empty() ? 0.0 : static_cast<double>(time.value) / 1e6 / static_cast<double>(steps.size());
+  }
+};
+
+/// @brief What limits training, in sentences for people.
+/// @param plan  as `plan_training` returned it
+/// @return two sentences for a plan with time, one for a plan that does not fit, none for a plan without steps
+[[nodiscard]] inline std::vector<std::string> describe(training_plan const& plan) {
+  if (plan.status != status::feasible) {
+    if (plan.shortage.needed == 0) return {"There are fewer layers than stages."};
+    return {"No cut into stages fits " + std::to_string(plan.shortage.budget) + " bytes a device: in the leanest, stage " +
+            std::to_string(plan.shortage.stage) + " needs " + std::to_string(plan.shortage.needed) + ", which is " +
+            std::to_string(plan.shortage.needed - plan.shortage.budget) + " more."};
+  }
+  auto const& of = plan.shares;
+  if (of.total() == 0) return {};
+  auto const percent = [&](std::int64_t part) {
+    char text[32];
+    (void)std::snprintf(text, sizeof text, "%.2f %%", 100 * of.share(part));
+    return std::string(text);
+  };
+  std::string const all = "Of the device-time " + percent(of.work) + " is forward and backward, " + percent(of.recompute) +
+                          " recomputed forward, " + percent(of.bubble) + " waiting inside pipelines, " + percent(of.waiting) +
+                          " waiting for the slowest rank.";
+  switch (of.largest_loss()) {
+    case lost_time::none: return {all, "Nothing is lost."};
+    case lost_time::recompute: return {all, "Recomputation costs most: with more memory, or smaller micro-batches, less of it is needed."};
+    case lost_time::bubble: return {all, "The bubble costs most: more micro-batches in a step, or fewer stages, make it a smaller part."};
+    case lost_time::waiting: return {all, "Waiting for the slowest rank costs most: the longest samples bound how balanced steps can be."};
+  }
+  return {all};
 }
 
 }  // namespace ballast::inline v0_2

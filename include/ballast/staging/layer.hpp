@@ -2,11 +2,11 @@
 #pragma once
 #include <ballast/core/error.hpp>
 #include <ballast/core/runs.hpp>
+#include <ballast/cost/evaluate.hpp>
 #include <ballast/cost/layer.hpp>
-#include <ballast/cost/memory.hpp>
 #include <ballast/recompute/option.hpp>
 
-#include <array>
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -19,7 +19,8 @@
 
 namespace ballast::inline v0_2 {
 
-/// @brief A layer: its time, the bytes that are there whatever is recomputed, and the ways to treat what it keeps for its backward pass.
+/// @brief A layer in numbers, as `stage_layers_of` makes it: its time, the bytes that are there whatever is recomputed, and the ways to
+/// treat what it keeps for its backward pass.
 struct stage_layer {
   std::int64_t time = 0;               ///< forward and backward of one micro-batch, nothing recomputed; not negative, any unit
   std::int64_t state = 0;              ///< bytes of parameters, gradients and optimiser states, not negative
@@ -34,7 +35,7 @@ struct layer_chain {
   friend bool operator==(layer_chain const&, layer_chain const&) = default;
 };
 
-/// @brief Refuses a chain that makes no sense, or whose sums could pass 2^58.
+/// @brief Throws for a chain that makes no sense, or whose sums could pass 2^58.
 /// @param chain  the chain, perhaps built by hand
 /// @throws invalid_input naming the first entry that breaks a rule
 inline void require_valid(layer_chain const& chain) {
@@ -89,32 +90,32 @@ inline void require_valid(layer_chain const& chain) {
   return out;
 }
 
-/// @brief Layers of a cost model for one micro-batch: time in FLOPs; kept, recomputed in part or recomputed in full.
+/// @brief Evaluates layers for the joint plan, which balances the time of one micro-batch and makes room for another.
 ///
-/// A way that is no smaller than the one before it is left out.
-///
-/// @param layers  as `layers_of` makes them
-/// @param batch   the micro-batch
-/// @param spread  degrees, for the bytes of states
-/// @param state   bytes of a parameter in each role
-/// @return one entry a layer; `options[0]` keeps everything
-/// @throws invalid_input if a cost of the batch reaches 2^58, or as `state_bytes`
+/// @param layers   of a model (`layers_of`), or measured
+/// @param mean     the micro-batch whose time is balanced
+/// @param largest  the micro-batch whose bytes must fit: each of its numbers the largest there is
+/// @param rates    of the devices (`rates_of` a cluster), or of the measurement
+/// @return one entry a layer, with its options in their order; nanoseconds and bytes
+/// @throws invalid_input as `layer_evaluator` and its `require_fits`
 /// @par Complexity
 /// O(layers).
-[[nodiscard]] inline std::vector<stage_layer> stage_layers_of(std::span<layer_cost const> layers, batch_shape const& batch,
-                                                              parallelism const& spread = {}, training_state const& state = {}) {
+/// @par Determinism
+/// A pure function of its arguments, in integers.
+[[nodiscard]] inline std::vector<stage_layer> stage_layers_of(std::span<layer const> layers, batch_shape const& mean,
+                                                              batch_shape const& largest, layer_rates const& rates = {}) {
+  layer_evaluator const evaluate(rates);
+  evaluate.require_fits(layers, {.tokens = (std::max)(mean.tokens, largest.tokens),
+                                 .squares = (std::max)(mean.squares, largest.squares),
+                                 .tiles = (std::max)(mean.tiles, largest.tiles)});
   std::vector<stage_layer> out;
   out.reserve(layers.size());
-  for (auto const& layer : layers) {
-    auto const of = [&](batch_cost const& cost) {
-      require(cost.fits(batch) && cost(batch) < (std::int64_t{1} << 58),
-              [&] { return "layer \"" + layer.name + "\": a cost of the batch reaches 2^58"; });
-      return cost(batch);
-    };
-    stage_layer made{of(layer.forward) + of(layer.backward), state_bytes(layer.parameters, spread, state), {}};
-    for (auto const level : std::array{recompute_level::none, recompute_level::selective, recompute_level::full}) {
-      memory_option const option{.memory = of(layer.memory(level)), .time = of(layer.recomputed(level))};
-      if (made.options.empty() || option.memory < made.options.back().memory) made.options.push_back(option);
+  for (auto const& l : layers) {
+    stage_layer made{.time = 0, .state = l.state, .options = {}};
+    for (auto const& o : l.options) {
+      auto const figures = evaluate(l, o, mean);
+      made.time = figures.time;
+      made.options.push_back({.memory = evaluate(l, o, largest).bytes, .time = figures.recompute});
     }
     out.push_back(std::move(made));
   }

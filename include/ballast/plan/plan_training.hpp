@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/batching/result.hpp>
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/core/status.hpp>
+#include <ballast/cost/evaluate.hpp>
+#include <ballast/cost/layer.hpp>
+#include <ballast/cost/memory.hpp>
+#include <ballast/cost/model_layers.hpp>
+#include <ballast/cost/schedule.hpp>
+#include <ballast/cost/transformer.hpp>
+#include <ballast/plan/cluster.hpp>
+#include <ballast/plan/detail/timelines.hpp>
+#include <ballast/plan/plan_data.hpp>
+#include <ballast/plan/shapes.hpp>
+#include <ballast/plan/shortage.hpp>
+#include <ballast/plan/training_plan.hpp>
+#include <ballast/staging/joint.hpp>
+#include <ballast/staging/layer.hpp>
+#include <ballast/staging/options.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// @file
+/// @brief `plan_training`: data plan, stages and timeline in one; the modelled time of every step, memory, and what limits them.
+
+namespace ballast::inline v0_2 {
+
+/// @brief The request. `stages` and `memory` have no default.
+struct training_options {
+  std::uint64_t stages = 0;                        ///< stages of each rank's pipeline, 1 … 2^20
+  std::int64_t memory = 0;                         ///< bytes of each device, less what the caller wants in reserve; not negative
+  any_schedule schedule = one_f_one_b_schedule{};  ///< with one chunk a stage
+};
+
+/// @brief Plans the stages of a model for the micro-batches of a data plan, and times every step.
+///
+/// One plan serves all steps: stages and what they recompute are chosen together (`plan_stages`), balanced in time for the mean micro-batch
+/// and within memory for the largest. Then every rank of every step is a timeline of its own packs, in their order; a step takes as long
+/// as its slowest rank. Not in the model: the exchange of gradients, the optimiser, the working set of the layer in hand. Where the
+/// schedule splits backwards, both parts take half, and hold all until the second is done.
+///
+/// @tparam Index  index type of the data plan
+/// @param steps    which packs each rank works on in each step; a rank is a pipeline
+/// @param packs    the packs in numbers; see `shapes_of`
+/// @param layers   the chain, first to last; see `layers_of`
+/// @param options  stages, schedule, memory
+/// @param rates    what turns work into time; see `rates_of`
+/// @return stages, times, memory, what limits training, and the timeline of the slowest rank; infeasible where no cut fits
+/// @post no stage is above its memory in any step; the four shares add up to the time of all devices
+/// @throws invalid_input for a bad option, rate or layer, a schedule of several chunks, sizes that do not fit each other, or times or bytes
+/// that come near to 2^63
+/// @par Complexity
+/// That of `plan_stages`, and O(micro-batches * stages) for the timelines.
+/// @par Determinism
+/// A pure function of its arguments, in integers.
+/// @par Source
+/// This library (docs/plan.md).
+template <index_type Index>
+[[nodiscard]] training_plan plan_training(batching<Index> const& steps, std::span<batch_shape const> packs, std::span<layer const> layers,
+                                          training_options const& options, layer_rates const& rates) {
+  require(packs.size() == steps.packs.size(),
+          [&] { return "packs has " + std::to_string(packs.size()) + " entries for " + std::to_string(steps.packs.size()) + " packs"; });
+  require(options.stages >= 1 && options.stages <= std::uint64_t{1} << 20,
+          [&] { return "stages = " + std::to_string(options.stages) + " must be in 1 ... 2^20"; });
+  require(options.memory >= 0, [&] { return "memory = " + std::to_string(options.memory) + " must not be negative"; });
+  require(!layers.empty(), [] { return std::string("layers is empty"); });
+  layer_evaluator const evaluate(rates);
+  auto const batches = detail::batches_of(steps, packs);
+  std::vector<std::int64_t> const capacity(static_cast<std::size_t>(options.stages), options.memory);
+  training_plan out;
+  out.mean = batches.mean;
+  out.largest = batches.largest;
+  out.layers = stage_layers_of(layers, batches.mean, batches.largest, rates);
+  out.in_flight = held_by_stage(options.schedule, options.stages, batches.most_of_a_rank);
+  out.model =
+      plan_stages<>(std::span<stage_layer const>(out.layers), {.stages = options.stages, .capacity = capacity, .in_flight = out.in_flight});
+  out.status = out.model.plan.status;
+  if (out.status != status::feasible) {
+    if (out.layers.size() >= options.stages) out.shortage = shortage_of(out.layers, out.in_flight, options.memory);
+    return out;
+  }
+  for (auto const& s : out.model.stages) out.memory.push_back({.state = s.state, .activations = 0, .budget = options.memory});
+  detail::step_timer(detail::joined_stages(layers, out.model), evaluate, options.schedule, packs).time(steps, out);
+  return out;
+}
+
+/// @brief The same for a data plan and a language model on a cluster, each rank a pipeline of tensor-parallel groups.
+///
+/// @tparam Index  index type of the data plan
+/// @param data     an epoch, as `plan_data` made it
+/// @param options  stages, schedule, memory
+/// @param model    the shape
+/// @param on       the devices
+/// @param spread   degrees; ZeRO shards over `spread.data` devices, usually the ranks
+/// @return as the other overload
+/// @throws invalid_input as the other overload, `layers_of`, `rates_of` and `shapes_of`
+/// @par Complexity
+/// As the other overload.
+/// @par Determinism
+/// As the other overload.
+template <index_type Index>
+[[nodiscard]] training_plan plan_training(data_plan<Index> const& data, training_options const& options, transformer const& model,
+                                          cluster const& on, parallelism const& spread) {
+  auto const packs = shapes_of(data.steps.packs, std::span<std::int64_t const>(data.tokens));
+  return plan_training<Index>(data.steps, packs, layers_of(model, spread), options, rates_of(on));
+}
+
+}  // namespace ballast::inline v0_2

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/core/groups.hpp>
+#include <ballast/cost/layer.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+/// @file
+/// @brief The packs of a data plan as the cost of layers sees them.
+
+namespace ballast::inline v0_2 {
+
+/// @brief The packs of a data plan in numbers: tokens and squared lengths.
+///
+/// @tparam Index  index type of the packs
+/// @param packs   sample indices
+/// @param tokens  of each sample
+/// @return one entry a pack, without tiles
+/// @throws invalid_input if a pack has an index beyond `tokens`, or sums that reach 2^63
+/// @par Complexity
+/// O(samples).
+template <index_type Index>
+[[nodiscard]] std::vector<batch_shape> shapes_of(groups<Index> const& packs, std::span<std::int64_t const> tokens) {
+  std::vector<batch_shape> out;
+  out.reserve(packs.size());
+  for (auto const pack : packs) {
+    batch_shape shape;
+    for (auto const i : pack) {
+      require(i < tokens.size(), [&] {
+        return "packs[" + std::to_string(out.size()) + "] has index " + std::to_string(i) + ", but there are " +
+               std::to_string(tokens.size()) + " samples";
+      });
+      auto const length = tokens[static_cast<std::size_t>(i)];
+      batch_cost const sums{.per_token = 1, .per_square = length};
+      batch_shape const more{.tokens = shape.squares, .squares = length, .tiles = 0};
+      require(length >= 0 && sums.fits(more), [&] {
+        return "tokens[" + std::to_string(i) + "] = " + std::to_string(length) + " is negative, or brings a sum of squares to 2^63";
+      });
+      shape.tokens += length;  // no more than the squares
+      shape.squares = sums(more);
+    }
+    out.push_back(shape);
+  }
+  return out;
+}
+
+}  // namespace ballast::inline v0_2

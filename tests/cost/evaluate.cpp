@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ballast/cost/evaluate.hpp>
+
+#include "support/catch.hpp"
+#include "support/refusal.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace test_cost_evaluate {
+
+using namespace ballast;
+using ballast_test::refusal;
+
+namespace {
+layer some_layer() {
+  return {.name = "block",
+          .forward = {.per_token = 5},
+          .backward = {.per_token = 9},
+          .options = {{.bytes = {.per_token = 7}}, {recomputation::full, {.per_token = 3}, {.per_token = 5}}},
+          .boundary = {.per_token = 4}};
+}
+}  // namespace
+
+TEST_CASE("layer_evaluator: work becomes time and units become bytes, each rounded up once") {
+  auto const of = some_layer();
+  batch_shape const batch{.tokens = 11};
+  layer_evaluator const plain(layer_rates{});  // work is nanoseconds, units are bytes, links take no time
+  CHECK(plain(of, of.options[0], batch) == layer_figures{.time = 154, .forward = 55, .backward = 99, .bytes = 77});
+  CHECK(plain(of, of.options[1], batch) == layer_figures{.time = 154, .forward = 55, .backward = 99, .recompute = 55, .bytes = 33});
+  // 10 units of work a nanosecond, 8 units a byte, a byte in 2 nanoseconds
+  layer_evaluator const rated({.work_per_ms = 10'000'000, .units_per_byte = 8, .link_bytes_per_ms = 500'000});
+  CHECK(rated(of, of.options[1], batch) ==
+        layer_figures{.time = 16, .forward = 6, .backward = 10, .recompute = 6, .transfer = 12, .bytes = 5});
+  // a product beyond 64 bits
+  layer const big{.name = "big", .forward = {.per_token = std::int64_t{1} << 50}};
+  layer_evaluator const slow({.work_per_ms = 3'000'001});
+  CHECK(slow(big, {}, {.tokens = 1 << 10}).forward == 384307040099935626);  // 2^60 * 10^6 / 3000001
+}
+
+TEST_CASE("layer_evaluator: what makes no sense throws, and so does what comes near to 2^63") {
+  auto const thrown = [](std::vector<layer> const& layers, std::int64_t tokens, layer_rates const& rates = {}) {
+    return refusal([&] {
+      layer_evaluator(rates).require_fits(layers, {.tokens = tokens});
+      return 0;
+    });
+  };
+  auto const of = some_layer();
+  CHECK(thrown({of, of}, 1 << 20) == "accepted");
+  CHECK(thrown({}, 1, {.work_per_ms = 0}) == "work_per_ms = 0 must be at least 1");
+  CHECK(thrown({}, 1, {.units_per_byte = 0}) == "units_per_byte = 0 must be at least 1");
+  CHECK(thrown({}, 1, {.link_bytes_per_ms = -1}) == "link_bytes_per_ms = -1 must be at least 0");
+  auto bad = of;
+  bad.options.clear();
+  CHECK(thrown({of, bad}, 1) == "layer \"block\" has no options");
+  bad = of;
+  bad.options[1].work.per_square = -1;
+  CHECK(thrown({bad}, 1) == "layer \"block\" has a negative cost, or brings a sum to 2^63");
+  // forward, backward and all options together: 19 a token, 10 bytes of it
+  auto const most = (std::int64_t{1} << 58) - 1;
+  CHECK(thrown({of}, most / 19) == "accepted");
+  CHECK(thrown({of}, most / 19 + 1) == "layer \"block\" brings the nanoseconds of the largest micro-batch to 2^58 or more");
+  CHECK(thrown({of}, most / 10 + 1, {.work_per_ms = 1'000'000'000}) ==
+        "layer \"block\" brings the bytes of the largest micro-batch to 2^58 or more");
+  CHECK(thrown({of}, 1 << 20, {.link_bytes_per_ms = 1}) == "accepted");
+  CHECK(thrown({of}, std::int64_t{1} << 40, {.link_bytes_per_ms = 1}) ==
+        "layer \"block\" hands on bytes that take 2^58 nanoseconds or more");
+}
+
+}  // namespace test_cost_evaluate

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ballast/plan/plan_training.hpp>
+
+#include <ballast/batching/deal_steps.hpp>
+#include <ballast/batching/plan_steps.hpp>
+#include <ballast/core/hash.hpp>
+#include <ballast/core/random.hpp>
+#include <ballast/cost/presets.hpp>
+#include <ballast/packing/next_fit.hpp>
+#include <ballast/pipeline/check.hpp>
+#include <ballast/staging/check.hpp>
+
+#include "support/catch.hpp"
+#include "support/lengths.hpp"
+#include "support/refusal.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace test_plan_plan_training {
+
+namespace {
+
+using namespace ballast;
+using namespace ballast_test;
+
+/// A layer of 2 + 4 ns a token that keeps 10 bytes of each, or 3 for 2 ns more.
+layer some_layer(std::string name) {
+  return {.name = std::move(name),
+          .forward = {.per_token = 2},
+          .backward = {.per_token = 4},
+          .state = 100,
+          .options = {{.bytes = {.per_token = 10}}, {recomputation::full, {.per_token = 3}, {.per_token = 2}}},
+          .boundary = {.per_token = 8}};
+}
+std::vector<layer> equal_layers(std::size_t n) {
+  std::vector<layer> out;
+  for (std::size_t i = 0; i < n; ++i) out.push_back(some_layer("layer " + std::to_string(i)));
+  return out;
+}
+/// Steps of packs of one sample each, one after the other; 0 leaves a place empty.
+batching<> steps_of(std::vector<std::int64_t> const& tokens, std::uint64_t ranks, std::uint64_t micro_batches) {
+  batching<> out;
+  out.ranks = ranks;
+  out.micro_batches = micro_batches;
+  std::uint32_t pack = 0;
+  for (std::uint32_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i] != 0) out.packs.push_back(std::vector{i});
+    out.table.push_back(tokens[i] == 0 ? out.none : pack++);
+  }
+  return out;
+}
+training_plan plan_of(batching<> const& steps, std::vector<std::int64_t> const& tokens, std::vector<layer> const& layers,
+                      training_options const& o, layer_rates const& rates = {}) {
+  return plan_training<std::uint32_t>(steps, shapes_of(steps.packs, std::span<std::int64_t const>(tokens)), layers, o, rates);
+}
+constexpr std::int64_t ample = std::int64_t{1} << 50;
+
+std::uint64_t hash_of(training_plan const& plan) {
+  fnv1a h;
+  for (auto const b : plan.model.plan.boundaries) h.append(b);
+  for (auto const o : plan.model.option) h.append(o);
+  for (auto const s : plan.steps) h.append(static_cast<std::uint64_t>(s));
+  for (auto const& m : plan.memory) h.append(static_cast<std::uint64_t>(m.bytes()));
+  for (auto const part : {plan.shares.work, plan.shares.recompute, plan.shares.bubble, plan.shares.waiting, plan.time.lower_bound})
+    h.append(static_cast<std::uint64_t>(part));
+  return h.value();
+}
+
+/// Layers, steps and a budget that is tight or not; all of it drawn.
+struct some_training {
+  std::vector<layer> layers;
+  layer_rates rates;
+  std::vector<std::int64_t> tokens;
+  batching<> steps;
+  training_options options;
+};
+some_training draw_training(splitmix64& draw) {
+  some_training out;
+  auto const below = [&](std::uint64_t n) { return static_cast<std::int64_t>(uniform_below(n, draw)); };
+  auto const layers = 1 + below(9);
+  for (std::int64_t i = 0; i < layers; ++i) {
+    auto made = some_layer("l" + std::to_string(i));
+    made.forward = {.per_token = below(5), .per_square = below(2)};
+    made.backward = {.per_token = below(9), .per_square = below(3)};
+    made.options[1].work = made.forward;
+    made.options[0].bytes.per_token = 3 + below(20);
+    out.layers.push_back(made);
+  }
+  out.rates.link_bytes_per_ms = below(2) * 3'000'000;
+  auto const ranks = 1 + below(3), micro_batches = 1 + below(6), steps = below(4);
+  for (std::int64_t i = 0; i < ranks * micro_batches * steps; ++i) {
+    auto const empty = below(8) == 0;
+    auto const length = 1 + below(40);
+    out.tokens.push_back(empty ? 0 : length);
+  }
+  out.steps = steps_of(out.tokens, static_cast<std::uint64_t>(ranks), static_cast<std::uint64_t>(micro_batches));
+  out.options.stages = 1 + static_cast<std::uint64_t>(below(4));
+  char const* const names[] = {"gpipe", "1f1b", "zb1p", "zb2p"};
+  out.options.schedule = schedule_named(names[below(4)]);
+  out.options.memory = 100 + below(9000);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("plan_training: steps, shares, memory and stages are what their definitions say") {
+  splitmix64 draw(21);
+  int feasible = 0, tight = 0, recomputed = 0;
+  for (int round = 0; round < 600; ++round) {
+    auto const of = draw_training(draw);
+    CAPTURE(round);
+    auto const plan = plan_of(of.steps, of.tokens, of.layers, of.options, of.rates);
+    auto const stages = static_cast<std::size_t>(of.options.stages);
+    if (plan.status != status::feasible) {
+      CHECK((plan.steps.empty() && plan.memory.empty() && plan.model.plan.boundaries.empty()));
+      if (of.layers.size() < stages) {
+        CHECK(plan.shortage == memory_shortage{});
+        continue;
+      }
+      ++tight;  // with what is needed there is a plan, with a byte less there is none
+      CHECK(plan.shortage.budget == of.options.memory);
+      CHECK(plan.shortage.needed > of.options.memory);
+      CHECK(plan.shortage.stage < stages);
+      auto enough = of.options;
+      enough.memory = plan.shortage.needed;
+      CHECK(plan_of(of.steps, of.tokens, of.layers, enough, of.rates).status == status::feasible);
+      --enough.memory;
+      CHECK(plan_of(of.steps, of.tokens, of.layers, enough, of.rates).shortage.needed == plan.shortage.needed);
+      continue;
+    }
+    ++feasible;
+    recomputed += std::count(plan.model.option.begin(), plan.model.option.end(), 1U) > 0 ? 1 : 0;
+
+    // Every timeline once more, by the simulator and the options alone.
+    auto const& cuts = plan.model.plan.boundaries;
+    auto const splits = std::visit([](auto const& s) { return s.splits_backward; }, of.options.schedule);
+    std::int64_t all = 0, work = 0, again = 0;
+    for (std::size_t s = 0; s < of.steps.steps(); ++s) {
+      std::int64_t slowest = 0;
+      for (std::size_t r = 0; r < of.steps.ranks; ++r) {
+        std::vector<std::int64_t> mine;
+        for (std::size_t m = 0; m < of.steps.micro_batches; ++m)
+          if (auto const n = of.tokens[(s * of.steps.ranks + r) * of.steps.micro_batches + m]; n > 0) mine.push_back(n);
+        if (mine.empty()) continue;
+        auto const stage_at = [&](std::uint64_t k, std::uint64_t m) {
+          auto const n = mine[static_cast<std::size_t>(m)];
+          batch_shape const batch{.tokens = n, .squares = n * n, .tiles = 0};
+          stage_work w;
+          for (auto i = static_cast<std::size_t>(cuts[k]); i < cuts[k + 1]; ++i) {
+            auto const& layer = of.layers[i];
+            w.forward += layer.forward(batch);
+            w.backward += layer.backward(batch);
+            w.recompute += layer.options[plan.model.option[i]].work(batch);
+            w.kept += layer.options[plan.model.option[i]].bytes(batch);
+          }
+          if (k + 1 < stages && of.rates.link_bytes_per_ms > 0) w.transfer = (8 * n + 2) / 3;
+          if (splits) {
+            w.weight = w.backward / 2;
+            w.backward -= w.weight;
+            w.residue = w.kept;
+          }
+          return w;
+        };
+        for (std::uint64_t k = 0; k < stages; ++k)
+          for (std::uint64_t m = 0; m < mine.size(); ++m) {
+            auto const w = stage_at(k, m);
+            work += w.forward + w.backward + w.weight;
+            again += w.recompute;
+          }
+        auto const timeline = simulate_pipeline(of.options.schedule, {of.options.stages, mine.size(), true}, stage_at);
+        slowest = (std::max)(slowest, timeline.makespan.value);
+        for (std::size_t k = 0; k < stages; ++k) CHECK(timeline.stages[k].peak_memory <= plan.memory[k].activations);
+        if (s != plan.slowest_step || r != plan.slowest_rank) continue;
+        std::vector<std::uint32_t> stage_of(stages);
+        std::iota(stage_of.begin(), stage_of.end(), 0U);
+        CHECK(plan.timeline.events == timeline.events);
+        CHECK(describe(check_timeline(plan.timeline, stage_of, mine.size(), stage_at)) == "the timeline is valid");
+        for (std::size_t i = 0; i < plan.works.size(); ++i) CHECK(plan.works[i] == stage_at(i % stages, i / stages));
+      }
+      CHECK(plan.steps[s] == slowest);
+      all += slowest;
+    }
+    CHECK(plan.time.value == all);
+    CHECK(plan.time.lower_bound <= all);
+    CHECK(plan.shares.total() == all * static_cast<std::int64_t>(of.steps.ranks * stages));
+    CHECK(plan.shares.work == work);
+    CHECK(plan.shares.recompute == again);
+    CHECK((plan.shares.bubble >= 0 && plan.shares.waiting >= 0));
+    if (of.steps.ranks == 1) CHECK(plan.shares.waiting == 0);
+    if (stages == 1) CHECK(plan.shares.bubble == 0);
+    if (!plan.steps.empty()) {
+      CHECK(plan.steps[plan.slowest_step] == *std::max_element(plan.steps.begin(), plan.steps.end()));
+      CHECK(plan.timeline.makespan.value == plan.steps[plan.slowest_step]);
+    }
+    for (auto const& m : plan.memory) CHECK((m.bytes() <= m.budget && m.budget == of.options.memory));
+
+    // The cut by its own validator, on layers that are worked out here.
+    std::vector<stage_layer> layers;
+    for (auto const& l : of.layers) {
+      stage_layer made{l.forward(plan.mean) + l.backward(plan.mean), l.state, {}};
+      for (auto const& o : l.options) made.options.push_back({.memory = o.bytes(plan.largest), .time = o.work(plan.mean)});
+      layers.push_back(made);
+    }
+    std::uint64_t most = 1;
+    for (std::size_t at = 0; at < of.tokens.size(); at += of.steps.micro_batches) {
+      auto const first = of.tokens.begin() + static_cast<std::ptrdiff_t>(at);
+      auto const none = std::count(first, first + static_cast<std::ptrdiff_t>(of.steps.micro_batches), 0);
+      most = (std::max)(most, of.steps.micro_batches - static_cast<std::uint64_t>(none));
+    }
+    auto const held = held_by_stage(of.options.schedule, stages, most);
+    std::vector<std::int64_t> const capacity(stages, of.options.memory);
+    CHECK(describe(prove_stages(plan.model, fold_layers(layers), {.stages = stages, .capacity = capacity, .in_flight = held})) ==
+          "the plan is valid");
+  }
+  CAPTURE(feasible, tight, recomputed);
+  CHECK((feasible > 200 && tight > 30 && recomputed > 30));  // all answers were there
+}
+
+TEST_CASE("plan_training: the closed form of 1F1B, and a rank that has nothing to wait for") {
+  for (std::int64_t const m : {1, 2, 5, 12})
+    for (std::uint64_t const p : {1U, 2U, 4U}) {
+      CAPTURE(m, p);
+      std::vector<std::int64_t> const tokens(static_cast<std::size_t>(2 * m), 10);  // two steps of one rank
+      auto const plan =
+          plan_of(steps_of(tokens, 1, static_cast<std::uint64_t>(m)), tokens, equal_layers(4), {.stages = p, .memory = ample});
+      auto const stages = static_cast<std::int64_t>(p), each = 10 * 6 * 4 / stages;
+      CHECK(plan.steps == std::vector<std::int64_t>(2, (m + stages - 1) * each));
+      CHECK(plan.time.optimal());
+      CHECK(plan.shares == time_shares{.work = 2 * stages * m * each, .bubble = 2 * stages * (stages - 1) * each});
+      CHECK(plan.shares.largest_loss() == (p == 1 ? lost_time::none : lost_time::bubble));
+    }
+}
+
+TEST_CASE("plan_training: a hand-made plan of two ranks, with recomputation and transfers") {
+  // Stage 0 holds two micro-batches of 5 tokens: two layers kept take 200 + 2 * 100 bytes, one of them recomputed 200 + 2 * 65.
+  std::vector<std::int64_t> const tokens{5, 5, 4, 0};
+  layer_rates const rates{.link_bytes_per_ms = 8'000'000};  // a token takes 1 ns
+  auto const plan = plan_of(steps_of(tokens, 2, 2), tokens, equal_layers(4), {.stages = 2, .memory = 330}, rates);
+  CHECK(plan.model.plan.boundaries == std::vector<std::uint32_t>{0, 2, 4});
+  CHECK(plan.model.option == std::vector<std::uint32_t>{0, 1, 0, 0});
+  CHECK(plan.memory == std::vector<stage_memory>{{200, 130, 330}, {200, 100, 330}});
+  // Rank 0: forwards of 20, backwards of 40, 10 recomputed on stage 0, transfers of 5.
+  // Stage 1: F 25-45, B 45-85, F 85-105, B 105-145; stage 0: F 0-20, F 20-40, B 90-140, B 150-200.
+  CHECK(plan.steps == std::vector<std::int64_t>{200});
+  // Rank 1: 4 tokens: 16 + 4 + 16 + 32 + 4 + 8 + 32.
+  CHECK(plan.shares ==
+        time_shares{.work = 4 * 60 + 2 * 48, .recompute = 2 * 10 + 8, .bubble = 2 * 200 - 260 + 2 * 112 - 104, .waiting = 176});
+  CHECK((plan.slowest_step == 0 && plan.slowest_rank == 0));
+  CHECK(plan.timeline.events.size() == 8);
+  CHECK(describe(plan) ==
+        std::vector<std::string>{"Of the device-time 42.00 % is forward and backward, 3.50 % recomputed forward, 32.50 % "
+                                 "waiting inside pipelines, 22.00 % waiting for the slowest rank.",
+                                 "The bubble costs most: more micro-batches in a step, or fewer stages, make it a smaller "
+                                 "part."});
+}
+
+TEST_CASE("plan_training: a plan that deals by cost is not slower than next fit in input order") {
+  splitmix64 draw(22);
+  auto const lengths = random_lengths(900, 2048, draw);
+  auto const model = transformer_preset("qwen2.5-0.5b");
+  parallelism const spread{.data = 4, .zero = 1};
+  auto const layers = layers_of(model, spread);
+  auto const rates = rates_of({});
+  auto const cost = sample_cost(model);
+  for (std::uint64_t const p : {1U, 4U}) {
+    batching_options const o{.capacity = 4096, .ranks = 4, .micro_batches = 8, .synchronisation = synchronisation::pipeline, .stages = p};
+    training_options const asked{.stages = p, .memory = 80'000'000'000};
+    auto const planned = plan_of(plan_steps(lengths, o, cost), lengths, layers, asked, rates);
+    auto const naive =
+        plan_of(deal_steps(next_fit(lengths, {.capacity = 4096}).packs, lengths, o, cost, {.how = dealing::in_order}), lengths, layers, asked, rates);
+    CAPTURE(p, planned.step_ms(), naive.step_ms());
+    CHECK(planned.time.value < naive.time.value);
+    CHECK(planned.shares.waiting < naive.shares.waiting);
+  }
+}
+
+TEST_CASE("plan_training: the plan of a data plan is that of its parts, and the same everywhere") {
+  splitmix64 draw(23);
+  auto const lengths = random_lengths(300, 5000, draw);
+  data_plan_options const o{.steps = {.capacity = 4096, .ranks = 2, .micro_batches = 4, .seed = 3}, .oversize = oversize::split};
+  auto const model = transformer_preset("qwen2.5-0.5b");
+  cluster const on{.device = device_named("a100"), .mfu = 0.5};
+  parallelism const spread{.tensor = 2, .data = 2, .zero = 1};
+  auto const data = plan_data(lengths, o, model, on);
+  training_options const asked{.stages = 4, .memory = 3'000'000'000};
+  auto const plan = plan_training(data, asked, model, on, spread);
+  REQUIRE(plan.status == status::feasible);
+  CHECK(hash_of(plan) == hash_of(plan_of(data.steps, data.tokens, layers_of(model, spread), asked, rates_of(on))));
+  CHECK(hash_of(plan) == 0x32c59f6874077837U);
+  CHECK(plan.shares.recompute > 0);
+  CHECK(plan.shares.work > 0);
+  // one device does six FLOPs a parameter and token, and more for attention
+  auto const flops = static_cast<double>(plan.shares.work) / 1e9 * 312e12 * 0.5 * 2;
+  CHECK(flops > 6.0 * 490e6 * static_cast<double>(data.steps.tokens));
+  CHECK(flops < 8.0 * 490e6 * static_cast<double>(data.steps.tokens));
+}
+
+TEST_CASE("plan_training: what makes no sense is refused, what does not fit is an answer") {
+  std::vector<std::int64_t> const tokens{5, 5};
+  auto const steps = steps_of(tokens, 1, 2);
+  auto const refused = [&](training_options const& o, std::vector<layer> const& layers, layer_rates const& rates = {}) {
+    return refusal([&] { return plan_of(steps, tokens, layers, o, rates); });
+  };
+  auto const model = equal_layers(3);
+  CHECK(refused({.stages = 0, .memory = 1}, model) == "stages = 0 must be in 1 ... 2^20");
+  CHECK(refused({.stages = 1, .memory = -1}, model) == "memory = -1 must not be negative");
+  CHECK(refused({.stages = 1, .memory = 1, .schedule = zbv_schedule{}}, model) == "schedule zbv has 2 chunks a stage, not 1");
+  CHECK(refused({.stages = 1, .memory = 1}, {}) == "layers is empty");
+  CHECK(refused({.stages = 1, .memory = 1}, model, {.work_per_ms = 0}) == "work_per_ms = 0 must be at least 1");
+  auto bad = model;
+  bad[2].options.clear();
+  CHECK(refused({.stages = 1, .memory = 1}, bad) == "layer \"layer 2\" has no options");
+  bad = model;
+  bad[1].backward.per_square = -1;
+  CHECK(refused({.stages = 1, .memory = 1}, bad) == "layer \"layer 1\" has a negative cost, or brings a sum to 2^63");
+  bad = model;
+  bad[1].backward.per_token = std::int64_t{1} << 60;
+  CHECK(refused({.stages = 1, .memory = 1}, bad) == "layer \"layer 1\" brings the nanoseconds of the largest micro-batch to 2^58 or more");
+  CHECK(refusal([&] { return plan_training(steps, {}, model, {.stages = 1, .memory = 1}, {}); }) == "packs has 0 entries for 2 packs");
+
+  auto const lean = plan_of(steps, tokens, model, {.stages = 3, .memory = 120});
+  CHECK(lean.status == status::infeasible);
+  CHECK(lean.shortage == memory_shortage{.stage = 0, .needed = 130, .budget = 120});  // two micro-batches of 15 bytes
+  CHECK(describe(lean) ==
+        std::vector<std::string>{"No cut into stages fits 120 bytes a device: in the leanest, stage 0 needs 130, which is 10 more."});
+  auto const many = plan_of(steps, tokens, model, {.stages = 4, .memory = ample});
+  CHECK(many.status == status::infeasible);
+  CHECK(describe(many) == std::vector<std::string>{"There are fewer layers than stages."});
+  CHECK(describe(plan_of(steps_of({}, 1, 1), {}, model, {.stages = 3, .memory = ample})).empty());
+}
+
+}  // namespace test_plan_plan_training
