@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/batching/deal_steps.hpp>
 #include <ballast/batching/plan_steps.hpp>
+#include <ballast/batching/weigh.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/cost/presets.hpp>
+#include <ballast/packing/oversize.hpp>
 #include <ballast/plan/cluster.hpp>
 #include <ballast/plan/figures.hpp>
 
@@ -33,9 +35,10 @@ TEST_CASE("figures_of: two steps by hand") {
   for (auto const& pack : {std::vector<std::uint32_t>{0, 1}, {2}, {3}, {4}, {5}}) packs.push_back(pack);
   batching_options const o{.capacity = 8, .ranks = 2, .micro_batches = 2, .left_over = left_over::shorten};
   quadratic_cost const cost{.linear = 2, .quadratic = 1};  // 24, 15, 8, 48, 3, 35
-  auto const plan = deal_steps(packs, lengths, o, cost, {.how = dealing::in_order});
+  auto const samples = weigh(lengths, o, cost);
+  auto const plan = deal_steps(packs, samples, o, {.how = dealing::in_order});
   // step 0: rank 0 has packs 0 and 2, rank 1 packs 1 and 3; step 1: pack 4 on rank 0
-  auto const f = figures_of(plan, lengths, o, 0.5, cost);
+  auto const f = figures_of(plan, samples, o, 0.5);
   CHECK(f.loads == std::vector<std::int64_t>{24 + 15 + 48, 8 + 3, 35, 0});
   CHECK((f.packs == 5 && f.steps == 2 && f.tokens == 21));
   CHECK(close(f.fill, 21.0 / 40));
@@ -47,8 +50,7 @@ TEST_CASE("figures_of: two steps by hand") {
   CHECK(close(f.modelled_total_ms, 61));
   CHECK(close(f.modelled_step_ms, 30.5));
 
-  auto const none =
-      figures_of(deal_steps(groups<>{}, std::vector<int>{}, o, cost, {.how = dealing::in_order}), std::vector<int>{}, o, 0.5, cost);
+  auto const none = figures_of(deal_steps(groups<>{}, weighed_samples{}, o), weighed_samples{}, o, 0.5);
   CHECK((none.steps == 0 && none.loads.empty() && none.modelled_step_ms == 0));
   CHECK(close(none.slowest_over_mean, 1));
 }
@@ -56,13 +58,13 @@ TEST_CASE("figures_of: two steps by hand") {
 TEST_CASE("figures_of: agrees with the metrics where ranks wait per step, and with the certificate elsewhere") {
   splitmix64 draw(5);
   auto const lengths = random_lengths(900, 400, draw);
-  weakest_lengths const weakest(lengths);
   for (auto const where : {synchronisation::per_step, synchronisation::per_micro_batch, synchronisation::pipeline}) {
     CAPTURE(static_cast<int>(where));
     batching_options const o{.capacity = 512, .ranks = 4, .micro_batches = 3, .synchronisation = where, .stages = 5};
-    auto const plan = plan_steps(lengths, o, dense_4096_cost);
-    auto const f = figures_of(plan, lengths, o, 2.0, dense_4096_cost);
-    CHECK(f == figures_of(plan, weakest, o, 2.0, dense_4096_cost));
+    auto const samples = weigh(lengths, o, dense_4096_cost);
+    auto const plan = plan_steps(samples, o);
+    auto const f = figures_of(plan, samples, o, 2.0);
+    CHECK(f == figures_of(plan, apply_oversize(lengths, {.capacity = 512}, dense_4096_cost), o, 2.0));
     CHECK(std::accumulate(f.loads.begin(), f.loads.end(), std::int64_t{0}) == plan.cost);
     auto const metrics = balance_of_steps(f.loads, 4);
     auto const sharing = where == synchronisation::pipeline ? 5.0 : 1.0;
@@ -77,12 +79,12 @@ TEST_CASE("figures_of: agrees with the metrics where ranks wait per step, and wi
   }
 }
 
-TEST_CASE("figures_of: refuses samples that ranks share") {
+TEST_CASE("figures_of: throws for samples that ranks share") {
   batching_options const o{.capacity = 8, .ranks = 2};
-  auto plan = deal_steps(groups<>{{0, 1}, {0}}, std::vector{5}, o, dense_4096_cost, {.how = dealing::in_order});
+  auto const samples = weigh(std::vector{5}, o, dense_4096_cost);
+  auto plan = deal_steps(groups<>{{0, 1}, {0}}, samples, o);
   plan.shared.push_back({.sample = 0, .ranks = 2});
-  CHECK(refusal([&] { return figures_of(plan, std::vector{5}, o, 1.0, dense_4096_cost); }) ==
-        "sample 0 is shared by ranks, which these figures do not count");
+  CHECK(refusal([&] { return figures_of(plan, samples, o, 1.0); }) == "sample 0 is shared by ranks, which these figures do not count");
 }
 
 TEST_CASE("ms_per_unit: a step of a known number of FLOPs takes their time") {

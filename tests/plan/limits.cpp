@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/batching/deal_steps.hpp>
-#include <ballast/cost/polynomial.hpp>
 #include <ballast/plan/limits.hpp>
+
+#include <ballast/batching/deal_steps.hpp>
+#include <ballast/batching/weigh.hpp>
+#include <ballast/cost/polynomial.hpp>
+#include <ballast/plan/bounds.hpp>
 
 #include "support/catch.hpp"
 
@@ -21,16 +24,18 @@ TEST_CASE("limits_of: names the samples that cost more than a mean rank, the wor
   groups<> const packs{{0, 1, 2, 3, 4, 5, 6}, {0, 1, 2, 3, 4, 5}};
   batching_options const o{.capacity = 10, .ranks = 2};
   quadratic_cost const square{.linear = 0, .quadratic = 1};
-  auto const plan = deal_steps(packs, lengths, o, square, {.how = dealing::in_order});  // 81 + 1, 25 + 25, 64 + 4
-  auto const limits = limits_of(plan, lengths, o, square);
+  auto const samples = weigh(lengths, o, square);
+  auto const plan = deal_steps(packs, samples, o, {.how = dealing::in_order});  // 81 + 1, 25 + 25, 64 + 4
+  auto const limits = limits_of(plan, samples, o);
   CHECK(limits.dominated == 2);
   REQUIRE(limits.samples.size() == 2);
   CHECK((limits.samples[0].sample == 0 && limits.samples[0].step == 0 && limits.samples[0].tokens == 9));
   CHECK((limits.samples[1].sample == 4 && limits.samples[1].step == 2));
   CHECK((limits.samples[0].times_mean > 81.0 / 41 - 1e-9 && limits.samples[0].times_mean < 81.0 / 41 + 1e-9));
-  CHECK(limits.bound == steps_lower_bound(lengths, o, square));
-  CHECK(limits_of(plan, lengths, o, square, 1).samples.size() == 1);
-  // the dearest costs 81 where a full rank costs 10 * 200 / 30: 1.215 of it; 1.35 ranks' worth at 0.9
+  CHECK(limits.bound == steps_lower_bound(samples, o));
+  CHECK(limits.slowest_over_mean == 1.06);  // two steps: 81, and the 25 of what does not fit beside it; over 100
+  CHECK(limits_of(plan, samples, o, 1).samples.size() == 1);
+  // the most expensive one costs 81 where a full rank costs 10 * 200 / 30: 1.215 of it; 1.35 ranks' worth at 0.9
   CHECK(limits.micro_batches == 2);
 
   auto const text = describe(limits, plan);
@@ -42,18 +47,19 @@ TEST_CASE("limits_of: names the samples that cost more than a mean rank, the wor
   CHECK(holds(text[3], "with 2 micro-batches on each rank"));
 }
 
-TEST_CASE("limits_of: a level plan is limited by its mean") {
+TEST_CASE("limits_of: a balanced plan is limited by its mean") {
   std::vector<int> const lengths(8, 5);
   batching_options const o{.capacity = 10, .ranks = 2};
-  auto const plan =
-      deal_steps(groups<>{{0, 2, 4, 6, 8}, {0, 1, 2, 3, 4, 5, 6, 7}}, lengths, o, dense_4096_cost, {.how = dealing::in_order});
-  auto const limits = limits_of(plan, lengths, o, dense_4096_cost);
+  auto const samples = weigh(lengths, o, dense_4096_cost);
+  auto const plan = deal_steps(groups<>{{0, 2, 4, 6, 8}, {0, 1, 2, 3, 4, 5, 6, 7}}, samples, o, {.how = dealing::in_order});
+  auto const limits = limits_of(plan, samples, o);
   CHECK((limits.dominated == 0 && limits.samples.empty() && limits.micro_batches == 1));
   CHECK(limits.bound == plan.slowest.value);
+  CHECK(limits.slowest_over_mean == 1.0);
   auto const text = describe(limits, plan);
   REQUIRE(text.size() == 3);
   CHECK(text[0] == "In this plan the slowest ranks take 0.00 % more than the mean.");
-  CHECK(holds(text[2], "0.50 of a rank's full mean step (cost ratio): random steps can be level."));
+  CHECK(holds(text[2], "0.50 of a rank's full mean step (cost ratio): random steps can be balanced."));
   CHECK(describe(plan_limits<>{}, batching<>{}).empty());
 }
 

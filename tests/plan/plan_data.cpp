@@ -3,7 +3,10 @@
 #include <ballast/batching/deal_steps.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/cost/presets.hpp>
+#include <ballast/packing/best_fit_decreasing.hpp>
 #include <ballast/packing/check.hpp>
+#include <ballast/plan/figures.hpp>
+#include <ballast/plan/limits.hpp>
 #include <ballast/plan/plan_data.hpp>
 
 #include "support/archetypes.hpp"
@@ -41,58 +44,67 @@ TEST_CASE("plan_data: every sample is placed or named, and the proofs hold, unde
                                  .seed = 7,
                                  .cost_per_micro_batch = price,
                                  .cost_per_step = 2 * price};
-        auto const plan = plan_data(weakest_lengths(lengths), {.steps = o, .oversize = policy}, cost, 1.0);
+        auto const plan = plan_data(weakest_lengths(lengths), {.steps = o, .oversize = policy}, cost);
+        auto const limits = limits_of(plan.steps, plan.samples, o);
+        auto const planned = figures_of(plan.steps, plan.samples, o, 1.0);
         auto listed = plan.steps;  // what was set aside stands in no step
-        listed.dropped.insert(listed.dropped.end(), plan.set_aside.begin(), plan.set_aside.end());
+        listed.dropped.insert(listed.dropped.end(), plan.samples.set_aside.begin(), plan.samples.set_aside.end());
         std::sort(listed.dropped.begin(), listed.dropped.end());
-        CHECK(describe(check_batching(listed, plan.tokens, o, cost)) == "valid");
-        CHECK(plan.tokens.size() == n + plan.pieces.size());
+        CHECK(describe(check_batching(listed, plan.samples.tokens, o, cost)) == "valid");
+        CHECK(plan.samples.tokens.size() == n + plan.samples.pieces.size());
         if (rest == left_over::split || rest == left_over::shorten)
           CHECK(check_packing(plan.steps.packs, lengths, {.capacity = o.capacity, .oversize = policy}).valid());
         CHECK(plan.packs.lower_bound <= plan.packs.value);
-        CHECK(plan.limits.bound <= plan.steps.slowest.lower_bound);
-        CHECK(std::accumulate(plan.planned.loads.begin(), plan.planned.loads.end(), std::int64_t{0}) == plan.steps.cost);
-        CHECK(plan.slowest_over_mean_bound() <= plan.planned.single_sample_bound);
-        CHECK(plan.planned.single_sample_bound <= plan.planned.slowest_over_mean);
-        for (auto const& d : plan.limits.samples) CHECK(plan.tokens[d.sample] == d.tokens);
+        CHECK(limits.bound <= plan.steps.slowest.lower_bound);
+        CHECK(std::accumulate(planned.loads.begin(), planned.loads.end(), std::int64_t{0}) == plan.steps.cost);
+        CHECK(limits.slowest_over_mean <= planned.single_sample_bound);
+        CHECK(planned.single_sample_bound <= planned.slowest_over_mean);
+        for (auto const& d : limits.samples) CHECK(plan.samples.tokens[d.sample] == d.tokens);
       }
 }
 
-TEST_CASE("plan_data: the plans that it compares are those of the rooms below") {
+TEST_CASE("plan_data: the plan and its bound are those of the rooms below, and each sample is weighed once") {
   splitmix64 draw(12);
   auto const lengths = random_lengths(600, 512, draw);
+  std::int64_t calls = 0;
+  auto const counted = [&calls](std::int64_t length) {
+    ++calls;
+    return length * (1000 + length);
+  };
+  for (auto const policy : {oversize::reject, oversize::set_aside, oversize::truncate, oversize::split}) {
+    CAPTURE(static_cast<int>(policy));
+    batching_options const o{.capacity = policy == oversize::reject ? 512 : 400, .ranks = 4, .micro_batches = 2, .seed = 5};
+    calls = 0;
+    auto const plan = plan_data(lengths, {.steps = o, .oversize = policy}, counted);
+    auto const longer = std::count_if(lengths.begin(), lengths.end(), [&](auto l) { return l > o.capacity; });
+    CHECK(calls == 600 + (policy == oversize::split ? longer : policy == oversize::set_aside ? -longer : 0));
+    auto const best_fit = best_fit_decreasing(lengths, {.capacity = o.capacity, .oversize = policy});
+    CHECK(plan.packs.lower_bound == best_fit.count.lower_bound);
+    CHECK(plan.bound == best_fit.bound);
+    if (policy == oversize::reject) CHECK(hash(plan.steps) == hash(plan_steps(lengths, o, counted)));
+  }
   data_plan_options const o{.steps = {.capacity = 512, .ranks = 4, .micro_batches = 2, .seed = 5}};
   auto const model = transformer_preset("qwen2.5-0.5b");
-  cluster const on{.device = device_named("a100"), .mfu = 0.5};
-  auto const plan = plan_data(lengths, o, model, on);
-  auto const cost = sample_cost(model);
-  auto const ms = ms_per_unit(cost, on);
-  auto const scored = [&](batching<> const& b) { return figures_of(b, lengths, o.steps, ms, cost); };
-  CHECK(plan.planned == scored(plan_steps(lengths, o.steps, cost)));
-  CHECK(plan.usual ==
-        scored(deal_steps(best_fit_decreasing(lengths, {.capacity = 512}).packs, lengths, o.steps, cost, {.how = dealing::random})));
-  CHECK(plan.naive == scored(deal_steps(next_fit(lengths, {.capacity = 512}).packs, lengths, o.steps, cost, {.how = dealing::in_order})));
-  CHECK(plan.planned.idle < plan.usual.idle);
-  CHECK(plan.packs.lower_bound == best_fit_decreasing(lengths, {.capacity = 512}).count.lower_bound);
+  CHECK(hash(plan_data(lengths, o, model).steps) == hash(plan_data(lengths, o, sample_cost(model)).steps));
 }
 
 TEST_CASE("plan_data: what is set aside leaves the plan of the others as it is, and what is cut is planned as it is cut") {
   std::vector<std::int64_t> const lengths{7, 40, 9, 3, 12, 25, 8, 10, 1, 5};
   batching_options const o{.capacity = 12, .ranks = 2};
-  auto const aside = plan_data(lengths, {.steps = o, .oversize = oversize::set_aside}, token_cost{}, 1.0);
-  CHECK(aside.set_aside == std::vector<std::uint32_t>{1, 5});
+  auto const aside = plan_data(lengths, {.steps = o, .oversize = oversize::set_aside}, token_cost{});
+  CHECK(aside.samples.set_aside == std::vector<std::uint32_t>{1, 5});
   auto others = plan_steps(std::vector{7, 9, 3, 12, 8, 10, 1, 5}, o, token_cost{});
   renumber<std::uint32_t>(others, std::vector<std::uint32_t>{0, 2, 3, 4, 6, 7, 8, 9});
   CHECK(aside.steps.packs == others.packs);
   CHECK(aside.steps.table == others.table);
-  auto const cut = plan_data(lengths, {.steps = o, .oversize = oversize::truncate}, token_cost{}, 1.0);
-  CHECK(cut.tokens == std::vector<std::int64_t>{7, 12, 9, 3, 12, 12, 8, 10, 1, 5});
-  auto const split = plan_data(lengths, {.steps = o, .oversize = oversize::split}, token_cost{}, 1.0);
-  CHECK(split.tokens == std::vector<std::int64_t>{7, 12, 9, 3, 12, 12, 8, 10, 1, 5, 12, 12, 4, 12, 1});
-  CHECK(split.planned.tokens == 120);
+  auto const cut = plan_data(lengths, {.steps = o, .oversize = oversize::truncate}, token_cost{});
+  CHECK(cut.samples.tokens == std::vector<std::int64_t>{7, 12, 9, 3, 12, 12, 8, 10, 1, 5});
+  auto const split = plan_data(lengths, {.steps = o, .oversize = oversize::split}, token_cost{});
+  CHECK(split.samples.tokens == std::vector<std::int64_t>{7, 12, 9, 3, 12, 12, 8, 10, 1, 5, 12, 12, 4, 12, 1});
+  CHECK(split.steps.tokens == 120);
 
   auto const refused = [&](oversize policy) {
-    return refusal([&] { return plan_data(lengths, {.steps = o, .oversize = policy}, token_cost{}, 1.0); });
+    return refusal([&] { return plan_data(lengths, {.steps = o, .oversize = policy}, token_cost{}); });
   };
   CHECK(refused(oversize::own) == "oversize = own: a micro-batch never exceeds the capacity");
   CHECK(refused(oversize::reject).substr(0, 28) == "lengths[1] = 40 exceeds capa");

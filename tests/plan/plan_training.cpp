@@ -275,8 +275,8 @@ TEST_CASE("plan_training: a plan that deals by cost is not slower than next fit 
     batching_options const o{.capacity = 4096, .ranks = 4, .micro_batches = 8, .synchronisation = synchronisation::pipeline, .stages = p};
     training_options const asked{.stages = p, .memory = 80'000'000'000};
     auto const planned = plan_of(plan_steps(lengths, o, cost), lengths, layers, asked, rates);
-    auto const naive =
-        plan_of(deal_steps(next_fit(lengths, {.capacity = 4096}).packs, lengths, o, cost, {.how = dealing::in_order}), lengths, layers, asked, rates);
+    auto const naive = plan_of(deal_steps(next_fit(lengths, {.capacity = 4096}).packs, lengths, o, cost, {.how = dealing::in_order}),
+                               lengths, layers, asked, rates);
     CAPTURE(p, planned.step_ms(), naive.step_ms());
     CHECK(planned.time.value < naive.time.value);
     CHECK(planned.shares.waiting < naive.shares.waiting);
@@ -290,11 +290,11 @@ TEST_CASE("plan_training: the plan of a data plan is that of its parts, and the 
   auto const model = transformer_preset("qwen2.5-0.5b");
   cluster const on{.device = device_named("a100"), .mfu = 0.5};
   parallelism const spread{.tensor = 2, .data = 2, .zero = 1};
-  auto const data = plan_data(lengths, o, model, on);
+  auto const data = plan_data(lengths, o, model);
   training_options const asked{.stages = 4, .memory = 3'000'000'000};
   auto const plan = plan_training(data, asked, model, on, spread);
   REQUIRE(plan.status == status::feasible);
-  CHECK(hash_of(plan) == hash_of(plan_of(data.steps, data.tokens, layers_of(model, spread), asked, rates_of(on))));
+  CHECK(hash_of(plan) == hash_of(plan_of(data.steps, data.samples.tokens, layers_of(model, spread), asked, rates_of(on))));
   CHECK(hash_of(plan) == 0x32c59f6874077837U);
   CHECK(plan.shares.recompute > 0);
   CHECK(plan.shares.work > 0);

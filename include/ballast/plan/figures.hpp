@@ -2,15 +2,16 @@
 #pragma once
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/result.hpp>
+#include <ballast/core/checked.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/metrics/step_balance.hpp>
+#include <ballast/plan/samples.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <ranges>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,41 +42,36 @@ struct plan_figures {
 /// @brief Takes the figures of a plan of steps.
 ///
 /// @tparam Index  index type of the plan
-/// @tparam R      range of integers
-/// @tparam Cost   how one length is weighed
 /// @param plan         a valid plan (see `check_batching`) that shares no sample among ranks
-/// @param lengths      tokens of each sample
+/// @param samples      tokens and cost of each sample, as it was planned with
 /// @param options      what the planner was asked; they say what ranks wait for, and the price of micro-batches and steps
 /// @param ms_per_unit  milliseconds that one unit of cost takes on one device
-/// @param cost         the cost that it was planned with
 /// @return its figures
 /// @throws invalid_input if a sample is shared by ranks, or squared lengths sum to 2^63 or more
 /// @par Complexity
 /// O(samples + places).
 /// @par Determinism
 /// Doubles, computed from exact sums.
-template <index_type Index, length_range R, cost_model Cost>
-[[nodiscard]] plan_figures figures_of(batching<Index> const& plan, R const& lengths, batching_options const& options, double ms_per_unit,
-                                      Cost const& cost) {
+template <index_type Index>
+[[nodiscard]] plan_figures figures_of(batching<Index> const& plan, costed_samples auto const& samples, batching_options const& options,
+                                      double ms_per_unit) {
   require(plan.shared.empty(),
           [&] { return "sample " + std::to_string(plan.shared[0].sample) + " is shared by ranks, which these figures do not count"; });
-  auto const ranks = static_cast<std::size_t>(plan.ranks), each = static_cast<std::size_t>(plan.micro_batches);
-  auto const first = std::ranges::begin(lengths);
-  std::vector<std::int64_t> tokens(plan.steps() * ranks), squares(tokens.size()), loads(tokens.size(), options.cost_per_step), mine;
+  auto const ranks = static_cast<std::size_t>(plan.ranks);
+  std::vector<std::int64_t> tokens(plan.steps() * ranks), squares(tokens.size()), loads(tokens.size(), options.cost_per_step);
   std::uint64_t packs = 0;
-  for (std::size_t place = 0; place < plan.table.size(); ++place) {
-    auto const pack = plan.table[place];
-    if (pack == plan.none) continue;
-    ++packs;
-    mine.clear();
-    loads[place / each] += options.cost_per_micro_batch;
-    for (auto const i : plan.packs[pack]) {
-      mine.push_back(static_cast<std::int64_t>(first[static_cast<std::ranges::range_difference_t<R const>>(i)]));
-      loads[place / each] += static_cast<std::int64_t>(cost(mine.back()));
+  for (std::size_t turn = 0; turn < loads.size(); ++turn)
+    for (auto const pack : plan.packs_of(turn / ranks, turn % ranks)) {
+      ++packs;
+      loads[turn] += options.cost_per_micro_batch;
+      for (auto const i : pack) {
+        auto const length = samples.tokens[i];
+        loads[turn] += samples.cost[i];
+        tokens[turn] += length;
+        auto const square = checked(length) * checked(length);
+        add_checked(squares[turn], square.value, "squared lengths of turn", turn);
+      }
     }
-    tokens[place / each] += token_load(mine);
-    add_checked(squares[place / each], attention_load(mine), "squared lengths of place", place);
-  }
   plan_figures f;
   f.packs = packs;
   f.steps = plan.steps();

@@ -4,18 +4,18 @@
 #include <ballast/batching/result.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/wide.hpp>
-#include <ballast/plan/bounds.hpp>
+#include <ballast/plan/detail/steps_bound.hpp>
+#include <ballast/plan/samples.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <ranges>
 #include <string>
 #include <vector>
 
 /// @file
-/// @brief What keeps a plan of steps from being level: which bound, and which samples.
+/// @brief What keeps a plan of steps from being balanced: which bound, and which samples.
 
 namespace ballast::inline v0_2 {
 
@@ -32,66 +32,65 @@ struct dominant_sample {
 template <index_type Index = std::uint32_t>
 struct plan_limits {
   std::int64_t bound = 0;                       ///< no plan of the same samples costs less: see `steps_lower_bound`
+  double slowest_over_mean = 1;                 ///< what `slowest_over_mean` cannot go below in any plan of the same samples; where
+                                                ///< micro-batches or steps have a price, in any plan of as much work as this one
   std::uint64_t dominated = 0;                  ///< steps that have a dominant sample
-  std::vector<dominant_sample<Index>> samples;  ///< the dearest of such steps, by `times_mean` and then step; at most as many as asked for
-  std::uint64_t micro_batches = 1;              ///< with at least so many on each rank, random steps could be level (cost ratio 0.9)
+  std::vector<dominant_sample<Index>> samples;  ///< most expensive ones of such steps, by `times_mean` and then step; as many as asked for
+  std::uint64_t micro_batches = 1;              ///< with at least that many on each rank, random steps could be balanced (cost ratio 0.9)
 };
 
-/// @brief Finds what no plan can level, and what no deal of this plan's steps can.
+/// @brief Finds what no plan can balance, and what no deal of this plan's steps can.
 ///
 /// @tparam Index  index type of the plan
-/// @tparam R      range of integers
-/// @tparam Cost   how one length is weighed
 /// @param plan     steps, as a planner returned them
-/// @param lengths  tokens of each sample
+/// @param samples  tokens and cost of each sample, as it was planned with
 /// @param options  what the planner was asked
-/// @param cost     what a sample costs
 /// @param most     how many samples are named
 /// @return the limits; `dominated` is 0 where the mean alone bounds every step
-/// @throws invalid_input as `steps_lower_bound`
+/// @throws invalid_input for a bad option
 /// @par Complexity
-/// O(samples + d log d + steps log steps), d the number of distinct lengths.
+/// O(samples log samples + steps log steps).
 /// @par Determinism
 /// Which samples are named, and in which order, is decided in integers.
-template <index_type Index, length_range R, cost_model Cost>
-[[nodiscard]] plan_limits<Index> limits_of(batching<Index> const& plan, R const& lengths, batching_options const& options, Cost const& cost,
+template <index_type Index>
+[[nodiscard]] plan_limits<Index> limits_of(batching<Index> const& plan, costed_samples auto const& samples, batching_options const& options,
                                            std::size_t most = 10) {
   struct in_step {
     Index sample;
     std::uint64_t step;
-    std::int64_t tokens, cost, sum;
+    std::int64_t cost, sum;
   };
-  plan_limits<Index> found;
   std::vector<in_step> dominant;
-  std::vector<std::int64_t> trained;  // lengths, each as often as it stands in a step
-  auto const first = std::ranges::begin(lengths);
+  std::vector<detail::priced_sample> trained;  // each as often as it is in a step
+  trained.reserve(plan.packs.members.size());
   for (std::size_t s = 0; s < plan.steps(); ++s) {
-    in_step dearest{0, s, 0, 0, 0};
-    for (auto const pack : plan.step(s)) {
-      if (pack == plan.none) continue;
-      dearest.sum += options.cost_per_micro_batch;
-      for (auto const i : plan.packs[pack]) {
-        trained.push_back(static_cast<std::int64_t>(first[static_cast<std::ranges::range_difference_t<R const>>(i)]));
-        auto const of_sample = static_cast<std::int64_t>(cost(trained.back())), c = of_sample + options.cost_per_micro_batch;
-        dearest.sum += of_sample;
-        if (c <= dearest.cost) continue;
-        dearest.sample = i;
-        dearest.tokens = trained.back();
-        dearest.cost = c;
+    in_step largest{0, s, 0, 0};
+    for (auto const pack : plan.packs_of(s)) {
+      largest.sum += options.cost_per_micro_batch;
+      for (auto const i : pack) {
+        trained.emplace_back(samples.cost[i], samples.tokens[i]);
+        largest.sum += samples.cost[i];
+        if (auto const alone = samples.cost[i] + options.cost_per_micro_batch; alone > largest.cost) {
+          largest.sample = i;
+          largest.cost = alone;
+        }
       }
     }
-    if (compare_products(dearest.cost, static_cast<std::int64_t>(plan.ranks), dearest.sum, 1) > 0) dominant.push_back(dearest);
+    if (compare_products(largest.cost, static_cast<std::int64_t>(plan.ranks), largest.sum, 1) > 0) dominant.push_back(largest);
   }
-  found.bound = steps_lower_bound<std::uint64_t>(trained, options, cost);
+  plan_limits<Index> found;
+  found.bound = detail::steps_lower_bound(trained, options);
+  auto const over_mean = [&](std::int64_t value, std::int64_t all) {
+    return static_cast<double>(value) * static_cast<double>(plan.ranks) / static_cast<double>(all);
+  };
+  if (plan.cost != 0) found.slowest_over_mean = (std::max)(1.0, over_mean(found.bound, plan.cost));
   found.dominated = dominant.size();
   std::sort(dominant.begin(), dominant.end(), [](in_step const& a, in_step const& b) {
     auto const order = compare_products(a.cost, b.sum, b.cost, a.sum);
     return order != 0 ? order > 0 : a.step < b.step;
   });
   dominant.resize((std::min)(most, dominant.size()), {});
-  for (auto const& d : dominant)
-    found.samples.push_back(
-        {d.sample, d.step, d.tokens, static_cast<double>(d.cost) * static_cast<double>(plan.ranks) / static_cast<double>(d.sum)});
+  for (auto const& d : dominant) found.samples.push_back({d.sample, d.step, samples.tokens[d.sample], over_mean(d.cost, d.sum)});
   auto const needed = plan.critical.cost / 0.9 * static_cast<double>(plan.micro_batches);
   auto const whole = static_cast<std::uint64_t>(needed);
   found.micro_batches = (std::max)(std::uint64_t{1}, whole + (static_cast<double>(whole) < needed ? 1 : 0));
@@ -131,11 +130,11 @@ template <index_type Index>
     text.push_back("The worst is sample " + std::to_string(d.sample) + " of " + std::to_string(d.tokens) + " tokens, which costs " +
                    with("%.2f", d.times_mean) + " times the mean rank of step " + std::to_string(d.step) + ".");
   }
-  auto const share = "The dearest sample takes " + with("%.2f", plan.critical.cost) + " of a rank's full mean step (cost ratio)";
+  auto const share = "The most expensive sample takes " + with("%.2f", plan.critical.cost) + " of a rank's full mean step (cost ratio)";
   text.push_back(limits.micro_batches <= plan.micro_batches
-                     ? share + ": random steps can be level."
-                     : share + ": a random step that holds it cannot be full and level, so like samples share steps; with " +
-                           std::to_string(limits.micro_batches) + " micro-batches on each rank, steps could be random and level.");
+                     ? share + ": random steps can be balanced."
+                     : share + ": a random step that holds it cannot be full and balanced, so like samples share steps; with " +
+                           std::to_string(limits.micro_batches) + " micro-batches on each rank, steps could be random and balanced.");
   return text;
 }
 

@@ -108,7 +108,7 @@ template <index_type Index>
 template <index_type Index>
 [[nodiscard]] training_plan plan_training(data_plan<Index> const& data, training_options const& options, transformer const& model,
                                           cluster const& on, parallelism const& spread) {
-  auto const packs = shapes_of(data.steps.packs, std::span<std::int64_t const>(data.tokens));
+  auto const packs = shapes_of(data.steps.packs, std::span<std::int64_t const>(data.samples.tokens));
   return plan_training<Index>(data.steps, packs, layers_of(model, spread), options, rates_of(on));
 }
 

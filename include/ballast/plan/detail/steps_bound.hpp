@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/batching/options.hpp>
+#include <ballast/core/math.hpp>
+#include <ballast/core/wide.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+// The bound of `steps_lower_bound`, of samples in any order. Private.
+
+namespace ballast::inline v0_2::detail {
+
+using priced_sample = std::pair<std::int64_t, std::int64_t>;  ///< cost, tokens
+
+/// Sorts the samples. Their costs and tokens sum below 2^62.
+[[nodiscard]] inline std::int64_t steps_lower_bound(std::vector<priced_sample>& samples, batching_options const& options) {
+  require_valid(options);
+  struct sample_class {
+    std::int64_t cost, tokens, count;
+  };
+  std::vector<sample_class> classes;  // the most expensive first
+  std::sort(samples.begin(), samples.end(), std::greater{});
+  std::int64_t all_cost = 0, all_tokens = 0;
+  for (auto const& [cost, tokens] : samples) {
+    if (classes.empty() || classes.back().cost != cost || classes.back().tokens != tokens) classes.push_back({cost, tokens, 0});
+    ++classes.back().count;
+    all_cost += cost;
+    all_tokens += tokens;
+  }
+  std::vector<std::size_t> densest(classes.size());
+  std::iota(densest.begin(), densest.end(), std::size_t{0});
+  std::sort(densest.begin(), densest.end(), [&](auto a, auto b) {
+    auto const sign = compare_products(classes[a].cost, classes[b].tokens, classes[b].cost, classes[a].tokens);
+    return sign != 0 ? sign > 0 : a < b;
+  });
+
+  auto const ranks = static_cast<std::int64_t>(options.ranks);
+  auto const room = options.capacity * static_cast<std::int64_t>(options.micro_batches) * ranks;
+  auto const share = [&](std::int64_t sum) { return divide_up(sum, ranks); };
+  auto best = share(all_cost);
+  std::int64_t slowest = 0, tokens = 0, all_room = 0;  // of the first k steps
+  std::size_t at = 0;                                  // the first class that these steps, filled densest first, do not hold whole
+  std::int64_t held = 0, held_tokens = 0;              // by the classes before it
+  for (auto const& c : classes) {
+    tokens += c.count * c.tokens;
+    while (tokens > all_room) {  // a sample of this class is in one step more
+      slowest += c.cost;
+      all_room += room;
+      for (; at < densest.size(); ++at) {
+        auto const& d = classes[densest[at]];
+        if (d.count * d.tokens > all_room - held_tokens) break;
+        held += d.count * d.cost;
+        held_tokens += d.count * d.tokens;
+      }
+      auto most = held;
+      if (at < densest.size())
+        most += static_cast<std::int64_t>(multiply_divide_up(static_cast<std::uint64_t>(classes[densest[at]].cost),
+                                                             static_cast<std::uint64_t>(all_room - held_tokens),
+                                                             static_cast<std::uint64_t>(classes[densest[at]].tokens)));
+      best = (std::max)(best, slowest + share(all_cost - (std::min)(most, all_cost)));
+    }
+  }
+  // Each step costs what it does beside its micro-batches, and has one at least.
+  return best + divide_up(all_tokens, room) * (options.cost_per_step + options.cost_per_micro_batch);
+}
+
+}  // namespace ballast::inline v0_2::detail
