@@ -14,16 +14,16 @@ using namespace ballast;
 
 inline void put(digest& d, batch_shape const& s) { put(d, s.tokens, s.squares, s.tiles); }
 inline void put(digest& d, batch_cost const& c) { put(d, c.per_token, c.per_square, c.per_tile); }
-inline void put(digest& d, run_option const& o) { put(d, o.level, o.bytes, o.work); }
-inline void put(digest& d, run_layer const& l) { put(d, l.forward, l.backward, l.state, l.options, l.boundary); }
-inline void put(digest& d, run_model const& m) { put(d, m.layers, m.work_per_ms, m.units_per_byte, m.link_bytes_per_ms); }
-inline void put(digest& d, run_shortage const& s) { put(d, s.stage, s.needed, s.budget); }
-inline void put(digest& d, run_shares const& s) { put(d, s.work, s.recompute, s.bubble, s.waiting); }
-inline void put(digest& d, run_memory const& m) { put(d, m.state, m.activations, m.budget); }
+inline void put(digest& d, layer_option const& o) { put(d, o.recomputed, o.bytes, o.work); }
+inline void put(digest& d, layer const& l) { put(d, l.forward, l.backward, l.state, l.options, l.boundary); }
+inline void put(digest& d, layer_rates const& r) { put(d, r.work_per_ms, r.units_per_byte, r.link_bytes_per_ms); }
+inline void put(digest& d, memory_shortage const& s) { put(d, s.stage, s.needed, s.budget); }
+inline void put(digest& d, time_shares const& s) { put(d, s.work, s.recompute, s.bubble, s.waiting); }
+inline void put(digest& d, stage_memory const& m) { put(d, m.state, m.activations, m.budget); }
 inline void put(digest& d, stage_work const& w) {
   put(d, w.forward, w.backward, w.weight, w.recompute, w.transfer, w.kept, w.recomputed, w.residue);
 }
-inline void put(digest& d, whole_run const& r) {
+inline void put(digest& d, training_plan const& r) {
   put(d, r.status, r.shortage, r.mean, r.largest, r.model, r.in_flight, r.steps, r.time, r.shares, r.memory, r.slowest_step, r.slowest_rank,
       r.timeline);
 }
@@ -49,38 +49,40 @@ void of_data() {
         {"repeat",
          {.steps = {.capacity = c.capacity, .ranks = 8, .left_over = left_over::repeat, .epoch = 2}, .oversize = oversize::set_aside}}};
     for (auto const& [what, o] : variants) {
-      auto const data = plan_data(c.lengths, o, square, 0.001);
+      auto const data = plan_data(c.lengths, o, square);
       auto const of = name + ',' + what;
-      show_data("", of, data);
-      show_data("", of + ",model", plan_data(c.lengths, o, model));
-      if (!data.set_aside.empty()) continue;
-      show("run_lower_bound", of, run_lower_bound(data.tokens, o.steps, square));
-      show("figures_of", of, figures_of(data.steps, data.tokens, o.steps, 0.001, square));
-      show("limits_of", of, limits_of(data.steps, data.tokens, o.steps, square));
-      show("shapes_of", of, shapes_of(data.steps.packs, std::span<std::int64_t const>(data.tokens)));
+      show_data("", of, data, o);
+      show_data("", of + ",model", plan_data(c.lengths, o, model), o);
+      if (!data.samples.set_aside.empty()) continue;
+      auto const samples = weigh(data.samples.tokens, o.steps, square);
+      show("run_lower_bound", of, steps_lower_bound(samples, o.steps));
+      show("figures_of", of, figures_of(data.steps, samples, o.steps, 0.001));
+      show("limits_of", of, limits_of(data.steps, samples, o.steps));
+      show("shapes_of", of, shapes_of(data.steps.packs, std::span<std::int64_t const>(data.samples.tokens)));
     }
   }
 }
 
-void of_a_run() {
+void of_training() {
   auto const model = transformer_preset("qwen2.5-7b");
   auto const lengths = long_tailed(500, 8192, 132);
   parallelism const spread{.tensor = 2, .data = 4, .sequence_parallel = true, .zero = 1};
-  auto const in_numbers = run_model_of(model, {}, spread);
-  show("run_model_of", "qwen2.5-7b", in_numbers);
-  auto const data =
-      plan_data(lengths, {.steps = {.capacity = 8192, .ranks = 4, .micro_batches = 8, .left_over = left_over::shorten}}, model);
-  show_data("", "whole_run", data);
-  auto const packs = shapes_of(data.steps.packs, std::span<std::int64_t const>(data.tokens));
+  auto const layers = layers_of(model, spread);
+  auto const rates = rates_of({});
+  show("run_model_of", "qwen2.5-7b", layers, rates);
+  data_plan_options const options{.steps = {.capacity = 8192, .ranks = 4, .micro_batches = 8, .left_over = left_over::shorten}};
+  auto const data = plan_data(lengths, options, model);
+  show_data("", "whole_run", data, options);
+  auto const packs = shapes_of(data.steps.packs, std::span<std::int64_t const>(data.samples.tokens));
   for (auto const* const schedule : {"1f1b", "gpipe", "zb1p", "zb2p"})
     for (std::int64_t const gigabytes : {10, 24, 40, 80}) {
       auto const name = std::string(schedule) + ',' + std::to_string(gigabytes);
-      whole_run_options const o{.stages = 4, .memory = gigabytes * 1'000'000'000, .schedule = schedule_named(schedule)};
-      auto const run = plan_whole_run(data, model, {}, spread, o);
+      training_options const o{.stages = 4, .memory = gigabytes * 1'000'000'000, .schedule = schedule_named(schedule)};
+      auto const run = plan_training(data, o, model, {}, spread);
       show("plan_whole_run", name, run);
       show("plan_whole_run.works", name, run.works);
       show("plan_whole_run.layers", name, run.layers);
-      show("plan_whole_run", name + ",packs", plan_whole_run(data.steps, packs, in_numbers, o));
+      show("plan_whole_run", name + ",packs", plan_training<std::uint32_t>(data.steps, packs, layers, o, rates));
       show("shortage_of", name, shortage_of(run.layers, run.in_flight, o.memory));
       if (run.status != status::feasible) continue;
       std::vector<layer_kind> kinds(run.layers.size(), layer_kind::decoder);
@@ -99,7 +101,7 @@ void of_a_run() {
 
 void plan() {
   of_data();
-  of_a_run();
+  of_training();
 }
 
 }  // namespace plan_hashes

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/plan/compare.hpp>
+#include <ballast/plan/limits.hpp>
 #include <ballast/plan/plan_data.hpp>
 
 #include "results.hpp"
@@ -18,13 +20,15 @@ void put(digest& d, ballast::plan_limits<Index> const& l) {
   put(d, l.bound, l.dominated, l.samples, l.micro_batches);
 }
 template <class Index>
-void show_data(std::string const& prefix, std::string const& name, ballast::data_plan<Index> const& plan) {
-  show(prefix + "plan_data", name, plan.steps, plan.tokens, plan.set_aside, plan.pieces);
+void show_data(std::string const& prefix, std::string const& name, ballast::data_plan<Index> const& plan,
+               ballast::data_plan_options const& options) {
+  auto const compared = compare_with_usual(plan, options, 1.0);
+  show(prefix + "plan_data", name, plan.steps, plan.samples.tokens, plan.samples.set_aside, plan.samples.pieces);
   show(prefix + "plan_data.packs", name, plan.packs, plan.bound);
-  show(prefix + "plan_data.planned", name, plan.planned);
-  show(prefix + "plan_data.naive", name, plan.naive);
-  show(prefix + "plan_data.usual", name, plan.usual);
-  show(prefix + "plan_data.limits", name, plan.limits);
+  show(prefix + "plan_data.planned", name, compared.planned);
+  show(prefix + "plan_data.naive", name, compared.naive);
+  show(prefix + "plan_data.usual", name, compared.usual);
+  show(prefix + "plan_data.limits", name, limits_of(plan.steps, plan.samples, options.steps));
 }
 
 }  // namespace plan_hashes

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ballast/cost/model_layers.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/staging.hpp>
 
@@ -45,8 +46,9 @@ void staging() {
     show("plan_stages_in_sequence", name, plan_stages_in_sequence(chain, o));
   }
   auto const model = transformer_preset("llama-3.1-8b");
-  auto const of_model = layers_of(model, {.tensor = 4, .sequence_parallel = true});
-  auto const layers = stage_layers_of(of_model, {.tokens = 8192, .squares = 20'000'000}, {.tensor = 4, .data = 8, .zero = 1});
+  batch_shape const batch{.tokens = 8192, .squares = 20'000'000};
+  auto const of_model = layers_of(model, {.tensor = 4, .data = 8, .sequence_parallel = true, .zero = 1});
+  auto const layers = stage_layers_of(of_model, batch, batch);
   show("stage_layers_of", "llama-3.1-8b", layers);
   for (std::int64_t const gigabytes : {18, 30, 60}) {
     numbers const capacity(4, gigabytes * 1'000'000'000);

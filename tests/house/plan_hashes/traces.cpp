@@ -71,8 +71,8 @@ void traces(std::string const& folder) {
       show("trace near_optimal", name, near_optimal(lengths, packed, {.work = 20'000'000}));
       show("trace plan_steps", name, plan_steps(lengths, steps, cost));
       show("trace plan_steps", name + ",many", plan_steps(lengths, many, cost));
-      show_data("trace ", name, plan_data(lengths, {.steps = steps}, model));
-      show_data("trace ", name + ",many", plan_data(lengths, {.steps = many}, model));
+      show_data("trace ", name, plan_data(lengths, {.steps = steps}, model), {.steps = steps});
+      show_data("trace ", name + ",many", plan_data(lengths, {.steps = many}, model), {.steps = many});
     }
   }
   if (auto const columns = read(folder + "/omnibal_vlm_sft.txt"); columns.size() >= 2) {
