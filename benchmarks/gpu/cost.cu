@@ -10,6 +10,7 @@
 #include <ballast/cost/presets.hpp>
 #include <ballast/cost/tiles.hpp>
 #include <ballast/gpu/core/mapped.cuh>
+#include <ballast/gpu/core/search.cuh>
 #include <ballast/gpu/cost/makespan.cuh>
 #include <ballast/gpu/cost/pack_costs.cuh>
 #include <ballast/gpu/cost/sample_costs.cuh>
@@ -127,7 +128,7 @@ void packs_by_scan(benchmark::State& state, Cost cost) {
 struct pack_at {
   std::uint64_t const* offsets;
   std::uint64_t packs;
-  BALLAST_HD std::uint64_t operator()(std::size_t i) const { return gpu::detail::cost_first_above(offsets, packs + 1, i); }
+  BALLAST_HD std::uint64_t operator()(std::size_t i) const { return gpu::first_above(offsets, packs + 1, i); }
 };
 template <class Cost>
 void packs_by_key(benchmark::State& state, Cost cost) {

@@ -9,11 +9,12 @@
 
 #include <ballast/core/random.hpp>
 #include <ballast/gpu/core/call.cuh>
+#include <ballast/gpu/core/classes.cuh>
 #include <ballast/gpu/core/on_stream.cuh>
 #include <ballast/gpu/packing/best_fit_decreasing.cuh>
-#include <ballast/gpu/packing/device_runs.cuh>
 #include <ballast/gpu/packing/expand.cuh>
-#include <ballast/gpu/packing/fold.cuh>
+#include <ballast/gpu/packing/result.cuh>
+#include <ballast/gpu/packing/runs.cuh>
 #include <ballast/packing/best_fit_decreasing.hpp>
 
 #include <benchmark/benchmark.h>

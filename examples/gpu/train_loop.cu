@@ -81,20 +81,6 @@ struct backward {
   }
 };
 
-template <class T, class On>
-gpu::array<T, On> sent(On on, std::vector<T> const& values) {
-  gpu::array<T, On> out(on, values.size());
-  gpu::check(on.upload(out.data(), values.data(), values.size()), "upload");
-  return out;
-}
-
-template <class T, class On>
-std::vector<T> fetched(On on, gpu::array<T, On> const& values) {
-  std::vector<T> out(values.size());
-  gpu::check(on.download(out.data(), values.data(), values.size()), "download");
-  return out;
-}
-
 struct data_set {
   std::vector<std::int64_t> lengths;
   std::vector<std::vector<std::int64_t>> tokens, labels;
@@ -127,9 +113,9 @@ template <class On>
 trained train(On on, data_set const& data, ballast::groups<> const& packs) {
   ballast::label_options const shifted{.shift = ballast::label_shift::done};
   auto const sequences = packs.members.size();
-  auto const offsets = sent(on, packs.offsets);
-  auto const members = sent(on, packs.members);
-  auto const lengths = sent(on, data.lengths);
+  auto const offsets = gpu::send(on, packs.offsets);
+  auto const members = gpu::send(on, packs.members);
+  auto const lengths = gpu::send(on, data.lengths);
   auto const cu = gpu::cu_seqlens(on, offsets.data(), packs.size(), members.data(), sequences, lengths.data(), data.lengths.size());
   struct micro_batch {
     std::size_t row, sequences;
@@ -149,7 +135,7 @@ trained train(On on, data_set const& data, ballast::groups<> const& packs) {
     auto const* const of_pack = cu.data() + packs.offsets[p] + p;
     auto const row = tokens.size(), in_pack = packs[p].size();
     batches.push_back(
-        {row, in_pack, of_pack, sent(on, tokens), sent(on, labels), gpu::position_ids(on, of_pack, nullptr, 1, in_pack, row)});
+        {row, in_pack, of_pack, gpu::send(on, tokens), gpu::send(on, labels), gpu::position_ids(on, of_pack, nullptr, 1, in_pack, row)});
     gpu::call(on, "label_counts", [&](void* temp, std::size_t& bytes) {
       return gpu::label_counts(on, temp, bytes, batches[p].labels.data(), row, of_pack, in_pack, shifted, counts.data() + packs.offsets[p],
                                bad.data());
@@ -168,7 +154,7 @@ trained train(On on, data_set const& data, ballast::groups<> const& packs) {
   });
 
   trained out{std::vector<double>(parameters), {}, 0};
-  auto const model = sent(on, out.weights);
+  auto const model = gpu::send(on, out.weights);
   for (int step = 0; step < 5; ++step) {
     std::vector<gradient> sums(parameters);
     gradient loss;
@@ -185,10 +171,9 @@ trained train(On on, data_set const& data, ballast::groups<> const& packs) {
                  "backward");
       std::vector<std::int64_t> ends;
       for (std::size_t k = 0; k <= parameters; ++k) ends.push_back(static_cast<std::int64_t>(k * b.row));
-      auto const bounds = sent(on, ends);
+      auto const bounds = gpu::send(on, ends);
       auto const of_batch = gpu::fixed_point_sums<44>(on, added.data(), b.row * parameters, bounds.data(), parameters);
-      std::vector<gradient> fetched(parameters);
-      gpu::check(on.download(fetched.data(), of_batch.data(), parameters), "download");
+      auto const fetched = gpu::fetch(on, of_batch.data(), parameters);
       for (std::size_t k = 0; k < parameters; ++k) sums[k] += fetched[k];
       loss += weighted.total;
     }
@@ -236,9 +221,9 @@ int main() {
   gpu::on_host const on{};
 #endif
   auto const data = draw_data();
-  auto const lengths = sent(on, data.lengths);
+  auto const lengths = gpu::send(on, data.lengths);
   auto const packing = gpu::best_fit_decreasing(on, lengths.data(), data.lengths.size(), {.capacity = 256}).packs;
-  ballast::groups<> const packs{fetched(on, packing.offsets), fetched(on, packing.members)};
+  ballast::groups<> const packs{gpu::fetch(on, packing.offsets), gpu::fetch(on, packing.members)};
   ballast::groups<> alone;
   for (std::uint32_t i = 0; i < data.lengths.size(); ++i) alone.push_back(std::vector{i});
 

@@ -5,6 +5,7 @@
 
 #include <ballast/balance/bulk.hpp>
 #include <ballast/balance/longest_processing_time.hpp>
+#include <ballast/balance/options.hpp>
 #include <ballast/core/metrics/step_balance.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/gpu/balance/bulk.cuh>
@@ -38,40 +39,36 @@ std::vector<std::uint32_t> set_of_each(ballast::groups<Index> const& sets, std::
 }
 
 template <class Index, class On>
-void test_deal(On on, std::vector<std::int64_t> const& costs, std::vector<std::uint64_t> const& offsets, gpu::deal_options const& options) {
+void test_deal(On on, std::vector<std::int64_t> const& costs, std::vector<std::uint64_t> const& offsets,
+               ballast::balance_options const& options) {
   auto const batches = offsets.size() - 1, sets = static_cast<std::size_t>(options.sets);
   std::vector<std::uint32_t> wanted;
   std::vector<std::int64_t> wanted_loads;
-  ballast::balance_options const host{
-      .sets = options.sets,
-      .max_items = options.max_items,
-      .equal_counts = options.equal_counts,
-      .misfit = options.equal_counts ? ballast::misfit::refuse : ballast::misfit::set_aside,
-  };
   for (std::size_t b = 0; b < batches; ++b) {
     auto const items = std::span(costs).subspan(offsets[b], offsets[b + 1] - offsets[b]);
-    auto const plan = ballast::longest_processing_time(items, host);
+    auto const plan = ballast::longest_processing_time(items, options);
     auto const mine = set_of_each(plan.sets, items.size());
     wanted.insert(wanted.end(), mine.begin(), mine.end());
     wanted_loads.resize(sets * (b + 1));
     for (std::size_t i = 0; i < items.size(); ++i)
       if (mine[i] != gpu::no_set) wanted_loads[sets * b + mine[i]] += items[i];
   }
-  auto const costs_in = ballast_test::sent(on, costs);
-  auto const offsets_in = ballast_test::sent(on, offsets);
+  auto const costs_in = gpu::send(on, costs);
+  auto const offsets_in = gpu::send(on, offsets);
   gpu::array<std::uint32_t, On> const set_of(on, costs.size());
   gpu::array<std::int64_t, On> const loads(on, batches * sets);
   gpu::cost_batches const in{costs_in.data(), costs.size(), offsets_in.data(), batches};
   auto const name = std::to_string(batches) + " batches of " + std::to_string(costs.size()) + " items, " + std::to_string(sets) + " sets: ";
   for (int run = 0; run < 2; ++run) {
     gpu::longest_processing_time<Index>(on, in, options, set_of.data(), loads.data());
-    ballast_test::expect_equal(ballast_test::fetched(on, set_of), wanted, name + "set_of");
-    ballast_test::expect_equal(ballast_test::fetched(on, loads), wanted_loads, name + "loads");
+    ballast_test::expect_equal(gpu::fetch(on, set_of), wanted, name + "set_of");
+    ballast_test::expect_equal(gpu::fetch(on, loads), wanted_loads, name + "loads");
   }
 }
 
 template <class On>
 void test_deals(On on) {
+  constexpr auto aside = ballast::misfit::set_aside;
   for (int d = 0; d < ballast_test::distributions; ++d) {
     for (std::uint64_t const sets : {1U, 2U, 31U, 32U, 33U, 300U}) {
       for (std::size_t const n : {0U, 1U, 31U, 32U, 33U, 1000U}) {
@@ -79,7 +76,8 @@ void test_deals(On on) {
         std::vector<std::uint64_t> const alone{0, n}, some{0, n / 3, n / 3, n / 2, n};
         test_deal<std::uint32_t>(on, costs, d == 0 ? alone : some, {.sets = sets});
         test_deal<std::uint32_t>(on, costs, some, {.sets = sets, .equal_counts = true});
-        for (std::uint64_t const items : {1U, 3U}) test_deal<std::uint32_t>(on, costs, some, {.sets = sets, .max_items = items});
+        for (std::uint64_t const items : {1U, 3U})
+          test_deal<std::uint32_t>(on, costs, some, {.sets = sets, .max_items = items, .misfit = aside});
       }
     }
   }
@@ -90,7 +88,7 @@ void test_deals(On on) {
   std::vector<std::int64_t> large(300), equal(1000, 7);  // loads that share no word with a set
   for (std::size_t i = 0; i < large.size(); ++i) large[i] = most / 301 - static_cast<std::int64_t>(i % 7);
   test_deal<std::uint32_t>(on, large, {0, 300}, {.sets = 64});
-  test_deal<std::uint32_t>(on, large, {0, 300}, {.sets = 64, .max_items = 4});
+  test_deal<std::uint32_t>(on, large, {0, 300}, {.sets = 64, .max_items = 4, .misfit = aside});
   test_deal<std::uint32_t>(on, large, {0, 1, 300}, {.sets = 7, .equal_counts = true});
   large[1] = most / 2 + 1;
   for (std::size_t i = 2; i < large.size(); ++i) large[i] /= 2;
@@ -109,23 +107,23 @@ void test_bulk(On on, std::vector<std::int64_t> const& lengths, std::uint64_t se
   ballast::bulk_longest_processing_time(lengths, sets, cost, workspace, runs, plan);
   auto const wanted = set_of_each(plan.sets, n);
 
-  auto const in = ballast_test::sent(on, std::vector<std::int32_t>(lengths.begin(), lengths.end()));
+  auto const in = gpu::send(on, std::vector<std::int32_t>(lengths.begin(), lengths.end()));
   gpu::array<std::uint32_t, On> const set_of(on, n);
   for (int run = 0; run < 2; ++run) {
     auto const found = gpu::bulk_longest_processing_time(on, in.data(), n, longest, sets, cost, set_of.data());
     ballast_test::expect(found.runs == runs.runs && found.loads == runs.loads && found.load == runs.load, "the plan on classes");
-    ballast_test::expect_equal(ballast_test::fetched(on, set_of), wanted, "bulk set_of " + std::to_string(n));
+    ballast_test::expect_equal(gpu::fetch(on, set_of), wanted, "bulk set_of " + std::to_string(n));
   }
   // a cost that falls with the length: its plan is in another order than the samples
   auto const falling = [](std::int64_t l) { return 200'000 - l; };
   ballast::bulk_longest_processing_time(lengths, sets, falling, workspace, runs, plan);
-  auto const sorted = ballast_test::sent(on, gpu::sorted_set_runs(runs, ballast::fold(lengths)));
+  auto const sorted = gpu::send(on, gpu::sorted_set_runs(runs, ballast::fold(lengths)));
   gpu::array<std::uint64_t, On> const bad(on, 1);
   gpu::call(on, "expand_sets", [&](void* temp, std::size_t& bytes) {
     return gpu::expand_sets<std::uint64_t>(on, temp, bytes, in.data(), n, longest, sorted.data(), sorted.size(), set_of.data(), bad.data());
   });
-  ballast_test::expect_equal(ballast_test::fetched(on, set_of), set_of_each(plan.sets, n), "expanded set_of " + std::to_string(n));
-  ballast_test::expect(ballast_test::fetched(on, bad)[0] == ~std::uint64_t{0}, "a plan for these samples");
+  ballast_test::expect_equal(gpu::fetch(on, set_of), set_of_each(plan.sets, n), "expanded set_of " + std::to_string(n));
+  ballast_test::expect(gpu::fetch(on, bad)[0] == ~std::uint64_t{0}, "a plan for these samples");
 }
 
 template <class On>
@@ -146,30 +144,30 @@ void test_scores(On on, std::size_t items, std::uint64_t sets, std::size_t candi
     wanted.push_back({figures.slowest, *std::min_element(loads.begin(), loads.end()), figures.total});
     ballast_test::expect(wanted.back().idle(sets) == figures.idle(), "idle");
   }
-  auto const costs_in = ballast_test::sent(on, costs);
-  auto const set_of_in = ballast_test::sent(on, set_of);
+  auto const costs_in = gpu::send(on, costs);
+  auto const set_of_in = gpu::send(on, set_of);
   gpu::array<gpu::load_figures, On> const out(on, candidates);
   for (int run = 0; run < 2; ++run) {
     gpu::score(on, {costs_in.data(), items, set_of_in.data(), candidates, sets}, out.data());
-    ballast_test::expect(ballast_test::fetched(on, out) == wanted, "scores of " + std::to_string(candidates));
+    ballast_test::expect(gpu::fetch(on, out) == wanted, "scores of " + std::to_string(candidates));
   }
 }
 
 template <class On>
 void test_bad_data(On on) {
   std::vector<std::int64_t> costs(100, most / 60);
-  auto const offsets = ballast_test::sent(on, std::vector<std::uint64_t>{0, 10, 100});
-  auto const set_of = ballast_test::sent(on, std::vector<std::uint32_t>(200));
+  auto const offsets = gpu::send(on, std::vector<std::uint64_t>{0, 10, 100});
+  auto const set_of = gpu::send(on, std::vector<std::uint32_t>(200));
   gpu::array<std::int64_t, On> const loads(on, 2 * 8);
   gpu::array<std::uint64_t, On> const bad(on, 2);
   gpu::array<gpu::load_figures, On> const scores(on, 2);
   auto const deal = [&](std::vector<std::int64_t> const& values) {
-    auto const in = ballast_test::sent(on, values);
+    auto const in = gpu::send(on, values);
     gpu::longest_processing_time(on, {in.data(), 100, offsets.data(), 2}, {.sets = 8}, set_of.data(), loads.data());
   };
   auto const rate = [&](std::vector<std::int64_t> const& values, std::vector<std::uint32_t> const& sets) {
-    auto const in = ballast_test::sent(on, values);
-    auto const plans = ballast_test::sent(on, sets);
+    auto const in = gpu::send(on, values);
+    auto const plans = gpu::send(on, sets);
     gpu::score(on, {in.data(), 100, plans.data(), 2, 8}, scores.data());
   };
   auto const too_much = " = " + std::to_string(most / 60) + " brings the sum of costs to 2^63 or more";
@@ -185,8 +183,8 @@ void test_bad_data(On on) {
   sets[150] = 8;
   ballast_test::expect_refusal("set_of[150] = 8 is none of 8 sets", [&] { rate(costs, sets); });
 
-  auto const in = ballast_test::sent(on, costs);
-  auto const call = [&](gpu::deal_options const& options, void* temp, std::size_t bytes) {
+  auto const in = gpu::send(on, costs);
+  auto const call = [&](ballast::balance_options const& options, void* temp, std::size_t bytes) {
     return gpu::longest_processing_time(on, temp, bytes, {in.data(), 100, offsets.data(), 2}, options, set_of.data(), loads.data(),
                                         bad.data());
   };
@@ -199,10 +197,12 @@ void test_bad_data(On on) {
   ballast_test::expect(call({.sets = 8}, temp.data(), bytes - 1) == On::invalid_value, "a byte too few");
   ballast_test::expect(call({.sets = 0}, temp.data(), bytes) == On::invalid_value, "no set");
   ballast_test::expect(call({.sets = gpu::most_sets + 1}, temp.data(), bytes) == On::invalid_value, "too many sets");
+  ballast_test::expect(call({.sets = 8, .capacity = 100}, temp.data(), bytes) == On::invalid_value, "a capacity");
+  ballast_test::expect(call({.sets = 8, .max_items = 20}, temp.data(), bytes) == On::invalid_value, "a limit without a policy");
 
   std::vector<std::int64_t> lengths{5, 9, 0, 5};
   auto const bulk = [&](std::int64_t longest) {
-    auto const data = ballast_test::sent(on, lengths);
+    auto const data = gpu::send(on, lengths);
     (void)gpu::bulk_longest_processing_time(on, data.data(), 4, longest, 2, cost, set_of.data());
   };
   ballast_test::expect_refusal("lengths[1] = 9 is not in 1 ... 8", [&] { bulk(8); });
@@ -212,14 +212,14 @@ void test_bad_data(On on) {
   // plans for other samples
   lengths = {5, 9, 6, 5};
   auto const wrong = [&](ballast::histogram const& classes) {
-    auto const runs = ballast_test::sent(on, gpu::sorted_set_runs(ballast::bulk_longest_processing_time(classes, 2), classes));
-    auto const data = ballast_test::sent(on, lengths);
+    auto const runs = gpu::send(on, gpu::sorted_set_runs(ballast::bulk_longest_processing_time(classes, 2), classes));
+    auto const data = gpu::send(on, lengths);
     gpu::call(on, "expand_sets", [&](void* at, std::size_t& size) {
       return gpu::expand_sets(on, at, size, data.data(), 4, 9, runs.data(), runs.size(), set_of.data(), bad.data());
     });
-    return ballast_test::fetched(on, bad)[0];
+    return gpu::fetch(on, bad)[0];
   };
-  ballast_test::expect(wrong({{5, 6, 9}, {2, 1, 1}}) == ~std::uint64_t{0}, "the right plan");
+  ballast_test::expect(wrong({{5, 6, 9}, {2, 1, 1}}) == gpu::none_bad, "the right plan");
   ballast_test::expect(wrong({{5, 6, 9}, {1, 1, 1}}) == 3, "a plan without place for sample 3");
   ballast_test::expect(wrong({{5, 6, 9}, {3, 1, 1}}) == 4, "a plan with a place left");
   ballast_test::expect(wrong({{5, 7, 9}, {2, 1, 1}}) == 2, "a plan with another length");

@@ -58,7 +58,7 @@ void test_counts(On on, std::size_t n) {
   ballast::splitmix64 random{n};
   std::vector<std::uint64_t> in(n);
   for (auto& x : in) x = random();
-  auto const data = ballast_test::sent(on, in);
+  auto const data = gpu::send(on, in);
   gpu::array<std::uint64_t, On> out(on, n);
   auto const at = " of " + std::to_string(n);
   element_of const element{data.data()};
@@ -68,26 +68,26 @@ void test_counts(On on, std::size_t n) {
   });
   std::vector<std::uint64_t> wanted(n);
   for (std::size_t i = 0; i < n; ++i) wanted[i] = i == 0 ? 5 : wanted[i - 1] + in[i - 1] % 1000;
-  ballast_test::expect_equal(ballast_test::fetched(on, out), wanted, "exclusive sum" + at);
+  ballast_test::expect_equal(gpu::fetch(on, out), wanted, "exclusive sum" + at);
 
   gpu::call(on, "scan", [&](void* temp, std::size_t& bytes) {
     return on.inclusive_scan(temp, bytes, gpu::mapped(element), out.data(), n, greater_of{});
   });
   for (std::size_t i = 0; i < n; ++i) wanted[i] = (std::max)(i == 0 ? 0 : wanted[i - 1], in[i] % 1000);
-  ballast_test::expect_equal(ballast_test::fetched(on, out), wanted, "greatest so far" + at);
+  ballast_test::expect_equal(gpu::fetch(on, out), wanted, "greatest so far" + at);
 
   gpu::array<std::uint64_t, On> three(on, 3);
   gpu::call(on, "reduce", [&](void* temp, std::size_t& bytes) {
     return on.reduce(temp, bytes, gpu::mapped(element), three.data(), n, std::uint64_t{7}, greater_of{});
   });
-  ballast_test::expect(ballast_test::fetched(on, three)[0] == (n == 0 ? 7 : (std::max)(std::uint64_t{7}, wanted[n - 1])), "greatest" + at);
+  ballast_test::expect(gpu::fetch(on, three)[0] == (n == 0 ? 7 : (std::max)(std::uint64_t{7}, wanted[n - 1])), "greatest" + at);
 
   std::vector<std::uint64_t> const start{0, ~std::uint64_t{0}, 0};
   gpu::check(on.upload(three.data(), start.data(), 3), "upload");
   gpu::check(on.for_each(n, tally{data.data(), three.data()}), "for_each");
   auto figures = start;
   for (auto const x : in) figures = {figures[0] + x, (std::min)(figures[1], x), (std::max)(figures[2], x)};
-  ballast_test::expect_equal(ballast_test::fetched(on, three), figures, "atomics" + at);
+  ballast_test::expect_equal(gpu::fetch(on, three), figures, "atomics" + at);
 }
 
 template <class Key, class On>
@@ -97,18 +97,17 @@ void test_sort(On on, std::size_t n, int bits) {
   for (auto& k : keys) k = static_cast<Key>(random() >> (64 - bits));
   std::vector<std::uint32_t> order(n);
   std::iota(order.begin(), order.end(), 0U);
-  auto const keys_in = ballast_test::sent(on, keys);
-  auto const values_in = ballast_test::sent(on, order);
+  auto const keys_in = gpu::send(on, keys);
+  auto const values_in = gpu::send(on, order);
   gpu::array<Key, On> const keys_out(on, n);
   gpu::array<std::uint32_t, On> const values_out(on, n);
   gpu::call(on, "sort", [&](void* temp, std::size_t& bytes) {
     return on.sort_descending(temp, bytes, keys_in.data(), keys_out.data(), values_in.data(), values_out.data(), n, bits);
   });
   std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return keys[a] > keys[b]; });
-  ballast_test::expect_equal(ballast_test::fetched(on, values_out), order,
-                             "order of " + std::to_string(n) + " keys of " + std::to_string(bits));
+  ballast_test::expect_equal(gpu::fetch(on, values_out), order, "order of " + std::to_string(n) + " keys of " + std::to_string(bits));
   for (std::size_t i = 0; i < n; ++i) order[i] = static_cast<std::uint32_t>(keys[order[i]]);
-  ballast_test::expect_equal(ballast_test::fetched(on, keys_out), order, "keys");
+  ballast_test::expect_equal(gpu::fetch(on, keys_out), order, "keys");
 }
 
 template <class On>
@@ -117,14 +116,14 @@ void test_blocks(On on) {
   ballast::splitmix64 random{37};
   std::vector<std::uint64_t> in(64 * blocks);
   for (auto& x : in) x = random();
-  auto const data = ballast_test::sent(on, in);
+  auto const data = gpu::send(on, in);
   gpu::array<std::uint64_t, On> const out(on, in.size());
   gpu::check(on.blocks(blocks, 64, 64 * sizeof(std::uint64_t), selection_sort{data.data(), out.data()}), "blocks");
   for (std::size_t b = 0; b < blocks; ++b) {
     for (std::size_t k = 0; k < 64; ++k) in[64 * b + k] = in[64 * b + k] % 1000 * 64 + k;
     std::sort(in.begin() + static_cast<std::ptrdiff_t>(64 * b), in.begin() + static_cast<std::ptrdiff_t>(64 * b + 64));
   }
-  ballast_test::expect_equal(ballast_test::fetched(on, out), in, "blocks");
+  ballast_test::expect_equal(gpu::fetch(on, out), in, "blocks");
 }
 
 void test_workspace() {

@@ -39,12 +39,12 @@ std::vector<std::uint64_t> cut(std::size_t count, std::uint64_t seed) {
 template <class On, class Len, class Cost>
 void test_samples(On on, std::string const& name, std::vector<Len> const& lengths, std::int64_t longest, Cost const& on_device,
                   Cost const& cost) {
-  auto const in = ballast_test::sent(on, lengths);
+  auto const in = gpu::send(on, lengths);
   gpu::array<std::int64_t, On> const out(on, lengths.size());
   gpu::sample_costs(on, in.data(), lengths.size(), longest, on_device, out.data());
   lengths_type wanted;
   for (auto const l : lengths) wanted.push_back(cost(static_cast<std::int64_t>(l)));
-  ballast_test::expect_equal(ballast_test::fetched(on, out), wanted, name + " of " + std::to_string(lengths.size()));
+  ballast_test::expect_equal(gpu::fetch(on, out), wanted, name + " of " + std::to_string(lengths.size()));
 }
 
 template <class On, class Cost>
@@ -79,8 +79,8 @@ void test_every_cost(On on) {
   test_cost(on, "windowed transformer_cost",
             ballast::transformer_cost{.per_token = 9, .per_pair = 2, .per_windowed_pair = 3, .window = 700});
   ballast::cost_table const table({64, 256, 1024, 65536}, {28, 37, 133, 206287});
-  auto const lengths = ballast_test::sent(on, lengths_type{64, 256, 1024, 65536});
-  auto const costs = ballast_test::sent(on, lengths_type{28, 37, 133, 206287});
+  auto const lengths = gpu::send(on, lengths_type{64, 256, 1024, 65536});
+  auto const costs = gpu::send(on, lengths_type{28, 37, 133, 206287});
   test_cost(on, "table_cost", table.view(), ballast::table_cost{lengths.data(), costs.data(), 4});
 }
 
@@ -91,9 +91,9 @@ void test_packs(On on, lengths_type const& lengths, bool shuffled, Cost const& c
   auto const packs = offsets.size() - 1;
   auto members = ballast::random_permutation(count, 5);
   if (!shuffled) std::iota(members.begin(), members.end(), 0U);
-  auto const lengths_in = ballast_test::sent(on, std::vector<std::int32_t>(lengths.begin(), lengths.end()));
-  auto const members_in = ballast_test::sent(on, members);
-  auto const offsets_in = ballast_test::sent(on, offsets);
+  auto const lengths_in = gpu::send(on, std::vector<std::int32_t>(lengths.begin(), lengths.end()));
+  auto const members_in = gpu::send(on, members);
+  auto const offsets_in = gpu::send(on, offsets);
   gpu::packed_lengths<std::int32_t> const in{.lengths = lengths_in.data(),
                                              .samples = count,
                                              .members = shuffled ? members_in.data() : nullptr,
@@ -113,10 +113,10 @@ void test_packs(On on, lengths_type const& lengths, bool shuffled, Cost const& c
   }
   for (int run = 0; run < 2; ++run) {  // what the first one left does not matter
     gpu::pack_costs(on, in, longest, cost, costs.data());
-    ballast_test::expect_equal(ballast_test::fetched(on, costs), wanted, "costs of packs of " + std::to_string(count));
+    ballast_test::expect_equal(gpu::fetch(on, costs), wanted, "costs of packs of " + std::to_string(count));
     if (count > 100'000) continue;
     gpu::pack_tile_work(on, in, longest, tiles, work.data());
-    ballast_test::expect(ballast_test::fetched(on, work) == wanted_work, "work tiles of packs of " + std::to_string(count));
+    ballast_test::expect(gpu::fetch(on, work) == wanted_work, "work tiles of packs of " + std::to_string(count));
   }
 }
 
@@ -125,9 +125,9 @@ void test_bad_data(On on) {
   lengths_type lengths(1000, 5);
   lengths[40] = 9;
   lengths[700] = -2;
-  auto const in = ballast_test::sent(on, lengths);
-  auto const members = ballast_test::sent(on, std::vector<std::uint32_t>{3, 700, 1000, 2, 40});
-  auto const offsets = ballast_test::sent(on, std::vector<std::uint64_t>{0, 2, 3, 5});
+  auto const in = gpu::send(on, lengths);
+  auto const members = gpu::send(on, std::vector<std::uint32_t>{3, 700, 1000, 2, 40});
+  auto const offsets = gpu::send(on, std::vector<std::uint64_t>{0, 2, 3, 5});
   gpu::array<std::int64_t, On> const out(on, 1000);
   gpu::array<std::uint64_t, On> const bad(on, 1);
   ballast::quadratic_cost const square{.linear = 0, .quadratic = 1};
@@ -155,7 +155,7 @@ void test_bad_data(On on) {
   packs.offsets += 2;  // from 3: no pack covers these members
   packs.packs = 1;
   gpu::pack_costs(on, packs, 9, dear, out.data());
-  ballast_test::expect(ballast_test::fetched(on, out)[0] == 0, "an empty pack");
+  ballast_test::expect(gpu::fetch(on, out)[0] == 0, "an empty pack");
 
   std::size_t bytes = 0;
   gpu::check(gpu::pack_costs(on, nullptr, bytes, packs, 9, dear, out.data(), bad.data()), "size");

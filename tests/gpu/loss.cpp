@@ -21,10 +21,10 @@
 #include <span>
 
 namespace gpu = ballast::gpu;
+using ballast::gpu::fetch;
+using ballast::gpu::send;
 using ballast_test::expect;
 using ballast_test::expect_equal;
-using ballast_test::fetched;
-using ballast_test::sent;
 
 namespace {
 
@@ -56,7 +56,7 @@ struct device_row {
   gpu::array<std::int32_t, On> cu;
   gpu::array<std::int64_t, On> labels;
   gpu::array<float, On> losses;
-  device_row(On on, host_row const& row) : cu(sent(on, row.cu)), labels(sent(on, row.labels)), losses(sent(on, row.losses)) {}
+  device_row(On on, host_row const& row) : cu(send(on, row.cu)), labels(send(on, row.labels)), losses(send(on, row.losses)) {}
 };
 
 template <int F>
@@ -74,14 +74,14 @@ std::vector<std::uint64_t> bits_of(std::vector<double> const& values) {
 template <class On>
 void test_counts(On on, host_row const& row, device_row<On> const& device, std::string const& at) {
   std::vector<std::int32_t> const narrow(row.labels.begin(), row.labels.end());
-  auto const narrow_labels = sent(on, narrow);
+  auto const narrow_labels = send(on, narrow);
   for (auto const shift : {ballast::label_shift::in_model, ballast::label_shift::done}) {
     ballast::label_options const options{.ignore = -100, .shift = shift};
     auto const wanted = ballast::label_counts(row.labels, row.cu, options);
-    expect_equal(fetched(on, gpu::label_counts(on, device.labels.data(), row.labels.size(), device.cu.data(), row.sequences(), options)),
+    expect_equal(fetch(on, gpu::label_counts(on, device.labels.data(), row.labels.size(), device.cu.data(), row.sequences(), options)),
                  wanted, "counts" + at);
-    expect_equal(fetched(on, gpu::label_counts(on, narrow_labels.data(), narrow.size(), device.cu.data(), row.sequences(), options)),
-                 wanted, "counts of 32-bit labels" + at);
+    expect_equal(fetch(on, gpu::label_counts(on, narrow_labels.data(), narrow.size(), device.cu.data(), row.sequences(), options)), wanted,
+                 "counts of 32-bit labels" + at);
   }
 }
 
@@ -92,12 +92,12 @@ void test_weights(On on, std::vector<std::int64_t> const& counts, ballast::loss_
   if (normaliser.divisor == divisor::length || normaliser.divisor == divisor::sequence_length) normaliser.length = 4096;
   auto const half = counts.size() / 2;
   std::vector<std::int64_t> const mine(counts.begin(), counts.begin() + static_cast<std::ptrdiff_t>(half));
-  auto const all_counts = sent(on, counts), my_counts = sent(on, mine);
+  auto const all_counts = send(on, counts), my_counts = send(on, mine);
   auto const totals = gpu::loss_totals_of(on, all_counts.data(), counts.size(), normaliser);
   auto const part = gpu::loss_totals_of(on, my_counts.data(), half, normaliser);
   expect_equal(totals.words, ballast::loss_totals_of(counts, normaliser).words, "totals" + at);
   expect_equal(part.words, ballast::loss_totals_of(mine, normaliser).words, "totals of a part" + at);
-  expect_equal(bits_of(fetched(on, gpu::loss_weights(on, my_counts.data(), half, totals, normaliser, path, part))),
+  expect_equal(bits_of(fetch(on, gpu::loss_weights(on, my_counts.data(), half, totals, normaliser, path, part))),
                bits_of(ballast::loss_weights(mine, totals, normaliser, path, part)), "weights" + at);
 }
 
@@ -138,17 +138,17 @@ void test_loss(auto on, host_row const& row, auto const& device, std::string con
     weighted.back() += weighted[i];
   }
 
-  auto const sums = fetched(on, gpu::fixed_point_sums<F>(on, device.losses.data(), row.losses.size(), device.cu.data(), sequences));
+  auto const sums = fetch(on, gpu::fixed_point_sums<F>(on, device.losses.data(), row.losses.size(), device.cu.data(), sequences));
   for (std::size_t i = 0; i <= sequences; ++i) expect_words(sums[i], plain[i], "sum " + std::to_string(i) + at);
 
-  auto const on_device = sent(on, weights);
+  auto const on_device = send(on, weights);
   auto const scale = gpu::token_weights(on, on_device.data(), device.labels.data(), row.labels.size(), device.cu.data(), sequences);
   auto const wanted_scale = ballast::token_weights<float>(weights, row.labels, row.cu);
-  expect_equal(fetched(on, scale), wanted_scale, "token weights" + at);
+  expect_equal(fetch(on, scale), wanted_scale, "token weights" + at);
   for (int twice = 0; twice < 2; ++twice) {
     auto const fused = gpu::weighted_loss<float, F>(on, device.losses.data(), device.labels.data(), row.labels.size(), device.cu.data(),
                                                     sequences, on_device.data());
-    expect_equal(fetched(on, fused.scale), wanted_scale, "gradient" + at);
+    expect_equal(fetch(on, fused.scale), wanted_scale, "gradient" + at);
     expect_words(fused.total, weighted.back(), "weighted loss" + at);
   }
 }
@@ -159,7 +159,7 @@ void test_pieces(On on, host_row const& row, std::size_t pieces) {
   ballast::label_options const done{.shift = ballast::label_shift::done};
   auto const wanted = ballast::label_counts(row.labels, row.cu, done);
   device_row const device(on, row);
-  auto const whole = fetched(on, gpu::fixed_point_sums(on, device.losses.data(), row.losses.size(), device.cu.data(), row.sequences()));
+  auto const whole = fetch(on, gpu::fixed_point_sums(on, device.losses.data(), row.losses.size(), device.cu.data(), row.sequences()));
   std::vector<std::int64_t> counts(row.sequences());
   std::vector<ballast::fixed_point_sum<24>> sums(row.sequences() + 1);
   for (std::size_t p = 0; p < pieces; ++p) {
@@ -167,9 +167,9 @@ void test_pieces(On on, host_row const& row, std::size_t pieces) {
     std::vector<std::int32_t> cu;
     for (std::size_t i = 0; i <= row.sequences(); ++i)
       cu.push_back(static_cast<std::int32_t>((std::min)((std::max)(row.begin(i), from), to) - from));
-    auto const in_piece = sent(on, cu);
-    auto const some = fetched(on, gpu::label_counts(on, device.labels.data() + from, to - from, in_piece.data(), row.sequences(), done));
-    auto const part = fetched(on, gpu::fixed_point_sums(on, device.losses.data() + from, to - from, in_piece.data(), row.sequences()));
+    auto const in_piece = send(on, cu);
+    auto const some = fetch(on, gpu::label_counts(on, device.labels.data() + from, to - from, in_piece.data(), row.sequences(), done));
+    auto const part = fetch(on, gpu::fixed_point_sums(on, device.losses.data() + from, to - from, in_piece.data(), row.sequences()));
     for (std::size_t i = 0; i < counts.size(); ++i) counts[i] += some[i];
     for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += part[i];
   }
@@ -191,13 +191,13 @@ void test_context_parallel(On on) {
   for (auto& label : labels) label = draw() % 3 == 0 ? -100 : 5;
   ballast::label_options const done{.shift = ballast::label_shift::done};
   auto const wanted = ballast::label_counts(labels, cu, done);
-  auto const device_cu = sent(on, local);
+  auto const device_cu = send(on, local);
   std::vector<std::int64_t> counts(50);
   for (std::int64_t rank = 0; rank < ranks; ++rank) {
     std::vector<std::int64_t> mine;
     for (auto const t : ballast::zigzag_indices(cu, {ranks}, rank)) mine.push_back(labels[static_cast<std::size_t>(t)]);
-    auto const device = sent(on, mine);
-    auto const some = fetched(on, gpu::label_counts(on, device.data(), mine.size(), device_cu.data(), 50, done));
+    auto const device = send(on, mine);
+    auto const some = fetch(on, gpu::label_counts(on, device.data(), mine.size(), device_cu.data(), 50, done));
     for (std::size_t i = 0; i < 50; ++i) counts[i] += some[i];
   }
   expect_equal(counts, wanted, "counts of context-parallel ranks");
@@ -207,17 +207,17 @@ void test_context_parallel(On on) {
   auto reduced = once;
   for (std::int64_t rank = 1; rank < ranks; ++rank)
     for (std::size_t k = 0; k < 5; ++k) reduced.words[k] += once.words[k];
-  auto const totals = sent(on, std::vector{reduced});
+  auto const totals = send(on, std::vector{reduced});
   gpu::array<std::uint64_t, On> const bad(on, 1);
   gpu::call(on, "shared_by", [&](void* temp, std::size_t& bytes) {
     return gpu::shared_by(on, temp, bytes, totals.data(), ranks, totals.data(), bad.data());
   });
-  expect_equal(fetched(on, totals)[0].words, reduced.shared_by(ranks).words, "shared totals");
-  expect(fetched(on, totals)[0] == once && fetched(on, bad)[0] == ~std::uint64_t{0}, "shared totals are those of one rank");
-  auto const odd = sent(on, std::vector{ballast::loss_totals{{8, 3, 0, 0, 0}}});
+  expect_equal(fetch(on, totals)[0].words, reduced.shared_by(ranks).words, "shared totals");
+  expect(fetch(on, totals)[0] == once && fetch(on, bad)[0] == ~std::uint64_t{0}, "shared totals are those of one rank");
+  auto const odd = send(on, std::vector{ballast::loss_totals{{8, 3, 0, 0, 0}}});
   gpu::call(on, "shared_by",
             [&](void* temp, std::size_t& bytes) { return gpu::shared_by(on, temp, bytes, odd.data(), 4, odd.data(), bad.data()); });
-  expect(fetched(on, bad)[0] == 1, "totals that are no multiple");
+  expect(fetch(on, bad)[0] == 1, "totals that are no multiple");
 }
 
 // The whole step on the device: nothing is downloaded until the loss is known.
@@ -246,14 +246,14 @@ void test_without_waiting(On on, host_row const& row) {
     return gpu::weighted_loss(on, t, b, device.losses.data(), device.labels.data(), tokens, device.cu.data(), n, weights.data(), {},
                               scale.data(), sums.data(), sums.data() + n, word + 3);
   });
-  expect_equal(fetched(on, bad), std::vector<std::uint64_t>(4, ~std::uint64_t{0}), "bad");
+  expect_equal(fetch(on, bad), std::vector<std::uint64_t>(4, ~std::uint64_t{0}), "bad");
   double loss = 0;  // in double precision
   auto const host_counts = ballast::label_counts(row.labels, row.cu);
   auto const host_weights = ballast::loss_weights(host_counts, ballast::loss_totals_of(host_counts, normaliser), normaliser, path);
   auto const per_token = ballast::token_weights<double>(host_weights, row.labels, row.cu);
   for (std::size_t t = 0; t < tokens; ++t)
     if (per_token[t] != 0) loss += per_token[t] * static_cast<double>(row.losses[t]);
-  auto const found = fetched(on, sums).back();
+  auto const found = fetch(on, sums).back();
   expect(found.clean() && found.value() - loss < 1e-9 && loss - found.value() < 1e-9, "loss of a step");
 }
 
@@ -274,11 +274,11 @@ template <class On>
 void test_bad_rows(On on) {
   std::vector<std::int64_t> const labels(10, 3);
   std::vector<float> const losses(10, 1.0F);
-  auto const device = sent(on, labels);
-  auto const numbers = sent(on, losses);
-  auto const weights = sent(on, std::vector<double>(3, 0.5));
+  auto const device = send(on, labels);
+  auto const numbers = send(on, losses);
+  auto const weights = send(on, std::vector<double>(3, 0.5));
   for (auto const& bad : {std::vector<std::int64_t>{1, 2, 3, 4}, {0, 5, 4, 10}, {0, 5, 6, 11}, {0, -1, 5, 6}, {0, 4'000'000'000, 7, 9}}) {
-    auto const cu = sent(on, bad);
+    auto const cu = send(on, bad);
     auto const host = [&] { return ballast::label_counts(labels, bad); };
     expect_same_refusal([&] { return gpu::label_counts(on, device.data(), 10, cu.data(), 3); }, host, "label_counts");
     expect_same_refusal([&] { return gpu::token_weights(on, weights.data(), device.data(), 10, cu.data(), 3); }, host, "token_weights");
@@ -294,7 +294,7 @@ void test_bad_counts(On on) {
   auto const top = (std::int64_t{1} << 40) - 1;
   ballast::loss_normaliser const mean, root = ballast::loss_normaliser::square_root();
   auto const totals_of = [&](counts const& values) {
-    auto const device = sent(on, values);
+    auto const device = send(on, values);
     expect_same_refusal([&] { return gpu::loss_totals_of(on, device.data(), values.size(), mean); },
                         [&] { return ballast::loss_totals_of(values, mean); }, "totals");
   };
@@ -303,7 +303,7 @@ void test_bad_counts(On on) {
 
   auto const weights_of = [&](counts const& values, ballast::loss_totals const& totals, ballast::loss_normaliser const& normaliser,
                               ballast::loss_totals const& part = {}, ballast::gradient_path const& path = {}) {
-    auto const device = sent(on, values);
+    auto const device = send(on, values);
     expect_same_refusal([&] { return gpu::loss_weights(on, device.data(), values.size(), totals, normaliser, path, part); },
                         [&] { return ballast::loss_weights(values, totals, normaliser, path, part); }, "weights");
   };
@@ -319,27 +319,27 @@ void test_bad_counts(On on) {
   weights_of({8}, {{std::int64_t{1} << 40, std::int64_t{1} << 40, 0, 0, 0}}, ballast::loss_normaliser::fixed_length(std::int64_t{1} << 40));
 
   // The faults that reach the device form, which has only a word to say so.
-  auto const device = sent(on, counts{3, 4});
+  auto const device = send(on, counts{3, 4});
   gpu::array<double, On> const out(on, 2);
   gpu::array<std::uint64_t, On> const bad(on, 1);
   gpu::array<ballast::loss_totals, On> const sums(on, 1);
   {
     counts const many((std::size_t{1} << 23) + 9, top);
-    auto const in = sent(on, many);
+    auto const in = send(on, many);
     gpu::call(on, "totals", [&](void* t, std::size_t& b) {
       return gpu::loss_totals_of(on, t, b, in.data(), many.size(), mean, sums.data(), bad.data());
     });
-    expect(fetched(on, bad)[0] == many.size(), "a sum of 2^63");
+    expect(fetch(on, bad)[0] == many.size(), "a sum of 2^63");
   }
   auto const sum = ballast::loss_normaliser::sequence_mean();
   for (auto const& wrong : {ballast::loss_totals{{7, 0, 0, 0, 0}}, {{7, -2, 0, 0, 0}}, {{6, 2, 0, 0, 0}}, {{-7, 2, 0, 0, 0}}}) {
-    auto const totals = sent(on, std::vector{wrong});
+    auto const totals = send(on, std::vector{wrong});
     gpu::call(on, "weights", [&](void* t, std::size_t& b) {
       return gpu::loss_weights(on, t, b, device.data(), 2, totals.data(), sum, {}, nullptr, out.data(), bad.data());
     });
-    expect(fetched(on, bad)[0] == 2, "totals that are wrong");
+    expect(fetch(on, bad)[0] == 2, "totals that are wrong");
   }
-  auto const totals = sent(on, std::vector{ballast::loss_totals{{7, 2, 0, 0, 0}}});
+  auto const totals = send(on, std::vector{ballast::loss_totals{{7, 2, 0, 0, 0}}});
   std::size_t bytes = 0;
   auto const weigh = [&](void* temp, ballast::loss_normaliser const& normaliser, ballast::gradient_path const& path) {
     return gpu::loss_weights(on, temp, bytes, device.data(), 2, totals.data(), normaliser, path, nullptr, out.data(), bad.data());

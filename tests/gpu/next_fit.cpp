@@ -17,10 +17,10 @@
 #include <vector>
 
 namespace gpu = ballast::gpu;
+using ballast::gpu::fetch;
+using ballast::gpu::send;
 using ballast_test::expect;
 using ballast_test::expect_equal;
-using ballast_test::fetched;
-using ballast_test::sent;
 
 namespace {
 
@@ -81,22 +81,22 @@ outputs<Index, On> next_fit(On on, gpu::array<Length, On> const& lengths, std::s
 template <class Index, class On>
 void expect_next_fit(On on, std::vector<std::int32_t> const& lengths, ballast::packing_options const& o, std::size_t tile,
                      std::string const& name) {
-  auto const on_device = sent(on, lengths);
+  auto const on_device = send(on, lengths);
   auto const out = next_fit<Index>(on, on_device, lengths.size(), o, tile);
   auto const wanted = ballast::next_fit<Index>(lengths, o);
-  expect_equal(fetched(on, out.words), std::vector<std::uint64_t>{wanted.packs.size(), ~std::uint64_t{0}}, name + ", packs and bad");
-  auto offsets = fetched(on, out.offsets);
+  expect_equal(fetch(on, out.words), std::vector<std::uint64_t>{wanted.packs.size(), ~std::uint64_t{0}}, name + ", packs and bad");
+  auto offsets = fetch(on, out.offsets);
   offsets.resize(wanted.packs.size() + 1);
   expect_equal(offsets, wanted.packs.offsets, name + ", offsets");
   std::vector<Index> pack_of;
   for (std::size_t p = 0; p < wanted.packs.size(); ++p) pack_of.insert(pack_of.end(), wanted.packs[p].size(), static_cast<Index>(p));
-  expect_equal(fetched(on, out.members), pack_of, name + ", pack_of");
+  expect_equal(fetch(on, out.members), pack_of, name + ", pack_of");
 }
 
 template <class Index, class On>
 void expect_windows(On on, std::vector<std::int32_t> const& lengths, ballast::packing_options const& o, std::size_t window,
                     std::string const& name) {
-  auto const on_device = sent(on, lengths);
+  auto const on_device = send(on, lengths);
   auto const count = lengths.size();
   outputs<Index, On> const out(on, count);
   gpu::call(on, "windowed", [&](void* temp, std::size_t& bytes) {
@@ -104,11 +104,11 @@ void expect_windows(On on, std::vector<std::int32_t> const& lengths, ballast::pa
                                              out.words.data(), out.words.data() + 1);
   });
   auto const wanted = ballast::windowed_best_fit_decreasing<Index>(lengths, window, o);
-  expect_equal(fetched(on, out.words), std::vector<std::uint64_t>{wanted.packs.size(), ~std::uint64_t{0}}, name + ", packs and bad");
-  auto offsets = fetched(on, out.offsets);
+  expect_equal(fetch(on, out.words), std::vector<std::uint64_t>{wanted.packs.size(), ~std::uint64_t{0}}, name + ", packs and bad");
+  auto offsets = fetch(on, out.offsets);
   offsets.resize(wanted.packs.size() + 1);
   expect_equal(offsets, wanted.packs.offsets, name + ", offsets");
-  expect_equal(fetched(on, out.members), wanted.packs.members, name + ", members");
+  expect_equal(fetch(on, out.members), wanted.packs.members, name + ", members");
 }
 
 ballast::packing_options const limits[] = {
@@ -148,13 +148,11 @@ void test_next_fit(On on) {
 
   auto const million = lengths_of(0, 1'000'000, 8192);
   ballast::packing_options const o{.capacity = 8192};
-  auto const on_device = sent(on, million);
+  auto const on_device = send(on, million);
   auto const found = gpu::next_fit(on, on_device.data(), million.size(), o);
-  auto starts = fetched(on, found.offsets);
-  starts.resize(found.packs + 1);
-  expect_equal(starts, starts_by_doubling(million, o), "next_fit, starts by doubling");
+  expect_equal(fetch(on, found.offsets), starts_by_doubling(million, o), "next_fit, starts by doubling");
   auto const again = gpu::next_fit(on, on_device.data(), million.size(), o);
-  expect_equal(fetched(on, again.pack_of), fetched(on, found.pack_of), "next_fit, the second time");
+  expect_equal(fetch(on, again.pack), fetch(on, found.pack), "next_fit, the second time");
 }
 
 template <class On>
@@ -174,10 +172,12 @@ void test_windows(On on) {
   std::vector<std::int32_t> const equal(1000, 10);
   expect_windows<std::uint32_t>(on, equal, {.capacity = 100}, 77, "windowed, equal lengths");
   auto const lengths = lengths_of(2, 1000, 8192);
-  auto const on_device = sent(on, lengths);
+  auto const on_device = send(on, lengths);
   auto const found = gpu::windowed_best_fit_decreasing(on, on_device.data(), lengths.size(), 100, limits[0]);
-  expect_equal(fetched(on, found.members), ballast::windowed_best_fit_decreasing(lengths, 100, limits[0]).packs.members,
-               "windowed, own memory");
+  auto const wanted = ballast::windowed_best_fit_decreasing(lengths, 100, limits[0]).packs;
+  expect(found.size() == wanted.size(), "windowed by value, packs");
+  expect_equal(fetch(on, found.offsets), wanted.offsets, "windowed by value, offsets");
+  expect_equal(fetch(on, found.members), wanted.members, "windowed by value, members");
 }
 
 // What `call` throws, or an empty string.
@@ -195,9 +195,9 @@ template <class On>
 void test_bad(On on) {
   ballast::packing_options const o{.capacity = 100, .sample_multiple = 8};
   auto const first_bad = [&](std::vector<std::int64_t> const& lengths) {
-    auto const on_device = sent(on, lengths);
+    auto const on_device = send(on, lengths);
     auto const found = next_fit<std::uint32_t>(on, on_device, lengths.size(), o, 3);
-    return fetched(on, found.words)[1];
+    return fetch(on, found.words)[1];
   };
   std::vector<std::int64_t> lengths(1000, 50);
   expect(first_bad(lengths) == ~std::uint64_t{0}, "nothing is bad");
@@ -208,7 +208,7 @@ void test_bad(On on) {
   lengths[700] = 97;
   expect(first_bad(lengths) == 700, "a length above the capacity");
   auto const reason = [&](std::vector<std::int64_t> const& bad, ballast::packing_options const& options) {
-    auto const on_device = sent(on, bad);
+    auto const on_device = send(on, bad);
     auto const in_order = refusal([&] { return gpu::next_fit(on, on_device.data(), bad.size(), options); });
     auto const in_windows = refusal([&] { return gpu::windowed_best_fit_decreasing(on, on_device.data(), bad.size(), 10, options); });
     expect(in_order == in_windows, in_order + " / " + in_windows);
@@ -220,9 +220,9 @@ void test_bad(On on) {
   expect(!reason({5}, {.capacity = 8, .pack_count = 2}).empty(), "a demanded number of packs");
   expect(!reason({5}, {.capacity = 8, .oversize = ballast::oversize::own}).empty(), "a policy");
   auto const half = std::int64_t{1} << 62;
-  auto const halves = sent(on, std::vector<std::int64_t>{half, half - 1, 1, half, half, half});
+  auto const halves = send(on, std::vector<std::int64_t>{half, half - 1, 1, half, half, half});
   ballast::packing_options const large{.capacity = half};
-  expect(gpu::next_fit(on, halves.data(), 2, large).packs == 2, "a sum of 2^63 - 1");
+  expect(gpu::next_fit(on, halves.data(), 2, large).size() == 2, "a sum of 2^63 - 1");
   expect(refusal([&] { return gpu::next_fit(on, halves.data(), 6, large); }) == "lengths[2] = 1 brings the sum of lengths to 2^63 or more",
          "a sum of 2^63");
   expect(!refusal([&] { return gpu::windowed_best_fit_decreasing(on, halves.data(), 4, 2, large); }).empty(), "too large a capacity");
@@ -233,7 +233,7 @@ void test_bad(On on) {
 template <class On>
 void test_workspaces(On on) {
   std::vector<std::int32_t> const lengths(1000, 50);
-  auto const on_device = sent(on, lengths);
+  auto const on_device = send(on, lengths);
   outputs<std::uint32_t, On> const out(on, lengths.size());
   auto const next_fit_of = [&](void* temp, std::size_t& bytes, ballast::packing_options const& o, std::size_t tile) {
     return gpu::next_fit(on, temp, bytes, on_device.data(), lengths.size(), o, out.offsets.data(), out.members.data(), out.words.data(),
@@ -294,7 +294,7 @@ void test_graph(gpu::on_stream on) {
     gpu::check(on.upload(lengths.data(), fresh.data(), count), "upload");
     gpu::check(cudaGraphLaunch(ready, on.stream), "cudaGraphLaunch");
     auto const wanted = ballast::next_fit(fresh, options);
-    auto found = fetched(on, out.offsets);
+    auto found = fetch(on, out.offsets);
     found.resize(wanted.packs.offsets.size());
     expect_equal(found, wanted.packs.offsets, std::string("graph, ") + shapes[shape]);
   }

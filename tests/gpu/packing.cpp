@@ -5,10 +5,11 @@
 
 #include <ballast/core/classes.hpp>
 #include <ballast/core/random.hpp>
+#include <ballast/gpu/core/classes.cuh>
 #include <ballast/gpu/packing/best_fit_decreasing.cuh>
 #include <ballast/gpu/packing/expand.cuh>
-#include <ballast/gpu/packing/fold.cuh>
 #include <ballast/gpu/packing/run_length.cuh>
+#include <ballast/gpu/packing/runs.cuh>
 #include <ballast/gpu/packing/sharded.cuh>
 #include <ballast/packing/best_fit_decreasing.hpp>
 #include <ballast/packing/expand.hpp>
@@ -20,10 +21,10 @@
 #include <span>
 
 namespace gpu = ballast::gpu;
+using ballast::gpu::fetch;
+using ballast::gpu::send;
 using ballast_test::expect;
 using ballast_test::expect_equal;
-using ballast_test::fetched;
-using ballast_test::sent;
 
 namespace {
 
@@ -61,7 +62,8 @@ std::vector<problem> problems() {
   return out;
 }
 
-void expect_tally(ballast::pack_tally const& tally, ballast::packing<> const& wanted, std::string const& name) {
+template <class Tally>  // a pack_tally or a packing
+void expect_tally(Tally const& tally, ballast::packing<> const& wanted, std::string const& name) {
   expect(tally.status == wanted.status && tally.count == wanted.count && tally.bound == wanted.bound && tally.tokens == wanted.tokens,
          name + "certificate");
 }
@@ -89,11 +91,12 @@ struct places {
 template <class On>
 void test_whole(On on, problem const& p, gpu::pack_planner<On>& planner) {
   auto const n = p.lengths.size();
-  auto const lengths = sent(on, p.lengths);
+  auto const lengths = send(on, p.lengths);
   auto const packed = gpu::best_fit_decreasing(on, lengths.data(), n, p.options);
-  expect_equal(fetched(on, packed.packs.offsets), p.wanted.packs.offsets, p.name + "offsets");
-  expect_equal(fetched(on, packed.packs.members), p.wanted.packs.members, p.name + "members");
-  expect_tally(packed.tally, p.wanted, p.name);
+  expect_equal(fetch(on, packed.packs.offsets), p.wanted.packs.offsets, p.name + "offsets");
+  expect_equal(fetch(on, packed.packs.members), p.wanted.packs.members, p.name + "members");
+  expect_tally(packed, p.wanted, p.name);
+  expect(packed.packs.size() == p.wanted.packs.size(), p.name + "number of packs");
   expect_tally(gpu::count_packs(on, lengths.data(), n, p.options), p.wanted, p.name + "counted, ");
 
   // The same with a planner that has packed other samples before, every output, and 64-bit indices.
@@ -105,28 +108,28 @@ void test_whole(On on, problem const& p, gpu::pack_planner<On>& planner) {
   });
   expect(planner.plan == ballast::plan_best_fit_decreasing(ballast::fold(p.lengths), p.options), p.name + "plan");
   expect_tally(planner.tally, p.wanted, p.name + "planner, ");
-  auto found = fetched(on, offsets);
+  auto found = fetch(on, offsets);
   found.resize(p.wanted.packs.size() + 1);
   expect_equal(found, p.wanted.packs.offsets, p.name + "offsets again");
-  expect_equal(fetched(on, members), p.wanted.packs.members, p.name + "members again");
+  expect_equal(fetch(on, members), p.wanted.packs.members, p.name + "members again");
   places const wanted(p);
-  expect_equal(fetched(on, pack), wanted.pack, p.name + "pack");
-  expect_equal(fetched(on, slot), wanted.slot, p.name + "slot");
-  expect_equal(fetched(on, offset), wanted.offset, p.name + "offset");
-  expect_equal(fetched(on, member), wanted.member, p.name + "member");
+  expect_equal(fetch(on, pack), wanted.pack, p.name + "pack");
+  expect_equal(fetch(on, slot), wanted.slot, p.name + "slot");
+  expect_equal(fetch(on, offset), wanted.offset, p.name + "offset");
+  expect_equal(fetch(on, member), wanted.member, p.name + "member");
 }
 
 template <class On>
 void test_expand(On on, problem const& p) {
   auto const n = p.lengths.size();
-  auto const lengths = sent(on, p.lengths);
+  auto const lengths = send(on, p.lengths);
   auto const plan = ballast::plan_best_fit_decreasing(ballast::fold(p.lengths), p.options);
   auto const packs = gpu::expand(on, plan, lengths.data(), n);
-  expect_equal(fetched(on, packs.offsets), p.wanted.packs.offsets, p.name + "expanded offsets");
-  expect_equal(fetched(on, packs.members), p.wanted.packs.members, p.name + "expanded members");
+  expect_equal(fetch(on, packs.offsets), p.wanted.packs.offsets, p.name + "expanded offsets");
+  expect_equal(fetch(on, packs.members), p.wanted.packs.members, p.name + "expanded members");
 
   auto const order = ballast::random_permutation(n, 5);
-  auto const visit = sent(on, order);
+  auto const visit = send(on, order);
   gpu::device_runs<On> runs(on);
   gpu::check(runs.upload(plan), "upload");
   gpu::array<std::uint32_t, On> const members(on, n);
@@ -135,8 +138,8 @@ void test_expand(On on, problem const& p) {
     return gpu::expand(on, temp, bytes, runs, lengths.data(), n, visit.data(), gpu::pack_arrays<>{.members = members.data()},
                        first_bad.data());
   });
-  expect_equal(fetched(on, members), ballast::expand(plan, p.lengths, order).members, p.name + "shuffled members");
-  expect(fetched(on, first_bad)[0] == gpu::none_bad, p.name + "all good");
+  expect_equal(fetch(on, members), ballast::expand(plan, p.lengths, order).members, p.name + "shuffled members");
+  expect(fetch(on, first_bad)[0] == gpu::none_bad, p.name + "all good");
 }
 
 // Three ranks, one after the other, with the sums that a collective would give them.
@@ -155,16 +158,16 @@ void test_sharded(On on, problem const& p) {
       return std::vector<element>(all.begin() + static_cast<std::ptrdiff_t>(cuts[r]),
                                   all.begin() + static_cast<std::ptrdiff_t>(cuts[r + 1]));
     };
-    auto const lengths = sent(on, cut(p.lengths));
+    auto const lengths = send(on, cut(p.lengths));
     auto const found = gpu::pack_sharded(
         on, lengths.data(), lengths.size(), p.options, [&](auto counts) { add(counts, 0, n); },
         [&](auto counts) { add(counts, 0, cuts[r]); });
     auto const name = p.name + "rank " + std::to_string(r) + " ";
     expect_tally(found.tally, p.wanted, name);
-    expect_equal(fetched(on, found.pack), cut(wanted.pack), name + "pack");
-    expect_equal(fetched(on, found.slot), cut(wanted.slot), name + "slot");
-    expect_equal(fetched(on, found.offset), cut(wanted.offset), name + "offset");
-    expect_equal(fetched(on, found.member), cut(wanted.member), name + "member");
+    expect_equal(fetch(on, found.pack), cut(wanted.pack), name + "pack");
+    expect_equal(fetch(on, found.slot), cut(wanted.slot), name + "slot");
+    expect_equal(fetch(on, found.offset), cut(wanted.offset), name + "offset");
+    expect_equal(fetch(on, found.member), cut(wanted.member), name + "member");
   }
 }
 
@@ -173,11 +176,11 @@ void test_length_type(On on) {
   constexpr std::int64_t capacity = 1 << 15;
   auto const wide = ballast_test::lengths_of<std::uint32_t>(2, 20'000, capacity - 1);
   std::vector<Length> const lengths(wide.begin(), wide.end());
-  auto const there = sent(on, lengths);
+  auto const there = send(on, lengths);
   expect(gpu::fold(on, there.data(), lengths.size(), capacity) == ballast::fold(lengths), "fold");
   auto const packed = gpu::best_fit_decreasing<std::uint64_t>(on, there.data(), lengths.size(), {.capacity = capacity});
-  expect_equal(fetched(on, packed.packs.members),
-               ballast::best_fit_decreasing<std::uint64_t>(lengths, {.capacity = capacity}).packs.members, "64-bit members");
+  expect_equal(fetch(on, packed.packs.members), ballast::best_fit_decreasing<std::uint64_t>(lengths, {.capacity = capacity}).packs.members,
+               "64-bit members");
 }
 
 template <class F>
@@ -198,7 +201,7 @@ void test_bad_data(On on) {
     lengths[40'000] = a;
     lengths[60'000] = b;
     auto const n = lengths.size();
-    auto const there = sent(on, lengths);
+    auto const there = send(on, lengths);
     auto const name = " of " + std::to_string(a) + " and " + std::to_string(b);
     auto const wanted = refusal([&] { (void)ballast::best_fit_decreasing(lengths, options); });
     auto const same = [&](std::string const& found, std::string const& what) { expect(found == wanted, what + name + ": " + found); };
@@ -235,7 +238,7 @@ void test_bad_data(On on) {
 template <class On>
 void test_refusals(On on) {
   std::vector<std::int32_t> const lengths{3, 5, 3, 8};
-  auto const there = sent(on, lengths);
+  auto const there = send(on, lengths);
   gpu::pack_planner<On> planner(on);
   auto const packs = [&](ballast::packing_options const& options, std::size_t less) {
     std::size_t bytes = 0;
@@ -259,7 +262,7 @@ void test_refusals(On on) {
   }
   auto const plan = ballast::plan_best_fit_decreasing({{3, 5}, {3, 1}}, {.capacity = 8});
   std::vector<std::int32_t> const other{3, 5, 3, 5};
-  auto const others = sent(on, other);
+  auto const others = send(on, other);
   expect(refusal([&] { (void)gpu::expand(on, plan, others.data(), 4); }) == refusal([&] { (void)ballast::expand(plan, other); }),
          "samples of another plan");
   expect(refusal([&] { (void)gpu::expand(on, plan, others.data(), 3); }) == "3 lengths, but the plan was made for 4 samples",
@@ -268,12 +271,12 @@ void test_refusals(On on) {
   // An order that is no permutation is found, and nothing is read where no sample is.
   gpu::device_runs<On> runs(on);
   gpu::check(runs.upload(ballast::plan_best_fit_decreasing(ballast::fold(lengths), {.capacity = 8})), "upload");
-  auto const visit = sent(on, std::vector<std::uint32_t>{0, 1, 4'000'000'000, 3});
+  auto const visit = send(on, std::vector<std::uint32_t>{0, 1, 4'000'000'000, 3});
   gpu::array<std::uint64_t, On> const first_bad(on, 1);
   gpu::call(on, "expand", [&](void* temp, std::size_t& bytes) {
     return gpu::expand(on, temp, bytes, runs, there.data(), 4, visit.data(), gpu::pack_arrays<>{}, first_bad.data());
   });
-  expect(fetched(on, first_bad)[0] != gpu::none_bad, "no permutation");
+  expect(fetch(on, first_bad)[0] != gpu::none_bad, "no permutation");
 }
 
 }  // namespace

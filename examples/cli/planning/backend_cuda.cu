@@ -19,12 +19,8 @@ ballast::packing<Index> pack_on_gpu(std::span<std::int64_t const> lengths, balla
   gpu::check(on.upload(there.data(), lengths.data(), lengths.size()), "upload");
   auto const packed = gpu::best_fit_decreasing<Index>(on, there.data(), lengths.size(), options);
 
-  ballast::packing<Index> plan{
-      .status = packed.tally.status, .count = packed.tally.count, .bound = packed.tally.bound, .tokens = packed.tally.tokens};
-  plan.packs.offsets.resize(packed.packs.offsets.size());
-  plan.packs.members.resize(packed.packs.members.size());
-  gpu::check(on.download(plan.packs.offsets.data(), packed.packs.offsets.data(), packed.packs.offsets.size()), "download");
-  gpu::check(on.download(plan.packs.members.data(), packed.packs.members.data(), packed.packs.members.size()), "download");
+  ballast::packing<Index> plan{.status = packed.status, .count = packed.count, .bound = packed.bound, .tokens = packed.tokens};
+  plan.packs = {gpu::fetch(on, packed.packs.offsets), gpu::fetch(on, packed.packs.members)};
   return plan;
 } catch (ballast::gpu::gpu_error const& e) {
   throw gpu_failure(std::string("--backend cuda: ") + cudaGetErrorString(static_cast<cudaError_t>(e.code())));

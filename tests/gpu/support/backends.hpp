@@ -54,22 +54,6 @@ void expect_equal(A const& found, B const& wanted, std::string const& what) {
                                std::to_string(wanted[i]));
 }
 
-/// @brief An array of the backend with these elements.
-template <class T, class On>
-[[nodiscard]] ballast::gpu::array<T, On> sent(On on, std::vector<T> const& values) {
-  ballast::gpu::array<T, On> out(on, values.size());
-  ballast::gpu::check(on.upload(out.data(), values.data(), values.size()), "upload");
-  return out;
-}
-
-/// @brief The elements of an array of the backend.
-template <class T, class On>
-[[nodiscard]] std::vector<T> fetched(On on, ballast::gpu::array<T, On> const& values) {
-  std::vector<T> out(values.size());
-  ballast::gpu::check(on.download(out.data(), values.data(), values.size()), "download");
-  return out;
-}
-
 /// @brief Runs a test on every backend of this build. @param test callable with a backend and its name @return the program's exit status
 template <class Test>
 [[nodiscard]] int run_everywhere(Test const& test) {

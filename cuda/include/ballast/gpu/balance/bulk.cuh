@@ -4,8 +4,12 @@
 #include <ballast/core/classes.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
+#include <ballast/gpu/balance/detail/name_sets.cuh>
 #include <ballast/gpu/balance/detail/sorted_lengths.cuh>
+#include <ballast/gpu/balance/result.cuh>
+#include <ballast/gpu/core/atomic.cuh>
 #include <ballast/gpu/core/call.cuh>
+#include <ballast/gpu/core/classes.cuh>
 #include <ballast/gpu/core/workspace.cuh>
 
 #include <cstddef>
@@ -19,13 +23,6 @@
 /// samples.
 
 namespace ballast::inline v0_2::gpu {
-
-/// @brief Equal samples in one set: a stretch of all samples sorted longest first.
-struct set_run {
-  std::uint64_t first = 0;  ///< position of its first sample in that order
-  std::int64_t length = 0;  ///< tokens of each
-  std::uint32_t set = 0;    ///< their set
-};
 
 /// @brief A plan on classes in the order in which samples are sorted.
 /// @param plan     from `ballast::bulk_longest_processing_time`
@@ -62,55 +59,6 @@ struct set_run {
   }
   return runs;
 }
-
-namespace detail {
-
-template <class Index>
-struct balance_name_sets {
-  std::uint32_t const* keys;
-  Index const* order;
-  std::uint64_t count;
-  set_run const* runs;
-  std::uint64_t run_count;
-  std::uint32_t* set_of;
-  std::uint64_t* bad;
-  BALLAST_HD void operator()(std::size_t p) const {
-    std::uint64_t low = 0, high = run_count;  // the first run behind p
-    while (low < high) {
-      auto const middle = low + (high - low) / 2;
-      if (runs[middle].first <= p)
-        low = middle + 1;
-      else
-        high = middle;
-    }
-    auto const sample = order[p];
-    if (low == 0 || runs[low - 1].length != static_cast<std::int64_t>(keys[p]))
-      atomic_min(*bad, std::uint64_t{sample});
-    else
-      set_of[sample] = runs[low - 1].set;
-    if (p + 1 == count && (run_count == 0 || runs[run_count - 1].first != count)) atomic_min(*bad, count);
-  }
-};
-
-// Samples longer than each length from 0 on.
-struct balance_count_above {
-  std::uint32_t const* keys;
-  std::uint64_t count;
-  std::uint64_t* above;
-  BALLAST_HD void operator()(std::size_t length) const {
-    std::uint64_t low = 0, high = count;
-    while (low < high) {
-      auto const middle = low + (high - low) / 2;
-      if (keys[middle] > length)
-        low = middle + 1;
-      else
-        high = middle;
-    }
-    above[length] = low;
-  }
-};
-
-}  // namespace detail
 
 /// @brief The set of every sample, from a plan on classes: of equal samples, the lower indices go to the lower sets.
 ///
@@ -152,7 +100,7 @@ template <index_type Index = std::uint32_t, class On, integer Len>
   return on.for_each(n, detail::balance_name_sets<Index>{s.keys, s.order, count, runs, run_count, set_of, first_bad});
 }
 
-/// @brief Deals samples on a device, dearest first, each to the least loaded set; the plan and the sets are those of
+/// @brief Deals samples on a device, most expensive first, each to the least loaded set; the plan and the sets are those of
 /// `ballast::bulk_longest_processing_time`. Allocates, and waits for the counts.
 ///
 /// @tparam Index  type of the sample indices
@@ -189,27 +137,18 @@ template <index_type Index = std::uint32_t, class On, integer Len, cost_model Co
   check(detail::balance_sort(on, lengths, n, longest, s, bad.data()), "sort");
   check(on.for_each(kinds, detail::balance_count_above{s.keys, count, above.data()}), "count");
 
-  std::uint64_t first = 0;
-  check(on.download(&first, bad.data(), 1), "download");
-  if (first != ~std::uint64_t{0}) {
-    Len length{};
-    check(on.download(&length, lengths + first, 1), "download");
-    throw invalid_input("lengths[" + std::to_string(first) + "] = " + std::to_string(length) + " is not in 1 ... " +
-                        std::to_string(longest));
-  }
-  std::vector<std::uint64_t> longer(kinds);
-  check(on.download(longer.data(), above.data(), kinds), "download");
-  histogram classes;
-  for (std::size_t l = 1; l < kinds; ++l)
-    if (longer[l] != longer[l - 1]) {
-      classes.lengths.push_back(static_cast<std::int64_t>(l));
-      classes.counts.push_back(longer[l - 1] - longer[l]);
-    }
+  auto const first_bad = fetch_one(on, bad.data());
+  require(first_bad == none_bad, [&] {
+    return "lengths[" + std::to_string(first_bad) + "] = " + std::to_string(fetch_one(on, lengths + first_bad)) + " is not in 1 ... " +
+           std::to_string(longest);
+  });
+  auto counts = fetch(on, above);
+  for (auto l = kinds; --l > 0;) counts[l] = counts[l - 1] - counts[l];
+  auto const classes = histogram_of(counts);
   auto plan = ballast::bulk_longest_processing_time(classes, sets, cost);
-  auto const runs = sorted_set_runs(plan, classes);
-  array<set_run, On> const placed(on, runs.size());
-  check(on.upload(placed.data(), runs.data(), runs.size()), "upload");
-  check(on.for_each(n, detail::balance_name_sets<Index>{s.keys, s.order, count, placed.data(), runs.size(), set_of, bad.data()}), "expand");
+  auto const placed = send(on, sorted_set_runs(plan, classes));
+  check(on.for_each(n, detail::balance_name_sets<Index>{s.keys, s.order, count, placed.data(), placed.size(), set_of, bad.data()}),
+        "expand");
   return plan;
 }
 

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/balance/options.hpp>
 #include <ballast/core/concepts.hpp>
+#include <ballast/core/math.hpp>
+#include <ballast/gpu/balance/batches.cuh>
+#include <ballast/gpu/balance/detail/costs.cuh>
 #include <ballast/gpu/balance/detail/deal_batch.cuh>
+#include <ballast/gpu/balance/result.cuh>
 #include <ballast/gpu/core/call.cuh>
 #include <ballast/gpu/core/workspace.cuh>
 
@@ -11,33 +16,12 @@
 #include <limits>
 
 /// @file
-/// @brief Longest processing time first for thousands of global batches at once: a group of lanes deals each, and the sets are theirs.
+/// @brief Longest processing time first for thousands of global batches at once: a block deals each, and every lane keeps some of the sets.
 
 namespace ballast::inline v0_2::gpu {
 
-/// @brief Global batches in memory of a backend: items that are dealt together, one batch after the other.
-struct cost_batches {
-  std::int64_t const* costs = nullptr;     ///< of each item, none negative; those of a batch sum to less than 2^63
-  std::uint64_t items = 0;                 ///< of all batches together
-  std::uint64_t const* offsets = nullptr;  ///< where each batch begins among the items, from 0, and the end of all; never decreasing
-  std::uint64_t batches = 0;               ///< one less than offsets, below 2^32
-};
-
-/// @brief What the sets of a batch may hold; as in `balance_options`.
-struct deal_options {
-  std::uint64_t sets = 0;       ///< number of sets, 1 … `most_sets`
-  std::uint64_t max_items = 0;  ///< most items in one set; 0 = no limit
-  bool equal_counts = false;    ///< the numbers of items of any two sets differ by at most one
-};
-
-/// @brief Sets that a group of lanes can own: what fits in its shared memory.
-inline constexpr std::uint64_t most_sets = 4096;
-
-/// @brief The set of an item that found no set with room.
-inline constexpr std::uint32_t no_set = detail::balance_no_set;
-
-/// @brief Deals the items of every batch, dearest first, each to the set of least load among those with room for it: for every batch what
-/// `ballast::longest_processing_time` does, with `misfit::set_aside`.
+/// @brief Deals the items of every batch, most expensive first, each to the set of least load among those with room for it: for every batch
+/// what `ballast::longest_processing_time` does.
 ///
 /// Equal loads: the lower set. Equal costs: the lower index.
 ///
@@ -47,11 +31,13 @@ inline constexpr std::uint32_t no_set = detail::balance_no_set;
 /// @param temp     scratch memory, or null to ask for its size
 /// @param bytes    size of `temp`
 /// @param in       the batches
-/// @param options  number of sets and limits, the same for all
+/// @param options  at most `most_sets` sets, max_items and equal_counts, the same for all batches; no capacity, and with a limit of items
+///                 `misfit::set_aside`
 /// @param set_of   the set of each item; `no_set` where all sets hold `max_items`
 /// @param loads    of each set, batch after batch: `in.batches * options.sets` values
 /// @param first_bad  one word: the first item with a negative cost or one that brings the sum of its batch to 2^63; all ones if all is well
-/// @return the error, if any; `invalid_value` for sets or batches out of range, too many items for the index, or too small a workspace
+/// @return the error, if any; `invalid_value` for sets or batches out of range, other options, too many items for the index, or too small a
+/// workspace
 /// @par Complexity
 /// Two radix sorts, which move 24 bytes an item in each of 8 passes by cost and 16 in each of at most 4 by batch; then one search over the
 /// sets an item, batches side by side. Scratch memory of 16 bytes an item, 24 with 64-bit indices, and the sort's.
@@ -61,9 +47,10 @@ inline constexpr std::uint32_t no_set = detail::balance_no_set;
 /// Graham, "Bounds on multiprocessing timing anomalies", SIAM J. Appl. Math. 17 (1969).
 template <index_type Index = std::uint32_t, class On>
 [[nodiscard]] typename On::error_type longest_processing_time(On on, void* temp, std::size_t& bytes, cost_batches const& in,
-                                                              deal_options const& options, std::uint32_t* set_of, std::int64_t* loads,
+                                                              balance_options const& options, std::uint32_t* set_of, std::int64_t* loads,
                                                               std::uint64_t* first_bad) {
   constexpr typename On::error_type ok{};
+  if (options.capacity != 0 || (options.max_items != 0 && options.misfit != misfit::set_aside)) return On::invalid_value;
   if (options.sets < 1 || options.sets > most_sets || in.batches >> 32 != 0 || in.items > (std::numeric_limits<Index>::max)())
     return On::invalid_value;
   workspace cut(temp);
@@ -93,7 +80,7 @@ template <index_type Index = std::uint32_t, class On>
   }
   if (done != ok) return done;
   auto const sets = static_cast<std::uint32_t>(options.sets);
-  auto const lanes = sets > 256 ? 256U : (sets + 31) / 32 * 32;
+  auto const lanes = sets > 256 ? 256U : round_up(sets, 32U);
   return on.blocks(static_cast<std::size_t>(in.batches), lanes, detail::balance_shared_words(sets) * sizeof(std::uint64_t),
                    detail::balance_deal<Index>{in.costs, in.items, in.offsets, order, sets, static_cast<unsigned>(std::bit_width(sets - 1)),
                                                options.max_items == 0 ? ~std::uint64_t{0} : options.max_items, options.equal_counts, set_of,
@@ -107,7 +94,7 @@ template <index_type Index = std::uint32_t, class On>
 /// @throws gpu_error if the backend reports an error
 /// @throws invalid_input naming the first bad item, as `ballast::longest_processing_time`
 template <index_type Index = std::uint32_t, class On>
-void longest_processing_time(On on, cost_batches const& in, deal_options const& options, std::uint32_t* set_of, std::int64_t* loads) {
+void longest_processing_time(On on, cost_batches const& in, balance_options const& options, std::uint32_t* set_of, std::int64_t* loads) {
   array<std::uint64_t, On> const bad(on, 1);
   call(on, "longest_processing_time", [&](void* temp, std::size_t& bytes) {
     return longest_processing_time<Index>(on, temp, bytes, in, options, set_of, loads, bad.data());

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 /// @file
 /// @brief The convenient way to call a twin: memory of the backend that frees itself, and errors as exceptions.
@@ -60,6 +61,8 @@ class array {
   ~array() {
     if (data_ != nullptr) on_.release(data_);
   }
+  /// @brief Leaves out the elements behind the first `count`; the memory stays. @param count at most `size()`
+  void shrink(std::size_t count) noexcept { size_ = count; }
   /// @brief The begin.
   [[nodiscard]] T* data() const noexcept { return data_; }
   /// @brief How many elements there are.
@@ -70,6 +73,40 @@ class array {
   T* data_ = nullptr;
   std::size_t size_ = 0;
 };
+
+/// @brief Elements in memory of a backend, on the host; waits.
+/// @tparam T plain data @tparam On the backend
+/// @param on the backend @param from where they begin @param count how many @return the elements
+/// @throws gpu_error if the backend reports an error
+template <class T, class On>
+[[nodiscard]] std::vector<T> fetch(On const& on, T const* from, std::size_t count) {
+  std::vector<T> out(count);
+  check(on.download(out.data(), from, count), "download");
+  return out;
+}
+/// @brief One element. @tparam T plain data @tparam On the backend @param on the backend @param from its place @return the element
+template <class T, class On>
+[[nodiscard]] T fetch_one(On const& on, T const* from) {
+  T out{};
+  check(on.download(&out, from, 1), "download");
+  return out;
+}
+/// @brief All elements of an array. @tparam T plain data @tparam On the backend @param on the backend @param from the array
+/// @return the elements
+template <class T, class On>
+[[nodiscard]] std::vector<T> fetch(On const& on, array<T, On> const& from) {
+  return fetch(on, from.data(), from.size());
+}
+/// @brief An array in memory of a backend with these elements; waits.
+/// @tparam T plain data @tparam On the backend
+/// @param on the backend @param values its elements @return the array
+/// @throws gpu_error if the backend reports an error
+template <class T, class On>
+[[nodiscard]] array<T, On> send(On const& on, std::vector<T> const& values) {
+  array<T, On> out(on, values.size());
+  check(on.upload(out.data(), values.data(), values.size()), "upload");
+  return out;
+}
 
 /// @brief Calls a twin twice, for its size and for its work, with scratch memory from the backend.
 ///

@@ -6,7 +6,7 @@
 #include <cstddef>
 
 /// @file
-/// @brief A group of lanes that work together, as a loop over the lanes: what a thread block is on a device.
+/// @brief Lanes that work together, as a loop over them: what a thread block is on a device.
 ///
 /// Kernels that need shared memory are written as phases over a block: `each` runs one phase on every lane and ends with a barrier, so that
 /// the next phase sees what every lane wrote. What a lane keeps between phases lives in the shared memory.

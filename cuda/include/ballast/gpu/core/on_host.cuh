@@ -16,7 +16,7 @@
 /// with.
 ///
 /// A backend is a small object that is passed by value and says where a twin runs: `on_host`, `on_thrust` (on_thrust.cuh) or `on_stream`
-/// (on_stream.cuh). It offers the ten members below, with these rules:
+/// (on_stream.cuh). It offers the members below, with these rules:
 /// - they return `error_type{}` when all went well, and start with `(temp, bytes, …)` where they need scratch memory: with `temp` null they
 ///   only set `bytes`;
 /// - arrays are memory of the backend; functors are called in any order and must be callable on host and device;
@@ -98,7 +98,7 @@ struct on_host {
     }
     return {};
   }
-  /// @brief Runs `body(block, b)` for every b below `count`, each by a group of lanes with shared memory (host_block.cuh says what it can).
+  /// @brief Runs `body(block, b)` for every b below `count`, each by several lanes with shared memory (host_block.cuh says what it can).
   /// @param count blocks @param lanes of a block, a multiple of 32 up to 1024 @param shared_bytes of a block
   /// @param body the functor @return the error, if any
   template <class Body>
@@ -108,6 +108,8 @@ struct on_host {
     for (std::size_t b = 0; b < count; ++b) body(block, b);
     return {};
   }
+  /// @brief Bytes of shared memory that a block may have: as many as on an H100, so that the same code runs.
+  [[nodiscard]] std::size_t shared_memory() const { return 227 * 1024; }
   /// @brief Fills with a byte. @param data memory @param value the byte @param count bytes @return the error, if any
   error_type fill(void* data, int value, std::size_t count) const {
     if (count != 0) std::memset(data, value, count);

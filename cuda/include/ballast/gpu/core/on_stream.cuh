@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/config.hpp>
+#include <ballast/core/math.hpp>
 #include <ballast/core/version.hpp>
 
 #include <cuda_runtime_api.h>
@@ -95,7 +96,7 @@ struct on_stream {
   error_type for_each(std::size_t count, F f) const {
     if (count == 0) return cudaSuccess;
     constexpr std::size_t most = 1U << 20;  // blocks; each thread strides over the rest
-    auto const blocks = (count + 255) / 256;
+    auto const blocks = divide_up(count, std::size_t{256});
     detail::call_for_each<<<static_cast<unsigned>(blocks < most ? blocks : most), 256, 0, stream>>>(count, f);
     return cudaGetLastError();
   }
@@ -144,6 +145,13 @@ struct on_stream {
     constexpr std::size_t most = (std::numeric_limits<int>::max)();
     detail::run_blocks<<<static_cast<unsigned>(count < most ? count : most), lanes, shared_bytes, stream>>>(count, body);
     return cudaGetLastError();
+  }
+  /// @brief Bytes of shared memory that a block may have on the current device.
+  [[nodiscard]] std::size_t shared_memory() const {
+    int device = 0, found = 0;
+    auto const known = cudaGetDevice(&device) == cudaSuccess &&
+                       cudaDeviceGetAttribute(&found, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) == cudaSuccess;
+    return known ? static_cast<std::size_t>(found) : 48 * 1024;
   }
   /// @brief As `on_host::fill`. @param data memory @param value the byte @param count bytes @return the error, if any
   error_type fill(void* data, int value, std::size_t count) const {

@@ -106,6 +106,8 @@ struct on_thrust {
   error_type blocks(std::size_t count, unsigned lanes, std::size_t shared_bytes, Body body) const {
     return for_each(count, detail::run_block<Body>{body, lanes, shared_bytes / sizeof(std::uint64_t) + 1});
   }
+  /// @brief As `on_host::shared_memory`.
+  [[nodiscard]] std::size_t shared_memory() const { return on_host{}.shared_memory(); }
   /// @brief As `on_host::fill`. @param data memory @param value the byte @param count bytes @return the error, if any
   error_type fill(void* data, int value, std::size_t count) const { return on_host{}.fill(data, value, count); }
   /// @brief As `on_host::download`. @param to host memory @param from memory of the backend @param count elements @return the error, if any

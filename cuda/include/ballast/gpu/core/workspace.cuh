@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/core/version.hpp>
+#include <ballast/core/math.hpp>
 
 #include <cstddef>
 
@@ -21,7 +21,7 @@ class workspace {
   template <class T>
   [[nodiscard]] T* take(std::size_t count) noexcept {
     auto const at = used_;
-    used_ += (count * sizeof(T) + 255) / 256 * 256;
+    used_ += round_up(count * sizeof(T), std::size_t{256});
     return memory_ == nullptr ? nullptr : reinterpret_cast<T*>(memory_ + at);
   }
   /// @brief Whether there is no memory yet, so that nothing may be launched.

@@ -41,7 +41,7 @@ struct cost_tile_tally {
 /// @param on       the backend
 /// @param temp     scratch memory, or null to ask for its size
 /// @param bytes    size of `temp`
-/// @param packs    what stands in which pack
+/// @param packs    which samples are in which pack
 /// @param longest  largest length that may occur, not negative
 /// @param cost     units and heads
 /// @param work     one for each pack
@@ -59,7 +59,8 @@ template <class On, integer Len, index_type Index>
 }
 
 /// @brief The same with scratch memory of the backend; waits.
-/// @param on the backend @param packs what stands in which pack @param longest largest length that may occur @param cost units and heads
+/// @param on the backend @param packs which samples are in which pack @param longest largest length that may occur @param cost units and
+/// heads
 /// @param work one for each pack
 /// @throws gpu_error if the backend reports an error
 /// @throws invalid_input as `pack_costs`

@@ -37,7 +37,7 @@ struct cost_sum {
 /// @param on       the backend
 /// @param temp     scratch memory, or null to ask for its size
 /// @param bytes    size of `temp`
-/// @param packs    what stands in which pack
+/// @param packs    which samples are in which pack
 /// @param longest  largest length that may occur, not negative
 /// @param cost     weighs one length; does not decrease up to `longest`
 /// @param costs    one for each pack
@@ -58,7 +58,8 @@ template <class On, integer Len, index_type Index, cost_model Cost>
 }
 
 /// @brief The same with scratch memory of the backend; waits.
-/// @param on the backend @param packs what stands in which pack @param longest largest length that may occur @param cost weighs one length
+/// @param on the backend @param packs which samples are in which pack @param longest largest length that may occur @param cost weighs one
+/// length
 /// @param costs one for each pack
 /// @throws gpu_error if the backend reports an error
 /// @throws invalid_input naming the first bad member, or `longest` if its cost is none

@@ -16,7 +16,7 @@ template <integer Len, index_type Index = std::uint32_t>
 struct packed_lengths {
   Len const* lengths = nullptr;            ///< tokens of each sample
   std::uint64_t samples = 0;               ///< how many lengths
-  Index const* members = nullptr;          ///< sample numbers, pack after pack; null: the samples stand in the order of the packs
+  Index const* members = nullptr;          ///< sample numbers, pack after pack; null: the samples are in the order of the packs
   std::uint64_t placed = 0;                ///< how many members
   std::uint64_t const* offsets = nullptr;  ///< where each pack begins among the members, and where the last one ends; never decreasing
   std::uint64_t packs = 0;                 ///< one less than offsets; members that no pack covers are left out

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/concepts.hpp>
+#include <ballast/gpu/core/atomic.cuh>
 #include <ballast/gpu/core/call.cuh>
 #include <ballast/gpu/core/workspace.cuh>
-#include <ballast/gpu/cost/detail/checks.cuh>
+#include <ballast/gpu/cost/detail/check_costs.cuh>
 
 #include <cstddef>
 #include <cstdint>
@@ -79,13 +80,10 @@ void sample_costs(On on, Len const* lengths, std::uint64_t count, std::int64_t l
   array<std::uint64_t, On> const bad(on, 1);
   call(on, "sample_costs",
        [&](void* temp, std::size_t& bytes) { return sample_costs(on, temp, bytes, lengths, count, longest, cost, costs, bad.data()); });
-  std::uint64_t first = 0;
-  check(on.download(&first, bad.data(), 1), "download");
-  if (first == detail::cost_none) return;
+  auto const first = fetch_one(on, bad.data());
+  if (first == none_bad) return;
   detail::cost_require_longest(first, count, longest);
-  Len length{};
-  check(on.download(&length, lengths + first, 1), "download");
-  detail::cost_require_length(first, length, longest);
+  detail::cost_require_length(first, fetch_one(on, lengths + first), longest);
 }
 
 }  // namespace ballast::inline v0_2::gpu

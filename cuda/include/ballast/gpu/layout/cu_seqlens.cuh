@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/concepts.hpp>
-#include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/groups.hpp>
 #include <ballast/gpu/core/atomic.cuh>
 #include <ballast/gpu/core/call.cuh>
-#include <ballast/gpu/core/detail/row_tiles.cuh>
 #include <ballast/gpu/core/mapped.cuh>
+#include <ballast/gpu/core/row_tiles.cuh>
+#include <ballast/gpu/core/rows.cuh>
 #include <ballast/gpu/core/workspace.cuh>
-#include <ballast/gpu/packing/detail/pack_rows.cuh>
+#include <ballast/gpu/layout/detail/cu_entries.cuh>
+#include <ballast/gpu/layout/detail/pack_rows.cuh>
 #include <ballast/layout/cu_seqlens.hpp>
 
 #include <concepts>
@@ -23,65 +24,9 @@
 
 namespace ballast::inline v0_2::gpu {
 
-namespace detail {
-
-// Tokens of a member; 0, and its position among the bad, for one that has none.
-template <class Offset, class Index, class Length>
-struct member_tokens {
-  Index const* members;
-  std::size_t count;
-  Length const* lengths;
-  std::size_t length_count;
-  std::int64_t multiple;
-  std::uint64_t* first_bad;
-  BALLAST_HD std::uint64_t operator()(std::size_t m) const {
-    if (m >= count) return 0;
-    auto const member = members[m];
-    auto const known = static_cast<std::uint64_t>(member) < length_count;  // a negative one is above
-    auto const length = known ? static_cast<std::int64_t>(lengths[member]) : 0;
-    auto const tokens = length > 0 ? ballast::detail::padded(length, multiple) : 0;
-    if (tokens != 0 && tokens <= largest<Offset>) return tokens;
-    atomic_min(*first_bad, m);
-    return 0;
-  }
-};
-
-template <class Offset>
-struct write_entries {
-  entry_bounds bounds;
-  std::uint64_t const* tokens;  // before each member
-  Offset* out;
-  std::uint64_t* first_bad;
-  [[nodiscard]] BALLAST_HD no_input read(row_place const&) const { return {}; }
-  BALLAST_HD void operator()(row_place const& place, no_input) const {
-    if (!place.inside || place.at < place.segment) return;
-    auto const start = bounds.members_before(place.segment), end = place.at - place.segment;
-    if (start > end || end > bounds.members) return;  // offsets that are none
-    auto const sum = tokens[end] - tokens[start];
-    if (sum <= largest<Offset>)
-      out[place.at] = static_cast<Offset>(sum);
-    else
-      atomic_min(*first_bad, end - 1);
-  }
-};
-
-template <class Offset>
-struct longest_step {
-  Offset const* cu;
-  BALLAST_HD Offset operator()(std::size_t i) const { return cu[i] < cu[i + 1] ? static_cast<Offset>(cu[i + 1] - cu[i]) : Offset{0}; }
-};
-struct longer_of {
-  template <class T>
-  BALLAST_HD T operator()(T a, T b) const {
-    return a < b ? b : a;
-  }
-};
-
-}  // namespace detail
-
 /// @brief Writes the cumulative lengths of all packs, pack after pack, each starting again at 0; twin of `ballast::cu_seqlens`.
 ///
-/// Pack `p` stands at `[offsets[p] + p, offsets[p + 1] + p + 1)`. Without `offsets` all members are one pack: the row of a micro-batch.
+/// Pack `p` is at `[offsets[p] + p, offsets[p + 1] + p + 1)`. Without `offsets` all members are one pack: the row of a micro-batch.
 ///
 /// @tparam On      the backend
 /// @tparam Index   of members
@@ -129,8 +74,8 @@ template <class On, std::integral Index, integer Length, token_offset Offset>
   detail::entry_bounds const bounds{offsets, packs, member_count};
   if (auto const error = on.for_each(packs + 1, detail::check_packs{bounds, member_count, first_bad}); error != error_type{}) return error;
   if (auto const error = scan(room, need); error != error_type{}) return error;
-  return detail::visit_rows(on, detail::same_bounds<detail::entry_bounds>{bounds}, 1, member_count + packs,
-                            detail::write_entries<Offset>{bounds, tokens, out, first_bad});
+  return visit_rows(on, same_bounds<detail::entry_bounds>{bounds}, 1, member_count + packs,
+                    detail::write_entries<Offset>{bounds, tokens, out, first_bad});
 }
 
 /// @brief The cumulative lengths of all packs, by value. See the form above; allocates and waits.
@@ -157,22 +102,14 @@ template <token_offset Offset = std::int32_t, class On, index_type Index, intege
   call(on, "cu_seqlens", [&](void* temp, std::size_t& bytes) {
     return cu_seqlens(on, temp, bytes, offsets, packs, members, member_count, lengths, length_count, multiple, out.data(), bad.data());
   });
-  std::uint64_t first_bad = 0;
-  check(on.download(&first_bad, bad.data(), 1), "download");
-  if (first_bad == ~std::uint64_t{0}) return out;
+  auto const first_bad = fetch_one(on, bad.data());
+  if (first_bad == none_bad) return out;
   require(first_bad < member_count,
           [&] { return "cu_seqlens: offsets must rise from 0 to the " + std::to_string(member_count) + " members"; });
-  groups<Index> all;  // for the sentence
-  all.offsets.assign({0, member_count});
-  all.members.resize(member_count);
-  std::vector<Length> values(length_count);
-  if (offsets != nullptr) {
-    all.offsets.resize(packs + 1);
-    check(on.download(all.offsets.data(), offsets, packs + 1), "download");
-  }
-  check(on.download(all.members.data(), members, member_count), "download");
-  check(on.download(values.data(), lengths, length_count), "download");
-  static_cast<void>(ballast::cu_seqlens<Offset>(all, values, multiple));
+  ballast::groups<Index> all;  // for the sentence
+  all.offsets = offsets == nullptr ? std::vector<std::uint64_t>{0, member_count} : fetch(on, offsets, packs + 1);
+  all.members = fetch(on, members, member_count);
+  static_cast<void>(ballast::cu_seqlens<Offset>(all, fetch(on, lengths, length_count), multiple));
   return out;
 }
 

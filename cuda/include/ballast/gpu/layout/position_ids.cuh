@@ -2,8 +2,9 @@
 #pragma once
 #include <ballast/core/config.hpp>
 #include <ballast/gpu/core/call.cuh>
-#include <ballast/gpu/core/detail/row_tiles.cuh>
-#include <ballast/gpu/packing/detail/pack_rows.cuh>
+#include <ballast/gpu/core/row_tiles.cuh>
+#include <ballast/gpu/core/rows.cuh>
+#include <ballast/gpu/layout/detail/pack_rows.cuh>
 #include <ballast/layout/position_ids.hpp>
 
 #include <cstddef>
@@ -59,7 +60,7 @@ template <class On, token_offset Offset, token_offset T>
   if (temp == nullptr) return bytes = 1, error_type{};
   detail::entry_bounds const entries{offsets, packs, sequences};
   if (auto const error = detail::check_rows<T>(on, cu, cu, entries, row, first_bad); error != error_type{}) return error;
-  return detail::visit_rows(on, detail::pack_rows<Offset>{cu, entries}, packs, row, detail::write_position<T>{row, out});
+  return visit_rows(on, detail::pack_rows<Offset>{cu, entries}, packs, row, detail::write_position<T>{row, out});
 }
 
 /// @brief The positions by value. See the form above; allocates and waits.
@@ -77,7 +78,7 @@ template <token_offset T = std::int32_t, class On, token_offset Offset>
   call(on, "position_ids", [&](void* temp, std::size_t& bytes) {
     return position_ids(on, temp, bytes, cu, offsets, packs, sequences, row, out.data(), bad.data());
   });
-  detail::refuse_bad_rows(on, bad.data(), std::vector{cu}, {offsets, packs, sequences}, [&](auto const& of_pack) {
+  detail::require_rows(on, bad.data(), std::vector{cu}, {offsets, packs, sequences}, [&](auto const& of_pack) {
     std::vector<T> host_row(row);
     ballast::position_ids(of_pack[0], std::span<T>(host_row));
   });

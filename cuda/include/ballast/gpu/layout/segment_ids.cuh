@@ -2,8 +2,9 @@
 #pragma once
 #include <ballast/core/config.hpp>
 #include <ballast/gpu/core/call.cuh>
-#include <ballast/gpu/core/detail/row_tiles.cuh>
-#include <ballast/gpu/packing/detail/pack_rows.cuh>
+#include <ballast/gpu/core/row_tiles.cuh>
+#include <ballast/gpu/core/rows.cuh>
+#include <ballast/gpu/layout/detail/pack_rows.cuh>
 #include <ballast/layout/segment_ids.hpp>
 
 #include <cstddef>
@@ -67,8 +68,8 @@ template <class On, token_offset Offset, token_offset T>
   if (temp == nullptr) return bytes = 1, error_type{};
   detail::entry_bounds const entries{offsets, packs, sequences};
   if (auto const error = detail::check_rows<T>(on, cu, cu_padded, entries, row, first_bad); error != error_type{}) return error;
-  return detail::visit_rows(on, detail::pack_rows<Offset>{cu_padded, entries}, packs, row,
-                            detail::write_segment<Offset, T>{{cu, entries}, row, out});
+  return visit_rows(on, detail::pack_rows<Offset>{cu_padded, entries}, packs, row,
+                    detail::write_segment<Offset, T>{{cu, entries}, row, out});
 }
 
 /// @brief The ids by value. See the form above; allocates and waits.
@@ -86,7 +87,7 @@ template <token_offset T = std::int32_t, class On, token_offset Offset>
   call(on, "segment_ids", [&](void* temp, std::size_t& bytes) {
     return segment_ids(on, temp, bytes, cu, cu_padded, offsets, packs, sequences, row, out.data(), bad.data());
   });
-  detail::refuse_bad_rows(on, bad.data(), std::vector{cu, cu_padded}, {offsets, packs, sequences}, [&](auto const& of_pack) {
+  detail::require_rows(on, bad.data(), std::vector{cu, cu_padded}, {offsets, packs, sequences}, [&](auto const& of_pack) {
     std::vector<T> host_row(row);
     ballast::segment_ids(of_pack[0], of_pack[1], std::span<T>(host_row));
   });

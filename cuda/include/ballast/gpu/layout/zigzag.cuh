@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/core/config.hpp>
-#include <ballast/gpu/core/atomic.cuh>
 #include <ballast/gpu/core/call.cuh>
-#include <ballast/gpu/core/detail/row_tiles.cuh>
-#include <ballast/gpu/packing/detail/pack_rows.cuh>
+#include <ballast/gpu/layout/detail/pack_rows.cuh>
+#include <ballast/gpu/layout/detail/zigzag_rows.cuh>
 #include <ballast/layout/zigzag.hpp>
 
 #include <cstddef>
@@ -15,67 +13,6 @@
 /// @brief Which tokens of a packed row each context-parallel rank holds, as indices on the device.
 
 namespace ballast::inline v0_2::gpu {
-
-namespace detail {
-
-// Finds the first entry that is not 0 at the begin, below its predecessor, no multiple of the chunks, or at the end not `row`.
-template <class Offset>
-struct check_zigzag {
-  Offset const* cu;
-  std::size_t sequences;
-  std::uint64_t row, chunks, most;
-  std::uint64_t* first_bad;
-  BALLAST_HD void operator()(std::size_t i) const {
-    auto good = i == 0 ? cu[0] == 0 : cu[i - 1] <= cu[i] && static_cast<std::uint64_t>(cu[i] - cu[i - 1]) % chunks == 0;
-    if (i == sequences) good = good && static_cast<std::uint64_t>(cu[i]) == row && row <= most;
-    if (!good) atomic_min(*first_bad, i);
-  }
-};
-
-// The sequences of a rank's own row.
-template <class Offset>
-struct rank_bounds {
-  Offset const* cu;
-  std::size_t count;
-  std::uint64_t ranks;
-  BALLAST_HD std::uint64_t operator()(std::size_t i) const { return static_cast<std::uint64_t>(cu[i]) / ranks; }
-};
-
-// Either way: what a rank holds, or where what it holds stands once all are gathered.
-template <class T, bool Inverse>
-struct write_zigzag {
-  zigzag rule;
-  std::int64_t rank;  // of what it holds
-  std::size_t length;
-  T* out;
-  [[nodiscard]] BALLAST_HD no_input read(row_place const&) const { return {}; }
-  BALLAST_HD void operator()(row_place const& place, no_input) const {
-    if (!place.inside) return;
-    auto const begin = static_cast<std::int64_t>(place.begin), held = static_cast<std::int64_t>(place.end) - begin;
-    auto const holder = Inverse ? static_cast<std::int64_t>(place.row) : rank;
-    auto const source = rule.source(holder, static_cast<std::int64_t>(place.at), begin, held);
-    if constexpr (!Inverse)
-      out[place.at] = static_cast<T>(source);
-    else if (static_cast<std::uint64_t>(source) < length * static_cast<std::uint64_t>(rule.ranks))  // else `cu` is none
-      out[source] = static_cast<T>(place.row * length + place.at);
-  }
-};
-
-template <class T, bool Inverse, class On, class Offset>
-[[nodiscard]] typename On::error_type zigzag_rows(On on, void* temp, std::size_t& bytes, Offset const* cu, std::size_t sequences,
-                                                  zigzag rule, std::int64_t rank, std::size_t length, T* out, std::uint64_t* first_bad) {
-  using error_type = typename On::error_type;
-  if (rule.ranks <= 0 || rule.ranks >= (std::int64_t{1} << 31) || rank < 0 || rank >= rule.ranks) return On::invalid_value;
-  if (temp == nullptr) return bytes = 1, error_type{};
-  auto const ranks = static_cast<std::uint64_t>(rule.ranks);
-  if (auto const error = on.fill(first_bad, 0xff, sizeof(std::uint64_t)); error != error_type{}) return error;
-  auto const error = on.for_each(sequences + 1, check_zigzag<Offset>{cu, sequences, length * ranks, 2 * ranks, largest<T>, first_bad});
-  if (error != error_type{}) return error;
-  return visit_rows(on, same_bounds<rank_bounds<Offset>>{{cu, sequences, ranks}}, Inverse ? ranks : 1, length,
-                    write_zigzag<T, Inverse>{rule, rank, length, out});
-}
-
-}  // namespace detail
 
 /// @brief Writes the tokens of the row that one rank holds, in the order it holds them; twin of `ballast::zigzag_indices`.
 ///
@@ -123,7 +60,7 @@ template <class On, token_offset Offset, token_offset T>
 /// @param first_bad  as above, where the end must be `row`
 /// @return the error, if any; `invalid_value` if the ranks are not in [1, 2^31) or do not divide the row
 /// @par Complexity
-/// O(row); writes `sizeof(T)` bytes a token, in runs of a chunk, and reads `cu`.
+/// O(row); writes `sizeof(T)` bytes a token, a chunk at a time, and reads `cu`.
 /// @par Determinism
 /// Each element is written once.
 template <class On, token_offset Offset, token_offset T>
@@ -148,7 +85,7 @@ template <token_offset T = std::int32_t, class On, token_offset Offset>
   call(on, "zigzag_indices", [&](void* temp, std::size_t& bytes) {
     return zigzag_indices(on, temp, bytes, cu, sequences, rule, rank, count, out.data(), bad.data());
   });
-  detail::refuse_bad_rows(on, bad.data(), std::vector{cu}, {nullptr, 1, sequences}, [&](auto const& of_pack) {
+  detail::require_rows(on, bad.data(), std::vector{cu}, {nullptr, 1, sequences}, [&](auto const& of_pack) {
     std::vector<T> held(count);
     ballast::zigzag_indices(of_pack[0], rule, rank, std::span<T>(held));
   });
@@ -168,7 +105,7 @@ template <token_offset T = std::int32_t, class On, token_offset Offset>
   array<std::uint64_t, On> const bad(on, 1);
   call(on, "zigzag_inverse",
        [&](void* temp, std::size_t& bytes) { return zigzag_inverse(on, temp, bytes, cu, sequences, rule, row, out.data(), bad.data()); });
-  detail::refuse_bad_rows(on, bad.data(), std::vector{cu}, {nullptr, 1, sequences}, [&](auto const& of_pack) {
+  detail::require_rows(on, bad.data(), std::vector{cu}, {nullptr, 1, sequences}, [&](auto const& of_pack) {
     std::vector<T> back(row);
     ballast::zigzag_inverse(of_pack[0], rule, std::span<T>(back));
   });

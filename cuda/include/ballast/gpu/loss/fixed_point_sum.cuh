@@ -3,7 +3,7 @@
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/config.hpp>
 #include <ballast/gpu/core/call.cuh>
-#include <ballast/gpu/core/detail/row_tiles.cuh>
+#include <ballast/gpu/core/rows.cuh>
 #include <ballast/gpu/loss/detail/fixed_words.cuh>
 #include <ballast/gpu/loss/detail/label_rows.cuh>
 #include <ballast/loss/fixed_point_sum.hpp>
@@ -77,7 +77,7 @@ template <int FractionBits = 24, class On, std::floating_point Number, integer O
   call(on, "fixed_point_sums", [&](void* temp, std::size_t& bytes) {
     return fixed_point_sums(on, temp, bytes, numbers, row, cu, sequences, out.data(), out.data() + sequences, bad.data());
   });
-  detail::refuse_bad_row(on, bad.data(), cu, sequences, row);
+  detail::require_row(on, bad.data(), cu, sequences, row);
   return out;
 }
 

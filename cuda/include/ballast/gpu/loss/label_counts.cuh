@@ -4,10 +4,12 @@
 #include <ballast/core/config.hpp>
 #include <ballast/gpu/core/atomic.cuh>
 #include <ballast/gpu/core/call.cuh>
-#include <ballast/gpu/core/detail/row_tiles.cuh>
+#include <ballast/gpu/core/row_tiles.cuh>
+#include <ballast/gpu/core/rows.cuh>
 #include <ballast/gpu/loss/detail/label_rows.cuh>
 #include <ballast/loss/label_counts.hpp>
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 
@@ -15,6 +17,10 @@
 /// @brief Counted labels of each sequence in a packed row on the device.
 
 namespace ballast::inline v0_2::gpu {
+
+/// @brief Labels on the device: integers that are compared as signed 64-bit ones.
+template <class T>
+concept device_label = std::integral<T> && (std::signed_integral<T> || sizeof(T) < sizeof(std::int64_t));
 
 namespace detail {
 template <class Label>
@@ -62,8 +68,8 @@ template <class On, device_label Label, integer Offset>
   using error_type = typename On::error_type;
   if (temp == nullptr) return bytes = 1, error_type{};
   if (auto const error = detail::open_row(on, cu, sequences, row, counts, 1, first_bad); error != error_type{}) return error;
-  return detail::sum_segments(on, detail::offset_bounds<Offset>{cu, sequences}, row,
-                              detail::count_labels<Label>{labels, counts, detail::label_rule(options)});
+  return sum_segments(on, offset_bounds<Offset>{cu, sequences}, row,
+                      detail::count_labels<Label>{labels, counts, detail::label_rule(options)});
 }
 
 /// @brief The counted labels of each sequence, by value. See the form above; allocates and waits.
@@ -80,7 +86,7 @@ template <class On, device_label Label, integer Offset>
   call(on, "label_counts", [&](void* temp, std::size_t& bytes) {
     return label_counts(on, temp, bytes, labels, row, cu, sequences, options, out.data(), bad.data());
   });
-  detail::refuse_bad_row(on, bad.data(), cu, sequences, row);
+  detail::require_row(on, bad.data(), cu, sequences, row);
   return out;
 }
 

@@ -3,8 +3,10 @@
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/config.hpp>
 #include <ballast/gpu/core/call.cuh>
-#include <ballast/gpu/core/detail/row_tiles.cuh>
+#include <ballast/gpu/core/row_tiles.cuh>
+#include <ballast/gpu/core/rows.cuh>
 #include <ballast/gpu/loss/detail/label_rows.cuh>
+#include <ballast/gpu/loss/label_counts.cuh>
 #include <ballast/loss/label_counts.hpp>
 
 #include <concepts>
@@ -61,8 +63,8 @@ template <class On, device_label Label, integer Offset, std::floating_point T>
   using error_type = typename On::error_type;
   if (temp == nullptr) return bytes = 1, error_type{};
   if (auto const error = detail::open_row(on, cu, sequences, row, nullptr, 0, first_bad); error != error_type{}) return error;
-  return detail::visit_rows(on, detail::same_bounds<detail::offset_bounds<Offset>>{{cu, sequences}}, 1, row,
-                            detail::write_weight<Label, T>{labels, weights, out, detail::label_rule(options)});
+  return visit_rows(on, same_bounds<offset_bounds<Offset>>{{cu, sequences}}, 1, row,
+                    detail::write_weight<Label, T>{labels, weights, out, detail::label_rule(options)});
 }
 
 /// @brief The weight of each token, by value. See the form above; allocates and waits.
@@ -80,7 +82,7 @@ template <std::floating_point T = float, class On, device_label Label, integer O
   call(on, "token_weights", [&](void* temp, std::size_t& bytes) {
     return token_weights(on, temp, bytes, weights, labels, row, cu, sequences, options, out.data(), bad.data());
   });
-  detail::refuse_bad_row(on, bad.data(), cu, sequences, row);
+  detail::require_row(on, bad.data(), cu, sequences, row);
   return out;
 }
 

@@ -3,9 +3,10 @@
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/config.hpp>
 #include <ballast/gpu/core/call.cuh>
-#include <ballast/gpu/core/detail/row_tiles.cuh>
+#include <ballast/gpu/core/rows.cuh>
 #include <ballast/gpu/loss/detail/fixed_words.cuh>
 #include <ballast/gpu/loss/detail/label_rows.cuh>
+#include <ballast/gpu/loss/label_counts.cuh>
 #include <ballast/loss/fixed_point_sum.hpp>
 #include <ballast/loss/label_counts.hpp>
 
@@ -55,7 +56,7 @@ struct weighted_units : fixed_sums {
 /// @param on         where it runs
 /// @param temp       scratch memory, or null to ask for `bytes`
 /// @param bytes      of scratch memory
-/// @param losses     one per token of the row, where its label stands; those without a counted label may be anything
+/// @param losses     one per token of the row, where its label is; those without a counted label may be anything
 /// @param labels     one per token of the row; tokens behind the last sequence are padding
 /// @param row        tokens of the row
 /// @param cu         cumulative lengths: sequence i is [cu[i], cu[i + 1]) of the row
@@ -110,7 +111,7 @@ template <class Scale = float, int FractionBits = 44, class On, std::floating_po
     return weighted_loss(on, temp, bytes, losses, labels, row, cu, sequences, weights, options, out.scale.data(), sums.data(),
                          sums.data() + sequences, bad.data());
   });
-  detail::refuse_bad_row(on, bad.data(), cu, sequences, row);
+  detail::require_row(on, bad.data(), cu, sequences, row);
   check(on.download(&out.total, sums.data() + sequences, 1), "download");
   return out;
 }

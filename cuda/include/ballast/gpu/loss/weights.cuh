@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/core/config.hpp>
-#include <ballast/core/error.hpp>
+#include <ballast/core/version.hpp>
+#include <ballast/gpu/core/atomic.cuh>
 #include <ballast/gpu/core/call.cuh>
 #include <ballast/gpu/core/mapped.cuh>
 #include <ballast/gpu/core/workspace.cuh>
-#include <ballast/gpu/loss/totals.cuh>
-#include <ballast/loss/detail/power.hpp>
-#include <ballast/loss/detail/quotient.hpp>
-#include <ballast/loss/detail/weight_words.hpp>
+#include <ballast/gpu/loss/detail/make_weights.cuh>
+#include <ballast/gpu/loss/detail/total_words.cuh>
 #include <ballast/loss/gradient_path.hpp>
 #include <ballast/loss/normaliser.hpp>
 #include <ballast/loss/totals.hpp>
@@ -16,56 +14,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 /// @file
 /// @brief One weight per sequence, from counts and totals that lie on the device: nothing waits for the host before the forward pass.
 
 namespace ballast::inline v0_2::gpu {
-
-namespace detail {
-
-// The weight as a function of a count, from totals on the device.
-struct make_weight {
-  std::int64_t const* totals;
-  std::int64_t const* part;
-  ballast::detail::weight_request request;
-  partial_totals const* counted;
-  std::size_t sequences;
-  sequence_weight* out;
-  std::uint64_t* first_bad;
-  BALLAST_HD void operator()(std::size_t) const {
-    auto const parts = ballast::detail::weigh_words(totals, part, request);
-    auto const ratio = ballast::detail::rounded_quotient(parts.numerator, {0, parts.denominator});
-    *out = {parts.numerator, parts.denominator, request.power, ratio, parts.weight};
-    auto const in_scope = (request.normaliser.scope == loss_scope::step ? totals : part)[0];
-    auto const too_many = in_scope < 0 || counted->tokens > static_cast<std::uint64_t>(in_scope);
-    auto const bad = too_many || parts.fault != ballast::detail::weight_fault::none;
-    *first_bad = counted->first_bad == ~std::uint64_t{0} && bad ? sequences : counted->first_bad;
-  }
-};
-
-struct weigh_sequences {
-  std::int64_t const* counts;
-  sequence_weight const* weight;
-  double* out;
-  BALLAST_HD void operator()(std::size_t i) const { out[i] = counts[i] < ballast::detail::count_limit ? (*weight)(counts[i]) : 0.0; }
-};
-
-// The request, or a refusal: what is out of range without any totals.
-[[nodiscard]] inline bool make_request(loss_normaliser const& normaliser, gradient_path const& path, ballast::detail::weight_request& out) {
-  auto const per_length = normaliser.divisor == loss_divisor::length || normaliser.divisor == loss_divisor::sequence_length;
-  auto const power = power_or_none(normaliser.power);
-  if (power > ballast::detail::whole_exponent || (per_length && normaliser.length <= 0)) return false;
-  try {
-    out = ballast::detail::request_of(normaliser, power, path);
-  } catch (invalid_input const&) {
-    return false;
-  }
-  return true;
-}
-
-}  // namespace detail
 
 /// @brief Writes the weight of each sequence of a rank's step or micro-batch; twin of `ballast::loss_weights`.
 ///
@@ -83,7 +36,7 @@ struct weigh_sequences {
 /// @param part        totals of this rank's step, or of this micro-batch, on the device; null where the normaliser's scope is the step
 /// @param weights     one per sequence; 0 for one without a counted label, and for all where nothing is counted
 /// @param first_bad   one word: the first count outside [0, 2^40); `sequences` where the counts exceed their totals or the host twin
-/// refuses the
+/// throws for the
 ///                    totals; `~0` if all is good. Nothing is promised of `weights` unless it is `~0`
 /// @return the error, if any; `invalid_value` if a number of the path, the power or a length that is divided by is out of range, a part is
 /// missing, or `bytes` is too few
@@ -136,12 +89,8 @@ template <class On>
   call(on, "loss_weights", [&](void* temp, std::size_t& bytes) {
     return loss_weights(on, temp, bytes, counts, sequences, both.data(), normaliser, path, both.data() + 1, out.data(), bad.data());
   });
-  std::uint64_t first_bad = 0;
-  check(on.download(&first_bad, bad.data(), 1), "download");
-  if (first_bad == ~std::uint64_t{0}) return out;
-  std::vector<std::int64_t> values(sequences);
-  check(on.download(values.data(), counts, sequences), "download");
-  static_cast<void>(ballast::loss_weights(values, totals, normaliser, path, part));
+  if (fetch_one(on, bad.data()) != none_bad)
+    static_cast<void>(ballast::loss_weights(fetch(on, counts, sequences), totals, normaliser, path, part));
   return out;
 }
 

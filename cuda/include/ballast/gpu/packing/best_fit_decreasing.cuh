@@ -1,88 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/core/classes.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
+#include <ballast/gpu/core/atomic.cuh>
 #include <ballast/gpu/core/call.cuh>
-#include <ballast/gpu/core/workspace.cuh>
-#include <ballast/gpu/packing/detail/canonical_order.cuh>
-#include <ballast/gpu/packing/detail/staging.cuh>
-#include <ballast/gpu/packing/device_runs.cuh>
-#include <ballast/gpu/packing/expand.cuh>
-#include <ballast/gpu/packing/fold.cuh>
-#include <ballast/gpu/packing/run_length.cuh>
-#include <ballast/packing/best_fit_decreasing.hpp>
-#include <ballast/packing/run_length.hpp>
+#include <ballast/gpu/packing/detail/pack_lengths.cuh>
+#include <ballast/gpu/packing/detail/run_plans.cuh>
+#include <ballast/gpu/packing/planner.cuh>
+#include <ballast/gpu/packing/result.cuh>
+#include <ballast/packing/options.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <span>
 #include <string>
 
 /// @file
 /// @brief Best-fit decreasing on device lengths: counted and expanded on the device, planned on the host while the device sorts.
 
 namespace ballast::inline v0_2::gpu {
-
-/// @brief What `best_fit_decreasing` keeps between calls, and what the host knows of the last packing. One call at a time may use it.
-/// @tparam On  the backend
-template <class On>
-struct pack_planner {
-  /// @brief Nothing yet. @param on where packing will run
-  explicit pack_planner(On on) : runs(on), counts(on) {}
-  pack_runs plan;                      ///< of the last packing
-  pack_tally tally;                    ///< its number of packs, with the certificate
-  std::uint64_t first_bad = none_bad;  ///< lowest index of a length outside 1 … capacity
-  device_runs<On> runs;                ///< the plan on the device
-  detail::host_buffer<On> counts;      ///< private
-  plan_workspace scratch;              ///< private
-  histogram lengths;                   ///< private
-};
-
-namespace detail {
-
-// `outputs(packs)` gives the arrays once the number of packs is known.
-template <class Index, class On, class Length, class Outputs>
-[[nodiscard]] typename On::error_type pack_lengths(On on, void* temp, std::size_t& bytes, Length const* lengths, std::size_t count,
-                                                   packing_options const& options, pack_planner<On>& planner, Outputs const& outputs) {
-  using error_type = typename On::error_type;
-  if (!takes_runs(options) || count > (std::numeric_limits<Index>::max)()) return On::invalid_value;
-  auto const pad = pack_padding_of(options);
-  return with_key(pad, [&]<class Key>(Key) {
-    workspace memory(temp);
-    auto const words = std::size_t{pad.longest()} + 1;
-    auto* const counts = memory.take<std::uint64_t>(words + 1);  // and the first bad index
-    canonical_order<Key, Index> order;
-    auto error = order.cut(on, memory, count, pad);
-    std::size_t no_bytes = 1;
-    if (memory.counting()) bytes = memory.bytes();
-    if (error != error_type{} || memory.counting()) return error;
-    if (bytes < memory.bytes()) return On::invalid_value;
-
-    planner.first_bad = none_bad;
-    auto const queue = [&](auto const& step) {
-      if (error == error_type{}) error = step();
-    };
-    queue([&] { return fold(on, temp, no_bytes, lengths, count, pad.longest(), counts, counts + words); });
-    queue([&] { return planner.counts.reserve((words + 1) * sizeof(std::uint64_t)); });
-    queue([&] { return planner.counts.download(counts, (words + 1) * sizeof(std::uint64_t)); });
-    queue([&] { return order.queue(on, lengths, count, pad, static_cast<Index const*>(nullptr), nullptr); });
-    queue([&] { return planner.counts.wait(); });
-    if (error != error_type{}) return error;
-    auto const* const found = planner.counts.template as<std::uint64_t>();
-    planner.first_bad = found[words];
-    if (planner.first_bad != none_bad) return On::invalid_value;
-    planner.lengths = histogram_of({found, words});
-    plan_best_fit_decreasing(planner.lengths, options, planner.scratch, planner.plan);
-    queue([&] { return planner.runs.upload(planner.plan); });
-    queue([&] { return write_packs(on, planner.runs.view(), order, count, nullptr, outputs(planner.plan.packs), nullptr); });
-    planner.tally = tally_of(planner.plan, planner.lengths, options);
-    return error;
-  });
-}
-
-}  // namespace detail
 
 /// @brief Packs the samples, longest first, each into the fullest pack that still takes it; twin of `ballast::best_fit_decreasing`.
 ///
@@ -117,13 +53,6 @@ template <class On, integer Length, index_type Index>
   return detail::pack_lengths<Index>(on, temp, bytes, lengths, count, options, planner, [&](std::uint64_t) { return out; });
 }
 
-/// @brief Samples in packs on the device, with the proof of how good the plan is.
-template <class On, index_type Index = std::uint32_t>
-struct device_packing {
-  device_groups<On, Index> packs;  ///< as `packing::packs`
-  pack_tally tally;                ///< number of packs, certificate, tokens
-};
-
 /// @brief Packs the samples; allocates and waits.
 ///
 /// @tparam Index  type of the sample indices
@@ -135,23 +64,24 @@ struct device_packing {
 /// @throws invalid_input as `ballast::best_fit_decreasing`, and for options that a plan of runs does not take
 /// @throws gpu_error if the backend reports an error
 template <index_type Index = std::uint32_t, class On, integer Length>
-[[nodiscard]] device_packing<On, Index> best_fit_decreasing(On on, Length const* lengths, std::size_t count,
-                                                            packing_options const& options) {
+[[nodiscard]] packing<On, Index> best_fit_decreasing(On on, Length const* lengths, std::size_t count, packing_options const& options) {
   detail::require_run_options(options);
   require(count <= (std::numeric_limits<Index>::max)(),
           [&] { return std::to_string(count) + " samples need a 64-bit index: call with <std::uint64_t>"; });
   pack_planner<On> planner(on);
-  device_packing<On, Index> out{{{on, 0}, {on, count}}, {}};
+  packing<On, Index> out{.packs = {{on, 0}, {on, count}}};
   auto const outputs = [&](std::uint64_t packs) {
     out.packs.offsets = array<std::uint64_t, On>(on, static_cast<std::size_t>(packs) + 1);
     return pack_arrays<Index>{out.packs.offsets.data(), out.packs.members.data()};
   };
   call(on, "best_fit_decreasing", [&](void* temp, std::size_t& bytes) {
     auto const error = detail::pack_lengths<Index>(on, temp, bytes, lengths, count, options, planner, outputs);
-    if (planner.first_bad != none_bad) detail::refuse_lengths(on, lengths, count, options);
+    if (planner.first_bad != none_bad) detail::throw_for_lengths(on, lengths, count, options);
     return error;
   });
-  out.tally = planner.tally;
+  out.count = planner.tally.count;
+  out.bound = planner.tally.bound;
+  out.tokens = planner.tally.tokens;
   return out;
 }
 

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/concepts.hpp>
-#include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/gpu/core/atomic.cuh>
 #include <ballast/gpu/core/call.cuh>
+#include <ballast/gpu/core/groups.cuh>
+#include <ballast/gpu/core/lengths.cuh>
 #include <ballast/gpu/core/workspace.cuh>
 #include <ballast/gpu/packing/detail/canonical_order.cuh>
-#include <ballast/gpu/packing/device_runs.cuh>
+#include <ballast/gpu/packing/detail/place_samples.cuh>
+#include <ballast/gpu/packing/result.cuh>
+#include <ballast/gpu/packing/runs.cuh>
 #include <ballast/packing/expand.hpp>
 
 #include <cstddef>
@@ -20,71 +23,6 @@
 /// @brief From a plan of runs to the packs of device samples: a stable sort and one pass.
 
 namespace ballast::inline v0_2::gpu {
-
-/// @brief Where a packing is written to: arrays of the device, each null where it is not wanted.
-/// @tparam Index  of samples, packs and members
-template <index_type Index = std::uint32_t>
-struct pack_arrays {
-  std::uint64_t* offsets = nullptr;  ///< packs + 1: where each pack begins in `members`, as in `groups::offsets`
-  Index* members = nullptr;          ///< samples by pack, as in `groups::members`
-  Index* pack = nullptr;             ///< of each sample, in input order
-  std::uint32_t* slot = nullptr;     ///< of each sample: its position in the pack
-  std::uint32_t* offset = nullptr;   ///< of each sample: tokens before it in the pack, padding included
-  Index* member = nullptr;           ///< of each sample: its position in `members`
-};
-
-namespace detail {
-
-template <class Key, class Index, class Place>
-struct place_sample {
-  runs_view plan;
-  Key const* keys;
-  Index const* samples;
-  std::uint64_t const* shift;  // from the sorted position here to the canonical one, by key; null for 0
-  pack_arrays<Place> out;
-  std::uint64_t* mismatch;  // null: the samples are those of the plan
-  BALLAST_HD void operator()(std::size_t p) const {
-    auto const sample = static_cast<std::size_t>(samples[p]);
-    auto const position = shift == nullptr ? std::uint64_t{p} : p + shift[keys[p]];
-    auto const& run = *ballast::detail::last_from(plan.runs, plan.run_count, &pack_run::first, position);
-    if (mismatch != nullptr && (std::int64_t{keys[p]} + 1) * plan.sample_multiple != run.length) {
-      atomic_min(*mismatch, sample);
-      return;
-    }
-    auto const at = ballast::detail::place_in(run, position, plan.capacity, plan.blocks, plan.block_count);
-    if (out.members != nullptr) out.members[at.member] = static_cast<Place>(sample);
-    if (out.pack != nullptr) out.pack[sample] = static_cast<Place>(at.pack);
-    if (out.slot != nullptr) out.slot[sample] = static_cast<std::uint32_t>(at.slot);
-    if (out.offset != nullptr) out.offset[sample] = static_cast<std::uint32_t>(at.offset);
-    if (out.member != nullptr) out.member[sample] = static_cast<Place>(at.member);
-  }
-};
-
-struct write_offset {
-  runs_view plan;
-  std::uint64_t* offsets;
-  BALLAST_HD void operator()(std::size_t pack) const {
-    if (pack == plan.packs) {
-      offsets[pack] = plan.samples;
-      return;
-    }
-    auto const* const block = ballast::detail::last_from(plan.blocks, plan.block_count, &pack_block::first_pack, pack);
-    offsets[pack] = block->first_member + (pack - block->first_pack) * block->samples;
-  }
-};
-
-// Writes the samples that are sorted.
-template <class On, class Key, class Index, class Place>
-[[nodiscard]] typename On::error_type write_packs(On on, runs_view const& plan, canonical_order<Key, Index> const& order, std::size_t count,
-                                                  std::uint64_t const* shift, pack_arrays<Place> const& out, std::uint64_t* mismatch) {
-  if (out.offsets != nullptr) {
-    auto const error = on.for_each(static_cast<std::size_t>(plan.packs) + 1, write_offset{plan, out.offsets});
-    if (error != typename On::error_type{}) return error;
-  }
-  return on.for_each(count, place_sample<Key, Index, Place>{plan, order.keys, order.samples, shift, out, mismatch});
-}
-
-}  // namespace detail
 
 /// @brief The packs of a plan; twin of `ballast::expand`.
 ///
@@ -130,13 +68,6 @@ template <class On, integer Length, index_type Index>
   });
 }
 
-/// @brief Samples in packs on the device, in the two arrays of `groups`.
-template <class On, index_type Index = std::uint32_t>
-struct device_groups {
-  array<std::uint64_t, On> offsets;  ///< packs + 1
-  array<Index, On> members;          ///< sample indices
-};
-
 /// @brief The packs of a plan; allocates and waits.
 ///
 /// @tparam Index  type of the sample indices
@@ -148,23 +79,21 @@ struct device_groups {
 /// @throws invalid_input as `ballast::expand`, and for a plan too large for device lengths
 /// @throws gpu_error if the backend reports an error
 template <index_type Index = std::uint32_t, class On, integer Length>
-[[nodiscard]] device_groups<On, Index> expand(On on, pack_runs const& plan, Length const* lengths, std::size_t count) {
+[[nodiscard]] groups<On, Index> expand(On on, pack_runs const& plan, Length const* lengths, std::size_t count) {
   require(count == plan.samples,
           [&] { return std::to_string(count) + " lengths, but the plan was made for " + std::to_string(plan.samples) + " samples"; });
   require(count <= (std::numeric_limits<Index>::max)(),
           [&] { return std::to_string(count) + " samples need a 64-bit index: call with <std::uint64_t>"; });
-  detail::require_on_device(plan.capacity, "capacity");
+  require_on_device(plan.capacity, "capacity");
   device_runs<On> runs(on);
   check(runs.upload(plan), "upload");
-  device_groups<On, Index> out{{on, static_cast<std::size_t>(plan.packs) + 1}, {on, count}};
+  groups<On, Index> out{{on, static_cast<std::size_t>(plan.packs) + 1}, {on, count}};
   array<std::uint64_t, On> const first_bad(on, 1);
   call(on, "expand", [&](void* temp, std::size_t& bytes) {
     return expand(on, temp, bytes, runs, lengths, count, nullptr, pack_arrays<Index>{out.offsets.data(), out.members.data()},
                   first_bad.data());
   });
-  auto bad = none_bad;
-  check(on.download(&bad, first_bad.data(), 1), "download");
-  if (bad != none_bad) (void)ballast::expand<Index>(plan, detail::all_lengths(on, lengths, count));  // which says what is wrong
+  if (fetch_one(on, first_bad.data()) != none_bad) (void)ballast::expand<Index>(plan, fetch(on, lengths, count));  // says what is wrong
   return out;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/math.hpp>
 #include <ballast/gpu/core/call.cuh>
 #include <ballast/gpu/core/mapped.cuh>
 #include <ballast/gpu/core/workspace.cuh>
@@ -15,6 +16,18 @@
 /// @brief Next fit on a device: the packs of `ballast::next_fit`, with the samples where they are.
 
 namespace ballast::inline v0_2::gpu {
+
+/// @brief Packs on a device whose samples stay in order.
+/// @tparam On     the backend
+/// @tparam Index  type of the pack numbers
+template <class On, class Index>
+struct packs_in_order {
+  array<std::uint64_t, On> offsets;  ///< size() + 1 entries: the first sample of each pack, and the number of samples
+  array<Index, On> pack;             ///< of each sample: the number of its pack
+
+  /// @brief Number of packs.
+  [[nodiscard]] std::size_t size() const noexcept { return offsets.size() - 1; }
+};
 
 /// @brief Samples of one tile of `next_fit`: 15 for each of 256 lanes, so that lanes do not meet in a bank of shared memory.
 inline constexpr std::size_t next_fit_tile = 3840;
@@ -34,10 +47,10 @@ inline constexpr std::size_t next_fit_tile = 3840;
 /// @param count    how many
 /// @param options  capacity, max_samples, sample_multiple and pack_multiple; no over-size policy and no demanded number of packs
 /// @param offsets  room for `count` + 1 entries; pack p is the samples `offsets[p]` … `offsets[p + 1]` - 1, the last entry is `count`
-/// @param pack_of  `count` entries: the pack of each sample
+/// @param pack  `count` entries: the pack of each sample
 /// @param packs    one word: the number of packs
 /// @param bad      one word: the first sample whose length is not positive, above the capacity, or brings the sum of lengths to 2^63;
-///                 2^64 - 1 if there is none. Where there is one, the other outputs mean nothing.
+///                 `none_bad` if there is none. Where there is one, the other outputs mean nothing.
 /// @param tile     samples that one block tabulates, 1 … 16384
 /// @return the first error; `On::invalid_value` for bad options or too small a workspace
 /// @post The packs are those of the host twin.
@@ -50,17 +63,17 @@ inline constexpr std::size_t next_fit_tile = 3840;
 /// Johnson, "Near-optimal bin packing algorithms", MIT 1973.
 template <class On, class Length, class Index>
 [[nodiscard]] typename On::error_type next_fit(On on, void* temp, std::size_t& bytes, Length const* lengths, std::size_t count,
-                                               packing_options const& options, std::uint64_t* offsets, Index* pack_of, std::uint64_t* packs,
+                                               packing_options const& options, std::uint64_t* offsets, Index* pack, std::uint64_t* packs,
                                                std::uint64_t* bad, std::size_t tile = next_fit_tile) {
   using error = typename On::error_type;
   constexpr error none{};
   detail::in_place_options const asked{options};
   if (!asked.takes() || count > (std::numeric_limits<Index>::max)() || tile == 0 || tile > 16384) return On::invalid_value;
-  auto const tiles = (count + tile - 1) / tile;
+  auto const tiles = divide_up(count, tile);
   std::size_t span_tiles = 1;
   while (span_tiles * span_tiles < tiles) ++span_tiles;
   auto const span = span_tiles * tile;
-  auto const spans = (count + span - 1) / span;
+  auto const spans = divide_up(count, span);
 
   workspace cut(temp);
   auto* const sums = cut.take<std::uint64_t>(count + 1);
@@ -72,7 +85,7 @@ template <class On, class Length, class Index>
   mapped const steps(detail::next_fit_step<Index>{starts});
   std::size_t sum_bytes = 0, number_bytes = 0;
   auto e = on.inclusive_scan(nullptr, sum_bytes, weights, sums, count, detail::next_fit_sum{});
-  if (e == none) e = on.inclusive_scan(nullptr, number_bytes, steps, pack_of, count, detail::next_fit_sum{});
+  if (e == none) e = on.inclusive_scan(nullptr, number_bytes, steps, pack, count, detail::next_fit_sum{});
   if (e != none) return e;
   auto* const scans = cut.take<std::byte>(sum_bytes > number_bytes ? sum_bytes : number_bytes);
   if (cut.counting()) return bytes = cut.bytes(), none;
@@ -81,9 +94,9 @@ template <class On, class Length, class Index>
   e = on.for_each(1, detail::next_fit_begin{sums, offsets, packs, bad});
   if (e != none || count == 0) return e;
   detail::next_fit_view const view{sums, count, tile, static_cast<std::uint64_t>(asked.capacity()), asked.max_samples()};
-  auto const lanes = tile < next_fit_tile ? static_cast<unsigned>((tile + 479) / 480 * 32) : 256U;
+  auto const lanes = tile < next_fit_tile ? static_cast<unsigned>(divide_up(tile, std::size_t{480}) * 32) : 256U;
   auto const shared = view.shared_bytes(lanes);
-  auto* const leave = pack_of;  // which is written last
+  auto* const leave = pack;  // which is written last
   e = on.inclusive_scan(scans, sum_bytes, weights, sums + 1, count, detail::next_fit_sum{});
   if (e == none) e = on.fill(span_entry, 0xff, spans * sizeof(Index));
   if (e == none) e = on.fill(tile_entry, 0xff, tiles * sizeof(Index));
@@ -93,22 +106,12 @@ template <class On, class Length, class Index>
   if (e == none) e = on.for_each(1, detail::next_fit_enter_spans<Index>{leave, leave_span, span_entry, count, tile, span});
   if (e == none) e = on.for_each(spans, detail::next_fit_enter_tiles<Index>{leave, span_entry, tile_entry, count, tile, span});
   if (e == none) e = on.blocks(tiles, lanes, shared, detail::next_fit_mark<Index>{view, tile_entry, starts});
-  if (e == none) e = on.inclusive_scan(scans, number_bytes, steps, pack_of, count, detail::next_fit_sum{});
-  if (e == none) e = on.for_each(count, detail::next_fit_end<Index>{starts, pack_of, offsets, packs, count});
+  if (e == none) e = on.inclusive_scan(scans, number_bytes, steps, pack, count, detail::next_fit_sum{});
+  if (e == none) e = on.for_each(count, detail::next_fit_end<Index>{starts, pack, offsets, packs, count});
   return e;
 }
 
-/// @brief Packs on a device whose samples stay in order.
-/// @tparam On     the backend
-/// @tparam Index  type of the pack numbers
-template <class On, class Index>
-struct packs_in_order {
-  array<std::uint64_t, On> offsets;  ///< `packs` + 1 entries count: the first sample of each pack, and the number of samples
-  array<Index, On> pack_of;          ///< the pack of each sample
-  std::size_t packs;                 ///< how many packs there are
-};
-
-/// @brief The same with memory of its own; waits once.
+/// @brief The same by value; allocates, and waits once.
 /// @tparam Index   type of the pack numbers
 /// @tparam On      the backend
 /// @tparam Length  an integer
@@ -122,15 +125,14 @@ template <class Index = std::uint32_t, class On, class Length>
 [[nodiscard]] packs_in_order<On, Index> next_fit(On on, Length const* lengths, std::size_t count, packing_options const& options) {
   detail::in_place_options const asked{options};
   asked.require_valid(count, (std::numeric_limits<Index>::max)());
-  packs_in_order<On, Index> out{{on, count + 1}, {on, count}, 0};
+  packs_in_order<On, Index> out{{on, count + 1}, {on, count}};
   array<std::uint64_t, On> const words(on, 2);  // packs, bad
   call(on, "next_fit", [&](void* temp, std::size_t& bytes) {
-    return next_fit(on, temp, bytes, lengths, count, options, out.offsets.data(), out.pack_of.data(), words.data(), words.data() + 1);
+    return next_fit(on, temp, bytes, lengths, count, options, out.offsets.data(), out.pack.data(), words.data(), words.data() + 1);
   });
-  std::uint64_t found[2]{};
-  check(on.download(found, words.data(), 2), "download");
+  auto const found = fetch(on, words);
   asked.require_lengths(on, lengths, found[1]);
-  out.packs = static_cast<std::size_t>(found[0]);
+  out.offsets.shrink(static_cast<std::size_t>(found[0]) + 1);
   return out;
 }
 

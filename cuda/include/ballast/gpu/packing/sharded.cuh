@@ -3,12 +3,13 @@
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/gpu/core/call.cuh>
+#include <ballast/gpu/core/classes.cuh>
 #include <ballast/gpu/core/workspace.cuh>
 #include <ballast/gpu/packing/detail/canonical_order.cuh>
-#include <ballast/gpu/packing/device_runs.cuh>
-#include <ballast/gpu/packing/expand.cuh>
-#include <ballast/gpu/packing/fold.cuh>
-#include <ballast/gpu/packing/run_length.cuh>
+#include <ballast/gpu/packing/detail/place_samples.cuh>
+#include <ballast/gpu/packing/detail/run_plans.cuh>
+#include <ballast/gpu/packing/result.cuh>
+#include <ballast/gpu/packing/runs.cuh>
 #include <ballast/packing/run_length.hpp>
 
 #include <cstddef>
@@ -58,7 +59,7 @@ namespace detail {
 
 }  // namespace detail
 
-/// @brief Packs samples that are spread over ranks as if they stood in one place, in the order of the ranks; twin of `ballast::place`.
+/// @brief Packs samples that are spread over ranks as if they were in one place, in the order of the ranks; twin of `ballast::place`.
 ///
 /// Every rank calls it with its own shard. Ranks exchange the counts of the lengths, 8 bytes for each length up to the capacity, compute
 /// the same plan, and each finds the places of its own samples.
@@ -89,11 +90,11 @@ template <index_type Index = std::uint32_t, class On, integer Length, class Redu
   require(count <= (std::numeric_limits<Index>::max)(),
           [&] { return std::to_string(count) + " samples need a 64-bit index: call with <std::uint64_t>"; });
   auto const pad = detail::pack_padding_of(options);
-  auto const here = detail::fetch_counts(on, lengths, count, pad.longest()).counts;
+  auto const here = count_lengths(on, lengths, count, pad.longest()).counts;
   auto all = here, before = here;
   exclusive(std::span(before));
   reduce(std::span(all));
-  if (here[0] != 0) detail::refuse_lengths(on, lengths, count, options);
+  if (here[0] != 0) detail::throw_for_lengths(on, lengths, count, options);
   require(all[0] == 0,
           [&] { return std::to_string(all[0]) + " lengths of other shards are outside 1 … " + std::to_string(pad.longest()); });
 
@@ -102,9 +103,7 @@ template <index_type Index = std::uint32_t, class On, integer Length, class Redu
   out.tally = detail::tally_of(out.plan, classes, options);
   device_runs<On> runs(on);
   check(runs.upload(out.plan), "upload");
-  auto const shift = detail::shifts_by_key(here, before, all, pad);
-  array<std::uint64_t, On> const shift_there(on, shift.size());
-  check(on.upload(shift_there.data(), shift.data(), shift.size()), "upload");
+  auto const shift = send(on, detail::shifts_by_key(here, before, all, pad));
   pack_arrays<std::uint64_t> const places{
       .pack = out.pack.data(), .slot = out.slot.data(), .offset = out.offset.data(), .member = out.member.data()};
   call(on, "pack_sharded", [&](void* temp, std::size_t& bytes) {
@@ -115,8 +114,7 @@ template <index_type Index = std::uint32_t, class On, integer Length, class Redu
       if (memory.counting()) bytes = memory.bytes();
       if (error != typename On::error_type{} || memory.counting()) return error;
       error = order.queue(on, lengths, count, pad, static_cast<Index const*>(nullptr), nullptr);
-      return error != typename On::error_type{} ? error
-                                                : detail::write_packs(on, runs.view(), order, count, shift_there.data(), places, nullptr);
+      return error != typename On::error_type{} ? error : detail::write_packs(on, runs.view(), order, count, shift.data(), places, nullptr);
     });
   });
   return out;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/error.hpp>
+#include <ballast/core/math.hpp>
 #include <ballast/gpu/core/call.cuh>
+#include <ballast/gpu/core/groups.cuh>
 #include <ballast/gpu/core/workspace.cuh>
 #include <ballast/gpu/packing/detail/length_weight.cuh>
 #include <ballast/gpu/packing/detail/pack_window.cuh>
@@ -14,7 +16,7 @@
 #include <string>
 
 /// @file
-/// @brief Best-fit decreasing inside windows of consecutive samples, a block of lanes for each window.
+/// @brief Best-fit decreasing inside windows of consecutive samples, a block for each window.
 
 namespace ballast::inline v0_2::gpu {
 
@@ -41,7 +43,8 @@ inline constexpr std::size_t longest_window = 8192;
 /// @param offsets  room for `count` + 1 entries; the members of pack p are at `offsets[p]` … `offsets[p + 1]` - 1
 /// @param members  `count` entries: the samples, pack after pack, longest first
 /// @param packs    one word: the number of packs
-/// @param bad      one word: the first sample whose length is not positive or above the capacity; 2^64 - 1 if there is none. Where there is
+/// @param bad      one word: the first sample whose length is not positive or above the capacity; `none_bad` if there is none. Where there
+/// is
 ///                 one, the other outputs mean nothing.
 /// @return the first error; `On::invalid_value` for bad options, too long a window or too small a workspace
 /// @pre The sum of the lengths is below 2^63.
@@ -66,7 +69,7 @@ template <class On, class Length, class Index>
   if (!asked.takes() || count > (std::numeric_limits<Index>::max)() || window == 0) return On::invalid_value;
   if (window > count) window = count == 0 ? 1 : count;
   if (window > longest_window || asked.capacity() >= std::int64_t{1} << 48) return On::invalid_value;
-  auto const windows = (count + window - 1) / window;
+  auto const windows = divide_up(count, window);
 
   workspace cut(temp);
   auto* const starts = cut.take<std::uint16_t>(count);
@@ -92,17 +95,7 @@ template <class On, class Length, class Index>
   return e;
 }
 
-/// @brief Packs on a device with members of any order.
-/// @tparam On     the backend
-/// @tparam Index  type of the sample indices
-template <class On, class Index>
-struct packs_of_windows {
-  array<std::uint64_t, On> offsets;  ///< `packs` + 1 entries count
-  array<Index, On> members;          ///< the samples, pack after pack
-  std::size_t packs;                 ///< how many packs there are
-};
-
-/// @brief The same with memory of its own; waits once.
+/// @brief The same by value; allocates, and waits once.
 /// @tparam Index   type of the sample indices
 /// @tparam On      the backend
 /// @tparam Length  an integer
@@ -111,11 +104,11 @@ struct packs_of_windows {
 /// @param count    how many
 /// @param window   samples of one window
 /// @param options  as the other overload
-/// @return the packs
+/// @return exactly the groups of the host twin
 /// @throws invalid_input for bad options, a window out of range or a bad length, gpu_error for an error of the backend
 template <class Index = std::uint32_t, class On, class Length>
-[[nodiscard]] packs_of_windows<On, Index> windowed_best_fit_decreasing(On on, Length const* lengths, std::size_t count, std::size_t window,
-                                                                       packing_options const& options) {
+[[nodiscard]] groups<On, Index> windowed_best_fit_decreasing(On on, Length const* lengths, std::size_t count, std::size_t window,
+                                                             packing_options const& options) {
   detail::in_place_options const asked{options};
   asked.require_valid(count, (std::numeric_limits<Index>::max)());
   require(window > 0, [] { return std::string("window = 0 must be positive"); });
@@ -124,16 +117,15 @@ template <class Index = std::uint32_t, class On, class Length>
   });
   require(options.capacity < std::int64_t{1} << 48,
           [&] { return "capacity = " + std::to_string(options.capacity) + " must be below 2^48 on a device"; });
-  packs_of_windows<On, Index> out{{on, count + 1}, {on, count}, 0};
+  groups<On, Index> out{{on, count + 1}, {on, count}};
   array<std::uint64_t, On> const words(on, 2);  // packs, bad
   call(on, "windowed_best_fit_decreasing", [&](void* temp, std::size_t& bytes) {
     return windowed_best_fit_decreasing(on, temp, bytes, lengths, count, window, options, out.offsets.data(), out.members.data(),
                                         words.data(), words.data() + 1);
   });
-  std::uint64_t found[2]{};
-  check(on.download(found, words.data(), 2), "download");
+  auto const found = fetch(on, words);
   asked.require_lengths(on, lengths, found[1]);
-  out.packs = static_cast<std::size_t>(found[0]);
+  out.offsets.shrink(static_cast<std::size_t>(found[0]) + 1);
   return out;
 }
 

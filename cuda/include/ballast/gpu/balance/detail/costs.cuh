@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
+#include <ballast/gpu/core/atomic.cuh>
 #include <ballast/gpu/core/call.cuh>
 
 #include <cstddef>
@@ -33,14 +34,12 @@ inline constexpr std::uint64_t balance_limit = std::uint64_t{1} << 63;
 // Throws for the first bad cost, if there is one, in the words of the host.
 template <class On>
 void balance_require_costs(On on, array<std::uint64_t, On> const& bad, std::int64_t const* costs) {
-  std::uint64_t first = 0;
-  check(on.download(&first, bad.data(), 1), "download");
-  if (first == ~std::uint64_t{0}) return;
-  std::int64_t cost = 0;
-  check(on.download(&cost, costs + first, 1), "download");
-  throw invalid_input(
-      "items[" + std::to_string(first) + "] = " + std::to_string(cost) +
-      (cost < 0 ? " has a cost that is negative, not a number or too large for 63 bits" : " brings the sum of costs to 2^63 or more"));
+  auto const first = fetch_one(on, bad.data());
+  require(first == none_bad, [&] {
+    auto const cost = fetch_one(on, costs + first);
+    return "items[" + std::to_string(first) + "] = " + std::to_string(cost) +
+           (cost < 0 ? " has a cost that is negative, not a number or too large for 63 bits" : " brings the sum of costs to 2^63 or more");
+  });
 }
 
 }  // namespace ballast::inline v0_2::gpu::detail

@@ -2,17 +2,17 @@
 #pragma once
 #include <ballast/core/config.hpp>
 #include <ballast/gpu/balance/detail/costs.cuh>
+#include <ballast/gpu/balance/result.cuh>
 #include <ballast/gpu/core/atomic.cuh>
-#include <ballast/gpu/cost/detail/checks.cuh>
+#include <ballast/gpu/core/search.cuh>
 
 #include <cstddef>
 #include <cstdint>
 
-// How a block deals one batch: lane l owns the sets l, l + lanes, …; every item goes to the least (load, set).
+// How a block deals one batch: lane l keeps the sets l, l + lanes, …; every item goes to the least (load, set).
 
 namespace ballast::inline v0_2::gpu::detail {
 
-inline constexpr std::uint32_t balance_no_set = ~std::uint32_t{0};
 inline constexpr unsigned balance_tile = 256;  // items whose costs are in shared memory at a time; as many as lanes or more
 
 // Shared memory: loads and counts of the sets, a tile of costs, the tile's sets, and two words.
@@ -39,9 +39,18 @@ struct balance_batch_of {
   Index const* order;
   std::uint32_t* key;
   BALLAST_HD void operator()(std::size_t p) const {
-    auto const above = cost_first_above(offsets + 1, batches - 1, std::uint64_t{order[p]});
+    auto const above = first_above(offsets + 1, batches - 1, std::uint64_t{order[p]});
     key[p] = static_cast<std::uint32_t>(batches - 1 - above);
   }
+};
+
+// What a block keeps of its batch in shared memory.
+struct balance_kept {
+  std::uint64_t *load, *count;  // of each set
+  std::uint64_t* cost;          // of each item of a tile
+  std::uint32_t* chosen;        // the set of each
+  std::uint64_t* extra;         // sets that may still hold one item more
+  std::uint64_t* total;         // cost of the batch
 };
 
 template <class Index>
@@ -60,37 +69,73 @@ struct balance_deal {
 
   template <class Block>
   BALLAST_HD void operator()(Block& block, std::size_t b) const {
-    constexpr auto none = ~std::uint64_t{0};
     auto const end = offsets[b + 1] < all_items ? offsets[b + 1] : all_items, begin = offsets[b] < end ? offsets[b] : end;
-    auto const items = end - begin;
-    auto* const load = block.template shared<std::uint64_t>();
-    auto* const count = load + sets;
-    auto* const cost = count + sets;
-    auto* const chosen = reinterpret_cast<std::uint32_t*>(cost + balance_tile);
-    auto* const extra = cost + balance_tile + balance_tile / 2;  // sets that may still hold one item more
-    auto* const total = extra + 1;
-
+    auto const kept = cut(block);
+    start(block, kept, begin, end);
+    if (*kept.total == balance_limit) return;
+    auto const narrow = *kept.total < balance_limit >> set_bits;  // a load and a set fit one word, below `none`
+    auto const each = (end - begin) / sets;
+    for (auto from = begin; from < end; from += balance_tile) {
+      auto const many = static_cast<unsigned>(end - from < balance_tile ? end - from : balance_tile);
+      block.each([&](unsigned lane) {
+        for (auto t = lane; t < many; t += block.lanes()) kept.cost[t] = static_cast<std::uint64_t>(costs[order[from + t]]);
+      });
+      for (unsigned t = 0; t < many; ++t) {
+        auto const winner = least_loaded(block, kept, narrow, each);
+        block.each([&](unsigned lane) {
+          if (lane == 0) kept.chosen[t] = winner;
+          if (winner == no_set || winner % block.lanes() != lane) return;
+          kept.load[winner] += kept.cost[t];
+          if (++kept.count[winner] > each && equal) --*kept.extra;
+        });
+      }
+      block.each([&](unsigned lane) {
+        for (auto t = lane; t < many; t += block.lanes()) set_of[order[from + t]] = kept.chosen[t];
+      });
+    }
     block.each([&](unsigned lane) {
-      for (auto s = lane; s < sets; s += block.lanes()) load[s] = count[s] = 0;
+      for (auto s = lane; s < sets; s += block.lanes()) loads[b * sets + s] = static_cast<std::int64_t>(kept.load[s]);
+    });
+  }
+
+ private:
+  static constexpr auto none = ~std::uint64_t{0};
+
+  template <class Block>
+  [[nodiscard]] BALLAST_HD balance_kept cut(Block const& block) const {
+    auto* const load = block.template shared<std::uint64_t>();
+    auto* const cost = load + 2 * std::size_t{sets};
+    auto* const behind = cost + balance_tile + balance_tile / 2;
+    return {load, load + sets, cost, reinterpret_cast<std::uint32_t*>(cost + balance_tile), behind, behind + 1};
+  }
+
+  // Empty sets, and the sum of the items [begin, end).
+  template <class Block>
+  BALLAST_HD void start(Block& block, balance_kept const& kept, std::uint64_t begin, std::uint64_t end) const {
+    block.each([&](unsigned lane) {
+      for (auto s = lane; s < sets; s += block.lanes()) kept.load[s] = kept.count[s] = 0;
       std::uint64_t sum = 0;
       for (auto i = begin + lane; i < end; i += block.lanes()) sum = balance_sum(sum, static_cast<std::uint64_t>(costs[i]));
-      cost[lane] = sum;
+      kept.cost[lane] = sum;
     });
     block.each([&](unsigned lane) {
       if (lane != 0) return;
-      *extra = items % sets;
-      *total = 0;
-      for (unsigned l = 0; l < block.lanes(); ++l) *total = balance_sum(*total, cost[l]);
-      if (*total == balance_limit) atomic_min(*bad, balance_too_much(costs, begin, end));
+      *kept.extra = (end - begin) % sets;
+      *kept.total = 0;
+      for (unsigned l = 0; l < block.lanes(); ++l) *kept.total = balance_sum(*kept.total, kept.cost[l]);
+      if (*kept.total == balance_limit) atomic_min(*bad, balance_too_much(costs, begin, end));
     });
-    if (*total == balance_limit) return;
-    auto const narrow = *total < balance_limit >> set_bits;  // a load and a set in one word, below `none`
-    auto const each = items / sets;
+  }
+
+  // The open set of least (load, number); `no_set` if none is open.
+  template <class Block>
+  [[nodiscard]] BALLAST_HD std::uint32_t least_loaded(Block& block, balance_kept const& kept, bool narrow, std::uint64_t each) const {
+    auto const* const load = kept.load;
+    auto const* const count = kept.count;
     auto const open = [&](std::uint32_t s) {
-      return count[s] < max_items && (!equal || count[s] < each || (count[s] == each && *extra != 0));
+      return count[s] < max_items && (!equal || count[s] < each || (count[s] == each && *kept.extra != 0));
     };
-    // The least of `key(s)` over the open sets.
-    auto const least = [&](auto const& key) {
+    auto const least = [&](auto const& key) {  // of the open sets
       return block.least([&](unsigned lane) {
         auto found = none;
         for (auto s = lane; s < sets; s += block.lanes())
@@ -98,35 +143,13 @@ struct balance_deal {
         return found;
       });
     };
-    for (auto start = begin; start < end; start += balance_tile) {
-      auto const many = static_cast<unsigned>(end - start < balance_tile ? end - start : balance_tile);
-      block.each([&](unsigned lane) {
-        for (auto t = lane; t < many; t += block.lanes()) cost[t] = static_cast<std::uint64_t>(costs[order[start + t]]);
-      });
-      for (unsigned t = 0; t < many; ++t) {
-        auto winner = balance_no_set;
-        if (narrow) {
-          auto const found = least([&](std::uint32_t s) { return load[s] << set_bits | s; });
-          if (found != none) winner = static_cast<std::uint32_t>(found & ((std::uint64_t{1} << set_bits) - 1));
-        } else {
-          auto const lowest = least([&](std::uint32_t s) { return load[s]; });
-          auto const found = least([&](std::uint32_t s) { return load[s] == lowest ? std::uint64_t{s} : none; });
-          if (found != none) winner = static_cast<std::uint32_t>(found);
-        }
-        block.each([&](unsigned lane) {
-          if (lane == 0) chosen[t] = winner;
-          if (winner == balance_no_set || winner % block.lanes() != lane) return;
-          load[winner] += cost[t];
-          if (++count[winner] > each && equal) --*extra;
-        });
-      }
-      block.each([&](unsigned lane) {
-        for (auto t = lane; t < many; t += block.lanes()) set_of[order[start + t]] = chosen[t];
-      });
+    if (narrow) {
+      auto const found = least([&](std::uint32_t s) { return load[s] << set_bits | s; });
+      return found == none ? no_set : static_cast<std::uint32_t>(found & ((std::uint64_t{1} << set_bits) - 1));
     }
-    block.each([&](unsigned lane) {
-      for (auto s = lane; s < sets; s += block.lanes()) loads[b * sets + s] = static_cast<std::int64_t>(load[s]);
-    });
+    auto const lowest = least([&](std::uint32_t s) { return load[s]; });
+    auto const found = least([&](std::uint32_t s) { return load[s] == lowest ? std::uint64_t{s} : none; });
+    return found == none ? no_set : static_cast<std::uint32_t>(found);
   }
 };
 

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/config.hpp>
-#include <ballast/core/version.hpp>
-#include <ballast/gpu/core/atomic.cuh>
+#include <ballast/core/math.hpp>
+#include <ballast/gpu/core/rows.cuh>
+#include <ballast/gpu/core/search.cuh>
 
 #include <cstddef>
 #include <cstdint>
 
-/// @file
-/// @brief Rows that are cut into segments (sequences of a pack, packs of a batch), visited place by place or summed by segment.
-///
-/// A row is cut into tiles of equal size, one block each, so that neither one long segment nor many short ones unbalance the work. Where a
-/// segment begins is read from a bounds object: `bounds.count` segments, segment i at [bounds(i), bounds(i + 1)), bounds(0) = 0. Bounds
-/// that are not rising give wrong segments, but never a place outside the row nor a segment above `count`.
+// The blocks of row_tiles.cuh: a tile of a row, and what is done with it.
 
 namespace ballast::inline v0_2::gpu::detail {
 
@@ -21,42 +17,13 @@ inline constexpr unsigned tile_share = 8;  // places of a lane
 inline constexpr unsigned tile_size = tile_lanes * tile_share;
 inline constexpr unsigned tile_ahead = 4;  // places that a lane reads before it works on the first, so that enough reads are under way
 
-// One place of a row and the segment around it; a place behind the last segment is not inside.
-struct row_place {
-  std::size_t row = 0, at = 0, segment = 0;
-  std::uint64_t begin = 0, end = 0;
-  bool inside = false;
-};
-
-// What a visitor without inputs reads.
-struct no_input {};
-
-// The bounds of an array of cumulative lengths.
-template <class Offset>
-struct offset_bounds {
-  Offset const* offsets;
-  std::size_t count;
-  BALLAST_HD std::uint64_t operator()(std::size_t i) const { return static_cast<std::uint64_t>(offsets[i]); }
-};
-
-// Rows that all have the same segments.
-template <class Bounds>
-struct same_bounds {
-  Bounds bounds;
-  BALLAST_HD Bounds operator()(std::size_t) const { return bounds; }
-};
+[[nodiscard]] BALLAST_HD constexpr std::size_t tiles_in(std::size_t length) { return divide_up(length, std::size_t{tile_size}); }
 
 // The last segment in [low, high] that begins at or before `at`.
 template <class Bounds>
 [[nodiscard]] BALLAST_HD std::size_t segment_at(Bounds const& bounds, std::size_t low, std::size_t high, std::uint64_t at) {
-  while (low < high) {
-    auto const middle = high - (high - low) / 2;
-    if (bounds(middle) <= at)
-      low = middle;
-    else
-      high = middle - 1;
-  }
-  return low;
+  return low +
+         static_cast<std::size_t>(first_where(low < high ? high - low : 0, [&](std::uint64_t i) { return bounds(low + 1 + i) > at; }));
 }
 
 // The tile of a block: `size` places of a row from `first` on. `head` in shared memory holds its first and its last segment.
@@ -99,7 +66,7 @@ struct row_tile {
 
 template <class Rows>
 [[nodiscard]] BALLAST_HD auto tile_of(Rows const& rows, std::size_t length, std::size_t block) {
-  auto const tiles = (length + tile_size - 1) / tile_size;
+  auto const tiles = tiles_in(length);
   auto const row = block / tiles, first = block % tiles * tile_size;
   return row_tile<decltype(rows(row))>{rows(row), row, first, length,
                                        length - first < tile_size ? static_cast<unsigned>(length - first) : tile_size};
@@ -122,35 +89,15 @@ struct visit_tile {
   }
 };
 
-// Calls visitor(place, visitor.read(place)) for every place of `count` rows of `length` places each; rows(r) gives the bounds of row r.
-template <class On, class Rows, class Visit>
-[[nodiscard]] typename On::error_type visit_rows(On on, Rows rows, std::size_t count, std::size_t length, Visit visitor) {
-  auto const blocks = (length + tile_size - 1) / tile_size * count;
-  return on.blocks(blocks, tile_lanes, 2 * sizeof(std::size_t), visit_tile<Rows, Visit>{rows, length, visitor});
-}
-
-// A sum in two words, high * 2^32 + low, so that any number of 64-bit terms fits.
-struct two_words {
-  std::int64_t high = 0, low = 0;
-  BALLAST_HD void add(std::int64_t term) {
-    high += term >> 32;
-    low += term & 0xffffffff;
-  }
-  BALLAST_HD void add(two_words const& other) {
-    high += other.high;
-    low += other.low;
-  }
-};
-
 // The block of sum_segments. Terms, of at most 2^55, are laid into shared memory, whose prefix sums at the ends of a segment give its sum:
 // the same work whether a tile holds one segment or a thousand.
 template <class Rows, class Term>
 struct sum_tile {
-  static constexpr unsigned group = 16;  // lanes whose sums one lane adds up
+  static constexpr unsigned bundle = 16;  // lanes whose sums one lane adds up
   struct storage {
     std::size_t head[2];
-    two_words of_lanes[tile_lanes];           // up to and with a lane, inside its group
-    two_words of_groups[tile_lanes / group];  // before a group
+    two_words of_lanes[tile_lanes];             // up to and with a lane, inside its bundle
+    two_words of_bundles[tile_lanes / bundle];  // before a bundle
     std::int64_t terms[tile_size + tile_lanes];
   };
   Rows rows;
@@ -164,7 +111,7 @@ struct sum_tile {
     auto const lanes = count / tile_share;
     two_words sum;
     if (lanes != 0) {
-      sum = kept.of_groups[(lanes - 1) / group];
+      sum = kept.of_bundles[(lanes - 1) / bundle];
       sum.add(kept.of_lanes[lanes - 1]);
     }
     std::int64_t rest = 0;
@@ -190,15 +137,15 @@ struct sum_tile {
       kept.of_lanes[lane].add(sum);
     });
     block.each([&](unsigned lane) {
-      if (lane >= tile_lanes / group) return;
-      for (auto i = lane * group + 1; i < (lane + 1) * group; ++i) kept.of_lanes[i].add(kept.of_lanes[i - 1]);
+      if (lane >= tile_lanes / bundle) return;
+      for (auto i = lane * bundle + 1; i < (lane + 1) * bundle; ++i) kept.of_lanes[i].add(kept.of_lanes[i - 1]);
     });
     block.each([&](unsigned lane) {
       if (lane != 0) return;
       two_words sum;
-      for (unsigned g = 0; g < tile_lanes / group; ++g) {
-        kept.of_groups[g] = sum;
-        sum.add(kept.of_lanes[(g + 1) * group - 1]);
+      for (unsigned g = 0; g < tile_lanes / bundle; ++g) {
+        kept.of_bundles[g] = sum;
+        sum.add(kept.of_lanes[(g + 1) * bundle - 1]);
       }
     });
     block.each([&](unsigned lane) {
@@ -213,27 +160,6 @@ struct sum_tile {
         term.emit(segment, two_words{sum.high + (sum.low >> 32), sum.low & 0xffffffff});
       }
     });
-  }
-};
-
-// Calls term.emit(segment, sum) with parts of the sum of term(place, term.read(place)) over each segment of a row; empty parts are left
-// out.
-template <class On, class Bounds, class Term>
-[[nodiscard]] typename On::error_type sum_segments(On on, Bounds bounds, std::size_t length, Term term) {
-  using tile = sum_tile<same_bounds<Bounds>, Term>;
-  return on.blocks((length + tile_size - 1) / tile_size, tile_lanes, sizeof(typename tile::storage), tile{{bounds}, length, term});
-}
-
-// Finds the first entry of cumulative lengths that is not 0 at the begin, below its predecessor, or above `most` at the end.
-template <class Offset>
-struct check_offsets {
-  Offset const* offsets;
-  std::size_t count;
-  std::uint64_t most;
-  std::uint64_t* first_bad;
-  BALLAST_HD void operator()(std::size_t i) const {
-    auto const wrong = i == 0 ? offsets[0] != 0 : offsets[i] < offsets[i - 1];
-    if (wrong || (i == count && static_cast<std::uint64_t>(offsets[i]) > most)) atomic_min(*first_bad, i);
   }
 };
 

@@ -7,8 +7,9 @@
 #include <ballast/core/math.hpp>
 #include <ballast/gpu/core/atomic.cuh>
 #include <ballast/gpu/core/call.cuh>
+#include <ballast/gpu/core/search.cuh>
 #include <ballast/gpu/core/workspace.cuh>
-#include <ballast/gpu/cost/detail/checks.cuh>
+#include <ballast/gpu/cost/detail/check_costs.cuh>
 #include <ballast/gpu/cost/packed_lengths.cuh>
 
 #include <cstddef>
@@ -21,6 +22,13 @@
 namespace ballast::inline v0_2::gpu::detail {
 
 inline constexpr std::uint64_t cost_stretch = 8;  // a sector of 32-bit lengths
+
+// The length of the sample that member i is; -1 for none.
+template <class Len, class Index>
+[[nodiscard]] BALLAST_HD std::int64_t member_length(packed_lengths<Len, Index> const& in, std::uint64_t i) {
+  auto const sample = in.members == nullptr ? i : std::uint64_t{in.members[i]};
+  return sample < in.samples ? static_cast<std::int64_t>(in.lengths[sample]) : std::int64_t{-1};
+}
 
 // `Tally` has: value_type, add(value, length), join(pack, value, whole).
 template <class Len, class Index, class Tally>
@@ -36,14 +44,13 @@ struct cost_tally_stretch {
     std::uint64_t stop = 0;  // the offset that ends the pack of i
     for (auto i = begin; i < end;) {
       ++stop;
-      if (i == begin || stop > in.packs || in.offsets[stop] <= i) stop = cost_first_above(in.offsets, in.packs + 1, i);
+      if (i == begin || stop > in.packs || in.offsets[stop] <= i) stop = first_above(in.offsets, in.packs + 1, i);
       if (stop > in.packs) return;
       auto const last = in.offsets[stop] < end ? in.offsets[stop] : end;
       typename Tally::value_type value{};
       auto const whole = stop > 0 && in.offsets[stop - 1] == i && in.offsets[stop] == last;
       for (; i < last; ++i) {
-        auto const sample = in.members == nullptr ? i : std::uint64_t{in.members[i]};
-        auto const length = sample < in.samples ? static_cast<std::int64_t>(in.lengths[sample]) : std::int64_t{-1};
+        auto const length = member_length(in, i);
         if (length < 0 || length > longest)
           atomic_min(*bad, i);
         else
@@ -67,8 +74,7 @@ struct cost_check_sum {
     if (*most <= 0 || end <= begin || end - begin <= static_cast<std::uint64_t>(ballast::checked::most / *most)) return;
     auto left = ballast::checked::most;
     for (auto i = begin; i < end; ++i) {
-      auto const sample = in.members == nullptr ? i : std::uint64_t{in.members[i]};
-      auto const length = sample < in.samples ? static_cast<std::int64_t>(in.lengths[sample]) : std::int64_t{-1};
+      auto const length = member_length(in, i);
       if (length < 0 || length > longest) return;
       auto const one = static_cast<std::int64_t>(cost(length));
       if (one > left) return atomic_min(*bad, i);
@@ -99,15 +105,12 @@ template <class On, class Len, class Index, class Cost, class Tally, class T>
 // Throws for the first bad member, if there is one.
 template <class On, class Len, class Index>
 void cost_require_packs(On on, array<std::uint64_t, On> const& bad, packed_lengths<Len, Index> const& in, std::int64_t longest) {
-  std::uint64_t first = 0;
-  check(on.download(&first, bad.data(), 1), "download");
-  if (first == cost_none) return;
+  auto const first = fetch_one(on, bad.data());
+  if (first == none_bad) return;
   cost_require_longest(first, in.placed, longest);
-  auto sample = static_cast<Index>(first);
-  if (in.members != nullptr) check(on.download(&sample, in.members + first, 1), "download");
+  auto const sample = in.members == nullptr ? static_cast<Index>(first) : fetch_one(on, in.members + first);
   require(sample < in.samples, [&] { return "members[" + std::to_string(first) + "] = " + std::to_string(sample) + " is no sample"; });
-  Len length{};
-  check(on.download(&length, in.lengths + sample, 1), "download");
+  auto const length = fetch_one(on, in.lengths + sample);
   cost_require_length(sample, length, longest);
   throw invalid_input("lengths[" + std::to_string(sample) + "] = " + std::to_string(length) + " brings the sum of costs to 2^63 or more");
 }

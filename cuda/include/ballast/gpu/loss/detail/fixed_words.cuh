@@ -2,8 +2,9 @@
 #pragma once
 #include <ballast/core/config.hpp>
 #include <ballast/gpu/core/atomic.cuh>
-#include <ballast/gpu/core/detail/row_tiles.cuh>
 #include <ballast/gpu/core/mapped.cuh>
+#include <ballast/gpu/core/row_tiles.cuh>
+#include <ballast/gpu/core/rows.cuh>
 #include <ballast/gpu/core/workspace.cuh>
 #include <ballast/gpu/loss/detail/label_rows.cuh>
 #include <ballast/loss/fixed_point_sum.hpp>
@@ -11,8 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
-/// @file
-/// @brief Fixed-point sums of the sequences of a row, and of all of them, from the terms of a visitor.
+// Fixed-point sums of the sequences of a row, and of all of them, from the terms of a visitor.
 
 namespace ballast::inline v0_2::gpu::detail {
 

@@ -4,24 +4,16 @@
 #include <ballast/core/error.hpp>
 #include <ballast/gpu/core/atomic.cuh>
 #include <ballast/gpu/core/call.cuh>
-#include <ballast/gpu/core/detail/row_tiles.cuh>
+#include <ballast/gpu/core/rows.cuh>
 #include <ballast/loss/label_counts.hpp>
 
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-/// @file
-/// @brief What the passes over a row of labels share: which labels are counted, and the check of its cumulative lengths.
+// What the passes over a row of labels share: which labels are counted, and the check of its cumulative lengths.
 
-namespace ballast::inline v0_2::gpu {
-
-/// @brief Labels on the device: integers that are compared as signed 64-bit ones.
-template <class T>
-concept device_label = std::integral<T> && (std::signed_integral<T> || sizeof(T) < sizeof(std::int64_t));
-
-namespace detail {
+namespace ballast::inline v0_2::gpu::detail {
 
 struct label_rule {
   std::int64_t ignore;
@@ -56,15 +48,10 @@ template <class On, class Offset>
 
 // Throws what the host says of these cumulative lengths, if `bad` says that they are bad.
 template <class On, class Offset>
-void refuse_bad_row(On on, std::uint64_t const* bad, Offset const* cu, std::size_t sequences, std::size_t row) {
-  std::uint64_t first_bad = 0;
-  gpu::check(on.download(&first_bad, bad, 1), "download");
-  if (first_bad == ~std::uint64_t{0}) return;
-  std::vector<Offset> offsets(sequences + 1);
-  gpu::check(on.download(offsets.data(), cu, sequences + 1), "download");
-  ballast::detail::for_each_sequence(std::vector<std::int8_t>(row), offsets, label_shift::done,
+void require_row(On on, std::uint64_t const* bad, Offset const* cu, std::size_t sequences, std::size_t row) {
+  if (fetch_one(on, bad) == none_bad) return;
+  ballast::detail::for_each_sequence(std::vector<std::int8_t>(row), fetch(on, cu, sequences + 1), label_shift::done,
                                      [](std::size_t, std::size_t, std::size_t) {});
 }
 
-}  // namespace detail
-}  // namespace ballast::inline v0_2::gpu
+}  // namespace ballast::inline v0_2::gpu::detail

@@ -3,9 +3,8 @@
 #include <ballast/core/config.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/gpu/core/atomic.cuh>
+#include <ballast/gpu/core/lengths.cuh>
 #include <ballast/gpu/core/workspace.cuh>
-#include <ballast/gpu/packing/fold.cuh>
-#include <ballast/packing/detail/driver.hpp>
 #include <ballast/packing/options.hpp>
 
 #include <bit>
@@ -25,12 +24,7 @@ struct pack_padding {
   [[nodiscard]] BALLAST_HD std::uint32_t key(std::uint32_t length) const { return multiple == 1 ? length - 1 : (length - 1) / multiple; }
 };
 
-// The options that a plan of runs can take.
-[[nodiscard]] inline bool takes_runs(packing_options const& o) {
-  return o.capacity > 0 && o.capacity <= longest_on_device && o.sample_multiple > 0 && o.pack_multiple > 0 &&
-         o.pack_multiple <= o.capacity && o.pack_count == 0 && o.pack_count_multiple == 1 && o.oversize == oversize::reject;
-}
-// For options that `takes_runs` holds of.
+// For options that `takes_runs` holds of (run_plans.cuh).
 [[nodiscard]] inline pack_padding pack_padding_of(packing_options const& o) {
   auto const capacity = ballast::round_down(o.capacity, o.pack_multiple);
   if (o.sample_multiple > capacity) return {};

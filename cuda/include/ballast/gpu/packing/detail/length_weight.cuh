@@ -3,6 +3,7 @@
 #include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
+#include <ballast/gpu/core/atomic.cuh>
 #include <ballast/gpu/core/call.cuh>
 #include <ballast/packing/detail/driver.hpp>
 #include <ballast/packing/options.hpp>
@@ -12,7 +13,7 @@
 #include <limits>
 #include <string>
 
-// What the packers that keep samples where they stand share: the weight of a length under the options, and how both are refused.
+// What the packers that keep samples where they are share: the weight of a length under the options, and what is thrown for either.
 
 namespace ballast::inline v0_2::gpu::detail {
 
@@ -57,9 +58,8 @@ struct in_place_options {
   /// Throws if `bad` is the position of a length; it reads that one.
   template <class On, class Length>
   void require_lengths(On on, Length const* lengths, std::uint64_t bad) const {
-    if (bad == (std::numeric_limits<std::uint64_t>::max)()) return;
-    Length length{};
-    check(on.download(&length, lengths + bad, 1), "download");
+    if (bad == none_bad) return;
+    auto const length = fetch_one(on, lengths + bad);
     auto const entry = "lengths[" + std::to_string(bad) + "] = " + std::to_string(length);
     require(length > 0, [&] { return entry + " must be positive"; });
     require(weight(&length)(0) != 0, [&] {

@@ -63,7 +63,7 @@ struct next_fit_view {
       for (std::size_t k = lane; k <= size; k += block.lanes()) sum[k] = sums[first + k];
     });
   }
-  /// hop[k] becomes the first start behind k's lane, or the last start of the tile; its own for that one.
+  /// hop[k] becomes the first start behind k's lane, or the last start of the tile; k for that one.
   template <class Block>
   BALLAST_HD void hop_lanes(Block& block, std::size_t b) const {
     auto const* const sum = block.template shared<std::uint64_t>();
@@ -223,7 +223,7 @@ struct next_fit_begin {
   std::uint64_t* packs;
   std::uint64_t* bad;
   BALLAST_HD void operator()(std::size_t) const {
-    *bad = ~std::uint64_t{0};
+    *bad = none_bad;
     *packs = 0;
     *offsets = 0;
     *sums = 0;
@@ -233,15 +233,15 @@ struct next_fit_begin {
 template <class Index>
 struct next_fit_end {
   std::uint8_t const* starts;
-  Index const* pack_of;
+  Index const* pack;
   std::uint64_t* offsets;
   std::uint64_t* packs;
   std::size_t count;
   BALLAST_HD void operator()(std::size_t i) const {
-    if (starts[i] != 0) offsets[pack_of[i]] = i;
+    if (starts[i] != 0) offsets[pack[i]] = i;
     if (i + 1 < count) return;
-    *packs = std::uint64_t{pack_of[i]} + 1;
-    offsets[std::size_t{pack_of[i]} + 1] = count;
+    *packs = std::uint64_t{pack[i]} + 1;
+    offsets[std::size_t{pack[i]} + 1] = count;
   }
 };
 

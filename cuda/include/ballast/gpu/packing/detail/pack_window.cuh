@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-// The steps of windowed.cuh: a block packs its window where it stands, then packs of all windows are numbered.
+// The steps of windowed.cuh: a block packs its window where it is, then packs of all windows are numbered.
 
 namespace ballast::inline v0_2::gpu::detail {
 
@@ -36,27 +36,72 @@ struct pack_window {
   BALLAST_HD void operator()(Block& block, std::size_t w) const {
     auto const first = w * window;
     auto const size = count - first < window ? count - first : window;
+    auto const kept = cut(block);
+    load(block, kept, first, size);
+    sort(block, kept.sample);
+    auto const opened = place(block, kept, size);
+    write(block, kept, w, size, opened);
+  }
+
+ private:
+  static constexpr std::uint64_t place_mask = (1U << place_bits) - 1;
+
+  // What the block keeps in shared memory.
+  struct arrays {
+    std::uint64_t* sample;   // in sorted order
+    std::uint64_t* room;     // of each pack
+    std::uint16_t* held;     // by each pack; then where its next member goes
+    std::uint16_t* pack_of;  // of each sample
+    std::uint16_t* slot;     // of each sample
+  };
+  template <class Block>
+  [[nodiscard]] BALLAST_HD arrays cut(Block const& block) const {
     auto* const sample = block.template shared<std::uint64_t>();
     auto* const room = sample + sorted;
-    auto* const held = reinterpret_cast<std::uint16_t*>(room + window);  // by each pack; then where its next member goes
-    auto* const pack_of = held + window;                                 // of each sample, in sorted order
-    auto* const slot = pack_of + window;
-    auto const none = ~std::uint64_t{0};
+    auto* const held = reinterpret_cast<std::uint16_t*>(room + window);
+    return {sample, room, held, held + window, held + 2 * window};
+  }
 
+  // Reads the samples; what is left of a power of two is 0 and comes last.
+  template <class Block>
+  BALLAST_HD void load(Block& block, arrays const& kept, std::size_t first, std::size_t size) const {
     block.each([&](unsigned lane) {
       for (std::size_t k = lane; k < sorted; k += block.lanes()) {
-        sample[k] = 0;
+        kept.sample[k] = 0;
         if (k >= size) continue;
         auto const found = weight(first + k);
         if (found == 0) atomic_min(*bad, first + k);
-        sample[k] = (found == 0 ? 1 : found) << place_bits | (sorted - 1 - k);
+        kept.sample[k] = (found == 0 ? 1 : found) << place_bits | (sorted - 1 - k);
       }
     });
-    sort(block, sample);
+  }
 
+  // Batcher's bitonic network, descending.
+  template <class Block>
+  BALLAST_HD void sort(Block& block, std::uint64_t* sample) const {
+    for (std::size_t width = 2; width <= sorted; width *= 2)
+      for (auto step = width / 2; step > 0; step /= 2)
+        block.each([&](unsigned lane) {
+          for (std::size_t i = lane; i < sorted / 2; i += block.lanes()) {
+            auto const low = (i & ~(step - 1)) * 2 + (i & (step - 1));
+            auto const high = low + step;
+            if ((sample[low] < sample[high]) == ((low & width) == 0)) {
+              auto const moved = sample[low];
+              sample[low] = sample[high];
+              sample[high] = moved;
+            }
+          }
+        });
+  }
+
+  // Gives every sample its pack and slot; returns the number of packs.
+  template <class Block>
+  [[nodiscard]] BALLAST_HD std::size_t place(Block& block, arrays const& kept, std::size_t size) const {
+    constexpr auto none = ~std::uint64_t{0};
+    auto* const room = kept.room;
     std::size_t opened = 0;
     for (std::size_t k = 0; k < size; ++k) {
-      auto const need = sample[k] >> place_bits;
+      auto const need = kept.sample[k] >> place_bits;
       auto const best = block.least([&](unsigned lane) {
         auto found = none;
         for (std::size_t p = lane; p < opened; p += block.lanes()) {
@@ -66,53 +111,40 @@ struct pack_window {
         return found;
       });
       auto const opens = best == none;
-      auto const p = opens ? opened : static_cast<std::size_t>(best & ((1U << place_bits) - 1));
+      auto const p = opens ? opened : static_cast<std::size_t>(best & place_mask);
       block.each([&](unsigned lane) {
         if (lane != 0) return;
-        auto const before = opens ? std::uint16_t{0} : held[p];
-        pack_of[k] = static_cast<std::uint16_t>(p);
-        slot[k] = before;
-        held[p] = static_cast<std::uint16_t>(before + 1);
-        room[p] = held[p] < max_samples ? (opens ? capacity : room[p]) - need : 0;
+        auto const before = opens ? std::uint16_t{0} : kept.held[p];
+        kept.pack_of[k] = static_cast<std::uint16_t>(p);
+        kept.slot[k] = before;
+        kept.held[p] = static_cast<std::uint16_t>(before + 1);
+        room[p] = kept.held[p] < max_samples ? (opens ? capacity : room[p]) - need : 0;
       });
       opened += opens ? 1 : 0;
     }
+    return opened;
+  }
 
+  // Writes where packs begin in the window, and the members.
+  template <class Block>
+  BALLAST_HD void write(Block& block, arrays const& kept, std::size_t w, std::size_t size, std::size_t opened) const {
+    auto const first = w * window;
     block.each([&](unsigned lane) {
       if (lane != 0) return;
       packs[w] = opened;
       std::size_t at = 0;
       for (std::size_t p = 0; p < opened; ++p) {
-        auto const next = at + held[p];
-        held[p] = starts[first + p] = static_cast<std::uint16_t>(at);
+        auto const next = at + kept.held[p];
+        kept.held[p] = starts[first + p] = static_cast<std::uint16_t>(at);
         at = next;
       }
     });
     block.each([&](unsigned lane) {
       for (std::size_t k = lane; k < size; k += block.lanes()) {
-        auto const place = sorted - 1 - (sample[k] & ((1U << place_bits) - 1));
-        members[first + held[pack_of[k]] + slot[k]] = static_cast<Index>(first + place);
+        auto const place = sorted - 1 - (kept.sample[k] & place_mask);
+        members[first + kept.held[kept.pack_of[k]] + kept.slot[k]] = static_cast<Index>(first + place);
       }
     });
-  }
-
- private:
-  // Batcher's bitonic network, descending.
-  template <class Block>
-  BALLAST_HD void sort(Block& block, std::uint64_t* sample) const {
-    for (std::size_t run = 2; run <= sorted; run *= 2)
-      for (auto step = run / 2; step > 0; step /= 2)
-        block.each([&](unsigned lane) {
-          for (std::size_t i = lane; i < sorted / 2; i += block.lanes()) {
-            auto const low = (i & ~(step - 1)) * 2 + (i & (step - 1));
-            auto const high = low + step;
-            if ((sample[low] < sample[high]) == ((low & run) == 0)) {
-              auto const moved = sample[low];
-              sample[low] = sample[high];
-              sample[high] = moved;
-            }
-          }
-        });
   }
 };
 
@@ -140,7 +172,7 @@ struct window_begin {
   std::uint64_t* bad;
   std::uint64_t* behind_windows;
   BALLAST_HD void operator()(std::size_t) const {
-    *bad = ~std::uint64_t{0};
+    *bad = none_bad;
     *packs = 0;
     *offsets = 0;
     *behind_windows = 0;

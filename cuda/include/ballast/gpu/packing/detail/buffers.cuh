@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <utility>
 
-// What packing needs of a backend beside its members: copies that the host does not wait for, and the size of shared memory.
+// Memory that grows and is used again, and copies that the host does not wait for.
 
 namespace ballast::inline v0_2::gpu::detail {
 
@@ -26,12 +26,6 @@ class queued_copies {
     return on.upload(static_cast<std::byte*>(to), static_cast<std::byte const*>(from), bytes);
   }
   error_type wait() const { return {}; }
-};
-
-// Bytes of shared memory that a block may have. As much as an H100 without a device, so that the same code runs.
-template <class On>
-struct block_memory {
-  static std::size_t bytes() { return 227 * 1024; }
 };
 
 #if defined(__CUDACC__)
@@ -61,16 +55,6 @@ class queued_copies<on_stream> {
     return error == cudaSuccess ? cudaEventRecord(done_, on.stream) : error;
   }
   cudaEvent_t done_ = nullptr;
-};
-
-template <>
-struct block_memory<on_stream> {
-  static std::size_t bytes() {
-    int device = 0, found = 0;
-    auto const known = cudaGetDevice(&device) == cudaSuccess &&
-                       cudaDeviceGetAttribute(&found, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) == cudaSuccess;
-    return known ? static_cast<std::size_t>(found) : 48 * 1024;
-  }
 };
 #endif
 

@@ -12,8 +12,6 @@
 
 namespace ballast::inline v0_2::gpu::detail {
 
-inline constexpr std::uint64_t cost_none = ~std::uint64_t{0};  // nothing is bad
-
 // Starts the word of the first bad index: at `count` if not even the cost of `longest` can be represented.
 template <class Cost>
 struct cost_check_longest {
@@ -29,24 +27,11 @@ struct cost_check_longest {
     } else {
       *most = static_cast<std::int64_t>(cost(longest));
     }
-    *bad = *most < 0 ? count : cost_none;
+    *bad = *most < 0 ? count : none_bad;
   }
 };
 
-// The place of the first of `count` ascending values above `value`.
-[[nodiscard]] BALLAST_HD inline std::uint64_t cost_first_above(std::uint64_t const* values, std::uint64_t count, std::uint64_t value) {
-  std::uint64_t low = 0;
-  while (low < count) {
-    auto const middle = low + (count - low) / 2;
-    if (values[middle] <= value)
-      low = middle + 1;
-    else
-      count = middle;
-  }
-  return low;
-}
-
-// Refuses what a pass over `count` lengths found.
+// Throws for what a pass over `count` lengths found.
 inline void cost_require_longest(std::uint64_t bad, std::uint64_t count, std::int64_t longest) {
   require(bad != count,
           [&] { return "longest = " + std::to_string(longest) + " has a cost that is negative, not a number or too large for 63 bits"; });

@@ -13,10 +13,10 @@
 #include <span>
 
 namespace gpu = ballast::gpu;
+using ballast::gpu::fetch;
+using ballast::gpu::send;
 using ballast_test::expect;
 using ballast_test::expect_equal;
-using ballast_test::fetched;
-using ballast_test::sent;
 
 namespace {
 
@@ -37,9 +37,9 @@ struct batch {
         capacity(pack),
         lengths(ballast_test::lengths_of(distribution, count, pack)),
         packs(ballast::best_fit_decreasing(lengths, {.capacity = capacity}).packs),
-        device_lengths(sent(on, lengths)),
-        offsets(sent(on, packs.offsets)),
-        members(sent(on, packs.members)) {}
+        device_lengths(send(on, lengths)),
+        offsets(send(on, packs.offsets)),
+        members(send(on, packs.members)) {}
   template <class Offset = std::int32_t>
   [[nodiscard]] gpu::array<Offset, On> cu(std::int64_t multiple = 1) const {
     return gpu::cu_seqlens<Offset>(on, offsets.data(), packs.size(), members.data(), packs.members.size(), device_lengths.data(),
@@ -57,18 +57,18 @@ std::vector<T> row_of(std::vector<T> const& all, std::size_t p, std::size_t row)
 template <class On>
 void test_cu_seqlens(batch<On> const& all, std::string const& at) {
   auto const packs = all.packs.size();
-  expect_equal(fetched(all.on, all.cu()), ballast::cu_seqlens(all.packs, all.lengths), "cu_seqlens" + at);
-  expect_equal(fetched(all.on, all.template cu<std::int64_t>(16)), ballast::cu_seqlens<std::int64_t>(all.packs, all.lengths, 16),
+  expect_equal(fetch(all.on, all.cu()), ballast::cu_seqlens(all.packs, all.lengths), "cu_seqlens" + at);
+  expect_equal(fetch(all.on, all.template cu<std::int64_t>(16)), ballast::cu_seqlens<std::int64_t>(all.packs, all.lengths, 16),
                "cu_seqlens of multiples" + at);
   auto const one = gpu::cu_seqlens<std::int64_t>(all.on, nullptr, 1, all.members.data(), all.packs.members.size(),
                                                  all.device_lengths.data(), all.lengths.size(), 4);
-  expect_equal(fetched(all.on, one), ballast::cu_seqlens<std::int64_t>(all.packs.members, all.lengths, 4), "cu_seqlens of one row" + at);
+  expect_equal(fetch(all.on, one), ballast::cu_seqlens<std::int64_t>(all.packs.members, all.lengths, 4), "cu_seqlens of one row" + at);
   auto const cu = all.cu();
   gpu::array<std::int32_t, On> const longest(all.on, 1);
   gpu::call(all.on, "max_seqlen", [&](void* temp, std::size_t& bytes) {
     return gpu::max_seqlen(all.on, temp, bytes, cu.data(), all.packs.members.size() + packs, longest.data());
   });
-  expect(fetched(all.on, longest)[0] == ballast::max_seqlen(ballast::cu_seqlens(all.packs, all.lengths)), "max_seqlen" + at);
+  expect(fetch(all.on, longest)[0] == ballast::max_seqlen(ballast::cu_seqlens(all.packs, all.lengths)), "max_seqlen" + at);
 }
 
 template <class On>
@@ -77,9 +77,9 @@ void test_ids(batch<On> const& all, std::string const& at) {
   auto const row = static_cast<std::size_t>(all.capacity) + 77;
   auto const cu = all.cu(), padded = all.cu(1);
   auto const host_cu = ballast::cu_seqlens(all.packs, all.lengths);
-  auto const positions = fetched(all.on, gpu::position_ids(all.on, cu.data(), all.offsets.data(), packs, sequences, row));
+  auto const positions = fetch(all.on, gpu::position_ids(all.on, cu.data(), all.offsets.data(), packs, sequences, row));
   auto const segments =
-      fetched(all.on, gpu::segment_ids<std::int64_t>(all.on, cu.data(), padded.data(), all.offsets.data(), packs, sequences, row));
+      fetch(all.on, gpu::segment_ids<std::int64_t>(all.on, cu.data(), padded.data(), all.offsets.data(), packs, sequences, row));
   for (std::size_t p = 0; p < packs; ++p) {
     auto const of_pack = ballast::cu_seqlens_of(host_cu, all.packs, p);
     expect_equal(row_of(positions, p, row), ballast::position_ids(of_pack, row), "position ids of row " + std::to_string(p) + at);
@@ -102,11 +102,11 @@ void test_zigzag(batch<On> const& all, std::int64_t ranks, std::string const& at
   auto const host_padded = ballast::cu_seqlens(all.packs.members, all.lengths, 2 * ranks);
   auto const row = static_cast<std::size_t>(host_padded.back());
   for (auto const rank : {std::int64_t{0}, ranks / 2, ranks - 1})
-    expect_equal(fetched(all.on, gpu::zigzag_indices(all.on, padded.data(), sequences, rule, rank, row / static_cast<std::size_t>(ranks))),
+    expect_equal(fetch(all.on, gpu::zigzag_indices(all.on, padded.data(), sequences, rule, rank, row / static_cast<std::size_t>(ranks))),
                  ballast::zigzag_indices(host_padded, rule, rank), "zigzag of rank " + std::to_string(rank) + at);
-  expect_equal(fetched(all.on, gpu::zigzag_inverse<std::int64_t>(all.on, padded.data(), sequences, rule, row)),
+  expect_equal(fetch(all.on, gpu::zigzag_inverse<std::int64_t>(all.on, padded.data(), sequences, rule, row)),
                ballast::zigzag_inverse<std::int64_t>(host_padded, rule), "zigzag inverse" + at);
-  expect_equal(fetched(all.on, gpu::segment_ids(all.on, cu.data(), padded.data(), nullptr, 1, sequences, row)),
+  expect_equal(fetch(all.on, gpu::segment_ids(all.on, cu.data(), padded.data(), nullptr, 1, sequences, row)),
                ballast::segment_ids(host_cu, host_padded), "segment ids of padded sequences" + at);
 }
 
@@ -134,9 +134,9 @@ void test_bad_lengths(On on) {
   for (auto const& bad :
        {lengths{1, 2, 3, 0, 5}, lengths{1, -7, 3, 4, 5}, lengths{1, 2, 3, 4}, lengths{1, 1'000'000'000, 1'000'000'000, 1'000'000'000, 5},
         lengths{big, big, big, 4, big}, lengths{2'147'483'647, 1, 1, 1, 1}}) {
-    auto const offsets = sent(on, packs.offsets);
-    auto const members = sent(on, packs.members);
-    auto const on_device = sent(on, bad);
+    auto const offsets = send(on, packs.offsets);
+    auto const members = send(on, packs.members);
+    auto const on_device = send(on, bad);
     auto const twin = [&](auto offset) {
       return refusal(
           [&] { return gpu::cu_seqlens<decltype(offset)>(on, offsets.data(), 2, members.data(), 5, on_device.data(), bad.size()); });
@@ -146,9 +146,9 @@ void test_bad_lengths(On on) {
     expect(twin(std::int64_t{}) == host(std::int64_t{}), "bad lengths in 64 bits: " + twin(std::int64_t{}));
   }
   std::vector<std::uint64_t> const falling{0, 5, 3};
-  auto const offsets = sent(on, falling);
-  auto const members = sent(on, packs.members);
-  auto const on_device = sent(on, lengths{1, 2, 3, 4, 5});
+  auto const offsets = send(on, falling);
+  auto const members = send(on, packs.members);
+  auto const on_device = send(on, lengths{1, 2, 3, 4, 5});
   expect(refusal([&] { return gpu::cu_seqlens(on, offsets.data(), 2, members.data(), 5, on_device.data(), 5); }) ==
              "cu_seqlens: offsets must rise from 0 to the 5 members",
          "falling offsets");
@@ -169,7 +169,7 @@ template <class On>
 void test_bad_rows(On on) {
   using entries = std::vector<std::int64_t>;
   for (auto const& bad : {entries{1, 2, 3}, entries{0, 2, 1}, entries{0, 5, 11}, entries{0, -3, 4}, entries{0, 0, -1}}) {
-    auto const cu = sent(on, bad);
+    auto const cu = send(on, bad);
     std::vector<std::int32_t> row(10);
     expect_same_refusal([&] { return gpu::position_ids(on, cu.data(), nullptr, 1, 2, 10); },
                         [&] { return ballast::position_ids(bad, std::span(row)), 0; }, "position ids");
@@ -180,7 +180,7 @@ void test_bad_rows(On on) {
                           [&] { return ballast::zigzag_indices(bad, {2}, 1); }, "zigzag");
   }
   entries const good{0, 4, 10}, tight{0, 4, 8}, wide{0, (std::int64_t{1} << 31) - 4, std::int64_t{1} << 31};
-  auto const cu = sent(on, good), narrow = sent(on, tight), large = sent(on, wide);
+  auto const cu = send(on, good), narrow = send(on, tight), large = send(on, wide);
   std::vector<std::int32_t> row(10);
   expect_same_refusal([&] { return gpu::segment_ids(on, cu.data(), narrow.data(), nullptr, 1, 2, 10); },
                       [&] { return ballast::segment_ids(good, tight, std::span(row)), 0; }, "too little room");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/version.hpp>
-#include <ballast/gpu/packing/detail/staging.cuh>
+#include <ballast/gpu/packing/detail/buffers.cuh>
 #include <ballast/packing/runs.hpp>
 
 #include <cstddef>

@@ -4,17 +4,16 @@
 #include <ballast/core/error.hpp>
 #include <ballast/gpu/core/atomic.cuh>
 #include <ballast/gpu/core/call.cuh>
-#include <ballast/gpu/core/detail/row_tiles.cuh>
+#include <ballast/gpu/core/row_tiles.cuh>
+#include <ballast/gpu/core/rows.cuh>
 
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <span>
 #include <string>
 #include <vector>
 
-/// @file
-/// @brief The cumulative lengths of many packs as rows of segments, and their check.
+// The cumulative lengths of many packs as rows of segments, and their check.
 
 namespace ballast::inline v0_2::gpu::detail {
 
@@ -91,24 +90,18 @@ template <class T, class On, class Offset>
 
 // Calls body(entries of the bad pack in each array) on the host, for the sentence of the host twin, if `bad` says that there is one.
 template <class On, class Offset, class Body>
-void refuse_bad_rows(On on, std::uint64_t const* bad, std::vector<Offset const*> const& arrays, entry_bounds entries, Body const& body) {
-  std::uint64_t first_bad = 0;
-  check(on.download(&first_bad, bad, 1), "download");
-  if (first_bad == ~std::uint64_t{0}) return;
+void require_rows(On on, std::uint64_t const* bad, std::vector<Offset const*> const& arrays, entry_bounds entries, Body const& body) {
+  auto const first_bad = fetch_one(on, bad);
+  if (first_bad == none_bad) return;
   require(first_bad < entries.members + entries.count,
           [&] { return "offsets must rise from 0 to the " + std::to_string(entries.members) + " sequences"; });
-  std::vector<std::uint64_t> offsets{0, entries.members};
-  if (entries.offsets != nullptr) {
-    offsets.resize(entries.count + 1);
-    check(on.download(offsets.data(), entries.offsets, entries.count + 1), "download");
-  }
+  auto const offsets =
+      entries.offsets == nullptr ? std::vector<std::uint64_t>{0, entries.members} : fetch(on, entries.offsets, entries.count + 1);
   std::size_t pack = 0;
   while (offsets[pack + 1] + pack < first_bad) ++pack;
   std::vector<std::vector<Offset>> parts;
-  for (auto const* const array : arrays) {
-    parts.emplace_back(static_cast<std::size_t>(offsets[pack + 1] - offsets[pack] + 1));
-    check(on.download(parts.back().data(), array + offsets[pack] + pack, parts.back().size()), "download");
-  }
+  for (auto const* const array : arrays)
+    parts.push_back(fetch(on, array + offsets[pack] + pack, static_cast<std::size_t>(offsets[pack + 1] - offsets[pack] + 1)));
   body(parts);
 }
 

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/config.hpp>
+#include <ballast/gpu/balance/result.cuh>
+#include <ballast/gpu/core/atomic.cuh>
+#include <ballast/gpu/core/search.cuh>
+
+#include <cstddef>
+#include <cstdint>
+
+// The passes of bulk.cuh over sorted samples.
+
+namespace ballast::inline v0_2::gpu::detail {
+
+// Names the set of the sample at position p of the order.
+template <class Index>
+struct balance_name_sets {
+  std::uint32_t const* keys;
+  Index const* order;
+  std::uint64_t count;
+  set_run const* runs;
+  std::uint64_t run_count;
+  std::uint32_t* set_of;
+  std::uint64_t* bad;
+  BALLAST_HD void operator()(std::size_t p) const {
+    auto const behind = first_where(run_count, [&](std::uint64_t r) { return runs[r].first > p; });
+    auto const sample = order[p];
+    if (behind == 0 || runs[behind - 1].length != static_cast<std::int64_t>(keys[p]))
+      atomic_min(*bad, std::uint64_t{sample});
+    else
+      set_of[sample] = runs[behind - 1].set;
+    if (p + 1 == count && (run_count == 0 || runs[run_count - 1].first != count)) atomic_min(*bad, count);
+  }
+};
+
+// Samples longer than each length from 0 on.
+struct balance_count_above {
+  std::uint32_t const* keys;
+  std::uint64_t count;
+  std::uint64_t* above;
+  BALLAST_HD void operator()(std::size_t length) const {
+    above[length] = first_where(count, [&](std::uint64_t p) { return keys[p] <= length; });
+  }
+};
+
+}  // namespace ballast::inline v0_2::gpu::detail

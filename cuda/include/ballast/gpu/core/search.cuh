@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/config.hpp>
+#include <ballast/core/version.hpp>
+
+#include <cstdint>
+
+/// @file
+/// @brief Binary search by position, in code of host and device.
+
+namespace ballast::inline v0_2::gpu {
+
+/// @brief The first position where a condition holds.
+/// @tparam Holds  callable on host and device with a position
+/// @param count  positions
+/// @param holds  the condition: where it holds, it holds at all later positions
+/// @return the position; `count` if it holds nowhere
+/// @par Complexity
+/// O(log count) calls.
+template <class Holds>
+[[nodiscard]] BALLAST_HD std::uint64_t first_where(std::uint64_t count, Holds const& holds) {
+  std::uint64_t low = 0;
+  while (low < count) {
+    auto const middle = low + (count - low) / 2;
+    if (holds(middle))
+      count = middle;
+    else
+      low = middle + 1;
+  }
+  return low;
+}
+
+/// @brief The first of some rising values that is above another. @param values never decreasing @param count how many @param value the
+/// other
+/// @return its position; `count` if there is none
+[[nodiscard]] BALLAST_HD inline std::uint64_t first_above(std::uint64_t const* values, std::uint64_t count, std::uint64_t value) {
+  return first_where(count, [&](std::uint64_t i) { return values[i] > value; });
+}
+
+}  // namespace ballast::inline v0_2::gpu

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/config.hpp>
+#include <ballast/gpu/core/atomic.cuh>
+#include <ballast/gpu/core/rows.cuh>
+#include <ballast/gpu/layout/detail/pack_rows.cuh>
+#include <ballast/layout/cu_seqlens.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+// The passes of cu_seqlens.cuh.
+
+namespace ballast::inline v0_2::gpu::detail {
+
+// Tokens of a member; 0, and its position among the bad, for one that has none.
+template <class Offset, class Index, class Length>
+struct member_tokens {
+  Index const* members;
+  std::size_t count;
+  Length const* lengths;
+  std::size_t length_count;
+  std::int64_t multiple;
+  std::uint64_t* first_bad;
+  BALLAST_HD std::uint64_t operator()(std::size_t m) const {
+    if (m >= count) return 0;
+    auto const member = members[m];
+    auto const known = static_cast<std::uint64_t>(member) < length_count;  // a negative one is above
+    auto const length = known ? static_cast<std::int64_t>(lengths[member]) : 0;
+    auto const tokens = length > 0 ? ballast::detail::padded(length, multiple) : 0;
+    if (tokens != 0 && tokens <= largest<Offset>) return tokens;
+    atomic_min(*first_bad, m);
+    return 0;
+  }
+};
+
+template <class Offset>
+struct write_entries {
+  entry_bounds bounds;
+  std::uint64_t const* tokens;  // before each member
+  Offset* out;
+  std::uint64_t* first_bad;
+  [[nodiscard]] BALLAST_HD no_input read(row_place const&) const { return {}; }
+  BALLAST_HD void operator()(row_place const& place, no_input) const {
+    if (!place.inside || place.at < place.segment) return;
+    auto const start = bounds.members_before(place.segment), end = place.at - place.segment;
+    if (start > end || end > bounds.members) return;  // offsets that are none
+    auto const sum = tokens[end] - tokens[start];
+    if (sum <= largest<Offset>)
+      out[place.at] = static_cast<Offset>(sum);
+    else
+      atomic_min(*first_bad, end - 1);
+  }
+};
+
+template <class Offset>
+struct longest_step {
+  Offset const* cu;
+  BALLAST_HD Offset operator()(std::size_t i) const { return cu[i] < cu[i + 1] ? static_cast<Offset>(cu[i + 1] - cu[i]) : Offset{0}; }
+};
+struct longer_of {
+  template <class T>
+  BALLAST_HD T operator()(T a, T b) const {
+    return a < b ? b : a;
+  }
+};
+
+}  // namespace ballast::inline v0_2::gpu::detail
