@@ -124,8 +124,7 @@ template <index_type Index = std::uint32_t, class On, integer Len, cost_model Co
                                                         std::uint64_t sets, Cost const& cost, std::uint32_t* set_of) {
   require(longest >= 1 && longest <= std::int64_t{1} << 24,
           [&] { return "longest = " + std::to_string(longest) + " must be in 1 ... 2^24"; });
-  require(count <= (std::numeric_limits<Index>::max)(),
-          [&] { return std::to_string(count) + " samples need a 64-bit index: call with <std::uint64_t>"; });
+  require_index<Index>(count, "samples");
   auto const n = static_cast<std::size_t>(count), kinds = static_cast<std::size_t>(longest) + 1;
   array<std::uint64_t, On> const bad(on, 1), above(on, kinds);
   workspace counting(nullptr);
@@ -138,10 +137,8 @@ template <index_type Index = std::uint32_t, class On, integer Len, cost_model Co
   check(on.for_each(kinds, detail::balance_count_above{s.keys, count, above.data()}), "count");
 
   auto const first_bad = fetch_one(on, bad.data());
-  require(first_bad == none_bad, [&] {
-    return "lengths[" + std::to_string(first_bad) + "] = " + std::to_string(fetch_one(on, lengths + first_bad)) + " is not in 1 ... " +
-           std::to_string(longest);
-  });
+  require(first_bad == none_bad,
+          [&] { return entry("lengths", first_bad, fetch_one(on, lengths + first_bad)) + " is not in 1 ... " + std::to_string(longest); });
   auto counts = fetch(on, above);
   for (auto l = kinds; --l > 0;) counts[l] = counts[l - 1] - counts[l];
   auto const classes = histogram_of(counts);

@@ -107,8 +107,7 @@ template <class On, integer Length>
   require_on_device(longest, "longest");
   auto const found = count_lengths(on, lengths, count, longest);
   require(found.first_bad == none_bad, [&] {
-    return "lengths[" + std::to_string(found.first_bad) + "] = " + std::to_string(fetch_one(on, lengths + found.first_bad)) +
-           " must be in 1 … " + std::to_string(longest);
+    return entry("lengths", found.first_bad, fetch_one(on, lengths + found.first_bad)) + " must be in 1 … " + std::to_string(longest);
   });
   return histogram_of(found.counts);
 }

@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/config.hpp>
 #include <ballast/cost/makespan.hpp>
+#include <ballast/gpu/core/atomic.cuh>
+#include <ballast/gpu/core/call.cuh>
 #include <ballast/gpu/cost/detail/pack_tally.cuh>
+#include <ballast/gpu/cost/packed_lengths.cuh>
+
+#include <cstddef>
+#include <cstdint>
 
 /// @file
 /// @brief The attention kernel of every pack: its work tiles, and so the bounds of its makespan.

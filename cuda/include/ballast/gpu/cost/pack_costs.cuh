@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/config.hpp>
+#include <ballast/gpu/core/atomic.cuh>
+#include <ballast/gpu/core/call.cuh>
 #include <ballast/gpu/cost/detail/pack_tally.cuh>
+#include <ballast/gpu/cost/packed_lengths.cuh>
+
+#include <cstddef>
+#include <cstdint>
 
 /// @file
 /// @brief The cost of every pack: sums over its samples, by any cost model that device code can call.

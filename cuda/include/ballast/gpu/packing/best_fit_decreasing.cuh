@@ -12,8 +12,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <string>
 
 /// @file
 /// @brief Best-fit decreasing on device lengths: counted and expanded on the device, planned on the host while the device sorts.
@@ -66,8 +64,7 @@ template <class On, integer Length, index_type Index>
 template <index_type Index = std::uint32_t, class On, integer Length>
 [[nodiscard]] packing<On, Index> best_fit_decreasing(On on, Length const* lengths, std::size_t count, packing_options const& options) {
   detail::require_run_options(options);
-  require(count <= (std::numeric_limits<Index>::max)(),
-          [&] { return std::to_string(count) + " samples need a 64-bit index: call with <std::uint64_t>"; });
+  require_index<Index>(count, "samples");
   pack_planner<On> planner(on);
   packing<On, Index> out{.packs = {{on, 0}, {on, count}}};
   auto const outputs = [&](std::uint64_t packs) {

@@ -82,8 +82,7 @@ template <index_type Index = std::uint32_t, class On, integer Length>
 [[nodiscard]] groups<On, Index> expand(On on, pack_runs const& plan, Length const* lengths, std::size_t count) {
   require(count == plan.samples,
           [&] { return std::to_string(count) + " lengths, but the plan was made for " + std::to_string(plan.samples) + " samples"; });
-  require(count <= (std::numeric_limits<Index>::max)(),
-          [&] { return std::to_string(count) + " samples need a 64-bit index: call with <std::uint64_t>"; });
+  require_index<Index>(count, "samples");
   require_on_device(plan.capacity, "capacity");
   device_runs<On> runs(on);
   check(runs.upload(plan), "upload");

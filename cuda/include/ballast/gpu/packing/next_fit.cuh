@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/concepts.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/gpu/core/call.cuh>
 #include <ballast/gpu/core/mapped.cuh>
@@ -20,7 +21,7 @@ namespace ballast::inline v0_2::gpu {
 /// @brief Packs on a device whose samples stay in order.
 /// @tparam On     the backend
 /// @tparam Index  type of the pack numbers
-template <class On, class Index>
+template <class On, index_type Index = std::uint32_t>
 struct packs_in_order {
   array<std::uint64_t, On> offsets;  ///< size() + 1 entries: the first sample of each pack, and the number of samples
   array<Index, On> pack;             ///< of each sample: the number of its pack
@@ -61,7 +62,7 @@ inline constexpr std::size_t next_fit_tile = 3840;
 /// A pure function of its arguments; `tile` does not enter the result.
 /// @par Source
 /// Johnson, "Near-optimal bin packing algorithms", MIT 1973.
-template <class On, class Length, class Index>
+template <class On, integer Length, index_type Index>
 [[nodiscard]] typename On::error_type next_fit(On on, void* temp, std::size_t& bytes, Length const* lengths, std::size_t count,
                                                packing_options const& options, std::uint64_t* offsets, Index* pack, std::uint64_t* packs,
                                                std::uint64_t* bad, std::size_t tile = next_fit_tile) {
@@ -121,10 +122,10 @@ template <class On, class Length, class Index>
 /// @param options  as the other overload
 /// @return the packs
 /// @throws invalid_input for bad options or a bad length, gpu_error for an error of the backend
-template <class Index = std::uint32_t, class On, class Length>
+template <index_type Index = std::uint32_t, class On, integer Length>
 [[nodiscard]] packs_in_order<On, Index> next_fit(On on, Length const* lengths, std::size_t count, packing_options const& options) {
   detail::in_place_options const asked{options};
-  asked.require_valid(count, (std::numeric_limits<Index>::max)());
+  asked.require_valid<Index>(count);
   packs_in_order<On, Index> out{{on, count + 1}, {on, count}};
   array<std::uint64_t, On> const words(on, 2);  // packs, bad
   call(on, "next_fit", [&](void* temp, std::size_t& bytes) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/concepts.hpp>
+#include <ballast/gpu/core/atomic.cuh>
 #include <ballast/gpu/core/classes.cuh>
 #include <ballast/gpu/packing/detail/canonical_order.cuh>
 #include <ballast/gpu/packing/detail/run_plans.cuh>

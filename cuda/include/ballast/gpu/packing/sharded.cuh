@@ -14,7 +14,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -87,8 +86,7 @@ template <index_type Index = std::uint32_t, class On, integer Length, class Redu
 [[nodiscard]] shard_places<On> pack_sharded(On on, Length const* lengths, std::size_t count, packing_options const& options,
                                             Reduce const& reduce, Exclusive const& exclusive) {
   detail::require_run_options(options);
-  require(count <= (std::numeric_limits<Index>::max)(),
-          [&] { return std::to_string(count) + " samples need a 64-bit index: call with <std::uint64_t>"; });
+  require_index<Index>(count, "samples");
   auto const pad = detail::pack_padding_of(options);
   auto const here = count_lengths(on, lengths, count, pad.longest()).counts;
   auto all = here, before = here;

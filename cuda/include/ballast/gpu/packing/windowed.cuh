@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/gpu/core/call.cuh>
@@ -58,7 +59,7 @@ inline constexpr std::size_t longest_window = 8192;
 /// @par Source
 /// Algorithm: Johnson et al., "Worst-case performance bounds for simple one-dimensional packing algorithms", SIAM J. Comput. 3 (1974).
 /// Sorting inside a window: Batcher, "Sorting networks and their applications", AFIPS 1968.
-template <class On, class Length, class Index>
+template <class On, integer Length, index_type Index>
 [[nodiscard]] typename On::error_type windowed_best_fit_decreasing(On on, void* temp, std::size_t& bytes, Length const* lengths,
                                                                    std::size_t count, std::size_t window, packing_options const& options,
                                                                    std::uint64_t* offsets, Index* members, std::uint64_t* packs,
@@ -106,11 +107,11 @@ template <class On, class Length, class Index>
 /// @param options  as the other overload
 /// @return exactly the groups of the host twin
 /// @throws invalid_input for bad options, a window out of range or a bad length, gpu_error for an error of the backend
-template <class Index = std::uint32_t, class On, class Length>
+template <index_type Index = std::uint32_t, class On, integer Length>
 [[nodiscard]] groups<On, Index> windowed_best_fit_decreasing(On on, Length const* lengths, std::size_t count, std::size_t window,
                                                              packing_options const& options) {
   detail::in_place_options const asked{options};
-  asked.require_valid(count, (std::numeric_limits<Index>::max)());
+  asked.require_valid<Index>(count);
   require(window > 0, [] { return std::string("window = 0 must be positive"); });
   require(window <= longest_window || count <= longest_window, [&] {
     return "window = " + std::to_string(window) + " exceeds " + std::to_string(longest_window) + ", the longest of a device";

@@ -5,9 +5,7 @@
 #include <ballast/gpu/core/atomic.cuh>
 #include <ballast/gpu/core/call.cuh>
 
-#include <cstddef>
 #include <cstdint>
-#include <string>
 
 // How the twins of balance check costs: none negative, and sums below 2^63.
 
@@ -37,7 +35,7 @@ void balance_require_costs(On on, array<std::uint64_t, On> const& bad, std::int6
   auto const first = fetch_one(on, bad.data());
   require(first == none_bad, [&] {
     auto const cost = fetch_one(on, costs + first);
-    return "items[" + std::to_string(first) + "] = " + std::to_string(cost) +
+    return entry("items", first, cost) +
            (cost < 0 ? " has a cost that is negative, not a number or too large for 63 bits" : " brings the sum of costs to 2^63 or more");
   });
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/core/concepts.hpp>
 #include <ballast/core/config.hpp>
 #include <ballast/gpu/core/atomic.cuh>
 #include <ballast/gpu/core/workspace.cuh>

@@ -2,9 +2,11 @@
 #pragma once
 #include <ballast/core/checked.hpp>
 #include <ballast/core/concepts.hpp>
+#include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/gpu/core/atomic.cuh>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -39,9 +41,7 @@ inline void cost_require_longest(std::uint64_t bad, std::uint64_t count, std::in
 template <class Len>
 void cost_require_length(std::uint64_t index, Len length, std::int64_t longest) {
   auto const value = static_cast<std::int64_t>(length);
-  require(value >= 0 && value <= longest, [&] {
-    return "lengths[" + std::to_string(index) + "] = " + std::to_string(length) + " is not in 0 ... " + std::to_string(longest);
-  });
+  require(value >= 0 && value <= longest, [&] { return entry("lengths", index, length) + " is not in 0 ... " + std::to_string(longest); });
 }
 
 }  // namespace ballast::inline v0_2::gpu::detail

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/checked.hpp>
-#include <ballast/core/concepts.hpp>
 #include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
@@ -14,7 +13,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
 // Figures of packs in one balanced pass over their members: each lane takes a stretch of them, whatever the packs' sizes. Of a pack that
 // lies inside a stretch the figure is stored; shares of others are joined atomically, which for integers is the same in any order.
@@ -109,10 +107,10 @@ void cost_require_packs(On on, array<std::uint64_t, On> const& bad, packed_lengt
   if (first == none_bad) return;
   cost_require_longest(first, in.placed, longest);
   auto const sample = in.members == nullptr ? static_cast<Index>(first) : fetch_one(on, in.members + first);
-  require(sample < in.samples, [&] { return "members[" + std::to_string(first) + "] = " + std::to_string(sample) + " is no sample"; });
+  require(sample < in.samples, [&] { return entry("members", first, sample) + " is no sample"; });
   auto const length = fetch_one(on, in.lengths + sample);
   cost_require_length(sample, length, longest);
-  throw invalid_input("lengths[" + std::to_string(sample) + "] = " + std::to_string(length) + " brings the sum of costs to 2^63 or more");
+  throw invalid_input(entry("lengths", sample, length) + " brings the sum of costs to 2^63 or more");
 }
 
 }  // namespace ballast::inline v0_2::gpu::detail

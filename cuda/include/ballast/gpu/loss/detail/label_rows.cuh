@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/config.hpp>
-#include <ballast/core/error.hpp>
 #include <ballast/gpu/core/atomic.cuh>
 #include <ballast/gpu/core/call.cuh>
 #include <ballast/gpu/core/rows.cuh>

@@ -5,7 +5,6 @@
 #include <ballast/core/math.hpp>
 #include <ballast/gpu/core/atomic.cuh>
 #include <ballast/gpu/core/call.cuh>
-#include <ballast/packing/detail/driver.hpp>
 #include <ballast/packing/options.hpp>
 
 #include <cstddef>
@@ -48,25 +47,26 @@ struct in_place_options {
     return {lengths, ballast::round_down(capacity(), o.sample_multiple), o.sample_multiple};
   }
   /// Throws where `takes` is false or the indices do not suffice.
-  void require_valid(std::size_t count, std::uint64_t most_indices) const {
-    ballast::detail::require_valid(o);
+  template <class Index>
+  void require_valid(std::size_t count) const {
+    ballast::require_valid(o);
     require(only_reject(), [] {
       return std::string("the twins of next_fit and windowed_best_fit_decreasing take no over-size policy and no demanded number of packs");
     });
-    require(count <= most_indices, [&] { return std::to_string(count) + " samples need a 64-bit index: call with <std::uint64_t>"; });
+    require_index<Index>(count, "samples");
   }
   /// Throws if `bad` is the position of a length; it reads that one.
   template <class On, class Length>
   void require_lengths(On on, Length const* lengths, std::uint64_t bad) const {
     if (bad == none_bad) return;
     auto const length = fetch_one(on, lengths + bad);
-    auto const entry = "lengths[" + std::to_string(bad) + "] = " + std::to_string(length);
-    require(length > 0, [&] { return entry + " must be positive"; });
+    auto const found = entry("lengths", bad, length);
+    require(length > 0, [&] { return found + " must be positive"; });
     require(weight(&length)(0) != 0, [&] {
-      return entry + " exceeds capacity " + std::to_string(capacity()) +
+      return found + " exceeds capacity " + std::to_string(capacity()) +
              (o.sample_multiple > 1 ? " when rounded up to a multiple of " + std::to_string(o.sample_multiple) : "");
     });
-    throw invalid_input(entry + " brings the sum of lengths to 2^63 or more");
+    throw invalid_input(found + " brings the sum of lengths to 2^63 or more");
   }
 
  private:

@@ -5,7 +5,10 @@
 #include <ballast/gpu/core/call.cuh>
 #include <ballast/gpu/core/lengths.cuh>
 #include <ballast/packing/best_fit_decreasing.hpp>
+#include <ballast/packing/bounds.hpp>
+#include <ballast/packing/detail/driver.hpp>
 #include <ballast/packing/options.hpp>
+#include <ballast/packing/oversize.hpp>
 #include <ballast/packing/run_length.hpp>
 #include <ballast/packing/runs.hpp>
 
@@ -23,7 +26,7 @@ namespace ballast::inline v0_2::gpu::detail {
          o.pack_multiple <= o.capacity && o.pack_count == 0 && o.pack_count_multiple == 1 && o.oversize == oversize::reject;
 }
 inline void require_run_options(packing_options const& options) {
-  ballast::detail::require_valid(options);
+  require_valid(options);
   require_on_device(options.capacity, "capacity");
   require(takes_runs(options),
           [] { return std::string("device lengths take no over-size policy and no demanded number of packs: pack them on the host"); });
@@ -37,7 +40,7 @@ void throw_for_lengths(On on, Length const* lengths, std::size_t count, packing_
 
 // The certificate of a plan for these lengths.
 [[nodiscard]] inline pack_tally tally_of(pack_runs const& plan, histogram const& lengths, packing_options const& options) {
-  auto const items = ballast::detail::weigh(lengths, options);
+  auto const items = apply_oversize(lengths, options);
   auto const max_samples = options.max_samples != 0 ? options.max_samples : plan.samples + 1;
   auto const bound = packing_lower_bound(items.weights, plan.capacity, max_samples, static_cast<std::int64_t>(plan.packs));
   auto const verdict = ballast::detail::judge_count(plan.packs, plan.samples, bound, options);
