@@ -39,8 +39,8 @@ std::vector<std::uint32_t> set_of_each(ballast::groups<Index> const& sets, std::
 }
 
 template <class Index, class On>
-void test_deal(On on, std::vector<std::int64_t> const& costs, std::vector<std::uint64_t> const& offsets,
-               ballast::balance_options const& options) {
+void expect_deal(On on, std::vector<std::int64_t> const& costs, std::vector<std::uint64_t> const& offsets,
+                 ballast::balance_options const& options) {
   auto const batches = offsets.size() - 1, sets = static_cast<std::size_t>(options.sets);
   std::vector<std::uint32_t> wanted;
   std::vector<std::int64_t> wanted_loads;
@@ -67,35 +67,35 @@ void test_deal(On on, std::vector<std::int64_t> const& costs, std::vector<std::u
 }
 
 template <class On>
-void test_deals(On on) {
+void test_longest_processing_time(On on) {
   constexpr auto aside = ballast::misfit::set_aside;
   for (int d = 0; d < ballast_test::distributions; ++d) {
     for (std::uint64_t const sets : {1U, 2U, 31U, 32U, 33U, 300U}) {
       for (std::size_t const n : {0U, 1U, 31U, 32U, 33U, 1000U}) {
         auto const costs = costs_of(ballast_test::lengths_of(d, n, 8192, sets));
         std::vector<std::uint64_t> const alone{0, n}, some{0, n / 3, n / 3, n / 2, n};
-        test_deal<std::uint32_t>(on, costs, d == 0 ? alone : some, {.sets = sets});
-        test_deal<std::uint32_t>(on, costs, some, {.sets = sets, .equal_counts = true});
+        expect_deal<std::uint32_t>(on, costs, d == 0 ? alone : some, {.sets = sets});
+        expect_deal<std::uint32_t>(on, costs, some, {.sets = sets, .equal_counts = true});
         for (std::uint64_t const items : {1U, 3U})
-          test_deal<std::uint32_t>(on, costs, some, {.sets = sets, .max_items = items, .misfit = aside});
+          expect_deal<std::uint32_t>(on, costs, some, {.sets = sets, .max_items = items, .misfit = aside});
       }
     }
   }
   auto const costs = costs_of(ballast_test::lengths_of(0, 100'000, 131'072));
   std::vector<std::uint64_t> offsets;
   for (std::size_t b = 0; b <= 25; ++b) offsets.push_back(4000 * b);
-  test_deal<std::uint64_t>(on, costs, offsets, {.sets = 64});
+  expect_deal<std::uint64_t>(on, costs, offsets, {.sets = 64});
   std::vector<std::int64_t> large(300), equal(1000, 7);  // loads that share no word with a set
   for (std::size_t i = 0; i < large.size(); ++i) large[i] = most / 301 - static_cast<std::int64_t>(i % 7);
-  test_deal<std::uint32_t>(on, large, {0, 300}, {.sets = 64});
-  test_deal<std::uint32_t>(on, large, {0, 300}, {.sets = 64, .max_items = 4, .misfit = aside});
-  test_deal<std::uint32_t>(on, large, {0, 1, 300}, {.sets = 7, .equal_counts = true});
+  expect_deal<std::uint32_t>(on, large, {0, 300}, {.sets = 64});
+  expect_deal<std::uint32_t>(on, large, {0, 300}, {.sets = 64, .max_items = 4, .misfit = aside});
+  expect_deal<std::uint32_t>(on, large, {0, 1, 300}, {.sets = 7, .equal_counts = true});
   large[1] = most / 2 + 1;
   for (std::size_t i = 2; i < large.size(); ++i) large[i] /= 2;
-  test_deal<std::uint32_t>(on, large, {0, 300}, {.sets = 64});
-  test_deal<std::uint32_t>(on, equal, {0, 1000}, {.sets = 4096});
+  expect_deal<std::uint32_t>(on, large, {0, 300}, {.sets = 64});
+  expect_deal<std::uint32_t>(on, equal, {0, 1000}, {.sets = 4096});
   equal.assign(100, 0);
-  test_deal<std::uint32_t>(on, equal, {0, 0, 100}, {.sets = 3});
+  expect_deal<std::uint32_t>(on, equal, {0, 0, 100}, {.sets = 3});
 }
 
 template <class On>
@@ -232,7 +232,7 @@ void test_bad_data(On on) {
 
 int main() {
   return ballast_test::run_everywhere([](auto on, std::string const&) {
-    test_deals(on);
+    test_longest_processing_time(on);
     for (int d = 0; d < ballast_test::distributions; ++d) {
       for (std::size_t const n : {0U, 1U, 31U, 32U, 33U, 1000U}) test_bulk(on, ballast_test::lengths_of(d, n, 8192), 7, 8192);
       test_bulk(on, ballast_test::lengths_of(d, 100'000, 131'072), 64, 131'072);

@@ -1,10 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // The backends give the same integers: scans, reductions, sorts, atomics and blocks, over counts at the edges of warps, blocks and tiles.
+// So do the passes over rows.
 #include "support/backends.hpp"
 
+#include <ballast/core/classes.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/gpu/core/atomic.cuh>
+#include <ballast/gpu/core/call.cuh>
+#include <ballast/gpu/core/classes.cuh>
+#include <ballast/gpu/core/groups.cuh>
+#include <ballast/gpu/core/lengths.cuh>
 #include <ballast/gpu/core/mapped.cuh>
+#include <ballast/gpu/core/row_tiles.cuh>
+#include <ballast/gpu/core/rows.cuh>
+#include <ballast/gpu/core/search.cuh>
 #include <ballast/gpu/core/workspace.cuh>
 
 #include <algorithm>
@@ -137,10 +146,137 @@ void test_workspace() {
                        "the same cuts");
 }
 
+void test_search() {
+  std::vector<std::uint64_t> const values{2, 2, 5, 9, 9, 9, 12};
+  for (std::size_t count = 0; count <= values.size(); ++count)
+    for (std::uint64_t value = 0; value < 14; ++value) {
+      auto const end = values.begin() + static_cast<std::ptrdiff_t>(count);
+      auto const wanted = static_cast<std::uint64_t>(std::upper_bound(values.begin(), end, value) - values.begin());
+      ballast_test::expect(gpu::first_above(values.data(), count, value) == wanted, "the first above " + std::to_string(value));
+      ballast_test::expect(gpu::first_where(count, [&](std::uint64_t i) { return values[i] > value; }) == wanted, "the first where");
+    }
+}
+
+void test_lengths() {
+  using ballast_test::expect;
+  expect(gpu::length_or_0(std::int64_t{-1}, 9) == 0 && gpu::length_or_0(0, 9) == 0 && gpu::length_or_0(9, 9) == 9, "lengths in range");
+  expect(gpu::length_or_0(10, 9) == 0 && gpu::length_or_0(~std::uint64_t{0}, 9) == 0 && gpu::length_or_0(1, 0) == 0, "and above");
+  gpu::require_on_device(gpu::longest_on_device, "capacity");
+  ballast_test::expect_refusal("capacity = 16777217 exceeds 16777216, the most for device lengths",
+                               [] { gpu::require_on_device(gpu::longest_on_device + 1, "capacity"); });
+}
+
+template <class On>
+void test_call(On on) {
+  std::vector<std::int32_t> const values{3, 1, 4, 1, 5};
+  auto sent = gpu::send(on, values);
+  ballast_test::expect_equal(gpu::fetch(on, sent), values, "there and back");
+  ballast_test::expect_equal(gpu::fetch(on, sent.data() + 1, 3), std::vector<std::int32_t>{1, 4, 1}, "a part");
+  ballast_test::expect(gpu::fetch_one(on, sent.data() + 4) == 5, "one");
+  sent.shrink(2);
+  ballast_test::expect_equal(gpu::fetch(on, sent), std::vector<std::int32_t>{3, 1}, "shrunk");
+  gpu::groups<On> const sets{gpu::send(on, std::vector<std::uint64_t>{0, 2, 5}), {on, 5}};
+  ballast_test::expect(sets.size() == 2 && gpu::groups<On>{{on, 0}, {on, 0}}.size() == 0, "groups");
+  try {
+    gpu::call(on, "a call", [](void*, std::size_t&) { return On::invalid_value; });
+    ballast_test::expect(false, "an error that is not thrown");
+  } catch (gpu::gpu_error const& e) {
+    ballast_test::expect(e.code() == static_cast<int>(On::invalid_value), e.what());
+  }
+}
+
+template <class On>
+void test_classes(On on) {
+  std::vector<std::int32_t> lengths(70'000);
+  ballast::splitmix64 random{7};
+  for (auto& l : lengths) l = static_cast<std::int32_t>(1 + random() % 60'000);  // beyond the shared memory of a block
+  auto const there = gpu::send(on, lengths);
+  ballast_test::expect(gpu::fold(on, there.data(), lengths.size(), 60'000) == ballast::fold(lengths), "fold");
+  auto const longest = *std::max_element(lengths.begin(), lengths.end());
+  auto const found = gpu::count_lengths(on, there.data(), lengths.size(), longest - 1);
+  auto const bad = static_cast<std::uint64_t>(std::find(lengths.begin(), lengths.end(), longest) - lengths.begin());
+  ballast_test::expect(found.first_bad == bad && found.counts.size() == static_cast<std::size_t>(longest) && found.counts[0] > 0,
+                       "the first length that is not allowed");
+  ballast_test::expect_refusal(
+      "lengths[" + std::to_string(bad) + "] = " + std::to_string(longest) + " must be in 1 … " + std::to_string(longest - 1),
+      [&] { (void)gpu::fold(on, there.data(), lengths.size(), longest - 1); });
+  ballast_test::expect_refusal("longest = 0 must be positive", [&] { (void)gpu::fold(on, there.data(), lengths.size(), 0); });
+}
+
+// What a visitor sees at a place, as one number; and how often each place is visited.
+struct note_place {
+  std::uint64_t const* data;
+  std::uint64_t* out;
+  std::uint64_t* visits;
+  std::size_t length;
+  [[nodiscard]] BALLAST_HD std::uint64_t read(gpu::row_place const& place) const { return data[place.at]; }
+  BALLAST_HD void operator()(gpu::row_place const& place, std::uint64_t value) const {
+    auto const at = place.row * length + place.at;
+    out[at] = value + (place.segment * 1'000'003 + place.begin) * 1'000'003 + place.end + (place.inside ? 1U << 31 : 0U);
+    gpu::atomic_add(visits[at], std::uint64_t{1});
+  }
+};
+struct sum_values {
+  std::uint64_t const* data;
+  std::uint64_t* sums;
+  [[nodiscard]] BALLAST_HD std::uint64_t read(gpu::row_place const& place) const { return data[place.at]; }
+  BALLAST_HD std::int64_t operator()(gpu::row_place const& place, std::uint64_t value) const {
+    return place.inside ? static_cast<std::int64_t>(value >> 9) - (std::int64_t{1} << 54) : 0;
+  }
+  BALLAST_HD void emit(std::size_t segment, gpu::two_words sum) const {
+    gpu::atomic_add(sums[2 * segment], static_cast<std::uint64_t>(sum.high));
+    gpu::atomic_add(sums[2 * segment + 1], static_cast<std::uint64_t>(sum.low));
+  }
+};
+
+// Two rows of the same segments of 0 … `most` places, with `rest` places behind them.
+template <class On>
+void test_row_tiles(On on, std::size_t segments, std::uint64_t most, std::size_t rest) {
+  ballast::splitmix64 random{segments + most};
+  std::vector<std::uint64_t> offsets{0};
+  for (std::size_t i = 0; i < segments; ++i) offsets.push_back(offsets.back() + random() % (most + 1));
+  auto const length = static_cast<std::size_t>(offsets.back()) + rest;
+  std::vector<std::uint64_t> data(length), notes(2 * length), once(length), sums(2 * segments);
+  for (auto& x : data) x = random();
+  std::size_t segment = 0;
+  for (std::size_t at = 0; at < length; ++at) {
+    while (segment < segments && offsets[segment + 1] <= at) ++segment;
+    auto const inside = segment < segments;
+    gpu::row_place const place{0, at, segment, offsets[segment], inside ? offsets[segment + 1] : length, inside};
+    note_place{data.data(), notes.data(), once.data(), length}(place, data[at]);
+    notes[length + at] = notes[at];
+    if (!inside) continue;
+    auto const term = sum_values{data.data(), nullptr}(place, data[at]);
+    sums[2 * segment] += static_cast<std::uint64_t>(term >> 32);
+    sums[2 * segment + 1] += static_cast<std::uint64_t>(term & 0xffffffff);
+  }
+  auto const name = std::to_string(segments) + " segments of at most " + std::to_string(most) + ": ";
+  auto const offsets_there = gpu::send(on, offsets);
+  auto const data_there = gpu::send(on, data);
+  gpu::offset_bounds<std::uint64_t> const bounds{offsets_there.data(), segments};
+  auto const out = gpu::send(on, std::vector<std::uint64_t>(2 * length)), visits = gpu::send(on, std::vector<std::uint64_t>(2 * length));
+  gpu::check(gpu::visit_rows(on, gpu::same_bounds<decltype(bounds)>{bounds}, 2, length,
+                             note_place{data_there.data(), out.data(), visits.data(), length}),
+             "visit_rows");
+  ballast_test::expect_equal(gpu::fetch(on, out), notes, name + "places");
+  ballast_test::expect_equal(gpu::fetch(on, visits), std::vector<std::uint64_t>(2 * length, 1), name + "visits");
+  auto const sums_there = gpu::send(on, std::vector<std::uint64_t>(2 * segments));
+  gpu::check(gpu::sum_segments(on, bounds, length, sum_values{data_there.data(), sums_there.data()}), "sum_segments");
+  auto found = gpu::fetch(on, sums_there);
+  for (auto* const words : {&found, &sums})
+    for (std::size_t i = 0; i < segments; ++i) {  // one form of each sum
+      (*words)[2 * i] += (*words)[2 * i + 1] >> 32;
+      (*words)[2 * i + 1] &= 0xffffffff;
+    }
+  ballast_test::expect_equal(found, sums, name + "sums");
+}
+
 }  // namespace
 
 int main() {
   test_workspace();
+  test_search();
+  test_lengths();
   return ballast_test::run_everywhere([](auto on, std::string const&) {
     for (std::size_t const n : {0U, 1U, 31U, 32U, 33U, 255U, 256U, 257U, 4096U, 100'003U}) {
       test_counts(on, n);
@@ -148,5 +284,12 @@ int main() {
       test_sort<std::uint32_t>(on, n, 18);
     }
     test_blocks(on);
+    test_call(on);
+    test_classes(on);
+    test_row_tiles(on, 0, 0, 100);
+    test_row_tiles(on, 1, 9000, 0);
+    test_row_tiles(on, 3000, 3, 5000);
+    test_row_tiles(on, 40, 500, 1);
+    test_row_tiles(on, 7, 5000, 77);
   });
 }

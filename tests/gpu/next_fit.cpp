@@ -156,7 +156,7 @@ void test_next_fit(On on) {
 }
 
 template <class On>
-void test_windows(On on) {
+void test_windowed(On on) {
   for (std::size_t shape = 0; shape < 5; ++shape) {
     for (std::size_t const n : {0U, 1U, 31U, 32U, 33U, 1000U})
       for (auto const& o : limits)
@@ -312,7 +312,7 @@ int main() {
   return ballast_test::run_everywhere([](auto on, std::string const&) {
     test_graph(on);
     test_next_fit(on);
-    test_windows(on);
+    test_windowed(on);
     test_bad(on);
     test_workspaces(on);
   });

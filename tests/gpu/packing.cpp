@@ -89,7 +89,7 @@ struct places {
 };
 
 template <class On>
-void test_whole(On on, problem const& p, gpu::pack_planner<On>& planner) {
+void test_best_fit_decreasing(On on, problem const& p, gpu::pack_planner<On>& planner) {
   auto const n = p.lengths.size();
   auto const lengths = send(on, p.lengths);
   auto const packed = gpu::best_fit_decreasing(on, lengths.data(), n, p.options);
@@ -286,7 +286,7 @@ int main() {
   return ballast_test::run_everywhere([&]<class On>(On on, std::string const&) {
     gpu::pack_planner<On> planner(on);
     for (auto const& p : all) {
-      test_whole(on, p, planner);
+      test_best_fit_decreasing(on, p, planner);
       if (p.lengths.size() <= 100'000) {
         test_expand(on, p);
         test_sharded(on, p);

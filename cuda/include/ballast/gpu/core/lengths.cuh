@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <string>
-#include <type_traits>
 
 /// @file
 /// @brief Lengths that are counted on a device: how long they may be, and how one that is not allowed is read.
@@ -19,9 +18,7 @@ inline constexpr std::int64_t longest_on_device = std::int64_t{1} << 24;
 /// @brief A length, or 0 for one that is not allowed. @param length tokens @param longest the most @return 0, or a length in 1 … longest
 template <integer Length>
 [[nodiscard]] BALLAST_HD constexpr std::uint32_t length_or_0(Length length, std::uint32_t longest) {
-  if constexpr (std::is_signed_v<Length>)
-    if (length <= 0) return 0;
-  return static_cast<std::uint64_t>(length) <= longest ? static_cast<std::uint32_t>(length) : 0;
+  return static_cast<std::uint64_t>(length) <= longest ? static_cast<std::uint32_t>(length) : 0;  // a negative one is above
 }
 
 /// @brief Throws for a number of tokens above `longest_on_device`. @param tokens the number @param name the argument that holds it
