@@ -19,6 +19,10 @@ struct bad_input : std::runtime_error {
 struct cannot_write : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
+/// No GPU can be used, or one failed.
+struct gpu_failure : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
 struct no_plan : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

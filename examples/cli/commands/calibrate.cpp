@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/commands.hpp"
+#include "commands/options.hpp"
 #include "errors.hpp"
 #include "readers/file_bytes.hpp"
 #include "readers/timings.hpp"
+#include "report/json.hpp"
 #include "report/output.hpp"
 
 #include <ballast/cost/calibrate.hpp>
 #include <ballast/cost/polynomial.hpp>
 
-#include <nlohmann/json.hpp>
-
 #include <cmath>
 #include <cstdio>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,11 @@ namespace ballast_cli {
 
 namespace {
 
+struct calibrate_arguments {
+  std::string file;
+  bool json = false;
+};
+
 /// Fits the same terms to rows of either kind.
 template <class Row>
 [[nodiscard]] auto fit(std::vector<Row> const& rows) {
@@ -27,9 +33,7 @@ template <class Row>
                             ballast::quadratic_cost{.linear = 0, .quadratic = 1});
 }
 
-}  // namespace
-
-void run_calibrate(calibrate_arguments const& arguments) {
+void run(calibrate_arguments const& arguments) {
   std::vector<ballast::micro_batch_timing> rows;
   auto single = true;  // samples: there is no micro-batch to tell from them
   {
@@ -55,7 +59,7 @@ void run_calibrate(calibrate_arguments const& arguments) {
                                 {"hold_out_worst_error", found.held_out.worst},  // null where there are too few rows
                                 {"hold_out_mean_error", found.held_out.mean}};
     if (!single) json["coefficients"]["micro_batch"] = found.per_micro_batch;
-    return write_standard_output(json.dump() + "\n");
+    return print_json(json);
   }
   char text[256];
   if (single)
@@ -72,6 +76,16 @@ void run_calibrate(calibrate_arguments const& arguments) {
   };
   write_standard_output(text + errors("Errors of the fit: ", found.fit) +
                         errors("Errors on timings that a fit has not seen: ", found.held_out));
+}
+
+}  // namespace
+
+void add_calibrate(CLI::App& app) {
+  auto const arguments = std::make_shared<calibrate_arguments>();
+  auto& command = *app.add_subcommand("calibrate", "fit a cost to measured times");
+  command.add_option("TIMES", arguments->file, "rows of lengths and milliseconds; - is standard input")->required();
+  command.add_flag("--json", arguments->json, "print one JSON object, which plan --cost reads");
+  command.callback([arguments] { run(*arguments); });
 }
 
 }  // namespace ballast_cli

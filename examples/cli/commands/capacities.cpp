@@ -1,17 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/commands.hpp"
+#include "commands/options.hpp"
 #include "readers/data_set.hpp"
+#include "report/json.hpp"
 #include "report/output.hpp"
 
 #include <ballast/packing/vector/capacities.hpp>
 
-#include <nlohmann/json.hpp>
-
 #include <cstdio>
+#include <memory>
+#include <string>
 
 namespace ballast_cli {
 
-void run_capacities(capacities_arguments const& arguments) {
+namespace {
+
+struct capacities_arguments {
+  input_arguments input;
+  std::uint64_t ranks = 8;
+  bool json = false;
+};
+
+void run(capacities_arguments const& arguments) {
   auto const input = read_lengths(arguments.input.files, arguments.input.select);
   if (input.histogram() || input.measures() != 2)
     throw bad_input("capacities takes two measures a sample, the one that depends on the other first, as in --columns 2,1");
@@ -29,7 +39,7 @@ void run_capacities(capacities_arguments const& arguments) {
     json["wanted"] = choice.wanted;
     auto& trials = json["trials"] = nlohmann::ordered_json::array();
     for (auto const& t : choice.trials) trials.push_back(figures(t));
-    return write_standard_output(json.dump() + "\n");
+    return print_json(json);
   }
   char line[128];
   std::string text = "    capacities       packs  samples/pack  rank_dist 1  rank_dist 2   score\n";
@@ -44,6 +54,17 @@ void run_capacities(capacities_arguments const& arguments) {
                         : "Chosen: the one nearest to 4 to 5 samples a pack; none has that.\n";
   write_standard_output(text + "ballast pack ... --capacity " + std::to_string(choice.chosen().capacity[0]) + "," +
                         std::to_string(choice.chosen().capacity[1]) + "\n");
+}
+
+}  // namespace
+
+void add_capacities(CLI::App& app) {
+  auto const arguments = std::make_shared<capacities_arguments>();
+  auto& command = *app.add_subcommand("capacities", "choose the capacities of two measures, as in images and text");
+  add_input(command, arguments->input, "two measures, the one that depends on the other first: --columns 2,1");
+  add_value(command, "--ranks", arguments->ranks, positive, "data-parallel ranks whose loads are to be alike; 8 without it");
+  command.add_flag("--json", arguments->json, json_help);
+  command.callback([arguments] { run(*arguments); });
 }
 
 }  // namespace ballast_cli

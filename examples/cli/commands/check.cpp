@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/commands.hpp"
+#include "commands/options.hpp"
 #include "readers/data_set.hpp"
 #include "readers/file_bytes.hpp"
 #include "readers/packing.hpp"
 #include "readers/plan_folder.hpp"
+#include "report/json.hpp"
 #include "report/output.hpp"
 #include "report/packing.hpp"
 #include "report/replace.hpp"
@@ -12,13 +14,19 @@
 #include <ballast/packing/check.hpp>
 #include <ballast/packing/vector/check.hpp>
 
-#include <nlohmann/json.hpp>
-
 #include <filesystem>
+#include <memory>
 
 namespace ballast_cli {
 
 namespace {
+
+struct check_arguments {
+  input_arguments
+      input;  ///< the first files are the packing: OFFSETS MEMBERS, a folder that `pack --out` wrote, or a list of indices a line
+  limit_arguments limits;
+  bool json = false;
+};
 
 constexpr auto too_few = "check takes the packing, then the lengths it packs";
 
@@ -52,13 +60,13 @@ constexpr auto too_few = "check takes the packing, then the lengths it packs";
 /// Samples of several measures: valid, and how far from the bound.
 void check_measures(check_arguments const& arguments, ballast::groups<std::uint64_t> const& packs, table const& input,
                     std::string const& name) {
-  if (arguments.options.sample_multiple != 1) throw bad_input("--multiple rounds lengths up, and is not for several measures");
+  if (arguments.limits.options.sample_multiple != 1) throw bad_input("--multiple rounds lengths up, and is not for several measures");
   measure_columns const columns(input);
   auto const samples = columns.view();
   ballast::vector_packing_options o;
-  o.capacity = arguments.capacity;
-  o.max_samples = arguments.options.max_samples;
-  o.oversize = arguments.options.oversize;
+  o.capacity = arguments.limits.capacity;
+  o.max_samples = arguments.limits.options.max_samples;
+  o.oversize = arguments.limits.options.oversize;
   auto const verdict = ballast::check_packing(packs, samples, o);
   if (!verdict.valid()) throw bad_input(name + ": not a valid packing: " + describe(verdict));
   auto const ours = run_packer<std::uint64_t>(strategy::automatic, samples, o);
@@ -73,7 +81,7 @@ void check_measures(check_arguments const& arguments, ballast::groups<std::uint6
                                       {"hash", hash_digits(ballast::hash(packs))},
                                       {"set_aside", ours.set_aside},
                                       {"auto", {{"packs", ours.packs.size()}}}};
-    return write_standard_output(json.dump() + "\n");
+    return print_json(json);
   }
   write_standard_output("Valid: every sample stands where it should exactly once, and no pack exceeds a capacity.\n" +
                         grouped(packs.size()) + " packs; no plan can take fewer than " +
@@ -81,16 +89,14 @@ void check_measures(check_arguments const& arguments, ballast::groups<std::uint6
                         grouped(ours.packs.size()) + ".\n");
 }
 
-}  // namespace
-
-void run_check(check_arguments const& arguments) {
+void run(check_arguments const& arguments) {
   stopwatch watch;
-  auto const& o = arguments.options;
+  auto const& o = arguments.limits.options;
   auto files = arguments.input.files;
   auto const name = shown_name(files.front());
   auto const packs = read_packing(files);
   auto const input = read_lengths(files, arguments.input.select);
-  refuse_oversize(input, arguments.capacity, o);
+  refuse_oversize(input, arguments.limits.capacity, o);
   if (input.measures() > 1 && !input.histogram()) return check_measures(arguments, packs, input, name);
   std::vector<std::int64_t> expanded;
   auto const lengths = to_lengths(input, expanded);
@@ -115,7 +121,23 @@ void run_check(check_arguments const& arguments) {
   auto json = to_json(report);
   json["best_fit_decreasing"] = {{"packs", best_fit}, {"fill", report.fill(best_fit)}};
   json["seconds"] = {{"read", read_seconds}, {"check", watch.lap()}};
-  write_standard_output(json.dump() + "\n");
+  print_json(json);
+}
+
+}  // namespace
+
+void add_check(CLI::App& app) {
+  auto const arguments = std::make_shared<check_arguments>();
+  auto& command = *app.add_subcommand("check", "check and score a packing, whoever made it");
+  add_input(command, arguments->input,
+            "the packing (OFFSETS MEMBERS as .npy, or a folder from pack --out, or a text file with the sample indices of one pack a "
+            "line), then the lengths");
+  add_limits(command, arguments->limits);
+  command.add_flag("--json", arguments->json, json_help);
+  command.callback([arguments] {
+    read_capacities(arguments->limits, arguments->input);
+    run(*arguments);
+  });
 }
 
 }  // namespace ballast_cli

@@ -1,43 +1,80 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/commands.hpp"
+#include "commands/options.hpp"
 #include "errors.hpp"
 #include "planning/level_plan.hpp"
 #include "readers/data_set.hpp"
+#include "report/json.hpp"
 #include "report/output.hpp"
 #include "report/packing.hpp"
 #include "report/words.hpp"
 
-#include <nlohmann/json.hpp>
-
-#include <array>
+#include <memory>
+#include <span>
+#include <string>
 
 namespace ballast_cli {
 
-void run_levels(levels_arguments const& arguments) {
+namespace {
+
+struct levels_arguments {
+  input_arguments input;
+  level_request request;
+  std::int64_t max_length = 0;
+  std::uint64_t max_levels = usual_levels;  ///< of the exact choice
+  ballast::oversize oversize = ballast::oversize::reject;
+  level_rule rule = level_rule::exact;
+  bool json = false;
+};
+
+void run(levels_arguments const& arguments) {
   stopwatch watch;
   level_run_model const on(arguments.request);
-  auto const input = read_lengths(arguments.input.files, arguments.input.select);
-  require_one_measure(input, "levels");
-  refuse_oversize(input, std::array{arguments.max_length}, {.oversize = arguments.oversize}, "set-aside, truncate or split");
-  auto const h = to_histogram(input);
-  refuse_too_many(h.samples());
+  sample_lengths const samples(arguments.input, "levels", arguments.max_length, arguments.oversize);
+  auto const& h = samples.counts();
   auto const read_seconds = watch.lap();
 
   auto const choice = choose(arguments.rule, within(h, arguments.max_length, arguments.oversize), arguments.max_length,
                              static_cast<std::size_t>(arguments.max_levels), arguments.request, on);
-  std::vector<std::int64_t> expanded;
-  auto const plan = plan_choice(to_lengths(input, expanded), choice, {.devices = arguments.request.gpus, .oversize = arguments.oversize});
+  auto const plan = plan_choice(samples.view(), choice, {.devices = arguments.request.gpus, .oversize = arguments.oversize});
   nlohmann::ordered_json json{
       {"samples", h.samples()}, {"max_length", arguments.max_length},       {"gpus", arguments.request.gpus}, {"model", on.model},
       {"device", on.device},    {"set_aside", plan.packed.set_aside.size()}};
   add_level_figures(json, choice, plan);
   json["seconds"] = {{"read", read_seconds}, {"plan", watch.lap()}};
-  if (arguments.json) return write_standard_output(json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+  if (arguments.json) return print_json(json);
   auto text = title_of(arguments.input.files) + ": " + counted(h.samples(), "sample") + " on " + counted(arguments.request.gpus, "GPU") +
               "; " + on.model + " on " + on.device + ".\n\n" + in_words(choice, plan);
   if (auto const aside = plan.packed.set_aside.size(); aside != 0)
     text += counted(aside, "sample") + " longer than " + grouped(static_cast<std::uint64_t>(arguments.max_length)) + " set aside.\n";
   write_standard_output(text);
+}
+
+}  // namespace
+
+void add_levels(CLI::App& app) {
+  auto const arguments = std::make_shared<levels_arguments>();
+  auto& request = arguments->request;
+  auto& command = *app.add_subcommand("levels", "choose pack lengths, SP degrees and recomputed layers for long and short samples");
+  add_input(command, arguments->input, "lengths, as for pack");
+  add_value(command, "--max-length", arguments->max_length, positive, "tokens of the longest pack")->required();
+  add_value(command, "--gpus", request.gpus, whole<std::uint32_t>, "GPUs of the run")->required();
+  auto const rule = [](auto const& option, auto const& text) { return named(option, text, std::span(level_rules)).rule; };
+  add_value(command, "--rule", arguments->rule, rule, "exact (default), the choice of least modelled time, or hbp, the published rule");
+  auto* const most = add_value(command, "--max-levels", arguments->max_levels, positive, "most levels that exact may choose; 3 without it");
+  add_value(command, "--oversize", arguments->oversize, planned_oversize_policy,
+            "samples over the longest pack: reject, set-aside, truncate or split");
+  command.add_option("--model", request.on.model, "preset or Hugging Face config.json; llama-3.1-8b without it");
+  command.add_option("--device", request.on.device, "a100, h100 (default), h200 or b200");
+  add_value(command, "--mfu", request.on.mfu, decimal, "share of the device's peak that is reached; 0.383 without it");
+  command.add_option("--table", request.table,
+                     "measured settings: rows of length, sp, recomputed_layers, milliseconds and perhaps memory in GB");
+  command.add_flag("--json", arguments->json, "print one JSON object, which plan --levels reads");
+  command.callback([arguments, most] {
+    if (most->count() != 0 && arguments->rule != level_rule::exact)
+      throw bad_input("--max-levels is for --rule exact; that of HBP has two stages");
+    run(*arguments);
+  });
 }
 
 }  // namespace ballast_cli

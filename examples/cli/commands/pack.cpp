@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "commands/pack.hpp"
+
 #include "commands/commands.hpp"
 #include "planning/rank_order.hpp"
 #include "planning/sample_cost.hpp"
 #include "readers/data_set.hpp"
+#include "report/json.hpp"
 #include "report/output.hpp"
 #include "report/packing.hpp"
 #include "report/plan_folder.hpp"
@@ -11,10 +14,9 @@
 #include <ballast/packing/pack.hpp>
 #include <ballast/packing/vector/rank_distance.hpp>
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
@@ -26,10 +28,10 @@ namespace {
 /// Refuses what the GPU does not pack, and a GPU where the program was built without.
 void require_backend(pack_arguments const& arguments) {
   if (arguments.backend == backend::host) return;
-  auto const& o = arguments.options;
+  auto const& o = arguments.limits.options;
   auto const refuse = [](std::string const& why) { throw bad_input("--backend cuda " + why + "; --backend host does"); };
   if (arguments.strategy != strategy::bfd) refuse("does not pack by --strategy " + std::string(name_of(arguments.strategy).word));
-  if (arguments.capacity.size() > 1) refuse("does not pack several measures");
+  if (arguments.limits.capacity.size() > 1) refuse("does not pack several measures");
   if (arguments.input.select.histogram) refuse("does not pack a histogram");
   if (o.oversize != ballast::oversize::reject) refuse("does not take --oversize " + std::string(word_of(o.oversize)));
   if (o.pack_count_multiple != 1) refuse("does not take --pack-count-multiple");
@@ -40,8 +42,8 @@ void require_backend(pack_arguments const& arguments) {
 template <class Index>
 [[nodiscard]] ballast::packing<Index> run_packer(pack_arguments const& arguments, std::span<std::int64_t const> lengths) {
   if constexpr (built_with_cuda)
-    if (arguments.backend == backend::cuda) return pack_on_gpu<Index>(lengths, arguments.options);
-  return run_packer<Index>(arguments.strategy, lengths, arguments.options);
+    if (arguments.backend == backend::cuda) return pack_on_gpu<Index>(lengths, arguments.limits.options);
+  return run_packer<Index>(arguments.strategy, lengths, arguments.limits.options);
 }
 
 void require_plan(ballast::status status, ballast::packing_bound bound, std::int64_t packs, ballast::packing_options const& o) {
@@ -86,18 +88,17 @@ void require_plan(ballast::status status, ballast::packing_bound bound, std::int
 
 template <class Index>
 [[nodiscard]] std::string plan_json(pack_arguments const& arguments, packing_report const& report, ballast::packing<Index> const& plan) {
-  auto const& o = arguments.options;
-  nlohmann::ordered_json json{{"schema", plan_format}, {"files", arguments.input.files}};
-  json.update(to_json(report));
-  json["bound"] = report.bound;
-  json["options"] = {{"oversize", word_of(o.oversize)},
-                     {"max_items", o.max_samples},
-                     {"multiple", o.sample_multiple},
-                     {"pack_count_multiple", o.pack_count_multiple},
-                     {"seed", o.seed}};
-  auto& pieces = json["pieces"] = nlohmann::ordered_json::array();
-  for (auto const& p : plan.pieces) pieces.push_back({{"sample", p.sample}, {"offset", p.offset}, {"length", p.length}});
-  return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  auto const& o = arguments.limits.options;
+  auto figures = to_json(report);
+  figures["bound"] = report.bound;
+  auto document = plan_document(arguments.input.files, figures,
+                                {{"oversize", word_of(o.oversize)},
+                                 {"max_items", o.max_samples},
+                                 {"multiple", o.sample_multiple},
+                                 {"pack_count_multiple", o.pack_count_multiple},
+                                 {"seed", o.seed}});
+  document["pieces"] = pieces_json(plan.pieces);
+  return text_of(document);
 }
 
 /// What each member of a pack holds: samples as far as they were not cut, then pieces.
@@ -115,7 +116,7 @@ template <class Index>
 template <class Index>
 [[nodiscard]] std::vector<std::int64_t> costs_of(std::string const& model, std::vector<std::int64_t> const& placed,
                                                  ballast::groups<Index> const& packs) {
-  auto const cost = modelled_cost(model, "h100", 0.4);  // shares of time are the same on every device
+  auto const cost = modelled_cost({.model = model, .mfu = {}});  // shares of time are the same on every device
   std::vector<std::int64_t> costs(placed.size(), 1);
   auto left = (std::numeric_limits<std::int64_t>::max)() / 4;
   for (auto const i : packs.members) {
@@ -136,7 +137,7 @@ struct seconds {
 template <class Index>
 [[nodiscard]] packing_report pack(pack_arguments const& arguments, std::span<std::int64_t const> lengths, stopwatch& watch,
                                   seconds& spent) {
-  auto o = arguments.options;
+  auto o = arguments.limits.options;
   auto plan = run_packer<Index>(arguments, lengths);
   require_plan(plan.status, plan.bound, plan.count.value, o);
   std::optional<rank_figures> in_ranks;
@@ -144,7 +145,7 @@ template <class Index>
     auto const placed = placed_lengths(lengths, plan, o);
     in_ranks = {.ranks = arguments.ranks, .model = arguments.model};
     if (arguments.model.empty())
-      order_for_ranks(plan.packs, {placed}, arguments.capacity, arguments.ranks, o.seed);
+      order_for_ranks(plan.packs, {placed}, arguments.limits.capacity, arguments.ranks, o.seed);
     else
       in_ranks->modelled_idle = order_by_cost(plan.packs, costs_of(arguments.model, placed, plan.packs), arguments.ranks, o.seed);
     in_ranks->distance = ballast::rank_distances(plan.packs, {placed}, arguments.ranks).front();
@@ -169,20 +170,19 @@ template <class Index>
   return report;
 }
 
-}  // namespace
-
-void run_pack(pack_arguments const& arguments) {
+void run(pack_arguments const& arguments) {
   require_backend(arguments);
   stopwatch watch;
   seconds spent;
-  auto const& o = arguments.options;
+  auto const& o = arguments.limits.options;
+  auto const name = name_of(arguments.strategy);
   auto const input = read_lengths(arguments.input.files, arguments.input.select);
-  if (!input.histogram() && input.measures() > 1 && !name_of(arguments.strategy).several_measures)
-    throw bad_input("--strategy " + std::string(name_of(arguments.strategy).word) +
+  auto const several = !input.histogram() && input.measures() > 1;
+  if (several && !name.several_measures)
+    throw bad_input("--strategy " + std::string(name.word) +
                     " packs one measure; for several there are auto, near-optimal, isf, completion, vector-best-fit and portfolio");
-  refuse_oversize(input, arguments.capacity, o);
-  if ((!input.histogram() && input.measures() > 1) || arguments.strategy >= strategy::isf)
-    return run_pack_measures(arguments, input, watch.lap());
+  refuse_oversize(input, arguments.limits.capacity, o);
+  if (several || arguments.strategy >= strategy::isf) return pack_measures(arguments, input, watch.lap());
   packing_report report;
   if (arguments.input.select.histogram && counts_histograms(arguments.strategy) && arguments.ranks == 0 && arguments.out.empty()) {
     spent.read = watch.lap();
@@ -198,10 +198,42 @@ void run_pack(pack_arguments const& arguments) {
     report = indices < (std::numeric_limits<std::uint32_t>::max)() ? pack<std::uint32_t>(arguments, lengths, watch, spent)
                                                                    : pack<std::uint64_t>(arguments, lengths, watch, spent);
   }
-  if (!arguments.json) return write_standard_output(in_words(report, std::string(name_of(arguments.strategy).title)));
+  if (!arguments.json) return write_standard_output(in_words(report, std::string(name.title)));
   auto json = to_json(report);
   json["seconds"] = {{"read", spent.read}, {"plan", spent.plan}, {"write", spent.write}};
-  write_standard_output(json.dump() + "\n");
+  print_json(json);
+}
+
+}  // namespace
+
+void add_pack(CLI::App& app) {
+  auto const arguments = std::make_shared<pack_arguments>();
+  auto& o = arguments->limits.options;
+  auto& command = *app.add_subcommand("pack", "pack samples into as few packs as possible");
+  add_input(command, arguments->input, "lengths: text, CSV, JSON, JSONL, .npy, each but .npy also as gzip; - is standard input");
+  add_limits(command, arguments->limits);
+  auto const strategy_of = [](auto const& option, auto const& text) { return named(option, text, std::span(strategies)).strategy; };
+  add_value(command, "--strategy", arguments->strategy, strategy_of,
+            "auto (default), bfd, ffd, next-fit, first-fit, worst-fit, online, ffs, bfs, near-optimal, isf, completion, "
+            "vector-best-fit or portfolio");
+  auto const backend_of = [](auto const& option, auto const& text) { return named(option, text, std::span(backends)).backend; };
+  add_value(command, "--backend", arguments->backend, backend_of, "where it packs: host (default) or cuda, a GPU, where auto is bfd");
+  add_value(command, "--pack-count-multiple", o.pack_count_multiple, positive, "make the number of packs a multiple of this");
+  add_value(command, "--seed", o.seed, from_0, "another seed draws other packs, where a strategy draws");
+  auto* const ranks = add_value(command, "--ranks", arguments->ranks, positive,
+                                "order the packs so that this many in a row, a step, have like loads; print how like");
+  command
+      .add_option("--model", arguments->model, "preset or Hugging Face config.json by whose modelled time loads are like, not by tokens")
+      ->needs(ranks);
+  command.add_option("--out", arguments->out, "folder for offsets.npy, members.npy and plan.json");
+  command.add_flag("--json", arguments->json, json_help);
+  command.callback([arguments] {
+    auto& pack = *arguments;
+    read_capacities(pack.limits, pack.input);
+    if (pack.backend == backend::cuda && pack.strategy == strategy::automatic) pack.strategy = strategy::bfd;
+    require_plan_folder(pack.out);
+    run(pack);
+  });
 }
 
 }  // namespace ballast_cli

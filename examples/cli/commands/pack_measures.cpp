@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/commands.hpp"
+#include "commands/pack.hpp"
+#include "errors.hpp"
 #include "planning/rank_order.hpp"
 #include "readers/data_set.hpp"
+#include "report/json.hpp"
 #include "report/output.hpp"
 #include "report/packing.hpp"
 #include "report/plan_folder.hpp"
@@ -9,9 +11,10 @@
 #include <ballast/core/hash.hpp>
 #include <ballast/packing/vector/rank_distance.hpp>
 
-#include <nlohmann/json.hpp>
-
+#include <cstdint>
 #include <limits>
+#include <string>
+#include <vector>
 
 namespace ballast_cli {
 
@@ -66,30 +69,22 @@ template <class Index>
   return text;
 }
 
+/// A packing of several measures, and what it is compared with.
 template <class Index>
-void pack(pack_arguments const& arguments, ballast::sample_measures const& samples, double read_seconds, stopwatch& watch) {
-  ballast::vector_packing_options o;
-  o.capacity = arguments.capacity;
-  o.max_samples = arguments.options.max_samples;
-  o.pack_count_multiple = arguments.options.pack_count_multiple;
-  o.oversize = arguments.options.oversize;
-  o.seed = arguments.options.seed;
-  auto plan = run_packer<Index>(arguments.strategy, samples, o);
-  if (plan.status != ballast::status::feasible)
-    throw no_plan(std::string(plan.status == ballast::status::infeasible ? "no plan has" : "no plan was found that has") +
-                  " a number of packs that is a multiple of " + std::to_string(o.pack_count_multiple) + ": " +
-                  std::to_string(plan.count.value) + " packs are more than there are samples to pack, and no pack may be empty");
-  std::vector<double> distances;
-  if (arguments.ranks != 0) {
-    order_for_ranks(plan.packs, samples, o.capacity, arguments.ranks, o.seed);
-    distances = ballast::rank_distances(plan.packs, samples, arguments.ranks);
-  }
-  auto const plan_seconds = watch.lap();
+struct measured_packing {
+  ballast::vector_packing<Index> plan;
+  std::vector<double> distances;  ///< of ranks, by measure; none without ranks
+  std::uint64_t naive = 0;        ///< packs of next fit in input order
+};
 
-  auto const packs = std::uint64_t{plan.packs.size()}, naive = count_next_fit(samples, o);
-  nlohmann::ordered_json json{{"samples", samples.size()},
+template <class Index>
+[[nodiscard]] nlohmann::ordered_json to_json(pack_arguments const& arguments, measured_packing<Index> const& of) {
+  auto const& plan = of.plan;
+  auto const& capacity = arguments.limits.capacity;
+  auto const packs = std::uint64_t{plan.packs.size()};
+  nlohmann::ordered_json json{{"samples", plan.packs.members.size() + plan.set_aside.size()},
                               {"totals", plan.totals},
-                              {"capacity", o.capacity},
+                              {"capacity", capacity},
                               {"strategy", name_of(arguments.strategy).word},
                               {"packer", to_string(plan.packer)},
                               {"packs", packs},
@@ -98,53 +93,82 @@ void pack(pack_arguments const& arguments, ballast::sample_measures const& sampl
                               {"optimal", plan.count.optimal()},
                               {"bound", proof(plan)},
                               {"complete", plan.complete},
-                              {"fill", fills(plan.totals, o.capacity, packs)},
+                              {"fill", fills(plan.totals, capacity, packs)},
                               {"hash", hash_digits(ballast::hash(plan.packs))},
                               {"set_aside", plan.set_aside},
-                              {"naive", {{"packs", naive}, {"fill", fills(plan.totals, o.capacity, naive)}}}};
-  if (arguments.ranks != 0) json["rank_dist"] = distances;
-  (void)watch.lap();
-  if (!arguments.out.empty()) {
-    nlohmann::ordered_json file{{"schema", plan_format}, {"files", arguments.input.files}};
-    file.update(json);
-    file["options"] = {{"oversize", word_of(o.oversize)},
-                       {"max_items", o.max_samples},
-                       {"pack_count_multiple", o.pack_count_multiple},
-                       {"seed", o.seed},
-                       {"ranks", arguments.ranks}};
-    write_plan(arguments.out, pack_files(plan.packs), file.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
-  }
-  if (arguments.json) {
-    json["seconds"] = {{"read", read_seconds}, {"plan", plan_seconds}, {"write", watch.lap()}};
-    return write_standard_output(json.dump() + "\n");
-  }
-  auto const count = [](auto value) { return grouped(static_cast<std::uint64_t>(value)); };
+                              {"naive", {{"packs", of.naive}, {"fill", fills(plan.totals, capacity, of.naive)}}}};
+  if (arguments.ranks != 0) json["rank_dist"] = of.distances;
+  return json;
+}
+
+template <class Index>
+[[nodiscard]] std::string in_words(pack_arguments const& arguments, measured_packing<Index> const& of) {
+  auto const& plan = of.plan;
+  auto const& capacity = arguments.limits.capacity;
+  auto const number = [](auto value) { return grouped(static_cast<std::uint64_t>(value)); };
   auto text = std::string(name_of(arguments.strategy).title) + " (" + std::string(to_string(plan.packer)) +
-              "): " + count(plan.packs.members.size()) + " samples of " + std::to_string(samples.measures()) + " measures in " +
-              count(packs) + " packs of " + listed(o.capacity, count) + "; packs are " +
-              listed(fills(plan.totals, o.capacity, packs), percent) + " full.\n" + "Next fit in input order, the naive way, takes " +
-              count(naive) + " packs.\n";
-  if (packs != 0)
+              "): " + number(plan.packs.members.size()) + " samples of " + std::to_string(capacity.size()) + " measures in " +
+              number(plan.packs.size()) + " packs of " + listed(capacity, number) + "; packs are " +
+              listed(fills(plan.totals, capacity, plan.packs.size()), percent) + " full.\n" +
+              "Next fit in input order, the naive way, takes " + number(of.naive) + " packs.\n";
+  if (plan.packs.size() != 0)
     text += plan.count.optimal() ? "No plan can take fewer packs (proof: " + proof(plan) + " bound): this one is optimal.\n"
-                                 : "No plan can take fewer than " + count(plan.count.lower_bound) + " packs (proof: " + proof(plan) +
+                                 : "No plan can take fewer than " + number(plan.count.lower_bound) + " packs (proof: " + proof(plan) +
                                        " bound): this one is at most " + percent_up(plan.count.gap()) + " above the best possible.\n";
-  if (!plan.set_aside.empty()) text += count(plan.set_aside.size()) + " samples that exceed a capacity set aside.\n";
+  if (!plan.set_aside.empty()) text += number(plan.set_aside.size()) + " samples that exceed a capacity set aside.\n";
   if (arguments.ranks != 0)
-    text += "Ordered for " + count(arguments.ranks) + " ranks: on average a rank waits " + listed(distances, percent_up) +
+    text += "Ordered for " + number(arguments.ranks) + " ranks: on average a rank waits " + listed(of.distances, percent_up) +
             " of a step, by the load of each measure.\n";
-  write_standard_output(text);
+  return text;
+}
+
+template <class Index>
+void pack(pack_arguments const& arguments, ballast::sample_measures const& samples, double read_seconds) {
+  stopwatch watch;
+  auto const& limits = arguments.limits.options;
+  ballast::vector_packing_options o;
+  o.capacity = arguments.limits.capacity;
+  o.max_samples = limits.max_samples;
+  o.pack_count_multiple = limits.pack_count_multiple;
+  o.oversize = limits.oversize;
+  o.seed = limits.seed;
+  measured_packing<Index> of{.plan = run_packer<Index>(arguments.strategy, samples, o), .distances = {}};
+  auto& plan = of.plan;
+  if (plan.status != ballast::status::feasible)
+    throw no_plan(std::string(plan.status == ballast::status::infeasible ? "no plan has" : "no plan was found that has") +
+                  " a number of packs that is a multiple of " + std::to_string(o.pack_count_multiple) + ": " +
+                  std::to_string(plan.count.value) + " packs are more than there are samples to pack, and no pack may be empty");
+  if (arguments.ranks != 0) {
+    order_for_ranks(plan.packs, samples, o.capacity, arguments.ranks, o.seed);
+    of.distances = ballast::rank_distances(plan.packs, samples, arguments.ranks);
+  }
+  auto const plan_seconds = watch.lap();
+  of.naive = count_next_fit(samples, o);
+  auto json = to_json(arguments, of);
+  (void)watch.lap();
+  if (!arguments.out.empty())
+    write_plan(arguments.out, pack_files(plan.packs),
+               text_of(plan_document(arguments.input.files, json,
+                                     {{"oversize", word_of(o.oversize)},
+                                      {"max_items", o.max_samples},
+                                      {"pack_count_multiple", o.pack_count_multiple},
+                                      {"seed", o.seed},
+                                      {"ranks", arguments.ranks}})));
+  if (!arguments.json) return write_standard_output(in_words(arguments, of));
+  json["seconds"] = {{"read", read_seconds}, {"plan", plan_seconds}, {"write", watch.lap()}};
+  print_json(json);
 }
 
 }  // namespace
 
-void run_pack_measures(pack_arguments const& arguments, table const& input, double read_seconds) {
-  if (arguments.options.sample_multiple != 1)
+void pack_measures(pack_arguments const& arguments, table const& input, double read_seconds) {
+  if (arguments.limits.options.sample_multiple != 1)
     throw bad_input("--multiple rounds lengths up, and is not for several measures or their strategies");
   if (!arguments.model.empty()) throw bad_input("--model weighs lengths, and is not for several measures or their strategies");
   measure_columns const columns(input);
-  stopwatch watch;
-  columns.view().size() < (std::numeric_limits<std::uint32_t>::max)() ? pack<std::uint32_t>(arguments, columns.view(), read_seconds, watch)
-                                                                      : pack<std::uint64_t>(arguments, columns.view(), read_seconds, watch);
+  auto const samples = columns.view();
+  samples.size() < (std::numeric_limits<std::uint32_t>::max)() ? pack<std::uint32_t>(arguments, samples, read_seconds)
+                                                               : pack<std::uint64_t>(arguments, samples, read_seconds);
 }
 
 }  // namespace ballast_cli

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/commands.hpp"
+#include "commands/options.hpp"
 #include "errors.hpp"
 #include "planning/layer_times.hpp"
 #include "planning/stage_plan.hpp"
 #include "readers/file_bytes.hpp"
+#include "report/json.hpp"
 #include "report/output.hpp"
 #include "report/words.hpp"
 
@@ -14,6 +16,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,6 +25,16 @@
 namespace ballast_cli {
 
 namespace {
+
+struct partition_arguments {
+  std::string file;
+  std::uint64_t stages = 1;
+  std::uint64_t micro_batches = 0;     ///< 0: memory is not looked at
+  std::optional<std::int64_t> memory;  ///< bytes of a stage; none: nothing is recomputed
+  ballast::any_schedule schedule = ballast::one_f_one_b_schedule{};
+  offload_link offload;
+  bool json = false;
+};
 
 /// The cut for time alone; of those with the least bottleneck the one that moves least, or the most level one.
 [[nodiscard]] ballast::staged<> cut_for_time(layer_table const& table, std::uint64_t stages) {
@@ -96,9 +109,7 @@ namespace {
   return text;
 }
 
-}  // namespace
-
-void run_partition(partition_arguments const& arguments) {
+void run(partition_arguments const& arguments) {
   auto const table = read_layers_file(arguments.file, arguments.offload.bytes_per_1 != 0);
   require_layers(table, arguments.stages, arguments.file);
   auto const kinds = kinds_of(table);
@@ -127,7 +138,25 @@ void run_partition(partition_arguments const& arguments) {
                                     {"memory", memory},
                                     {"megatron", layout.value_or("")},
                                     {"deepspeed", cut.boundaries}};
-  write_standard_output(json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+  print_json(json);
+}
+
+}  // namespace
+
+void add_partition(CLI::App& app) {
+  auto const arguments = std::make_shared<partition_arguments>();
+  auto& command = *app.add_subcommand("partition", "cut a model's layers into pipeline stages, and choose what they recompute");
+  command.add_option("LAYERS", arguments->file, layers_help)->required();
+  add_value(command, "--stages", arguments->stages, small_positive, "stages of the pipeline")->required();
+  auto* const micro_batches = add_value(command, "--micro-batches", arguments->micro_batches, small_positive, "micro-batches of a step");
+  auto* const memory =
+      add_value(command, "--memory", arguments->memory, bytes, "bytes of each stage, Ki, Mi or Gi allowed; decides what is recomputed")
+          ->needs(micro_batches);
+  add_value(command, "--schedule", arguments->schedule, schedule, "what stages hold: gpipe, 1f1b (default), zb1p or zb2p")
+      ->needs(micro_batches);
+  add_offload(command, arguments->offload)->needs(memory);
+  command.add_flag("--json", arguments->json, json_help);
+  command.callback([arguments] { run(*arguments); });
 }
 
 }  // namespace ballast_cli

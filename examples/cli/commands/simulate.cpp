@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/commands.hpp"
+#include "commands/options.hpp"
 #include "errors.hpp"
 #include "planning/layer_times.hpp"
 #include "planning/stage_plan.hpp"
 #include "readers/file_bytes.hpp"
+#include "report/json.hpp"
 #include "report/output.hpp"
 #include "report/words.hpp"
 
@@ -14,11 +16,28 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
 #include <variant>
+#include <vector>
 
 namespace ballast_cli {
 
 namespace {
+
+struct simulate_arguments {
+  std::string file;
+  std::uint64_t stages = 1, micro_batches = 1;
+  std::string schedule_name = "1f1b";
+  std::uint64_t chunks = 0;  ///< of a stage, for the interleaved schedule; 0: as many as it has of itself
+  ballast::any_schedule schedule = ballast::one_f_one_b_schedule{};
+  std::vector<std::uint64_t> boundaries;  ///< of the chunks; none: an exact cut
+  std::optional<std::int64_t> memory;     ///< bytes of a stage; none: nothing is recomputed
+  std::int64_t bytes_per_1 = 0;           ///< bytes between stages in 1 of the file's unit of time; 0: they take no time
+  bool json = false;
+};
 
 /// The boundaries that were given, checked, or an exact cut; of interleaved chunks the best one that is found.
 [[nodiscard]] std::vector<std::uint64_t> cuts_of(simulate_arguments const& arguments, layer_table const& table, std::uint64_t chunks) {
@@ -50,33 +69,40 @@ namespace {
   return plan_memory(table, held, {arguments.file, *arguments.memory, {}}, kinds_of(table));
 }
 
-}  // namespace
+/// Where the chunks of the pipeline begin and end, what their layers do, and what stages hold all the time.
+struct chunks_of_layers {
+  std::vector<std::uint64_t> cuts;
+  std::vector<ballast::stage_work> works;  ///< by chunk
+  std::vector<std::int64_t> parameters;    ///< bytes, by stage
+  model_plan plan;                         ///< where there is a limit to memory
+};
 
-void run_simulate(simulate_arguments const& arguments) {
-  auto const table = read_layers_file(arguments.file, arguments.bytes_per_1 != 0);
+[[nodiscard]] chunks_of_layers chunks_of(simulate_arguments const& arguments, layer_table const& table) {
   auto const chunks = std::visit([](auto const& s) { return s.chunks_per_stage(); }, arguments.schedule);
   auto const splits = std::visit([](auto const& s) { return s.splits_backward; }, arguments.schedule);
-  auto const plan = memory_plan(arguments, table);
-  auto const cuts = arguments.memory ? std::vector<std::uint64_t>(plan.joint.plan.boundaries.begin(), plan.joint.plan.boundaries.end())
-                                     : cuts_of(arguments, table, chunks);
+  chunks_of_layers out{.cuts = {}, .works = {}, .parameters = {}, .plan = memory_plan(arguments, table)};
+  auto& cuts = out.cuts;
+  if (arguments.memory)
+    cuts.assign(out.plan.joint.plan.boundaries.begin(), out.plan.joint.plan.boundaries.end());
+  else
+    cuts = cuts_of(arguments, table, chunks);
   constexpr auto most_works = std::uint64_t{1} << 26;
   if (cuts.size() - 1 > most_works / arguments.micro_batches)
     throw bad_input("--micro-batches " + std::to_string(arguments.micro_batches) + ": more than 2^26 forwards in " +
                     std::to_string(cuts.size() - 1) + " stages and chunks are too many to simulate");
-
-  std::vector<ballast::stage_work> works(cuts.size() - 1);
-  std::vector<std::int64_t> parameters(static_cast<std::size_t>(arguments.stages));
-  for (std::size_t k = 0; k < works.size(); ++k) {
-    auto& work = works[k];
+  out.works.resize(cuts.size() - 1);
+  out.parameters.resize(static_cast<std::size_t>(arguments.stages));
+  for (std::size_t k = 0; k < out.works.size(); ++k) {
+    auto& work = out.works[k];
     auto const stage = std::visit([&](auto const& s) { return s.stage_of(k, arguments.stages); }, arguments.schedule);
     for (auto i = static_cast<std::size_t>(cuts[k]); i < cuts[k + 1]; ++i) {
       auto const& row = table.layers[i];
       work.forward += row.forward;
       work.backward += row.backward;
-      auto const again = arguments.memory && plan.joint.option[i] != 0;
+      auto const again = arguments.memory && out.plan.joint.option[i] != 0;
       work.recompute += again ? row.forward : 0;
       work.kept += again ? row.checkpoint_bytes : row.activation_bytes;
-      parameters[static_cast<std::size_t>(stage)] += row.parameter_bytes;
+      out.parameters[static_cast<std::size_t>(stage)] += row.parameter_bytes;
     }
     if (cuts[k + 1] > 0)
       work.transfer = link_time(table.layers[static_cast<std::size_t>(cuts[k + 1]) - 1].boundary_bytes, arguments.bytes_per_1, table);
@@ -86,37 +112,75 @@ void run_simulate(simulate_arguments const& arguments) {
       if (arguments.memory) work.residue = work.kept;  // as much as the plan counted on
     }
   }
-  auto const timeline =
-      ballast::simulate_pipeline(arguments.schedule, {.stages = arguments.stages, .micro_batches = arguments.micro_batches},
-                                 [&](std::uint64_t k, std::uint64_t) { return works[static_cast<std::size_t>(k)]; });
-  if (arguments.json) {
-    nlohmann::ordered_json json{{"makespan", in_unit(timeline.makespan.value, table)}, {"bubble", timeline.bubble()}};
-    auto& stages = json["stages"] = nlohmann::ordered_json::array();
-    for (std::size_t s = 0; s < timeline.stages.size(); ++s)
-      stages.push_back(
-          {{"busy", in_unit(timeline.stages[s].busy, table)}, {"peak_memory", parameters[s] + timeline.stages[s].peak_memory}});
-    if (arguments.memory) {
-      json["boundaries"] = cuts;
-      json["recompute"] = plan.recompute;
-    }
-    return write_standard_output(json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+  return out;
+}
+
+[[nodiscard]] nlohmann::ordered_json to_json(simulate_arguments const& arguments, layer_table const& table, chunks_of_layers const& chunks,
+                                             ballast::pipeline_timeline const& timeline) {
+  nlohmann::ordered_json json{{"makespan", in_unit(timeline.makespan.value, table)}, {"bubble", timeline.bubble()}};
+  auto& stages = json["stages"] = nlohmann::ordered_json::array();
+  for (std::size_t s = 0; s < timeline.stages.size(); ++s)
+    stages.push_back(
+        {{"busy", in_unit(timeline.stages[s].busy, table)}, {"peak_memory", chunks.parameters[s] + timeline.stages[s].peak_memory}});
+  if (arguments.memory) {
+    json["boundaries"] = chunks.cuts;
+    json["recompute"] = chunks.plan.recompute;
   }
-  auto text = shown_name(arguments.file) + ": " + grouped(arguments.micro_batches) + " micro-batch" +
-              (arguments.micro_batches == 1 ? "" : "es") + " through " + counted(arguments.stages, "stage") + " under " +
-              std::visit([](auto const& s) { return std::string(s.name); }, arguments.schedule) + " take " +
-              shown(timeline.makespan.value, table) + "; stages wait " + percent_up(timeline.bubble()) + " of it.\n" +
-              (timeline.makespan.optimal() ? std::string("No order of the same work takes less")
-                                           : "No order of the same work takes less than " + shown(timeline.makespan.lower_bound, table)) +
-              ".\n" + scale_in_words(table) + recomputed_in_words(plan.recompute) + "\nstage          busy  waits       peak memory\n";
+  return json;
+}
+
+[[nodiscard]] std::string in_words(simulate_arguments const& arguments, layer_table const& table, chunks_of_layers const& chunks,
+                                   ballast::pipeline_timeline const& timeline) {
+  auto const& makespan = timeline.makespan;
+  auto text =
+      shown_name(arguments.file) + ": " + grouped(arguments.micro_batches) + " micro-batch" + (arguments.micro_batches == 1 ? "" : "es") +
+      " through " + counted(arguments.stages, "stage") + " under " + arguments.schedule_name + " take " + shown(makespan.value, table) +
+      "; stages wait " + percent_up(timeline.bubble()) + " of it.\n" +
+      (makespan.optimal() ? std::string("No order of the same work takes less")
+                          : "No order of the same work takes less than " + shown(makespan.lower_bound, table)) +
+      ".\n" + scale_in_words(table) + recomputed_in_words(chunks.plan.recompute) + "\nstage          busy  waits       peak memory\n";
   for (std::size_t s = 0; s < timeline.stages.size(); ++s) {
     auto const& of = timeline.stages[s];
-    auto const waits = timeline.makespan.value == 0
-                           ? 0.0
-                           : static_cast<double>(timeline.makespan.value - of.busy) / static_cast<double>(timeline.makespan.value);
-    text += formatted("%5zu  %12s  %7s  %s bytes\n", s, shown(of.busy, table).c_str(), percent_up(waits).c_str(),
-                      grouped(static_cast<std::uint64_t>(parameters[s] + of.peak_memory)).c_str());
+    auto const waits = makespan.value == 0 ? 0.0 : static_cast<double>(makespan.value - of.busy) / static_cast<double>(makespan.value);
+    text += formatted("%5zu  %12s  %7s  %s\n", s, shown(of.busy, table).c_str(), percent_up(waits).c_str(),
+                      many_bytes(chunks.parameters[s] + of.peak_memory).c_str());
   }
-  write_standard_output(text);
+  return text;
+}
+
+void run(simulate_arguments const& arguments) {
+  auto const table = read_layers_file(arguments.file, arguments.bytes_per_1 != 0);
+  auto const chunks = chunks_of(arguments, table);
+  auto const timeline =
+      ballast::simulate_pipeline(arguments.schedule, {.stages = arguments.stages, .micro_batches = arguments.micro_batches},
+                                 [&](std::uint64_t k, std::uint64_t) { return chunks.works[static_cast<std::size_t>(k)]; });
+  if (arguments.json) return print_json(to_json(arguments, table, chunks, timeline));
+  write_standard_output(in_words(arguments, table, chunks, timeline));
+}
+
+}  // namespace
+
+void add_simulate(CLI::App& app) {
+  auto const arguments = std::make_shared<simulate_arguments>();
+  auto& command = *app.add_subcommand("simulate", "the timeline of a step: makespan, waits and peak memory of every stage");
+  command.add_option("LAYERS", arguments->file, layers_help)->required();
+  add_value(command, "--stages", arguments->stages, small_positive, "stages of the pipeline")->required();
+  add_value(command, "--micro-batches", arguments->micro_batches, small_positive, "micro-batches of a step")->required();
+  command.add_option("--schedule", arguments->schedule_name, "gpipe, 1f1b (default), interleaved, zb1p, zb2p or zbv");
+  add_value(command, "--chunks", arguments->chunks, small_positive, "chunks of a stage, with --schedule interleaved; 2 without it");
+  auto* const boundaries = add_value(command, "--boundaries", arguments->boundaries, whole_numbers,
+                                     "where the stages (their chunks) begin and end, as in 0,12,24; an exact cut without it");
+  add_value(command, "--memory", arguments->memory, bytes, "bytes of each stage, as for partition; decides cut and what is recomputed")
+      ->excludes(boundaries);
+  add_value(command, "--bandwidth", arguments->bytes_per_1, some_bytes,
+            "bytes that a link between stages moves in one unit of the file's time");
+  command.add_flag("--json", arguments->json, json_help);
+  command.callback([arguments] {
+    auto& a = *arguments;
+    a.schedule = ballast::schedule_named(a.schedule_name, a.chunks == 0 ? 2 : a.chunks);
+    if (a.chunks != 0 && a.schedule_name != ballast::interleaved_schedule::name) throw bad_input("--chunks is for --schedule interleaved");
+    run(a);
+  });
 }
 
 }  // namespace ballast_cli

@@ -1,15 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/commands.hpp"
+#include "commands/options.hpp"
 #include "readers/data_set.hpp"
+#include "report/json.hpp"
 #include "report/output.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include <cstdio>
+#include <memory>
+#include <string>
 
 namespace ballast_cli {
 
-void run_stats(stats_arguments const& arguments) {
+namespace {
+
+struct stats_arguments {
+  input_arguments input;
+  bool json = false;
+};
+
+void run(stats_arguments const& arguments) {
   auto const input = read_lengths(arguments.input.files, arguments.input.select);
   require_one_measure(input, "stats");
   auto const h = to_histogram(input);
@@ -26,7 +35,7 @@ void run_stats(stats_arguments const& arguments) {
     nlohmann::ordered_json const json{{"samples", samples},  {"tokens", tokens},        {"min", h.lengths.front()},
                                       {"mean", mean},        {"p50", quantile(50)},     {"p90", quantile(90)},
                                       {"p99", quantile(99)}, {"max", h.lengths.back()}, {"distinct", h.lengths.size()}};
-    return write_standard_output(json.dump() + "\n");
+    return print_json(json);
   }
   char average[64];
   (void)std::snprintf(average, sizeof average, "%.1f", mean);
@@ -37,6 +46,16 @@ void run_stats(stats_arguments const& arguments) {
                         line("p50       ", number(quantile(50))) + line("p90       ", number(quantile(90))) +
                         line("p99       ", number(quantile(99))) + line("max       ", number(h.lengths.back())) +
                         line("distinct  ", number(h.lengths.size())));
+}
+
+}  // namespace
+
+void add_stats(CLI::App& app) {
+  auto const arguments = std::make_shared<stats_arguments>();
+  auto& command = *app.add_subcommand("stats", "describe a distribution of lengths");
+  add_input(command, arguments->input, "lengths, as for pack");
+  command.add_flag("--json", arguments->json, json_help);
+  command.callback([arguments] { run(*arguments); });
 }
 
 }  // namespace ballast_cli

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "errors.hpp"
+
 #include <ballast/packing/options.hpp>
 #include <ballast/packing/result.hpp>
 
 #include <cstdint>
 #include <span>
-#include <stdexcept>
 #include <string_view>
 
 // Where `pack` packs: here, or on a GPU where the program was built with CUDA. The plan is the same.
@@ -25,11 +26,6 @@ struct backend_name {
   std::string_view word;
 };
 inline constexpr backend_name backends[] = {{backend::host, "host"}, {backend::cuda, "cuda"}};
-
-/// No GPU can be used, or one failed; the text is the one sentence the user reads.
-struct gpu_failure : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
 
 /// Best-fit decreasing on the current GPU; defined where `built_with_cuda`, for 32-bit and 64-bit indices. Throws gpu_failure.
 template <class Index>

@@ -26,7 +26,7 @@ std::int64_t link_time(std::int64_t bytes, std::int64_t bytes_per_1, layer_table
       static_cast<std::uint64_t>(bytes), static_cast<std::uint64_t>(table.units_per_1), static_cast<std::uint64_t>(bytes_per_1)));
 }
 
-layer_options options_of(layer_row const& row, offload_arguments const& offload, layer_table const& table) {
+layer_options options_of(layer_row const& row, offload_link const& offload, layer_table const& table) {
   layer_options out{.options = {{.memory = row.activation_bytes}}};
   if (row.checkpoint_bytes < row.activation_bytes) {
     out.recompute = out.options.size();

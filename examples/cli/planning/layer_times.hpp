@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include "commands/commands.hpp"
 #include "readers/layers.hpp"
 
 #include <ballast/recompute/option.hpp>
@@ -26,12 +25,18 @@ namespace ballast_cli {
 /// Time for so many bytes over a link, in units of the table, rounded up; at most 2^53. 0 where there is no link.
 [[nodiscard]] std::int64_t link_time(std::int64_t bytes, std::int64_t bytes_per_1, layer_table const& table);
 
+/// What a layer may do with what it keeps besides nothing and recomputing it: send it to the host.
+struct offload_link {
+  std::int64_t bytes_per_1 = 0;  ///< bytes that the link to the host moves in 1 of the file's unit of time; 0: there is no link
+  std::int64_t overlap = 0;      ///< percent of the compute time under which transfers hide
+};
+
 /// What a layer may do with what it keeps, and what each option is called.
 struct layer_options {
   std::vector<ballast::memory_option> options;  ///< the first keeps everything
   std::size_t recompute = 0, offload = 0;       ///< which option this is; 0: there is none
 };
-[[nodiscard]] layer_options options_of(layer_row const& row, offload_arguments const& offload, layer_table const& table);
+[[nodiscard]] layer_options options_of(layer_row const& row, offload_link const& offload, layer_table const& table);
 
 /// What there is to say of a scale that loses digits; empty where it loses none.
 [[nodiscard]] std::string scale_in_words(layer_table const& table);

@@ -98,14 +98,14 @@ using ballast::timed_level;
 
 }  // namespace
 
-level_run_model::level_run_model(level_request const& request) : model(request.model) {
-  if (request.mfu && !(*request.mfu >= 0.001 && *request.mfu <= 1))
-    throw bad_input("--mfu " + formatted("%g", *request.mfu) + ": expected is a share of the peak from 0.001 to 1");
-  run.model = model_of(request.model);
-  run.device = device_of(request.device);
+level_run_model::level_run_model(level_request const& request) : model(request.on.model) {
+  if (request.on.mfu && !(*request.on.mfu >= 0.001 && *request.on.mfu <= 1))
+    throw bad_input("--mfu " + formatted("%g", *request.on.mfu) + ": expected is a share of the peak from 0.001 to 1");
+  run.model = model_of(request.on.model);
+  run.device = device_of(request.on.device);
   run.devices = request.gpus;
-  if (request.mfu) run.utilisation = static_cast<std::uint32_t>(std::lround(*request.mfu * 1000));
-  device = device_in_words(request.device, run.utilisation / 1000.0);
+  if (request.on.mfu) run.utilisation = static_cast<std::uint32_t>(std::lround(*request.on.mfu * 1000));
+  device = device_in_words(request.on.device, run.utilisation / 1000.0);
 }
 
 ballast::histogram within(ballast::histogram const& lengths, std::int64_t longest, ballast::oversize policy) {
@@ -140,7 +140,7 @@ level_choice choose(level_rule rule, ballast::histogram const& lengths, std::int
   auto exact = ballast::choose_levels(lengths, candidates, most_levels);
   if (exact.status == ballast::status::infeasible)
     throw no_plan("the longest sample has " + std::to_string(lengths.lengths.back()) + " tokens, and no " +
-                  (request.table.empty() ? "setting of " + on.model + " on " + std::to_string(on.run.devices) + " " + request.device
+                  (request.table.empty() ? "setting of " + on.model + " on " + std::to_string(on.run.devices) + " " + request.on.device
                                          : "row of " + shown_name(request.table)) +
                   " holds packs of so many" + (request.table.empty() ? " (modelled memory)" : ""));
   level_choice out{

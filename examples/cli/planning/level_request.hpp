@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "planning/sample_cost.hpp"
+
 #include <ballast/curriculum/options.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,8 +18,7 @@ inline constexpr std::size_t usual_levels = 3;
 
 /// What is trained on what, as options say it.
 struct level_request {
-  std::string model = "llama-3.1-8b", device = "h100";
-  std::optional<double> mfu;  ///< none: the share that the model of times was fitted with
+  model_on_device on;
   std::uint32_t gpus = 1;
   std::string table;  ///< a measured profile; empty: times are modelled
 };

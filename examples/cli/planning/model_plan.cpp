@@ -61,7 +61,7 @@ using ballast::recompute_level;
 }
 
 /// The setting of Megatron-LM that is nearest to the plan, and its options.
-void add_megatron(planned_model& plan, plan_arguments const& arguments) {
+void add_megatron(planned_model& plan, model_request const& asked, model_on_device const& on) {
   std::vector<std::string> names;
   for (auto const& layer : plan.model.layers) names.push_back(layer.name);
   auto const kinds = kinds_of(names);
@@ -78,13 +78,13 @@ void add_megatron(planned_model& plan, plan_arguments const& arguments) {
       if (options[k].level == recompute_level::full) means.full = k;
     }
   }
-  if (arguments.model_side.layers.empty()) experts = model_of(arguments.model).experts > 0;
+  if (asked.layers.empty()) experts = model_of(on.model).experts > 0;
   std::vector<std::int64_t> const capacity(cuts.size() - 1, plan.run.memory.front().budget);
   plan.megatron = ballast::nearest_megatron_recompute<std::uint32_t>(
       plan.run.layers, kinds, plan.run.model, {.stages = cuts.size() - 1, .capacity = capacity, .in_flight = plan.run.in_flight}, means);
   auto& flags = plan.megatron_flags;
-  flags = {"--tensor-model-parallel-size",  std::to_string(arguments.model_side.tensor), "--pipeline-model-parallel-size",
-           std::to_string(cuts.size() - 1), "--pipeline-model-parallel-layout",          *plan.layout};
+  flags = {"--tensor-model-parallel-size",  std::to_string(asked.tensor),       "--pipeline-model-parallel-size",
+           std::to_string(cuts.size() - 1), "--pipeline-model-parallel-layout", *plan.layout};
   auto const& text = plan.megatron.flags;
   for (std::size_t at = 0; at < text.size();) {
     auto const end = (std::min)(text.find(' ', at), text.size());
@@ -123,28 +123,25 @@ constexpr double nanoseconds_of_ms = 1e6;
 
 }  // namespace
 
-model_input read_model(plan_arguments const& arguments) {
-  auto const& side = arguments.model_side;
-  if (!side.layers.empty()) {
-    auto const table = read_layers_file(side.layers, false);
-    auto model = model_of_layers(table, arguments.options.steps.capacity, device_of(arguments.device));
-    auto cost = cost_of_layers(model, title_of({side.layers}), arguments.device);
+model_input read_model(model_request const& asked, model_on_device const& on, ballast::batching_options const& shape) {
+  auto const& device = device_of(on.device);
+  if (!asked.layers.empty()) {
+    auto const table = read_layers_file(asked.layers, false);
+    auto model = model_of_layers(table, shape.capacity, device);
+    auto cost = cost_of_layers(model, title_of({asked.layers}), on.device);
     return {std::move(model), std::move(cost)};
   }
-  auto const mfu = arguments.mfu.value_or(0.4);
-  auto cost = modelled_cost(arguments.model, arguments.device, mfu);
-  cost.ms_per_unit /= static_cast<double>(side.tensor);
-  ballast::parallelism const spread{.tensor = side.tensor,
-                                    .data = static_cast<std::int64_t>(arguments.options.steps.ranks),
-                                    .sequence_parallel = side.tensor > 1,
-                                    .zero = side.zero};
-  return {ballast::run_model_of(model_of(arguments.model), {device_of(arguments.device), mfu}, spread), std::move(cost)};
+  auto cost = modelled_cost(on);
+  cost.ms_per_unit /= static_cast<double>(asked.tensor);
+  ballast::parallelism const spread{
+      .tensor = asked.tensor, .data = static_cast<std::int64_t>(shape.ranks), .sequence_parallel = asked.tensor > 1, .zero = asked.zero};
+  return {ballast::run_model_of(model_of(on.model), {device, on.utilisation()}, spread), std::move(cost)};
 }
 
-planned_model plan_model(plan_arguments const& arguments, ballast::run_model model, ballast::data_plan<> const& data) {
-  auto const& side = arguments.model_side;
-  auto const memory = side.memory.value_or(device_of(arguments.device).memory_bytes / 10 * 9);
-  planned_model out{.schedule = std::visit([](auto const& s) { return std::string(s.name); }, side.schedule),
+planned_model plan_model(model_request const& asked, model_on_device const& on, ballast::run_model model, ballast::data_plan<> const& data,
+                         std::string const& title) {
+  auto const memory = asked.memory.value_or(device_of(on.device).memory_bytes / 10 * 9);
+  planned_model out{.schedule = std::visit([](auto const& s) { return std::string(s.name); }, asked.schedule),
                     .model = std::move(model),
                     .run = {},
                     .recompute = {},
@@ -153,14 +150,13 @@ planned_model plan_model(plan_arguments const& arguments, ballast::run_model mod
                     .megatron = {},
                     .megatron_flags = {}};
   auto const packs = ballast::shapes_of(data.steps.packs, std::span<std::int64_t const>(data.tokens));
-  out.run = ballast::plan_whole_run(data.steps, packs, out.model, {.stages = side.stages, .memory = memory, .schedule = side.schedule});
-  auto const title = title_of(arguments.input.files);
+  out.run = ballast::plan_whole_run(data.steps, packs, out.model, {.stages = asked.stages, .memory = memory, .schedule = asked.schedule});
   if (out.run.status != ballast::status::feasible) {
     auto const& lack = out.run.shortage;
     if (lack.needed == 0)
-      throw no_plan(title + ": " + counted(out.model.layers.size(), "layer") + " cannot fill " + counted(side.stages, "stage") +
+      throw no_plan(title + ": " + counted(out.model.layers.size(), "layer") + " cannot fill " + counted(asked.stages, "stage") +
                     ", each of which takes one at least");
-    throw no_plan(title + ": no cut into " + counted(side.stages, "stage") + " fits " + many_bytes(memory) +
+    throw no_plan(title + ": no cut into " + counted(asked.stages, "stage") + " fits " + many_bytes(memory) +
                   " a device; at the least, all recomputed that can be, stage " + std::to_string(lack.stage) + " needs " +
                   many_bytes(lack.needed) + ", " + grouped(static_cast<std::uint64_t>(lack.needed - memory)) + " more");
   }
@@ -169,7 +165,7 @@ planned_model plan_model(plan_arguments const& arguments, ballast::run_model mod
     auto const level = layer.options[out.run.model.option[i]].level;
     if (level != recompute_level::none) (level == recompute_level::full ? out.recompute : out.selective).push_back(layer.name);
   }
-  add_megatron(out, arguments);
+  add_megatron(out, asked, on);
   return out;
 }
 

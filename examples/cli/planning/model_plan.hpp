@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include "commands/commands.hpp"
 #include "planning/sample_cost.hpp"
 #include "report/page.hpp"
 
+#include <ballast/cost/schedule.hpp>
 #include <ballast/plan/exports.hpp>
 #include <ballast/plan/plan_data.hpp>
 #include <ballast/plan/run_model.hpp>
@@ -11,6 +11,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,12 +20,23 @@
 
 namespace ballast_cli {
 
+/// What the options say of the model side.
+struct model_request {
+  std::uint64_t stages = 0;            ///< of a rank's pipeline; 0: the data alone are planned
+  std::optional<std::int64_t> memory;  ///< bytes of a device; none: nine tenths of those of the datasheet
+  ballast::any_schedule schedule = ballast::one_f_one_b_schedule{};
+  std::int64_t tensor = 1;  ///< tensor-parallel devices of a stage
+  int zero = 0;             ///< ZeRO stage
+  std::string layers;       ///< file of layers, in milliseconds of a full micro-batch; empty: the model's
+};
+
 /// The layers as the options name them, and what a sample costs on one device of each stage.
 struct model_input {
   ballast::run_model model;
   run_cost cost;
 };
-[[nodiscard]] model_input read_model(plan_arguments const& arguments);
+/// `shape` says the capacity and the ranks. Throws bad_input.
+[[nodiscard]] model_input read_model(model_request const& asked, model_on_device const& on, ballast::batching_options const& shape);
 
 struct planned_model {
   std::string schedule;
@@ -35,8 +47,9 @@ struct planned_model {
   ballast::megatron_recompute megatron;
   std::vector<std::string> megatron_flags;  ///< options of Megatron-LM, each and its values
 };
-/// Throws no_plan where no cut fits.
-[[nodiscard]] planned_model plan_model(plan_arguments const& arguments, ballast::run_model model, ballast::data_plan<> const& data);
+/// Throws no_plan, beginning with `title`, where no cut fits.
+[[nodiscard]] planned_model plan_model(model_request const& asked, model_on_device const& on, ballast::run_model model,
+                                       ballast::data_plan<> const& data, std::string const& title);
 
 [[nodiscard]] nlohmann::ordered_json to_json(planned_model const& plan);
 [[nodiscard]] std::string in_words(planned_model const& plan);

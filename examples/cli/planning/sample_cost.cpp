@@ -117,10 +117,10 @@ std::string device_in_words(std::string const& device, double mfu) {
   return device + " at " + share + " % of its dense bfloat16 peak";
 }
 
-run_cost modelled_cost(std::string const& model, std::string const& device, double mfu) {
-  auto const& accelerator = device_of(device);
-  auto const cost = ballast::sample_cost(model_of(model));
-  return erased(cost, ballast::ms_per_unit(cost, {accelerator, mfu}), model, device_in_words(device, mfu));
+run_cost modelled_cost(model_on_device const& on) {
+  auto const cost = ballast::sample_cost(model_of(on.model));
+  auto const mfu = on.utilisation();
+  return erased(cost, ballast::ms_per_unit(cost, {device_of(on.device), mfu}), on.model, device_in_words(on.device, mfu));
 }
 
 run_cost measured_cost(std::string const& file) {

@@ -6,11 +6,20 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 // What a sample costs, as the options of `plan` say: a model on a device, or measured times.
 
 namespace ballast_cli {
+
+/// Whose time is modelled, as options say it.
+struct model_on_device {
+  std::string model = "llama-3.1-8b", device = "h100";
+  std::optional<double> mfu;  ///< share of the device's peak; none: 0.4 or, with levels, what the model of times was fitted with
+
+  [[nodiscard]] double utilisation() const { return mfu.value_or(0.4); }
+};
 
 /// A cost whose kind is chosen at run time.
 struct run_cost {
@@ -32,8 +41,8 @@ static_assert(ballast::bounded_cost_model<run_cost>);
 /// "h100 at 40 % of its dense bfloat16 peak".
 [[nodiscard]] std::string device_in_words(std::string const& device, double mfu);
 
-/// A model on a device, both as the options name them. Throws bad_input.
-[[nodiscard]] run_cost modelled_cost(std::string const& model, std::string const& device, double mfu);
+/// Throws bad_input.
+[[nodiscard]] run_cost modelled_cost(model_on_device const& on);
 
 /// What `ballast calibrate --json` printed, or a table of lengths and milliseconds. Throws bad_input.
 [[nodiscard]] run_cost measured_cost(std::string const& file);

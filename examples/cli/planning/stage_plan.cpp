@@ -37,8 +37,6 @@ std::vector<layer_kind> kinds_of(layer_table const& table) {
   return kinds_of(names);
 }
 
-std::string many_bytes(std::int64_t bytes) { return grouped(static_cast<std::uint64_t>(bytes)) + " bytes"; }
-
 void require_layers(layer_table const& table, std::uint64_t stages, std::string const& file) {
   if (stages > table.layers.size())
     throw no_plan(shown_name(file) + ": " + counted(table.layers.size(), "layer") + " cannot fill " + counted(stages, "stage") +

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include "commands/commands.hpp"
+#include "planning/layer_times.hpp"
 #include "readers/layers.hpp"
 
 #include <ballast/plan/exports.hpp>
@@ -26,13 +26,10 @@ void require_layers(layer_table const& table, std::uint64_t stages, std::string 
 [[nodiscard]] std::string list_in_words(std::string const& what, std::vector<std::string> const& names);
 [[nodiscard]] inline std::string recomputed_in_words(std::vector<std::string> const& names) { return list_in_words("Recomputed: ", names); }
 
-/// "4,096 bytes".
-[[nodiscard]] std::string many_bytes(std::int64_t bytes);
-
 struct memory_request {
   std::string file;
   std::int64_t memory = 0;  ///< bytes of a stage
-  offload_arguments offload;
+  offload_link offload;
 };
 
 /// The joint plan, with what it changes of the layers and the nearest setting of Megatron-LM.

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "readers/data_set.hpp"
 
+#include "report/output.hpp"
 #include "report/packing.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <utility>
 
@@ -68,6 +70,16 @@ void refuse_oversize(table const& input, std::span<std::int64_t const> capacity,
                         std::to_string(capacity[m]) +
                         (o.sample_multiple > 1 ? " when rounded up to a multiple of " + std::to_string(o.sample_multiple) : "") +
                         "; --oversize " + (one ? std::string(others) : "set-aside or own") + " says what to do with it");
+}
+
+sample_lengths::sample_lengths(input_arguments const& input, std::string_view command, std::int64_t longest, ballast::oversize policy)
+    : rows_(read_lengths(input.files, input.select)) {
+  require_one_measure(rows_, command);
+  refuse_oversize(rows_, std::array{longest}, {.oversize = policy}, "set-aside, truncate or split");
+  counts_ = to_histogram(rows_);
+  if (counts_.samples() >= std::uint64_t{1} << 31)
+    throw bad_input("there are " + grouped(counts_.samples()) + " samples; a plan numbers up to 2^31-1, so plan shards of them");
+  lengths_ = to_lengths(rows_, expanded_);
 }
 
 std::uint64_t count_next_fit(table const& rows, ballast::packing_options const& o) {

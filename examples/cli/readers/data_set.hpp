@@ -44,6 +44,24 @@ class measure_columns {
 void refuse_oversize(table const& input, std::span<std::int64_t const> capacity, ballast::packing_options const& options,
                      std::string_view others = "set-aside, truncate, split or own");
 
+/// The samples of a plan, one length each.
+class sample_lengths {
+ public:
+  /// Reads the input of a command that takes one length a sample. Throws bad_input, also for more samples than a plan numbers, and for one
+  /// above `longest` that a policy does not provide for.
+  sample_lengths(input_arguments const& input, std::string_view command, std::int64_t longest, ballast::oversize policy);
+  sample_lengths(sample_lengths const&) = delete;
+  sample_lengths& operator=(sample_lengths const&) = delete;
+  [[nodiscard]] std::span<std::int64_t const> view() const noexcept { return lengths_; }
+  [[nodiscard]] ballast::histogram const& counts() const noexcept { return counts_; }
+
+ private:
+  table rows_;
+  ballast::histogram counts_;
+  std::vector<std::int64_t> expanded_;
+  std::span<std::int64_t const> lengths_;
+};
+
 /// How many packs next fit takes for the rows of a histogram, in their order, brought to the demanded multiple; no sample is looked at by
 /// itself.
 [[nodiscard]] std::uint64_t count_next_fit(table const& rows, ballast::packing_options const& options);

@@ -21,6 +21,12 @@ struct selection {
   bool histogram = false;  ///< the measures are a length and how many samples have it
 };
 
+/// Files of lengths, which are one data set, and what is read of them.
+struct input_arguments {
+  std::vector<std::string> files;
+  selection select;
+};
+
 /// Parses "1+2" (one measure, the sum of two columns) or "2,1" (two measures). Throws bad_input.
 [[nodiscard]] std::vector<std::vector<std::string>> parse_columns(std::string_view text);
 

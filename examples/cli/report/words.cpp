@@ -27,10 +27,7 @@ std::string title_of(std::vector<std::string> const& files) {
 
 std::string counted(std::uint64_t count, std::string const& what) { return grouped(count) + " " + what + (count == 1 ? "" : "s"); }
 
-void refuse_too_many(std::uint64_t samples) {
-  if (samples >= std::uint64_t{1} << 31)
-    throw bad_input("there are " + grouped(samples) + " samples; a plan numbers up to 2^31-1, so plan shards of them");
-}
+std::string many_bytes(std::int64_t bytes) { return grouped(static_cast<std::uint64_t>(bytes)) + " bytes"; }
 
 void add_histogram(report_data& page, std::vector<std::int64_t> const& tokens) {
   constexpr int bins = 32;

@@ -27,8 +27,8 @@ template <class... Values>
 /// "3 samples".
 [[nodiscard]] std::string counted(std::uint64_t count, std::string const& what);
 
-/// A plan numbers samples with 32 bits. Throws bad_input where they do not do.
-void refuse_too_many(std::uint64_t samples);
+/// "4,096 bytes".
+[[nodiscard]] std::string many_bytes(std::int64_t bytes);
 
 /// Bins of about equal ratio, so that a long tail shows. `tokens` is not empty.
 void add_histogram(report_data& page, std::vector<std::int64_t> const& tokens);

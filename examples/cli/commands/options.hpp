@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "planning/layer_times.hpp"
+#include "planning/packers.hpp"
+#include "readers/lengths.hpp"
+
+#include <ballast/cost/schedule.hpp>
+#include <ballast/packing/options.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <system_error>
+#include <vector>
+
+// Options that several commands have, and what their values may be; our own sentences say what is wrong with one.
+
+namespace ballast_cli {
+
+/// A number given to an option. Throws bad_input with a sentence that says what would be one.
+template <class Integer, Integer least = 1>
+[[nodiscard]] Integer whole(std::string const& option, std::string const& text) {
+  Integer value = 0;
+  auto const [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || stop != text.data() + text.size() || value < least)
+    throw bad_input(option + " " + printable(text) + ": expected is a whole number from " + std::to_string(least) + " to 2^" +
+                    std::to_string(std::numeric_limits<Integer>::digits) + "-1");
+  return value;
+}
+/// From 1 to 2^63-1, or to 2^31-1 where each of so many is looked at; seeds from 0 to 2^64-1.
+inline constexpr auto positive = whole<std::int64_t>;
+inline constexpr auto small_positive = whole<std::int32_t>;
+inline constexpr auto from_0 = whole<std::uint64_t, 0>;
+
+/// Whole numbers from 0 between commas. Throws bad_input.
+[[nodiscard]] std::vector<std::uint64_t> whole_numbers(std::string const& option, std::string const& text);
+
+/// Bytes given to an option: a whole number, perhaps with Ki, Mi, Gi or Ti. Throws bad_input.
+[[nodiscard]] std::int64_t bytes(std::string const& option, std::string const& text);
+/// The same, but not 0.
+[[nodiscard]] std::int64_t some_bytes(std::string const& option, std::string const& text);
+
+/// A decimal number given to an option; the library says which are too large or too small. Throws bad_input.
+[[nodiscard]] double decimal(std::string const& option, std::string const& text);
+/// From 0 to 10^6. Throws bad_input.
+[[nodiscard]] double milliseconds(std::string const& option, std::string const& text);
+/// A share in thousandths, rounded up. Throws bad_input.
+[[nodiscard]] std::uint32_t thousandths(std::string const& option, std::string const& text);
+
+/// What has a name in a table. Throws bad_input, listing the names.
+template <class Named, std::size_t extent>
+[[nodiscard]] Named const& named(std::string const& option, std::string const& text, std::span<Named, extent> table) {
+  std::string words;
+  for (auto const& entry : table) {
+    if (entry.word == text) return entry;
+    words += (words.empty() ? "" : ", ") + std::string(entry.word);
+  }
+  throw bad_input(option + " " + printable(text) + ": expected is one of " + words);
+}
+[[nodiscard]] ballast::oversize oversize_policy(std::string const& option, std::string const& text);
+/// Those of a plan, whose places never hold more than the capacity.
+[[nodiscard]] ballast::oversize planned_oversize_policy(std::string const& option, std::string const& text);
+
+[[nodiscard]] ballast::any_schedule schedule(std::string const& option, std::string const& name);
+
+/// An option whose value becomes `parse(name, text)`.
+template <class Value, class Parse>
+CLI::Option* add_value(CLI::App& command, std::string const& name, Value& value, Parse parse, std::string const& help) {
+  return command.add_option_function<std::string>(
+      name, [&value, name, parse](std::string const& text) { value = static_cast<Value>(parse(name, text)); }, help);
+}
+
+/// FILE and how lengths are read from it.
+void add_input(CLI::App& command, input_arguments& input, std::string const& files);
+
+/// Limits of `pack` and `check`, whose samples may have several measures.
+struct limit_arguments {
+  std::string capacity_text;
+  std::vector<std::int64_t> capacity;  ///< one per measure
+  ballast::packing_options options;    ///< for one measure
+};
+void add_limits(CLI::App& command, limit_arguments& limits);
+/// One capacity for each measure of the input. Throws bad_input.
+void read_capacities(limit_arguments& limits, input_arguments const& input);
+
+/// --offload, which is returned, and --overlap.
+CLI::Option* add_offload(CLI::App& command, offload_link& offload);
+
+inline constexpr auto json_help = "print one JSON object";
+inline constexpr auto layers_help = "CSV of layers with a header: name, forward, backward and bytes; - is standard input";
+
+}  // namespace ballast_cli

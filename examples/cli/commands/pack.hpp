@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "commands/options.hpp"
+#include "planning/backend.hpp"
+#include "planning/packers.hpp"
+#include "readers/lengths.hpp"
+
+#include <cstdint>
+#include <string>
+
+// What `pack` was asked for, and how it packs several measures.
+
+namespace ballast_cli {
+
+struct pack_arguments {
+  input_arguments input;
+  limit_arguments limits;
+  ballast_cli::strategy strategy = strategy::automatic;
+  ballast_cli::backend backend = backend::host;
+  std::uint64_t ranks = 0;  ///< packs are put in an order in which so many make a step; 0: they stay as the packer left them
+  std::string model;        ///< whose modelled time orders them, with ranks; empty: their tokens do
+  std::string out;          ///< folder; empty: nothing is written
+  bool json = false;
+};
+
+void pack_measures(pack_arguments const& arguments, table const& input, double read_seconds);
+
+}  // namespace ballast_cli

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "planning/level_request.hpp"
+#include "planning/model_plan.hpp"
+#include "planning/sample_cost.hpp"
+#include "readers/lengths.hpp"
+
+#include <ballast/plan/plan_data.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+// What `plan` was asked for, and the two ways in which it plans.
+
+namespace ballast_cli {
+
+struct plan_arguments {
+  input_arguments input;
+  ballast::data_plan_options options;
+  model_on_device on;
+  std::string cost;                                    ///< file of measured times; empty: the model on the device
+  double step_overhead_ms = 0;                         ///< that samples do not account for
+  std::optional<double> micro_batch_overhead_ms = {};  ///< the same; what the fitted cost says if not given
+  model_request model_side;                            ///< with stages
+  std::string levels;                                  ///< auto, hbp or a file; empty: one capacity
+  curriculum_name curriculum = curricula[0];           ///< order of the steps of several levels
+  std::uint32_t gpus = 1;                              ///< of the run, where there are levels
+  std::string out;                                     ///< folder; empty: nothing is written
+  std::string command_line;                            ///< for the report
+  bool json = false;
+
+  [[nodiscard]] bool levels_from_file() const { return !levels.empty() && levels != "auto" && levels != "hbp"; }
+};
+
+/// Plans samples in places of one capacity and, where there are stages, the model.
+void plan_one_capacity(plan_arguments const& arguments);
+/// Plans packs of several lengths and settings.
+void plan_several_levels(plan_arguments const& arguments);
+
+}  // namespace ballast_cli

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/plan.hpp"
+
+#include "errors.hpp"
+#include "planning/model_plan.hpp"
+#include "planning/sample_cost.hpp"
+#include "readers/data_set.hpp"
+#include "report/json.hpp"
+#include "report/output.hpp"
+#include "report/packing.hpp"
+#include "report/page.hpp"
+#include "report/plan_folder.hpp"
+#include "report/words.hpp"
+
+#include <ballast/core/hash.hpp>
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+namespace ballast_cli {
+
+namespace {
+
+using data_plan = ballast::data_plan<>;
+
+[[nodiscard]] std::uint64_t hash_of(ballast::batching<> const& plan) {
+  ballast::fnv1a h;
+  for (auto const offset : plan.packs.offsets) h.append(offset);
+  for (auto const member : plan.packs.members) h.append(member);
+  for (auto const pack : plan.table) h.append(pack);
+  return h.value();
+}
+
+void add_figures(nlohmann::ordered_json& json, ballast::plan_figures const& f) {
+  json["steps"] = f.steps;
+  json["dbr"] = f.dbr;
+  json["abr"] = f.abr;
+  json["idle"] = f.idle;
+  json["slowest_over_mean"] = f.slowest_over_mean;
+  json["single_sample_bound"] = f.single_sample_bound;
+  json["modelled_step_ms"] = f.modelled_step_ms;
+}
+
+[[nodiscard]] nlohmann::ordered_json to_json(packing_report const& report, data_plan const& plan, plan_arguments const& arguments) {
+  auto json = to_json(report);
+  json.erase("naive");
+  json["ranks"] = arguments.options.steps.ranks;
+  json["micro_batches"] = arguments.options.steps.micro_batches;
+  add_figures(json, plan.planned);
+  json["any_plan_bound"] = plan.slowest_over_mean_bound();
+  for (auto const& [name, figures] : {std::pair{"naive", &plan.naive}, {"usual", &plan.usual}}) {
+    auto& other = json[name] = {{"packs", figures->packs}, {"fill", figures->fill}};
+    add_figures(other, *figures);
+  }
+  return json;
+}
+
+/// What a micro-batch takes beside its samples, as the option says, or else the fit.
+[[nodiscard]] double micro_batch_ms(plan_arguments const& arguments, run_cost const& cost) {
+  return arguments.micro_batch_overhead_ms.value_or(cost.ms_per_micro_batch);
+}
+
+[[nodiscard]] std::string plan_json(nlohmann::ordered_json figures, data_plan const& plan, plan_arguments const& arguments,
+                                    run_cost const& cost) {
+  nlohmann::ordered_json options{{"oversize", word_of(arguments.options.oversize)},
+                                 {"seed", arguments.options.steps.seed},
+                                 {"step_overhead_ms", arguments.step_overhead_ms},
+                                 {"micro_batch_overhead_ms", micro_batch_ms(arguments, cost)},
+                                 {"least_fill", arguments.options.steps.least_fill / 1000.0},
+                                 {"model", cost.model}};
+  if (!cost.device.empty()) options["device"] = cost.device;
+  figures["bound"] = to_string(plan.bound);
+  auto document = plan_document(arguments.input.files, figures, options);
+  document["pieces"] = pieces_json(plan.pieces);
+  return text_of(document);
+}
+
+[[nodiscard]] std::array<report_run, 3> three_runs(data_plan const& plan, double ms_per_unit) {
+  auto const run = [&](std::string name, std::string how, ballast::plan_figures const& f) {
+    report_run r{.name = std::move(name),
+                 .how = std::move(how),
+                 .packs = f.packs,
+                 .steps = f.steps,
+                 .fill = f.fill,
+                 .idle = f.idle,
+                 .slowest_over_mean = f.slowest_over_mean,
+                 .dbr = f.dbr,
+                 .abr = f.abr,
+                 .modelled_step_ms = f.modelled_step_ms,
+                 .modelled_hours = f.modelled_run_ms / 3.6e6,
+                 .loads = {}};
+    for (auto const load : f.loads) r.loads.push_back(static_cast<double>(load) * ms_per_unit);
+    return r;
+  };
+  return {run("naive", "next fit in input order, dealt in order", plan.naive), run("usual", "best fit, dealt at random", plan.usual),
+          run("planned", "samples dealt to ranks by cost", plan.planned)};
+}
+
+/// Milliseconds of a device as units of the cost.
+[[nodiscard]] std::int64_t in_units(char const* option, double ms, double ms_per_unit) {
+  auto const units = ms / ms_per_unit;
+  if (!(units < 4e18)) throw bad_input(formatted("%s %g: is more than the cost of a run may be, 2^62 of its units", option, ms));
+  if (units > 0 && units < 0.5)
+    throw bad_input(formatted("%s %g: is less than these costs tell apart, which are whole multiples of %g ms", option, ms, ms_per_unit));
+  return std::llround(units);
+}
+
+/// What the plan gave up for what, ranks without work, and a floor that it does not reach.
+[[nodiscard]] std::vector<std::string> trade_in_words(data_plan const& plan, ballast::batching_options const& o) {
+  std::vector<std::string> text;
+  auto const places = static_cast<double>(plan.steps.steps() * o.ranks * o.micro_batches);  // with stages, on average
+  auto const fill = places == 0 ? 1.0 : static_cast<double>(plan.steps.tokens) / (static_cast<double>(o.capacity) * places);
+  if (auto const &planned = plan.planned, &usual = plan.usual; planned.fill < usual.fill - 0.01 && planned.idle < usual.idle)
+    text.push_back("The plan trades fill for balance: its packs are " + percent(planned.fill) + " full where those of best fit are " +
+                   percent(usual.fill) +
+                   (planned.steps > usual.steps ? ", in " + counted(planned.steps - usual.steps, "step") + " more" : "") +
+                   ", and ranks wait " + percent(planned.idle) + " of the time, not " + percent(usual.idle) +
+                   ". --least-fill sets a floor; --step-overhead-ms and --micro-batch-overhead-ms say what more steps cost.");
+  if (auto const idle = plan.steps.idle_ranks(); !idle.empty())
+    text.push_back("The last step has fewer samples than ranks, and " + counted(idle.size(), "rank") +
+                   " without a micro-batch, the first of them rank " + std::to_string(idle.front()) +
+                   ": leave the step out, or give them a pack whose loss has weight 0.");
+  if (places != 0 && fill * 1000 < static_cast<double>(o.least_fill))
+    text.push_back("No plan was found that fills " + percent(o.least_fill / 1000.0) + " of its places; this one fills " + percent(fill) +
+                   ".");
+  return text;
+}
+
+struct in_words_of {
+  std::string title;  ///< the files
+  std::array<report_run, 3> runs;
+  std::vector<std::string> limits;
+};
+
+[[nodiscard]] std::string in_words(in_words_of const& what, packing_report const& report, run_cost const& cost,
+                                   plan_arguments const& arguments) {
+  auto const& o = arguments.options.steps;
+  auto const ranks = grouped(o.ranks) + (o.ranks == 1 ? " rank" : " ranks");
+  auto text = what.title + ": " + grouped(report.samples) + " samples, " + grouped(static_cast<std::uint64_t>(report.tokens)) +
+              " tokens in places of " + grouped(static_cast<std::uint64_t>(o.capacity)) + ", " + grouped(o.micro_batches) + " on each of " +
+              ranks + "; " + cost.model + (cost.device.empty() ? "" : " on " + cost.device) + ".\n\n" +
+              "              packs     steps      fill      idle  slowest/mean        a step          all\n";
+  for (auto const& r : what.runs)
+    text += formatted("%-8s %10s %9s %9s %9s %13.4f %13s %12s\n", r.name.c_str(), grouped(r.packs).c_str(), grouped(r.steps).c_str(),
+                      percent(r.fill).c_str(), percent(r.idle).c_str(), r.slowest_over_mean, duration(r.modelled_step_ms).c_str(),
+                      duration(r.modelled_hours * 3.6e6).c_str());
+  text += "\n";
+  for (auto const& r : what.runs) text += r.name + ": " + r.how + ". ";
+  text += "Times are modelled";
+  auto const* between = ", with ";
+  for (auto const& [ms, of] :
+       {std::pair{arguments.step_overhead_ms, " for every step"}, {micro_batch_ms(arguments, cost), " for every micro-batch"}})
+    if (ms > 0) text += std::exchange(between, " and ") + duration(ms) + of;
+  text += ".\n";
+  for (auto const& sentence : what.limits) text += sentence + "\n";
+  if (!report.set_aside.empty())
+    text += grouped(report.set_aside.size()) + (report.set_aside.size() == 1 ? " sample" : " samples") +
+            " longer than the capacity set aside.\n";
+  return text;
+}
+
+[[nodiscard]] report_data page_of(in_words_of const& what, packing_report const& report, data_plan const& plan, run_cost const& cost,
+                                  plan_arguments const& arguments) {
+  auto const& o = arguments.options.steps;
+  report_data page{.title = what.title,
+                   .samples = report.samples,
+                   .tokens = static_cast<std::uint64_t>(report.tokens),
+                   .capacity = static_cast<std::uint64_t>(o.capacity),
+                   .ranks = o.ranks,
+                   .micro_batches = o.micro_batches,
+                   .model = cost.model,
+                   .device = cost.device,
+                   .bin_edges = {},
+                   .bin_samples = {},
+                   .bin_tokens = {},
+                   .runs = {what.runs.begin(), what.runs.end()},
+                   .single_sample_bound = plan.slowest_over_mean_bound(),
+                   .pack_bound = static_cast<std::uint64_t>(report.packs.lower_bound),
+                   .pack_bound_by = report.bound,
+                   .limits = {what.limits.begin() + (what.limits.empty() ? 0 : 1), what.limits.end()},  // the page has the first itself
+                   .command = arguments.command_line};
+  std::vector<std::int64_t> trained;
+  for (auto const i : plan.steps.packs.members) trained.push_back(plan.tokens[i]);
+  if (!trained.empty()) add_histogram(page, trained);
+  return page;
+}
+
+}  // namespace
+
+void plan_one_capacity(plan_arguments const& arguments) {
+  stopwatch watch;
+  auto const& o = arguments.options.steps;
+  auto const with_model = arguments.model_side.stages != 0;
+  auto model = with_model ? read_model(arguments.model_side, arguments.on, o) : model_input{};
+  auto const cost = with_model ? model.cost : arguments.cost.empty() ? modelled_cost(arguments.on) : measured_cost(arguments.cost);
+  sample_lengths const samples(arguments.input, "plan", o.capacity, arguments.options.oversize);
+  auto const lengths = samples.view();
+  auto const read_seconds = watch.lap();
+
+  auto options = arguments.options;
+  auto const ms_of_rank = cost.ms_per_unit / static_cast<double>(o.stages);  // whose stages share the work
+  options.steps.cost_per_step = in_units("--step-overhead-ms", arguments.step_overhead_ms, ms_of_rank);
+  options.steps.cost_per_micro_batch = in_units("--micro-batch-overhead-ms", micro_batch_ms(arguments, cost), ms_of_rank);
+  auto const plan = ballast::plan_data(lengths, options, cost, cost.ms_per_unit);
+  auto const title = title_of(arguments.input.files);
+  std::optional<planned_model> stages;
+  if (with_model) stages = plan_model(arguments.model_side, arguments.on, std::move(model.model), plan, title);
+  auto const plan_seconds = watch.lap();
+
+  packing_report const report{.samples = lengths.size(),
+                              .tokens = plan.steps.tokens,
+                              .capacity = o.capacity,
+                              .strategy = "plan",
+                              .packs = plan.packs,
+                              .bound = std::string(to_string(plan.bound)),
+                              .hash = hash_of(plan.steps),
+                              .set_aside = {plan.set_aside.begin(), plan.set_aside.end()},
+                              .naive_packs = plan.naive.packs};
+  auto json = to_json(report, plan, arguments);
+  if (stages) json["model_plan"] = to_json(*stages);
+  in_words_of what{.title = title, .runs = three_runs(plan, ms_of_rank), .limits = describe(plan.limits, plan.steps)};
+  for (auto& sentence : trade_in_words(plan, o)) what.limits.push_back(std::move(sentence));
+  if (!arguments.out.empty()) {
+    auto files = pack_files(plan.steps.packs);
+    std::array const shape{plan.steps.steps(), static_cast<std::size_t>(o.ranks), static_cast<std::size_t>(plan.steps.micro_batches)};
+    files.push_back(array_file<std::uint32_t>("steps.npy", "<i4", shape, plan.steps.table));
+    auto page_data = page_of(what, report, plan, cost, arguments);
+    if (stages) page_data.model_side = on_page(*stages);
+    auto const page = render_report(page_data);
+    files.push_back({"report.html", {}, page});
+    write_plan(arguments.out, files, plan_json(json, plan, arguments, cost));
+  }
+  json["seconds"] = {{"read", read_seconds}, {"plan", plan_seconds}, {"write", watch.lap()}};
+  if (arguments.json) return print_json(json);
+  write_standard_output(in_words(what, report, cost, arguments) + (stages ? in_words(*stages) : ""));
+}
+
+}  // namespace ballast_cli
