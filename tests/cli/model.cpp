@@ -176,7 +176,7 @@ TEST_CASE("partition: a chain with names that Megatron-LM knows, in words and as
   CHECK(in.shell("\"$B\" partition - --stages 2 --json <f").out == in.ballast("partition f --stages 2 --json").out);
 }
 
-TEST_CASE("partition: of the best cuts, the one that moves least, or the most level one", "[cli]") {
+TEST_CASE("partition: of the best cuts, the one that moves least, or the most balanced one", "[cli]") {
   scratch const in;
   in.file("f", "name,forward,backward\na,4,0\nb,1,0\nc,1,0\nd,1,0\n");  // 4 is the bottleneck of any cut into three that keeps a alone
   CHECK(answer(in.ballast("partition f --stages 3 --json"))["boundaries"] == json({0, 1, 2, 4}));

@@ -17,7 +17,7 @@ namespace {
 
 using namespace ballast_cli;
 
-/// Three runs of steps whose loads fall by one millisecond from rank to rank.
+/// Three plans of steps whose loads fall by one millisecond from rank to rank.
 report_data some_plan(std::uint64_t steps, std::uint64_t ranks) {
   report_data d{.title = "lengths.txt",
                 .samples = 12,
@@ -29,27 +29,27 @@ report_data some_plan(std::uint64_t steps, std::uint64_t ranks) {
                 .bin_edges = {1, 64, 128, 512},
                 .bin_samples = {2, 6, 4},
                 .bin_tokens = {80, 520, 600},
-                .runs = {},
+                .plans = {},
                 .single_sample_bound = 1.01,
                 .pack_bound = 3,
                 .pack_bound_by = "volume",
                 .limits = {"Sample 7 is long."},
                 .command = "ballast plan lengths.txt"};
   for (auto const* name : {"naive", "usual", "planned"}) {
-    report_run run{.name = name,
-                   .how = "somehow",
-                   .packs = 4,
-                   .steps = steps,
-                   .fill = 0.9,
-                   .idle = 0.25,
-                   .slowest_over_mean = 1.3,
-                   .dbr = 0.1,
-                   .abr = 0.2,
-                   .modelled_step_ms = 1500,
-                   .modelled_hours = 2.5,
-                   .loads = {}};
-    for (std::uint64_t i = 0; i < steps * ranks; ++i) run.loads.push_back(static_cast<double>(100 - i % ranks));
-    d.runs.push_back(run);
+    report_plan plan{.name = name,
+                     .how = "somehow",
+                     .packs = 4,
+                     .steps = steps,
+                     .fill = 0.9,
+                     .idle = 0.25,
+                     .slowest_over_mean = 1.3,
+                     .dbr = 0.1,
+                     .abr = 0.2,
+                     .modelled_step_ms = 1500,
+                     .modelled_hours = 2.5,
+                     .loads = {}};
+    for (std::uint64_t i = 0; i < steps * ranks; ++i) plan.loads.push_back(static_cast<double>(100 - i % ranks));
+    d.plans.push_back(plan);
   }
   return d;
 }
@@ -127,13 +127,13 @@ TEST_CASE("report_page: any data make a well-formed page that stands alone") {
   CAPTURE(steps, ranks, change);
   auto const infinity = std::numeric_limits<double>::infinity(), no_number = std::numeric_limits<double>::quiet_NaN();
   if (change == 1) data = {};
-  if (change == 2) data.runs.clear();
-  if (change == 3) data.runs.resize(1);
+  if (change == 2) data.plans.clear();
+  if (change == 3) data.plans.resize(1);
   if (change == 4) data.ranks = 0;
   if (change == 5)
-    for (auto& r : data.runs) std::fill(r.loads.begin(), r.loads.end(), 0.0);
+    for (auto& r : data.plans) std::fill(r.loads.begin(), r.loads.end(), 0.0);
   if (change == 6) {
-    for (auto& r : data.runs) {
+    for (auto& r : data.plans) {
       r = {.name = "odd",
            .how = "",
            .fill = no_number,
@@ -173,7 +173,7 @@ TEST_CASE("report_page: text that looks like markup is text") {
   auto const shown = "&lt;/title&gt;&lt;script&gt;alert('1')&lt;/script&gt; &quot;&amp;amp;&quot;   [0m";
   data.title = data.model = data.device = data.pack_bound_by = data.command = nasty;
   data.limits = {nasty};
-  for (auto& r : data.runs) r.name = r.how = nasty;
+  for (auto& r : data.plans) r.name = r.how = nasty;
   auto const page = render_report(data);
   CHECK(verdict(page) == "well formed");
   CHECK(count(page, "<script") == 0);
@@ -189,13 +189,13 @@ TEST_CASE("report_page: what it says and draws are the figures") {
   CHECK(count(page, "Ranks spend 25.00\u00a0% of their time waiting for the slowest (naive 25.00\u00a0%, usual 25.00\u00a0%).") == 1);
   CHECK(count(page, "takes 2.50\u00a0h instead of 2.50\u00a0h: it is 1.000 times as fast as usual.") == 1);
   CHECK(count(page, "<dd class=\"figure\">1.50\u00a0s</dd>") == 1);
-  CHECK(count(page, "<td>1.005</td>") == 3 * 7);  // every quantile of every run
+  CHECK(count(page, "<td>1.005</td>") == 3 * 7);  // every quantile of every plan
   CHECK(count(page, "Samples of 128 tokens and more are 33.33\u00a0% of all and hold 50.00\u00a0% of the tokens.") == 1);
   CHECK(count(page, "Packs: 4. No plan has fewer than 3 (proof: volume bound).") == 1);
   CHECK(count(page, "1 to 63: 2 samples") == 1);
 
   auto broken = some_plan(1, 2);
-  broken.runs[2].loads[0] = std::numeric_limits<double>::infinity();  // counts as nothing
+  broken.plans[2].loads[0] = std::numeric_limits<double>::infinity();  // counts as nothing
   CHECK(count(render_report(broken), "step 0: fastest 0.00\u00a0ms, mean 49.5\u00a0ms, slowest 99.0\u00a0ms") == 2);
 
   chart drawing("c", "", "", 10, 0, 50);  // 308 x 172 pixels from (44, 30)
@@ -205,7 +205,7 @@ TEST_CASE("report_page: what it says and draws are the figures") {
   CHECK(count(drawing.str(), "<rect class=\"b\" x=\"44\" y=\"202\" width=\"308\" height=\"0\"/>") == 1);
 }
 
-TEST_CASE("report_page: a long run makes no longer a page") {
+TEST_CASE("report_page: many steps make no longer a page") {
   auto const page = render_report(some_plan(100'000, 2));
   CHECK(verdict(page) == "well formed");
   CHECK(page.size() < 128 * 1024);

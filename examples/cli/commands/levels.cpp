@@ -29,7 +29,7 @@ struct levels_arguments {
 
 void run(levels_arguments const& arguments) {
   stopwatch watch;
-  level_run_model const on(arguments.request);
+  level_setup const on(arguments.request);
   sample_lengths const samples(arguments.input, "levels", arguments.max_length, arguments.oversize);
   auto const& h = samples.counts();
   auto const read_seconds = watch.lap();

@@ -36,7 +36,7 @@ struct partition_arguments {
   bool json = false;
 };
 
-/// The cut for time alone; of those with the least bottleneck the one that moves least, or the most level one.
+/// The cut for time alone; of those with the least bottleneck the one that moves least, or the most balanced one.
 [[nodiscard]] ballast::staged<> cut_for_time(layer_table const& table, std::uint64_t stages) {
   std::vector<std::int64_t> time, crossing;
   for (auto const& l : table.layers) {

@@ -59,12 +59,12 @@ void add_figures(nlohmann::ordered_json& json, ballast::plan_figures const& f) {
 }
 
 /// What a micro-batch takes beside its samples, as the option says, or else the fit.
-[[nodiscard]] double micro_batch_ms(plan_arguments const& arguments, run_cost const& cost) {
+[[nodiscard]] double micro_batch_ms(plan_arguments const& arguments, timed_cost const& cost) {
   return arguments.micro_batch_overhead_ms.value_or(cost.ms_per_micro_batch);
 }
 
 [[nodiscard]] std::string plan_json(nlohmann::ordered_json figures, data_plan const& plan, plan_arguments const& arguments,
-                                    run_cost const& cost) {
+                                    timed_cost const& cost) {
   nlohmann::ordered_json options{{"oversize", word_of(arguments.options.oversize)},
                                  {"seed", arguments.options.steps.seed},
                                  {"step_overhead_ms", arguments.step_overhead_ms},
@@ -78,31 +78,31 @@ void add_figures(nlohmann::ordered_json& json, ballast::plan_figures const& f) {
   return text_of(document);
 }
 
-[[nodiscard]] std::array<report_run, 3> three_runs(data_plan const& plan, double ms_per_unit) {
-  auto const run = [&](std::string name, std::string how, ballast::plan_figures const& f) {
-    report_run r{.name = std::move(name),
-                 .how = std::move(how),
-                 .packs = f.packs,
-                 .steps = f.steps,
-                 .fill = f.fill,
-                 .idle = f.idle,
-                 .slowest_over_mean = f.slowest_over_mean,
-                 .dbr = f.dbr,
-                 .abr = f.abr,
-                 .modelled_step_ms = f.modelled_step_ms,
-                 .modelled_hours = f.modelled_run_ms / 3.6e6,
-                 .loads = {}};
+[[nodiscard]] std::array<report_plan, 3> three_plans(data_plan const& plan, double ms_per_unit) {
+  auto const shown = [&](std::string name, std::string how, ballast::plan_figures const& f) {
+    report_plan r{.name = std::move(name),
+                  .how = std::move(how),
+                  .packs = f.packs,
+                  .steps = f.steps,
+                  .fill = f.fill,
+                  .idle = f.idle,
+                  .slowest_over_mean = f.slowest_over_mean,
+                  .dbr = f.dbr,
+                  .abr = f.abr,
+                  .modelled_step_ms = f.modelled_step_ms,
+                  .modelled_hours = f.modelled_run_ms / 3.6e6,
+                  .loads = {}};
     for (auto const load : f.loads) r.loads.push_back(static_cast<double>(load) * ms_per_unit);
     return r;
   };
-  return {run("naive", "next fit in input order, dealt in order", plan.naive), run("usual", "best fit, dealt at random", plan.usual),
-          run("planned", "samples dealt to ranks by cost", plan.planned)};
+  return {shown("naive", "next fit in input order, dealt in order", plan.naive), shown("usual", "best fit, dealt at random", plan.usual),
+          shown("planned", "samples dealt to ranks by cost", plan.planned)};
 }
 
 /// Milliseconds of a device as units of the cost.
 [[nodiscard]] std::int64_t in_units(char const* option, double ms, double ms_per_unit) {
   auto const units = ms / ms_per_unit;
-  if (!(units < 4e18)) throw bad_input(formatted("%s %g: is more than the cost of a run may be, 2^62 of its units", option, ms));
+  if (!(units < 4e18)) throw bad_input(formatted("%s %g: is more than the cost of a training plan may be, 2^62 of its units", option, ms));
   if (units > 0 && units < 0.5)
     throw bad_input(formatted("%s %g: is less than these costs tell apart, which are whole multiples of %g ms", option, ms, ms_per_unit));
   return std::llround(units);
@@ -131,11 +131,11 @@ void add_figures(nlohmann::ordered_json& json, ballast::plan_figures const& f) {
 
 struct in_words_of {
   std::string title;  ///< the files
-  std::array<report_run, 3> runs;
+  std::array<report_plan, 3> plans;
   std::vector<std::string> limits;
 };
 
-[[nodiscard]] std::string in_words(in_words_of const& what, packing_report const& report, run_cost const& cost,
+[[nodiscard]] std::string in_words(in_words_of const& what, packing_report const& report, timed_cost const& cost,
                                    plan_arguments const& arguments) {
   auto const& o = arguments.options.steps;
   auto const ranks = grouped(o.ranks) + (o.ranks == 1 ? " rank" : " ranks");
@@ -143,12 +143,12 @@ struct in_words_of {
               " tokens in places of " + grouped(static_cast<std::uint64_t>(o.capacity)) + ", " + grouped(o.micro_batches) + " on each of " +
               ranks + "; " + cost.model + (cost.device.empty() ? "" : " on " + cost.device) + ".\n\n" +
               "              packs     steps      fill      idle  slowest/mean        a step          all\n";
-  for (auto const& r : what.runs)
+  for (auto const& r : what.plans)
     text += formatted("%-8s %10s %9s %9s %9s %13.4f %13s %12s\n", r.name.c_str(), grouped(r.packs).c_str(), grouped(r.steps).c_str(),
                       percent(r.fill).c_str(), percent(r.idle).c_str(), r.slowest_over_mean, duration(r.modelled_step_ms).c_str(),
                       duration(r.modelled_hours * 3.6e6).c_str());
   text += "\n";
-  for (auto const& r : what.runs) text += r.name + ": " + r.how + ". ";
+  for (auto const& r : what.plans) text += r.name + ": " + r.how + ". ";
   text += "Times are modelled";
   auto const* between = ", with ";
   for (auto const& [ms, of] :
@@ -162,7 +162,7 @@ struct in_words_of {
   return text;
 }
 
-[[nodiscard]] report_data page_of(in_words_of const& what, packing_report const& report, data_plan const& plan, run_cost const& cost,
+[[nodiscard]] report_data page_of(in_words_of const& what, packing_report const& report, data_plan const& plan, timed_cost const& cost,
                                   plan_arguments const& arguments) {
   auto const& o = arguments.options.steps;
   report_data page{.title = what.title,
@@ -176,7 +176,7 @@ struct in_words_of {
                    .bin_edges = {},
                    .bin_samples = {},
                    .bin_tokens = {},
-                   .runs = {what.runs.begin(), what.runs.end()},
+                   .plans = {what.plans.begin(), what.plans.end()},
                    .single_sample_bound = plan.slowest_over_mean_bound(),
                    .pack_bound = static_cast<std::uint64_t>(report.packs.lower_bound),
                    .pack_bound_by = report.bound,
@@ -221,7 +221,7 @@ void plan_one_capacity(plan_arguments const& arguments) {
                               .naive_packs = plan.naive.packs};
   auto json = to_json(report, plan, arguments);
   if (stages) json["model_plan"] = to_json(*stages);
-  in_words_of what{.title = title, .runs = three_runs(plan, ms_of_rank), .limits = describe(plan.limits, plan.steps)};
+  in_words_of what{.title = title, .plans = three_plans(plan, ms_of_rank), .limits = describe(plan.limits, plan.steps)};
   for (auto& sentence : trade_in_words(plan, o)) what.limits.push_back(std::move(sentence));
   if (!arguments.out.empty()) {
     auto files = pack_files(plan.steps.packs);

@@ -33,7 +33,7 @@ using device_table = ballast::device_table<>;
 }
 
 [[nodiscard]] std::string plan_json(nlohmann::ordered_json const& figures, level_plan const& plan, plan_arguments const& arguments,
-                                    level_run_model const& on) {
+                                    level_setup const& on) {
   auto document = plan_document(arguments.input.files, figures,
                                 {{"oversize", word_of(arguments.options.oversize)},
                                  {"seed", arguments.options.steps.seed},
@@ -52,7 +52,7 @@ struct planned_levels {
   std::int64_t tokens = 0;
 };
 
-[[nodiscard]] std::string page_of(planned_levels const& planned, plan_arguments const& arguments, level_run_model const& on) {
+[[nodiscard]] std::string page_of(planned_levels const& planned, plan_arguments const& arguments, level_setup const& on) {
   auto const& plan = planned.plan;
   report_data page{.title = title_of(arguments.input.files),
                    .samples = planned.samples,
@@ -65,7 +65,7 @@ struct planned_levels {
                    .bin_edges = {},
                    .bin_samples = {},
                    .bin_tokens = {},
-                   .runs = runs_of(plan),
+                   .plans = plans_of(plan),
                    .single_sample_bound = 1,
                    .pack_bound = 0,
                    .pack_bound_by = {},
@@ -105,7 +105,7 @@ struct planned_levels {
   return json;
 }
 
-[[nodiscard]] std::string in_words(planned_levels const& planned, plan_arguments const& arguments, level_run_model const& on) {
+[[nodiscard]] std::string in_words(planned_levels const& planned, plan_arguments const& arguments, level_setup const& on) {
   auto const& [choice, plan, samples, tokens] = planned;
   auto text =
       title_of(arguments.input.files) + ": " + counted(samples, "sample") + ", " + counted(static_cast<std::uint64_t>(tokens), "token") +
@@ -119,7 +119,7 @@ struct planned_levels {
 }
 
 void write(planned_levels const& planned, device_table const& table, nlohmann::ordered_json const& json, plan_arguments const& arguments,
-           level_run_model const& on) {
+           level_setup const& on) {
   auto files = pack_files(table.packs);
   std::array const shape{table.level.size(), static_cast<std::size_t>(table.devices), static_cast<std::size_t>(table.micro_batches)};
   files.push_back(array_file<std::uint32_t>("steps.npy", "<i4", shape, table.table));
@@ -135,7 +135,7 @@ void plan_several_levels(plan_arguments const& arguments) {
   stopwatch watch;
   auto const& o = arguments.options.steps;
   level_request const request{.on = arguments.on, .gpus = arguments.gpus, .table = {}};
-  level_run_model const on(request);
+  level_setup const on(request);
   auto const given = arguments.levels_from_file();
   planned_levels planned;
   if (given) planned.choice = read_levels(arguments.levels, on);

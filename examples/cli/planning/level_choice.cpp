@@ -27,9 +27,9 @@ namespace {
 using ballast::timed_level;
 
 /// Degrees that share out the GPUs and the heads of attention evenly.
-[[nodiscard]] std::vector<std::uint32_t> degrees_of(ballast::sequence_parallel_run const& run) {
+[[nodiscard]] std::vector<std::uint32_t> degrees_of(ballast::sequence_parallel_run const& on) {
   std::vector<std::uint32_t> degrees;
-  for (std::uint32_t sp = 1; sp <= 64 && run.devices % sp == 0 && run.model.query_heads % std::int64_t{sp} == 0; sp *= 2)
+  for (std::uint32_t sp = 1; sp <= 64 && on.devices % sp == 0 && on.model.query_heads % std::int64_t{sp} == 0; sp *= 2)
     degrees.push_back(sp);
   return degrees;
 }
@@ -53,7 +53,7 @@ using ballast::timed_level;
 }
 
 /// Measured settings, and their slices on one device, which need the same memory and no exchange.
-[[nodiscard]] std::vector<timed_level> measured_levels(std::string const& file, std::int64_t longest, level_run_model const& on) {
+[[nodiscard]] std::vector<timed_level> measured_levels(std::string const& file, std::int64_t longest, level_setup const& on) {
   file_bytes const bytes(file);
   auto const name = shown_name(file);
   auto const rows = read_profile(bytes.view(), name);
@@ -61,21 +61,21 @@ using ballast::timed_level;
   for (auto const& row : rows) {
     auto const& at = row.setting;
     auto const place = name + ":" + std::to_string(row.line) + ": ";
-    if (on.run.devices % at.sp != 0)
-      throw bad_input(place + "sp = " + std::to_string(at.sp) + " does not divide --gpus " + std::to_string(on.run.devices));
-    if (std::int64_t{at.recomputed_layers} > on.run.model.layers)
+    if (on.cluster.devices % at.sp != 0)
+      throw bad_input(place + "sp = " + std::to_string(at.sp) + " does not divide --gpus " + std::to_string(on.cluster.devices));
+    if (std::int64_t{at.recomputed_layers} > on.cluster.model.layers)
       throw bad_input(place + std::to_string(at.recomputed_layers) + " recomputed layers; " + on.model + " has " +
-                      std::to_string(on.run.model.layers));
+                      std::to_string(on.cluster.model.layers));
     if (at.capacity > longest) continue;
-    if (row.gigabytes && *row.gigabytes * 1e9 > static_cast<double>(on.run.device.memory_bytes)) continue;
-    auto const model = ballast::modelled_level_time(on.run, at);
+    if (row.gigabytes && *row.gigabytes * 1e9 > static_cast<double>(on.cluster.device.memory_bytes)) continue;
+    auto const model = ballast::modelled_level_time(on.cluster, at);
     auto const modelled = model(1, at.capacity, at.capacity * at.capacity);
     auto const measured = static_cast<std::int64_t>(row.ms * 1e6 * at.sp + 0.5);
     out.push_back({at, scaled_time(model, measured, modelled)});
     ballast::level const slice{at.capacity / std::int64_t{at.sp}, 1, at.recomputed_layers};
     auto const listed = std::any_of(rows.begin(), rows.end(), [&](profile_row const& r) { return r.setting == slice; });
     if (at.sp > 1 && slice.capacity > 0 && !listed)
-      slices.push_back({slice, scaled_time(ballast::modelled_level_time(on.run, slice), measured, modelled)});
+      slices.push_back({slice, scaled_time(ballast::modelled_level_time(on.cluster, slice), measured, modelled)});
   }
   out.insert(out.end(), slices.begin(), slices.end());
   return out;
@@ -98,14 +98,14 @@ using ballast::timed_level;
 
 }  // namespace
 
-level_run_model::level_run_model(level_request const& request) : model(request.on.model) {
+level_setup::level_setup(level_request const& request) : model(request.on.model) {
   if (request.on.mfu && !(*request.on.mfu >= 0.001 && *request.on.mfu <= 1))
     throw bad_input("--mfu " + formatted("%g", *request.on.mfu) + ": expected is a share of the peak from 0.001 to 1");
-  run.model = model_of(request.on.model);
-  run.device = device_of(request.on.device);
-  run.devices = request.gpus;
-  if (request.on.mfu) run.utilisation = static_cast<std::uint32_t>(std::lround(*request.on.mfu * 1000));
-  device = device_in_words(request.on.device, run.utilisation / 1000.0);
+  cluster.model = model_of(request.on.model);
+  cluster.device = device_of(request.on.device);
+  cluster.devices = request.gpus;
+  if (request.on.mfu) cluster.utilisation = static_cast<std::uint32_t>(std::lround(*request.on.mfu * 1000));
+  device = device_in_words(request.on.device, cluster.utilisation / 1000.0);
 }
 
 ballast::histogram within(ballast::histogram const& lengths, std::int64_t longest, ballast::oversize policy) {
@@ -131,16 +131,16 @@ ballast::histogram within(ballast::histogram const& lengths, std::int64_t longes
 }
 
 level_choice choose(level_rule rule, ballast::histogram const& lengths, std::int64_t longest, std::size_t most_levels,
-                    level_request const& request, level_run_model const& on) {
+                    level_request const& request, level_setup const& on) {
   if (lengths.lengths.empty())
     throw no_plan("every sample is longer than " + std::to_string(longest) + " and set aside: there is nothing to choose levels for");
-  auto const candidates = request.table.empty() ? ballast::modelled_levels(on.run, lengths_to_try(longest), degrees_of(on.run))
+  auto const candidates = request.table.empty() ? ballast::modelled_levels(on.cluster, lengths_to_try(longest), degrees_of(on.cluster))
                                                 : measured_levels(request.table, longest, on);
   if (rule == level_rule::hbp) most_levels = 0;  // the choice it is measured by has no limit
   auto exact = ballast::choose_levels(lengths, candidates, most_levels);
   if (exact.status == ballast::status::infeasible)
     throw no_plan("the longest sample has " + std::to_string(lengths.lengths.back()) + " tokens, and no " +
-                  (request.table.empty() ? "setting of " + on.model + " on " + std::to_string(on.run.devices) + " " + request.on.device
+                  (request.table.empty() ? "setting of " + on.model + " on " + std::to_string(on.cluster.devices) + " " + request.on.device
                                          : "row of " + shown_name(request.table)) +
                   " holds packs of so many" + (request.table.empty() ? " (modelled memory)" : ""));
   level_choice out{
@@ -153,7 +153,7 @@ level_choice choose(level_rule rule, ballast::histogram const& lengths, std::int
   return out;
 }
 
-level_choice read_levels(std::string const& file, level_run_model const& on) {
+level_choice read_levels(std::string const& file, level_setup const& on) {
   file_bytes const bytes(file);
   auto const name = shown_name(file);
   auto const text = bytes.view();
@@ -179,15 +179,15 @@ level_choice read_levels(std::string const& file, level_run_model const& on) {
     };
     timed_level level;
     level.setting.capacity = whole(json[i], each, "length", 1, (std::int64_t{1} << 31) - 1);
-    level.setting.sp = static_cast<std::uint32_t>(whole(json[i], each, "sp", 1, on.run.devices));
-    level.setting.recomputed_layers = static_cast<std::uint32_t>(whole(json[i], each, "recomputed_layers", 0, on.run.model.layers));
+    level.setting.sp = static_cast<std::uint32_t>(whole(json[i], each, "sp", 1, on.cluster.devices));
+    level.setting.recomputed_layers = static_cast<std::uint32_t>(whole(json[i], each, "recomputed_layers", 0, on.cluster.model.layers));
     if (i > 0 && level.setting.capacity <= out.levels.back().setting.capacity)
       throw unlike(each + ".length = " + std::to_string(level.setting.capacity) + " must be above its predecessor's");
-    if (on.run.devices % level.setting.sp != 0)
+    if (on.cluster.devices % level.setting.sp != 0)
       throw bad_input(name + ": " + each + ".sp = " + std::to_string(level.setting.sp) + " does not divide --gpus " +
-                      std::to_string(on.run.devices));
+                      std::to_string(on.cluster.devices));
     if (auto const times = json[i].find("picoseconds"); times == json[i].end()) {
-      level.time = ballast::modelled_level_time(on.run, level.setting);
+      level.time = ballast::modelled_level_time(on.cluster, level.setting);
     } else if (!times->is_object()) {
       throw unlike(each + ".picoseconds is not an object");
     } else {

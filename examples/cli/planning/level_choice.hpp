@@ -14,14 +14,14 @@
 #include <string>
 #include <vector>
 
-// Levels: chosen for lengths and a run, or read from a file.
+// Levels: chosen for lengths on a cluster, or read from a file.
 
 namespace ballast_cli {
 
-/// The run behind a request, and how sentences call it. Throws bad_input.
-struct level_run_model {
-  explicit level_run_model(level_request const& request);
-  ballast::sequence_parallel_run run;
+/// Model and GPUs behind a request, and how sentences call them. Throws bad_input.
+struct level_setup {
+  explicit level_setup(level_request const& request);
+  ballast::sequence_parallel_run cluster;
   std::string model, device;
 };
 
@@ -30,7 +30,7 @@ struct level_choice {
   level_rule rule = level_rule::exact;
   std::size_t candidates = 0;                ///< settings that they were chosen from; 0: they were given
   std::size_t most_levels = 0;               ///< that were allowed; 0: any number
-  std::optional<ballast::certificate> time;  ///< device-nanoseconds of full packs and level ranks, and the least of any choice
+  std::optional<ballast::certificate> time;  ///< device-nanoseconds of full packs and balanced ranks, and the least of any choice
 };
 
 /// The histogram of what is trained on, under a policy for samples above `longest`.
@@ -38,9 +38,9 @@ struct level_choice {
 
 /// Chooses levels up to `longest` tokens. Throws bad_input for a bad profile, no_plan where no setting holds the samples.
 [[nodiscard]] level_choice choose(level_rule rule, ballast::histogram const& lengths, std::int64_t longest, std::size_t most_levels,
-                                  level_request const& request, level_run_model const& on);
+                                  level_request const& request, level_setup const& on);
 
 /// Levels that `levels --json` printed, or the array alone; what has no times gets modelled ones. Throws bad_input.
-[[nodiscard]] level_choice read_levels(std::string const& file, level_run_model const& on);
+[[nodiscard]] level_choice read_levels(std::string const& file, level_setup const& on);
 
 }  // namespace ballast_cli

@@ -101,10 +101,10 @@ std::vector<std::string> limits_in_words(level_choice const& choice, ballast::le
   std::vector<std::string> out;
   if (!choice.time) return out;
   auto const among = grouped(choice.candidates) + " candidate settings";
-  out.push_back(choice.time->optimal() ? "With full packs and level ranks no choice of " +
+  out.push_back(choice.time->optimal() ? "With full packs and balanced ranks no choice of " +
                                              (choice.most_levels == 0 ? "" : "at most " + grouped(choice.most_levels) + " ") +
                                              "levels among " + among + " takes less time (proof: all are compared)."
-                                       : "With full packs and level ranks the best choice of levels among " + among +
+                                       : "With full packs and balanced ranks the best choice of levels among " + among +
                                              " takes less time: these take up to " + percent_up(choice.time->gap()) + " more.");
   auto const devices = static_cast<double>(plan.steps.steps[0].ranks * plan.steps.levels[0].sp);
   if (auto const least = static_cast<double>(choice.time->value) / 1e9 / devices; plan.figures.seconds > least)
@@ -119,14 +119,14 @@ std::string in_words(level_choice const& choice, compared_plan const& plan) {
                       grouped(l.recomputed_layers).c_str(), percent(l.share).c_str(), grouped(l.packs).c_str(), percent(l.fill).c_str(),
                       grouped(l.steps).c_str(), (grouped(l.ranks) + " x " + grouped(l.micro_batches)).c_str());
   text += "\n               packs     steps      fill      idle     ABR      CR        a step          all\n";
-  for (auto const& r : runs_of(plan)) {
+  for (auto const& r : plans_of(plan)) {
     auto const& f = r.name == "planned" ? plan.figures : r.name == "naive" ? plan.usual.naive : plan.usual.one_level;
     text += formatted("%-9s %10s %9s %9s %9s %7s %7s %13s %12s\n", r.name.c_str(), grouped(r.packs).c_str(), grouped(r.steps).c_str(),
                       percent(r.fill).c_str(), percent(r.idle).c_str(), ratio(r.abr).c_str(), ratio(f.communication_ratio).c_str(),
                       duration(r.modelled_step_ms).c_str(), duration(r.modelled_hours * 3.6e6).c_str());
   }
   text += "\n";
-  for (auto const& r : runs_of(plan)) text += r.name + ": " + r.how + ". ";
+  for (auto const& r : plans_of(plan)) text += r.name + ": " + r.how + ". ";
   text += "Times are modelled.\nModelled, the plan is " + formatted("%.3f", plan.figures.speedup_over(plan.usual.naive)) +
           " times as fast as naive, " + formatted("%.3f", plan.figures.speedup_over(plan.usual.one_level)) +
           " times as fast as one level.\n";
@@ -134,27 +134,27 @@ std::string in_words(level_choice const& choice, compared_plan const& plan) {
   return text;
 }
 
-std::vector<report_run> runs_of(compared_plan const& plan) {
-  auto const run = [](std::string name, std::string how, ballast::level_figures const& f) {
-    report_run out{.name = std::move(name),
-                   .how = std::move(how),
-                   .packs = f.packs,
-                   .steps = f.steps,
-                   .fill = f.fill,
-                   .idle = f.idle,
-                   .slowest_over_mean = f.idle < 1 ? 1 / (1 - f.idle) : 1.0,
-                   .dbr = f.token_ratio,
-                   .abr = f.attention_ratio,
-                   .modelled_step_ms = f.steps == 0 ? 0.0 : f.seconds * 1e3 / static_cast<double>(f.steps),
-                   .modelled_hours = f.seconds / 3600,
-                   .loads = {}};
+std::vector<report_plan> plans_of(compared_plan const& plan) {
+  auto const shown = [](std::string name, std::string how, ballast::level_figures const& f) {
+    report_plan out{.name = std::move(name),
+                    .how = std::move(how),
+                    .packs = f.packs,
+                    .steps = f.steps,
+                    .fill = f.fill,
+                    .idle = f.idle,
+                    .slowest_over_mean = f.idle < 1 ? 1 / (1 - f.idle) : 1.0,
+                    .dbr = f.token_ratio,
+                    .abr = f.attention_ratio,
+                    .modelled_step_ms = f.steps == 0 ? 0.0 : f.seconds * 1e3 / static_cast<double>(f.steps),
+                    .modelled_hours = f.seconds / 3600,
+                    .loads = {}};
     for (auto const load : f.loads) out.loads.push_back(static_cast<double>(load) / 1e6);
     return out;
   };
   auto const longest = grouped(static_cast<std::uint64_t>(plan.levels.back().setting.capacity));
-  return {run("naive", "all samples in packs of " + longest + ", in random steps, the baseline of HBP", plan.usual.naive),
-          run("one level", "the same packs, like ones in a step", plan.usual.one_level),
-          run("planned", "packs by level, like ones in a step", plan.figures)};
+  return {shown("naive", "all samples in packs of " + longest + ", in random steps, the baseline of HBP", plan.usual.naive),
+          shown("one level", "the same packs, like ones in a step", plan.usual.one_level),
+          shown("planned", "packs by level, like ones in a step", plan.figures)};
 }
 
 }  // namespace ballast_cli

@@ -39,6 +39,6 @@ void add_level_figures(nlohmann::ordered_json& json, level_choice const& choice,
 [[nodiscard]] std::string in_words(level_choice const& choice, compared_plan const& plan);
 
 /// Naive, one level, planned: for pages and tables.
-[[nodiscard]] std::vector<report_run> runs_of(compared_plan const& plan);
+[[nodiscard]] std::vector<report_plan> plans_of(compared_plan const& plan);
 
 }  // namespace ballast_cli

@@ -13,7 +13,7 @@
 
 namespace ballast_cli {
 
-/// More levels take less time with full packs and level ranks, but leave more packs that are not full and more steps that communicate.
+/// More levels take less time with full packs and balanced ranks, but leave more packs that are not full and more steps that communicate.
 inline constexpr std::size_t usual_levels = 3;
 
 /// What is trained on what, as options say it.

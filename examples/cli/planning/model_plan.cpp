@@ -52,7 +52,7 @@ using ballast::recompute_level;
 }
 
 /// A sample costs its tokens, as the layers do.
-[[nodiscard]] run_cost cost_of_layers(ballast::run_model const& model, std::string const& name, std::string const& device) {
+[[nodiscard]] timed_cost cost_of_layers(ballast::run_model const& model, std::string const& name, std::string const& device) {
   double nanoseconds = 0;
   for (auto const& l : model.layers) nanoseconds += static_cast<double>(l.forward.per_token) + static_cast<double>(l.backward.per_token);
   constexpr ballast::token_cost tokens{};
@@ -65,7 +65,7 @@ void add_megatron(planned_model& plan, model_request const& asked, model_on_devi
   std::vector<std::string> names;
   for (auto const& layer : plan.model.layers) names.push_back(layer.name);
   auto const kinds = kinds_of(names);
-  auto const& cuts = plan.run.model.plan.boundaries;
+  auto const& cuts = plan.training.model.plan.boundaries;
   plan.layout = ballast::megatron_layout(std::span<std::uint32_t const>(cuts), kinds);
   if (!plan.layout) return;
   ballast::megatron_options means;
@@ -79,9 +79,10 @@ void add_megatron(planned_model& plan, model_request const& asked, model_on_devi
     }
   }
   if (asked.layers.empty()) experts = model_of(on.model).experts > 0;
-  std::vector<std::int64_t> const capacity(cuts.size() - 1, plan.run.memory.front().budget);
+  std::vector<std::int64_t> const capacity(cuts.size() - 1, plan.training.memory.front().budget);
   plan.megatron = ballast::nearest_megatron_recompute<std::uint32_t>(
-      plan.run.layers, kinds, plan.run.model, {.stages = cuts.size() - 1, .capacity = capacity, .in_flight = plan.run.in_flight}, means);
+      plan.training.layers, kinds, plan.training.model,
+      {.stages = cuts.size() - 1, .capacity = capacity, .in_flight = plan.training.in_flight}, means);
   auto& flags = plan.megatron_flags;
   flags = {"--tensor-model-parallel-size",  std::to_string(asked.tensor),       "--pipeline-model-parallel-size",
            std::to_string(cuts.size() - 1), "--pipeline-model-parallel-layout", *plan.layout};
@@ -113,7 +114,7 @@ void add_megatron(planned_model& plan, model_request const& asked, model_on_devi
 }
 
 [[nodiscard]] std::string layers_in_words(planned_model const& plan, std::size_t stage) {
-  auto const begin = plan.run.model.plan.boundaries[stage], end = plan.run.model.plan.boundaries[stage + 1];
+  auto const begin = plan.training.model.plan.boundaries[stage], end = plan.training.model.plan.boundaries[stage + 1];
   auto const name = [&](std::uint32_t i) { return printable(plan.model.layers[i].name); };
   return name(begin) + (end - begin > 1 ? " ... " + name(end - 1) : "");
 }
@@ -143,16 +144,17 @@ planned_model plan_model(model_request const& asked, model_on_device const& on, 
   auto const memory = asked.memory.value_or(device_of(on.device).memory_bytes / 10 * 9);
   planned_model out{.schedule = std::visit([](auto const& s) { return std::string(s.name); }, asked.schedule),
                     .model = std::move(model),
-                    .run = {},
+                    .training = {},
                     .recompute = {},
                     .selective = {},
                     .layout = {},
                     .megatron = {},
                     .megatron_flags = {}};
   auto const packs = ballast::shapes_of(data.steps.packs, std::span<std::int64_t const>(data.tokens));
-  out.run = ballast::plan_whole_run(data.steps, packs, out.model, {.stages = asked.stages, .memory = memory, .schedule = asked.schedule});
-  if (out.run.status != ballast::status::feasible) {
-    auto const& lack = out.run.shortage;
+  out.training =
+      ballast::plan_whole_run(data.steps, packs, out.model, {.stages = asked.stages, .memory = memory, .schedule = asked.schedule});
+  if (out.training.status != ballast::status::feasible) {
+    auto const& lack = out.training.shortage;
     if (lack.needed == 0)
       throw no_plan(title + ": " + counted(out.model.layers.size(), "layer") + " cannot fill " + counted(asked.stages, "stage") +
                     ", each of which takes one at least");
@@ -162,7 +164,7 @@ planned_model plan_model(model_request const& asked, model_on_device const& on, 
   }
   for (std::size_t i = 0; i < out.model.layers.size(); ++i) {
     auto const& layer = out.model.layers[i];
-    auto const level = layer.options[out.run.model.option[i]].level;
+    auto const level = layer.options[out.training.model.option[i]].level;
     if (level != recompute_level::none) (level == recompute_level::full ? out.recompute : out.selective).push_back(layer.name);
   }
   add_megatron(out, asked, on);
@@ -170,24 +172,24 @@ planned_model plan_model(model_request const& asked, model_on_device const& on, 
 }
 
 nlohmann::ordered_json to_json(planned_model const& plan) {
-  auto const& run = plan.run;
-  auto const& cuts = run.model.plan.boundaries;
+  auto const& training = plan.training;
+  auto const& cuts = training.model.plan.boundaries;
   auto memory = nlohmann::ordered_json::array();
-  for (std::size_t s = 0; s < run.memory.size(); ++s)
-    memory.push_back({{"stage", s}, {"bytes", run.memory[s].bytes()}, {"budget", run.memory[s].budget}});
-  auto const& of = run.shares;
+  for (std::size_t s = 0; s < training.memory.size(); ++s)
+    memory.push_back({{"stage", s}, {"bytes", training.memory[s].bytes()}, {"budget", training.memory[s].budget}});
+  auto const& of = training.shares;
   nlohmann::ordered_json json{{"status", "feasible"},
                               {"boundaries", cuts},
-                              {"bottleneck_ms", ms(run.model.plan.bottleneck.value)},
-                              {"lower_bound_ms", ms(run.model.plan.bottleneck.lower_bound)},
+                              {"bottleneck_ms", ms(training.model.plan.bottleneck.value)},
+                              {"lower_bound_ms", ms(training.model.plan.bottleneck.lower_bound)},
                               {"recompute", plan.recompute},
                               {"recompute_selective", plan.selective},
                               {"memory", std::move(memory)},
                               {"schedule", plan.schedule},
                               {"bubble", of.share(of.bubble)},
-                              {"modelled_step_ms", run.step_ms()},
-                              {"modelled_run_ms", ms(run.time.value)},
-                              {"run_lower_bound_ms", ms(run.time.lower_bound)},
+                              {"modelled_step_ms", training.step_ms()},
+                              {"modelled_run_ms", ms(training.time.value)},
+                              {"run_lower_bound_ms", ms(training.time.lower_bound)},
                               {"limits",
                                {{"work", of.share(of.work)},
                                 {"recompute", of.share(of.recompute)},
@@ -203,64 +205,64 @@ nlohmann::ordered_json to_json(planned_model const& plan) {
 }
 
 std::string in_words(planned_model const& plan) {
-  auto const& run = plan.run;
-  auto const& cut = run.model.plan;
-  auto text = "\n" + counted(plan.model.layers.size(), "layer") + " in " + counted(run.memory.size(), "stage") + " under " + plan.schedule +
-              ", " + many_bytes(run.memory.front().budget) + " a device; the slowest stage takes " + duration(ms(cut.bottleneck.value)) +
-              " for a mean micro-batch, and " +
+  auto const& training = plan.training;
+  auto const& cut = training.model.plan;
+  auto text = "\n" + counted(plan.model.layers.size(), "layer") + " in " + counted(training.memory.size(), "stage") + " under " +
+              plan.schedule + ", " + many_bytes(training.memory.front().budget) + " a device; the slowest stage takes " +
+              duration(ms(cut.bottleneck.value)) + " for a mean micro-batch, and " +
               (cut.bottleneck.optimal() ? std::string("no plan takes less")
                                         : "no plan takes less than " + duration(ms(cut.bottleneck.lower_bound))) +
               ".\n\nstage  layers";
   std::size_t width = 6;
-  for (std::size_t s = 0; s < run.memory.size(); ++s) width = (std::max)(width, layers_in_words(plan, s).size());
+  for (std::size_t s = 0; s < training.memory.size(); ++s) width = (std::max)(width, layers_in_words(plan, s).size());
   text += std::string(width - 6, ' ') + formatted("  %6s  %12s  %s\n", "number", "time", "memory at its peak");
-  for (std::size_t s = 0; s < run.memory.size(); ++s) {
-    auto const& of = run.model.stages[s];
+  for (std::size_t s = 0; s < training.memory.size(); ++s) {
+    auto const& of = training.model.stages[s];
     auto const layers = layers_in_words(plan, s);
     text += formatted("%5zu  ", s) + layers + std::string(width - layers.size(), ' ') +
             formatted("  %6u  %12s  ", cut.boundaries[s + 1] - cut.boundaries[s], duration(ms(of.time + of.added)).c_str()) +
-            many_bytes(run.memory[s].bytes()) + "\n";
+            many_bytes(training.memory[s].bytes()) + "\n";
   }
   text += "\n" + list_in_words("Recomputed: ", plan.recompute) + list_in_words("Recomputed in part: ", plan.selective);
-  if (!run.steps.empty())
-    text += "By its timelines a step takes " + duration(run.step_ms()) + ", all take " + duration(ms(run.time.value)) +
-            "; no order of the same work takes less than " + duration(ms(run.time.lower_bound)) + ".\n";
-  for (auto const& sentence : describe(run)) text += sentence + "\n";
+  if (!training.steps.empty())
+    text += "By its timelines a step takes " + duration(training.step_ms()) + ", all take " + duration(ms(training.time.value)) +
+            "; no order of the same work takes less than " + duration(ms(training.time.lower_bound)) + ".\n";
+  for (auto const& sentence : describe(training)) text += sentence + "\n";
   if (plan.layout) text += "Megatron-LM (" + loss_in_words(plan) + "):\n  " + flags_in_words(plan) + "\n";
   return text;
 }
 
 report_model on_page(planned_model const& plan) {
-  auto const& run = plan.run;
-  auto const& of = run.shares;
+  auto const& training = plan.training;
+  auto const& of = training.shares;
   report_model out{.schedule = plan.schedule,
                    .stages = {},
                    .work = of.share(of.work),
                    .recompute = of.share(of.recompute),
                    .bubble = of.share(of.bubble),
                    .waiting = of.share(of.waiting),
-                   .step = run.slowest_step,
-                   .rank = run.slowest_rank,
-                   .micro_batches = run.works.size() / run.memory.size(),
-                   .step_ms = ms(run.timeline.makespan.value),
-                   .step_waits = run.timeline.bubble(),
+                   .step = training.slowest_step,
+                   .rank = training.slowest_rank,
+                   .micro_batches = training.works.size() / training.memory.size(),
+                   .step_ms = ms(training.timeline.makespan.value),
+                   .step_waits = training.timeline.bubble(),
                    .tasks = {},
-                   .notes = describe(run),
+                   .notes = describe(training),
                    .megatron = plan.layout ? flags_in_words(plan) : ""};
-  auto const& cuts = run.model.plan.boundaries;
-  for (std::size_t s = 0; s < run.memory.size(); ++s) {
+  auto const& cuts = training.model.plan.boundaries;
+  for (std::size_t s = 0; s < training.memory.size(); ++s) {
     report_stage stage{.layers = layers_in_words(plan, s),
                        .number = cuts[s + 1] - cuts[s],
                        .recomputed = 0,
-                       .ms = ms(run.model.stages[s].time + run.model.stages[s].added),
-                       .busy_ms = run.steps.empty() ? 0 : ms(run.timeline.stages[s].busy),
-                       .memory = static_cast<std::uint64_t>(run.memory[s].bytes()),
-                       .budget = static_cast<std::uint64_t>(run.memory[s].budget)};
-    for (auto i = cuts[s]; i < cuts[s + 1]; ++i) stage.recomputed += run.model.option[i] != 0 ? 1U : 0U;
+                       .ms = ms(training.model.stages[s].time + training.model.stages[s].added),
+                       .busy_ms = training.steps.empty() ? 0 : ms(training.timeline.stages[s].busy),
+                       .memory = static_cast<std::uint64_t>(training.memory[s].bytes()),
+                       .budget = static_cast<std::uint64_t>(training.memory[s].budget)};
+    for (auto i = cuts[s]; i < cuts[s + 1]; ++i) stage.recomputed += training.model.option[i] != 0 ? 1U : 0U;
     out.stages.push_back(std::move(stage));
   }
-  for (auto const& e : run.timeline.events) {
-    auto const& work = run.works[e.micro_batch * run.memory.size() + e.stage];
+  for (auto const& e : training.timeline.events) {
+    auto const& work = training.works[e.micro_batch * training.memory.size() + e.stage];
     auto const backward = e.pass == ballast::pipeline_pass::backward || e.pass == ballast::pipeline_pass::backward_input;
     auto const again = backward ? work.recompute : 0;
     if (again > 0) out.tasks.push_back({e.stage, ms(e.start), ms(e.start + again), report_task::recompute});

@@ -33,7 +33,7 @@ struct model_request {
 /// The layers as the options name them, and what a sample costs on one device of each stage.
 struct model_input {
   ballast::run_model model;
-  run_cost cost;
+  timed_cost cost;
 };
 /// `shape` says the capacity and the ranks. Throws bad_input.
 [[nodiscard]] model_input read_model(model_request const& asked, model_on_device const& on, ballast::batching_options const& shape);
@@ -41,7 +41,7 @@ struct model_input {
 struct planned_model {
   std::string schedule;
   ballast::run_model model;
-  ballast::whole_run run;
+  ballast::whole_run training;
   std::vector<std::string> recompute, selective;  ///< names of layers that are recomputed in full, in part
   std::optional<std::string> layout;              ///< of Megatron-LM
   ballast::megatron_recompute megatron;

@@ -42,7 +42,7 @@ template <class Presets>
 }
 
 template <class Cost>
-[[nodiscard]] run_cost erased(Cost cost, double ms_per_unit, std::string model, std::string device) {
+[[nodiscard]] timed_cost erased(Cost cost, double ms_per_unit, std::string model, std::string device) {
   auto in_range = [cost](std::int64_t length) { return cost.fits(length); };
   return {std::move(cost), std::move(in_range), ms_per_unit, std::move(model), std::move(device)};
 }
@@ -56,7 +56,7 @@ struct fitted_cost {
   }
 };
 
-[[nodiscard]] run_cost fitted(std::string_view text, std::string const& name) {
+[[nodiscard]] timed_cost fitted(std::string_view text, std::string const& name) {
   auto const json = parse_document(text, name);
   auto const coefficient = [&](char const* term, bool needed = true) {
     if (json.is_object())
@@ -74,7 +74,7 @@ struct fitted_cost {
   return out;
 }
 
-[[nodiscard]] run_cost tabled(std::string_view text, std::string const& name) {
+[[nodiscard]] timed_cost tabled(std::string_view text, std::string const& name) {
   auto rows = read_timings(text, name);
   std::sort(rows.begin(), rows.end(),
             [](timing_row const& a, timing_row const& b) { return a.length != b.length ? a.length < b.length : a.line < b.line; });
@@ -117,13 +117,13 @@ std::string device_in_words(std::string const& device, double mfu) {
   return device + " at " + share + " % of its dense bfloat16 peak";
 }
 
-run_cost modelled_cost(model_on_device const& on) {
+timed_cost modelled_cost(model_on_device const& on) {
   auto const cost = ballast::sample_cost(model_of(on.model));
   auto const mfu = on.utilisation();
   return erased(cost, ballast::ms_per_unit(cost, {device_of(on.device), mfu}), on.model, device_in_words(on.device, mfu));
 }
 
-run_cost measured_cost(std::string const& file) {
+timed_cost measured_cost(std::string const& file) {
   file_bytes const bytes(file);
   auto const name = shown_name(file);
   std::string unpacked;

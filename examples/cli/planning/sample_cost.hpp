@@ -21,8 +21,8 @@ struct model_on_device {
   [[nodiscard]] double utilisation() const { return mfu.value_or(0.4); }
 };
 
-/// A cost whose kind is chosen at run time.
-struct run_cost {
+/// A cost of any kind, and what its units are in milliseconds.
+struct timed_cost {
   std::function<std::int64_t(std::int64_t)> units;
   std::function<bool(std::int64_t)> in_range;
   double ms_per_unit;
@@ -32,7 +32,7 @@ struct run_cost {
   std::int64_t operator()(std::int64_t length) const { return units(length); }
   [[nodiscard]] bool fits(std::int64_t length) const { return in_range(length); }
 };
-static_assert(ballast::bounded_cost_model<run_cost>);
+static_assert(ballast::bounded_cost_model<timed_cost>);
 
 /// A preset's name or a Hugging Face config.json. Throws bad_input.
 [[nodiscard]] ballast::transformer model_of(std::string const& model);
@@ -42,9 +42,9 @@ static_assert(ballast::bounded_cost_model<run_cost>);
 [[nodiscard]] std::string device_in_words(std::string const& device, double mfu);
 
 /// Throws bad_input.
-[[nodiscard]] run_cost modelled_cost(model_on_device const& on);
+[[nodiscard]] timed_cost modelled_cost(model_on_device const& on);
 
 /// What `ballast calibrate --json` printed, or a table of lengths and milliseconds. Throws bad_input.
-[[nodiscard]] run_cost measured_cost(std::string const& file);
+[[nodiscard]] timed_cost measured_cost(std::string const& file);
 
 }  // namespace ballast_cli

@@ -9,8 +9,8 @@
 
 namespace ballast_cli {
 
-/// One way to run the data: naive, usual or planned.
-struct report_run {
+/// One way to train the data: naive, usual or planned.
+struct report_plan {
   std::string name;  ///< "naive", "usual", "planned"
   std::string how;   ///< in a few words: "next fit in input order, dealt in order"
   std::uint64_t packs = 0;
@@ -67,7 +67,7 @@ struct report_data {
   std::string model, device;             ///< "llama-3.1-8b", "h100 at 40 % of its dense bfloat16 peak"
   std::vector<std::uint64_t> bin_edges;  ///< of the length histogram: bins + 1 ascending lengths
   std::vector<std::uint64_t> bin_samples, bin_tokens;
-  std::vector<report_run> runs;     ///< naive, usual, planned; the last is the plan
+  std::vector<report_plan> plans;   ///< naive, usual, planned; the last is the plan
   double single_sample_bound = 1;   ///< no plan's slowest_over_mean is below this
   std::uint64_t pack_bound = 0;     ///< no plan has fewer packs
   std::string pack_bound_by;        ///< "volume"

@@ -10,15 +10,15 @@
 
 namespace ballast_cli {
 
-/// Names of places, and the HTML that stands there.
+/// Names of places, and the HTML that takes them.
 using page_places = std::map<std::string_view, std::string>;
 
 /// The page with `{{name}}` replaced by its value, `{{#name}}...{{/name}}` left out where the name has none, and `{{! ...}}` gone. A mark
 /// in a line of its own leaves no line. Values are not looked into.
 [[nodiscard]] std::string filled(std::string_view page, page_places const& places);
 
-/// What all runs say: the first lines, waiting, loads and limits.
-void add_runs(page_places& places, report_data const& data);
+/// What all plans say: the first lines, waiting, loads and limits.
+void add_plans(page_places& places, report_data const& data);
 /// The histograms, and what long samples hold.
 void add_lengths(page_places& places, report_data const& data);
 /// Of a plan in several levels: the levels, and the order of their steps.

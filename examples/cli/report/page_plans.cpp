@@ -20,19 +20,19 @@ using namespace html;
 
 [[nodiscard]] double finite(double value) { return std::isfinite(value) ? value : 0.0; }
 
-/// A run with what its charts need; colours go by the place counted from the plan, the last.
-struct shown_run {
+/// A plan with what its charts need; colours go by the place counted from the plan, the last.
+struct shown_plan {
   struct step {
     double fastest = 0, mean = 0, slowest = 0;
     [[nodiscard]] double ratio() const { return mean > 0 ? slowest / mean : 1.0; }
   };
-  report_run const* run;
+  report_plan const* plan;
   std::string style;
   std::vector<step> steps;
   std::vector<double> ratios;  // ascending
 
-  shown_run(report_run const& of, std::size_t to_plan, std::size_t ranks)
-      : run(&of),
+  shown_plan(report_plan const& of, std::size_t to_plan, std::size_t ranks)
+      : plan(&of),
         style(to_plan == 0   ? "c2"
               : to_plan == 1 ? "c1"
                              : "c0") {
@@ -65,31 +65,31 @@ struct shown_run {
   }
 };
 
-[[nodiscard]] std::string others(std::vector<shown_run> const& runs, std::string (*value)(report_run const&)) {
+[[nodiscard]] std::string others(std::vector<shown_plan> const& plans, std::string (*value)(report_plan const&)) {
   std::string out;
-  for (std::size_t i = 0; i + 1 < runs.size(); ++i) out += (i == 0 ? "" : ", ") + runs[i].run->name + " " + value(*runs[i].run);
+  for (std::size_t i = 0; i + 1 < plans.size(); ++i) out += (i == 0 ? "" : ", ") + plans[i].plan->name + " " + value(*plans[i].plan);
   return out;
 }
 
-[[nodiscard]] std::string epoch(report_run const& r) { return short_duration(r.modelled_hours * 3'600e3); }
-[[nodiscard]] std::string step_time(report_run const& r) { return short_duration(r.modelled_step_ms); }
-[[nodiscard]] std::string idle(report_run const& r) { return share(r.idle); }
-[[nodiscard]] std::string fill(report_run const& r) { return share(r.fill); }
-[[nodiscard]] std::string packs(report_run const& r) { return grouped(r.packs); }
+[[nodiscard]] std::string epoch(report_plan const& r) { return short_duration(r.modelled_hours * 3'600e3); }
+[[nodiscard]] std::string step_time(report_plan const& r) { return short_duration(r.modelled_step_ms); }
+[[nodiscard]] std::string idle(report_plan const& r) { return share(r.idle); }
+[[nodiscard]] std::string fill(report_plan const& r) { return share(r.fill); }
+[[nodiscard]] std::string packs(report_plan const& r) { return grouped(r.packs); }
 
-/// The value of the plan in large letters, those of the other runs below.
-[[nodiscard]] std::string of_runs(std::vector<shown_run> const& runs, std::string (*value)(report_run const&)) {
-  auto out = "<dd class=\"figure\">" + escaped(value(*runs.back().run)) + "</dd>";
-  for (std::size_t i = 0; i + 1 < runs.size(); ++i) out += "<dd>" + escaped(runs[i].run->name + " " + value(*runs[i].run)) + "</dd>";
+/// The value of the plan in large letters, those of the other plans below.
+[[nodiscard]] std::string of_plans(std::vector<shown_plan> const& plans, std::string (*value)(report_plan const&)) {
+  auto out = "<dd class=\"figure\">" + escaped(value(*plans.back().plan)) + "</dd>";
+  for (std::size_t i = 0; i + 1 < plans.size(); ++i) out += "<dd>" + escaped(plans[i].plan->name + " " + value(*plans[i].plan)) + "</dd>";
   return out;
 }
 
-[[nodiscard]] std::string lead(std::vector<shown_run> const& runs) {
-  auto const& plan = *runs.back().run;
+[[nodiscard]] std::string lead(std::vector<shown_plan> const& plans) {
+  auto const& plan = *plans.back().plan;
   auto words = "Ranks spend " + idle(plan) + " of their time waiting for the slowest";
-  if (runs.size() > 1) {
-    auto const& usual = *runs[runs.size() - 2].run;
-    words += " (" + others(runs, idle) + "). Modelled, an epoch takes " + epoch(plan) + " instead of " + epoch(usual);
+  if (plans.size() > 1) {
+    auto const& usual = *plans[plans.size() - 2].plan;
+    words += " (" + others(plans, idle) + "). Modelled, an epoch takes " + epoch(plan) + " instead of " + epoch(usual);
     if (plan.modelled_hours > 0)
       words += ": it is " + factor(usual.modelled_hours / plan.modelled_hours) + " times as fast as " + usual.name;
   }
@@ -103,15 +103,15 @@ struct shown_run {
          ". Times are modelled for " + data.model + " on " + data.device + ", not measured.";
 }
 
-[[nodiscard]] std::string balance(std::vector<shown_run> const& runs) {
+[[nodiscard]] std::string balance(std::vector<shown_plan> const& plans) {
   double most = 1.2, worst = 1;
-  for (auto const& r : runs) {
+  for (auto const& r : plans) {
     most = (std::max)(most, 1.1 * r.quantile(0.99));  // one incomplete step must not flatten the picture
     worst = (std::max)(worst, r.quantile(1));
   }
   chart drawing("balance", "How long the slowest rank takes, over the mean rank, in every step",
-                "One line for each run, its steps in ascending order. Time spent waiting: " + others(runs, idle) + ", " +
-                    runs.back().run->name + " " + idle(*runs.back().run) + ".",
+                "One line for each plan, its steps in ascending order. Time spent waiting: " + others(plans, idle) + ", " +
+                    plans.back().plan->name + " " + idle(*plans.back().plan) + ".",
                 1, 1, most);
   drawing.y_axis("slowest / mean", [](double ratio) { return compact(ratio) + "x"; });
   drawing.x_label(0, "best step");
@@ -120,14 +120,14 @@ struct shown_run {
   drawing.x_axis("all steps, in order of balance");
   std::vector<std::pair<std::string, std::string>> names;
   std::vector<double> const parts{0, 0.25, 0.5, 0.75, 0.9, 0.99, 1};
-  table_rows rows{{"run", "best", "25 %", "median", "75 %", "90 %", "99 %", "worst"}};
-  for (auto const& r : runs) {
+  table_rows rows{{"plan", "best", "25 %", "median", "75 %", "90 %", "99 %", "worst"}};
+  for (auto const& r : plans) {
     constexpr int points = 120;
     std::vector<std::pair<double, double>> line;
     for (int i = 0; i <= points; ++i) line.emplace_back(double(i) / points, r.quantile(double(i) / points));
     drawing.curve(line, r.style);
-    names.emplace_back(r.style, r.run->name);
-    rows.push_back({r.run->name});
+    names.emplace_back(r.style, r.plan->name);
+    rows.push_back({r.plan->name});
     for (auto const part : parts) rows.back().push_back(factor(r.quantile(part)));
   }
   drawing.legend(names);
@@ -138,26 +138,27 @@ struct shown_run {
 }
 
 [[nodiscard]] std::string shares(std::string const& id, std::string const& heading, std::string const& caption,
-                                 std::vector<shown_run> const& runs, std::string (*words)(report_run const&), double report_run::* value) {
+                                 std::vector<shown_plan> const& plans, std::string (*words)(report_plan const&),
+                                 double report_plan::* value) {
   std::vector<share_bar> bars;
-  for (auto const& r : runs) bars.push_back({r.run->name, words(*r.run), r.style, (*r.run).*value});
+  for (auto const& r : plans) bars.push_back({r.plan->name, words(*r.plan), r.style, (*r.plan).*value});
   return figure(heading, share_bars(id, heading, bars), caption);
 }
 
-[[nodiscard]] std::string loads(std::vector<shown_run> const& runs) {
+[[nodiscard]] std::string loads(std::vector<shown_plan> const& plans) {
   double most = 0;
-  for (auto const& r : runs)
+  for (auto const& r : plans)
     for (auto const s : r.some_steps()) most = (std::max)(most, r.steps[s].slowest);
   auto const [unit, name] = most < 2e3     ? std::pair(1.0, "milliseconds")
                             : most < 120e3 ? std::pair(1e3, "seconds")
                                            : std::pair(60e3, "minutes");
   std::string out;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    auto const& r = runs[i];
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    auto const& r = plans[i];
     auto const places = r.some_steps();
     auto const n = places.size();
-    chart drawing("load-" + std::to_string(i), "Modelled load of the ranks, step by step: " + r.run->name,
-                  "One bar for each of " + plural(n, "step") + ". Waiting takes " + idle(*r.run) + " of the time of all steps.",
+    chart drawing("load-" + std::to_string(i), "Modelled load of the ranks, step by step: " + r.plan->name,
+                  "One bar for each of " + plural(n, "step") + ". Waiting takes " + idle(*r.plan) + " of the time of all steps.",
                   n == 0 ? 1.0 : static_cast<double>(n), 0, most > 0 ? most / unit : 1.0);
     drawing.y_axis(std::string(name) + ", modelled");
     drawing.x_axis(n == r.steps.size() ? "steps" : grouped(n) + " of " + plural(r.steps.size(), "step"));
@@ -173,12 +174,12 @@ struct shown_run {
       if (k == 0 || k + 1 == n || k == n / 2) drawing.x_label(x + 0.5, grouped(places[k]));
       drawing.bar(x + 0.1, x + 0.9, fastest / unit, fastest / unit + most / unit / 150, "paper");
     }
-    out += figure(r.run->name, drawing.str(), r.run->how, html_table("modelled time of the ranks", rows));
+    out += figure(r.plan->name, drawing.str(), r.plan->how, html_table("modelled time of the ranks", rows));
   }
   return out;
 }
 
-[[nodiscard]] std::string limits(report_data const& data, report_run const& plan) {
+[[nodiscard]] std::string limits(report_data const& data, report_plan const& plan) {
   std::string out;
   auto const item = [&](std::string const& words) { out += "<li>" + escaped(words) + "</li>\n"; };
   if (data.levels.empty()) {
@@ -192,41 +193,41 @@ struct shown_run {
   return out;
 }
 
-[[nodiscard]] std::string all_figures(std::vector<shown_run> const& runs) {
+[[nodiscard]] std::string all_figures(std::vector<shown_plan> const& plans) {
   table_rows rows{{"", "packs", "steps", "fill", "time spent waiting", "slowest over mean", "DBR (tokens)", "ABR (attention)",
                    "modelled step", "modelled epoch"}};
-  for (auto const& [run, style, steps, ratios] : runs)
-    rows.push_back({run->name, packs(*run), grouped(run->steps), fill(*run), idle(*run), factor(run->slowest_over_mean), share(run->dbr),
-                    share(run->abr), step_time(*run), epoch(*run)});
+  for (auto const& [plan, style, steps, ratios] : plans)
+    rows.push_back({plan->name, packs(*plan), grouped(plan->steps), fill(*plan), idle(*plan), factor(plan->slowest_over_mean),
+                    share(plan->dbr), share(plan->abr), step_time(*plan), epoch(*plan)});
   table_rows turned(rows[0].size());
   for (std::size_t j = 0; j < turned.size(); ++j)
     for (auto const& row : rows) turned[j].push_back(row[j]);
-  return html_table("the runs side by side", turned, "runs");
+  return html_table("the plans side by side", turned, "plans");
 }
 
 }  // namespace
 
-void add_runs(page_places& places, report_data const& data) {
+void add_plans(page_places& places, report_data const& data) {
   places["lead"] = "Nothing was planned.";
-  if (data.runs.empty()) return;
-  places["runs"] = "shown";
-  std::vector<shown_run> runs;
-  for (std::size_t i = 0; i < data.runs.size(); ++i) runs.emplace_back(data.runs[i], data.runs.size() - 1 - i, data.ranks);
-  places["lead"] = escaped(lead(runs));
+  if (data.plans.empty()) return;
+  places["plans"] = "shown";
+  std::vector<shown_plan> plans;
+  for (std::size_t i = 0; i < data.plans.size(); ++i) plans.emplace_back(data.plans[i], data.plans.size() - 1 - i, data.ranks);
+  places["lead"] = escaped(lead(plans));
   places["scope"] = escaped(scope(data));
-  places["idle_of_runs"] = of_runs(runs, idle);
-  places["step_of_runs"] = of_runs(runs, step_time);
-  places["epoch_of_runs"] = of_runs(runs, epoch);
-  places["packs_of_runs"] = of_runs(runs, packs);
-  places["fill_of_runs"] = of_runs(runs, fill);
-  for (auto const& r : data.runs) places["how_of_runs"] += "<dt>" + escaped(r.name) + "</dt><dd>" + escaped(r.how) + "</dd>\n";
-  places["balance"] = balance(runs);
+  places["idle_of_plans"] = of_plans(plans, idle);
+  places["step_of_plans"] = of_plans(plans, step_time);
+  places["epoch_of_plans"] = of_plans(plans, epoch);
+  places["packs_of_plans"] = of_plans(plans, packs);
+  places["fill_of_plans"] = of_plans(plans, fill);
+  for (auto const& r : data.plans) places["how_of_plans"] += "<dt>" + escaped(r.name) + "</dt><dd>" + escaped(r.how) + "</dd>\n";
+  places["balance"] = balance(plans);
   places["waiting_bars"] = shares("idle", "Time spent waiting", "Share of all rank time in which a rank waits for the slowest of its step.",
-                                  runs, idle, &report_run::idle);
-  places["fill_bars"] = shares("fill", "Fill", "Share of the packs' capacity that holds tokens.", runs, fill, &report_run::fill);
-  places["loads"] = loads(runs);
-  places["limits"] = limits(data, data.runs.back());
-  places["all_figures"] = all_figures(runs);
+                                  plans, idle, &report_plan::idle);
+  places["fill_bars"] = shares("fill", "Fill", "Share of the packs' capacity that holds tokens.", plans, fill, &report_plan::fill);
+  places["loads"] = loads(plans);
+  places["limits"] = limits(data, data.plans.back());
+  places["all_figures"] = all_figures(plans);
 }
 
 }  // namespace ballast_cli

@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-namespace test_cli_whole_run {
+namespace test_cli_training_plan {
 
 namespace {
 
@@ -218,4 +218,4 @@ TEST_CASE("simulate --memory: the timeline of the joint plan, with what it recom
   check_refused(in.ballast("simulate f --stages 2 --micro-batches 8 --memory 70 --schedule zbv"), "schedule zbv has 2 chunks a stage");
 }
 
-}  // namespace test_cli_whole_run
+}  // namespace test_cli_training_plan
