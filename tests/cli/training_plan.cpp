@@ -49,7 +49,7 @@ std::string const four =
 
 }  // namespace
 
-TEST_CASE("plan --stages prints the library's whole run", "[cli]") {
+TEST_CASE("plan --stages prints the library's training plan", "[cli]") {
   scratch const in;
   ballast::splitmix64 draw(9);
   auto const lengths = random_lengths(400, 512, draw);

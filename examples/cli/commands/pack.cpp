@@ -46,13 +46,9 @@ template <class Index>
   return run_packer<Index>(arguments.strategy, lengths, arguments.limits.options);
 }
 
-void require_plan(ballast::status status, ballast::packing_bound bound, std::int64_t packs, ballast::packing_options const& o) {
-  if (status == ballast::status::feasible) return;
-  throw no_plan(std::string(status == ballast::status::infeasible ? "no plan has" : "no plan was found that has") +
-                " a number of packs that is a multiple of " + std::to_string(o.pack_count_multiple) + ": " + std::to_string(packs) +
-                " packs " +
-                (bound == ballast::packing_bound::sample_count ? "are more than there are samples to pack, and no pack may be empty"
-                                                               : "were not reached"));
+template <class Plan>
+void require_plan(Plan const& plan, ballast::packing_options const& o) {
+  require_multiple(plan.status, plan.count.value, o.pack_count_multiple, plan.bound == ballast::packing_bound::sample_count);
 }
 
 /// Whether the packs of a histogram can be counted without listing their members.
@@ -66,7 +62,7 @@ void require_plan(ballast::status status, ballast::packing_bound bound, std::int
   auto const tally = which == strategy::bfd            ? ballast::count_packs(samples, o)
                      : which == strategy::near_optimal ? ballast::count_near_optimal(samples, o)
                                                        : ballast::count_packs_of_pack(samples, o);
-  require_plan(tally.status, tally.bound, tally.count.value, o);
+  require_plan(tally, o);
   packing_report report{.samples = samples.samples(),
                         .tokens = tally.tokens,
                         .capacity = o.capacity,
@@ -139,7 +135,7 @@ template <class Index>
                                   seconds& spent) {
   auto o = arguments.limits.options;
   auto plan = run_packer<Index>(arguments, lengths);
-  require_plan(plan.status, plan.bound, plan.count.value, o);
+  require_plan(plan, o);
   std::optional<rank_figures> in_ranks;
   if (arguments.ranks != 0) {
     auto const placed = placed_lengths(lengths, plan, o);
@@ -205,6 +201,13 @@ void run(pack_arguments const& arguments) {
 }
 
 }  // namespace
+
+void require_multiple(ballast::status status, std::int64_t packs, std::uint64_t multiple, bool more_than_samples) {
+  if (status == ballast::status::feasible) return;
+  throw no_plan(std::string(status == ballast::status::infeasible ? "no plan has" : "no plan was found that has") +
+                " a number of packs that is a multiple of " + std::to_string(multiple) + ": " + std::to_string(packs) + " packs " +
+                (more_than_samples ? "are more than there are samples to pack, and no pack may be empty" : "were not reached"));
+}
 
 void add_pack(CLI::App& app) {
   auto const arguments = std::make_shared<pack_arguments>();

@@ -23,6 +23,9 @@ struct pack_arguments {
   bool json = false;
 };
 
+/// Throws no_plan where the number of packs is not the multiple that is demanded.
+void require_multiple(ballast::status status, std::int64_t packs, std::uint64_t multiple, bool more_than_samples);
+
 void pack_measures(pack_arguments const& arguments, table const& input, double read_seconds);
 
 }  // namespace ballast_cli

@@ -134,10 +134,7 @@ void pack(pack_arguments const& arguments, ballast::sample_measures const& sampl
   o.seed = limits.seed;
   measured_packing<Index> of{.plan = run_packer<Index>(arguments.strategy, samples, o), .distances = {}};
   auto& plan = of.plan;
-  if (plan.status != ballast::status::feasible)
-    throw no_plan(std::string(plan.status == ballast::status::infeasible ? "no plan has" : "no plan was found that has") +
-                  " a number of packs that is a multiple of " + std::to_string(o.pack_count_multiple) + ": " +
-                  std::to_string(plan.count.value) + " packs are more than there are samples to pack, and no pack may be empty");
+  require_multiple(plan.status, plan.count.value, o.pack_count_multiple, true);
   if (arguments.ranks != 0) {
     order_for_ranks(plan.packs, samples, o.capacity, arguments.ranks, o.seed);
     of.distances = ballast::rank_distances(plan.packs, samples, arguments.ranks);

@@ -70,37 +70,29 @@ struct partition_arguments {
 }
 
 /// "--recompute-granularity ..." and what it loses, as a line.
-[[nodiscard]] std::string flags_in_words(model_plan const& plan) {
+[[nodiscard]] std::string flags_in_words(stage_plan const& plan) {
   auto const& nearest = plan.megatron;
-  if (nearest.status != ballast::status::feasible) return "  no recompute setting of Megatron-LM fits the memory on these boundaries\n";
-  auto const loss = nearest.bottleneck.gap();
-  auto const slower = loss == 0 ? std::string("as fast as this plan") : percent_up(loss) + " slower than this plan";
-  return "  " + (nearest.flags.empty() ? std::string("nothing recomputed") : nearest.flags) + " (the nearest setting: " + slower + ")\n";
+  if (nearest.status != ballast::status::feasible) return "  " + std::string(no_megatron_setting) + "\n";
+  return "  " + (nearest.flags.empty() ? std::string("nothing recomputed") : nearest.flags) +
+         " (the nearest setting: " + loss_in_words(nearest) + ")\n";
 }
 
-[[nodiscard]] std::string in_words(partition_arguments const& arguments, layer_table const& table, model_plan const& plan,
+[[nodiscard]] std::string in_words(partition_arguments const& arguments, layer_table const& table, stage_plan const& plan,
                                    std::optional<std::string> const& layout) {
   auto const& cut = plan.joint.plan;
   auto text = shown_name(arguments.file) + ": " + counted(table.layers.size(), "layer") + " in " + counted(arguments.stages, "stage") +
               "; the slowest takes " + shown(cut.bottleneck.value, table) + " for a micro-batch, and " +
               (cut.bottleneck.optimal() ? std::string("no plan takes less")
                                         : "no plan takes less than " + shown(cut.bottleneck.lower_bound, table)) +
-              ".\n" + scale_in_words(table) + "\nstage  layers";
-  std::size_t width = 6;
-  std::vector<std::string> spans;
-  for (std::size_t s = 0; s + 1 < cut.boundaries.size(); ++s) {
+              ".\n" + scale_in_words(table) + "\n";
+  auto const names = names_of(table);
+  std::vector<stage_line> lines;
+  for (std::size_t s = 0; s < plan.joint.stages.size(); ++s) {
     auto const begin = cut.boundaries[s], end = cut.boundaries[s + 1];
-    auto const& first = table.layers[begin].name;
-    spans.push_back(printable(first) + (end - begin > 1 ? " ... " + printable(table.layers[end - 1].name) : ""));
-    width = (std::max)(width, spans.back().size());
-  }
-  text += std::string(width - 6, ' ') + formatted("  %6s  %12s%s\n", "number", "time", arguments.micro_batches == 0 ? "" : "  memory");
-  for (std::size_t s = 0; s < spans.size(); ++s) {
     auto const& of = plan.joint.stages[s];
-    text += formatted("%5zu  ", s) + spans[s] + std::string(width - spans[s].size(), ' ') +
-            formatted("  %6u  %12s", cut.boundaries[s + 1] - cut.boundaries[s], shown(of.time + of.added, table).c_str()) +
-            (arguments.micro_batches == 0 ? "" : "  " + many_bytes(of.memory)) + "\n";
+    lines.push_back({span_in_words(names, begin, end), end - begin, shown(of.time + of.added, table), many_bytes(of.memory)});
   }
+  text += stage_table(lines, arguments.micro_batches == 0 ? "" : "memory");
   text += "\n" + recomputed_in_words(plan.recompute) + list_in_words("Sent to the host: ", plan.offload);
   if (layout) {
     text += "Megatron-LM:\n  --pipeline-model-parallel-layout \"" + *layout + "\"\n";
@@ -111,11 +103,11 @@ struct partition_arguments {
 
 void run(partition_arguments const& arguments) {
   auto const table = read_layers_file(arguments.file, arguments.offload.bytes_per_1 != 0);
-  require_layers(table, arguments.stages, arguments.file);
-  auto const kinds = kinds_of(table);
+  require_layers(shown_name(arguments.file), table.layers.size(), arguments.stages);
+  auto const kinds = kinds_of(names_of(table));
   auto const held = arguments.micro_batches == 0 ? std::vector<std::uint64_t>{}
                                                  : ballast::held_by_stage(arguments.schedule, arguments.stages, arguments.micro_batches);
-  model_plan plan;
+  stage_plan plan;
   if (arguments.memory) {
     plan = plan_memory(table, held, {arguments.file, *arguments.memory, arguments.offload}, kinds);
   } else {

@@ -3,6 +3,7 @@
 
 #include "errors.hpp"
 #include "planning/model_plan.hpp"
+#include "planning/packers.hpp"
 #include "planning/sample_cost.hpp"
 #include "readers/data_set.hpp"
 #include "report/json.hpp"

@@ -2,6 +2,7 @@
 #include "commands/plan.hpp"
 #include "errors.hpp"
 #include "planning/level_plan.hpp"
+#include "planning/packers.hpp"
 #include "readers/data_set.hpp"
 #include "report/json.hpp"
 #include "report/output.hpp"

@@ -51,9 +51,7 @@ struct simulate_arguments {
       throw bad_input("--boundaries must rise from 0 to the number of layers, " + std::to_string(n));
     return given;
   }
-  if (arguments.stages * chunks > n)
-    throw no_plan(shown_name(arguments.file) + ": " + counted(n, "layer") + " cannot fill " + counted(arguments.stages, "stage") +
-                  (chunks > 1 ? " of " + counted(chunks, "chunk") : "") + ", each of which takes one at least");
+  require_layers(shown_name(arguments.file), n, arguments.stages, chunks);
   std::vector<std::int64_t> time;
   for (auto const& l : table.layers) time.push_back(l.forward + l.backward);
   if (std::holds_alternative<ballast::interleaved_schedule>(arguments.schedule))
@@ -62,11 +60,11 @@ struct simulate_arguments {
 }
 
 /// Stages and what they recompute, where there is a limit to their memory.
-[[nodiscard]] model_plan memory_plan(simulate_arguments const& arguments, layer_table const& table) {
+[[nodiscard]] stage_plan memory_plan(simulate_arguments const& arguments, layer_table const& table) {
   if (!arguments.memory) return {};
-  require_layers(table, arguments.stages, arguments.file);
+  require_layers(shown_name(arguments.file), table.layers.size(), arguments.stages);
   auto const held = ballast::held_by_stage(arguments.schedule, arguments.stages, arguments.micro_batches);
-  return plan_memory(table, held, {arguments.file, *arguments.memory, {}}, kinds_of(table));
+  return plan_memory(table, held, {arguments.file, *arguments.memory, {}}, kinds_of(names_of(table)));
 }
 
 /// Where the chunks of the pipeline begin and end, what their layers do, and what stages hold all the time.
@@ -74,7 +72,7 @@ struct chunks_of_layers {
   std::vector<std::uint64_t> cuts;
   std::vector<ballast::stage_work> works;  ///< by chunk
   std::vector<std::int64_t> parameters;    ///< bytes, by stage
-  model_plan plan;                         ///< where there is a limit to memory
+  stage_plan plan;                         ///< where there is a limit to memory
 };
 
 [[nodiscard]] chunks_of_layers chunks_of(simulate_arguments const& arguments, layer_table const& table) {

@@ -60,11 +60,15 @@ using ballast::recompute_level;
           "layers of " + name, device};
 }
 
+[[nodiscard]] std::vector<std::string> layer_names(ballast::run_model const& model) {
+  std::vector<std::string> names;
+  for (auto const& layer : model.layers) names.push_back(layer.name);
+  return names;
+}
+
 /// The setting of Megatron-LM that is nearest to the plan, and its options.
 void add_megatron(planned_model& plan, model_request const& asked, model_on_device const& on) {
-  std::vector<std::string> names;
-  for (auto const& layer : plan.model.layers) names.push_back(layer.name);
-  auto const kinds = kinds_of(names);
+  auto const kinds = kinds_of(layer_names(plan.model));
   auto const& cuts = plan.training.model.plan.boundaries;
   plan.layout = ballast::megatron_layout(std::span<std::uint32_t const>(cuts), kinds);
   if (!plan.layout) return;
@@ -98,12 +102,9 @@ void add_megatron(planned_model& plan, model_request const& asked, model_on_devi
   }
 }
 
-/// "--recompute-granularity ..." and what it loses.
-[[nodiscard]] std::string loss_in_words(planned_model const& plan) {
-  auto const& nearest = plan.megatron;
-  if (nearest.status != ballast::status::feasible) return "no recompute setting of Megatron-LM fits the memory on these boundaries";
-  auto const loss = nearest.bottleneck.gap();
-  return "nearest setting: " + (loss == 0 ? std::string("as fast as this plan") : percent_up(loss) + " slower than this plan");
+[[nodiscard]] std::string nearest_in_words(planned_model const& plan) {
+  if (plan.megatron.status != ballast::status::feasible) return no_megatron_setting;
+  return "nearest setting: " + loss_in_words(plan.megatron);
 }
 
 [[nodiscard]] std::string flags_in_words(planned_model const& plan) {
@@ -111,12 +112,6 @@ void add_megatron(planned_model& plan, model_request const& asked, model_on_devi
   for (auto const& flag : plan.megatron_flags)
     text += (text.empty() ? "" : " ") + (flag.find('|') == std::string::npos ? flag : "\"" + flag + "\"");
   return text;
-}
-
-[[nodiscard]] std::string layers_in_words(planned_model const& plan, std::size_t stage) {
-  auto const begin = plan.training.model.plan.boundaries[stage], end = plan.training.model.plan.boundaries[stage + 1];
-  auto const name = [&](std::uint32_t i) { return printable(plan.model.layers[i].name); };
-  return name(begin) + (end - begin > 1 ? " ... " + name(end - 1) : "");
 }
 
 constexpr double nanoseconds_of_ms = 1e6;
@@ -155,9 +150,7 @@ planned_model plan_model(model_request const& asked, model_on_device const& on, 
       ballast::plan_whole_run(data.steps, packs, out.model, {.stages = asked.stages, .memory = memory, .schedule = asked.schedule});
   if (out.training.status != ballast::status::feasible) {
     auto const& lack = out.training.shortage;
-    if (lack.needed == 0)
-      throw no_plan(title + ": " + counted(out.model.layers.size(), "layer") + " cannot fill " + counted(asked.stages, "stage") +
-                    ", each of which takes one at least");
+    require_layers(title, out.model.layers.size(), asked.stages);
     throw no_plan(title + ": no cut into " + counted(asked.stages, "stage") + " fits " + many_bytes(memory) +
                   " a device; at the least, all recomputed that can be, stage " + std::to_string(lack.stage) + " needs " +
                   many_bytes(lack.needed) + ", " + grouped(static_cast<std::uint64_t>(lack.needed - memory)) + " more");
@@ -212,23 +205,22 @@ std::string in_words(planned_model const& plan) {
               duration(ms(cut.bottleneck.value)) + " for a mean micro-batch, and " +
               (cut.bottleneck.optimal() ? std::string("no plan takes less")
                                         : "no plan takes less than " + duration(ms(cut.bottleneck.lower_bound))) +
-              ".\n\nstage  layers";
-  std::size_t width = 6;
-  for (std::size_t s = 0; s < training.memory.size(); ++s) width = (std::max)(width, layers_in_words(plan, s).size());
-  text += std::string(width - 6, ' ') + formatted("  %6s  %12s  %s\n", "number", "time", "memory at its peak");
+              ".\n\n";
+  auto const names = layer_names(plan.model);
+  std::vector<stage_line> lines;
   for (std::size_t s = 0; s < training.memory.size(); ++s) {
+    auto const begin = cut.boundaries[s], end = cut.boundaries[s + 1];
     auto const& of = training.model.stages[s];
-    auto const layers = layers_in_words(plan, s);
-    text += formatted("%5zu  ", s) + layers + std::string(width - layers.size(), ' ') +
-            formatted("  %6u  %12s  ", cut.boundaries[s + 1] - cut.boundaries[s], duration(ms(of.time + of.added)).c_str()) +
-            many_bytes(training.memory[s].bytes()) + "\n";
+    lines.push_back(
+        {span_in_words(names, begin, end), end - begin, duration(ms(of.time + of.added)), many_bytes(training.memory[s].bytes())});
   }
+  text += stage_table(lines, "memory at its peak");
   text += "\n" + list_in_words("Recomputed: ", plan.recompute) + list_in_words("Recomputed in part: ", plan.selective);
   if (!training.steps.empty())
     text += "By its timelines a step takes " + duration(training.step_ms()) + ", all take " + duration(ms(training.time.value)) +
             "; no order of the same work takes less than " + duration(ms(training.time.lower_bound)) + ".\n";
   for (auto const& sentence : describe(training)) text += sentence + "\n";
-  if (plan.layout) text += "Megatron-LM (" + loss_in_words(plan) + "):\n  " + flags_in_words(plan) + "\n";
+  if (plan.layout) text += "Megatron-LM (" + nearest_in_words(plan) + "):\n  " + flags_in_words(plan) + "\n";
   return text;
 }
 
@@ -249,9 +241,10 @@ report_model on_page(planned_model const& plan) {
                    .tasks = {},
                    .notes = describe(training),
                    .megatron = plan.layout ? flags_in_words(plan) : ""};
+  auto const names = layer_names(plan.model);
   auto const& cuts = training.model.plan.boundaries;
   for (std::size_t s = 0; s < training.memory.size(); ++s) {
-    report_stage stage{.layers = layers_in_words(plan, s),
+    report_stage stage{.layers = span_in_words(names, cuts[s], cuts[s + 1]),
                        .number = cuts[s + 1] - cuts[s],
                        .recomputed = 0,
                        .ms = ms(training.model.stages[s].time + training.model.stages[s].added),
@@ -271,7 +264,7 @@ report_model on_page(planned_model const& plan) {
                          : e.pass == ballast::pipeline_pass::forward ? report_task::forward
                                                                      : report_task::weight});
   }
-  if (plan.layout) out.notes.push_back("Recomputation in Megatron-LM, " + loss_in_words(plan) + ".");
+  if (plan.layout) out.notes.push_back("Recomputation in Megatron-LM, " + nearest_in_words(plan) + ".");
   return out;
 }
 

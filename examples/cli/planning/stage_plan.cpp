@@ -31,16 +31,38 @@ std::vector<layer_kind> kinds_of(std::span<std::string const> names) {
   return kinds;
 }
 
-std::vector<layer_kind> kinds_of(layer_table const& table) {
+std::vector<std::string> names_of(layer_table const& table) {
   std::vector<std::string> names;
   for (auto const& layer : table.layers) names.push_back(layer.name);
-  return kinds_of(names);
+  return names;
 }
 
-void require_layers(layer_table const& table, std::uint64_t stages, std::string const& file) {
-  if (stages > table.layers.size())
-    throw no_plan(shown_name(file) + ": " + counted(table.layers.size(), "layer") + " cannot fill " + counted(stages, "stage") +
-                  ", each of which takes one at least");
+void require_layers(std::string const& title, std::size_t layers, std::uint64_t stages, std::uint64_t chunks) {
+  if (stages * chunks > layers)
+    throw no_plan(title + ": " + counted(layers, "layer") + " cannot fill " + counted(stages, "stage") +
+                  (chunks > 1 ? " of " + counted(chunks, "chunk") : "") + ", each of which takes one at least");
+}
+
+std::string span_in_words(std::vector<std::string> const& names, std::size_t begin, std::size_t end) {
+  return printable(names[begin]) + (end - begin > 1 ? " ... " + printable(names[end - 1]) : "");
+}
+
+std::string stage_table(std::vector<stage_line> const& stages, std::string const& memory_heading) {
+  std::size_t width = 6;
+  for (auto const& stage : stages) width = (std::max)(width, stage.layers.size());
+  auto const last = [&](std::string const& column) { return memory_heading.empty() ? "\n" : "  " + column + "\n"; };
+  auto text = "stage  layers" + std::string(width - 6, ' ') + formatted("  %6s  %12s", "number", "time") + last(memory_heading);
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    auto const& [layers, number, time, memory] = stages[s];
+    text += formatted("%5zu  ", s) + layers + std::string(width - layers.size(), ' ') + formatted("  %6u  %12s", number, time.c_str()) +
+            last(memory);
+  }
+  return text;
+}
+
+std::string loss_in_words(ballast::megatron_recompute const& nearest) {
+  auto const loss = nearest.bottleneck.gap();
+  return loss == 0 ? std::string("as fast as this plan") : percent_up(loss) + " slower than this plan";
 }
 
 std::string list_in_words(std::string const& what, std::vector<std::string> const& names) {
@@ -51,7 +73,7 @@ std::string list_in_words(std::string const& what, std::vector<std::string> cons
   return text + (names.size() > most ? ", ... (--json lists all)\n" : "\n");
 }
 
-model_plan plan_memory(layer_table const& table, std::vector<std::uint64_t> const& held, memory_request const& asked,
+stage_plan plan_memory(layer_table const& table, std::vector<std::uint64_t> const& held, memory_request const& asked,
                        std::span<layer_kind const> kinds) {
   std::vector<ballast::stage_layer> layers, without_offload;
   std::vector<layer_options> ways;
@@ -63,7 +85,7 @@ model_plan plan_memory(layer_table const& table, std::vector<std::uint64_t> cons
   std::vector<std::int64_t> const capacity(held.size(), asked.memory);
   ballast::staging_options const options{
       .stages = held.size(), .capacity = capacity, .in_flight = held, .hidden_percent = asked.offload.overlap};
-  model_plan out;
+  stage_plan out;
   out.joint = ballast::plan_stages<>(std::span<ballast::stage_layer const>(layers), options);
   if (out.joint.plan.status != ballast::status::feasible)
     throw no_plan(shown_name(asked.file) + ": no cut into " + counted(held.size(), "stage") + " fits " + many_bytes(asked.memory) +

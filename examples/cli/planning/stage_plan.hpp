@@ -17,10 +17,26 @@ namespace ballast_cli {
 
 /// What Megatron-LM would call the layers, by their names: embed..., ...mtp..., and a last ...head..., ...loss... or ...output...
 [[nodiscard]] std::vector<ballast::layer_kind> kinds_of(std::span<std::string const> names);
-[[nodiscard]] std::vector<ballast::layer_kind> kinds_of(layer_table const& table);
+[[nodiscard]] std::vector<std::string> names_of(layer_table const& table);
 
-/// Throws no_plan where there are fewer layers than stages.
-void require_layers(layer_table const& table, std::uint64_t stages, std::string const& file);
+/// Throws no_plan, beginning with `title`, where there are fewer layers than stages or their chunks.
+void require_layers(std::string const& title, std::size_t layers, std::uint64_t stages, std::uint64_t chunks = 1);
+
+/// "first ... last": the layers from `begin` to `end`, of which there is one at least.
+[[nodiscard]] std::string span_in_words(std::vector<std::string> const& names, std::size_t begin, std::size_t end);
+
+/// A stage as a line of a table.
+struct stage_line {
+  std::string layers;
+  std::uint32_t number = 0;
+  std::string time, memory;
+};
+/// Stages from 0 on; the last column is there where it has a heading.
+[[nodiscard]] std::string stage_table(std::vector<stage_line> const& stages, std::string const& memory_heading);
+
+/// "as fast as this plan", or how much slower Megatron-LM's setting is.
+[[nodiscard]] std::string loss_in_words(ballast::megatron_recompute const& nearest);
+inline constexpr auto no_megatron_setting = "no recompute setting of Megatron-LM fits the memory on these boundaries";
 
 /// The first of some names as a line; nothing if there are none.
 [[nodiscard]] std::string list_in_words(std::string const& what, std::vector<std::string> const& names);
@@ -33,14 +49,14 @@ struct memory_request {
 };
 
 /// The joint plan, with what it changes of the layers and the nearest setting of Megatron-LM.
-struct model_plan {
+struct stage_plan {
   ballast::joint_stages<> joint;
   std::vector<std::string> recompute, offload;  ///< names of layers
   ballast::megatron_recompute megatron;
 };
 
 /// Plans stages that hold so many micro-batches each. Throws no_plan.
-[[nodiscard]] model_plan plan_memory(layer_table const& table, std::vector<std::uint64_t> const& held, memory_request const& asked,
+[[nodiscard]] stage_plan plan_memory(layer_table const& table, std::vector<std::uint64_t> const& held, memory_request const& asked,
                                      std::span<ballast::layer_kind const> kinds);
 
 }  // namespace ballast_cli
