@@ -69,6 +69,7 @@ std::vector<part> vlm_parts() {
   return parts;
 }
 
+/// The table of all of them, as long as it is.
 std::vector<distribution> make_distributions() {
   std::vector<distribution> all;
   all.push_back({"chat-sft",
