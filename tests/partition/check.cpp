@@ -38,7 +38,7 @@ TEST_CASE("check_partition: names the first rule that boundaries break, and wher
   numbers const size{5, 5, 5, 5}, capacity{10, 9};
   CHECK(says({0, 2, 4}, {.stages = 2, .size = size, .capacity = capacity}) == "stage 1 holds 10, more than its capacity 9");
   CHECK(refusal([] { return check_partition(std::span<std::uint32_t const>(), numbers{1, -1}, {.stages = 1}); }) ==
-        "layers[1] = -1 has a cost outside [0, 2^63)");
+        "layers[1] = -1 has a cost that is negative, not a number or too large for 63 bits");
 }
 
 TEST_CASE("check_partition: what a result says of its boundaries must be true") {

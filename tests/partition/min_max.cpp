@@ -168,7 +168,7 @@ TEST_CASE("min_max_partition: refusals") {
   CHECK(says(two, {.stages = 2, .size = two}) == "size and capacity need each other");
   CHECK(says(two, {.stages = 2, .size = one, .capacity = two}) == "size has 1 entries for 2 layers");
   CHECK(says(two, {.stages = 2, .size = negative, .capacity = two}) == "size[0] = -1 must not be negative");
-  CHECK(says({1, 1, 1}, {.stages = 2, .size = numbers{most, 1, 0}, .capacity = two}) == "size[1] = 1 brings the sum to 2^63 or more");
+  CHECK(says({1, 1, 1}, {.stages = 2, .size = numbers{most, 1, 0}, .capacity = two}) == "size[1] = 1 brings a sum to 2^63 or more");
   CHECK(says(two, {.stages = 2, .size = two, .capacity = one}) == "capacity has 1 entries for 2 stages");
   CHECK(says(two, {.stages = 2, .size = two, .capacity = negative}) == "capacity[0] = -1 must not be negative");
   CHECK(says(two, {.stages = 2, .transfer = two}) == "transfer has 2 entries for 1 inner cuts");

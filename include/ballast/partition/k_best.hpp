@@ -4,7 +4,7 @@
 #include <ballast/core/error.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/partition/detail/least_bottleneck.hpp>
-#include <ballast/partition/detail/rank_cuts.hpp>
+#include <ballast/partition/detail/ranked.hpp>
 #include <ballast/partition/options.hpp>
 #include <ballast/partition/result.hpp>
 #include <ballast/partition/workspace.hpp>

@@ -5,7 +5,7 @@
 #include <ballast/core/runs.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/partition/detail/least_bottleneck.hpp>
-#include <ballast/partition/detail/load_runs.hpp>
+#include <ballast/partition/detail/load.hpp>
 #include <ballast/partition/options.hpp>
 #include <ballast/partition/result.hpp>
 #include <ballast/partition/workspace.hpp>

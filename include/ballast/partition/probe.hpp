@@ -4,7 +4,6 @@
 #include <ballast/core/error.hpp>
 #include <ballast/partition/detail/least_bottleneck.hpp>
 #include <ballast/partition/detail/reach.hpp>
-#include <ballast/partition/detail/weighed_chain.hpp>
 #include <ballast/partition/options.hpp>
 #include <ballast/partition/result.hpp>
 #include <ballast/partition/stage_cost.hpp>

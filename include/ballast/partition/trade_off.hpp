@@ -5,7 +5,6 @@
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/partition/detail/least_bottleneck.hpp>
 #include <ballast/partition/detail/least_charge.hpp>
-#include <ballast/partition/detail/trade.hpp>
 #include <ballast/partition/options.hpp>
 #include <ballast/partition/result.hpp>
 #include <ballast/partition/workspace.hpp>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/status.hpp>
-#include <ballast/recompute/detail/choice_prices.hpp>
 #include <ballast/recompute/detail/choice_problem.hpp>
 #include <ballast/recompute/detail/choice_search.hpp>
 #include <ballast/recompute/detail/greedy_assignment.hpp>

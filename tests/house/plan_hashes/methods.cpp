@@ -36,14 +36,14 @@ void methods() {
   show("hbp::plan_run", "plain", hbp::plan_training(lengths, settings));
   show("hbp::plan_run", "random",
        hbp::plan_training(lengths, settings,
-                     {.devices = 16,
-                      .sampling = {.rounds = 5},
-                      .fill = level_fill::never,
-                      .balanced = false,
-                      .left_over = left_over::repeat,
-                      .warm_up = 5,
-                      .seed = 2,
-                      .epoch = 3}));
+                          {.devices = 16,
+                           .sampling = {.rounds = 5},
+                           .fill = level_fill::never,
+                           .balanced = false,
+                           .left_over = left_over::repeat,
+                           .warm_up = 5,
+                           .seed = 2,
+                           .epoch = 3}));
   show("hbp::plan_run", "split",
        hbp::plan_training(uniform(300, 1, 300'000, 122), settings, {.left_over = left_over::drop, .oversize = oversize::split}));
   for (std::int64_t const room : {0, 6, 30, 100}) {

@@ -3,6 +3,7 @@
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/status.hpp>
+#include <ballast/core/weigh.hpp>
 #include <ballast/partition/fault.hpp>
 #include <ballast/partition/options.hpp>
 #include <ballast/partition/result.hpp>
@@ -12,8 +13,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
-#include <utility>
 #include <vector>
 
 // The definition of a partition, layer by layer, for the validator alone: the partitioners do not include it.
@@ -27,12 +26,8 @@ struct layer_rules {
 
   template <length_range R, cost_model Cost>
   layer_rules(R const& layers, partition_options const& o, Cost const& cost) : options(o) {
-    for (auto const layer : layers) {
-      auto const value = cost(static_cast<std::int64_t>(layer));
-      require(std::in_range<std::int64_t>(value) && std::cmp_greater_equal(value, 0),
-              [&] { return entry("layers", costs.size(), layer) + " has a cost outside [0, 2^63)"; });
-      costs.push_back(static_cast<std::int64_t>(value));
-    }
+    for (auto const layer : layers)
+      costs.push_back(checked_cost(layer, cost, "cost", [&] { return entry("layers", costs.size(), layer); }));
   }
   [[nodiscard]] static std::int64_t add(std::int64_t a, std::int64_t b) { return a > unaffordable - b ? unaffordable : a + b; }
   [[nodiscard]] std::uint64_t layers() const { return costs.size(); }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/recompute/detail/choice_prices.hpp>
 #include <ballast/recompute/detail/choice_problem.hpp>
 #include <ballast/recompute/detail/greedy_assignment.hpp>
 #include <ballast/recompute/detail/partial_selections.hpp>

@@ -2,7 +2,6 @@
 #pragma once
 #include <ballast/core/status.hpp>
 #include <ballast/core/wide.hpp>
-#include <ballast/recompute/detail/choice_prices.hpp>
 #include <ballast/recompute/detail/choice_problem.hpp>
 #include <ballast/recompute/selection.hpp>
 
