@@ -16,6 +16,7 @@ TEST_CASE("verdict: valid where no rule is broken, equal where all four parts ar
   constexpr verdict<fault> fine{}, broken{fault::wrong, 17, 9000, 8192};
   STATIC_REQUIRE(fine.valid());
   STATIC_REQUIRE_FALSE(broken.valid());
+  STATIC_REQUIRE_FALSE(verdict<fault>{fault::wrong}.valid());  // at 0
   STATIC_REQUIRE(broken == verdict<fault>{fault::wrong, 17, 9000, 8192});
   STATIC_REQUIRE(broken != verdict<fault>{fault::wrong, 17, 9000});
   STATIC_REQUIRE(broken != verdict<fault>{fault::wrong, 16, 9000, 8192});
