@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/concepts.hpp>
-#include <ballast/levels/detail/plan_shape.hpp>
+#include <ballast/levels/detail/shapes.hpp>
 #include <ballast/levels/figures.hpp>
 #include <ballast/levels/options.hpp>
 #include <ballast/levels/pack.hpp>
@@ -50,19 +50,9 @@ template <index_type Index, length_range R, cost_model Cost>
   return {figures(true), figures(false)};
 }
 
-/// @brief Plans the same samples in the longest level alone, for a plan that was made without a cost.
-///
-/// @tparam Index  type of the sample indices
-/// @tparam R      range of integers
-/// @param lengths  as `plan_levels` was given them
-/// @param plan     what it returned
-/// @param options  as it was given them
-/// @return as above
-/// @throws invalid_input as above
-/// @par Complexity
-/// As above.
-/// @par Determinism
-/// As above.
+/// @brief As above, for a plan that was made without a cost.
+/// @tparam Index type of the sample indices @tparam R range of integers
+/// @param lengths as above @param plan as above @param options as above @return as above @throws invalid_input as above
 template <index_type Index, length_range R>
 [[nodiscard]] level_comparison compare_levels(R const& lengths, level_plan<Index> const& plan, level_plan_options const& options) {
   return compare_levels(lengths, plan, options, detail::longest_level_cost(lengths, plan.levels));

@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 /// @file
@@ -53,8 +52,7 @@ template <index_type Index>
     out.devices = steps.ranks * plan.steps.levels[l].sp;
     if (steps.steps() > 0) out.micro_batches = (std::max)(out.micro_batches, steps.micro_batches);
   }
-  require(out.packs.size() < static_cast<std::size_t>(out.none),
-          [&] { return std::to_string(out.packs.size()) + " packs need a 64-bit index: call with <std::uint64_t>"; });
+  require_index<Index>(out.packs.size() + 1, "packs");  // the last number is `none`
   auto const places = static_cast<std::size_t>(out.devices * out.micro_batches);
   out.table.assign(plan.order.size() * places, out.none);
   for (std::size_t i = 0; i < plan.order.size(); ++i) {

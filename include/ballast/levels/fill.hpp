@@ -44,7 +44,7 @@ template <index_type Index>
     require(i < lengths.size(),
             [&] { return "member " + std::to_string(i) + " is none of " + std::to_string(lengths.size()) + " samples"; });
     auto const tokens = lengths[static_cast<std::size_t>(i)];
-    require(tokens > 0, [&] { return "lengths[" + std::to_string(i) + "] = " + std::to_string(tokens) + " must be positive"; });
+    require(tokens > 0, [&] { return entry("lengths", i, tokens) + " must be positive"; });
     require(!std::exchange(seen[static_cast<std::size_t>(i)], char{1}),
             [&] { return "sample " + std::to_string(i) + " stands twice in packs and spare"; });
     return tokens;

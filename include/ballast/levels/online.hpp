@@ -8,7 +8,7 @@
 #include <ballast/core/level.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/levels/detail/level_members.hpp>
-#include <ballast/levels/detail/step_shape.hpp>
+#include <ballast/levels/detail/shapes.hpp>
 #include <ballast/levels/options.hpp>
 #include <ballast/levels/steps.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>

@@ -66,7 +66,7 @@ struct best_fit_decreasing_packer {
 /// @param options  over-size policy and terms of filling
 /// @param packer   packs one level: all its samples, none above the capacity, into groups of their positions
 /// @return the packs of all levels
-/// @post every sample stands in one pack of the level it needs, or of a longer one if it filled room there, or in `set_aside`
+/// @post every sample is in one pack of the level it needs, or of a longer one if it filled room there, or in `set_aside`
 /// @throws invalid_input for bad levels, a length that is not positive, or one above the longest level under `oversize::reject`
 /// @par Complexity
 /// That of the packer, and of `greedy_fill` where that is used; O(samples * levels) beside.

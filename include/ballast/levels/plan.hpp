@@ -6,7 +6,7 @@
 #include <ballast/core/level.hpp>
 #include <ballast/cost/level_time.hpp>
 #include <ballast/curriculum/plan_curriculum.hpp>
-#include <ballast/levels/detail/plan_shape.hpp>
+#include <ballast/levels/detail/shapes.hpp>
 #include <ballast/levels/figures.hpp>
 #include <ballast/levels/options.hpp>
 #include <ballast/levels/pack.hpp>
@@ -71,19 +71,9 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
   return out;
 }
 
-/// @brief Plans an epoch in levels; packs are made alike by the time of the longest level.
-///
-/// @tparam Index  type of the sample indices
-/// @tparam R      range of integers
-/// @param lengths  tokens of each sample
-/// @param levels   from `choose_levels`, or others; capacities strictly rising
-/// @param options  devices, filling, order, seed
-/// @return as above
-/// @throws invalid_input as above
-/// @par Complexity
-/// As above.
-/// @par Determinism
-/// As above.
+/// @brief Plans an epoch in levels; packs are made alike by the time of the longest level. See the form above.
+/// @tparam Index type of the sample indices @tparam R range of integers
+/// @param lengths tokens of each sample @param levels as above @param options as above @return as above @throws invalid_input as above
 template <index_type Index = std::uint32_t, length_range R>
 [[nodiscard]] level_plan<Index> plan_levels(R const& lengths, std::span<timed_level const> levels, level_plan_options const& options) {
   return plan_levels<Index>(lengths, levels, options, detail::longest_level_cost(lengths, levels));

@@ -5,7 +5,7 @@
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/groups.hpp>
 #include <ballast/cost/polynomial.hpp>
-#include <ballast/levels/detail/step_shape.hpp>
+#include <ballast/levels/detail/shapes.hpp>
 #include <ballast/levels/options.hpp>
 #include <ballast/levels/result.hpp>
 

@@ -2,6 +2,8 @@
 #include <ballast/cost/presets.hpp>
 #include <ballast/cost/sequence_parallel.hpp>
 #include <ballast/levels/choose.hpp>
+#include <ballast/levels/compare.hpp>
+#include <ballast/levels/device_table.hpp>
 #include <ballast/levels/online.hpp>
 #include <ballast/levels/pack.hpp>
 #include <ballast/levels/plan.hpp>
@@ -26,7 +28,7 @@ void put(digest& d, level_step<Index> const& s) {
 }
 inline void put(digest& d, online_levels<>::waiting const& w) { put(d, w.sample, w.length, w.again); }
 inline void put(digest& d, online_levels<>::state_type const& s) { put(d, s.samples, s.rounds, s.gathered, s.ready); }
-inline void put(digest& d, level_run const& r) { put(d, r.figures.steps, r.packs, r.loads); }
+inline void put(digest& d, level_figures const& f) { put(d, f.steps, f.packs, f.loads); }
 template <class Index>
 void put(digest& d, device_table<Index> const& t) {
   put(d, t.packs, t.table, t.level, t.devices, t.micro_batches);
@@ -118,12 +120,13 @@ void levels() {
     for (auto const& [what, o] : plans) {
       auto const plan = plan_levels(lengths, three, o);
       auto const of = name + ',' + what;
-      show("plan_levels", of, plan.levels, plan.packed, plan.steps, plan.order, plan.planned);
-      show("plan_levels.one_level", of, plan.one_level);
-      show("plan_levels.naive", of, plan.naive);
+      auto const usual = compare_levels(lengths, plan, o);
+      show("plan_levels", of, plan.levels, plan.packed, plan.steps, plan.order, plan.figures);
+      show("plan_levels.one_level", of, usual.one_level);
+      show("plan_levels.naive", of, usual.naive);
       show("table_of", of, table_of(plan));
       auto const squares = plan_levels(lengths, three, o, attention_only);
-      show("plan_levels", of + ",attention_only", squares.levels, squares.packed, squares.steps, squares.order, squares.planned);
+      show("plan_levels", of + ",attention_only", squares.levels, squares.packed, squares.steps, squares.order, squares.figures);
     }
   }
 }
