@@ -35,7 +35,6 @@
 #include <ballast/packing/vector/near_optimal.hpp>
 #include <ballast/packing/vector/options.hpp>
 #include <ballast/packing/vector/portfolio.hpp>
-#include <ballast/packing/vector/portfolio_options.hpp>
 #include <ballast/packing/vector/rank_distance.hpp>
 #include <ballast/packing/vector/result.hpp>
 #include <ballast/packing/windowed.hpp>

@@ -4,7 +4,6 @@
 #include <ballast/packing/vector/detail/bulk_best_fit.hpp>
 #include <ballast/packing/vector/detail/driver.hpp>
 #include <ballast/packing/vector/detail/relative_size.hpp>
-#include <ballast/packing/vector/detail/valid_classes.hpp>
 #include <ballast/packing/vector/measures.hpp>
 #include <ballast/packing/vector/options.hpp>
 #include <ballast/packing/vector/result.hpp>
@@ -40,7 +39,7 @@ namespace ballast::inline v0_2 {
 /// @par Source
 /// Panigrahy, Talwar, Uyeda, Wieder, "Heuristics for vector bin packing", Microsoft Research (2011): the weights by total demand.
 [[nodiscard]] inline pack_patterns plan_vector_best_fit(measure_classes const& classes, std::span<std::int64_t const> capacity) {
-  detail::require_valid(classes, capacity);
+  require_valid(classes, capacity);
   auto const k = classes.measures;
   auto const sizes = detail::relative_sizes(classes, capacity);
   auto const demand = detail::relative_demand(classes, capacity);

@@ -5,7 +5,6 @@
 #include <ballast/packing/vector/detail/driver.hpp>
 #include <ballast/packing/vector/detail/pack_filler.hpp>
 #include <ballast/packing/vector/detail/relative_size.hpp>
-#include <ballast/packing/vector/detail/valid_classes.hpp>
 #include <ballast/packing/vector/measures.hpp>
 #include <ballast/packing/vector/options.hpp>
 #include <ballast/packing/vector/result.hpp>
@@ -41,7 +40,7 @@ namespace ballast::inline v0_2 {
 /// This library, after the bin completion of Gent, "Heuristic solution of open bin packing problems", Journal of Heuristics 3 (1998): fill
 /// a pack well, then the next.
 [[nodiscard]] inline pack_patterns plan_bin_completion(measure_classes const& classes, std::span<std::int64_t const> capacity) {
-  detail::require_valid(classes, capacity);
+  require_valid(classes, capacity);
   if (classes.size() == 0) return {};
   auto const sizes = detail::relative_sizes(classes, capacity);
   detail::class_rows const rows(classes, sizes);

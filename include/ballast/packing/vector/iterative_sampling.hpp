@@ -52,8 +52,7 @@ inline void require_valid(sampling_options const& sampling, std::size_t measures
     return "filter has " + std::to_string(sampling.filter.size()) + " entries for " + std::to_string(measures) + " measures";
   });
   for (std::size_t m = 0; m < sampling.filter.size(); ++m)
-    require(sampling.filter[m] > 0,
-            [&] { return "filter[" + std::to_string(m) + "] = " + std::to_string(sampling.filter[m]) + " must be positive"; });
+    require(sampling.filter[m] > 0, [&] { return entry("filter", m, sampling.filter[m]) + " must be positive"; });
 }
 
 /// The filter for all measures that a packer sees; a pack at the limit of samples is full.

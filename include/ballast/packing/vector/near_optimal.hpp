@@ -8,7 +8,6 @@
 #include <ballast/packing/patterns.hpp>
 #include <ballast/packing/vector/bounds.hpp>
 #include <ballast/packing/vector/detail/driver.hpp>
-#include <ballast/packing/vector/detail/valid_classes.hpp>
 #include <ballast/packing/vector/measures.hpp>
 #include <ballast/packing/vector/options.hpp>
 #include <ballast/packing/vector/result.hpp>
@@ -74,7 +73,7 @@ namespace detail {
 /// A pure function of its arguments unless a stop or the wall clock strikes (`complete`).
 [[nodiscard]] inline vector_near_optimal_plan plan_near_optimal(measure_classes const& classes, std::span<std::int64_t const> capacity,
                                                                 search_limits const& limits = {}, pack_patterns const* start = nullptr) {
-  detail::require_valid(classes, capacity);
+  require_valid(classes, capacity);
   if (classes.size() == 0) return {};
   constexpr std::int64_t most_copies = (std::numeric_limits<std::uint32_t>::max)();
   std::size_t measure = 0, used = 0;
@@ -117,7 +116,7 @@ namespace detail {
 /// Farley, "A note on bounding a class of linear programming problems, including cutting stock problems", Operations Research 38 (1990).
 [[nodiscard]] inline vector_packs_needed linear_program_bound(measure_classes const& classes, std::span<std::int64_t const> capacity,
                                                               search_limits const& limits = {}) {
-  detail::require_valid(classes, capacity);
+  require_valid(classes, capacity);
   if (classes.size() == 0) return {};
   detail::vector_search search(classes, capacity, limits);
   search.bound_only();

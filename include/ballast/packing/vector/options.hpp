@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/error.hpp>
+#include <ballast/core/search_limits.hpp>
 #include <ballast/packing/options.hpp>
 #include <ballast/packing/vector/measures.hpp>
+#include <ballast/packing/vector/result.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +12,7 @@
 #include <vector>
 
 /// @file
-/// @brief What a packer of samples with several measures is asked (vector bin packing).
+/// @brief What packers of samples with several measures are asked (vector bin packing), and a portfolio of them.
 
 namespace ballast::inline v0_2 {
 
@@ -24,6 +26,26 @@ struct vector_packing_options {
   std::uint64_t seed = 0;  ///< of the packers that draw
 };
 
+/// @brief What makes one plan better than another.
+enum class portfolio_criterion : std::uint8_t {
+  packs,          ///< fewer packs
+  rank_distance,  ///< a lower sum over the measures of `rank_distances`, packs in random order
+};
+
+/// @brief Which packers are tried, for how long, and how their plans are compared.
+struct portfolio_options {
+  /// Tried in this order, at least one.
+  std::vector<vector_packer> members{vector_packer::completion, vector_packer::best_fit, vector_packer::iterative_sampling,
+                                     vector_packer::near_optimal};
+  /// The first criterion in which two plans differ decides; where none does, the earlier plan stays. At least one.
+  std::vector<portfolio_criterion> order{portfolio_criterion::packs, portfolio_criterion::rank_distance};
+  std::uint64_t ranks = 8;  ///< of `rank_distance`: packs of a step, at least 1
+  /// Members too expensive for what is left of `work` are skipped, and so are those that would take more than an eighth of it from
+  /// near-optimal search; the cheapest always runs. Near-optimal search is also skipped where a plan is within `pack_gap` of its bound.
+  /// `gap` ends the search where fewer packs are the first criterion.
+  search_limits limits{};
+};
+
 /// @brief Throws unless the options are in range and go with the samples.
 /// @param samples  whose measures have these capacities
 /// @param options  the request
@@ -33,13 +55,21 @@ inline void require_valid(sample_measures const& samples, vector_packing_options
     return "capacity has " + std::to_string(options.capacity.size()) + " entries for " + std::to_string(samples.measures()) + " measures";
   });
   for (std::size_t m = 0; m < options.capacity.size(); ++m)
-    require(options.capacity[m] > 0,
-            [&] { return "capacity[" + std::to_string(m) + "] = " + std::to_string(options.capacity[m]) + " must be positive"; });
+    require(options.capacity[m] > 0, [&] { return entry("capacity", m, options.capacity[m]) + " must be positive"; });
   require(options.oversize != oversize::truncate && options.oversize != oversize::split, [] {
     return std::string("oversize: a sample of several measures can be rejected, set aside or packed on its own, but not cut");
   });
   require(options.pack_count_multiple > 0 && options.pack_count_multiple <= std::uint64_t{1} << 62,
           [&] { return "pack_count_multiple = " + std::to_string(options.pack_count_multiple) + " must be in 1 ... 2^62"; });
+}
+
+/// @brief Throws unless the options are in range.
+/// @param portfolio  members, criteria and ranks
+/// @throws invalid_input if there is no member, no criterion or no rank
+inline void require_valid(portfolio_options const& portfolio) {
+  require(!portfolio.members.empty(), [] { return std::string("a portfolio needs at least one member"); });
+  require(!portfolio.order.empty(), [] { return std::string("a portfolio needs at least one criterion"); });
+  require(portfolio.ranks > 0, [] { return std::string("ranks = 0 must be positive"); });
 }
 
 }  // namespace ballast::inline v0_2

@@ -7,7 +7,6 @@
 #include <ballast/packing/vector/detail/sampled_packs.hpp>
 #include <ballast/packing/vector/measures.hpp>
 #include <ballast/packing/vector/options.hpp>
-#include <ballast/packing/vector/portfolio_options.hpp>
 #include <ballast/packing/vector/result.hpp>
 
 #include <cstdint>

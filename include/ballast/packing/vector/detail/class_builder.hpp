@@ -12,63 +12,49 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// The measures of a sample as one number: measure m counts in units of the product of the ranges behind it.
-class sample_keys {
- public:
-  explicit sample_keys(sample_measures const& samples) : samples_(samples), lowest_(samples.measures()), unit_(samples.measures()) {
-    auto const n = samples.size();
-    auto const widest = (std::max)(std::uint64_t{1} << 16, std::uint64_t{8} * n);
-    for (auto m = samples.measures(); m-- > 0;) {
-      auto const column = samples.column(m);
-      auto const [low, high] = std::minmax_element(column.begin(), column.end());
-      lowest_[m] = n == 0 ? 0 : static_cast<std::uint64_t>(*low);
-      auto const range = n == 0 ? 1 : static_cast<std::uint64_t>(*high) - lowest_[m] + 1;
-      unit_[m] = width_;
-      width_ = width_ > widest || range > widest ? widest + 1 : width_ * range;
-    }
-    fit_a_table_ = width_ <= widest;
-  }
-  [[nodiscard]] bool fit_a_table() const noexcept { return fit_a_table_; }
-  /// One above the largest key.
-  [[nodiscard]] std::size_t width() const noexcept { return static_cast<std::size_t>(width_); }
-  [[nodiscard]] std::vector<std::size_t> all() const {
-    std::vector<std::size_t> key(samples_.size());
-    for (std::size_t m = 0; m < unit_.size(); ++m) {
-      auto const column = samples_.column(m);
-      for (std::size_t i = 0; i < key.size(); ++i)
-        key[i] += static_cast<std::size_t>((static_cast<std::uint64_t>(column[i]) - lowest_[m]) * unit_[m]);
-    }
-    return key;
-  }
-
- private:
-  sample_measures const& samples_;
-  std::vector<std::uint64_t> lowest_, unit_;
-  std::uint64_t width_ = 1;
-  bool fit_a_table_ = false;
-};
-
 /// Sorts the samples that `wanted(i)` into classes; `extra_ones` adds a last measure that is 1 for every sample.
 template <index_type Index, class Wanted>
 class class_builder {
  public:
   class_builder(sample_measures const& samples, bool extra_ones, Wanted const& wanted)
-      : samples_(samples), extra_ones_(extra_ones), wanted_(wanted) {
+      : samples_(samples), extra_ones_(extra_ones), wanted_(wanted), lowest_(samples.measures()), unit_(samples.measures()) {
     out_.classes.measures = samples.measures() + (extra_ones ? 1 : 0);
   }
   [[nodiscard]] classified_samples<Index> build() {
-    if (sample_keys const keys(samples_); keys.fit_a_table())
-      by_table(keys);
+    if (auto const width = widen(); width != 0)
+      by_table(width);
     else
       by_sorting();
     return std::move(out_);
   }
 
  private:
-  void by_table(sample_keys const& keys) {
+  /// A sample is one number: measure m counts in units of the product of the ranges behind it. Returns one above the largest such key, or 0
+  /// where that is too many for a table.
+  [[nodiscard]] std::size_t widen() {
     auto const n = samples_.size();
-    auto const key = keys.all();
-    std::vector<Index> next(keys.width(), 0), first(keys.width());
+    auto const widest = (std::max)(std::uint64_t{1} << 16, std::uint64_t{8} * n);
+    std::uint64_t width = 1;
+    for (auto m = samples_.measures(); m-- > 0 && n != 0;) {
+      auto const column = samples_.column(m);
+      auto const [low, high] = std::minmax_element(column.begin(), column.end());
+      lowest_[m] = static_cast<std::uint64_t>(*low);
+      unit_[m] = width;
+      auto const range = static_cast<std::uint64_t>(*high) - lowest_[m] + 1;
+      if (range > widest || width * range > widest) return 0;
+      width *= range;
+    }
+    return static_cast<std::size_t>(width);
+  }
+  void by_table(std::size_t width) {
+    auto const n = samples_.size();
+    std::vector<std::size_t> key(n);
+    for (std::size_t m = 0; m < unit_.size(); ++m) {
+      auto const column = samples_.column(m);
+      for (std::size_t i = 0; i < n; ++i)
+        key[i] += static_cast<std::size_t>((static_cast<std::uint64_t>(column[i]) - lowest_[m]) * unit_[m]);
+    }
+    std::vector<Index> next(width, 0), first(width);
     for (std::size_t i = n; i-- > 0;)
       if (wanted_(i)) {
         ++next[key[i]];
@@ -119,6 +105,7 @@ class class_builder {
   sample_measures const& samples_;
   bool extra_ones_;
   Wanted const& wanted_;
+  std::vector<std::uint64_t> lowest_, unit_;
   classified_samples<Index> out_;
 };
 

@@ -49,8 +49,7 @@ template <index_type Index, class Solve>
   ballast::require_valid(samples, o);
   ballast::require_valid(samples);
   auto const n = samples.size(), k = samples.measures();
-  constexpr auto most_indices = std::uint64_t{(std::numeric_limits<Index>::max)()};
-  require(n <= most_indices, [&] { return std::to_string(n) + " samples need a 64-bit index: call with <std::uint64_t>"; });
+  require_index<Index>(n, "samples");
 
   std::vector<bool> too_large(n, false);
   std::vector<Index> alone;
@@ -60,8 +59,8 @@ template <index_type Index, class Solve>
     for (std::size_t i = 0; i < n; ++i) {
       if (samples.column(m)[i] <= o.capacity[m]) continue;
       require(o.oversize != oversize::reject, [&] {
-        return "measures[" + std::to_string(m) + "][" + std::to_string(i) + "] = " + std::to_string(samples.column(m)[i]) +
-               " exceeds capacity[" + std::to_string(m) + "] = " + std::to_string(o.capacity[m]) + " (see oversize policy)";
+        return entry(("measures[" + std::to_string(m) + "]").c_str(), i, samples.column(m)[i]) + " exceeds " +
+               entry("capacity", m, o.capacity[m]) + " (see oversize policy)";
       });
       too_large[i] = true;
     }

@@ -1,21 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/core/certificate.hpp>
-#include <ballast/core/concepts.hpp>
-#include <ballast/core/search_limits.hpp>
 #include <ballast/packing/pack.hpp>
-#include <ballast/packing/patterns.hpp>
-#include <ballast/packing/vector/best_fit.hpp>
 #include <ballast/packing/vector/bin_completion.hpp>
-#include <ballast/packing/vector/bounds.hpp>
 #include <ballast/packing/vector/detail/driver.hpp>
 #include <ballast/packing/vector/detail/pattern_distances.hpp>
 #include <ballast/packing/vector/iterative_sampling.hpp>
-#include <ballast/packing/vector/measures.hpp>
 #include <ballast/packing/vector/near_optimal.hpp>
-#include <ballast/packing/vector/options.hpp>
-#include <ballast/packing/vector/portfolio_options.hpp>
-#include <ballast/packing/vector/result.hpp>
 
 #include <algorithm>
 #include <chrono>
