@@ -9,6 +9,7 @@
 #include <ballast/balance/bulk.hpp>
 #include <ballast/balance/check.hpp>
 #include <ballast/balance/dealt_sets.hpp>
+#include <ballast/balance/fault.hpp>
 #include <ballast/balance/karmarkar_karp.hpp>
 #include <ballast/balance/longest_processing_time.hpp>
 #include <ballast/balance/options.hpp>

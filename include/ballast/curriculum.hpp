@@ -6,7 +6,8 @@
 
 #include <ballast/curriculum/apportion.hpp>
 #include <ballast/curriculum/check.hpp>
+#include <ballast/curriculum/fault.hpp>
 #include <ballast/curriculum/options.hpp>
 #include <ballast/curriculum/plan_curriculum.hpp>
 #include <ballast/curriculum/result.hpp>
-#include <ballast/curriculum/run.hpp>
+#include <ballast/curriculum/stream.hpp>

@@ -35,7 +35,7 @@ namespace ballast::inline v0_2 {
   return detail::bound_of_costs([&](std::uint64_t i) { return prefix[static_cast<std::size_t>(i)]; }, descending.size(), sets, min_items);
 }
 
-/// @brief What a set with the dearest item costs at least when the other sets, filled to their capacity, leave it a minimum of size.
+/// @brief What a set with the most expensive item costs at least when the other sets, filled to their capacity, leave it a minimum of size.
 ///
 /// That set holds at least `S = total size - (sets - 1) * capacity`; what it holds beside the item costs at least as much per unit of size
 /// as the cheapest item does.
@@ -50,20 +50,20 @@ namespace ballast::inline v0_2 {
 [[nodiscard]] inline load_bound capacity_bound(std::span<std::int64_t const> costs, std::span<std::int64_t const> sizes, std::uint64_t sets,
                                                std::int64_t capacity) {
   std::int64_t total = 0;
-  std::size_t dearest = 0, cheapest = costs.size();  // the latter per unit of size
+  std::size_t most_expensive = 0, cheapest = costs.size();  // the latter per unit of size
   for (std::size_t i = 0; i < costs.size(); ++i) {
     total += sizes[i];
-    if (costs[i] > costs[dearest]) dearest = i;
+    if (costs[i] > costs[most_expensive]) most_expensive = i;
     if (sizes[i] > 0 && (cheapest == costs.size() || compare_products(costs[i], sizes[cheapest], costs[cheapest], sizes[i]) < 0))
       cheapest = i;
   }
   auto const others = static_cast<std::int64_t>(sets) - 1;
   if (cheapest == costs.size() || (others != 0 && capacity > total / others)) return {};
-  auto const missing = total - others * capacity - sizes[dearest];
+  auto const missing = total - others * capacity - sizes[most_expensive];
   if (missing <= 0) return {};
   auto const company = multiply_divide_up(static_cast<std::uint64_t>(missing), static_cast<std::uint64_t>(costs[cheapest]),
                                           static_cast<std::uint64_t>(sizes[cheapest]));
-  return {costs[dearest] + static_cast<std::int64_t>(company), balance_bound::capacity};
+  return {costs[most_expensive] + static_cast<std::int64_t>(company), balance_bound::capacity};
 }
 
 }  // namespace ballast::inline v0_2

@@ -20,7 +20,7 @@
 
 namespace ballast::inline v0_2 {
 
-/// @brief Deals a histogram of items, dearest first, each to the least loaded set: all items of a class at once.
+/// @brief Deals a histogram of items, most expensive first, each to the least loaded set: all items of a class at once.
 ///
 /// Sets with equal loads are taken in their order. No capacity, no limit of items.
 ///
@@ -67,7 +67,7 @@ template <cost_model Cost = token_cost>
   return out;
 }
 
-/// @brief Deals samples, dearest first, each to the least loaded set, decided on the histogram of their lengths.
+/// @brief Deals samples, most expensive first, each to the least loaded set, decided on the histogram of their lengths.
 ///
 /// Loads are those of `longest_processing_time` without limits. Of equal samples, the lower indices go to the lower sets.
 ///
@@ -100,7 +100,7 @@ void bulk_longest_processing_time(R const& lengths, std::uint64_t sets, Cost con
 /// @brief The samples' plan by value; see the form above.
 /// @tparam Index type of the sample indices @tparam R range of integers @tparam Cost a `cost_model` of the lengths
 /// @param lengths sample lengths, each at least 1 @param sets number of sets @param cost weighs one length; tokens by default
-/// @return the sets, each dearest sample first @throws invalid_input as above
+/// @return the sets, each with its most expensive sample first @throws invalid_input as above
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost = token_cost>
 [[nodiscard]] balanced_sets<Index> bulk_longest_processing_time(R const& lengths, std::uint64_t sets, Cost const& cost = {}) {
   bulk_balance_workspace workspace;

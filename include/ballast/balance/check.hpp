@@ -1,41 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/balance/detail/check_sets.hpp>
+#include <ballast/balance/fault.hpp>
 #include <ballast/balance/options.hpp>
 #include <ballast/balance/result.hpp>
 #include <ballast/core/concepts.hpp>
-#include <ballast/core/error.hpp>
+#include <ballast/core/groups.hpp>
 #include <ballast/core/verdict.hpp>
 #include <ballast/cost/polynomial.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
+#include <ranges>
 #include <string>
 #include <utility>
 #include <vector>
 
 /// @file
-/// @brief The validator of balanced sets, ours or anybody's. It shares no code with the balancers.
+/// @brief The validator of balanced sets, from this library or any other planner. It shares no code with the balancers.
 
 namespace ballast::inline v0_2 {
-
-/// @brief The rule that balanced sets break.
-enum class balance_fault : std::uint8_t {
-  none,                 ///< they are valid
-  bad_offsets,          ///< the offsets do not rise from 0 to the number of members
-  wrong_set_count,      ///< there are not as many sets as asked for
-  member_out_of_range,  ///< a member is no item
-  item_twice,           ///< an item stands in two places
-  item_missing,         ///< an item stands nowhere
-  overfull_set,         ///< the sizes in a set exceed the capacity
-  too_many_items,       ///< a set has more items than allowed
-  uneven_counts,        ///< equal counts were asked for, and a set has two items fewer than another, or less
-  wrong_set_aside,      ///< the list of items set aside is not ascending, names no item, or should be empty
-  wrong_value,          ///< the certificate's value is not the largest load
-  wrong_bound,          ///< the certificate's lower bound is above its value; or, where infeasible, is not
-  sets_without_plan,    ///< the result says that there is no plan, and has sets or items set aside
-};
 
 /// @brief The verdict as a sentence, such as "set 17 holds 9000, more than its capacity 8192".
 /// @param v  a verdict of `check_balance`
@@ -63,65 +47,7 @@ enum class balance_fault : std::uint8_t {
   return {};
 }
 
-namespace detail {
-
-/// The largest load of the sets, and the first fault; `seen` names the items that need not stand in a set.
-template <index_type Index, length_range R, cost_model Cost, cost_model Size>
-[[nodiscard]] verdict<balance_fault> check_sets(groups<Index> const& sets, R const& items, balance_options const& o, Cost const& cost,
-                                                Size const& size, std::vector<bool> seen, std::uint64_t& largest) {
-  using enum balance_fault;
-  auto const n = static_cast<std::uint64_t>(std::ranges::size(items));
-  auto const& offsets = sets.offsets;
-  auto const& members = sets.members;
-  std::uint64_t before = 0;
-  for (std::size_t s = 0; s < offsets.size(); before = offsets[s++])
-    if ((s == 0 && offsets[s] != 0) || offsets[s] < before || offsets[s] > members.size())
-      return {bad_offsets, s, offsets[s], members.size()};
-  if (before != members.size()) return {bad_offsets, sets.size(), before, members.size()};
-  if (sets.size() != o.sets) return {wrong_set_count, 0, sets.size(), o.sets};
-
-  auto const weight = [&](auto const& weigh, std::uint64_t i, char const* what) {
-    auto const item = static_cast<std::int64_t>(std::ranges::begin(items)[static_cast<std::ranges::range_difference_t<R const>>(i)]);
-    auto const value = weigh(item);
-    require(std::in_range<std::int64_t>(value) && std::cmp_greater_equal(value, 0), [&] {
-      return "items[" + std::to_string(i) + "] = " + std::to_string(item) + " has " + what + " " + std::to_string(value) +
-             ", outside [0, 2^63)";
-    });
-    return static_cast<std::uint64_t>(value);
-  };
-  auto const add = [](std::uint64_t& sum, std::uint64_t value) {
-    sum += (std::min)(value, (std::numeric_limits<std::uint64_t>::max)() - sum);
-  };
-  largest = 0;
-  std::uint64_t fewest = (std::numeric_limits<std::uint64_t>::max)(), most = 0;
-  for (std::size_t s = 0; s < sets.size(); ++s) {
-    std::uint64_t load = 0, held = 0;
-    for (auto m = offsets[s]; m < offsets[s + 1]; ++m) {
-      auto const i = std::uint64_t{members[static_cast<std::size_t>(m)]};
-      if (i >= n) return {member_out_of_range, m, i, n};
-      if (seen[static_cast<std::size_t>(i)]) return {item_twice, i, s, 0};
-      seen[static_cast<std::size_t>(i)] = true;
-      add(load, weight(cost, i, "cost"));
-      add(held, weight(size, i, "size"));
-    }
-    if (o.capacity > 0 && std::cmp_greater(held, o.capacity)) return {overfull_set, s, held, static_cast<std::uint64_t>(o.capacity)};
-    auto const count = offsets[s + 1] - offsets[s];
-    if (o.max_items != 0 && count > o.max_items) return {too_many_items, s, count, o.max_items};
-    fewest = (std::min)(fewest, count);
-    most = (std::max)(most, count);
-    largest = (std::max)(largest, load);
-  }
-  for (std::uint64_t i = 0; i < n; ++i)
-    if (!seen[static_cast<std::size_t>(i)]) return {item_missing, i, 0, 1};
-  if (o.equal_counts && most - fewest > 1)
-    for (std::size_t s = 0; s < sets.size(); ++s)
-      if (sets[s].size() == fewest) return {uneven_counts, s, fewest, most};
-  return {};
-}
-
-}  // namespace detail
-
-/// @brief Checks anybody's sets: bare groups of item indices against the definition.
+/// @brief Checks any sets: bare groups of item indices against the definition.
 ///
 /// There are as many sets as asked for, every item stands exactly once, no set is above the capacity or `max_items`, and the counts are
 /// equal where that is demanded.

@@ -14,11 +14,11 @@
 
 namespace ballast::inline v0_2 {
 
-/// @brief Joins the two partial plans of largest spread, dearest set with cheapest, until one plan is left.
+/// @brief Joins the two partial plans of largest spread, most expensive set with cheapest, until one plan is left.
 ///
 /// Every item starts as a plan of one set; with equal counts, every k neighbours of the sorted items as one of k sets. Where a limit
-/// forbids the pairing of the method, a dear set takes the cheapest set that it may; where there is none, the plan of smaller spread is
-/// taken apart, and its items are dealt at the end as by `longest_processing_time`.
+/// forbids the pairing of the method, an expensive set takes the cheapest set that it may; where there is none, the plan of smaller spread
+/// is taken apart, and its items are dealt at the end as by `longest_processing_time`.
 ///
 /// @tparam Index  type of the item indices
 /// @tparam R      range of integers
@@ -28,13 +28,13 @@ namespace ballast::inline v0_2 {
 /// @param options  number of sets and limits
 /// @param cost     weighs one item: its share of a set's load; not negative; the item itself by default
 /// @param size     weighs one item: its share of a set's capacity; not negative; the item itself by default
-/// @return the sets by load, largest first (but for items dealt at the end), each dearest item first
+/// @return the sets by load, largest first (but for items dealt at the end), each with its most expensive item first
 /// @throws invalid_input for a bad option, or a cost or size, or a sum of them, outside [0, 2^63)
 /// @par Complexity
 /// O(n log n + n k) time, of which n k is moving neighbours in an array of k, and n / k sorts of k sums; with limits O(n k + n / k * k^2).
 /// O(n + k) memory.
 /// @par Determinism
-/// A pure function of the costs, the sizes and the options. Equal spreads: the plan with the dearest first item.
+/// A pure function of the costs, the sizes and the options. Equal spreads: the plan with the most expensive first item.
 /// @par Source
 /// Karmarkar, Karp, "The differencing method of set partitioning", UC Berkeley CSD-83-113 (1982); for k sets Michiels, Korst, Aarts, van
 /// Leeuwen, "Performance ratios for the Karmarkar-Karp differencing method", J. Combinatorial Optimization 13 (2007).

@@ -9,11 +9,11 @@
 #include <cstdint>
 
 /// @file
-/// @brief Longest processing time first: the dearest item to the set that has least.
+/// @brief Longest processing time first: the most expensive item to the set that has least.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Deals the items, dearest first, each to the set of least load among those with room for it.
+/// @brief Deals the items, most expensive first, each to the set of least load among those with room for it.
 ///
 /// Equal loads: the lower set. Equal costs: the lower index. With equal counts a set takes no more than its share of the items; the larger
 /// share goes to whichever sets ask for it first.
@@ -26,7 +26,7 @@ namespace ballast::inline v0_2 {
 /// @param options  number of sets and limits
 /// @param cost     weighs one item: its share of a set's load; not negative; the item itself by default
 /// @param size     weighs one item: its share of a set's capacity; not negative; the item itself by default
-/// @return the sets, each dearest item first
+/// @return the sets, each with its most expensive item first
 /// @post without limits the largest load is at most (4 k - 1) / (3 k) of the least possible, k sets
 /// @throws invalid_input for a bad option, or a cost or size, or a sum of them, outside [0, 2^63)
 /// @par Complexity

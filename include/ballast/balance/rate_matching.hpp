@@ -13,7 +13,7 @@
 #include <string>
 
 /// @file
-/// @brief Rate matching: two measures levelled at once, so that the plan is level for every weighting of the two.
+/// @brief Rate matching: two measures balanced at once, so that the plan is balanced for every weighting of the two.
 
 namespace ballast::inline v0_2 {
 
@@ -21,7 +21,7 @@ namespace ballast::inline v0_2 {
 ///
 /// With goals Q (mean part of a set) and T (mean size, or the capacity: see `rate_target`), a set that holds q and t has the rate
 /// (Q - q) / (T - t); the item goes to the greatest one, to the lower set of equal ones. Sets that have reached T come last, the emptiest
-/// first. Where no item is far above a set's mean, both measures come out level, and so does every cost `a * size + b * part`: the plan
+/// first. Where no item is far above a set's mean, both measures come out balanced, and so does every cost `a * size + b * part`: the plan
 /// does not depend on how well the ratio of attention to the rest is known.
 ///
 /// @tparam Index  type of the item indices

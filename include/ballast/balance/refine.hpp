@@ -19,9 +19,9 @@ namespace ballast::inline v0_2 {
 
 /// @brief Lowers the largest load of a plan by exchanges, in place.
 ///
-/// A round takes the dearest set and tries, with each of the cheapest sets, to move an item there or to swap it for one that would level
-/// the two; the exchange that leaves the smaller maximum of the two is done. It ends where none helps, where the lower bound is reached,
-/// or after the rounds that were granted. Limits that the plan keeps stay kept.
+/// A round takes the most expensive set and tries, with each of the cheapest sets, to move an item there or to swap it for one that would
+/// balance the two; the exchange that leaves the smaller maximum of the two is done. It ends where none helps, where the lower bound is
+/// reached, or after the rounds that were granted. Limits that the plan keeps stay kept.
 ///
 /// @tparam Index  type of the item indices
 /// @tparam R      range of integers
@@ -40,7 +40,7 @@ namespace ballast::inline v0_2 {
 /// @par Complexity
 /// O(n log n) and, each round, O(k log p + p m log m) for p partners and m items in a set.
 /// @par Determinism
-/// A pure function of its arguments; equal exchanges: the cheaper partner, then the dearer item, and a move before a swap.
+/// A pure function of its arguments; equal exchanges: the cheaper partner, then the more expensive item, and a move before a swap.
 /// @par Source
 /// The exchanges are those of Finn, Horowitz, "A linear time approximation algorithm for multiprocessor scheduling", BIT 19 (1979), with
 /// swaps.

@@ -45,7 +45,7 @@ struct load_bound {
   friend constexpr bool operator==(load_bound const&, load_bound const&) = default;
 };
 
-/// @brief A fixed number of sets, with the proof of how level they are.
+/// @brief A fixed number of sets, with the proof of how balanced they are.
 ///
 /// @tparam Index  type of the item indices
 template <index_type Index = std::uint32_t>
@@ -70,7 +70,7 @@ struct balance_run {
 
 /// @brief A balance that was decided on classes of equal items.
 struct balance_runs {
-  std::vector<balance_run> runs;              ///< dearest class first; of a class, lower set first
+  std::vector<balance_run> runs;              ///< most expensive class first; of a class, lower set first
   std::vector<std::int64_t> loads;            ///< sum of costs of each set
   certificate load;                           ///< the largest of the loads, and what no plan can go below
   balance_bound bound = balance_bound::none;  ///< what proves `load.lower_bound`

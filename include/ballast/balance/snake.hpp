@@ -14,7 +14,7 @@
 
 namespace ballast::inline v0_2 {
 
-/// @brief Deals the items, dearest first, to the sets 0, 1, …, k - 1, k - 1, …, 1, 0, 0, 1, …
+/// @brief Deals the items, most expensive first, to the sets 0, 1, …, k - 1, k - 1, …, 1, 0, 0, 1, …
 ///
 /// The counts come out equal. An item whose set has no room goes, after all others, to the least loaded set that has. It is what trainers
 /// do by hand, offered to measure the others against.
@@ -27,7 +27,7 @@ namespace ballast::inline v0_2 {
 /// @param options  number of sets and limits
 /// @param cost     weighs one item: its share of a set's load; not negative; the item itself by default
 /// @param size     weighs one item: its share of a set's capacity; not negative; the item itself by default
-/// @return the sets, each dearest item first
+/// @return the sets, each with its most expensive item first
 /// @throws invalid_input for a bad option, or a cost or size, or a sum of them, outside [0, 2^63)
 /// @par Complexity
 /// O(n log n).

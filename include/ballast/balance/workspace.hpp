@@ -26,7 +26,7 @@ struct bulk_balance_workspace {
   histogram classes;                     ///< private
   fold_workspace folds;                  ///< private
   std::vector<std::int64_t> costs;       ///< private: by class
-  std::vector<std::uint64_t> order;      ///< private: classes, dearest first
+  std::vector<std::uint64_t> order;      ///< private: classes, most expensive first
   std::vector<std::uint64_t> ends;       ///< private: items up to and with each class of the order
   std::vector<std::int64_t> prefix;      ///< private: and their cost
   std::vector<std::uint64_t> given;      ///< private: by set, items of the class in hand

@@ -28,10 +28,10 @@ struct measured_batching_options {
   ballast::left_over left_over = ballast::left_over::split;  ///< what happens to an incomplete last step
   /// What happens to a sample that exceeds a capacity: `reject`, `set_aside` (it is listed as dropped) or `own`.
   ballast::oversize oversize = ballast::oversize::reject;
-  /// Steps whose packs, in a random order of all packs, are sorted together; 0 = the whole set. Wider windows are more level, and less
+  /// Steps whose packs, in a random order of all packs, are sorted together; 0 = the whole set. Wider windows balance better, and less
   /// random.
   std::uint64_t window = 16;
-  /// What a unit of each measure counts, say in time; 0 = this measure is not levelled. Empty: all measures count alike in sum.
+  /// What a unit of each measure counts, say in time; 0 = this measure is not balanced. Empty: all measures count alike in sum.
   std::vector<std::int64_t> weights{};
   /// A measure of which some samples have nothing (text without images, say): those never share a pack or a step with the others.
   std::optional<std::size_t> separate{};
@@ -48,7 +48,7 @@ concept row_cost =
     std::same_as<C, weighted_sum> || (std::copy_constructible<C> && std::regular_invocable<C const&, std::span<std::int64_t const>> &&
                                       integer<std::invoke_result_t<C const&, std::span<std::int64_t const>>>);
 
-/// @brief Steps of samples of several measures, and how level each measure is. `tokens` is the last measure; `critical` stays 0.
+/// @brief Steps of samples of several measures, and how balanced each measure is. `tokens` is the last measure; `critical` stays 0.
 ///
 /// @tparam Index  type of the sample indices and pack numbers
 template <index_type Index = std::uint32_t>

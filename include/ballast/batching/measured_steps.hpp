@@ -1,177 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/batching/detail/deal_alike.hpp>
 #include <ballast/batching/detail/measured_items.hpp>
-#include <ballast/batching/detail/measured_packs.hpp>
-#include <ballast/batching/detail/windows.hpp>
+#include <ballast/batching/detail/pack_kind.hpp>
 #include <ballast/batching/measured_options.hpp>
+#include <ballast/core/certificate.hpp>
+#include <ballast/core/groups.hpp>
 #include <ballast/core/random.hpp>
+#include <ballast/packing/vector/measures.hpp>
 #include <ballast/packing/vector/portfolio.hpp>
 
-#include <algorithm>
 #include <array>
-#include <cstddef>
 #include <cstdint>
-#include <span>
 #include <utility>
 #include <vector>
 
 /// @file
-/// @brief Steps of samples with several measures: each measure's load is level across the ranks, and so is the cost.
+/// @brief Steps of samples with several measures: each measure's load is balanced across the ranks, and so is the cost.
 
 namespace ballast::inline v0_2 {
 
-namespace detail {
-
-/// Fills steps of places, `ranks * each`, with rows of packs.
-template <index_type Index>
-class row_dealer {
- public:
-  row_dealer(batching<Index> const& b, std::span<pack_sum const> sums)
-      : sums_(sums), ranks_(static_cast<std::size_t>(b.ranks)), each_(static_cast<std::size_t>(b.micro_batches)), load_(ranks_) {}
-
-  /// Micro-batch `row` of the step whose places these are: its dearest pack to the rank that has least so far.
-  void operator()(std::span<Index const> packs, std::span<Index> step, std::size_t row) {
-    row_.assign(packs.begin(), packs.end());
-    std::sort(row_.begin(), row_.end(),
-              [&](Index x, Index y) { return sums_[x].cost != sums_[y].cost ? sums_[x].cost > sums_[y].cost : x < y; });
-    for (std::size_t r = 0; r < ranks_; ++r) {
-      load_[r] = {0, r};
-      for (std::size_t m = 0; m < row; ++m)
-        if (auto const p = step[r * each_ + m]; p != batching<Index>::none) load_[r].first += sums_[p].cost;
-    }
-    if (row != 0) std::sort(load_.begin(), load_.end());
-    for (std::size_t k = 0; k < row_.size(); ++k) step[load_[k].second * each_ + row] = row_[k];
-  }
-
- private:
-  std::span<pack_sum const> sums_;
-  std::size_t ranks_, each_;
-  std::vector<std::pair<std::int64_t, std::size_t>> load_;
-  std::vector<Index> row_;
-};
-
-/// The steps of one kind of samples: rows of like packs from windows of the random order, unlike rows in one step.
-template <index_type Index>
-[[nodiscard]] std::vector<Index> steps_of_rows(batching<Index> const& b, std::vector<Index>& order, std::span<pack_sum const> sums,
-                                               load_table const& columns, std::size_t window, splitmix64& draw) {
-  auto const ranks = static_cast<std::size_t>(b.ranks), each = static_cast<std::size_t>(b.micro_batches), places = ranks * each;
-  like_rows<Index> sort_rows(columns, ranks);
-  row_dealer<Index> deal(b, sums);
-  std::vector<Index> table((order.size() + places - 1) / places * places, b.none);
-  std::vector<std::pair<std::int64_t, std::size_t>> rows;  // cost and beginning
-  std::vector<std::size_t> turn;
-  auto const full = order.size() / places * places;
-  auto const row_at = [&](std::size_t from) { return std::span<Index const>(order).subspan(from, (std::min)(ranks, order.size() - from)); };
-  for (std::size_t first = 0; first < full; first += window * places) {
-    auto const steps = (std::min)(window, (full - first) / places);
-    sort_rows(std::span(order).subspan(first, steps * places));
-    rows.clear();
-    for (auto from = first; from < first + steps * places; from += ranks) {
-      std::int64_t sum = 0;
-      for (auto p : row_at(from)) sum -= sums[p].cost;
-      rows.emplace_back(sum, from);
-    }
-    std::sort(rows.begin(), rows.end());
-    turn.resize(steps);
-    auto const emitted = emit<Index>(steps, emission::cyclic, draw);
-    for (std::size_t s = 0; s < steps; ++s) turn[emitted[s]] = s;
-    for (std::size_t j = 0; j < rows.size(); ++j) {
-      auto const row = j / steps, k = j % steps;
-      auto const step = first + turn[row % 2 == 0 ? k : steps - 1 - k] * places;
-      deal(row_at(rows[j].second), std::span(table).subspan(step, places), row);
-    }
-  }
-  std::sort(order.begin() + static_cast<std::ptrdiff_t>(full), order.end(),
-            [&](Index x, Index y) { return sums[x].cost != sums[y].cost ? sums[x].cost > sums[y].cost : x < y; });
-  for (auto from = full; from < order.size(); from += ranks)
-    deal(row_at(from), std::span(table).subspan(full, places), (from - full) / ranks);
-  return table;
-}
-
-/// Both kinds of steps, spread evenly among each other; incomplete ones come last.
-template <index_type Index>
-void interleave(batching<Index>& b, std::array<std::vector<Index>, 2> const& table, std::array<std::size_t, 2> complete) {
-  auto const places = static_cast<std::size_t>(b.ranks * b.micro_batches);
-  std::array<std::size_t, 2> next{0, 0};
-  auto const take = [&](std::size_t kind) {
-    auto const from = table[kind].begin() + static_cast<std::ptrdiff_t>(places * next[kind]++);
-    b.table.insert(b.table.end(), from, from + static_cast<std::ptrdiff_t>(places));
-  };
-  auto const steps = complete[0] + complete[1];
-  for (std::size_t s = 0; s < steps; ++s) take((s + 1) * complete[1] / steps - s * complete[1] / steps);
-  for (std::size_t kind = 0; kind < 2; ++kind)
-    if (next[kind] * places < table[kind].size()) take(kind);
-}
-
-/// How level the ranks are in what `load(pack)` says.
-template <index_type Index, class Load>
-[[nodiscard]] step_balance balance_of(batching<Index> const& b, Load const& load) {
-  auto const each = static_cast<std::size_t>(b.micro_batches);
-  std::vector<std::int64_t> loads(b.table.size() / each);
-  for (std::size_t at = 0; at < b.table.size(); ++at)
-    if (auto const p = b.table[at]; p != b.none) loads[at / each] += load(p);
-  return balance_of_steps(loads, static_cast<std::size_t>(b.ranks));
-}
-
-template <index_type Index>
-[[nodiscard]] measured_batching<Index> deal_alike(groups<Index> packs, measured_items const& of, measured_batching_options const& o) {
-  measured_batching<Index> b;
-  auto const shape = shape_of(o);
-  pack_loads loads;
-  auto order = take_kinds<Index>(b, std::move(packs), of, o, loads);
-  auto const& sums = loads.sums;
-  auto const k = of.samples.measures(), places = static_cast<std::size_t>(o.ranks * o.micro_batches);
-  auto const most = b.packs.size() / places + 1;
-  auto const window = o.window == 0 || o.window > most ? most : static_cast<std::size_t>(o.window);
-  auto const columns = levelled_columns(loads, of, window * static_cast<std::size_t>(o.micro_batches));
-  splitmix64 draw(~epoch_seed(shape));
-  std::array<std::vector<Index>, 2> table;
-  for (std::size_t kind = 0; kind < 2; ++kind) table[kind] = steps_of_rows<Index>(b, order[kind], sums, columns, window, draw);
-  interleave<Index>(b, table, {order[0].size() / places, order[1].size() / places});
-  certify(b, of.items, shape, sums);
-  b.critical = {};
-  for (std::size_t m = 0; m < k; ++m) b.balance.push_back(balance_of(b, [&](Index p) { return loads.measures[p][m]; }));
-  b.cost_balance = balance_of(b, [&](Index p) { return loads.sums[p].cost; });
-  return b;
-}
-
-/// Packs the samples of one kind, those of a class in random order, and appends the packs. Returns who made them.
-template <index_type Index>
-vector_packer pack_kind(std::vector<Index> const& chosen, measured_items const& of, measured_batching_options const& o, std::uint64_t seed,
-                        portfolio_options const& by, groups<Index>& packs, certificate& count) {
-  std::vector<std::vector<std::int64_t>> columns(of.samples.measures());
-  std::vector<std::span<std::int64_t const>> views;
-  for (std::size_t m = 0; m < columns.size(); ++m) {
-    columns[m].reserve(chosen.size());
-    for (auto i : chosen) columns[m].push_back(of.samples.column(m)[i]);
-    views.emplace_back(columns[m]);
-  }
-  auto plan = pack_portfolio<Index>(sample_measures(std::move(views)), {.capacity = o.capacity, .oversize = o.oversize, .seed = seed}, by);
-  count.value += plan.count.value;
-  count.lower_bound += plan.count.lower_bound;
-  for (auto& i : plan.packs.members) i = chosen[i];
-  if (packs.empty()) {
-    packs = std::move(plan.packs);
-    return plan.packer;
-  }
-  for (auto const group : plan.packs) packs.push_back(group);
-  return plan.packer;
-}
-
-}  // namespace detail
-
-/// @brief Makes steps of finished packs of samples with several measures, so that each measure's load is level across the ranks of a step.
+/// @brief Makes steps of finished packs of samples with several measures, so that each measure's load is balanced across the ranks of a
+/// step.
 ///
 /// Windows of packs, in a random order of all packs, are cut into rows: a row is one micro-batch across all ranks. A window is halved along
 /// the measure, and at the place, that saves most of what ranks would wait for, and each part again, until the packs of a row are alike in
-/// *every* measure. Rows of unlike cost share a step. As each micro-batch is level, so are the ranks that wait for each other at every one.
+/// *every* measure. Rows of unlike cost share a step. As each micro-batch is balanced, so are the ranks that wait for each other at every
+/// one.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam Cost   what a sample costs
 /// @param packs    which samples share a micro-batch; samples in none of them are listed as dropped
 /// @param samples  their measures
 /// @param options  capacities, shape of a step, window, weights
-/// @param cost     from a row of measures to an integer that is not negative; levelled beside the measures
+/// @param cost     from a row of measures to an integer that is not negative; balanced beside the measures
 /// @return the plan, the balance of each measure and of the cost, and the certificate of the slowest rank's cost
 /// @throws invalid_input for a bad option, measure or cost, or packs that overlap, are empty, exceed a capacity or mix what is separate
 /// @par Complexity
@@ -196,7 +58,7 @@ template <index_type Index, row_cost Cost = weighted_sum>
 /// @tparam Cost   what a sample costs
 /// @param samples  measures of each sample
 /// @param options  capacities, shape of a step, window, weights
-/// @param cost     from a row of measures to an integer that is not negative; levelled beside the measures
+/// @param cost     from a row of measures to an integer that is not negative; balanced beside the measures
 /// @return the plan; samples set aside are among the dropped, and `pack_count` certifies the packing
 /// @throws invalid_input for a bad option, measure or cost
 /// @par Complexity

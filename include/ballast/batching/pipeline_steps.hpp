@@ -17,8 +17,8 @@ namespace ballast::inline v0_2 {
 
 /// @brief Draws random steps and deals each of them to pipelines so that the slowest finishes early.
 ///
-/// A pipeline of P stages takes the sum of its micro-batches and (P - 1) times the dearest of them. Micro-batches are cut from the sorted
-/// samples, so that dear ones meet in few replicas, which then run fewer of them: weigh the loss by tokens.
+/// A pipeline of P stages takes the sum of its micro-batches and (P - 1) times the most expensive of them. Micro-batches are cut from the
+/// sorted samples, so that expensive ones meet in few replicas, which then run fewer of them: weigh the loss by tokens.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers

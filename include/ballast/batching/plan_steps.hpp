@@ -22,16 +22,20 @@ namespace ballast::inline v0_2 {
 
 /// @brief Plans the steps of an epoch: which samples share a micro-batch, which micro-batches a rank and a step.
 ///
-/// The default of the room. Where ranks wait per step, samples are streamed in a random order (see `stream_steps`). Up to a cost
-/// ratio of 0.9 (`critical_ratios`), steps are random draws: filled to 0.98 where the square ratio is at most 1, else as full as they can
-/// be levelled. Where that leaves the slowest ranks more than 1 % above the mean, or the cost ratio is higher, dear samples are gathered
-/// with their like over the whole epoch (or split over ranks, where that is allowed): ever more of them until 1 % is reached. Where that
-/// is not enough, or leaves too much room empty, packs are made first, sorted by cost in windows of a random order, dealt and levelled:
-/// never in steps that are less random than the others by more than half of their design effect. The fastest plan met is returned, the
-/// price of steps included; but a fuller one where that fills less than 0.97 (0.93 in three steps or fewer, or `least_fill`) and the
-/// fuller one is at most one percentage point more idle. `batching::method` says which it is. Where ranks wait at every micro-batch, rows
-/// of like packs are mixed (`dealing::rows`); pipelines get like with like (`pipeline_steps`). Where samples of different keys may not
-/// meet, packs of one key each are sorted into steps (`dealing::sorted`).
+/// It packs as it goes: samples are drawn in a random order, a step at a time (`stream_steps`), dealt to the ranks of the step, and packed
+/// there, best fit decreasing, into the rank's micro-batches. Packs that were made before are dealt by `deal_steps` instead. `plan_steps`
+/// makes packs first and deals them itself where draws leave ranks waiting or room empty, where ranks wait at every micro-batch, and where
+/// samples of different keys may not meet.
+///
+/// Where ranks wait per step and the cost ratio is at most 0.9 (`critical_ratios`), steps are random draws: filled to 0.98 where the square
+/// ratio is at most 1, else as full as they can be balanced. Where that leaves the slowest ranks more than 1 % above the mean, or the cost
+/// ratio is higher, samples of high cost are gathered with their like over the whole epoch (or split over ranks, where that is allowed):
+/// ever more of them until 1 % is reached. Where that is not enough, or leaves too much room empty, packs are made first, sorted by cost in
+/// windows of a random order, dealt and balanced: never in steps that are less random than the others by more than half of their design
+/// effect. The fastest plan met is returned, the price of steps included; but a fuller one where that fills less than 0.97 (0.93 in three
+/// steps or fewer, or `least_fill`) and the fuller one is at most one percentage point more idle. `batching::method` says which it is.
+/// Where ranks wait at every micro-batch, rows of like packs are mixed (`dealing::rows`); pipelines get like with like (`pipeline_steps`).
+/// Packs of one key each are sorted into steps (`dealing::sorted`).
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers

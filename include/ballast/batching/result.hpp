@@ -18,7 +18,7 @@ namespace ballast::inline v0_2 {
 
 /// @brief The two numbers that decide how well random steps can be balanced.
 ///
-/// With f the cost, l the lengths, M micro-batches of C tokens: how much of one rank's full step the dearest sample takes.
+/// With f the cost, l the lengths, M micro-batches of C tokens: how much of one rank's full step the most expensive sample takes.
 struct critical_ratios {
   double cost = 0;    ///< max f / (M C sum f / sum l): above 1 no random step is balanced; up to 0.9 one is, at some loss of fill
   double square = 0;  ///< max l^2 / (M C sum l^2 / sum l): up to 1, full random steps are balanced for every linear + quadratic cost

@@ -11,7 +11,7 @@ namespace ballast::inline v0_2 {
 
 /// @brief How much randomness is given up for balance, and which way. Shares are in thousandths.
 struct stream_options {
-  /// Share of a step's capacity that is drawn for it. 0 draws all of it, and gives back a tenth at most where that levels the step.
+  /// Share of a step's capacity that is drawn for it. 0 draws all of it, and gives back a tenth at most where that balances the step.
   std::uint32_t fill = 980;
   /// A sample that costs more than this share of a rank's mean step waits in the pool for its like; 0 = no pool.
   std::uint32_t threshold = 350;

@@ -18,9 +18,11 @@ namespace ballast::inline v0_2 {
 
 /// @brief Draws steps from a random order of the samples and deals each of them to ranks first, to micro-batches then.
 ///
-/// A step is a random draw, so nothing that training counts on is lost; where single samples cost so much that no random step can be level
+/// A step is a random draw, so nothing that training counts on is lost; where single samples cost so much that no random step can be
+/// balanced
 /// (`critical_ratios::cost` above 0.9), such samples wait in a small pool until there is one of like cost for every rank, or are split over
-/// several ranks. Inside a step, samples are dealt by rate matching or longest processing time, whichever levels it better, and exchanged.
+/// several ranks. Inside a step, samples are dealt by rate matching or longest processing time, whichever balances it better, and
+/// exchanged.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers

@@ -8,7 +8,7 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// The largest differencing method on sorted items. A tuple is up to k sets that will be joined with those of others, dearest with
+/// The largest differencing method on sorted items. A tuple is up to k sets that will be joined with those of others, most expensive with
 /// cheapest. Sums are kept as they are: only differences matter, and the last tuple holds the loads. While a tuple has fewer than k sets it
 /// is the one of largest spread, so no more than n / k + 1 tuples of several sets exist at a time; single items are read from the sorted
 /// order.
@@ -143,8 +143,8 @@ class differencing {
     for (; at > 0 && p[at - 1].sum < moved.sum; --at) p[at] = p[at - 1];
     p[at] = moved;
   }
-  /// Joins the dearest set of one to the cheapest of the other that the limits allow, and so on; where they allow none, the items of `b`
-  /// are left for the end.
+  /// Joins the most expensive set of one to the cheapest of the other that the limits allow, and so on; where they allow none, the items of
+  /// `b` are left for the end.
   void join(tuple& a, tuple const& b) {
     auto& merged = d_.merged;
     merged.assign(parts(a), parts(a) + a.parts);

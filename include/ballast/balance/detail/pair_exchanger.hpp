@@ -12,7 +12,7 @@
 namespace ballast::inline v0_2::detail {
 
 /// Lowers the largest load of a refined deal further where sets hold few items: the set of largest load gives up to two of them for up to
-/// two of one of the sets of least load. Where a set holds a handful of items, one swap seldom levels two sets, and two for two nearly
+/// two of one of the sets of least load. Where a set holds a handful of items, one swap seldom balances two sets, and two for two nearly
 /// always do.
 template <index_type Index>
 class pair_exchanger {
@@ -53,7 +53,7 @@ class pair_exchanger {
     pick give, take;
   };
 
-  /// None, one or two of a set's items, dearest first.
+  /// None, one or two of a set's items, most expensive first.
   static void list(dealt_sets<Index> const& d, std::uint32_t s, std::vector<pick>& out) {
     auto const& set = d.sorted_sets[s];
     out.assign(1, {});
@@ -68,7 +68,7 @@ class pair_exchanger {
   void try_all(dealt_sets<Index> const& d, std::uint32_t x, std::uint32_t y) {
     list(d, y, taken_);
     auto const half = (d.load[x] - d.load[y]) / 2;
-    std::size_t nearest = 0;  // both lists fall, and so does what would level the two
+    std::size_t nearest = 0;  // both lists fall, and so does what would balance the two
     for (auto const& give : given_) {
       while (nearest < taken_.size() && taken_[nearest].cost > give.cost - half) ++nearest;
       for (auto j = nearest >= 2 ? nearest - 2 : 0; j < taken_.size() && j < nearest + 2; ++j) {

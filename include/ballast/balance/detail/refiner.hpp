@@ -10,7 +10,7 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// An exchange of the refinement: `give` items of the dearest set for `take` of another.
+/// An exchange of the refinement: `give` items of the most expensive set for `take` of another.
 template <index_type Index>
 struct exchange {
   std::int64_t load;  ///< the larger of the two after it
@@ -36,11 +36,11 @@ class refiner {
     fewest_ = d_.equal ? placed / k_ : 0;
     most_ = (std::min)(d_.equal ? (placed + k_ - 1) / k_ : placed, d_.max_items != 0 ? d_.max_items : placed);
     for (auto rounds = r.rounds != 0 ? r.rounds : 3 * std::uint64_t{k_}; rounds > 0; --rounds) {
-      auto const dearest = static_cast<std::size_t>(std::max_element(d_.load.begin(), d_.load.end()) - d_.load.begin());
-      if (d_.load[dearest] <= lower_bound) return;
-      auto const best = best_exchange(dearest);
-      if (best.load >= d_.load[dearest]) return;
-      perform(dearest, best);
+      auto const most_expensive = static_cast<std::size_t>(std::max_element(d_.load.begin(), d_.load.end()) - d_.load.begin());
+      if (d_.load[most_expensive] <= lower_bound) return;
+      auto const best = best_exchange(most_expensive);
+      if (best.load >= d_.load[most_expensive]) return;
+      perform(most_expensive, best);
     }
   }
 

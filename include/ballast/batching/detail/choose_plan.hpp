@@ -29,12 +29,12 @@ class plan_choice {
       full_ = std::move(plan);
   }
   /// Whether the slowest ranks of the plan kept take within 1 % of the mean.
-  [[nodiscard]] bool level() const {
+  [[nodiscard]] bool balanced() const {
     return compare_products(plan_.slowest.value, 100 * static_cast<std::int64_t>(o_.ranks), plan_.cost, 101) <= 0;
   }
   /// Whether they do, and the plan has all the fill that is asked for, or the fewest steps, which it must have where steps cost something.
   [[nodiscard]] bool good_enough() const {
-    return level() && (plan_.steps() <= fewest_steps() || (fills(plan_, floor_of(plan_)) && o_.cost_per_step == 0));
+    return balanced() && (plan_.steps() <= fewest_steps() || (fills(plan_, floor_of(plan_)) && o_.cost_per_step == 0));
   }
   /// The fastest plan; or the fastest of all the fill that is asked for where it is at most one percentage point more idle, has three steps
   /// or fewer, or is what `least_fill` asks for.

@@ -19,7 +19,8 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Refuses packs that do not hold each sample at most once, or hold more than a micro-batch may. Samples in no pack are listed as dropped.
+/// Throws for packs that do not hold each sample at most once, or hold more than a micro-batch may. Samples in no pack are listed as
+/// dropped.
 template <index_type Index>
 void take_packs(batching<Index>& b, groups<Index> packs, weighed_samples const& items, batching_options const& o) {
   b.ranks = o.ranks;

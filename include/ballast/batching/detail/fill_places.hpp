@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/batching/detail/items.hpp>
-#include <ballast/batching/detail/step_dealer.hpp>
-#include <ballast/batching/detail/step_places.hpp>
+#include <ballast/batching/detail/step_mixer.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
-#include <limits>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <span>
@@ -29,10 +25,10 @@ enum class mixing : std::uint8_t { never, allowed };
 /// of others or dealt anew with a full one. What is left of them becomes the last step: there samples of full steps come, or copies, or all
 /// of it is dropped, as `left_over` says; else its packs are spread evenly.
 template <index_type Index>
-class place_filler : step_places<Index> {
+class place_filler : step_mixer<Index> {
  public:
   place_filler(batching<Index>& b, weighed_samples const& items, batching_options const& o, mixing how)
-      : step_places<Index>(b, items, o), mix_(how == mixing::allowed) {}
+      : step_mixer<Index>(b, items, o), mix_(how == mixing::allowed) {}
 
   /// Whether anything changed.
   bool run() {
@@ -43,7 +39,8 @@ class place_filler : step_places<Index> {
     for (auto s : lacking_) split_inside(s, o_.left_over == left_over::shorten && s + 1 == b_.steps());
     std::erase_if(lacking_, [&](std::size_t s) { return empty_slot(s) == none; });
     put_together();
-    if (mix_ && !lacking_.empty() && !has_shared(lacking_.front()) && (dissolve() || deal_with_neighbour())) lacking_.clear();
+    if (mix_ && !lacking_.empty() && !has_shared(lacking_.front()) && (dissolve(lacking_.front()) || deal_with_neighbour(lacking_.front())))
+      lacking_.clear();
     for (std::size_t k = 1; k < lacking_.size(); ++k) take_from_others(lacking_[k]);
     if (!lacking_.empty()) settle(lacking_.front());
     write_back();
@@ -51,10 +48,10 @@ class place_filler : step_places<Index> {
   }
 
  private:
-  using base = step_places<Index>;
-  using base::b_, base::items_, base::o_, base::ranks_, base::each_, base::width_, base::contents_, base::bound_, base::none;
-  using base::can_give, base::has_shared, base::new_pack, base::dearer, base::movable, base::split_inside, base::spread;
-  using base::read_packs, base::write_back, base::step, base::taken, base::empty_slot, base::cost_of, base::tokens_of, base::load;
+  using base = step_mixer<Index>;
+  using base::b_, base::items_, base::o_, base::ranks_, base::each_, base::contents_, base::bound_, base::none;
+  using base::can_give, base::has_shared, base::new_pack, base::costs_more, base::movable, base::split_inside, base::spread;
+  using base::read_packs, base::write_back, base::step, base::empty_slot, base::load, base::dissolve, base::deal_with_neighbour;
   using typename base::open_slots;
 
   /// Moves packs of later lacking steps into the empty slots of earlier ones, until one is left, or only such as hold shared samples.
@@ -75,96 +72,6 @@ class place_filler : step_places<Index> {
       return empty_slot(s) == none || std::ranges::all_of(step(s), [&](Index p) { return p == b_.none; });
     });
     std::partition(lacking_.begin(), lacking_.end(), [&](std::size_t s) { return !has_shared(s); });
-  }
-
-  /// Puts all samples of the lacking step into packs of other steps that become no slower by them, if there are such.
-  [[nodiscard]] bool dissolve() {
-    auto const s = lacking_.front();
-    std::vector<Index> samples;
-    for (auto p : step(s))
-      if (p != b_.none) samples.insert(samples.end(), contents_[p].begin(), contents_[p].end());
-    std::sort(samples.begin(), samples.end(),
-              [&](Index a, Index b) { return items_.tokens[a] != items_.tokens[b] ? items_.tokens[a] > items_.tokens[b] : a < b; });
-    std::vector<std::pair<Index, Index>> moves;  // sample, pack
-    auto const infinite = (std::numeric_limits<std::int64_t>::max)();
-    auto const rows = o_.synchronisation == synchronisation::per_micro_batch;
-    auto const warm_up = static_cast<std::int64_t>(width_ != 1 ? o_.stages - 1 : 0);
-    std::vector<std::int64_t> cost(ranks_ * each_), time(ranks_),
-        most(ranks_ * each_);  // most: of a place without slowing the step by itself
-    auto next = samples.begin();
-    for (std::size_t d = b_.steps(); d-- > 0 && next != samples.end();) {
-      if (d == s) continue;
-      auto const places = step(d);
-      std::ranges::transform(places, cost.begin(), [&](Index p) { return cost_of(p); });
-      for (std::size_t r = 0; r < ranks_; ++r) {
-        auto const mine = std::span(cost).subspan(r * each_, each_);
-        auto const dearest = *std::ranges::max_element(mine);
-        time[r] = std::accumulate(mine.begin(), mine.end(), warm_up * dearest);
-        std::fill_n(most.begin() + static_cast<std::ptrdiff_t>(r * each_), each_, warm_up == 0 ? infinite : dearest);
-      }
-      if (rows) {  // the largest of each row
-        for (std::size_t p = 0; p < cost.size(); ++p) most[p] = p < each_ ? cost[p] : (std::max)(most[p - each_], cost[p]);
-        for (auto p = cost.size() - each_; p-- > 0;) most[p] = most[p + each_];
-      }
-      auto const slowest = *std::ranges::max_element(time);
-      for (std::size_t r = 0; r < ranks_ && next != samples.end(); ++r) {
-        auto open = rows ? infinite : slowest - time[r];
-        for (auto p = r * each_; p < (r + 1) * each_ && next != samples.end(); ++p) {
-          if (places[p] == b_.none) continue;
-          auto room = o_.capacity - tokens_of(places[p]);
-          for (; next != samples.end() && items_.tokens[*next] <= room && items_.cost[*next] <= open &&
-                 items_.cost[*next] <= most[p] - cost[p];
-               ++next) {
-            moves.emplace_back(*next, places[p]);
-            room -= items_.tokens[*next];
-            open -= items_.cost[*next];
-            cost[p] += items_.cost[*next];
-          }
-        }
-      }
-    }
-    if (next != samples.end()) return false;
-    for (auto const& [sample, pack] : moves) contents_[pack].push_back(sample);
-    std::fill(step(s).begin(), step(s).end(), b_.none);
-    return true;
-  }
-
-  /// Deals the samples of the lacking step and of the one before it, or behind, to both anew.
-  [[nodiscard]] bool deal_with_neighbour() {
-    auto const s = lacking_.front();
-    if (b_.steps() < 2 || width_ != 1) return false;
-    auto const d = s > 0 ? s - 1 : s + 1;
-    if (has_shared(d)) return false;
-    std::vector<Index> samples;
-    for (auto which : {s, d})
-      for (auto p : step(which))
-        if (p != b_.none) samples.insert(samples.end(), contents_[p].begin(), contents_[p].end());
-    if (samples.size() < 2 * ranks_ * each_) return false;
-    constexpr std::array rules{deal_rule::longest_first, deal_rule::rate_mean};
-    auto const rows = o_.synchronisation == synchronisation::per_micro_batch;  // each place is then levelled like a rank
-    step_dealer<Index> deal(items_, rows ? 2 * ranks_ * each_ : 2 * ranks_, rows ? 1 : each_, o_.capacity);
-    deal(samples, rules);
-    auto const at = [&](std::size_t half, std::size_t p) {
-      return rows ? deal.place(half * ranks_ * each_ + p, 0) : deal.place(half * ranks_ + p / each_, p % each_);
-    };
-    if (!deal.left().empty()) return false;
-    for (auto half : {std::size_t{0}, std::size_t{1}})
-      for (std::size_t p = 0; p < ranks_ * each_; ++p) {
-        auto const got = at(half, p);
-        auto& pack = step(half == 0 ? d : s)[p];
-        if (pack != b_.none) contents_[pack].clear();
-        if (got.empty()) {
-          pack = b_.none;
-          continue;
-        }
-        if (pack == b_.none) pack = new_pack();
-        contents_[step(half == 0 ? d : s)[p]].assign(got.begin(), got.end());
-      }
-    for (auto which : {s, d}) {
-      split_inside(which, false);
-      if (empty_slot(which) != none) lacking_.front() = which;  // the other one has too many samples to lack any
-    }
-    return empty_slot(lacking_.front()) == none;
   }
 
   /// Fills empty slots with one sample each of packs of several, from the most loaded ranks of the other steps in turn: that of a cost
@@ -246,7 +153,7 @@ class place_filler : step_places<Index> {
     std::vector<Index> chosen(contents_.size(), b_.none);  // of each pack the cheapest sample that is not bound
     for (std::size_t p = 0; p < chosen.size(); ++p)
       for (auto i : contents_[p])
-        if (bound_[i] == 0 && (chosen[p] == b_.none || dearer(chosen[p], i))) chosen[p] = i;
+        if (bound_[i] == 0 && (chosen[p] == b_.none || costs_more(chosen[p], i))) chosen[p] = i;
     std::size_t failed = 0;
     for (std::size_t k = 0; !slots.empty() && failed < b_.table.size(); k = (k + 1) % b_.table.size()) {
       ++failed;

@@ -30,7 +30,7 @@ namespace ballast::inline v0_2::detail {
   return items.size() != 0 && all_equal(items) ? o.capacity / items.longest * items.longest : o.capacity;
 }
 
-/// Refuses to repeat so much that the run, or the squared lengths of a step, would no longer be sums below 2^63.
+/// Throws rather than repeat so much that the run, or the squared lengths of a step, would no longer be sums below 2^63.
 class repeat_budget {
  public:
   repeat_budget(weighed_samples const& items, batching_options const& o)
@@ -74,9 +74,9 @@ class repeat_budget {
           longest * longest * tokens / (room * static_cast<double>(items.all_squares))};
 }
 
-/// Value and bound of one step, from the costs c(r, m) of its places, 0 where one is empty, and of its dearest possible micro-batch of a
-/// single sample. Another deal of the step may have fewer micro-batches, unless all places are taken.
-[[nodiscard]] inline certificate step_time(std::span<std::int64_t const> cost, std::int64_t dearest, std::uint64_t ranks,
+/// Value and bound of one step, from the costs c(r, m) of its places, 0 where one is empty, and of its most expensive possible micro-batch
+/// of a single sample. Another deal of the step may have fewer micro-batches, unless all places are taken.
+[[nodiscard]] inline certificate step_time(std::span<std::int64_t const> cost, std::int64_t most_expensive, std::uint64_t ranks,
                                            std::uint64_t micro_batches, batching_options const& o) noexcept {
   auto const each = static_cast<std::size_t>(micro_batches), count = static_cast<std::size_t>(ranks);
   auto const up = [](std::int64_t sum, std::uint64_t parts) {
@@ -106,12 +106,14 @@ class repeat_budget {
     }
     slowest = by_rows;
   }
-  return {slowest + o.cost_per_step, (std::max)(mean + warm_up * up(mean, micro_batches), dearest + warm_up * dearest) + o.cost_per_step};
+  return {slowest + o.cost_per_step,
+          (std::max)(mean + warm_up * up(mean, micro_batches), most_expensive + warm_up * most_expensive) + o.cost_per_step};
 }
 
-/// What a pack costs, and what it would with the dearest of its members alone; `each` is what a micro-batch costs beside its samples.
+/// What a pack costs, and what it would with the most expensive of its members alone; `each` is what a micro-batch costs beside its
+/// samples.
 struct pack_sum {
-  std::int64_t cost = 0, dearest = 0;
+  std::int64_t cost = 0, most_expensive = 0;
 };
 template <index_type Index, class Charge>
 [[nodiscard]] std::vector<pack_sum> pack_sums(groups<Index> const& packs, Charge const& charge, std::int64_t each = 0) {
@@ -121,7 +123,7 @@ template <index_type Index, class Charge>
     for (auto i : packs[p]) {
       auto const c = std::int64_t{charge(i)};
       sums[p].cost += c;
-      sums[p].dearest = (std::max)(sums[p].dearest, c + each);
+      sums[p].most_expensive = (std::max)(sums[p].most_expensive, c + each);
     }
   }
   return sums;
@@ -143,15 +145,15 @@ void certify(batching<Index>& b, weighed_samples const& items, batching_options 
   auto const places = static_cast<std::size_t>(b.ranks * b.micro_batches);
   std::vector<std::int64_t> cost(places);
   for (std::size_t s = 0; s < b.steps(); ++s) {
-    std::int64_t dearest = 0;
+    std::int64_t most_expensive = 0;
     auto const step = b.step(s);
     for (std::size_t p = 0; p < places; ++p) {
       auto const sum = step[p] == b.none ? pack_sum{} : sums[step[p]];
       cost[p] = sum.cost;
-      dearest = (std::max)(dearest, sum.dearest);
+      most_expensive = (std::max)(most_expensive, sum.most_expensive);
       b.cost += sum.cost;
     }
-    auto const time = step_time(cost, dearest, b.ranks, b.micro_batches, o);
+    auto const time = step_time(cost, most_expensive, b.ranks, b.micro_batches, o);
     b.slowest.value += time.value;
     b.slowest.lower_bound += time.lower_bound;
     b.cost += o.cost_per_step * static_cast<std::int64_t>(b.ranks);

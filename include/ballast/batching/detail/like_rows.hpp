@@ -23,7 +23,7 @@ struct load_table {
 
 /// Orders packs so that the `ranks` packs of a row are alike in every column: packs are parted along the column, and at the place, where
 /// that saves most of the sum over rows and columns of the largest load, and each part again. A part has a quarter of the rows at least,
-/// which bounds the depth; with cuts anywhere, rows come out no more level.
+/// which bounds the depth; with cuts anywhere, rows come out no more balanced.
 template <index_type Index>
 class like_rows {
  public:

@@ -27,7 +27,7 @@ struct measured_items {
   sample_measures const& samples;
   weighed_samples items;
   std::vector<std::int64_t> weight;  ///< per measure
-  bool cost_differs = false;         ///< from the weighted sum, so that it is levelled for itself
+  bool cost_differs = false;         ///< from the weighted sum, so that it is balanced for itself
 
   /// 1 for a sample that is kept apart from the others, else 0.
   [[nodiscard]] std::size_t kind(std::optional<std::size_t> separate, std::size_t i) const noexcept {

@@ -51,13 +51,13 @@ void sum_up(groups<Index> const& packs, measured_items const& of, std::size_t fr
     for (auto i : packs[p]) {
       auto const cost = of.items.cost[i];
       sum.cost += cost;
-      sum.dearest = (std::max)(sum.dearest, cost);
+      sum.most_expensive = (std::max)(sum.most_expensive, cost);
     }
     out.sums[p] = sum;
   }
 }
 
-/// Refuses packs that exceed a capacity or mix what is kept apart.
+/// Throws for packs that exceed a capacity or mix what is kept apart.
 template <index_type Index>
 void require_legal(groups<Index> const& packs, load_table const& loads, measured_items const& of, measured_batching_options const& o) {
   for (std::size_t p = 0; p < packs.size(); ++p) {
@@ -77,8 +77,8 @@ void require_legal(groups<Index> const& packs, load_table const& loads, measured
   }
 }
 
-/// Deals the samples of the last `take` packs to `count` packs: the dearest to the one with room that costs least so far. Says whether all
-/// found room and no pack is empty; if not, nothing has changed.
+/// Deals the samples of the last `take` packs to `count` packs: the most expensive to the one with room that costs least so far. Says
+/// whether all found room and no pack is empty; if not, nothing has changed.
 template <index_type Index>
 [[nodiscard]] bool redeal_last(groups<Index>& packs, std::size_t take, std::size_t count, measured_items const& of,
                                std::span<std::int64_t const> capacity) {
@@ -112,10 +112,10 @@ template <index_type Index>
   return true;
 }
 
-/// Where packs are to be split to a whole number of steps: deals the last ones anew, so that they are level among themselves. Returns the
-/// first pack that has changed; those from there on belong in the same steps. Single samples are split off where that cannot be done.
+/// Where packs are to be split to a whole number of steps: deals the last ones anew, so that they are balanced among themselves. Returns
+/// the first pack that has changed; those from there on belong in the same steps. Single samples are split off where that cannot be done.
 template <index_type Index>
-[[nodiscard]] std::size_t split_level(groups<Index>& packs, measured_items const& of, measured_batching_options const& o) {
+[[nodiscard]] std::size_t split_alike(groups<Index>& packs, measured_items const& of, measured_batching_options const& o) {
   auto const places = static_cast<std::size_t>(o.ranks * o.micro_batches), given = packs.size();
   if (o.left_over != left_over::split || given % places == 0) return given;
   constexpr std::size_t most_steps = 8;
@@ -150,7 +150,7 @@ template <index_type Index>
   std::array<std::vector<Index>, 2> order;
   std::size_t same = 0;  // packs that stand where they stood
   for (std::size_t kind = 0; kind < 2; ++kind) {
-    auto const split = split_level(part[kind], of, o), offset = b.packs.size();
+    auto const split = split_alike(part[kind], of, o), offset = b.packs.size();
     if (!o.separate && kind == 0) same = split;
     auto const mixed = split == 0 ? part[kind].size() : split;
     order[kind] = random_permutation<Index>(mixed, epoch_seed(shape) + kind);
@@ -166,8 +166,8 @@ template <index_type Index>
   return order;
 }
 
-/// The columns that are levelled, weighted: each measure that counts, and the cost where it is none of their sums.
-[[nodiscard]] inline load_table levelled_columns(pack_loads const& packs, measured_items const& of, std::size_t window_rows) {
+/// The columns that are balanced, weighted: each measure that counts, and the cost where it is none of their sums.
+[[nodiscard]] inline load_table balanced_columns(pack_loads const& packs, measured_items const& of, std::size_t window_rows) {
   auto const& [measures, sums] = packs;
   std::vector<std::size_t> counted;
   for (std::size_t m = 0; m < measures.columns; ++m)

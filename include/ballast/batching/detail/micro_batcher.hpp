@@ -4,10 +4,11 @@
 #include <ballast/balance/longest_processing_time.hpp>
 #include <ballast/balance/rate_matching.hpp>
 #include <ballast/balance/refine.hpp>
-#include <ballast/batching/detail/items.hpp>
+#include <ballast/batching/detail/best_layout.hpp>
 #include <ballast/batching/detail/rank_filler.hpp>
 #include <ballast/batching/micro_batch_options.hpp>
 #include <ballast/batching/options.hpp>
+#include <ballast/core/math.hpp>
 #include <ballast/core/search_limits.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
 #include <ballast/packing/count.hpp>
@@ -32,7 +33,7 @@ class micro_batcher {
  public:
   micro_batcher(weighed_samples const& units, std::span<std::uint64_t const> apart, batching_options const& o,
                 micro_batch_constraints const& c, search_limits const& limits)
-      : units_(units), apart_(apart), o_(o), c_(c), limits_(limits), n_(units.size()), order_(n_) {
+      : units_(units), apart_(apart), o_(o), c_(c), limits_(limits), n_(units.size()), order_(n_), best_(units, o, c) {
     std::iota(order_.begin(), order_.end(), Index{0});
     if (!apart.empty())
       std::sort(order_.begin(), order_.end(), [&](Index a, Index b) { return apart[a] != apart[b] ? apart[a] < apart[b] : a < b; });
@@ -61,7 +62,7 @@ class micro_batcher {
       plan(static_cast<std::uint64_t>(out.count.value));
     }
     if (out.status != status::feasible) return;
-    static_cast<batching<Index>&>(out) = std::move(best_);
+    static_cast<batching<Index>&>(out) = best_.take();
     if (c_.exactly != 0) out.count.lower_bound = out.count.value;
   }
 
@@ -71,8 +72,8 @@ class micro_batcher {
   [[nodiscard]] auto numbers() const { return std::views::iota(std::int64_t{0}, static_cast<std::int64_t>(n_)); }
   /// Micro-batches of a rank that hold that many packs, at least as many as asked for.
   [[nodiscard]] std::uint64_t whole(std::int64_t packs) const {
-    auto const each = (std::max)((static_cast<std::uint64_t>(packs) + o_.ranks - 1) / o_.ranks, (std::max)(c_.at_least, std::uint64_t{1}));
-    return (each + o_.micro_batches - 1) / o_.micro_batches * o_.micro_batches;
+    auto const each = (std::max)({divide_up(static_cast<std::uint64_t>(packs), o_.ranks), c_.at_least, std::uint64_t{1}});
+    return round_up(each, o_.micro_batches);
   }
 
   /// As few packs as there can be, of one key each: quickly, or by a search.
@@ -103,16 +104,16 @@ class micro_batcher {
   /// The best plan with that many micro-batches of a rank; `packs_` fit.
   void plan(std::uint64_t each) {
     auto const places = each * o_.ranks;
-    if (!by_rows() && deal_to_ranks(each) && good()) return;
+    if (!by_rows() && deal_to_ranks(each) && best_.good()) return;
     auto const affordable = [](std::uint64_t a, std::uint64_t b) { return a <= (std::uint64_t{1} << 22) / b; };
     if (apart_.empty() && affordable(n_, places)) {
       balance_options const bins{.sets = places, .capacity = o_.capacity};
       if (by_rows() || each > 1 || n_ < places) {
         deal_units(bins);
         if (sets_.status == status::feasible) place(sets_.sets, each);
-        if (good()) return;
+        if (best_.good()) return;
       }
-      if (affordable(places, places)) {  // packs as tight as they are, levelled by exchanges
+      if (affordable(places, places)) {  // packs as tight as they are, balanced by exchanges
         sets_ = {.sets = packs_, .load = {}, .set_aside = {}};
         sets_.sets.offsets.resize(static_cast<std::size_t>(places) + 1, n_);
         refine(numbers(), bins, cost_, tokens_, work_, sets_);
@@ -121,7 +122,6 @@ class micro_batcher {
     }
     place(packs_, each);
   }
-  [[nodiscard]] bool good() const { return found_ && best_.slowest.value - best_.slowest.lower_bound <= best_.slowest.lower_bound / 1000; }
 
   /// `balance`, or where that would take long its first method. The items are numbers.
   template <class Cost, class Size>
@@ -143,7 +143,7 @@ class micro_batcher {
     balance_options const ranks{.sets = o_.ranks, .capacity = share, .target = rate_target::capacity};
     deal_units(ranks);
     auto const balanced = fill_ranks(each);
-    if (balanced && good()) return true;
+    if (balanced && best_.good()) return true;
     rate_matching(numbers(), ranks, cost_, cost_, tokens_, work_, sets_);  // tokens as even as costs leave more room in every rank
     refine(numbers(), ranks, cost_, tokens_, work_, sets_);
     return fill_ranks(each) || balanced;
@@ -155,7 +155,7 @@ class micro_batcher {
     groups<Index> packs;
     std::vector<std::uint64_t> rank;
     if (!filler.run(packs, rank)) return false;
-    lay_out(packs, rank, each);
+    best_.offer(packs, rank, each);
     return true;
   }
 
@@ -195,7 +195,7 @@ class micro_batcher {
       refine(numbers(), bins, cost_, tokens_, work_, sets_);
     }
     if (sets_.status != status::feasible) return sets_.status;
-    found_ = false;
+    best_.clear();
     place(sets_.sets, each, false);
     return status::feasible;
   }
@@ -209,7 +209,7 @@ class micro_batcher {
     if (split && packs.size() < wanted) static_cast<void>(raise_pack_count(packs, wanted, [&](Index u) { return tokens(u); }));
     std::vector<std::uint64_t> rank(packs.size());
     if (!by_rows()) {
-      auto const cost = costs_of(packs);
+      auto const cost = best_.costs_of(packs);
       balanced_sets<Index> dealt;
       deal(
           packs.size(), {.sets = o_.ranks, .equal_counts = true}, [&](std::int64_t p) { return cost[static_cast<std::size_t>(p)]; },
@@ -217,51 +217,8 @@ class micro_batcher {
       for (std::uint64_t r = 0; r < o_.ranks; ++r)
         for (auto p : dealt.sets[static_cast<std::size_t>(r)]) rank[p] = r;
     }
-    lay_out(packs, rank, each);
+    best_.offer(packs, rank, each);
   }
-  [[nodiscard]] std::vector<std::int64_t> costs_of(groups<Index> const& packs) const {
-    std::vector<std::int64_t> cost;
-    for (auto const pack : packs) {
-      cost.push_back(0);
-      for (auto u : pack) cost.back() += units_.cost[u];
-    }
-    return cost;
-  }
-
-  /// Makes a table of packs whose ranks are known (or of rows, for which they are not), and keeps it if it is the best.
-  void lay_out(groups<Index> const& packs, std::vector<std::uint64_t> const& rank, std::uint64_t each) {
-    auto const cost = costs_of(packs);
-    std::vector<Index> falling(packs.size());
-    std::iota(falling.begin(), falling.end(), Index{0});
-    std::sort(falling.begin(), falling.end(), [&](Index a, Index b) { return cost[a] != cost[b] ? cost[a] > cost[b] : a < b; });
-    std::vector<std::uint64_t> held(static_cast<std::size_t>(o_.ranks), 0);
-    if (!by_rows())
-      for (auto r : rank) ++held[static_cast<std::size_t>(r)];
-    auto const rows = (packs.size() + static_cast<std::size_t>(o_.ranks) - 1) / static_cast<std::size_t>(o_.ranks);
-    // Where the k-th dearest of `count` stands: with small ends the two cheapest first and last, the dearest in the middle.
-    auto const position = [&](std::uint64_t k, std::uint64_t count) {
-      if (!c_.small_ends) return k;
-      auto const rising = count - 1 - k;
-      return rising % 2 == 0 ? rising / 2 : count - 1 - rising / 2;
-    };
-    batching<Index> b;
-    b.ranks = o_.ranks;
-    b.micro_batches = each;
-    b.packs = packs;
-    b.table.assign(static_cast<std::size_t>(o_.ranks * each), b.none);
-    std::vector<std::uint64_t> taken(held.size(), 0);
-    for (std::size_t k = 0; k < falling.size(); ++k) {
-      auto const row = k / held.size(), column = k % held.size();  // forth and back
-      auto const r = by_rows() ? (row % 2 == 0 ? column : held.size() - 1 - column) : static_cast<std::size_t>(rank[falling[k]]);
-      auto const m = by_rows() ? position(row, rows) : position(taken[r]++, held[r]);
-      b.table[r * static_cast<std::size_t>(each) + static_cast<std::size_t>(m)] = falling[k];
-    }
-    certify(b, units_, o_);
-    if (found_ && best_.slowest.value <= b.slowest.value) return;
-    best_ = std::move(b);
-    found_ = true;
-  }
-
   /// A measure of a unit by its number.
   struct look_up {
     std::vector<std::int64_t> const& of;
@@ -280,8 +237,8 @@ class micro_batcher {
   std::int64_t least_ = 0;    ///< and no fewer can be
   balance_workspace<Index> work_;
   balanced_sets<Index> sets_;
-  batching<Index> best_;
-  bool found_ = false, complete_ = true;
+  best_layout<Index> best_;
+  bool complete_ = true;
 };
 
 }  // namespace ballast::inline v0_2::detail

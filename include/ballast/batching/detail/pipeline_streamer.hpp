@@ -90,8 +90,8 @@ class pipeline_streamer {
               [](auto const& a, auto const& b) { return a.cost != b.cost ? a.cost > b.cost : a.begin < b.begin; });
   }
 
-  /// Whether replicas that take `limit` at most can hold all micro-batches, dearest first into the fullest replica with room: a replica is
-  /// opened by its dearest, whose way through the pipeline is paid for.
+  /// Whether replicas that take `limit` at most can hold all micro-batches, most expensive first into the fullest replica with room: a
+  /// replica is opened by its most expensive, whose way through the pipeline is paid for.
   [[nodiscard]] bool holds(std::int64_t limit) {
     open_.clear();
     replica_.resize(micro_.size());
@@ -117,8 +117,8 @@ class pipeline_streamer {
     cut();
     std::int64_t sum = 0;
     for (auto const& m : micro_) sum += m.cost;
-    auto const dearest = micro_.front().cost;
-    auto low = (std::max)(dearest * (warm_up_ + 1), sum / static_cast<std::int64_t>(ranks_)), high = sum + warm_up_ * dearest;
+    auto const most_expensive = micro_.front().cost;
+    auto low = (std::max)(most_expensive * (warm_up_ + 1), sum / static_cast<std::int64_t>(ranks_)), high = sum + warm_up_ * most_expensive;
     while (low < high) {  // one replica holds everything at `high`
       auto const middle = low + (high - low) / 2;
       if (holds(middle))

@@ -20,7 +20,7 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// The plan whose packs are made first, then sorted by cost in windows of steps, dealt, and levelled by exchanges: random steps, or the
+/// The plan whose packs are made first, then sorted by cost in windows of steps, dealt, and balanced by exchanges: random steps, or the
 /// narrowest window that takes the slowest ranks within 1 % of the mean, or else the fastest, while the steps' deviation is at most
 /// `most_deviation`.
 template <index_type Index>
@@ -79,7 +79,8 @@ template <index_type Index>
   }
   std::uint64_t deviation = 0;
   for (auto const& way : ways_to_stream(items, c, o)) {
-    if (deviation != 0 && choice.level() != (way.threshold == 0 && way.share == 0)) continue;  // level steps may be fuller, others gathered
+    if (deviation != 0 && choice.balanced() != (way.threshold == 0 && way.share == 0))
+      continue;  // balanced steps may be fuller, others gathered
     auto plan = streamer<Index>(items, o, way).run();
     plan.method = way.share != 0 ? step_method::shared : way.threshold != 0 ? step_method::gathered : step_method::random;
     deviation = (std::max)(deviation, choice.deviation(plan));

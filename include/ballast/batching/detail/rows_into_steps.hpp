@@ -36,7 +36,7 @@ template <index_type Index>
       }
     };
     auto const steps = (last - first) / places;
-    // Longest processing time first: a dear row to the step that has least so far. Equal steps are told apart at random.
+    // Longest processing time first: an expensive row to the step that has least so far. Equal steps are told apart at random.
     rows.clear();
     for (std::size_t k = 0; k < steps * each; ++k) {
       std::int64_t sum = 0;

@@ -58,7 +58,7 @@ class step_dealer {
     deal_.load.swap(best_load_);
     deal_.room.swap(best_room_);
     deal_.count.swap(best_count_);
-    level_and_pack();
+    balance_and_pack();
   }
 
   /// Exchanges samples of a deal that was made elsewhere: `rank_of` says where each of the samples is.
@@ -67,10 +67,10 @@ class step_dealer {
     base_ = {};
     deal_.start();
     for (std::size_t k = 0; k < keys_.size(); ++k) deal_.put(k, rank_of[keys_[k] & 0xffffffffU]);
-    level_and_pack();
+    balance_and_pack();
   }
 
-  [[nodiscard]] std::int64_t slowest() const noexcept { return slowest_; }         ///< cost of the dearest rank
+  [[nodiscard]] std::int64_t slowest() const noexcept { return slowest_; }         ///< cost of the most expensive rank
   [[nodiscard]] std::int64_t total() const noexcept { return total_; }             ///< of all ranks
   [[nodiscard]] std::vector<Index> const& left() const noexcept { return left_; }  ///< what found no room, longest first
   /// Samples of one place, longest first.
@@ -92,7 +92,7 @@ class step_dealer {
     deal_.size.resize(n);
     deal_.cost.resize(n);
     deal_.order.resize(n);
-    squares_ = all_tokens_ = dearest_ = 0;
+    squares_ = all_tokens_ = most_expensive_ = 0;
     for (std::size_t k = 0; k < n; ++k) {
       auto const i = id_[k] = samples[keys_[k] & 0xffffffffU];
       auto const t = deal_.size[k] = items_.tokens[i];
@@ -100,7 +100,7 @@ class step_dealer {
       deal_.order[k] = {items_.cost[i], static_cast<Index>(k)};
       all_tokens_ += t;
       squares_ += t * t;
-      dearest_ = (std::max)(dearest_, items_.cost[i]);
+      most_expensive_ = (std::max)(most_expensive_, items_.cost[i]);
     }
   }
 
@@ -134,10 +134,10 @@ class step_dealer {
       match([](auto a, auto b, auto c, auto d) { return compare_products(a, b, c, d) > 0; });
   }
 
-  void level_and_pack() {
+  void balance_and_pack() {
     measure();
     if (!std::is_sorted(deal_.order.begin(), deal_.order.end()))
-      std::sort(deal_.order.begin(), deal_.order.end());  // longest is not dearest
+      std::sort(deal_.order.begin(), deal_.order.end());  // longest is not most expensive
     refine(deal_, near_bound(total_, 1));
     exchange_pairs(deal_, near_bound(total_, 1), exchanges_);
     measure();
@@ -147,9 +147,9 @@ class step_dealer {
     slowest_ = *std::max_element(deal_.load.begin(), deal_.load.end());
     total_ = std::accumulate(deal_.load.begin(), deal_.load.end(), std::int64_t{0});
   }
-  /// What the slowest rank may cost to count as level: its least cost and some thousandths.
+  /// What the slowest rank may cost to count as balanced: its least cost and some thousandths.
   [[nodiscard]] std::int64_t near_bound(std::int64_t total, std::int64_t thousandths) const noexcept {
-    auto const bound = (std::max)(total / static_cast<std::int64_t>(ranks_), dearest_);
+    auto const bound = (std::max)(total / static_cast<std::int64_t>(ranks_), most_expensive_);
     return bound + bound / 1000 * thousandths;
   }
 
@@ -239,7 +239,7 @@ class step_dealer {
   std::vector<std::int64_t> square_, best_load_, best_room_, room_;
   std::vector<std::uint64_t> best_count_;
   std::vector<std::size_t> begin_, next_;
-  std::int64_t squares_ = 0, all_tokens_ = 0, dearest_ = 0;
+  std::int64_t squares_ = 0, all_tokens_ = 0, most_expensive_ = 0;
   std::int64_t slowest_ = 0, total_ = 0, best_slowest_ = 0, best_total_ = 0;
 };
 

@@ -5,14 +5,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <set>
 #include <span>
-#include <tuple>
 #include <utility>
 #include <vector>
 
-// The places of a plan while they are being filled: what stands in them, and the changes inside one step.
+// The places of a plan while they are being filled: what stands in them.
 
 namespace ballast::inline v0_2::detail {
 
@@ -137,119 +135,16 @@ class step_places {
     contents_.emplace_back();
     return static_cast<Index>(contents_.size() - 1);
   }
-  [[nodiscard]] bool dearer(Index a, Index b) const { return items_.cost[a] != items_.cost[b] ? items_.cost[a] > items_.cost[b] : a < b; }
+  [[nodiscard]] bool costs_more(Index a, Index b) const {
+    return items_.cost[a] != items_.cost[b] ? items_.cost[a] > items_.cost[b] : a < b;
+  }
 
   [[nodiscard]] bool movable(Index p) const {
     return p != b_.none && std::none_of(contents_[p].begin(), contents_[p].end(), [&](Index i) { return bound_[i] != 0; });
   }
 
-  /// Where a step has no more samples than places, each gets a pack of its own; false if it has more.
-  bool separate(std::size_t s) {
-    std::vector<Index> samples;
-    for (auto p : step(s))
-      if (p != b_.none) samples.insert(samples.end(), contents_[p].begin(), contents_[p].end());
-    if (samples.size() > ranks_ * each_) return false;
-    std::sort(samples.begin(), samples.end(), [&](Index a, Index b) { return dearer(a, b); });
-    for (auto& p : step(s))
-      if (p != b_.none) contents_[std::exchange(p, b_.none)].clear();
-    for (std::size_t k = 0; k < samples.size(); ++k) {
-      auto const row = k / ranks_, rank = row % 2 == 0 ? k % ranks_ : ranks_ - 1 - k % ranks_;
-      auto const to = new_pack();
-      contents_[to].push_back(samples[k]);
-      step(s)[rank * each_ + row] = to;
-    }
-    return true;
-  }
-
-  /// Splits packs of a step until no slot is empty, or no rank, or nothing can be split. Packs of the same rank give half of what they
-  /// hold; those of the most loaded rank give half to a rank that has nothing; else the cheapest sample of all is given.
-  void split_inside(std::size_t s, bool ranks_only) {
-    if (!ranks_only && width_ == 1 && !has_shared(s) && separate(s)) return;
-    open_slots slots(*this, s);
-    if (slots.empty()) return;
-    auto const places = step(s);
-    constexpr auto nobody = (std::numeric_limits<std::int64_t>::max)();
-    using entry = std::tuple<std::int64_t, std::size_t, std::size_t>;  // what is least wanted first, the size inverted, the place
-    std::vector<std::int64_t> loads(ranks_), least(places.size(), nobody);
-    std::vector<entry> of_place(places.size()), of_rank(ranks_);
-    std::set<entry> by_sample, by_load;  // places by their cheapest sample; the largest pack of each rank by the rank's load
-    std::vector<char> sorted(contents_.size(), 0);
-    auto const size_at = [&](std::size_t p) { return ~contents_[places[p]].size(); };
-    auto const list_place = [&](std::size_t p) {
-      by_sample.erase(of_place[p]);
-      least[p] = can_give(places[p]) ? cheapest(places[p], sorted[places[p]] != 0) : nobody;
-      if (least[p] != nobody) by_sample.insert(of_place[p] = {least[p], size_at(p), p});
-    };
-    auto const list_rank = [&](std::size_t r) {
-      by_load.erase(of_rank[r]);
-      entry best{-loads[r], 0, none};
-      for (auto p = r * each_; p < (r + 1) * each_; ++p)
-        if (least[p] != nobody && (std::get<2>(best) == none || size_at(p) < std::get<1>(best))) best = {-loads[r], size_at(p), p};
-      if (std::get<2>(best) != none) by_load.insert(of_rank[r] = best);
-    };
-    for (std::size_t p = 0; p < places.size(); ++p) list_place(p);
-    for (std::size_t r = 0; r < ranks_; ++r) {
-      loads[r] = load(s, r);
-      list_rank(r);
-    }
-    while (!slots.empty() && !(ranks_only && !slots.idle())) {
-      auto const to = slots.rank();
-      auto const idle = slots.idle();
-      auto own = places.size();
-      for (auto p = to * each_; p < (to + 1) * each_; ++p)
-        if (least[p] != nobody && (own == places.size() || std::tuple(least[p], size_at(p)) < std::tuple(least[own], size_at(own))))
-          own = p;
-      auto const& others = idle ? by_load : by_sample;
-      if (own == places.size() && others.empty()) return;
-      auto const from = own != places.size() ? own : std::get<2>(*others.begin());
-      auto const pack = new_pack();
-      auto const at = slots.fill(pack);
-      sorted.resize(contents_.size(), 1);
-      auto const given = give(places[from], pack, own != places.size() || idle, sorted[places[from]]);
-      loads[from / each_] -= given;
-      loads[to] += given + o_.cost_per_micro_batch;
-      for (auto p : {from, at}) list_place(p);
-      for (auto q : {from / each_, to}) list_rank(q);
-    }
-  }
-  /// The cost of the cheapest sample that is not bound; the last one where the pack is sorted.
-  [[nodiscard]] std::int64_t cheapest(Index p, bool sorted) const {
-    auto const& pack = contents_[p];
-    if (sorted) return items_.cost[pack.back()];
-    auto least = (std::numeric_limits<std::int64_t>::max)();
-    for (auto i : pack)
-      if (bound_[i] == 0) least = (std::min)(least, items_.cost[i]);
-    return least;
-  }
-  /// Sorts `from`, bound samples first and then the most expensive, and gives half of it, or its last sample. Returns what that costs.
-  std::int64_t give(Index from, Index to, bool half, char& sorted) {
-    auto& source = contents_[from];
-    auto& target = contents_[to];
-    if (std::exchange(sorted, char{1}) == 0)
-      std::sort(source.begin(), source.end(),
-                [&](Index a, Index b) { return bound_[a] != bound_[b] ? bound_[a] > bound_[b] : dearer(a, b); });
-    std::int64_t kept = 0, given = 0;
-    if (half) {
-      std::size_t stay = 0;
-      for (auto const i : source) {
-        auto const stays = bound_[i] != 0 || kept <= given;
-        (stays ? kept : given) += items_.cost[i];
-        if (stays)
-          source[stay++] = i;
-        else
-          target.push_back(i);
-      }
-      source.resize(stay);
-    }
-    if (target.empty()) {  // one sample, or equal halves of something bound and one free sample
-      target.push_back(source.back());
-      source.pop_back();
-      given = items_.cost[target.back()];
-    }
-    return given;
-  }
-
-  /// Gives the packs of a step to its ranks anew, dearest first to a rank that has fewest, unless their numbers differ by one at most.
+  /// Gives the packs of a step to its ranks anew, the most expensive first to a rank that has fewest, unless their numbers differ by one at
+  /// most.
   void spread(std::size_t s) {
     std::vector<std::pair<std::size_t, std::int64_t>> has(ranks_);
     for (std::size_t r = 0; r < ranks_; ++r) has[r].first = taken(s, r);

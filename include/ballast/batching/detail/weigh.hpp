@@ -62,7 +62,7 @@ template <length_range R, class CostOf>
   return out;
 }
 
-/// Refuses samples that were weighed for other options than these, where that makes a difference.
+/// Throws for samples that were weighed for other options than these, where that makes a difference.
 template <index_type Index>
 void require_fit(weighed_samples const& samples, batching_options const& o) {
   require_valid(o);

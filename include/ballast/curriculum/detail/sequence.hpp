@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/random.hpp>
+#include <ballast/curriculum/detail/valid_sources.hpp>
 #include <ballast/curriculum/options.hpp>
 
 #include <algorithm>

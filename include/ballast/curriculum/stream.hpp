@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/core/error.hpp>
 #include <ballast/core/hash.hpp>
+#include <ballast/curriculum/detail/valid_sources.hpp>
 #include <ballast/curriculum/options.hpp>
 #include <ballast/curriculum/plan_curriculum.hpp>
 #include <ballast/curriculum/result.hpp>
@@ -18,17 +19,18 @@
 
 namespace ballast::inline v0_2 {
 
-/// @brief Where a run stands: all that a checkpoint needs to keep of its curriculum.
+/// @brief How far training is: all that a checkpoint needs to keep of its curriculum.
 struct curriculum_state {
-  std::uint64_t step = 0;         ///< steps trained since the run began
+  std::uint64_t step = 0;         ///< steps trained since it began
   std::uint64_t fingerprint = 0;  ///< of the sources and options, seed among them
   friend constexpr bool operator==(curriculum_state const&, curriculum_state const&) = default;
 };
 
 /// @brief Hands out the steps of several epochs one by one and holds the plan of one epoch at a time.
 ///
-/// A restarted run gives the same arguments and the state it has saved. More epochs than before are allowed, so a run can be prolonged.
-class curriculum_run {
+/// A restarted trainer gives the same arguments and the state it has saved. More epochs than before are allowed, so training can be
+/// prolonged.
+class curriculum_stream {
  public:
   /// @brief Checks the arguments and plans the first epoch.
   /// @param sources  levels or data sets
@@ -37,14 +39,14 @@ class curriculum_run {
   /// @throws invalid_input as `plan_curriculum`, or for too many epochs
   /// @par Complexity
   /// O(epochs * sources + keys), and planning one epoch.
-  curriculum_run(std::vector<curriculum_source> sources, curriculum_options options, std::uint64_t epochs = 1)
+  curriculum_stream(std::vector<curriculum_source> sources, curriculum_options options, std::uint64_t epochs = 1)
       : sources_(std::move(sources)), options_(options), plan_(plan_curriculum(sources_, options_)), fingerprint_(fingerprint()) {
     require(epochs <= detail::most_curriculum_steps && options_.epoch + epochs <= detail::most_curriculum_steps + 1,
             [&] { return "epochs = " + std::to_string(epochs) + " from epoch " + std::to_string(options_.epoch) + " on exceed 2^31"; });
     for (std::uint64_t e = 0; e < epochs; ++e) steps_ += detail::steps_in_epoch(sources_, options_.epoch + e);
   }
 
-  /// @brief Number of steps of the whole run.
+  /// @brief Number of steps of all epochs.
   [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
   /// @brief Whether all steps have been handed out.
   [[nodiscard]] bool done() const noexcept { return step_ == steps_; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/curriculum/run.hpp>
+#include <ballast/curriculum/stream.hpp>
 
 #include "suite.hpp"
 #include "support/catch.hpp"
@@ -9,24 +9,24 @@
 #include <cstdint>
 #include <vector>
 
-namespace test_curriculum_run {
+namespace test_curriculum_stream {
 
 using ballast_test::refusal;
 using walked = std::vector<ballast::curriculum_step>;
 
 namespace {
-walked rest_of(ballast::curriculum_run& run) {
+walked rest_of(ballast::curriculum_stream& run) {
   walked out;
   while (!run.done()) out.push_back(run.next());
   return out;
 }
 }  // namespace
 
-TEST_CASE("curriculum_run: its steps are those of the plans of its epochs, and their number is known before") {
+TEST_CASE("curriculum_stream: its steps are those of the plans of its epochs, and their number is known before") {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     auto const [given, options] = ballast_test::random_case(seed);
     auto const epochs = seed % 4;
-    ballast::curriculum_run run(given, options, epochs);
+    ballast::curriculum_stream run(given, options, epochs);
     walked expected;
     for (std::uint64_t e = 0; e < epochs; ++e) {
       auto o = options;
@@ -41,15 +41,15 @@ TEST_CASE("curriculum_run: its steps are those of the plans of its epochs, and t
   }
 }
 
-TEST_CASE("curriculum_run: resumed from any step, it is the uninterrupted run") {
+TEST_CASE("curriculum_stream: resumed from any step, it is the uninterrupted run") {
   for (auto const how : ballast_test::all_orders) {
     ballast_test::sources const given{{.setting = {16384}, .steps = 23, .keys = {}, .per_epoch = {23, 0, 10, 0}},
                                       {.setting = {131072, 8, 29}, .steps = 9, .keys = {}, .per_epoch = {20, 0, 4}}};
     ballast::curriculum_options const options{.order = how, .warm_up = 5, .seed = 3};
-    ballast::curriculum_run run(given, options, 5), other(given, options, 5);
+    ballast::curriculum_stream run(given, options, 5), other(given, options, 5);
     auto const whole = rest_of(run);
     REQUIRE(whole.size() == 43 + 14 + 4 + 4);
-    ballast::curriculum_run again(given, options, 5);
+    ballast::curriculum_stream again(given, options, 5);
     for (std::size_t done = 0;; ++done) {
       auto const state = again.state();
       REQUIRE(state.step == done);
@@ -58,19 +58,19 @@ TEST_CASE("curriculum_run: resumed from any step, it is the uninterrupted run") 
       if (again.done()) break;
       REQUIRE(again.next() == whole[done]);
     }
-    ballast::curriculum_run longer(given, options, 7);  // a finished run can be prolonged
+    ballast::curriculum_stream longer(given, options, 7);  // a finished run can be prolonged
     longer.resume(run.state());
     REQUIRE(longer.next().epoch == 5);
   }
 }
 
-TEST_CASE("curriculum_run: the state of another run is refused") {
+TEST_CASE("curriculum_stream: the state of another run is refused") {
   ballast_test::sources const given{{.setting = {16384}, .steps = 4, .keys = {1, 2, 3, 4}}};
   ballast::curriculum_options const options{.seed = 3};
-  ballast::curriculum_run run(given, options, 2);
+  ballast::curriculum_stream run(given, options, 2);
   auto const refused = [&](ballast_test::sources const& g, ballast::curriculum_options const& o) {
     return refusal([&] {
-      run.resume(ballast::curriculum_run(g, o, 2).state());
+      run.resume(ballast::curriculum_stream(g, o, 2).state());
       return 0;
     });
   };
@@ -91,8 +91,8 @@ TEST_CASE("curriculum_run: the state of another run is refused") {
           run.resume({9, run.state().fingerprint});
           return 0;
         }) == "step = 9 is beyond the run's 8");
-  CHECK(refusal([&] { return ballast::curriculum_run(given, {.epoch = 5}, std::uint64_t{1} << 31); }) ==
+  CHECK(refusal([&] { return ballast::curriculum_stream(given, {.epoch = 5}, std::uint64_t{1} << 31); }) ==
         "epochs = 2147483648 from epoch 5 on exceed 2^31");
 }
 
-}  // namespace test_curriculum_run
+}  // namespace test_curriculum_stream

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/batching/fault.hpp>
+#include <ballast/batching/options.hpp>
+#include <ballast/batching/result.hpp>
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/lengths.hpp>
+#include <ballast/core/math.hpp>
+#include <ballast/core/verdict.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <ranges>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace ballast::inline v0_2::detail {
+
+/// The rules of a plan of steps, one after the other. It shares no code with the planners.
+template <index_type Index, length_range R, cost_model Cost>
+class batching_checker {
+ public:
+  batching_checker(batching<Index> const& plan, R const& lengths, batching_options const& o, Cost const& cost, std::uint32_t share_overhead,
+                   std::span<std::uint64_t const> keys)
+      : plan_(plan),
+        n_(std::ranges::size(lengths)),
+        length_(read_by_position(lengths)),
+        o_(o),
+        cost_(cost),
+        overhead_(share_overhead),
+        keys_(keys) {}
+
+  [[nodiscard]] verdict<batching_fault> run() {
+    using rule = verdict<batching_fault> (batching_checker::*)();
+    for (rule const next : {&batching_checker::shape, &batching_checker::packs, &batching_checker::shared, &batching_checker::steps,
+                            &batching_checker::lists, &batching_checker::places, &batching_checker::figures})
+      if (auto const v = (this->*next)(); !v.valid()) return v;
+    return {};
+  }
+
+ private:
+  using enum batching_fault;
+
+  verdict<batching_fault> shape() {
+    if (plan_.ranks != o_.ranks || plan_.micro_batches == 0 || plan_.table.size() % (plan_.ranks * plan_.micro_batches) != 0)
+      return {wrong_shape, 0};
+    return {};
+  }
+
+  verdict<batching_fault> packs() {
+    auto const& [offsets, members] = plan_.packs;
+    if (offsets.empty() || offsets.front() != 0 || offsets.back() != members.size()) return {bad_offsets, 0};
+    for (std::size_t p = 1; p < offsets.size(); ++p)
+      if (offsets[p] < offsets[p - 1]) return {bad_offsets, p};
+    for (std::size_t p = 1; p < offsets.size(); ++p)
+      if (offsets[p] == offsets[p - 1]) return {empty_pack, p - 1};
+    for (std::size_t m = 0; m < members.size(); ++m)
+      if (members[m] >= n_) return {member_out_of_range, m};
+    std::vector<char> used(plan_.packs.size(), 0);
+    for (std::size_t at = 0; at < plan_.table.size(); ++at) {
+      auto const p = plan_.table[at];
+      if (p == plan_.none) continue;
+      if (p >= used.size()) return {pack_out_of_range, at};
+      if (used[p]++) return {pack_twice, at};
+    }
+    return {};
+  }
+
+  verdict<batching_fault> shared() {
+    degree_.assign(n_, 1);
+    for (std::size_t j = 0; j < plan_.shared.size(); ++j) {
+      auto const& s = plan_.shared[j];
+      if (s.sample >= n_ || s.ranks < 2 || s.first_rank % s.ranks != 0 || s.first_rank + s.ranks > plan_.ranks || s.step >= plan_.steps() ||
+          degree_[s.sample] != 1)
+        return {wrong_shared, j};
+      degree_[s.sample] = s.ranks;
+      auto const in = [&](std::uint64_t r, std::uint64_t m) {
+        auto const p = plan_.at(s.step, r, m);
+        return p != plan_.none && std::ranges::count(plan_.packs[p], s.sample) == 1;
+      };
+      std::uint64_t together = 0;
+      for (std::uint64_t m = 0; m < plan_.micro_batches; ++m) {
+        std::uint64_t on = 0;
+        for (auto r = s.first_rank; r < s.first_rank + s.ranks; ++r) on += std::uint64_t{in(r, m)};
+        together = (std::max)(together, on);
+      }
+      if (together != s.ranks) return {wrong_shared, j};
+    }
+    return {};
+  }
+
+  /// Sums up what the steps hold and cost; the only rule is the capacity.
+  verdict<batching_fault> steps() {
+    stands_.assign(n_, 0);
+    auto const warm_up = static_cast<std::int64_t>(o_.synchronisation == synchronisation::pipeline ? o_.stages - 1 : 0);
+    for (std::size_t s = 0; s < plan_.steps(); ++s) {
+      std::vector<std::int64_t> of_row(plan_.micro_batches, 0);
+      std::int64_t slowest = 0;
+      for (std::size_t r = 0; r < plan_.ranks; ++r) {
+        std::int64_t all = 0, most = 0;
+        for (std::size_t m = 0; m < plan_.micro_batches; ++m) {
+          auto const p = plan_.at(s, r, m);
+          if (p == plan_.none) continue;
+          auto const [held, c] = add_pack(p);
+          if (held > o_.capacity) return {overfull_pack, p};
+          all += c;
+          most = (std::max)(most, c);
+          of_row[m] = (std::max)(of_row[m], c);
+        }
+        sum_ += all;
+        slowest = (std::max)(slowest, all + warm_up * most);
+      }
+      if (o_.synchronisation == synchronisation::per_micro_batch) {
+        for (auto row : of_row) value_ += row;
+      } else {
+        value_ += slowest;
+      }
+      value_ += o_.cost_per_step;
+      sum_ += o_.cost_per_step * static_cast<std::int64_t>(plan_.ranks);
+    }
+    return {};
+  }
+  struct pack_total {
+    std::int64_t tokens, cost;
+  };
+  pack_total add_pack(Index p) {
+    pack_total sum{0, o_.cost_per_micro_batch};
+    for (auto i : plan_.packs[p]) {
+      sum.tokens += divide_up(length(i), static_cast<std::int64_t>(degree_[i]));
+      sum.cost += charge(i);
+      ++stands_[i];
+    }
+    tokens_ += sum.tokens;
+    return sum;
+  }
+  [[nodiscard]] std::int64_t length(Index i) const { return static_cast<std::int64_t>(length_[static_cast<std::size_t>(i)]); }
+  [[nodiscard]] std::int64_t charge(Index i) const {
+    auto const whole = static_cast<std::int64_t>(cost_(length(i)));
+    if (degree_[i] == 1) return whole;
+    auto const parts = static_cast<std::int64_t>(1000 * degree_[i]), factor = 1000 + std::int64_t{overhead_};
+    return whole / parts * factor + divide_up(whole % parts * factor, parts);  // whole * factor itself might be too large
+  }
+
+  verdict<batching_fault> lists() {
+    std::vector<std::uint64_t> expected(degree_);
+    for (auto const* list : {&plan_.dropped, &plan_.repeated})
+      for (std::size_t k = 0; k < list->size(); ++k) {
+        auto const i = (*list)[k];
+        if (i >= n_ || (k > 0 && (*list)[k - 1] > i)) return {wrong_list, k};
+        if (list == &plan_.repeated) {
+          ++expected[i];
+        } else {
+          if (expected[i] == 0) return {wrong_list, k};
+          expected[i] = 0;
+        }
+      }
+    for (std::size_t i = 0; i < n_; ++i)
+      if (stands_[i] < expected[i]) return {sample_missing, i};
+    for (std::size_t i = 0; i < n_; ++i)
+      if (stands_[i] > expected[i]) return {sample_twice, i};
+    return {};
+  }
+
+  verdict<batching_fault> places() {
+    auto const may_split = [&](Index p) { return splits(p); };
+    auto const all_thin = std::ranges::find(plan_.table, plan_.none) != plan_.table.end() && std::ranges::none_of(plan_.table, may_split);
+    auto const places = plan_.ranks * plan_.micro_batches;
+    auto const rank_counts = o_.synchronisation == synchronisation::pipeline;  // not the place: replicas run what they can take
+    for (std::size_t s = 0; s < plan_.steps(); ++s) {
+      auto const gap = gap_of(s, rank_counts);
+      if (gap.place == places) continue;
+      auto const held = std::ranges::any_of(plan_.shared, [&](auto const& x) { return x.step == s; });  // shared samples have their ranks
+      if (held && all_thin) continue;
+      auto const thin = o_.left_over == left_over::split     ? all_thin
+                        : o_.left_over == left_over::shorten ? gap.fewest != 0 || std::ranges::none_of(plan_.step(s), may_split)
+                                                             : false;
+      if (s + 1 != plan_.steps() || !thin) return {empty_place, s * places + gap.place};
+      if (gap.most > gap.fewest + 1 && !held && (!rank_counts || gap.fewest == 0)) return {uneven_step, s * places + gap.place};
+    }
+    return {};
+  }
+  /// Whether a pack could give a sample to an empty place.
+  [[nodiscard]] bool splits(Index p) const {
+    if (p == plan_.none) return false;
+    auto const pack = plan_.packs[p];
+    auto const other = [&](Index i) { return keys_.empty() ? i != pack[0] : keys_[i] != keys_[pack[0]]; };
+    return std::ranges::any_of(pack, other) && std::ranges::any_of(pack, [&](Index i) { return degree_[i] == 1; });
+  }
+  struct step_gap {
+    std::uint64_t place;         ///< the first that is empty and counts, or the number of places
+    std::uint64_t fewest, most;  ///< micro-batches of a rank
+  };
+  [[nodiscard]] step_gap gap_of(std::size_t s, bool rank_counts) const {
+    auto const each = plan_.micro_batches;
+    step_gap gap{plan_.ranks * each, each, 0};
+    for (auto r = plan_.ranks; r-- > 0;) {
+      auto const mine = plan_.step(s, static_cast<std::size_t>(r));
+      auto const has = each - static_cast<std::uint64_t>(std::ranges::count(mine, plan_.none));
+      gap.fewest = (std::min)(gap.fewest, has);
+      gap.most = (std::max)(gap.most, has);
+      if (has == 0 || (has < each && !rank_counts))
+        gap.place = r * each + static_cast<std::uint64_t>(std::ranges::find(mine, plan_.none) - mine.begin());
+    }
+    return gap;
+  }
+
+  verdict<batching_fault> figures() {
+    if (tokens_ != plan_.tokens) return {wrong_tokens, 0};
+    if (sum_ != plan_.cost) return {wrong_cost, 0};
+    if (value_ != plan_.slowest.value) return {wrong_value, 0};
+    if (plan_.slowest.lower_bound > value_) return {wrong_bound, 0};
+    return {};
+  }
+
+  batching<Index> const& plan_;
+  std::size_t n_;
+  decltype(read_by_position(std::declval<R const&>())) length_;
+  batching_options const& o_;
+  Cost const& cost_;
+  std::uint32_t overhead_;
+  std::span<std::uint64_t const> keys_;
+  std::vector<std::uint64_t> degree_, stands_;  ///< of each sample: ranks that share it, places that it stands in
+  std::int64_t tokens_ = 0, sum_ = 0, value_ = 0;
+};
+
+}  // namespace ballast::inline v0_2::detail
