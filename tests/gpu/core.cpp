@@ -146,6 +146,11 @@ void test_workspace() {
                        "the same cuts");
 }
 
+struct is_above {
+  std::uint64_t const* values;
+  std::uint64_t value;
+  BALLAST_HD bool operator()(std::uint64_t i) const { return values[i] > value; }
+};
 void test_search() {
   std::vector<std::uint64_t> const values{2, 2, 5, 9, 9, 9, 12};
   for (std::size_t count = 0; count <= values.size(); ++count)
@@ -153,7 +158,7 @@ void test_search() {
       auto const end = values.begin() + static_cast<std::ptrdiff_t>(count);
       auto const wanted = static_cast<std::uint64_t>(std::upper_bound(values.begin(), end, value) - values.begin());
       ballast_test::expect(gpu::first_above(values.data(), count, value) == wanted, "the first above " + std::to_string(value));
-      ballast_test::expect(gpu::first_where(count, [&](std::uint64_t i) { return values[i] > value; }) == wanted, "the first where");
+      ballast_test::expect(gpu::first_where(count, is_above{values.data(), value}) == wanted, "the first where");
     }
 }
 
