@@ -86,8 +86,9 @@ planner checked(std::string name, Pack const& pack) {
           }};
 }
 std::vector<planner> planners() {
-  return {checked("pack", [](auto const& samples, auto const& options) { return ballast::pack(samples, options); }),
-          checked("near_optimal", [](auto const& samples, auto const& options) { return ballast::near_optimal(samples, options); })};
+  return {
+      checked("pack", [](auto const& samples, auto const& options) { return ballast::pack(samples, options, ballast::search_limits{}); }),
+      checked("near_optimal", [](auto const& samples, auto const& options) { return ballast::near_optimal(samples, options); })};
 }
 
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }

@@ -2,9 +2,14 @@
 // Prints the table of docs/near-optimal.md: best-fit decreasing beside the near-optimal planner, on generated lengths and, where their
 // folder is given, on published traces. Every plan is checked, and every linear-programming bound proven again; a fault ends the program
 // with status 1.
+//
+//     bench_near_optimal [FOLDER]          that table
+//     bench_near_optimal --parts [FOLDER]  what each part of the search buys
+//     bench_near_optimal --memory          reads and allocations of `pack` with a search
 #include <ballast/core/random.hpp>
 #include <ballast/packing/check_duals.hpp>
 #include <ballast/packing/near_optimal.hpp>
+#include <ballast/packing/pack.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -12,10 +17,24 @@
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
+#include <new>
+#include <ranges>
 #include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+namespace {
+std::size_t allocations = 0, bytes_allocated = 0;
+}
+void* operator new(std::size_t bytes) {
+  ++allocations;
+  bytes_allocated += bytes;
+  if (auto* const p = std::malloc(bytes != 0 ? bytes : 1)) return p;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 
 namespace {
 
@@ -103,47 +122,151 @@ ballast::histogram generate(std::size_t n, std::int64_t capacity, int low, int h
   return ballast::fold(lengths);
 }
 
+// What each part of the search buys: packs, bound and millions of elementary operations with all parts, and without each.
+void print_parts(std::string const& folder) {
+  using tuning = ballast::detail::search_tuning;
+  struct part {
+    char const* name;
+    bool tuning::* on;  // none: with all parts
+  };
+  part const parts[] = {{"all parts", nullptr},
+                        {"random fill", &tuning::random_fill},
+                        {"exact classes", &tuning::exact_classes},
+                        {"subset-sum packs", &tuning::subset_sum_packs},
+                        {"pair concentration", &tuning::pair_concentration},
+                        {"program bound", &tuning::program_bound},
+                        {"ruin and recreate", &tuning::ruin_recreate},
+                        {"finer dives", &tuning::finer_dives},
+                        {"coarse lengths", &tuning::coarse_lengths},
+                        {"completion start", &tuning::completion_start}};
+  struct set {
+    char const* name;
+    ballast::histogram lengths;
+    std::int64_t capacity;
+    std::uint64_t max_samples = ~std::uint64_t{0};
+  };
+  auto const trace_of = [&](char const* file, std::vector<std::size_t> const& columns, std::int64_t capacity) {
+    return cut(read(folder + "/" + file, columns), capacity);
+  };
+  set const sets[] = {{"omnibal 4096", trace_of("omnibal_vlm_sft.txt", {0}, 4096), 4096},
+                      {"deepseek-r1 2048", trace_of("servegen_deepseek_r1_sampled.txt", {0, 1}, 2048), 2048},
+                      {"squad 384", trace_of("hist_squad11_384.txt", {}, 384), 384},
+                      {"squad 384, at most 3 samples", trace_of("hist_squad11_384.txt", {}, 384), 384, 3},
+                      {"uniform 0.2 to 0.5 of 131072, 10^6", generate(1'000'000, 131072, 200, 500, false, 11), 131072}};
+  std::printf("| left out |");
+  for (auto const& each : sets) std::printf(" %s |", each.name);
+  std::printf("\n|---|---|---|---|---|---|\n");
+  for (auto const& left_out : parts) {
+    std::printf("| %s |", left_out.name);
+    for (auto const& each : sets) {
+      tuning parts_left;
+      if (left_out.on != nullptr) parts_left.*left_out.on = false;
+      ballast::detail::pooled_memory memory;
+      ballast::detail::pool_scope const scope(memory);
+      ballast::detail::best_fit_patterns best_fit;
+      auto const packs = static_cast<std::int64_t>(best_fit.plan(each.lengths, each.capacity, each.max_samples));
+      auto const bound = ballast::packing_lower_bound(each.lengths, each.capacity, each.max_samples, packs);
+      auto const found = search_classes(each.lengths, each.capacity, each.max_samples, bound, best_fit, {}, parts_left);
+      std::printf(" %llu, %lld, %llu |", static_cast<unsigned long long>(found.patterns.packs()), static_cast<long long>(found.bound.packs),
+                  static_cast<unsigned long long>(found.work / 1'000'000));
+      std::fflush(stdout);
+    }
+    std::printf("\n");
+  }
+}
+
+// How often `pack` with a search reads a length, and what it allocates, with and without memory to use again.
+void print_memory() {
+  std::puts(
+      "| lengths | capacity | packs | reads a sample | allocations, cold | allocations, warm | bytes, warm, over those of the lengths |\n"
+      "|---|---|---|---|---|---|---|");
+  struct shape {
+    char const* name;
+    int low, high;
+    std::int64_t capacity;
+  };
+  for (auto const& [name, low, high, capacity] :
+       {shape{"uniform 0.01 to 0.2", 10, 200, 8192}, shape{"uniform 0.2 to 0.5", 200, 500, 8192},
+        shape{"uniform 0.15 to 0.65", 150, 650, 8192}, shape{"uniform 0.2 to 0.5", 200, 500, 131072}}) {
+    std::vector<std::int32_t> const lengths = [&] {
+      ballast::splitmix64 draw(11);
+      std::vector<std::int32_t> out(20'000);
+      auto const first = capacity * low / 1000, range = capacity * high / 1000 - first;
+      for (auto& l : out) l = static_cast<std::int32_t>(first) + static_cast<std::int32_t>(draw() % static_cast<std::uint64_t>(range));
+      return out;
+    }();
+    std::size_t reads = 0;
+    auto const counted = std::views::transform(lengths, [&reads](auto l) { return ++reads, l; });
+    ballast::packing_workspace<> workspace;
+    ballast::packing<> plan;
+    auto const measure = [&] {
+      allocations = bytes_allocated = reads = 0;
+      ballast::pack(counted, {.capacity = capacity}, ballast::token_cost{}, {}, workspace, plan);
+      return allocations;
+    };
+    auto const cold = measure(), warm = measure();
+    std::printf("| %s | %lld | %zu | %.2f | %zu | %zu | %.1f |\n", name, static_cast<long long>(capacity), plan.packs.size(),
+                static_cast<double>(reads) / static_cast<double>(lengths.size()), cold, warm,
+                static_cast<double>(bytes_allocated) / static_cast<double>(lengths.size() * sizeof(lengths[0])));
+  }
+}
+
+// Every set, near-optimal beside best fit.
+void print_table(char const* folder) {
+  std::puts(
+      "| set | capacity | samples | lengths | best fit | near optimal | bound (by) | best fit over it | from the bound | best fit s | "
+      "near "
+      "optimal s |\n|---|---|---|---|---|---|---|---|---|---|---|");
+  for (std::int64_t const capacity : {8192, 131072})
+    for (std::size_t const n : {10'000U, 100'000U, 1'000'000U}) {
+      print_row("uniform 0.2 to 0.5", generate(n, capacity, 200, 500, false, 11), capacity);
+      print_row("uniform 0.15 to 0.65", generate(n, capacity, 150, 650, false, 12), capacity);
+      print_row("short and uniform", generate(n, capacity, 200, 500, true, 13), capacity);
+    }
+  if (folder == nullptr) {
+    std::puts("traces skipped: give their folder as argument or in BALLAST_TRACES (see docs/packing-on-traces.md)");
+    return;
+  }
+  std::vector<trace> const traces{{"omnibal", "omnibal_vlm_sft.txt", {0}},
+                                  {"azure", "azure_llm_2023_conv.txt", {0, 1}},
+                                  {"mooncake", "mooncake_fast25_conversation.txt", {0, 1}},
+                                  {"arxiv", "arxiv_summarization_llama2.txt", {0, 1}},
+                                  {"openchat", "openchat_v1_sft.txt", {0}},
+                                  {"gsm8k", "gsm8k_train_approx.txt", {0, 1}},
+                                  {"deepseek-r1", "servegen_deepseek_r1_sampled.txt", {0, 1}},
+                                  {"mm-image", "servegen_mm_image_sampled.txt", {0, 1, 3}},
+                                  {"repositories", "repo_source_files_approx.txt", {0}},
+                                  {"wikipedia", "hist_wikipedia_bert512.txt", {}},
+                                  {"squad", "hist_squad11_384.txt", {}}};
+  for (auto const& t : traces) {
+    auto const h = read(std::string(folder) + "/" + t.file, t.columns);
+    for (std::int64_t const capacity : {384, 512, 2048, 4096, 8192, 32768, 131072})
+      if (capacity != 384 || std::string(t.name) == "squad") print_row(t.name, cut(h, capacity), capacity);
+  }
+  for (std::uint64_t const most : {3U, 4U, 6U}) {
+    auto const name = ", at most " + std::to_string(most) + " samples";
+    print_row("wikipedia" + name, read(std::string(folder) + "/hist_wikipedia_bert512.txt", {}), 512, most);
+    print_row("omnibal" + name, cut(read(std::string(folder) + "/omnibal_vlm_sft.txt", {0}), 4096), 4096, most);
+    print_row("deepseek-r1" + name, cut(read(std::string(folder) + "/servegen_deepseek_r1_sampled.txt", {0, 1}), 32768), 32768, most);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   try {
-    std::puts(
-        "| set | capacity | samples | lengths | best fit | near optimal | bound (by) | best fit over it | from the bound | best fit s | "
-        "near "
-        "optimal s |\n|---|---|---|---|---|---|---|---|---|---|---|");
-    for (std::int64_t const capacity : {8192, 131072})
-      for (std::size_t const n : {10'000U, 100'000U, 1'000'000U}) {
-        print_row("uniform 0.2 to 0.5", generate(n, capacity, 200, 500, false, 11), capacity);
-        print_row("uniform 0.15 to 0.65", generate(n, capacity, 150, 650, false, 12), capacity);
-        print_row("short and uniform", generate(n, capacity, 200, 500, true, 13), capacity);
-      }
-    auto const* const folder = argc > 1 ? argv[1] : std::getenv("BALLAST_TRACES");
-    if (folder == nullptr) {
-      std::puts("traces skipped: give their folder as argument or in BALLAST_TRACES (see docs/packing-on-traces.md)");
-      return 0;
-    }
-    std::vector<trace> const traces{{"omnibal", "omnibal_vlm_sft.txt", {0}},
-                                    {"azure", "azure_llm_2023_conv.txt", {0, 1}},
-                                    {"mooncake", "mooncake_fast25_conversation.txt", {0, 1}},
-                                    {"arxiv", "arxiv_summarization_llama2.txt", {0, 1}},
-                                    {"openchat", "openchat_v1_sft.txt", {0}},
-                                    {"gsm8k", "gsm8k_train_approx.txt", {0, 1}},
-                                    {"deepseek-r1", "servegen_deepseek_r1_sampled.txt", {0, 1}},
-                                    {"mm-image", "servegen_mm_image_sampled.txt", {0, 1, 3}},
-                                    {"repositories", "repo_source_files_approx.txt", {0}},
-                                    {"wikipedia", "hist_wikipedia_bert512.txt", {}},
-                                    {"squad", "hist_squad11_384.txt", {}}};
-    for (auto const& t : traces) {
-      auto const h = read(std::string(folder) + "/" + t.file, t.columns);
-      for (std::int64_t const capacity : {384, 512, 2048, 4096, 8192, 32768, 131072})
-        if (capacity != 384 || std::string(t.name) == "squad") print_row(t.name, cut(h, capacity), capacity);
-    }
-    for (std::uint64_t const most : {3U, 4U, 6U}) {
-      auto const name = ", at most " + std::to_string(most) + " samples";
-      print_row("wikipedia" + name, read(std::string(folder) + "/hist_wikipedia_bert512.txt", {}), 512, most);
-      print_row("omnibal" + name, cut(read(std::string(folder) + "/omnibal_vlm_sft.txt", {0}), 4096), 4096, most);
-      print_row("deepseek-r1" + name, cut(read(std::string(folder) + "/servegen_deepseek_r1_sampled.txt", {0, 1}), 32768), 32768, most);
-    }
+    std::vector<std::string> const arguments(argv + 1, argv + argc);
+    auto const asked = [&](char const* what) { return !arguments.empty() && arguments[0] == what; };
+    auto const at = asked("--parts") || asked("--memory") ? 1 : 0;
+    auto const* const folder = argc > at + 1 ? argv[at + 1] : std::getenv("BALLAST_TRACES");
+    if (asked("--memory"))
+      print_memory();
+    else if (!asked("--parts"))
+      print_table(folder);
+    else if (folder != nullptr)
+      print_parts(folder);
+    else
+      throw std::runtime_error("--parts needs the folder of the traces, as argument or in BALLAST_TRACES");
   } catch (std::exception const& e) {
     std::fprintf(stderr, "%s\n", e.what());
     return 1;

@@ -80,7 +80,7 @@ TEST_CASE("pack runs the library's packer of that name and writes its packs", "[
       {"ffs", ballast::first_fit_shuffled(lengths, o)},
       {"bfs", ballast::best_fit_shuffled(lengths, o)},
       {"online", ballast::best_fit(lengths, o)},
-      {"auto", ballast::pack(lengths, o)},
+      {"auto", ballast::pack(lengths, o, ballast::search_limits{})},
       {"near-optimal", ballast::near_optimal(lengths, o)},
   };
   for (auto const& [name, plan] : plans) {

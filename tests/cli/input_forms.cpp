@@ -29,7 +29,7 @@ TEST_CASE("one data set gives one plan in every form it can be read in", "[cli]"
   scratch const in;
   ballast::splitmix64 draw(5);
   auto lengths = random_lengths(200, 100, draw);
-  auto const plan = ballast::pack(lengths, {.capacity = 256});
+  auto const plan = ballast::pack(lengths, {.capacity = 256}, ballast::search_limits{});
   char hash[17];
   std::snprintf(hash, sizeof hash, "%016llx", static_cast<unsigned long long>(ballast::hash(plan.packs)));
   auto const expected = "\"hash\":\"" + std::string(hash) + "\"";

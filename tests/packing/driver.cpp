@@ -56,10 +56,10 @@ void ask_every_packer(lengths const& l, packing_options const& o, Visit const& v
   say("best_fit_shuffled", ballast::best_fit_shuffled(l, o));
   say("windowed", ballast::windowed_best_fit_decreasing(l, 4, o));
   say("near_optimal", ballast::near_optimal(l, o));
-  say("pack", ballast::pack(l, o));
+  say("pack", ballast::pack(l, o, ballast::search_limits{}));
   say("count_packs", ballast::count_packs(ballast::fold(l), o));
   say("count_near_optimal", ballast::count_near_optimal(ballast::fold(l), o));
-  say("count_packs_of_pack", ballast::count_packs_of_pack(ballast::fold(l), o));
+  say("count_packs with a search", ballast::count_packs(ballast::fold(l), o, ballast::search_limits{}));
 }
 
 }  // namespace
@@ -224,9 +224,9 @@ TEST_CASE("packers leave open what only a better plan can answer, and pack answe
   for (auto const said : {ballast::best_fit_decreasing(l, o).status, ballast::first_fit_decreasing(l, o).status,
                           ballast::next_fit(l, o).status, ballast::count_packs(ballast::fold(l), o).status})
     CHECK(said == status::unknown);
-  auto const plan = ballast::pack(l, o);
+  auto const plan = ballast::pack(l, o, ballast::search_limits{});
   CHECK((plan.status == status::feasible && plan.packs.size() == 5 && plan.count.optimal()));
-  CHECK(ballast::count_packs_of_pack(ballast::fold(l), o).count == ballast::certificate{5, 5});
+  CHECK(ballast::count_packs(ballast::fold(l), o, ballast::search_limits{}).count == ballast::certificate{5, 5});
   auto const six = ballast::next_fit(l, {.capacity = 10, .pack_count_multiple = 6});
   CHECK((six.status == status::feasible && six.packs.size() == 6));
   auto const ten = ballast::next_fit(l, {.capacity = 10, .pack_count_multiple = 10});  // 9 samples

@@ -34,7 +34,7 @@ using ballast_test::between;
 ballast::search_limits const little{.work = 3'000'000};
 
 auto const pack = [](auto const& lengths, ballast::packing_options const& options, auto const& cost) {
-  return near_optimal(lengths, options, little, cost);
+  return near_optimal(lengths, options, cost, little);
 };
 
 /// Lengths as a share of the capacity: from `low` to `high` thousandths; with `two_kinds` half of them are 256 … 767 instead.

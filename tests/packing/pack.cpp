@@ -12,10 +12,13 @@
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
+#include <stop_token>
 #include <string>
 #include <vector>
 
 namespace test_packing_pack {
+
+using ballast::search_limits;
 
 TEST_CASE("pack: every plan is legal, certified and no worse than best fit decreasing") {
   for (int shape = 0; shape < 5; ++shape)
@@ -23,16 +26,27 @@ TEST_CASE("pack: every plan is legal, certified and no worse than best fit decre
       CAPTURE(shape, multiple);
       auto const lengths = ballast_test::lengths_of_shape(shape, 300, 4096, 31);
       ballast::packing_options const options{.capacity = 4096, .pack_count_multiple = multiple};
-      auto const plan = ballast::pack(lengths, options);
+      auto const plan = ballast::pack(lengths, options, search_limits{});
       CHECK(ballast::describe(ballast::check_packing(plan, lengths, options)) == "the packing is valid");
       CHECK(plan.count.value <= ballast::best_fit_decreasing(lengths, options).count.value);
     }
 }
 
+TEST_CASE("pack: without limits it is best fit decreasing, with any cost") {
+  auto const lengths = ballast_test::lengths_of_shape(2, 300, 4096, 31);
+  for (std::uint64_t const multiple : {1U, 8U}) {
+    ballast::packing_options const options{.capacity = 4096, .pack_count_multiple = multiple};
+    CHECK(ballast::pack(lengths, options) == ballast::best_fit_decreasing(lengths, options));
+  }
+  ballast::quadratic_cost const cost{.linear = 10, .quadratic = 1};
+  ballast::packing_options const budget{.capacity = 2 * cost(4096)};
+  CHECK(ballast::pack<std::uint64_t>(lengths, budget, cost) == ballast::best_fit_decreasing<std::uint64_t>(lengths, budget, cost));
+}
+
 TEST_CASE("pack: best fit decreasing where that is proven good, and a better plan where it is not") {
   auto const long_tailed = ballast_test::lengths_of_shape(1, 3000, 4096, 7);
   ballast::packing_options const options{.capacity = 4096};
-  auto const fast = ballast::pack(long_tailed, options);
+  auto const fast = ballast::pack(long_tailed, options, search_limits{});
   auto const best_fit = ballast::best_fit_decreasing(long_tailed, options);
   REQUIRE(best_fit.count.gap() <= ballast::pack_gap);
   CHECK(fast.packs == best_fit.packs);
@@ -40,19 +54,36 @@ TEST_CASE("pack: best fit decreasing where that is proven good, and a better pla
   ballast::splitmix64 draw(5);
   std::vector<std::int64_t> uniform(1000);  // between a fifth and a half of the capacity: best fit wastes 6 %
   for (auto& l : uniform) l = 820 + static_cast<std::int64_t>(ballast::uniform_below(1228, draw));
-  auto const plan = ballast::pack(uniform, options);
+  auto const plan = ballast::pack(uniform, options, search_limits{});
   CHECK(ballast::check_packing(plan, uniform, options).valid());
   CHECK(plan.complete);
   CHECK(100 * plan.count.value <= 96 * ballast::best_fit_decreasing(uniform, options).count.value);
   CHECK(plan.count.value <= plan.count.lower_bound + 1);
-  CHECK(ballast::pack(uniform, options).packs == plan.packs);
+  CHECK(ballast::pack(uniform, options, search_limits{}).packs == plan.packs);
 
   auto const demanded = static_cast<std::uint64_t>(plan.count.value);  // a number of packs that best fit does not reach
   ballast::packing_options const exact{.capacity = 4096, .pack_count = demanded};
   CHECK(ballast::best_fit_decreasing(uniform, exact).status == ballast::status::unknown);
-  auto const met = ballast::pack(uniform, exact);
+  auto const met = ballast::pack(uniform, exact, search_limits{});
   CHECK(met.status == ballast::status::feasible);
   CHECK(ballast::check_packing(met, uniform, exact).valid());
+
+  // Limits are caps: more of them change nothing, less of them end the search sooner.
+  CHECK(ballast::pack(uniform, options, search_limits{.work = 1'000'000'000'000}) == plan);
+  CHECK(ballast::pack(uniform, options, search_limits{.gap = 1}) == ballast::best_fit_decreasing(uniform, options));
+  CHECK(ballast::pack(uniform, options, search_limits{.work = 0}).packs == ballast::best_fit_decreasing(uniform, options).packs);
+  std::stop_source source;
+  source.request_stop();
+  CHECK_FALSE(ballast::pack(uniform, options, search_limits{.stop = source.get_token()}).complete);
+
+  ballast::packing_workspace<> workspace;  // used again, whatever it was used for
+  ballast::packing<> out;
+  for (int round = 0; round < 2; ++round) {
+    ballast::pack(long_tailed, options, ballast::token_cost{}, {}, workspace, out);
+    CHECK(out == fast);
+    ballast::pack(uniform, options, ballast::token_cost{}, {}, workspace, out);
+    CHECK(out == plan);
+  }
 }
 
 TEST_CASE("pack: a histogram counts the packs of its samples, under every policy") {
@@ -74,7 +105,8 @@ TEST_CASE("pack: a histogram counts the packs of its samples, under every policy
       CHECK(tally.tokens == plan.tokens);
       CHECK(tally.set_aside == plan.set_aside.size());
     };
-    same(ballast::pack(lengths, o), ballast::count_packs_of_pack(h, o));
+    same(ballast::pack(lengths, o), ballast::count_packs(h, o));
+    same(ballast::pack(lengths, o, search_limits{}), ballast::count_packs(h, o, search_limits{}));
     same(ballast::near_optimal(lengths, o, {.work = 20'000'000}), ballast::count_near_optimal(h, o, {.work = 20'000'000}));
   }
 }
@@ -83,7 +115,7 @@ TEST_CASE("pack: a weight of any kind") {
   ballast::quadratic_cost const cost{.linear = 10, .quadratic = 1};
   std::vector<short> const lengths{10, 20, 30, 5, 5};
   ballast::packing_options const options{.capacity = cost(30)};
-  auto const plan = ballast::pack<std::uint64_t>(lengths, options, cost);
+  auto const plan = ballast::pack<std::uint64_t>(lengths, options, cost, search_limits{});
   CHECK(ballast::check_packing(plan, lengths, options, cost).valid());
   CHECK(plan.count.optimal());
 }
@@ -104,7 +136,7 @@ TEST_CASE("pack: the known packs of published traces") {
       fields >> a >> b;
       lengths.push_back((std::min)(capacity, sum ? a + b : a));
     }
-    return ballast::pack(lengths, {.capacity = capacity}).count.value;
+    return ballast::pack(lengths, {.capacity = capacity}, search_limits{}).count.value;
   };
   // Best-fit decreasing needs 20215, 9927, 2455, 10215 and 2633 where its plan is not optimal.
   CHECK(most("omnibal_vlm_sft.txt", false, 2048) == 52128);  // proven optimal

@@ -61,7 +61,7 @@ void require_plan(Plan const& plan, ballast::packing_options const& o) {
   auto const samples = to_histogram(input);
   auto const tally = which == strategy::bfd            ? ballast::count_packs(samples, o)
                      : which == strategy::near_optimal ? ballast::count_near_optimal(samples, o)
-                                                       : ballast::count_packs_of_pack(samples, o);
+                                                       : ballast::count_packs(samples, o, ballast::search_limits{});
   require_plan(tally, o);
   packing_report report{.samples = samples.samples(),
                         .tokens = tally.tokens,

@@ -23,7 +23,7 @@ namespace ballast_cli {
 template <class Index>
 ballast::packing<Index> run_packer(strategy which, std::span<std::int64_t const> lengths, ballast::packing_options const& options) {
   switch (which) {
-    case strategy::automatic: return ballast::pack<Index>(lengths, options);
+    case strategy::automatic: return ballast::pack<Index>(lengths, options, ballast::search_limits{});
     case strategy::near_optimal: return ballast::near_optimal<Index>(lengths, options);
     case strategy::next_fit: return ballast::next_fit<Index>(lengths, options);
     case strategy::first_fit: return ballast::first_fit<Index>(lengths, options);

@@ -15,6 +15,7 @@ struct packing_workspace {
   detail::driver_workspace<Index> driver;      ///< private
   detail::bulk_workspace bulk;                 ///< private
   detail::scatter_workspace<Index> positions;  ///< private
+  detail::pooled_memory searches;              ///< private
 };
 
 namespace detail {
@@ -25,12 +26,7 @@ struct best_fit_decreasing_solver {
   template <class Weights>
   void operator()(packing_items<Weights> const& items, groups<Index>& packs) const {
     auto const count = bulk_best_fit<true>(items.classes, items.capacity, items.max_samples, ws.bulk);
-    fill_offsets(count, ws.bulk, packs.offsets);
-    auto const placed = packs.offsets.back();
-    auto* const order = ws.positions.order.get(static_cast<std::size_t>(placed));
-    sort_canonically(items.weight, items.count, in_order{}, items.classes, order, ws.positions, executor);
-    packs.members.resize(static_cast<std::size_t>(placed));
-    fill_members(ws.bulk.runs, placed, packs.offsets.data(), order, packs.members.data(), executor);
+    expand(count, ws.bulk, canonical_order(items, ws.positions, executor), packs, executor);
   }
 };
 }  // namespace detail

@@ -2,13 +2,13 @@
 #pragma once
 #include <ballast/core/classes.hpp>
 #include <ballast/core/math.hpp>
+#include <ballast/packing/detail/pooled_memory.hpp>
 #include <ballast/packing/result.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <vector>
 
 /// @file
 /// @brief Lower bounds on the number of packs, in integers alone. `packing_lower_bound` takes the best.
@@ -85,7 +85,7 @@ namespace detail {
 
 /// How many lengths are at least t, and their sum, for t in 0 … capacity + 1.
 struct length_tails {
-  std::vector<std::int64_t> count, sum;
+  pooled_vector<std::int64_t> count, sum;
   std::int64_t capacity = 0;
   std::int64_t unit = 1;  // lengths are divided by it and rounded down
 
@@ -122,7 +122,7 @@ inline void dual_feasible_bound(length_tails const& tails, std::int64_t at_most,
   auto const halves = at((c + 1) / 2) - big;
   // steps[t - 1]: short samples of length t or more, less big ones that leave room for t. Their sum over the multiples t of u is the sum of
   // the floors.
-  std::vector<std::int64_t> steps(static_cast<std::size_t>(c / 2));
+  pooled_vector<std::int64_t> steps(static_cast<std::size_t>(c / 2));
   for (std::int64_t t = 1; t <= c / 2; ++t) steps[static_cast<std::size_t>(t - 1)] = (at(t) - halves - big) - (big - at(c - t + 1));
   for (auto u = c / 2; u >= 1 && best.packs < at_most; --u) {
     std::int64_t floors = 0;

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -25,10 +26,13 @@ struct pattern_item {
 /// @brief A packing of classes: pattern p stands for `repeats[p]` packs, each with `items[offsets[p]] … items[offsets[p + 1] - 1]`.
 ///
 /// No class stands twice in a pattern.
-struct pack_patterns {
-  std::vector<std::uint64_t> offsets{0};  ///< size() + 1 entries, from 0 to items.size(), rising
-  std::vector<pattern_item> items;        ///< pattern after pattern
-  std::vector<std::uint64_t> repeats;     ///< packs of each pattern, at least 1
+///
+/// @tparam Allocator  where the arrays are; `pack_patterns` is the one of results
+template <template <class> class Allocator>
+struct basic_pack_patterns {
+  std::vector<std::uint64_t, Allocator<std::uint64_t>> offsets{0};  ///< size() + 1 entries, from 0 to items.size(), rising
+  std::vector<pattern_item, Allocator<pattern_item>> items;         ///< pattern after pattern
+  std::vector<std::uint64_t, Allocator<std::uint64_t>> repeats;     ///< packs of each pattern, at least 1
 
   /// @brief Number of patterns.
   [[nodiscard]] std::size_t size() const noexcept { return repeats.size(); }
@@ -44,20 +48,27 @@ struct pack_patterns {
     offsets.push_back(items.size());
     repeats.push_back(count);
   }
+  /// @brief Appends all patterns of another plan of the same classes. @param other not this object
+  template <template <class> class Other>
+  void append(basic_pack_patterns<Other> const& other) {
+    for (std::size_t p = 0; p < other.size(); ++p) push_back(other[p], other.repeats[p]);
+  }
   /// @brief Removes every pattern and keeps the memory.
   void clear() {
     offsets.assign(1, 0);
     items.clear();
     repeats.clear();
   }
-  friend bool operator==(pack_patterns const&, pack_patterns const&) = default;
+  friend bool operator==(basic_pack_patterns const&, basic_pack_patterns const&) = default;
 };
+/// @brief Patterns as planners return them.
+using pack_patterns = basic_pack_patterns<std::allocator>;
 
 namespace detail {
 
 /// Appends the packs of the patterns: class c's samples are taken from order[next[c]] on, in that order.
-template <index_type Index>
-void expand(pack_patterns const& patterns, std::vector<std::uint64_t> next, Index const* order, groups<Index>& packs) {
+template <template <class> class Allocator, index_type Index>
+void expand(basic_pack_patterns<Allocator> const& patterns, std::vector<std::uint64_t> next, Index const* order, groups<Index>& packs) {
   for (std::size_t p = 0; p < patterns.size(); ++p)
     for (std::uint64_t copy = 0; copy < patterns.repeats[p]; ++copy) {
       for (auto const& [c, copies] : patterns[p]) {

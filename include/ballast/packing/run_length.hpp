@@ -76,7 +76,7 @@ inline void plan_best_fit_decreasing(histogram const& lengths, packing_options c
   out.samples = items.weights.samples();
   out.packs =
       detail::bulk_best_fit<true>(items.weights, out.capacity, options.max_samples != 0 ? options.max_samples : out.samples + 1, bulk);
-  std::swap(out.runs, bulk.runs);
+  out.runs.assign(bulk.runs.begin(), bulk.runs.end());
   blocks.resize(bulk.behind.size());
   detail::for_each_interval(
       bulk, [&](detail::pack_interval const& part) { blocks[part.place] = {part.key, 0, part.samples, out.capacity - part.room}; });

@@ -60,7 +60,7 @@ TEST_CASE("coarse_classes: a plan of rounded lengths unfolds into one of the len
     auto const h = ballast::fold(lengths);
     ballast::detail::coarse_classes const coarse(h, capacity, 24);
     // Next fit of the rounded lengths, equal packs together.
-    ballast::pack_patterns plan;
+    ballast::detail::pooled_patterns plan;
     auto const& [part, counts] = coarse.classes();
     std::vector<ballast::pattern_item> pack;
     std::int64_t room = 24;

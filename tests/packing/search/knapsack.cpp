@@ -34,7 +34,7 @@ TEST_CASE("pack_knapsack: the best pack, by its definition, and packs that are w
     ballast::detail::pack_knapsack knapsack(shape, {}, sizes, capacity);
     REQUIRE(knapsack.solve(values) > 0);
     REQUIRE(knapsack.best() == most.back());
-    std::vector<ballast::pattern_item> pattern;
+    ballast::detail::pooled_vector<ballast::pattern_item> pattern;
     for (std::size_t c = 0; c < sizes.size(); ++c) {
       REQUIRE(knapsack.best_with(c) == values[c] + most[static_cast<std::size_t>(capacity - sizes[c])]);
       (void)knapsack.pattern_with(c, pattern);

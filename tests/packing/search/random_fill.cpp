@@ -51,7 +51,7 @@ TEST_CASE("random_filler: every sample in one pack, none too full, in no more pa
     ballast::detail::stock stock(h, capacity);
     ballast::detail::random_filler filler(capacity);
     ballast::detail::search_budget budget({});
-    ballast::pack_patterns plan;
+    ballast::detail::pooled_patterns plan;
     REQUIRE(filler.run(stock, draw, ~std::uint64_t{0}, budget, ~std::uint64_t{0}, plan));
     REQUIRE(stock.samples() == 0);
     REQUIRE(budget.spent() > 0);
@@ -85,7 +85,7 @@ TEST_CASE("random_filler: hardly a token stays empty where packs hold many sampl
     ballast::detail::stock stock(h, capacity);
     ballast::detail::random_filler filler(capacity);
     ballast::detail::search_budget budget({});
-    ballast::pack_patterns plan;
+    ballast::detail::pooled_patterns plan;
     REQUIRE(filler.run(stock, draw, ~std::uint64_t{0}, budget, ~std::uint64_t{0}, plan));
     CHECK(static_cast<std::int64_t>(plan.packs()) == (h.tokens() + capacity - 1) / capacity);
   }

@@ -16,10 +16,10 @@ TEST_CASE("simplex: a plan that covers the demand, and duals that prove it optim
     ballast::splitmix64 draw(seed);
     auto const rows = static_cast<std::size_t>(ballast_test::between(1, 40, draw));
     auto const columns = static_cast<std::size_t>(ballast_test::between(1, 400, draw));
-    std::vector<double> demand(rows);
+    ballast::detail::pooled_vector<double> demand(rows);
     for (auto& d : demand) d = static_cast<double>(ballast_test::between(0, 1000, draw));
     ballast::detail::simplex lp;
-    lp.start(demand, std::vector<double>(rows, 1.0));
+    lp.start(demand, ballast::detail::pooled_vector<double>(rows, 1.0));
     std::vector<std::vector<double>> dense;
     for (std::size_t j = 0; j < columns; ++j) {
       std::vector<std::uint32_t> row;

@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/core/classes.hpp>
 #include <ballast/packing/detail/pairing_heap.hpp>
+#include <ballast/packing/detail/pooled_memory.hpp>
 #include <ballast/packing/detail/room_index.hpp>
 #include <ballast/packing/runs.hpp>
 
@@ -9,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 // Best-fit decreasing in bulk. After one item of length s goes into the fullest pack that takes it (room r), that pack (room r - s >= s) is
 // the only best fit for the next item of length s, so the item-by-item algorithm puts floor(r / s) of them there too; packs of equal room
@@ -32,10 +32,10 @@ struct bulk_workspace {
   dense_rooms dense;
   ordered_rooms ordered;
   pairing_heaps<pack_interval> open;  // packs that may still take samples; the rest of `done`
-  std::vector<pack_interval> done;
-  std::vector<pack_run> runs;
+  pooled_vector<pack_interval> done;
+  pooled_vector<pack_run> runs;
   static constexpr std::uint32_t none = 0xffffffffU;
-  std::vector<std::uint32_t> behind;  // the interval behind each, by key; an interval that splits leaves its parts in its place
+  pooled_vector<std::uint32_t> behind;  // the interval behind each, by key; an interval that splits leaves its parts in its place
 };
 
 /// Packs every item of `classes` and returns the number of packs. With `Record`, runs and intervals are left in `ws`.

@@ -98,6 +98,12 @@ template <index_type Index, length_range R, cost_model Cost>
   return false;
 }
 
+/// What a packer returns that has a bound of its own.
+struct solved {
+  packs_needed bound;  ///< of the packs it wrote
+  bool complete;
+};
+
 /// Validates, applies the over-size policy, runs `solve(items, packs)` and certifies. `out` is overwritten, not before all is valid; a
 /// packer that appends to `packs` is given a fresh one.
 template <index_type Index, length_range R, cost_model Cost, class Solve>
@@ -113,8 +119,16 @@ void drive(R const& lengths, packing_options const& o, Cost const& cost, Solve&&
     out.set_aside = ws.set_aside;
     out.pieces = ws.pieces;
     out.tokens = ws.tokens;
-    solve(packing_items<decltype(weight)>{weight, count, capacity, max_samples, ws.classes, o.seed}, out.packs);
-    auto bound = packing_lower_bound(ws.classes, capacity, max_samples, static_cast<std::int64_t>(out.packs.size()));
+    packing_items<decltype(weight)> const items{weight, count, capacity, max_samples, ws.classes, o.seed};
+    packs_needed bound;
+    if constexpr (std::same_as<decltype(solve(items, out.packs)), solved>) {
+      auto const found = solve(items, out.packs);
+      bound = found.bound;
+      out.complete = found.complete;
+    } else {
+      solve(items, out.packs);
+      bound = packing_lower_bound(ws.classes, capacity, max_samples, static_cast<std::int64_t>(out.packs.size()));
+    }
     bound.packs += static_cast<std::int64_t>(ws.own.size());
     for (auto i : ws.own) out.packs.push_back(std::span(&i, 1));
     settle_count(out, bound, o, [&](Index i) {  // a sample alone in its pack has weight 0 here, and is never moved

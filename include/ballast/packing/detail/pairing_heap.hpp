@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/version.hpp>
+#include <ballast/packing/detail/pooled_memory.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <stdexcept>
 #include <utility>
-#include <vector>
 
 // Many small heaps in one vector: the packs that share a room, the one with the lowest number first.
 
@@ -87,7 +87,7 @@ class pairing_heaps {
     nodes_[b].sibling = std::exchange(nodes_[a].child, b);
     return a;
   }
-  std::vector<node> nodes_;
+  pooled_vector<node> nodes_;
   std::uint32_t free_ = empty;
 };
 

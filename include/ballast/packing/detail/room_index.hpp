@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/version.hpp>
+#include <ballast/packing/detail/pooled_memory.hpp>
 
 #include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <map>
-#include <memory>
-#include <vector>
+#include <utility>
 
 // "Which is the smallest room that still takes w?", for the best-fit family. A room is what is left of a pack's capacity; every room that
 // is not empty has a head, the root of whatever the caller keeps there.
@@ -25,10 +26,7 @@ class dense_rooms {
   /// Forgets all rooms. Costs capacity / 8 bytes of clearing, and an allocation where the capacity has grown.
   void reset(std::int64_t capacity) {
     auto width = static_cast<std::size_t>(capacity) + 1;
-    if (width > heads_) {
-      head_ = std::make_unique_for_overwrite<std::uint32_t[]>(width);
-      heads_ = width;
-    }
+    (void)head_.get(width);
     std::size_t words = 0;
     depth_ = 0;
     do {
@@ -75,9 +73,8 @@ class dense_rooms {
   [[nodiscard]] std::uint32_t& head(std::int64_t room) noexcept { return head_[static_cast<std::size_t>(room)]; }
 
  private:
-  std::vector<std::uint64_t> bits_;
-  std::unique_ptr<std::uint32_t[]> head_;
-  std::size_t heads_ = 0;
+  pooled_vector<std::uint64_t> bits_;
+  raw_buffer<std::uint32_t> head_;
   std::size_t depth_ = 0;
   std::size_t start_[11] = {};  // first word of each level; 64^11 > 2^63
 };
@@ -124,7 +121,8 @@ class ordered_rooms {
     std::int64_t room;
     std::uint32_t head;
   };
-  using blocks = std::map<std::int64_t, std::vector<entry>>;
+  using blocks =
+      std::map<std::int64_t, pooled_vector<entry>, std::less<>, pool_allocator<std::pair<std::int64_t const, pooled_vector<entry>>>>;
 
   // To the first room of at least `w` in the block that may hold `w`, or behind its last one.
   void seek(std::int64_t w) {

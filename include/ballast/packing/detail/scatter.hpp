@@ -4,12 +4,13 @@
 #include <ballast/core/executor.hpp>
 #include <ballast/core/groups.hpp>
 #include <ballast/packing/detail/bulk_best_fit.hpp>
+#include <ballast/packing/detail/pooled_memory.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <numeric>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -18,29 +19,11 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Memory that is written before it is read, so it is not cleared; kept between calls.
-template <class T>
-class raw_buffer {
- public:
-  /// At least `size` values, indeterminate.
-  [[nodiscard]] T* get(std::size_t size) {
-    if (size > capacity_) {
-      data_ = std::make_unique_for_overwrite<T[]>(size);
-      capacity_ = size;
-    }
-    return data_.get();
-  }
-
- private:
-  std::unique_ptr<T[]> data_;
-  std::size_t capacity_ = 0;
-};
-
 template <index_type Index>
 struct scatter_workspace {
   raw_buffer<Index> order;
   raw_buffer<Index> next;
-  std::vector<std::pair<std::int64_t, Index>> sorted;
+  pooled_vector<std::pair<std::int64_t, Index>> sorted;
 };
 
 /// How many tasks a pass over `items` is cut into, and where each begins.
@@ -77,7 +60,7 @@ inline void fill_offsets(pack_runs const& plan, std::vector<std::uint64_t>& offs
 
 /// Copies the samples at the canonical positions [from, to) to their packs.
 template <index_type Index>
-void fill_members(std::vector<pack_run> const& runs, std::uint64_t from, std::uint64_t to, std::uint64_t const* offsets, Index const* order,
+void fill_members(std::span<pack_run const> runs, std::uint64_t from, std::uint64_t to, std::uint64_t const* offsets, Index const* order,
                   Index* members) {
   if (from == to) return;
   auto run = std::upper_bound(runs.begin(), runs.end(), from, [](auto p, pack_run const& r) { return p < r.first; }) - 1;
@@ -100,10 +83,10 @@ void fill_members(std::vector<pack_run> const& runs, std::uint64_t from, std::ui
 
 /// Copies all samples to their packs, in as many tasks as `executor` has.
 template <index_type Index, class Executor>
-void fill_members(std::vector<pack_run> const& runs, std::uint64_t samples, std::uint64_t const* offsets, Index const* order,
-                  Index* members, Executor const& executor) {
-  auto const tasks = task_count(executor, samples);
-  executor(tasks, [&](std::size_t task) {
+void fill_members(std::span<pack_run const> runs, std::uint64_t samples, std::uint64_t const* offsets, Index const* order, Index* members,
+                  Run const& run) {
+  auto const tasks = task_count(run, samples);
+  run(tasks, [&](std::size_t task) {
     fill_members(runs, task_begin(samples, tasks, task), task_begin(samples, tasks, task + 1), offsets, order, members);
   });
 }
@@ -158,5 +141,21 @@ void sort_canonically(Weights const& weight, std::size_t count, Order const& vis
 struct in_order {
   [[nodiscard]] constexpr std::size_t operator()(std::size_t j) const noexcept { return j; }
 };
+
+/// The items that are packed, in canonical order; in memory of the workspace.
+template <class Items, index_type Index, class Executor>
+[[nodiscard]] Index const* canonical_order(Items const& items, scatter_workspace<Index>& ws, Executor const& executor) {
+  auto* const order = ws.order.get(static_cast<std::size_t>(items.classes.samples()));
+  sort_canonically(items.weight, items.count, in_order{}, items.classes, order, ws, executor);
+  return order;
+}
+
+/// The packs of a plan that `bulk_best_fit<true>` left, from the samples in canonical order.
+template <index_type Index, class Executor>
+void expand(std::uint64_t packs, bulk_workspace const& plan, Index const* order, groups<Index>& out, Executor const& executor) {
+  fill_offsets(packs, plan, out.offsets);
+  out.members.resize(static_cast<std::size_t>(out.offsets.back()));
+  fill_members(plan.runs, out.offsets.back(), out.offsets.data(), order, out.members.data(), executor);
+}
 
 }  // namespace ballast::inline v0_2::detail

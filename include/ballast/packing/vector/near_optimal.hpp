@@ -91,8 +91,7 @@ namespace detail {
   }
   detail::vector_search search(classes, capacity, limits);
   search.run(start);
-  vector_near_optimal_plan out{std::move(search.patterns()),  {}, search.bound(), {}, 0, search.budget().spent(),
-                               !search.budget().interrupted()};
+  vector_near_optimal_plan out{search.patterns(), {}, search.bound(), {}, 0, search.budget().spent(), !search.budget().interrupted()};
   out.count = {static_cast<std::int64_t>(out.patterns.packs()), out.bound.packs};
   if (out.bound.bound == vector_bound::linear_program) {
     out.duals = search.duals();

@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/packing/detail/search/dual_bound.hpp>
 #include <ballast/packing/detail/search/length_shape.hpp>
+#include <ballast/packing/detail/search/pooled_patterns.hpp>
 #include <ballast/packing/detail/search/zoomed_borders.hpp>
 
 #include <algorithm>
@@ -9,7 +10,6 @@
 #include <cstdint>
 #include <span>
 #include <utility>
-#include <vector>
 
 namespace ballast::inline v0_2::detail {
 
@@ -23,10 +23,10 @@ class bound_zoom {
         knapsack_(all_, {}, coarse_.classes.size, coarse_.capacity) {}
 
   /// Rounds of refinement until the bound is `enough`, nothing changes, or the work has come to `end`. `known` are patterns of a plan.
-  [[nodiscard]] dual_proof run(std::span<std::int64_t const> natural, pack_patterns const& known, std::int64_t enough,
+  [[nodiscard]] dual_proof run(std::span<std::int64_t const> natural, pooled_patterns const& known, std::int64_t enough,
                                search_budget& budget, std::uint64_t end) {
     dual_proof best;
-    std::vector<std::int64_t> borders;
+    pooled_vector<std::int64_t> borders;
     for (auto const border : natural) borders.push_back((border - 1) / unit_ + 1);
     auto groups = cut_groups(coarse_.classes, 32, borders);
     patterns_.clear();
@@ -44,12 +44,12 @@ class bound_zoom {
       if (master.bound() > highest * (1 + 1e-7)) since = 0;
       highest = (std::max)(highest, master.bound());
       groups = zoomed_borders(master, coarse_.classes, knapsack_, round % 3, 16, rough ? 6 : 30, [](auto) { return false; });
-      pack_patterns tight;
+      pooled_patterns tight;
       for (std::size_t j = 0; j < master.patterns().size(); ++j)
         if (master.program().reduced_cost(j) < 0.01) tight.push_back(master.patterns()[j], 1);
       patterns_ = std::move(tight);
     }
-    std::vector<std::int32_t> value;  // by length
+    pooled_vector<std::int32_t> value;  // by length
     for (auto const c : coarse_.class_of) value.push_back(c == coarse_lengths::none || best.value.empty() ? 0 : best.value[c]);
     best.value = std::move(value);
     return best;
@@ -58,7 +58,7 @@ class bound_zoom {
  private:
   // A pattern of lengths as one of classes.
   void keep(std::span<pattern_item const> pattern) {
-    std::vector<pattern_item> out;
+    pooled_vector<pattern_item> out;
     for (auto const& [k, copies] : pattern) {
       auto const c = coarse_.class_of[k];
       if (c == coarse_lengths::none) continue;
@@ -74,7 +74,7 @@ class bound_zoom {
   coarse_lengths coarse_;
   std::int64_t unit_;
   pack_knapsack<length_shape> knapsack_;
-  pack_patterns patterns_;
+  pooled_patterns patterns_;
 };
 
 }  // namespace ballast::inline v0_2::detail

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/classes.hpp>
-#include <ballast/packing/patterns.hpp>
+#include <ballast/packing/detail/search/pooled_patterns.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace ballast::inline v0_2::detail {
 
@@ -35,11 +34,11 @@ class coarse_classes {
   [[nodiscard]] histogram const& classes() const noexcept { return classes_; }
 
   /// A plan of all the rounded lengths as one of the lengths; each class gives its longest first.
-  [[nodiscard]] pack_patterns unfold(pack_patterns const& coarse) const {
-    pack_patterns out;
+  [[nodiscard]] pooled_patterns unfold(pooled_patterns const& coarse) const {
+    pooled_patterns out;
     auto left = exact_.counts;
-    std::vector<std::size_t> at(first_.begin() + 1, first_.end());  // one behind the length that a class gives next
-    std::vector<pattern_item> pattern;
+    pooled_vector<std::size_t> at(first_.begin() + 1, first_.end());  // one behind the length that a class gives next
+    pooled_vector<pattern_item> pattern;
     for (std::size_t p = 0; p < coarse.size(); ++p)
       for (auto packs = coarse.repeats[p]; packs != 0;) {
         auto alike = packs;  // packs that take from one length of each class
@@ -69,7 +68,7 @@ class coarse_classes {
 
   histogram const& exact_;
   histogram classes_;
-  std::vector<std::size_t> first_;  // exact class of each rounded one, then their number
+  pooled_vector<std::size_t> first_;  // exact class of each rounded one, then their number
 };
 
 }  // namespace ballast::inline v0_2::detail

@@ -2,15 +2,14 @@
 #pragma once
 #include <ballast/packing/detail/search/group_master.hpp>
 #include <ballast/packing/detail/search/pack_drawer.hpp>
+#include <ballast/packing/detail/search/pooled_patterns.hpp>
 #include <ballast/packing/detail/search/zoomed_borders.hpp>
-#include <ballast/packing/patterns.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <utility>
-#include <vector>
 
 namespace ballast::inline v0_2::detail {
 
@@ -27,7 +26,7 @@ class dive_stage {
   enum class rounding : std::uint8_t { nearest, down };
 
   /// `of` are the positions that are left, ascending, and `left` says how many samples each position has.
-  dive_stage(Shape const& rows, std::vector<std::uint32_t> const& of, std::vector<std::uint64_t> const& left, std::int64_t resolution,
+  dive_stage(Shape const& rows, std::span<std::uint32_t const> of, std::span<std::uint64_t const> left, std::int64_t resolution,
              rounding how)
       : rows_(rows), of_(of), resolution_(resolution), how_(how), class_of_(rows.positions(), none) {
     for (auto const p : of) {
@@ -50,8 +49,8 @@ class dive_stage {
 
   /// About `parts` groups, shared among the rows by their samples, their volume and their classes, and borders at the sizes `natural`, or
   /// where a half and a third begin if there are none, and at `bends`, positions at which a linear program's values jumped or bent.
-  [[nodiscard]] group_borders cut(std::size_t parts, std::span<std::int64_t const> natural, std::vector<std::uint32_t> const& bends) const {
-    std::vector<std::int64_t> at;
+  [[nodiscard]] group_borders cut(std::size_t parts, std::span<std::int64_t const> natural, std::span<std::uint32_t const> bends) const {
+    pooled_vector<std::int64_t> at;
     for (auto const size : natural) at.push_back(scaled(size));
     if (natural.empty()) at = {resolution_ / 3 + 1, resolution_ / 2 + 1};
     std::uint64_t samples = 0, volume = 0;
@@ -79,7 +78,7 @@ class dive_stage {
         if (border != end - begin) out.push_back(static_cast<std::uint32_t>(begin) + border);
     }
     out.push_back(static_cast<std::uint32_t>(classes()));
-    std::vector<std::uint32_t> more;
+    pooled_vector<std::uint32_t> more;
     for (auto const bend : bends)
       if (auto const next = std::lower_bound(of_.begin(), of_.end(), bend); next != of_.end()) more.push_back(class_of_[*next]);
     add_borders(out, more);
@@ -104,12 +103,12 @@ class dive_stage {
   }
 
   /// The patterns that the plan uses, and a number of those that nearly pay.
-  [[nodiscard]] pack_patterns tight_patterns(master const& program, double margin) const {
-    pack_patterns out;
-    std::vector<pattern_item> positions;
+  [[nodiscard]] pooled_patterns tight_patterns(master const& program, double margin) const {
+    pooled_patterns out;
+    pooled_vector<pattern_item> positions;
     auto const columns = program.patterns().size();
-    std::vector<char> wanted(columns, 0);
-    std::vector<std::pair<double, std::size_t>> tight;
+    pooled_vector<char> wanted(columns, 0);
+    pooled_vector<std::pair<double, std::size_t>> tight;
     program.program().for_each_basic([&](std::size_t j, double) { wanted[j] = 1; });
     for (std::size_t j = 0; j < columns; ++j)
       if (auto const cost = program.program().reduced_cost(j); wanted[j] == 0 && cost < margin) tight.emplace_back(cost, j);
@@ -125,8 +124,8 @@ class dive_stage {
   }
 
   /// The positions of each group.
-  [[nodiscard]] std::vector<class_range> ranges(master const& program) const {
-    std::vector<class_range> out;
+  [[nodiscard]] pooled_vector<class_range> ranges(master const& program) const {
+    pooled_vector<class_range> out;
     for (std::size_t g = 0; g < program.groups(); ++g) {
       auto const end = program.borders()[g + 1];
       auto const last = end < classes() ? *(std::lower_bound(of_.begin(), of_.end(), first_[end]) - 1) : of_.back();
@@ -135,8 +134,8 @@ class dive_stage {
     return out;
   }
   /// What the program's duals say that a sample of each position is worth, in `value_one`; 0 where none is left.
-  [[nodiscard]] std::vector<std::int64_t> values(master const& program) const {
-    std::vector<std::int64_t> out(rows_.positions(), 0);
+  [[nodiscard]] pooled_vector<std::int64_t> values(master const& program) const {
+    pooled_vector<std::int64_t> out(rows_.positions(), 0);
     for (auto const p : of_) {
       auto const g = program.group_of(class_of_[p]);
       auto const lowest = classes_.size[program.borders()[g]] * rows_.capacity;
@@ -147,8 +146,8 @@ class dive_stage {
     return out;
   }
   /// The borders between groups of a row at which the values jump or bend, as positions.
-  [[nodiscard]] std::vector<std::uint32_t> bends(master const& program) const {
-    std::vector<std::uint32_t> out;
+  [[nodiscard]] pooled_vector<std::uint32_t> bends(master const& program) const {
+    pooled_vector<std::uint32_t> out;
     for (auto const c : bent_borders(program, classes_, 3e-2, [&](auto b) { return row_[b] != row_[b - 1]; }))
       if (c != 0 && c < classes() && row_[c] == row_[c - 1]) out.push_back(first_[c]);
     return out;
@@ -158,12 +157,12 @@ class dive_stage {
     return zoomed_borders(program, classes_, knapsack, rule, 160, 12, [&](auto c) { return row_[c] != row_[c - 1]; });
   }
   /// New borders where the plan covers the classes of a group most unevenly.
-  [[nodiscard]] std::vector<std::uint32_t> worst_fits(master const& program, std::size_t most) const {
-    std::vector<double> excess(classes_.count.begin(), classes_.count.end());
+  [[nodiscard]] pooled_vector<std::uint32_t> worst_fits(master const& program, std::size_t most) const {
+    pooled_vector<double> excess(classes_.count.begin(), classes_.count.end());
     program.program().for_each_basic([&](std::size_t j, double x) {
       for (auto const& [c, copies] : program.patterns()[j]) excess[c] = plus_product(excess[c], -x, copies);
     });
-    std::vector<std::pair<double, std::uint32_t>> found;
+    pooled_vector<std::pair<double, std::uint32_t>> found;
     auto const& borders = program.borders();
     for (std::size_t g = 0; g < program.groups(); ++g) {
       double sum = 0, worst = 0;
@@ -179,7 +178,7 @@ class dive_stage {
       if (at != 0) found.emplace_back(-worst * static_cast<double>(classes_.size[borders[g + 1] - 1] - classes_.size[borders[g]]), at);
     }
     std::sort(found.begin(), found.end());
-    std::vector<std::uint32_t> out;
+    pooled_vector<std::uint32_t> out;
     for (std::size_t i = 0; i < (std::min)(most, found.size()); ++i) out.push_back(found[i].second);
     return out;
   }
@@ -210,12 +209,12 @@ class dive_stage {
   }
 
   Shape const& rows_;
-  std::vector<std::uint32_t> const& of_;
+  std::span<std::uint32_t const> of_;
   std::int64_t resolution_;
   rounding how_;
   class_table classes_;
-  std::vector<std::uint32_t> row_, first_, class_of_;  // by class, by class, by position
-  std::vector<pattern_item> pattern_;
+  pooled_vector<std::uint32_t> row_, first_, class_of_;  // by class, by class, by position
+  pooled_vector<pattern_item> pattern_;
 };
 
 }  // namespace ballast::inline v0_2::detail

@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/math.hpp>
+#include <ballast/packing/detail/pooled_memory.hpp>
 #include <ballast/packing/detail/search/group_master.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
-#include <vector>
 
 namespace ballast::inline v0_2::detail {
 
 /// A bound by integer values of the lengths: no pack holds more than `capacity` of value.
 struct dual_proof {
   std::int64_t packs = 0;
-  std::vector<std::int32_t> value;  // by class of the knapsack
+  pooled_vector<std::int32_t> value;  // by class of the knapsack
   std::int64_t capacity = 0;
 };
 
 /// Lengths divided by a unit and rounded down; those that become 0 are left out, which only makes packing easier.
 struct coarse_lengths {
   class_table classes;
-  std::vector<std::uint32_t> class_of;  // of each length; `none` where it became 0
+  pooled_vector<std::uint32_t> class_of;  // of each length; `none` where it became 0
   std::int64_t capacity;
   static constexpr std::uint32_t none = 0xffffffffU;
 
@@ -47,15 +48,14 @@ struct coarse_lengths {
 /// bound is true.
 /// @source Farley, "A note on bounding a class of linear programming problems, including cutting stock problems", Operations Research 38
 /// (1990).
-template <class Knapsack, class Value>
-[[nodiscard]] dual_proof prove(Knapsack& knapsack, std::vector<std::uint64_t> const& count, std::vector<Value> const& worths,
-                               search_budget& budget) {
+template <class Knapsack, class Worths>
+[[nodiscard]] dual_proof prove(Knapsack& knapsack, std::span<std::uint64_t const> count, Worths const& worths, search_budget& budget) {
   dual_proof out;
   std::int64_t sum = 0;
   for (std::size_t c = 0; c < worths.size(); ++c) {
     auto const copies = (std::min)(knapsack.most_copies(c), std::uint64_t{value_one});  // as many as can be: worth nothing
     auto const most = copies == value_one ? 0 : value_one / static_cast<std::int32_t>(copies);
-    out.value.push_back(static_cast<std::int32_t>((std::min)(worths[c], Value{most})) & -(1 << knapsack.shift()));
+    out.value.push_back(static_cast<std::int32_t>((std::min)(worths[c], typename Worths::value_type{most})) & -(1 << knapsack.shift()));
     sum += static_cast<std::int64_t>(count[c]) * out.value.back();
   }
   budget.spend(knapsack.solve(out.value));

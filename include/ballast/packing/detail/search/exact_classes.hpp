@@ -2,28 +2,28 @@
 #pragma once
 #include <ballast/packing/detail/search/dive_stage.hpp>
 #include <ballast/packing/detail/search/dual_bound.hpp>
+#include <ballast/packing/detail/search/pooled_patterns.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
-#include <vector>
 
 namespace ballast::inline v0_2::detail {
 
 /// What the linear program with a row for every position says: whole packs, what they leave over, and the bound.
 struct exact_start {
-  pack_patterns whole;               ///< the plan, rounded down; of positions
-  std::vector<std::uint64_t> rest;   ///< samples of each position that are not in it
-  std::vector<std::int64_t> worths;  ///< of a sample of each position, in `value_one`
-  pack_patterns tight;               ///< patterns that the plan uses or nearly does
+  pooled_patterns whole;               ///< the plan, rounded down; of positions
+  pooled_vector<std::uint64_t> rest;   ///< samples of each position that are not in it
+  pooled_vector<std::int64_t> worths;  ///< of a sample of each position, in `value_one`
+  pooled_patterns tight;               ///< patterns that the plan uses or nearly does
   dual_proof proof;
 };
 
 /// Solves it, for few positions, of which no two agree in all measures. `known` are patterns of a plan: they spare most of the pivots.
 template <class Shape>
-[[nodiscard]] exact_start start_from_exact_classes(Shape const& samples, pack_patterns const& known, search_budget& budget) {
-  std::vector<std::uint32_t> all(samples.positions());
+[[nodiscard]] exact_start start_from_exact_classes(Shape const& samples, pooled_patterns const& known, search_budget& budget) {
+  pooled_vector<std::uint32_t> all(samples.positions());
   std::iota(all.begin(), all.end(), 0U);
   dive_stage<Shape> stage(samples, all, samples.counts(), samples.capacity, dive_stage<Shape>::rounding::down);
   auto knapsack = stage.knapsack();
@@ -33,7 +33,7 @@ template <class Shape>
   program.solve(200, budget);
 
   exact_start out;
-  out.rest = samples.counts();
+  out.rest.assign(samples.counts().begin(), samples.counts().end());
   program.program().for_each_basic([&](std::size_t j, double x) {
     auto const pattern = program.patterns()[j];
     auto packs = x <= 0 ? 0 : static_cast<std::uint64_t>((std::min)(x + 1e-6, 1e15));

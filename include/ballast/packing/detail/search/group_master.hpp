@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/packing/detail/search/knapsack.hpp>
 #include <ballast/packing/detail/search/length_groups.hpp>
+#include <ballast/packing/detail/search/pooled_patterns.hpp>
 #include <ballast/packing/detail/search/simplex.hpp>
 
 #include <algorithm>
@@ -9,7 +10,6 @@
 #include <cstdint>
 #include <span>
 #include <utility>
-#include <vector>
 
 namespace ballast::inline v0_2::detail {
 
@@ -21,7 +21,7 @@ class group_master {
  public:
   group_master(class_table const& classes, Knapsack& knapsack, group_borders borders)
       : classes_(classes), knapsack_(knapsack), borders_(std::move(borders)), group_of_(classes.size.size()), value_(group_of_.size()) {
-    std::vector<double> demand, artificial;
+    pooled_vector<double> demand, artificial;
     for (std::size_t g = 0; g + 1 < borders_.size(); ++g) {
       auto const low = borders_[g], high = borders_[g + 1] - 1;
       group_row_.push_back(static_cast<std::uint32_t>(demand.size()));
@@ -46,10 +46,10 @@ class group_master {
   [[nodiscard]] group_borders const& borders() const noexcept { return borders_; }
   [[nodiscard]] std::size_t groups() const noexcept { return borders_.size() - 1; }
   [[nodiscard]] std::size_t group_of(std::size_t c) const { return group_of_[c]; }
-  [[nodiscard]] pack_patterns const& patterns() const noexcept { return patterns_; }
+  [[nodiscard]] pooled_patterns const& patterns() const noexcept { return patterns_; }
   [[nodiscard]] simplex const& program() const noexcept { return lp_; }
   /// Values of the classes at the last pricing; no pack holds more than the knapsack's best.
-  [[nodiscard]] std::vector<std::int32_t> const& values() const noexcept { return value_; }
+  [[nodiscard]] pooled_vector<std::int32_t> const& values() const noexcept { return value_; }
 
   /// Adds a pattern that fits a pack; its classes ascend or descend.
   void add(std::span<pattern_item const> pattern) {
@@ -85,7 +85,7 @@ class group_master {
 
   /// Solves and prices in turn until the plan is within `accuracy` of the optimum, or no pattern improves it, or the work is spent.
   void solve(int most_pricings, search_budget& budget, std::uint64_t end = ~std::uint64_t{0}, double accuracy = 2e-5) {
-    std::vector<pattern_item> pattern;
+    pooled_vector<pattern_item> pattern;
     for (int pricing = 0;; ++pricing) {
       lp_.solve(budget);
       set_values();
@@ -145,15 +145,15 @@ class group_master {
   class_table const& classes_;
   Knapsack& knapsack_;
   group_borders borders_;
-  std::vector<std::uint32_t> group_of_, group_row_;
-  std::vector<double> count_;
-  std::vector<std::int32_t> value_;
+  pooled_vector<std::uint32_t> group_of_, group_row_;
+  pooled_vector<double> count_;
+  pooled_vector<std::int32_t> value_;
   simplex lp_;
-  pack_patterns patterns_;
+  pooled_patterns patterns_;
   double objective_ = 0, bound_ = 0, paid_ = 0;
-  std::vector<entry> entries_;
-  std::vector<std::uint32_t> rows_;
-  std::vector<double> coefficients_;
+  pooled_vector<entry> entries_;
+  pooled_vector<std::uint32_t> rows_;
+  pooled_vector<double> coefficients_;
 };
 
 }  // namespace ballast::inline v0_2::detail

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/packing/detail/search/dive_stage.hpp>
+#include <ballast/packing/detail/search/pooled_patterns.hpp>
 #include <ballast/packing/detail/search/search_budget.hpp>
 
 #include <algorithm>
@@ -9,7 +10,6 @@
 #include <optional>
 #include <span>
 #include <utility>
-#include <vector>
 
 namespace ballast::inline v0_2::detail {
 
@@ -25,23 +25,26 @@ class guided_dive {
     std::uint64_t most = ~std::uint64_t{0} - 1;  // packs; a plan of more is of no use
   };
 
-  guided_dive(Rest rest, std::vector<std::int64_t> natural_borders, search_budget& budget)
+  guided_dive(Rest rest, pooled_vector<std::int64_t> natural_borders, search_budget& budget)
       : rest_(std::move(rest)),
         natural_(std::move(natural_borders)),
         budget_(budget),
         stock_(rest_.samples().line(), rest_.samples().line_capacity()),
         drawer_(rest_.samples(), stock_) {}
 
-  /// Packs so many samples of each position; returns no pattern where that takes too many packs. `known` are patterns of positions to start
-  /// from, `bends` positions at which a group should begin. Where the work ends first, the rest is packed by best fit.
-  [[nodiscard]] pack_patterns run(std::vector<std::uint64_t> const& counts, settings const& how, pack_patterns const& known = {},
-                                  std::vector<std::uint32_t> const& bends = {}) {
+  /// Looks at the samples again, which have changed.
+  void restart() { stock_.restart(rest_.samples().line(), rest_.samples().line_capacity()); }
+
+  /// Packs that many samples of each position; returns no pattern where that takes too many packs. `known` are patterns of positions to
+  /// start from, `bends` positions at which a group should begin. Where the work ends first, the rest is packed by best fit.
+  [[nodiscard]] pooled_patterns run(std::span<std::uint64_t const> counts, settings const& how, pooled_patterns const& known = {},
+                                    std::span<std::uint32_t const> bends = {}) {
     stock_.reset(counts);
     generator_ = splitmix64(how.seed);
     done_.clear();
     placed_ = 0;
     known_ = known;
-    bends_ = bends;
+    bends_.assign(bends.begin(), bends.end());
     best_packs_ = how.most + 1;
     found_ = false;
     first_worths_.clear();
@@ -59,16 +62,16 @@ class guided_dive {
       idle = share == 0 ? idle + 1 : 0;
       sharper_ += share < before / 20 && sharper_ < 2 ? 1 : 0;
     }
-    pack_patterns last;
+    pooled_patterns last;
     if (placed_ < best_packs_ && rest_.finish(stock_, generator_, best_packs_ - placed_ - 1, last, budget_)) {
-      for (std::size_t p = 0; p < last.size(); ++p) done_.push_back(last[p], last.repeats[p]);
+      done_.append(last);
       return std::move(done_);
     }
     return complete_best();
   }
 
   /// What a sample of each position was worth in the first stage of the last run, in `value_one`.
-  [[nodiscard]] std::vector<std::int64_t> const& worths() const noexcept { return first_worths_; }
+  [[nodiscard]] pooled_vector<std::int64_t> const& worths() const noexcept { return first_worths_; }
 
  private:
   // The plan so far, completed by best fit, if that is better than any before.
@@ -94,7 +97,8 @@ class guided_dive {
     dive_stage<shape> lp(samples, of, stock_.counts(), samples.resolution(of, Rest::stage_cells << 2 * sharper_),
                          dive_stage<shape>::rounding::nearest);
     auto knapsack = lp.knapsack();
-    std::optional program(lp.program(knapsack, lp.cut(alone ? of.size() : groups, natural_, few ? std::vector<std::uint32_t>{} : bends_)));
+    std::optional program(
+        lp.program(knapsack, lp.cut(alone ? of.size() : groups, natural_, few ? pooled_vector<std::uint32_t>{} : bends_)));
     program->add_uniform_patterns(40);
     fit_.clear();
     rest_.append_columns(fit_);
@@ -125,7 +129,7 @@ class guided_dive {
   }
 
   struct wanted_mix {
-    std::vector<group_share> mix;
+    pooled_vector<group_share> mix;
     std::uint64_t packs = 0;  // to be drawn yet
     std::uint64_t at_once = 1;
   };
@@ -133,7 +137,7 @@ class guided_dive {
   // Draws packs for the mixes in turn.
   void realise(typename dive_stage<shape>::master const& master, bool careful, std::int64_t least) {
     constexpr std::uint64_t one = std::uint64_t{1} << 20;
-    std::vector<wanted_mix> wanted;
+    pooled_vector<wanted_mix> wanted;
     std::uint64_t largest = 0;
     std::size_t largest_at = 0;
     master.program().for_each_basic([&](std::size_t j, double x) {
@@ -176,7 +180,7 @@ class guided_dive {
     }
   }
 
-  [[nodiscard]] pack_patterns complete_best() {
+  [[nodiscard]] pooled_patterns complete_best() {
     if (!found_) return {};
     done_.items.resize(static_cast<std::size_t>(done_.offsets[best_patterns_]));
     done_.offsets.resize(best_patterns_ + 1);
@@ -191,21 +195,21 @@ class guided_dive {
   }
 
   Rest rest_;
-  std::vector<std::int64_t> natural_;
+  pooled_vector<std::int64_t> natural_;
   search_budget& budget_;
   stock stock_;
   pack_drawer<shape> drawer_;
   splitmix64 generator_{1};
-  std::vector<std::uint32_t> bends_;
-  pack_patterns known_;  // of the stage before
-  pack_patterns fit_, done_;
-  std::vector<std::int64_t> first_worths_;
+  pooled_vector<std::uint32_t> bends_;
+  pooled_patterns known_;  // of the stage before
+  pooled_patterns fit_, done_;
+  pooled_vector<std::int64_t> first_worths_;
   int sharper_ = 0;
   std::uint64_t placed_ = 0;
   bool found_ = false;  // a plan of best_packs_: best_patterns_ of done_, and best_rest_ by best fit
   std::uint64_t best_packs_ = 0;
   std::size_t best_patterns_ = 0;
-  std::vector<std::uint64_t> best_rest_;
+  pooled_vector<std::uint64_t> best_rest_;
 };
 
 }  // namespace ballast::inline v0_2::detail

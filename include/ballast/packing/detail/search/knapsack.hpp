@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/packing/detail/pooled_memory.hpp>
 #include <ballast/packing/patterns.hpp>
 
 #include <algorithm>
@@ -7,7 +8,6 @@
 #include <cstdint>
 #include <functional>
 #include <span>
-#include <vector>
 
 namespace ballast::inline v0_2::detail {
 
@@ -23,7 +23,7 @@ class pack_knapsack {
   /// needs no `row_of`.
   pack_knapsack(Shape const& rows, std::span<std::uint32_t const> row_of, std::span<std::int64_t const> sizes, std::int64_t capacity)
       : rows_(rows), row_of_(row_of), sizes_(sizes), width_(static_cast<std::size_t>(capacity) + 1), value_(sizes.size()) {
-    std::vector<std::size_t> unit;
+    pooled_vector<std::size_t> unit;
     for (auto const c : rows.lead_capacity) {
       unit.push_back(states_);
       states_ *= static_cast<std::size_t>(c) + 1;
@@ -89,7 +89,7 @@ class pack_knapsack {
     return std::int64_t{value_[c] + table_[table_.size() - 1 - step(c)]} << shift_;
   }
   /// The pack of most value that holds class c, its classes in descending order; returns the work.
-  std::uint64_t pattern_with(std::size_t c, std::vector<pattern_item>& out) {
+  std::uint64_t pattern_with(std::size_t c, pooled_vector<pattern_item>& out) {
     choice_.resize(table_.size(), unknown);
     chosen_.assign(1, static_cast<std::uint32_t>(c));
     std::uint64_t work = 0;
@@ -137,13 +137,13 @@ class pack_knapsack {
   std::span<std::int64_t const> sizes_;
   std::size_t width_, states_ = 1;
   int shift_ = 0;
-  std::vector<std::size_t> offset_;  // by row: the tables between a use and the same less the row's
-  std::vector<char> takes_;          // by use and row: whether so much is left
-  std::vector<std::int32_t> value_;
-  std::vector<char> useful_;
-  std::vector<std::int32_t> table_;
-  std::vector<std::uint32_t> choice_;  // the class that the best value of each entry takes first
-  std::vector<std::uint32_t> chosen_;
+  pooled_vector<std::size_t> offset_;  // by row: the tables between a use and the same less the row's
+  pooled_vector<char> takes_;          // by use and row: whether so much is left
+  pooled_vector<std::int32_t> value_;
+  pooled_vector<char> useful_;
+  pooled_vector<std::int32_t> table_;
+  pooled_vector<std::uint32_t> choice_;  // the class that the best value of each entry takes first
+  pooled_vector<std::uint32_t> chosen_;
 };
 
 }  // namespace ballast::inline v0_2::detail

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/packing/bounds.hpp>
+#include <ballast/packing/detail/pooled_memory.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 // Groups of consecutive classes. Inside a group the linear program takes the value of a sample for a linear function of its size, so a
 // group ends where the values jump or bend.
@@ -15,16 +15,16 @@ namespace ballast::inline v0_2::detail {
 
 /// Sizes that occur, ascending, and how many samples have each.
 struct class_table {
-  std::vector<std::int64_t> size;
-  std::vector<std::uint64_t> count;
+  pooled_vector<std::int64_t> size;
+  pooled_vector<std::uint64_t> count;
 };
 
 /// First class of each group, then the number of classes.
-using group_borders = std::vector<std::uint32_t>;
+using group_borders = pooled_vector<std::uint32_t>;
 
 /// Sizes at which a new group should begin: just above C / k, and where the function behind a bound jumps or bends.
-[[nodiscard]] inline std::vector<std::int64_t> natural_borders(packs_needed const& bound, std::int64_t capacity) {
-  std::vector<std::int64_t> out;
+[[nodiscard]] inline pooled_vector<std::int64_t> natural_borders(packs_needed const& bound, std::int64_t capacity) {
+  pooled_vector<std::int64_t> out;
   for (std::int64_t k = 2; k <= 6; ++k) out.push_back(capacity / k + 1);
   auto const u = bound.parameter * bound.unit;
   if (u <= 0) return out;

@@ -3,15 +3,15 @@
 #include <ballast/core/classes.hpp>
 #include <ballast/packing/detail/search/guided_dive.hpp>
 #include <ballast/packing/detail/search/length_shape.hpp>
+#include <ballast/packing/detail/search/pooled_patterns.hpp>
 #include <ballast/packing/detail/search/run_patterns.hpp>
 #include <ballast/packing/detail/search/search_budget.hpp>
 #include <ballast/packing/detail/search/subset_sum_fill.hpp>
-#include <ballast/packing/patterns.hpp>
+#include <ballast/packing/detail/search/tuning.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 namespace ballast::inline v0_2::detail {
 
@@ -23,7 +23,7 @@ class length_rest {
   static constexpr std::uint64_t stage_work = 0, stage_cells = 0;
   static constexpr auto little_work = ~std::uint64_t{0};  // best fit looks at every rest
 
-  explicit length_rest(length_shape const& all) : all_(all), filler_(all.capacity) {}
+  length_rest(length_shape const& all, search_tuning const& tuning) : all_(all), tuning_(tuning), filler_(all.capacity) {}
 
   [[nodiscard]] length_shape const& samples() const noexcept { return all_; }
   void collect(stock const& left) {
@@ -32,7 +32,7 @@ class length_rest {
     tokens_ = left.tokens();
   }
   /// Positions that are left, ascending.
-  [[nodiscard]] std::vector<std::uint32_t> const& positions() const noexcept { return of_; }
+  [[nodiscard]] pooled_vector<std::uint32_t> const& positions() const noexcept { return of_; }
   [[nodiscard]] std::int64_t volume() const noexcept { return tokens_; }
   /// The volume in full packs.
   [[nodiscard]] std::int64_t packs() const noexcept { return tokens_ / all_.capacity; }
@@ -41,19 +41,19 @@ class length_rest {
   [[nodiscard]] std::uint64_t plan() { return best_fit_.plan(rest_, all_.capacity); }
   [[nodiscard]] std::uint64_t work() const noexcept { return best_fit_.work() + 4 * all_.positions(); }
   /// Appends that plan, as patterns of positions.
-  void append(pack_patterns& out) {
+  void append(pooled_patterns& out) {
     if (!of_.empty()) best_fit_.append(rest_, of_, out);
   }
   /// Appends what of it a linear program should know.
-  void append_columns(pack_patterns& out) { best_fit_.append(rest_, of_, out, 1500); }
+  void append_columns(pooled_patterns& out) { best_fit_.append(rest_, of_, out, 1500); }
 
   /// The last packs: the best of a few random fillings, if that takes at most `most` packs.
-  [[nodiscard]] bool finish(stock& left, splitmix64& generator, std::uint64_t most, pack_patterns& best, search_budget& budget) {
-    if (packs() >= 10) return false;
+  [[nodiscard]] bool finish(stock& left, splitmix64& generator, std::uint64_t most, pooled_patterns& best, search_budget& budget) {
+    if (!tuning_.subset_sum_packs || packs() >= tuning_.last_packs) return false;
     auto const begin = left.counts();
     auto found = false;
-    for (int attempt = 0; attempt < 8 && budget.allows(); ++attempt) {
-      pack_patterns filled;
+    for (int attempt = 0; attempt < tuning_.last_attempts && budget.allows(); ++attempt) {
+      pooled_patterns filled;
       if ((!found || most != 0) && filler_.run(left, generator, found ? most - 1 : most, filled)) {
         found = true;
         most = filled.packs();
@@ -67,8 +67,9 @@ class length_rest {
 
  private:
   length_shape const& all_;
+  search_tuning const& tuning_;
   histogram rest_;
-  std::vector<std::uint32_t> of_;
+  pooled_vector<std::uint32_t> of_;
   std::int64_t tokens_ = 0;
   best_fit_patterns best_fit_;
   subset_sum_filler filler_;

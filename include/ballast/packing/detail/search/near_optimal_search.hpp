@@ -6,16 +6,16 @@
 #include <ballast/packing/detail/search/exact_classes.hpp>
 #include <ballast/packing/detail/search/length_rest.hpp>
 #include <ballast/packing/detail/search/pair_concentration.hpp>
+#include <ballast/packing/detail/search/pooled_patterns.hpp>
 #include <ballast/packing/detail/search/random_fill.hpp>
 #include <ballast/packing/detail/search/ruin_recreate.hpp>
+#include <ballast/packing/detail/search/tuning.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <optional>
 #include <utility>
-#include <vector>
 
 namespace ballast::inline v0_2::detail {
 
@@ -23,19 +23,28 @@ namespace ballast::inline v0_2::detail {
 /// more work only goes further on the same way.
 class near_optimal_search {
  public:
-  near_optimal_search(histogram const& lengths, std::int64_t capacity, search_limits const& limits)
-      : lengths_(lengths), capacity_(capacity), shape_{lengths, capacity}, own_budget_(limits), budget_(*own_budget_) {}
+  /// `best_fit` has planned the lengths.
+  near_optimal_search(histogram const& lengths, std::int64_t capacity, best_fit_patterns& best_fit, search_limits const& limits,
+                      search_tuning const& tuning = default_tuning)
+      : lengths_(lengths),
+        capacity_(capacity),
+        shape_{lengths, capacity},
+        own_budget_(limits),
+        budget_(*own_budget_),
+        best_fit_(best_fit),
+        tuning_(tuning) {}
   /// A part of a larger search.
-  near_optimal_search(histogram const& lengths, std::int64_t capacity, search_budget& budget)
-      : lengths_(lengths), capacity_(capacity), shape_{lengths, capacity}, budget_(budget) {}
+  near_optimal_search(histogram const& lengths, std::int64_t capacity, best_fit_patterns& best_fit, search_budget& budget,
+                      search_tuning const& tuning)
+      : lengths_(lengths), capacity_(capacity), shape_{lengths, capacity}, budget_(budget), best_fit_(best_fit), tuning_(tuning) {}
   near_optimal_search(near_optimal_search const&) = delete;  // it refers to its own budget
   near_optimal_search& operator=(near_optimal_search const&) = delete;
 
-  /// With a `goal`, a plan is also good enough where it is against that number of packs.
-  void run(std::int64_t goal = 0) {
+  /// `bound` is the best one by formula. With a `goal`, a plan is also good enough where it is against that number of packs.
+  void run(packs_needed const& bound, std::int64_t goal = 0) {
     goal_ = goal;
-    best_packs_ = best_fit_.plan(lengths_, capacity_);
-    bound_ = packing_lower_bound(lengths_, capacity_, ~std::uint64_t{0}, static_cast<std::int64_t>(best_packs_));
+    best_packs_ = best_fit_.packs();
+    bound_ = bound;
     budget_.spend(best_fit_.work());
     if (!open() || !worth_searching()) return keep_best_fit();
     if (auto const parts = fewer_lengths(); parts != 0) return search_rounded(parts);
@@ -43,27 +52,28 @@ class near_optimal_search {
     auto filled = search_at_random();
     if (!open()) return;
     auto const distinct = lengths_.lengths.size();
-    if (distinct <= 600 && lengths_.samples() / distinct >= 100)
+    if (tuning_.exact_classes && distinct <= tuning_.most_exact && lengths_.samples() / distinct >= tuning_.least_repeats)
       search_exact();
     else
-      search_dive(32);
+      search_dive(tuning_.first_groups);
     if (filled.packs() < best_packs_) take(std::move(filled));
     refill_while_it_pays();
-    if (open()) concentrate(100'000'000);
+    if (open()) concentrate(tuning_.first_pair_work);
     if (open()) prove_by_program();
-    static constexpr std::size_t accuracy[] = {48, 64, 96, 128};
     for (std::size_t round = 0; open(); ++round) {
       auto const gap = best_packs_ - static_cast<std::uint64_t>(bound_.packs);
-      for (int trial = 0; trial < 8 && open(); ++trial) ruin(gap > 4 && round != 0 && trial % 4 == 0 ? 64 : 1);
-      if (open()) concentrate(20'000'000);
+      auto const far = gap > tuning_.far_gap;
+      for (int trial = 0; trial < tuning_.trials && open(); ++trial) ruin(far && round != 0 && trial % 4 == 0 ? tuning_.large_ruin : 1);
+      if (open()) concentrate(tuning_.pair_work);
       if (open()) (void)refill(round % 8 * 8);
-      if (open() && (gap > 4 ? round % 2 == 0 : round % 12 == 11)) search_dive(accuracy[dives_++ % 4]);
+      if (tuning_.finer_dives && open() && (far ? round % 2 == 0 : round % 12 == 11))
+        search_dive(tuning_.finer_groups[dives_++ % tuning_.finer_groups.size()]);
     }
     if (loose_) tighten();
     if (best_.repeats.empty()) keep_best_fit();
   }
 
-  [[nodiscard]] pack_patterns& patterns() noexcept { return best_; }
+  [[nodiscard]] pooled_patterns& patterns() noexcept { return best_; }
   [[nodiscard]] packs_needed const& bound() const noexcept { return bound_; }
   [[nodiscard]] dual_proof& proof() noexcept { return proof_; }
   [[nodiscard]] search_budget const& budget() const noexcept { return budget_; }
@@ -74,35 +84,25 @@ class near_optimal_search {
     return packs > bound_.packs && !budget_.satisfied({packs, goal_ != 0 ? goal_ : bound_.packs}) && budget_.allows();
   }
   // Beyond this size sums could overflow, or there is nothing to decide.
-  [[nodiscard]] bool worth_searching() const { return lengths_.samples() < std::uint64_t{1} << 33 && lengths_.lengths.size() > 1; }
-  // To how many parts of the capacity lengths should be rounded; 0: not at all. A number that a half to a twelfth of it are whole.
+  [[nodiscard]] bool worth_searching() const { return lengths_.samples() <= tuning_.most_samples && lengths_.lengths.size() > 1; }
+  // To how many parts of the capacity lengths should be rounded; 0: not at all.
   [[nodiscard]] std::int64_t fewer_lengths() const {
-    constexpr std::int64_t parts = 55440;
-    if (lengths_.lengths.size() > std::size_t{1} << 15) return capacity_ > parts ? parts : 0;
-    return capacity_ > std::int64_t{1} << 36 ? parts << 14 : 0;
+    if (tuning_.coarse_lengths && lengths_.lengths.size() > tuning_.most_lengths) return capacity_ > tuning_.parts ? tuning_.parts : 0;
+    return capacity_ > tuning_.largest_capacity ? tuning_.fine_parts : 0;
   }
   void search_rounded(std::int64_t parts) {
     coarse_classes const coarse(lengths_, capacity_, parts);
-    near_optimal_search rough(coarse.classes(), parts, budget_);
-    rough.run(bound_.packs);
+    best_fit_patterns best_fit;
+    auto const packs = static_cast<std::int64_t>(best_fit.plan(coarse.classes(), parts));
+    near_optimal_search rough(coarse.classes(), parts, best_fit, budget_, tuning_);
+    rough.run(packing_lower_bound(coarse.classes(), parts, ~std::uint64_t{0}, packs), bound_.packs);
     if (rough.best_packs_ < best_packs_) take(coarse.unfold(rough.best_));
     if (best_.repeats.empty()) keep_best_fit();
   }
 
-  void keep_best_fit() {
-    (void)best_fit_.plan(lengths_, capacity_);
-    best_ = best_fit_plan();
-  }
-  // Of the last plan of all lengths, or the patterns that stand for most packs.
-  [[nodiscard]] pack_patterns best_fit_plan(std::size_t most = ~std::size_t{0}) {
-    std::vector<std::uint32_t> of(lengths_.lengths.size());
-    std::iota(of.begin(), of.end(), 0U);
-    pack_patterns out;
-    if (!of.empty()) best_fit_.append(lengths_, of, out, most);
-    return out;
-  }
+  void keep_best_fit() { best_ = best_fit_.patterns(lengths_); }
 
-  void take(pack_patterns found) {
+  void take(pooled_patterns found) {
     auto const packs = found.packs();
     if (packs >= best_packs_ && !best_.repeats.empty()) return;
     if (packs > best_packs_) return;
@@ -118,39 +118,41 @@ class near_optimal_search {
   }
 
   void search_dive(std::size_t groups) {
-    if (!dive_) dive_.emplace(length_rest(shape_), natural_, budget_);
+    if (!dive_) dive_.emplace(length_rest(shape_, tuning_), natural_, budget_);
     if (loose_) tighten();
     take(dive_->run(lengths_.counts, {.groups = groups, .seed = ++seeds_}));
     if (worths_.empty()) worths_ = dive_->worths();
   }
 
   void search_exact() {
-    auto start = start_from_exact_classes(shape_, best_fit_plan(), budget_);
+    auto start = start_from_exact_classes(shape_, best_fit_.patterns(lengths_), budget_);
     worths_ = std::move(start.worths);
     take(std::move(start.proof));
-    dive_.emplace(length_rest(shape_), natural_, budget_);
-    for (std::size_t const groups : {32U, 64U, 128U}) {
+    dive_.emplace(length_rest(shape_, tuning_), natural_, budget_);
+    for (auto const groups : tuning_.exact_groups) {
       if (!open()) return;
       auto found = start.whole;
       auto const rest = dive_->run(start.rest, {.groups = groups, .seed = ++seeds_});
-      for (std::size_t p = 0; p < rest.size(); ++p) found.push_back(rest[p], rest.repeats[p]);
+      found.append(rest);
       take(std::move(found));
     }
   }
 
   void prove_by_program() {
+    if (!tuning_.program_bound) return;
     auto const unit = [&] {
       std::int64_t u = 1;
       auto const classes = [&] { return (std::min)(static_cast<std::int64_t>(lengths_.lengths.size()), capacity_ / u); };
-      while (capacity_ / u > 30'000'000 / (std::max)(classes(), std::int64_t{1})) u *= 2;
+      while (capacity_ / u > tuning_.bound_cells / (std::max)(classes(), std::int64_t{1})) u *= 2;
       return u;
     }();
-    (void)best_fit_.plan(lengths_, capacity_);
     bound_zoom zoom(lengths_, capacity_, unit);
-    take(zoom.run(natural_, best_fit_plan(1500), static_cast<std::int64_t>(best_packs_), budget_, budget_.spent() + 300'000'000));
+    take(zoom.run(natural_, best_fit_.patterns(lengths_, tuning_.bound_patterns), static_cast<std::int64_t>(best_packs_), budget_,
+                  budget_.spent() + tuning_.bound_work));
   }
 
   void concentrate(std::uint64_t work) {
+    if (!tuning_.pair_concentration) return;
     loosen();
     if (!loose_) return;
     pair_concentration finisher(lengths_, capacity_, ++seeds_);
@@ -161,18 +163,19 @@ class near_optimal_search {
   }
 
   void ruin(std::size_t scale) {
+    if (!tuning_.ruin_recreate) return budget_.spend(1'000'000);
     loosen();
     if (!loose_ || worths_.empty()) return budget_.spend(1'000'000);
-    if (!ruin_) ruin_.emplace(lengths_, capacity_, natural_, worths_, ++seeds_);
-    ruin_->step(*loose_, budget_, scale);
+    if (!ruin_) ruin_.emplace(lengths_, capacity_, natural_, worths_, ++seeds_, budget_, tuning_);
+    ruin_->step(*loose_, scale);
     best_packs_ = best_.packs() + loose_->size();
   }
 
   // Best fit's packs filled anew at random: all of them, or as many of those with room as `refill` takes. Taken where that is good enough.
-  [[nodiscard]] pack_patterns search_at_random() {
+  [[nodiscard]] pooled_patterns search_at_random() {
     keep_best_fit();
     auto const packs = best_packs_;
-    if (lengths_.samples() <= most_refilled && lengths_.samples() >= 8 * packs) (void)refill(256);
+    if (lengths_.samples() <= tuning_.most_refilled && lengths_.samples() >= tuning_.many_per_pack * packs) (void)refill(256);
     refill_while_it_pays();
     if (!open()) return {};
     best_packs_ = packs;
@@ -190,16 +193,17 @@ class near_optimal_search {
   // Takes the packs with room, and `share` 256ths of the full ones, apart and fills packs with their samples at random. Whether that saved
   // any.
   [[nodiscard]] bool refill(std::uint64_t share) {
+    if (!tuning_.random_fill) return false;
     if (loose_) tighten();
     if (best_.repeats.empty()) keep_best_fit();
     if (!filled_) {
       filled_.emplace(lengths_, capacity_);
       filler_.emplace(capacity_);
     }
-    std::vector<std::uint64_t> counts(lengths_.lengths.size(), 0), taken(best_.size(), 0);
+    pooled_vector<std::uint64_t> counts(lengths_.lengths.size(), 0), taken(best_.size(), 0);
     std::uint64_t packs = 0, poor = 0, samples = 0;
     auto const start = static_cast<std::size_t>(uniform_below(best_.size(), generator_));
-    for (std::size_t i = 0; i < best_.size() && samples < most_refilled; ++i) {
+    for (std::size_t i = 0; i < best_.size() && samples < tuning_.most_refilled; ++i) {
       auto const p = i + start < best_.size() ? i + start : i + start - best_.size();
       auto room = capacity_;
       std::uint64_t n = 0;
@@ -209,7 +213,7 @@ class near_optimal_search {
       }
       if (n == 1 && room < lengths_.lengths.front()) continue;
       auto const repeats = room != 0 ? best_.repeats[p] : (best_.repeats[p] * share + uniform_below(256, generator_)) / 256;
-      taken[p] = (std::min)(repeats, (most_refilled - samples) / n + 1);
+      taken[p] = (std::min)(repeats, (tuning_.most_refilled - samples) / n + 1);
       for (auto const& [c, copies] : best_[p]) counts[c] += taken[p] * copies;
       packs += taken[p];
       poor += room != 0 ? taken[p] : 0;
@@ -217,9 +221,10 @@ class near_optimal_search {
     }
     budget_.spend(20 * best_.items.size());
     filled_->reset(counts);
-    pack_patterns anew;
+    pooled_patterns anew;
     if (share != 256 && poor > best_packs_ / 4) return false;  // the mixture is at fault, not the luck
-    if (packs < 2 || !filler_->run(*filled_, generator_, packs - 1, budget_, budget_.spent() + 1000 * samples, anew)) return false;
+    if (packs < 2 || !filler_->run(*filled_, generator_, packs - 1, budget_, budget_.spent() + tuning_.fill_work * samples, anew))
+      return false;
     for (std::size_t p = 0; p < best_.size(); ++p)
       if (taken[p] != best_.repeats[p]) anew.push_back(best_[p], best_.repeats[p] - taken[p]);
     take(std::move(anew));
@@ -230,8 +235,7 @@ class near_optimal_search {
   void loosen() {
     if (loose_) return;
     if (best_.repeats.empty()) keep_best_fit();
-    constexpr std::uint64_t most_with_room = 20'000, most_full = 6'000;
-    std::vector<std::pair<std::int64_t, std::size_t>> order;
+    pooled_vector<std::pair<std::int64_t, std::size_t>> order;
     for (std::size_t p = 0; p < best_.size(); ++p) {
       auto room = capacity_;
       for (auto const& [c, copies] : best_[p]) room -= lengths_.lengths[c] * copies;
@@ -239,13 +243,13 @@ class near_optimal_search {
     }
     std::sort(order.begin(), order.end());
     loose_.emplace();
-    pack_patterns fixed;
+    pooled_patterns fixed;
     std::uint64_t with_room = 0, full = 0;
     for (auto const& [room, p] : order) {
       auto& taken = room < 0 ? with_room : full;
-      auto const copies = (std::min)(best_.repeats[p], (room < 0 ? most_with_room : most_full) - taken);
+      auto const copies = (std::min)(best_.repeats[p], (room < 0 ? tuning_.most_loose : tuning_.most_loose_full) - taken);
       taken += copies;
-      std::vector<std::uint32_t> pack;
+      pooled_vector<std::uint32_t> pack;
       if (copies != 0)
         for (auto const& [c, n] : best_[p]) pack.insert(pack.end(), n, c);
       loose_->insert(loose_->end(), static_cast<std::size_t>(copies), pack);
@@ -259,7 +263,7 @@ class near_optimal_search {
   void tighten() {
     for (auto& pack : *loose_) std::sort(pack.begin(), pack.end(), [](auto a, auto b) { return a > b; });
     std::sort(loose_->begin(), loose_->end());
-    std::vector<pattern_item> pattern;
+    pooled_vector<pattern_item> pattern;
     for (std::size_t i = 0, next = 0; i < loose_->size(); i = next) {
       auto const& pack = (*loose_)[i];
       for (next = i; next < loose_->size() && (*loose_)[next] == pack;) ++next;
@@ -274,24 +278,23 @@ class near_optimal_search {
     loose_.reset();
   }
 
-  static constexpr std::uint64_t most_refilled = std::uint64_t{1} << 17;  // samples at once
-
   histogram const& lengths_;
   std::int64_t capacity_;
   length_shape shape_;
   std::optional<search_budget> own_budget_;
   search_budget& budget_;
+  best_fit_patterns& best_fit_;
+  search_tuning const& tuning_;
   std::int64_t goal_ = 0;
-  best_fit_patterns best_fit_;
   packs_needed bound_;
   dual_proof proof_;
-  std::vector<std::int64_t> natural_, worths_;
+  pooled_vector<std::int64_t> natural_, worths_;
   std::optional<length_dive> dive_;
   std::optional<ruin_recreate> ruin_;
   std::optional<stock> filled_;
   std::optional<random_filler> filler_;
   splitmix64 generator_{1};
-  pack_patterns best_;  // with loose_ the best plan; empty while that is best fit's
+  pooled_patterns best_;  // with loose_ the best plan; empty while that is best fit's
   std::optional<loose_packs> loose_;
   std::uint64_t best_packs_ = 0;
   std::uint64_t seeds_ = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/packing/detail/pooled_memory.hpp>
 #include <ballast/packing/detail/search/knapsack.hpp>
 #include <ballast/packing/detail/search/stock.hpp>
 #include <ballast/packing/patterns.hpp>
@@ -9,7 +10,6 @@
 #include <cstdint>
 #include <span>
 #include <utility>
-#include <vector>
 
 namespace ballast::inline v0_2::detail {
 
@@ -32,7 +32,7 @@ class pack_drawer {
   pack_drawer(Shape const& rows, stock& samples) : rows_(rows), stock_(samples), lead_room_(rows.leads()) {}
 
   /// Sets what the groups are and what a sample of each position is worth, in `value_one`.
-  void prepare(std::vector<class_range> groups, std::vector<std::int64_t> value) {
+  void prepare(pooled_vector<class_range> groups, pooled_vector<std::int64_t> value) {
     groups_ = std::move(groups);
     value_ = std::move(value);
     choices_.assign(groups_.size(), 0);
@@ -227,12 +227,12 @@ class pack_drawer {
   static constexpr std::size_t nowhere = ~std::size_t{0};
   Shape const& rows_;
   stock& stock_;
-  std::vector<class_range> groups_;
-  std::vector<std::int64_t> value_;     // by position
-  std::vector<std::uint64_t> choices_;  // by group: distinct sizes times samples
+  pooled_vector<class_range> groups_;
+  pooled_vector<std::int64_t> value_;     // by position
+  pooled_vector<std::uint64_t> choices_;  // by group: distinct sizes times samples
   std::size_t first_ = nowhere, second_ = nowhere;
-  std::vector<pattern_item> pack_;
-  std::vector<std::int64_t> lead_room_;
+  pooled_vector<pattern_item> pack_;
+  pooled_vector<std::int64_t> lead_room_;
   std::int64_t room_ = 0;
   std::int64_t worth_ = 0;
   std::uint64_t work_ = 0;

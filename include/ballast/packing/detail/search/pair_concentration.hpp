@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/core/classes.hpp>
 #include <ballast/core/random.hpp>
+#include <ballast/packing/detail/pooled_memory.hpp>
 #include <ballast/packing/detail/search/search_budget.hpp>
 #include <ballast/packing/patterns.hpp>
 
@@ -10,13 +11,13 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
-#include <vector>
 
 namespace ballast::inline v0_2::detail {
 
 /// Packs as plain lists of classes, longest first.
-using loose_packs = std::vector<std::vector<std::uint32_t>>;
+using loose_packs = pooled_vector<pooled_vector<std::uint32_t>>;
 
 /// Merges and re-splits pairs of packs so that what they leave empty gathers in few of them, until a pack is saved.
 class pair_concentration {
@@ -139,11 +140,11 @@ class pair_concentration {
     place_.pop_back();
   }
 
-  std::vector<std::int64_t> const& lengths_;
+  std::span<std::int64_t const> lengths_;
   std::int64_t capacity_;
   splitmix64 generator_;
-  std::vector<std::int64_t> room_;
-  std::vector<std::size_t> open_, place_;  // packs with room, and where each stands in that list
+  pooled_vector<std::int64_t> room_;
+  pooled_vector<std::size_t> open_, place_;  // packs with room, and where each stands in that list
   std::array<std::uint32_t, most_items> items_{};
   std::array<std::int64_t, std::size_t{1} << (most_items - 1)> sums_{};
 };

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/random.hpp>
+#include <ballast/packing/detail/search/pooled_patterns.hpp>
 #include <ballast/packing/detail/search/search_budget.hpp>
 #include <ballast/packing/detail/search/stock.hpp>
 #include <ballast/packing/detail/search/subset_sums.hpp>
-#include <ballast/packing/patterns.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace ballast::inline v0_2::detail {
 
@@ -21,7 +20,7 @@ class random_filler {
 
   /// Takes all samples out of the stock and appends their packs, in at most `most` packs; returns whether they were enough,
   /// and the work before `end` too.
-  bool run(stock& samples, splitmix64& generator, std::uint64_t most, search_budget& budget, std::uint64_t end, pack_patterns& out) {
+  bool run(stock& samples, splitmix64& generator, std::uint64_t most, search_budget& budget, std::uint64_t end, pooled_patterns& out) {
     for (std::uint64_t packs = 0; samples.samples() != 0; ++packs) {
       if (packs == most || !budget.allows(end)) return false;
       work_ = 500;
@@ -91,8 +90,8 @@ class random_filler {
   static constexpr std::uint32_t taken = 0xffffffffU;
   std::int64_t capacity_;
   subset_sums sums_;
-  std::vector<std::uint32_t> chosen_, drawn_;
-  std::vector<pattern_item> pattern_;
+  pooled_vector<std::uint32_t> chosen_, drawn_;
+  pooled_vector<pattern_item> pattern_;
   std::uint64_t work_ = 0;
 };
 

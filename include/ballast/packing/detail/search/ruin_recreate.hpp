@@ -2,45 +2,53 @@
 #pragma once
 #include <ballast/packing/detail/search/length_rest.hpp>
 #include <ballast/packing/detail/search/pair_concentration.hpp>
+#include <ballast/packing/detail/search/pooled_patterns.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 namespace ballast::inline v0_2::detail {
 
 /// Packs that waste most of what the duals say a pack can be worth are taken apart, with some others, and packed anew by a small dive.
 class ruin_recreate {
  public:
-  ruin_recreate(histogram const& lengths, std::int64_t capacity, std::vector<std::int64_t> natural_borders,
-                std::vector<std::int64_t> const& worths, std::uint64_t seed)
-      : lengths_(lengths), capacity_(capacity), natural_(std::move(natural_borders)), worths_(worths), generator_(seed) {}
+  ruin_recreate(histogram const& lengths, std::int64_t capacity, pooled_vector<std::int64_t> natural_borders,
+                pooled_vector<std::int64_t> const& worths, std::uint64_t seed, search_budget& budget, search_tuning const& tuning)
+      : lengths_(lengths),
+        worths_(worths),
+        generator_(seed),
+        budget_(budget),
+        tuning_(tuning),
+        shape_{part_, capacity},
+        dive_(length_rest(shape_, tuning), std::move(natural_borders), budget) {}
+  ruin_recreate(ruin_recreate const&) = delete;  // it refers to its own part
+  ruin_recreate& operator=(ruin_recreate const&) = delete;
 
   /// One trial: the packs get fewer, or as many with a poorer one among them, or stay as they are.
   /// With a `scale`, that many times as many packs are taken apart.
-  void step(loose_packs& packs, search_budget& budget, std::size_t scale = 1) {
-    auto const worst = scale * static_cast<std::size_t>(10 + uniform_below(11, generator_));
-    auto const others = scale * static_cast<std::size_t>(15 + uniform_below(61, generator_));
+  void step(loose_packs& packs, std::size_t scale = 1) {
+    auto const worst = scale * static_cast<std::size_t>(tuning_.worst_packs + uniform_below(tuning_.more_worst, generator_));
+    auto const others = scale * static_cast<std::size_t>(tuning_.other_packs + uniform_below(tuning_.more_others, generator_));
     choose(packs, worst, others);
-    histogram part;
-    std::vector<std::uint32_t> of, all;
+    pooled_vector<std::uint32_t> of, all;
+    part_.clear();
     for (auto const p : chosen_) all.insert(all.end(), packs[p].begin(), packs[p].end());
     std::sort(all.begin(), all.end());
     for (auto const c : all) {
       if (of.empty() || of.back() != c) {
         of.push_back(c);
-        part.lengths.push_back(lengths_.lengths[c]);
-        part.counts.push_back(0);
+        part_.lengths.push_back(lengths_.lengths[c]);
+        part_.counts.push_back(0);
       }
-      ++part.counts.back();
+      ++part_.counts.back();
     }
-    length_shape const shape{part, capacity_};
-    length_dive dive(length_rest(shape), natural_, budget);
+    dive_.restart();
     auto const seed = generator_();
-    auto const anew = loosen(dive.run(part.counts, {.groups = scale == 1 ? std::size_t{12} : std::size_t{96}, .seed = seed}), of);
-    budget.spend(20 * all.size() + packs.size());
+    auto const anew =
+        loosen(dive_.run(part_.counts, {.groups = scale == 1 ? tuning_.ruin_groups : tuning_.large_ruin_groups, .seed = seed}), of);
+    budget_.spend(20 * all.size() + packs.size());
     auto poorest_before = worth(packs[chosen_.front()]), poorest = poorest_before;
     for (auto const p : chosen_) poorest_before = (std::min)(poorest_before, worth(packs[p]));
     poorest = anew.empty() ? 0 : worth(anew.front());
@@ -52,15 +60,15 @@ class ruin_recreate {
   }
 
  private:
-  [[nodiscard]] std::int64_t worth(std::vector<std::uint32_t> const& pack) const {
+  [[nodiscard]] std::int64_t worth(pooled_vector<std::uint32_t> const& pack) const {
     std::int64_t sum = 0;
     for (auto const c : pack) sum += worths_[c];
     return sum;
   }
-  [[nodiscard]] static loose_packs loosen(pack_patterns const& patterns, std::vector<std::uint32_t> const& of) {
+  [[nodiscard]] static loose_packs loosen(pooled_patterns const& patterns, pooled_vector<std::uint32_t> const& of) {
     loose_packs out;
     for (std::size_t p = 0; p < patterns.size(); ++p) {
-      std::vector<std::uint32_t> pack;
+      pooled_vector<std::uint32_t> pack;
       for (auto const& [c, copies] : patterns[p]) pack.insert(pack.end(), copies, of[c]);
       out.insert(out.end(), static_cast<std::size_t>(patterns.repeats[p]), pack);
     }
@@ -69,7 +77,7 @@ class ruin_recreate {
 
   // Packs of which much is missing, each by a random share of it, then any.
   void choose(loose_packs const& packs, std::size_t worst, std::size_t others) {
-    std::vector<std::pair<std::int64_t, std::size_t>> ranked(packs.size());
+    pooled_vector<std::pair<std::int64_t, std::size_t>> ranked(packs.size());
     for (std::size_t p = 0; p < packs.size(); ++p) {
       auto const missing = (std::max)(value_one + value_one / 1000 - worth(packs[p]), std::int64_t{1});
       ranked[p] = {-missing * static_cast<std::int64_t>(uniform_below(1024, generator_)), p};
@@ -87,11 +95,14 @@ class ruin_recreate {
   }
 
   histogram const& lengths_;
-  std::int64_t capacity_;
-  std::vector<std::int64_t> natural_;
-  std::vector<std::int64_t> const& worths_;
+  pooled_vector<std::int64_t> const& worths_;
   splitmix64 generator_;
-  std::vector<std::size_t> chosen_;
+  search_budget& budget_;
+  search_tuning const& tuning_;
+  histogram part_;  // the samples that are packed anew
+  length_shape shape_;
+  length_dive dive_;
+  pooled_vector<std::size_t> chosen_;
 };
 
 }  // namespace ballast::inline v0_2::detail

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/packing/detail/bulk_best_fit.hpp>
-#include <ballast/packing/patterns.hpp>
+#include <ballast/packing/detail/search/pooled_patterns.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <utility>
-#include <vector>
 
 namespace ballast::inline v0_2::detail {
 
@@ -22,17 +22,27 @@ class best_fit_patterns {
     packs_ = bulk_best_fit<true>(lengths, capacity, max_samples, bulk_);
     return packs_;
   }
+  [[nodiscard]] std::uint64_t packs() const noexcept { return packs_; }
+  [[nodiscard]] bulk_workspace const& runs() const noexcept { return bulk_; }
   /// A measure of what `plan` cost.
   [[nodiscard]] std::uint64_t work() const noexcept { return 40 * bulk_.runs.size(); }
 
+  /// The patterns of the last plan of `lengths`, or those that stand for most packs.
+  [[nodiscard]] pooled_patterns patterns(histogram const& lengths, std::size_t most = (std::numeric_limits<std::size_t>::max)()) {
+    pooled_patterns out;
+    pooled_vector<std::uint32_t> of(lengths.lengths.size());
+    std::iota(of.begin(), of.end(), 0U);
+    if (!of.empty()) append(lengths, of, out, most);
+    return out;
+  }
   /// Appends the patterns of the last plan of `lengths`, or those that stand for most packs; class c of `lengths` is called of[c].
-  void append(histogram const& lengths, std::vector<std::uint32_t> const& of, pack_patterns& out,
+  void append(histogram const& lengths, pooled_vector<std::uint32_t> const& of, pooled_patterns& out,
               std::size_t most = (std::numeric_limits<std::size_t>::max)()) {
     find_breaks();
     auto const segments = breaks_.size() - 1;
     slot_.assign(segments, 0);
     if (most < segments) {
-      std::vector<std::pair<std::uint64_t, std::uint32_t>> widest(segments);
+      pooled_vector<std::pair<std::uint64_t, std::uint32_t>> widest(segments);
       for (std::size_t s = 0; s < segments; ++s) widest[s] = {breaks_[s] - breaks_[s + 1], static_cast<std::uint32_t>(s)};  // less 2^64
       std::nth_element(widest.begin(), widest.begin() + static_cast<std::ptrdiff_t>(most), widest.end());
       for (std::size_t i = most; i < segments; ++i) slot_[widest[i].second] = unwanted;
@@ -84,10 +94,10 @@ class best_fit_patterns {
 
   bulk_workspace bulk_;
   std::uint64_t samples_ = 0, packs_ = 0;
-  std::vector<std::uint64_t> breaks_;
-  std::vector<std::uint32_t> slot_;
-  std::vector<std::pair<std::uint32_t, pattern_item>> items_;
-  std::vector<pattern_item> sorted_;
+  pooled_vector<std::uint64_t> breaks_;
+  pooled_vector<std::uint32_t> slot_;
+  pooled_vector<std::pair<std::uint32_t, pattern_item>> items_;
+  pooled_vector<pattern_item> sorted_;
 };
 
 }  // namespace ballast::inline v0_2::detail

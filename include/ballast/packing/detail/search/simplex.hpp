@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/packing/detail/pooled_memory.hpp>
 #include <ballast/packing/detail/search/search_budget.hpp>
 #include <ballast/packing/detail/search/unfused.hpp>
 
@@ -8,7 +9,6 @@
 #include <cstdint>
 #include <span>
 #include <utility>
-#include <vector>
 
 namespace ballast::inline v0_2::detail {
 
@@ -17,7 +17,7 @@ namespace ballast::inline v0_2::detail {
 class simplex {
  public:
   /// Starts anew with no columns and the artificial of each row in the basis.
-  void start(std::vector<double> demand, std::vector<double> artificial_cost) {
+  void start(pooled_vector<double> demand, pooled_vector<double> artificial_cost) {
     rows_ = demand.size();
     demand_ = std::move(demand);
     artificial_ = std::move(artificial_cost);
@@ -44,7 +44,7 @@ class simplex {
     basic_.push_back(0);
   }
   [[nodiscard]] std::size_t columns() const noexcept { return basic_.size(); }
-  [[nodiscard]] std::vector<double> const& duals() const noexcept { return dual_; }
+  [[nodiscard]] pooled_vector<double> const& duals() const noexcept { return dual_; }
 
   [[nodiscard]] double objective() const {
     double sum = 0;
@@ -187,7 +187,7 @@ class simplex {
     auto columns_left = basis_;
     std::sort(columns_left.begin(), columns_left.end());  // surplus and artificial first: they fill nothing
     set_identity();
-    std::vector<char> done(rows_, 0);
+    pooled_vector<char> done(rows_, 0);
     for (auto const c : columns_left) {
       set_direction(c);
       auto r = rows_;
@@ -205,21 +205,21 @@ class simplex {
       if (done[i] == 0) basis_[i] = artificial(i);
     std::fill(x_.begin(), x_.end(), 0.0);
     for (std::size_t k = 0; k < rows_; ++k) add_multiple(x_.data(), inverse(k), demand_[k], rows_);
-    std::vector<double> costs(rows_);
+    pooled_vector<double> costs(rows_);
     for (std::size_t i = 0; i < rows_; ++i) costs[i] = cost(basis_[i]);
     for (std::size_t k = 0; k < rows_; ++k) dual_[k] = plus_products(0, costs.data(), inverse(k), rows_);
   }
   [[nodiscard]] static double magnitude(double v) { return v < 0 ? -v : v; }
 
   std::size_t rows_ = 0;
-  std::vector<double> demand_, artificial_, x_, dual_, direction_;
-  std::vector<double> inverse_;     // by column
-  std::vector<std::size_t> begin_;  // columns, sparse
-  std::vector<std::uint32_t> row_;
-  std::vector<double> value_;
-  std::vector<char> basic_, surplus_basic_;
-  std::vector<column_id> basis_;  // of each row
-  std::vector<std::pair<double, column_id>> candidates_;
+  pooled_vector<double> demand_, artificial_, x_, dual_, direction_;
+  pooled_vector<double> inverse_;     // by column
+  pooled_vector<std::size_t> begin_;  // columns, sparse
+  pooled_vector<std::uint32_t> row_;
+  pooled_vector<double> value_;
+  pooled_vector<char> basic_, surplus_basic_;
+  pooled_vector<column_id> basis_;  // of each row
+  pooled_vector<std::pair<double, column_id>> candidates_;
   std::size_t pivots_ = 0;
   std::size_t cursor_ = 0;  // next column to look at
 };

@@ -2,13 +2,14 @@
 #pragma once
 #include <ballast/core/classes.hpp>
 #include <ballast/core/random.hpp>
+#include <ballast/packing/detail/pooled_memory.hpp>
 
 #include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
-#include <vector>
 
 namespace ballast::inline v0_2::detail {
 
@@ -17,8 +18,14 @@ class stock {
  public:
   static constexpr std::size_t none = ~std::size_t{0};
 
-  explicit stock(histogram const& all, std::int64_t capacity)
-      : lengths_(all.lengths), left_(all.counts.size()), tree_(left_.size() + 1), available_(left_.size() / 64 + 1) {
+  stock(histogram const& all, std::int64_t capacity) { restart(all, capacity); }
+
+  /// Begins again with other samples.
+  void restart(histogram const& all, std::int64_t capacity) {
+    lengths_.assign(all.lengths.begin(), all.lengths.end());
+    tree_.resize(lengths_.size() + 1);
+    available_.resize(lengths_.size() / 64 + 1);
+    longest_.clear();
     if (!lengths_.empty() && capacity <= longest_table && capacity / 64 <= static_cast<std::int64_t>(lengths_.size())) {
       longest_.resize(static_cast<std::size_t>(capacity) + 1);
       std::size_t k = 0;
@@ -31,8 +38,8 @@ class stock {
   }
 
   /// Begins again with these counts.
-  void reset(std::vector<std::uint64_t> const& counts) {
-    left_ = counts;
+  void reset(std::span<std::uint64_t const> counts) {
+    left_.assign(counts.begin(), counts.end());
     samples_ = 0;
     tokens_ = 0;
     std::fill(available_.begin(), available_.end(), 0);
@@ -50,7 +57,7 @@ class stock {
   [[nodiscard]] std::size_t classes() const noexcept { return left_.size(); }
   [[nodiscard]] std::int64_t length(std::size_t k) const { return lengths_[k]; }
   [[nodiscard]] std::uint64_t left(std::size_t k) const { return left_[k]; }
-  [[nodiscard]] std::vector<std::uint64_t> const& counts() const noexcept { return left_; }
+  [[nodiscard]] pooled_vector<std::uint64_t> const& counts() const noexcept { return left_; }
   [[nodiscard]] std::uint64_t samples() const noexcept { return samples_; }
   [[nodiscard]] std::int64_t tokens() const noexcept { return tokens_; }
 
@@ -119,9 +126,11 @@ class stock {
     return k;
   }
   /// What is left, without the classes that are used up; `of[i]` becomes the class of entry i.
-  void remaining(histogram& out, std::vector<std::uint32_t>& of) const {
+  void remaining(histogram& out, pooled_vector<std::uint32_t>& of) const {
     out.clear();
     of.clear();
+    out.lengths.reserve(classes());
+    out.counts.reserve(classes());
     for (auto k = first_available(0, classes()); k != none; k = first_available(k + 1, classes())) {
       out.lengths.push_back(lengths_[k]);
       out.counts.push_back(left_[k]);
@@ -131,11 +140,11 @@ class stock {
 
  private:
   static constexpr std::int64_t longest_table = std::int64_t{1} << 20;
-  std::vector<std::int64_t> lengths_;
-  std::vector<std::uint64_t> left_;
-  std::vector<std::uint64_t> tree_;       // sums of counts, a Fenwick tree
-  std::vector<std::uint64_t> available_;  // a bit a class
-  std::vector<std::uint32_t> longest_;    // classes within each room
+  pooled_vector<std::int64_t> lengths_;
+  pooled_vector<std::uint64_t> left_;
+  pooled_vector<std::uint64_t> tree_;       // sums of counts, a Fenwick tree
+  pooled_vector<std::uint64_t> available_;  // a bit a class
+  pooled_vector<std::uint32_t> longest_;    // classes within each room
   std::uint64_t samples_ = 0;
   std::int64_t tokens_ = 0;
 };

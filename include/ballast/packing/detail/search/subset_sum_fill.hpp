@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/random.hpp>
+#include <ballast/packing/detail/search/pooled_patterns.hpp>
 #include <ballast/packing/detail/search/stock.hpp>
 #include <ballast/packing/detail/search/subset_sums.hpp>
-#include <ballast/packing/patterns.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace ballast::inline v0_2::detail {
 
@@ -19,7 +18,7 @@ class subset_sum_filler {
 
   /// Takes all samples out of the stock and appends their packs, each as a pattern of its own, in at most `most` packs; returns whether
   /// they were enough.
-  bool run(stock& samples, splitmix64& generator, std::uint64_t most, pack_patterns& out) {
+  bool run(stock& samples, splitmix64& generator, std::uint64_t most, pooled_patterns& out) {
     items_.clear();
     for (auto k = samples.classes(); k-- > 0;)
       items_.insert(items_.end(), static_cast<std::size_t>(samples.left(k)), static_cast<std::uint32_t>(k));
@@ -84,8 +83,8 @@ class subset_sum_filler {
 
   static constexpr std::uint32_t taken = 0xffffffffU;
   std::int64_t capacity_;
-  std::vector<std::uint32_t> items_, chosen_;
-  std::vector<pattern_item> pattern_;
+  pooled_vector<std::uint32_t> items_, chosen_;
+  pooled_vector<pattern_item> pattern_;
   subset_sums sums_;
   std::uint64_t work_ = 0;
 };

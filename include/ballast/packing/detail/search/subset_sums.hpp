@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/version.hpp>
+#include <ballast/packing/detail/pooled_memory.hpp>
 
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace ballast::inline v0_2::detail {
 
@@ -45,8 +45,8 @@ class subset_sums {
 
  private:
   std::size_t most_ = 0;
-  std::vector<std::uint64_t> reachable_;
-  std::vector<std::uint32_t> reached_by_;
+  pooled_vector<std::uint64_t> reachable_;
+  pooled_vector<std::uint32_t> reached_by_;
 };
 
 }  // namespace ballast::inline v0_2::detail

@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/packing/detail/search/dive_stage.hpp>
 #include <ballast/packing/detail/search/dual_bound.hpp>
+#include <ballast/packing/detail/search/pooled_patterns.hpp>
 #include <ballast/packing/detail/search/search_budget.hpp>
 #include <ballast/packing/detail/search/vector_rows.hpp>
 
@@ -10,13 +11,12 @@
 #include <cstdint>
 #include <numeric>
 #include <utility>
-#include <vector>
 
 namespace ballast::inline v0_2::detail {
 
 /// Makes a proof of what a linear program said that a sample of each position is worth, like `prove`; its values are by position. The
 /// knapsack is solved for sizes as they are, or, where that is too much, in a coarser unit and rounded down, which only lets more fit.
-[[nodiscard]] inline dual_proof prove_values(vector_rows const& rows, std::vector<std::int64_t> const& worths, search_budget& budget) {
+[[nodiscard]] inline dual_proof prove_values(vector_rows const& rows, pooled_vector<std::int64_t> const& worths, search_budget& budget) {
   constexpr std::uint64_t most_cells = 600'000'000, largest_table = std::uint64_t{1} << 23;
   auto const states = std::uint64_t{lead_states(rows.lead_capacity, 1U << 14)};
   std::int64_t unit = 1;
@@ -29,16 +29,16 @@ namespace ballast::inline v0_2::detail {
 
 /// What the linear program over all samples says.
 struct program_bound {
-  dual_proof proof;                  ///< by position
-  pack_patterns patterns;            ///< of positions: those that the plan uses or nearly does
-  std::vector<std::uint32_t> bends;  ///< positions at which the worths jump or bend
+  dual_proof proof;                    ///< by position
+  pooled_patterns patterns;            ///< of positions: those that the plan uses or nearly does
+  pooled_vector<std::uint32_t> bends;  ///< positions at which the worths jump or bend
 };
 
 /// Solves it by groups that get finer where they fit worst, until the bound is `enough`, or stays below `least`, or hardly grows, or the
 /// work has come to `end`. `known` are patterns of positions; `cells` limits the resolution.
-[[nodiscard]] inline program_bound bound_by_program(vector_rows const& rows, pack_patterns const& known, std::int64_t least,
+[[nodiscard]] inline program_bound bound_by_program(vector_rows const& rows, pooled_patterns const& known, std::int64_t least,
                                                     std::int64_t enough, std::uint64_t cells, search_budget& budget, std::uint64_t end) {
-  std::vector<std::uint32_t> all(rows.positions());
+  pooled_vector<std::uint32_t> all(rows.positions());
   std::iota(all.begin(), all.end(), 0U);
   dive_stage<vector_rows> stage(rows, all, rows.count, rows.resolution(all, cells), dive_stage<vector_rows>::rounding::down);
   auto knapsack = stage.knapsack();

@@ -2,10 +2,10 @@
 #pragma once
 #include <ballast/core/random.hpp>
 #include <ballast/packing/detail/search/guided_dive.hpp>
+#include <ballast/packing/detail/search/pooled_patterns.hpp>
 #include <ballast/packing/detail/search/search_budget.hpp>
 #include <ballast/packing/detail/search/stock.hpp>
 #include <ballast/packing/detail/search/vector_rows.hpp>
-#include <ballast/packing/patterns.hpp>
 #include <ballast/packing/vector/best_fit.hpp>
 #include <ballast/packing/vector/bin_completion.hpp>
 #include <ballast/packing/vector/bounds.hpp>
@@ -15,14 +15,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 namespace ballast::inline v0_2::detail {
 
 /// A plan of classes as one of what they are called in another list, descending in each pattern.
-[[nodiscard]] inline pack_patterns renamed(pack_patterns const& plan, std::vector<std::uint32_t> const& names) {
-  pack_patterns out;
-  std::vector<pattern_item> pattern;
+template <class Patterns>
+[[nodiscard]] pooled_patterns renamed(Patterns const& plan, std::span<std::uint32_t const> names) {
+  pooled_patterns out;
+  pooled_vector<pattern_item> pattern;
   for (std::size_t p = 0; p < plan.size(); ++p) {
     pattern.assign(plan[p].begin(), plan[p].end());
     for (auto& item : pattern) item.item_class = names[item.item_class];
@@ -63,7 +63,7 @@ class vector_rest {
     volume_ = volume_packs(rest_, capacity_);
   }
   /// Positions that are left, ascending.
-  [[nodiscard]] std::vector<std::uint32_t> const& positions() const noexcept { return of_; }
+  [[nodiscard]] pooled_vector<std::uint32_t> const& positions() const noexcept { return of_; }
   [[nodiscard]] std::int64_t volume() const noexcept { return volume_; }
   [[nodiscard]] std::int64_t packs() const noexcept { return volume_; }
 
@@ -74,15 +74,12 @@ class vector_rest {
   }
   [[nodiscard]] std::uint64_t work() const { return 10 * classes_.size() + 2000 * rest_.size(); }
   /// Appends that plan, as patterns of positions.
-  void append(pack_patterns& out) const {
-    auto const plan = renamed(fit_, position_);
-    for (std::size_t p = 0; p < plan.size(); ++p) out.push_back(plan[p], plan.repeats[p]);
-  }
+  void append(pooled_patterns& out) const { out.append(renamed(fit_, position_)); }
   /// Appends what of it a linear program should know.
-  void append_columns(pack_patterns& out) const { append(out); }
+  void append_columns(pooled_patterns& out) const { append(out); }
 
   /// The last packs by completion, if that takes at most `most` packs.
-  [[nodiscard]] bool finish(stock&, splitmix64&, std::uint64_t most, pack_patterns& best, search_budget& budget) const {
+  [[nodiscard]] bool finish(stock&, splitmix64&, std::uint64_t most, pooled_patterns& best, search_budget& budget) const {
     if (rest_.size() == 0 || rest_.size() >= 200) return false;
     budget.spend(14'000 * rest_.size());
     best = renamed(plan_bin_completion(rest_, capacity_), position_);
@@ -94,7 +91,7 @@ class vector_rest {
   std::span<std::int64_t const> capacity_;
   vector_rows const& rows_;
   measure_classes rest_;
-  std::vector<std::uint32_t> position_, of_;  // of the classes that are left, and the same ascending
+  pooled_vector<std::uint32_t> position_, of_;  // of the classes that are left, and the same ascending
   std::int64_t volume_ = 0;
   pack_patterns fit_;
 };

@@ -4,6 +4,7 @@
 #include <ballast/core/search_limits.hpp>
 #include <ballast/core/wide.hpp>
 #include <ballast/packing/detail/search/exact_classes.hpp>
+#include <ballast/packing/detail/search/pooled_patterns.hpp>
 #include <ballast/packing/detail/search/vector_bound.hpp>
 #include <ballast/packing/detail/search/vector_rest.hpp>
 #include <ballast/packing/detail/shuffle.hpp>
@@ -19,7 +20,6 @@
 #include <optional>
 #include <span>
 #include <utility>
-#include <vector>
 
 namespace ballast::inline v0_2::detail {
 
@@ -33,7 +33,7 @@ class vector_search {
   void run(pack_patterns const* start) {
     begin(start);
     if (!open() || !rows_) return;
-    dive_.emplace(vector_rest(classes_, capacity_, *rows_), std::vector<std::int64_t>{}, budget_);
+    dive_.emplace(vector_rest(classes_, capacity_, *rows_), pooled_vector<std::int64_t>{}, budget_);
     known_ = renamed(best_, rows_->position);
     auto const few = few_classes();
     if ((!few || rows_->positions() > 100) && !rows_->rounded && rows_->positions() < 5000)
@@ -55,7 +55,12 @@ class vector_search {
     prove(1'000'000'000, 16 * vector_rest::stage_cells);
   }
 
-  [[nodiscard]] pack_patterns& patterns() noexcept { return best_; }
+  [[nodiscard]] pooled_patterns& best() noexcept { return best_; }
+  [[nodiscard]] pack_patterns patterns() const {
+    pack_patterns out;
+    out.append(best_);
+    return out;
+  }
   [[nodiscard]] vector_packs_needed const& bound() const noexcept { return bound_; }
   [[nodiscard]] search_budget const& budget() const noexcept { return budget_; }
   [[nodiscard]] std::int64_t dual_capacity() const noexcept { return proof_.capacity; }
@@ -70,7 +75,7 @@ class vector_search {
   [[nodiscard]] bool open() { return !budget_.satisfied({static_cast<std::int64_t>(best_packs_), bound_.packs}) && budget_.allows(); }
 
   void begin(pack_patterns const* start) {
-    best_ = start != nullptr ? *start : plan_vector_best_fit(classes_, capacity_);
+    best_.append(start != nullptr ? *start : plan_vector_best_fit(classes_, capacity_));
     best_packs_ = best_.packs();
     bound_ = vector_lower_bound(classes_, capacity_, static_cast<std::int64_t>(best_packs_));
     budget_.spend(4000 * classes_.size());
@@ -106,7 +111,12 @@ class vector_search {
            rows_->resolution(all_positions()) != 0;
   }
 
-  void take(pack_patterns found) {
+  void take(pack_patterns const& found) {
+    pooled_patterns plan;
+    plan.append(found);
+    take(std::move(plan));
+  }
+  void take(pooled_patterns found) {
     auto const packs = found.packs();
     if (found.size() == 0 || packs >= best_packs_) return;
     best_packs_ = packs;
@@ -127,8 +137,8 @@ class vector_search {
     take(std::move(found.proof));
   }
 
-  [[nodiscard]] std::vector<std::uint32_t> all_positions() const {
-    std::vector<std::uint32_t> all(classes_.size());
+  [[nodiscard]] pooled_vector<std::uint32_t> all_positions() const {
+    pooled_vector<std::uint32_t> all(classes_.size());
     std::iota(all.begin(), all.end(), 0U);
     return all;
   }
@@ -153,8 +163,9 @@ class vector_search {
     if (rows_->positions() > 100) {  // the patterns of a good plan spare most of the pivots
       take(dive(rows_->count, 48, best_packs_ - 1, bends_));
       if (!open()) return;
-      auto const columns = renamed(best_, rows_->position);
-      for (std::size_t p = 0; p < columns.size(); ++p) known_.push_back(columns[p], 1);
+      auto columns = renamed(best_, rows_->position);
+      std::fill(columns.repeats.begin(), columns.repeats.end(), 1);
+      known_.append(columns);
     }
     auto found = start_from_exact_classes(*rows_, known_, budget_);
     worths_ = found.proof.value;
@@ -167,21 +178,21 @@ class vector_search {
       if (!open() || whole >= best_packs_) return;
       auto plan = found.whole;
       auto const rest = dive(found.rest, groups, best_packs_ - whole - 1, {});
-      for (std::size_t p = 0; p < rest.size(); ++p) plan.push_back(rest[p], rest.repeats[p]);
+      plan.append(rest);
       if (rest.size() != 0) take(std::move(plan));
     }
   }
 
   // Plans so many samples of each position in at most `most` packs, as patterns of classes, or none.
-  [[nodiscard]] pack_patterns dive(std::vector<std::uint64_t> const& counts, std::size_t groups, std::uint64_t most,
-                                   std::vector<std::uint32_t> const& bends) {
+  [[nodiscard]] pooled_patterns dive(std::span<std::uint64_t const> counts, std::size_t groups, std::uint64_t most,
+                                     std::span<std::uint32_t const> bends) {
     return renamed(dive_->run(counts, {.groups = groups, .seed = ++seeds_, .most = most}, known_, bends), rows_->item_class);
   }
 
   // Takes the packs that waste most of what the duals say a pack can be worth apart, with `others` times as many of the others, and packs
   // them anew. Whether that saved a pack.
   [[nodiscard]] bool repair(std::uint64_t others) {
-    std::vector<std::pair<std::int64_t, std::size_t>> ranked;
+    pooled_vector<std::pair<std::int64_t, std::size_t>> ranked;
     std::uint64_t poor = 0;
     for (std::size_t p = 0; p < best_.size(); ++p) {
       auto missing = std::int64_t{value_one};
@@ -190,7 +201,7 @@ class vector_search {
       ranked.emplace_back(-(std::max)(missing, std::int64_t{1}) * static_cast<std::int64_t>(uniform_below(1024, generator_)), p);
     }
     std::sort(ranked.begin(), ranked.end());
-    std::vector<std::uint64_t> taken(best_.size(), 0), counts(rows_->positions(), 0);
+    pooled_vector<std::uint64_t> taken(best_.size(), 0), counts(rows_->positions(), 0);
     std::uint64_t chosen = 0;
     std::size_t next = 0;
     auto const choose = [&](std::uint64_t most) {
@@ -210,10 +221,10 @@ class vector_search {
     budget_.spend(60 * best_.size());
     auto const anew = dive(counts, 48, chosen - 1, bends_);
     if (anew.size() == 0) return false;
-    pack_patterns kept;
+    pooled_patterns kept;
     for (std::size_t p = 0; p < best_.size(); ++p)
       if (taken[p] != best_.repeats[p]) kept.push_back(best_[p], best_.repeats[p] - taken[p]);
-    for (std::size_t p = 0; p < anew.size(); ++p) kept.push_back(anew[p], anew.repeats[p]);
+    kept.append(anew);
     take(std::move(kept));
     return true;
   }
@@ -223,14 +234,14 @@ class vector_search {
   search_budget budget_;
   std::optional<vector_rows> rows_;  // none where the program would be too large
   std::optional<vector_dive> dive_;
-  pack_patterns best_;
+  pooled_patterns best_;
   std::uint64_t best_packs_ = 0;
   vector_packs_needed bound_;
   dual_proof proof_;  // by position
   // Of the linear program, by position: what samples are worth, patterns that nearly pay, and where the worths bend.
-  std::vector<std::int32_t> worths_;
-  pack_patterns known_;
-  std::vector<std::uint32_t> bends_;
+  pooled_vector<std::int32_t> worths_;
+  pooled_patterns known_;
+  pooled_vector<std::uint32_t> bends_;
   splitmix64 generator_{1};
   std::uint64_t seeds_ = 0;
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/packing/detail/pooled_memory.hpp>
 #include <ballast/packing/detail/search/group_master.hpp>
 #include <ballast/packing/detail/search/length_groups.hpp>
 #include <ballast/packing/detail/search/unfused.hpp>
@@ -8,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 // How the groups of a linear program get finer where its dual bends: optimal duals have few break points.
 
@@ -34,14 +34,14 @@ template <class Knapsack, class Must>
 
 /// Where to split the groups that are worst by one of three measures of what the plan and the duals miss.
 template <class Knapsack>
-[[nodiscard]] std::vector<std::uint32_t> uneven_points(group_master<Knapsack> const& master, class_table const& classes,
-                                                       Knapsack const& knapsack, int rule, std::size_t most) {
+[[nodiscard]] pooled_vector<std::uint32_t> uneven_points(group_master<Knapsack> const& master, class_table const& classes,
+                                                         Knapsack const& knapsack, int rule, std::size_t most) {
   auto const& size = classes.size;
-  std::vector<double> excess(classes.count.begin(), classes.count.end());
+  pooled_vector<double> excess(classes.count.begin(), classes.count.end());
   master.program().for_each_basic([&](std::size_t j, double x) {
     for (auto const& [c, copies] : master.patterns()[j]) excess[c] = plus_product(excess[c], -x, copies);
   });
-  std::vector<std::pair<double, std::uint32_t>> found;
+  pooled_vector<std::pair<double, std::uint32_t>> found;
   auto const& borders = master.borders();
   for (std::size_t g = 0; g < master.groups(); ++g) {
     double sum = 0, integral = 0, worst = 0, all = 0;
@@ -65,7 +65,7 @@ template <class Knapsack>
     if (at != 0) found.emplace_back(rule == 0 ? -all : rule == 1 ? -worst : -worst * range, at);
   }
   std::sort(found.begin(), found.end());
-  std::vector<std::uint32_t> out;
+  pooled_vector<std::uint32_t> out;
   for (std::size_t i = 0; i < (std::min)(most, found.size()); ++i) out.push_back(found[i].second);
   return out;
 }
@@ -75,7 +75,7 @@ template <class Knapsack, class Must>
 [[nodiscard]] group_borders zoomed_borders(group_master<Knapsack> const& master, class_table const& classes, Knapsack const& knapsack,
                                            int rule, std::size_t most_points, std::size_t most_uneven, Must const& must) {
   auto kept = bent_borders(master, classes, 1e-4, must);
-  std::vector<std::uint32_t> more;
+  pooled_vector<std::uint32_t> more;
   for (std::size_t i = 1; i + 1 < kept.size() && more.size() < most_points; ++i) {
     auto const below = kept[i] - kept[i - 1], above = kept[i + 1] - kept[i];
     for (std::uint32_t const part : {4U, 2U}) {

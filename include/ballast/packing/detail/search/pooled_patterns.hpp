@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/packing/detail/pooled_memory.hpp>
+#include <ballast/packing/patterns.hpp>
+
+namespace ballast::inline v0_2::detail {
+
+/// Patterns as a search passes them around.
+using pooled_patterns = basic_pack_patterns<pool_allocator>;
+
+}  // namespace ballast::inline v0_2::detail

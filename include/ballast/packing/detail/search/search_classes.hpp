@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/search_limits.hpp>
+#include <ballast/packing/bounds.hpp>
+#include <ballast/packing/detail/search/near_optimal_search.hpp>
+#include <ballast/packing/detail/search/vector_search.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <utility>
+
+namespace ballast::inline v0_2::detail {
+
+/// A plan of classes, in the pool that was current, and what proves how good it is.
+struct found_plan {
+  pooled_patterns patterns;
+  packs_needed bound{};
+  dual_proof proof;  ///< where the bound is the linear program's
+  std::uint64_t work = 0;
+  bool complete = true;
+
+  /// What a search found is the plan, unless a better bound is known.
+  void take(near_optimal_search& search) {
+    patterns = std::move(search.patterns());
+    work += search.budget().spent();
+    complete = !search.budget().interrupted();
+    if (search.bound().packs < bound.packs || search.bound().bound == packing_bound::none) return;
+    bound = search.bound();
+    if (bound.bound == packing_bound::linear_program) proof = std::move(search.proof());
+  }
+};
+
+/// The best bound by formula where any number of samples may share a pack.
+[[nodiscard]] inline packs_needed bound_without_limit(histogram const& weights, std::int64_t capacity, std::uint64_t packs) {
+  return packing_lower_bound(weights, capacity, (std::numeric_limits<std::uint64_t>::max)(), static_cast<std::int64_t>(packs));
+}
+
+/// The plan where a pack may hold fewer samples than fit: the limit is a second measure, of which every sample needs 1.
+[[nodiscard]] inline found_plan search_limited(histogram const& weights, std::int64_t capacity, std::uint64_t max_samples,
+                                               packs_needed const& bound, best_fit_patterns& best_fit, search_limits limits,
+                                               search_tuning const& tuning) {
+  found_plan out;
+  auto const packs = best_fit.packs();
+  out.bound = bound;
+  auto const keeps_limit = [&](pooled_patterns const& plan) {
+    for (std::size_t p = 0; p < plan.size(); ++p)
+      if (std::accumulate(plan[p].begin(), plan[p].end(), std::uint64_t{0}, [](auto n, auto const& item) { return n + item.copies; }) >
+          max_samples)
+        return false;
+    return true;
+  };
+  if (best_fit_patterns unlimited; unlimited.plan(weights, capacity) == packs) {  // perhaps the limit does not bind
+    limits.work /= 2;
+    near_optimal_search search(weights, capacity, unlimited, limits, tuning);
+    search.run(bound_without_limit(weights, capacity, packs));
+    out.take(search);
+    if (keeps_limit(out.patterns)) return out;
+  }
+  pack_patterns start;
+  start.append(best_fit.patterns(weights));
+  measure_classes classes{2, {}, weights.counts};
+  for (auto const length : weights.lengths) classes.values.insert(classes.values.end(), {length, 1});
+  std::int64_t const capacities[] = {capacity, static_cast<std::int64_t>(max_samples)};
+  if (tuning.completion_start)
+    if (auto completed = plan_bin_completion(classes, capacities); completed.packs() < packs) start = std::move(completed);
+  vector_search search(classes, capacities, limits);
+  search.run(&start);
+  out.patterns = std::move(search.best());
+  out.work += search.budget().spent();
+  out.complete = out.complete && !search.budget().interrupted();
+  auto const by_program = search.bound().bound == vector_bound::linear_program;
+  if (search.bound().packs <= out.bound.packs || (!by_program && search.bound().bound != vector_bound::mixture)) return out;
+  out.bound = {search.bound().packs, by_program ? packing_bound::linear_program : packing_bound::mixture};
+  out.proof = {};
+  if (by_program) {
+    auto const duals = search.duals();
+    out.proof.value.assign(duals.begin(), duals.end());
+    out.proof.capacity = search.dual_capacity();
+  }
+  return out;
+}
+
+/// The plan of a histogram of weights, none above the capacity; `best_fit` has planned them, and `bound` is the best one by formula.
+[[nodiscard]] inline found_plan search_classes(histogram const& weights, std::int64_t capacity, std::uint64_t max_samples,
+                                               packs_needed const& bound, best_fit_patterns& best_fit, search_limits const& limits,
+                                               search_tuning const& tuning = default_tuning) {
+  found_plan out;
+  if (weights.lengths.empty()) return out;
+  auto const most = capacity / weights.lengths.front();
+  require(most <= (std::numeric_limits<std::uint32_t>::max)(),
+          [&] { return "capacity = " + std::to_string(capacity) + " holds 2^32 samples or more"; });
+  if (max_samples < weights.samples() && max_samples < static_cast<std::uint64_t>(most))
+    return search_limited(weights, capacity, max_samples, bound, best_fit, limits, tuning);
+  near_optimal_search search(weights, capacity, best_fit, limits, tuning);
+  search.run(max_samples >= weights.samples() ? bound : bound_without_limit(weights, capacity, best_fit.packs()));
+  out.take(search);
+  return out;
+}
+
+}  // namespace ballast::inline v0_2::detail

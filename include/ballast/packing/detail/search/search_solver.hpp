@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/packing/best_fit_decreasing.hpp>
+#include <ballast/packing/detail/search/search_classes.hpp>
+#include <ballast/packing/run_length.hpp>
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+// Packers that search, as the driver runs them: best fit and search decide on classes, and samples are expanded once, after the decision.
+
+namespace ballast::inline v0_2::detail {
+
+/// When a search is worth its time, and whose plan is taken.
+struct search_rule {
+  search_limits limits;
+  bool always = true;  ///< else only where best fit's plan is further from its bound than `limits.gap`, and only if that improves it
+
+  /// Whether there is nothing to search for: good enough, or proven impossible.
+  [[nodiscard]] bool accepts(count_verdict<packing_bound> const& v) const noexcept {
+    return !always && (v.status == status::feasible ? v.count.gap() <= limits.gap : v.status == status::infeasible);
+  }
+  /// Whether `b` says more than `a`: a plan where there was none, fewer packs, or a better bound.
+  [[nodiscard]] bool prefers(count_verdict<packing_bound> const& b, count_verdict<packing_bound> const& a) const noexcept {
+    return always || b.status != a.status || b.count.value < a.count.value || b.count.lower_bound > a.count.lower_bound;
+  }
+};
+
+/// What was decided on classes.
+struct class_decision {
+  bool searched = false;  ///< the plan is `found.patterns`, else that of best fit
+  std::uint64_t packs = 0;
+  packs_needed bound{};
+  found_plan found;
+};
+
+/// Decides. `judge(packs, bound)` says what the options make of a number of packs. To be called, and its result used, in the scope of a
+/// pool.
+template <class Judge>
+[[nodiscard]] class_decision decide(histogram const& weights, std::int64_t capacity, std::uint64_t max_samples, search_rule const& rule,
+                                    best_fit_patterns& best_fit, Judge const& judge) {
+  class_decision out;
+  out.packs = best_fit.plan(weights, capacity, max_samples);
+  out.bound = packing_lower_bound(weights, capacity, max_samples, static_cast<std::int64_t>(out.packs));
+  auto const simple = judge(out.packs, out.bound);
+  if (rule.accepts(simple)) return out;
+  out.found = search_classes(weights, capacity, max_samples, out.bound, best_fit, rule.limits);
+  auto const packs = out.found.patterns.packs();
+  auto const proven = judge(packs, out.found.bound).count.lower_bound > judge(packs, out.bound).count.lower_bound;
+  auto const& bound = proven ? out.found.bound : out.bound;
+  if (!rule.prefers(judge(packs, bound), simple)) return out;
+  out.searched = true;
+  out.packs = packs;
+  out.bound = bound;
+  return out;
+}
+
+/// A packer that searches, for `drive`.
+template <index_type Index>
+struct search_solver {
+  packing_options const& options;
+  search_rule const& rule;
+  packing_workspace<Index>& ws;
+
+  template <class Weights>
+  solved operator()(packing_items<Weights> const& items, groups<Index>& packs) const {
+    pool_scope const scope(ws.searches);
+    best_fit_patterns best_fit;
+    auto const own = std::uint64_t{ws.driver.own.size()}, placed = items.classes.samples();
+    auto const judge = [&](std::uint64_t count, packs_needed bound) {
+      bound.packs += static_cast<std::int64_t>(own);
+      return judge_count(count + own, placed + own, bound, options);
+    };
+    auto const decision = decide(items.classes, items.capacity, items.max_samples, rule, best_fit, judge);
+    auto const* const order = canonical_order(items, ws.positions, serial{});
+    if (decision.searched) {
+      std::vector<std::uint64_t> next(items.classes.lengths.size());  // the longest come first
+      for (std::uint64_t k = next.size(), first = 0; k-- > 0; first += items.classes.counts[k]) next[k] = first;
+      packs.clear();
+      packs.offsets.reserve(static_cast<std::size_t>(decision.packs) + 1);
+      packs.members.reserve(static_cast<std::size_t>(placed));
+      expand(decision.found.patterns, std::move(next), order, packs);
+    } else {
+      expand(decision.packs, best_fit.runs(), order, packs, serial{});
+    }
+    return {decision.bound, decision.found.complete};
+  }
+};
+
+/// How many packs a rule needs for a histogram that the over-size policy has been applied to.
+[[nodiscard]] inline pack_tally tally(trained_histogram const& items, packing_options const& o, search_rule const& rule) {
+  auto const samples = items.weights.samples() + items.own;
+  auto const judge = [&](std::uint64_t count, packs_needed bound) {
+    bound.packs += static_cast<std::int64_t>(items.own);
+    return judge_count(count + items.own, samples, bound, o);
+  };
+  pooled_memory memory;
+  pool_scope const scope(memory);
+  best_fit_patterns best_fit;
+  auto const decision = decide(items.weights, round_down(o.capacity, o.pack_multiple), o.max_samples != 0 ? o.max_samples : samples + 1,
+                               rule, best_fit, judge);
+  auto const verdict = judge(decision.packs, decision.bound);
+  return {verdict.status, verdict.count, verdict.bound, verdict.status == status::feasible ? items.tokens : 0, items.set_aside};
+}
+
+}  // namespace ballast::inline v0_2::detail
