@@ -26,8 +26,8 @@ using levels_t = std::vector<ballast::timed_level>;
 
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
-ballast::sequence_parallel_run const& run() {
-  static ballast::sequence_parallel_run const llama{.model = ballast::transformer_preset("llama-3.1-8b")};
+ballast::sequence_parallel_setup const& run() {
+  static ballast::sequence_parallel_setup const llama{.model = ballast::transformer_preset("llama-3.1-8b")};
   return llama;
 }
 

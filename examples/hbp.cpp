@@ -22,7 +22,7 @@ int main() {
   }
 
   // Which pack lengths, SP degrees and recomputed layers: from a model of the run here, from your own profile where you have one.
-  ballast::sequence_parallel_run const run{.model = ballast::transformer_preset("llama-3.1-8b"), .devices = 32};
+  ballast::sequence_parallel_setup const run{.model = ballast::transformer_preset("llama-3.1-8b"), .devices = 32};
   auto const candidates =
       ballast::modelled_levels(run, std::vector<std::int64_t>{8192, 16384, 32768, 65536, 131072}, std::vector<std::uint32_t>{1, 2, 4, 8});
   auto const choice = ballast::choose_levels(ballast::fold(lengths), candidates, 3);

@@ -5,6 +5,7 @@
 /// @brief The face of cost/: what a sample costs. `cost/calibrate.hpp`, which needs Eigen, is included by name.
 
 #include <ballast/cost/attention.hpp>
+#include <ballast/cost/calibration.hpp>
 #include <ballast/cost/device.hpp>
 #include <ballast/cost/evaluate.hpp>
 #include <ballast/cost/layer.hpp>
@@ -22,4 +23,5 @@
 #include <ballast/cost/tiles.hpp>
 #include <ballast/cost/transformer.hpp>
 #include <ballast/cost/transformer_cost.hpp>
+#include <ballast/cost/transformer_shape.hpp>
 #include <ballast/cost/vision.hpp>

@@ -17,7 +17,7 @@ namespace test_cost_sequence_parallel {
 
 namespace {
 
-ballast::sequence_parallel_run llama() { return {.model = ballast::transformer_preset("llama-3.1-8b")}; }
+ballast::sequence_parallel_setup llama() { return {.model = ballast::transformer_preset("llama-3.1-8b")}; }
 
 // Seconds of an iteration of 512K tokens on 32 devices, of samples of `length` tokens.
 double seconds(ballast::level const& at, std::int64_t length) {
@@ -117,7 +117,7 @@ TEST_CASE("modelled_levels: recomputed layers as in table 4 to one or two, what 
   CHECK(std::is_sorted(levels.begin(), levels.end(), [](auto const& a, auto const& b) { return a.setting.capacity < b.setting.capacity; }));
 }
 
-TEST_CASE("sequence_parallel_run: bad input is refused", "[cost]") {
+TEST_CASE("sequence_parallel_setup: bad input is refused", "[cost]") {
   auto const refused = [](auto change, ballast::level const& at = {1024, 1, 0}) {
     auto run = llama();
     change(run);

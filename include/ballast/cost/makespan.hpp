@@ -24,14 +24,14 @@ namespace ballast::inline v0_2 {
 /// @brief The work tiles of one kernel, as far as its makespan depends on them.
 struct tile_work {
   std::int64_t total = 0;    ///< units of all work tiles
-  std::int64_t largest = 0;  ///< units of the dearest one
+  std::int64_t largest = 0;  ///< units of the most expensive one
 
-  /// @brief The makespan is not below. With many work tiles it is the estimate. @param processors multiprocessors, at least 1
+  /// @brief Lower bound on the makespan; a good estimate where there are many work tiles. @param processors multiprocessors, at least 1
   [[nodiscard]] BALLAST_HD constexpr std::int64_t at_least(std::int64_t processors) const noexcept {
     auto const mean = divide_up(total, processors);
     return mean < largest ? largest : mean;
   }
-  /// @brief The makespan is not above, in whatever order work tiles are pulled: the last one starts when no multiprocessor is idle.
+  /// @brief Upper bound on the makespan for any order of pulling: the last work tile starts when no multiprocessor is idle.
   ///
   /// Source: Graham, "Bounds for certain multiprocessing anomalies", Bell System Technical Journal 45 (1966).
   /// @param processors multiprocessors, at least 1
@@ -72,7 +72,7 @@ struct tile_work {
 /// @brief The work tiles of one sequence.
 /// @param length  tokens, with `cost.fits(length)`
 /// @param cost    units and heads
-/// @return all of them, and the dearest
+/// @return all of them, and the most expensive
 /// @par Complexity
 /// O(log length), and what `widest_row` takes.
 [[nodiscard]] BALLAST_HD constexpr tile_work tile_work_of(std::int64_t length, tile_cost const& cost) noexcept {
@@ -85,7 +85,7 @@ struct tile_work {
 /// @tparam R  range of integers
 /// @param lengths  tokens of each sequence, not negative; may be empty
 /// @param cost     units and heads
-/// @return all of them, and the dearest
+/// @return all of them, and the most expensive
 /// @throws invalid_input if a length has a cost that is negative or too large for 63 bits, or their sum reaches 2^63
 /// @par Complexity
 /// O(sequences), times what one takes.

@@ -14,7 +14,7 @@
 
 namespace ballast::inline v0_2 {
 
-/// @brief What a stage holds at most, in micro-batches of one *chunk* (a run of layers; one of the `chunks` of a stage).
+/// @brief What a stage holds at most, in micro-batches of one *chunk* (neighbouring layers; one of the `chunks` of a stage).
 struct micro_batches_in_flight {
   std::uint64_t activations = 0;  ///< forward begun, backward (its input part, where split) not ended
   std::uint64_t held = 0;         ///< the same, and those of which only the weight part is left; never below `activations`

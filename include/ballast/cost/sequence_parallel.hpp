@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/core/error.hpp>
 #include <ballast/core/level.hpp>
+#include <ballast/core/math.hpp>
 #include <ballast/core/wide.hpp>
 #include <ballast/cost/device.hpp>
 #include <ballast/cost/level_time.hpp>
@@ -26,10 +27,10 @@
 namespace ballast::inline v0_2 {
 
 /// @brief A model on its devices, with the constants of the time and memory model. Defaults: 32 H100, ZeRO-3.
-struct sequence_parallel_run {
+struct sequence_parallel_setup {
   transformer model{};                                 ///< what is trained
   ballast::device device = device_named("h100");       ///< on what
-  std::uint32_t devices = 32;                          ///< of the whole run; states are sharded over all of them
+  std::uint32_t devices = 32;                          ///< of the whole training run; states are sharded over all of them
   std::uint32_t per_node = 8;                          ///< devices that links connect
   std::uint32_t utilisation = 383;                     ///< thousandths of the peak that matrix products reach, recomputed ones counted
   std::uint32_t link_share = 80;                       ///< thousandths of the link bandwidth that an exchange reaches
@@ -39,37 +40,43 @@ struct sequence_parallel_run {
   std::int64_t reserved_bytes = 5'000'000'000;         ///< context, communication buffers, fragmentation
 };
 
-namespace detail {
-inline void require_valid(sequence_parallel_run const& run) {
-  require_valid(run.model);
+/// @brief Throws for constants that make no sense.
+/// @param on   model, devices and constants
+/// @throws invalid_input naming the field
+inline void require_valid(sequence_parallel_setup const& on) {
+  require_valid(on.model);
   auto const counted = [](char const* name, std::uint32_t value) {
     require(value > 0 && value <= 1U << 20, [&] { return std::string(name) + " = " + std::to_string(value) + " must be in 1 ... 2^20"; });
   };
-  counted("devices", run.devices);
-  counted("per_node", run.per_node);
-  counted("utilisation", run.utilisation);
-  counted("link_share", run.link_share);
-  counted("activation_share", run.activation_share);
-  require(run.device.bf16_flops >= 1'000'000'000 && run.device.link_bandwidth > 0 && run.device.memory_bytes > 0,
-          [&] { return "the device \"" + std::string(run.device.name) + "\" has no peak rate, link bandwidth or memory"; });
-  require(run.network_bandwidth > 0 && run.parameter_bandwidth > 0,
+  counted("devices", on.devices);
+  counted("per_node", on.per_node);
+  counted("utilisation", on.utilisation);
+  counted("link_share", on.link_share);
+  counted("activation_share", on.activation_share);
+  require(on.device.bf16_flops >= 1'000'000'000 && on.device.link_bandwidth > 0 && on.device.memory_bytes > 0,
+          [&] { return "the device \"" + std::string(on.device.name) + "\" has no peak rate, link bandwidth or memory"; });
+  require(on.network_bandwidth > 0 && on.parameter_bandwidth > 0,
           [] { return std::string("network_bandwidth and parameter_bandwidth must be positive"); });
-  require(run.reserved_bytes >= 0, [&] { return "reserved_bytes = " + std::to_string(run.reserved_bytes) + " must not be negative"; });
+  require(on.reserved_bytes >= 0, [&] { return "reserved_bytes = " + std::to_string(on.reserved_bytes) + " must not be negative"; });
 }
-inline void require_valid(sequence_parallel_run const& run, level const& at) {
-  require_valid(run);
+
+/// @brief Throws for constants, or a level on them, that make no sense.
+/// @param on   model, devices and constants
+/// @param at   the level
+/// @throws invalid_input naming the field
+inline void require_valid(sequence_parallel_setup const& on, level const& at) {
+  require_valid(on);
   require(at.capacity > 0 && at.capacity < std::int64_t{1} << 31,
           [&] { return "capacity = " + std::to_string(at.capacity) + " must be in 1 ... 2^31 - 1"; });
-  require(at.sp > 0 && at.sp <= run.devices,
-          [&] { return "sp = " + std::to_string(at.sp) + " must be in 1 ... " + std::to_string(run.devices) + ", the devices"; });
-  require(std::int64_t{at.recomputed_layers} <= run.model.layers, [&] {
-    return "recomputed_layers = " + std::to_string(at.recomputed_layers) + " of " + std::to_string(run.model.layers) + " layers";
+  require(at.sp > 0 && at.sp <= on.devices,
+          [&] { return "sp = " + std::to_string(at.sp) + " must be in 1 ... " + std::to_string(on.devices) + ", the devices"; });
+  require(std::int64_t{at.recomputed_layers} <= on.model.layers, [&] {
+    return "recomputed_layers = " + std::to_string(at.recomputed_layers) + " of " + std::to_string(on.model.layers) + " layers";
   });
 }
-}  // namespace detail
 
 /// @brief The modelled time of a level's packs.
-/// @param run  model, devices and constants
+/// @param on   model, devices and constants
 /// @param at   the level
 /// @return device-picoseconds per pack, token and squared length, rounded up
 /// @throws invalid_input if a constant or the level is out of range
@@ -77,60 +84,60 @@ inline void require_valid(sequence_parallel_run const& run, level const& at) {
 /// Integers throughout.
 /// @par Source
 /// Exchanges: Jacobs et al., "DeepSpeed Ulysses", arXiv 2309.14509; keys and values of fewer heads than devices are repeated.
-[[nodiscard]] inline level_time modelled_level_time(sequence_parallel_run const& run, level const& at) {
-  detail::require_valid(run, at);
-  auto const layers = static_cast<std::uint64_t>(run.model.layers), again = std::uint64_t{at.recomputed_layers};
+[[nodiscard]] inline level_time modelled_level_time(sequence_parallel_setup const& on, level const& at) {
+  require_valid(on, at);
+  auto const layers = static_cast<std::uint64_t>(on.model.layers), again = std::uint64_t{at.recomputed_layers};
   auto const work = static_cast<std::uint64_t>(training_factor) * layers + again;  // forward passes of a layer, times the layers
-  auto const forward = forward_flops(run.model);
-  auto const head = static_cast<std::uint64_t>(head_flops_per_token(run.model));
+  auto const forward = forward_flops(on.model);
+  auto const head = static_cast<std::uint64_t>(head_flops_per_token(on.model));
   auto const causal = forward.causal ? 2U : 1U;  // pairs are l (l + 1) / 2
   auto const in_layers = static_cast<std::uint64_t>(forward.per_token + forward.per_windowed_pair * forward.window) - head +
                          (forward.causal ? static_cast<std::uint64_t>(forward.per_pair) / 2 : 0);
-  auto const flops_ps = [&](std::uint64_t flops) {  // of so many FLOPs times the layers
-    auto const rate = static_cast<std::uint64_t>(run.device.bf16_flops) / 1'000'000'000 * run.utilisation;
+  auto const flops_ps = [&](std::uint64_t flops) {  // of that many FLOPs times the layers
+    auto const rate = static_cast<std::uint64_t>(on.device.bf16_flops) / 1'000'000'000 * on.utilisation;
     return static_cast<std::int64_t>(multiply_divide_up(flops, 1'000'000, rate * layers));
   };
   level_time time;
   time.per_token = flops_ps(in_layers * work + static_cast<std::uint64_t>(training_factor) * layers * head);
   time.per_square = flops_ps(static_cast<std::uint64_t>(forward.per_pair) * work / causal);
-  if (run.devices > 1) {
-    auto const bytes = 3 * 2 * static_cast<std::uint64_t>(parameters(run.model));  // gathered twice, gradients once, 16 bits each
-    time.per_pack = static_cast<std::int64_t>(
-        multiply_divide_up(bytes * at.sp, 1'000'000'000'000, static_cast<std::uint64_t>(run.parameter_bandwidth)));
+  if (on.devices > 1) {
+    auto const bytes = 3 * 2 * static_cast<std::uint64_t>(parameters(on.model));  // gathered twice, gradients once, 16 bits each
+    time.per_pack =
+        static_cast<std::int64_t>(multiply_divide_up(bytes * at.sp, 1'000'000'000'000, static_cast<std::uint64_t>(on.parameter_bandwidth)));
   }
   if (at.sp > 1) {
-    auto const v = run.model.v_width > 0 ? run.model.v_width : run.model.head_width;
-    auto const shared = run.model.kv_rank > 0 ? run.model.query_heads : run.model.kv_heads;
-    auto const kv = (std::min)(run.model.query_heads, (std::max)(shared, std::int64_t{at.sp}));
-    auto const width = static_cast<std::uint64_t>((run.model.query_heads + kv) * (run.model.head_width + v));
+    auto const v = on.model.v_width > 0 ? on.model.v_width : on.model.head_width;
+    auto const shared = on.model.kv_rank > 0 ? on.model.query_heads : on.model.kv_heads;
+    auto const kv = (std::min)(on.model.query_heads, (std::max)(shared, std::int64_t{at.sp}));
+    auto const width = static_cast<std::uint64_t>((on.model.query_heads + kv) * (on.model.head_width + v));
     auto const sent = 2 * width * (2 * layers + again);  // 16 bits each; forward, backward, and forward again
-    auto const inside = std::uint64_t{(std::min)(at.sp, run.per_node) - 1}, outside = std::uint64_t{at.sp} - 1 - inside;
+    auto const inside = std::uint64_t{(std::min)(at.sp, on.per_node) - 1}, outside = std::uint64_t{at.sp} - 1 - inside;
     auto const exchange = [&](std::uint64_t peers, std::uint64_t bandwidth) {
       return static_cast<std::int64_t>(multiply_divide_up(sent * peers, 1'000'000'000'000, bandwidth * at.sp));
     };
-    time.per_token += exchange(inside, static_cast<std::uint64_t>(run.device.link_bandwidth) / 1000 * run.link_share);
-    time.per_token += exchange(outside, static_cast<std::uint64_t>(run.network_bandwidth));
+    time.per_token += exchange(inside, static_cast<std::uint64_t>(on.device.link_bandwidth) / 1000 * on.link_share);
+    time.per_token += exchange(outside, static_cast<std::uint64_t>(on.network_bandwidth));
   }
   return time;
 }
 
 /// @brief The memory that a device has left under full packs of a level, as modelled.
-/// @param run  model, devices and constants
+/// @param on   model, devices and constants
 /// @param at   the level
 /// @return bytes; negative where it does not fit. Depends on the tokens of a device, `capacity / sp`, and the recomputed layers alone
 /// @throws invalid_input if a constant or the level is out of range
-[[nodiscard]] inline std::int64_t remaining_memory(sequence_parallel_run const& run, level const& at) {
-  detail::require_valid(run, at);
-  auto const& m = run.model;
-  auto const tokens = (at.capacity + std::int64_t{at.sp} - 1) / std::int64_t{at.sp};
-  auto const over = std::int64_t{run.devices}, again = std::int64_t{at.recomputed_layers};
+[[nodiscard]] inline std::int64_t remaining_memory(sequence_parallel_setup const& on, level const& at) {
+  require_valid(on, at);
+  auto const& m = on.model;
+  auto const tokens = divide_up(at.capacity, std::int64_t{at.sp});
+  auto const over = std::int64_t{on.devices}, again = std::int64_t{at.recomputed_layers};
   std::int64_t layer = 0;  // bytes per token of the largest one
   for (std::int64_t l = 0; l < m.layers; ++l) layer = (std::max)(layer, activation_bytes_per_token(m, l));
-  layer = layer * run.activation_share / 1000;
-  auto const states = (parameters(m) * 16 + over - 1) / over;  // parameter, gradient, and three 32-bit copies of the optimiser
+  layer = layer * on.activation_share / 1000;
+  auto const states = divide_up(parameters(m) * 16, over);  // parameter, gradient, and three 32-bit copies of the optimiser
   auto const per_token =
       (m.layers - again + 2) * layer + again * 2 * m.hidden + 6 * m.vocabulary;  // two layers are at work; logits in 16 and 32 bits
-  auto const room = run.device.memory_bytes - run.reserved_bytes - states;
+  auto const room = on.device.memory_bytes - on.reserved_bytes - states;
   constexpr auto most = (std::numeric_limits<std::int64_t>::max)();
   return per_token > most / 2 / tokens ? -most / 2 : room - tokens * per_token;
 }
@@ -140,22 +147,22 @@ inline void require_valid(sequence_parallel_run const& run, level const& at) {
 /// For every setting with an SP degree above 1 its slice, packs of `capacity / sp` on one device, is listed too: it needs the same memory
 /// and no exchange.
 ///
-/// @param run       model, devices and constants
+/// @param on        model, devices and constants
 /// @param capacity  candidate pack lengths
 /// @param degrees   candidate SP degrees
 /// @return by capacity, then degree; each setting once. Empty where nothing fits
 /// @throws invalid_input if a constant, capacity or degree is out of range
 /// @par Complexity
 /// O(capacities * degrees * layers^2).
-[[nodiscard]] inline std::vector<timed_level> modelled_levels(sequence_parallel_run const& run, std::span<std::int64_t const> capacity,
+[[nodiscard]] inline std::vector<timed_level> modelled_levels(sequence_parallel_setup const& on, std::span<std::int64_t const> capacity,
                                                               std::span<std::uint32_t const> degrees) {
   std::vector<timed_level> out;
-  auto const add = [&](level const& at) { out.push_back({at, modelled_level_time(run, at)}); };
+  auto const add = [&](level const& at) { out.push_back({at, modelled_level_time(on, at)}); };
   for (auto const c : capacity)
     for (auto const sp : degrees) {
       level at{.capacity = c, .sp = sp};
-      while (std::int64_t{at.recomputed_layers} < run.model.layers && remaining_memory(run, at) < 0) ++at.recomputed_layers;
-      if (remaining_memory(run, at) < 0) continue;
+      while (std::int64_t{at.recomputed_layers} < on.model.layers && remaining_memory(on, at) < 0) ++at.recomputed_layers;
+      if (remaining_memory(on, at) < 0) continue;
       add(at);
       if (sp > 1 && c >= std::int64_t{sp}) add({c / std::int64_t{sp}, 1, at.recomputed_layers});
     }

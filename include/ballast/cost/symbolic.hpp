@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/error.hpp>
-#include <ballast/core/wide.hpp>
+#include <ballast/cost/detail/signed_math.hpp>
 
 #include <algorithm>
 #include <compare>
@@ -32,23 +32,6 @@ struct symbolic_range {
   std::int64_t high = 0;  ///< no value is above; the largest 64-bit integer if none was proven
   friend constexpr bool operator==(symbolic_range const&, symbolic_range const&) = default;
 };
-
-namespace detail {
-// a + b and a * b, or false where they do not fit.
-[[nodiscard]] constexpr bool add_signed(std::int64_t a, std::int64_t b, std::int64_t& out) noexcept {
-  constexpr auto most = (std::numeric_limits<std::int64_t>::max)();
-  if (b >= 0 ? a > most - b : a < -most - b) return false;
-  out = a + b;
-  return true;
-}
-[[nodiscard]] constexpr bool multiply_signed(std::int64_t a, std::int64_t b, std::int64_t& out) noexcept {
-  auto const size = [](std::int64_t x) { return x < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(x) : static_cast<std::uint64_t>(x); };
-  auto const product = multiply(size(a), size(b));
-  if (product.high != 0 || product.low > static_cast<std::uint64_t>((std::numeric_limits<std::int64_t>::max)())) return false;
-  out = (a < 0) == (b < 0) ? static_cast<std::int64_t>(product.low) : -static_cast<std::int64_t>(product.low);
-  return true;
-}
-}  // namespace detail
 
 /// @brief A polynomial with integer coefficients over dimensions that are named by their index.
 class symbolic {

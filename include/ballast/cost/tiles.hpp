@@ -5,6 +5,7 @@
 #include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
+#include <ballast/cost/detail/floor_sum.hpp>
 
 #include <cstdint>
 #include <string>
@@ -16,24 +17,6 @@
 /// cost of its own (loading queries, writing results) worth one or two tiles.
 
 namespace ballast::inline v0_2 {
-
-namespace detail {
-/// Sum over i in [0, count) of floor((step * i + start) / divisor), as by Euclid's algorithm.
-[[nodiscard]] BALLAST_HD constexpr std::int64_t floor_sum(std::int64_t count, std::int64_t divisor, std::int64_t step,
-                                                          std::int64_t start) noexcept {
-  std::int64_t sum = 0;
-  for (;;) {
-    sum += count * (count - 1) / 2 * (step / divisor) + count * (start / divisor);
-    auto const top = step % divisor * count + start % divisor;
-    if (top < divisor) return sum;
-    count = top / divisor;  // count the lattice points below the line by columns instead of rows
-    start = top % divisor;
-    auto const slope = step % divisor;
-    step = divisor;
-    divisor = slope;
-  }
-}
-}  // namespace detail
 
 /// @brief Tiles that one head computes for one sequence, in the limits that FlashAttention-3 gives each row of tiles.
 ///
@@ -66,7 +49,7 @@ struct attention_tiles {
   /// @brief Rows of tiles, the last one perhaps partly filled. @param queries tokens
   [[nodiscard]] BALLAST_HD constexpr std::int64_t row_blocks(std::int64_t queries) const noexcept { return divide_up(queries, rows); }
 
-  /// @brief Whether the count is below 2^63 and the parameters valid; refuses counts above 2^61 too. @param length tokens
+  /// @brief Whether the count is below 2^63 and the parameters valid; false for counts above 2^61 too. @param length tokens
   [[nodiscard]] BALLAST_HD constexpr bool fits(std::int64_t length) const noexcept {
     constexpr auto large = std::int64_t{1} << 60;  // keeps the sums of lengths and widths below 2^63 as well
     if (rows <= 0 || columns <= 0 || window < 0 || (window > 0 && !causal) || length < 0) return false;

@@ -45,7 +45,7 @@ struct vision_language_model {
   friend constexpr bool operator==(vision_language_model const&, vision_language_model const&) = default;
 };
 
-/// @brief Refuses a vision transformer that makes no sense.
+/// @brief Throws for a vision transformer that makes no sense.
 /// @param model  the shape
 /// @throws invalid_input naming the field
 constexpr void require_valid(vision_transformer const& model) {

@@ -33,7 +33,7 @@ enum class layer_kind : std::uint8_t {
 
 /// @brief The value of `--pipeline-model-parallel-layout`, such as `Et*5|t*5|t*3mL`.
 ///
-/// Megatron-LM always has an embedding and a loss: one that the chain lacks stands in the first or the last stage, where it must.
+/// Megatron-LM always has an embedding and a loss: one that the chain lacks is in the first or the last stage, where it must.
 ///
 /// @tparam Index  type of the boundaries
 /// @param boundaries  stages + 1 entries that rise from 0 to the number of layers; interleaved chunks in the order of the model
@@ -80,7 +80,7 @@ struct megatron_options {
 struct megatron_recompute {
   ballast::status status = ballast::status::infeasible;  ///< infeasible: on these boundaries no setting fits the memory
   std::string flags;                                     ///< to add to the command line; empty where nothing is recomputed
-  certificate bottleneck;  ///< dearest stage under these flags, and in the plan; `gap()` is what the flags lose
+  certificate bottleneck;  ///< slowest stage under these flags, and in the plan; `gap()` is what the flags lose
 };
 
 /// @brief The recompute flags of Megatron-LM that lose least against a plan and still fit its memory.

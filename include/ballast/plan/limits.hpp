@@ -36,7 +36,7 @@ struct plan_limits {
                                                 ///< micro-batches or steps have a price, in any plan of as much work as this one
   std::uint64_t dominated = 0;                  ///< steps that have a dominant sample
   std::vector<dominant_sample<Index>> samples;  ///< most expensive ones of such steps, by `times_mean` and then step; as many as asked for
-  std::uint64_t micro_batches = 1;              ///< with at least that many on each rank, random steps could be balanced (cost ratio 0.9)
+  std::uint64_t micro_batches = 1;              ///< per rank, from which random steps can be balanced (cost ratio 0.9)
 };
 
 /// @brief Finds what no plan can balance, and what no deal of this plan's steps can.

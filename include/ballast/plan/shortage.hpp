@@ -2,8 +2,8 @@
 #pragma once
 #include <ballast/core/error.hpp>
 #include <ballast/partition/probe.hpp>
-#include <ballast/partition/stage_cost.hpp>
 #include <ballast/staging/layer.hpp>
+#include <ballast/staging/result.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace ballast::inline v0_2 {
 
-/// @brief Why no cut fits: the cut whose largest stage is leanest, everything recomputed that can be, and that stage.
+/// @brief Why no cut fits: of the cut whose largest stage needs least memory, everything recomputed that can be, that stage.
 struct memory_shortage {
   std::uint64_t stage = 0;  ///< the largest stage of that cut
   std::int64_t needed = 0;  ///< the bytes it needs: with that many on every device there is a plan, with fewer there is none
@@ -25,7 +25,7 @@ struct memory_shortage {
   friend constexpr bool operator==(memory_shortage const&, memory_shortage const&) = default;
 };
 
-/// @brief The cut whose largest stage is leanest: what devices of one size must have for there to be a plan at all.
+/// @brief The cut whose largest stage needs least memory: what devices of one size must have for there to be a plan at all.
 /// @param layers     a chain of at least as many layers as stages, as `plan_stages` takes it
 /// @param in_flight  by stage: micro-batches held at most, at least 1
 /// @param budget     bytes of a device, for the answer
@@ -48,9 +48,7 @@ struct memory_shortage {
   }
   auto const bytes = [&](std::uint64_t b, std::uint64_t e, std::uint64_t s) {
     auto const begin = static_cast<std::size_t>(b), end = static_cast<std::size_t>(e);
-    auto const each = least[end] - least[begin], states = state[end] - state[begin];
-    auto const copies = static_cast<std::int64_t>(in_flight[static_cast<std::size_t>(s)]);
-    return each > (unaffordable - 1 - states) / copies ? unaffordable - 1 : states + copies * each;
+    return stage_bytes(state[end] - state[begin], least[end] - least[begin], in_flight[static_cast<std::size_t>(s)]);
   };
   auto const cut = min_max_partition(layers.size(), {.stages = in_flight.size()}, bytes);
   memory_shortage out{.stage = 0, .needed = cut.bottleneck.value, .budget = budget};

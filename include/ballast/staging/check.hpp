@@ -3,6 +3,7 @@
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/core/verdict.hpp>
+#include <ballast/staging/detail/stage_selections.hpp>
 #include <ballast/staging/layer.hpp>
 #include <ballast/staging/options.hpp>
 #include <ballast/staging/result.hpp>
@@ -17,8 +18,7 @@
 #include <vector>
 
 /// @file
-/// @brief The validator of joint plans, ours or anybody's, and the dynamic programme that proves their bounds. It shares no code with the
-/// planners.
+/// @brief The validator of any joint plan, and the dynamic programme that proves its bound. It shares no code with the planners.
 
 namespace ballast::inline v0_2 {
 
@@ -32,7 +32,7 @@ enum class staging_fault : std::uint8_t {
   bad_option,        ///< a layer has no such option
   wrong_figures,     ///< a stage's figures are not those of its layers
   over_capacity,     ///< a stage holds more than its capacity
-  wrong_value,       ///< the certificate's value is not the time of the dearest stage
+  wrong_value,       ///< the certificate's value is not the time of the slowest stage
   wrong_bound,       ///< the certificate's lower bound is above its value
   false_bound,       ///< some plan is cheaper than the lower bound
   needless_refusal,  ///< there is a plan
@@ -53,7 +53,7 @@ enum class staging_fault : std::uint8_t {
     case staging_fault::bad_option: return "layer " + std::to_string(v.index) + " has no such option";
     case staging_fault::wrong_figures: return stage + ": the figures are not those of its layers";
     case staging_fault::over_capacity: return stage + " holds more than its capacity";
-    case staging_fault::wrong_value: return "bottleneck.value is not the time of the dearest stage";
+    case staging_fault::wrong_value: return "bottleneck.value is not the time of the slowest stage";
     case staging_fault::wrong_bound: return "bottleneck.lower_bound is above the value";
     case staging_fault::false_bound: return "bottleneck.lower_bound is above what some plan costs";
     case staging_fault::needless_refusal: return "the result says that there is no plan, but there is one";
@@ -61,20 +61,7 @@ enum class staging_fault : std::uint8_t {
   return {};
 }
 
-namespace detail {
-// The chain layer by layer, as the definition has it.
-[[nodiscard]] inline std::vector<stage_layer const*> unfolded(layer_chain const& chain) {
-  std::vector<stage_layer const*> out;
-  for (std::size_t r = 0; r < chain.runs.size(); ++r)
-    out.insert(out.end(), static_cast<std::size_t>(chain.runs.counts[r]), &chain.classes[static_cast<std::size_t>(chain.runs.values[r])]);
-  return out;
-}
-[[nodiscard]] inline std::int64_t hidden_part(std::int64_t time, std::int64_t percent) {
-  return time / 100 * percent + time % 100 * percent / 100;  // no product that could overflow
-}
-}  // namespace detail
-
-/// @brief Checks anybody's plan against the definition, layer by layer.
+/// @brief Checks any plan against the definition, layer by layer.
 ///
 /// @tparam Index  type of the boundaries
 /// @param plan     the plan; it may hold anything
@@ -100,7 +87,7 @@ template <index_type Index>
     auto const least = s == 0 ? 0 : std::uint64_t{cuts[s - 1]}, most = s == 0 ? 0 : std::uint64_t{layers.size()};
     if (cuts[s] < least || cuts[s] > most || (s + 1 == cuts.size() && cuts[s] != layers.size())) return {staging_fault::bad_boundaries, s};
   }
-  std::int64_t dearest = 0;
+  std::int64_t slowest = 0;
   for (std::size_t s = 0; s < options.stages; ++s) {
     if (cuts[s + 1] - cuts[s] < options.min_layers) return {staging_fault::too_few_layers, s};
     staged_figures own;
@@ -119,10 +106,10 @@ template <index_type Index>
       return {staging_fault::over_capacity, s};
     own.memory = own.state + copies * own.activations;
     if (own != plan.stages[s]) return {staging_fault::wrong_figures, s};
-    dearest = (std::max)(dearest, own.time + own.added);
+    slowest = (std::max)(slowest, own.time + own.added);
   }
-  if (plan.plan.bottleneck.value != dearest) return {staging_fault::wrong_value, 0};
-  if (plan.plan.bottleneck.lower_bound > dearest) return {staging_fault::wrong_bound, 0};
+  if (plan.plan.bottleneck.value != slowest) return {staging_fault::wrong_value, 0};
+  if (plan.plan.bottleneck.lower_bound > slowest) return {staging_fault::wrong_bound, 0};
   return {};
 }
 
@@ -151,44 +138,19 @@ template <index_type Index>
   auto const reach = [&](std::size_t s, std::size_t begin, std::size_t end, std::int64_t cost) {
     if (best[s][begin] != never) best[s + 1][end] = (std::min)(best[s + 1][end], (std::max)(best[s][begin], cost));
   };
-  std::vector<memory_option> front, grown;
   for (std::size_t begin = 0; begin <= n; ++begin) {
     if (options.min_layers == 0)
       for (std::size_t s = 0; s < p; ++s) reach(s, begin, begin, 0);
-    front.assign(1, {});
-    std::int64_t time = 0, state = 0;
-    for (auto end = begin + 1; end <= n && !front.empty(); ++end) {
-      time += layers[end - 1]->time;
+    detail::stage_selections selections(largest_room, options.hidden_percent);
+    std::int64_t state = 0;
+    for (auto end = begin + 1; end <= n && selections.any(); ++end) {
       state += layers[end - 1]->state;
-      grown.clear();
-      for (auto const& o : layers[end - 1]->options)
-        for (auto const& f : front) {
-          memory_option sum{f.memory + o.memory, f.time + o.time, f.transfer + o.transfer};
-          if (options.hidden_percent == 0) sum = {sum.memory, sum.time + sum.transfer, 0};
-          if (sum.memory <= largest_room) grown.push_back(sum);
-        }
-      std::sort(grown.begin(), grown.end(), [](auto const& a, auto const& b) {
-        return a.memory != b.memory ? a.memory < b.memory : a.time != b.time ? a.time < b.time : a.transfer < b.transfer;
-      });
-      front.clear();
-      for (auto const& g : grown) {
-        auto const worse = [&](memory_option const& f) { return f.time <= g.time && f.transfer <= g.transfer; };
-        if (options.hidden_percent == 0 ? front.empty() || !worse(front.back()) : std::none_of(front.begin(), front.end(), worse))
-          front.push_back(g);
-      }
+      selections.add(*layers[end - 1]);
       if (end - begin < options.min_layers) continue;
       for (std::size_t s = 0; s < p; ++s) {
         if (best[s][begin] == never || state > options.capacity[s]) continue;
-        auto const room = (options.capacity[s] - state) / static_cast<std::int64_t>(options.in_flight[s]);
-        auto added = never;
-        auto const fits = std::upper_bound(front.begin(), front.end(), room, [](auto r, auto const& f) { return r < f.memory; });
-        for (auto f = fits; f != front.begin();) {
-          --f;
-          auto const shown = f->transfer - detail::hidden_part(time, options.hidden_percent);
-          added = (std::min)(added, f->time + (std::max)(shown, std::int64_t{0}));
-          if (options.hidden_percent == 0) break;  // the largest is the quickest
-        }
-        if (added != never) reach(s, begin, end, time + added);
+        auto const time = selections.least_time((options.capacity[s] - state) / static_cast<std::int64_t>(options.in_flight[s]));
+        if (time) reach(s, begin, end, *time);
       }
     }
   }

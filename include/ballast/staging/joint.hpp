@@ -18,7 +18,7 @@
 
 namespace ballast::inline v0_2 {
 
-/// @brief Cuts a chain into stages, and chooses what each recomputes or sends to the host, so that the dearest stage costs as little as any
+/// @brief Cuts a chain into stages, and chooses what each recomputes or sends to the host, so that the slowest stage costs as little as any
 /// such plan allows.
 ///
 /// A stage costs the forward and backward of its layers and what the cheapest selection adds that fits the memory left beside its states,
@@ -43,20 +43,17 @@ namespace ballast::inline v0_2 {
 /// This library (docs/staging.md). The problem: Sun et al., "AdaPipe", ASPLOS 2024; in sequence: OmniBal, arXiv 2407.20761, section 4.
 template <index_type Index = std::uint32_t>
 [[nodiscard]] joint_stages<Index> plan_stages(layer_chain const& chain, staging_options const& options) {
-  require_valid(chain);
-  require_valid(options);
   detail::stage_oracle oracle(chain, options);
-  partition_options const cut{.stages = options.stages, .min_layers = options.min_layers};
   joint_stages<Index> out;
   // First whether there is a plan at all: no stage is asked for less than its time.
-  auto next = min_max_partition<Index>(oracle.layers(), cut, [&](std::uint64_t b, std::uint64_t e, std::uint64_t s) {
+  auto next = min_max_partition<Index>(oracle.layers(), oracle.cut(), [&](std::uint64_t b, std::uint64_t e, std::uint64_t s) {
     return oracle.fits(b, e, s) ? oracle.sums(b, e).time : unaffordable;
   });
   auto best = unaffordable;
   std::int64_t bound = 0;
   for (bool first = true; next.status == status::feasible; first = false) {
     bound = (std::max)(bound, next.bottleneck.value);
-    std::int64_t value = 0;  // of the first cut as the greedy selections have it: to know what is too dear
+    std::int64_t value = 0;  // of the first cut as the greedy selections have it: to know what is too slow
     for (std::size_t s = 0; s < options.stages; ++s)
       value = (std::max)(value, oracle.settle(next.boundaries[s], next.boundaries[s + 1], s, first ? unaffordable : bound));
     if (value < best) {
@@ -66,7 +63,7 @@ template <index_type Index = std::uint32_t>
     if (best <= bound || !(oracle.learned() || first)) break;
     // The least of what stages cost at least. Where a bound is no real cost, it may fall when a stage grows; what the probe rules out, it
     // rules out all the same, since the cost itself, which does not fall, is above.
-    next = min_max_partition<Index>(oracle.layers(), cut,
+    next = min_max_partition<Index>(oracle.layers(), oracle.cut(),
                                     [&](std::uint64_t b, std::uint64_t e, std::uint64_t s) { return oracle.at_least(b, e, s, best); });
   }
   if (best == unaffordable) {

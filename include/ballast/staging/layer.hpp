@@ -68,7 +68,7 @@ inline void require_valid(layer_chain const& chain) {
   require_valid(all);
 }
 
-/// @brief Folds layers: equal ones become one class, wherever they stand; equal neighbours one run.
+/// @brief Folds layers: equal ones become one class, wherever they are; equal neighbours one run.
 /// @param layers  the chain, first to last; may be empty
 /// @return classes in order of first appearance
 /// @par Complexity

@@ -27,7 +27,7 @@ struct staging_options {
   std::uint64_t work = 100'000'000;            ///< of the whole call, in the unit of `selection::operations`: about a nanosecond each
 };
 
-/// @brief Refuses a request that makes no sense.
+/// @brief Throws for a request that makes no sense.
 /// @param options  the request
 /// @throws invalid_input naming the field
 inline void require_valid(staging_options const& options) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/core/concepts.hpp>
 #include <ballast/partition/result.hpp>
+#include <ballast/partition/stage_cost.hpp>
 
 #include <cstdint>
 #include <vector>
@@ -21,6 +22,16 @@ struct staged_figures {
   std::int64_t memory = 0;     ///< bytes in all: states, and activations of all micro-batches in flight
   friend constexpr bool operator==(staged_figures const&, staged_figures const&) = default;
 };
+
+/// @brief Bytes of a stage, however many micro-batches it holds.
+/// @param state        bytes of states, at most 2^58
+/// @param activations  bytes that its layers hold for one micro-batch, at most 2^58
+/// @param in_flight    micro-batches held, at least 1
+/// @return the bytes; capped below `unaffordable`
+[[nodiscard]] constexpr std::int64_t stage_bytes(std::int64_t state, std::int64_t activations, std::uint64_t in_flight) noexcept {
+  auto const copies = static_cast<std::int64_t>(in_flight);
+  return activations > (unaffordable - 1 - state) / copies ? unaffordable - 1 : state + copies * activations;
+}
 
 /// @brief A pipeline cut, and what each layer does with its memory.
 ///

@@ -13,14 +13,14 @@
 #include <cstdint>
 
 /// @file
-/// @brief Planning in sequence: the cut that is level in time, then the best recompute within it. What the joint plan is compared with.
+/// @brief Planning in sequence: the cut that is balanced in time, then the best recompute within it. What the joint plan is compared with.
 
 namespace ballast::inline v0_2 {
 
 /// @brief Cuts a chain for time alone, then makes room in each stage with the cheapest selection.
 ///
-/// Both steps are exact, and the two together are not: the cut may leave a stage that fits under no selection, or a dear one where another
-/// cut has a cheap one. `plan_stages` is never worse.
+/// Both steps are exact, and the two together are not: the cut may leave a stage that fits under no selection, or a slow one where another
+/// cut has a quick one. `plan_stages` is never worse.
 ///
 /// @tparam Index  type of the boundaries
 /// @param chain    the layers, folded
@@ -35,11 +35,9 @@ namespace ballast::inline v0_2 {
 /// The order of OmniBal, arXiv 2407.20761, section 4.
 template <index_type Index = std::uint32_t>
 [[nodiscard]] joint_stages<Index> plan_stages_in_sequence(layer_chain const& chain, staging_options const& options) {
-  require_valid(chain);
-  require_valid(options);
   detail::stage_oracle oracle(chain, options);
   joint_stages<Index> out;
-  out.plan = min_max_partition<Index>(oracle.layers(), {.stages = options.stages, .min_layers = options.min_layers},
+  out.plan = min_max_partition<Index>(oracle.layers(), oracle.cut(),
                                       [&](std::uint64_t b, std::uint64_t e, std::uint64_t) { return oracle.sums(b, e).time; });
   if (out.plan.status != status::feasible) return out;
   auto const& cuts = out.plan.boundaries;
@@ -49,10 +47,10 @@ template <index_type Index = std::uint32_t>
       continue;
     }
     auto const of = oracle.sums(cuts[s], cuts[s + 1]);
-    auto const copies = static_cast<std::int64_t>(options.in_flight[s]);
-    auto const needed = of.least > (unaffordable - of.state) / copies ? unaffordable : of.state + copies * of.least;
-    out.plan = {
-        .status = status::infeasible, .bottleneck = {options.capacity[s], needed}, .bound = partition_bound::capacity, .boundaries = {}};
+    out.plan = {.status = status::infeasible,
+                .bottleneck = {options.capacity[s], stage_bytes(of.state, of.least, options.in_flight[s])},
+                .bound = partition_bound::capacity,
+                .boundaries = {}};
     return out;
   }
   detail::fill_stages(oracle, out);

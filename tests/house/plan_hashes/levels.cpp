@@ -36,7 +36,7 @@ void put(digest& d, device_table<Index> const& t) {
 
 namespace {
 
-sequence_parallel_run const cluster_of_16{.model = transformer_preset("llama-3.1-8b"), .devices = 16};
+sequence_parallel_setup const cluster_of_16{.model = transformer_preset("llama-3.1-8b"), .devices = 16};
 std::array<level, 3> const settings{level{1024, 1, 0}, level{4096, 2, 5}, level{16384, 8, 9}};
 
 std::vector<timed_level> timed() {

@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/core/certificate.hpp>
 #include <ballast/core/concepts.hpp>
+#include <ballast/partition/options.hpp>
 #include <ballast/partition/stage_cost.hpp>
 #include <ballast/recompute/choose.hpp>
 #include <ballast/staging/layer.hpp>
@@ -36,11 +37,13 @@ struct stage_sums {
   }
 };
 
-/// Costs of stages. Selections are remembered by what they select from, so a stage that slides along a run is looked at once; few are
-/// solved.
+/// Costs of stages of a valid chain. Selections are remembered by what they select from, so a stage that slides along a run is looked at
+/// once; few are solved.
 class stage_oracle {
  public:
   stage_oracle(layer_chain const& chain, staging_options const& options) : chain_(chain), options_(options), counts_(chain.classes.size()) {
+    require_valid(chain);
+    require_valid(options);
     std::vector<stage_sums> of;
     for (auto const& layer : chain.classes) {
       stage_sums one{.time = layer.time, .state = layer.state, .least = layer.options[0].memory, .bound = 1};
@@ -63,6 +66,7 @@ class stage_oracle {
     }
   }
   [[nodiscard]] std::uint64_t layers() const { return layers_; }
+  [[nodiscard]] partition_options cut() const { return {.stages = options_.stages, .min_layers = options_.min_layers}; }
 
   [[nodiscard]] stage_sums sums(std::uint64_t begin, std::uint64_t end) const {
     auto out = at(end);
@@ -114,9 +118,8 @@ class stage_oracle {
     if (begin == end) return;
     auto const of = sums(begin, end);
     auto chosen = entry_of(of, begin, end, stage).chosen;
-    figures = {of.time,         chosen.time.value,
-               chosen.transfer, of.state,
-               chosen.memory,   of.state + static_cast<std::int64_t>(options_.in_flight[static_cast<std::size_t>(stage)]) * chosen.memory};
+    figures = {of.time,  chosen.time.value, chosen.transfer,
+               of.state, chosen.memory,     stage_bytes(of.state, chosen.memory, options_.in_flight[static_cast<std::size_t>(stage)])};
     std::vector<std::size_t> at(counts_.size());  // of each class that has layers here: where its options begin
     for (std::size_t k = 0, next = 0; k < at.size(); ++k) {
       at[k] = next;

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/cost/calibration.hpp>
+#include <ballast/cost/detail/least_squares.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+// Relative least squares over rows of timings. Private.
+
+namespace ballast::inline v0_2::detail {
+
+/// Coefficients, and how well they predict.
+template <std::size_t Columns>
+struct relative_fit {
+  std::array<double, Columns> coefficients{};
+  relative_errors fit{}, held_out{};
+};
+
+/// A row by what a unit of each coefficient adds to its time. The row of rank i in `order` is in fold i mod folds.
+template <std::size_t Columns>
+[[nodiscard]] relative_fit<Columns> fit_relatively(std::vector<std::array<double, Columns>> const& units, std::vector<double> const& ms,
+                                                   std::vector<std::size_t> const& order, std::size_t folds) {
+  relative_fit<Columns> out;
+  // Fits the rows that `in` accepts, by rank; how many they are.
+  auto const fit = [&](auto const& in) {
+    std::vector<double> design;
+    for (std::size_t rank = 0; rank < order.size(); ++rank)
+      if (in(rank))
+        for (auto const unit : units[order[rank]]) design.push_back(unit / ms[order[rank]]);
+    using matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+    Eigen::MatrixXd const a =
+        Eigen::Map<matrix const>(design.data(), static_cast<Eigen::Index>(design.size() / Columns), static_cast<Eigen::Index>(Columns));
+    Eigen::VectorXd const x = non_negative_least_squares(a);
+    std::copy(x.begin(), x.end(), out.coefficients.begin());
+    return design.size() / Columns;
+  };
+  auto const errors = [&](std::size_t rank, relative_errors& of) {
+    auto const& row = units[order[rank]];
+    auto const predicted = std::inner_product(row.begin(), row.end(), out.coefficients.begin(), 0.0);
+    auto const error = std::fabs(predicted / ms[order[rank]] - 1);
+    of.worst = (std::max)(of.worst, error);
+    of.mean += error / static_cast<double>(order.size());
+  };
+  folds = (std::min)(folds, order.size());
+  for (std::size_t fold = 0; fold < folds; ++fold) {
+    auto const fitted = fit([&](std::size_t rank) { return rank % folds != fold; });
+    if (fitted <= Columns) {
+      out.held_out.worst = out.held_out.mean = std::numeric_limits<double>::infinity();
+      break;
+    }
+    for (std::size_t rank = fold; rank < order.size(); rank += folds) errors(rank, out.held_out);
+  }
+  (void)fit([](std::size_t) { return true; });
+  for (std::size_t rank = 0; rank < order.size(); ++rank) errors(rank, out.fit);
+  return out;
+}
+
+inline void require_rows(std::size_t rows, std::size_t columns, calibrate_options const& options) {
+  require(rows >= columns, [&] { return std::to_string(rows) + " timings do not determine " + std::to_string(columns) + " coefficients"; });
+  require(options.folds >= 2, [&] { return "folds = " + std::to_string(options.folds) + " must be 2 or more"; });
+}
+inline void require_time(double ms, std::size_t row) {
+  require(ms > 0 && std::isfinite(ms),
+          [&] { return "timings[" + std::to_string(row) + "].ms = " + std::to_string(ms) + " must be positive and finite"; });
+}
+/// Whether every term has a cost for a length.
+template <class... Terms>
+[[nodiscard]] bool have_costs(std::int64_t length, Terms const&... terms) {
+  auto const accepted = [&](auto const& term) {
+    if constexpr (bounded_cost_model<std::remove_cvref_t<decltype(term)>>)
+      return static_cast<bool>(term.fits(length));
+    else
+      return length >= 0;
+  };
+  return (accepted(terms) && ...);
+}
+/// Row numbers by key, then number.
+[[nodiscard]] inline std::vector<std::size_t> by_key(std::vector<double> const& key) {
+  std::vector<std::size_t> order(key.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](auto i, auto j) { return key[i] != key[j] ? key[i] < key[j] : i < j; });
+  return order;
+}
+
+}  // namespace ballast::inline v0_2::detail

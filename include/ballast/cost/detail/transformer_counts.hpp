@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/error.hpp>
+#include <ballast/cost/transformer_shape.hpp>
+
+#include <cstdint>
+#include <string>
+
+// Weights of a transformer by kind. Private.
+
+namespace ballast::inline v0_2::detail {
+
+[[nodiscard]] constexpr std::int64_t value_width(transformer const& m) noexcept { return m.v_width > 0 ? m.v_width : m.head_width; }
+[[nodiscard]] constexpr bool has_experts(transformer const& m, std::int64_t layer) noexcept {
+  return m.experts > 0 && layer >= m.dense_layers;
+}
+[[nodiscard]] constexpr bool is_windowed(transformer const& m, std::int64_t layer) noexcept {
+  return m.window > 0 && (m.full_every == 0 || (layer + 1) % m.full_every != 0);
+}
+/// Weights of the attention's matrices: each is two FLOPs a token.
+[[nodiscard]] constexpr std::int64_t attention_matrices(transformer const& m) noexcept {
+  auto const q = m.query_heads * m.head_width, output = m.query_heads * value_width(m);
+  if (m.kv_rank == 0) return m.hidden * (q + m.kv_heads * (m.head_width + value_width(m)) + output);
+  auto const queries = m.q_rank > 0 ? m.q_rank * (m.hidden + q) : m.hidden * q;
+  auto const up = m.query_heads * (m.head_width - m.rope_width + value_width(m));
+  return queries + m.hidden * (m.kv_rank + m.rope_width) + m.kv_rank * up + output * m.hidden;
+}
+[[nodiscard]] constexpr std::int64_t ffn_matrices(transformer const& m, std::int64_t width) noexcept {
+  return (m.gated ? 3 : 2) * m.hidden * width;
+}
+/// Weights of the feed-forward matrices, the router among them, when a token visits `visited` experts.
+[[nodiscard]] constexpr std::int64_t layer_ffn_matrices(transformer const& m, std::int64_t layer, std::int64_t visited) noexcept {
+  if (!has_experts(m, layer)) return ffn_matrices(m, m.ffn);
+  return m.hidden * m.experts + visited * ffn_matrices(m, m.expert_ffn) + ffn_matrices(m, m.shared_ffn);
+}
+/// Weights that are no matrix: biases, norms, scales.
+[[nodiscard]] constexpr std::int64_t layer_vectors(transformer const& m, std::int64_t layer, std::int64_t visited) noexcept {
+  auto const ffn_bias = [&](std::int64_t width) { return m.ffn_bias && width > 0 ? (m.gated ? 2 : 1) * width + m.hidden : 0; };
+  auto const qkv = m.query_heads * m.head_width + m.kv_heads * (m.head_width + value_width(m));
+  auto const experts = has_experts(m, layer);
+  return (m.qkv_bias ? qkv : 0) + (m.output_bias ? m.hidden : 0) + m.q_rank + m.kv_rank + m.qk_norm +
+         (experts ? visited * ffn_bias(m.expert_ffn) + ffn_bias(m.shared_ffn) + (m.router_bias ? m.experts : 0) : ffn_bias(m.ffn)) +
+         m.norms * m.hidden * (m.norm_bias ? 2 : 1) + (m.layer_scale ? 2 * m.hidden : 0);
+}
+[[nodiscard]] constexpr std::int64_t all_parameters(transformer const& m, bool active) {
+  require_valid(m);
+  auto sum = m.vocabulary * m.hidden * (m.tied ? 1 : 2) + m.positions * m.hidden + (m.final_norm ? m.hidden * (m.norm_bias ? 2 : 1) : 0);
+  auto const visited = active ? m.active_experts : m.experts;
+  for (std::int64_t l = 0; l < m.layers; ++l)
+    sum += attention_matrices(m) + layer_ffn_matrices(m, l, visited) + layer_vectors(m, l, visited);
+  return sum;
+}
+constexpr void require_layer(transformer const& m, std::int64_t layer) {
+  require_valid(m);
+  require(layer >= 0 && layer < m.layers,
+          [&] { return "layer = " + std::to_string(layer) + " must be in [0, " + std::to_string(m.layers) + ")"; });
+}
+
+}  // namespace ballast::inline v0_2::detail

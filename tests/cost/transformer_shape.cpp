@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ballast/cost/transformer_shape.hpp>
+
+#include <ballast/cost/presets.hpp>
+#include <ballast/cost/transformer.hpp>
+
+#include "support/catch.hpp"
+#include "support/refusal.hpp"
+
+#include <cstdint>
+
+namespace test_cost_transformer_shape {
+
+using namespace ballast;
+using ballast_test::refusal;
+
+TEST_CASE("transformer: a shape that makes no sense is named") {
+  auto const of = [](auto const& change) {
+    auto model = transformer_preset("llama-3.1-8b");
+    change(model);
+    return refusal([&] { return parameters(model); });
+  };
+  CHECK(of([](transformer&) {}) == "accepted");
+  CHECK(of([](transformer& m) { m.layers = 0; }) == "layers = 0 must be in [1, 1024]");
+  CHECK(of([](transformer& m) { m.kv_heads = 5; }) == "kv_heads = 5 must divide query_heads = 32");
+  CHECK(of([](transformer& m) { m.kv_heads = 64; }) == "kv_heads = 64 must be in [1, 32]");
+  CHECK(of([](transformer& m) { m.head_width = 1 << 30; }) == "head_width = 1073741824 must be in [1, 16384]");
+  CHECK(of([](transformer& m) { m.q_rank = 4; }) == "q_rank = 4 must be in [0, 0]");
+  CHECK(of([](transformer& m) { m.experts = 8; }) == "active_experts = 0 must be in [1, 8]");
+  CHECK(of([](transformer& m) { m.ffn = -1; }) == "ffn = -1 must be in [0, 524288]");
+  CHECK(of([](transformer& m) { m.causal = false, m.window = 9; }) == "window = 9 needs causal = true");
+  auto const& model = transformer_preset("llama-3.1-8b");
+  CHECK(refusal([&] { return layer_parameters(model, 32); }) == "layer = 32 must be in [0, 32)");
+  CHECK(refusal([&] { return layer_flops(model, -1); }) == "layer = -1 must be in [0, 32)");
+  // the largest that is accepted does not overflow: the sums grow with every field
+  transformer const huge{.layers = 1024,
+                         .hidden = 1 << 18,
+                         .query_heads = 8192,
+                         .kv_heads = 8192,
+                         .head_width = 64,
+                         .ffn = 1 << 19,
+                         .vocabulary = 1 << 24,
+                         .window = 1 << 28,
+                         .full_every = 1024,
+                         .experts = 2048,
+                         .active_experts = 2048,
+                         .expert_ffn = 1 << 19,
+                         .shared_ffn = 1 << 19};
+  CHECK(static_cast<double>(parameters(huge)) > 0.99 * 1024 * 2048 * 3 * (1 << 18) * static_cast<double>(1 << 19));
+  CHECK(sample_cost(huge).quadratic().linear > 0);
+}
+
+}  // namespace test_cost_transformer_shape
