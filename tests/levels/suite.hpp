@@ -14,7 +14,7 @@ namespace test_levels {
 
 using namespace ballast;
 
-inline sequence_parallel_run const cluster_of_16{.model = transformer_preset("llama-3.1-8b"), .devices = 16};
+inline sequence_parallel_setup const cluster_of_16{.model = transformer_preset("llama-3.1-8b"), .devices = 16};
 
 inline std::vector<timed_level> timed(std::vector<level> const& settings) {
   std::vector<timed_level> out;
