@@ -84,9 +84,9 @@ void fill_members(std::span<pack_run const> runs, std::uint64_t from, std::uint6
 /// Copies all samples to their packs, in as many tasks as `executor` has.
 template <index_type Index, class Executor>
 void fill_members(std::span<pack_run const> runs, std::uint64_t samples, std::uint64_t const* offsets, Index const* order, Index* members,
-                  Run const& run) {
-  auto const tasks = task_count(run, samples);
-  run(tasks, [&](std::size_t task) {
+                  Executor const& executor) {
+  auto const tasks = task_count(executor, samples);
+  executor(tasks, [&](std::size_t task) {
     fill_members(runs, task_begin(samples, tasks, task), task_begin(samples, tasks, task + 1), offsets, order, members);
   });
 }

@@ -52,9 +52,9 @@ struct found_plan {
         return false;
     return true;
   };
-  if (best_fit_patterns unlimited; unlimited.plan(weights, capacity) == packs) {  // perhaps the limit does not bind
+  if (best_fit_patterns any_number; any_number.plan(weights, capacity) == packs) {  // perhaps the limit does not bind
     limits.work /= 2;
-    near_optimal_search search(weights, capacity, unlimited, limits, tuning);
+    near_optimal_search search(weights, capacity, any_number, limits, tuning);
     search.run(bound_without_limit(weights, capacity, packs));
     out.take(search);
     if (keeps_limit(out.patterns)) return out;

@@ -18,11 +18,11 @@ struct search_rule {
   bool always = true;  ///< else only where best fit's plan is further from its bound than `limits.gap`, and only if that improves it
 
   /// Whether there is nothing to search for: good enough, or proven impossible.
-  [[nodiscard]] bool accepts(count_verdict<packing_bound> const& v) const noexcept {
+  [[nodiscard]] bool accepts(settled_count<packing_bound> const& v) const noexcept {
     return !always && (v.status == status::feasible ? v.count.gap() <= limits.gap : v.status == status::infeasible);
   }
   /// Whether `b` says more than `a`: a plan where there was none, fewer packs, or a better bound.
-  [[nodiscard]] bool prefers(count_verdict<packing_bound> const& b, count_verdict<packing_bound> const& a) const noexcept {
+  [[nodiscard]] bool prefers(settled_count<packing_bound> const& b, settled_count<packing_bound> const& a) const noexcept {
     return always || b.status != a.status || b.count.value < a.count.value || b.count.lower_bound > a.count.lower_bound;
   }
 };
