@@ -90,8 +90,11 @@ class class_builder {
   }
 
   [[nodiscard]] int compare(Index a, Index b) const {
-    for (std::size_t m = 0; m < samples_.measures(); ++m)
-      if (auto const column = samples_.column(m); column[a] != column[b]) return column[a] < column[b] ? -1 : 1;
+    for (std::size_t m = 0; m < samples_.measures(); ++m) {
+      auto const column = samples_.column(m);
+      auto const x = column[static_cast<std::size_t>(a)], y = column[static_cast<std::size_t>(b)];
+      if (x != y) return x < y ? -1 : 1;
+    }
     return 0;
   }
   /// Begins the class of a sample at a place of the order.

@@ -139,7 +139,7 @@ class class_rows {
     }
   };
   [[nodiscard]] std::uint32_t bound(std::size_t row, std::int64_t value) const {
-    auto const from = inner_size_.begin();
+    auto const* const from = inner_size_.data();
     return static_cast<std::uint32_t>(std::upper_bound(from + first_[row], from + first_[row + 1], value) - from);
   }
   std::size_t inner_ = 0;
