@@ -36,7 +36,7 @@ std::vector<std::int64_t> long_context(std::size_t n) {
   return out;
 }
 
-ballast::sequence_parallel_run const on_16{.model = ballast::transformer_preset("llama-3.1-8b"), .devices = 16};
+ballast::sequence_parallel_setup const on_16{.model = ballast::transformer_preset("llama-3.1-8b"), .devices = 16};
 std::vector<std::int64_t> const halves{65536, 32768, 16384, 8192, 4096, 2048, 1024};
 std::vector<std::uint32_t> const degrees{1, 2, 4, 8, 16};
 

@@ -9,6 +9,8 @@
 #include <ballast/cost/presets.hpp>
 #include <ballast/cost/scaled.hpp>
 #include <ballast/cost/table.hpp>
+#include <ballast/plan/compare.hpp>
+#include <ballast/plan/limits.hpp>
 #include <ballast/plan/plan_data.hpp>
 
 #include <cmath>
@@ -29,8 +31,26 @@ double number(std::string const& json, std::string const& key, int n = 0) {
 
 bool close(double a, double b) { return std::fabs(a - b) <= 1e-12 * (1 + std::fabs(b)); }
 
-void check_figures(std::string const& json, ballast::data_plan<> const& plan) {
-  for (auto const& [n, f] : {std::pair{0, &plan.planned}, {1, &plan.naive}, {2, &plan.usual}}) {
+struct plan_of_data {
+  ballast::data_plan<> made;
+  ballast::plan_comparison compared;
+  double bound;
+};
+template <class Cost>
+plan_of_data plan_and_compare(std::vector<std::int64_t> const& lengths, ballast::data_plan_options const& o, Cost const& cost, double ms) {
+  auto made = ballast::plan_data(lengths, o, cost);
+  auto compared = compare_with_usual(made, o, ms);
+  auto const bound = limits_of(made.steps, made.samples, o.steps).slowest_over_mean;
+  return {std::move(made), std::move(compared), bound};
+}
+plan_of_data plan_for(std::vector<std::int64_t> const& lengths, ballast::data_plan_options const& o, ballast::transformer const& model,
+                      ballast::cluster const& on = {}) {
+  auto const cost = ballast::sample_cost(model);
+  return plan_and_compare(lengths, o, cost, ms_per_unit(cost, on));
+}
+
+void check_figures(std::string const& json, plan_of_data const& plan) {
+  for (auto const& [n, f] : {std::pair{0, &plan.compared.planned}, {1, &plan.compared.naive}, {2, &plan.compared.usual}}) {
     CAPTURE(n, json);
     CHECK(close(number(json, "packs", n), static_cast<double>(f->packs)));
     CHECK(close(number(json, "fill", n), f->fill));
@@ -42,8 +62,8 @@ void check_figures(std::string const& json, ballast::data_plan<> const& plan) {
     CHECK(close(number(json, "single_sample_bound", n), f->single_sample_bound));
     CHECK(close(number(json, "modelled_step_ms", n), f->modelled_step_ms));
   }
-  CHECK(close(number(json, "any_plan_bound"), plan.slowest_over_mean_bound()));
-  CHECK(close(number(json, "lower_bound"), static_cast<double>(plan.packs.lower_bound)));
+  CHECK(close(number(json, "any_plan_bound"), plan.bound));
+  CHECK(close(number(json, "lower_bound"), static_cast<double>(plan.made.packs.lower_bound)));
 }
 
 std::string const h100_rows =  // see tests/cost/calibrate.cpp
@@ -79,14 +99,15 @@ TEST_CASE("plan prints the library's figures and writes its steps", "[cli]") {
   ballast::splitmix64 draw(8);
   auto const lengths = random_lengths(700, 520, draw);
   in.file("f", as_text(lengths));
-  auto const plan = ballast::plan_data(
-      lengths, {.steps = {.capacity = 512, .ranks = 4, .micro_batches = 3, .seed = 6}, .oversize = ballast::oversize::split},
-      ballast::transformer_preset("gpt2-xl"), {.device = ballast::device_named("b200"), .mfu = 0.25});
+  auto const planned =
+      plan_for(lengths, {.steps = {.capacity = 512, .ranks = 4, .micro_batches = 3, .seed = 6}, .oversize = ballast::oversize::split},
+               ballast::transformer_preset("gpt2-xl"), {.device = ballast::device_named("b200"), .mfu = 0.25});
   std::string const arguments =
       "plan f --capacity 512 --ranks 4 --micro-batches 3 --seed 6 --oversize split --model gpt2-xl --device b200 --mfu 0.25";
   auto const o = in.ballast(arguments + " --json --out d");
   CHECK(o.code == 0);
-  check_figures(o.out, plan);
+  check_figures(o.out, planned);
+  auto const& plan = planned.made;
   CHECK(number(read_whole(in / "d/plan.json"), "seed") == 6);
   CHECK(read_whole(in / "d/plan.json").find("\"device\": \"b200 at 25 % of its dense bfloat16 peak\"") != std::string::npos);
 
@@ -139,7 +160,7 @@ TEST_CASE("plan takes models, histograms and measured times", "[cli]") {
   ballast::data_plan_options const o{.steps = {.capacity = 8192, .ranks = 4}};
   std::string const shape = " --capacity 8192 --ranks 4 --json";
 
-  check_figures(in.ballast("plan f" + shape).out, ballast::plan_data(lengths, o, ballast::transformer_preset("llama-3.1-8b")));
+  check_figures(in.ballast("plan f" + shape).out, plan_for(lengths, o, ballast::transformer_preset("llama-3.1-8b")));
   CHECK(figures(in.ballast("plan h --histogram" + shape).out) == figures(in.ballast("plan f" + shape).out));
   in.file("config.json",
           "{\"model_type\": \"llama\", \"hidden_size\": 4096, \"intermediate_size\": 14336, \"num_attention_heads\": 32, "
@@ -152,10 +173,10 @@ TEST_CASE("plan takes models, histograms and measured times", "[cli]") {
     auto const x = static_cast<double>(l);
     return number(fit.out, "constant") + number(fit.out, "linear") * x + number(fit.out, "quadratic") * x * x;
   };
-  check_figures(in.ballast("plan f --cost cost.json" + shape).out, ballast::plan_data(lengths, o, ballast::scaled(fitted, 1e6), 1e-6));
+  check_figures(in.ballast("plan f --cost cost.json" + shape).out, plan_and_compare(lengths, o, ballast::scaled(fitted, 1e6), 1e-6));
   // 300 stands between 256 and 512, 6000 between 4096 and 8192
   ballast::cost_table const table({256, 512, 4096, 8192}, {36643, 61332, 1055083, 3706723});
-  check_figures(in.ballast("plan f --cost times.csv" + shape).out, ballast::plan_data(lengths, o, table, 1e-6));
+  check_figures(in.ballast("plan f --cost times.csv" + shape).out, plan_and_compare(lengths, o, table, 1e-6));
 }
 
 TEST_CASE("plan prices steps and micro-batches, keeps a floor for fill, and says what it trades", "[cli]") {
@@ -170,11 +191,11 @@ TEST_CASE("plan prices steps and micro-batches, keeps a floor for fill, and says
     ballast::data_plan_options o{.steps = {.capacity = 512, .ranks = 4, .micro_batches = 3, .stages = stages}};
     if (stages != 1) o.steps.synchronisation = ballast::synchronisation::pipeline;
     auto const ms = ballast::ms_per_unit(cost, on);
-    auto const free = ballast::plan_data(lengths, o, cost, ms);
+    auto const free = plan_and_compare(lengths, o, cost, ms);
     o.steps.cost_per_step = std::llround(40.5 * static_cast<double>(stages) / ms);
     o.steps.cost_per_micro_batch = std::llround(2.25 * static_cast<double>(stages) / ms);
     o.steps.least_fill = 901;
-    auto const plan = ballast::plan_data(lengths, o, cost, ms);
+    auto const plan = plan_and_compare(lengths, o, cost, ms);
     auto const shape = " --capacity 512 --ranks 4 --micro-batches 3 --model gpt2-xl --stages " + std::to_string(stages);
     std::string const prices = " --step-overhead-ms 40.5 --micro-batch-overhead-ms 2.25 --least-fill 0.9003 --out d";
     auto const got = in.ballast("plan f --json" + shape + prices);
@@ -188,7 +209,8 @@ TEST_CASE("plan prices steps and micro-batches, keeps a floor for fill, and says
     CHECK(number(json, "least_fill") == 0.901);
     auto const words = in.ballast("plan f" + shape + prices).out;
     CHECK(words.find("Times are modelled, with 40.50 ms for every step and 2.25 ms for every micro-batch.\n") != std::string::npos);
-    auto const trades = plan.planned.fill < plan.usual.fill - 0.01 && plan.planned.idle < plan.usual.idle;
+    auto const trades =
+        plan.compared.planned.fill < plan.compared.usual.fill - 0.01 && plan.compared.planned.idle < plan.compared.usual.idle;
     CHECK((words.find("The plan trades fill for balance: ") != std::string::npos) == trades);
     CHECK((read_whole(in / "d/report.html").find("The plan trades fill for balance: ") != std::string::npos) == trades);
   }

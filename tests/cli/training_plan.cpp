@@ -6,7 +6,8 @@
 
 #include <ballast/core/random.hpp>
 #include <ballast/cost/presets.hpp>
-#include <ballast/plan/training_plan.hpp>
+#include <ballast/plan/compare.hpp>
+#include <ballast/plan/plan_training.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -62,18 +63,19 @@ TEST_CASE("plan --stages prints the library's training plan", "[cli]") {
     options.steps.stages = static_cast<std::uint64_t>(stages);
     options.steps.synchronisation = stages == 1 ? ballast::synchronisation::per_step : ballast::synchronisation::pipeline;
     auto const cost = ballast::sample_cost(model);
-    auto const data = ballast::plan_data(lengths, options, cost, ballast::ms_per_unit(cost, on) / 2);
+    auto const data = ballast::plan_data(lengths, options, cost);
+    auto const compared = compare_with_usual(data, options, ballast::ms_per_unit(cost, on) / 2);
     std::int64_t const memory = stages == 1 ? std::int64_t{20} << 30 : std::int64_t{6} << 30;
     auto const run =
-        ballast::plan_whole_run(data, model, on, {.tensor = 2, .data = 2, .sequence_parallel = true, .zero = 2},
-                                {.stages = options.steps.stages, .memory = memory, .schedule = ballast::schedule_named(schedule)});
+        ballast::plan_training(data, {.stages = options.steps.stages, .memory = memory, .schedule = ballast::schedule_named(schedule)},
+                               model, on, {.tensor = 2, .data = 2, .sequence_parallel = true, .zero = 2});
     REQUIRE(run.status == ballast::status::feasible);
     auto const o =
         answer(in.ballast(std::string("plan f --json --capacity 512 --ranks 2 --micro-batches 5 --model gpt2-xl --device b200 ") +
                           "--mfu 0.25 --tp 2 --zero 2 --stages " + std::to_string(stages) + " --schedule " + schedule + " --memory " +
                           std::to_string(memory >> 30) + "Gi"));
     auto const& m = o["model_plan"];
-    CHECK(close(o["modelled_step_ms"], data.planned.modelled_step_ms));
+    CHECK(close(o["modelled_step_ms"], compared.planned.modelled_step_ms));
     CHECK(m["status"] == "feasible");
     CHECK(m["boundaries"] == json(run.model.plan.boundaries));
     CHECK(m["deepspeed"] == m["boundaries"]);

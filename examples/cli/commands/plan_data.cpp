@@ -14,6 +14,8 @@
 #include "report/words.hpp"
 
 #include <ballast/core/hash.hpp>
+#include <ballast/plan/compare.hpp>
+#include <ballast/plan/limits.hpp>
 
 #include <array>
 #include <cmath>
@@ -25,7 +27,12 @@ namespace ballast_cli {
 
 namespace {
 
-using data_plan = ballast::data_plan<>;
+/// The plan of the data, what it is worth and what limits it.
+struct data_plan {
+  ballast::data_plan<> made;
+  ballast::plan_comparison compared;
+  ballast::plan_limits<> limits;
+};
 
 [[nodiscard]] std::uint64_t hash_of(ballast::batching<> const& plan) {
   ballast::fnv1a h;
@@ -50,9 +57,9 @@ void add_figures(nlohmann::ordered_json& json, ballast::plan_figures const& f) {
   json.erase("naive");
   json["ranks"] = arguments.options.steps.ranks;
   json["micro_batches"] = arguments.options.steps.micro_batches;
-  add_figures(json, plan.planned);
-  json["any_plan_bound"] = plan.slowest_over_mean_bound();
-  for (auto const& [name, figures] : {std::pair{"naive", &plan.naive}, {"usual", &plan.usual}}) {
+  add_figures(json, plan.compared.planned);
+  json["any_plan_bound"] = plan.limits.slowest_over_mean;
+  for (auto const& [name, figures] : {std::pair{"naive", &plan.compared.naive}, {"usual", &plan.compared.usual}}) {
     auto& other = json[name] = {{"packs", figures->packs}, {"fill", figures->fill}};
     add_figures(other, *figures);
   }
@@ -73,9 +80,9 @@ void add_figures(nlohmann::ordered_json& json, ballast::plan_figures const& f) {
                                  {"least_fill", arguments.options.steps.least_fill / 1000.0},
                                  {"model", cost.model}};
   if (!cost.device.empty()) options["device"] = cost.device;
-  figures["bound"] = to_string(plan.bound);
+  figures["bound"] = to_string(plan.made.bound);
   auto document = plan_document(arguments.input.files, figures, options);
-  document["pieces"] = pieces_json(plan.pieces);
+  document["pieces"] = pieces_json(plan.made.samples.pieces);
   return text_of(document);
 }
 
@@ -91,13 +98,14 @@ void add_figures(nlohmann::ordered_json& json, ballast::plan_figures const& f) {
                   .dbr = f.dbr,
                   .abr = f.abr,
                   .modelled_step_ms = f.modelled_step_ms,
-                  .modelled_hours = f.modelled_run_ms / 3.6e6,
+                  .modelled_hours = f.modelled_total_ms / 3.6e6,
                   .loads = {}};
     for (auto const load : f.loads) r.loads.push_back(static_cast<double>(load) * ms_per_unit);
     return r;
   };
-  return {shown("naive", "next fit in input order, dealt in order", plan.naive), shown("usual", "best fit, dealt at random", plan.usual),
-          shown("planned", "samples dealt to ranks by cost", plan.planned)};
+  return {shown("naive", "next fit in input order, dealt in order", plan.compared.naive),
+          shown("usual", "best fit, dealt at random", plan.compared.usual),
+          shown("planned", "samples dealt to ranks by cost", plan.compared.planned)};
 }
 
 /// Milliseconds of a device as units of the cost.
@@ -112,15 +120,16 @@ void add_figures(nlohmann::ordered_json& json, ballast::plan_figures const& f) {
 /// What the plan gave up for what, ranks without work, and a floor that it does not reach.
 [[nodiscard]] std::vector<std::string> trade_in_words(data_plan const& plan, ballast::batching_options const& o) {
   std::vector<std::string> text;
-  auto const places = static_cast<double>(plan.steps.steps() * o.ranks * o.micro_batches);  // with stages, on average
-  auto const fill = places == 0 ? 1.0 : static_cast<double>(plan.steps.tokens) / (static_cast<double>(o.capacity) * places);
-  if (auto const &planned = plan.planned, &usual = plan.usual; planned.fill < usual.fill - 0.01 && planned.idle < usual.idle)
+  auto const places = static_cast<double>(plan.made.steps.steps() * o.ranks * o.micro_batches);  // with stages, on average
+  auto const fill = places == 0 ? 1.0 : static_cast<double>(plan.made.steps.tokens) / (static_cast<double>(o.capacity) * places);
+  if (auto const &planned = plan.compared.planned, &usual = plan.compared.usual;
+      planned.fill < usual.fill - 0.01 && planned.idle < usual.idle)
     text.push_back("The plan trades fill for balance: its packs are " + percent(planned.fill) + " full where those of best fit are " +
                    percent(usual.fill) +
                    (planned.steps > usual.steps ? ", in " + counted(planned.steps - usual.steps, "step") + " more" : "") +
                    ", and ranks wait " + percent(planned.idle) + " of the time, not " + percent(usual.idle) +
                    ". --least-fill sets a floor; --step-overhead-ms and --micro-batch-overhead-ms say what more steps cost.");
-  if (auto const idle = plan.steps.idle_ranks(); !idle.empty())
+  if (auto const idle = plan.made.steps.idle_ranks(); !idle.empty())
     text.push_back("The last step has fewer samples than ranks, and " + counted(idle.size(), "rank") +
                    " without a micro-batch, the first of them rank " + std::to_string(idle.front()) +
                    ": leave the step out, or give them a pack whose loss has weight 0.");
@@ -178,13 +187,13 @@ struct in_words_of {
                    .bin_samples = {},
                    .bin_tokens = {},
                    .plans = {what.plans.begin(), what.plans.end()},
-                   .single_sample_bound = plan.slowest_over_mean_bound(),
+                   .single_sample_bound = plan.limits.slowest_over_mean,
                    .pack_bound = static_cast<std::uint64_t>(report.packs.lower_bound),
                    .pack_bound_by = report.bound,
                    .limits = {what.limits.begin() + (what.limits.empty() ? 0 : 1), what.limits.end()},  // the page has the first itself
                    .command = arguments.command_line};
   std::vector<std::int64_t> trained;
-  for (auto const i : plan.steps.packs.members) trained.push_back(plan.tokens[i]);
+  for (auto const i : plan.made.steps.packs.members) trained.push_back(plan.made.samples.tokens[i]);
   if (!trained.empty()) add_histogram(page, trained);
   return page;
 }
@@ -205,29 +214,32 @@ void plan_one_capacity(plan_arguments const& arguments) {
   auto const ms_of_rank = cost.ms_per_unit / static_cast<double>(o.stages);  // whose stages share the work
   options.steps.cost_per_step = in_units("--step-overhead-ms", arguments.step_overhead_ms, ms_of_rank);
   options.steps.cost_per_micro_batch = in_units("--micro-batch-overhead-ms", micro_batch_ms(arguments, cost), ms_of_rank);
-  auto const plan = ballast::plan_data(lengths, options, cost, cost.ms_per_unit);
+  data_plan plan{.made = ballast::plan_data(lengths, options, cost), .compared = {}, .limits = {}};
+  plan.compared = compare_with_usual(plan.made, options, cost.ms_per_unit);
+  plan.limits = limits_of(plan.made.steps, plan.made.samples, options.steps);
   auto const title = title_of(arguments.input.files);
   std::optional<planned_model> stages;
-  if (with_model) stages = plan_model(arguments.model_side, arguments.on, std::move(model.model), plan, title);
+  if (with_model) stages = plan_model(arguments.model_side, arguments.on, std::move(model.model), plan.made, title);
   auto const plan_seconds = watch.lap();
 
   packing_report const report{.samples = lengths.size(),
-                              .tokens = plan.steps.tokens,
+                              .tokens = plan.made.steps.tokens,
                               .capacity = o.capacity,
                               .strategy = "plan",
-                              .packs = plan.packs,
-                              .bound = std::string(to_string(plan.bound)),
-                              .hash = hash_of(plan.steps),
-                              .set_aside = {plan.set_aside.begin(), plan.set_aside.end()},
-                              .naive_packs = plan.naive.packs};
+                              .packs = plan.made.packs,
+                              .bound = std::string(to_string(plan.made.bound)),
+                              .hash = hash_of(plan.made.steps),
+                              .set_aside = {plan.made.samples.set_aside.begin(), plan.made.samples.set_aside.end()},
+                              .naive_packs = plan.compared.naive.packs};
   auto json = to_json(report, plan, arguments);
   if (stages) json["model_plan"] = to_json(*stages);
-  in_words_of what{.title = title, .plans = three_plans(plan, ms_of_rank), .limits = describe(plan.limits, plan.steps)};
+  in_words_of what{.title = title, .plans = three_plans(plan, ms_of_rank), .limits = describe(plan.limits, plan.made.steps)};
   for (auto& sentence : trade_in_words(plan, o)) what.limits.push_back(std::move(sentence));
   if (!arguments.out.empty()) {
-    auto files = pack_files(plan.steps.packs);
-    std::array const shape{plan.steps.steps(), static_cast<std::size_t>(o.ranks), static_cast<std::size_t>(plan.steps.micro_batches)};
-    files.push_back(array_file<std::uint32_t>("steps.npy", "<i4", shape, plan.steps.table));
+    auto files = pack_files(plan.made.steps.packs);
+    std::array const shape{plan.made.steps.steps(), static_cast<std::size_t>(o.ranks),
+                           static_cast<std::size_t>(plan.made.steps.micro_batches)};
+    files.push_back(array_file<std::uint32_t>("steps.npy", "<i4", shape, plan.made.steps.table));
     auto page_data = page_of(what, report, plan, cost, arguments);
     if (stages) page_data.model_side = on_page(*stages);
     auto const page = render_report(page_data);

@@ -27,7 +27,7 @@ namespace {
 using ballast::timed_level;
 
 /// Degrees that share out the GPUs and the heads of attention evenly.
-[[nodiscard]] std::vector<std::uint32_t> degrees_of(ballast::sequence_parallel_run const& on) {
+[[nodiscard]] std::vector<std::uint32_t> degrees_of(ballast::sequence_parallel_setup const& on) {
   std::vector<std::uint32_t> degrees;
   for (std::uint32_t sp = 1; sp <= 64 && on.devices % sp == 0 && on.model.query_heads % std::int64_t{sp} == 0; sp *= 2)
     degrees.push_back(sp);

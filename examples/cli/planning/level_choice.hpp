@@ -21,7 +21,7 @@ namespace ballast_cli {
 /// Model and GPUs behind a request, and how sentences call them. Throws bad_input.
 struct level_setup {
   explicit level_setup(level_request const& request);
-  ballast::sequence_parallel_run cluster;
+  ballast::sequence_parallel_setup cluster;
   std::string model, device;
 };
 

@@ -8,8 +8,11 @@
 #include "report/words.hpp"
 
 #include <ballast/core/wide.hpp>
-#include <ballast/cost/layer.hpp>
+#include <ballast/cost/model_layers.hpp>
 #include <ballast/cost/polynomial.hpp>
+#include <ballast/plan/cluster.hpp>
+#include <ballast/plan/plan_training.hpp>
+#include <ballast/plan/shapes.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -24,43 +27,42 @@ namespace ballast_cli {
 
 namespace {
 
-using ballast::recompute_level;
+using ballast::recomputation;
 
 /// Layers that were timed on a micro-batch of `capacity` tokens, by tokens: works in nanoseconds of that micro-batch.
-[[nodiscard]] ballast::run_model model_of_layers(layer_table const& table, std::int64_t capacity, ballast::device const& on) {
+[[nodiscard]] rated_layers model_of_layers(layer_table const& table, std::int64_t capacity, ballast::device const& on) {
   constexpr std::int64_t per_ms = 1'000'000;
   if (capacity > std::int64_t{1} << 40) throw bad_input("--capacity: --layers is for micro-batches of up to 2^40 tokens");
-  ballast::run_model out{
-      .layers = {}, .work_per_ms = per_ms * capacity, .units_per_byte = capacity, .link_bytes_per_ms = on.link_bandwidth / 2000};
+  rated_layers out{.layers = {},
+                   .rates = {.work_per_ms = per_ms * capacity, .units_per_byte = capacity, .link_bytes_per_ms = on.link_bandwidth / 2000}};
   auto const by_token = [](std::int64_t cost) { return ballast::batch_cost{.per_token = cost}; };
   auto const time = [&](std::int64_t units) {
     return by_token(static_cast<std::int64_t>(
         ballast::multiply_divide_up(static_cast<std::uint64_t>(units), per_ms, static_cast<std::uint64_t>(table.units_per_1))));
   };
   for (auto const& row : table.layers) {
-    ballast::run_layer layer{.name = row.name,
-                             .forward = time(row.forward),
-                             .backward = time(row.backward),
-                             .state = row.parameter_bytes,
-                             .options = {{recompute_level::none, by_token(row.activation_bytes), {}}},
-                             .boundary = by_token(row.boundary_bytes)};
-    if (row.checkpoint_bytes < row.activation_bytes)
-      layer.options.push_back({recompute_level::full, by_token(row.checkpoint_bytes), layer.forward});
-    out.layers.push_back(std::move(layer));
+    ballast::layer made{.name = row.name,
+                        .forward = time(row.forward),
+                        .backward = time(row.backward),
+                        .state = row.parameter_bytes,
+                        .boundary = by_token(row.boundary_bytes)};
+    made.add({.bytes = by_token(row.activation_bytes)});
+    made.add({recomputation::full, by_token(row.checkpoint_bytes), made.forward});
+    out.layers.push_back(std::move(made));
   }
   return out;
 }
 
 /// A sample costs its tokens, as the layers do.
-[[nodiscard]] timed_cost cost_of_layers(ballast::run_model const& model, std::string const& name, std::string const& device) {
+[[nodiscard]] timed_cost cost_of_layers(rated_layers const& model, std::string const& name, std::string const& device) {
   double nanoseconds = 0;
   for (auto const& l : model.layers) nanoseconds += static_cast<double>(l.forward.per_token) + static_cast<double>(l.backward.per_token);
   constexpr ballast::token_cost tokens{};
-  return {tokens, [](std::int64_t length) { return length >= 0; }, nanoseconds / static_cast<double>(model.work_per_ms),
+  return {tokens, [](std::int64_t length) { return length >= 0; }, nanoseconds / static_cast<double>(model.rates.work_per_ms),
           "layers of " + name, device};
 }
 
-[[nodiscard]] std::vector<std::string> layer_names(ballast::run_model const& model) {
+[[nodiscard]] std::vector<std::string> layer_names(rated_layers const& model) {
   std::vector<std::string> names;
   for (auto const& layer : model.layers) names.push_back(layer.name);
   return names;
@@ -78,8 +80,8 @@ void add_megatron(planned_model& plan, model_request const& asked, model_on_devi
     if (kinds[i] != ballast::layer_kind::decoder) continue;
     auto const& options = plan.model.layers[i].options;
     for (std::uint32_t k = 0; k < options.size(); ++k) {
-      if (options[k].level == recompute_level::selective) means.selective = k;
-      if (options[k].level == recompute_level::full) means.full = k;
+      if (options[k].recomputed == recomputation::selective) means.selective = k;
+      if (options[k].recomputed == recomputation::full) means.full = k;
     }
   }
   if (asked.layers.empty()) experts = model_of(on.model).experts > 0;
@@ -131,10 +133,10 @@ model_input read_model(model_request const& asked, model_on_device const& on, ba
   cost.ms_per_unit /= static_cast<double>(asked.tensor);
   ballast::parallelism const spread{
       .tensor = asked.tensor, .data = static_cast<std::int64_t>(shape.ranks), .sequence_parallel = asked.tensor > 1, .zero = asked.zero};
-  return {ballast::run_model_of(model_of(on.model), {device, on.utilisation()}, spread), std::move(cost)};
+  return {{ballast::layers_of(model_of(on.model), spread), ballast::rates_of({device, on.utilisation()})}, std::move(cost)};
 }
 
-planned_model plan_model(model_request const& asked, model_on_device const& on, ballast::run_model model, ballast::data_plan<> const& data,
+planned_model plan_model(model_request const& asked, model_on_device const& on, rated_layers model, ballast::data_plan<> const& data,
                          std::string const& title) {
   auto const memory = asked.memory.value_or(device_of(on.device).memory_bytes / 10 * 9);
   planned_model out{.schedule = std::visit([](auto const& s) { return std::string(s.name); }, asked.schedule),
@@ -145,9 +147,9 @@ planned_model plan_model(model_request const& asked, model_on_device const& on, 
                     .layout = {},
                     .megatron = {},
                     .megatron_flags = {}};
-  auto const packs = ballast::shapes_of(data.steps.packs, std::span<std::int64_t const>(data.tokens));
-  out.training =
-      ballast::plan_whole_run(data.steps, packs, out.model, {.stages = asked.stages, .memory = memory, .schedule = asked.schedule});
+  auto const packs = ballast::shapes_of(data.steps.packs, std::span<std::int64_t const>(data.samples.tokens));
+  out.training = ballast::plan_training<std::uint32_t>(
+      data.steps, packs, out.model.layers, {.stages = asked.stages, .memory = memory, .schedule = asked.schedule}, out.model.rates);
   if (out.training.status != ballast::status::feasible) {
     auto const& lack = out.training.shortage;
     require_layers(title, out.model.layers.size(), asked.stages);
@@ -157,8 +159,8 @@ planned_model plan_model(model_request const& asked, model_on_device const& on, 
   }
   for (std::size_t i = 0; i < out.model.layers.size(); ++i) {
     auto const& layer = out.model.layers[i];
-    auto const level = layer.options[out.training.model.option[i]].level;
-    if (level != recompute_level::none) (level == recompute_level::full ? out.recompute : out.selective).push_back(layer.name);
+    auto const again = layer.options[out.training.model.option[i]].recomputed;
+    if (again != recomputation::none) (again == recomputation::full ? out.recompute : out.selective).push_back(layer.name);
   }
   add_megatron(out, asked, on);
   return out;

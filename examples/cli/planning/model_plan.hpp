@@ -3,10 +3,11 @@
 #include "planning/sample_cost.hpp"
 #include "report/page.hpp"
 
+#include <ballast/cost/evaluate.hpp>
+#include <ballast/cost/layer.hpp>
 #include <ballast/cost/schedule.hpp>
 #include <ballast/plan/exports.hpp>
 #include <ballast/plan/plan_data.hpp>
-#include <ballast/plan/run_model.hpp>
 #include <ballast/plan/training_plan.hpp>
 
 #include <nlohmann/json_fwd.hpp>
@@ -30,9 +31,15 @@ struct model_request {
   std::string layers;       ///< file of layers, in milliseconds of a full micro-batch; empty: the model's
 };
 
+/// A chain of layers with the rates of its devices.
+struct rated_layers {
+  std::vector<ballast::layer> layers;
+  ballast::layer_rates rates;
+};
+
 /// The layers as the options name them, and what a sample costs on one device of each stage.
 struct model_input {
-  ballast::run_model model;
+  rated_layers model;
   timed_cost cost;
 };
 /// `shape` says the capacity and the ranks. Throws bad_input.
@@ -40,15 +47,15 @@ struct model_input {
 
 struct planned_model {
   std::string schedule;
-  ballast::run_model model;
-  ballast::whole_run training;
+  rated_layers model;
+  ballast::training_plan training;
   std::vector<std::string> recompute, selective;  ///< names of layers that are recomputed in full, in part
   std::optional<std::string> layout;              ///< of Megatron-LM
   ballast::megatron_recompute megatron;
   std::vector<std::string> megatron_flags;  ///< options of Megatron-LM, each and its values
 };
 /// Throws no_plan, beginning with `title`, where no cut fits.
-[[nodiscard]] planned_model plan_model(model_request const& asked, model_on_device const& on, ballast::run_model model,
+[[nodiscard]] planned_model plan_model(model_request const& asked, model_on_device const& on, rated_layers model,
                                        ballast::data_plan<> const& data, std::string const& title);
 
 [[nodiscard]] nlohmann::ordered_json to_json(planned_model const& plan);
