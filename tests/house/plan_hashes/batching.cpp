@@ -54,14 +54,14 @@ void of_lengths() {
       show("plan_steps", name + ",square", plan_steps(c.lengths, o, square));
       show("plan_steps", name + ",dear", plan_steps(c.lengths, o, dear));
       show("plan_steps", name + ",tokens", plan_steps(c.lengths, o, token_cost{}));
-      show("steps_in_order", name, steps_in_order(packs, c.lengths, o, square));
-      show("random_steps", name, random_steps(packs, c.lengths, o, square));
-      show("sorted_steps", name, sorted_steps(packs, c.lengths, o, square));
+      show("steps_in_order", name, deal_steps(packs, c.lengths, o, square, {.how = dealing::in_order}));
+      show("random_steps", name, deal_steps(packs, c.lengths, o, square, {.how = dealing::random}));
+      show("sorted_steps", name, deal_steps(packs, c.lengths, o, square));
       show("sorted_steps", name + ",window=4,redeal",
-           sorted_steps(packs, c.lengths, o, square, {.window = 4, .emission = emission::shuffled, .redeal = true}));
-      show("sorted_steps", name + ",decreasing", sorted_steps(packs, c.lengths, o, dear, {.emission = emission::decreasing}));
-      show("row_steps", name, row_steps(packs, c.lengths, o, square));
-      show("row_steps", name + ",window=4", row_steps(packs, c.lengths, o, square, {.window = 4, .redeal = false}));
+           deal_steps(packs, c.lengths, o, square, {.window = 4, .emission = emission::shuffled, .redeal = true}));
+      show("sorted_steps", name + ",decreasing", deal_steps(packs, c.lengths, o, dear, {.emission = emission::decreasing}));
+      show("row_steps", name, deal_steps(packs, c.lengths, o, square, {.how = dealing::rows, .window = 16, .redeal = true}));
+      show("row_steps", name + ",window=4", deal_steps(packs, c.lengths, o, square, {.how = dealing::rows, .window = 4}));
       show("stream_steps", name, stream_steps(c.lengths, o, square));
       show("stream_steps", name + ",share",
            stream_steps(c.lengths, o, square, {.threshold = 0, .share = 300, .share_overhead = 20, .most_ranks_shared = 4}));
@@ -131,8 +131,8 @@ void of_measures() {
   groups<> packs;
   for (std::uint32_t i = 0; i + 1 < samples.size(); i += 2) packs.push_back(std::vector{i, i + 1});
   measured_batching_options const wide{.capacity = {20, 9000, 300}, .ranks = 4, .window = 5};
-  show("level_steps", "pairs", level_steps(packs, samples, wide));
-  show("level_steps", "pairs,cost", level_steps(packs, samples, wide, cost));
+  show("level_steps", "pairs", deal_steps(packs, samples, wide));
+  show("level_steps", "pairs,cost", deal_steps(packs, samples, wide, cost));
 }
 
 void on_the_way() {

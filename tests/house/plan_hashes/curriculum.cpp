@@ -34,11 +34,11 @@ void curriculum() {
   std::vector<curriculum_step> steps;
   for (int i = 0; i < 400; ++i) steps.push_back(run.next());
   auto const state = run.state();
-  show("curriculum_stream.state", "400", state);
+  show("curriculum_run.state", "400", state);
   curriculum_stream again(keyed, {.order = curriculum_order::random, .warm_up = 30, .seed = 2}, 3);
   again.resume(state);
   while (!again.done()) steps.push_back(again.next());
-  show("curriculum_stream", "keys", run.steps(), steps);
+  show("curriculum_run", "keys", run.steps(), steps);
   show("largest_remainder", "1000", largest_remainder(numbers{5, 0, 17, 1, 8}, 1000));
   show("steps_of_passes", "keys", steps_of_passes(keyed, std::vector<std::uint32_t>{1500, 333, 100}));
 }
