@@ -45,8 +45,8 @@ void pack_by_all(std::string const& name, numbers const& lengths, packing_option
   show("best_fit_shuffled", name, best_fit_shuffled(lengths, o, cost));
   show("first_fit_shuffled", name, first_fit_shuffled(lengths, o, cost));
   show("windowed_best_fit_decreasing", name, windowed_best_fit_decreasing(lengths, 64, o, cost));
-  show("near_optimal", name, near_optimal(lengths, o, {.work = 200'000}, cost));
-  show("pack_with_search", name, pack(lengths, o, cost));
+  show("near_optimal", name, near_optimal(lengths, o, cost, {.work = 200'000}));
+  show("pack_with_search", name, pack(lengths, o, cost, search_limits{}));
 }
 
 }  // namespace
@@ -72,10 +72,10 @@ void packing() {
   std::vector<std::int32_t> const narrow(tailed.begin(), tailed.end());
   show("best_fit_decreasing", "long_tailed,int32", best_fit_decreasing(narrow, {.capacity = 4096}));
   show("best_fit_decreasing", "long_tailed,uint64", best_fit_decreasing<std::uint64_t>(tailed, {.capacity = 4096}));
-  show("pack_with_search", "long_tailed,uint64", pack<std::uint64_t>(tailed, {.capacity = 4096}));
+  show("pack_with_search", "long_tailed,uint64", pack<std::uint64_t>(tailed, {.capacity = 4096}, search_limits{}));
   auto const many = long_tailed(20'000, 2048, 7);
   show("best_fit_decreasing", "20000", best_fit_decreasing(many, {.capacity = 4096}));
-  show("pack_with_search", "20000", pack(many, {.capacity = 4096}));
+  show("pack_with_search", "20000", pack(many, {.capacity = 4096}, search_limits{}));
   auto const hard = triplets(60, 3000, 8);
   show("near_optimal", "triplets,work=4000000", near_optimal(hard, {.capacity = 3000}, {.work = 4'000'000}));
   show("near_optimal", "triplets,gap=0.05", near_optimal(hard, {.capacity = 3000}, {.work = 4'000'000, .gap = 0.05}));
@@ -107,7 +107,7 @@ void runs() {
       auto const name = std::string(c.name) + ',' + what;
       show("count_packs", name, count_packs(classes, options));
       show("count_near_optimal", name, count_near_optimal(classes, options, {.work = 200'000}));
-      show("count_packs_of_pack", name, count_packs_of_pack(classes, options));
+      show("count_packs_of_pack", name, count_packs(classes, options, search_limits{}));
     }
     packing_options const plain{.capacity = c.capacity, .sample_multiple = 4};
     auto const runs = plan_best_fit_decreasing(classes, plain);

@@ -65,7 +65,7 @@ void traces(std::string const& folder) {
       packing_options const packed{.capacity = capacity};
       batching_options const steps{.capacity = capacity, .ranks = 8, .left_over = left_over::shorten};
       batching_options const many{.capacity = capacity, .ranks = 32, .micro_batches = 4, .seed = 1};
-      show("trace pack_with_search", name, pack(lengths, packed));
+      show("trace pack_with_search", name, pack(lengths, packed, search_limits{}));
       show("trace best_fit_decreasing", name, best_fit_decreasing(lengths, packed));
       show("trace next_fit", name, next_fit(lengths, packed));
       show("trace near_optimal", name, near_optimal(lengths, packed, {.work = 20'000'000}));
@@ -95,7 +95,7 @@ void traces(std::string const& folder) {
       }
     packing_options const o{.capacity = 512};
     show("trace count_packs", name, count_packs(classes, o));
-    show("trace count_packs_of_pack", name, count_packs_of_pack(classes, o));
+    show("trace count_packs_of_pack", name, count_packs(classes, o, search_limits{}));
     show("trace count_near_optimal", name, count_near_optimal(classes, o, {.work = 20'000'000}));
     show("trace plan_near_optimal", name, plan_near_optimal(classes, o, {.work = 20'000'000}));
     show("trace plan_best_fit_decreasing", name, plan_best_fit_decreasing(classes, o));
