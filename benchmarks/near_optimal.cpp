@@ -148,14 +148,15 @@ void print_parts(std::string const& folder) {
   auto const trace_of = [&](char const* file, std::vector<std::size_t> const& columns, std::int64_t capacity) {
     return cut(read(folder + "/" + file, columns), capacity);
   };
-  set const sets[] = {{"omnibal 4096", trace_of("omnibal_vlm_sft.txt", {0}, 4096), 4096},
+  set const sets[] = {{"gsm8k 512", trace_of("gsm8k_train_approx.txt", {0, 1}, 512), 512},
+                      {"openchat 2048", trace_of("openchat_v1_sft.txt", {0}, 2048), 2048},
                       {"deepseek-r1 2048", trace_of("servegen_deepseek_r1_sampled.txt", {0, 1}, 2048), 2048},
                       {"squad 384", trace_of("hist_squad11_384.txt", {}, 384), 384},
-                      {"squad 384, at most 3 samples", trace_of("hist_squad11_384.txt", {}, 384), 384, 3},
+                      {"deepseek-r1 32768, at most 4 samples", trace_of("servegen_deepseek_r1_sampled.txt", {0, 1}, 32768), 32768, 4},
                       {"uniform 0.2 to 0.5 of 131072, 10^6", generate(1'000'000, 131072, 200, 500, false, 11), 131072}};
   std::printf("| left out |");
   for (auto const& each : sets) std::printf(" %s |", each.name);
-  std::printf("\n|---|---|---|---|---|---|\n");
+  std::printf("\n|---|---|---|---|---|---|---|\n");
   for (auto const& left_out : parts) {
     std::printf("| %s |", left_out.name);
     for (auto const& each : sets) {

@@ -13,7 +13,6 @@
 #include <ballast/packing/expand.hpp>
 #include <ballast/packing/first_fit.hpp>
 #include <ballast/packing/first_fit_decreasing.hpp>
-#include <ballast/packing/member_lengths.hpp>
 #include <ballast/packing/near_optimal.hpp>
 #include <ballast/packing/next_fit.hpp>
 #include <ballast/packing/options.hpp>

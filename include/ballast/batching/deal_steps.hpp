@@ -27,7 +27,7 @@ namespace ballast::inline v0_2 {
 /// @tparam R      range of integers
 /// @tparam Cost   how one length is weighed
 /// @param packs    which samples share a micro-batch; samples in none of them are listed as dropped
-/// @param lengths  tokens of each sample (`member_lengths` where a packer cut some)
+/// @param lengths  tokens of each sample (`apply_oversize(…).tokens` where a packer cut some)
 /// @param options  shape of a step, what to do with an incomplete one, where ranks wait, and seed
 /// @param cost     what a sample costs
 /// @param deal     `{.how = dealing::sorted, .window = 16}`

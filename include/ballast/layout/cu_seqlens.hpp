@@ -18,7 +18,7 @@
 /// `cu_seqlens` of a pack starts at 0 and has one entry per sequence more: sequence `i` has `cu_seqlens[i + 1] - cu_seqlens[i]` tokens
 /// (FlashAttention, Transformer Engine). Where each sequence is padded to a multiple, a kernel wants both: the actual one
 /// (`multiple = 1`), and the padded one (`multiple = m`), which says where in the row each sequence starts. Lengths are read by member;
-/// for a packing with cut samples pass `member_lengths(…)`.
+/// for a packing with cut samples pass `apply_oversize(…).tokens`.
 
 namespace ballast::inline v0_2 {
 

@@ -15,35 +15,6 @@
 
 namespace ballast::inline v0_2 {
 
-namespace detail {
-
-/// Whether a demanded number of packs can be had, and its certificate.
-template <class Bound>
-struct settled_count {
-  ballast::status status;
-  certificate count;
-  Bound bound;
-};
-/// Judges a packer's result: `found` packs of `items` items, of which `least` are proven to be needed. The demand is `exactly` so many
-/// packs, or where that is 0 any multiple of `multiple`. Infeasible says only what `least` and the number of items prove: another packer
-/// may need fewer packs than were found.
-template <class Bound>
-[[nodiscard]] settled_count<Bound> judge_count(std::uint64_t found, std::uint64_t items, std::int64_t least, Bound bound,
-                                               std::uint64_t multiple, std::uint64_t exactly) {
-  auto const up = [&](std::uint64_t packs) {
-    auto const rest = packs % multiple;
-    return rest == 0 ? packs : packs + (multiple - rest);
-  };
-  auto const target = exactly != 0 ? exactly : up(found), needed = up(static_cast<std::uint64_t>(least));
-  certificate const count{static_cast<std::int64_t>(target), static_cast<std::int64_t>(needed)};
-  if ((exactly != 0 ? exactly : needed) > items) return {status::infeasible, count, Bound::sample_count};
-  if (target < needed) return {status::infeasible, count, bound};
-  if (target < found || target > items) return {status::unknown, count, bound};
-  return {status::feasible, {count.value, exactly != 0 ? count.value : count.lower_bound}, bound};
-}
-
-}  // namespace detail
-
 /// @brief Raises the number of packs to `count` by giving single samples a pack of their own.
 ///
 /// Each new pack needs at least one sample, so `count - packs.size()` moves are the fewest possible; of all ways to choose that many, the
@@ -97,5 +68,34 @@ template <index_type Index, class Weight>
   packs = std::move(raised);
   return true;
 }
+
+namespace detail {
+
+/// Whether a demanded number of packs can be had, and its certificate.
+template <class Bound>
+struct settled_count {
+  ballast::status status;
+  certificate count;
+  Bound bound;
+};
+/// Judges a packer's result: `found` packs of `items` items, of which `least` are proven to be needed. The demand is `exactly` that many
+/// packs, or where that is 0 any multiple of `multiple`. Infeasible says only what `least` and the number of items prove: another packer
+/// may need fewer packs than were found.
+template <class Bound>
+[[nodiscard]] settled_count<Bound> judge_count(std::uint64_t found, std::uint64_t items, std::int64_t least, Bound bound,
+                                               std::uint64_t multiple, std::uint64_t exactly) {
+  auto const up = [&](std::uint64_t packs) {
+    auto const rest = packs % multiple;
+    return rest == 0 ? packs : packs + (multiple - rest);
+  };
+  auto const target = exactly != 0 ? exactly : up(found), needed = up(static_cast<std::uint64_t>(least));
+  certificate const count{static_cast<std::int64_t>(target), static_cast<std::int64_t>(needed)};
+  if ((exactly != 0 ? exactly : needed) > items) return {status::infeasible, count, Bound::sample_count};
+  if (target < needed) return {status::infeasible, count, bound};
+  if (target < found || target > items) return {status::unknown, count, bound};
+  return {status::feasible, {count.value, exactly != 0 ? count.value : count.lower_bound}, bound};
+}
+
+}  // namespace detail
 
 }  // namespace ballast::inline v0_2

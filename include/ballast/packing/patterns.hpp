@@ -12,7 +12,7 @@
 #include <vector>
 
 /// @file
-/// @brief Packs as patterns: so many samples of these classes, and how many packs are alike. What planners on classes return.
+/// @brief Packs as patterns: how many samples of which classes, and how many packs are alike. What planners on classes return.
 
 namespace ballast::inline v0_2 {
 

@@ -42,6 +42,14 @@ enum class packing_bound : std::uint8_t {
   return "none";
 }
 
+/// @brief A number of packs that no plan can go below, and the argument that proves it.
+struct packs_needed {
+  std::int64_t packs = 0;                     ///< the bound
+  packing_bound bound = packing_bound::none;  ///< what proves it
+  std::int64_t parameter = 0;  ///< martello_toth: the shortest length a that counts; dual_feasible: u; ramp: p (see `packing_lower_bound`)
+  std::int64_t unit = 1;  ///< the argument is about lengths and capacity divided by this and rounded down, which only makes packing easier
+};
+
 /// @brief A later piece of a sample that was split; the first piece stands under the sample's own index.
 struct sample_piece {
   std::uint64_t sample = 0;  ///< index of the sample

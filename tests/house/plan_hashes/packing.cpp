@@ -117,8 +117,7 @@ void runs() {
     show("place", c.name, place(runs, c.lengths));
     show("plan_near_optimal", c.name, plan_near_optimal(classes, plain, {.work = 200'000}));
     auto const split = packing_options{.capacity = c.capacity / 2, .oversize = oversize::split};
-    auto const pieces = best_fit_decreasing(c.lengths, split);
-    show("member_lengths", c.name, member_lengths(c.lengths, pieces, split));
+    show("member_lengths", c.name, apply_oversize(c.lengths, split).tokens);
   }
 }
 

@@ -39,6 +39,7 @@ struct bulk_workspace {
 };
 
 /// Packs every item of `classes` and returns the number of packs. With `Record`, runs and intervals are left in `ws`.
+/// One long loop, as every part of it reads and writes the interval that is being filled.
 template <bool Record, class Rooms>
 [[nodiscard]] std::uint64_t bulk_best_fit(histogram const& classes, std::int64_t capacity, std::uint64_t max_samples, Rooms& rooms,
                                           bulk_workspace& ws) {

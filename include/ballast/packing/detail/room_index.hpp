@@ -17,7 +17,7 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Rooms 0 … capacity in a 64-ary tree of bits: every operation touches one word a level, of which there are ceil(log64(capacity + 2)).
+/// Rooms 0 … capacity in a 64-ary tree of bits: every operation touches one word a tier, of which there are ceil(log64(capacity + 2)).
 class dense_rooms {
  public:
   /// Up to here the table (4 bytes a room) is small enough to be worth it.
@@ -39,10 +39,10 @@ class dense_rooms {
   /// Smallest room that is not empty and at least `w`, in 0 … capacity; -1 if there is none.
   [[nodiscard]] std::int64_t at_least(std::int64_t w) const noexcept {
     auto i = static_cast<std::size_t>(w);
-    for (std::size_t level = 0; level < depth_; ++level) {
-      if (auto const rest = bits_[start_[level] + i / 64] >> (i % 64); rest != 0) {
+    for (std::size_t tier = 0; tier < depth_; ++tier) {
+      if (auto const rest = bits_[start_[tier] + i / 64] >> (i % 64); rest != 0) {
         i += static_cast<std::size_t>(std::countr_zero(rest));
-        while (level-- > 0) i = i * 64 + static_cast<std::size_t>(std::countr_zero(bits_[start_[level] + i]));
+        while (tier-- > 0) i = i * 64 + static_cast<std::size_t>(std::countr_zero(bits_[start_[tier] + i]));
         return static_cast<std::int64_t>(i);
       }
       i = i / 64 + 1;
@@ -52,10 +52,10 @@ class dense_rooms {
   /// Makes a room not empty; true if it was empty, and its head then holds no value yet.
   bool insert(std::int64_t room) noexcept {
     auto i = static_cast<std::size_t>(room);
-    for (std::size_t level = 0; level < depth_; ++level, i /= 64) {
-      auto& word = bits_[start_[level] + i / 64];
+    for (std::size_t tier = 0; tier < depth_; ++tier, i /= 64) {
+      auto& word = bits_[start_[tier] + i / 64];
       auto const bit = std::uint64_t{1} << (i % 64);
-      if (word & bit) return level != 0;
+      if (word & bit) return tier != 0;
       word |= bit;
     }
     return true;
@@ -63,8 +63,8 @@ class dense_rooms {
   /// Makes a room empty that is not.
   void erase(std::int64_t room) noexcept {
     auto i = static_cast<std::size_t>(room);
-    for (std::size_t level = 0; level < depth_; ++level, i /= 64) {
-      auto& word = bits_[start_[level] + i / 64];
+    for (std::size_t tier = 0; tier < depth_; ++tier, i /= 64) {
+      auto& word = bits_[start_[tier] + i / 64];
       word &= ~(std::uint64_t{1} << (i % 64));
       if (word != 0) return;
     }
@@ -76,7 +76,7 @@ class dense_rooms {
   pooled_vector<std::uint64_t> bits_;
   raw_buffer<std::uint32_t> head_;
   std::size_t depth_ = 0;
-  std::size_t start_[11] = {};  // first word of each level; 64^11 > 2^63
+  std::size_t start_[11] = {};  // first word of each tier; 64^11 > 2^63
 };
 
 /// The same for any capacity, in a balanced tree of sorted blocks: a few cache lines an operation.

@@ -43,9 +43,9 @@ struct coarse_lengths {
   }
 };
 
-/// What a linear program found for classes of so many samples, made a proof: values are cut so that as many copies as a pack can hold are
-/// worth at most 1 (which loses nothing and keeps the sums small), and the knapsack is solved again for them. Whatever the values are, the
-/// bound is true.
+/// What a linear program found for classes and their numbers of samples, made a proof: values are cut so that as many copies as a pack can
+/// hold are worth at most 1 (which loses nothing and keeps the sums small), and the knapsack is solved again for them. Whatever the values
+/// are, the bound is true.
 /// @source Farley, "A note on bounding a class of linear programming problems, including cutting stock problems", Operations Research 38
 /// (1990).
 template <class Knapsack, class Worths>

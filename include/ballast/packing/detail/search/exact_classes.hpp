@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/packing/detail/search/dive_stage.hpp>
+#include <ballast/packing/detail/search/dive_program.hpp>
 #include <ballast/packing/detail/search/dual_bound.hpp>
 #include <ballast/packing/detail/search/pooled_patterns.hpp>
 
@@ -25,11 +25,11 @@ template <class Shape>
 [[nodiscard]] exact_start start_from_exact_classes(Shape const& samples, pooled_patterns const& known, search_budget& budget) {
   pooled_vector<std::uint32_t> all(samples.positions());
   std::iota(all.begin(), all.end(), 0U);
-  dive_stage<Shape> stage(samples, all, samples.counts(), samples.capacity, dive_stage<Shape>::rounding::down);
-  auto knapsack = stage.knapsack();
-  auto program = stage.program(knapsack, stage.cut(all.size(), {}, {}));
+  dive_program<Shape> lp(samples, all, samples.counts(), samples.capacity, dive_program<Shape>::rounding::down);
+  auto knapsack = lp.knapsack();
+  auto program = lp.program(knapsack, lp.cut(all.size(), {}, {}));
   program.add_uniform_patterns(static_cast<std::uint64_t>(samples.capacity));
-  for (std::size_t p = 0; p < known.size(); ++p) stage.add(program, known[p]);
+  for (std::size_t p = 0; p < known.size(); ++p) lp.add(program, known[p]);
   program.solve(200, budget);
 
   exact_start out;
@@ -43,7 +43,7 @@ template <class Shape>
     out.whole.push_back(pattern, packs);
   });
   out.worths.assign(program.values().begin(), program.values().end());
-  out.tight = stage.tight_patterns(program, 0.01);
+  out.tight = lp.tight_patterns(program, 0.01);
   out.proof = prove(knapsack, samples.counts(), program.values(), budget);
   return out;
 }

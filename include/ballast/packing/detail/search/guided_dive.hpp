@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/packing/detail/search/dive_stage.hpp>
+#include <ballast/packing/detail/search/dive_program.hpp>
 #include <ballast/packing/detail/search/pooled_patterns.hpp>
 #include <ballast/packing/detail/search/search_budget.hpp>
 
@@ -13,8 +13,8 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Packs in stages: a linear program over groups of samples says which mixes of groups to pack, real packs are drawn for about half of
-/// what it says, and the next stage sees what is left. `Rest` knows what is left, and how simpler packers pack it.
+/// Packs in rounds: a linear program over groups of samples says which mixes of groups to pack, real packs are drawn for about half of
+/// what it says, and the next round sees what is left. `Rest` knows what is left, and how simpler packers pack it.
 template <class Rest>
 class guided_dive {
  public:
@@ -54,7 +54,7 @@ class guided_dive {
     for (int idle = 0;;) {
       auto const over = rest_.packs() < 10 || idle == 3 || !budget_.allows();
       if (over || rest_.work() < Rest::little_work) note_best_fit();
-      if (over || !stage(how.groups, patience)) break;
+      if (over || !round(how.groups, patience)) break;
       auto const before = rest_.volume();
       rest_.collect(stock_);
       auto const share = before - rest_.volume();
@@ -70,7 +70,7 @@ class guided_dive {
     return complete_best();
   }
 
-  /// What a sample of each position was worth in the first stage of the last run, in `value_one`.
+  /// What a sample of each position was worth in the first round of the last run, in `value_one`.
   [[nodiscard]] pooled_vector<std::int64_t> const& worths() const noexcept { return first_worths_; }
 
  private:
@@ -86,16 +86,16 @@ class guided_dive {
   }
 
   // Whether something was to be won.
-  [[nodiscard]] bool stage(std::size_t parts, double patience) {
+  [[nodiscard]] bool round(std::size_t parts, double patience) {
     auto const& samples = rest_.samples();
     auto const& of = rest_.positions();
     auto const volume = rest_.packs();
     auto const few = stock_.samples() < 2000;
     auto const groups = few ? (std::min)(parts, (std::max)(std::size_t{6}, static_cast<std::size_t>(stock_.samples() / 25))) : parts;
     auto const alone = of.size() <= 100 && stock_.samples() > 4 * of.size();
-    budget_.spend(Rest::stage_work);
-    dive_stage<shape> lp(samples, of, stock_.counts(), samples.resolution(of, Rest::stage_cells << 2 * sharper_),
-                         dive_stage<shape>::rounding::nearest);
+    budget_.spend(Rest::round_work);
+    dive_program<shape> lp(samples, of, stock_.counts(), samples.resolution(of, Rest::round_cells << 2 * sharper_),
+                           dive_program<shape>::rounding::nearest);
     auto knapsack = lp.knapsack();
     std::optional program(
         lp.program(knapsack, lp.cut(alone ? of.size() : groups, natural_, few ? pooled_vector<std::uint32_t>{} : bends_)));
@@ -135,7 +135,7 @@ class guided_dive {
   };
 
   // Draws packs for the mixes in turn.
-  void realise(typename dive_stage<shape>::master const& master, bool careful, std::int64_t least) {
+  void realise(typename dive_program<shape>::master const& master, bool careful, std::int64_t least) {
     constexpr std::uint64_t one = std::uint64_t{1} << 20;
     pooled_vector<wanted_mix> wanted;
     std::uint64_t largest = 0;
@@ -201,7 +201,7 @@ class guided_dive {
   pack_drawer<shape> drawer_;
   splitmix64 generator_{1};
   pooled_vector<std::uint32_t> bends_;
-  pooled_patterns known_;  // of the stage before
+  pooled_patterns known_;  // of the round before
   pooled_patterns fit_, done_;
   pooled_vector<std::int64_t> first_worths_;
   int sharper_ = 0;

@@ -20,7 +20,7 @@ class length_rest {
  public:
   using shape = length_shape;
   static constexpr bool stops_at_bound = false;
-  static constexpr std::uint64_t stage_work = 0, stage_cells = 0;
+  static constexpr std::uint64_t round_work = 0, round_cells = 0;
   static constexpr auto little_work = ~std::uint64_t{0};  // best fit looks at every rest
 
   length_rest(length_shape const& all, search_tuning const& tuning) : all_(all), tuning_(tuning), filler_(all.capacity) {}

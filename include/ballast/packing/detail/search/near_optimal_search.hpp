@@ -5,6 +5,7 @@
 #include <ballast/packing/detail/search/coarse_classes.hpp>
 #include <ballast/packing/detail/search/exact_classes.hpp>
 #include <ballast/packing/detail/search/length_rest.hpp>
+#include <ballast/packing/detail/search/loose_packs.hpp>
 #include <ballast/packing/detail/search/pair_concentration.hpp>
 #include <ballast/packing/detail/search/pooled_patterns.hpp>
 #include <ballast/packing/detail/search/random_fill.hpp>
@@ -231,50 +232,15 @@ class near_optimal_search {
     return true;
   }
 
-  // Takes the packs with most room, and some full ones, out of the patterns.
   void loosen() {
     if (loose_) return;
     if (best_.repeats.empty()) keep_best_fit();
-    pooled_vector<std::pair<std::int64_t, std::size_t>> order;
-    for (std::size_t p = 0; p < best_.size(); ++p) {
-      auto room = capacity_;
-      for (auto const& [c, copies] : best_[p]) room -= lengths_.lengths[c] * copies;
-      order.emplace_back(-room, p);
-    }
-    std::sort(order.begin(), order.end());
+    budget_.spend(50 * best_.size());
     loose_.emplace();
-    pooled_patterns fixed;
-    std::uint64_t with_room = 0, full = 0;
-    for (auto const& [room, p] : order) {
-      auto& taken = room < 0 ? with_room : full;
-      auto const copies = (std::min)(best_.repeats[p], (room < 0 ? tuning_.most_loose : tuning_.most_loose_full) - taken);
-      taken += copies;
-      pooled_vector<std::uint32_t> pack;
-      if (copies != 0)
-        for (auto const& [c, n] : best_[p]) pack.insert(pack.end(), n, c);
-      loose_->insert(loose_->end(), static_cast<std::size_t>(copies), pack);
-      if (copies != best_.repeats[p]) fixed.push_back(best_[p], best_.repeats[p] - copies);
-    }
-    budget_.spend(50 * order.size());
-    best_ = std::move(fixed);
+    take_loose(best_, *loose_, lengths_, capacity_, tuning_);
   }
-
-  // Puts the loose packs back among the patterns.
   void tighten() {
-    for (auto& pack : *loose_) std::sort(pack.begin(), pack.end(), [](auto a, auto b) { return a > b; });
-    std::sort(loose_->begin(), loose_->end());
-    pooled_vector<pattern_item> pattern;
-    for (std::size_t i = 0, next = 0; i < loose_->size(); i = next) {
-      auto const& pack = (*loose_)[i];
-      for (next = i; next < loose_->size() && (*loose_)[next] == pack;) ++next;
-      pattern.clear();
-      for (auto const c : pack)
-        if (!pattern.empty() && pattern.back().item_class == c)
-          ++pattern.back().copies;
-        else
-          pattern.push_back({c, 1});
-      best_.push_back(pattern, next - i);
-    }
+    put_back(best_, *loose_);
     loose_.reset();
   }
 

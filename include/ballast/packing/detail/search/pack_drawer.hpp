@@ -18,7 +18,7 @@ struct class_range {
   std::size_t begin, end;
 };
 
-/// So many samples of a group of classes.
+/// A number of samples of a group of classes.
 struct group_share {
   std::uint32_t group;
   std::uint32_t copies;

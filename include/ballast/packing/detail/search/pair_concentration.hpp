@@ -3,6 +3,7 @@
 #include <ballast/core/classes.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/packing/detail/pooled_memory.hpp>
+#include <ballast/packing/detail/search/loose_packs.hpp>
 #include <ballast/packing/detail/search/search_budget.hpp>
 #include <ballast/packing/patterns.hpp>
 
@@ -15,9 +16,6 @@
 #include <utility>
 
 namespace ballast::inline v0_2::detail {
-
-/// Packs as plain lists of classes, longest first.
-using loose_packs = pooled_vector<pooled_vector<std::uint32_t>>;
 
 /// Merges and re-splits pairs of packs so that what they leave empty gathers in few of them, until a pack is saved.
 class pair_concentration {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/random.hpp>
+#include <ballast/packing/detail/search/loose_packs.hpp>
 #include <ballast/packing/detail/search/pooled_patterns.hpp>
 #include <ballast/packing/detail/search/search_budget.hpp>
 #include <ballast/packing/detail/search/stock.hpp>
@@ -26,13 +27,7 @@ class random_filler {
       work_ = 500;
       fill(samples, generator);
       std::sort(chosen_.begin(), chosen_.end(), [](auto a, auto b) { return a > b; });
-      pattern_.clear();
-      for (auto const k : chosen_)
-        if (!pattern_.empty() && pattern_.back().item_class == k)
-          ++pattern_.back().copies;
-        else
-          pattern_.push_back({k, 1});
-      out.push_back(pattern_, 1);
+      push_classes(out, chosen_, 1, pattern_);
       budget.spend(work_);
     }
     return true;

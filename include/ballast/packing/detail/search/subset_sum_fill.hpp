@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/random.hpp>
+#include <ballast/packing/detail/search/loose_packs.hpp>
 #include <ballast/packing/detail/search/pooled_patterns.hpp>
 #include <ballast/packing/detail/search/stock.hpp>
 #include <ballast/packing/detail/search/subset_sums.hpp>
@@ -31,15 +32,8 @@ class subset_sum_filler {
       for (auto i = items_.size(); i > 1; --i) std::swap(items_[i - 1], items_[static_cast<std::size_t>(uniform_below(i, generator))]);
       choose(samples, room);
       std::sort(chosen_.begin(), chosen_.end(), [](auto a, auto b) { return a > b; });
-      pattern_.clear();
-      for (auto const k : chosen_) {
-        samples.take(k, 1);
-        if (!pattern_.empty() && pattern_.back().item_class == k)
-          ++pattern_.back().copies;
-        else
-          pattern_.push_back({k, 1});
-      }
-      out.push_back(pattern_, 1);
+      for (auto const k : chosen_) samples.take(k, 1);
+      push_classes(out, chosen_, 1, pattern_);
     }
     return true;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/packing/detail/search/dive_stage.hpp>
+#include <ballast/packing/detail/search/dive_program.hpp>
 #include <ballast/packing/detail/search/dual_bound.hpp>
 #include <ballast/packing/detail/search/pooled_patterns.hpp>
 #include <ballast/packing/detail/search/search_budget.hpp>
@@ -40,23 +40,23 @@ struct program_bound {
                                                     std::int64_t enough, std::uint64_t cells, search_budget& budget, std::uint64_t end) {
   pooled_vector<std::uint32_t> all(rows.positions());
   std::iota(all.begin(), all.end(), 0U);
-  dive_stage<vector_rows> stage(rows, all, rows.count, rows.resolution(all, cells), dive_stage<vector_rows>::rounding::down);
-  auto knapsack = stage.knapsack();
-  auto borders = stage.cut(64, {}, {});
+  dive_program<vector_rows> lp(rows, all, rows.count, rows.resolution(all, cells), dive_program<vector_rows>::rounding::down);
+  auto knapsack = lp.knapsack();
+  auto borders = lp.cut(64, {}, {});
   program_bound best;
   best.patterns = known;
   for (int round = 0; round < 8; ++round) {
-    auto program = stage.program(knapsack, borders);
+    auto program = lp.program(knapsack, borders);
     program.add_uniform_patterns(40);
-    for (std::size_t p = 0; p < best.patterns.size(); ++p) stage.add(program, best.patterns[p]);
+    for (std::size_t p = 0; p < best.patterns.size(); ++p) lp.add(program, best.patterns[p]);
     program.solve(60, budget, end);
-    auto proof = prove_values(rows, stage.values(program), budget);
-    best.patterns = stage.tight_patterns(program, 0.01);
+    auto proof = prove_values(rows, lp.values(program), budget);
+    best.patterns = lp.tight_patterns(program, 0.01);
     auto const gain = proof.packs - best.proof.packs, gap = enough - proof.packs;
     if (gain > 0 || round == 0) best.proof = std::move(proof);
-    best.bends = stage.bends(program);
+    best.bends = lp.bends(program);
     if (gap <= 0 || best.proof.packs < least || (round > 0 && gain <= gap / 40) || !budget.allows(end)) break;
-    borders = stage.zoomed(program, knapsack, round % 3);
+    borders = lp.zoomed(program, knapsack, round % 3);
   }
   return best;
 }

@@ -37,8 +37,8 @@ class vector_rest {
  public:
   using shape = vector_rows;
   static constexpr bool stops_at_bound = true;
-  static constexpr std::uint64_t stage_work = 20'000;
-  static constexpr std::uint64_t stage_cells = 4'000'000;
+  static constexpr std::uint64_t round_work = 20'000;
+  static constexpr std::uint64_t round_cells = 4'000'000;
   static constexpr std::uint64_t little_work = 10'000'000;  // that best fit may take to look at a rest
 
   vector_rest(measure_classes const& classes, std::span<std::int64_t const> capacity, vector_rows const& rows)

@@ -37,7 +37,7 @@ class vector_search {
     known_ = renamed(best_, rows_->position);
     auto const few = few_classes();
     if ((!few || rows_->positions() > 100) && !rows_->rounded && rows_->positions() < 5000)
-      prove(100'000'000, 4 * vector_rest::stage_cells);
+      prove(100'000'000, 4 * vector_rest::round_cells);
     if (few) plan_exactly();
     static constexpr std::size_t accuracy[] = {32, 64, 128, 96};
     for (std::size_t round = 0; open(); ++round) {
@@ -52,7 +52,7 @@ class vector_search {
     begin(nullptr);
     if (!open() || !rows_ || rows_->rounded) return;
     known_ = renamed(best_, rows_->position);
-    prove(1'000'000'000, 16 * vector_rest::stage_cells);
+    prove(1'000'000'000, 16 * vector_rest::round_cells);
   }
 
   [[nodiscard]] pooled_patterns& best() noexcept { return best_; }
@@ -149,14 +149,14 @@ class vector_search {
       for (auto const w : dive_->worths()) worths_.push_back(static_cast<std::int32_t>((std::min)(w, std::int64_t{2} * value_one)));
     } else if (worths_.empty() && open()) {
       known_ = renamed(best_, rows_->position);
-      prove(300'000'000, 16 * vector_rest::stage_cells);
+      prove(300'000'000, 16 * vector_rest::round_cells);
     }
   }
 
   [[nodiscard]] bool few_classes() const {
     auto const n = rows_->positions();
-    return !rows_->rounded && n <= 600 && classes_.samples() / n >= 100 && !rows_->ambiguous() &&
-           rows_->resolution(all_positions(), 64'000'000) == rows_->capacity;
+    return !rows_->rounded && n <= default_tuning.most_exact && classes_.samples() / n >= default_tuning.least_repeats &&
+           !rows_->ambiguous() && rows_->resolution(all_positions(), 64'000'000) == rows_->capacity;
   }
   // With a row for each of few classes; what its plan, rounded down, leaves over is for dives.
   void plan_exactly() {
@@ -173,7 +173,7 @@ class vector_search {
     take(std::move(found.proof));
     for (auto& item : found.whole.items) item.item_class = rows_->item_class[item.item_class];
     if (std::all_of(found.rest.begin(), found.rest.end(), [](auto n) { return n == 0; })) return take(std::move(found.whole));
-    for (std::size_t const groups : {32U, 64U, 128U}) {
+    for (auto const groups : default_tuning.exact_groups) {
       auto const whole = found.whole.packs();
       if (!open() || whole >= best_packs_) return;
       auto plan = found.whole;
@@ -183,7 +183,7 @@ class vector_search {
     }
   }
 
-  // Plans so many samples of each position in at most `most` packs, as patterns of classes, or none.
+  // Plans that many samples of each position in at most `most` packs, as patterns of classes, or none.
   [[nodiscard]] pooled_patterns dive(std::span<std::uint64_t const> counts, std::size_t groups, std::uint64_t most,
                                      std::span<std::uint32_t const> bends) {
     return renamed(dive_->run(counts, {.groups = groups, .seed = ++seeds_, .most = most}, known_, bends), rows_->item_class);

@@ -16,7 +16,7 @@ namespace ballast::inline v0_2::detail {
 /// One linear program of a dive: over the samples that are left, at a coarser resolution where there are many sizes, in groups that never
 /// mix rows. Patterns are lists of positions.
 template <class Shape>
-class dive_stage {
+class dive_program {
  public:
   using knapsack_type = pack_knapsack<Shape>;
   using master = group_master<knapsack_type>;
@@ -26,8 +26,8 @@ class dive_stage {
   enum class rounding : std::uint8_t { nearest, down };
 
   /// `of` are the positions that are left, ascending, and `left` says how many samples each position has.
-  dive_stage(Shape const& rows, std::span<std::uint32_t const> of, std::span<std::uint64_t const> left, std::int64_t resolution,
-             rounding how)
+  dive_program(Shape const& rows, std::span<std::uint32_t const> of, std::span<std::uint64_t const> left, std::int64_t resolution,
+               rounding how)
       : rows_(rows), of_(of), resolution_(resolution), how_(how), class_of_(rows.positions(), none) {
     for (auto const p : of) {
       auto const size = scaled(rows.size_of(p));
