@@ -46,7 +46,7 @@ TEST_CASE("rate_matching: is its definition, for both targets") {
   }
 }
 
-TEST_CASE("rate_matching: both measures come out level, so any cost between them does") {
+TEST_CASE("rate_matching: both measures come out balanced, so any cost between them does") {
   ballast::splitmix64 draw(11);
   numbers items(4000);
   for (auto& l : items) {

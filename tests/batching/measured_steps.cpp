@@ -171,17 +171,17 @@ TEST_CASE("deal_steps of measures: each measure is balanced at once, where rando
   auto const packs = next_fit(c);
   for (std::uint64_t const micro_batches : {1U, 4U}) {
     options o{.capacity = {4096, 9}, .ranks = 8, .micro_batches = micro_batches};
-    auto const level = ballast::deal_steps(packs, view(c), o);
+    auto const balanced = ballast::deal_steps(packs, view(c), o);
     o.window = 1;
     auto const random = ballast::deal_steps(packs, view(c), o);
     for (std::size_t m = 0; m < 2; ++m) {
-      CAPTURE(micro_batches, m, random.balance[m].mean_ratio, level.balance[m].mean_ratio);
-      CHECK(level.balance[m].mean_ratio < random.balance[m].mean_ratio / 3);
+      CAPTURE(micro_batches, m, random.balance[m].mean_ratio, balanced.balance[m].mean_ratio);
+      CHECK(balanced.balance[m].mean_ratio < random.balance[m].mean_ratio / 3);
     }
-    CHECK(level.cost_balance.mean_ratio < random.cost_balance.mean_ratio / 3);
+    CHECK(balanced.cost_balance.mean_ratio < random.cost_balance.mean_ratio / 3);
     o.window = 0;
     auto const sorted = ballast::deal_steps(packs, view(c), o);
-    for (std::size_t m = 0; m < 2; ++m) CHECK(sorted.balance[m].mean_ratio < level.balance[m].mean_ratio / 3);
+    for (std::size_t m = 0; m < 2; ++m) CHECK(sorted.balance[m].mean_ratio < balanced.balance[m].mean_ratio / 3);
   }
 }
 

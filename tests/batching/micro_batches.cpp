@@ -243,7 +243,7 @@ TEST_CASE("micro_batches: what best fit cannot prove is searched for") {
   CHECK(found <= needed + 2);
 }
 
-TEST_CASE("micro_batches: level where nothing forbids it; the smallest cost and the weakest range do") {
+TEST_CASE("micro_batches: balanced where nothing forbids it; the smallest cost and the weakest range do") {
   ballast::splitmix64 draw(13);
   numbers l(1024);
   for (auto& x : l) x = between(50, 800, draw);

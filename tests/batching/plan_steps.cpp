@@ -37,7 +37,7 @@ lengths heavy_tailed(std::size_t count, ballast::splitmix64& draw) {
 
 }  // namespace
 
-TEST_CASE("plan_steps: level steps where random ones are 1.5 times as slow, whatever the critical ratios") {
+TEST_CASE("plan_steps: balanced steps where random ones are 1.5 times as slow, whatever the critical ratios") {
   ballast::splitmix64 draw(5);
   auto const l = heavy_tailed(20000, draw);
   for (std::uint64_t const m : {1U, 2U, 4U, 16U}) {
@@ -62,7 +62,7 @@ TEST_CASE("plan_steps: level steps where random ones are 1.5 times as slow, what
 }
 
 TEST_CASE("plan_steps: short samples at one micro-batch, where packs must be made first") {
-  // A third of the capacity and more: random draws leave a tenth of it empty, and what they fill is not level.
+  // A third of the capacity and more: random draws leave a tenth of it empty, and what they fill is not balanced.
   ballast::splitmix64 draw(51);
   lengths l(9000);
   for (auto& x : l) x = draw() % 3 == 0 ? between(1000, 8192, draw) : between(400, 4200, draw);

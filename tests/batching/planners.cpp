@@ -58,7 +58,7 @@ planner const planners[] = {
                                   {.how = ballast::dealing::rows, .window = 3, .redeal = true});
      }},
     {"stream", [](auto const& l, options const& o) { return ballast::stream_steps(l, o, ballast::dense_4096_cost, {.threshold = 0}); }},
-    {"stream, as full as level",
+    {"stream, as full as balanced",
      [](auto const& l, options const& o) { return ballast::stream_steps(l, o, ballast::dense_4096_cost, {.fill = 0, .threshold = 0}); }},
     {"stream, pool",
      [](auto const& l, options const& o) {

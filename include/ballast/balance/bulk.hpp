@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/balance/detail/bound_of_costs.hpp>
-#include <ballast/balance/detail/deal_classes.hpp>
-#include <ballast/balance/detail/expand_sets.hpp>
+#include <ballast/balance/detail/bulk.hpp>
 #include <ballast/balance/options.hpp>
 #include <ballast/balance/result.hpp>
 #include <ballast/balance/workspace.hpp>

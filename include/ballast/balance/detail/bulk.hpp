@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/balance/detail/dealing.hpp>
-#include <ballast/balance/detail/safe_load.hpp>
 #include <ballast/balance/result.hpp>
 #include <ballast/balance/workspace.hpp>
 #include <ballast/core/classes.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
+#include <ballast/core/groups.hpp>
+#include <ballast/core/lengths.hpp>
 #include <ballast/core/weigh.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <ranges>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +22,25 @@
 // Longest processing time first on classes of equal items.
 
 namespace ballast::inline v0_2::detail {
+
+/// A load up to which every set may be filled at once: among the `count` smallest of the loads that adding items of `cost` one by one
+/// to every set would start from, are all those below it. Water poured on the loads rises to W; below W - cost that holds, since a set
+/// then takes less than its share of water.
+[[nodiscard]] inline std::int64_t safe_load(std::vector<std::int64_t> const& loads, std::int64_t cost, std::int64_t count) {
+  auto water = (std::numeric_limits<std::int64_t>::max)();
+  for (std::size_t active = 0, before = loads.size() + 1; active != before;) {
+    before = active != 0 ? active : before;
+    active = 0;
+    std::int64_t sum = cost * count;
+    for (auto const l : loads)
+      if (l < water) {
+        sum += l;
+        ++active;
+      }
+    water = sum / static_cast<std::int64_t>(active);
+  }
+  return water - cost;
+}
 
 /// Weighs the classes and sorts them, most expensive first; returns the number of items. Throws where their costs cannot be added up.
 template <cost_model Cost>
@@ -89,6 +111,52 @@ inline void deal_classes(histogram const& classes, std::uint64_t sets, bulk_bala
       out.runs.push_back({c, s, ws.given[s]});
       ws.given[s] = 0;
     }
+  }
+}
+
+/// Writes the samples of runs, whose classes are in the workspace, into their sets: of equal samples the lower indices to the lower sets.
+template <index_type Index, length_range R>
+void expand_sets(R const& lengths, balance_runs const& runs, bulk_balance_workspace& ws, groups<Index>& out) {
+  auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
+  auto const k = runs.loads.size();
+  auto const& classes = ws.classes;
+  auto& offsets = out.offsets;
+  offsets.assign(k + 1, 0);
+  for (auto const& r : runs.runs) offsets[r.set + 1] += r.count;
+  for (std::size_t s = 0; s < k; ++s) offsets[s + 1] += offsets[s];
+  auto& next = ws.next;
+  auto& last = ws.last;
+  auto& used = ws.used;
+  next.resize(runs.runs.size());
+  used.assign(offsets.begin(), offsets.end() - 1);
+  auto& first = ws.first_run;
+  first.resize(classes.lengths.size());
+  last.resize(runs.runs.size());
+  for (std::size_t r = runs.runs.size(); r-- > 0;) first[static_cast<std::size_t>(runs.runs[r].item_class)] = r;
+  for (std::size_t r = 0; r < runs.runs.size(); ++r) {
+    next[r] = used[runs.runs[r].set];
+    used[runs.runs[r].set] += runs.runs[r].count;
+    last[r] = used[runs.runs[r].set];
+  }
+
+  auto const at = read_by_position(lengths);
+  auto const longest = classes.lengths.empty() ? 0 : classes.lengths.back();
+  auto const by_table = longest <= longest_for_a_table(n);
+  if (by_table) {
+    ws.class_of.resize(static_cast<std::size_t>(longest) + 1);
+    for (std::size_t c = 0; c < classes.lengths.size(); ++c)
+      ws.class_of[static_cast<std::size_t>(classes.lengths[c])] = static_cast<std::uint32_t>(c);
+  }
+  out.members.resize(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    auto const length = static_cast<std::int64_t>(at[i]);
+    auto const c =
+        by_table
+            ? std::size_t{ws.class_of[static_cast<std::size_t>(length)]}
+            : static_cast<std::size_t>(std::lower_bound(classes.lengths.begin(), classes.lengths.end(), length) - classes.lengths.begin());
+    auto& r = first[c];
+    if (next[static_cast<std::size_t>(r)] == last[static_cast<std::size_t>(r)]) ++r;
+    out.members[static_cast<std::size_t>(next[static_cast<std::size_t>(r)]++)] = static_cast<Index>(i);
   }
 }
 
