@@ -352,18 +352,4 @@ TEST_CASE("near_optimal: with a limit of samples that binds, what best fit loses
         ballast::packing_bound::linear_program);
 }
 
-TEST_CASE("check_duals: takes a proof and refuses what is none", "[packing]") {
-  histogram const h{{3, 5}, {4, 2}};
-  CHECK(ballast::check_duals(h, 9, {3, 5}, 9, 3));         // the volume, 22 tokens
-  CHECK_FALSE(ballast::check_duals(h, 9, {3, 5}, 9, 4));   // too bold
-  CHECK_FALSE(ballast::check_duals(h, 9, {4, 5}, 11, 3));  // three threes are worth 12
-  CHECK(ballast::check_duals(h, 9, {4, 5}, 12, 3));
-  CHECK(ballast::check_duals(h, 9, {3, 4}, 8, 3, 2));  // two fours are worth 8
-  CHECK_FALSE(ballast::check_duals(h, 9, {3, 4}, 8, 3, 3));
-  CHECK_FALSE(ballast::check_duals(h, 9, {3, 4}, 8, 3));
-  CHECK_FALSE(ballast::check_duals(h, 9, {3, 4}, 7, 4, 2));
-  CHECK(ballast_test::refusal([&] { return ballast::check_duals(h, 9, {3}, 9, 3); }) == "1 duals for 2 lengths");
-  CHECK(ballast_test::refusal([&] { return ballast::check_duals(h, 9, {3, -1}, 9, 3); }) == "duals[1] = -1 must not be negative");
-}
-
 }  // namespace test_packing_near_optimal
