@@ -6,8 +6,6 @@
 
 #include <ballast/batching/check.hpp>
 #include <ballast/batching/check_micro_batches.hpp>
-#include <ballast/batching/constraints.hpp>
-#include <ballast/batching/deal_options.hpp>
 #include <ballast/batching/deal_steps.hpp>
 #include <ballast/batching/fault.hpp>
 #include <ballast/batching/measured_options.hpp>
@@ -20,7 +18,6 @@
 #include <ballast/batching/plan_steps.hpp>
 #include <ballast/batching/result.hpp>
 #include <ballast/batching/resume.hpp>
-#include <ballast/batching/stream_options.hpp>
 #include <ballast/batching/stream_steps.hpp>
 #include <ballast/batching/weigh.hpp>
 #include <ballast/batching/weighed_samples.hpp>

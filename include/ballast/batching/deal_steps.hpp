@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/batching/deal_options.hpp>
 #include <ballast/batching/detail/deal_packs.hpp>
 #include <ballast/batching/detail/rows_into_steps.hpp>
 #include <ballast/batching/detail/sort_into_steps.hpp>

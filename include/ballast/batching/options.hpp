@@ -4,10 +4,12 @@
 #include <ballast/core/random.hpp>
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 /// @file
-/// @brief What a planner of steps is asked: the shape of a step, where ranks wait for each other, and what to do with what is left over.
+/// @brief What planners of steps are asked: the shape of a step, where ranks wait for each other, what is left over; and what `plan_steps`,
+/// `deal_steps` and `stream_steps` are asked besides.
 
 namespace ballast::inline v0_2 {
 
@@ -49,6 +51,58 @@ struct batching_options {
 [[nodiscard]] constexpr std::uint64_t epoch_seed(batching_options const& o) noexcept {
   return splitmix64(splitmix64(o.seed)() + o.epoch)();
 }
+
+/// @brief What binds samples to each other, and whether ranks may share one.
+struct step_constraints {
+  std::span<std::uint64_t const> together{};  ///< a key per sample: those of one key share a micro-batch; empty = none belong together
+  std::span<std::uint64_t const> apart{};     ///< a key per sample: those of two keys never share a micro-batch; empty = all may
+  std::uint64_t most_ranks_shared =
+      1;                             ///< most ranks that may split a sample among them (context parallelism), a power of two; 1 = none do
+  std::uint32_t share_overhead = 0;  ///< what splitting adds to a sample's cost, in thousandths
+};
+
+/// @brief Which packs share a step.
+enum class dealing : std::uint8_t {
+  in_order,  ///< the next ones, pack k of a step to rank k % ranks, micro-batch k / ranks: what a trainer does that neither shuffles nor
+             ///< knows costs; the naive plan of every comparison here
+  random,    ///< random ones, dealt likewise: the usual plan of trainers that pack. Ranks wait for whichever drew the longest samples
+  sorted,    ///< packs of like cost, balanced over the ranks: neighbours of a window sorted by cost share a step
+  rows,      ///< in each micro-batch packs of like cost, in each step rows of all costs: for trainers that wait at every micro-batch
+};
+
+/// @brief In which order steps of unequal cost are trained.
+enum class emission : std::uint8_t {
+  cyclic,      ///< eight strata of cost in turn, shuffled inside: neighbouring steps average out
+  shuffled,    ///< at random
+  decreasing,  ///< most expensive first
+};
+
+/// @brief How packs are dealt. All but `how` is of `dealing::sorted` and `dealing::rows` alone.
+struct deal_options {
+  dealing how = dealing::sorted;  ///< which packs share a step
+  std::uint64_t window = 0;       ///< steps of packs that are sorted together, in a random order of all packs; 0 = the whole set
+  ballast::emission emission = ballast::emission::cyclic;  ///< order of the steps inside a window; rows always come at random
+  bool redeal = false;  ///< whether the samples of each step (row) are dealt to its places anew, where that lowers its cost
+};
+
+/// @brief How much randomness is given up for balance, and which way. Shares are in thousandths.
+struct stream_options {
+  /// Share of a step's capacity that is drawn for it. 0 draws all of it, and gives back a tenth at most where that balances the step.
+  std::uint32_t fill = 980;
+  /// A sample that costs more than this share of a rank's mean step waits in the pool for its like; 0 = no pool.
+  std::uint32_t threshold = 350;
+  /// The pool holds this many samples per rank before some must go. `whole_epoch` gathers all outliers first, and spreads everything
+  /// else evenly over the steps.
+  std::uint32_t pool = 4;
+  std::uint32_t oldest = 0;  ///< steps that a sample may wait in the pool before it is taken with its neighbours; 0 = no limit
+  /// A sample that costs more than this share of a rank's mean step is split over several ranks (context parallelism); 0 = none is.
+  std::uint32_t share = 0;
+  std::uint32_t share_overhead = 0;     ///< what splitting adds to a sample's cost
+  std::uint64_t most_ranks_shared = 0;  ///< most ranks that share a sample, a power of two; 0 = as many as there are
+  friend constexpr bool operator==(stream_options const&, stream_options const&) = default;
+
+  static constexpr std::uint32_t whole_epoch = 0xffffffffU;  ///< for `pool`
+};
 
 namespace detail {
 

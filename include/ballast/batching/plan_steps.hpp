@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/batching/constraints.hpp>
 #include <ballast/batching/detail/plan_items.hpp>
 #include <ballast/batching/detail/units.hpp>
 #include <ballast/batching/options.hpp>

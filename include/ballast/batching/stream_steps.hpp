@@ -3,7 +3,6 @@
 #include <ballast/batching/detail/streamer.hpp>
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/result.hpp>
-#include <ballast/batching/stream_options.hpp>
 #include <ballast/batching/weigh.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/batching/deal_options.hpp>
 #include <ballast/batching/options.hpp>
 #include <ballast/cost/level_time.hpp>
 #include <ballast/curriculum/options.hpp>

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/batching/constraints.hpp>
 #include <ballast/batching/detail/choose_plan.hpp>
 #include <ballast/batching/detail/pack_for_steps.hpp>
 #include <ballast/batching/detail/pipeline_streamer.hpp>
 #include <ballast/batching/detail/rows_into_steps.hpp>
 #include <ballast/batching/detail/sort_into_steps.hpp>
 #include <ballast/batching/detail/streamer.hpp>
-#include <ballast/batching/stream_options.hpp>
+#include <ballast/batching/options.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -2,7 +2,6 @@
 #pragma once
 #include <ballast/batching/detail/stream_limits.hpp>
 #include <ballast/batching/options.hpp>
-#include <ballast/batching/stream_options.hpp>
 #include <ballast/batching/weighed_samples.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/math.hpp>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/batching/deal_options.hpp>
 #include <ballast/batching/detail/deal_packs.hpp>
 #include <ballast/batching/detail/fill_places.hpp>
 #include <ballast/batching/detail/redeal.hpp>
 #include <ballast/batching/detail/windows.hpp>
+#include <ballast/batching/options.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -9,7 +9,6 @@
 #include <ballast/batching/detail/stream_limits.hpp>
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/result.hpp>
-#include <ballast/batching/stream_options.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/random.hpp>
 

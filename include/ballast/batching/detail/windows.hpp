@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/batching/deal_options.hpp>
 #include <ballast/batching/detail/items.hpp>
+#include <ballast/batching/options.hpp>
 #include <ballast/core/random.hpp>
 
 #include <algorithm>
