@@ -37,11 +37,11 @@ TEST_CASE("curriculum_stream: its steps are those of the plans of its epochs, an
     CAPTURE(seed);
     REQUIRE(run.steps() == expected.size());
     REQUIRE(rest_of(run) == expected);
-    REQUIRE(refusal([&] { return run.next(); }) == "all " + std::to_string(expected.size()) + " steps of the run are done");
+    REQUIRE(refusal([&] { return run.next(); }) == "all " + std::to_string(expected.size()) + " steps are done");
   }
 }
 
-TEST_CASE("curriculum_stream: resumed from any step, it is the uninterrupted run") {
+TEST_CASE("curriculum_stream: resumed from any step, it is the uninterrupted one") {
   for (auto const how : ballast_test::all_orders) {
     ballast_test::sources const given{{.setting = {16384}, .steps = 23, .keys = {}, .per_epoch = {23, 0, 10, 0}},
                                       {.setting = {131072, 8, 29}, .steps = 9, .keys = {}, .per_epoch = {20, 0, 4}}};
@@ -64,7 +64,7 @@ TEST_CASE("curriculum_stream: resumed from any step, it is the uninterrupted run
   }
 }
 
-TEST_CASE("curriculum_stream: the state of another run is refused") {
+TEST_CASE("curriculum_stream: the state of another stream is refused") {
   ballast_test::sources const given{{.setting = {16384}, .steps = 4, .keys = {1, 2, 3, 4}}};
   ballast::curriculum_options const options{.seed = 3};
   ballast::curriculum_stream run(given, options, 2);
@@ -74,7 +74,7 @@ TEST_CASE("curriculum_stream: the state of another run is refused") {
       return 0;
     });
   };
-  auto const other = "the state is of a run with other sources or options";
+  auto const other = "the state is of a stream with other sources or options";
   CHECK(refused(given, options) == "accepted");
   auto changed = given;
   changed[0].keys[2] = 0;
@@ -90,7 +90,7 @@ TEST_CASE("curriculum_stream: the state of another run is refused") {
   CHECK(refusal([&] {
           run.resume({9, run.state().fingerprint});
           return 0;
-        }) == "step = 9 is beyond the run's 8");
+        }) == "step = 9 is beyond the stream's 8");
   CHECK(refusal([&] { return ballast::curriculum_stream(given, {.epoch = 5}, std::uint64_t{1} << 31); }) ==
         "epochs = 2147483648 from epoch 5 on exceed 2^31");
 }

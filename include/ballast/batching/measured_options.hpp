@@ -36,7 +36,7 @@ struct measured_batching_options {
   /// A measure of which some samples have nothing (text without images, say): those never share a pack or a step with the others.
   std::optional<std::size_t> separate{};
   std::uint64_t seed = 0;   ///< any value; another seed is another order
-  std::uint64_t epoch = 0;  ///< another epoch is another order of the same run
+  std::uint64_t epoch = 0;  ///< another epoch is another order of the same seed
 };
 
 /// @brief The cost of a sample unless a callable is given: its measures times `measured_batching_options::weights`.

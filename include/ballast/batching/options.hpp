@@ -39,7 +39,7 @@ struct batching_options {
   std::uint64_t stages = 1;                                  ///< pipeline stages, for `synchronisation::pipeline`; at least 1
   ballast::left_over left_over = ballast::left_over::split;  ///< what happens to an incomplete last step
   std::uint64_t seed = 0;                                    ///< any value; another seed is another order
-  std::uint64_t epoch = 0;                                   ///< another epoch is another order of the same run
+  std::uint64_t epoch = 0;                                   ///< another epoch is another order of the same seed
   std::int64_t cost_per_micro_batch = 0;  ///< what a micro-batch costs beside its samples (launches, say), in units of the cost
   std::int64_t cost_per_step = 0;  ///< what a step costs each rank beside its micro-batches (all-reduce, optimiser), in the same units
   /// Share of the places' capacity, in thousandths, that planners with a choice fill before they give up fill for balance. A plan is less

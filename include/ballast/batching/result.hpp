@@ -64,7 +64,7 @@ struct batching {
   std::vector<Index> table;         ///< `steps() * ranks * micro_batches` pack numbers or `none`, in that order, each pack at most once
   std::uint64_t ranks = 1;          ///< as asked
   std::uint64_t micro_batches = 1;  ///< places of one rank in one step
-  /// Cost of the run: the sum over steps of what `synchronisation` makes of the slowest rank. The bound sums what no deal of the same
+  /// Cost of the plan: the sum over steps of what `synchronisation` makes of the slowest rank. The bound sums what no deal of the same
   /// samples to the ranks of the same steps can go below.
   certificate slowest;
   std::int64_t cost = 0;        ///< what all ranks have to do: the costs of all packs in the table, of their micro-batches and steps
@@ -112,7 +112,7 @@ struct batching {
       if (packs_of(steps() - 1, static_cast<std::size_t>(r)).empty()) idle.push_back(r);
     return idle;
   }
-  /// @brief Run time over that of perfect balance, where ranks wait per step. @return 1 when no rank ever waits, else more
+  /// @brief Time over that of perfect balance, where ranks wait per step. @return 1 when no rank ever waits, else more
   [[nodiscard]] double slowest_over_mean() const noexcept {
     return cost == 0 ? 1.0 : static_cast<double>(slowest.value) * static_cast<double>(ranks) / static_cast<double>(cost);
   }

@@ -15,8 +15,8 @@
 /// @file
 /// @brief Going on after step k, also with another number of ranks.
 ///
-/// With the same ranks there is nothing to do: the plan is a pure function of its arguments, so a restarted run plans again and begins at
-/// step k. With other ranks, the samples that are still to come are planned as a data set of their own.
+/// With the same ranks there is nothing to do: the plan is a pure function of its arguments, so a restarted trainer plans again and begins
+/// at step k. With other ranks, the samples that are still to come are planned as a data set of their own.
 
 namespace ballast::inline v0_2 {
 

@@ -37,7 +37,7 @@ struct curriculum_options {
   std::uint32_t warm_up_share = 500;  ///< the warm-up takes no more of those sources' steps, in thousandths; 0 … 1000
   std::uint64_t buckets = 16;         ///< buckets of equally many steps, for the two orders by buckets; at least 1
   std::uint64_t seed = 0;             ///< any value; another seed is another order
-  std::uint64_t epoch = 0;            ///< the epoch to plan, below 2^31; another epoch is another order of the same run
+  std::uint64_t epoch = 0;            ///< the epoch to plan, below 2^31; another epoch is another order of the same seed
 };
 
 }  // namespace ballast::inline v0_2

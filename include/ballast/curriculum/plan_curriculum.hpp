@@ -19,7 +19,7 @@ namespace ballast::inline v0_2 {
 /// @brief Orders the steps of one epoch: a warm-up on the smallest capacity, then all the rest as `options.order` says.
 ///
 /// The number of steps is known before: `plan.size()` is the sum of what `per_epoch` says of the sources, and each source has exactly so
-/// many. The plan is a pure function, so a run goes on at any step by planning again; `curriculum_stream` does so over several epochs.
+/// many. The plan is a pure function, so training goes on at any step by planning again; `curriculum_stream` does so over several epochs.
 ///
 /// @param sources  levels or data sets: their setting, number of steps and keys
 /// @param options  order, warm-up, seed and epoch

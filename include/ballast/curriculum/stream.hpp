@@ -59,7 +59,7 @@ class curriculum_stream {
   /// @par Complexity
   /// O(1), but for the first step of an epoch, which plans it.
   [[nodiscard]] curriculum_step next() {
-    require(!done(), [&] { return "all " + std::to_string(steps_) + " steps of the run are done"; });
+    require(!done(), [&] { return "all " + std::to_string(steps_) + " steps are done"; });
     while (place_ == plan_.size()) turn_to(plan_.epoch + 1);
     ++step_;
     return plan_.at(place_++);
@@ -68,14 +68,15 @@ class curriculum_stream {
   /// @brief What to save in a checkpoint.
   [[nodiscard]] curriculum_state state() const noexcept { return {step_, fingerprint_}; }
 
-  /// @brief Goes on where another run of the same arguments stood.
+  /// @brief Goes on where another stream of the same arguments stood.
   /// @param from  its state
-  /// @throws invalid_input if its sources or options were others, or it has more steps than this one; the run then stays where it is
+  /// @throws invalid_input if its sources or options were others, or it has more steps than this one; this stream then stays where it is
   /// @par Complexity
   /// O(epochs * sources), and planning one epoch.
   void resume(curriculum_state const& from) {
-    require(from.fingerprint == fingerprint_, [] { return std::string("the state is of a run with other sources or options"); });
-    require(from.step <= steps_, [&] { return "step = " + std::to_string(from.step) + " is beyond the run's " + std::to_string(steps_); });
+    require(from.fingerprint == fingerprint_, [] { return std::string("the state is of a stream with other sources or options"); });
+    require(from.step <= steps_,
+            [&] { return "step = " + std::to_string(from.step) + " is beyond the stream's " + std::to_string(steps_); });
     auto epoch = options_.epoch;
     auto rest = from.step;
     for (std::uint64_t count = 0; rest > (count = detail::steps_in_epoch(sources_, epoch)); ++epoch) rest -= count;

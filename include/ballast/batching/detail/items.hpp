@@ -30,7 +30,7 @@ namespace ballast::inline v0_2::detail {
   return items.size() != 0 && all_equal(items) ? o.capacity / items.longest * items.longest : o.capacity;
 }
 
-/// Throws rather than repeat so much that the run, or the squared lengths of a step, would no longer be sums below 2^63.
+/// Throws rather than repeat so much that the cost of the plan, or the squared lengths of a step, would no longer be sums below 2^63.
 class repeat_budget {
  public:
   repeat_budget(weighed_samples const& items, batching_options const& o)
@@ -43,7 +43,7 @@ class repeat_budget {
     if (!several()) squares_ -= items_.tokens[i] * items_.tokens[i];
     require(cost_ >= 0 && squares_ >= 0, [&] {
       return "the last step repeats sample " + std::to_string(i) + " of cost " + std::to_string(items_.cost[i]) +
-             " until the run exceeds what 63 bits hold: ask for another left_over than repeat";
+             " until the plan exceeds what 63 bits hold: ask for another left_over than repeat";
     });
   }
 

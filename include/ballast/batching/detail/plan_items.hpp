@@ -37,7 +37,7 @@ void offer_windows(plan_choice<Index>& choice, weighed_samples const& items, bat
   choice.offer(std::move(best));
 }
 
-/// Ways to stream a run of which nothing is known but its critical ratios, in the order of trial.
+/// Ways to stream samples of which nothing is known but its critical ratios, in the order of trial.
 [[nodiscard]] inline std::vector<stream_options> ways_to_stream(weighed_samples const& items, step_constraints const& c,
                                                                 batching_options const& o) {
   auto const room = o.capacity * static_cast<std::int64_t>(o.micro_batches);

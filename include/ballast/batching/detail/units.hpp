@@ -29,7 +29,7 @@ template <index_type Index>
   std::vector<Index> order(samples);
   std::iota(order.begin(), order.end(), Index{0});
   std::sort(order.begin(), order.end(), [&](Index a, Index b) { return key[a] != key[b] ? key[a] < key[b] : a < b; });
-  std::vector<std::pair<Index, std::size_t>> first;  // of each key: its first sample, and where its run begins
+  std::vector<std::pair<Index, std::size_t>> first;  // of each key: its first sample, and where its samples begin
   for (std::size_t k = 0; k < samples; ++k)
     if (k == 0 || key[order[k]] != key[order[k - 1]]) first.emplace_back(order[k], k);
   std::sort(first.begin(), first.end());
