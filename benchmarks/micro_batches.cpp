@@ -3,6 +3,7 @@
 // micro-batches of a rank, `bound` what is proven, `tokens` what the tokens alone need, `over` the cost of the slowest rank over its bound;
 // `verl` is the number that trainers start from, the tokens over the cap, dealt by Karmarkar-Karp, and how many of these micro-batches
 // break the cap. `half` has samples of which no two share a micro-batch.
+#include <ballast/balance/karmarkar_karp.hpp>
 #include <ballast/batching.hpp>
 #include <ballast/core/random.hpp>
 

@@ -155,31 +155,41 @@ class step_dealer {
 
   /// Best fit decreasing inside each rank; what does not fit goes where it raises no maximum, or is left.
   void pack() {
-    auto& place_of = deal_.set_of;  // of each sample: first its rank, then its place
-    auto& load = deal_.load;
-    auto const places = ranks_ * each_;
-    auto const n = id_.size();
-    room_.assign(places, capacity_);
+    room_.assign(ranks_ * each_, capacity_);
     for (std::size_t r = 0; r < base_.size(); ++r) room_[r * each_] -= base_[r].first;
-    left_.clear();
+    fit_into_ranks();
+    place_misfits();
+    measure();
+    occupy_empty_places();
+    list_places();
+  }
+  /// The fullest place of a rank with room for that many tokens, or the number of places.
+  [[nodiscard]] std::size_t fullest(std::size_t r, std::int64_t tokens) const {
+    auto found = ranks_ * each_;
+    for (std::size_t p = r * each_; p < (r + 1) * each_; ++p)
+      if (room_[p] >= tokens && (found == ranks_ * each_ || room_[p] < room_[found])) found = p;
+    return found;
+  }
+  /// Turns the rank of each sample into its place.
+  void fit_into_ranks() {
+    auto& place_of = deal_.set_of;
     misfits_.clear();
-    auto const fullest = [&](std::size_t r, std::int64_t t) {
-      auto found = places;
-      for (std::size_t p = r * each_; p < (r + 1) * each_; ++p)
-        if (room_[p] >= t && (found == places || room_[p] < room_[found])) found = p;
-      return found;
-    };
-    for (std::size_t k = 0; k < n; ++k) {
-      auto const p = place_of[k] == nowhere ? places : fullest(place_of[k], deal_.size[k]);
-      if (p == places) {
+    for (std::size_t k = 0; k < id_.size(); ++k) {
+      auto const p = place_of[k] == nowhere ? ranks_ * each_ : fullest(place_of[k], deal_.size[k]);
+      if (p == ranks_ * each_) {
         misfits_.push_back(static_cast<std::uint32_t>(k));
-        if (place_of[k] != nowhere) load[place_of[k]] -= deal_.cost[k];
+        if (place_of[k] != nowhere) deal_.load[place_of[k]] -= deal_.cost[k];
         place_of[k] = nowhere;
         continue;
       }
       room_[p] -= deal_.size[k];
       place_of[k] = static_cast<std::uint32_t>(p);
     }
+  }
+  void place_misfits() {
+    auto const places = ranks_ * each_;
+    auto& load = deal_.load;
+    left_.clear();
     for (auto k : misfits_) {
       auto to = places;
       for (std::size_t r = 0; r < ranks_; ++r)
@@ -191,16 +201,18 @@ class step_dealer {
       }
       room_[to] -= deal_.size[k];
       load[to / each_] += deal_.cost[k];
-      place_of[k] = static_cast<std::uint32_t>(to);
+      deal_.set_of[k] = static_cast<std::uint32_t>(to);
     }
-    measure();
-    occupy_empty_places();
+  }
+  void list_places() {
+    auto const& place_of = deal_.set_of;
+    auto const places = ranks_ * each_;
     begin_.assign(places + 2, 0);
     for (auto p : place_of)
       if (p != nowhere) ++begin_[p + 2];
     for (std::size_t p = 2; p < places + 2; ++p) begin_[p] += begin_[p - 1];
     packed_.resize(begin_[places + 1]);
-    for (std::size_t k = 0; k < n; ++k)
+    for (std::size_t k = 0; k < id_.size(); ++k)
       if (place_of[k] != nowhere) packed_[begin_[place_of[k] + 1]++] = id_[k];
   }
 
@@ -234,7 +246,7 @@ class step_dealer {
   std::vector<std::uint64_t> keys_;
   std::vector<Index> id_, left_, packed_;
   pair_exchange_workspace<Index> exchanges_;
-  dealt_sets<Index> deal_;  ///< samples by local index, longest first
+  dealt_sets<Index> deal_;  ///< samples by local index, longest first; `set_of` is a rank, then a place
   std::vector<std::uint32_t> best_rank_, misfits_;
   std::vector<std::int64_t> square_, best_load_, best_room_, room_;
   std::vector<std::uint64_t> best_count_;
