@@ -36,10 +36,11 @@ struct class_decision {
 };
 
 /// Decides. `judge(packs, bound)` says what the options make of a number of packs. To be called, and its result used, in the scope of a
-/// pool.
+/// pool. A tally (`counts`) names the search's bound wherever one was searched for; a packing only where it proves more than the bound by
+/// formula for the number of packs that the options demand.
 template <class Judge>
 [[nodiscard]] class_decision decide(histogram const& weights, std::int64_t capacity, std::uint64_t max_samples, search_rule const& rule,
-                                    best_fit_patterns& best_fit, Judge const& judge) {
+                                    best_fit_patterns& best_fit, Judge const& judge, bool counts) {
   class_decision out;
   out.packs = best_fit.plan(weights, capacity, max_samples);
   out.bound = packing_lower_bound(weights, capacity, max_samples, static_cast<std::int64_t>(out.packs));
@@ -47,7 +48,7 @@ template <class Judge>
   if (rule.accepts(simple)) return out;
   out.found = search_classes(weights, capacity, max_samples, out.bound, best_fit, rule.limits);
   auto const packs = out.found.patterns.packs();
-  auto const proven = judge(packs, out.found.bound).count.lower_bound > judge(packs, out.bound).count.lower_bound;
+  auto const proven = counts || judge(packs, out.found.bound).count.lower_bound > judge(packs, out.bound).count.lower_bound;
   auto const& bound = proven ? out.found.bound : out.bound;
   if (!rule.prefers(judge(packs, bound), simple)) return out;
   out.searched = true;
@@ -72,7 +73,7 @@ struct search_solver {
       bound.packs += static_cast<std::int64_t>(own);
       return judge_count(count + own, placed + own, bound, options);
     };
-    auto const decision = decide(items.classes, items.capacity, items.max_samples, rule, best_fit, judge);
+    auto const decision = decide(items.classes, items.capacity, items.max_samples, rule, best_fit, judge, false);
     auto const* const order = canonical_order(items, ws.positions, serial{});
     if (decision.searched) {
       std::vector<std::uint64_t> next(items.classes.lengths.size());  // the longest come first
@@ -99,7 +100,7 @@ struct search_solver {
   pool_scope const scope(memory);
   best_fit_patterns best_fit;
   auto const decision = decide(items.weights, round_down(o.capacity, o.pack_multiple), o.max_samples != 0 ? o.max_samples : samples + 1,
-                               rule, best_fit, judge);
+                               rule, best_fit, judge, true);
   auto const verdict = judge(decision.packs, decision.bound);
   return {verdict.status, verdict.count, verdict.bound, verdict.status == status::feasible ? items.tokens : 0, items.set_aside};
 }
