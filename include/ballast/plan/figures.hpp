@@ -64,7 +64,8 @@ template <index_type Index>
     for (auto const pack : plan.packs_of(turn / ranks, turn % ranks)) {
       ++packs;
       loads[turn] += options.cost_per_micro_batch;
-      for (auto const i : pack) {
+      for (auto const member : pack) {
+        auto const i = static_cast<std::size_t>(member);
         auto const length = samples.tokens[i];
         loads[turn] += samples.cost[i];
         tokens[turn] += length;

@@ -67,11 +67,12 @@ template <index_type Index>
     in_step largest{0, s, 0, 0};
     for (auto const pack : plan.packs_of(s)) {
       largest.sum += options.cost_per_micro_batch;
-      for (auto const i : pack) {
+      for (auto const member : pack) {
+        auto const i = static_cast<std::size_t>(member);
         trained.emplace_back(samples.cost[i], samples.tokens[i]);
         largest.sum += samples.cost[i];
         if (auto const alone = samples.cost[i] + options.cost_per_micro_batch; alone > largest.cost) {
-          largest.sample = i;
+          largest.sample = member;
           largest.cost = alone;
         }
       }
@@ -90,7 +91,8 @@ template <index_type Index>
     return order != 0 ? order > 0 : a.step < b.step;
   });
   dominant.resize((std::min)(most, dominant.size()), {});
-  for (auto const& d : dominant) found.samples.push_back({d.sample, d.step, samples.tokens[d.sample], over_mean(d.cost, d.sum)});
+  for (auto const& d : dominant)
+    found.samples.push_back({d.sample, d.step, samples.tokens[static_cast<std::size_t>(d.sample)], over_mean(d.cost, d.sum)});
   auto const needed = plan.critical.cost / 0.9 * static_cast<double>(plan.micro_batches);
   auto const whole = static_cast<std::uint64_t>(needed);
   found.micro_batches = (std::max)(std::uint64_t{1}, whole + (static_cast<double>(whole) < needed ? 1 : 0));

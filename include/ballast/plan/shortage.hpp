@@ -51,9 +51,9 @@ struct memory_shortage {
     return stage_bytes(state[end] - state[begin], least[end] - least[begin], in_flight[static_cast<std::size_t>(s)]);
   };
   auto const cut = min_max_partition(layers.size(), {.stages = in_flight.size()}, bytes);
-  memory_shortage out{.stage = 0, .needed = cut.bottleneck.value, .budget = budget};
-  while (bytes(cut.boundaries[out.stage], cut.boundaries[out.stage + 1], out.stage) != out.needed) ++out.stage;
-  return out;
+  std::size_t stage = 0;
+  while (bytes(cut.boundaries[stage], cut.boundaries[stage + 1], stage) != cut.bottleneck.value) ++stage;
+  return {.stage = stage, .needed = cut.bottleneck.value, .budget = budget};
 }
 
 }  // namespace ballast::inline v0_2
