@@ -98,8 +98,8 @@ inline cuts deepspeed_bisection(costs const& layers, std::size_t stages, double 
   return at;
 }
 
-/// torchgpipe: block partitions of Barany and Grinberg. Costs are rescaled so that the dearest layer is 1 and the cheapest 0; one layer at
-/// a time moves over a border between the largest block and the nearest smallest one, until they differ by at most 1.
+/// torchgpipe: block partitions of Barany and Grinberg. Costs are rescaled so that the most expensive layer is 1 and the cheapest 0; one
+/// layer at a time moves over a border between the largest block and the nearest smallest one, until they differ by at most 1.
 inline cuts block_partition(costs const& layers, std::size_t stages) {
   auto const n = layers.size();
   auto const [low, high] = std::minmax_element(layers.begin(), layers.end());

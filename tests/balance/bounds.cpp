@@ -21,7 +21,7 @@ TEST_CASE("balance_lower_bound: each argument where it is the strongest") {
   CHECK(balance_lower_bound(numbers{7, 7, 7, 1, 1, 1}, 2, 3) == load_bound{15, balance_bound::item_counts});  // two of three, and a third
 }
 
-TEST_CASE("capacity_bound: what the other sets cannot hold joins the dearest item") {
+TEST_CASE("capacity_bound: what the other sets cannot hold joins the most expensive item") {
   numbers const size{6, 3, 3, 4}, cost{60, 10, 10, 20};
   CHECK(capacity_bound(cost, size, 2, 8) == load_bound{67, balance_bound::capacity});  // 2 of size are left, at 10 / 3 each, rounded up
   CHECK(capacity_bound(cost, size, 2, 10) == load_bound{});

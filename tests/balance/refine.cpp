@@ -25,7 +25,7 @@ auto const lpt_refined64 = [](auto const& items, balance_options const& o, auto 
   return refined(ballast::longest_processing_time<std::uint64_t>(items, o, cost, size), items, o, cost, size);
 };
 
-/// Whether moving one item, or swapping two, between the dearest set and another would leave both below its load.
+/// Whether moving one item, or swapping two, between the most expensive set and another would leave both below its load.
 bool could_be_better(balanced_sets<> const& plan, numbers const& items, std::uint64_t most) {
   numbers load;
   for (auto const set : plan.sets) {

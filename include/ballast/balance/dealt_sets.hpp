@@ -43,7 +43,8 @@ struct dealt_sets {
   std::int64_t capacity = unlimited;     ///< largest total size of a set
   std::uint64_t max_items = 0;           ///< most items of a set; 0 = no limit
   bool equal = false;                    ///< whether the numbers of items of two sets may differ by one at most
-  std::vector<std::int64_t> cost, size;  ///< by item
+  std::vector<std::int64_t> cost;        ///< by item
+  std::vector<std::int64_t> size;        ///< by item
   std::vector<keyed_item<Index>> order;  ///< the items, sorted by cost wherever `refine` or `exchange_pairs` follows
 
   std::vector<std::uint32_t> set_of;                        ///< by item: its set, or `none`
@@ -54,7 +55,8 @@ struct dealt_sets {
 
   detail::winner_tree tree;             ///< private
   std::vector<std::uint32_t> cheapest;  ///< private
-  std::uint64_t base = 0, extra = 0;    ///< private: items that each set gets, and how many sets get one more
+  std::uint64_t base = 0;               ///< private: items that each set gets at least
+  std::uint64_t extra = 0;              ///< private: how many sets get one more
 
   /// @brief Number of items. @return that of `cost`
   [[nodiscard]] std::size_t items() const noexcept { return cost.size(); }

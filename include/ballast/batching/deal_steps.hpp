@@ -7,7 +7,6 @@
 #include <ballast/batching/result.hpp>
 #include <ballast/batching/weigh.hpp>
 
-#include <cstdint>
 #include <utility>
 
 /// @file

@@ -5,13 +5,8 @@
 #include <ballast/batching/micro_batch_options.hpp>
 #include <ballast/core/search_limits.hpp>
 
-#include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
-#include <utility>
-#include <vector>
 
 /// @file
 /// @brief One global batch into micro-batches: the same number on every rank, as few as can be, none above the cap, loads balanced.

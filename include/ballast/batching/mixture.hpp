@@ -41,15 +41,13 @@ template <index_type Index = std::uint32_t>
                                          std::uint64_t seed) {
   std::vector<std::vector<Index>> of(share.size());
   for (std::size_t i = 0; i < source.size(); ++i) {
-    require(source[i] < share.size(), [&] {
-      return "source[" + std::to_string(i) + "] = " + std::to_string(source[i]) + " has no share: there are " +
-             std::to_string(share.size());
-    });
+    require(source[i] < share.size(),
+            [&] { return entry("source", i, source[i]) + " has no share: there are " + std::to_string(share.size()); });
     of[source[i]].push_back(static_cast<Index>(i));
   }
   std::int64_t sum = 0;
   for (std::size_t s = 0; s < share.size(); ++s) {
-    auto const entry = [&] { return "share[" + std::to_string(s) + "] = " + std::to_string(share[s]); };
+    auto const entry = [&] { return ballast::entry("share", s, share[s]); };
     require(share[s] >= 0 && share[s] < std::int64_t{1} << 31, [&] { return entry() + " must be in 0 ... 2^31 - 1"; });
     require(share[s] == 0 || !of[s].empty(), [&] { return entry() + " but the source has no samples"; });
     sum += share[s];

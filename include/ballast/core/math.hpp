@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <string>
 
 /// @file
 /// @brief Integer arithmetic that every room needs: rounded quotients, multiples, sums that cannot overflow.

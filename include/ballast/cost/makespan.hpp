@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <ranges>
-#include <string>
 #include <utility>
 
 /// @file
@@ -97,7 +96,7 @@ template <length_range R>
   auto const at = std::ranges::begin(lengths);
   for (std::size_t i = 0, n = static_cast<std::size_t>(std::ranges::size(lengths)); i < n; ++i) {
     auto const length = at[static_cast<std::ranges::range_difference_t<R const>>(i)];
-    auto const entry = [&] { return "lengths[" + std::to_string(i) + "] = " + std::to_string(length); };
+    auto const entry = [&] { return ballast::entry("lengths", i, length); };
     require(std::in_range<std::int64_t>(length) && cost.fits(static_cast<std::int64_t>(length)),
             [&] { return entry() + " has a cost that is negative, not a number or too large for 63 bits"; });
     auto const one = tile_work_of(static_cast<std::int64_t>(length), cost);

@@ -5,7 +5,6 @@
 #include <ballast/cost/vision.hpp>
 
 #include <array>
-#include <cstdint>
 #include <string>
 #include <string_view>
 

@@ -35,7 +35,7 @@ namespace ballast::inline v0_2 {
 [[nodiscard]] inline std::vector<std::uint64_t> largest_remainder(std::span<std::int64_t const> share, std::uint64_t total) {
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < share.size(); ++i) {
-    require(share[i] >= 0, [&] { return "share[" + std::to_string(i) + "] = " + std::to_string(share[i]) + " must not be negative"; });
+    require(share[i] >= 0, [&] { return entry("share", i, share[i]) + " must not be negative"; });
     sum += static_cast<std::uint64_t>(share[i]);
     require(sum >> 63 == 0, [&] { return "share[" + std::to_string(i) + "] brings the sum of shares to 2^63 or more"; });
   }

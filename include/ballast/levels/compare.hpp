@@ -8,9 +8,6 @@
 #include <ballast/levels/plan.hpp>
 #include <ballast/levels/steps.hpp>
 
-#include <cstdint>
-#include <span>
-
 /// @file
 /// @brief What a plan in levels is worth: the same samples in one level.
 

@@ -17,7 +17,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
-#include <span>
 #include <string>
 #include <tuple>
 #include <utility>

@@ -2,8 +2,6 @@
 #pragma once
 #include <ballast/batching/options.hpp>
 #include <ballast/core/concepts.hpp>
-#include <ballast/core/error.hpp>
-#include <ballast/core/level.hpp>
 #include <ballast/cost/level_time.hpp>
 #include <ballast/curriculum/plan_curriculum.hpp>
 #include <ballast/levels/detail/shapes.hpp>
@@ -16,7 +14,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 /// @file

@@ -55,7 +55,7 @@ namespace detail {
   std::vector<std::int64_t> most(static_cast<std::size_t>(capacity) + 1, 0);  // value of a pack with so much room
   std::uint64_t all = 0;
   for (std::size_t k = 0; k < duals.size(); ++k) {
-    require(duals[k] >= 0, [&] { return "duals[" + std::to_string(k) + "] = " + std::to_string(duals[k]) + " must not be negative"; });
+    require(duals[k] >= 0, [&] { return entry("duals", k, duals[k]) + " must not be negative"; });
     auto const length = static_cast<std::size_t>(lengths.lengths[k]);
     for (auto room = length; max_samples == 0 && room < most.size(); ++room)
       most[room] = (std::max)(most[room], most[room - length] + duals[k]);
@@ -95,16 +95,15 @@ namespace detail {
   std::vector<std::size_t> unit(k);
   std::size_t places = 1;
   for (auto m = k; m-- > 0;) {
-    require(capacity[m] < (std::int64_t{1} << 28) / static_cast<std::int64_t>(places), [&] {
-      return "capacity[" + std::to_string(m) + "] = " + std::to_string(capacity[m]) + " makes a table of more than 2^28 entries";
-    });
+    require(capacity[m] < (std::int64_t{1} << 28) / static_cast<std::int64_t>(places),
+            [&] { return entry("capacity", m, capacity[m]) + " makes a table of more than 2^28 entries"; });
     unit[m] = places;
     places *= static_cast<std::size_t>(capacity[m]) + 1;
   }
   std::vector<std::int64_t> most(places, 0), room;  // value of a pack with so much room of each measure
   std::uint64_t all = 0;
   for (std::size_t c = 0; c < classes.size(); ++c) {
-    require(duals[c] >= 0, [&] { return "duals[" + std::to_string(c) + "] = " + std::to_string(duals[c]) + " must not be negative"; });
+    require(duals[c] >= 0, [&] { return entry("duals", c, duals[c]) + " must not be negative"; });
     auto const row = classes[c];
     std::size_t step = 0;
     for (std::size_t m = 0; m < k; ++m) step += unit[m] * static_cast<std::size_t>(row[m]);

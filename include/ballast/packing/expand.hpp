@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/packing/detail/expand_runs.hpp>
 #include <ballast/packing/runs.hpp>
@@ -7,8 +8,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -52,9 +51,8 @@ template <index_type Index, length_range R, executor Executor = serial>
           [&] { return "order has " + std::to_string(order.size()) + " entries for " + std::to_string(n) + " samples"; });
   std::vector<bool> seen(n);
   for (std::size_t j = 0; j < n; ++j) {
-    require(order[j] < n && !seen[order[j]], [&] {
-      return "order[" + std::to_string(j) + "] = " + std::to_string(order[j]) + (order[j] < n ? " stands there twice" : " is no sample");
-    });
+    require(order[j] < n && !seen[order[j]],
+            [&] { return entry("order", j, order[j]) + (order[j] < n ? " stands there twice" : " is no sample"); });
     seen[order[j]] = true;
   }
   return detail::expand<Index>(plan, lengths, detail::by_order<Index>{order.data()}, executor);

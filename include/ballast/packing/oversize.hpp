@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/classes.hpp>
+#include <ballast/core/error.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/packing/detail/fit_samples.hpp>
 #include <ballast/packing/options.hpp>
@@ -9,7 +10,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <ranges>
 #include <string>
 #include <utility>
 #include <vector>
@@ -120,7 +120,7 @@ struct trained_histogram {
     auto kept = length;
     if (length > largest) {
       require(options.oversize != oversize::reject, [&] {
-        return "histogram.lengths[" + std::to_string(i) + "] = " + std::to_string(length) + " exceeds capacity " +
+        return entry("histogram.lengths", i, length) + " exceeds capacity " +
                std::to_string(round_down(options.capacity, options.pack_multiple)) + " (see oversize policy)";
       });
       if (options.oversize == oversize::set_aside) {

@@ -6,11 +6,8 @@
 #include <ballast/packing/oversize.hpp>
 #include <ballast/packing/runs.hpp>
 
-#include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 /// @file

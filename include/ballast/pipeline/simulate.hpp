@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/core/certificate.hpp>
-#include <ballast/core/error.hpp>
 #include <ballast/cost/schedule.hpp>
 #include <ballast/pipeline/detail/check_order.hpp>
 #include <ballast/pipeline/detail/order_runner.hpp>

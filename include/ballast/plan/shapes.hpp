@@ -39,9 +39,8 @@ template <index_type Index>
       auto const length = tokens[static_cast<std::size_t>(i)];
       batch_cost const sums{.per_token = 1, .per_square = length};
       batch_shape const more{.tokens = shape.squares, .squares = length, .tiles = 0};
-      require(length >= 0 && sums.fits(more), [&] {
-        return "tokens[" + std::to_string(i) + "] = " + std::to_string(length) + " is negative, or brings a sum of squares to 2^63";
-      });
+      require(length >= 0 && sums.fits(more),
+              [&] { return entry("tokens", i, length) + " is negative, or brings a sum of squares to 2^63"; });
       shape.tokens += length;  // no more than the squares
       shape.squares = sums(more);
     }

@@ -10,7 +10,6 @@
 #include <ballast/staging/layer.hpp>
 #include <ballast/staging/result.hpp>
 
-#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <string>

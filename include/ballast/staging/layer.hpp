@@ -44,10 +44,8 @@ inline void require_valid(layer_chain const& chain) {
   std::vector<std::uint64_t> items(chain.classes.size());
   for (std::size_t r = 0; r < chain.runs.size(); ++r) {
     auto const k = chain.runs.values[r];
-    require(k >= 0 && static_cast<std::uint64_t>(k) < chain.classes.size(), [&] {
-      return "runs.values[" + std::to_string(r) + "] = " + std::to_string(k) + " is none of " + std::to_string(chain.classes.size()) +
-             " classes";
-    });
+    require(k >= 0 && static_cast<std::uint64_t>(k) < chain.classes.size(),
+            [&] { return entry("runs.values", r, k) + " is none of " + std::to_string(chain.classes.size()) + " classes"; });
     items[static_cast<std::size_t>(k)] += chain.runs.counts[r];
   }
   option_classes all;

@@ -41,10 +41,9 @@ inline void require_valid(staging_options const& options) {
   sized("capacity", options.capacity.size());
   sized("in_flight", options.in_flight.size());
   for (std::size_t s = 0; s < options.capacity.size(); ++s) {
-    require(options.capacity[s] >= 0,
-            [&] { return "capacity[" + std::to_string(s) + "] = " + std::to_string(options.capacity[s]) + " must not be negative"; });
+    require(options.capacity[s] >= 0, [&] { return entry("capacity", s, options.capacity[s]) + " must not be negative"; });
     require(options.in_flight[s] >= 1 && options.in_flight[s] <= std::uint64_t{1} << 32,
-            [&] { return "in_flight[" + std::to_string(s) + "] = " + std::to_string(options.in_flight[s]) + " must be in 1 ... 2^32"; });
+            [&] { return entry("in_flight", s, options.in_flight[s]) + " must be in 1 ... 2^32"; });
   }
   require(options.hidden_percent >= 0 && options.hidden_percent <= 100,
           [&] { return "hidden_percent = " + std::to_string(options.hidden_percent) + " must be in [0, 100]"; });

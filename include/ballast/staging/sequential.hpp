@@ -8,7 +8,6 @@
 #include <ballast/staging/options.hpp>
 #include <ballast/staging/result.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 

@@ -15,7 +15,6 @@
 #include <cstdint>
 #include <limits>
 #include <ranges>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -59,9 +58,8 @@ std::uint64_t sort_classes(histogram const& classes, Cost const& cost, bulk_bala
     auto const c = ws.order[o];
     auto const count = classes.counts[c];
     auto const each = ws.costs[c];
-    require(each == 0 || std::cmp_less_equal(count, left / each), [&] {
-      return "histogram.counts[" + std::to_string(c) + "] = " + std::to_string(count) + " brings the sum of costs to 2^63 or more";
-    });
+    require(each == 0 || std::cmp_less_equal(count, left / each),
+            [&] { return entry("histogram.counts", c, count) + " brings the sum of costs to 2^63 or more"; });
     left -= each * static_cast<std::int64_t>(count);
     ws.ends[o] = items += count;
     ws.prefix[o] = unlimited - left;

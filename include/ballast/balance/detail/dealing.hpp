@@ -14,7 +14,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -79,7 +78,7 @@ template <index_type Index>
 [[nodiscard]] std::pair<balance_bound, certificate> impossible(deal<Index>& d) {
   auto const n = d.items();
   auto const k = static_cast<std::int64_t>(d.sets);
-  if (d.max_items != 0 && d.max_items < n && divide_up(n, d.max_items) > d.sets)
+  if (d.max_items != 0 && d.max_items < n && divide_up(std::uint64_t{n}, d.max_items) > d.sets)
     return {balance_bound::item_counts, {static_cast<std::int64_t>(d.max_items * d.sets), static_cast<std::int64_t>(n)}};
   if (d.capacity == unlimited || n == 0) return {};
   auto& sizes = d.bound_sizes;

@@ -5,7 +5,6 @@
 #include <ballast/batching/detail/measured_packs.hpp>
 #include <ballast/batching/detail/windows.hpp>
 #include <ballast/batching/measured_options.hpp>
-#include <ballast/core/math.hpp>
 #include <ballast/core/metrics/step_balance.hpp>
 #include <ballast/core/random.hpp>
 

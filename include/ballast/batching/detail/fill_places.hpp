@@ -10,7 +10,6 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <span>
 #include <utility>
 #include <vector>
 

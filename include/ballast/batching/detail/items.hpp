@@ -11,10 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <ranges>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 // What planners of steps share: the value and bound of a finished plan.

@@ -56,7 +56,7 @@ struct measured_items {
           t == 0 ? 1 : multiply_divide_up(static_cast<std::uint64_t>(largest), unit, static_cast<std::uint64_t>(t))));
   }
   for (std::size_t m = 0; m < k; ++m) {
-    auto const entry = [&] { return "weights[" + std::to_string(m) + "] = " + std::to_string(weight[m]); };
+    auto const entry = [&] { return ballast::entry("weights", m, weight[m]); };
     require(weight[m] >= 0, [&] { return entry() + " must not be negative"; });
     require(total[m] == 0 || weight[m] <= most / total[m], [&] {
       return entry() + " brings the weighted sum of its measure, which is " + std::to_string(total[m]) + ", too near to 2^63";

@@ -4,7 +4,6 @@
 #include <ballast/batching/weighed_samples.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/groups.hpp>
-#include <ballast/core/math.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
 #include <ballast/packing/shuffled.hpp>
 

@@ -2,7 +2,6 @@
 #pragma once
 #include <ballast/batching/detail/fill_places.hpp>
 #include <ballast/batching/detail/items.hpp>
-#include <ballast/core/math.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/core/wide.hpp>
 

@@ -9,7 +9,6 @@
 #include <ballast/batching/options.hpp>
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <utility>

@@ -7,7 +7,6 @@
 #include <ballast/packing/runs.hpp>
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <utility>
 

@@ -43,13 +43,11 @@ template <length_range R, cost_model Cost>
   for (std::size_t i = 0; i < n; ++i, ++at) {
     auto const length = *at;
     require(std::cmp_greater(length, 0) && std::in_range<std::int64_t>(length),
-            [&] { return "lengths[" + std::to_string(i) + "] = " + std::to_string(length) + " must be in 1 ... 2^63 - 1"; });
+            [&] { return entry("lengths", i, length) + " must be in 1 ... 2^63 - 1"; });
     auto const tokens = static_cast<std::int64_t>(length);
     auto const units = cost(tokens);
-    require(std::cmp_greater(units, 0) && std::in_range<std::int64_t>(units), [&] {
-      return "lengths[" + std::to_string(i) + "] = " + std::to_string(length) + " has cost " + std::to_string(units) +
-             ", which is not in 1 ... 2^63 - 1";
-    });
+    require(std::cmp_greater(units, 0) && std::in_range<std::int64_t>(units),
+            [&] { return entry("lengths", i, length) + " has cost " + std::to_string(units) + ", which is not in 1 ... 2^63 - 1"; });
     e.weight[i] = padded(static_cast<std::int64_t>(units));
     e.tokens += static_cast<std::uint64_t>(tokens);
     if (e.weight[i] <= e.capacity) continue;

@@ -23,7 +23,7 @@ namespace ballast::inline v0_2::detail {
 /// "lengths[17] = 9000", for messages.
 template <class Lengths>
 [[nodiscard]] std::string name_length(Lengths const& length_at, std::size_t i) {
-  return "lengths[" + std::to_string(i) + "] = " + std::to_string(length_at[i]);
+  return entry("lengths", i, length_at[i]);
 }
 
 /// The number of samples, which must leave room in the index type.

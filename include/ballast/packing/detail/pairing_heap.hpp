@@ -3,10 +3,8 @@
 #include <ballast/core/version.hpp>
 #include <ballast/packing/detail/pooled_memory.hpp>
 
-#include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <stdexcept>
 #include <utility>
 
 // Many small heaps in one vector: the packs that share a room, the one with the lowest number first.

@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <span>
 #include <utility>
-#include <vector>
 
 /// @file
 /// @brief Histogram bin completion: packs of several measures filled one pattern at a time, on the counts of the classes.

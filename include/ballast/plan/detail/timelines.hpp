@@ -44,7 +44,7 @@ template <class Index>
     if (place % steps.micro_batches == 0) of_rank = 0;
     auto const pack = steps.table[place];
     if (pack == steps.none) continue;
-    require(pack < packs.size(), [&] { return "table[" + std::to_string(place) + "] = " + std::to_string(pack) + " is no pack"; });
+    require(pack < packs.size(), [&] { return entry("table", place, pack) + " is no pack"; });
     auto const values = packs[static_cast<std::size_t>(pack)].values();
     for (std::size_t k = 0; k < values.size(); ++k) {
       add_checked(sum[k], values[k], "packs", static_cast<std::size_t>(pack));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/core/certificate.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/partition/options.hpp>
 #include <ballast/partition/stage_cost.hpp>

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <utility>
 
 namespace ballast::inline v0_2::detail {
 

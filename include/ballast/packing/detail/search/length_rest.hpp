@@ -9,7 +9,6 @@
 #include <ballast/packing/detail/search/subset_sum_fill.hpp>
 #include <ballast/packing/detail/search/tuning.hpp>
 
-#include <cstddef>
 #include <cstdint>
 #include <utility>
 

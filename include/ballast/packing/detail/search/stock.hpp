@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <utility>
 
 namespace ballast::inline v0_2::detail {
 

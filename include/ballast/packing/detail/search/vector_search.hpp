@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/core/certificate.hpp>
 #include <ballast/core/search_limits.hpp>
 #include <ballast/core/wide.hpp>
 #include <ballast/packing/detail/search/exact_classes.hpp>
 #include <ballast/packing/detail/search/pooled_patterns.hpp>
+#include <ballast/packing/detail/search/tuning.hpp>
 #include <ballast/packing/detail/search/vector_bound.hpp>
 #include <ballast/packing/detail/search/vector_rest.hpp>
 #include <ballast/packing/detail/shuffle.hpp>
