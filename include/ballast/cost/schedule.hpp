@@ -33,16 +33,20 @@ concept pipeline_schedule = std::copyable<S> && requires(S const& s, std::uint64
   { s.in_flight(n, n, n) } -> std::same_as<micro_batches_in_flight>;
 };
 
-/// @brief All forwards, then all backwards, the last micro-batch first. Source: Huang et al., "GPipe", arXiv 1811.06965.
-struct gpipe_schedule {
-  static constexpr std::string_view name = "gpipe";  ///< as users know it
-  static constexpr bool splits_backward = false;     ///< the weight part belongs to the backward
+/// @brief What schedules have in common whose stages are neighbouring layers.
+struct one_chunk_a_stage {
   /// @brief Chunks of a stage.
   [[nodiscard]] constexpr std::uint64_t chunks_per_stage() const noexcept { return 1; }
   /// @brief The stage of a virtual stage. @param virtual_stage its number @return the stage
   [[nodiscard]] constexpr std::uint64_t stage_of(std::uint64_t virtual_stage, std::uint64_t /*stages*/) const noexcept {
     return virtual_stage;
   }
+};
+
+/// @brief All forwards, then all backwards, the last micro-batch first. Source: Huang et al., "GPipe", arXiv 1811.06965.
+struct gpipe_schedule : one_chunk_a_stage {
+  static constexpr std::string_view name = "gpipe";  ///< as users know it
+  static constexpr bool splits_backward = false;     ///< the weight part belongs to the backward
   /// @brief All micro-batches. @param micro_batches of a step @return what any stage holds
   [[nodiscard]] constexpr micro_batches_in_flight in_flight(std::uint64_t /*stage*/, std::uint64_t /*stages*/,
                                                             std::uint64_t micro_batches) const noexcept {
@@ -51,15 +55,9 @@ struct gpipe_schedule {
 };
 
 /// @brief One forward, one backward after a warm-up of S - s - 1 forwards. Source: Narayanan et al., "PipeDream", arXiv 1806.03377.
-struct one_f_one_b_schedule {
+struct one_f_one_b_schedule : one_chunk_a_stage {
   static constexpr std::string_view name = "1f1b";  ///< as users know it
   static constexpr bool splits_backward = false;    ///< the weight part belongs to the backward
-  /// @brief Chunks of a stage.
-  [[nodiscard]] constexpr std::uint64_t chunks_per_stage() const noexcept { return 1; }
-  /// @brief The stage of a virtual stage. @param virtual_stage its number @return the stage
-  [[nodiscard]] constexpr std::uint64_t stage_of(std::uint64_t virtual_stage, std::uint64_t /*stages*/) const noexcept {
-    return virtual_stage;
-  }
   /// @brief min(M, S - s). @param stage s @param stages S @param micro_batches M @return what the stage holds
   [[nodiscard]] constexpr micro_batches_in_flight in_flight(std::uint64_t stage, std::uint64_t stages,
                                                             std::uint64_t micro_batches) const noexcept {
@@ -93,15 +91,9 @@ struct interleaved_schedule {
 /// @brief 1F1B with a split backward: weight parts fill the waits, and no stage holds more micro-batches than the first stage of 1F1B.
 ///
 /// Source: Qi et al., "Zero Bubble Pipeline Parallelism", arXiv 2401.10241: ZB-H1.
-struct zb1p_schedule {
+struct zb1p_schedule : one_chunk_a_stage {
   static constexpr std::string_view name = "zb1p";  ///< as users know it
   static constexpr bool splits_backward = true;     ///< input and weight part are tasks of their own
-  /// @brief Chunks of a stage.
-  [[nodiscard]] constexpr std::uint64_t chunks_per_stage() const noexcept { return 1; }
-  /// @brief The stage of a virtual stage. @param virtual_stage its number @return the stage
-  [[nodiscard]] constexpr std::uint64_t stage_of(std::uint64_t virtual_stage, std::uint64_t /*stages*/) const noexcept {
-    return virtual_stage;
-  }
   /// @brief min(M, S - s) activations, min(M, S) held. @param stage s @param stages S @param micro_batches M @return what the stage holds
   [[nodiscard]] constexpr micro_batches_in_flight in_flight(std::uint64_t stage, std::uint64_t stages,
                                                             std::uint64_t micro_batches) const noexcept {
@@ -113,15 +105,9 @@ struct zb1p_schedule {
 /// memory.
 ///
 /// Source: Qi et al., "Zero Bubble Pipeline Parallelism", arXiv 2401.10241: ZB-H2.
-struct zb2p_schedule {
+struct zb2p_schedule : one_chunk_a_stage {
   static constexpr std::string_view name = "zb2p";  ///< as users know it
   static constexpr bool splits_backward = true;     ///< input and weight part are tasks of their own
-  /// @brief Chunks of a stage.
-  [[nodiscard]] constexpr std::uint64_t chunks_per_stage() const noexcept { return 1; }
-  /// @brief The stage of a virtual stage. @param virtual_stage its number @return the stage
-  [[nodiscard]] constexpr std::uint64_t stage_of(std::uint64_t virtual_stage, std::uint64_t /*stages*/) const noexcept {
-    return virtual_stage;
-  }
   /// @brief min(M, 2 (S - s) - 1) activations, min(M, 2 S - 1) held. @param stage s @param stages S @param micro_batches M
   /// @return what the stage holds
   [[nodiscard]] constexpr micro_batches_in_flight in_flight(std::uint64_t stage, std::uint64_t stages,

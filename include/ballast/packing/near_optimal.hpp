@@ -15,17 +15,21 @@
 
 namespace ballast::inline v0_2 {
 
-/// @brief A plan on classes of equal length, and what proves how good it is.
-struct near_optimal_plan {
-  pack_patterns patterns;  ///< of the histogram's classes
+/// @brief A plan on classes, and what proves how good it is.
+/// @tparam Bound  a number of packs and what proves that no plan has fewer
+template <class Bound>
+struct basic_near_optimal_plan {
+  pack_patterns patterns;  ///< of the classes
   certificate count;       ///< packs, and the number below which no plan can go
-  packs_needed bound;      ///< what proves `count.lower_bound`
+  Bound bound;             ///< what proves `count.lower_bound`
   std::vector<std::int32_t>
       duals;  ///< linear_program: the value of a sample of each class that proves the bound (`check_duals`); else empty
   std::int64_t dual_capacity = 0;  ///< linear_program: most value one pack can hold
   std::uint64_t work = 0;          ///< spent, in the unit of `search_limits::work`
   bool complete = true;            ///< false where a stop or the wall clock cut the search short
 };
+/// @brief The plan of a histogram: on classes of equal length.
+using near_optimal_plan = basic_near_optimal_plan<packs_needed>;
 
 namespace detail {
 

@@ -24,17 +24,8 @@
 
 namespace ballast::inline v0_2 {
 
-/// @brief A plan on classes of equal measures, and what proves how good it is.
-struct vector_near_optimal_plan {
-  pack_patterns patterns;     ///< of the classes
-  certificate count;          ///< packs, and the number below which no plan can go
-  vector_packs_needed bound;  ///< what proves `count.lower_bound`
-  std::vector<std::int32_t>
-      duals;  ///< linear_program: the value of a sample of each class that proves the bound (`check_duals`); else empty
-  std::int64_t dual_capacity = 0;  ///< linear_program: most value one pack can hold
-  std::uint64_t work = 0;          ///< spent, in the unit of `search_limits::work`
-  bool complete = true;            ///< false where a stop or the wall clock cut the search short
-};
+/// @brief The plan of samples of several measures: on classes of equal measures.
+using vector_near_optimal_plan = basic_near_optimal_plan<vector_packs_needed>;
 
 namespace detail {
 
