@@ -33,7 +33,6 @@ void balance_by_all(std::string const& name, numbers const& items, balance_optio
 }  // namespace
 
 void balance() {
-  constexpr quadratic_cost square{.linear = 100, .quadratic = 1};
   for (auto const& c : data_cases()) {
     std::int64_t total = 0;
     for (auto const l : c.lengths) total += l;

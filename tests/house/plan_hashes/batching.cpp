@@ -24,7 +24,6 @@ void put(digest& d, micro_batching<Index> const& b) {
 
 namespace {
 
-constexpr quadratic_cost square{.linear = 100, .quadratic = 1};
 constexpr quadratic_cost dear{.linear = 6 * 4096, .quadratic = 1};
 
 struct variant {

@@ -31,11 +31,11 @@ void put(digest& d, omnibal::partition_candidates<Index> const& c) {
 inline void put(digest& d, omnibal::layer_bytes const& b) { put(d, b.vision, b.language); }
 
 void methods() {
-  std::array<level, 3> const settings{level{16384, 1, 28}, level{32768, 2, 28}, level{131072, 8, 29}};
+  std::array<level, 3> const published{level{16384, 1, 28}, level{32768, 2, 28}, level{131072, 8, 29}};
   auto const lengths = long_tailed(2500, 131072, 121);
-  show("hbp::plan_run", "plain", hbp::plan_training(lengths, settings));
+  show("hbp::plan_run", "plain", hbp::plan_training(lengths, published));
   show("hbp::plan_run", "random",
-       hbp::plan_training(lengths, settings,
+       hbp::plan_training(lengths, published,
                           {.devices = 16,
                            .sampling = {.rounds = 5},
                            .fill = level_fill::never,
@@ -45,7 +45,7 @@ void methods() {
                            .seed = 2,
                            .epoch = 3}));
   show("hbp::plan_run", "split",
-       hbp::plan_training(uniform(300, 1, 300'000, 122), settings, {.left_over = left_over::drop, .oversize = oversize::split}));
+       hbp::plan_training(uniform(300, 1, 300'000, 122), published, {.left_over = left_over::drop, .oversize = oversize::split}));
   for (std::int64_t const room : {0, 6, 30, 100}) {
     auto const remaining = [&](std::uint32_t layers) { return std::optional<std::int64_t>(room + 2 * (std::int64_t{layers} - 20)); };
     show("hbp::greedy_profile_checkpointing", std::to_string(room), hbp::greedy_profile_checkpointing(remaining, 20, 32, 4));
@@ -55,7 +55,6 @@ void methods() {
   show("hbp::select_levels", "published", hbp::select_levels(profile));
 
   for (auto const& c : data_cases()) {
-    constexpr quadratic_cost square{.linear = 100, .quadratic = 1};
     show("longalign::packing_steps", c.name,
          longalign::packing_steps(c.lengths, {.capacity = c.capacity, .ranks = 4, .left_over = left_over::shorten}, square));
     show(

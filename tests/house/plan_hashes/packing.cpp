@@ -11,13 +11,13 @@ using namespace ballast;
 
 namespace {
 
-struct variant {
+struct packing_variant {
   std::string name;
   packing_options options;
 };
-std::vector<variant> variants_of(lengths_case const& c) {
+std::vector<packing_variant> variants_of(lengths_case const& c) {
   packing_options const plain{.capacity = c.capacity};
-  std::vector<variant> out(5, {"", plain});
+  std::vector<packing_variant> out(5, {"", plain});
   out[0].name = "plain";
   out[1].name = "max_samples=3";
   out[1].options.max_samples = 3;

@@ -30,8 +30,6 @@ inline void put(digest& d, training_plan const& r) {
 
 namespace {
 
-constexpr quadratic_cost square{.linear = 100, .quadratic = 1};
-
 void of_data() {
   auto const model = transformer_preset("qwen2.5-7b");
   std::vector<lengths_case> cases = data_cases();

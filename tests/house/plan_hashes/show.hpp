@@ -6,6 +6,7 @@
 #include <ballast/core/level.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/core/wide.hpp>
+#include <ballast/cost/polynomial.hpp>
 
 #include <algorithm>
 #include <cinttypes>
@@ -23,6 +24,9 @@
 // part of it. `put` is overloaded for each type of result, `show` takes any number of them.
 
 namespace plan_hashes {
+
+/// A cost under which long samples cost more than their tokens.
+inline constexpr ballast::quadratic_cost square{.linear = 100, .quadratic = 1};
 
 class digest {
  public:
