@@ -24,6 +24,8 @@
 #include <string>
 #include <vector>
 
+#include "published_traces.hpp"
+
 namespace {
 std::size_t allocations = 0, bytes_allocated = 0;
 }
@@ -79,11 +81,6 @@ void print_row(std::string const& name, ballast::histogram const& h, std::int64_
 }
 
 // A histogram of a trace: columns summed into one length, or none where the file holds lengths and counts.
-struct trace {
-  char const* name;
-  char const* file;
-  std::vector<std::size_t> columns;
-};
 ballast::histogram read(std::string const& path, std::vector<std::size_t> const& columns) {
   std::ifstream in(path);
   if (!in) throw std::runtime_error("cannot read " + path);
@@ -228,18 +225,7 @@ void print_table(char const* folder) {
     std::puts("traces skipped: give their folder as argument or in BALLAST_TRACES (see docs/packing-on-traces.md)");
     return;
   }
-  std::vector<trace> const traces{{"omnibal", "omnibal_vlm_sft.txt", {0}},
-                                  {"azure", "azure_llm_2023_conv.txt", {0, 1}},
-                                  {"mooncake", "mooncake_fast25_conversation.txt", {0, 1}},
-                                  {"arxiv", "arxiv_summarization_llama2.txt", {0, 1}},
-                                  {"openchat", "openchat_v1_sft.txt", {0}},
-                                  {"gsm8k", "gsm8k_train_approx.txt", {0, 1}},
-                                  {"deepseek-r1", "servegen_deepseek_r1_sampled.txt", {0, 1}},
-                                  {"mm-image", "servegen_mm_image_sampled.txt", {0, 1, 3}},
-                                  {"repositories", "repo_source_files_approx.txt", {0}},
-                                  {"wikipedia", "hist_wikipedia_bert512.txt", {}},
-                                  {"squad", "hist_squad11_384.txt", {}}};
-  for (auto const& t : traces) {
+  for (auto const& t : benchmarks::published_traces) {
     auto const h = read(std::string(folder) + "/" + t.file, t.columns);
     for (std::int64_t const capacity : {384, 512, 2048, 4096, 8192, 32768, 131072})
       if (capacity != 384 || std::string(t.name) == "squad") print_row(t.name, cut(h, capacity), capacity);

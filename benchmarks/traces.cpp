@@ -21,14 +21,9 @@
 #include <vector>
 
 #include "item_by_item.hpp"
+#include "published_traces.hpp"
 
 namespace {
-
-struct trace {
-  char const* name;
-  char const* file;
-  std::vector<std::size_t> columns;  // summed into one length; none: the file is a histogram of lengths and counts
-};
 
 std::vector<std::int32_t> read(std::string const& path, std::vector<std::size_t> const& columns) {
   std::ifstream in(path);
@@ -102,22 +97,11 @@ int main(int argc, char** argv) {
     std::puts("skipped: give the folder of the traces as argument or in BALLAST_TRACES (see docs/packing-on-traces.md)");
     return 0;
   }
-  std::vector<trace> const traces{{"omnibal", "omnibal_vlm_sft.txt", {0}},
-                                  {"azure", "azure_llm_2023_conv.txt", {0, 1}},
-                                  {"mooncake", "mooncake_fast25_conversation.txt", {0, 1}},
-                                  {"arxiv", "arxiv_summarization_llama2.txt", {0, 1}},
-                                  {"openchat", "openchat_v1_sft.txt", {0}},
-                                  {"gsm8k", "gsm8k_train_approx.txt", {0, 1}},
-                                  {"deepseek-r1", "servegen_deepseek_r1_sampled.txt", {0, 1}},
-                                  {"mm-image", "servegen_mm_image_sampled.txt", {0, 1, 3}},
-                                  {"repositories", "repo_source_files_approx.txt", {0}},
-                                  {"wikipedia", "hist_wikipedia_bert512.txt", {}},
-                                  {"squad", "hist_squad11_384.txt", {}}};
   try {
     std::puts(
         "| trace | capacity | truncated | packs | gap | next fit | saved | near optimal | bound (by) | gap | CPU s "
         "|\n|---|---|---|---|---|---|---|---|---|---|---|");
-    for (auto const& t : traces) print_rows(t.name, read(std::string(folder) + "/" + t.file, t.columns));
+    for (auto const& t : benchmarks::published_traces) print_rows(t.name, read(std::string(folder) + "/" + t.file, t.columns));
     print_rows("lognormal", lognormal());
   } catch (std::exception const& e) {
     std::fprintf(stderr, "%s\n", e.what());

@@ -29,7 +29,6 @@ std::set<std::string> const data{
     "core/level",
     "core/search_limits",
     "core/status",
-    "cost/calibration",
     "curriculum/fault",
     "curriculum/options",
     "levels/options",

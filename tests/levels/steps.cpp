@@ -2,6 +2,7 @@
 #include <ballast/levels/pack.hpp>
 #include <ballast/levels/steps.hpp>
 
+#include "levels/suite.hpp"
 #include "support/catch.hpp"
 #include "support/lengths.hpp"
 #include "support/refusal.hpp"
@@ -15,22 +16,8 @@ namespace test_levels_steps {
 
 using lengths_t = std::vector<std::int64_t>;
 using levels_t = std::vector<ballast::level>;
-
-namespace {
-
-levels_t const two{{512, 1, 0}, {4096, 8, 0}};
-
-lengths_t mixed(std::uint64_t seed, std::size_t n) {
-  ballast::splitmix64 draw(seed);
-  lengths_t lengths(n);
-  for (auto& l : lengths) {
-    auto const is_long = draw() % 100 == 0;
-    l = is_long ? ballast_test::between(513, 4096, draw) : ballast_test::between(1, 200, draw);
-  }
-  return lengths;
-}
-
-}  // namespace
+using test_levels::mixed;
+using test_levels::two;
 
 TEST_CASE("steps_by_level: every member is trained once, at its level", "[batching][property]") {
   for (std::uint64_t seed = 0; seed < 12; ++seed)

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "support/lengths.hpp"
+
 // Levels with modelled times, and samples for them.
 
 namespace test_levels {
@@ -32,6 +34,20 @@ inline std::vector<std::int64_t> mixed_lengths(std::size_t n, splitmix64& draw, 
     out.push_back(rare == 0 ? 1 + longest * (size + 1) / 1000 - 1 : 1 + size);
   }
   return out;
+}
+
+/// For short samples and for long ones, on several devices.
+inline std::vector<level> const two{{512, 1, 0}, {4096, 8, 0}};
+
+/// Samples of which one in a hundred is for the longer level of `two`.
+inline std::vector<std::int64_t> mixed(std::uint64_t seed, std::size_t n) {
+  splitmix64 draw(seed);
+  std::vector<std::int64_t> lengths(n);
+  for (auto& l : lengths) {
+    auto const is_long = draw() % 100 == 0;
+    l = is_long ? ballast_test::between(513, 4096, draw) : ballast_test::between(1, 200, draw);
+  }
+  return lengths;
 }
 
 }  // namespace test_levels

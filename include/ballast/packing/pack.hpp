@@ -72,7 +72,8 @@ void pack(R const& lengths, packing_options const& options, Cost const& cost, se
 ///
 /// Best-fit decreasing, which is all that happens where its plan is proven to be within `pack_gap` of the best one: most long-tailed data.
 /// Else `near_optimal` searches until a plan is, for about 65 microseconds a sample and a second in all at most, and its plan is taken
-/// where it improves on the other. The lengths are read twice: once to count them, and once to expand the plan that was decided on.
+/// where it improves on the other. The lengths are read twice: once to count them, and once to expand the plan that was decided on; once
+/// more where one is longer than about eight times their number, or an over-size policy applies.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers

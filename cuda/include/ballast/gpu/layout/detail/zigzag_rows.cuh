@@ -52,7 +52,7 @@ struct write_zigzag {
     auto const source = rule.source(holder, static_cast<std::int64_t>(place.at), begin, held);
     if constexpr (!Inverse)
       out[place.at] = static_cast<T>(source);
-    else if (static_cast<std::uint64_t>(source) < length * static_cast<std::uint64_t>(rule.ranks))  // else `cu` is none
+    else if (static_cast<std::uint64_t>(source) < length * static_cast<std::uint64_t>(rule.ranks))  // else `cu` is not valid
       out[source] = static_cast<T>(place.row * length + place.at);
   }
 };
