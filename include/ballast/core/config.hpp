@@ -2,13 +2,22 @@
 #pragma once
 
 /// @file
-/// @brief The language level ballast needs, and the one annotation its headers use.
+/// @brief The compilers and the language level ballast needs, and the one annotation its headers use.
+///
+/// Every header includes this one before any other, so a compiler that cannot read ballast says so first, in one sentence. MSVC and
+/// AppleClang, which counts its versions differently, are not tested and not stopped.
 ///
 /// `BALLAST_HD` marks a function that host and device code share. It is `__host__ __device__` under nvcc and nothing elsewhere; no
 /// body differs between the two, so that a `.cpp` and a `.cu` always build the same function.
 
-#if (defined(_MSVC_LANG) && _MSVC_LANG < 202002L) || (!defined(_MSVC_LANG) && __cplusplus < 202002L)
-#error "ballast needs C++20: compile with -std=c++20 (g++ 12, clang 16, nvcc 13 or later)"
+#if (defined(__NVCC__) && __CUDACC_VER_MAJOR__ < 13) ||                                  \
+    (defined(__clang__) && !defined(__apple_build_version__) && __clang_major__ < 16) || \
+    (defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 12)
+#error "ballast needs g++ 12, clang 16 or nvcc 13 or later"
+#include <see_the_error_above>  // does not exist: compilers go on after #error, and stop here
+#elif (defined(_MSVC_LANG) && _MSVC_LANG < 202002L) || (!defined(_MSVC_LANG) && __cplusplus < 202002L)
+#error "ballast needs C++20: compile with -std=c++20 or later"
+#include <see_the_error_above>
 #endif
 
 #if defined(__CUDACC__)
