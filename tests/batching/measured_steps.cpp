@@ -95,7 +95,7 @@ void check(plan_of_steps const& plan, std::vector<measure> const& c, options con
           if (o.separate) kinds[c[*o.separate][i] == 0 ? 1 : 0] = true;
         }
         for (std::size_t j = 0; j < k; ++j) {
-          CHECK((held[j] <= o.capacity[j] || (o.oversize == ballast::oversize::own && plan.packs[p].size() == 1)));
+          CHECK((held[j] <= o.capacity[j] || (o.oversize == ballast::oversize::alone && plan.packs[p].size() == 1)));
           load[j][s * o.ranks + r] += held[j];
         }
       }
@@ -308,7 +308,7 @@ TEST_CASE("plan_steps: samples above a capacity, no samples, one sample") {
   auto const aside = ballast::plan_steps({tiles, tokens}, o);
   check(aside, {tiles, tokens}, o, first);
   CHECK(aside.dropped == std::vector<std::uint32_t>{1, 3});
-  o.oversize = ballast::oversize::own;
+  o.oversize = ballast::oversize::alone;
   auto const own = ballast::plan_steps({tiles, tokens}, o);
   check(own, {tiles, tokens}, o, first);
   CHECK(own.dropped.empty());

@@ -140,7 +140,7 @@ TEST_CASE("a histogram is planned without being expanded, with the figures of it
     lines += "100\n";
     in.file("h", rows);
     in.file("f", lines);
-    std::string const policies[] = {"set-aside", "truncate", "split", "own"};
+    std::string const policies[] = {"set-aside", "truncate", "split", "alone"};
     auto const options = " --json --capacity 100 --oversize " + policies[draw() % 4] + (draw() % 2 == 0 ? " --max-items 3" : "") +
                          (draw() % 2 == 0 ? " --multiple 7" : "") + (draw() % 3 == 0 ? " --pack-count-multiple 4" : "");
     CAPTURE(rows, options);

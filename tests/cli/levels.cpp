@@ -182,7 +182,7 @@ TEST_CASE("levels refuses what it cannot use, in one sentence", "[cli]") {
       {"levels f --max-length 8192 --gpus 2000000", "devices = 2000000 must be in 1 ... 2^20"},
       {"levels f --max-length 4294967296 --gpus 8", "capacity = 4294967296 must be in 1 ... 2^31 - 1"},
       {"levels f --max-length 4096 --gpus 8", "f:2: 5000 exceeds the capacity 4096; --oversize set-aside, truncate or split says"},
-      {"levels f --max-length 4096 --gpus 8 --oversize own", "--oversize own: expected is one of reject, set-aside, truncate, split"},
+      {"levels f --max-length 4096 --gpus 8 --oversize alone", "--oversize alone: expected is one of reject, set-aside, truncate, split"},
       {"levels f --max-length 8192 --gpus 8 --rule best", "--rule best: expected is one of exact, hbp"},
       {"levels f --max-length 8192 --gpus 8 --rule hbp --max-levels 2", "--max-levels is for --rule exact"},
       {"levels f --max-length 8192 --gpus 8 --max-levels 0", "--max-levels 0: expected"},

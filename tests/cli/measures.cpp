@@ -139,11 +139,11 @@ TEST_CASE("samples of several measures that exceed a capacity are refused or lis
   scratch const in;
   in.file("f", "100 1\n5000 2\n100 12\n90 0\n");
   CHECK(in.ballast("pack f --columns 2,1 --capacity 9,4096").err ==
-        "f:2: 5000 exceeds the capacity 4096; --oversize set-aside or own says what to do with it\n");
+        "f:2: 5000 exceeds the capacity 4096; --oversize set-aside or alone says what to do with it\n");
   auto const aside = in.ballast("pack f --columns 2,1 --capacity 9,4096 --oversize set-aside --json");
   REQUIRE(aside.code == 0);
   CHECK(nlohmann::json::parse(aside.out)["set_aside"] == std::vector<int>{1, 2});
-  auto const own = in.ballast("pack f --columns 2,1 --capacity 9,4096 --oversize own --json");
+  auto const own = in.ballast("pack f --columns 2,1 --capacity 9,4096 --oversize alone --json");
   CHECK(nlohmann::json::parse(own.out)["packs"] == 3);
   auto const cut = in.ballast("pack f --columns 2,1 --capacity 9,4096 --oversize truncate");
   CHECK(cut.code == 2);

@@ -290,7 +290,7 @@ TEST_CASE("plan and calibrate refuse what they cannot use, in one sentence", "[c
   refused("plan f --capacity 10 --ranks 1048576", "ranks = 1048576 must be in 1 ... 2^20 - 1");
   refused("plan f --capacity 8 --ranks 2",
           "f:2: 9 exceeds the capacity 8; --oversize set-aside, truncate or split says what to do with it");
-  refused("plan f --capacity 8 --ranks 2 --oversize own", "--oversize own: expected is one of reject, set-aside, truncate, split");
+  refused("plan f --capacity 8 --ranks 2 --oversize alone", "--oversize alone: expected is one of reject, set-aside, truncate, split");
   refused("plan f --capacity 10 --ranks 2 --model gpt-9", "--model gpt-9: there is no such file, and the presets are llama-3.1-8b, ");
   refused("plan f --capacity 10 --ranks 2 --model f", "f: not a JSON object");
   refused("plan f --capacity 10 --ranks 2 --device abacus", "--device abacus: expected is one of a100, h100, h200, b200");

@@ -218,7 +218,7 @@ void test_bad(On on) {
   expect(reason({5, -1}, o) == "lengths[1] = -1 must be positive", reason({5, -1}, o));
   expect(reason({5}, {.capacity = 0}) == "capacity = 0 must be positive", "capacity");
   expect(!reason({5}, {.capacity = 8, .pack_count = 2}).empty(), "a demanded number of packs");
-  expect(!reason({5}, {.capacity = 8, .oversize = ballast::oversize::own}).empty(), "a policy");
+  expect(!reason({5}, {.capacity = 8, .oversize = ballast::oversize::alone}).empty(), "a policy");
   auto const half = std::int64_t{1} << 62;
   auto const halves = send(on, std::vector<std::int64_t>{half, half - 1, 1, half, half, half});
   ballast::packing_options const large{.capacity = half};

@@ -155,8 +155,8 @@ TEST_CASE("pack_levels: samples above the longest level follow the policy", "[pa
   auto const with = [&](ballast::oversize policy) { return ballast::pack_levels(lengths, three, {.oversize = policy}); };
   CHECK(ballast_test::refusal([&] { (void)with(ballast::oversize::reject); }) ==
         "lengths[0] = 300 exceeds the longest level, 128 (see oversize policy)");
-  CHECK(ballast_test::refusal([&] { (void)with(ballast::oversize::own); }) ==
-        "oversize = own: a pack above the longest level belongs to no level");
+  CHECK(ballast_test::refusal([&] { (void)with(ballast::oversize::alone); }) ==
+        "oversize = alone: a pack above the longest level belongs to no level");
   auto const aside = with(ballast::oversize::set_aside);
   check_levels(aside, 4);
   CHECK(aside.set_aside == std::vector<std::uint32_t>{0, 3});

@@ -85,10 +85,10 @@ TEST_CASE("check_packing: a sample that is too long stands where its policy says
   CHECK(says(both, l, o(oversize::set_aside)) == "sample 0 of 20 stands in a pack, but is to be set aside above 8");
   CHECK(says(both, l, o(oversize::truncate)) == fine);
   CHECK(says(together, l, o(oversize::truncate)) == "pack 0 holds 11, more than its capacity 8");
-  CHECK(says(both, l, o(oversize::own)) == fine);
-  CHECK(says(together, l, o(oversize::own)) == "pack 0 holds 23, more than its capacity 8");
-  CHECK(says({{0, 2}, {1, 0}}, l, o(oversize::own)) == "pack 0 holds 23, more than its capacity 8");
-  CHECK(says(second, l, o(oversize::own)) == "sample 0 is in no pack");
+  CHECK(says(both, l, o(oversize::alone)) == fine);
+  CHECK(says(together, l, o(oversize::alone)) == "pack 0 holds 23, more than its capacity 8");
+  CHECK(says({{0, 2}, {1, 0}}, l, o(oversize::alone)) == "pack 0 holds 23, more than its capacity 8");
+  CHECK(says(second, l, o(oversize::alone)) == "sample 0 is in no pack");
   CHECK(says({{0, 1, 2, 4}, {0, 2, 3, 1}}, l, o(oversize::split)) == fine);  // 8, 8 and 4 with 3
   CHECK(says(both, l, o(oversize::split)) == "sample 2 is in no pack");
   CHECK(says({{0, 1, 3}, {0, 2, 3}}, l, o(oversize::split)) == "pack 1 holds 12, more than its capacity 8");

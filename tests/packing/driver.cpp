@@ -117,7 +117,7 @@ TEST_CASE("packers refuse costs that are none") {
         "lengths[0] = 4, cost 4611686018427387908, exceeds capacity 4611686018427387904 (see oversize policy)");
   for (auto policy : {oversize::truncate, oversize::split})
     CHECK(refused_cost(ballast::linear_cost{}, {4}, policy) ==
-          "oversize policies truncate and split cut to a number of tokens; with a cost of your own use reject, set_aside or own");
+          "oversize policies truncate and split cut to a number of tokens; with a cost of your own use reject, set_aside or alone");
 }
 
 TEST_CASE("packers follow the over-size policy") {
@@ -130,7 +130,7 @@ TEST_CASE("packers follow the over-size policy") {
   auto const cut = packed(oversize::truncate);
   CHECK(cut.packs == packs{{0, 1, 2, 3, 4, 5}, {0, 1, 2, 3, 4}});
   CHECK((cut.tokens == 26 && cut.set_aside.empty() && cut.pieces.empty() && cut.count == ballast::certificate{5, 4}));
-  auto const own = packed(oversize::own);
+  auto const own = packed(oversize::alone);
   CHECK(own.packs == packs{{0, 2, 3, 4, 5}, {0, 2, 4, 1, 3}});
   CHECK((own.tokens == 39 && own.count == ballast::certificate{4, 4}));
   auto const split = packed(oversize::split);  // 20 = 8 + 8 + 4, 9 = 8 + 1
@@ -163,7 +163,7 @@ TEST_CASE("packers meet a demanded number of packs or say that they cannot") {
       ballast::next_fit(lengths{5, 4, 3, 4}, {.capacity = 8, .pack_count = 2});  // 5 3 | 4 4 exists, next fit finds 3 packs
   CHECK((unknown.status == status::unknown && unknown.packs.empty() && unknown.count.value == 2));
   CHECK(ballast::next_fit(lengths{}, {.capacity = 8, .pack_count_multiple = 4}).status == status::feasible);
-  auto const own = ballast::next_fit(lengths{20, 3, 4}, {.capacity = 8, .pack_count = 3, .oversize = oversize::own});
+  auto const own = ballast::next_fit(lengths{20, 3, 4}, {.capacity = 8, .pack_count = 3, .oversize = oversize::alone});
   CHECK(own.packs == packs{{0, 1, 2, 3}, {2, 0, 1}});  // a pack beyond the capacity gives nothing up
 }
 
@@ -177,7 +177,7 @@ TEST_CASE("packers that are refused leave caller-owned results as they were", "[
     return ballast_test::refused_untouched(out, [&] { ballast::best_fit_decreasing(l, o, cost, workspace, out); });
   };
   ballast::token_cost const tokens;
-  for (auto const policy : {oversize::reject, oversize::set_aside, oversize::truncate, oversize::split, oversize::own})
+  for (auto const policy : {oversize::reject, oversize::set_aside, oversize::truncate, oversize::split, oversize::alone})
     for (auto const multiple : {std::int64_t{1}, std::int64_t{4}}) {
       CAPTURE(static_cast<int>(policy), multiple);
       packing_options const o{.capacity = 8, .sample_multiple = multiple, .oversize = policy};

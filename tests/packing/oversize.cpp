@@ -20,7 +20,7 @@ using ballast_test::refusal;
 
 namespace {
 
-constexpr oversize policies[] = {oversize::set_aside, oversize::truncate, oversize::split, oversize::own};
+constexpr oversize policies[] = {oversize::set_aside, oversize::truncate, oversize::split, oversize::alone};
 
 /// 3 l + 1, and how often it was asked for each length.
 struct counted_cost {
@@ -40,11 +40,11 @@ TEST_CASE("apply_oversize: what each policy makes of the samples") {
   using samples = std::vector<std::uint32_t>;
   auto const aside = applied(oversize::set_aside);
   CHECK((aside.tokens == tokens{5, 20, 3, 9, 2} && aside.cost == tokens{5, 0, 3, 0, 2} && aside.set_aside == samples{1, 3}));
-  CHECK((aside.all_tokens == 10 && aside.all_cost == 10 && aside.own.empty() && aside.pieces.empty()));
+  CHECK((aside.all_tokens == 10 && aside.all_cost == 10 && aside.alone.empty() && aside.pieces.empty()));
   auto const cut = applied(oversize::truncate);
   CHECK((cut.tokens == tokens{5, 8, 3, 8, 2} && cut.cost == cut.tokens && cut.all_tokens == 26 && cut.set_aside.empty()));
-  auto const own = applied(oversize::own);
-  CHECK((own.tokens == tokens{5, 20, 3, 9, 2} && own.cost == own.tokens && own.own == samples{1, 3} && own.all_tokens == 39));
+  auto const own = applied(oversize::alone);
+  CHECK((own.tokens == tokens{5, 20, 3, 9, 2} && own.cost == own.tokens && own.alone == samples{1, 3} && own.all_tokens == 39));
   auto const split = applied(oversize::split);  // 20 = 8 + 8 + 4, 9 = 8 + 1
   CHECK((split.tokens == tokens{5, 8, 3, 8, 2, 8, 4, 1} && split.cost == split.tokens && split.all_tokens == 39));
   CHECK(split.pieces == std::vector<ballast::sample_piece>{{1, 8, 8}, {1, 16, 4}, {3, 8, 1}});
@@ -90,12 +90,12 @@ TEST_CASE("apply_oversize: a histogram becomes what its samples become", "[prope
     auto const folded = ballast::apply_oversize(ballast::fold(lengths), o);
     auto const items = ballast::apply_oversize(lengths, o);
     auto gone = items.set_aside;
-    gone.insert(gone.end(), items.own.begin(), items.own.end());
+    gone.insert(gone.end(), items.alone.begin(), items.alone.end());
     std::vector<std::int64_t> weights;
     for (std::size_t i = 0; i < items.tokens.size(); ++i)
       if (std::find(gone.begin(), gone.end(), i) == gone.end()) weights.push_back(ballast::round_up(items.tokens[i], o.sample_multiple));
     REQUIRE(folded.weights == ballast::fold(weights));
-    REQUIRE((folded.tokens == items.all_tokens && folded.set_aside == items.set_aside.size() && folded.own == items.own.size()));
+    REQUIRE((folded.tokens == items.all_tokens && folded.set_aside == items.set_aside.size() && folded.alone == items.alone.size()));
   }
 }
 

@@ -94,7 +94,7 @@ TEST_CASE("pack: a histogram counts the packs of its samples, under every policy
     for (auto& l : lengths) l = 150 + static_cast<std::int64_t>(ballast::uniform_below(round % 2 == 0 ? 400 : 1000, draw));
     ballast::packing_options o{.capacity = 1000};
     o.oversize = std::array{ballast::oversize::set_aside, ballast::oversize::truncate, ballast::oversize::split,
-                            ballast::oversize::own}[static_cast<std::size_t>(round) / 2 % 4];
+                            ballast::oversize::alone}[static_cast<std::size_t>(round) / 2 % 4];
     if (round % 3 == 0) o.pack_count_multiple = 8;
     if (round % 5 == 0) o.max_samples = 3;
     if (round % 7 == 0) o.sample_multiple = 16;

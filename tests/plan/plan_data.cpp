@@ -106,7 +106,7 @@ TEST_CASE("plan_data: what is set aside leaves the plan of the others as it is, 
   auto const refused = [&](oversize policy) {
     return refusal([&] { return plan_data(lengths, {.steps = o, .oversize = policy}, token_cost{}); });
   };
-  CHECK(refused(oversize::own) == "oversize = own: a micro-batch never exceeds the capacity");
+  CHECK(refused(oversize::alone) == "oversize = alone: a micro-batch never exceeds the capacity");
   CHECK(refused(oversize::reject).substr(0, 28) == "lengths[1] = 40 exceeds capa");
 }
 

@@ -43,7 +43,7 @@ inline std::pair<naive_items, packs> items_by_definition(std::vector<std::int64_
     auto const fits = padded(l) <= items.capacity;
     auto const cut = o.oversize == ballast::oversize::truncate || o.oversize == ballast::oversize::split;
     items.weight.push_back(fits ? padded(l) : cut ? longest : 0);
-    if (!fits && o.oversize == ballast::oversize::own) alone.push_back({i});
+    if (!fits && o.oversize == ballast::oversize::alone) alone.push_back({i});
     if (!fits && o.oversize == ballast::oversize::split)
       for (auto rest = l - longest; rest > 0; rest -= longest) pieces.push_back(padded((std::min)(rest, longest)));
   }

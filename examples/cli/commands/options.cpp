@@ -94,7 +94,7 @@ void add_limits(CLI::App& command, limit_arguments& limits) {
   add_value(command, "--max-items", o.max_samples, positive, "most samples in a pack");
   add_value(command, "--multiple", o.sample_multiple, positive, "round each sample up to a multiple of this, as context parallelism needs");
   add_value(command, "--oversize", o.oversize, oversize_policy,
-            "samples longer than the capacity: reject, set-aside, truncate, split or own");
+            "samples longer than the capacity: reject, set-aside, truncate, split or alone");
 }
 
 void read_capacities(limit_arguments& limits, input_arguments const& input) {

@@ -32,7 +32,7 @@ namespace {
       fits_empty = fits_empty && samples.column(m)[i] <= o.capacity[m];
       fits = fits && samples.column(m)[i] <= room[m];
     }
-    if (!fits_empty && o.oversize != ballast::oversize::own) continue;
+    if (!fits_empty && o.oversize != ballast::oversize::alone) continue;
     ++items;
     if (!fits) {
       ++packs;

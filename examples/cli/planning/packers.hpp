@@ -61,9 +61,8 @@ struct oversize_name {
 };
 inline constexpr oversize_name oversize_policies[] = {
     // likewise; the last one is not for plans, whose places never hold more than the capacity
-    {ballast::oversize::reject, "reject"},     {ballast::oversize::set_aside, "set-aside"},
-    {ballast::oversize::truncate, "truncate"}, {ballast::oversize::split, "split"},
-    {ballast::oversize::own, "own"},
+    {ballast::oversize::reject, "reject"}, {ballast::oversize::set_aside, "set-aside"}, {ballast::oversize::truncate, "truncate"},
+    {ballast::oversize::split, "split"},   {ballast::oversize::alone, "alone"},
 };
 
 [[nodiscard]] constexpr strategy_name const& name_of(strategy which) { return strategies[static_cast<std::size_t>(which)]; }

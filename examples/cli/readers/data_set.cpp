@@ -69,7 +69,7 @@ void refuse_oversize(table const& input, std::span<std::int64_t const> capacity,
         throw bad_input(input.where(i / input.measures()) + ": " + std::to_string(v[i + m]) + " exceeds the capacity " +
                         std::to_string(capacity[m]) +
                         (o.sample_multiple > 1 ? " when rounded up to a multiple of " + std::to_string(o.sample_multiple) : "") +
-                        "; --oversize " + (one ? std::string(others) : "set-aside or own") + " says what to do with it");
+                        "; --oversize " + (one ? std::string(others) : "set-aside or alone") + " says what to do with it");
 }
 
 sample_lengths::sample_lengths(input_arguments const& input, std::string_view command, std::int64_t longest, ballast::oversize policy)
@@ -86,7 +86,7 @@ std::uint64_t count_next_fit(table const& rows, ballast::packing_options const& 
   auto const& v = rows.values();
   auto const largest = longest_that_fits(o);
   auto const most = o.max_samples != 0 ? o.max_samples : (std::numeric_limits<std::uint64_t>::max)();
-  std::uint64_t packs = 0, items = 0, slots = 0, own = 0;
+  std::uint64_t packs = 0, items = 0, slots = 0, alone = 0;
   std::int64_t room = 0;
   auto const add = [&](std::int64_t length, std::uint64_t count) {
     items += count;
@@ -108,8 +108,8 @@ std::uint64_t count_next_fit(table const& rows, ballast::packing_options const& 
     auto const count = static_cast<std::uint64_t>(v[i + 1]);
     if (v[i] <= largest || o.oversize == ballast::oversize::truncate || o.oversize == ballast::oversize::split)
       add((std::min)(v[i], largest), count);
-    else if (o.oversize == ballast::oversize::own)
-      own += count;
+    else if (o.oversize == ballast::oversize::alone)
+      alone += count;
   }
   if (o.oversize == ballast::oversize::split)  // later pieces stand behind all samples
     for (std::size_t i = 0; i < v.size(); i += 2)
@@ -118,7 +118,7 @@ std::uint64_t count_next_fit(table const& rows, ballast::packing_options const& 
         add(largest, static_cast<std::uint64_t>(pieces - 1));
         add(v[i] - pieces * largest, 1);
       }
-  return raised_to_multiple(packs + own, o.pack_count_multiple, items + own);
+  return raised_to_multiple(packs + alone, o.pack_count_multiple, items + alone);
 }
 
 }  // namespace ballast_cli

@@ -42,7 +42,7 @@ class measure_columns {
 /// A sample over capacity is bad input unless a policy says otherwise; said here, because only the table knows where it stood. `others`
 /// names the policies there are for one measure.
 void refuse_oversize(table const& input, std::span<std::int64_t const> capacity, ballast::packing_options const& options,
-                     std::string_view others = "set-aside, truncate, split or own");
+                     std::string_view others = "set-aside, truncate, split or alone");
 
 /// The samples of a plan, one length each.
 class sample_lengths {

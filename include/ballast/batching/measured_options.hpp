@@ -26,7 +26,7 @@ struct measured_batching_options {
   std::uint64_t ranks = 1;               ///< data-parallel ranks; at least 1
   std::uint64_t micro_batches = 1;       ///< packs of one rank in one step; at least 1
   ballast::left_over left_over = ballast::left_over::split;  ///< what happens to an incomplete last step
-  /// What happens to a sample that exceeds a capacity: `reject`, `set_aside` (it is listed as dropped) or `own`.
+  /// What happens to a sample that exceeds a capacity: `reject`, `set_aside` (it is listed as dropped) or `alone`.
   ballast::oversize oversize = ballast::oversize::reject;
   /// Steps whose packs, in a random order of all packs, are sorted together; 0 = the whole set. Wider windows balance better, and less
   /// random.

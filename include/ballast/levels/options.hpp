@@ -22,7 +22,7 @@ enum class level_fill : std::uint8_t {
 
 /// @brief How samples are packed into levels.
 struct level_packing_options {
-  ballast::oversize oversize = ballast::oversize::reject;  ///< of a sample above the longest level; every policy but `own`
+  ballast::oversize oversize = ballast::oversize::reject;  ///< of a sample above the longest level; every policy but `alone`
   level_fill fill = level_fill::never;                     ///< whether long packs are filled up from shorter levels
   std::vector<level_time> times{};                         ///< of each level, for `where_it_pays`
   std::int64_t price_per_token = 0;  ///< what else a token costs that moves to a higher SP degree, in device-picoseconds; not negative
@@ -43,7 +43,7 @@ struct level_batching_options {
 struct level_plan_options {
   std::uint64_t devices = 1;        ///< in all; a level has devices / sp ranks, so sp divides them
   std::uint64_t micro_batches = 1;  ///< of a rank in the level whose steps hold most tokens; other levels have as many as hold the same
-  ballast::oversize oversize = ballast::oversize::reject;    ///< of a sample above the longest level; every policy but `own`
+  ballast::oversize oversize = ballast::oversize::reject;    ///< of a sample above the longest level; every policy but `alone`
   level_fill fill = level_fill::where_it_pays;               ///< whether long packs are filled up from shorter levels
   ballast::left_over left_over = ballast::left_over::split;  ///< what happens to an incomplete last step of a level
   curriculum_options order{.warm_up = 500};                  ///< order of the steps; its seed and epoch are not read

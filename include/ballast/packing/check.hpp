@@ -113,7 +113,7 @@ template <index_type Index>
       if (member < samples && e.absent[m]) return {sample_unwanted, member, weight, e.capacity};
       seen[m] = true;
       load += (std::min)(weight, (std::numeric_limits<std::uint64_t>::max)() - load);
-      alone = o.oversize == oversize::own && weight > e.capacity && offsets[g + 1] - offsets[g] == 1;
+      alone = o.oversize == oversize::alone && weight > e.capacity && offsets[g + 1] - offsets[g] == 1;
     }
     auto const size = offsets[g + 1] - offsets[g];
     if (size == 0) return {empty_pack, g, 0, 1};
@@ -133,7 +133,7 @@ template <index_type Index>
 ///
 /// Every sample stands exactly once, no pack is empty, above the capacity or above `max_samples`, and the number of packs is what the
 /// options demand. A sample above the capacity is weighed as `options.oversize` says: it stands nowhere under `set_aside`, at its cut
-/// length under `truncate`, alone under `own`; under `split` the later pieces are the members from the number of samples on, by sample,
+/// length under `truncate`, alone under `alone`; under `split` the later pieces are the members from the number of samples on, by sample,
 /// then offset.
 ///
 /// @tparam Index  index type of the groups

@@ -16,7 +16,7 @@ enum class oversize : std::uint8_t {
   set_aside,  ///< it is left out of every pack and listed in the result
   truncate,   ///< it is cut to the capacity; the rest of it is lost
   split,      ///< it is cut into pieces of the capacity and a rest; each piece is packed like a sample
-  own,        ///< it gets a pack to itself, which exceeds the capacity
+  alone,      ///< it gets a pack to itself, which exceeds the capacity
 };
 
 /// @brief The request to a packer. Only `capacity` has no default.

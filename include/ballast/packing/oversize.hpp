@@ -29,7 +29,7 @@ struct trained_samples {
   std::vector<std::int64_t> tokens{};  ///< of each item; of a sample that was set aside, its own length
   std::vector<std::int64_t> cost{};    ///< of each item; 0 for a sample that was set aside
   std::vector<Index> set_aside{};      ///< samples longer than the capacity that the policy left out, ascending
-  std::vector<Index> own{};            ///< samples longer than the capacity that get a pack to themselves, ascending
+  std::vector<Index> alone{};          ///< samples longer than the capacity that get a pack to themselves, ascending
   std::vector<sample_piece> pieces{};  ///< second and later pieces of split samples, by sample, then offset
   std::int64_t all_tokens = 0;         ///< sum of `tokens` without samples that were set aside
   std::int64_t all_cost = 0;           ///< sum of `cost`
@@ -49,7 +49,7 @@ struct trained_samples {
 /// @param cost     weighs one length; called once for each item, and never for a sample that was set aside
 /// @return the items, and which samples the policy left out, cut or put into packs of their own
 /// @post every token of a sample is in exactly one item, but for those that `set_aside` names and those that `truncate` cut off; no item
-/// exceeds the capacity, both roundings considered, but those of `set_aside` and `own`
+/// exceeds the capacity, both roundings considered, but those of `set_aside` and `alone`
 /// @throws invalid_input for a bad option, a length that is not positive, one above the capacity under `oversize::reject`, or a cost that
 /// is not positive or brings the sum of costs to 2^63 or more
 /// @par Complexity
@@ -79,7 +79,7 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
     sum.add(out.cost[item], entry);
   };
   out.all_tokens -= detail::fit_samples(length_at, n, options, token_cost{}, out, take);
-  for (auto const i : out.own) take(i, i, out.tokens[i], 0);
+  for (auto const i : out.alone) take(i, i, out.tokens[i], 0);
   out.all_cost = sum.value();
   return out;
 }
@@ -89,7 +89,7 @@ struct trained_histogram {
   histogram weights;            ///< lengths as they are trained on, rounded up to the sample multiple
   std::int64_t tokens = 0;      ///< sum of the lengths that are trained on, without padding
   std::uint64_t set_aside = 0;  ///< samples that the policy left out
-  std::uint64_t own = 0;        ///< samples that get a pack to themselves; not in `weights`
+  std::uint64_t alone = 0;      ///< samples that get a pack to themselves; not in `weights`
 };
 
 /// @brief Applies an over-size policy to a histogram of lengths.
@@ -127,12 +127,12 @@ struct trained_histogram {
         out.set_aside += count;
         continue;
       }
-      if (options.oversize == oversize::own) out.own += count;
+      if (options.oversize == oversize::alone) out.alone += count;
       if (options.oversize == oversize::truncate) kept = largest;
       if (options.oversize == oversize::split) entries.emplace_back(largest, count * static_cast<std::uint64_t>((length - 1) / largest));
     }
     out.tokens += kept * static_cast<std::int64_t>(count);
-    if (kept > largest && options.oversize == oversize::own) continue;
+    if (kept > largest && options.oversize == oversize::alone) continue;
     entries.emplace_back(round_up(kept > largest ? (kept - 1) % largest + 1 : kept, options.sample_multiple), count);
   }
   std::sort(entries.begin(), entries.end());

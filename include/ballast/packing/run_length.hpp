@@ -39,13 +39,13 @@ struct pack_tally {
 [[nodiscard]] inline pack_tally count_packs(histogram const& lengths, packing_options const& options) {
   auto const items = apply_oversize(lengths, options);
   auto const capacity = round_down(options.capacity, options.pack_multiple);
-  auto const samples = items.weights.samples() + items.own;
+  auto const samples = items.weights.samples() + items.alone;
   auto const max_samples = options.max_samples != 0 ? options.max_samples : samples + 1;
   detail::bulk_workspace ws;
   auto const packs = detail::bulk_best_fit<false>(items.weights, capacity, max_samples, ws);
   auto bound = packing_lower_bound(items.weights, capacity, max_samples, static_cast<std::int64_t>(packs));
-  bound.packs += static_cast<std::int64_t>(items.own);
-  auto const verdict = detail::judge_count(packs + items.own, samples, bound, options);
+  bound.packs += static_cast<std::int64_t>(items.alone);
+  auto const verdict = detail::judge_count(packs + items.alone, samples, bound, options);
   return {verdict.status, verdict.count, verdict.bound, verdict.status == status::feasible ? items.tokens : 0, items.set_aside};
 }
 

@@ -30,7 +30,7 @@ namespace ballast::inline v0_2 {
 /// @brief The request: the shape of a step, and what to do with samples that no micro-batch can hold.
 struct data_plan_options {
   batching_options steps;  ///< capacity, ranks, micro-batches, where ranks wait, what is left over, seed and epoch
-  ballast::oversize oversize = ballast::oversize::reject;  ///< any policy but `own`: a micro-batch never exceeds the capacity
+  ballast::oversize oversize = ballast::oversize::reject;  ///< any policy but `alone`: a micro-batch never exceeds the capacity
 };
 
 /// @brief The plan of an epoch and its proofs.
@@ -64,7 +64,7 @@ struct data_plan {
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
 [[nodiscard]] data_plan<Index> plan_data(R const& lengths, data_plan_options const& options, Cost const& cost) {
   auto const& o = options.steps;
-  require(options.oversize != oversize::own, [] { return std::string("oversize = own: a micro-batch never exceeds the capacity"); });
+  require(options.oversize != oversize::alone, [] { return std::string("oversize = alone: a micro-batch never exceeds the capacity"); });
   data_plan<Index> out;
   out.samples = apply_oversize<Index>(lengths, {.capacity = o.capacity, .oversize = options.oversize}, cost);
   auto const placed = detail::placed_samples(out.samples, o);

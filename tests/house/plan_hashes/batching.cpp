@@ -122,7 +122,7 @@ void of_measures() {
       {"weights,drop", {.capacity = capacity, .ranks = 3, .left_over = left_over::drop, .window = 4, .weights = {2000, 1, 0}, .epoch = 3}},
       {"separate,repeat", {.capacity = capacity, .ranks = 4, .left_over = left_over::repeat, .separate = std::size_t{0}}},
       {"set_aside", {.capacity = {5, 1500, 300}, .ranks = 2, .oversize = oversize::set_aside, .separate = std::size_t{0}}},
-      {"own", {.capacity = {5, 1500, 300}, .ranks = 2, .micro_batches = 3, .oversize = oversize::own, .weights = {1, 1, 1}}}};
+      {"alone", {.capacity = {5, 1500, 300}, .ranks = 2, .micro_batches = 3, .oversize = oversize::alone, .weights = {1, 1, 1}}}};
   for (auto const& [what, o] : variants) {
     show("plan_steps_of_measures", what, plan_steps(samples, o));
     show("plan_steps_of_measures", what + ",cost", plan_steps(samples, o, cost));

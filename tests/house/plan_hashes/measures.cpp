@@ -65,7 +65,7 @@ void measures() {
         {"max_samples=3", {.capacity = c.capacity, .max_samples = 3, .seed = 7}},
         {"pack_count_multiple=8", {.capacity = c.capacity, .pack_count_multiple = 8, .seed = 8}},
         {"set_aside", {.capacity = tight, .oversize = oversize::set_aside}},
-        {"own", {.capacity = tight, .max_samples = 4, .oversize = oversize::own}}};
+        {"alone", {.capacity = tight, .max_samples = 4, .oversize = oversize::alone}}};
     for (auto const& [what, o] : variants) {
       auto const name = std::string(c.name) + ',' + what;
       show("bin_completion", name, bin_completion(samples, o));

@@ -59,14 +59,14 @@ void packing() {
   for (auto const& [what, policy] : {std::pair{"set_aside", oversize::set_aside},
                                      {"truncate", oversize::truncate},
                                      {"split", oversize::split},
-                                     {"own", oversize::own}}) {
+                                     {"alone", oversize::alone}}) {
     pack_by_all(std::string("above,") + what, above, {.capacity = 1000, .oversize = policy}, token_cost{});
     pack_by_all(std::string("above,max_samples=2,multiples=16,32,") + what, above,
                 {.capacity = 1000, .max_samples = 2, .sample_multiple = 16, .pack_multiple = 32, .oversize = policy}, token_cost{});
   }
   auto const tailed = long_tailed(700, 4096, 6);
   pack_by_all("long_tailed,linear_cost", tailed, {.capacity = 9000}, linear_cost{.per_token = 2, .per_sample = 16});
-  pack_by_all("long_tailed,quadratic_cost,own", tailed, {.capacity = 4'000'000, .max_samples = 9, .oversize = oversize::own},
+  pack_by_all("long_tailed,quadratic_cost,alone", tailed, {.capacity = 4'000'000, .max_samples = 9, .oversize = oversize::alone},
               quadratic_cost{.linear = 6, .quadratic = 1});
 
   std::vector<std::int32_t> const narrow(tailed.begin(), tailed.end());

@@ -94,7 +94,7 @@ TEST_CASE("bin_completion: valid under every option, and the same twice", "[pack
     auto const c = random_vector_case(1 + seed * 3, 1 + seed % 4, draw);
     ballast::vector_packing_options o{.capacity = c.capacity, .max_samples = draw() % 4, .pack_count_multiple = 1 + draw() % 3};
     for (auto& x : o.capacity) x = (std::max)(std::int64_t{1}, x * 3 / 4);
-    for (auto policy : {ballast::oversize::set_aside, ballast::oversize::own}) {
+    for (auto policy : {ballast::oversize::set_aside, ballast::oversize::alone}) {
       o.oversize = policy;
       auto const plan = bin_completion(c.samples(), o);
       REQUIRE(describe(check_packing(plan, c.samples(), o)) == "the packing is valid");

@@ -74,9 +74,9 @@ TEST_CASE("check_packing of several measures: a sample above a capacity stands w
   CHECK(says(rest, o(oversize::set_aside)) == fine);
   CHECK(says(all, o(oversize::set_aside)) == "sample 0 of 5 stands in a pack, but is to be set aside above 4");
   CHECK(says({{0, 1, 2, 3}, {1, 2, 3}}, o(oversize::set_aside)) == "sample 2 of 800 stands in a pack, but is to be set aside above 750");
-  CHECK(says(all, o(oversize::own)) == fine);
-  CHECK(says(rest, o(oversize::own)) == "sample 0 is in no pack");
-  CHECK(says(together, o(oversize::own)) == "pack 0 holds 6, more than its capacity 4");
+  CHECK(says(all, o(oversize::alone)) == fine);
+  CHECK(says(rest, o(oversize::alone)) == "sample 0 is in no pack");
+  CHECK(says(together, o(oversize::alone)) == "pack 0 holds 6, more than its capacity 4");
 }
 
 TEST_CASE("check_packing of several measures: a whole result must also be true to its word") {

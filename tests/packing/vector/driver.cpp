@@ -38,7 +38,7 @@ TEST_CASE("packers of several measures: samples above a capacity", "[packing]") 
   CHECK(aside.count.optimal());
   CHECK(aside.totals == std::vector<std::int64_t>{10, 2700});
   CHECK(aside.fill(0, 9) == 10.0 / 18.0);
-  o.oversize = oversize::own;
+  o.oversize = oversize::alone;
   auto const own = vector_best_fit(samples, o);
   CHECK(own.set_aside.empty());
   CHECK(own.count.value == 4);

@@ -138,7 +138,7 @@ TEST_CASE("iterative_sampling: every plan is legal, certified and the same again
     }
     o.max_samples = seed % 5 == 0 ? 1 + static_cast<std::uint64_t>(below(4, random)) : 0;
     o.pack_count_multiple = seed % 4 == 0 ? 3 : 1;
-    o.oversize = seed % 3 == 0 ? ballast::oversize::reject : seed % 3 == 1 ? ballast::oversize::set_aside : ballast::oversize::own;
+    o.oversize = seed % 3 == 0 ? ballast::oversize::reject : seed % 3 == 1 ? ballast::oversize::set_aside : ballast::oversize::alone;
     CAPTURE(seed, n, data.size());
     auto const plan = ballast::iterative_sampling(view(data), o);
     CHECK(ballast::describe(ballast::check_packing(plan, view(data), o)) == "the packing is valid");

@@ -290,7 +290,7 @@ TEST_CASE("near_optimal: several measures: valid under every option, and the sam
     ballast::vector_packing_options const o{.capacity = c.capacity,
                                             .max_samples = seed % 3 == 0 ? 0 : 1 + seed % 5,
                                             .pack_count_multiple = 1 + seed % 4,
-                                            .oversize = seed % 4 == 0 ? ballast::oversize::set_aside : ballast::oversize::own};
+                                            .oversize = seed % 4 == 0 ? ballast::oversize::set_aside : ballast::oversize::alone};
     auto const plan = near_optimal(c.samples(), o, little);
     REQUIRE(ballast::describe(ballast::check_packing(plan, c.samples(), o)) == "the packing is valid");
     REQUIRE(plan.packer == ballast::vector_packer::near_optimal);

@@ -90,7 +90,7 @@ TEST_CASE("pack_portfolio: the plan of the best member, legal and certified") {
 TEST_CASE("pack_portfolio: over-size samples, limits per pack and the count constraint") {
   auto data = mixture(1, 200, 3);
   data.tiles[17] = 10;
-  for (auto const policy : {ballast::oversize::set_aside, ballast::oversize::own}) {
+  for (auto const policy : {ballast::oversize::set_aside, ballast::oversize::alone}) {
     ballast::vector_packing_options const o{.capacity = {9, 4096}, .max_samples = 3, .pack_count_multiple = 8, .oversize = policy};
     auto const plan = ballast::pack(data.view(), o);
     CHECK(ballast::describe(ballast::check_packing(plan, data.view(), o)) == "the packing is valid");

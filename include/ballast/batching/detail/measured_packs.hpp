@@ -64,7 +64,7 @@ void require_legal(groups<Index> const& packs, load_table const& loads, measured
     auto const pack = packs[p];
     auto const entry = [&] { return "packs[" + std::to_string(p) + "]"; };
     for (std::size_t m = 0; m < loads.columns; ++m)
-      require(loads[p][m] <= o.capacity[m] || (pack.size() == 1 && o.oversize == oversize::own), [&] {
+      require(loads[p][m] <= o.capacity[m] || (pack.size() == 1 && o.oversize == oversize::alone), [&] {
         return entry() + " holds " + std::to_string(loads[p][m]) + " of measure " + std::to_string(m) + ", more than capacity[" +
                std::to_string(m) + "] = " + std::to_string(o.capacity[m]);
       });

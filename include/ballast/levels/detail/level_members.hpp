@@ -37,7 +37,7 @@ inline void require_valid(std::span<level const> levels, level_packing_options c
 /// What the over-size policy makes of the samples: a length per member, 0 for one that was set aside.
 template <index_type Index, length_range R>
 void take_members(R const& lengths, std::int64_t longest, oversize policy, level_packing<Index>& out) {
-  require(policy != oversize::own, [] { return std::string("oversize = own: a pack above the longest level belongs to no level"); });
+  require(policy != oversize::alone, [] { return std::string("oversize = alone: a pack above the longest level belongs to no level"); });
   auto const at = read_by_position(lengths);
   if (policy == oversize::reject && extent_of(lengths).longest > longest)
     for (std::size_t i = 0;; ++i)

@@ -28,7 +28,7 @@ struct driver_workspace {
   histogram classes;
   fold_workspace folds;
   std::vector<std::int64_t> weights;
-  std::vector<Index> set_aside, own;
+  std::vector<Index> set_aside, alone;
   std::vector<sample_piece> pieces;
   std::int64_t tokens = 0;  ///< that are packed
 };
@@ -111,7 +111,7 @@ void drive(R const& lengths, packing_options const& o, Cost const& cost, Solve&&
   require_valid(o);
   auto const n = indexable_size<Index>(lengths);
   ws.set_aside.clear();
-  ws.own.clear();
+  ws.alone.clear();
   ws.pieces.clear();
   auto const capacity = round_down(o.capacity, o.pack_multiple);
   auto const max_samples = o.max_samples != 0 ? o.max_samples : std::uint64_t{n} + 1;
@@ -129,8 +129,8 @@ void drive(R const& lengths, packing_options const& o, Cost const& cost, Solve&&
       solve(items, out.packs);
       bound = packing_lower_bound(ws.classes, capacity, max_samples, static_cast<std::int64_t>(out.packs.size()));
     }
-    bound.packs += static_cast<std::int64_t>(ws.own.size());
-    for (auto i : ws.own) out.packs.push_back(std::span(&i, 1));
+    bound.packs += static_cast<std::int64_t>(ws.alone.size());
+    for (auto i : ws.alone) out.packs.push_back(std::span(&i, 1));
     settle_count(out, bound, o, [&](Index i) {  // a sample alone in its pack has weight 0 here, and is never moved
       return static_cast<std::int64_t>(weight[i]);
     });

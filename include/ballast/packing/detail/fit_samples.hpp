@@ -84,7 +84,7 @@ std::int64_t fit_samples(Lengths const& length_at, std::size_t n, packing_option
   constexpr bool in_tokens = std::same_as<Size, token_cost>;
   require(in_tokens || !cuts(o.oversize), [] {
     return std::string(
-        "oversize policies truncate and split cut to a number of tokens; with a cost of your own use reject, set_aside or own");
+        "oversize policies truncate and split cut to a number of tokens; with a cost of your own use reject, set_aside or alone");
   });
   require_a_piece_fits(o);
   auto const largest = largest_item(o);
@@ -116,7 +116,7 @@ std::int64_t fit_samples(Lengths const& length_at, std::size_t n, packing_option
         lists.set_aside.push_back(static_cast<index>(i));
         lost += tokens;
         break;
-      case oversize::own: lists.own.push_back(static_cast<index>(i)); break;
+      case oversize::alone: lists.alone.push_back(static_cast<index>(i)); break;
       case oversize::truncate:
         take(i, i, largest, largest);
         lost += tokens - largest;

@@ -25,7 +25,7 @@ namespace ballast::inline v0_2 {
 /// @brief Checks any packing of samples with several measures: bare groups against the definition.
 ///
 /// Every sample occurs exactly once, no pack is empty or above `max_samples` or above the capacity of any measure, and the number of packs
-/// is a multiple of the demanded one. A sample above a capacity occurs nowhere under `set_aside`, and alone under `own`.
+/// is a multiple of the demanded one. A sample above a capacity occurs nowhere under `set_aside`, and alone under `alone`.
 ///
 /// @tparam Index  index type of the groups
 /// @param packs    the packing; its offsets and members may hold anything

@@ -21,7 +21,7 @@ struct vector_packing_options {
   std::vector<std::int64_t> capacity{};   ///< largest total of each measure in one pack: one entry per measure, each at least 1
   std::uint64_t max_samples = 0;          ///< most samples in one pack; 0 = no limit
   std::uint64_t pack_count_multiple = 1;  ///< the number of packs is a multiple of this (ranks * micro-batches)
-  /// What happens to a sample that exceeds a capacity: `reject`, `set_aside` or `own`. One of several measures cannot be cut.
+  /// What happens to a sample that exceeds a capacity: `reject`, `set_aside` or `alone`. One of several measures cannot be cut.
   ballast::oversize oversize = ballast::oversize::reject;
   std::uint64_t seed = 0;  ///< of the packers that draw
 };

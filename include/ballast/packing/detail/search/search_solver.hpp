@@ -68,10 +68,10 @@ struct search_solver {
   solved operator()(packing_items<Weights> const& items, groups<Index>& packs) const {
     pool_scope const scope(ws.searches);
     best_fit_patterns best_fit;
-    auto const own = std::uint64_t{ws.driver.own.size()}, placed = items.classes.samples();
+    auto const alone = std::uint64_t{ws.driver.alone.size()}, placed = items.classes.samples();
     auto const judge = [&](std::uint64_t count, packs_needed bound) {
-      bound.packs += static_cast<std::int64_t>(own);
-      return judge_count(count + own, placed + own, bound, options);
+      bound.packs += static_cast<std::int64_t>(alone);
+      return judge_count(count + alone, placed + alone, bound, options);
     };
     auto const decision = decide(items.classes, items.capacity, items.max_samples, rule, best_fit, judge, false);
     auto const* const order = canonical_order(items, ws.positions, serial{});
@@ -91,10 +91,10 @@ struct search_solver {
 
 /// How many packs a rule needs for a histogram that the over-size policy has been applied to.
 [[nodiscard]] inline pack_tally tally(trained_histogram const& items, packing_options const& o, search_rule const& rule) {
-  auto const samples = items.weights.samples() + items.own;
+  auto const samples = items.weights.samples() + items.alone;
   auto const judge = [&](std::uint64_t count, packs_needed bound) {
-    bound.packs += static_cast<std::int64_t>(items.own);
-    return judge_count(count + items.own, samples, bound, o);
+    bound.packs += static_cast<std::int64_t>(items.alone);
+    return judge_count(count + items.alone, samples, bound, o);
   };
   pooled_memory memory;
   pool_scope const scope(memory);

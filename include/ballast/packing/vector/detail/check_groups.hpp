@@ -68,7 +68,7 @@ template <index_type Index>
         if (aside && value > most) return {sample_unwanted, member, value, most};
         load[m] += (std::min)(value, (std::numeric_limits<std::uint64_t>::max)() - load[m]);
       }
-      alone = o.oversize == oversize::own && above[i] && size == 1;
+      alone = o.oversize == oversize::alone && above[i] && size == 1;
     }
     if (size == 0) return {empty_pack, g, 0, 1};
     if (o.max_samples != 0 && size > o.max_samples) return {too_many_samples, g, size, o.max_samples};

@@ -65,7 +65,7 @@ template <index_type Index, class Solve>
       too_large[i] = true;
     }
   for (std::size_t i = 0; i < n; ++i)
-    if (too_large[i]) (o.oversize == oversize::own ? alone : out.set_aside).push_back(static_cast<Index>(i));
+    if (too_large[i]) (o.oversize == oversize::alone ? alone : out.set_aside).push_back(static_cast<Index>(i));
 
   auto const sorted = classify<Index>(samples, o.max_samples != 0, [&](std::size_t i) { return !too_large[i]; });
   auto capacity = o.capacity;
