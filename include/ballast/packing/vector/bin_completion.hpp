@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/packing/patterns.hpp>
-#include <ballast/packing/vector/detail/class_rows.hpp>
+#include <ballast/packing/vector/detail/class_slices.hpp>
 #include <ballast/packing/vector/detail/driver.hpp>
 #include <ballast/packing/vector/detail/pack_filler.hpp>
 #include <ballast/packing/vector/detail/relative_size.hpp>
@@ -32,7 +32,7 @@ namespace ballast::inline v0_2 {
 /// @throws invalid_input if the classes or the capacities cannot be such
 /// @par Complexity
 /// O(D log D + P (k + s) R K log D) time for D classes, P patterns (about as many as classes), K measures, s steps in a pack, and R <= 64
-/// rows of classes that agree in all measures but one; the number of samples does not matter.
+/// slices of classes that agree in all measures but one; the number of samples does not matter.
 /// @par Determinism
 /// A pure function of its arguments, decided in integers.
 /// @par Source
@@ -42,12 +42,12 @@ namespace ballast::inline v0_2 {
   require_valid(classes, capacity);
   if (classes.size() == 0) return {};
   auto const sizes = detail::relative_sizes(classes, capacity);
-  detail::class_rows const rows(classes, sizes);
+  detail::class_slices const slices(classes, sizes);
   auto const enough = static_cast<std::uint64_t>(detail::volume_packs(classes, capacity));
   pack_patterns best;
   auto looks = detail::completion_looks;
   for (std::size_t r = 0; r < detail::completion_rules.size(); ++r) {
-    detail::pack_filler filler(classes, capacity, sizes, rows, detail::completion_rules[r], looks);
+    detail::pack_filler filler(classes, capacity, sizes, slices, detail::completion_rules[r], looks);
     auto found = filler.fill_all();
     if (r == 0 || found.packs() < best.packs()) best = std::move(found);
     if (best.packs() == enough || filler.looks() > looks / 2) break;

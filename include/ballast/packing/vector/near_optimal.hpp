@@ -56,8 +56,8 @@ namespace detail {
 /// @post every class is placed exactly as often as it occurs
 /// @throws invalid_input if the classes or the capacities cannot be such
 /// @par Complexity
-/// What `limits` allow, and O(classes * rows + states * capacity) memory: a row is a combination of the leading measures, a state a way to
-/// use up their capacities. With more than 256 rows, 2^14 states or larger tables than a search can afford, the leading measures are
+/// What `limits` allow, and O(classes * slices + states * capacity) memory: a slice is a combination of the leading measures, a state a way
+/// to use up their capacities. With more than 256 slices, 2^14 states or larger tables than a search can afford, the leading measures are
 /// rounded in the linear programs, and the bound is one of `vector_lower_bound`. With a capacity above 2^31, or more than 2^12 samples of a
 /// class in a pack, the start is returned.
 /// @par Determinism
@@ -99,7 +99,7 @@ namespace detail {
 /// @return the best bound found, `linear_program` or one of `vector_lower_bound`
 /// @throws invalid_input if the classes or the capacities cannot be such
 /// @par Complexity
-/// That of best fit, completion and a few linear programs of at most about 260 groups of classes.
+/// That of best fit, completion and a few linear programs of at most about 260 bands of classes.
 /// @par Determinism
 /// A pure function of its arguments unless a stop or the wall clock strikes.
 /// @par Source
@@ -115,7 +115,7 @@ namespace detail {
 
 /// @brief Packs samples of several measures into the fewest packs, or a few more, and proves how few there can be.
 ///
-/// Best fit and completion first, and nothing more where they are proven optimal. Else linear programs over groups of classes, which never
+/// Best fit and completion first, and nothing more where they are proven optimal. Else linear programs over bands of classes, which never
 /// mix the measures but the one with most distinct values, say which mixes to pack; packs are drawn for them, and those that waste most are
 /// packed anew. The linear program also proves a bound. A limit of samples per pack is a measure like others.
 ///

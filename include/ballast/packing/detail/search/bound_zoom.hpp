@@ -13,7 +13,7 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// The linear program's bound, by groups of lengths that get finer where the dual bends: optimal duals have few break points.
+/// The linear program's bound, by bands of lengths that get finer where the dual bends: optimal duals have few break points.
 class bound_zoom {
  public:
   bound_zoom(histogram const& lengths, std::int64_t capacity, std::int64_t unit)
@@ -28,13 +28,13 @@ class bound_zoom {
     dual_proof best;
     pooled_vector<std::int64_t> borders;
     for (auto const border : natural) borders.push_back((border - 1) / unit_ + 1);
-    auto groups = cut_groups(coarse_.classes, 32, borders);
+    auto bands = cut_bands(coarse_.classes, 32, borders);
     patterns_.clear();
     for (std::size_t p = 0; p < known.size(); ++p) keep(known[p]);
     double highest = 0;
     for (int round = 0, since = 0; since < 60 && budget.allows(end); ++round, ++since) {
-      auto const rough = round < 9;  // then more groups, as far as that raises a bound that is far away
-      group_master master(coarse_.classes, knapsack_, groups);
+      auto const rough = round < 9;  // then more bands, as far as that raises a bound that is far away
+      band_master master(coarse_.classes, knapsack_, bands);
       master.add_uniform_patterns(40);
       for (std::size_t p = 0; p < patterns_.size(); ++p) master.add(patterns_[p]);
       master.solve(60, budget, end, rough ? 2e-5 : 1e-6);
@@ -43,7 +43,7 @@ class bound_zoom {
       if (best.packs >= enough || (round >= 8 && enough - best.packs <= enough / 10'000)) break;
       if (master.bound() > highest * (1 + 1e-7)) since = 0;
       highest = (std::max)(highest, master.bound());
-      groups = zoomed_borders(master, coarse_.classes, knapsack_, round % 3, 16, rough ? 6 : 30, [](auto) { return false; });
+      bands = zoomed_borders(master, coarse_.classes, knapsack_, round % 3, 16, rough ? 6 : 30, [](auto) { return false; });
       pooled_patterns tight;
       for (std::size_t j = 0; j < master.patterns().size(); ++j)
         if (master.program().reduced_cost(j) < 0.01) tight.push_back(master.patterns()[j], 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/packing/detail/search/group_master.hpp>
+#include <ballast/packing/detail/search/band_master.hpp>
 #include <ballast/packing/detail/search/pack_drawer.hpp>
 #include <ballast/packing/detail/search/pooled_patterns.hpp>
 #include <ballast/packing/detail/search/zoomed_borders.hpp>
@@ -13,43 +13,43 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// One linear program of a dive: over the samples that are left, at a coarser resolution where there are many sizes, in groups that never
-/// mix rows. Patterns are lists of positions.
+/// One linear program of a dive: over the samples that are left, at a coarser resolution where there are many sizes, in bands that never
+/// mix slices. Patterns are lists of positions.
 template <class Shape>
 class dive_program {
  public:
   using knapsack_type = pack_knapsack<Shape>;
-  using master = group_master<knapsack_type>;
+  using master = band_master<knapsack_type>;
   static constexpr std::uint32_t none = 0xffffffffU;
 
   /// How sizes come to the resolution: down makes every legal pack one of the program.
   enum class rounding : std::uint8_t { nearest, down };
 
   /// `of` are the positions that are left, ascending, and `left` says how many samples each position has.
-  dive_program(Shape const& rows, std::span<std::uint32_t const> of, std::span<std::uint64_t const> left, std::int64_t resolution,
+  dive_program(Shape const& slices, std::span<std::uint32_t const> of, std::span<std::uint64_t const> left, std::int64_t resolution,
                rounding how)
-      : rows_(rows), of_(of), resolution_(resolution), how_(how), class_of_(rows.positions(), none) {
+      : shape_(slices), of_(of), resolution_(resolution), how_(how), class_of_(slices.positions(), none) {
     for (auto const p : of) {
-      auto const size = scaled(rows.size_of(p));
-      auto const row = static_cast<std::uint32_t>(rows.row_of(p));
-      if (row_.empty() || row_.back() != row || classes_.size.back() != size) {
+      auto const size = scaled(slices.size_of(p));
+      auto const slice = static_cast<std::uint32_t>(slices.slice_of(p));
+      if (slice_.empty() || slice_.back() != slice || classes_.size.back() != size) {
         classes_.size.push_back(size);
         classes_.count.push_back(0);
-        row_.push_back(row);
+        slice_.push_back(slice);
         first_.push_back(p);
       }
       classes_.count.back() += left[p];
-      class_of_[p] = static_cast<std::uint32_t>(row_.size() - 1);
+      class_of_[p] = static_cast<std::uint32_t>(slice_.size() - 1);
     }
   }
 
-  [[nodiscard]] std::size_t classes() const noexcept { return row_.size(); }
-  [[nodiscard]] knapsack_type knapsack() const { return {rows_, row_, classes_.size, resolution_}; }
-  [[nodiscard]] master program(knapsack_type& knapsack, group_borders borders) const { return {classes_, knapsack, std::move(borders)}; }
+  [[nodiscard]] std::size_t classes() const noexcept { return slice_.size(); }
+  [[nodiscard]] knapsack_type knapsack() const { return {shape_, slice_, classes_.size, resolution_}; }
+  [[nodiscard]] master program(knapsack_type& knapsack, band_borders borders) const { return {classes_, knapsack, std::move(borders)}; }
 
-  /// About `parts` groups, shared among the rows by their samples, their volume and their classes, and borders at the sizes `natural`, or
+  /// About `parts` bands, shared among the slices by their samples, their volume and their classes, and borders at the sizes `natural`, or
   /// where a half and a third begin if there are none, and at `bends`, positions at which a linear program's values jumped or bent.
-  [[nodiscard]] group_borders cut(std::size_t parts, std::span<std::int64_t const> natural, std::span<std::uint32_t const> bends) const {
+  [[nodiscard]] band_borders cut(std::size_t parts, std::span<std::int64_t const> natural, std::span<std::uint32_t const> bends) const {
     pooled_vector<std::int64_t> at;
     for (auto const size : natural) at.push_back(scaled(size));
     if (natural.empty()) at = {resolution_ / 3 + 1, resolution_ / 2 + 1};
@@ -58,23 +58,23 @@ class dive_program {
       samples += classes_.count[c];
       volume += classes_.count[c] * static_cast<std::uint64_t>(classes_.size[c]);
     }
-    group_borders out;
+    band_borders out;
     if (parts >= classes()) {
       for (std::uint32_t c = 0; c <= classes(); ++c) out.push_back(c);
       return out;
     }
     for (std::size_t begin = 0, end = 0; begin < classes(); begin = end) {
-      class_table row;
-      std::uint64_t row_samples = 0, row_volume = 0;
-      for (; end < classes() && row_[end] == row_[begin]; ++end) {
-        row.size.push_back(classes_.size[end]);
-        row.count.push_back(classes_.count[end]);
-        row_samples += classes_.count[end];
-        row_volume += classes_.count[end] * static_cast<std::uint64_t>(classes_.size[end]);
+      class_table slice;
+      std::uint64_t slice_samples = 0, slice_volume = 0;
+      for (; end < classes() && slice_[end] == slice_[begin]; ++end) {
+        slice.size.push_back(classes_.size[end]);
+        slice.count.push_back(classes_.count[end]);
+        slice_samples += classes_.count[end];
+        slice_volume += classes_.count[end] * static_cast<std::uint64_t>(classes_.size[end]);
       }
-      auto const share = permille(row_samples, samples) + permille(row_volume, volume) + permille(end - begin, classes());
-      auto const row_parts = (std::max)(static_cast<std::size_t>(share) * parts / 3000, std::size_t{1});
-      for (auto const border : cut_groups(row, row_parts, at))
+      auto const share = permille(slice_samples, samples) + permille(slice_volume, volume) + permille(end - begin, classes());
+      auto const slice_parts = (std::max)(static_cast<std::size_t>(share) * parts / 3000, std::size_t{1});
+      for (auto const border : cut_bands(slice, slice_parts, at))
         if (border != end - begin) out.push_back(static_cast<std::uint32_t>(begin) + border);
     }
     out.push_back(static_cast<std::uint32_t>(classes()));
@@ -85,8 +85,8 @@ class dive_program {
     return out;
   }
 
-  /// Adds a pattern of positions, descending; where all of a class are used up, the next lower one of its row takes its place. A pattern of
-  /// several measures that is too large once its sizes are rounded is left out: the program would take its luck for a rule.
+  /// Adds a pattern of positions, descending; where all of a class are used up, the next lower one of its slice takes its place. A pattern
+  /// of several measures that is too large once its sizes are rounded is left out: the program would take its luck for a rule.
   void add(master& program, std::span<pattern_item const> positions) {
     pattern_.clear();
     auto room = resolution_;
@@ -99,7 +99,7 @@ class dive_program {
       else
         pattern_.push_back({c, copies});
     }
-    if (!pattern_.empty() && (Shape::one_row || room >= 0)) program.add(pattern_);
+    if (!pattern_.empty() && (Shape::one_slice || room >= 0)) program.add(pattern_);
   }
 
   /// The patterns that the plan uses, and a number of those that nearly pay.
@@ -123,10 +123,10 @@ class dive_program {
     return out;
   }
 
-  /// The positions of each group.
+  /// The positions of each band.
   [[nodiscard]] pooled_vector<class_range> ranges(master const& program) const {
     pooled_vector<class_range> out;
-    for (std::size_t g = 0; g < program.groups(); ++g) {
+    for (std::size_t g = 0; g < program.bands(); ++g) {
       auto const end = program.borders()[g + 1];
       auto const last = end < classes() ? *(std::lower_bound(of_.begin(), of_.end(), first_[end]) - 1) : of_.back();
       out.push_back({first_[program.borders()[g]], std::size_t{last} + 1});
@@ -135,28 +135,28 @@ class dive_program {
   }
   /// What the program's duals say that a sample of each position is worth, in `value_one`; 0 where none is left.
   [[nodiscard]] pooled_vector<std::int64_t> values(master const& program) const {
-    pooled_vector<std::int64_t> out(rows_.positions(), 0);
+    pooled_vector<std::int64_t> out(shape_.positions(), 0);
     for (auto const p : of_) {
-      auto const g = program.group_of(class_of_[p]);
-      auto const lowest = classes_.size[program.borders()[g]] * rows_.capacity;
-      auto const size = how_ == rounding::down ? classes_.size[class_of_[p]] * rows_.capacity : rows_.size_of(p) * resolution_;
+      auto const g = program.band_of(class_of_[p]);
+      auto const lowest = classes_.size[program.borders()[g]] * shape_.capacity;
+      auto const size = how_ == rounding::down ? classes_.size[class_of_[p]] * shape_.capacity : shape_.size_of(p) * resolution_;
       auto const above = size - lowest;
-      out[p] = program.value_at(g, static_cast<double>(above), static_cast<double>(rows_.capacity));
+      out[p] = program.value_at(g, static_cast<double>(above), static_cast<double>(shape_.capacity));
     }
     return out;
   }
-  /// The borders between groups of a row at which the values jump or bend, as positions.
+  /// The borders between bands of a slice at which the values jump or bend, as positions.
   [[nodiscard]] pooled_vector<std::uint32_t> bends(master const& program) const {
     pooled_vector<std::uint32_t> out;
-    for (auto const c : bent_borders(program, classes_, 3e-2, [&](auto b) { return row_[b] != row_[b - 1]; }))
-      if (c != 0 && c < classes() && row_[c] == row_[c - 1]) out.push_back(first_[c]);
+    for (auto const c : bent_borders(program, classes_, 3e-2, [&](auto b) { return slice_[b] != slice_[b - 1]; }))
+      if (c != 0 && c < classes() && slice_[c] == slice_[c - 1]) out.push_back(first_[c]);
     return out;
   }
   /// The borders of a next program; see `zoomed_borders`.
-  [[nodiscard]] group_borders zoomed(master const& program, knapsack_type const& knapsack, int rule) const {
-    return zoomed_borders(program, classes_, knapsack, rule, 160, 12, [&](auto c) { return row_[c] != row_[c - 1]; });
+  [[nodiscard]] band_borders zoomed(master const& program, knapsack_type const& knapsack, int rule) const {
+    return zoomed_borders(program, classes_, knapsack, rule, 160, 12, [&](auto c) { return slice_[c] != slice_[c - 1]; });
   }
-  /// New borders where the plan covers the classes of a group most unevenly.
+  /// New borders where the plan covers the classes of a band most unevenly.
   [[nodiscard]] pooled_vector<std::uint32_t> worst_fits(master const& program, std::size_t most) const {
     pooled_vector<double> excess(classes_.count.begin(), classes_.count.end());
     program.program().for_each_basic([&](std::size_t j, double x) {
@@ -164,7 +164,7 @@ class dive_program {
     });
     pooled_vector<std::pair<double, std::uint32_t>> found;
     auto const& borders = program.borders();
-    for (std::size_t g = 0; g < program.groups(); ++g) {
+    for (std::size_t g = 0; g < program.bands(); ++g) {
       double sum = 0, worst = 0;
       std::uint32_t at = 0;
       for (auto c = borders[g]; c + 1 < borders[g + 1]; ++c) {
@@ -189,31 +189,31 @@ class dive_program {
   [[nodiscard]] static std::uint64_t permille(std::uint64_t part, std::uint64_t whole) {
     return whole == 0 ? 0 : whole < std::uint64_t{1} << 53 ? part * 1000 / whole : part / (whole / 1000);
   }
-  // The class at the resolution of a position of which no sample is left, or the next lower one of its row, or none.
+  // The class at the resolution of a position of which no sample is left, or the next lower one of its slice, or none.
   [[nodiscard]] std::uint32_t class_below(std::uint32_t p) const {
     auto c = static_cast<std::size_t>(std::upper_bound(first_.begin(), first_.end(), p) - first_.begin());
-    auto const is_row = [&](std::size_t at) { return row_[at] == rows_.row_of(p); };
-    if (c < classes() && is_row(c) && classes_.size[c] == scaled(rows_.size_of(p))) return static_cast<std::uint32_t>(c);
-    return c > 0 && is_row(c - 1) ? static_cast<std::uint32_t>(c - 1) : none;
+    auto const is_slice = [&](std::size_t at) { return slice_[at] == shape_.slice_of(p); };
+    if (c < classes() && is_slice(c) && classes_.size[c] == scaled(shape_.size_of(p))) return static_cast<std::uint32_t>(c);
+    return c > 0 && is_slice(c - 1) ? static_cast<std::uint32_t>(c - 1) : none;
   }
   // Rounded to the resolution, but above a half or a third exactly where the size is: else the guide would pair what cannot be paired.
   [[nodiscard]] std::int64_t scaled(std::int64_t size) const {
-    if (resolution_ == rows_.capacity || size == 0) return size;
-    if (how_ == rounding::down) return size * resolution_ / rows_.capacity;
-    auto out = (std::max)((size * resolution_ + rows_.capacity / 2) / rows_.capacity, std::int64_t{1});
-    if (size > rows_.capacity / 2)
+    if (resolution_ == shape_.capacity || size == 0) return size;
+    if (how_ == rounding::down) return size * resolution_ / shape_.capacity;
+    auto out = (std::max)((size * resolution_ + shape_.capacity / 2) / shape_.capacity, std::int64_t{1});
+    if (size > shape_.capacity / 2)
       out = (std::max)(out, resolution_ / 2 + 1);
-    else if (size > rows_.capacity / 3)
+    else if (size > shape_.capacity / 3)
       out = (std::max)(out, resolution_ / 3 + 1);
     return (std::min)(out, resolution_);
   }
 
-  Shape const& rows_;
+  Shape const& shape_;
   std::span<std::uint32_t const> of_;
   std::int64_t resolution_;
   rounding how_;
   class_table classes_;
-  pooled_vector<std::uint32_t> row_, first_, class_of_;  // by class, by class, by position
+  pooled_vector<std::uint32_t> slice_, first_, class_of_;  // by class, by class, by position
   pooled_vector<pattern_item> pattern_;
 };
 

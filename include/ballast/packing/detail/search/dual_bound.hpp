@@ -2,7 +2,7 @@
 #pragma once
 #include <ballast/core/math.hpp>
 #include <ballast/packing/detail/pooled_memory.hpp>
-#include <ballast/packing/detail/search/group_master.hpp>
+#include <ballast/packing/detail/search/band_master.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -13,14 +13,14 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Packs in rounds: a linear program over groups of samples says which mixes of groups to pack, real packs are drawn for about half of
+/// Packs in rounds: a linear program over bands of samples says which mixes of bands to pack, real packs are drawn for about half of
 /// what it says, and the next round sees what is left. `Rest` knows what is left, and how simpler packers pack it.
 template <class Rest>
 class guided_dive {
  public:
   using shape = typename Rest::shape;
   struct settings {
-    std::size_t groups = 32;  // accuracy against time
+    std::size_t bands = 32;  // accuracy against time
     std::uint64_t seed = 1;
     std::uint64_t most = ~std::uint64_t{0} - 1;  // packs; a plan of more is of no use
   };
@@ -36,7 +36,7 @@ class guided_dive {
   void restart() { stock_.restart(rest_.samples().line(), rest_.samples().line_capacity()); }
 
   /// Packs that many samples of each position; returns no pattern where that takes too many packs. `known` are patterns of positions to
-  /// start from, `bends` positions at which a group should begin. Where the work ends first, the rest is packed by best fit.
+  /// start from, `bends` positions at which a band should begin. Where the work ends first, the rest is packed by best fit.
   [[nodiscard]] pooled_patterns run(std::span<std::uint64_t const> counts, settings const& how, pooled_patterns const& known = {},
                                     std::span<std::uint32_t const> bends = {}) {
     stock_.reset(counts);
@@ -54,7 +54,7 @@ class guided_dive {
     for (int idle = 0;;) {
       auto const over = rest_.packs() < 10 || idle == 3 || !budget_.allows();
       if (over || rest_.work() < Rest::little_work) note_best_fit();
-      if (over || !round(how.groups, patience)) break;
+      if (over || !round(how.bands, patience)) break;
       auto const before = rest_.volume();
       rest_.collect(stock_);
       auto const share = before - rest_.volume();
@@ -91,14 +91,13 @@ class guided_dive {
     auto const& of = rest_.positions();
     auto const volume = rest_.packs();
     auto const few = stock_.samples() < 2000;
-    auto const groups = few ? (std::min)(parts, (std::max)(std::size_t{6}, static_cast<std::size_t>(stock_.samples() / 25))) : parts;
+    auto const bands = few ? (std::min)(parts, (std::max)(std::size_t{6}, static_cast<std::size_t>(stock_.samples() / 25))) : parts;
     auto const alone = of.size() <= 100 && stock_.samples() > 4 * of.size();
     budget_.spend(Rest::round_work);
     dive_program<shape> lp(samples, of, stock_.counts(), samples.resolution(of, Rest::round_cells << 2 * sharper_),
                            dive_program<shape>::rounding::nearest);
     auto knapsack = lp.knapsack();
-    std::optional program(
-        lp.program(knapsack, lp.cut(alone ? of.size() : groups, natural_, few ? pooled_vector<std::uint32_t>{} : bends_)));
+    std::optional program(lp.program(knapsack, lp.cut(alone ? of.size() : bands, natural_, few ? pooled_vector<std::uint32_t>{} : bends_)));
     program->add_uniform_patterns(40);
     fit_.clear();
     rest_.append_columns(fit_);
@@ -129,7 +128,7 @@ class guided_dive {
   }
 
   struct wanted_mix {
-    pooled_vector<group_share> mix;
+    pooled_vector<band_share> mix;
     std::uint64_t packs = 0;  // to be drawn yet
     std::uint64_t at_once = 1;
   };
@@ -150,8 +149,8 @@ class guided_dive {
         largest_at = wanted.size() - 1;
       }
       for (auto const& [c, copies] : master.patterns()[j]) {
-        auto const g = static_cast<std::uint32_t>(master.group_of(c));
-        if (!w.mix.empty() && w.mix.back().group == g)
+        auto const g = static_cast<std::uint32_t>(master.band_of(c));
+        if (!w.mix.empty() && w.mix.back().band == g)
           w.mix.back().copies += copies;
         else
           w.mix.push_back({g, copies});

@@ -19,34 +19,34 @@ inline constexpr std::int32_t value_one = std::int32_t{1} << 29;
 template <class Shape>
 class pack_knapsack {
  public:
-  /// Classes are given by row and size, ascending in both; sizes and `capacity` may be in a coarser unit than those of the shape. One row
-  /// needs no `row_of`.
-  pack_knapsack(Shape const& rows, std::span<std::uint32_t const> row_of, std::span<std::int64_t const> sizes, std::int64_t capacity)
-      : rows_(rows), row_of_(row_of), sizes_(sizes), width_(static_cast<std::size_t>(capacity) + 1), value_(sizes.size()) {
+  /// Classes are given by slice and size, ascending in both; sizes and `capacity` may be in a coarser unit than those of the shape. One
+  /// slice needs no `slice_of`.
+  pack_knapsack(Shape const& slices, std::span<std::uint32_t const> slice_of, std::span<std::int64_t const> sizes, std::int64_t capacity)
+      : shape_(slices), slice_of_(slice_of), sizes_(sizes), width_(static_cast<std::size_t>(capacity) + 1), value_(sizes.size()) {
     pooled_vector<std::size_t> unit;
-    for (auto const c : rows.lead_capacity) {
+    for (auto const c : slices.lead_capacity) {
       unit.push_back(states_);
       states_ *= static_cast<std::size_t>(c) + 1;
     }
-    for (std::size_t r = 0; r < rows.rows(); ++r) {
+    for (std::size_t r = 0; r < slices.slices(); ++r) {
       std::size_t offset = 0;
-      for (std::size_t l = 0; l < unit.size(); ++l) offset += unit[l] * static_cast<std::size_t>(rows.leads_of(r)[l]);
+      for (std::size_t l = 0; l < unit.size(); ++l) offset += unit[l] * static_cast<std::size_t>(slices.leads_of(r)[l]);
       offset_.push_back(offset);
     }
-    takes_.resize(states_ * rows.rows(), 1);
+    takes_.resize(states_ * slices.slices(), 1);
     for (std::size_t a = 0; a < states_; ++a)
-      for (std::size_t r = 0; r < rows.rows(); ++r)
+      for (std::size_t r = 0; r < slices.slices(); ++r)
         for (std::size_t l = 0; l < unit.size(); ++l) {
-          auto const have = a / unit[l] % (static_cast<std::size_t>(rows.lead_capacity[l]) + 1);
-          if (have < static_cast<std::size_t>(rows.leads_of(r)[l])) takes_[a * rows.rows() + r] = 0;
+          auto const have = a / unit[l] % (static_cast<std::size_t>(slices.lead_capacity[l]) + 1);
+          if (have < static_cast<std::size_t>(slices.leads_of(r)[l])) takes_[a * slices.slices() + r] = 0;
         }
     table_.resize(states_ * width_);
     // A pack is worth at most 2.5 of `value_one` a measure.
-    while (5 * (rows.leads() + 1) >= std::size_t{8} << shift_) ++shift_;
+    while (5 * (slices.leads() + 1) >= std::size_t{8} << shift_) ++shift_;
   }
 
   [[nodiscard]] std::uint64_t most_copies(std::size_t c) const {
-    return rows_.most_copies(row(c), sizes_[c], static_cast<std::int64_t>(width_ - 1));
+    return shape_.most_copies(slice(c), sizes_[c], static_cast<std::int64_t>(width_ - 1));
   }
 
   /// Values count in units of 2 to the power of this.
@@ -58,13 +58,13 @@ class pack_knapsack {
     std::fill(table_.begin(), table_.end(), 0);
     choice_.clear();
     useful_.assign(value_.size(), 1);
-    auto cells = std::uint64_t{Shape::one_row ? 1U : 2U} * table_.size();
+    auto cells = std::uint64_t{Shape::one_slice ? 1U : 2U} * table_.size();
     for (std::size_t a = 0; a < states_; ++a) {
       // Classes that use nothing of the leading measures come after all others, which read only finished tables.
       for (auto const own : {false, true})
         for (std::size_t c = 0; c < value_.size(); ++c) {
-          auto const r = row(c);
-          if (useful_[c] == 0 || takes_[a * rows_.rows() + r] == 0 || (offset_[r] == 0) != own) continue;
+          auto const r = slice(c);
+          if (useful_[c] == 0 || takes_[a * shape_.slices() + r] == 0 || (offset_[r] == 0) != own) continue;
           auto const size = static_cast<std::size_t>(sizes_[c]);
           auto* const to = table_.data() + a * width_;
           if (a == offset_[r] &&
@@ -96,10 +96,10 @@ class pack_knapsack {
     for (auto left = table_.size() - 1 - step(c); table_[left] > 0;) {
       auto& choice = choice_[left];
       if (choice == unknown) {
-        auto const* const takes = takes_.data() + left / width_ * rows_.rows();
+        auto const* const takes = takes_.data() + left / width_ * shape_.slices();
         auto const room = static_cast<std::int64_t>(left % width_);
         std::uint32_t k = 0;
-        while (value_[k] == 0 || takes[row(k)] == 0 || sizes_[k] > room || value_[k] + table_[left - step(k)] != table_[left]) ++k;
+        while (value_[k] == 0 || takes[slice(k)] == 0 || sizes_[k] > room || value_[k] + table_[left - step(k)] != table_[left]) ++k;
         choice = k;
         work += k;
       }
@@ -118,13 +118,13 @@ class pack_knapsack {
 
  private:
   static constexpr std::uint32_t unknown = 0xffffffffU;
-  [[nodiscard]] std::size_t row(std::size_t c) const {
-    if constexpr (Shape::one_row)
+  [[nodiscard]] std::size_t slice(std::size_t c) const {
+    if constexpr (Shape::one_slice)
       return 0;
     else
-      return row_of_[c];
+      return slice_of_[c];
   }
-  [[nodiscard]] std::size_t step(std::size_t c) const { return offset_[row(c)] * width_ + static_cast<std::size_t>(sizes_[c]); }
+  [[nodiscard]] std::size_t step(std::size_t c) const { return offset_[slice(c)] * width_ + static_cast<std::size_t>(sizes_[c]); }
   static void improve(std::int32_t* to, std::int32_t const* from, std::size_t n, std::int32_t value) {
     for (std::size_t i = 0; i < n; ++i) {
       auto const with = from[i] + value;
@@ -132,13 +132,13 @@ class pack_knapsack {
     }
   }
 
-  Shape const& rows_;
-  std::span<std::uint32_t const> row_of_;
+  Shape const& shape_;
+  std::span<std::uint32_t const> slice_of_;
   std::span<std::int64_t const> sizes_;
   std::size_t width_, states_ = 1;
   int shift_ = 0;
-  pooled_vector<std::size_t> offset_;  // by row: the tables between a use and the same less the row's
-  pooled_vector<char> takes_;          // by use and row: whether so much is left
+  pooled_vector<std::size_t> offset_;  // by slice: the tables between a use and the same less the slice's
+  pooled_vector<char> takes_;          // by use and slice: whether so much is left
   pooled_vector<std::int32_t> value_;
   pooled_vector<char> useful_;
   pooled_vector<std::int32_t> table_;

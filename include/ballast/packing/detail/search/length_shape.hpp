@@ -11,10 +11,11 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// What the search for near-optimal packs must know of its samples, here of those with one measure; `vector_rows` is the same for several.
-/// Distinct samples have positions, ascending in size. Positions lie in rows: samples of a row agree in all measures but the size.
+/// What the search for near-optimal packs must know of its samples, here of those with one measure; `vector_slices` is the same for
+/// several. Distinct samples have positions, ascending in size. Positions lie in slices: samples of a slice agree in all measures but the
+/// size.
 struct length_shape {
-  static constexpr bool one_row = true;
+  static constexpr bool one_slice = true;
   static constexpr std::int64_t least_size = 1;
   static constexpr bool rounded = false;
   static constexpr std::array<std::int64_t, 0> lead_capacity{}, need_capacity{};
@@ -25,16 +26,16 @@ struct length_shape {
   [[nodiscard]] std::size_t positions() const noexcept { return lengths.lengths.size(); }
   [[nodiscard]] std::int64_t size_of(std::size_t p) const { return lengths.lengths[p]; }
   [[nodiscard]] std::vector<std::uint64_t> const& counts() const noexcept { return lengths.counts; }
-  [[nodiscard]] static constexpr std::size_t row_of(std::size_t) noexcept { return 0; }
-  [[nodiscard]] static constexpr std::size_t rows() noexcept { return 1; }
-  [[nodiscard]] std::size_t row_begin(std::size_t r) const noexcept { return r * positions(); }
+  [[nodiscard]] static constexpr std::size_t slice_of(std::size_t) noexcept { return 0; }
+  [[nodiscard]] static constexpr std::size_t slices() noexcept { return 1; }
+  [[nodiscard]] std::size_t slice_begin(std::size_t r) const noexcept { return r * positions(); }
   [[nodiscard]] static constexpr std::size_t leads() noexcept { return 0; }
   [[nodiscard]] static constexpr std::span<std::int64_t const> leads_of(std::size_t) noexcept { return {}; }
   [[nodiscard]] static constexpr std::span<std::int64_t const> needs_of(std::size_t) noexcept { return {}; }
   [[nodiscard]] static std::uint64_t most_copies(std::size_t, std::int64_t size, std::int64_t inner_capacity) {
     return static_cast<std::uint64_t>(inner_capacity / size);
   }
-  /// All rows in one line: numbers that ascend with the positions, and those of a row with the size.
+  /// All slices in one line: numbers that ascend with the positions, and those of a slice with the size.
   [[nodiscard]] histogram const& line() const noexcept { return lengths; }
   [[nodiscard]] std::int64_t line_capacity() const noexcept { return capacity; }
   [[nodiscard]] static constexpr std::int64_t on_line(std::size_t, std::int64_t size) noexcept { return size; }

@@ -56,7 +56,7 @@ class near_optimal_search {
     if (tuning_.exact_classes && distinct <= tuning_.most_exact && lengths_.samples() / distinct >= tuning_.least_repeats)
       search_exact();
     else
-      search_dive(tuning_.first_groups);
+      search_dive(tuning_.first_bands);
     if (filled.packs() < best_packs_) take(std::move(filled));
     refill_while_it_pays();
     if (open()) concentrate(tuning_.first_pair_work);
@@ -68,7 +68,7 @@ class near_optimal_search {
       if (open()) concentrate(tuning_.pair_work);
       if (open()) (void)refill(round % 8 * 8);
       if (tuning_.finer_dives && open() && (far ? round % 2 == 0 : round % 12 == 11))
-        search_dive(tuning_.finer_groups[dives_++ % tuning_.finer_groups.size()]);
+        search_dive(tuning_.finer_bands[dives_++ % tuning_.finer_bands.size()]);
     }
     if (loose_) tighten();
     if (best_.repeats.empty()) keep_best_fit();
@@ -118,10 +118,10 @@ class near_optimal_search {
     proof_ = std::move(found);
   }
 
-  void search_dive(std::size_t groups) {
+  void search_dive(std::size_t bands) {
     if (!dive_) dive_.emplace(length_rest(shape_, tuning_), natural_, budget_);
     if (loose_) tighten();
-    take(dive_->run(lengths_.counts, {.groups = groups, .seed = ++seeds_}));
+    take(dive_->run(lengths_.counts, {.bands = bands, .seed = ++seeds_}));
     if (worths_.empty()) worths_ = dive_->worths();
   }
 
@@ -130,10 +130,10 @@ class near_optimal_search {
     worths_ = std::move(start.worths);
     take(std::move(start.proof));
     dive_.emplace(length_rest(shape_, tuning_), natural_, budget_);
-    for (auto const groups : tuning_.exact_groups) {
+    for (auto const bands : tuning_.exact_bands) {
       if (!open()) return;
       auto found = start.whole;
-      auto const rest = dive_->run(start.rest, {.groups = groups, .seed = ++seeds_});
+      auto const rest = dive_->run(start.rest, {.bands = bands, .seed = ++seeds_});
       found.append(rest);
       take(std::move(found));
     }

@@ -18,28 +18,28 @@ struct class_range {
   std::size_t begin, end;
 };
 
-/// A number of samples of a group of classes.
-struct group_share {
-  std::uint32_t group;
+/// A number of samples of a band of classes.
+struct band_share {
+  std::uint32_t band;
   std::uint32_t copies;
 };
 
-/// Draws real packs for a mix of groups: all samples but two at random, the last two so that the pack is worth as much as it can be. A
-/// group lies in one row, so the mix alone decides on the leading measures.
+/// Draws real packs for a mix of bands: all samples but two at random, the last two so that the pack is worth as much as it can be. A
+/// band lies in one slice, so the mix alone decides on the leading measures.
 template <class Shape>
 class pack_drawer {
  public:
-  pack_drawer(Shape const& rows, stock& samples) : rows_(rows), stock_(samples), lead_room_(rows.leads()) {}
+  pack_drawer(Shape const& slices, stock& samples) : shape_(slices), stock_(samples), lead_room_(slices.leads()) {}
 
-  /// Sets what the groups are and what a sample of each position is worth, in `value_one`.
-  void prepare(pooled_vector<class_range> groups, pooled_vector<std::int64_t> value) {
-    groups_ = std::move(groups);
+  /// Sets what the bands are and what a sample of each position is worth, in `value_one`.
+  void prepare(pooled_vector<class_range> bands, pooled_vector<std::int64_t> value) {
+    bands_ = std::move(bands);
     value_ = std::move(value);
-    choices_.assign(groups_.size(), 0);
-    for (std::size_t g = 0; g < groups_.size(); ++g) {
+    choices_.assign(bands_.size(), 0);
+    for (std::size_t g = 0; g < bands_.size(); ++g) {
       std::uint64_t distinct = 0, samples = 0;
-      for (auto k = stock_.first_available(groups_[g].begin, groups_[g].end); k != stock::none;
-           k = stock_.first_available(k + 1, groups_[g].end)) {
+      for (auto k = stock_.first_available(bands_[g].begin, bands_[g].end); k != stock::none;
+           k = stock_.first_available(k + 1, bands_[g].end)) {
         ++distinct;
         samples += stock_.left(k);
       }
@@ -49,15 +49,15 @@ class pack_drawer {
 
   /// Draws one pack of the mix that is worth at least `least`, takes its samples out of the stock and leaves them in `pack()`, each class
   /// once. Returns false, with the stock unchanged, where none of a few tries was good enough.
-  [[nodiscard]] bool draw(std::span<group_share const> mix, std::int64_t least, splitmix64& generator) {
+  [[nodiscard]] bool draw(std::span<band_share const> mix, std::int64_t least, splitmix64& generator) {
     choose_last_two(mix);
     for (int attempt = 0; attempt < tries; ++attempt) {
       pack_.clear();
-      room_ = rows_.capacity;
+      room_ = shape_.capacity;
       worth_ = 0;
       if (draw_all_but_two(mix, generator) && place_last_two(generator, attempt + 1 == tries)) {
         fill();
-        if constexpr (!Shape::one_row) top_up();
+        if constexpr (!Shape::one_slice) top_up();
         if (worth_ >= least) return true;
       }
       for (auto const& [k, copies] : pack_) stock_.put_back(k, copies);
@@ -77,31 +77,31 @@ class pack_drawer {
   static constexpr int tries = 6;
   static constexpr int most_pairs = 60;
 
-  // The end of those positions of a range, all of one row, whose size is at most `room`.
+  // The end of those positions of a range, all of one slice, whose size is at most `room`.
   [[nodiscard]] std::size_t end_within(class_range range, std::int64_t room) const {
     if (room < 0) return range.begin;
-    return (std::min)(range.end, stock_.classes_within(rows_.on_line(rows_.row_of(range.begin), room)));
+    return (std::min)(range.end, stock_.classes_within(shape_.on_line(shape_.slice_of(range.begin), room)));
   }
 
   // Whether the leading measures of a sample, or of two, or of one in the place of another, fit the rest of the pack.
   [[nodiscard]] bool leads_fit(std::size_t k) const {
-    for (std::size_t l = 0; l != rows_.leads(); ++l)
-      if (rows_.needs_of(k)[l] > lead_room_[l]) return false;
+    for (std::size_t l = 0; l != shape_.leads(); ++l)
+      if (shape_.needs_of(k)[l] > lead_room_[l]) return false;
     return true;
   }
   [[nodiscard]] bool leads_fit(std::size_t i, std::size_t j) const {
-    for (std::size_t l = 0; l != rows_.leads(); ++l)
-      if (rows_.needs_of(i)[l] > lead_room_[l] - rows_.needs_of(j)[l]) return false;
+    for (std::size_t l = 0; l != shape_.leads(); ++l)
+      if (shape_.needs_of(i)[l] > lead_room_[l] - shape_.needs_of(j)[l]) return false;
     return true;
   }
   [[nodiscard]] bool leads_fit_for(std::size_t in, std::size_t out) const {
-    for (std::size_t l = 0; l != rows_.leads(); ++l)
-      if (rows_.needs_of(in)[l] - rows_.needs_of(out)[l] > lead_room_[l]) return false;
+    for (std::size_t l = 0; l != shape_.leads(); ++l)
+      if (shape_.needs_of(in)[l] - shape_.needs_of(out)[l] > lead_room_[l]) return false;
     return true;
   }
 
-  // The groups in which there is most to choose from come last; `second_` is `nowhere` for a mix of one sample.
-  void choose_last_two(std::span<group_share const> mix) {
+  // The bands in which there is most to choose from come last; `second_` is `nowhere` for a mix of one sample.
+  void choose_last_two(std::span<band_share const> mix) {
     first_ = second_ = nowhere;
     for (auto const& [g, copies] : mix)
       for (std::uint32_t copy = 0; copy < (std::min)(copies, 2U); ++copy) {
@@ -116,8 +116,8 @@ class pack_drawer {
 
   void put(std::size_t k) {
     stock_.take(k, 1);
-    room_ -= rows_.size_of(k);
-    for (std::size_t l = 0; l != rows_.leads(); ++l) lead_room_[l] -= rows_.needs_of(k)[l];
+    room_ -= shape_.size_of(k);
+    for (std::size_t l = 0; l != shape_.leads(); ++l) lead_room_[l] -= shape_.needs_of(k)[l];
     worth_ += value_[k];
     for (auto& item : pack_)
       if (item.item_class == k) {
@@ -127,14 +127,14 @@ class pack_drawer {
     pack_.push_back({static_cast<std::uint32_t>(k), 1});
   }
 
-  [[nodiscard]] bool draw_all_but_two(std::span<group_share const> mix, splitmix64& generator) {
-    lead_room_.assign(rows_.need_capacity.begin(), rows_.need_capacity.end());
+  [[nodiscard]] bool draw_all_but_two(std::span<band_share const> mix, splitmix64& generator) {
+    lead_room_.assign(shape_.need_capacity.begin(), shape_.need_capacity.end());
     for (auto const& [g, copies] : mix) {
       auto const later = (g == first_ ? 1U : 0U) + (g == second_ ? 1U : 0U);
       for (auto copy = later; copy < copies; ++copy) {
-        auto const k = stock_.draw(groups_[g].begin, groups_[g].end, generator);
+        auto const k = stock_.draw(bands_[g].begin, bands_[g].end, generator);
         work_ += 40;
-        if (k == stock::none || rows_.size_of(k) > room_ || (rows_.rounded && !leads_fit(k))) return false;
+        if (k == stock::none || shape_.size_of(k) > room_ || (shape_.rounded && !leads_fit(k))) return false;
         put(k);
       }
     }
@@ -142,14 +142,14 @@ class pack_drawer {
   }
 
   [[nodiscard]] bool place_last_two(splitmix64& generator, bool thorough) {
-    auto const a = groups_[first_];
+    auto const a = bands_[first_];
     if (second_ == nowhere) {
       auto const k = stock_.draw(a.begin, end_within(a, room_), generator);
-      if (k == stock::none || (rows_.rounded && !leads_fit(k))) return false;
+      if (k == stock::none || (shape_.rounded && !leads_fit(k))) return false;
       put(k);
       return true;
     }
-    auto const b = groups_[second_];
+    auto const b = bands_[second_];
     auto const start = a.begin + static_cast<std::size_t>(uniform_below(a.end - a.begin, generator));
     std::size_t best_first = stock::none, best_second = stock::none;
     std::int64_t best = -1;
@@ -157,13 +157,13 @@ class pack_drawer {
     auto const enough = value_one - value_one / 30'000 - worth_;
     auto const walk = [&](std::size_t from, std::size_t to) {  // whether the search is over
       for (auto i = stock_.first_available(from, to); i != stock::none; i = stock_.first_available(i + 1, to)) {
-        auto const room = room_ - rows_.size_of(i);
+        auto const room = room_ - shape_.size_of(i);
         if (room < Shape::least_size) return false;  // all that follow are longer
         ++pairs;
         auto j = stock_.last_available(b.begin, end_within(b, room));
         if (j == i && stock_.left(i) < 2) j = stock_.last_available(b.begin, j);
         if (j == stock::none) continue;
-        if (value_[i] + value_[j] > best && (!rows_.rounded || leads_fit(i, j))) {
+        if (value_[i] + value_[j] > best && (!shape_.rounded || leads_fit(i, j))) {
           best = value_[i] + value_[j];
           best_first = i;
           best_second = j;
@@ -185,29 +185,29 @@ class pack_drawer {
   void fill() {
     for (;;) {
       auto best = stock::none;
-      for (std::size_t r = 0; r < rows_.rows(); ++r) {
-        class_range const row{rows_.row_begin(r), rows_.row_begin(r + 1)};
-        if (!rows_.rounded && !leads_fit(row.begin)) continue;
-        auto const k = stock_.last_available(row.begin, end_within(row, room_));
+      for (std::size_t r = 0; r < shape_.slices(); ++r) {
+        class_range const slice{shape_.slice_begin(r), shape_.slice_begin(r + 1)};
+        if (!shape_.rounded && !leads_fit(slice.begin)) continue;
+        auto const k = stock_.last_available(slice.begin, end_within(slice, room_));
         work_ += 30;
-        if (k != stock::none && (!rows_.rounded || leads_fit(k)) && (best == stock::none || value_[k] > value_[best])) best = k;
+        if (k != stock::none && (!shape_.rounded || leads_fit(k)) && (best == stock::none || value_[k] > value_[best])) best = k;
       }
       if (best == stock::none) return;
       put(best);
     }
   }
 
-  // A larger sample of its row takes the place of one, where that makes the pack worth more.
+  // A larger sample of its slice takes the place of one, where that makes the pack worth more.
   void top_up() {
     for (int change = 0; change < 2 && room_ > 0; ++change) {
       std::int64_t best = 0;
       std::size_t out = 0, in = 0;
       for (std::size_t i = 0; i < pack_.size(); ++i) {
         auto const k = std::size_t{pack_[i].item_class};
-        auto const r = rows_.row_of(k);
-        class_range const row{rows_.row_begin(r), rows_.row_begin(r + 1)};
-        auto const j = stock_.last_available(row.begin, end_within(row, rows_.size_of(k) + room_));
-        if (j == stock::none || value_[j] - value_[k] <= best || (rows_.rounded && !leads_fit_for(j, k))) continue;
+        auto const r = shape_.slice_of(k);
+        class_range const slice{shape_.slice_begin(r), shape_.slice_begin(r + 1)};
+        auto const j = stock_.last_available(slice.begin, end_within(slice, shape_.size_of(k) + room_));
+        if (j == stock::none || value_[j] - value_[k] <= best || (shape_.rounded && !leads_fit_for(j, k))) continue;
         best = value_[j] - value_[k];
         out = i;
         in = j;
@@ -216,20 +216,20 @@ class pack_drawer {
       if (best == 0) return;
       auto const k = std::size_t{pack_[out].item_class};
       stock_.put_back(k, 1);
-      room_ += rows_.size_of(k);
+      room_ += shape_.size_of(k);
       worth_ -= value_[k];
-      for (std::size_t l = 0; l != rows_.leads(); ++l) lead_room_[l] += rows_.needs_of(k)[l];
+      for (std::size_t l = 0; l != shape_.leads(); ++l) lead_room_[l] += shape_.needs_of(k)[l];
       if (--pack_[out].copies == 0) pack_.erase(pack_.begin() + static_cast<std::ptrdiff_t>(out));
       put(in);
     }
   }
 
   static constexpr std::size_t nowhere = ~std::size_t{0};
-  Shape const& rows_;
+  Shape const& shape_;
   stock& stock_;
-  pooled_vector<class_range> groups_;
+  pooled_vector<class_range> bands_;
   pooled_vector<std::int64_t> value_;     // by position
-  pooled_vector<std::uint64_t> choices_;  // by group: distinct sizes times samples
+  pooled_vector<std::uint64_t> choices_;  // by band: distinct sizes times samples
   std::size_t first_ = nowhere, second_ = nowhere;
   pooled_vector<pattern_item> pack_;
   pooled_vector<std::int64_t> lead_room_;

@@ -47,7 +47,7 @@ class ruin_recreate {
     dive_.restart();
     auto const seed = generator_();
     auto const anew =
-        loosen(dive_.run(part_.counts, {.groups = scale == 1 ? tuning_.ruin_groups : tuning_.large_ruin_groups, .seed = seed}), of);
+        loosen(dive_.run(part_.counts, {.bands = scale == 1 ? tuning_.ruin_bands : tuning_.large_ruin_bands, .seed = seed}), of);
     budget_.spend(20 * all.size() + packs.size());
     auto poorest_before = worth(packs[chosen_.front()]), poorest = poorest_before;
     for (auto const p : chosen_) poorest_before = (std::min)(poorest_before, worth(packs[p]));

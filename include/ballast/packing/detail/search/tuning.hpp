@@ -18,7 +18,7 @@ struct search_tuning {
   bool pair_concentration = true;  ///< pairs of packs are split anew until a pack is saved
   bool program_bound = true;       ///< the linear program proves a bound
   bool ruin_recreate = true;       ///< packs that waste most are packed anew
-  bool finer_dives = true;         ///< more dives follow, with more groups
+  bool finer_dives = true;         ///< more dives follow, with more bands
   bool completion_start = true;    ///< under a limit of samples per pack, bin completion makes a first plan beside best fit
 
   // Coarse lengths.
@@ -32,11 +32,11 @@ struct search_tuning {
   std::size_t most_exact = 600;       ///< distinct lengths
   std::uint64_t least_repeats = 100;  ///< samples of a length, on average
 
-  // Dives: the number of groups of lengths is accuracy against time.
-  std::size_t first_groups = 32;
-  std::array<std::size_t, 3> exact_groups{32, 64, 128};      ///< for what the plan of exact classes leaves over
-  std::array<std::size_t, 4> finer_groups{48, 64, 96, 128};  ///< of the dives that follow, in turn
-  std::int64_t last_packs = 10;                              ///< are filled by subset sums
+  // Dives: the number of bands of lengths is accuracy against time.
+  std::size_t first_bands = 32;
+  std::array<std::size_t, 3> exact_bands{32, 64, 128};      ///< for what the plan of exact classes leaves over
+  std::array<std::size_t, 4> finer_bands{48, 64, 96, 128};  ///< of the dives that follow, in turn
+  std::int64_t last_packs = 10;                             ///< are filled by subset sums
   int last_attempts = 8;
 
   // Random filling.
@@ -55,7 +55,7 @@ struct search_tuning {
 
   // Ruin and recreate: packs that waste most, and others, by chance from the first number on.
   std::uint64_t worst_packs = 10, more_worst = 11, other_packs = 15, more_others = 61;
-  std::size_t ruin_groups = 12, large_ruin_groups = 96;
+  std::size_t ruin_bands = 12, large_ruin_bands = 96;
   std::size_t large_ruin = 64;  ///< times as many packs in a large trial
   std::uint64_t far_gap = 4;    ///< packs above the bound, beyond which there are large trials, and dives come more often
   int trials = 8;               ///< a round

@@ -4,7 +4,7 @@
 #include <ballast/packing/detail/search/dual_bound.hpp>
 #include <ballast/packing/detail/search/pooled_patterns.hpp>
 #include <ballast/packing/detail/search/search_budget.hpp>
-#include <ballast/packing/detail/search/vector_rows.hpp>
+#include <ballast/packing/detail/search/vector_slices.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -16,15 +16,17 @@ namespace ballast::inline v0_2::detail {
 
 /// Makes a proof of what a linear program said that a sample of each position is worth, like `prove`; its values are by position. The
 /// knapsack is solved for sizes as they are, or, where that is too much, in a coarser unit and rounded down, which only lets more fit.
-[[nodiscard]] inline dual_proof prove_values(vector_rows const& rows, pooled_vector<std::int64_t> const& worths, search_budget& budget) {
+[[nodiscard]] inline dual_proof prove_values(vector_slices const& slices, pooled_vector<std::int64_t> const& worths,
+                                             search_budget& budget) {
   constexpr std::uint64_t most_cells = 600'000'000, largest_table = std::uint64_t{1} << 23;
-  auto const states = std::uint64_t{lead_states(rows.lead_capacity, 1U << 14)};
+  auto const states = std::uint64_t{lead_states(slices.lead_capacity, 1U << 14)};
   std::int64_t unit = 1;
-  while (static_cast<std::uint64_t>(rows.capacity / unit) > (std::min)(most_cells / rows.positions(), largest_table) / states) unit *= 2;
-  auto sizes = rows.size;
+  while (static_cast<std::uint64_t>(slices.capacity / unit) > (std::min)(most_cells / slices.positions(), largest_table) / states)
+    unit *= 2;
+  auto sizes = slices.size;
   for (auto& size : sizes) size /= unit;
-  pack_knapsack<vector_rows> knapsack(rows, rows.row, sizes, rows.capacity / unit);
-  return prove(knapsack, rows.count, worths, budget);
+  pack_knapsack<vector_slices> knapsack(slices, slices.slice, sizes, slices.capacity / unit);
+  return prove(knapsack, slices.count, worths, budget);
 }
 
 /// What the linear program over all samples says.
@@ -34,13 +36,13 @@ struct program_bound {
   pooled_vector<std::uint32_t> bends;  ///< positions at which the worths jump or bend
 };
 
-/// Solves it by groups that get finer where they fit worst, until the bound is `enough`, or stays below `least`, or hardly grows, or the
+/// Solves it by bands that get finer where they fit worst, until the bound is `enough`, or stays below `least`, or hardly grows, or the
 /// work has come to `end`. `known` are patterns of positions; `cells` limits the resolution.
-[[nodiscard]] inline program_bound bound_by_program(vector_rows const& rows, pooled_patterns const& known, std::int64_t least,
+[[nodiscard]] inline program_bound bound_by_program(vector_slices const& slices, pooled_patterns const& known, std::int64_t least,
                                                     std::int64_t enough, std::uint64_t cells, search_budget& budget, std::uint64_t end) {
-  pooled_vector<std::uint32_t> all(rows.positions());
+  pooled_vector<std::uint32_t> all(slices.positions());
   std::iota(all.begin(), all.end(), 0U);
-  dive_program<vector_rows> lp(rows, all, rows.count, rows.resolution(all, cells), dive_program<vector_rows>::rounding::down);
+  dive_program<vector_slices> lp(slices, all, slices.count, slices.resolution(all, cells), dive_program<vector_slices>::rounding::down);
   auto knapsack = lp.knapsack();
   auto borders = lp.cut(64, {}, {});
   program_bound best;
@@ -50,7 +52,7 @@ struct program_bound {
     program.add_uniform_patterns(40);
     for (std::size_t p = 0; p < best.patterns.size(); ++p) lp.add(program, best.patterns[p]);
     program.solve(60, budget, end);
-    auto proof = prove_values(rows, lp.values(program), budget);
+    auto proof = prove_values(slices, lp.values(program), budget);
     best.patterns = lp.tight_patterns(program, 0.01);
     auto const gain = proof.packs - best.proof.packs, gap = enough - proof.packs;
     if (gain > 0 || round == 0) best.proof = std::move(proof);

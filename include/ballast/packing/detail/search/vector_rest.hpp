@@ -5,7 +5,7 @@
 #include <ballast/packing/detail/search/pooled_patterns.hpp>
 #include <ballast/packing/detail/search/search_budget.hpp>
 #include <ballast/packing/detail/search/stock.hpp>
-#include <ballast/packing/detail/search/vector_rows.hpp>
+#include <ballast/packing/detail/search/vector_slices.hpp>
 #include <ballast/packing/vector/best_fit.hpp>
 #include <ballast/packing/vector/bin_completion.hpp>
 #include <ballast/packing/vector/bounds.hpp>
@@ -35,16 +35,16 @@ template <class Patterns>
 /// What a dive over samples of several measures has left, and what best fit and completion make of it.
 class vector_rest {
  public:
-  using shape = vector_rows;
+  using shape = vector_slices;
   static constexpr bool stops_at_bound = true;
   static constexpr std::uint64_t round_work = 20'000;
   static constexpr std::uint64_t round_cells = 4'000'000;
   static constexpr std::uint64_t little_work = 10'000'000;  // that best fit may take to look at a rest
 
-  vector_rest(measure_classes const& classes, std::span<std::int64_t const> capacity, vector_rows const& rows)
-      : classes_(classes), capacity_(capacity), rows_(rows) {}
+  vector_rest(measure_classes const& classes, std::span<std::int64_t const> capacity, vector_slices const& slices)
+      : classes_(classes), capacity_(capacity), slices_(slices) {}
 
-  [[nodiscard]] vector_rows const& samples() const noexcept { return rows_; }
+  [[nodiscard]] vector_slices const& samples() const noexcept { return slices_; }
   void collect(stock const& left) {
     rest_.measures = classes_.measures;
     rest_.values.clear();
@@ -52,7 +52,7 @@ class vector_rest {
     position_.clear();
     fit_.clear();
     for (std::size_t c = 0; c < classes_.size(); ++c) {
-      auto const p = rows_.position[c];
+      auto const p = slices_.position[c];
       if (left.left(p) == 0) continue;
       rest_.values.insert(rest_.values.end(), classes_[c].begin(), classes_[c].end());
       rest_.counts.push_back(left.left(p));
@@ -89,7 +89,7 @@ class vector_rest {
  private:
   measure_classes const& classes_;
   std::span<std::int64_t const> capacity_;
-  vector_rows const& rows_;
+  vector_slices const& slices_;
   measure_classes rest_;
   pooled_vector<std::uint32_t> position_, of_;  // of the classes that are left, and the same ascending
   std::int64_t volume_ = 0;

@@ -32,16 +32,16 @@ class vector_search {
 
   void run(pack_patterns const* start) {
     begin(start);
-    if (!open() || !rows_) return;
-    dive_.emplace(vector_rest(classes_, capacity_, *rows_), pooled_vector<std::int64_t>{}, budget_);
-    known_ = renamed(best_, rows_->position);
+    if (!open() || !slices_) return;
+    dive_.emplace(vector_rest(classes_, capacity_, *slices_), pooled_vector<std::int64_t>{}, budget_);
+    known_ = renamed(best_, slices_->position);
     auto const few = few_classes();
-    if ((!few || rows_->positions() > 100) && !rows_->rounded && rows_->positions() < 5000)
+    if ((!few || slices_->positions() > 100) && !slices_->rounded && slices_->positions() < 5000)
       prove(100'000'000, 4 * vector_rest::round_cells);
     if (few) plan_exactly();
     static constexpr std::size_t accuracy[] = {32, 64, 128, 96};
     for (std::size_t round = 0; open(); ++round) {
-      take(dive(rows_->count, accuracy[round % 4], best_packs_ - 1, bends_));
+      take(dive(slices_->count, accuracy[round % 4], best_packs_ - 1, bends_));
       if (round == 0) learn_from_dive();
       for (int failures = 0; failures < 3 && open() && !worths_.empty();) failures = repair(3U << round % 4) ? 0 : failures + 1;
     }
@@ -50,8 +50,8 @@ class vector_search {
   /// The bound alone.
   void bound_only() {
     begin(nullptr);
-    if (!open() || !rows_ || rows_->rounded) return;
-    known_ = renamed(best_, rows_->position);
+    if (!open() || !slices_ || slices_->rounded) return;
+    known_ = renamed(best_, slices_->position);
     prove(1'000'000'000, 16 * vector_rest::round_cells);
   }
 
@@ -67,7 +67,7 @@ class vector_search {
   /// By class.
   [[nodiscard]] std::vector<std::int32_t> duals() const {
     std::vector<std::int32_t> out;
-    for (std::size_t c = 0; c < classes_.size(); ++c) out.push_back(proof_.value[rows_->position[c]]);
+    for (std::size_t c = 0; c < classes_.size(); ++c) out.push_back(proof_.value[slices_->position[c]]);
     return out;
   }
 
@@ -95,21 +95,21 @@ class vector_search {
       if (!open()) return;
     }
     for (std::size_t const most_states : {0U, 128U, 32U, 8U}) {
-      rows_.emplace(classes_, capacity_, most_states);
+      slices_.emplace(classes_, capacity_, most_states);
       if (workable()) return;
     }
-    rows_.reset();
+    slices_.reset();
   }
   // Whether there are not more samples than packs can be drawn of, no larger tables than the linear programs can afford, and no sum that
   // could overflow.
   [[nodiscard]] bool workable() const {
     std::uint64_t most = 0;
-    for (std::size_t p = 0; p < rows_->positions(); ++p)
-      most = (std::max)(most, rows_->most_copies(rows_->row[p], rows_->size[p], rows_->capacity));
-    auto const places = multiply(static_cast<std::uint64_t>(rows_->capacity) + 2, classes_.samples() * rows_->rows());
-    return most <= 4096 && rows_->rows() <= 256 && rows_->capacity <= std::int64_t{1} << 31 &&
+    for (std::size_t p = 0; p < slices_->positions(); ++p)
+      most = (std::max)(most, slices_->most_copies(slices_->slice[p], slices_->size[p], slices_->capacity));
+    auto const places = multiply(static_cast<std::uint64_t>(slices_->capacity) + 2, classes_.samples() * slices_->slices());
+    return most <= 4096 && slices_->slices() <= 256 && slices_->capacity <= std::int64_t{1} << 31 &&
            classes_.samples() < std::uint64_t{1} << 33 && places.high == 0 && places.low >> 62 == 0 &&
-           rows_->resolution(all_positions()) != 0;
+           slices_->resolution(all_positions()) != 0;
   }
 
   void take(pack_patterns const& found) {
@@ -131,7 +131,7 @@ class vector_search {
 
   void prove(std::uint64_t work, std::uint64_t cells) {
     auto const enough = static_cast<std::int64_t>(best_packs_);
-    auto found = bound_by_program(*rows_, known_, bound_.packs, enough, cells, budget_, budget_.spent() + work);
+    auto found = bound_by_program(*slices_, known_, bound_.packs, enough, cells, budget_, budget_.spent() + work);
     worths_ = found.proof.value;
     known_ = std::move(found.patterns);
     bends_ = std::move(found.bends);
@@ -144,50 +144,50 @@ class vector_search {
     return all;
   }
   // What must come after the first dive: a bound over many classes, which starts from the patterns of the plan, or what repairs go by where
-  // rounded rows allow no bound.
+  // rounded slices allow no bound.
   void learn_from_dive() {
-    if (rows_->rounded) {
+    if (slices_->rounded) {
       for (auto const w : dive_->worths()) worths_.push_back(static_cast<std::int32_t>((std::min)(w, std::int64_t{2} * value_one)));
     } else if (worths_.empty() && open()) {
-      known_ = renamed(best_, rows_->position);
+      known_ = renamed(best_, slices_->position);
       prove(300'000'000, 16 * vector_rest::round_cells);
     }
   }
 
   [[nodiscard]] bool few_classes() const {
-    auto const n = rows_->positions();
-    return !rows_->rounded && n <= default_tuning.most_exact && classes_.samples() / n >= default_tuning.least_repeats &&
-           !rows_->ambiguous() && rows_->resolution(all_positions(), 64'000'000) == rows_->capacity;
+    auto const n = slices_->positions();
+    return !slices_->rounded && n <= default_tuning.most_exact && classes_.samples() / n >= default_tuning.least_repeats &&
+           !slices_->ambiguous() && slices_->resolution(all_positions(), 64'000'000) == slices_->capacity;
   }
   // With a row for each of few classes; what its plan, rounded down, leaves over is for dives.
   void plan_exactly() {
-    if (rows_->positions() > 100) {  // the patterns of a good plan spare most of the pivots
-      take(dive(rows_->count, 48, best_packs_ - 1, bends_));
+    if (slices_->positions() > 100) {  // the patterns of a good plan spare most of the pivots
+      take(dive(slices_->count, 48, best_packs_ - 1, bends_));
       if (!open()) return;
-      auto columns = renamed(best_, rows_->position);
+      auto columns = renamed(best_, slices_->position);
       std::fill(columns.repeats.begin(), columns.repeats.end(), 1);
       known_.append(columns);
     }
-    auto found = start_from_exact_classes(*rows_, known_, budget_);
+    auto found = start_from_exact_classes(*slices_, known_, budget_);
     worths_ = found.proof.value;
     known_ = std::move(found.tight);
     take(std::move(found.proof));
-    for (auto& item : found.whole.items) item.item_class = rows_->item_class[item.item_class];
+    for (auto& item : found.whole.items) item.item_class = slices_->item_class[item.item_class];
     if (std::all_of(found.rest.begin(), found.rest.end(), [](auto n) { return n == 0; })) return take(std::move(found.whole));
-    for (auto const groups : default_tuning.exact_groups) {
+    for (auto const bands : default_tuning.exact_bands) {
       auto const whole = found.whole.packs();
       if (!open() || whole >= best_packs_) return;
       auto plan = found.whole;
-      auto const rest = dive(found.rest, groups, best_packs_ - whole - 1, {});
+      auto const rest = dive(found.rest, bands, best_packs_ - whole - 1, {});
       plan.append(rest);
       if (rest.size() != 0) take(std::move(plan));
     }
   }
 
   // Plans that many samples of each position in at most `most` packs, as patterns of classes, or none.
-  [[nodiscard]] pooled_patterns dive(std::span<std::uint64_t const> counts, std::size_t groups, std::uint64_t most,
+  [[nodiscard]] pooled_patterns dive(std::span<std::uint64_t const> counts, std::size_t bands, std::uint64_t most,
                                      std::span<std::uint32_t const> bends) {
-    return renamed(dive_->run(counts, {.groups = groups, .seed = ++seeds_, .most = most}, known_, bends), rows_->item_class);
+    return renamed(dive_->run(counts, {.bands = bands, .seed = ++seeds_, .most = most}, known_, bends), slices_->item_class);
   }
 
   // Takes the packs that waste most of what the duals say a pack can be worth apart, with `others` times as many of the others, and packs
@@ -197,12 +197,12 @@ class vector_search {
     std::uint64_t poor = 0;
     for (std::size_t p = 0; p < best_.size(); ++p) {
       auto missing = std::int64_t{value_one};
-      for (auto const& [c, copies] : best_[p]) missing -= std::int64_t{worths_[rows_->position[c]]} * copies;
+      for (auto const& [c, copies] : best_[p]) missing -= std::int64_t{worths_[slices_->position[c]]} * copies;
       if (missing > value_one / 1000) poor += best_.repeats[p];
       ranked.emplace_back(-(std::max)(missing, std::int64_t{1}) * static_cast<std::int64_t>(uniform_below(1024, generator_)), p);
     }
     std::sort(ranked.begin(), ranked.end());
-    pooled_vector<std::uint64_t> taken(best_.size(), 0), counts(rows_->positions(), 0);
+    pooled_vector<std::uint64_t> taken(best_.size(), 0), counts(slices_->positions(), 0);
     std::uint64_t chosen = 0;
     std::size_t next = 0;
     auto const choose = [&](std::uint64_t most) {
@@ -211,7 +211,7 @@ class vector_search {
         taken[p] = (std::min)(best_.repeats[p], most);
         most -= taken[p];
         chosen += taken[p];
-        for (auto const& [c, copies] : best_[p]) counts[rows_->position[c]] += taken[p] * copies;
+        for (auto const& [c, copies] : best_[p]) counts[slices_->position[c]] += taken[p] * copies;
       }
     };
     auto const worst =
@@ -233,7 +233,7 @@ class vector_search {
   measure_classes const& classes_;
   std::span<std::int64_t const> capacity_;
   search_budget budget_;
-  std::optional<vector_rows> rows_;  // none where the program would be too large
+  std::optional<vector_slices> slices_;  // none where the program would be too large
   std::optional<vector_dive> dive_;
   pooled_patterns best_;
   std::uint64_t best_packs_ = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/packing/detail/pooled_memory.hpp>
-#include <ballast/packing/detail/search/group_master.hpp>
-#include <ballast/packing/detail/search/length_groups.hpp>
+#include <ballast/packing/detail/search/band_master.hpp>
+#include <ballast/packing/detail/search/length_bands.hpp>
 #include <ballast/packing/detail/search/unfused.hpp>
 
 #include <algorithm>
@@ -10,21 +10,21 @@
 #include <cstdint>
 #include <utility>
 
-// How the groups of a linear program get finer where its dual bends: optimal duals have few break points.
+// How the bands of a linear program get finer where its dual bends: optimal duals have few break points.
 
 namespace ballast::inline v0_2::detail {
 
 /// The borders at which the dual jumps or bends by more than a tolerance or that `must` be kept, with the first and the last.
 template <class Knapsack, class Must>
-[[nodiscard]] group_borders bent_borders(group_master<Knapsack> const& master, class_table const& classes, double tolerance,
-                                         Must const& must) {
+[[nodiscard]] band_borders bent_borders(band_master<Knapsack> const& master, class_table const& classes, double tolerance,
+                                        Must const& must) {
   auto const& borders = master.borders();
   auto const line = [&](std::size_t g, std::uint32_t c) {
     return static_cast<double>(master.value_at(g, static_cast<double>(classes.size[c] - classes.size[borders[g]]), 1.0));
   };
   auto const differs = [&](double a, double b) { return (a < b ? b - a : a - b) > tolerance * value_one; };
-  group_borders kept{0};
-  for (std::size_t g = 1; g < master.groups(); ++g) {
+  band_borders kept{0};
+  for (std::size_t g = 1; g < master.bands(); ++g) {
     auto const low = borders[g], high = borders[g + 1] - 1;
     if (must(low) || differs(line(g, low), line(g - 1, low)) || differs(line(g, high), line(g - 1, high))) kept.push_back(low);
   }
@@ -32,9 +32,9 @@ template <class Knapsack, class Must>
   return kept;
 }
 
-/// Where to split the groups that are worst by one of three measures of what the plan and the duals miss.
+/// Where to split the bands that are worst by one of three measures of what the plan and the duals miss.
 template <class Knapsack>
-[[nodiscard]] pooled_vector<std::uint32_t> uneven_points(group_master<Knapsack> const& master, class_table const& classes,
+[[nodiscard]] pooled_vector<std::uint32_t> uneven_points(band_master<Knapsack> const& master, class_table const& classes,
                                                          Knapsack const& knapsack, int rule, std::size_t most) {
   auto const& size = classes.size;
   pooled_vector<double> excess(classes.count.begin(), classes.count.end());
@@ -43,7 +43,7 @@ template <class Knapsack>
   });
   pooled_vector<std::pair<double, std::uint32_t>> found;
   auto const& borders = master.borders();
-  for (std::size_t g = 0; g < master.groups(); ++g) {
+  for (std::size_t g = 0; g < master.bands(); ++g) {
     double sum = 0, integral = 0, worst = 0, all = 0;
     std::uint32_t at = 0;
     for (auto c = borders[g]; c + 1 < borders[g + 1]; ++c) {
@@ -72,8 +72,8 @@ template <class Knapsack>
 
 /// The bent borders, at most about `most_points` points near them, and `most_uneven` where the plan covers the classes most unevenly.
 template <class Knapsack, class Must>
-[[nodiscard]] group_borders zoomed_borders(group_master<Knapsack> const& master, class_table const& classes, Knapsack const& knapsack,
-                                           int rule, std::size_t most_points, std::size_t most_uneven, Must const& must) {
+[[nodiscard]] band_borders zoomed_borders(band_master<Knapsack> const& master, class_table const& classes, Knapsack const& knapsack,
+                                          int rule, std::size_t most_points, std::size_t most_uneven, Must const& must) {
   auto kept = bent_borders(master, classes, 1e-4, must);
   pooled_vector<std::uint32_t> more;
   for (std::size_t i = 1; i + 1 < kept.size() && more.size() < most_points; ++i) {

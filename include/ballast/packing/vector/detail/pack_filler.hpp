@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/packing/patterns.hpp>
-#include <ballast/packing/vector/detail/class_rows.hpp>
+#include <ballast/packing/vector/detail/class_slices.hpp>
 #include <ballast/packing/vector/detail/relative_size.hpp>
 #include <ballast/packing/vector/measures.hpp>
 
@@ -27,17 +27,17 @@ struct completion_rule {
 };
 inline constexpr std::array<completion_rule, 3> completion_rules{
     {{false, 4, full_share / 32}, {true, 0, full_share / 256}, {true, 1, full_share / 256}}};
-inline constexpr std::uint64_t completion_looks = std::uint64_t{1} << 22;  // into rows, for all passes, but one pass is always made
+inline constexpr std::uint64_t completion_looks = std::uint64_t{1} << 22;  // into slices, for all passes, but one pass is always made
 
 class pack_filler {
  public:
-  /// After `most_looks` looks into a row, a pack is taken as it comes.
+  /// After `most_looks` looks into a slice, a pack is taken as it comes.
   pack_filler(measure_classes const& classes, std::span<std::int64_t const> capacity, std::vector<std::int64_t> const& sizes,
-              class_rows rows, completion_rule rule, std::uint64_t most_looks)
+              class_slices slices, completion_rule rule, std::uint64_t most_looks)
       : classes_(classes),
         capacity_(capacity),
         sizes_(sizes),
-        rows_(std::move(rows)),
+        slices_(std::move(slices)),
         rule_(rule),
         most_looks_(most_looks),
         k_(classes.measures),
@@ -49,7 +49,7 @@ class pack_filler {
     std::vector<std::pair<std::int64_t, std::int64_t>> key(classes.size());
     for (std::size_t c = 0; c < classes.size(); ++c) {
       auto const s = size(static_cast<std::uint32_t>(c));
-      key[c] = {rule.largest_first ? *std::max_element(s.begin(), s.end()) : s[rows_.inner()], sum(s)};
+      key[c] = {rule.largest_first ? *std::max_element(s.begin(), s.end()) : s[slices_.inner()], sum(s)};
     }
     for (std::size_t m = 0; m < k_; ++m) total_[m] = classes.total(m);
     std::iota(seeds_.begin(), seeds_.end(), 0U);
@@ -141,7 +141,7 @@ class pack_filler {
     }
     auto& item = pack_.items[place_[c] - 1];
     item.copies += static_cast<std::uint32_t>(count);
-    if (item.copies == (std::min)(left_[c], std::uint64_t{(std::numeric_limits<std::uint32_t>::max)()})) rows_.hide(c);
+    if (item.copies == (std::min)(left_[c], std::uint64_t{(std::numeric_limits<std::uint32_t>::max)()})) slices_.hide(c);
   }
 
   void return_to(draft const& start) {
@@ -149,8 +149,8 @@ class pack_filler {
     pack_ = start;
     auto const& [seed, copies] = pack_.items[0];
     place_[seed] = 1;
-    rows_.restore();
-    if (copies == left_[seed]) rows_.hide(seed);
+    slices_.restore();
+    if (copies == left_[seed]) slices_.hide(seed);
   }
 
   /// What the pack lacks; more than the target of a measure is no gain.
@@ -162,24 +162,24 @@ class pack_filler {
 
   void fill() {
     for (;;) {
-      offer best{0, class_rows::nothing};
+      offer best{0, class_slices::nothing};
       each_offer([&](offer o) {
-        if (best.item_class == class_rows::nothing || o.score > best.score || (o.score == best.score && o.item_class < best.item_class))
+        if (best.item_class == class_slices::nothing || o.score > best.score || (o.score == best.score && o.item_class < best.item_class))
           best = o;
       });
-      if (best.item_class == class_rows::nothing) return;
+      if (best.item_class == class_slices::nothing) return;
       put(best.item_class);
     }
   }
 
-  /// The two classes of each row on either side of what would leave the wishes in proportion.
+  /// The two classes of each slice on either side of what would leave the wishes in proportion.
   template <class Use>
   void each_offer(Use const& use) {
-    auto const in = rows_.inner();
+    auto const in = slices_.inner();
     auto const room = share_of(pack_.room[in], capacity_[in]);
-    looks_ += rows_.size();
-    for (std::size_t r = 0; r < rows_.size(); ++r) {
-      auto const like = size(rows_.some_class(r));
+    looks_ += slices_.size();
+    for (std::size_t r = 0; r < slices_.size(); ++r) {
+      auto const like = size(slices_.some_class(r));
       std::int64_t rest = 0, outer = 0;  // what remains of the other wishes, in units of the inner target
       for (std::size_t m = 0; m < k_; ++m)
         if (m != in && target_[m] > 0) {
@@ -188,20 +188,20 @@ class pack_filler {
         }
       auto const ideal = outer == 0 ? pack_.wish[in] : pack_.wish[in] - rest / outer;
       auto const consider = [&](std::uint32_t slot) {
-        auto const s = size(rows_.at(slot));
+        auto const s = size(slices_.at(slot));
         auto const away = s[in] > ideal ? s[in] - ideal : ideal - s[in];
-        use(offer{sum(s) - rule_.proportion * away, rows_.at(slot)});
+        use(offer{sum(s) - rule_.proportion * away, slices_.at(slot)});
       };
       auto const from = (std::min)(ideal, room);
-      auto slot = rows_.at_most(r, from);
-      for (int step = 0; step < 4 && slot != class_rows::nothing && !fits(slot); ++step) slot = rows_.below(r, slot);
-      if (slot != class_rows::nothing && fits(slot)) consider(slot);
-      slot = rows_.above(r, from);
-      if (slot != class_rows::nothing && fits(slot)) consider(slot);
+      auto slot = slices_.at_most(r, from);
+      for (int step = 0; step < 4 && slot != class_slices::nothing && !fits(slot); ++step) slot = slices_.below(r, slot);
+      if (slot != class_slices::nothing && fits(slot)) consider(slot);
+      slot = slices_.above(r, from);
+      if (slot != class_slices::nothing && fits(slot)) consider(slot);
     }
   }
   [[nodiscard]] bool fits(std::uint32_t slot) const {
-    auto const sample = classes_[rows_.at(slot)];
+    auto const sample = classes_[slices_.at(slot)];
     for (std::size_t m = 0; m < k_; ++m)
       if (sample[m] > pack_.room[m]) return false;
     return true;
@@ -209,14 +209,14 @@ class pack_filler {
 
   /// Makes the pack, as often as the counts allow.
   void commit(pack_patterns& out) {
-    rows_.restore();
+    slices_.restore();
     auto packs = (std::numeric_limits<std::uint64_t>::max)();
     for (auto const& [c, copies] : pack_.items) packs = (std::min)(packs, left_[c] / copies);
     for (auto const& [c, copies] : pack_.items) {
       place_[c] = 0;
       left_[c] -= packs * copies;
       for (std::size_t m = 0; m < k_; ++m) total_[m] -= classes_[c][m] * static_cast<std::int64_t>(packs * copies);
-      if (left_[c] == 0) rows_.erase(c);
+      if (left_[c] == 0) slices_.erase(c);
     }
     out.push_back(pack_.items, packs);
   }
@@ -224,7 +224,7 @@ class pack_filler {
   measure_classes const& classes_;
   std::span<std::int64_t const> capacity_;
   std::vector<std::int64_t> const& sizes_;
-  class_rows rows_;
+  class_slices slices_;
   completion_rule rule_;
   std::uint64_t most_looks_, looks_ = 0;
   std::size_t k_;

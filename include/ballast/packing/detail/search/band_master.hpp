@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/packing/detail/search/knapsack.hpp>
-#include <ballast/packing/detail/search/length_groups.hpp>
+#include <ballast/packing/detail/search/length_bands.hpp>
 #include <ballast/packing/detail/search/pooled_patterns.hpp>
 #include <ballast/packing/detail/search/simplex.hpp>
 
@@ -13,22 +13,22 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// The linear program over all patterns whose dual is piecewise linear in the size. Each group of classes has a row that counts its
+/// The linear program over all patterns whose dual is piecewise linear in the size. Each band of classes has a row that counts its
 /// samples and, if it has several classes, one that sums their positions t = (size - lowest) / (highest - lowest). `Knapsack` finds the
 /// patterns; the master knows neither the capacity nor what makes a pack legal.
 template <class Knapsack>
-class group_master {
+class band_master {
  public:
-  group_master(class_table const& classes, Knapsack& knapsack, group_borders borders)
-      : classes_(classes), knapsack_(knapsack), borders_(std::move(borders)), group_of_(classes.size.size()), value_(group_of_.size()) {
+  band_master(class_table const& classes, Knapsack& knapsack, band_borders borders)
+      : classes_(classes), knapsack_(knapsack), borders_(std::move(borders)), band_of_(classes.size.size()), value_(band_of_.size()) {
     pooled_vector<double> demand, artificial;
     for (std::size_t g = 0; g + 1 < borders_.size(); ++g) {
       auto const low = borders_[g], high = borders_[g + 1] - 1;
-      group_row_.push_back(static_cast<std::uint32_t>(demand.size()));
+      band_row_.push_back(static_cast<std::uint32_t>(demand.size()));
       std::uint64_t samples = 0;
       std::int64_t excess = 0;
       for (auto c = low; c <= high; ++c) {
-        group_of_[c] = static_cast<std::uint32_t>(g);
+        band_of_[c] = static_cast<std::uint32_t>(g);
         samples += classes.count[c];
         excess += static_cast<std::int64_t>(classes.count[c]) * (classes.size[c] - classes.size[low]);
       }
@@ -43,9 +43,9 @@ class group_master {
     set_values();
   }
 
-  [[nodiscard]] group_borders const& borders() const noexcept { return borders_; }
-  [[nodiscard]] std::size_t groups() const noexcept { return borders_.size() - 1; }
-  [[nodiscard]] std::size_t group_of(std::size_t c) const { return group_of_[c]; }
+  [[nodiscard]] band_borders const& borders() const noexcept { return borders_; }
+  [[nodiscard]] std::size_t bands() const noexcept { return borders_.size() - 1; }
+  [[nodiscard]] std::size_t band_of(std::size_t c) const { return band_of_[c]; }
   [[nodiscard]] pooled_patterns const& patterns() const noexcept { return patterns_; }
   [[nodiscard]] simplex const& program() const noexcept { return lp_; }
   /// Values of the classes at the last pricing; no pack holds more than the knapsack's best.
@@ -56,26 +56,26 @@ class group_master {
     patterns_.push_back(pattern, 1);
     entries_.clear();
     for (auto const& [c, copies] : pattern) {
-      auto const g = group_of_[c];
-      if (entries_.empty() || entries_.back().group != g) entries_.push_back({g, 0, 0});
+      auto const g = band_of_[c];
+      if (entries_.empty() || entries_.back().band != g) entries_.push_back({g, 0, 0});
       entries_.back().copies += copies;
       entries_.back().excess += static_cast<std::int64_t>(copies) * (classes_.size[c] - classes_.size[borders_[g]]);
     }
     rows_.clear();
     coefficients_.clear();
     for (auto const& e : entries_) {
-      rows_.push_back(group_row_[e.group]);
+      rows_.push_back(band_row_[e.band]);
       coefficients_.push_back(static_cast<double>(e.copies));
       if (e.excess == 0) continue;
-      rows_.push_back(group_row_[e.group] + 1);
-      coefficients_.push_back(static_cast<double>(e.excess) / static_cast<double>(span(e.group)));
+      rows_.push_back(band_row_[e.band] + 1);
+      coefficients_.push_back(static_cast<double>(e.excess) / static_cast<double>(span(e.band)));
     }
     lp_.add(rows_, coefficients_);
   }
 
-  /// As many copies of each group's ends as a pack holds: no value can then exceed its share.
+  /// As many copies of each band's ends as a pack holds: no value can then exceed its share.
   void add_uniform_patterns(std::uint64_t most_copies) {
-    for (std::size_t g = 0; g < groups(); ++g)
+    for (std::size_t g = 0; g < bands(); ++g)
       for (auto const c : {borders_[g], borders_[g + 1] - 1}) {
         pattern_item const item{c, static_cast<std::uint32_t>((std::min)(knapsack_.most_copies(c), most_copies + 1))};
         if (item.copies <= most_copies) add(std::span(&item, 1));
@@ -96,7 +96,7 @@ class group_master {
       if (pricing >= most_pricings || !budget.allows(end) || objective_ - bound_ <= accuracy * objective_) return;
       if (static_cast<double>(static_cast<std::int64_t>(bound_ - 1e-6)) + 1 >= objective_) return;  // no whole number lies between
       bool improves = false;
-      for (std::size_t g = 0; g < groups(); ++g) {
+      for (std::size_t g = 0; g < bands(); ++g) {
         auto best = borders_[g];
         for (auto c = best + 1; c < borders_[g + 1]; ++c)
           if (knapsack_.best_with(c) > knapsack_.best_with(best)) best = c;
@@ -112,27 +112,27 @@ class group_master {
   /// The linear program's own lower bound, as near as doubles say.
   [[nodiscard]] double bound() const noexcept { return bound_; }
 
-  /// What a sample of this group and size is worth, in `value_one`; `numerator / denominator` is its position above the group's lowest.
+  /// What a sample of this band and size is worth, in `value_one`; `numerator / denominator` is its position above the band's lowest.
   [[nodiscard]] std::int64_t value_at(std::size_t g, double numerator, double denominator) const {
     auto const& dual = lp_.duals();
-    auto value = dual[group_row_[g]];
+    auto value = dual[band_row_[g]];
     if (borders_[g + 1] - borders_[g] > 1) {
       auto const position = numerator / denominator / static_cast<double>(span(g));
-      value = plus_product(value, dual[group_row_[g] + 1], position);
+      value = plus_product(value, dual[band_row_[g] + 1], position);
     }
     return value <= 0 ? 0 : static_cast<std::int64_t>((std::min)(value, 4.0) * value_one);
   }
 
  private:
   struct entry {
-    std::uint32_t group;
+    std::uint32_t band;
     std::uint32_t copies;
-    std::int64_t excess;  // of its samples together, over the group's lowest size
+    std::int64_t excess;  // of its samples together, over the band's lowest size
   };
   [[nodiscard]] std::int64_t span(std::size_t g) const { return classes_.size[borders_[g + 1] - 1] - classes_.size[borders_[g]]; }
 
   void set_values() {
-    for (std::size_t g = 0; g < groups(); ++g)
+    for (std::size_t g = 0; g < bands(); ++g)
       for (auto c = borders_[g]; c < borders_[g + 1]; ++c) {
         auto const excess = static_cast<double>(classes_.size[c] - classes_.size[borders_[g]]);
         auto const most = value_one / 4 * 5 / static_cast<std::int32_t>((std::min)(knapsack_.most_copies(c), std::uint64_t{value_one}));
@@ -144,8 +144,8 @@ class group_master {
 
   class_table const& classes_;
   Knapsack& knapsack_;
-  group_borders borders_;
-  pooled_vector<std::uint32_t> group_of_, group_row_;
+  band_borders borders_;
+  pooled_vector<std::uint32_t> band_of_, band_row_;
   pooled_vector<double> count_;
   pooled_vector<std::int32_t> value_;
   simplex lp_;

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <span>
 
-// Groups of consecutive classes. Inside a group the linear program takes the value of a sample for a linear function of its size, so a
-// group ends where the values jump or bend.
+// Groups of consecutive classes. Inside a band the linear program takes the value of a sample for a linear function of its size, so a
+// band ends where the values jump or bend.
 
 namespace ballast::inline v0_2::detail {
 
@@ -19,10 +19,10 @@ struct class_table {
   pooled_vector<std::uint64_t> count;
 };
 
-/// First class of each group, then the number of classes.
-using group_borders = pooled_vector<std::uint32_t>;
+/// First class of each band, then the number of classes.
+using band_borders = pooled_vector<std::uint32_t>;
 
-/// Sizes at which a new group should begin: just above C / k, and where the function behind a bound jumps or bends.
+/// Sizes at which a new band should begin: just above C / k, and where the function behind a bound jumps or bends.
 [[nodiscard]] inline pooled_vector<std::int64_t> natural_borders(packs_needed const& bound, std::int64_t capacity) {
   pooled_vector<std::int64_t> out;
   for (std::int64_t k = 2; k <= 6; ++k) out.push_back(capacity / k + 1);
@@ -47,11 +47,11 @@ using group_borders = pooled_vector<std::uint32_t>;
   return out;
 }
 
-/// About `parts` groups of equal weight, where a class weighs its share of samples, of volume, of classes and of the range of sizes; and a
+/// About `parts` bands of equal weight, where a class weighs its share of samples, of volume, of classes and of the range of sizes; and a
 /// new one at each of `natural`.
-[[nodiscard]] inline group_borders cut_groups(class_table const& classes, std::size_t parts, std::span<std::int64_t const> natural) {
+[[nodiscard]] inline band_borders cut_bands(class_table const& classes, std::size_t parts, std::span<std::int64_t const> natural) {
   auto const n = classes.size.size();
-  group_borders out;
+  band_borders out;
   if (n <= parts) {
     for (std::uint32_t c = 0; c <= n; ++c) out.push_back(c);
     return out;
@@ -91,7 +91,7 @@ using group_borders = pooled_vector<std::uint32_t>;
 }
 
 /// Adds borders, which may be in any order and doubled.
-inline void add_borders(group_borders& borders, std::span<std::uint32_t const> more) {
+inline void add_borders(band_borders& borders, std::span<std::uint32_t const> more) {
   borders.insert(borders.end(), more.begin(), more.end());
   std::sort(borders.begin(), borders.end());
   borders.erase(std::unique(borders.begin(), borders.end()), borders.end());

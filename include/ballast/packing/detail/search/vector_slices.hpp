@@ -23,28 +23,29 @@ namespace ballast::inline v0_2::detail {
   return states;
 }
 
-/// Classes of several measures in rows: those of a row agree in all measures but the inner one, the size, and ascend in it. Measures that
-/// never bind are left out, and the leading ones are divided by what they have in common. Where too many combinations of them occur, they
-/// are rounded: the linear programs then see the leads of the row, and whoever draws packs must look at the needs of each sample. See
-/// `length_shape` for what a shape must offer.
-struct vector_rows {
-  static constexpr bool one_row = false;
+/// Classes of several measures in slices: those of a slice agree in all measures but the inner one, the size, and ascend in it. Measures
+/// that never bind are left out, and the leading ones are divided by what they have in common. Where too many combinations of them occur,
+/// they are rounded: the linear programs then see the leads of the slice, and whoever draws packs must look at the needs of each sample.
+/// See `length_shape` for what a shape must offer.
+struct vector_slices {
+  static constexpr bool one_slice = false;
   static constexpr std::int64_t least_size = 0;
   std::vector<std::uint32_t> item_class;  // by position: the class
   std::vector<std::uint32_t> position;    // by class
-  std::vector<std::uint32_t> row;         // by position
+  std::vector<std::uint32_t> slice;       // by position
   std::vector<std::int64_t> size;         // by position
   std::vector<std::uint64_t> count;       // by position
-  std::vector<std::uint32_t> begin;       // first position of each row, then their number
-  std::vector<std::int64_t> lead;         // row after row
+  std::vector<std::uint32_t> begin;       // first position of each slice, then their number
+  std::vector<std::int64_t> lead;         // slice after slice
   std::vector<std::int64_t> lead_capacity;
   std::int64_t capacity = 0;
   bool rounded = false;
   std::vector<std::int64_t> need;  // position after position: the leading measures as they are
   std::vector<std::int64_t> need_capacity;
 
-  /// With `most_states`, rounds until there are no more states than that, nor too many rows.
-  vector_rows(measure_classes const& classes, std::span<std::int64_t const> full, std::size_t most_states = 0) : position(classes.size()) {
+  /// With `most_states`, rounds until there are no more states than that, nor too many slices.
+  vector_slices(measure_classes const& classes, std::span<std::int64_t const> full, std::size_t most_states = 0)
+      : position(classes.size()) {
     auto leading = binding(classes, full);
     auto const inner = take_inner(classes, full, most_states != 0, leading);
     capacity = full[inner];
@@ -87,7 +88,7 @@ struct vector_rows {
         for (std::size_t l = 0; l < leading.size(); ++l) lead.push_back(lead_of(c, l));
       }
       for (auto const m : leading) need.push_back(classes[c][m]);
-      row.push_back(static_cast<std::uint32_t>(begin.size() - 1));
+      slice.push_back(static_cast<std::uint32_t>(begin.size() - 1));
       size.push_back(classes[c][inner]);
       count.push_back(classes.counts[c]);
     }
@@ -97,15 +98,15 @@ struct vector_rows {
   /// Whether classes differ only in measures that were left out.
   [[nodiscard]] bool ambiguous() const {
     for (std::size_t p = 1; p < positions(); ++p)
-      if (row[p] == row[p - 1] && size[p] == size[p - 1]) return true;
+      if (slice[p] == slice[p - 1] && size[p] == size[p - 1]) return true;
     return false;
   }
   [[nodiscard]] std::size_t positions() const noexcept { return size.size(); }
   [[nodiscard]] std::int64_t size_of(std::size_t p) const { return size[p]; }
   [[nodiscard]] std::vector<std::uint64_t> const& counts() const noexcept { return count; }
-  [[nodiscard]] std::size_t row_of(std::size_t p) const { return row[p]; }
-  [[nodiscard]] std::size_t rows() const noexcept { return begin.size() - 1; }
-  [[nodiscard]] std::size_t row_begin(std::size_t r) const { return begin[r]; }
+  [[nodiscard]] std::size_t slice_of(std::size_t p) const { return slice[p]; }
+  [[nodiscard]] std::size_t slices() const noexcept { return begin.size() - 1; }
+  [[nodiscard]] std::size_t slice_begin(std::size_t r) const { return begin[r]; }
   [[nodiscard]] std::size_t leads() const noexcept { return lead_capacity.size(); }
   [[nodiscard]] std::span<std::int64_t const> leads_of(std::size_t r) const noexcept { return {lead.data() + r * leads(), leads()}; }
   /// What a sample takes of the leading measures, in the unit of `need_capacity`.
@@ -117,14 +118,14 @@ struct vector_rows {
       if (auto const v = leads_of(r)[l]; v > 0) most = (std::min)(most, static_cast<std::uint64_t>(lead_capacity[l] / v));
     return inner_size > 0 ? (std::min)(most, static_cast<std::uint64_t>(inner_capacity / inner_size)) : most;
   }
-  /// All rows in one line, each ascending in size.
+  /// All slices in one line, each ascending in size.
   [[nodiscard]] histogram line() const {
     histogram out;
-    for (std::size_t p = 0; p < positions(); ++p) out.lengths.push_back(on_line(row[p], size[p]));
+    for (std::size_t p = 0; p < positions(); ++p) out.lengths.push_back(on_line(slice[p], size[p]));
     out.counts = count;
     return out;
   }
-  [[nodiscard]] std::int64_t line_capacity() const { return on_line(rows(), -1); }
+  [[nodiscard]] std::int64_t line_capacity() const { return on_line(slices(), -1); }
   [[nodiscard]] std::int64_t on_line(std::size_t r, std::int64_t inner_size) const {
     return static_cast<std::int64_t>(r) * (capacity + 1) + inner_size + 1;
   }
@@ -136,7 +137,7 @@ struct vector_rows {
     for (auto resolution = capacity; resolution >= (std::min)(capacity, std::int64_t{128}); resolution /= 2) {
       std::uint64_t classes = 0;
       for (std::size_t i = 0; i < of.size(); ++i)
-        if (i == 0 || row[of[i]] != row[of[i - 1]] || size[of[i]] * resolution / capacity != size[of[i - 1]] * resolution / capacity)
+        if (i == 0 || slice[of[i]] != slice[of[i - 1]] || size[of[i]] * resolution / capacity != size[of[i - 1]] * resolution / capacity)
           ++classes;
       auto const allowed = resolution / 2 < 128 ? 16 * cells : cells;  // the coarsest may take more
       if (static_cast<std::uint64_t>(resolution) < allowed / states / classes) return resolution;

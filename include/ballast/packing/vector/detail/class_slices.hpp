@@ -10,19 +10,19 @@
 #include <utility>
 #include <vector>
 
-// Classes of several measures in rows: those of a row agree, exactly or nearly, in all measures but one, the inner measure, and are sorted
-// by that. Classes are taken out one by one, for good or for a while; the next one that is left is found at once.
+// Classes of several measures in slices: those of a slice agree, exactly or nearly, in all measures but one, the inner measure, and are
+// sorted by that. Classes are taken out one by one, for good or for a while; the next one that is left is found at once.
 
 namespace ballast::inline v0_2::detail {
 
-class class_rows {
+class class_slices {
  public:
   static constexpr std::uint32_t nothing = 0xffffffffU;
 
   /// `sizes` are the relative measures of the classes.
-  class_rows(measure_classes const& classes, std::vector<std::int64_t> const& sizes) : slot_(classes.size()), order_(classes.size()) {
+  class_slices(measure_classes const& classes, std::vector<std::int64_t> const& sizes) : slot_(classes.size()), order_(classes.size()) {
     auto const n = classes.size(), k = classes.measures;
-    auto const most_rows = n <= many_classes ? std::size_t{64} : std::size_t{16};  // a look into the rows costs as many steps
+    auto const most_slices = n <= many_classes ? std::size_t{64} : std::size_t{16};  // a look into the slices costs as many steps
     std::vector<std::vector<std::int64_t>> values(k);
     for (std::size_t m = 0; m < k; ++m) {
       for (std::size_t c = 0; c < n; ++c) values[m].push_back(sizes[c * k + m]);
@@ -45,13 +45,13 @@ class class_rows {
       count_kinds(m);
     };
     for (std::size_t m = 0; m < k; ++m)
-      while (kinds[m] > most_rows) widen(m);
-    auto const same_row = [&](std::uint32_t a, std::uint32_t b) {
+      while (kinds[m] > most_slices) widen(m);
+    auto const same_slice = [&](std::uint32_t a, std::uint32_t b) {
       for (std::size_t m = 0; m < k; ++m)
         if (m != inner_ && sizes[a * k + m] >> shift[m] != sizes[b * k + m] >> shift[m]) return false;
       return true;
     };
-    for (;;) {  // while the rows are too many, the finest of the other measures is seen in steps twice as wide
+    for (;;) {  // while the slices are too many, the finest of the other measures is seen in steps twice as wide
       std::iota(order_.begin(), order_.end(), 0U);
       std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
         for (std::size_t m = 0; m < k; ++m)
@@ -60,9 +60,9 @@ class class_rows {
         return x != y ? x < y : a < b;
       });
       first_.clear();
-      for (std::size_t p = 0; p < n && first_.size() <= most_rows; ++p)
-        if (p == 0 || !same_row(order_[p - 1], order_[p])) first_.push_back(static_cast<std::uint32_t>(p));
-      if (first_.size() <= most_rows) break;
+      for (std::size_t p = 0; p < n && first_.size() <= most_slices; ++p)
+        if (p == 0 || !same_slice(order_[p - 1], order_[p])) first_.push_back(static_cast<std::uint32_t>(p));
+      if (first_.size() <= most_slices) break;
       widen(finest());
     }
     first_.push_back(static_cast<std::uint32_t>(n));
@@ -77,26 +77,26 @@ class class_rows {
     down_ = up_;
   }
 
-  /// Number of rows.
+  /// Number of slices.
   [[nodiscard]] std::size_t size() const { return first_.size() - 1; }
-  /// The measure by which a row is sorted.
+  /// The measure by which a slice is sorted.
   [[nodiscard]] std::size_t inner() const { return inner_; }
-  /// A class of the row, in or out.
-  [[nodiscard]] std::uint32_t some_class(std::size_t row) const { return order_[first_[row]]; }
+  /// A class of the slice, in or out.
+  [[nodiscard]] std::uint32_t some_class(std::size_t slice) const { return order_[first_[slice]]; }
   /// The class in a slot.
   [[nodiscard]] std::uint32_t at(std::uint32_t slot) const { return order_[slot]; }
 
-  /// The last slot of a row whose inner size is at most `value`, or `nothing`.
-  [[nodiscard]] std::uint32_t at_most(std::size_t row, std::int64_t value) { return below(row, bound(row, value)); }
-  /// The first slot of a row whose inner size is above `value`, or `nothing`.
-  [[nodiscard]] std::uint32_t above(std::size_t row, std::int64_t value) {
-    auto const p = up_.find(bound(row, value));
-    return p >= first_[row + 1] ? nothing : p;
+  /// The last slot of a slice whose inner size is at most `value`, or `nothing`.
+  [[nodiscard]] std::uint32_t at_most(std::size_t slice, std::int64_t value) { return below(slice, bound(slice, value)); }
+  /// The first slot of a slice whose inner size is above `value`, or `nothing`.
+  [[nodiscard]] std::uint32_t above(std::size_t slice, std::int64_t value) {
+    auto const p = up_.find(bound(slice, value));
+    return p >= first_[slice + 1] ? nothing : p;
   }
-  /// The slot of a row before this one, or `nothing`.
-  [[nodiscard]] std::uint32_t below(std::size_t row, std::uint32_t slot) {
+  /// The slot of a slice before this one, or `nothing`.
+  [[nodiscard]] std::uint32_t below(std::size_t slice, std::uint32_t slot) {
     auto const p = down_.find(slot);
-    return p <= first_[row] ? nothing : p - 1;
+    return p <= first_[slice] ? nothing : p - 1;
   }
 
   /// Takes a class out for good.
@@ -138,9 +138,9 @@ class class_rows {
       return p;
     }
   };
-  [[nodiscard]] std::uint32_t bound(std::size_t row, std::int64_t value) const {
+  [[nodiscard]] std::uint32_t bound(std::size_t slice, std::int64_t value) const {
     auto const* const from = inner_size_.data();
-    return static_cast<std::uint32_t>(std::upper_bound(from + first_[row], from + first_[row + 1], value) - from);
+    return static_cast<std::uint32_t>(std::upper_bound(from + first_[slice], from + first_[slice + 1], value) - from);
   }
   std::size_t inner_ = 0;
   std::vector<std::uint32_t> slot_, order_, first_, hidden_;
