@@ -14,12 +14,12 @@ struct certificate {
   std::int64_t value = 0;        ///< what the plan achieves
   std::int64_t lower_bound = 0;  ///< no plan achieves less
 
-  /// @brief Distance to the bound, as a share of it: `value / lower_bound - 1`; 0 when the two meet.
+  /// @brief Relative distance to the lower bound: `value / lower_bound - 1`; 0 when value and bound are equal.
   [[nodiscard]] constexpr double gap() const noexcept {
     if (value == lower_bound) return 0.0;
     return static_cast<double>(value - lower_bound) / static_cast<double>(lower_bound);
   }
-  /// @brief Whether the plan is proven to be a best one.
+  /// @brief Whether the plan is proven optimal: its value equals the lower bound.
   [[nodiscard]] constexpr bool optimal() const noexcept { return value == lower_bound; }
 
   friend constexpr bool operator==(certificate const&, certificate const&) = default;

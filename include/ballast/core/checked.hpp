@@ -6,11 +6,12 @@
 #include <cstdint>
 
 /// @file
-/// @brief A number type for `fits`: a cost formula written once over a number type is evaluated in it, and cannot disagree with itself.
+/// @brief `checked`: an integer type that detects overflow. A cost formula is written once as a template over its number type; its member
+/// `fits` evaluates the same formula in `checked`, so the check and the formula cannot disagree.
 
 namespace ballast::inline v0_2 {
 
-/// @brief An integer in [0, 2^63), or `none` once a term was negative or a result too large. Knows sums and products alone.
+/// @brief An integer in [0, 2^63), or `none` after a negative term or a result that is too large. It has only sums and products.
 struct checked {
   static constexpr std::int64_t most = 9223372036854775807;  ///< 2^63 - 1
   static constexpr std::int64_t none = -1;                   ///< not representable
@@ -31,8 +32,8 @@ struct checked {
   }
 };
 
-/// @brief n (n + 1) / 2, with no intermediate result above it. @tparam Number `std::int64_t` or `checked` @param n not negative @return the
-/// number
+/// @brief n (n + 1) / 2, computed without an intermediate result above it. @tparam Number `std::int64_t` or `checked`
+/// @param n not negative @return the n-th triangular number
 template <class Number>
 [[nodiscard]] BALLAST_HD constexpr Number triangle(std::int64_t n) noexcept {
   return n % 2 == 0 ? Number(n / 2) * Number(n + 1) : Number(n / 2 + 1) * Number(n);

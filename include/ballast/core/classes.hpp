@@ -10,20 +10,21 @@
 #include <cstdint>
 
 /// @file
-/// @brief Equal items folded: lengths repeat, so planners decide on distinct lengths and their counts.
+/// @brief Folds sample lengths into a histogram. Lengths repeat, so planners decide on distinct lengths and their counts.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Folds sample lengths into caller-owned memory; nothing is allocated once it is warm.
+/// @brief Folds sample lengths into caller-owned memory; later calls reuse the memory and allocate nothing when it is large enough.
 /// @param lengths    sample lengths in tokens, each at least 1, in any order; may be empty
 /// @param out        overwritten with the histogram
 /// @param workspace  scratch memory, kept between calls
-/// @throws invalid_input if a length is not positive or the sum reaches 2^63; `out` is as it was then
+/// @throws invalid_input if a length is not positive or the sum reaches 2^63; `out` is then unchanged
 template <length_range R>
 void fold(R const& lengths, histogram& out, fold_workspace& workspace) {
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
   auto const at = read_by_position(lengths);
-  auto const limit = (std::min)(longest_for_a_table(n), std::int64_t{16383});  // most lengths are short: no pass to find the longest
+  // Most lengths are short: this limit skips the pass that would find the longest.
+  auto const limit = (std::min)(longest_for_a_table(n), std::int64_t{16383});
   if (fold_by_table(at, n, limit, false, out, workspace.table)) return;
   fold(at, n, extent_of(lengths).longest, out, workspace);
 }
@@ -35,7 +36,7 @@ void fold(R const& lengths, histogram& out, fold_workspace& workspace) {
 /// @return the histogram
 /// @throws invalid_input if a length is not positive or the sum reaches 2^63
 /// @par Complexity
-/// O(n) where the longest length is at most about 8 n and 2^24, O(n log n) otherwise.
+/// O(n) if the longest length is at most about 8 n and at most 2^24, O(n log n) otherwise.
 template <length_range R>
 [[nodiscard]] histogram fold(R const& lengths) {
   histogram h;

@@ -9,11 +9,11 @@
 #include <type_traits>
 
 /// @file
-/// @brief What an algorithm may ask of its arguments, as concepts that read as sentences.
+/// @brief Concepts for the arguments of algorithms: lengths, cost models, indices, executors.
 
 namespace ballast::inline v0_2 {
 
-/// @brief A signed or unsigned integer: no `bool`, and none of the character types that only look like one (`std::int8_t` is one).
+/// @brief A signed or unsigned integer. `bool` and the character types do not satisfy it; `std::int8_t` and `std::uint8_t` do.
 template <class T>
 concept integer = std::integral<T> && !std::same_as<T, bool> && !std::same_as<T, char> && !std::same_as<T, wchar_t> &&
                   !std::same_as<T, char8_t> && !std::same_as<T, char16_t> && !std::same_as<T, char32_t>;
@@ -23,11 +23,11 @@ concept integer = std::integral<T> && !std::same_as<T, bool> && !std::same_as<T,
 template <class R>
 concept length_range = std::ranges::random_access_range<R> && std::ranges::sized_range<R> && integer<std::ranges::range_value_t<R>>;
 
-/// @brief Maps one item (a length, as `std::int64_t`) to a cost: an integer, from a callable that is pure and cheap to copy.
+/// @brief Maps one item (a length, as `std::int64_t`) to an integer cost. The callable must be pure and cheap to copy.
 template <class C, class Item = std::int64_t>
 concept cost_model = std::copy_constructible<C> && std::regular_invocable<C const&, Item> && integer<std::invoke_result_t<C const&, Item>>;
 
-/// @brief A cost model that can say, before any work, whether the cost of an item can be represented in 63 bits.
+/// @brief A cost model with a member `fits(item)` that says, without computing the cost, whether it can be represented in 63 bits.
 template <class C, class Item = std::int64_t>
 concept bounded_cost_model = cost_model<C, Item> && requires(C const& cost, Item item) {
   { cost.fits(item) } -> std::convertible_to<bool>;
@@ -39,8 +39,8 @@ concept index_type = std::same_as<T, std::uint32_t> || std::same_as<T, std::uint
 
 /// @brief Executes `body(0) … body(count - 1)`, in any order and on any threads, and returns when all are done.
 ///
-/// `serial` and `threads` (executor.hpp) model it; a trainer brings its own pool as `[&](std::size_t n, auto const& body) {…}`. Passes over
-/// samples are cut into as many tasks as its member `width()` says; without one they are a single task.
+/// `serial` and `threads` (executor.hpp) satisfy it; a trainer passes its own thread pool as `[&](std::size_t n, auto const& body) {…}`.
+/// Passes over samples are cut into as many tasks as the executor's member `width()` returns, or run as a single task if it has none.
 template <class E>
 concept executor = std::invocable<E const&, std::size_t, void (*)(std::size_t)>;
 

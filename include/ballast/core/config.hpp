@@ -2,13 +2,13 @@
 #pragma once
 
 /// @file
-/// @brief The compilers and the language level ballast needs, and the one annotation its headers use.
+/// @brief The compilers and the C++ standard that ballast needs, and the one annotation its headers use.
 ///
 /// Every header includes this one before any other, so a compiler that cannot read ballast says so first, in one sentence. MSVC and
 /// AppleClang, which counts its versions differently, are not tested and not stopped.
 ///
-/// `BALLAST_HD` marks a function that host and device code share. It is `__host__ __device__` under nvcc and nothing elsewhere; no
-/// body differs between the two, so that a `.cpp` and a `.cu` always build the same function.
+/// `BALLAST_HD` marks a function that host and device code share. It is `__host__ __device__` under nvcc and empty elsewhere. No function
+/// body differs between the two, so a `.cpp` and a `.cu` always build the same function.
 
 #if (defined(__NVCC__) && __CUDACC_VER_MAJOR__ < 13) ||                                  \
     (defined(__clang__) && !defined(__apple_build_version__) && __clang_major__ < 16) || \

@@ -9,7 +9,7 @@
 #include <utility>
 
 /// @file
-/// @brief Misuse throws `invalid_input` before any work; a problem without a solution is an answer (see status.hpp).
+/// @brief Misuse throws `invalid_input` before any work. A problem without a solution is not an error: it is a `status` (status.hpp).
 
 namespace ballast::inline v0_2 {
 
@@ -19,11 +19,11 @@ class invalid_input : public std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
-/// @brief Throws `invalid_input` unless `ok`; the sentence is built only then.
+/// @brief Throws `invalid_input` unless `ok`; the message is built only when it is needed.
 ///
-/// @tparam Message  a callable without parameters that returns something a `std::string` is made of
+/// @tparam Message  a callable without parameters that returns something convertible to `std::string`
 /// @param ok       the precondition
-/// @param message  builds the sentence
+/// @param message  builds the message
 /// @throws invalid_input when `ok` is false
 template <class Message>
 constexpr void require(bool ok, Message&& message) {
@@ -31,21 +31,21 @@ constexpr void require(bool ok, Message&& message) {
     throw invalid_input(std::forward<Message>(message)());
 }
 
-/// @brief Names an entry of an argument in the sentence of an error.
+/// @brief Formats one entry of an argument for an error message.
 /// @tparam Value  a number
 /// @param name   the argument, such as "lengths"
-/// @param index  the entry
-/// @param value  what is there
-/// @return "lengths[17] = 9000"
+/// @param index  index of the entry
+/// @param value  value of the entry
+/// @return for example "lengths[17] = 9000"
 template <class Value>
 [[nodiscard]] std::string entry(char const* name, std::uint64_t index, Value value) {
   return std::string(name) + "[" + std::to_string(index) + "] = " + std::to_string(value);
 }
 
-/// @brief Throws where there are more items than an index type can number.
+/// @brief Throws if there are more items than an index type can number.
 /// @tparam Index  the type of the indices
-/// @param count  how many there are
-/// @param what   what they are, such as "samples"
+/// @param count  number of items
+/// @param what   what the items are, for the message, such as "samples"
 /// @throws invalid_input when `count` exceeds the largest index
 template <index_type Index>
 constexpr void require_index(std::uint64_t count, char const* what) {

@@ -11,7 +11,7 @@
 #include <vector>
 
 /// @file
-/// @brief Executors for the few passes that are worth running in parallel. The result never depends on which one is used.
+/// @brief Executors for the passes that are worth running in parallel. The result does not depend on the executor.
 
 namespace ballast::inline v0_2 {
 
@@ -22,14 +22,14 @@ struct serial {
   void operator()(std::size_t count, Body const& body) const {
     for (std::size_t task = 0; task < count; ++task) body(task);
   }
-  /// @brief How many tasks are executed at a time.
+  /// @brief Number of tasks that run at the same time: 1.
   [[nodiscard]] std::size_t width() const noexcept { return 1; }
 };
 
-/// @brief Executes tasks on `width` threads, started for the call and joined before it returns; the first exception is rethrown.
+/// @brief Executes tasks on `width` threads, which start with the call and are joined before it returns. The first exception is rethrown.
 class threads {
  public:
-  /// @brief Uses `width` threads, the calling one included. @param width 0 means as many as the machine has
+  /// @brief Uses `width` threads, the calling one included. @param width number of threads; 0 means one for each hardware thread
   explicit threads(std::size_t width = 0)
       : width_(width != 0 ? width : (std::max)(std::size_t{1}, std::size_t{std::thread::hardware_concurrency()})) {}
   /// @brief Executes `body(0) … body(count - 1)`. @param count number of tasks @param body callable with a task number, thread-safe
@@ -55,7 +55,7 @@ class threads {
     }
     if (failure) std::rethrow_exception(failure);
   }
-  /// @brief How many tasks are executed at a time.
+  /// @brief Number of tasks that run at the same time.
   [[nodiscard]] std::size_t width() const noexcept { return width_; }
 
  private:

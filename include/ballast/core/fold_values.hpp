@@ -9,34 +9,35 @@
 #include <vector>
 
 /// @file
-/// @brief Folding of values that a planner has already validated, with absent ones among them; lengths are folded by classes.hpp.
+/// @brief Folds values that a planner has already validated and that may be 0 for absent items. classes.hpp folds sample lengths.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Scratch memory of `fold`, for callers who fold every step.
+/// @brief Scratch memory of `fold`, for callers who fold in every step.
 struct fold_workspace {
   std::vector<std::uint32_t> table;  ///< private
   std::vector<std::int64_t> sorted;  ///< private
 };
 
-/// @brief The largest value that a table of counters is worth, rather than sorting.
-/// @param samples  how many values are counted
-/// @return about 8 times as many, and 2^24 at most
+/// @brief The largest value for which counting in a table is faster than sorting.
+/// @param samples  number of values
+/// @return about 8 times `samples`, at most 2^24
 [[nodiscard]] constexpr std::int64_t longest_for_a_table(std::size_t samples) noexcept {
   auto const most = std::int64_t{1} << 24;
   return samples < static_cast<std::size_t>(most / 8) ? static_cast<std::int64_t>(8 * samples + 1024) : most;
 }
 
-/// @brief Folds values from 0 to a limit by a table of counters; a value of 0 marks an absent item.
+/// @brief Folds values from 0 to `limit` with a table of counters; the value 0 marks an absent item.
 ///
-/// @tparam Values  what is read by position
-/// @param values         `values[0] … values[count - 1]`, integers
-/// @param count          how many
+/// @tparam Values  a type with `operator[]` that returns integers
+/// @param values         `values[0] … values[count - 1]`
+/// @param count          number of values
 /// @param limit          the largest that may occur
 /// @param may_be_absent  whether a 0 may occur
-/// @param out            overwritten with the histogram of those that are not 0
+/// @param out            overwritten with the histogram of the values that are not 0
 /// @param table          scratch memory, kept between calls
-/// @return whether it was done; `out` is as it was where a value is outside, there are 2^32 values, or an item is absent where none may be
+/// @return false, with `out` unchanged, if a value is outside [0, limit], if there are 2^32 values or more, or if a value is 0 and
+///         `may_be_absent` is false; true otherwise
 /// @par Complexity
 /// O(count + limit).
 template <class Values>
@@ -45,7 +46,7 @@ template <class Values>
   if (count > (std::numeric_limits<std::uint32_t>::max)()) return false;  // a counter could overflow
   auto const width = static_cast<std::size_t>(limit) + 1;
   std::size_t const tables =
-      width <= 16384 ? 4 : 1;  // equal neighbours would wait for each other's counter; large tables cost more than they save
+      width <= 16384 ? 4 : 1;  // four tables: else equal neighbours wait for one counter; large tables cost more than they save
   table.assign(tables * width, 0);
   auto* const t = table.data();
   auto const counted = [&](std::size_t i, std::size_t k) {
@@ -73,16 +74,16 @@ template <class Values>
   return true;
 }
 
-/// @brief Folds values that are known to be valid: by a table where they are small, by sorting where not.
+/// @brief Folds values that are known to be valid: with a table of counters if they are small, by sorting otherwise.
 ///
-/// @tparam Values  what is read by position
-/// @param values     `values[0] … values[count - 1]`, integers from 0 to `longest`; 0 marks an absent item
-/// @param count      how many
-/// @param longest    the largest that occurs, or more
-/// @param out        overwritten with the histogram of those that are not 0
+/// @tparam Values  a type with `operator[]` that returns integers
+/// @param values     `values[0] … values[count - 1]`, from 0 to `longest`; 0 marks an absent item
+/// @param count      number of values
+/// @param longest    an upper bound on the values
+/// @param out        overwritten with the histogram of the values that are not 0
 /// @param workspace  scratch memory, kept between calls
 /// @par Complexity
-/// O(count) where `longest` is at most about 8 count and 2^24, O(count log count) otherwise.
+/// O(count) if `longest` is at most about 8 count and at most 2^24, O(count log count) otherwise.
 template <class Values>
 void fold(Values const& values, std::size_t count, std::int64_t longest, histogram& out, fold_workspace& workspace) {
   if (longest <= longest_for_a_table(count) && fold_by_table(values, count, longest, true, out, workspace.table)) return;

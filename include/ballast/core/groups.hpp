@@ -10,20 +10,20 @@
 #include <vector>
 
 /// @file
-/// @brief `groups`: the one container of results. Packs, steps, ranks and stages are all groups.
+/// @brief `groups`, the one container of results: packs, steps, ranks and stages are all stored as groups of indices.
 
 namespace ballast::inline v0_2 {
 
 /// @brief Sets of indices in two flat arrays (compressed sparse rows), with the interface of a random-access range of spans.
 ///
-/// Group `g` holds `members[offsets[g]] … members[offsets[g + 1] - 1]`. The arrays are what a GPU kernel, a NumPy array and `cu_seqlens`
-/// want, so nothing is converted on the way out.
+/// Group `g` holds `members[offsets[g]] … members[offsets[g + 1] - 1]`. GPU kernels, NumPy arrays and `cu_seqlens` use the same two
+/// arrays, so no result has to be converted.
 ///
 /// @tparam Index  type of the member indices
 template <index_type Index = std::uint32_t>
 struct groups {
   std::vector<std::uint64_t> offsets{0};  ///< size() + 1 entries, from 0 to members.size(), never decreasing
-  std::vector<Index> members;             ///< indices of the input, group after group
+  std::vector<Index> members;             ///< indices of the items, group after group
 
   using value_type = std::span<Index const>;  ///< one group
 
@@ -35,7 +35,7 @@ struct groups {
   [[nodiscard]] value_type operator[](std::size_t g) const noexcept {
     return {members.data() + offsets[g], static_cast<std::size_t>(offsets[g + 1] - offsets[g])};
   }
-  /// @brief Appends one group. @param group its members; not a view into this object
+  /// @brief Appends one group. @param group its members; must not be a view into this object
   void push_back(std::span<Index const> group) {
     members.insert(members.end(), group.begin(), group.end());
     offsets.push_back(members.size());
@@ -55,7 +55,7 @@ struct groups {
     using iterator_category = std::input_iterator_tag;         ///< the C++17 category: the reference is a value
 
     iterator() = default;
-    /// @brief Points at group `at` of `of`. @param of the groups @param at group number
+    /// @brief Points at one group. @param of the groups @param at group number
     iterator(groups const& of, std::size_t at) noexcept : of_(&of), at_(static_cast<difference_type>(at)) {}
 
     value_type operator*() const noexcept { return (*of_)[static_cast<std::size_t>(at_)]; }

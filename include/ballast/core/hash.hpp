@@ -5,7 +5,7 @@
 #include <cstdint>
 
 /// @file
-/// @brief A fingerprint of a plan: same input, same plan, same 64 bits, on every platform.
+/// @brief A 64-bit fingerprint of a plan. Equal plans have equal fingerprints on every platform.
 
 namespace ballast::inline v0_2 {
 
@@ -18,9 +18,9 @@ class fnv1a {
   constexpr void append(std::uint64_t value) noexcept {
     int left = 8;
     for (; value != 0; value >>= 8, --left) hash_ = (hash_ ^ (value & 0xffU)) * prime;
-    hash_ *= power[left];  // a zero byte only multiplies, so the leading ones of a small value are one product
+    hash_ *= power[left];  // appending a zero byte only multiplies, so the high zero bytes of a small value are one product
   }
-  /// @brief The hash of all that was appended.
+  /// @brief The hash of all values appended so far.
   [[nodiscard]] constexpr std::uint64_t value() const noexcept { return hash_; }
 
  private:
@@ -40,11 +40,11 @@ class fnv1a {
 
 /// @brief Hash of a plan: FNV-1a over its offsets, then its members, each as a little-endian 64-bit integer.
 ///
-/// The index type does not enter: a plan has one hash whether its members are kept in 32 or in 64 bits.
+/// The hash does not depend on the index type: members in 32 and in 64 bits give the same hash.
 ///
 /// @tparam Index  index type of the plan
-/// @param plan  any groups
-/// @return 64 bits; equal plans have equal hashes
+/// @param plan  the groups to hash
+/// @return the hash, 64 bits
 /// @par Complexity
 /// O(groups + members).
 template <index_type Index>

@@ -10,18 +10,18 @@
 #include <vector>
 
 /// @file
-/// @brief Lengths folded: distinct ones and how often each occurs.
+/// @brief `histogram`: the distinct lengths of samples and how many samples have each.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Distinct lengths and how often each occurs.
+/// @brief Distinct lengths and how many samples have each.
 ///
-/// Histograms add: ranks that each hold a shard of the data agree on a global plan after one all-reduce of counts.
+/// Histograms can be added: ranks that each hold a shard of the data agree on a global plan after one all-reduce of counts.
 struct histogram {
   std::vector<std::int64_t> lengths;  ///< distinct, ascending, positive
   std::vector<std::uint64_t> counts;  ///< samples of each length, positive; as many as `lengths`
 
-  /// @brief Number of samples.
+  /// @brief Number of samples: the sum of the counts.
   [[nodiscard]] std::uint64_t samples() const noexcept {
     std::uint64_t sum = 0;
     for (auto c : counts) sum += c;
@@ -33,7 +33,7 @@ struct histogram {
     for (std::size_t i = 0; i < lengths.size(); ++i) sum += lengths[i] * static_cast<std::int64_t>(counts[i]);
     return sum;
   }
-  /// @brief Removes everything and keeps the memory.
+  /// @brief Removes all lengths and keeps the memory.
   void clear() noexcept {
     lengths.clear();
     counts.clear();
@@ -58,8 +58,8 @@ struct histogram {
   friend bool operator==(histogram const&, histogram const&) = default;
 };
 
-/// @brief Throws for a histogram that is not one: lengths must be positive and strictly ascending, counts positive, the token sum below
-/// 2^63.
+/// @brief Throws unless a histogram is valid: as many counts as lengths, lengths positive and strictly ascending, counts positive, and the
+/// sum of all lengths below 2^63.
 /// @param h  the histogram, perhaps built by hand or read from a file
 /// @throws invalid_input naming the first entry that breaks a rule
 inline void require_valid(histogram const& h) {
@@ -74,7 +74,7 @@ inline void require_valid(histogram const& h) {
     require(i == 0 || h.lengths[i - 1] < h.lengths[i], [&] { return length_entry() + " must be above its predecessor"; });
     require(h.counts[i] > 0, [&] { return count_entry() + " must be positive"; });
     auto const length = static_cast<std::uint64_t>(h.lengths[i]);
-    auto const narrow = (h.counts[i] | length) >> 31 == 0;  // spares a division
+    auto const narrow = (h.counts[i] | length) >> 31 == 0;  // avoids a division
     require(narrow ? h.counts[i] * length <= left : h.counts[i] <= left / length,
             [&] { return count_entry() + " brings the sum of lengths to 2^63 or more"; });
     left -= h.counts[i] * length;

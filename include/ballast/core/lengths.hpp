@@ -10,21 +10,21 @@
 #include <utility>
 
 /// @file
-/// @brief Reading a range of lengths: by position, and its shortest, longest and sum.
+/// @brief Reads a range of lengths by position, and computes its shortest and longest length and their sum.
 
 namespace ballast::inline v0_2 {
 
-/// @brief A length range read by position, whatever its iterator. @tparam R a length range
+/// @brief Reads a length range of any iterator type by position. @tparam R a length range
 template <length_range R>
 struct by_position {
   std::ranges::iterator_t<R const> first;  ///< where the range begins
-  /// @brief A length. @param i below the size of the range @return the length there
+  /// @brief The length at a position. @param i below the size of the range @return the length
   [[nodiscard]] auto operator[](std::size_t i) const { return first[static_cast<std::ranges::range_difference_t<R const>>(i)]; }
 };
 
-/// @brief What reads a range by position: a pointer where its memory is contiguous.
+/// @brief Returns an object that reads a range by `operator[]`: a pointer if the range is contiguous.
 /// @tparam R a length range
-/// @param lengths  the range; it must outlive what is returned
+/// @param lengths  the range; it must outlive the returned object
 /// @return a pointer or a `by_position`
 template <length_range R>
 [[nodiscard]] auto read_by_position(R const& lengths) {
@@ -34,11 +34,11 @@ template <length_range R>
     return by_position<R>{std::ranges::begin(lengths)};
 }
 
-/// @brief The shortest, longest and summed length of a range; all 0 of an empty one.
+/// @brief The shortest length, the longest and the sum of all lengths; all 0 for an empty range.
 struct length_extent {
   std::int64_t shortest = 0;  ///< in tokens
   std::int64_t longest = 0;   ///< in tokens
-  std::int64_t tokens = 0;    ///< the sum
+  std::int64_t tokens = 0;    ///< sum of all lengths
   friend constexpr bool operator==(length_extent const&, length_extent const&) = default;
 };
 
@@ -47,7 +47,7 @@ struct length_extent {
 /// @tparam R  range of integers
 /// @param lengths  sample lengths in tokens; may be empty
 /// @return the shortest, the longest and the sum
-/// @throws invalid_input naming the first length that is not positive, that is 2^63 or more, or that brings the sum there
+/// @throws invalid_input naming the first length that is not positive, that is 2^63 or more, or that brings the sum to 2^63 or more
 /// @par Complexity
 /// O(n).
 template <length_range R>

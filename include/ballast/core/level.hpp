@@ -5,15 +5,16 @@
 #include <cstdint>
 
 /// @file
-/// @brief `level`: packs of one capacity and one setting of the trainer.
+/// @brief `level`: a pack capacity together with the trainer settings its packs are trained with.
 
 namespace ballast::inline v0_2 {
 
-/// @brief A set of packs that share a capacity and a setting, so that a trainer switches settings only between steps.
+/// @brief A level of multi-level packing (HBP): all its packs have one capacity and one setting, so a trainer changes settings only
+/// between steps of different levels.
 struct level {
-  std::int64_t capacity = 0;            ///< tokens of one pack
-  std::uint32_t sp = 1;                 ///< sequence-parallel degree: GPUs that share a pack
-  std::uint32_t recomputed_layers = 0;  ///< layers whose activations are computed again in the backward pass
+  std::int64_t capacity = 0;            ///< largest number of tokens in one pack
+  std::uint32_t sp = 1;                 ///< sequence-parallel degree: number of GPUs that share a pack
+  std::uint32_t recomputed_layers = 0;  ///< number of layers whose activations are computed again in the backward pass
   friend constexpr bool operator==(level const&, level const&) = default;
 };
 

@@ -9,32 +9,33 @@
 #include <limits>
 
 /// @file
-/// @brief Integer arithmetic that every room needs: rounded quotients, multiples, sums that cannot overflow.
+/// @brief Integer arithmetic that every room needs: quotients rounded up, multiples, sums checked for overflow.
 
 namespace ballast::inline v0_2 {
 
-/// @brief The quotient, rounded up. @param a not negative @param b positive @return the least integer that is not below `a / b`
+/// @brief The quotient, rounded up. @param a not negative @param b positive @return the smallest integer that is at least `a / b`
 template <integer T>
 [[nodiscard]] BALLAST_HD constexpr T divide_up(T a, T b) noexcept {
   return static_cast<T>(a / b + (a % b != 0 ? 1 : 0));
 }
-/// @brief The largest multiple that is not above a value. @param value not negative @param multiple positive @return the multiple
+/// @brief Rounds down to a multiple. @param value not negative @param multiple positive
+/// @return the largest multiple that is at most `value`
 template <integer T>
 [[nodiscard]] BALLAST_HD constexpr T round_down(T value, T multiple) noexcept {
   return static_cast<T>(value - value % multiple);
 }
-/// @brief The least multiple that is not below a value. @param value not negative @param multiple positive @return the multiple, which must
-/// be below 2^63
+/// @brief Rounds up to a multiple. @param value not negative @param multiple positive
+/// @return the smallest multiple that is at least `value`; it must be below 2^63
 template <integer T>
 [[nodiscard]] BALLAST_HD constexpr T round_up(T value, T multiple) noexcept {
   return static_cast<T>(value % multiple == 0 ? value : value + (multiple - value % multiple));
 }
 
-/// @brief Adds a number that was handed in to a sum.
+/// @brief Adds one entry of a caller's argument to a sum.
 /// @param sum    the sum so far, in [0, 2^63)
-/// @param value  what is added
-/// @param what   the argument that holds the number, for the message
-/// @param i      its index there
+/// @param value  the number to add
+/// @param what   name of the argument that holds the number, for the message
+/// @param i      index of the number in the argument
 /// @throws invalid_input if the number is negative or brings the sum to 2^63
 inline void add_checked(std::int64_t& sum, std::int64_t value, char const* what, std::size_t i) {
   require(value >= 0, [&] { return entry(what, i, value) + " must not be negative"; });

@@ -8,7 +8,7 @@
 #include <vector>
 
 /// @file
-/// @brief Randomness that is the same everywhere: a seeded generator and our own draws, nothing from `<random>`'s distributions.
+/// @brief Random numbers that are the same on every platform. The distributions of `<random>` are not, so ballast has its own.
 
 namespace ballast::inline v0_2 {
 
@@ -17,7 +17,7 @@ namespace ballast::inline v0_2 {
 /// Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
 class splitmix64 {
  public:
-  using result_type = std::uint64_t;  ///< what a draw returns
+  using result_type = std::uint64_t;  ///< type of a draw
   /// @brief Starts the sequence of `seed`. @param seed any value
   BALLAST_HD constexpr explicit splitmix64(std::uint64_t seed) noexcept : state_(seed) {}
   /// @brief The next 64 random bits.
@@ -37,7 +37,7 @@ class splitmix64 {
 
 /// @brief A uniform integer in [0, bound), unbiased.
 ///
-/// @tparam Generator  returns 64 random bits a call
+/// @tparam Generator  a callable that returns 64 random bits
 /// @param bound     number of outcomes, at least 1
 /// @param generator advanced by one draw, rarely more
 /// @return the draw
@@ -56,7 +56,7 @@ template <class Generator>
 ///
 /// @tparam Index  type of the entries
 /// @param count  number of entries; fits in `Index`
-/// @param seed   any value; another seed is another permutation
+/// @param seed   any value
 /// @return the permutation
 /// @par Complexity
 /// O(count).

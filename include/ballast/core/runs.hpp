@@ -13,26 +13,27 @@
 #include <vector>
 
 /// @file
-/// @brief A chain folded: equal neighbours are one run, so planners take time that grows with runs and not with layers.
+/// @brief `chain_runs`: a chain whose equal neighbours are folded into runs. Planners then take time that grows with the number of runs,
+/// not of layers.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Runs of equal neighbours, in the order of the chain.
+/// @brief Run-length encoding of a chain: runs of equal neighbours, in the order of the chain.
 ///
-/// Neighbouring runs may be equal (a chain written by hand need not be folded as far as it goes).
+/// Neighbouring runs may have equal values: a chain written by hand need not be folded completely.
 struct chain_runs {
-  std::vector<std::int64_t> values;   ///< what the items of each run have in common: their cost, their class, the index of the first
-  std::vector<std::uint64_t> counts;  ///< items of each run, positive; as many as `values`
+  std::vector<std::int64_t> values;   ///< common value of the items of each run: their cost, their class, or the index of the first item
+  std::vector<std::uint64_t> counts;  ///< number of items in each run, positive; as many entries as `values`
 
   /// @brief Number of runs.
   [[nodiscard]] std::size_t size() const noexcept { return values.size(); }
-  /// @brief Number of items of the chain.
+  /// @brief Number of items in the chain: the sum of the counts.
   [[nodiscard]] std::uint64_t items() const noexcept {
     std::uint64_t sum = 0;
     for (auto c : counts) sum += c;
     return sum;
   }
-  /// @brief Removes everything and keeps the memory.
+  /// @brief Removes all runs and keeps the memory.
   void clear() noexcept {
     values.clear();
     counts.clear();
@@ -40,7 +41,7 @@ struct chain_runs {
   friend bool operator==(chain_runs const&, chain_runs const&) = default;
 };
 
-/// @brief Throws for runs that are none: counts must be positive, as many as values, with a sum below 2^63.
+/// @brief Throws unless runs are valid: counts must be positive, as many as values, with a sum below 2^63.
 /// @param runs  the runs, perhaps built by hand or read from a file
 /// @throws invalid_input naming the first entry that breaks a rule
 inline void require_valid(chain_runs const& runs) {
@@ -55,11 +56,11 @@ inline void require_valid(chain_runs const& runs) {
   }
 }
 
-/// @brief Folds a chain by a relation between neighbours, for items that are more than one number.
+/// @brief Folds a chain of arbitrary items, given a relation between neighbours.
 ///
-/// @tparam Same  a callable from two indices to `bool`
+/// @tparam Same  a predicate on two indices
 /// @param count  number of items
-/// @param same   whether items `i` and `i + 1` are alike, asked as `same(i, i + 1)`
+/// @param same   `same(i, i + 1)` says whether items `i` and `i + 1` are equal
 /// @return the runs; the value of a run is the index of its first item
 /// @par Complexity
 /// O(count).

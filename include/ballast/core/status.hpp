@@ -5,15 +5,15 @@
 #include <cstdint>
 
 /// @file
-/// @brief What a planner found out. "No plan exists" is a value, never an exception.
+/// @brief Whether a plan exists. "No plan exists" is a value, never an exception.
 
 namespace ballast::inline v0_2 {
 
-/// @brief The answer to "is there a plan?".
+/// @brief Whether a plan was found.
 enum class status : std::uint8_t {
-  feasible,    ///< a plan is in the result
-  infeasible,  ///< it is proven that none exists; the result names the bound that proves it
-  unknown,     ///< none was found, and none was ruled out
+  feasible,    ///< the result holds a plan
+  infeasible,  ///< it is proven that no plan exists; the result holds the bound that proves it
+  unknown,     ///< no plan was found, and none is proven impossible
 };
 
 }  // namespace ballast::inline v0_2

@@ -13,21 +13,21 @@
 #include <vector>
 
 /// @file
-/// @brief From items to costs that no planner has to check again.
+/// @brief Computes costs of items and checks that they are in range, so that planners need not check again.
 
 namespace ballast::inline v0_2 {
 
-/// @brief What one item costs.
+/// @brief Computes the cost of one item and checks that it is in range.
 ///
 /// @tparam Item  an integer
 /// @tparam Cost  a `cost_model`
 /// @tparam Name  a callable without parameters that returns a string
-/// @param item  what is weighed
-/// @param cost  weighs it; called once
-/// @param what  what the result is called in a sentence: "cost", "size"
-/// @param name  names the item in a sentence: "items[3] = 17"
+/// @param item  the item
+/// @param cost  the cost model; called once
+/// @param what  what the result is called in the message: "cost", "size"
+/// @param name  names the item in the message: "items[3] = 17"
 /// @return the cost, in [0, 2^63)
-/// @throws invalid_input if the item or its cost is no integer in range
+/// @throws invalid_input if the item is 2^63 or more, or its cost is outside [0, 2^63)
 template <integer Item, cost_model Cost, std::invocable Name>
 [[nodiscard]] constexpr std::int64_t checked_cost(Item item, Cost const& cost, char const* what, Name const& name) {
   require(std::in_range<std::int64_t>(item), [&] { return name() + " must be below 2^63"; });
@@ -40,19 +40,19 @@ template <integer Item, cost_model Cost, std::invocable Name>
   return static_cast<std::int64_t>(value);
 }
 
-/// @brief Weighs every item of a range, once each.
+/// @brief Computes the cost of every item of a range, once for each.
 ///
 /// @tparam R     range of integers
 /// @tparam Cost  a `cost_model`
-/// @param items  what is weighed; may be empty
-/// @param cost   weighs one
-/// @param name   the argument that holds the items, for sentences: "layers"
-/// @param what   what the result is called in a sentence: "cost", "size"
+/// @param items  the items; may be empty
+/// @param cost   the cost model
+/// @param name   the argument that holds the items, for the message: "layers"
+/// @param what   what the result is called in the message: "cost", "size"
 /// @param out    overwritten with the cost of each item, in [0, 2^63)
-/// @return their sum, below 2^63
-/// @throws invalid_input naming the first item whose cost is outside [0, 2^63) or brings the sum there
+/// @return the sum of the costs, below 2^63
+/// @throws invalid_input naming the first item whose cost is outside [0, 2^63) or brings the sum to 2^63 or more
 /// @par Complexity
-/// O(n) calls of the cost.
+/// O(n) calls of the cost model.
 template <length_range R, cost_model Cost>
 std::int64_t weigh(R const& items, Cost const& cost, char const* name, char const* what, std::vector<std::int64_t>& out) {
   auto const n = static_cast<std::size_t>(std::ranges::size(items));

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 /// @file
-/// @brief Products of 64-bit integers that may pass 2^64, on every compiler and on the device: exact comparison and exact division.
+/// @brief 128-bit products of 64-bit integers, on every compiler and on the device: exact comparison and exact division.
 
 namespace ballast::inline v0_2 {
 
@@ -14,7 +14,7 @@ struct wide {
   std::uint64_t high = 0;  ///< the upper 64 bits
   std::uint64_t low = 0;   ///< the lower 64 bits
   friend constexpr bool operator==(wide const&, wide const&) = default;
-  /// @brief Whether one is less. @param a any value @param b any value
+  /// @brief Whether `a` is less than `b`. @param a any value @param b any value
   friend BALLAST_HD constexpr bool operator<(wide a, wide b) noexcept { return a.high != b.high ? a.high < b.high : a.low < b.low; }
   /// @brief The sum modulo 2^128. @param a any value @param b any value
   friend BALLAST_HD constexpr wide operator+(wide a, wide b) noexcept {
@@ -23,7 +23,7 @@ struct wide {
   }
 };
 
-/// @brief The exact product of two factors. @param a any value @param b any value @return `a * b`
+/// @brief The exact product, in 128 bits. @param a any value @param b any value @return `a * b`
 [[nodiscard]] BALLAST_HD constexpr wide multiply(std::uint64_t a, std::uint64_t b) noexcept {
   constexpr std::uint64_t half = 0xffffffffU;
   auto const low = (a & half) * (b & half);
@@ -32,7 +32,7 @@ struct wide {
   return {(a >> 32) * (b >> 32) + (cross >> 32) + (other >> 32), (other << 32) | (low & half)};
 }
 
-/// @brief The sign of `a * b - c * d`, as if computed without bounds: the way to compare `a / d` with `c / b`.
+/// @brief The sign of `a * b - c * d`, computed without overflow. With positive b, d it compares the fractions `a / d` and `c / b`.
 /// @param a any value above -2^63 @param b any value above -2^63 @param c any value above -2^63 @param d any value above -2^63
 /// @return -1, 0 or 1
 [[nodiscard]] BALLAST_HD constexpr int compare_products(std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) noexcept {
@@ -45,8 +45,8 @@ struct wide {
   return x < y ? -left : left;
 }
 
-/// @brief `a * b / divisor`, rounded up. @param a any value @param b any value @param divisor not 0; the quotient is below 2^64 @return the
-/// quotient
+/// @brief `a * b / divisor`, rounded up. @param a any value @param b any value @param divisor not 0; the quotient must be below 2^64
+/// @return the quotient
 [[nodiscard]] BALLAST_HD constexpr std::uint64_t multiply_divide_up(std::uint64_t a, std::uint64_t b, std::uint64_t divisor) noexcept {
   auto const product = multiply(a, b);
   auto rest = product.high % divisor, quotient = std::uint64_t{0};

@@ -9,12 +9,15 @@
 #include <string>
 
 /// @file
-/// @brief How many tokens of a step are communicated, and how many there are.
+/// @brief Metrics of sequence parallelism: the share of tokens that is communicated, and the mean number of tokens in a step.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Communication Ratio (CR): mean over the steps of the share of tokens that stand in packs of a sequence-parallel degree above 1.
-/// @param communicated  such tokens of each step @param tokens all tokens of each step @return the mean; a step without tokens counts 0
+/// @brief Communication Ratio (CR): the share of a step's tokens that are in packs with a sequence-parallel degree above 1, as a mean over
+/// the steps.
+/// @param communicated  for each step, its tokens in packs with a sequence-parallel degree above 1
+/// @param tokens        for each step, all its tokens
+/// @return the mean; a step without tokens counts as 0
 /// @throws invalid_input if the sizes differ
 /// @par Source
 /// HBP, arXiv 2503.07680, section 4.
@@ -27,8 +30,8 @@ namespace ballast::inline v0_2 {
   return tokens.empty() ? 0.0 : sum / static_cast<double>(tokens.size());
 }
 
-/// @brief Average tokens (Ave-T): mean over the steps. @param tokens tokens of one data-parallel rank in each step @return the mean; 0
-/// without steps
+/// @brief Average tokens (Ave-T): mean over the steps. @param tokens for each step, the tokens of one data-parallel rank
+/// @return the mean; 0 if there are no steps
 [[nodiscard]] inline double average_tokens(std::span<std::int64_t const> tokens) {
   return tokens.empty() ? 0.0 : static_cast<double>(token_load(tokens)) / static_cast<double>(tokens.size());
 }

@@ -11,25 +11,25 @@
 #include <string>
 
 /// @file
-/// @brief Padding of micro-batches that are padded to their longest sample.
+/// @brief How much of micro-batches is padding, if each is padded to its longest sample.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Padding of micro-batches that are padded to their longest sample.
+/// @brief How much of micro-batches is padding, if each is padded to its longest sample.
 struct padding_figures {
-  double mean_ratio = 0;     ///< the formula: mean over the micro-batches of sum(max - length) / (max * samples)
-  double total_ratio = 0;    ///< as coded: all padding over all padded tokens
-  std::int64_t padding = 0;  ///< tokens of padding
-  std::int64_t padded = 0;   ///< tokens with padding
+  double mean_ratio = 0;     ///< as published: mean over the micro-batches of sum(max - length) / (max * samples)
+  double total_ratio = 0;    ///< as in OmniBal's code: all padding tokens over all tokens with padding
+  std::int64_t padding = 0;  ///< number of padding tokens
+  std::int64_t padded = 0;   ///< number of tokens with padding
   friend constexpr bool operator==(padding_figures const&, padding_figures const&) = default;
 };
 
 /// @brief Padding Ratio (PR) of micro-batches.
 /// @tparam Index index type of the groups
-/// @param micro_batches  groups of sample indices; an empty one has no padding and counts as a micro-batch
+/// @param micro_batches  sample indices of each micro-batch; an empty micro-batch has no padding but counts in the mean
 /// @param lengths        length of every sample, not negative
-/// @return both readings of the ratio
-/// @throws invalid_input if an index is no sample, a length is negative or a sum reaches 2^63
+/// @return both forms of the ratio
+/// @throws invalid_input if a sample index is out of range, a length is negative or a sum reaches 2^63
 /// @par Complexity
 /// O(members).
 /// @par Source

@@ -14,37 +14,37 @@
 #include <vector>
 
 /// @file
-/// @brief How random the order of a plan is, beside random orders of the same samples.
+/// @brief Measures how random the order of a plan is, in comparison with random orders of the same samples.
 
 namespace ballast::inline v0_2 {
 
-/// @brief How near to a random order the steps of a plan are; 1 is as random, where not said otherwise.
+/// @brief How close the steps of a plan are to random steps. Quotients are 1 if the plan is as random as a random order.
 struct randomness {
-  double ks = 0;               ///< mean over the steps of sup |F_step - F_data|, F the distribution of lengths by samples
-  double ks_tokens = 0;        ///< the same by tokens
-  double ks_times = 0;         ///< KSx: `ks` over that of random steps
-  double ks_tokens_times = 0;  ///< `ks_tokens` over that of random steps
+  double ks = 0;               ///< mean over the steps of sup |F_step - F_data|, where F is the distribution of lengths, by samples
+  double ks_tokens = 0;        ///< the same with F weighted by tokens
+  double ks_times = 0;         ///< KSx: `ks` divided by its value for random steps
+  double ks_tokens_times = 0;  ///< `ks_tokens` divided by its value for random steps
   double design_effect =
-      0;  ///< D: variance over the steps of the token-mean length (sum l^2 / sum l), over that of random steps; below 1 is stratified
-  double design_effect_length = 0;  ///< D_len: the same of the mean length
-  double design_effect_8 = 0;       ///< D8: D of means over 8 consecutive steps, which is what momentum sees; 0 with fewer than 9 steps
-  double lag1 = 0;                  ///< rho1: correlation of the token-mean lengths of neighbouring steps; 0 for random steps
-  double tokens_variation = 0;      ///< standard deviation of the tokens of a step over their mean
+      0;  ///< D: variance over the steps of the token-mean length (sum l^2 / sum l), divided by that of random steps; below 1: stratified
+  double design_effect_length = 0;  ///< D_len: the same for the mean length
+  double design_effect_8 = 0;       ///< D8: D of means over 8 consecutive steps, as an optimiser's momentum averages; 0 below 9 steps
+  double lag1 = 0;                  ///< rho1: correlation of the token-mean lengths of neighbouring steps; near 0 for random steps
+  double tokens_variation = 0;      ///< coefficient of variation of the tokens of a step: standard deviation over mean
 };
 
-/// @brief Compares the steps of a plan with random ones: the same samples in random order, cut into as many steps of the same token count.
+/// @brief Compares the steps of a plan with random steps: the same samples in random order, cut into as many steps of about equal tokens.
 ///
 /// @tparam Index  index type of the steps
-/// @param steps       sample indices of each step, in the order of training; empty steps are left out
-/// @param lengths     length of every sample, each at least 1; the data are the samples that stand in steps
-/// @param seed        of the random orders
-/// @param references  how many random orders the figures are compared with; their means are taken
-/// @return the figures; a quotient whose random part is 0 is 0
-/// @throws invalid_input if an index is no sample or a length is not positive
+/// @param steps       sample indices of each step, in the order of training; empty steps are skipped
+/// @param lengths     length of every sample, each at least 1; only samples that are in a step count
+/// @param seed        seed of the random orders
+/// @param references  number of random orders; the figures are compared with their means
+/// @return the figures; a quotient is 0 if its denominator is 0
+/// @throws invalid_input if a sample index is out of range or a length is not positive
 /// @par Complexity
 /// O(references * samples * log samples).
 /// @par Determinism
-/// The random orders are the same everywhere; the figures are sums of doubles in a fixed order.
+/// The random orders are the same on every platform; the figures are sums of doubles in a fixed order.
 /// @par Source
 /// This library (docs/balance.md).
 template <index_type Index>

@@ -11,53 +11,53 @@
 #include <string>
 
 /// @file
-/// @brief How balanced the steps of a plan are: the published ratios, and the figures that say what they cost.
+/// @brief How balanced the steps of a plan are: the published ratios, and the share of time that is lost to waiting.
 ///
-/// Loads come as a table, step after step, one entry for each rank of a step: tokens for DBR, the sum of squared lengths for ABR, a full
-/// cost for `idle`. All inputs are integers; a ratio is a `double`, computed from exact sums. Nothing here enters a decision.
+/// Loads are a table with one entry for each rank of each step, step after step. The load is the number of tokens for DBR, the sum of
+/// squared lengths for ABR, and the full cost for `idle`. All inputs are integers; a ratio is a `double` computed from exact sums. Planners
+/// do not use these figures for decisions.
 
 namespace ballast::inline v0_2 {
 
-/// @brief What the steps of a plan lose by waiting for their slowest rank.
+/// @brief How balanced the steps of a plan are, and how much time ranks lose by waiting for the slowest rank.
 struct step_balance {
   std::uint64_t steps = 0;         ///< number of steps
-  std::uint64_t ranks = 0;         ///< ranks in each
+  std::uint64_t ranks = 0;         ///< number of ranks in each step
   std::int64_t total = 0;          ///< sum of all loads
   std::int64_t slowest = 0;        ///< sum over the steps of the largest load
-  std::int64_t single_sample = 0;  ///< sum over the steps of the least that the largest load can be, times `ranks`: see `balance_of_steps`
+  std::int64_t single_sample = 0;  ///< sum over the steps of a lower bound on the largest load, times `ranks`: see `balance_of_steps`
   double mean_ratio = 0;           ///< DBR or ABR: mean over the steps of sum(max - load) / (max * ranks)
-  double worst_step = 1;           ///< largest max / mean of a step
+  double worst_step = 1;           ///< largest max / mean over the steps
 
   /// @brief Share of all rank time that is spent waiting, from 0 to 1: 1 - (sum of mean loads) / (sum of slowest loads).
   [[nodiscard]] double idle() const noexcept {
     return slowest == 0 ? 0.0 : 1.0 - static_cast<double>(total) / (static_cast<double>(slowest) * static_cast<double>(ranks));
   }
-  /// @brief The run-time factor: (sum of slowest loads) / (sum of mean loads); 1 for perfect balance.
+  /// @brief How many times longer the steps take than with perfect balance: (sum of slowest loads) / (sum of mean loads), at least 1.
   [[nodiscard]] double slowest_over_mean() const noexcept {
     return total == 0 ? 1.0 : static_cast<double>(slowest) * static_cast<double>(ranks) / static_cast<double>(total);
   }
-  /// @brief What `slowest_over_mean` cannot go below with these steps, whatever the deal inside them; 1 if no largest samples were given.
+  /// @brief Lower bound on `slowest_over_mean` for any assignment of the samples within these steps; 1 if `largest` was not given.
   [[nodiscard]] double single_sample_bound() const noexcept {
     return total == 0 || single_sample == 0 ? 1.0 : static_cast<double>(single_sample) / static_cast<double>(total);
   }
   friend constexpr bool operator==(step_balance const&, step_balance const&) = default;
 };
 
-/// @brief Balance of every step and of all together.
+/// @brief Computes the balance of every step and of all steps together.
+/// Let T_i be the load of rank i of N. The ratio of a step is sum_i (T_max - T_i) / (T_max N), or 0 if T_max = 0; the published figure is
+/// the unweighted mean over the steps. With tokens as load it is the Dist Balance Ratio (DBR), with sums of squared lengths the Attention
+/// Balance Ratio (ABR). The mean gives cheap and expensive steps the same weight, and ABR ignores all work but attention; `idle()` and
+/// `slowest_over_mean()` under the full cost have neither flaw. In OmniBal's code, the load of a rank is the longest sequence of its
+/// micro-batch, to which the others are padded (`padded_load`), and not the sum; after packing the two agree.
 ///
-/// With T_i the load of rank i of N, a step's ratio is sum_i (T_max - T_i) / (T_max N), and 0 where T_max = 0; the published figure is the
-/// unweighted mean over the steps. With tokens it is the Dist Balance Ratio (DBR), with sums of squared lengths the Attention Balance Ratio
-/// (ABR). It weighs a cheap step like an expensive one and leaves out what costs no attention; `idle()` and `slowest_over_mean()` under the
-/// full cost do not. As coded by OmniBal, the load of a rank is the longest sequence of its micro-batch, to which the others are padded
-/// (`padded_load`), not the sum; after packing the two agree.
 ///
-/// @param loads    step after step, `ranks` entries each, none negative
-/// @param ranks    ranks of a step, at least 1; divides the number of loads
-/// @param largest  the load of the most expensive single sample of each step, or nothing. No deal makes a step faster than max(mean, that);
-/// the
-///                 exact sum over the steps, in units of 1 / ranks, is `single_sample`
+/// @param loads    one entry for each rank of each step, step after step; none negative
+/// @param ranks    number of ranks in a step, at least 1; must divide the number of loads
+/// @param largest  empty, or for each step the load of its most expensive single sample. No assignment makes a step faster than
+///                 max(mean, largest); the exact sum of this bound over the steps, in units of 1 / ranks, is `single_sample`
 /// @return the figures
-/// @throws invalid_input if a number is negative, a sum times `ranks` reaches 2^63, or the sizes do not agree
+/// @throws invalid_input if a number is negative, a sum times `ranks` reaches 2^63, or the sizes do not match
 /// @par Complexity
 /// O(loads).
 /// @par Source
@@ -92,18 +92,19 @@ struct step_balance {
   return b;
 }
 
-/// @brief Load of a rank in tokens. @param lengths samples of the rank's micro-batch @return their sum
+/// @brief Load of a rank in tokens. @param lengths samples of the rank's micro-batch @return the sum of their lengths
 [[nodiscard]] inline std::int64_t token_load(std::span<std::int64_t const> lengths) {
   std::int64_t sum = 0;
   for (std::size_t i = 0; i < lengths.size(); ++i) add_checked(sum, lengths[i], "lengths", i);
   return sum;
 }
-/// @brief Load of a rank as OmniBal's code has it. @param lengths samples of the rank's micro-batch @return the longest, to which all are
-/// padded
+/// @brief Load of a rank as OmniBal's code computes it. @param lengths samples of the rank's micro-batch
+/// @return the longest length, to which all samples are padded
 [[nodiscard]] inline std::int64_t padded_load(std::span<std::int64_t const> lengths) {
   return lengths.empty() ? 0 : *std::max_element(lengths.begin(), lengths.end());
 }
-/// @brief Load of a rank in attention, A of the ABR. @param lengths samples of the rank's packs @return the sum of their squares
+/// @brief Load of a rank in attention, as ABR counts it. @param lengths samples of the rank's packs
+/// @return the sum of their squared lengths
 /// @throws invalid_input if a length is negative or above 3037000499, or the sum reaches 2^63
 [[nodiscard]] inline std::int64_t attention_load(std::span<std::int64_t const> lengths) {
   std::int64_t sum = 0;
