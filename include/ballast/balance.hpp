@@ -2,7 +2,16 @@
 #pragma once
 
 /// @file
-/// @brief The face of balance/: weighted items into a fixed number of sets of balanced load.
+/// @brief Includes all of balance/: weighted items into a fixed number of sets with balanced loads (ranks, micro-batches).
+///
+/// `balance` is the default algorithm; `longest_processing_time`, `karmarkar_karp` and `snake` are single ones, `refine` improves any
+/// plan, and `check_balance` validates it.
+/// @code
+/// auto const ranks = ballast::balance(lengths, {.sets = 64, .capacity = 131072}, ballast::dense_4096_cost);
+/// for (auto const rank : ranks.sets) send(rank);                   // a span of sample indices
+/// ranks.load.value;                                                // cost of the most expensive set
+/// ranks.load.lower_bound;                                          // no plan has less
+/// @endcode
 
 #include <ballast/balance/balance.hpp>
 #include <ballast/balance/bounds.hpp>

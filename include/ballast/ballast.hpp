@@ -2,7 +2,10 @@
 #pragma once
 
 /// @file
-/// @brief All of ballast that needs the standard library alone.
+/// @brief Includes every room of ballast. All of it needs only the standard library; `cost/calibrate.hpp`, which needs Eigen, is not
+/// included.
+///
+/// To compile less, include the rooms that you use: `ballast/plan.hpp` for whole plans, `ballast/packing.hpp` for packs, and so on.
 
 #include <ballast/balance.hpp>
 #include <ballast/batching.hpp>

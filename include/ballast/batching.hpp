@@ -2,7 +2,16 @@
 #pragma once
 
 /// @file
-/// @brief The face of batching/: packs and samples into steps of ranks and micro-batches.
+/// @brief Includes all of batching/: samples or packs into training steps, each with micro-batches for every rank.
+///
+/// `plan_steps` makes packs and steps in one plan, `deal_steps` makes steps of packs that exist already, `samples_left` lists what an
+/// interrupted plan has not trained, and `check_batching` validates any plan.
+/// @code
+/// auto const cost = ballast::sample_cost(ballast::transformer_preset("llama-3.1-8b"));
+/// auto const plan = ballast::plan_steps(lengths, {.capacity = 131072, .ranks = 64, .micro_batches = 4}, cost);
+/// for (std::size_t step = 0; step < plan.steps(); ++step)
+///   for (auto const pack : plan.packs_of(step, my_rank)) train_on(pack); // a span of sample indices
+/// @endcode
 
 #include <ballast/batching/check.hpp>
 #include <ballast/batching/check_micro_batches.hpp>

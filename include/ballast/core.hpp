@@ -2,7 +2,18 @@
 #pragma once
 
 /// @file
-/// @brief The face of core/: the words every room uses.
+/// @brief Includes all of core/: the types and functions that every room uses.
+///
+/// `groups` holds results (a range of spans of indices), `certificate` says how good a result is, `status` whether there is one, and
+/// `verdict` what a validator found. `fold` makes the histogram of sample lengths, `serial` and `threads` are the executors, and
+/// core/metrics/ measures plans: `balance_of_steps`, `padding_ratio`, `randomness_of`.
+/// @code
+/// auto const lengths_and_counts = ballast::fold(lengths);          // distinct lengths and how many samples have each
+/// lengths_and_counts.samples(), lengths_and_counts.tokens();
+/// auto const b = ballast::balance_of_steps(loads, 16);             // loads of 16 ranks, step after step
+/// std::cout << 100 * b.idle() << " % of the time of all ranks is spent waiting\n";
+/// ballast::hash(plan.packs);                                       // 64 bits, the same on every platform
+/// @endcode
 
 #include <ballast/core/certificate.hpp>
 #include <ballast/core/checked.hpp>

@@ -2,7 +2,18 @@
 #pragma once
 
 /// @file
-/// @brief The face of cost/: what a sample costs. `cost/calibrate.hpp`, which needs Eigen, is included by name.
+/// @brief Includes all of cost/: cost models of samples, layers, pipeline stages and devices. Only `cost/calibrate.hpp`, which needs Eigen,
+/// is not included.
+///
+/// `sample_cost` turns the shape of a model into the cost of one sample, `layers_of` into a chain of layers, and `calibrate` fits a cost to
+/// measured times. Every planner takes any callable from a length to an integer.
+/// @code
+/// auto const model = ballast::transformer_preset("llama-3.1-8b");
+/// auto const cost = ballast::sample_cost(model);                   // exact, in integer units
+/// auto const flops = static_cast<double>(ballast::training_factor * cost.flops_per_unit) * static_cast<double>(cost(8192));
+/// ballast::modelled_ms(flops, ballast::device_named("h100"), 0.4); // milliseconds at 40 % of the peak
+/// auto const layers = ballast::layers_of(model, {.tensor = 8});    // work and bytes of each layer on one device
+/// @endcode
 
 #include <ballast/cost/attention.hpp>
 #include <ballast/cost/calibration.hpp>

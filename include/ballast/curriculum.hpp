@@ -2,7 +2,16 @@
 #pragma once
 
 /// @file
-/// @brief The face of curriculum/: steps into the order in which they are trained.
+/// @brief Includes all of curriculum/: the order in which the steps of several sources (data sets, levels) are trained.
+///
+/// `plan_curriculum` orders one epoch, `curriculum_stream` gives step after step over several epochs and can be resumed, and
+/// `steps_of_passes` turns passes over each source into numbers of steps.
+/// @code
+/// std::vector<ballast::curriculum_source> const sources{{.setting = {.capacity = 16384}, .steps = 2900},
+///                                                       {.setting = {.capacity = 131072, .sp = 8}, .steps = 760}};
+/// ballast::curriculum_stream stream(sources, {.warm_up = 500, .seed = 1}, 2); // two epochs
+/// while (!stream.done()) train(stream.next());                     // source, index, setting, epoch
+/// @endcode
 
 #include <ballast/curriculum/apportion.hpp>
 #include <ballast/curriculum/check.hpp>

@@ -2,7 +2,17 @@
 #pragma once
 
 /// @file
-/// @brief The face of layout/: what attention kernels take of packs (cumulative lengths, position and segment ids, masks, shares of a row).
+/// @brief Includes all of layout/: the arrays that attention kernels need for packed samples.
+///
+/// `cu_seqlens` makes the cumulative lengths of a pack or of all packs; `position_ids` and `segment_ids` follow from them,
+/// and `document_mask` from those. `zigzag_indices` says which tokens a context-parallel rank holds.
+/// @code
+/// for (auto const pack : plan.packs) {
+///   auto const cu = ballast::cu_seqlens(pack, lengths);            // for FlashAttention's variable-length kernels
+///   auto const positions = ballast::position_ids(cu);              // from 0 in every sample
+///   train_on(pack, cu, positions);
+/// }
+/// @endcode
 
 #include <ballast/layout/concepts.hpp>
 #include <ballast/layout/cu_seqlens.hpp>

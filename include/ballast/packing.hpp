@@ -2,7 +2,18 @@
 #pragma once
 
 /// @file
-/// @brief The face of packing/: samples into packs of bounded capacity.
+/// @brief Includes all of packing/: samples into packs of bounded capacity, as few packs as possible.
+///
+/// `pack` is the default packer: best-fit decreasing, or a search for fewer packs if it is given `search_limits`. `best_fit_decreasing`,
+/// `near_optimal` and the others are single algorithms, `count_packs` gives bounds without packing, and `check_packing` validates any plan.
+/// packing/vector/ packs under several capacities at once.
+/// @code
+/// auto const plan = ballast::pack(lengths, {.capacity = 8192});
+/// for (auto const pack : plan.packs) train_on(pack);               // a span of sample indices
+/// plan.count.value;                                                // number of packs
+/// plan.count.lower_bound;                                          // no plan has fewer
+/// auto const fewer = ballast::pack(lengths, {.capacity = 8192}, ballast::search_limits{}); // searches for up to about a second
+/// @endcode
 
 #include <ballast/packing/best_fit.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>

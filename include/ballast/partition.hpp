@@ -2,7 +2,16 @@
 #pragma once
 
 /// @file
-/// @brief The face of partition/: a chain of weighted layers into contiguous stages.
+/// @brief Includes all of partition/: a chain of layers into contiguous pipeline stages, such that the most expensive stage costs least.
+///
+/// `min_max_partition` finds an optimal partition of layers, of folded chains and under any cost of a stage, `virtual_stages` does so for
+/// interleaved schedules, and `check_partition` validates any plan.
+/// @code
+/// auto const plan = ballast::min_max_partition(layer_costs, {.stages = 8});
+/// plan.boundaries;                                                 // stage s has layers boundaries[s] … boundaries[s + 1] - 1
+/// plan.bottleneck.value;                                           // cost of the most expensive stage
+/// plan.bottleneck.lower_bound;                                     // no partition has less
+/// @endcode
 
 #include <ballast/partition/bounds.hpp>
 #include <ballast/partition/check.hpp>

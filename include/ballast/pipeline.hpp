@@ -2,7 +2,16 @@
 #pragma once
 
 /// @file
-/// @brief The face of pipeline/: the timeline of stages and micro-batches under a schedule.
+/// @brief Includes all of pipeline/: the timeline of stages and micro-batches under a pipeline schedule.
+///
+/// `simulate_pipeline` computes the timeline of a schedule, and `check_timeline` validates it.
+/// @code
+/// auto const work = [&](std::uint64_t, std::uint64_t micro_batch) {
+///   return ballast::stage_work{.forward = tokens[micro_batch], .backward = 2 * tokens[micro_batch]};
+/// };
+/// auto const t = ballast::simulate_pipeline(ballast::one_f_one_b_schedule{}, {.stages = 8, .micro_batches = 64}, work);
+/// t.makespan.value, t.bubble();                                    // time of the step, and the share of it that stages wait
+/// @endcode
 
 #include <ballast/pipeline/bounds.hpp>
 #include <ballast/pipeline/check.hpp>

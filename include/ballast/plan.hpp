@@ -2,8 +2,18 @@
 #pragma once
 
 /// @file
-/// @brief The face of plan/: from data, model and devices to packs, steps, their modelled time and the figures of a report, with what a
-/// trainer calls on that way: `pack`, `plan_steps`, `deal_steps`, `cu_seqlens`, and presets of models and devices.
+/// @brief Includes all of plan/, and the functions of other rooms that a trainer needs: `pack`, `plan_steps`, `deal_steps`, `cu_seqlens`,
+/// and presets of models and devices.
+///
+/// `plan_data` makes packs and steps, `compare_with_usual` compares them with what trainers usually do, `limits_of` says what no plan can
+/// improve, and `plan_training` adds pipeline stages, recomputation and modelled times.
+/// @code
+/// ballast::data_plan_options const options{.steps = {.capacity = 32768, .ranks = 16}};
+/// auto const model = ballast::transformer_preset("llama-3.1-8b");
+/// auto const plan = ballast::plan_data(lengths, options, model);
+/// for (std::size_t step = 0; step < plan.steps.steps(); ++step)
+///   for (auto const pack : plan.steps.packs_of(step, my_rank)) train_on(pack, ballast::cu_seqlens(pack, lengths));
+/// @endcode
 
 #include <ballast/batching/deal_steps.hpp>
 #include <ballast/batching/plan_steps.hpp>

@@ -2,7 +2,17 @@
 #pragma once
 
 /// @file
-/// @brief The face of recompute/: saved tensors into those that are kept, computed again or sent to the host.
+/// @brief Includes all of recompute/: which saved tensors are kept, computed again or sent to the host, within a memory budget.
+///
+/// `keep_tensors` decides for each kind of tensors whether to keep it, `choose_options` chooses one of several options for each layer, and
+/// `checkpoint_chain` places checkpoints along a chain.
+/// @code
+/// std::vector<ballast::saved_tensor> const tensors{{.bytes = 64 << 20, .time = 700, .count = 32}};
+/// auto const plan = ballast::keep_tensors(tensors, budget);        // budget in bytes
+/// plan.kept[0];                                                    // how many of the 32 tensors of kind 0 are kept
+/// plan.time.value;                                                 // time to compute the others again
+/// plan.time.lower_bound;                                           // no plan within the budget takes less
+/// @endcode
 
 #include <ballast/recompute/chain.hpp>
 #include <ballast/recompute/chain_step.hpp>

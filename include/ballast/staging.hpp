@@ -2,7 +2,17 @@
 #pragma once
 
 /// @file
-/// @brief The face of staging/: layers and memory into stages with what each recomputes, in one plan.
+/// @brief Includes all of staging/: pipeline stages and what each stage recomputes, in one plan that fits in memory.
+///
+/// `plan_stages` finds the plan with the fastest slowest stage, `stage_layers_of` makes its input from a model, and `check_stages`
+/// validates any plan.
+/// @code
+/// auto const layers = ballast::stage_layers_of(ballast::layers_of(model, spread), mean, largest, rates);
+/// auto const held = ballast::held_by_stage(ballast::one_f_one_b_schedule{}, stages, micro_batches);
+/// auto const plan = ballast::plan_stages(layers, {.stages = stages, .capacity = capacity, .in_flight = held});
+/// plan.plan.boundaries;                                            // stage s has layers boundaries[s] … boundaries[s + 1] - 1
+/// plan.option[i];                                                  // index of the option that layer i takes
+/// @endcode
 
 #include <ballast/staging/check.hpp>
 #include <ballast/staging/joint.hpp>
