@@ -81,27 +81,32 @@ struct batching {
   /// @brief Number of steps. @return the table's size over `ranks * micro_batches`
   [[nodiscard]] std::size_t steps() const noexcept { return table.size() / static_cast<std::size_t>(ranks * micro_batches); }
   /// @brief The places of one step, rank after rank. @param s step, below `steps()` @return `ranks * micro_batches` pack numbers or `none`
-  [[nodiscard]] std::span<Index const> step(std::size_t s) const noexcept {
+  [[nodiscard]] std::span<Index const> step(std::size_t s) const& noexcept {
     auto const places = static_cast<std::size_t>(ranks * micro_batches);
     return std::span(table).subspan(s * places, places);
   }
+  std::span<Index const> step(std::size_t) const&& = delete;  ///< a view of a temporary would dangle
   /// @brief The places of one rank in one step. @param s step @param r rank @return `micro_batches` pack numbers or `none`
-  [[nodiscard]] std::span<Index const> step(std::size_t s, std::size_t r) const noexcept {
+  [[nodiscard]] std::span<Index const> step(std::size_t s, std::size_t r) const& noexcept {
     return step(s).subspan(r * static_cast<std::size_t>(micro_batches), static_cast<std::size_t>(micro_batches));
   }
+  std::span<Index const> step(std::size_t, std::size_t) const&& = delete;  ///< a view of a temporary would dangle
   /// @brief What a rank trains on in a step: `for (auto const pack : plan.packs_of(step, rank)) for (auto const sample : pack) ...`
   /// @param s  step, below `steps()`
   /// @param r  rank, below `ranks`
   /// @return a forward range of its micro-batches in their order, each a `std::span` of sample indices; empty places are skipped. It refers
   /// to this plan
-  [[nodiscard]] auto packs_of(std::size_t s, std::size_t r) const noexcept { return samples_in(step(s, r)); }
+  [[nodiscard]] auto packs_of(std::size_t s, std::size_t r) const& noexcept { return samples_in(step(s, r)); }
+  void packs_of(std::size_t, std::size_t) const&& = delete;  ///< a view of a temporary would dangle
   /// @brief As above, of all ranks, one after the other. @param s step, below `steps()` @return a forward range of spans
-  [[nodiscard]] auto packs_of(std::size_t s) const noexcept { return samples_in(step(s)); }
+  [[nodiscard]] auto packs_of(std::size_t s) const& noexcept { return samples_in(step(s)); }
+  void packs_of(std::size_t) const&& = delete;  ///< a view of a temporary would dangle
   /// @brief The numbers of these packs, for callers who keep something else by pack. @param s step @param r rank @return a forward range of
   /// them
-  [[nodiscard]] auto pack_numbers_of(std::size_t s, std::size_t r) const noexcept {
+  [[nodiscard]] auto pack_numbers_of(std::size_t s, std::size_t r) const& noexcept {
     return detail::taken_places<Index, detail::pack_number<Index>>(step(s, r), {});
   }
+  void pack_numbers_of(std::size_t, std::size_t) const&& = delete;  ///< a view of a temporary would dangle
   /// @brief The pack of one place. @param s step @param r rank @param m micro-batch @return a pack number or `none`
   [[nodiscard]] Index at(std::size_t s, std::size_t r, std::size_t m) const noexcept { return step(s, r)[m]; }
   /// @brief The ranks without a micro-batch in the last step; no other step has one. What a trainer does then: docs/batching.md.

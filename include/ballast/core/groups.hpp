@@ -32,9 +32,10 @@ struct groups {
   /// @brief Whether there is no group.
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
   /// @brief The members of group `g < size()`. @param g group number @return a view into `members`
-  [[nodiscard]] value_type operator[](std::size_t g) const noexcept {
+  [[nodiscard]] value_type operator[](std::size_t g) const& noexcept {
     return {members.data() + offsets[g], static_cast<std::size_t>(offsets[g + 1] - offsets[g])};
   }
+  value_type operator[](std::size_t) const&& = delete;  ///< a view of a temporary would dangle
   /// @brief Appends one group. @param group its members; must not be a view into this object
   void push_back(std::span<Index const> group) {
     members.insert(members.end(), group.begin(), group.end());
@@ -85,9 +86,11 @@ struct groups {
   };
 
   /// @brief First group.
-  [[nodiscard]] iterator begin() const noexcept { return {*this, 0}; }
+  [[nodiscard]] iterator begin() const& noexcept { return {*this, 0}; }
+  iterator begin() const&& = delete;  ///< a view of a temporary would dangle
   /// @brief Past the last group.
-  [[nodiscard]] iterator end() const noexcept { return {*this, size()}; }
+  [[nodiscard]] iterator end() const& noexcept { return {*this, size()}; }
+  iterator end() const&& = delete;  ///< a view of a temporary would dangle
 
   friend bool operator==(groups const&, groups const&) = default;
 };

@@ -56,7 +56,8 @@ class symbolic {
     return out;
   }
   /// @brief The terms, in order of their powers.
-  [[nodiscard]] std::span<term const> terms() const noexcept { return terms_; }
+  [[nodiscard]] std::span<term const> terms() const& noexcept { return terms_; }
+  std::span<term const> terms() const&& = delete;  ///< a view of a temporary would dangle
 
   /// @brief Sum. @param a any @param b any @return a + b @throws invalid_input if a coefficient reaches 2^63
   friend symbolic operator+(symbolic const& a, symbolic const& b) { return fitting(sum(a, b, 1)); }

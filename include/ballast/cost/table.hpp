@@ -76,7 +76,8 @@ class cost_table {
     }
   }
   /// @brief The model over this table's arrays, valid as long as the table is.
-  [[nodiscard]] table_cost view() const noexcept { return {lengths_.data(), costs_.data(), lengths_.size()}; }
+  [[nodiscard]] table_cost view() const& noexcept { return {lengths_.data(), costs_.data(), lengths_.size()}; }
+  table_cost view() const&& = delete;  ///< a view of a temporary would dangle
   /// @brief The cost. @param length tokens, with `fits(length)`
   std::int64_t operator()(std::int64_t length) const noexcept { return view()(length); }
   /// @brief Whether the cost is below 2^63 and the length below 2^31. @param length tokens

@@ -39,9 +39,10 @@ struct basic_pack_patterns {
   /// @brief Number of packs.
   [[nodiscard]] std::uint64_t packs() const noexcept { return std::accumulate(repeats.begin(), repeats.end(), std::uint64_t{0}); }
   /// @brief The classes of one pattern. @param p pattern, below `size()` @return a view into `items`
-  [[nodiscard]] std::span<pattern_item const> operator[](std::size_t p) const noexcept {
+  [[nodiscard]] std::span<pattern_item const> operator[](std::size_t p) const& noexcept {
     return {items.data() + offsets[p], static_cast<std::size_t>(offsets[p + 1] - offsets[p])};
   }
+  std::span<pattern_item const> operator[](std::size_t) const&& = delete;  ///< a view of a temporary would dangle
   /// @brief Appends a pattern. @param pattern no class twice; not a view into this object @param count packs that are like it, at least 1
   void push_back(std::span<pattern_item const> pattern, std::uint64_t count) {
     items.insert(items.end(), pattern.begin(), pattern.end());

@@ -78,7 +78,8 @@ class compiled_selection {
   [[nodiscard]] std::size_t size() const noexcept { return classes_.size(); }
   /// @brief The choices that were worth keeping, as their places in what was added. @param k a class @return ascending places; a selection
   /// numbers them from 0
-  [[nodiscard]] std::span<std::uint32_t const> origin(std::size_t k) const { return classes_.at(k).origin; }
+  [[nodiscard]] std::span<std::uint32_t const> origin(std::size_t k) const& { return classes_.at(k).origin; }
+  std::span<std::uint32_t const> origin(std::size_t) const&& = delete;  ///< a view of a temporary would dangle
 
   /// @brief The classes for one batch, in numbers.
   /// @param values  of all dimensions, within their ranges

@@ -36,9 +36,10 @@ struct option_classes {
   /// @brief Number of classes.
   [[nodiscard]] std::size_t size() const noexcept { return counts.size(); }
   /// @brief Options of one class. @param k 0 … size() - 1
-  [[nodiscard]] std::span<memory_option const> operator[](std::size_t k) const noexcept {
+  [[nodiscard]] std::span<memory_option const> operator[](std::size_t k) const& noexcept {
     return std::span(options).subspan(static_cast<std::size_t>(offsets[k]), static_cast<std::size_t>(offsets[k + 1] - offsets[k]));
   }
+  std::span<memory_option const> operator[](std::size_t) const&& = delete;  ///< a view of a temporary would dangle
   /// @brief Appends a class. @param choices its options, at least one @param count its items
   void add(std::span<memory_option const> choices, std::uint64_t count = 1) {
     options.insert(options.end(), choices.begin(), choices.end());

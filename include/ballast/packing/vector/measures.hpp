@@ -76,7 +76,8 @@ struct measure_classes {
   /// @brief Number of classes.
   [[nodiscard]] std::size_t size() const noexcept { return counts.size(); }
   /// @brief The measures of one class. @param c class, below `size()` @return `measures` integers
-  [[nodiscard]] std::span<std::int64_t const> operator[](std::size_t c) const noexcept { return {values.data() + c * measures, measures}; }
+  [[nodiscard]] std::span<std::int64_t const> operator[](std::size_t c) const& noexcept { return {values.data() + c * measures, measures}; }
+  std::span<std::int64_t const> operator[](std::size_t) const&& = delete;  ///< a view of a temporary would dangle
   /// @brief Number of samples.
   [[nodiscard]] std::uint64_t samples() const noexcept { return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}); }
   /// @brief Sum of one measure over all samples. @param m measure @pre the sum is below 2^63
