@@ -3,7 +3,7 @@
 #include <ballast/packing/detail/place.hpp>
 
 /// @file
-/// @brief Best fit: samples in the given order, each into the fullest pack with room.
+/// @brief Best fit: each sample, in the given order, goes into the fullest pack with room.
 
 namespace ballast::inline v0_2 {
 
@@ -16,7 +16,8 @@ struct best_fit_solver {
 };
 }  // namespace detail
 
-/// @brief Puts each sample, in the given order, into the fullest pack that has room for it; of equally full ones into the first.
+/// @brief Packs by best fit: each sample, in the given order, goes into the fullest pack that has room for it, or into the first of equally
+/// full packs.
 ///
 /// For samples that arrive one by one and may not be sorted.
 ///
@@ -26,11 +27,11 @@ struct best_fit_solver {
 /// @param lengths  sample lengths in tokens, each at least 1; may be empty
 /// @param options  capacity and limits
 /// @param cost     weighs one length; tokens by default
-/// @return packs in the order they were opened, members in the order they were placed
-/// @post Without limits on samples per pack and on the number of packs: at most 1.7 OPT packs, rounded down.
+/// @return packs in the order they were opened, the members of a pack in the order they were placed
+/// @post at most floor(1.7 OPT) packs, if neither the samples per pack nor the number of packs is limited
 /// @throws invalid_input for a bad option, a length that is not positive, or one above the capacity under `oversize::reject`
 /// @par Complexity
-/// O(n log packs) time, less in practice (a pack is found in O(log64 capacity) up to a capacity of 2^21); O(n + capacity) memory.
+/// O(n log packs) time, less for capacities up to 2^21, where a pack is found in O(log64 capacity); O(n + capacity) memory.
 /// @par Determinism
 /// A pure function of its arguments.
 /// @par Source

@@ -4,12 +4,13 @@
 #include <ballast/packing/detail/scatter.hpp>
 
 /// @file
-/// @brief Best-fit decreasing, in bulk on the histogram of lengths: exactly the item-by-item packing, an order of magnitude sooner.
+/// @brief Best-fit decreasing, computed on the histogram of lengths: the same packs as item by item, an order of magnitude faster.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Scratch memory of `best_fit_decreasing`; a caller who plans every step keeps one, and nothing is allocated once it is warm.
-/// @tparam Index  index type of the packings it is used for
+/// @brief Scratch memory of `best_fit_decreasing` and `pack`. A caller who plans every step keeps one: calls after the first then allocate
+/// nothing as long as the input does not grow.
+/// @tparam Index  type of the sample indices
 template <index_type Index = std::uint32_t>
 struct packing_workspace {
   detail::driver_workspace<Index> driver;      ///< private
@@ -31,9 +32,9 @@ struct best_fit_decreasing_solver {
 };
 }  // namespace detail
 
-/// @brief Best-fit decreasing into caller-owned memory.
+/// @brief Packs by best-fit decreasing, into caller-owned memory.
 ///
-/// The form for callers who plan every step; see the other overload for what it computes.
+/// For callers who plan every step. The other overload says what is computed.
 ///
 /// @param lengths  sample lengths in tokens, each at least 1; may be empty
 /// @param options  capacity and limits
@@ -41,7 +42,7 @@ struct best_fit_decreasing_solver {
 /// @param workspace scratch memory, kept between calls
 /// @param out      overwritten with the plan; its memory is used again
 /// @param executor  executes the passes over the samples; the plan does not depend on it
-/// @throws invalid_input as the other overload; `out` is as it was then
+/// @throws invalid_input as the other overload; `out` is then unchanged
 template <index_type Index, length_range R, cost_model Cost, executor Executor = serial>
 void best_fit_decreasing(R const& lengths, packing_options const& options, Cost const& cost, packing_workspace<Index>& workspace,
                          packing<Index>& out, Executor const& executor = {}) {
@@ -49,27 +50,27 @@ void best_fit_decreasing(R const& lengths, packing_options const& options, Cost 
                        out);
 }
 
-/// @brief Packs the samples, longest first, each into the fullest pack that still takes it.
+/// @brief Packs by best-fit decreasing: each sample, longest first, goes into the fullest pack that has room for it.
 ///
-/// Decided on the histogram of lengths and expanded in parallel passes over the samples; the result is that of the item-by-item algorithm
-/// to the last index, where equally full packs are taken in the order they were opened and equal lengths in the order of their indices.
+/// Of equally full packs, the one opened first is taken; of equal lengths, the lower index comes first. The plan is made on the histogram
+/// of lengths and expanded in parallel passes over the samples. The packs are exactly those of the item-by-item algorithm.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
 /// @tparam Cost   how one length is weighed
-/// @tparam Executor  `serial`, `threads` or the caller's own
+/// @tparam Executor  `serial`, `threads` or an executor of the caller
 /// @param lengths  sample lengths in tokens, each at least 1; may be empty
 /// @param options  capacity and limits
 /// @param cost     weighs one length; tokens by default
 /// @param executor  executes the passes over the samples; the plan does not depend on it
-/// @return packs in the order they were opened; in a pack, longest sample first
-/// @post at most 11/9 OPT + 4 packs without a limit of samples per pack
+/// @return packs in the order they were opened; the members of a pack by length, longest first
+/// @post at most 11/9 OPT + 4 packs, if neither the samples per pack nor the number of packs is limited
 /// @throws invalid_input for a bad option, a length that is not positive, or one above the capacity under `oversize::reject`
 /// @par Complexity
 /// O(n + D log D + R) time for n samples, D distinct lengths and R <= D + 2 D sqrt(2 capacity) runs (1 to 3 D on real data); where the
-/// longest length is far above n, the samples are sorted instead: O(n log n). O(n + longest) scratch memory.
+/// longest length is far above n, the samples are sorted instead, in O(n log n). O(n + longest length) scratch memory.
 /// @par Determinism
-/// A pure function of lengths, options and cost, whatever `executor` is.
+/// A pure function of lengths, options and cost, with every `executor`.
 /// @par Source
 /// Johnson, Demers, Ullman, Garey, Graham, "Worst-case performance bounds for simple one-dimensional packing algorithms", SIAM J. Comput. 3
 /// (1974): the algorithm and its bound. Krell et al., arXiv 2107.02027: packing the histogram.

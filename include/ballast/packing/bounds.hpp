@@ -11,17 +11,18 @@
 #include <limits>
 
 /// @file
-/// @brief Lower bounds on the number of packs, in integers alone. `packing_lower_bound` takes the best.
+/// @brief Lower bounds on the number of packs, computed in integers. `packing_lower_bound` returns the best of them.
 ///
-/// All but the cardinality bound come from *dual feasible functions*: each length has a value such that no pack holds more than 1 of it, so
-/// the values of all samples sum to no more than the number of packs. A value is a fraction of integers; the bounds sum its numerators.
+/// All bounds but `cardinality_bound` are *dual feasible functions*: a function gives each length a value such that the values in one pack
+/// sum to 1 at most. The values of all samples then sum to at most the number of packs. Values are fractions with a common denominator, so
+/// the bounds sum integers.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Total length over capacity, rounded up.
-/// @param lengths  a valid histogram, no length above `capacity`
+/// @brief The volume bound: total length over capacity, rounded up.
+/// @param lengths  a valid histogram, with no length above `capacity`
 /// @param capacity tokens of one pack, at least 1
-/// @return the bound
+/// @return the lower bound on the number of packs
 /// @par Complexity
 /// O(distinct lengths).
 [[nodiscard]] inline packs_needed volume_bound(histogram const& lengths, std::int64_t capacity) {
@@ -29,10 +30,10 @@ namespace ballast::inline v0_2 {
   return {divide_up(tokens, capacity), packing_bound::volume};
 }
 
-/// @brief Number of samples over the most samples of a pack, rounded up.
+/// @brief The cardinality bound: number of samples over the most samples of a pack, rounded up.
 /// @param lengths     a valid histogram
 /// @param max_samples most samples in a pack, at least 1
-/// @return the bound
+/// @return the lower bound on the number of packs
 /// @par Complexity
 /// O(distinct lengths).
 [[nodiscard]] inline packs_needed cardinality_bound(histogram const& lengths, std::uint64_t max_samples) {
@@ -40,15 +41,16 @@ namespace ballast::inline v0_2 {
   return {static_cast<std::int64_t>(divide_up(n, max_samples)), packing_bound::cardinality};
 }
 
-/// @brief L2: samples above half the capacity never share a pack, and of those from length a on, only what the room beside the big ones
-/// cannot take needs more packs. The best a of all.
+/// @brief The bound L2 of Martello and Toth: each sample above half the capacity needs a pack of its own, and the medium samples need
+/// further packs for what does not fit beside those.
 ///
-/// For a <= C / 2, with the big samples B = {l > C / 2}: |B| + max(0, ceil((sum of all l in [a, C / 2] - sum of C - l over all l in B, l <=
-/// C - a) / C)). It grows with a from one length to the next, so only the lengths need be tried for a.
+/// Let B be the samples longer than C / 2 and let a <= C / 2. Then |B| + max(0, ceil((sum of l over all samples with a <= l <= C / 2 - sum
+/// of (C - l) over all samples in B with l <= C - a) / C)) is a lower bound. The maximum over all a is returned; between two neighbouring
+/// lengths the bound grows with a, so only lengths are tried.
 ///
-/// @param lengths  a valid histogram, no length above `capacity`
+/// @param lengths  a valid histogram, with no length above `capacity`
 /// @param capacity tokens of one pack, at least 1
-/// @return the bound; never below `volume_bound`
+/// @return the lower bound on the number of packs; never below `volume_bound`
 /// @par Complexity
 /// O(distinct lengths).
 /// @par Source
@@ -73,24 +75,25 @@ namespace ballast::inline v0_2 {
   return best;
 }
 
-/// @brief The best of all bounds: volume, cardinality, Martello-Toth, and two families of dual feasible functions over all their
+/// @brief The largest of all lower bounds: volume, cardinality, Martello-Toth, and two families of dual feasible functions over their
 /// parameters.
 ///
-/// Above a capacity of 2^18, and for few samples above 2^13, the two families look at lengths rounded down to a coarser unit, and
-/// `dual_feasible` also at exact ones for as many parameters as 2^14 evaluations allow, and for one just above a share of the capacity: the
-/// bound stays true, and the work bounded.
+/// For capacities above 2^18 (above 2^13 for few samples) the two families see lengths rounded down to a coarser unit, so that the work
+/// stays bounded; the bounds remain valid. `dual_feasible` then also sees the exact lengths, for as many parameters as 2^14 evaluations
+/// allow and for one just above a share of the capacity.
 ///
-/// @param lengths  a valid histogram, no length above `capacity`
+/// @param lengths  a valid histogram, with no length above `capacity`
 /// @param capacity tokens of one pack, at least 1
 /// @param max_samples most samples in a pack, at least 1
-/// @param at_most  packs of a plan that is known: no bound can exceed it, so the search ends where one reaches it
-/// @return the largest bound found; of equal ones the cheapest
+/// @param at_most  number of packs of a known plan: no lower bound can exceed it, so the computation ends once a bound reaches it
+/// @return the largest bound found; of equal bounds, the one that is cheapest to compute
 /// @par Complexity
-/// O(distinct lengths) where the volume or L2 proves `at_most`; else O(c log c), c the smaller of capacity and 2^18.
+/// O(distinct lengths) if the volume bound or L2 reaches `at_most`; otherwise O(c log c) where c is the smaller of capacity and 2^18.
 /// @par Source
 /// dual_feasible: Carlier, Clautiaux, Moukrim, "New reduction procedures and lower bounds for the two-dimensional bin packing problem with
-/// fixed orientation", Computers & Operations Research 34 (2007). ramp: this library; s = 1 / C is the volume bound, a steep s the
-/// staircase of Fekete and Schepers, "New classes of fast lower bounds for bin packing problems", Mathematical Programming 91 (2001).
+/// fixed orientation", Computers & Operations Research 34 (2007). ramp: this library; a slope of 1 / C gives the volume bound, a steep
+/// slope the staircase of Fekete and Schepers, "New classes of fast lower bounds for bin packing problems", Mathematical Programming 91
+/// (2001).
 [[nodiscard]] inline packs_needed packing_lower_bound(histogram const& lengths, std::int64_t capacity, std::uint64_t max_samples,
                                                       std::int64_t at_most = (std::numeric_limits<std::int64_t>::max)()) {
   if (lengths.lengths.empty()) return {};
@@ -100,7 +103,7 @@ namespace ballast::inline v0_2 {
   };
   take(cardinality_bound(lengths, max_samples));
   if (best.packs < at_most) take(martello_toth_bound(lengths, capacity));
-  // A sample loses half a unit on average, so few samples need no fine one to lose less than a pack.
+  // Rounding costs half a unit a sample on average, so with few samples even a coarse unit costs less than a pack.
   auto const samples = lengths.samples();
   constexpr std::int64_t finest = std::int64_t{1} << 18, coarsest = std::int64_t{1} << 13;
   if (best.packs >= at_most || samples >= std::uint64_t{1} << 38) return best;  // the families sum values up to 2^6 * finest * samples

@@ -19,32 +19,32 @@
 #include <vector>
 
 /// @file
-/// @brief The validator of packings, ours or any other. It shares no code with the packers.
+/// @brief The validator of packings, of this library or any other. It shares no code with the packers.
 
 namespace ballast::inline v0_2 {
 
 /// @brief The rule that a packing breaks.
 enum class packing_fault : std::uint8_t {
-  none,                 ///< it is a valid packing
+  none,                 ///< the packing is valid
   bad_offsets,          ///< the offsets do not rise from 0 to the number of members
-  member_out_of_range,  ///< a member is no sample (and no piece of one)
-  sample_twice,         ///< a sample stands in two places
-  sample_missing,       ///< a sample stands in no pack though it should
-  sample_unwanted,      ///< a sample stands in a pack though the policy sets it aside
+  member_out_of_range,  ///< a member is not the index of a sample or piece
+  sample_twice,         ///< a sample occurs twice
+  sample_missing,       ///< a sample that should be packed is in no pack
+  sample_unwanted,      ///< a sample is in a pack though the policy sets it aside
   empty_pack,           ///< a pack has no member
-  overfull_pack,        ///< the samples of a pack exceed its capacity
+  overfull_pack,        ///< the total of a pack exceeds the capacity
   too_many_samples,     ///< a pack has more members than allowed
-  wrong_pack_count,     ///< there are not as many packs as demanded
-  no_multiple,          ///< the number of packs is not a multiple of the demanded one
-  wrong_set_aside,      ///< the list of samples set aside is not that of the samples too long under that policy
-  wrong_piece,          ///< the list of pieces is not that of the samples too long under that policy
-  wrong_tokens,         ///< the result's sum of tokens is not that of its packs
-  wrong_value,          ///< the certificate's value is not the number of packs
-  wrong_bound,          ///< the certificate's lower bound is above its value
-  packs_without_plan,   ///< the result says that there is no plan, and has packs
+  wrong_pack_count,     ///< the number of packs is not the demanded number
+  no_multiple,          ///< the number of packs is not a multiple of `pack_count_multiple`
+  wrong_set_aside,      ///< `set_aside` does not list exactly the samples that the policy leaves out
+  wrong_piece,          ///< `pieces` does not list exactly the later pieces of split samples
+  wrong_tokens,         ///< `tokens` is not the sum of the lengths in packs
+  wrong_value,          ///< `count.value` is not the number of packs
+  wrong_bound,          ///< `count.lower_bound` exceeds `count.value`
+  packs_without_plan,   ///< the status says that there is no plan, but there are packs
 };
 
-/// @brief The fault's name. @param fault any of them @return a few words
+/// @brief The name of a fault. @param fault any enumerator @return a few words, such as "overfull pack"
 [[nodiscard]] constexpr char const* to_string(packing_fault fault) noexcept {
   constexpr char const* names[] = {
       "none",        "bad offsets",   "member out of range", "sample twice",     "sample missing",    "sample unwanted",
@@ -53,7 +53,7 @@ enum class packing_fault : std::uint8_t {
   return names[static_cast<std::size_t>(fault)];
 }
 
-/// @brief The verdict as a sentence, such as "pack 17 holds 9000, more than its capacity 8192".
+/// @brief Describes a verdict in a sentence, such as "pack 17 holds 9000, more than its capacity 8192".
 /// @param v  a verdict of `check_packing`
 /// @return the sentence
 [[nodiscard]] inline std::string describe(verdict<packing_fault> const& v) {
@@ -87,7 +87,7 @@ enum class packing_fault : std::uint8_t {
 
 namespace detail {
 
-/// Checks groups against what is expected of them.
+/// Checks packs against the expected weights.
 template <index_type Index>
 [[nodiscard]] verdict<packing_fault> check_groups(groups<Index> const& packs, expected_packing const& e, std::uint64_t samples,
                                                   packing_options const& o) {
@@ -103,7 +103,7 @@ template <index_type Index>
   std::vector<bool> seen(e.weight.size());
   for (std::size_t g = 0; g < packs.size(); ++g) {
     std::uint64_t load = 0;
-    bool alone = false;  // one sample that fits no pack, and may have one to itself
+    bool alone = false;  // whether the pack is one over-long sample, which the policy allows
     for (auto k = offsets[g]; k < offsets[g + 1]; ++k) {
       auto const member = std::uint64_t{members[static_cast<std::size_t>(k)]};
       if (member >= seen.size()) return {member_out_of_range, k, member, seen.size()};
@@ -129,23 +129,23 @@ template <index_type Index>
 
 }  // namespace detail
 
-/// @brief Checks any packing: bare groups of sample indices against the definition.
+/// @brief Checks a packing, given as groups of sample indices, against the definition of a valid packing.
 ///
-/// Every sample stands exactly once, no pack is empty, above the capacity or above `max_samples`, and the number of packs is what the
-/// options demand. A sample above the capacity is weighed as `options.oversize` says: it stands nowhere under `set_aside`, at its cut
-/// length under `truncate`, alone under `alone`; under `split` the later pieces are the members from the number of samples on, by sample,
-/// then offset.
+/// Every sample must occur exactly once, no pack may be empty, exceed the capacity or exceed `max_samples`, and the number of packs must be
+/// what the options demand. Samples longer than the capacity are treated by `options.oversize`: under `set_aside` they occur nowhere, under
+/// `truncate` they have their cut length, and under `alone` they are the only member of their pack. Under `split`, the later pieces are
+/// members n, n + 1, … for n samples, ordered by sample, then offset.
 ///
 /// @tparam Index  index type of the groups
 /// @tparam R      range of integers
 /// @tparam Cost   how one length is weighed
-/// @param packs    the packing; its offsets and members may hold anything
+/// @param packs    the packing; its offsets and members may have any values
 /// @param lengths  the sample lengths, each at least 1
-/// @param options  what was asked
+/// @param options  the options that the packing must meet
 /// @param cost     weighs one length; tokens by default
-/// @return the first rule broken: offsets, then pack by pack, then missing samples, then the number of packs; its index is the pack, the
-/// entry of `offsets`, `members`, `set_aside` or `pieces`, or the sample (number of samples + j for piece j)
-/// @throws invalid_input if a length, a cost or an option cannot be one
+/// @return the first broken rule, in this order: offsets, pack after pack, missing samples, number of packs. Its index is a pack, an entry
+/// of `offsets`, `members`, `set_aside` or `pieces`, or a sample (n + j for piece j)
+/// @throws invalid_input unless every length, cost and option is valid
 /// @par Complexity
 /// O(samples + members).
 template <index_type Index, length_range R, cost_model Cost = token_cost>
@@ -155,19 +155,19 @@ template <index_type Index, length_range R, cost_model Cost = token_cost>
                               options);
 }
 
-/// @brief Checks a packer's whole result: the packs, and that what it says about them is true.
+/// @brief Checks the result of a packer: its packs, and the figures it gives about them.
 ///
-/// Where the result says that no plan was found, it must have no packs.
+/// A result whose status is not `feasible` must have no packs.
 ///
 /// @tparam Index  index type of the result
 /// @tparam R      range of integers
 /// @tparam Cost   how one length is weighed
-/// @param plan     the result; it may hold anything
+/// @param plan     the result; it may have any values
 /// @param lengths  the sample lengths, each at least 1
-/// @param options  what was asked
+/// @param options  the options that the packing must meet
 /// @param cost     weighs one length; tokens by default
-/// @return the first rule broken: what was set aside or cut, then the packs (see above), then tokens and certificate
-/// @throws invalid_input if a length, a cost or an option cannot be one
+/// @return the first broken rule, in this order: `set_aside` and `pieces`, the packs (as in the other overload), tokens, certificate
+/// @throws invalid_input unless every length, cost and option is valid
 /// @par Complexity
 /// O(samples + members).
 template <index_type Index, length_range R, cost_model Cost = token_cost>

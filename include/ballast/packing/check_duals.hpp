@@ -13,13 +13,13 @@
 #include <vector>
 
 /// @file
-/// @brief The validator of a linear-programming bound, in integers; it shares no code with the solver.
+/// @brief The validator of lower bounds from linear programs. It computes in integers and shares no code with the solver.
 
 namespace ballast::inline v0_2 {
 
 namespace detail {
 
-/// Whether so much value is more than `packs - 1` packs can hold.
+/// Whether samples of total value `value` cannot fit into `packs - 1` packs.
 [[nodiscard]] inline bool needs(std::uint64_t value, std::int64_t dual_capacity, std::int64_t packs) {
   if (packs == 0) return true;
   auto const held = multiply(static_cast<std::uint64_t>(packs - 1), static_cast<std::uint64_t>(dual_capacity));
@@ -28,21 +28,21 @@ namespace detail {
 
 }  // namespace detail
 
-/// @brief Checks the proof that no plan has fewer than `packs` packs.
+/// @brief Checks a proof by dual values that no plan has fewer than `packs` packs.
 ///
-/// The proof gives each length a value. If no pack can hold more value than `dual_capacity`, and all samples together are worth more than
-/// `packs - 1` times that, then `packs - 1` packs cannot hold them.
+/// The proof gives each length a value. If no pack can hold more value than `dual_capacity`, and the values of all samples sum to more than
+/// `(packs - 1) * dual_capacity`, then `packs - 1` packs cannot hold all samples.
 ///
-/// @param lengths        a valid histogram, no length above `capacity`
+/// @param lengths        a valid histogram, with no length above `capacity`
 /// @param capacity       tokens of one pack, at least 1
-/// @param duals          value of a sample of each length, none negative
-/// @param dual_capacity  most value that one pack can hold, as claimed
-/// @param packs          the bound, as claimed
-/// @param max_samples    most samples in a pack; 0: any number
+/// @param duals          value of a sample of each length, not negative
+/// @param dual_capacity  claimed upper bound on the value in one pack
+/// @param packs          claimed lower bound on the number of packs
+/// @param max_samples    most samples in a pack; 0 = no limit
 /// @return whether both claims are true
-/// @throws invalid_input if there are not as many values as lengths, or a value or the claimed bound is negative
+/// @throws invalid_input unless there is one value for each length, and no value and neither claim is negative
 /// @par Complexity
-/// O(distinct lengths * capacity) time, O(capacity) memory; the time `max_samples` times that where there is such a limit.
+/// O(distinct lengths * capacity) time, O(capacity) memory; with a limit, the time is `max_samples` times that.
 /// @par Determinism
 /// A pure function of its arguments.
 /// @par Source
@@ -52,7 +52,7 @@ namespace detail {
   require(duals.size() == lengths.lengths.size(),
           [&] { return std::to_string(duals.size()) + " duals for " + std::to_string(lengths.lengths.size()) + " lengths"; });
   require(packs >= 0 && dual_capacity >= 0, [] { return std::string("dual_capacity and packs must not be negative"); });
-  std::vector<std::int64_t> most(static_cast<std::size_t>(capacity) + 1, 0);  // value of a pack with so much room
+  std::vector<std::int64_t> most(static_cast<std::size_t>(capacity) + 1, 0);  // by room: the largest value in a pack of that room
   std::uint64_t all = 0;
   for (std::size_t k = 0; k < duals.size(); ++k) {
     require(duals[k] >= 0, [&] { return entry("duals", k, duals[k]) + " must not be negative"; });
@@ -61,7 +61,7 @@ namespace detail {
       most[room] = (std::max)(most[room], most[room - length] + duals[k]);
     all += lengths.counts[k] * static_cast<std::uint64_t>(duals[k]);
   }
-  for (std::uint64_t samples = 1; samples <= max_samples; ++samples) {  // from the values of one sample fewer
+  for (std::uint64_t samples = 1; samples <= max_samples; ++samples) {  // from the values with one sample fewer
     auto const fewer = most;
     for (std::size_t k = 0; k < duals.size(); ++k) {
       auto const length = static_cast<std::size_t>(lengths.lengths[k]);
@@ -72,18 +72,18 @@ namespace detail {
   return most.back() <= dual_capacity && detail::needs(all, dual_capacity, packs);
 }
 
-/// @brief Checks the proof that no plan of samples with several measures has fewer than `packs` packs.
+/// @brief Checks a proof by dual values that no plan of samples with several measures has fewer than `packs` packs.
 ///
-/// @param classes        valid classes, none above a capacity
-/// @param capacity       of one pack, an entry per measure; the product of all of them, each plus 1, is at most 2^28
-/// @param duals          value of a sample of each class, none negative
-/// @param dual_capacity  most value that one pack can hold, as claimed
-/// @param packs          the bound, as claimed
+/// @param classes        valid classes, with no measure above its capacity
+/// @param capacity       capacity of one pack in each measure; the product of all `capacity[m] + 1` must be at most 2^28
+/// @param duals          value of a sample of each class, not negative
+/// @param dual_capacity  claimed upper bound on the value in one pack
+/// @param packs          claimed lower bound on the number of packs
 /// @return whether both claims are true
-/// @throws invalid_input if there are not as many values as classes, a value or the claimed bound is negative, or the capacities are too
-/// large
+/// @throws invalid_input unless there is one value for each class, no value and neither claim is negative, and the capacities are small
+/// enough
 /// @par Complexity
-/// O(classes * P) time and O(P) memory, P the product of the capacities.
+/// O(classes * P) time and O(P) memory, where P is the product of all `capacity[m] + 1`.
 /// @par Determinism
 /// A pure function of its arguments.
 [[nodiscard]] inline bool check_duals(measure_classes const& classes, std::span<std::int64_t const> capacity,
@@ -100,7 +100,7 @@ namespace detail {
     unit[m] = places;
     places *= static_cast<std::size_t>(capacity[m]) + 1;
   }
-  std::vector<std::int64_t> most(places, 0), room;  // value of a pack with so much room of each measure
+  std::vector<std::int64_t> most(places, 0), room;  // by room in each measure: the largest value in a pack of that room
   std::uint64_t all = 0;
   for (std::size_t c = 0; c < classes.size(); ++c) {
     require(duals[c] >= 0, [&] { return entry("duals", c, duals[c]) + " must not be negative"; });

@@ -11,23 +11,24 @@
 #include <vector>
 
 /// @file
-/// @brief Raising the number of packs to a demanded one while moving as little as possible.
+/// @brief Raises the number of packs to a demanded number while moving as little as possible.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Raises the number of packs to `count` by giving single samples a pack of their own.
+/// @brief Raises the number of packs to `count` by moving single samples into new packs.
 ///
-/// Each new pack needs at least one sample, so `count - packs.size()` moves are the fewest possible; of all ways to choose that many, the
-/// one that moves the smallest total weight is taken (equal weights: lower sample index). The other samples stay where they are, in their
+/// Each new pack needs at least one sample, so `count - packs.size()` moves are the fewest possible. Of all choices of that many samples,
+/// the one with the smallest total weight is taken (of equal weights, lower sample indices). All other samples keep their pack and their
 /// order.
 ///
 /// @tparam Index   index type of the packs
 /// @tparam Weight  callable from a member to its weight, an integer
 /// @param packs   the packs; none is empty
-/// @param count   how many there shall be, at least `packs.size()`
-/// @param weight  how much a member weighs in a pack
-/// @return whether that many packs are possible; if not (fewer members than `count`), `packs` is unchanged
-/// @post no total of a pack has grown; the new packs stand behind the others, lightest first
+/// @param count   the demanded number of packs; must not be below `packs.size()`
+/// @param weight  returns the weight of a member
+/// @return whether `packs` has `count` packs now; false, with `packs` unchanged, if there are fewer than `count` members or more than
+/// `count` packs
+/// @post no pack has become heavier; the new packs come after the others, lightest first
 /// @par Complexity
 /// O(members), plus O(d log d) for d new packs.
 template <index_type Index, class Weight>
@@ -36,7 +37,7 @@ template <index_type Index, class Weight>
   if (count > packs.members.size()) return false;
   auto const moves = count - packs.size();
   using candidate = std::pair<std::int64_t, Index>;
-  std::vector<candidate> movable;  // every member but one heaviest of its pack: a pack may give up all but one
+  std::vector<candidate> movable;  // every member but the heaviest of its pack, which always stays
   movable.reserve(packs.members.size() - packs.size());
   for (auto const pack : packs) {
     std::size_t keep = 0;

@@ -12,19 +12,19 @@
 #include <vector>
 
 /// @file
-/// @brief From a plan of runs to the packs of actual samples: all of them (`expand`), freshly shuffled each epoch, or one rank's share
-/// (`place`).
+/// @brief Turns a plan of runs into packs of samples: `expand` for all samples, in a new random order each epoch if wanted; `place` for the
+/// samples of one rank.
 
 namespace ballast::inline v0_2 {
 
-/// @brief The packs of a plan, with samples of equal length taken in index order.
+/// @brief Returns the packs of a plan, where samples of equal length are taken in the order of their indices.
 ///
 /// @tparam Index  type of the sample indices
-/// @param plan     from `plan_best_fit_decreasing`
-/// @param lengths  the samples it was made for, in any order: the same histogram once padded
-/// @param executor  `serial`, `threads` or the caller's own; the packs do not depend on it
+/// @param plan     the plan, from `plan_best_fit_decreasing`
+/// @param lengths  lengths of the samples that the plan was made for, in any order: the same histogram after padding
+/// @param executor  `serial`, `threads` or an executor of the caller; the packs do not depend on it
 /// @return exactly the packs of `best_fit_decreasing` on these lengths
-/// @throws invalid_input if the lengths are not those the plan was made for; the sentence names a length and both counts
+/// @throws invalid_input unless the lengths are those that the plan was made for; the message names a length and both counts
 /// @par Complexity
 /// O(n + runs) in a few passes over memory; O(n log n) where the longest length is far above n.
 template <index_type Index = std::uint32_t, length_range R, executor Executor = serial>
@@ -32,15 +32,16 @@ template <index_type Index = std::uint32_t, length_range R, executor Executor = 
   return detail::expand<Index>(plan, lengths, detail::in_order{}, executor);
 }
 
-/// @brief The packs of a plan, with samples of equal length taken in the given order: a fresh shuffle per epoch without a new plan.
+/// @brief Returns the packs of a plan, where samples of equal length are taken in the given order: a new shuffle for each epoch without a
+/// new plan.
 ///
 /// @tparam Index  type of the sample indices
-/// @param plan     from `plan_best_fit_decreasing`
-/// @param lengths  the samples it was made for
+/// @param plan     the plan, from `plan_best_fit_decreasing`
+/// @param lengths  lengths of the samples that the plan was made for
 /// @param order    a permutation of 0 … n - 1, for example `random_permutation(n, epoch)`
-/// @param executor  `serial`, `threads` or the caller's own; the packs do not depend on it
-/// @return as many packs with the same lengths in them as the other overload, filled with other samples
-/// @throws invalid_input if `order` is no permutation or the lengths are not those the plan was made for
+/// @param executor  `serial`, `threads` or an executor of the caller; the packs do not depend on it
+/// @return the packs of the other overload with the same lengths in them, but other samples of these lengths
+/// @throws invalid_input unless `order` is a permutation and the lengths are those that the plan was made for
 /// @par Complexity
 /// As the other overload; the lengths are read in the given order.
 template <index_type Index, length_range R, executor Executor = serial>
@@ -58,16 +59,16 @@ template <index_type Index, length_range R, executor Executor = serial>
   return detail::expand<Index>(plan, lengths, detail::by_order<Index>{order.data()}, executor);
 }
 
-/// @brief The places of one shard's samples in a plan that was made for all shards.
+/// @brief Returns the places of one shard's samples in a plan that was made for all shards.
 ///
-/// With the shards in a fixed order, rank r passes the summed histogram of ranks 0 … r - 1; together the ranks then hold the packing of all
-/// samples in the order of the shards, without having exchanged one of them.
+/// The shards have a fixed order, and rank r passes the summed histogram of ranks 0 … r - 1. Together the ranks then hold the packing of
+/// all samples in the order of the shards, though no sample was exchanged between ranks.
 ///
-/// @param plan     from `plan_best_fit_decreasing` on the sum of all shards' histograms
-/// @param lengths  this shard's samples
-/// @param before   histogram of the samples in the shards before this one
+/// @param plan     the plan, from `plan_best_fit_decreasing` on the sum of the histograms of all shards
+/// @param lengths  lengths of this shard's samples
+/// @param before   histogram of all samples in earlier shards
 /// @return pack, slot, token offset and member position of each sample, in input order
-/// @throws invalid_input if `before` is no valid histogram, or there are more samples of a length than the plan has places
+/// @throws invalid_input unless `before` is a valid histogram, and the plan has a place for every sample of each length
 /// @par Complexity
 /// O(n log runs).
 template <length_range R>

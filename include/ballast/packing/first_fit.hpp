@@ -3,7 +3,7 @@
 #include <ballast/packing/detail/place.hpp>
 
 /// @file
-/// @brief First fit: samples in the given order, each into the lowest pack with room.
+/// @brief First fit: each sample, in the given order, goes into the first pack with room.
 
 namespace ballast::inline v0_2 {
 
@@ -17,9 +17,10 @@ struct first_fit_solver {
 };
 }  // namespace detail
 
-/// @brief Puts each sample, in the given order, into the first pack that has room for it.
+/// @brief Packs by first fit: each sample, in the given order, goes into the first pack that has room for it.
 ///
-/// For samples that arrive one by one and may not be sorted; a far better packing than `next_fit` for the price of keeping all packs open.
+/// For samples that arrive one by one and may not be sorted. It needs far fewer packs than `next_fit`, but all packs stay open until the
+/// end.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
@@ -27,8 +28,8 @@ struct first_fit_solver {
 /// @param lengths  sample lengths in tokens, each at least 1; may be empty
 /// @param options  capacity and limits
 /// @param cost     weighs one length; tokens by default
-/// @return packs in the order they were opened, members in the order they were placed
-/// @post Without limits on samples per pack and on the number of packs: at most 1.7 OPT packs, rounded down.
+/// @return packs in the order they were opened, the members of a pack in the order they were placed
+/// @post at most floor(1.7 OPT) packs, if neither the samples per pack nor the number of packs is limited
 /// @throws invalid_input for a bad option, a length that is not positive, or one above the capacity under `oversize::reject`
 /// @par Complexity
 /// O(n log packs) time, O(n) memory.

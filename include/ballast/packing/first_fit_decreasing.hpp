@@ -3,7 +3,7 @@
 #include <ballast/packing/detail/place.hpp>
 
 /// @file
-/// @brief First-fit decreasing: longest sample first, each into the lowest pack with room.
+/// @brief First-fit decreasing: each sample, longest first, goes into the first pack with room.
 
 namespace ballast::inline v0_2 {
 
@@ -18,9 +18,11 @@ struct first_fit_decreasing_solver {
 };
 }  // namespace detail
 
-/// @brief Puts each sample, longest first, into the first pack that has room for it; equal lengths keep their input order.
+/// @brief Packs by first-fit decreasing: each sample, longest first, goes into the first pack that has room for it. Equal lengths keep
+/// their input order.
 ///
-/// The textbook algorithm. `best_fit_decreasing` needs about as many packs and is planned on distinct lengths, so it is much faster.
+/// This is the textbook algorithm. `best_fit_decreasing` needs about as many packs and is much faster, because it plans on distinct
+/// lengths.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
@@ -28,8 +30,8 @@ struct first_fit_decreasing_solver {
 /// @param lengths  sample lengths in tokens, each at least 1; may be empty
 /// @param options  capacity and limits
 /// @param cost     weighs one length; tokens by default
-/// @return packs in the order they were opened, members in the order they were placed
-/// @post Without limits on samples per pack and on the number of packs: at most 11/9 OPT + 6/9 packs.
+/// @return packs in the order they were opened, the members of a pack in the order they were placed
+/// @post at most 11/9 OPT + 6/9 packs, if neither the samples per pack nor the number of packs is limited
 /// @throws invalid_input for a bad option, a length that is not positive, or one above the capacity under `oversize::reject`
 /// @par Complexity
 /// O(n log packs) time, plus O(n log n) to sort where the longest length exceeds about 8 n; O(n) memory.

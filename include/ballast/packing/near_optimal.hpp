@@ -11,24 +11,23 @@
 #include <vector>
 
 /// @file
-/// @brief Packing that is optimal or a pack or two from it, with a bound that proves it.
+/// @brief Packing by column generation: usually optimal or one or two packs above, with a lower bound that shows it.
 
 namespace ballast::inline v0_2 {
 
-/// @brief A plan on classes, and what proves how good it is.
-/// @tparam Bound  a number of packs and what proves that no plan has fewer
+/// @brief A plan on classes of equal samples, with the proof of its lower bound.
+/// @tparam Bound  type of a lower bound on the number of packs and of its proof
 template <class Bound>
 struct basic_near_optimal_plan {
-  pack_patterns patterns;  ///< of the classes
-  certificate count;       ///< packs, and the number below which no plan can go
-  Bound bound;             ///< what proves `count.lower_bound`
-  std::vector<std::int32_t>
-      duals;  ///< linear_program: the value of a sample of each class that proves the bound (`check_duals`); else empty
-  std::int64_t dual_capacity = 0;  ///< linear_program: most value one pack can hold
-  std::uint64_t work = 0;          ///< spent, in the unit of `search_limits::work`
-  bool complete = true;            ///< false where a stop or the wall clock cut the search short
+  pack_patterns patterns;           ///< the packs, as patterns of classes
+  certificate count;                ///< number of packs, and its lower bound
+  Bound bound;                      ///< what proves `count.lower_bound`
+  std::vector<std::int32_t> duals;  ///< for `linear_program`: the dual value of each class, checked by `check_duals`; else empty
+  std::int64_t dual_capacity = 0;   ///< for `linear_program`: the largest sum of dual values in one pack
+  std::uint64_t work = 0;           ///< work spent, in the unit of `search_limits::work`
+  bool complete = true;             ///< false if a stop request or the wall clock ended the search early
 };
-/// @brief The plan of a histogram: on classes of equal length.
+/// @brief The plan of a histogram, whose classes are lengths.
 using near_optimal_plan = basic_near_optimal_plan<packs_needed>;
 
 namespace detail {
@@ -55,21 +54,21 @@ namespace detail {
 
 }  // namespace detail
 
-/// @brief Packs a histogram of lengths near-optimally: the plan of classes, for callers who expand it themselves.
+/// @brief Packs a histogram of lengths near-optimally, and returns the plan as patterns of lengths.
 ///
-/// See `near_optimal` for what it computes.
+/// For callers who assign samples to patterns themselves. `near_optimal` describes the method.
 ///
 /// @param lengths  histogram of sample lengths in tokens
-/// @param options  capacity, max_samples, sample_multiple and pack_multiple; every length must fit, and a count of packs cannot be demanded
-/// @param limits   how long to search
-/// @return the plan; its classes are those of the histogram, or with a `sample_multiple` those of the rounded lengths
+/// @param options  capacity, max_samples, sample_multiple and pack_multiple; every length must fit, and no number of packs can be demanded
+/// @param limits   limits of the search
+/// @return the plan; its classes are the lengths of the histogram, rounded up to `sample_multiple`
 /// @post every class is placed exactly as often as it occurs; never more packs than best-fit decreasing
 /// @throws invalid_input for a bad option, an invalid histogram, or a length above the capacity
 /// @par Complexity
-/// That of best-fit decreasing where this is proven optimal; else what `limits` allow, at most twice as much, and O(distinct lengths)
-/// memory beside tables of at most 2^24 entries.
+/// That of best-fit decreasing if it is proven optimal; otherwise the work that `limits` allow, or twice as much at most, and O(distinct
+/// lengths) memory plus tables of at most 2^24 entries.
 /// @par Determinism
-/// A pure function of its arguments unless a stop or the wall clock strikes (`complete`).
+/// A pure function of its arguments, unless a stop request or the wall clock ends the search (`complete` is false then).
 [[nodiscard]] inline near_optimal_plan plan_near_optimal(histogram const& lengths, packing_options const& options,
                                                          search_limits const& limits = {}) {
   require(options.oversize == oversize::reject && options.pack_count == 0 && options.pack_count_multiple == 1, [] {
@@ -80,31 +79,31 @@ namespace detail {
   return detail::search_patterns(items.weights, round_down(options.capacity, options.pack_multiple), max_samples, limits);
 }
 
-/// @brief The number of packs that `near_optimal` needs, with its certificate, without saying which sample goes where.
+/// @brief Counts the packs that `near_optimal` needs, and certifies the count, without placing any sample.
 ///
 /// Equals `near_optimal(lengths, options, limits).count` for every set of lengths with this histogram.
 ///
 /// @param lengths  histogram of sample lengths in tokens
 /// @param options  as for `near_optimal`, every field
-/// @param limits   how long to search
-/// @return the tally
+/// @param limits   limits of the search
+/// @return number of packs with its certificate, tokens, and samples set aside
 /// @throws invalid_input for a bad option, an invalid histogram, or a length above the capacity under `oversize::reject`
 /// @par Complexity
-/// That of `plan_near_optimal`; the number of samples does not enter.
+/// That of `plan_near_optimal`; independent of the number of samples.
 /// @par Determinism
-/// A pure function of its arguments unless a stop or the wall clock strikes.
+/// A pure function of its arguments, unless a stop request or the wall clock ends the search.
 [[nodiscard]] inline pack_tally count_near_optimal(histogram const& lengths, packing_options const& options,
                                                    search_limits const& limits = {}) {
   return detail::tally(apply_oversize(lengths, options), options, {limits});
 }
 
-/// @brief Packs samples into the fewest packs, or a few more, and proves how few there can be.
+/// @brief Packs samples near-optimally by column generation and local search, and proves a lower bound on the number of packs.
 ///
-/// Best-fit decreasing first, and nothing more where its plan is proven optimal. Else linear programs over groups of lengths say which
-/// mixes of lengths to pack, packs that are exactly full are drawn for them, and exchanges between packs save the last ones; the linear
-/// program also proves a bound. docs/near-optimal.md explains the method.
+/// The plan of best-fit decreasing is returned if it is proven optimal. Otherwise linear programs over bands of neighbouring lengths say
+/// which mixes of lengths to pack, random packs of these mixes that are full or nearly so are drawn, and exchanges between packs save the
+/// last packs. The linear program also proves the lower bound. docs/near-optimal.md explains the method.
 ///
-/// A limit of samples per pack that binds is a second measure of the same search, in the linear programs, in the bound and in the drawing.
+/// If the limit of samples per pack binds, the search treats it as a second measure of every sample.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
@@ -112,19 +111,20 @@ namespace detail {
 /// @param lengths  sample lengths in tokens, each at least 1; may be empty
 /// @param options  capacity and limits
 /// @param cost     weighs one length
-/// @param limits   how long to search; about a second where no plan is proven optimal sooner
-/// @return packs of sample indices and how near their number is to the least possible one
+/// @param limits   limits of the search; by default it ends after about a second, or sooner if a plan is proven optimal
+/// @return packs of sample indices, and the number of packs beside a proven lower bound
 /// @post never more packs than `best_fit_decreasing`
 /// @throws invalid_input for a bad option, a length that is not positive, or one above the capacity under `oversize::reject`
 /// @par Complexity
-/// That of `best_fit_decreasing` where this is proven optimal; else what `limits` allow, at most twice as much, and O(n) memory beside
-/// tables of at most 2^24 entries.
+/// That of `best_fit_decreasing` if it is proven optimal; otherwise the work that `limits` allow, or twice as much at most, and O(n) memory
+/// plus tables of at most 2^24 entries.
 /// @par Determinism
-/// A pure function of its arguments unless a stop or the wall clock strikes (`complete`): the linear programs compute in doubles, but round
-/// the same way on every compiler and flag, and the bound is proven in integers.
+/// A pure function of its arguments, unless a stop request or the wall clock ends the search (`complete` is false then). The linear
+/// programs compute in doubles, but round in the same way with every compiler and flag, and the bound is proven in integers.
 /// @par Source
 /// Gilmore, Gomory, "A linear programming approach to the cutting-stock problem", Operations Research 9 (1961): column generation. Farley,
-/// Operations Research 38 (1990): the bound of any duals. Groups of lengths with linear duals, and drawing from them: this library.
+/// Operations Research 38 (1990): a lower bound from any dual values. Bands of lengths with linear dual values, and drawing packs from
+/// them: this library.
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
 [[nodiscard]] packing<Index> near_optimal(R const& lengths, packing_options const& options, Cost const& cost,
                                           search_limits const& limits = {}) {

@@ -3,7 +3,7 @@
 #include <ballast/packing/detail/driver.hpp>
 
 /// @file
-/// @brief Next fit: samples in the given order, one open pack at a time.
+/// @brief Next fit: one open pack at a time, filled in the given order.
 
 namespace ballast::inline v0_2 {
 
@@ -31,9 +31,11 @@ struct next_fit_solver {
 };
 }  // namespace detail
 
-/// @brief Fills one pack after the other in the given order; a sample that does not fit closes the pack.
+/// @brief Packs by next fit: fills one pack after the other in the given order; a sample that does not fit closes the pack and opens the
+/// next.
 ///
-/// What trainers do that pack while they read: order is kept, and only the last pack is in memory. The baseline of every comparison here.
+/// Trainers that pack while they read data do this: the order is kept, and only one pack is in memory at a time. It is the baseline of
+/// every comparison in this library.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
@@ -41,11 +43,11 @@ struct next_fit_solver {
 /// @param lengths  sample lengths in tokens, each at least 1; may be empty
 /// @param options  capacity and limits
 /// @param cost     weighs one length; tokens by default
-/// @return packs in the order they were filled, members in input order
-/// @post fewest packs among all that keep the order; fewer than 2 OPT
+/// @return packs in the order they were filled, the members of a pack in input order
+/// @post fewest packs among all plans that keep the order of the samples; fewer than 2 OPT packs if the samples per pack are not limited
 /// @throws invalid_input for a bad option, a length that is not positive, or one above the capacity under `oversize::reject`
 /// @par Complexity
-/// O(n) time; O(longest) scratch memory for the certificate.
+/// O(n) time; O(longest length) scratch memory for the certificate.
 /// @par Determinism
 /// A pure function of its arguments.
 /// @par Source

@@ -6,7 +6,7 @@
 #include <string>
 
 /// @file
-/// @brief What every packer is asked: capacity, limits, padding, and what to do with a sample that no pack can hold.
+/// @brief The options of every packer: capacity, limits, padding, and the policy for samples longer than the capacity.
 
 namespace ballast::inline v0_2 {
 
@@ -14,24 +14,24 @@ namespace ballast::inline v0_2 {
 enum class oversize : std::uint8_t {
   reject,     ///< it is bad input: `invalid_input` is thrown
   set_aside,  ///< it is left out of every pack and listed in the result
-  truncate,   ///< it is cut to the capacity; the rest of it is lost
+  truncate,   ///< it is cut to the capacity; the rest is not trained on
   split,      ///< it is cut into pieces of the capacity and a rest; each piece is packed like a sample
-  alone,      ///< it gets a pack to itself, which exceeds the capacity
+  alone,      ///< it is the only sample of its pack, which exceeds the capacity
 };
 
-/// @brief The request to a packer. Only `capacity` has no default.
+/// @brief Options of a packer. Only `capacity` has no default.
 struct packing_options {
   std::int64_t capacity = 0;              ///< largest total of one pack, in tokens (or units of the cost); at least 1
-  std::uint64_t max_samples = 0;          ///< most samples in one pack; 0 = no limit
-  std::int64_t sample_multiple = 1;       ///< each sample takes its length rounded up to a multiple of this (2 * CP for zigzag)
-  std::int64_t pack_multiple = 1;         ///< each pack's total, rounded up to a multiple of this, still fits the capacity
+  std::uint64_t max_samples = 0;          ///< largest number of samples in one pack; 0 = no limit
+  std::int64_t sample_multiple = 1;       ///< each sample takes up its length rounded up to a multiple of this (2 * CP for zigzag)
+  std::int64_t pack_multiple = 1;         ///< each pack's total, rounded up to a multiple of this, must fit the capacity
   std::uint64_t pack_count_multiple = 1;  ///< the number of packs is a multiple of this (ranks * micro-batches * virtual stages)
   std::uint64_t pack_count = 0;           ///< exactly this many packs; 0 = as few as the packer finds
   ballast::oversize oversize = ballast::oversize::reject;  ///< what happens to a sample longer than the capacity
-  std::uint64_t seed = 0;                                  ///< of the packers that shuffle
+  std::uint64_t seed = 0;                                  ///< seed of the random order; read by the packers that shuffle
 };
 
-/// @brief Throws unless the options make sense, whatever the samples are.
+/// @brief Throws unless the options are valid, independently of the samples.
 /// @param o  the request
 /// @throws invalid_input naming the option
 inline void require_valid(packing_options const& o) {

@@ -15,43 +15,45 @@
 #include <vector>
 
 /// @file
-/// @brief What becomes of samples longer than the capacity, and what each sample costs then: decided once, for every planner.
+/// @brief Applies the over-size policy to samples longer than the capacity, and weighs what is left of each sample, once for every planner.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Samples as they are trained on, after the over-size policy, each with its cost.
+/// @brief Samples as they are trained on, after the over-size policy was applied, each with its cost.
 ///
-/// Item `i` below the number of samples is sample `i`, or its first piece; item `n + j` is `pieces[j]`. Packers number their members alike.
+/// With n samples, item `i < n` is sample `i` or its first piece, and item `n + j` is `pieces[j]`. Packers number the members of packs in
+/// the same way.
 ///
 /// @tparam Index  type of the sample indices
 template <index_type Index = std::uint32_t>
 struct trained_samples {
-  std::vector<std::int64_t> tokens{};  ///< of each item; of a sample that was set aside, its own length
-  std::vector<std::int64_t> cost{};    ///< of each item; 0 for a sample that was set aside
+  std::vector<std::int64_t> tokens{};  ///< length of each item; for a sample that was set aside, its full length
+  std::vector<std::int64_t> cost{};    ///< cost of each item; 0 for a sample that was set aside
   std::vector<Index> set_aside{};      ///< samples longer than the capacity that the policy left out, ascending
-  std::vector<Index> alone{};          ///< samples longer than the capacity that get a pack to themselves, ascending
+  std::vector<Index> alone{};          ///< samples longer than the capacity that are packed alone, ascending
   std::vector<sample_piece> pieces{};  ///< second and later pieces of split samples, by sample, then offset
-  std::int64_t all_tokens = 0;         ///< sum of `tokens` without samples that were set aside
+  std::int64_t all_tokens = 0;         ///< sum of `tokens`, without the samples that were set aside
   std::int64_t all_cost = 0;           ///< sum of `cost`
 
   friend bool operator==(trained_samples const&, trained_samples const&) = default;
 };
 
-/// @brief Applies an over-size policy to samples and weighs what is left of each, once.
+/// @brief Applies an over-size policy to samples, and weighs what is left of each.
 ///
-/// The capacity is one of tokens here, whatever the cost: it is what a micro-batch holds, and the cost is what it takes.
+/// The capacity counts tokens, whatever `cost` is: the capacity limits what a micro-batch holds, the cost says how long it takes.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
 /// @tparam Cost   how one length is weighed
 /// @param lengths  sample lengths in tokens, each at least 1; may be empty
-/// @param options  capacity and its multiples, and the policy: `{.capacity = 8192, .oversize = oversize::split}`; the rest is only checked
+/// @param options  capacity, its multiples and the policy: `{.capacity = 8192, .oversize = oversize::split}`; other options are only
+/// validated
 /// @param cost     weighs one length; called once for each item, and never for a sample that was set aside
-/// @return the items, and which samples the policy left out, cut or put into packs of their own
-/// @post every token of a sample is in exactly one item, but for those that `set_aside` names and those that `truncate` cut off; no item
-/// exceeds the capacity, both roundings considered, but those of `set_aside` and `alone`
-/// @throws invalid_input for a bad option, a length that is not positive, one above the capacity under `oversize::reject`, or a cost that
-/// is not positive or brings the sum of costs to 2^63 or more
+/// @return the items, and which samples the policy left out, cut or left to be packed alone
+/// @post every token is in exactly one item, except the tokens of samples in `set_aside` and those that `truncate` cut off; no item exceeds
+/// the capacity, after both roundings, except those in `set_aside` and `alone`
+/// @throws invalid_input for a bad option, a length that is not positive, one above the capacity under `oversize::reject`, a cost that is
+/// not positive, or a sum of costs of 2^63 or more
 /// @par Complexity
 /// O(samples + pieces).
 /// @par Determinism
@@ -84,19 +86,19 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
   return out;
 }
 
-/// @brief A histogram after an over-size policy: the weights that are packed, and the samples that are not packed with others.
+/// @brief A histogram after an over-size policy was applied.
 struct trained_histogram {
   histogram weights;            ///< lengths as they are trained on, rounded up to the sample multiple
   std::int64_t tokens = 0;      ///< sum of the lengths that are trained on, without padding
   std::uint64_t set_aside = 0;  ///< samples that the policy left out
-  std::uint64_t alone = 0;      ///< samples that get a pack to themselves; not in `weights`
+  std::uint64_t alone = 0;      ///< samples that are packed alone; not in `weights`
 };
 
 /// @brief Applies an over-size policy to a histogram of lengths.
 ///
 /// @param lengths  histogram of sample lengths in tokens
-/// @param options  capacity and its multiples, and the policy; the rest is only checked
-/// @return what every set of samples with this histogram becomes
+/// @param options  capacity, its multiples and the policy; other options are only validated
+/// @return the histogram of what is packed, and how many samples were set aside or are packed alone
 /// @throws invalid_input for a bad option, an invalid histogram, or a length above the capacity under `oversize::reject`
 /// @par Complexity
 /// O(D log D) for D distinct lengths.

@@ -9,24 +9,24 @@
 #include <vector>
 
 /// @file
-/// @brief What every packer returns.
+/// @brief The result of every packer.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Which argument proves that no fewer packs can do.
+/// @brief The argument that proves a lower bound on the number of packs.
 enum class packing_bound : std::uint8_t {
   none,            ///< nothing to pack
   volume,          ///< total length over capacity
-  cardinality,     ///< the limit of samples per pack
-  martello_toth,   ///< L2: samples above half the capacity never share a pack
+  cardinality,     ///< number of samples over the limit of samples per pack
+  martello_toth,   ///< L2: two samples above half the capacity never share a pack
   dual_feasible,   ///< a dual feasible function (rounding of lengths to multiples of a unit)
-  sample_count,    ///< more packs were demanded than there are samples, and no pack is empty
+  sample_count,    ///< more packs were demanded than there are samples, though no pack may be empty
   ramp,            ///< a piecewise linear dual feasible function
-  linear_program,  ///< duals of the linear program over all patterns, checked in integers
-  mixture,         ///< a weighted sum of a sample's length and of 1, its share of the limit of samples per pack
+  linear_program,  ///< dual values of the linear program over all patterns, checked in integers
+  mixture,         ///< a weighted sum of two measures: a sample's length, and its count of 1 under the limit of samples per pack
 };
 
-/// @brief The bound's name as users know it. @param bound any of them @return a word for reports
+/// @brief The name of a bound. @param bound any enumerator @return a word for reports, such as "martello-toth"
 [[nodiscard]] constexpr std::string_view to_string(packing_bound bound) noexcept {
   switch (bound) {
     case packing_bound::none: return "none";
@@ -42,37 +42,37 @@ enum class packing_bound : std::uint8_t {
   return "none";
 }
 
-/// @brief A number of packs that no plan can go below, and the argument that proves it.
+/// @brief A lower bound on the number of packs, and the argument that proves it.
 struct packs_needed {
   std::int64_t packs = 0;                     ///< the bound
-  packing_bound bound = packing_bound::none;  ///< what proves it
+  packing_bound bound = packing_bound::none;  ///< the argument that proves it
   std::int64_t parameter = 0;  ///< martello_toth: the shortest length a that counts; dual_feasible: u; ramp: p (see `packing_lower_bound`)
-  std::int64_t unit = 1;  ///< the argument is about lengths and capacity divided by this and rounded down, which only makes packing easier
+  std::int64_t unit = 1;       ///< lengths and capacity are first divided by this and rounded down, which only makes packing easier
 };
 
-/// @brief A later piece of a sample that was split; the first piece stands under the sample's own index.
+/// @brief The second or a later piece of a split sample; the first piece has the index of the sample itself.
 struct sample_piece {
   std::uint64_t sample = 0;  ///< index of the sample
-  std::int64_t offset = 0;   ///< first token of the piece in the sample
-  std::int64_t length = 0;   ///< its tokens
+  std::int64_t offset = 0;   ///< position of the piece's first token in the sample
+  std::int64_t length = 0;   ///< tokens of the piece
   friend constexpr bool operator==(sample_piece const&, sample_piece const&) = default;
 };
 
-/// @brief Samples in packs, with the proof of how good the plan is.
+/// @brief Samples in packs, with the number of packs beside a proven lower bound.
 ///
 /// @tparam Index  type of the sample indices
 template <index_type Index = std::uint32_t>
 struct packing {
-  ballast::status status = ballast::status::feasible;  ///< whether `packs` is a plan; not feasible only where a count was demanded
-  /// Members are sample indices in `[0, n)`. An index `n + j` is `pieces[j]`.
+  ballast::status status = ballast::status::feasible;  ///< whether `packs` is a plan; can only fail if a number of packs was demanded
+  /// The packs. A member in `[0, n)` is the index of a sample; a member `n + j` is `pieces[j]`.
   groups<Index> packs{};
-  /// `value` packs, and the number below which no plan can go. Where no plan was found, `value` is the demanded count.
+  /// Number of packs and its lower bound. If no plan was found, `value` is the demanded number of packs.
   certificate count{};
   packing_bound bound = packing_bound::none;  ///< what proves `count.lower_bound`
-  std::int64_t tokens = 0;                    ///< sum of the lengths that stand in packs, without padding
+  std::int64_t tokens = 0;                    ///< sum of the lengths in packs, without padding
   std::vector<Index> set_aside{};             ///< samples longer than the capacity that the policy left out, ascending
   std::vector<sample_piece> pieces{};         ///< second and later pieces of split samples, by sample, then offset
-  bool complete = true;                       ///< false where a stop cut the search short
+  bool complete = true;                       ///< false if a stop request or the wall clock ended the search early
 
   /// @brief Share of the capacity that holds tokens, from 0 to 1. @param capacity tokens a pack can hold
   [[nodiscard]] double fill(std::int64_t capacity) const noexcept {

@@ -11,29 +11,30 @@
 #include <vector>
 
 /// @file
-/// @brief Best-fit decreasing on a histogram of lengths, whatever the number of samples: as a plan of runs or as a bare number of packs.
+/// @brief Best-fit decreasing on a histogram of lengths, in time independent of the number of samples. Returns a plan of runs, or only the
+/// number of packs.
 
 namespace ballast::inline v0_2 {
 
-/// @brief How many packs a histogram needs, without saying which sample goes where.
+/// @brief How many packs a histogram needs, without the packs themselves.
 struct pack_tally {
-  ballast::status status = ballast::status::feasible;  ///< not feasible only where a number of packs was demanded
-  certificate count;                                   ///< packs, and the number below which no plan can go
+  ballast::status status = ballast::status::feasible;  ///< can only fail if a number of packs was demanded
+  certificate count;                                   ///< number of packs, and its lower bound
   packing_bound bound = packing_bound::none;           ///< what proves `count.lower_bound`
-  std::int64_t tokens = 0;                             ///< sum of the lengths that stand in packs, without padding
-  std::uint64_t set_aside = 0;                         ///< samples the over-size policy left out
+  std::int64_t tokens = 0;                             ///< sum of the lengths in packs, without padding
+  std::uint64_t set_aside = 0;                         ///< samples that the over-size policy left out
 };
 
-/// @brief The number of packs that best-fit decreasing needs, with its certificate.
+/// @brief Counts the packs that best-fit decreasing needs, and certifies the count.
 ///
 /// Equals `best_fit_decreasing(lengths, options).count` for every set of lengths with this histogram.
 ///
 /// @param lengths  histogram of sample lengths in tokens
 /// @param options  as for `best_fit_decreasing`, every field
-/// @return the tally
+/// @return number of packs with its certificate, tokens, and samples set aside
 /// @throws invalid_input for a bad option, an invalid histogram, or a length above the capacity under `oversize::reject`
 /// @par Complexity
-/// O(D log D + R) for D distinct lengths and R runs; the number of samples does not enter.
+/// O(D log D + R) for D distinct lengths and R runs; independent of the number of samples.
 /// @par Determinism
 /// A pure function of its arguments.
 [[nodiscard]] inline pack_tally count_packs(histogram const& lengths, packing_options const& options) {
@@ -55,7 +56,7 @@ struct plan_workspace {
   std::vector<pack_block> blocks;  ///< private
 };
 
-/// @brief Best-fit decreasing on a histogram of lengths, as runs, into caller-owned memory.
+/// @brief Plans best-fit decreasing on a histogram of lengths, into caller-owned memory.
 ///
 /// @param lengths    histogram of sample lengths in tokens
 /// @param options    as the other overload
@@ -86,18 +87,18 @@ inline void plan_best_fit_decreasing(histogram const& lengths, packing_options c
   }
 }
 
-/// @brief Best-fit decreasing on a histogram of lengths, as runs.
+/// @brief Plans best-fit decreasing on a histogram of lengths, and returns the plan as runs.
 ///
-/// Histograms add: ranks that each hold a shard sum their counts, compute the same plan, and place their own samples with `place`
+/// For ranks that each hold a shard: they sum their histograms, compute the same plan, and find the places of their samples by `place`
 /// (expand.hpp).
 ///
 /// @param lengths  histogram of sample lengths in tokens
-/// @param options  capacity, max_samples, sample_multiple and pack_multiple; every length must fit, and a count of packs cannot be demanded
+/// @param options  capacity, max_samples, sample_multiple and pack_multiple; every length must fit, and no number of packs can be demanded
 /// @return the plan, 48 bytes a run
 /// @throws invalid_input for a bad option, an invalid histogram, or a length above the capacity
 /// @par Complexity
-/// O(D log D + R) for D distinct lengths and R <= D + 2 D sqrt(2 capacity) runs (1 to 3 D on real data); the number of samples does not
-/// enter.
+/// O(D log D + R) for D distinct lengths and R <= D + 2 D sqrt(2 capacity) runs (1 to 3 D on real data); independent of the number of
+/// samples.
 /// @par Determinism
 /// A pure function of its arguments.
 [[nodiscard]] inline pack_runs plan_best_fit_decreasing(histogram const& lengths, packing_options const& options) {

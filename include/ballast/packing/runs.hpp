@@ -8,44 +8,45 @@
 #include <vector>
 
 /// @file
-/// @brief `pack_runs`: a whole packing in a few bytes a distinct length, from which every sample's place follows by arithmetic.
+/// @brief `pack_runs`: a packing in about a hundred bytes for each distinct length, from which the place of every sample follows by
+/// arithmetic.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Consecutive samples of one length that go into consecutive packs, `per_pack` into each (fewer into the last).
+/// @brief A run: consecutive samples of one length that go into consecutive packs, `per_pack` into each and the rest into the last.
 ///
-/// Samples are counted in canonical order: length descending, then index ascending. A run reaches to the `first` of the next one.
+/// Samples are counted in canonical order: length descending, then index ascending. A run ends at the `first` of the next run.
 struct pack_run {
-  std::uint64_t first = 0;     ///< position of its first sample in canonical order
-  std::uint64_t pack = 0;      ///< its first pack
+  std::uint64_t first = 0;     ///< position of the run's first sample in canonical order
+  std::uint64_t pack = 0;      ///< number of the run's first pack
   std::int64_t length = 0;     ///< tokens of each sample, padding included
-  std::int64_t room = 0;       ///< tokens left in each of its packs before it
-  std::uint64_t per_pack = 0;  ///< samples it puts into one pack
-  std::uint64_t slot = 0;      ///< samples that already stand in each of its packs
+  std::int64_t room = 0;       ///< tokens left in each of these packs before the run
+  std::uint64_t per_pack = 0;  ///< samples of the run in each pack
+  std::uint64_t slot = 0;      ///< samples in each of these packs before the run
   friend constexpr bool operator==(pack_run const&, pack_run const&) = default;
 };
 
-/// @brief Consecutive packs that hold equally many samples and tokens.
+/// @brief A block: consecutive packs that hold equally many samples and tokens.
 struct pack_block {
-  std::uint64_t first_pack = 0;    ///< number of its first pack; the block reaches to the `first_pack` of the next one
-  std::uint64_t first_member = 0;  ///< where its first pack begins in `groups::members`
+  std::uint64_t first_pack = 0;    ///< number of the block's first pack; the block ends at the `first_pack` of the next block
+  std::uint64_t first_member = 0;  ///< position in `groups::members` at which the first pack begins
   std::uint64_t samples = 0;       ///< samples in each pack
   std::int64_t tokens = 0;         ///< tokens in each pack, padding included
   friend constexpr bool operator==(pack_block const&, pack_block const&) = default;
 };
 
-/// @brief Where a sample went.
+/// @brief The place of a sample in a packing.
 struct placement {
   std::uint64_t pack = 0;    ///< number of the pack
-  std::uint64_t slot = 0;    ///< position in the pack
-  std::int64_t offset = 0;   ///< tokens before it in the pack, padding included
-  std::uint64_t member = 0;  ///< position in `groups::members`
+  std::uint64_t slot = 0;    ///< position of the sample in the pack
+  std::int64_t offset = 0;   ///< tokens before the sample in the pack, padding included
+  std::uint64_t member = 0;  ///< position of the sample in `groups::members`
   friend constexpr bool operator==(placement const&, placement const&) = default;
 };
 
 namespace detail {
 
-// The last of `count` elements, at least one, whose `key` is at most `value`; the first one's always is. For kernels too, so on pointers.
+// The last of `count >= 1` elements whose `key` is at most `value`, which holds for the first. On pointers, since kernels call it too.
 template <class T>
 [[nodiscard]] BALLAST_HD constexpr T const* last_from(T const* first, std::size_t count, std::uint64_t T::* key, std::uint64_t value) {
   while (count > 1) {
@@ -74,24 +75,24 @@ template <class T>
 
 }  // namespace detail
 
-/// @brief A packing that was planned on the histogram of lengths: the size does not depend on the number of samples.
+/// @brief A packing planned on the histogram of lengths. Its size does not depend on the number of samples.
 ///
-/// The plan is the same for every assignment of identities to lengths. A new shuffle per epoch, or a shard per rank, only changes which
-/// sample is at which canonical position; `expand` and `place` (expand.hpp) take care of that.
+/// The plan says which positions of the canonical order share a pack. A new shuffle in each epoch, or a shard on each rank, only changes
+/// which sample is at which position; `expand` and `place` (expand.hpp) map positions to samples.
 struct pack_runs {
   std::int64_t capacity = 0;         ///< tokens of one pack
   std::int64_t sample_multiple = 1;  ///< lengths are rounded up to a multiple of this
-  std::uint64_t samples = 0;         ///< how many are placed
-  std::uint64_t packs = 0;           ///< how many are used
-  std::vector<pack_run> runs;        ///< by `first`, ascending; lengths descend
-  std::vector<pack_block> blocks;    ///< by `first_pack`, ascending
+  std::uint64_t samples = 0;         ///< number of samples in the packs
+  std::uint64_t packs = 0;           ///< number of packs
+  std::vector<pack_run> runs;        ///< sorted by `first`, ascending; lengths descend
+  std::vector<pack_block> blocks;    ///< sorted by `first_pack`, ascending
 
   /// @brief The place of a sample. @param position its canonical position, below `samples` @return pack, slot, offset, member
   /// @par Complexity O(log runs).
   [[nodiscard]] placement at(std::uint64_t position) const {
     return at(*detail::last_from(runs.data(), runs.size(), &pack_run::first, position), position);
   }
-  /// @brief The place of a sample whose run is known. @param run the run it is in @param position its canonical position
+  /// @brief The place of a sample whose run is known. @param run the run that holds the sample @param position its canonical position
   [[nodiscard]] placement at(pack_run const& run, std::uint64_t position) const {
     return detail::place_in(run, position, capacity, blocks.data(), blocks.size());
   }

@@ -4,7 +4,7 @@
 #include <ballast/packing/detail/place.hpp>
 
 /// @file
-/// @brief First fit and best fit in a random order: what is lost in packs is won in mixing.
+/// @brief First fit and best fit over the samples in a random order: more packs than in sorted order, but well mixed packs.
 
 namespace ballast::inline v0_2 {
 
@@ -26,10 +26,9 @@ struct best_fit_shuffled_solver {
 };
 }  // namespace detail
 
-/// @brief First fit over the samples in a random order.
+/// @brief Packs by first fit over the samples in a random order.
 ///
-/// Which samples share a pack is random, so that an epoch's packs differ by seed and long samples are not kept together as sorting keeps
-/// them.
+/// Which samples share a pack is random: the packs differ from seed to seed, and long samples are not kept together as in sorted order.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
@@ -37,13 +36,13 @@ struct best_fit_shuffled_solver {
 /// @param lengths  sample lengths in tokens, each at least 1; may be empty
 /// @param options  capacity, limits and seed
 /// @param cost     weighs one length; tokens by default
-/// @return packs in the order they were opened, members in the order they were placed
-/// @post Without limits on samples per pack and on the number of packs: at most 1.7 OPT packs, rounded down.
+/// @return packs in the order they were opened, the members of a pack in the order they were placed
+/// @post at most floor(1.7 OPT) packs, if neither the samples per pack nor the number of packs is limited
 /// @throws invalid_input for a bad option, a length that is not positive, or one above the capacity under `oversize::reject`
 /// @par Complexity
 /// O(n log packs) time, O(n) memory.
 /// @par Determinism
-/// A pure function of its arguments, `options.seed` among them.
+/// A pure function of its arguments, which include `options.seed`.
 /// @par Source
 /// See `first_fit`; the order is `random_permutation(n, options.seed)`.
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost = token_cost>
@@ -51,9 +50,9 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
   return detail::drive<Index>(lengths, options, cost, detail::first_fit_shuffled_solver{});
 }
 
-/// @brief Best fit over the samples in a random order.
+/// @brief Packs by best fit over the samples in a random order.
 ///
-/// Mixes as `first_fit_shuffled` does and is faster.
+/// The packs are as mixed as those of `first_fit_shuffled`; this function is faster.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
@@ -61,13 +60,13 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
 /// @param lengths  sample lengths in tokens, each at least 1; may be empty
 /// @param options  capacity, limits and seed
 /// @param cost     weighs one length; tokens by default
-/// @return packs in the order they were opened, members in the order they were placed
-/// @post Without limits on samples per pack and on the number of packs: at most 1.7 OPT packs, rounded down.
+/// @return packs in the order they were opened, the members of a pack in the order they were placed
+/// @post at most floor(1.7 OPT) packs, if neither the samples per pack nor the number of packs is limited
 /// @throws invalid_input for a bad option, a length that is not positive, or one above the capacity under `oversize::reject`
 /// @par Complexity
 /// As `best_fit`.
 /// @par Determinism
-/// A pure function of its arguments, `options.seed` among them.
+/// A pure function of its arguments, which include `options.seed`.
 /// @par Source
 /// See `best_fit`; the order is `random_permutation(n, options.seed)`.
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost = token_cost>

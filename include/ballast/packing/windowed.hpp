@@ -7,7 +7,7 @@
 #include <vector>
 
 /// @file
-/// @brief Best-fit decreasing inside windows of consecutive samples.
+/// @brief Best-fit decreasing within windows of consecutive samples.
 
 namespace ballast::inline v0_2 {
 
@@ -17,7 +17,7 @@ struct windowed_best_fit_decreasing_solver {
   template <class Weights, index_type Index>
   void operator()(packing_items<Weights> const& items, groups<Index>& packs) const {
     auto const decreasing = decreasing_order<Index>(items);
-    // Dealing one sorted order out to the windows leaves each of them sorted.
+    // One sorted order of all samples, distributed over the windows, leaves each window sorted.
     auto const windows = items.count / window + 1;
     std::vector<std::size_t> end(windows + 1, 0);
     for (auto i : decreasing) ++end[i / window + 1];
@@ -35,25 +35,24 @@ struct windowed_best_fit_decreasing_solver {
 };
 }  // namespace detail
 
-/// @brief Cuts the samples into windows of `window` consecutive ones and packs each by best-fit decreasing; packs follow each other window
-/// by window.
+/// @brief Packs each window of `window` consecutive samples by best-fit decreasing.
 ///
-/// What trainers do that pack a dataset map over batches of rows (1,000 is the usual batch). Data stays roughly in order and only one
-/// window need be known at a time; windows that hold few packs waste more. Under `oversize::split`, later pieces stand behind all samples,
-/// as their indices do.
+/// Trainers that pack in a dataset map over batches of samples do this (1,000 samples is the usual batch). The data stays roughly in order,
+/// and only one window must be known at a time. Windows that hold few packs waste more. Under `oversize::split`, the later pieces come
+/// after all samples, in the order of their indices.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
 /// @tparam Cost   how one length is weighed
 /// @param lengths  sample lengths in tokens, each at least 1; may be empty
-/// @param window   samples of one window, at least 1
+/// @param window   number of samples in one window, at least 1
 /// @param options  capacity and limits
 /// @param cost     weighs one length; tokens by default
-/// @return packs window by window, members longest first
-/// @post One window that holds all samples gives the packs of `best_fit_decreasing`.
+/// @return packs in the order of the windows; the members of a pack by length, longest first
+/// @post with one window that holds all samples, the packs of `best_fit_decreasing`
 /// @throws invalid_input for a bad option, a window of 0, a length that is not positive, or one above the capacity under `oversize::reject`
 /// @par Complexity
-/// O(n) time for usual capacities (see `best_fit`) plus O(capacity / 8) bytes of clearing per window; O(n + capacity) memory.
+/// O(n) time for usual capacities (see `best_fit`), plus the time to clear capacity / 8 bytes for each window; O(n + capacity) memory.
 /// @par Determinism
 /// A pure function of its arguments.
 /// @par Source

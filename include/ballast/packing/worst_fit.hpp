@@ -3,7 +3,7 @@
 #include <ballast/packing/detail/place.hpp>
 
 /// @file
-/// @brief Worst fit: samples in the given order, each into the emptiest pack.
+/// @brief Worst fit: each sample, in the given order, goes into the emptiest pack.
 
 namespace ballast::inline v0_2 {
 
@@ -17,10 +17,10 @@ struct worst_fit_solver {
 };
 }  // namespace detail
 
-/// @brief Puts each sample, in the given order, into the emptiest open pack if it fits there, else into a new one; of equally empty ones
-/// into the first.
+/// @brief Packs by worst fit: each sample, in the given order, goes into the emptiest pack (the first of equally empty packs), or into a
+/// new pack if it does not fit there.
 ///
-/// Packs come out alike rather than full: for comparisons, and where even totals matter more than their number.
+/// The packs are similar in total rather than full. Use it for comparisons, or where even totals matter more than few packs.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
@@ -28,8 +28,8 @@ struct worst_fit_solver {
 /// @param lengths  sample lengths in tokens, each at least 1; may be empty
 /// @param options  capacity and limits
 /// @param cost     weighs one length; tokens by default
-/// @return packs in the order they were opened, members in the order they were placed
-/// @post Without limits on samples per pack and on the number of packs: fewer than 2 OPT packs, or one.
+/// @return packs in the order they were opened, the members of a pack in the order they were placed
+/// @post fewer than 2 OPT packs, or one, if neither the samples per pack nor the number of packs is limited
 /// @throws invalid_input for a bad option, a length that is not positive, or one above the capacity under `oversize::reject`
 /// @par Complexity
 /// O(n log packs) time, O(n) memory.
