@@ -12,28 +12,29 @@
 #include <string>
 
 /// @file
-/// @brief The validator of plans of steps, from this library or any other planner. It shares no code with the planners.
+/// @brief The validator of plans of steps, of this library or any other planner. It shares no code with the planners.
 
 namespace ballast::inline v0_2 {
 
-/// @brief A sentence for a verdict. @param v any verdict @return for instance "overfull pack at 17"
+/// @brief Describes a verdict in a few words. @param v any verdict @return for instance "overfull pack at 17"
 [[nodiscard]] inline std::string describe(verdict<batching_fault> const& v) {
   return v.valid() ? "valid" : std::string(to_string(v.fault)) + " at " + std::to_string(v.index);
 }
 
-/// @brief Checks a plan of steps against its definition: every sample once or named, no capacity exceeded, and what it says of itself true.
+/// @brief Checks a plan of steps: every sample is trained on exactly once or listed, no capacity is exceeded, and the plan's figures are
+/// true.
 ///
 /// @tparam Index  index type of the plan
 /// @tparam R      range of integers
 /// @tparam Cost   how one length is weighed
-/// @param plan     the plan; it may hold anything
+/// @param plan     the plan; its members may have any values
 /// @param lengths  tokens of each sample, each at least 1
-/// @param options  what was asked; of `micro_batches`, the plan's own number counts
-/// @param cost     what a sample costs
-/// @param share_overhead  thousandths that splitting added to the cost of shared samples
-/// @param keys  `step_constraints::together`, if the planner was given it: what cannot be split up
-/// @return the first rule broken, in the order of `batching_fault`; its index is the place of the table, pack, member, entry of a list
-/// or sample
+/// @param options  the options that the plan must meet; instead of their `micro_batches`, the number in the plan counts
+/// @param cost     cost of a sample by its length
+/// @param share_overhead  extra cost of shared samples, in thousandths of their cost
+/// @param keys  `step_constraints::together`, if the planner was given keys: samples with the same key cannot be split up
+/// @return the first broken rule, in the order of `batching_fault`; its index is a place of the table, a pack, a member, an entry of a list
+/// or a sample
 /// @par Complexity
 /// O(samples + places).
 template <index_type Index, length_range R, cost_model Cost>

@@ -14,11 +14,11 @@
 #include <string>
 
 /// @file
-/// @brief The validator of micro-batches of one global batch, from this library or any other planner. It shares no code with the planner.
+/// @brief The validator of the micro-batches of one global batch, of this library or any other planner. It shares no code with the planner.
 
 namespace ballast::inline v0_2 {
 
-/// @brief A sentence for a verdict. @param v any verdict @return for instance "mixed keys at 17"
+/// @brief Describes a verdict in a few words. @param v any verdict @return for instance "mixed keys at 17"
 [[nodiscard]] inline std::string describe(verdict<micro_batch_fault> const& v) {
   if (v.valid()) return "valid";
   if (v.fault == micro_batch_fault::not_a_step) return describe(verdict<batching_fault>{static_cast<batching_fault>(v.found), v.index});
@@ -27,17 +27,18 @@ namespace ballast::inline v0_2 {
   return std::string(names[static_cast<std::size_t>(v.fault)]) + " at " + std::to_string(v.index);
 }
 
-/// @brief Checks the plan of one global batch against its definition.
+/// @brief Checks the plan of one global batch against the options and constraints.
 ///
 /// @tparam Index  index type of the plan
 /// @tparam R      range of integers
 /// @tparam Cost   how one length is weighed
-/// @param plan         the plan; it may hold anything
+/// @param plan         the plan; its members may have any values
 /// @param lengths      tokens of each sample, each at least 1
-/// @param options      what was asked; the number of micro-batches is a multiple of its `micro_batches`
-/// @param cost         what a sample costs
-/// @param constraints  what was asked beside
-/// @return the first rule broken, in the order of `micro_batch_fault`; its index is the sample, pack, rank or place
+/// @param options      the options that the plan must meet; the number of micro-batches of a rank must be a multiple of their
+/// `micro_batches`
+/// @param cost         cost of a sample by its length
+/// @param constraints  the constraints that the plan must meet
+/// @return the first broken rule, in the order of `micro_batch_fault`; its index is a sample, pack, rank or place
 /// @par Complexity
 /// O(samples log samples + places).
 template <index_type Index, length_range R, cost_model Cost>
@@ -53,7 +54,7 @@ template <index_type Index, length_range R, cost_model Cost>
     return {};
   }
   auto one_step = options;
-  one_step.left_over = left_over::shorten;  // empty places have rules of their own below
+  one_step.left_over = left_over::shorten;  // empty places are checked below
   if (auto const step = check_batching(plan, lengths, one_step, cost, 0, c.together); !step.valid())
     return {not_a_step, step.index, static_cast<std::uint64_t>(step.fault)};
   if (!plan.dropped.empty() || !plan.repeated.empty() || !plan.shared.empty()) return {wrong_number, 0};

@@ -10,48 +10,52 @@
 #include <utility>
 
 /// @file
-/// @brief `deal_steps`: packs that were made before are dealt to steps and ranks; `plan_steps` makes its packs itself.
+/// @brief `deal_steps`: deals packs that exist already to steps and ranks.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Deals packs to the ranks of steps: in order, at random, or so that packs of like cost meet and ranks hardly wait.
+/// @brief Deals packs to the ranks of steps: in order, at random, or such that packs of similar cost share a step or a micro-batch.
 ///
-/// `dealing::sorted` takes full packs as they are. The price is that a step is no random draw: its samples have like lengths (cyclic
-/// emission makes up for most of that over eight steps). `dealing::rows` sorts the packs of a window likewise; as many neighbours as there
-/// are ranks make a row, a micro-batch across ranks, and rows are dealt to the steps of the window so that all steps cost the same, which
-/// makes each of them a good mixture. For both, packs from best fit in a random order mix far better than those of best-fit decreasing.
+/// With `dealing::sorted`, ranks hardly wait and packs stay full, but a step is not a random draw: its samples have similar lengths. Cyclic
+/// emission evens that out over eight steps.
+///
+/// `dealing::rows` also sorts the packs of a window by cost. Each `ranks` neighbours make a row: one micro-batch across all ranks. The rows
+/// of a window are dealt to its steps such that all steps cost about the same, so each step is a good mixture.
+///
+/// For both, packs from best fit in a random order (`best_fit_shuffled`) mix far better than packs from best-fit decreasing.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
 /// @tparam Cost   how one length is weighed
-/// @param packs    which samples share a micro-batch; samples in none of them are listed as dropped
-/// @param lengths  tokens of each sample (`apply_oversize(…).tokens` where a packer cut some)
-/// @param options  shape of a step, what to do with an incomplete one, where ranks wait, and seed
-/// @param cost     what a sample costs
-/// @param deal     `{.how = dealing::sorted, .window = 16}`
-/// @return the plan, its cost and the bound; of `dealing::sorted`, an incomplete last step holds the cheapest packs of the last window
+/// @param packs    sample indices of each pack; samples in no pack are listed in `dropped`
+/// @param lengths  tokens of each sample (`apply_oversize(…).tokens` if a packer cut some)
+/// @param options  shape of a step, where ranks wait, what happens to an incomplete last step, and seed
+/// @param cost     cost of a sample by its length
+/// @param deal     how packs are dealt: `{.how = dealing::sorted, .window = 16}`
+/// @return the plan, its cost and a lower bound; with `dealing::sorted`, an incomplete last step holds the cheapest packs of the last
+/// window
 /// @throws invalid_input for a bad option, length or cost, or packs that overlap, are empty or exceed the capacity
 /// @par Complexity
-/// O(samples), and O(packs log packs) to sort; redealing adds O(samples log ranks) and a bounded number of exchanges per step (row).
+/// O(samples) time, plus O(packs log packs) to sort; `redeal` adds O(samples log ranks) and a bounded number of exchanges per step or row.
 /// @par Determinism
 /// A pure function of its arguments.
 /// @par Source
-/// Sorting: Yao et al., "Hierarchical Balance Packing", arXiv 2503.07680. Cyclic emission and rows are our own.
+/// Sorting: Yao et al., "Hierarchical Balance Packing", arXiv 2503.07680. Cyclic emission and rows: this library.
 template <index_type Index, length_range R, cost_model Cost>
 [[nodiscard]] batching<Index> deal_steps(groups<Index> packs, R const& lengths, batching_options const& options, Cost const& cost,
                                          deal_options const& deal = {}) {
   return deal_steps(std::move(packs), weigh(lengths, options, cost), options, deal);
 }
 
-/// @brief As above, of samples weighed before.
+/// @brief As above, for samples that were weighed before.
 ///
 /// @tparam Index  type of the sample indices
 /// @param packs    as above
-/// @param samples  from `weigh`
+/// @param samples  result of `weigh`
 /// @param options  as above
 /// @param deal     as above
 /// @return as above
-/// @throws invalid_input as above, or if the samples were weighed for other options and these cannot hold them
+/// @throws invalid_input as above, or if the samples were weighed for other options and do not fit these
 /// @par Complexity
 /// As above.
 /// @par Determinism

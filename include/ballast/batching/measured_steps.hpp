@@ -16,53 +16,53 @@
 #include <vector>
 
 /// @file
-/// @brief Steps of samples with several measures: each measure's load is balanced across the ranks, and so is the cost.
+/// @brief Plans steps of samples with several measures: balances each measure, and the cost, over the ranks.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Makes steps of finished packs of samples with several measures, so that each measure's load is balanced across the ranks of a
-/// step.
+/// @brief Deals packs of samples with several measures to steps, such that each measure is balanced over the ranks of a step.
 ///
-/// Windows of packs, in a random order of all packs, are cut into rows: a row is one micro-batch across all ranks. A window is halved along
-/// the measure, and at the place, that saves most of what ranks would wait for, and each part again, until the packs of a row are alike in
-/// *every* measure. Rows of unlike cost share a step. As each micro-batch is balanced, so are the ranks that wait for each other at every
-/// one.
+/// All packs are put in a random order and cut into windows, and each window is cut into rows: a row is one micro-batch across all ranks. A
+/// window is divided along the measure and at the place that saves most waiting, and each part is divided again, until the packs of each
+/// row are similar in *every* measure. Rows of different cost share a step. Since every micro-batch is balanced, the plan also suits
+/// trainers that wait at every micro-batch.
 ///
 /// @tparam Index  type of the sample indices
-/// @tparam Cost   what a sample costs
-/// @param packs    which samples share a micro-batch; samples in none of them are listed as dropped
-/// @param samples  their measures
-/// @param options  capacities, shape of a step, window, weights
-/// @param cost     from a row of measures to an integer that is not negative; balanced beside the measures
-/// @return the plan, the balance of each measure and of the cost, and the certificate of the slowest rank's cost
-/// @throws invalid_input for a bad option, measure or cost, or packs that overlap, are empty, exceed a capacity or mix what is separate
+/// @tparam Cost   cost of a sample by its measures
+/// @param packs    sample indices of each pack; samples in no pack are listed in `dropped`
+/// @param samples  measures of each sample
+/// @param options  capacities, shape of a step, window and weights
+/// @param cost     maps the measures of a sample to an integer that is not negative; the cost is balanced in addition to the measures
+/// @return the plan, the balance of each measure and of the cost, and the certificate of the slowest ranks' cost
+/// @throws invalid_input for a bad option, measure or cost, or packs that overlap, are empty, exceed a capacity or mix samples that
+/// `separate` keeps apart
 /// @par Complexity
 /// O(samples + measures^2 packs log(packs) log(window)).
 /// @par Determinism
 /// A pure function of its arguments.
 /// @par Source
-/// The distance that is lowered: Yao et al., OmniBal, arXiv 2407.20761. The rows are our own.
+/// The distance ratio: Yao et al., OmniBal, arXiv 2407.20761. Rows: this library.
 template <index_type Index, row_cost Cost = weighted_sum>
 [[nodiscard]] measured_batching<Index> deal_steps(groups<Index> packs, sample_measures const& samples,
                                                   measured_batching_options const& options, Cost const& cost = {}) {
   return detail::deal_alike<Index>(std::move(packs), detail::weigh_measures<Index>(samples, options, cost), options);
 }
 
-/// @brief Plans the steps of an epoch of samples with several measures: packs by the default packer, then `deal_steps`. Where near-optimal
-/// search saved a thousandth of the packs at most, those of the simpler packers are kept if their ranks wait less.
+/// @brief Plans the steps of an epoch of samples with several measures: packs by `pack_portfolio`, then calls `deal_steps`.
 ///
-/// Another epoch has other packs: samples that agree in all measures take each other's places at random. What `options.separate` keeps
-/// apart is packed apart, too.
+/// If near-optimal search saves at most a thousandth of the packs, the packs of the simpler packers are used if their ranks wait less.
+/// Packs differ from epoch to epoch: samples that agree in all measures exchange places at random. Samples that `options.separate` keeps
+/// apart are also packed apart.
 ///
 /// @tparam Index  type of the sample indices
-/// @tparam Cost   what a sample costs
+/// @tparam Cost   cost of a sample by its measures
 /// @param samples  measures of each sample
-/// @param options  capacities, shape of a step, window, weights
-/// @param cost     from a row of measures to an integer that is not negative; balanced beside the measures
-/// @return the plan; samples set aside are among the dropped, and `pack_count` certifies the packing
+/// @param options  capacities, shape of a step, window and weights
+/// @param cost     maps the measures of a sample to an integer that is not negative; the cost is balanced in addition to the measures
+/// @return the plan; samples that were set aside are in `dropped`, and `pack_count` certifies the packing
 /// @throws invalid_input for a bad option, measure or cost
 /// @par Complexity
-/// That of `pack` and `deal_steps`.
+/// That of `pack_portfolio` and `deal_steps`.
 /// @par Determinism
 /// A pure function of its arguments.
 template <index_type Index = std::uint32_t, row_cost Cost = weighted_sum>
@@ -84,7 +84,7 @@ template <index_type Index = std::uint32_t, row_cost Cost = weighted_sum>
   auto plan = detail::deal_alike<Index>(packed({}), items, options);
   plan.pack_count = count;
   if (!searched) return plan;
-  // A search saves packs and cares for nothing else: where it saved next to none, simpler packs may be alike more often.
+  // The search only saves packs. If it saved almost none, the packs of simpler packers may balance better.
   auto packs = packed({.members = {vector_packer::completion, vector_packer::best_fit, vector_packer::iterative_sampling}});
   if (count.value - plan.pack_count.value > plan.pack_count.value / 1000) return plan;
   auto other = detail::deal_alike<Index>(std::move(packs), items, options);

@@ -9,28 +9,30 @@
 #include <span>
 
 /// @file
-/// @brief What else `micro_batches` is asked about one global batch, and what it returns.
+/// @brief Constraints on the micro-batches of one global batch, and the result of `micro_batches`.
 
 namespace ballast::inline v0_2 {
 
-/// @brief What binds the samples of a global batch to each other, and how many micro-batches there shall be.
+/// @brief Which samples of a global batch must or must not share a micro-batch, and the number of micro-batches.
 struct micro_batch_constraints {
-  std::span<std::uint64_t const> together{};  ///< a key per sample: those of one key share a micro-batch; empty = none belong together
-  std::span<std::uint64_t const> apart{};     ///< a key per sample: those of two keys never share a micro-batch; empty = all may
-  std::uint64_t at_least = 1;                 ///< fewest micro-batches of a rank, 1 … 2^20 - 1
-  std::uint64_t exactly = 0;                  ///< micro-batches of a rank: this many, below 2^20; 0 = as few as can be had
-  bool equal_counts = false;                  ///< the numbers of samples of any two micro-batches differ by at most one
-  bool small_ends = false;  ///< of a rank, the cheapest micro-batches come first and last, the most expensive in the middle
+  std::span<std::uint64_t const>
+      together{};  ///< a key for each sample: samples with the same key share a micro-batch; empty = no such constraint
+  std::span<std::uint64_t const>
+      apart{};                 ///< a key for each sample: samples with different keys never share a micro-batch; empty = no such constraint
+  std::uint64_t at_least = 1;  ///< fewest micro-batches of a rank, from 1 to 2^20 - 1
+  std::uint64_t exactly = 0;   ///< demanded number of micro-batches of a rank, below 2^20; 0 = as few as the planner finds
+  bool equal_counts = false;   ///< whether the numbers of samples in any two micro-batches may differ by at most one
+  bool small_ends = false;     ///< whether the cheapest micro-batches of a rank come first and last, and the most expensive in the middle
 };
 
-/// @brief One global batch as a plan of one step. Where there is no plan it has no steps.
+/// @brief One global batch as a plan of one step; without a plan it has no steps.
 ///
 /// @tparam Index  type of the sample indices and pack numbers
 template <index_type Index = std::uint32_t>
 struct micro_batching : batching<Index> {
-  ballast::status status = ballast::status::feasible;  ///< not feasible only where `exactly` demanded a number
-  certificate count;     ///< micro-batches of a rank (where there is no plan the number demanded), and what no plan goes below
-  bool complete = true;  ///< false where a stop or the wall clock cut the search for fewer short
+  ballast::status status = ballast::status::feasible;  ///< can only fail if `exactly` demanded a number
+  certificate count;     ///< number of micro-batches of a rank (the demanded number if there is no plan), and its lower bound
+  bool complete = true;  ///< false if a stop request or the wall clock ended the search early
 };
 
 }  // namespace ballast::inline v0_2

@@ -9,37 +9,40 @@
 #include <string>
 
 /// @file
-/// @brief One global batch into micro-batches: the same number on every rank, as few as can be, none above the cap, loads balanced.
+/// @brief `micro_batches`: splits one global batch into micro-batches, the same number on every rank, as few as the search finds, with
+/// balanced ranks.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Splits one global batch over ranks and micro-batches, as trainers with generated data do at every step.
+/// @brief Splits one global batch over ranks and micro-batches, as trainers with generated data must in every step.
 ///
-/// First as few packs as there can be: best-fit decreasing, and where that is not proven to give the least number of micro-batches, a
-/// search (`near_optimal`) within `limits`. Then that number is filled anew: units are dealt to the ranks (`balance`) and each rank's
-/// packed, or dealt to the micro-batches at once, or where neither fits, the packs themselves are balanced by exchanges; the plan whose
-/// slowest ranks cost least is kept.
+/// The number of micro-batches is decided first: by best-fit decreasing and, if that is not proven to give the smallest number, by a search
+/// (`near_optimal`) within `limits`. Then the micro-batches are filled again for balance: samples are distributed over the ranks
+/// (`balance`) and packed there, or distributed over all micro-batches directly; if neither fits, the packs of the first part are balanced
+/// by exchanges. The plan whose slowest ranks cost least is returned.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
 /// @tparam Cost   how one length is weighed
 /// @param lengths      tokens of each sample, at most the capacity
-/// @param options      `capacity`, `ranks`, `micro_batches` (of which the number of a rank is a multiple), where ranks wait, with how many
-///                     stages, and the price of a micro-batch; the rest is not read
-/// @param cost         what a sample costs
-/// @param constraints  keys, and how many micro-batches of how many samples
-/// @param limits       of the search for fewer packs; it ends by itself where the number is proven
-/// @return a plan of one step, or of none without samples or without a plan. Its certificates bound the number of micro-batches of a rank
-/// and the cost of the slowest one. No place is empty while another holds what could be split; empty places are the last of their rank, and
-/// ranks differ in them by one at most
-/// @pre a list of keys is empty or as long as `lengths`; samples of one `together` key have one `apart` key; equal counts go with neither
-/// @post feasible unless a number was demanded; a number that is feasible is never missed by more than the certificate says
-/// @throws invalid_input for a bad option, length, cost or key, where samples that belong together exceed the capacity, or where `exactly`
-/// is no multiple, or below `at_least`
+/// @param options      `capacity`, `ranks`, `micro_batches` (the number of micro-batches of a rank is a multiple of it), `synchronisation`,
+/// `stages` and `cost_per_micro_batch`; other options are only validated
+/// @param cost         cost of a sample by its length
+/// @param constraints  keys, and constraints on the numbers of micro-batches and samples
+/// @param limits       limits of the search for fewer packs, which ends earlier if the number is proven to be the smallest
+/// @return a plan of one step, or without steps if there are no samples or no plan. Its certificates bound the number of micro-batches of a
+/// rank and the cost of the slowest rank. No place is empty while another micro-batch could be split; the empty places of a rank are its
+/// last, and their numbers differ by at most one between ranks
+/// @pre a list of keys is empty or as long as `lengths`; samples with the same `together` key have the same `apart` key; `equal_counts`
+/// cannot be combined with keys
+/// @post the status is `feasible` unless a number was demanded; the number of micro-batches exceeds the smallest possible one by at most
+/// `count.value - count.lower_bound`
+/// @throws invalid_input for a bad option, length, cost or key; if the samples of one `together` key exceed the capacity; or if `exactly`
+/// is not a multiple of `micro_batches` or is below `at_least`
 /// @par Complexity
-/// O(n log n + n k) for n samples over k ranks, and as much for k micro-batches where n k is below 2^22; then `limits`.
+/// O(n log n + n k) for n samples and k ranks, and again for k micro-batches if n k is below 2^22; plus the work of `limits`.
 /// @par Determinism
-/// A pure function of its arguments, unless a stop or the wall clock of `limits` cuts the search short.
+/// A pure function of its arguments, unless a stop request or the wall clock of `limits` ends the search.
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
 [[nodiscard]] micro_batching<Index> micro_batches(R const& lengths, batching_options const& options, Cost const& cost,
                                                   micro_batch_constraints const& constraints = {},
@@ -47,14 +50,14 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
   return micro_batches<Index>(weigh(lengths, options, cost), options, constraints, limits);
 }
 
-/// @brief As above, of samples weighed before.
+/// @brief As above, for samples that were weighed before.
 /// @tparam Index  type of the sample indices
-/// @param samples      from `weigh`
+/// @param samples      result of `weigh`
 /// @param options      as above
 /// @param constraints  as above
 /// @param limits       as above
 /// @return as above
-/// @throws invalid_input as above, or if the samples were weighed for other options and these cannot hold them
+/// @throws invalid_input as above, or if the samples were weighed for other options and do not fit these
 /// @par Complexity
 /// As above.
 /// @par Determinism

@@ -12,24 +12,26 @@
 #include <vector>
 
 /// @file
-/// @brief Draws samples of several sources in given shares.
+/// @brief `mixture`: draws samples from several sources in given shares.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Draws `count` samples so that each source has its share, in the whole and at every point on the way.
+/// @brief Draws `count` samples from several sources such that each source has its share after every draw.
 ///
-/// The next draw is of the source whose next sample is due first, among those that stay within their share. Inside a source, samples come
-/// in a random order, and once all have come, in another one: a source is over-sampled evenly.
+/// Each draw takes the source whose next sample is due first, among the sources that then stay within their share. The samples of a source
+/// come in a random order; when all have come, they come again in another random order, so the numbers of times that any two samples of a
+/// source occur differ by at most one.
 ///
 /// @tparam Index  type of the sample indices
-/// @param source  the source of each sample, below `share.size()`
+/// @param source  number of the source of each sample, below `share.size()`
 /// @param share   share of each source, in any unit: `{3, 1}` draws three of the first for each of the second; not negative
-/// @param count   how many to draw
-/// @param seed    any value; another seed is another order
-/// @return sample indices; those of a source that is over-sampled occur several times
+/// @param count   number of samples to draw
+/// @param seed    any value; another seed gives another order
+/// @return sample indices in the order of the draws; samples of an over-sampled source occur several times
 ///
-/// @post of the first k draws, a source of share s has k s / sum(share), rounded up or down, for every k
-/// @throws invalid_input if a source has no share listed or no samples though it has a share, a share is negative, or no share is positive
+/// @post for every k, a source of share s has k s / sum(share) of the first k draws, rounded up or down
+/// @throws invalid_input if a source has no entry in `share`, or has a positive share but no samples; if a share is negative or 2^31 or
+/// more, or no share is positive
 /// @par Complexity
 /// O(samples + count * sources).
 /// @par Determinism
@@ -58,7 +60,7 @@ template <index_type Index = std::uint32_t>
   std::vector<Index> out;
   out.reserve(count);
   for (std::size_t k = 0; k < count; ++k) {
-    // Among those that a draw keeps below their quota of k + 1 rounded up, the one whose next draw is due first.
+    // Of the sources that have fewer than (k + 1) share / sum draws, the one whose next draw is due first.
     auto best = share.size();
     for (std::size_t s = 0; s < share.size(); ++s)
       if (compare_products(drawn[s], sum, static_cast<std::int64_t>(k) + 1, share[s]) < 0 &&

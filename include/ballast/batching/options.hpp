@@ -8,100 +8,109 @@
 #include <string>
 
 /// @file
-/// @brief What planners of steps are asked: the shape of a step, where ranks wait for each other, what is left over; and what `plan_steps`,
-/// `deal_steps` and `stream_steps` are asked besides.
+/// @brief Options of the planners of steps: the shape of a step, where ranks wait for each other, what happens to an incomplete last step;
+/// and the options of `plan_steps`, `deal_steps` and `stream_steps` alone.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Where ranks wait for each other, which decides what a step costs.
+/// @brief Where ranks wait for each other. This decides what a step costs.
 ///
-/// c(r, m) is the cost of the samples in micro-batch m of rank r.
+/// In the formulas of a step's cost, c(r, m) is the cost of the samples in micro-batch m of rank r.
 enum class synchronisation : std::uint8_t {
   per_step,         ///< at the optimiser step (DDP, ZeRO-1 and 2, `no_sync`): max over r of the sum over m of c(r, m)
   per_micro_batch,  ///< at every micro-batch (FSDP, ZeRO-3): sum over m of max over r of c(r, m)
   pipeline,         ///< a rank is a pipeline of P stages: max over r of (sum over m of c(r, m) + (P - 1) * max over m of c(r, m))
 };
 
-/// @brief What happens where the packs do not come out as a whole number of steps.
+/// @brief What happens to the last step if the packs do not fill it.
 enum class left_over : std::uint8_t {
-  split,    ///< packs are split until they do; every sample is trained on exactly once
+  split,    ///< packs are split until the last step is full; every sample is trained on exactly once
   shorten,  ///< the last step has empty places; every sample is trained on exactly once
-  repeat,   ///< the last step is filled up with packs of the start, whose samples are listed in `repeated`
+  repeat,   ///< the last step is filled with packs of earlier steps, whose samples are listed in `repeated`
   drop,     ///< the incomplete step is left out, and its samples are listed in `dropped`
 };
 
-/// @brief The request to a planner of steps. Only `capacity` has no default.
+/// @brief Options of a planner of steps. Only `capacity` has no default.
 struct batching_options {
   std::int64_t capacity = 0;        ///< tokens of one micro-batch on one rank, never exceeded; at least 1
   std::uint64_t ranks = 1;          ///< data-parallel ranks; at least 1
   std::uint64_t micro_batches = 1;  ///< micro-batches of one rank in one step; at least 1
-  ballast::synchronisation synchronisation = ballast::synchronisation::per_step;  ///< where ranks wait
+  ballast::synchronisation synchronisation = ballast::synchronisation::per_step;  ///< where ranks wait for each other
   std::uint64_t stages = 1;                                  ///< pipeline stages, for `synchronisation::pipeline`; at least 1
   ballast::left_over left_over = ballast::left_over::split;  ///< what happens to an incomplete last step
-  std::uint64_t seed = 0;                                    ///< any value; another seed is another order
-  std::uint64_t epoch = 0;                                   ///< another epoch is another order of the same seed
-  std::int64_t cost_per_micro_batch = 0;  ///< what a micro-batch costs beside its samples (launches, say), in units of the cost
-  std::int64_t cost_per_step = 0;  ///< what a step costs each rank beside its micro-batches (all-reduce, optimiser), in the same units
-  /// Share of the places' capacity, in thousandths, that planners with a choice fill before they give up fill for balance. A plan is less
-  /// full only where they know none that reaches it.
+  std::uint64_t seed = 0;                                    ///< any value; another seed gives another order
+  std::uint64_t epoch = 0;                                   ///< another epoch gives another order under the same seed
+  std::int64_t cost_per_micro_batch =
+      0;                           ///< fixed cost of a micro-batch (launches, for example), added to its samples' costs, in the same units
+  std::int64_t cost_per_step = 0;  ///< fixed cost of a step for each rank (all-reduce, optimiser), in the same units
+  /// Share of the capacity of all places, in thousandths, below which `plan_steps` does not give up fill for balance. A plan is less full
+  /// only if the planner knows no plan that reaches this share.
   std::uint32_t least_fill = 0;
 };
 
-/// @brief The seed of one epoch. @param o  of its seed and epoch @return a seed that other epochs of the same seed do not share
+/// @brief The seed of one epoch. @param o options with seed and epoch @return a seed that differs from those of other epochs under the same
+/// seed
 [[nodiscard]] constexpr std::uint64_t epoch_seed(batching_options const& o) noexcept {
   return splitmix64(splitmix64(o.seed)() + o.epoch)();
 }
 
-/// @brief What binds samples to each other, and whether ranks may share one.
+/// @brief Which samples must or must not share a micro-batch, and how many ranks may share a sample.
 struct step_constraints {
-  std::span<std::uint64_t const> together{};  ///< a key per sample: those of one key share a micro-batch; empty = none belong together
-  std::span<std::uint64_t const> apart{};     ///< a key per sample: those of two keys never share a micro-batch; empty = all may
+  std::span<std::uint64_t const>
+      together{};  ///< a key for each sample: samples with the same key share a micro-batch; empty = no such constraint
+  std::span<std::uint64_t const>
+      apart{};  ///< a key for each sample: samples with different keys never share a micro-batch; empty = no such constraint
   std::uint64_t most_ranks_shared =
-      1;                             ///< most ranks that may split a sample among them (context parallelism), a power of two; 1 = none do
-  std::uint32_t share_overhead = 0;  ///< what splitting adds to a sample's cost, in thousandths
+      1;                             ///< most ranks that may split one sample (context parallelism), a power of two; 1 = no sample is split
+  std::uint32_t share_overhead = 0;  ///< extra cost of a split sample, in thousandths of its cost
 };
 
 /// @brief Which packs share a step.
 enum class dealing : std::uint8_t {
-  in_order,  ///< the next ones, pack k of a step to rank k % ranks, micro-batch k / ranks: what a trainer does that neither shuffles nor
-             ///< knows costs; the naive plan of every comparison here
-  random,    ///< random ones, dealt likewise: the usual plan of trainers that pack. Ranks wait for whichever drew the longest samples
-  sorted,    ///< packs of like cost, balanced over the ranks: neighbours of a window sorted by cost share a step
-  rows,      ///< in each micro-batch packs of like cost, in each step rows of all costs: for trainers that wait at every micro-batch
+  in_order,  ///< the next packs in order; pack k of a step goes to rank k % ranks, micro-batch k / ranks. This is the naive plan of
+             ///< comparisons: a trainer that neither shuffles nor knows costs
+  random,    ///< random packs, dealt as `in_order`: the usual plan of trainers that pack. Ranks wait for the rank that drew the longest
+             ///< samples
+  sorted,    ///< packs of similar cost: each window is sorted by cost, neighbours share a step and are balanced over the ranks
+  rows,      ///< packs of similar cost in each micro-batch, micro-batches of all costs in each step: for trainers that wait at every
+             ///< micro-batch
 };
 
-/// @brief In which order steps of unequal cost are trained.
+/// @brief The order in which steps of unequal cost are trained.
 enum class emission : std::uint8_t {
-  cyclic,      ///< eight strata of cost in turn, shuffled inside: neighbouring steps average out
-  shuffled,    ///< at random
+  cyclic,      ///< steps from eight strata of cost in turn, in random order within a stratum: neighbouring steps average out
+  shuffled,    ///< random order
   decreasing,  ///< most expensive first
 };
 
-/// @brief How packs are dealt. All but `how` is of `dealing::sorted` and `dealing::rows` alone.
+/// @brief Options of `deal_steps`. Only `dealing::sorted` and `dealing::rows` read the fields after `how`.
 struct deal_options {
   dealing how = dealing::sorted;  ///< which packs share a step
-  std::uint64_t window = 0;       ///< steps of packs that are sorted together, in a random order of all packs; 0 = the whole set
-  ballast::emission emission = ballast::emission::cyclic;  ///< order of the steps inside a window; rows always come at random
-  bool redeal = false;  ///< whether the samples of each step (row) are dealt to its places anew, where that lowers its cost
+  std::uint64_t window = 0;  ///< number of steps whose packs are sorted together, after all packs were put in a random order; 0 = all steps
+  ballast::emission emission = ballast::emission::cyclic;  ///< order of the steps within a window; read by `dealing::sorted`
+  bool redeal = false;  ///< whether the samples of each step (or row) are distributed over its places again if that lowers its cost
 };
 
-/// @brief How much randomness is given up for balance, and which way. Shares are in thousandths.
+/// @brief Options of `stream_steps`: how much randomness is given up for balance, and how. Shares are in thousandths.
 struct stream_options {
-  /// Share of a step's capacity that is drawn for it. 0 draws all of it, and gives back a tenth at most where that balances the step.
+  /// Share of a step's capacity that is drawn for the step. With 0, the full capacity is drawn, and up to a tenth is returned to the stream
+  /// if that balances the step.
   std::uint32_t fill = 980;
-  /// A sample that costs more than this share of a rank's mean step waits in the pool for its like; 0 = no pool.
+  /// A sample that costs more than this share of a rank's mean step waits in the pool for samples of similar cost; 0 = no pool.
   std::uint32_t threshold = 350;
-  /// The pool holds this many samples per rank before some must go. `whole_epoch` gathers all outliers first, and spreads everything
-  /// else evenly over the steps.
+  /// Size of the pool in samples per rank. If it is exceeded, some samples must be taken. `whole_epoch` gathers all outliers of the epoch
+  /// first and spreads all other samples evenly over the steps.
   std::uint32_t pool = 4;
-  std::uint32_t oldest = 0;  ///< steps that a sample may wait in the pool before it is taken with its neighbours; 0 = no limit
-  /// A sample that costs more than this share of a rank's mean step is split over several ranks (context parallelism); 0 = none is.
+  std::uint32_t oldest =
+      0;  ///< number of steps after which a sample in the pool is taken, together with its neighbours in cost; 0 = no limit
+  /// A sample that costs more than this share of a rank's mean step is split over several ranks (context parallelism); 0 = no sample is
+  /// split.
   std::uint32_t share = 0;
-  std::uint32_t share_overhead = 0;     ///< what splitting adds to a sample's cost
-  std::uint64_t most_ranks_shared = 0;  ///< most ranks that share a sample, a power of two; 0 = as many as there are
+  std::uint32_t share_overhead = 0;     ///< extra cost of a split sample, as a share of its cost
+  std::uint64_t most_ranks_shared = 0;  ///< most ranks that share a sample, a power of two; 0 = no limit
   friend constexpr bool operator==(stream_options const&, stream_options const&) = default;
 
-  static constexpr std::uint32_t whole_epoch = 0xffffffffU;  ///< for `pool`
+  static constexpr std::uint32_t whole_epoch = 0xffffffffU;  ///< a value of `pool`
 };
 
 namespace detail {

@@ -11,26 +11,28 @@
 #include <string>
 
 /// @file
-/// @brief Random steps for replicas that are pipelines: like with like inside a replica, and as many micro-batches as each one can take.
+/// @brief `pipeline_steps`: random steps for replicas that are pipelines. Micro-batches hold similar samples, and each replica gets as many
+/// micro-batches as it has time for.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Draws random steps and deals each of them to pipelines so that the slowest finishes early.
+/// @brief Draws random steps and distributes each draw over pipelines such that the slowest pipeline finishes early.
 ///
-/// A pipeline of P stages takes the sum of its micro-batches and (P - 1) times the most expensive of them. Micro-batches are cut from the
-/// sorted samples, so that expensive ones meet in few replicas, which then run fewer of them: weigh the loss by tokens.
+/// A pipeline of P stages takes the sum of its micro-batches' costs plus (P - 1) times the largest of them. Micro-batches are cut from the
+/// samples sorted by cost, so that expensive micro-batches are in few replicas, which then run fewer of them. Replicas train on different
+/// numbers of tokens, so weigh the loss by tokens.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
 /// @tparam Cost   how one length is weighed
 /// @param lengths  tokens of each sample, at most the capacity
 /// @param options  shape of a step, `stages`, seed and `left_over` (`split` and `shorten` spread the samples evenly over the steps)
-/// @param cost     what a sample costs
+/// @param cost     cost of a sample by its length
 /// @param fill     share of a step's capacity that is drawn for it, in thousandths
-/// @return the plan with `micro_batches` set to the most of any replica; the places of the others are empty at their end
+/// @return the plan; `micro_batches` is the largest number of any replica, and replicas with fewer have empty places at their end
 /// @throws invalid_input for a bad option, length or cost
 /// @par Complexity
-/// O(samples log samples) and about 40 trials a step of O(micro-batches log ranks).
+/// O(samples log samples), plus about 40 trials a step in O(micro-batches log ranks) each.
 /// @par Determinism
 /// A pure function of its arguments.
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
@@ -39,13 +41,13 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
   return pipeline_steps<Index>(weigh(lengths, options, cost), options, fill);
 }
 
-/// @brief As above, of samples weighed before.
+/// @brief As above, for samples that were weighed before.
 /// @tparam Index  type of the sample indices
-/// @param samples  from `weigh`
+/// @param samples  result of `weigh`
 /// @param options  as above
 /// @param fill     as above
 /// @return as above
-/// @throws invalid_input as above, or if the samples were weighed for other options and these cannot hold them
+/// @throws invalid_input as above, or if the samples were weighed for other options and do not fit these
 /// @par Complexity
 /// As above.
 /// @par Determinism

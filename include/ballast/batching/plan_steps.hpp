@@ -15,37 +15,43 @@
 #include <vector>
 
 /// @file
-/// @brief `plan_steps`: the default planner of steps, and samples that belong together or must not meet.
+/// @brief `plan_steps`: the default planner of steps.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Plans the steps of an epoch: which samples share a micro-batch, which micro-batches a rank and a step.
+/// @brief Plans the steps of an epoch: assigns samples to micro-batches, and micro-batches to ranks and steps.
 ///
-/// It packs as it goes: samples are drawn in a random order, a step at a time (`stream_steps`), dealt to the ranks of the step, and packed
-/// there, best fit decreasing, into the rank's micro-batches. Packs that were made before are dealt by `deal_steps` instead. `plan_steps`
-/// makes packs first and deals them itself where draws leave ranks waiting or room empty, where ranks wait at every micro-batch, and where
-/// samples of different keys may not meet.
+/// Usually the planner draws the samples of one step after the other in a random order (`stream_steps`), distributes each draw over the
+/// ranks, and packs the samples of a rank into its micro-batches by best-fit decreasing. It makes packs first and deals them to steps if
+/// draws leave ranks waiting or room empty, if ranks wait at every micro-batch, or if there are `apart` keys. Use `deal_steps` for packs
+/// that exist already.
 ///
-/// Where ranks wait per step and the cost ratio is at most 0.9 (`critical_ratios`), steps are random draws: filled to 0.98 where the square
-/// ratio is at most 1, else as full as they can be balanced. Where that leaves the slowest ranks more than 1 % above the mean, or the cost
-/// ratio is higher, samples of high cost are gathered with their like over the whole epoch (or split over ranks, where that is allowed):
-/// ever more of them until 1 % is reached. Where that is not enough, or leaves too much room empty, packs are made first, sorted by cost in
-/// windows of a random order, dealt and balanced: never in steps that are less random than the others by more than half of their design
-/// effect. The fastest plan met is returned, the price of steps included; but a fuller one where that fills less than 0.97 (0.93 in three
-/// steps or fewer, or `least_fill`) and the fuller one is at most one percentage point more idle. `batching::method` says which it is.
-/// Where ranks wait at every micro-batch, rows of like packs are mixed (`dealing::rows`); pipelines get like with like (`pipeline_steps`).
-/// Packs of one key each are sorted into steps (`dealing::sorted`).
+/// If ranks wait per step, the planner tries these methods in order, until the slowest ranks are within 1 % of the mean and the plan is
+/// full enough:
+/// - Random draws, if the cost ratio (`critical_ratios`) is at most 0.9. Steps are filled to 0.98 if the square ratio is at most 1,
+/// otherwise as full as they can be balanced.
+/// - Draws in which samples of high cost are gathered in the same steps over the whole epoch, or split over ranks if that is allowed. The
+/// share of such samples grows from trial to trial.
+/// - Packs made first, sorted by cost in windows of a random order, dealt and balanced. A window is not used if its steps are less random
+/// than those of the other methods by more than half of their design effect.
+///
+/// The fastest plan is returned, with the cost of steps included. If it fills less than 0.97 of the capacity (0.93 with four steps or
+/// fewer; or less than `least_fill`), a fuller plan is returned that is at most one percentage point more idle, if there is one.
+/// `batching::method` names the method.
+///
+/// If ranks wait at every micro-batch, packs of similar cost make up a micro-batch (`dealing::rows`). Pipelines get micro-batches of
+/// similar samples (`pipeline_steps`). With `apart` keys, packs of one key each are sorted into steps (`dealing::sorted`) or rows.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
 /// @tparam Cost   how one length is weighed
 /// @param lengths      tokens of each sample, at most the capacity
-/// @param options      `plan_steps(lengths, {.capacity = 131072, .ranks = 64, .micro_batches = 4})`
-/// @param cost         what a sample costs: `sample_cost(model)` of a transformer, or any other callable
-/// @param constraints  samples that belong together or must not meet, ranks that share one
-/// @return the plan, its cost and the bound; no place is empty but of the last step, where samples are too few
-/// @pre a list of keys is empty or as long as `lengths`; samples of one `together` key have one `apart` key
-/// @throws invalid_input for a bad option, length, cost or key, or where samples that belong together exceed the capacity
+/// @param options      shape of a step: `plan_steps(lengths, {.capacity = 131072, .ranks = 64, .micro_batches = 4}, cost)`
+/// @param cost         cost of a sample by its length: `sample_cost(model)` for a transformer, or any other callable
+/// @param constraints  which samples must or must not share a micro-batch, and how many ranks may share a sample
+/// @return the plan, its cost and a lower bound; only the last step may have empty places, if there are too few samples
+/// @pre a list of keys is empty or as long as `lengths`; samples with the same `together` key have the same `apart` key
+/// @throws invalid_input for a bad option, length, cost or key, or if the samples of one `together` key exceed the capacity
 /// @par Complexity
 /// That of the planner used; all of them O(n log n).
 /// @par Determinism
@@ -56,13 +62,13 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
   return plan_steps<Index>(weigh(lengths, options, cost), options, constraints);
 }
 
-/// @brief As above, of samples weighed before.
+/// @brief As above, for samples that were weighed before.
 /// @tparam Index  type of the sample indices
-/// @param samples      from `weigh`
+/// @param samples      result of `weigh`
 /// @param options      as above
 /// @param constraints  as above
 /// @return as above
-/// @throws invalid_input as above, or if the samples were weighed for other options and these cannot hold them
+/// @throws invalid_input as above, or if the samples were weighed for other options and do not fit these
 /// @par Complexity
 /// As above.
 /// @par Determinism
@@ -82,7 +88,7 @@ template <index_type Index = std::uint32_t>
   auto const units = detail::units_of<Index>(n, c.together);
   auto const apart = detail::key_of_units(units, c.apart);
   auto whole = c;
-  whole.most_ranks_shared = 1;  // what belongs together is not torn apart
+  whole.most_ranks_shared = 1;  // samples with the same key stay together
   auto plan = detail::plan_items<Index>(detail::fold(samples, units, options), apart, whole, options);
   plan.packs = detail::spell_out(units, plan.packs);
   for (auto* list : {&plan.dropped, &plan.repeated}) {

@@ -12,116 +12,122 @@
 #include <vector>
 
 /// @file
-/// @brief What every planner of steps returns.
+/// @brief The result of every planner of steps.
 
 namespace ballast::inline v0_2 {
 
-/// @brief The two numbers that decide how well random steps can be balanced.
+/// @brief Two ratios that decide how well random steps can be balanced.
 ///
-/// With f the cost, l the lengths, M micro-batches of C tokens: how much of one rank's full step the most expensive sample takes.
+/// Each compares the most expensive sample with the mean of one rank's full step. Here f is the cost of a sample, l its length, and a rank
+/// has M micro-batches of C tokens in a step.
 struct critical_ratios {
-  double cost = 0;    ///< max f / (M C sum f / sum l): above 1 no random step is balanced; up to 0.9 one is, at some loss of fill
-  double square = 0;  ///< max l^2 / (M C sum l^2 / sum l): up to 1, full random steps are balanced for every linear + quadratic cost
+  double cost = 0;    ///< max f / (M C sum f / sum l): above 1, no random step with that sample is balanced; up to 0.9, random steps can be
+                      ///< balanced at some loss of fill
+  double square = 0;  ///< max l^2 / (M C sum l^2 / sum l): up to 1, full random steps can be balanced for every linear + quadratic cost
 };
 
-/// @brief A sample that several ranks of one step work on together (context parallelism).
+/// @brief A sample that is split over several ranks of one step (context parallelism).
 template <index_type Index = std::uint32_t>
 struct shared_sample {
-  Index sample = 0;              ///< its index; it stands in a pack of each of its ranks
-  std::uint64_t step = 0;        ///< the step
-  std::uint64_t first_rank = 0;  ///< a multiple of `ranks`
-  std::uint64_t ranks = 1;       ///< how many consecutive ranks share it: a power of two; each holds `ceil(length / ranks)` of its tokens
+  Index sample = 0;              ///< index of the sample; it is in one pack of each of these ranks
+  std::uint64_t step = 0;        ///< number of the step
+  std::uint64_t first_rank = 0;  ///< the first of these ranks; a multiple of `ranks`
+  std::uint64_t ranks =
+      1;  ///< number of consecutive ranks that share the sample, a power of two; each holds `ceil(length / ranks)` of its tokens
   friend constexpr bool operator==(shared_sample const&, shared_sample const&) = default;
 };
 
-/// @brief How `plan_steps` made a plan.
+/// @brief The method by which `plan_steps` made a plan.
 enum class step_method : std::uint8_t {
-  other,     ///< another planner made it
-  random,    ///< random draws, dealt to ranks
-  gathered,  ///< as before, with samples of high cost gathered with their like
-  shared,    ///< as before, with samples of high cost split over ranks
-  rows,      ///< rows of like packs, unlike rows in one step
-  pipeline,  ///< random draws, like with like inside a replica
-  windows,   ///< packs first, sorted by cost in windows of the random order (`batching::window` steps), and dealt
+  other,     ///< made by another planner
+  random,    ///< random draws, balanced over the ranks
+  gathered,  ///< random draws, with samples of high cost gathered in the same steps
+  shared,    ///< random draws, with samples of high cost split over ranks
+  rows,      ///< packs of similar cost in each micro-batch, micro-batches of all costs in each step
+  pipeline,  ///< random draws, with micro-batches of similar samples within a pipeline
+  windows,   ///< packs made first, sorted by cost in windows of `batching::window` steps, and dealt
 };
 
-/// @brief The method's name. @param method any of them @return a word
+/// @brief The name of a method. @param method any enumerator @return a word, such as "gathered"
 [[nodiscard]] constexpr char const* to_string(step_method method) noexcept {
   constexpr char const* names[] = {"other", "random", "gathered", "shared", "rows", "pipeline", "windows"};
   return names[static_cast<std::size_t>(method)];
 }
 
-/// @brief Steps of ranks of micro-batches: which pack each rank trains on, and when.
+/// @brief A plan of steps: which pack each rank trains on in each micro-batch of each step.
 ///
-/// Every rank has the same number of steps, and in each step the same number of places for micro-batches.
+/// Every rank has the same number of steps, and the same number of places for micro-batches in each step.
 ///
 /// @tparam Index  type of the sample indices and pack numbers
 template <index_type Index = std::uint32_t>
 struct batching {
-  static constexpr Index none = (std::numeric_limits<Index>::max)();  ///< an empty place; -1 when read as signed
+  static constexpr Index none = (std::numeric_limits<Index>::max)();  ///< marks an empty place; -1 if read as signed
 
-  groups<Index> packs;              ///< sample indices; no pack is empty
-  std::vector<Index> table;         ///< `steps() * ranks * micro_batches` pack numbers or `none`, in that order, each pack at most once
-  std::uint64_t ranks = 1;          ///< as asked
+  groups<Index> packs;       ///< sample indices of each pack; no pack is empty
+  std::vector<Index> table;  ///< pack number or `none` of each place, by step, then rank, then micro-batch; each pack occurs at most once
+  std::uint64_t ranks = 1;   ///< number of data-parallel ranks
   std::uint64_t micro_batches = 1;  ///< places of one rank in one step
-  /// Cost of the plan: the sum over steps of what `synchronisation` makes of the slowest rank. The bound sums what no deal of the same
-  /// samples to the ranks of the same steps can go below.
+  /// Sum over the steps of the cost of the slowest rank, as `synchronisation` defines it. The lower bound holds for every other
+  /// distribution of the same samples over the ranks of the same steps.
   certificate slowest;
-  std::int64_t cost = 0;        ///< what all ranks have to do: the costs of all packs in the table, of their micro-batches and steps
-  std::int64_t tokens = 0;      ///< sum of their tokens
-  critical_ratios critical;     ///< of the samples given
-  std::vector<Index> dropped;   ///< samples that stand in no step, ascending
-  std::vector<Index> repeated;  ///< samples that stand in a step once more, each as often as it does; ascending
+  std::int64_t cost = 0;        ///< total work of all ranks: the costs of all packs in the table, of their micro-batches and of the steps
+  std::int64_t tokens = 0;      ///< sum of the tokens of all packs in the table
+  critical_ratios critical;     ///< critical ratios of all samples
+  std::vector<Index> dropped;   ///< samples in no step, ascending
+  std::vector<Index> repeated;  ///< samples that are trained on again, each once for every repetition; ascending
   std::vector<shared_sample<Index>> shared;  ///< samples split over ranks, by step
-  std::int64_t token_delay = 0;              ///< sum over tokens of the steps by which they come later than drawn
-  step_method method = step_method::other;   ///< how it was made, where `plan_steps` had a choice
-  std::uint64_t window = 0;                  ///< of `step_method::windows`: steps that are sorted together; 1 = random steps, 0 = all
-  std::uint64_t longest_delay = 0;           ///< most steps by which a sample comes later than drawn
+  std::int64_t token_delay = 0;              ///< sum over all tokens of their delay: the steps by which they come later than drawn
+  step_method method = step_method::other;   ///< the method that `plan_steps` chose
+  std::uint64_t window = 0;         ///< for `step_method::windows`: steps that are sorted together; 1 = random steps, 0 = all steps
+  std::uint64_t longest_delay = 0;  ///< largest delay of a sample, in steps
 
-  /// @brief Number of steps. @return the table's size over `ranks * micro_batches`
+  /// @brief Number of steps. @return the size of `table` over `ranks * micro_batches`
   [[nodiscard]] std::size_t steps() const noexcept { return table.size() / static_cast<std::size_t>(ranks * micro_batches); }
-  /// @brief The places of one step, rank after rank. @param s step, below `steps()` @return `ranks * micro_batches` pack numbers or `none`
+  /// @brief The places of one step, rank after rank. @param s step, below `steps()` @return `ranks * micro_batches` entries, pack numbers
+  /// or `none`
   [[nodiscard]] std::span<Index const> step(std::size_t s) const& noexcept {
     auto const places = static_cast<std::size_t>(ranks * micro_batches);
     return std::span(table).subspan(s * places, places);
   }
   std::span<Index const> step(std::size_t) const&& = delete;  ///< a view of a temporary would dangle
-  /// @brief The places of one rank in one step. @param s step @param r rank @return `micro_batches` pack numbers or `none`
+  /// @brief The places of one rank in one step. @param s step @param r rank @return `micro_batches` entries, pack numbers or `none`
   [[nodiscard]] std::span<Index const> step(std::size_t s, std::size_t r) const& noexcept {
     return step(s).subspan(r * static_cast<std::size_t>(micro_batches), static_cast<std::size_t>(micro_batches));
   }
   std::span<Index const> step(std::size_t, std::size_t) const&& = delete;  ///< a view of a temporary would dangle
-  /// @brief What a rank trains on in a step: `for (auto const pack : plan.packs_of(step, rank)) for (auto const sample : pack) ...`
+  /// @brief The packs of one rank in one step: `for (auto const pack : plan.packs_of(step, rank)) for (auto const sample : pack) ...`
   /// @param s  step, below `steps()`
   /// @param r  rank, below `ranks`
-  /// @return a forward range of its micro-batches in their order, each a `std::span` of sample indices; empty places are skipped. It refers
-  /// to this plan
+  /// @return a forward range of the rank's micro-batches in order, each a `std::span` of sample indices, without empty places; a view of
+  /// this plan
   [[nodiscard]] auto packs_of(std::size_t s, std::size_t r) const& noexcept { return samples_in(step(s, r)); }
   void packs_of(std::size_t, std::size_t) const&& = delete;  ///< a view of a temporary would dangle
-  /// @brief As above, of all ranks, one after the other. @param s step, below `steps()` @return a forward range of spans
+  /// @brief The packs of all ranks in one step, rank after rank. @param s step, below `steps()` @return a forward range of spans, as above
   [[nodiscard]] auto packs_of(std::size_t s) const& noexcept { return samples_in(step(s)); }
   void packs_of(std::size_t) const&& = delete;  ///< a view of a temporary would dangle
-  /// @brief The numbers of these packs, for callers who keep something else by pack. @param s step @param r rank @return a forward range of
-  /// them
+  /// @brief The pack numbers of one rank in one step, for data that a caller keeps by pack. @param s step @param r rank @return a forward
+  /// range of pack numbers, without empty places
   [[nodiscard]] auto pack_numbers_of(std::size_t s, std::size_t r) const& noexcept {
     return detail::taken_places<Index, detail::pack_number<Index>>(step(s, r), {});
   }
   void pack_numbers_of(std::size_t, std::size_t) const&& = delete;  ///< a view of a temporary would dangle
   /// @brief The pack of one place. @param s step @param r rank @param m micro-batch @return a pack number or `none`
   [[nodiscard]] Index at(std::size_t s, std::size_t r, std::size_t m) const noexcept { return step(s, r)[m]; }
-  /// @brief The ranks without a micro-batch in the last step; no other step has one. What a trainer does then: docs/batching.md.
-  /// @return ranks, ascending; none where every rank has work
+  /// @brief The ranks without a micro-batch in the last step; in all other steps every rank has one. docs/batching.md says what a trainer
+  /// does then.
+  /// @return the idle ranks, ascending; empty if every rank has work
   [[nodiscard]] std::vector<std::uint64_t> idle_ranks() const {
     std::vector<std::uint64_t> idle;
     for (std::uint64_t r = 0; r < ranks && !table.empty(); ++r)
       if (packs_of(steps() - 1, static_cast<std::size_t>(r)).empty()) idle.push_back(r);
     return idle;
   }
-  /// @brief Time over that of perfect balance, where ranks wait per step. @return 1 when no rank ever waits, else more
+  /// @brief Time of the plan over the time with perfect balance, for `synchronisation::per_step`. @return 1 if no rank ever waits, else
+  /// more
   [[nodiscard]] double slowest_over_mean() const noexcept {
     return cost == 0 ? 1.0 : static_cast<double>(slowest.value) * static_cast<double>(ranks) / static_cast<double>(cost);
   }
-  /// @brief Share of the places' capacity that holds tokens. @param capacity tokens of one place
+  /// @brief Share of the capacity of all places that holds tokens. @param capacity tokens of one place @return from 0 to 1
   [[nodiscard]] double fill(std::int64_t capacity) const noexcept {
     return table.empty() ? 0.0 : static_cast<double>(tokens) / (static_cast<double>(capacity) * static_cast<double>(table.size()));
   }
@@ -132,9 +138,9 @@ struct batching {
   }
 };
 
-/// @brief Hash of a plan of steps: FNV-1a over its shape, packs and table, then the lists of samples dropped, repeated and shared.
+/// @brief Hash of a plan of steps: FNV-1a over its shape, packs and table, and the lists of dropped, repeated and shared samples.
 ///
-/// The index type does not enter, nor do figures that follow from these.
+/// The hash depends neither on the index type nor on figures that follow from these members.
 ///
 /// @tparam Index  index type of the plan
 /// @param plan  any plan of steps

@@ -13,24 +13,24 @@
 #include <vector>
 
 /// @file
-/// @brief Going on after step k, also with another number of ranks.
+/// @brief Continues a plan after an interruption, also with another number of ranks.
 ///
-/// With the same ranks there is nothing to do: the plan is a pure function of its arguments, so a restarted trainer plans again and begins
-/// at step k. With other ranks, the samples that are still to come are planned as a data set of their own.
+/// With the same number of ranks, a restarted trainer makes the same plan again, since a plan is a pure function of its arguments, and
+/// continues at step k. With another number of ranks, it makes a new plan for `samples_left`, and calls `renumber`.
 
 namespace ballast::inline v0_2 {
 
-/// @brief The samples that the steps done have not trained on, and that the plan has not dropped.
+/// @brief Returns the samples that are still to be trained on: those of the steps that are not done, without the samples of steps that are.
 ///
-/// Which steps are done depends on the order they are trained in: without a curriculum the first k of the table, `std::views::iota(0, k)`;
-/// with one the first k of its order, `std::span(order.index).first(k)`.
+/// Which steps are done depends on the order of training. Without a curriculum, these are the first k steps of the plan,
+/// `std::views::iota(0, k)`; with a curriculum, the first k entries of its order, `std::span(order.index).first(k)`.
 ///
 /// @tparam Index  index type of the plan
 /// @tparam Steps  range of integers
 /// @param plan  a plan of steps
-/// @param done  the numbers of the steps done, in any order; a step may come twice
-/// @return their indices, ascending
-/// @throws invalid_input if the plan has no such step
+/// @param done  numbers of the steps that were trained on, in any order; a number may occur twice
+/// @return sample indices, ascending
+/// @throws invalid_input unless every entry of `done` is a step of the plan
 /// @par Complexity
 /// O(samples + steps).
 template <index_type Index, std::ranges::input_range Steps>
@@ -56,12 +56,12 @@ template <index_type Index, std::ranges::input_range Steps>
   return rest;
 }
 
-/// @brief Renumbers the samples of a plan that was made for a part of the data.
+/// @brief Renumbers the samples of a plan for a part of the data, by their indices in all data.
 ///
 /// @tparam Index  index type of the plan
 /// @param plan     a plan for `samples.size()` samples
-/// @param samples  which samples of the data these are, ascending
-/// @throws invalid_input if the plan refers to a sample beyond them; the plan is then unchanged
+/// @param samples  index in all data of each sample of the part, ascending
+/// @throws invalid_input if the plan refers to a sample that is not in the part; the plan is then unchanged
 /// @par Complexity
 /// O(samples).
 template <index_type Index>

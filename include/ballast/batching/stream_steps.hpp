@@ -11,32 +11,30 @@
 #include <string>
 
 /// @file
-/// @brief Steps drawn from a random stream of samples, with a pool that brings outliers of like cost together.
+/// @brief `stream_steps`: draws steps from a random stream of samples, with a pool that brings outliers of similar cost together.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Draws steps from a random order of the samples and deals each of them to ranks first, to micro-batches then.
+/// @brief Draws the samples of each step in a random order, and distributes each draw first over the ranks, then over their micro-batches.
 ///
-/// A step is a random draw, so nothing that training counts on is lost; where single samples cost so much that no random step can be
-/// balanced
-/// (`critical_ratios::cost` above 0.9), such samples wait in a small pool until there is one of like cost for every rank, or are split over
-/// several ranks. Inside a step, samples are dealt by rate matching or longest processing time, whichever balances it better, and
-/// exchanged.
+/// Each step is a random draw, as training expects. If single samples cost so much that random steps cannot be balanced
+/// (`critical_ratios::cost` above 0.9), these samples wait in a small pool until there is one of similar cost for every rank, or they are
+/// split over several ranks. Within a step, samples are distributed by rate matching or longest processing time, whichever balances better,
+/// and then exchanged.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
 /// @tparam Cost   how one length is weighed
 /// @param lengths  tokens of each sample, at most the capacity
 /// @param options  shape of a step, seed, and `left_over`: `drop` leaves out the steps that the end of the stream cannot fill, `repeat`
-/// fills
-///                 them with samples of earlier steps, the others keep them as they are
-/// @param cost     what a sample costs
-/// @param stream   fill, pool and splitting
-/// @return the plan, its cost and the bound; no place is empty but of the last step, where samples are too few
+/// fills them with samples of earlier steps, the other values keep them as they are
+/// @param cost     cost of a sample by its length
+/// @param stream   fill of a step, pool of outliers, and splitting over ranks
+/// @return the plan, its cost and a lower bound; only the last step may have empty places, if there are too few samples
 /// @throws invalid_input for a bad option, length or cost
 /// @par Complexity
-/// O(samples log ranks) time for each deal that is tried (one to three a step, up to twelve with `fill = 0`), and a bounded number of
-/// exchanges per step; O(samples) memory.
+/// O(samples log ranks) time for each distribution that is tried (one to three a step, up to twelve with `fill = 0`), plus a bounded number
+/// of exchanges per step; O(samples) memory.
 /// @par Determinism
 /// A pure function of its arguments.
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
@@ -45,13 +43,13 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
   return stream_steps<Index>(weigh(lengths, options, cost), options, stream);
 }
 
-/// @brief As above, of samples weighed before.
+/// @brief As above, for samples that were weighed before.
 /// @tparam Index  type of the sample indices
-/// @param samples  from `weigh`
+/// @param samples  result of `weigh`
 /// @param options  as above
 /// @param stream   as above
 /// @return as above
-/// @throws invalid_input as above, or if the samples were weighed for other options and these cannot hold them
+/// @throws invalid_input as above, or if the samples were weighed for other options and do not fit these
 /// @par Complexity
 /// As above.
 /// @par Determinism

@@ -14,20 +14,20 @@
 #include <string>
 
 /// @file
-/// @brief `weigh`: samples are checked and asked for their costs, once.
+/// @brief `weigh`: validates samples and computes the cost of each, once for all planners.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Validates samples and asks for each one's cost, once.
+/// @brief Validates samples and computes the cost of each.
 ///
 /// @tparam R     range of integers
-/// @tparam Cost  what a sample costs
+/// @tparam Cost  cost of a sample by its length
 /// @param lengths  tokens of each sample, at most the capacity
-/// @param options  those of the planners that the samples are for: capacity and prices decide what is too much
-/// @param cost     from tokens to an integer; called once a sample
+/// @param options  options of the planners that will take the samples: capacity, fixed costs and shape decide which sums are too large
+/// @param cost     returns the cost of a sample from its tokens, an integer; called once for each sample
 /// @return the samples with their costs and sums
 /// @throws invalid_input for a bad option; a length that is not positive, above the capacity or above 2^31; a cost that is not positive;
-/// sums too near to 2^63 for the planners to add up
+/// costs whose sums in the planners could exceed 2^63
 /// @par Complexity
 /// O(samples).
 /// @par Determinism
@@ -38,12 +38,12 @@ template <length_range R, cost_model Cost>
                           [&](std::size_t, std::int64_t l, auto const& name) { return checked_cost(l, cost, "cost", name); });
 }
 
-/// @brief As above, for samples whose costs are known.
+/// @brief As above, for samples whose costs are known already.
 /// @param lengths  tokens of each sample, at most the capacity
-/// @param costs    what each sample costs, positive; as many as lengths
+/// @param costs    cost of each sample, positive; one for each length
 /// @param options  as above
 /// @return the samples with their costs and sums
-/// @throws invalid_input as above, or if the lists differ in size
+/// @throws invalid_input as above, or unless both lists have the same size
 /// @par Complexity
 /// O(samples).
 /// @par Determinism
