@@ -14,17 +14,18 @@
 #include <vector>
 
 /// @file
-/// @brief How many steps of each source an epoch trains, so that the sum is exact.
+/// @brief Decides how many steps of each source an epoch trains, with an exact sum.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Shares out `total` in proportion to `share`: each gets its quota rounded down, and those of largest remainder one more.
+/// @brief Apportions `total` in proportion to `share` by the largest-remainder method: each entry gets its quota rounded down, and the
+/// entries of largest remainder get one more.
 ///
-/// @param share  one for each receiver, in any unit; not negative; the sum below 2^63
-/// @param total  what is shared out
-/// @return one count for each share; their sum is `total`
+/// @param share  share of each entry, in any unit; not negative, with a sum below 2^63
+/// @param total  the number to apportion
+/// @return one number for each share; their sum is `total`
 ///
-/// @post each count is `total * share / sum`, rounded down or up; of equal remainders, the first is rounded up
+/// @post each number is `total * share / sum`, rounded down or up; of equal remainders, the first is rounded up
 /// @throws invalid_input if a share is negative, their sum too large, or no share is positive though `total` is
 /// @par Complexity
 /// O(shares log shares).
@@ -58,14 +59,15 @@ namespace ballast::inline v0_2 {
   return count;
 }
 
-/// @brief The steps of each source that make so many passes over it.
+/// @brief Returns how many steps to take from each source for a requested number of passes over it.
 ///
-/// Half a pass over a large web crawl and three over a small set of books: `{500, 3000}`. What it returns goes into `per_epoch`.
+/// For example, `{500, 3000}` asks for half a pass over a large web crawl and three passes over a small set of books. The numbers go into
+/// `curriculum_source::per_epoch`.
 ///
-/// @param sources      of which only `steps` are read
-/// @param thousandths  passes over each source in thousandths, at most 10^6: 1000 trains each step once, 100 every tenth
-/// @return one count for each source; their sum is the exact number of steps, rounded to the nearest, halves up
-/// @throws invalid_input if there are not as many passes as sources, or a number is too large
+/// @param sources      the sources; only `steps` is read
+/// @param thousandths  passes over each source in thousandths, at most 10^6: 1000 trains each step once, 100 every tenth step
+/// @return number of steps of each source; their sum is the exact sum rounded to the nearest integer, halves up
+/// @throws invalid_input unless there is one entry of `thousandths` for each source, and all numbers are in range
 /// @par Complexity
 /// O(sources log sources).
 /// @par Determinism

@@ -15,22 +15,22 @@
 #include <vector>
 
 /// @file
-/// @brief The validator of curricula, from this library or any other planner. It shares no code with the planner.
+/// @brief The validator of curricula, of this library or any other planner. It shares no code with the planner.
 
 namespace ballast::inline v0_2 {
 
-/// @brief A sentence for a verdict. @param v any verdict @return for instance "wrong warm-up at 17"
+/// @brief Describes a verdict in a few words. @param v any verdict @return for instance "wrong warm-up at 17"
 [[nodiscard]] inline std::string describe(verdict<curriculum_fault> const& v) {
   return v.valid() ? "valid" : std::string(to_string(v.fault)) + " at " + std::to_string(v.index);
 }
 
-/// @brief Checks a curriculum against its definition: every step as often as asked, the warm-up short and capped, the order kept.
+/// @brief Checks a curriculum: every step is trained as often as demanded, the warm-up keeps its limits, and the order is the demanded one.
 ///
-/// @param plan     the plan; it may hold anything
-/// @param sources  what was given; valid
-/// @param options  what was asked; valid
-/// @return the first rule broken, in the order of `curriculum_fault`; its index is the place in training order, for settings and counts
-/// the source, for a step too seldom the step, those of all sources numbered one after another
+/// @param plan     the plan; its members may have any values
+/// @param sources  the sources of the plan; valid
+/// @param options  the options that the plan must meet; valid
+/// @return the first broken rule, in the order of `curriculum_fault`. Its index is a position in training order; a source, for settings and
+/// counts; or a step, for `step_too_seldom`, where the steps of all sources are numbered one after another
 /// @par Complexity
 /// O(steps + sources).
 [[nodiscard]] inline verdict<curriculum_fault> check_curriculum(curriculum_plan const& plan, std::span<curriculum_source const> sources,

@@ -12,32 +12,32 @@
 #include <vector>
 
 /// @file
-/// @brief Orders the steps of an epoch.
+/// @brief `plan_curriculum`: orders the steps of an epoch.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Orders the steps of one epoch: a warm-up on the smallest capacity, then all the rest as `options.order` says.
+/// @brief Orders the steps of one epoch: a warm-up on the smallest capacity, then all other steps in the order `options.order`.
 ///
-/// The number of steps is known before: `plan.size()` is the sum of what `per_epoch` says of the sources, and each source has exactly so
-/// many. The plan is a pure function, so training goes on at any step by planning again; `curriculum_stream` does so over several epochs.
+/// Each source has exactly the number of steps in its `per_epoch`, so the length of an epoch is known before planning. The plan is a pure
+/// function of its arguments, so training can continue at any step after planning again; `curriculum_stream` does that over several epochs.
 ///
-/// @param sources  levels or data sets: their setting, number of steps and keys
+/// @param sources  levels or data sets, with their setting, number of steps and keys
 /// @param options  order, warm-up, seed and epoch
-/// @return source and index of every step in training order
+/// @return source and index of every step, in training order
 ///
-/// @post a source that has n steps and gives c to the epoch has each of them c / n times, rounded down or up; over any first epochs, no
-///       step of a source is trained more than once more than another
+/// @post if a source has n steps and an epoch trains c steps of it, each step is trained c / n times, rounded down or up; after any number
+/// of epochs, the numbers of times that two steps of a source were trained differ by at most one
 /// @post with `interleaved`, after the warm-up every source is within 2 - 1 / (k - 1) steps of its share at every point, where k > 1
-///       sources have steps left; with two, by less than 1
-/// @throws invalid_input if a capacity, an SP degree or the number of buckets is not positive, keys do not match their steps, a source
-///         without steps is asked for some, or an epoch has 2^31 steps or more
+/// sources have steps left; with two sources within less than 1 step
+/// @throws invalid_input unless every capacity, every SP degree and the number of buckets are positive, keys match their steps in number,
+/// no source without steps must give some, and every epoch has fewer than 2^31 steps
 /// @par Complexity
 /// O(steps log sources) for `interleaved`, O(steps) for `random`, O(steps log steps) by keys.
 /// @par Determinism
 /// A pure function of its arguments.
 /// @par Source
-/// Warm-up: Yao et al., "Hierarchical Balance Packing", arXiv 2503.07680, section on the dynamic training pipeline; the cap is ours.
-/// Interleaving: Tijdeman, "The chairman assignment problem", Discrete Mathematics 32 (1980), turned by a random phase.
+/// Warm-up: Yao et al., "Hierarchical Balance Packing", arXiv 2503.07680, section on the dynamic training pipeline. Limit of the warm-up:
+/// this library. Interleaving: Tijdeman, "The chairman assignment problem", Discrete Mathematics 32 (1980), rotated by a random phase.
 [[nodiscard]] inline curriculum_plan plan_curriculum(std::span<curriculum_source const> sources, curriculum_options const& options = {}) {
   detail::require_valid(sources, options);
   auto const total = static_cast<std::size_t>(detail::steps_in_epoch(sources, options.epoch));

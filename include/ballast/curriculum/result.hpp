@@ -9,46 +9,47 @@
 #include <vector>
 
 /// @file
-/// @brief What a planner of curricula returns.
+/// @brief The result of `plan_curriculum`.
 
 namespace ballast::inline v0_2 {
 
-/// @brief One step in training order: all that a trainer needs to know of it.
+/// @brief One step in training order, with all that a trainer needs to know about it.
 struct curriculum_step {
-  std::uint32_t source = 0;  ///< whose step it is
-  std::uint32_t index = 0;   ///< which of that source's steps
-  level setting;             ///< how it is trained: capacity, SP degree, recomputed layers
-  std::uint64_t epoch = 0;   ///< the epoch it belongs to
+  std::uint32_t source = 0;  ///< number of the source that the step belongs to
+  std::uint32_t index = 0;   ///< index of the step in that source
+  level setting;             ///< setting that the step is trained with: capacity, SP degree, recomputed layers
+  std::uint64_t epoch = 0;   ///< number of the epoch
   friend constexpr bool operator==(curriculum_step const&, curriculum_step const&) = default;
 };
 
 /// @brief The steps of one epoch in training order.
 struct curriculum_plan {
-  std::vector<level> settings;        ///< of each source
-  std::vector<std::uint32_t> source;  ///< whose step is trained, for each step in training order
-  std::vector<std::uint32_t> index;   ///< which of that source's steps it is; as many as `source`
-  std::uint64_t warm_up = 0;          ///< how many of them, from the first, are the warm-up
-  std::uint64_t epoch = 0;            ///< the epoch planned
+  std::vector<level> settings;        ///< setting of each source
+  std::vector<std::uint32_t> source;  ///< source of each step, in training order
+  std::vector<std::uint32_t> index;   ///< index of each step in its source, in training order
+  std::uint64_t warm_up = 0;          ///< number of steps in the warm-up, which comes first
+  std::uint64_t epoch = 0;            ///< number of the epoch
 
   /// @brief Number of steps.
   [[nodiscard]] std::size_t size() const noexcept { return source.size(); }
-  /// @brief The step trained at place `i`. @param i place, below `size()` @return its source, index, setting and epoch
+  /// @brief The step at position `i` of the training order. @param i position, below `size()` @return its source, index, setting and epoch
   [[nodiscard]] curriculum_step at(std::size_t i) const { return {source[i], index[i], settings[source[i]], epoch}; }
 
-  /// @brief How often a step has another setting than the one before it. @par Complexity O(steps).
+  /// @brief Number of steps whose setting differs from that of the step before. @par Complexity O(steps).
   [[nodiscard]] std::uint64_t switches() const {
     std::uint64_t sum = 0;
     for (std::size_t i = 1; i < size(); ++i) sum += settings[source[i]] == settings[source[i - 1]] ? 0U : 1U;
     return sum;
   }
 
-  /// @brief How uneven the order is after the warm-up: the most steps by which any source is ahead of or behind its share at any point.
+  /// @brief Unevenness of the order after the warm-up: the largest number of steps by which any source is ahead of its share, or behind it,
+  /// at any point.
   ///
-  /// Of N steps, n of one source, that source's share of the first k is k n / N.
+  /// If n of N steps are from one source, that source's share of the first k steps is k n / N.
   ///
-  /// @return 0 for a single source; below 1 means that shares are kept at every point, up to rounding
+  /// @return the discrepancy: 0 for a single source; below 1 if shares are kept at every point, up to rounding
   /// @par Complexity
-  /// O(steps), in integers up to the last division.
+  /// O(steps), in integers except for the last division.
   [[nodiscard]] double discrepancy() const {
     auto const first = static_cast<std::size_t>(warm_up);
     if (first >= size()) return 0.0;

@@ -14,27 +14,27 @@
 #include <vector>
 
 /// @file
-/// @brief Epoch after epoch, step by step, from any step.
+/// @brief `curriculum_stream`: hands out the steps of several epochs one by one, and resumes at any step.
 
 namespace ballast::inline v0_2 {
 
-/// @brief How far training is: all that a checkpoint needs to keep of its curriculum.
+/// @brief The state of a `curriculum_stream`: what a checkpoint keeps in order to resume it.
 struct curriculum_state {
-  std::uint64_t step = 0;         ///< steps trained since it began
-  std::uint64_t fingerprint = 0;  ///< of the sources and options, seed among them
+  std::uint64_t step = 0;         ///< number of steps handed out since the start
+  std::uint64_t fingerprint = 0;  ///< hash of the sources and options, which include the seed
   friend constexpr bool operator==(curriculum_state const&, curriculum_state const&) = default;
 };
 
-/// @brief Hands out the steps of several epochs one by one and holds the plan of one epoch at a time.
+/// @brief Hands out the steps of several epochs one by one. It keeps the plan of one epoch at a time.
 ///
-/// A restarted trainer gives the same arguments and the state it has saved. More epochs than before are allowed, so training can be
-/// prolonged.
+/// A restarted trainer makes a stream with the same arguments and calls `resume` with the saved state. The number of epochs may differ, so
+/// training can be prolonged.
 class curriculum_stream {
  public:
-  /// @brief Checks the arguments and plans the first epoch.
+  /// @brief Validates the arguments and plans the first epoch.
   /// @param sources  levels or data sets
-  /// @param options  order, warm-up and seed; `epoch` is the first
-  /// @param epochs   how many there are; `options.epoch + epochs` is at most 2^31
+  /// @param options  order, warm-up and seed; `options.epoch` is the first epoch
+  /// @param epochs   number of epochs; `options.epoch + epochs` must be at most 2^31
   /// @throws invalid_input as `plan_curriculum`, or for too many epochs
   /// @par Complexity
   /// O(epochs * sources + keys), and planning one epoch.
@@ -45,18 +45,18 @@ class curriculum_stream {
     for (std::uint64_t e = 0; e < epochs; ++e) steps_ += detail::steps_in_epoch(sources_, options_.epoch + e);
   }
 
-  /// @brief Number of steps of all epochs.
+  /// @brief Number of steps in all epochs.
   [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
   /// @brief Whether all steps have been handed out.
   [[nodiscard]] bool done() const noexcept { return step_ == steps_; }
-  /// @brief The plan of the epoch at hand.
+  /// @brief The plan of the current epoch.
   [[nodiscard]] curriculum_plan const& plan() const noexcept { return plan_; }
 
-  /// @brief The next step.
+  /// @brief Hands out the next step.
   /// @return its source, index, setting and epoch
   /// @throws invalid_input when `done()`
   /// @par Complexity
-  /// O(1), but for the first step of an epoch, which plans it.
+  /// O(1), except for the first step of an epoch, which plans that epoch.
   [[nodiscard]] curriculum_step next() {
     require(!done(), [&] { return "all " + std::to_string(steps_) + " steps are done"; });
     while (place_ == plan_.size()) turn_to(plan_.epoch + 1);
@@ -64,12 +64,13 @@ class curriculum_stream {
     return plan_.at(place_++);
   }
 
-  /// @brief What to save in a checkpoint.
+  /// @brief The state to save in a checkpoint.
   [[nodiscard]] curriculum_state state() const noexcept { return {step_, fingerprint_}; }
 
-  /// @brief Goes on where another stream of the same arguments stood.
-  /// @param from  its state
-  /// @throws invalid_input if its sources or options were others, or it has more steps than this one; this stream then stays where it is
+  /// @brief Continues where another stream with the same sources and options was.
+  /// @param from  the state of that stream
+  /// @throws invalid_input if that stream had other sources or options, or has handed out more steps than this stream has; this stream is
+  /// then unchanged
   /// @par Complexity
   /// O(epochs * sources), and planning one epoch.
   void resume(curriculum_state const& from) {
@@ -113,10 +114,10 @@ class curriculum_stream {
   std::vector<curriculum_source> sources_;
   curriculum_options options_;
   curriculum_plan plan_;
-  std::uint64_t fingerprint_;  // of sources and options
-  std::uint64_t steps_ = 0;    // of all epochs
-  std::uint64_t step_ = 0;     // handed out
-  std::size_t place_ = 0;      // in the plan at hand
+  std::uint64_t fingerprint_;  // hash of sources and options
+  std::uint64_t steps_ = 0;    // number of steps in all epochs
+  std::uint64_t step_ = 0;     // steps handed out
+  std::size_t place_ = 0;      // position in the plan of the current epoch
 };
 
 }  // namespace ballast::inline v0_2
