@@ -13,30 +13,30 @@
 #include <span>
 
 /// @file
-/// @brief `balance`: the default balancer, never behind any single method of the room.
+/// @brief `balance`: the default balancer.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Shares items out to a fixed number of sets so that the largest load is small: the best plan of all methods of the room.
+/// @brief Distributes items over a fixed number of sets such that the largest load is small, by the best of several methods.
 ///
-/// `longest_processing_time` and `karmarkar_karp`, both followed by `refine`; then `rate_matching` of cost and size, the `snake`, and with
-/// a capacity rates towards it and best fit by size: those are refined where they are the best so far, with equal counts the snake always.
-/// It ends with the first plan that the lower bound proves optimal, which is often the first one; else it keeps the best. Never behind any
-/// of them, whatever the limits.
+/// The methods are `longest_processing_time` and `karmarkar_karp`, each followed by `refine`, then `rate_matching` of cost and size and
+/// `snake`; with a capacity also `rate_matching` towards the capacity and best fit by size. The later methods are refined if they are the
+/// best so far (`snake` always with equal counts). The first plan that the lower bound proves optimal is returned, which is often the first
+/// plan; otherwise the best of all.
 ///
 /// @tparam Index  type of the item indices
 /// @tparam R      range of integers
 /// @tparam Cost   a `cost_model`
 /// @tparam Size   a `cost_model`
-/// @param items    what is dealt, one integer each: sample lengths, or the numbers of packs with callables that look them up; may be empty
-/// @param options  number of sets and limits; of `target` both are tried
-/// @param cost     weighs one item: its share of a set's load; not negative; the item itself by default
-/// @param size     weighs one item: its share of a set's capacity; not negative; the item itself by default
+/// @param items    the items, one integer each: sample lengths, or numbers of packs if the callables look packs up; may be empty
+/// @param options  number of sets and limits; `target` is not read
+/// @param cost     cost of an item, which counts towards the load of its set; not negative; the item itself by default
+/// @param size     size of an item, which counts towards the capacity of its set; not negative; the item itself by default
 /// @return the sets, each with its most expensive item first
-/// @post no more items are set aside than by any method above, and where as many are, the largest load is no larger
+/// @post no method above sets fewer items aside, and none that sets as many aside has a smaller largest load
 /// @throws invalid_input for a bad option, or a cost or size, or a sum of them, outside [0, 2^63)
 /// @par Complexity
-/// That of the methods, `karmarkar_karp` being the slowest: O(n log n + n k) for n items and k sets.
+/// That of the methods, of which `karmarkar_karp` is the slowest: O(n log n + n k) for n items and k sets.
 /// @par Determinism
 /// A pure function of the costs, the sizes and the options.
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost = token_cost, cost_model Size = token_cost>
@@ -69,7 +69,8 @@ void balance(R const& items, balance_options const& options, Cost const& cost, S
   };
   auto const by_rate = [&](rate_target target) {
     return [&d, target] {
-      d.part = d.cost;  // for any cost of sizes and a second measure, the rates are in the order of that measure's
+      d.part =
+          d.cost;  // if cost is a weighted sum of size and a second measure, rates by cost and rates by that measure have the same order
       detail::deal_by_rate(d, d.total_cost, target);
     };
   };
@@ -77,7 +78,7 @@ void balance(R const& items, balance_options const& options, Cost const& cost, S
     d.start();
     detail::deal_as_snake(d);
   };
-  auto const into_the_fullest = [&] {  // finds room where sets are nearly full
+  auto const into_the_fullest = [&] {  // finds room if sets are nearly full
     d.sort_by(d.size);
     d.start();
     std::span<keyed_item<Index> const> const items_by_size(d.order);

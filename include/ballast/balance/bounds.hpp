@@ -14,15 +14,17 @@
 
 namespace ballast::inline v0_2 {
 
-/// @brief The best of four bounds: the mean, the largest item, pigeonholes, and company that a minimum of items per set forces.
+/// @brief The largest of four lower bounds: the mean, the largest item, pigeonholes, and the fewest items that the largest item's set must
+/// hold.
 ///
-/// Of the `j * sets + 1` largest items some set holds `j + 1`, which cost at least as much as the smallest `j + 1` of them; if every set
-/// holds at least `min_items`, the missing ones cost at least as much as the smallest of all. `j = 0` is the largest item.
+/// Pigeonholes: some set holds `j + 1` of the `j * sets + 1` largest items, and these cost at least as much as the cheapest `j + 1` of
+/// them. If each set must hold `min_items`, the further items of that set cost at least as much as the cheapest of all items. `j = 0` gives
+/// the largest item.
 ///
-/// @param descending  costs, largest first, none negative, with a sum below 2^63
+/// @param descending  costs of the items, largest first, not negative, with a sum below 2^63
 /// @param sets        number of sets, at least 1
-/// @param min_items   items that each set must hold at least; at most `descending.size() / sets`
-/// @return the largest bound; of equal ones the first of the enumeration
+/// @param min_items   fewest items that each set must hold; at most `descending.size() / sets`
+/// @return the largest bound; of equal bounds, the first of the enumeration
 /// @par Complexity
 /// O(items).
 /// @par Source
@@ -35,22 +37,22 @@ namespace ballast::inline v0_2 {
   return detail::bound_of_costs([&](std::uint64_t i) { return prefix[static_cast<std::size_t>(i)]; }, descending.size(), sets, min_items);
 }
 
-/// @brief What a set with the most expensive item costs at least when the other sets, filled to their capacity, leave it a minimum of size.
+/// @brief A lower bound from the capacity: the set with the most expensive item must also hold what the other sets have no room for.
 ///
-/// That set holds at least `S = total size - (sets - 1) * capacity`; what it holds beside the item costs at least as much per unit of size
-/// as the cheapest item does.
+/// That set has a size of at least `S = total size - (sets - 1) * capacity`. Its other items cost, per unit of size, at least as much as
+/// the item that is cheapest per unit of size.
 ///
-/// @param costs     cost of each item, none negative, with a sum below 2^63
-/// @param sizes     size of each item, likewise; as many
+/// @param costs     cost of each item, not negative, with a sum below 2^63
+/// @param sizes     size of each item, not negative, with a sum below 2^63; one for each cost
 /// @param sets      number of sets, at least 1
 /// @param capacity  largest total size of a set, at least 1
-/// @return the bound; `none` where it says nothing
+/// @return the lower bound; 0 with `balance_bound::none` if the capacity implies no bound
 /// @par Complexity
 /// O(items).
 [[nodiscard]] inline load_bound capacity_bound(std::span<std::int64_t const> costs, std::span<std::int64_t const> sizes, std::uint64_t sets,
                                                std::int64_t capacity) {
   std::int64_t total = 0;
-  std::size_t most_expensive = 0, cheapest = costs.size();  // the latter per unit of size
+  std::size_t most_expensive = 0, cheapest = costs.size();  // `cheapest` is per unit of size
   for (std::size_t i = 0; i < costs.size(); ++i) {
     total += sizes[i];
     if (costs[i] > costs[most_expensive]) most_expensive = i;

@@ -15,29 +15,29 @@
 #include <cstdint>
 
 /// @file
-/// @brief Longest processing time first on a histogram: the loads of the item-by-item algorithm, in time that hardly depends on the items.
+/// @brief Longest processing time first on a histogram: the same loads as item by item, in time that hardly depends on the number of items.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Deals a histogram of items, most expensive first, each to the least loaded set: all items of a class at once.
+/// @brief Balances a histogram of items by longest processing time first, all items of a class at once.
 ///
-/// Sets with equal loads are taken in their order. No capacity, no limit of items.
+/// Of equally loaded sets, the lower number is taken. There are no limits on a set.
 ///
-/// @tparam Cost  a `cost_model` of the lengths
+/// @tparam Cost  a `cost_model` for lengths
 /// @param classes    a valid histogram
-/// @param sets       number of sets, 1 … 2^31
-/// @param cost       weighs one length; not negative
+/// @param sets       number of sets, from 1 to 2^31
+/// @param cost       cost of an item by its length; not negative
 /// @param workspace  scratch memory, kept between calls
 /// @param out        overwritten with the plan
-/// @post every set gets as many items of each cost as from `longest_processing_time`
-/// @throws invalid_input for a bad histogram or number of sets, or a cost, or the sum of all, outside [0, 2^63)
+/// @post every set has as many items of each cost as with `longest_processing_time`
+/// @throws invalid_input for a bad histogram or number of sets, or a cost, or the sum of all costs, outside [0, 2^63)
 /// @par Complexity
 /// O(D log D + sum over the classes of min(c log k, k log k)) for D distinct lengths and c items in a class.
 /// @par Determinism
 /// A pure function of histogram, sets and costs.
 /// @par Source
-/// This library: an item of cost s goes to the smallest of the keys (load + i s, set), so c items take the c smallest, and all keys below
-/// a load can be counted by one division a set.
+/// This library: c items of cost s take the c smallest of the keys (load + i s, set), i = 0, 1, …, and the keys below a load can be counted
+/// by one division for each set.
 template <cost_model Cost>
 void bulk_longest_processing_time(histogram const& classes, std::uint64_t sets, Cost const& cost, bulk_balance_workspace& workspace,
                                   balance_runs& out) {
@@ -55,8 +55,9 @@ void bulk_longest_processing_time(histogram const& classes, std::uint64_t sets, 
   out.bound = bound.bound;
 }
 
-/// @brief The same by value. @tparam Cost a `cost_model` of the lengths
-/// @param classes a valid histogram @param sets number of sets @param cost weighs one length; tokens by default @return the plan
+/// @brief As above, by value. @tparam Cost a `cost_model` for lengths
+/// @param classes a valid histogram @param sets number of sets @param cost cost of an item by its length; tokens by default @return the
+/// plan
 /// @throws invalid_input as above
 template <cost_model Cost = token_cost>
 [[nodiscard]] balance_runs bulk_longest_processing_time(histogram const& classes, std::uint64_t sets, Cost const& cost = {}) {
@@ -66,22 +67,22 @@ template <cost_model Cost = token_cost>
   return out;
 }
 
-/// @brief Deals samples, most expensive first, each to the least loaded set, decided on the histogram of their lengths.
+/// @brief Balances samples by longest processing time first, decided on the histogram of their lengths.
 ///
-/// Loads are those of `longest_processing_time` without limits. Of equal samples, the lower indices go to the lower sets.
+/// The loads are those of `longest_processing_time` without limits. Of samples of equal length, the lower indices go to the lower sets.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
-/// @tparam Cost   a `cost_model` of the lengths
+/// @tparam Cost   a `cost_model` for lengths
 /// @param lengths    sample lengths, each at least 1; may be empty
-/// @param sets       number of sets, 1 … 2^31
-/// @param cost       weighs one length; not negative
+/// @param sets       number of sets, from 1 to 2^31
+/// @param cost       cost of a sample by its length; not negative
 /// @param workspace  scratch memory, kept between calls
 /// @param runs       overwritten with the plan on classes
 /// @param out        overwritten with the plan; its memory is used again
-/// @throws invalid_input for a length that is not positive, a bad number of sets, or a cost, or the sum of all, outside [0, 2^63)
+/// @throws invalid_input for a length that is not positive, a bad number of sets, or a cost, or the sum of all costs, outside [0, 2^63)
 /// @par Complexity
-/// O(n), O(n log D) where the longest length is far above n, and what the plan on classes takes.
+/// O(n), or O(n log D) if the longest length is far above n, plus the time of the plan on classes.
 template <index_type Index, length_range R, cost_model Cost>
 void bulk_longest_processing_time(R const& lengths, std::uint64_t sets, Cost const& cost, bulk_balance_workspace& workspace,
                                   balance_runs& runs, balanced_sets<Index>& out) {
@@ -96,9 +97,9 @@ void bulk_longest_processing_time(R const& lengths, std::uint64_t sets, Cost con
   out.bound = runs.bound;
 }
 
-/// @brief The samples' plan by value; see the form above.
-/// @tparam Index type of the sample indices @tparam R range of integers @tparam Cost a `cost_model` of the lengths
-/// @param lengths sample lengths, each at least 1 @param sets number of sets @param cost weighs one length; tokens by default
+/// @brief The plan of samples, as above, by value.
+/// @tparam Index type of the sample indices @tparam R range of integers @tparam Cost a `cost_model` for lengths
+/// @param lengths sample lengths, each at least 1 @param sets number of sets @param cost cost of a sample by its length; tokens by default
 /// @return the sets, each with its most expensive sample first @throws invalid_input as above
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost = token_cost>
 [[nodiscard]] balanced_sets<Index> bulk_longest_processing_time(R const& lengths, std::uint64_t sets, Cost const& cost = {}) {

@@ -17,11 +17,11 @@
 #include <vector>
 
 /// @file
-/// @brief The validator of balanced sets, from this library or any other planner. It shares no code with the balancers.
+/// @brief The validator of balanced sets, of this library or any other planner. It shares no code with the balancers.
 
 namespace ballast::inline v0_2 {
 
-/// @brief The verdict as a sentence, such as "set 17 holds 9000, more than its capacity 8192".
+/// @brief Describes a verdict in a sentence, such as "set 17 holds 9000, more than its capacity 8192".
 /// @param v  a verdict of `check_balance`
 /// @return the sentence
 [[nodiscard]] inline std::string describe(verdict<balance_fault> const& v) {
@@ -47,22 +47,22 @@ namespace ballast::inline v0_2 {
   return {};
 }
 
-/// @brief Checks any sets: bare groups of item indices against the definition.
+/// @brief Checks sets, given as groups of item indices, against the options.
 ///
-/// There are as many sets as asked for, every item stands exactly once, no set is above the capacity or `max_items`, and the counts are
-/// equal where that is demanded.
+/// There must be `options.sets` sets, every item must occur exactly once, no set may exceed the capacity or `max_items`, and with
+/// `equal_counts` the numbers of items may differ by at most one.
 ///
 /// @tparam Index  index type of the groups
 /// @tparam R      range of integers
 /// @tparam Cost   a `cost_model`
 /// @tparam Size   a `cost_model`
-/// @param sets     the sets; offsets and members may hold anything
-/// @param items    what was dealt
-/// @param options  what was asked
-/// @param cost     weighs one item: its share of a set's load; the item itself by default
-/// @param size     weighs one item: its share of a set's capacity; the item itself by default
-/// @return the first rule broken: offsets, number of sets, then set by set, then missing items, then the counts; its index is the
-/// set, the entry of `offsets`, `members` or `set_aside`, or the item
+/// @param sets     the sets; offsets and members may have any values
+/// @param items    the items, one integer each
+/// @param options  the options that the sets must meet
+/// @param cost     cost of an item, which counts towards the load of its set; the item itself by default
+/// @param size     size of an item, which counts towards the capacity of its set; the item itself by default
+/// @return the first broken rule, in this order: offsets, number of sets, set after set, missing items, counts. Its index is a set, an
+/// entry of `offsets`, `members` or `set_aside`, or an item
 /// @throws invalid_input if a cost or size is outside [0, 2^63)
 /// @par Complexity
 /// O(items + sets).
@@ -74,20 +74,20 @@ template <index_type Index, length_range R, cost_model Cost = token_cost, cost_m
                             largest);
 }
 
-/// @brief Checks a balancer's whole result: the sets, and that what it says about them is true.
+/// @brief Checks the result of a balancer: its sets, and the figures it gives about them.
 ///
-/// Where the result says that there is no plan, it must have no sets and set nothing aside.
+/// A result whose status is not `feasible` must have no sets and set nothing aside.
 ///
 /// @tparam Index  index type of the result
 /// @tparam R      range of integers
 /// @tparam Cost   a `cost_model`
 /// @tparam Size   a `cost_model`
-/// @param plan     the result; it may hold anything
-/// @param items    what was dealt
-/// @param options  what was asked
-/// @param cost     weighs one item: its share of a set's load; the item itself by default
-/// @param size     weighs one item: its share of a set's capacity; the item itself by default
-/// @return the first rule broken: what was set aside, then the sets (see above), then the certificate
+/// @param plan     the result; it may have any values
+/// @param items    the items, one integer each
+/// @param options  the options that the sets must meet
+/// @param cost     cost of an item, which counts towards the load of its set; the item itself by default
+/// @param size     size of an item, which counts towards the capacity of its set; the item itself by default
+/// @return the first broken rule, in this order: `set_aside`, the sets (as in the other overload), the certificate
 /// @throws invalid_input if a cost or size is outside [0, 2^63)
 /// @par Complexity
 /// O(items + sets).

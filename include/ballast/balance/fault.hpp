@@ -5,25 +5,25 @@
 #include <cstdint>
 
 /// @file
-/// @brief What can be wrong with balanced sets.
+/// @brief The rules that balanced sets can break.
 
 namespace ballast::inline v0_2 {
 
 /// @brief The rule that balanced sets break.
 enum class balance_fault : std::uint8_t {
-  none,                 ///< they are valid
+  none,                 ///< the sets are valid
   bad_offsets,          ///< the offsets do not rise from 0 to the number of members
-  wrong_set_count,      ///< there are not as many sets as asked for
-  member_out_of_range,  ///< a member is no item
-  item_twice,           ///< an item stands in two places
-  item_missing,         ///< an item stands nowhere
-  overfull_set,         ///< the sizes in a set exceed the capacity
+  wrong_set_count,      ///< the number of sets is not the demanded number
+  member_out_of_range,  ///< a member is not the index of an item
+  item_twice,           ///< an item occurs twice
+  item_missing,         ///< an item is in no set
+  overfull_set,         ///< the total size of a set exceeds the capacity
   too_many_items,       ///< a set has more items than allowed
-  uneven_counts,        ///< equal counts were asked for, and a set has two items fewer than another, or less
-  wrong_set_aside,      ///< the list of items set aside is not ascending, names no item, or should be empty
-  wrong_value,          ///< the certificate's value is not the largest load
-  wrong_bound,          ///< the certificate's lower bound is above its value; or, where infeasible, is not
-  sets_without_plan,    ///< the result says that there is no plan, and has sets or items set aside
+  uneven_counts,        ///< `equal_counts` was set, but the numbers of items in two sets differ by more than one
+  wrong_set_aside,      ///< `set_aside` is not ascending, has an entry that is not the index of an item, or must be empty
+  wrong_value,          ///< `load.value` is not the largest load
+  wrong_bound,          ///< `load.lower_bound` exceeds `load.value` though the plan is feasible, or does not though it is infeasible
+  sets_without_plan,    ///< the status says that there is no plan, but there are sets or items set aside
 };
 
 }  // namespace ballast::inline v0_2

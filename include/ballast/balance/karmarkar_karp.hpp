@@ -10,31 +10,32 @@
 #include <cstdint>
 
 /// @file
-/// @brief The largest differencing method of Karmarkar and Karp for k sets, with limits.
+/// @brief The largest differencing method of Karmarkar and Karp for k sets, with limits on a set.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Joins the two partial plans of largest spread, most expensive set with cheapest, until one plan is left.
+/// @brief Balances by the largest differencing method of Karmarkar and Karp: joins the two partial plans of largest spread, the most
+/// expensive sets of one with the cheapest sets of the other, until one plan is left.
 ///
-/// Every item starts as a plan of one set; with equal counts, every k neighbours of the sorted items as one of k sets. Where a limit
-/// forbids the pairing of the method, an expensive set takes the cheapest set that it may; where there is none, the plan of smaller spread
-/// is taken apart, and its items are dealt at the end as by `longest_processing_time`.
+/// At first, every item is a plan with one set that is not empty; with equal counts, each k neighbours of the sorted items are a plan. If a
+/// limit forbids a pairing of sets, an expensive set is joined with the cheapest set that the limits allow. If there is none, the plan of
+/// smaller spread is dissolved, and its items are added at the end as by `longest_processing_time`.
 ///
 /// @tparam Index  type of the item indices
 /// @tparam R      range of integers
 /// @tparam Cost   a `cost_model`
 /// @tparam Size   a `cost_model`
-/// @param items    what is dealt, one integer each: sample lengths, or the numbers of packs with callables that look them up; may be empty
+/// @param items    the items, one integer each: sample lengths, or numbers of packs if the callables look packs up; may be empty
 /// @param options  number of sets and limits
-/// @param cost     weighs one item: its share of a set's load; not negative; the item itself by default
-/// @param size     weighs one item: its share of a set's capacity; not negative; the item itself by default
-/// @return the sets by load, largest first (but for items dealt at the end), each with its most expensive item first
+/// @param cost     cost of an item, which counts towards the load of its set; not negative; the item itself by default
+/// @param size     size of an item, which counts towards the capacity of its set; not negative; the item itself by default
+/// @return the sets by load, largest first (except for items added at the end), each with its most expensive item first
 /// @throws invalid_input for a bad option, or a cost or size, or a sum of them, outside [0, 2^63)
 /// @par Complexity
-/// O(n log n + n k) time, of which n k is moving neighbours in an array of k, and n / k sorts of k sums; with limits O(n k + n / k * k^2).
-/// O(n + k) memory.
+/// O(n log n + n k) time, where n k counts moves of neighbours in an array of k sets, and n / k sorts of k sums; with limits O(n k + n / k
+/// * k^2). O(n + k) memory.
 /// @par Determinism
-/// A pure function of the costs, the sizes and the options. Equal spreads: the plan with the most expensive first item.
+/// A pure function of the costs, the sizes and the options. Of equal spreads, the plan whose first item is most expensive is taken first.
 /// @par Source
 /// Karmarkar, Karp, "The differencing method of set partitioning", UC Berkeley CSD-83-113 (1982); for k sets Michiels, Korst, Aarts, van
 /// Leeuwen, "Performance ratios for the Karmarkar-Karp differencing method", J. Combinatorial Optimization 13 (2007).

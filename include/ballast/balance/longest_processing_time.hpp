@@ -9,28 +9,28 @@
 #include <cstdint>
 
 /// @file
-/// @brief Longest processing time first: the most expensive item to the set that has least.
+/// @brief Longest processing time first: each item, most expensive first, goes to the least loaded set.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Deals the items, most expensive first, each to the set of least load among those with room for it.
+/// @brief Balances by longest processing time first: each item, most expensive first, goes to the least loaded set that has room for it.
 ///
-/// Equal loads: the lower set. Equal costs: the lower index. With equal counts a set takes no more than its share of the items; the larger
-/// share goes to whichever sets ask for it first.
+/// Of equally loaded sets, the lower number is taken; of items of equal cost, the lower index comes first. With equal counts, each set
+/// takes n / k items, and the first sets that would take another item get the n mod k further items.
 ///
 /// @tparam Index  type of the item indices
 /// @tparam R      range of integers
 /// @tparam Cost   a `cost_model`
 /// @tparam Size   a `cost_model`
-/// @param items    what is dealt, one integer each: sample lengths, or the numbers of packs with callables that look them up; may be empty
+/// @param items    the items, one integer each: sample lengths, or numbers of packs if the callables look packs up; may be empty
 /// @param options  number of sets and limits
-/// @param cost     weighs one item: its share of a set's load; not negative; the item itself by default
-/// @param size     weighs one item: its share of a set's capacity; not negative; the item itself by default
+/// @param cost     cost of an item, which counts towards the load of its set; not negative; the item itself by default
+/// @param size     size of an item, which counts towards the capacity of its set; not negative; the item itself by default
 /// @return the sets, each with its most expensive item first
-/// @post without limits the largest load is at most (4 k - 1) / (3 k) of the least possible, k sets
+/// @post without limits, the largest load is at most (4 k - 1) / (3 k) times the smallest possible one, for k sets
 /// @throws invalid_input for a bad option, or a cost or size, or a sum of them, outside [0, 2^63)
 /// @par Complexity
-/// O(n log n + n log k); with a capacity O(n k) at worst. O(n + k) memory.
+/// O(n log n + n log k) time; with a capacity, O(n k) in the worst case. O(n + k) memory.
 /// @par Determinism
 /// A pure function of the costs, the sizes and the options.
 /// @par Source

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 /// @file
-/// @brief Exchanges of two items for two, for sets that hold a handful each.
+/// @brief `exchange_pairs`: exchanges of up to two items for up to two, for sets that hold few items each.
 
 namespace ballast::inline v0_2 {
 
@@ -17,20 +17,20 @@ struct pair_exchange_workspace {
   detail::pair_exchanger<Index> exchange;  ///< private
 };
 
-/// @brief Lowers the largest load of refined sets further: the set of largest load gives up to two items for up to two of one of the sets
-/// of least load.
+/// @brief Lowers the largest load of refined sets further: the most loaded set exchanges up to two items for up to two items of one of the
+/// least loaded sets.
 ///
-/// Where sets hold a handful of items, one swap (`refine`) seldom balances two of them, and two for two nearly always do. Of a set the
-/// twelve cheapest items form pairs; eight partners are tried a round; there are at most three rounds a set.
+/// In sets of few items, a swap of one item for one (`refine`) seldom balances two sets, but an exchange of two for two nearly always does.
+/// Pairs are made of the twelve cheapest items of a set. A round tries eight partners, and there are at most three rounds for each set.
 ///
 /// @tparam Index  type of the item numbers
-/// @param sets       sets as `refine` left them: `sorted_sets` are their items
-/// @param enough     a largest load that needs no lowering
+/// @param sets       sets after `refine`: their items are in `sorted_sets`
+/// @param enough     the exchanges end when the largest load is at most this
 /// @param workspace  scratch memory
-/// @pre no limits but the capacity: `max_items` is 0 and `equal` false
-/// @post the largest load has not grown, and no set exceeds the capacity that did not before
+/// @pre no limits other than the capacity: `max_items` is 0 and `equal` is false
+/// @post the largest load has not grown, and no set exceeds the capacity unless it did before
 /// @par Complexity
-/// A round takes O(sets + m^2) for m items in a set, where m is at most 12 but for single items.
+/// A round takes O(sets + m^2) for m items in a set, where m counts 12 items at most in pairs.
 /// @par Determinism
 /// A pure function of the sets.
 /// @par Source

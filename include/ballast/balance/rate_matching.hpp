@@ -13,31 +13,32 @@
 #include <string>
 
 /// @file
-/// @brief Rate matching: two measures balanced at once, so that the plan is balanced for every weighting of the two.
+/// @brief Rate matching: balances two measures at once, so that the plan is balanced for every weighting of the two.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Deals the items, largest first, each to the set with room that still misses most of the first measure per unit of the second.
+/// @brief Balances two measures by rate matching: each item, largest first, goes to the set with room that needs most of the first measure
+/// for each unit of the second.
 ///
-/// With goals Q (mean part of a set) and T (mean size, or the capacity: see `rate_target`), a set that holds q and t has the rate
-/// (Q - q) / (T - t); the item goes to the greatest one, to the lower set of equal ones. Sets that have reached T come last, the emptiest
-/// first. Where no item is far above a set's mean, both measures come out balanced, and so does every cost `a * size + b * part`: the plan
-/// does not depend on how well the ratio of attention to the rest is known.
+/// Let Q be the mean part of a set and T its mean size, or the capacity (see `rate_target`). A set that holds q and t has the rate (Q - q)
+/// / (T - t), and an item goes to the set of largest rate, or to the lower number of equal rates. Sets that have reached T come last, the
+/// emptiest first. If no item is far above a set's mean, both measures come out balanced, and so does every cost `a * size + b * part`: the
+/// ratio of attention to other work need not be known.
 ///
 /// @tparam Index  type of the item indices
 /// @tparam R      range of integers
 /// @tparam Cost   a `cost_model`
 /// @tparam Part   a `cost_model`
 /// @tparam Size   a `cost_model`
-/// @param items    what is dealt, one integer each; may be empty
+/// @param items    the items, one integer each; may be empty
 /// @param options  number of sets, limits and target
-/// @param cost     weighs one item: its share of a set's load, which is certified; the item itself by default
-/// @param part     weighs one item: the first measure; the square by default
-/// @param size     weighs one item: the second measure, limited by the capacity; the item itself by default
-/// @return the sets, each largest item first
+/// @param cost     cost of an item, for the loads and the certificate; the sets do not depend on it; the item itself by default
+/// @param part     the first measure of an item; its square by default
+/// @param size     the second measure of an item, limited by the capacity; the item itself by default
+/// @return the sets, each with its largest item first
 /// @throws invalid_input for a bad option, a missing capacity, or a cost, part or size, or a sum of them, outside [0, 2^63)
 /// @par Complexity
-/// O(n log n + n log k); where sets are nearly full O(n k) at worst. O(n + k) memory.
+/// O(n log n + n log k) time; O(n k) in the worst case, if sets are nearly full. O(n + k) memory.
 /// @par Determinism
 /// A pure function of costs, parts, sizes and options; rates are compared exactly, in 128 bits.
 /// @par Source

@@ -13,34 +13,35 @@
 #include <string>
 
 /// @file
-/// @brief Refinement of any plan: moves and swaps between the most expensive set and cheap ones.
+/// @brief `refine`: improves a plan by moves and swaps between the most expensive set and cheap sets.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Lowers the largest load of a plan by exchanges, in place.
+/// @brief Lowers the largest load of a plan by moves and swaps of items, in place.
 ///
-/// A round takes the most expensive set and tries, with each of the cheapest sets, to move an item there or to swap it for one that would
-/// balance the two; the exchange that leaves the smaller maximum of the two is done. It ends where none helps, where the lower bound is
-/// reached, or after the rounds that were granted. Limits that the plan keeps stay kept.
+/// A round takes the most expensive set and, for each of the cheapest sets, tries to move an item there or to swap it for the item that
+/// would balance the two sets. The exchange that leaves the smallest maximum of the two sets is made. The refinement ends when no exchange
+/// helps, when the lower bound is reached, or after the largest number of rounds. Limits that the plan meets are still met afterwards.
 ///
 /// @tparam Index  type of the item indices
 /// @tparam R      range of integers
 /// @tparam Cost   a `cost_model`
 /// @tparam Size   a `cost_model`
-/// @param items      what was dealt
+/// @param items      the items, one integer each
 /// @param options    number of sets and limits
-/// @param cost       weighs one item: its share of a set's load; not negative
-/// @param size       weighs one item: its share of a set's capacity; not negative
+/// @param cost       cost of an item, which counts towards the load of its set; not negative
+/// @param size       size of an item, which counts towards the capacity of its set; not negative
 /// @param workspace  scratch memory, kept between calls
-/// @param plan       any balancer's, or hand-made: sets of item indices; unchanged if not feasible. Items that stand in no set are listed
-///                   in `set_aside` afterwards
+/// @param plan       the plan of any balancer, or any other sets of item indices; unchanged if not feasible. Items in no set are listed in
+/// `set_aside` afterwards
 /// @param how        rounds and partners
 /// @post the largest load has not grown
-/// @throws invalid_input as the balancers do; if the plan has another number of sets, an index that is no item, or an item twice
+/// @throws invalid_input as the balancers do; also if the plan has another number of sets, an index out of range, or an item twice
 /// @par Complexity
-/// O(n log n) and, each round, O(k log p + p m log m) for p partners and m items in a set.
+/// O(n log n), plus O(k log p + p m log m) for each round with p partners and m items in a set.
 /// @par Determinism
-/// A pure function of its arguments; equal exchanges: the cheaper partner, then the more expensive item, and a move before a swap.
+/// A pure function of its arguments; of equal exchanges, the one with the cheaper partner is made, then the one of the more expensive item,
+/// and a move before a swap.
 /// @par Source
 /// The exchanges are those of Finn, Horowitz, "A linear time approximation algorithm for multiprocessor scheduling", BIT 19 (1979), with
 /// swaps.
@@ -68,10 +69,10 @@ void refine(R const& items, balance_options const& options, Cost const& cost, Si
   detail::finish(d, misfit::set_aside, plan);
 }
 
-/// @brief As above, of sets that a caller deals items to.
+/// @brief As above, for sets that a caller has dealt items to.
 /// @tparam Index  type of the item numbers
-/// @param sets    sets under construction, their items in an order by cost; `sorted_sets` is what each of them holds afterwards
-/// @param enough  a largest load that needs no lowering
+/// @param sets    the sets, with all items in `order`, sorted by cost; afterwards `sorted_sets` lists the items of each set
+/// @param enough  the refinement ends when the largest load is at most this
 /// @param how     rounds and partners
 /// @post the largest load has not grown
 /// @par Complexity

@@ -9,22 +9,23 @@
 #include <vector>
 
 /// @file
-/// @brief What every balancer returns.
+/// @brief The result of every balancer.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Which argument proves that no smaller largest load can be, or that there is no plan at all.
+/// @brief The argument that proves a lower bound on the largest load, or that there is no plan.
 enum class balance_bound : std::uint8_t {
   none,          ///< nothing to balance
-  mean,          ///< the total cost over the number of sets
-  largest_item,  ///< one item alone
-  pigeonhole,    ///< of the j k + 1 largest items, j + 1 share a set; on sizes where infeasible
-  item_counts,   ///< every set must hold several items, so a large one has company; too many items where infeasible
-  capacity,      ///< the other sets cannot hold the rest, so a large item has company; total size above all capacities where infeasible
-  item_size,     ///< infeasible: one item exceeds the capacity
+  mean,          ///< total cost over number of sets
+  largest_item,  ///< cost of the largest item
+  pigeonhole,    ///< of the j k + 1 largest items, j + 1 share one of k sets; applied to sizes if infeasible
+  item_counts,   ///< every set must hold several items, also the set with the largest item; if infeasible: there are too many items
+  capacity,      ///< the other sets cannot hold all other items, so the set with the largest item holds some; if infeasible: the total size
+                 ///< exceeds all capacities
+  item_size,     ///< one item exceeds the capacity; only if infeasible
 };
 
-/// @brief The bound's name as users know it. @param bound any of them @return a word for reports
+/// @brief The name of a bound. @param bound any enumerator @return a word for reports, such as "largest-item"
 [[nodiscard]] constexpr std::string_view to_string(balance_bound bound) noexcept {
   switch (bound) {
     case balance_bound::none: return "none";
@@ -38,41 +39,41 @@ enum class balance_bound : std::uint8_t {
   return "none";
 }
 
-/// @brief A load that some set reaches in every plan.
+/// @brief A lower bound on the largest load of a set.
 struct load_bound {
-  std::int64_t load = 0;                      ///< no plan's largest load is below
-  balance_bound bound = balance_bound::none;  ///< the argument
+  std::int64_t load = 0;                      ///< lower bound on the largest load of any plan
+  balance_bound bound = balance_bound::none;  ///< the argument that proves it
   friend constexpr bool operator==(load_bound const&, load_bound const&) = default;
 };
 
-/// @brief A fixed number of sets, with the proof of how balanced they are.
+/// @brief A fixed number of sets, with the largest load beside a proven lower bound.
 ///
 /// @tparam Index  type of the item indices
 template <index_type Index = std::uint32_t>
 struct balanced_sets {
   ballast::status status = ballast::status::feasible;  ///< whether `sets` is a plan
-  groups<Index> sets;                                  ///< as many as were asked for, largest item first; none without a plan
-  /// The largest load (sum of costs) of a set, and what no plan for the items in the sets can go below.
-  /// Where infeasible: what the constraint named by `bound` allows (`value`), and what the items need (`lower_bound`).
+  groups<Index> sets;                                  ///< item indices of each set, largest item first; no sets without a plan
+  /// The largest load (sum of costs) of a set, and a lower bound on it for the items in the sets. If infeasible: `value` is what the
+  /// constraint named by `bound` allows, and `lower_bound` what the items need.
   certificate load;
   balance_bound bound = balance_bound::none;  ///< what proves `load.lower_bound`
-  std::vector<Index> set_aside;               ///< items without room, ascending; empty unless the policy allows it
+  std::vector<Index> set_aside;               ///< items that no set had room for, ascending; empty unless `misfit` is `set_aside`
   friend bool operator==(balanced_sets const&, balanced_sets const&) = default;
 };
 
-/// @brief `count` equal items in one set.
+/// @brief A run: `count` equal items in one set.
 struct balance_run {
-  std::uint64_t item_class = 0;  ///< entry of the histogram
+  std::uint64_t item_class = 0;  ///< index of the class in the histogram
   std::uint32_t set = 0;         ///< number of the set
-  std::uint64_t count = 0;       ///< items, at least 1
+  std::uint64_t count = 0;       ///< number of items, at least 1
   friend constexpr bool operator==(balance_run const&, balance_run const&) = default;
 };
 
-/// @brief A balance that was decided on classes of equal items.
+/// @brief A plan on classes of equal items.
 struct balance_runs {
-  std::vector<balance_run> runs;              ///< most expensive class first; of a class, lower set first
+  std::vector<balance_run> runs;              ///< runs by class, most expensive class first, then by set, ascending
   std::vector<std::int64_t> loads;            ///< sum of costs of each set
-  certificate load;                           ///< the largest of the loads, and what no plan can go below
+  certificate load;                           ///< the largest load, and its lower bound
   balance_bound bound = balance_bound::none;  ///< what proves `load.lower_bound`
 };
 

@@ -10,23 +10,23 @@
 #include <cstdint>
 
 /// @file
-/// @brief The snake: sorted items dealt forth and back. A baseline.
+/// @brief The snake: sorted items dealt back and forth (boustrophedon). A baseline.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Deals the items, most expensive first, to the sets 0, 1, …, k - 1, k - 1, …, 1, 0, 0, 1, …
+/// @brief Balances by the snake: deals the items, most expensive first, to the sets 0, 1, …, k - 1, k - 1, …, 1, 0, 0, 1, …
 ///
-/// The counts come out equal. An item whose set has no room goes, after all others, to the least loaded set that has. It is what trainers
-/// do by hand, offered to measure the others against.
+/// The numbers of items come out equal. Items whose set has no room are dealt after all others, each to the least loaded set with room.
+/// Trainers often do this by hand; it serves as a baseline.
 ///
 /// @tparam Index  type of the item indices
 /// @tparam R      range of integers
 /// @tparam Cost   a `cost_model`
 /// @tparam Size   a `cost_model`
-/// @param items    what is dealt, one integer each; may be empty
+/// @param items    the items, one integer each; may be empty
 /// @param options  number of sets and limits
-/// @param cost     weighs one item: its share of a set's load; not negative; the item itself by default
-/// @param size     weighs one item: its share of a set's capacity; not negative; the item itself by default
+/// @param cost     cost of an item, which counts towards the load of its set; not negative; the item itself by default
+/// @param size     size of an item, which counts towards the capacity of its set; not negative; the item itself by default
 /// @return the sets, each with its most expensive item first
 /// @throws invalid_input for a bad option, or a cost or size, or a sum of them, outside [0, 2^63)
 /// @par Complexity
