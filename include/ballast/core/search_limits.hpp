@@ -17,7 +17,8 @@ namespace ballast::inline v0_2 {
 /// time, and the result then says that it is not complete. More work never gives a worse plan.
 struct search_limits {
   /// Largest number of elementary operations: about a nanosecond each on a core of 2 to 3 GHz (a few cells of a knapsack's table, one entry
-  /// of a simplex inverse, a hundredth of a trial exchange). A phase that has begun is finished first, so up to twice as much may be spent.
+  /// of a simplex inverse, a hundredth of a trial exchange). A phase that has begun is finished first, so more may be spent, but less than
+  /// twice as much.
   std::uint64_t work = 1'000'000'000;
   double gap = 0;                          ///< stop when value / lower_bound - 1 is at most this; 0: when proven optimal
   std::stop_token stop{};                  ///< when a stop is requested, the best plan so far is returned

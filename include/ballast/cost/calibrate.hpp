@@ -14,11 +14,11 @@
 #include <vector>
 
 /// @file
-/// @brief Fits a cost to measured times. Needs Eigen, so it is included by name.
+/// @brief Fits a cost model to measured times by non-negative least squares. It needs Eigen, so no face includes it.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Fits non-negative coefficients of the given terms to measured times, in relative least squares.
+/// @brief Fits a cost as a sum of the given terms with non-negative coefficients to measured times, by least squares of relative errors.
 ///
 /// It minimises the sum of (predicted / measured - 1)^2, so that a short sample counts as much as a long one. Keep a constant term: it
 /// models launch overhead, which dominates short samples.
@@ -26,15 +26,15 @@ namespace ballast::inline v0_2 {
 /// @tparam Terms  cost models, at most 10
 /// @param rows     measurements, at least as many as terms; lengths may repeat
 /// @param options  how the error on unseen rows is estimated
-/// @param terms    such as `linear_cost{.per_token = 0, .per_sample = 1}` (a constant), `token_cost{}`, `causal_pairs{}`, a `tile_cost`
-/// @return coefficients, in the order of the terms, and errors. Row i by length is in fold i mod folds; the estimate needs a row more than
-/// terms in what remains, otherwise its errors are infinite
-/// @throws invalid_input if there are fewer rows than terms, or a row has a time that is not positive or a length that has no cost in a
-/// term
+/// @param terms    terms of the cost, such as `linear_cost{.per_token = 0, .per_sample = 1}` (a constant), `token_cost{}`,
+///                 `causal_pairs{}`, a `tile_cost`
+/// @return coefficients, in the order of the terms, and errors. For the held-out errors, the row that is i-th by length is in fold i mod
+///         folds; they are infinite unless the other folds together have at least one row more than terms
+/// @throws invalid_input if there are fewer rows than terms, a time is not positive, or a length has no cost in a term
 /// @par Complexity
 /// O(folds * rows * 2^terms).
 /// @par Determinism
-/// Floating point: equal up to rounding on other compilers and machines. Fit once and keep the coefficients.
+/// The result is floating point, equal up to rounding on other compilers and machines. Fit once and keep the coefficients.
 template <cost_model... Terms>
   requires(sizeof...(Terms) >= 1 && sizeof...(Terms) <= 10)
 [[nodiscard]] calibration<Terms...> calibrate(std::span<timing const> rows, calibrate_options options, Terms... terms) {
@@ -55,25 +55,25 @@ template <cost_model... Terms>
   return {std::tuple<Terms...>(terms...), found.coefficients, 0, found.fit, found.held_out};
 }
 
-/// @brief Fits a constant for each micro-batch and non-negative coefficients of the given terms, summed over its samples, to measured times
-/// of whole micro-batches, in relative least squares.
+/// @brief Fits a constant per micro-batch and non-negative coefficients of the given terms, summed over its samples, to measured times of
+/// micro-batches, by least squares of relative errors.
 ///
-/// It takes what a trainer measures: the lengths of the samples it ran together, and how long that took. Each row counts as much as every
-/// other. Where all rows hold equally many samples, a constant of the micro-batch and one of the sample cannot be told apart; then the
-/// former takes both.
+/// It takes what a trainer can measure: the lengths of the samples of a micro-batch, and how long the micro-batch took. All rows have the
+/// same weight. If every row has the same number of samples, a constant per micro-batch and a constant per sample cannot be told apart; the
+/// constant per micro-batch then includes both.
 ///
 /// @tparam Terms  cost models, at most 9
 /// @param rows     measurements, at least one more than terms; one micro-batch may be timed several times
 /// @param options  how the error on unseen rows is estimated
-/// @param terms    what a sample costs, such as `linear_cost{.per_token = 0, .per_sample = 1}`, `token_cost{}`, `causal_pairs{}`
-/// @return `per_micro_batch`, coefficients in the order of the terms, and errors of whole micro-batches. Row i by its tokens is in fold
-/// i mod folds; the estimate needs two rows more than terms in what remains, otherwise its errors are infinite
+/// @param terms    terms of a sample's cost, such as `linear_cost{.per_token = 0, .per_sample = 1}`, `token_cost{}`, `causal_pairs{}`
+/// @return `per_micro_batch`, coefficients in the order of the terms, and errors of micro-batches. For the held-out errors, the row that is
+///         i-th by tokens is in fold i mod folds; they are infinite unless the other folds together have at least two rows more than terms
 /// @throws invalid_input if there are too few rows, or a row has no sample, a time that is not positive or a length that has no cost in a
-/// term
+///         term
 /// @par Complexity
-/// O(folds * rows * 2^terms), and the samples once.
+/// O(folds * rows * 2^terms), and one pass over the samples.
 /// @par Determinism
-/// Floating point: equal up to rounding on other compilers and machines. Fit once and keep the coefficients.
+/// The result is floating point, equal up to rounding on other compilers and machines. Fit once and keep the coefficients.
 template <cost_model... Terms>
   requires(sizeof...(Terms) >= 1 && sizeof...(Terms) <= 9)
 [[nodiscard]] calibration<Terms...> calibrate(std::span<micro_batch_timing const> rows, calibrate_options options, Terms... terms) {
@@ -85,7 +85,7 @@ template <cost_model... Terms>
     auto const name = [&] { return "timings[" + std::to_string(i) + "].lengths"; };
     detail::require_time(rows[i].ms, i);
     require(!rows[i].lengths.empty(), [&] { return name() + " is empty"; });
-    std::array<double, columns> row{1};  // the constant first: of equally good fits the one with fewer and earlier columns is taken
+    std::array<double, columns> row{1};  // the constant comes first: of equally good fits, that with fewer and earlier columns is chosen
     double tokens = 0;
     for (std::size_t j = 0; j < rows[i].lengths.size(); ++j) {
       auto const length = rows[i].lengths[j];

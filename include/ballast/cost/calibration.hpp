@@ -11,45 +11,46 @@
 #include <vector>
 
 /// @file
-/// @brief Timings, and the cost that `calibrate` fits to them. Needs no Eigen.
+/// @brief Measured times, and the cost that `calibrate` fits to them. This header does not need Eigen.
 
 namespace ballast::inline v0_2 {
 
-/// @brief One measurement.
+/// @brief The measured time of one sample.
 struct timing {
-  std::int64_t length = 0;  ///< tokens
+  std::int64_t length = 0;  ///< tokens of the sample
   double ms = 0;            ///< milliseconds, positive and finite
 };
 
-/// @brief One measurement of a micro-batch: what a trainer's own timer sees.
+/// @brief The measured time of one micro-batch, as a trainer's own timer gives it.
 struct micro_batch_timing {
-  std::vector<std::int64_t> lengths;  ///< tokens of each of its samples, at least one
+  std::vector<std::int64_t> lengths;  ///< tokens of each of the micro-batch's samples, at least one
   double ms = 0;                      ///< milliseconds, positive and finite
 };
 
-/// @brief How `calibrate` judges its fit.
+/// @brief How `calibrate` estimates its error on new lengths.
 struct calibrate_options {
-  std::size_t folds = 10;  ///< parts, at least 2; the rows of each are predicted by a fit to the others
+  std::size_t folds = 10;  ///< parts of the rows, at least 2; the rows of each part are predicted by a fit to the other parts
 };
 
 /// @brief Relative errors over a set of rows: |predicted / measured - 1|.
 struct relative_errors {
-  double worst = 0;  ///< the largest
-  double mean = 0;   ///< their mean
+  double worst = 0;  ///< largest error
+  double mean = 0;   ///< mean error
 };
 
-/// @brief A fitted cost: a sum of terms, each a cost model, weighted by coefficients that are not negative.
+/// @brief A fitted cost: a sum of terms, each a cost model with a coefficient that is not negative.
 ///
-/// A floating cost of a sample in milliseconds; `scaled(fit, 1e6)` plans with it in nanoseconds. What a micro-batch takes whatever it holds
-/// is apart, so that planners charge it once: `batching_options::cost_per_micro_batch`, in the same unit.
+/// The call operator gives the cost of a sample in milliseconds, a floating cost: `scaled(fit, 1e6)` plans with it in nanoseconds. The
+/// constant time of a micro-batch is separate, because planners charge it once: pass it as `batching_options::cost_per_micro_batch`, in the
+/// same unit.
 /// @tparam Terms  cost models
 template <cost_model... Terms>
 struct calibration {
-  std::tuple<Terms...> terms;                           ///< what the cost is made of
+  std::tuple<Terms...> terms;                           ///< the terms of the cost
   std::array<double, sizeof...(Terms)> coefficients{};  ///< milliseconds per unit of each term, not negative
-  double per_micro_batch = 0;  ///< milliseconds of a micro-batch beside its samples, not negative; 0 where single samples were timed
-  relative_errors fit{};       ///< over the rows that it was fitted to: all of them
-  relative_errors held_out{};  ///< each row predicted by a fit that has not seen it: what to expect on new lengths
+  double per_micro_batch = 0;  ///< constant milliseconds of a micro-batch, not negative; 0 if single samples were timed
+  relative_errors fit{};       ///< errors over the rows that the cost was fitted to
+  relative_errors held_out{};  ///< errors when each row is predicted by a fit without it: what to expect on new lengths
 
   /// @brief The cost of a sample in milliseconds. @param length tokens
   [[nodiscard]] double operator()(std::int64_t length) const {
@@ -59,7 +60,7 @@ struct calibration {
       return sum;
     }(std::index_sequence_for<Terms...>{});
   }
-  /// @brief What a micro-batch takes, in milliseconds. @param lengths tokens of each of its samples
+  /// @brief The time of a micro-batch in milliseconds. @param lengths tokens of each of its samples
   [[nodiscard]] double of_micro_batch(std::span<std::int64_t const> lengths) const {
     auto sum = per_micro_batch;
     for (auto const length : lengths) sum += (*this)(length);

@@ -8,23 +8,22 @@
 #include <string_view>
 
 /// @file
-/// @brief What the makers of accelerators promise, and the time that a number of FLOPs takes at a share of it.
+/// @brief Datasheets of accelerators, and the modelled time of a number of FLOPs at a share of the peak rate.
 
 namespace ballast::inline v0_2 {
 
 /// @brief Peak rates of one accelerator, as its datasheet prints them.
 struct device {
-  std::string_view name;  ///< lower case, as in "h100"
-  std::int64_t bf16_flops =
-      0;  ///< dense bfloat16 FLOP/s of the tensor cores, accumulated in float32: not the doubled figure for sparse matrices
-  std::int64_t memory_bytes = 0;      ///< memory, in bytes: the datasheet's GB are 10^9
+  std::string_view name;          ///< name in lower case, as in "h100"
+  std::int64_t bf16_flops = 0;    ///< dense bfloat16 FLOP/s of the tensor cores; datasheets also print twice as many, for sparse matrices
+  std::int64_t memory_bytes = 0;  ///< bytes of memory; the GB of a datasheet are 10^9 bytes
   std::int64_t memory_bandwidth = 0;  ///< bytes/s of the memory
   std::int64_t link_bandwidth = 0;    ///< bytes/s of NVLink, both directions together
 
   friend constexpr bool operator==(device const&, device const&) = default;
 };
 
-/// @brief Accelerators on SXM boards. Sources: NVIDIA's datasheets of the A100 80GB, H100, H200 and HGX B200.
+/// @brief Known accelerators, all on SXM boards. Sources: NVIDIA's datasheets of the A100 80GB, H100, H200 and HGX B200.
 inline constexpr std::array devices{
     device{.name = "a100",
            .bf16_flops = 312'000'000'000'000,
@@ -48,10 +47,10 @@ inline constexpr std::array devices{
            .link_bandwidth = 1'800'000'000'000},
 };
 
-/// @brief An accelerator by name.
+/// @brief Finds an accelerator by name.
 /// @param name  one of `devices`, as in "h100"
 /// @return its datasheet
-/// @throws invalid_input listing the names, if it is not known
+/// @throws invalid_input, with a list of the names, if the name is unknown
 [[nodiscard]] constexpr device const& device_named(std::string_view name) {
   for (auto const& d : devices)
     if (d.name == name) return d;
@@ -62,11 +61,11 @@ inline constexpr std::array devices{
   }());
 }
 
-/// @brief Milliseconds that work takes at a share of the peak rate.
+/// @brief Milliseconds that a number of FLOPs takes at a share of the peak rate.
 /// @param flops  bfloat16 FLOPs, not negative
 /// @param on     the accelerator
-/// @param mfu    model FLOPs utilisation: share of the peak that is reached, in (0, 1]
-/// @return milliseconds; for reports, not for decisions
+/// @param mfu    model FLOPs utilisation: the share of the peak rate that is reached, in (0, 1]
+/// @return milliseconds, as a `double`: use it in reports, not for decisions of planners
 /// @throws invalid_input if an argument is out of range
 [[nodiscard]] constexpr double modelled_ms(double flops, device const& on, double mfu) {
   require(flops >= 0, [&] { return "flops = " + std::to_string(flops) + " must not be negative"; });

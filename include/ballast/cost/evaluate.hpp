@@ -13,29 +13,29 @@
 #include <string>
 
 /// @file
-/// @brief What a layer costs for one micro-batch: nanoseconds and bytes, from its work and the rates of a device.
+/// @brief Time and bytes of a layer for one micro-batch, from the layer's work and the rates of a device.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Rates that turn the work of layers into time. As they are by default, work is nanoseconds and links take no time.
+/// @brief Rates that turn the work of layers into time. With the default rates, work is in nanoseconds and transfers take no time.
 ///
-/// Layers that were measured on one micro-batch of T tokens scale by tokens: `per_token` is the time and the bytes of that micro-batch,
-/// `work_per_ms` T times the time units of a millisecond, and `units_per_byte` T.
+/// Layers that were measured on one micro-batch of T tokens scale with the tokens: set `per_token` to the time and the bytes of that
+/// micro-batch, `work_per_ms` to T times the time units in a millisecond, and `units_per_byte` to T.
 struct layer_rates {
-  std::int64_t work_per_ms = 1'000'000;  ///< work that a device does in a millisecond, at least 1
-  std::int64_t units_per_byte = 1;       ///< units of `layer_option::bytes` and `layer::boundary` in a byte, at least 1
-  std::int64_t link_bytes_per_ms = 0;    ///< bytes that a link between stages moves in a millisecond, one way; 0: transfers take no time
+  std::int64_t work_per_ms = 1'000'000;  ///< units of work that a device does in a millisecond, at least 1
+  std::int64_t units_per_byte = 1;       ///< units of `layer_option::bytes` and `layer::boundary` per byte, at least 1
+  std::int64_t link_bytes_per_ms = 0;    ///< bytes per millisecond that a link between stages moves, one way; 0: transfers take no time
   friend constexpr bool operator==(layer_rates const&, layer_rates const&) = default;
 };
 
-/// @brief What a layer costs for one micro-batch under one of its options. Each number is rounded up once.
+/// @brief Time and bytes of a layer for one micro-batch, under one of the layer's options. Each number is rounded up once.
 struct layer_figures {
-  std::int64_t time = 0;       ///< nanoseconds of forward and backward together, nothing recomputed
+  std::int64_t time = 0;       ///< nanoseconds of forward and backward together, without recomputation
   std::int64_t forward = 0;    ///< nanoseconds of the forward pass
-  std::int64_t backward = 0;   ///< nanoseconds of the backward pass, nothing recomputed
-  std::int64_t recompute = 0;  ///< nanoseconds that the option adds
-  std::int64_t transfer = 0;   ///< nanoseconds on the link to the next stage, if a stage ends here
-  std::int64_t bytes = 0;      ///< held from forward to backward
+  std::int64_t backward = 0;   ///< nanoseconds of the backward pass, without recomputation
+  std::int64_t recompute = 0;  ///< nanoseconds of recomputation that the option adds
+  std::int64_t transfer = 0;   ///< nanoseconds on the link to the next stage, if a stage ends with this layer
+  std::int64_t bytes = 0;      ///< bytes held from the forward to the backward pass
   friend constexpr bool operator==(layer_figures const&, layer_figures const&) = default;
 };
 
@@ -51,19 +51,19 @@ struct layer_rate {
     if (product.high == 0) return static_cast<std::int64_t>(divide_up(product.low, by));
     return static_cast<std::int64_t>(multiply_divide_up(v, times, by));
   }
-  /// Whether it is below 2^58, what planners of stages and simulators take.
+  /// Whether the product is below 2^58, which planners of stages and simulators require.
   [[nodiscard]] bool fits(std::int64_t value) const {
     return multiply(static_cast<std::uint64_t>(value), times).high < by && (*this)(value) < std::int64_t{1} << 58;
   }
 };
 }  // namespace detail
 
-/// @brief Evaluates layers for micro-batches: the one way from a `layer` to the numbers that stages and timelines are planned of.
+/// @brief Computes time and bytes of layers for micro-batches. All plans of stages and all timelines use this one evaluation.
 ///
-/// A stage is evaluated as one layer too: the sum of its layers under the options that they take.
+/// A stage is evaluated as one layer too: as the sum of its layers under the options that they take.
 class layer_evaluator {
  public:
-  /// @brief Prepares the rates. @param rates of a device and its links @throws invalid_input naming a rate that is out of range
+  /// @brief Prepares the rates. @param rates rates of a device and its links @throws invalid_input naming a rate that is out of range
   explicit layer_evaluator(layer_rates const& rates)
       : time_(nanoseconds_of_ms, at_least("work_per_ms", rates.work_per_ms, 1)),
         bytes_(1, at_least("units_per_byte", rates.units_per_byte, 1)),
@@ -73,12 +73,12 @@ class layer_evaluator {
   /// @brief Evaluates one layer.
   /// @param of     the layer
   /// @param taken  one of its options
-  /// @param batch  the micro-batch, within a largest one that passed `require_fits` with a chain that has the layer
+  /// @param batch  the micro-batch; no number may exceed those of a `largest` that passed `require_fits` with this layer's chain
   /// @return time and bytes
   /// @par Complexity
   /// O(1), without an allocation.
   /// @par Determinism
-  /// Integers alone.
+  /// All arithmetic is in integers.
   [[nodiscard]] layer_figures operator()(layer const& of, layer_option const& taken, batch_shape const& batch) const {
     auto const forward = of.forward(batch), backward = of.backward(batch);
     return {.time = time_(forward + backward),
@@ -89,13 +89,13 @@ class layer_evaluator {
             .bytes = bytes_(taken.bytes(batch))};
   }
 
-  /// @brief Throws unless times and bytes of a chain are far from 2^63, whatever its stages and options.
+  /// @brief Throws unless the times and bytes of a chain stay below 2^58 for all its stages and options.
   ///
-  /// What holds for the sum of all layers with all their options, at the largest micro-batch, holds for every stage and micro-batch.
+  /// It checks the sum of all layers with all their options, for the largest micro-batch. This sum bounds every stage and micro-batch.
   ///
-  /// @param layers   the chain, perhaps written by hand
-  /// @param largest  a micro-batch of which each number is the largest there is
-  /// @throws invalid_input naming the layer that has no options or a negative cost, or brings a sum to 2^58
+  /// @param layers   the chain
+  /// @param largest  a micro-batch of which each number is the largest of all micro-batches
+  /// @throws invalid_input naming the layer that has no options or a negative cost, or that brings a sum to 2^58
   void require_fits(std::span<layer const> layers, batch_shape const& largest) const {
     batch_cost work, bytes;
     for (auto const& l : layers) {

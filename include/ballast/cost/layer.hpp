@@ -10,69 +10,69 @@
 #include <vector>
 
 /// @file
-/// @brief A layer as planners of stages, memory and time see it: what it computes, holds and hands on, by micro-batch.
+/// @brief `layer`: what a layer computes, keeps in memory and sends to the next layer, as a function of the micro-batch.
 
 namespace ballast::inline v0_2 {
 
-/// @brief A micro-batch in numbers: all that the cost of a layer depends on.
+/// @brief The size of a micro-batch: all that the cost of a layer depends on.
 struct batch_shape {
-  std::int64_t tokens = 0;   ///< of the language model, image tokens among them
-  std::int64_t squares = 0;  ///< sum of the squared lengths of its samples
-  std::int64_t tiles = 0;    ///< image tiles
+  std::int64_t tokens = 0;   ///< tokens of the language model, image tokens included
+  std::int64_t squares = 0;  ///< sum of the squared lengths of the micro-batch's samples
+  std::int64_t tiles = 0;    ///< number of image tiles
 
-  /// @brief The values in the order of the symbolic dimensions 0, 1, 2.
+  /// @brief Tokens, squares and tiles as values of the symbolic dimensions 0, 1, 2.
   [[nodiscard]] constexpr std::array<std::int64_t, 3> values() const noexcept { return {tokens, squares, tiles}; }
   friend constexpr bool operator==(batch_shape const&, batch_shape const&) = default;
 };
 
-/// @brief A cost of a micro-batch: linear in its tokens, squares and tiles.
+/// @brief A cost of a micro-batch that is linear in its tokens, squares and tiles.
 struct batch_cost {
   std::int64_t per_token = 0;   ///< units per token, not negative
   std::int64_t per_square = 0;  ///< units per squared token, not negative
   std::int64_t per_tile = 0;    ///< units per tile, not negative
 
-  /// @brief The cost. @param of a micro-batch, with `fits(of)`
+  /// @brief The cost of a micro-batch. @param of the micro-batch, with `fits(of)`
   [[nodiscard]] constexpr std::int64_t operator()(batch_shape const& of) const noexcept {
     return per_token * of.tokens + per_square * of.squares + per_tile * of.tiles;
   }
-  /// @brief Whether the cost is below 2^63. @param of a micro-batch
+  /// @brief Whether the cost is below 2^63. @param of the micro-batch
   [[nodiscard]] constexpr bool fits(batch_shape const& of) const noexcept {
     return (checked(per_token) * checked(of.tokens) + checked(per_square) * checked(of.squares) + checked(per_tile) * checked(of.tiles))
         .fits();
   }
-  /// @brief The same over dimensions 0 (tokens), 1 (squares) and 2 (tiles).
+  /// @brief The cost as a polynomial over the dimensions 0 (tokens), 1 (squares) and 2 (tiles).
   [[nodiscard]] symbolic polynomial() const {
     return per_token * symbolic::of(0) + per_square * symbolic::of(1) + per_tile * symbolic::of(2);
   }
-  /// @brief The cost of two together. @param a a cost @param b another, with sums below 2^63
+  /// @brief The sum of two costs. @param a a cost @param b another; each sum of coefficients must be below 2^63
   friend constexpr batch_cost operator+(batch_cost const& a, batch_cost const& b) noexcept {
     return {a.per_token + b.per_token, a.per_square + b.per_square, a.per_tile + b.per_tile};
   }
   friend constexpr bool operator==(batch_cost const&, batch_cost const&) = default;
 };
 
-/// @brief A way to treat what a layer keeps from its forward to its backward pass.
+/// @brief One way to treat the activations that a layer keeps from its forward to its backward pass.
 struct layer_option {
-  recomputation recomputed = recomputation::none;  ///< what is computed again
-  batch_cost bytes{};                              ///< held for one micro-batch: bytes, or units of them (`layer_rates`)
-  batch_cost work{};                               ///< added to the backward pass
+  recomputation recomputed = recomputation::none;  ///< what is computed again in the backward pass
+  batch_cost bytes{};                              ///< memory held for one micro-batch: bytes, or units of them (`layer_rates`)
+  batch_cost work{};                               ///< work that recomputation adds to the backward pass
   friend constexpr bool operator==(layer_option const&, layer_option const&) = default;
 };
 
-/// @brief One layer on one device of its stage. `layers_of` makes them of a model; measured layers are written down by hand.
+/// @brief One layer on one device of its stage. `layers_of` makes layers from a model; write measured layers by hand.
 ///
-/// Work is FLOPs for a model by its shape, or time for measured layers; `layer_rates` says how much of it a millisecond takes.
+/// Work is in FLOPs for layers made from a model, and in time for measured layers; `layer_rates` says how much work a millisecond takes.
 struct layer {
-  std::string name;                     ///< as in "language 12"
+  std::string name;                     ///< name for messages and reports, as in "language 12"
   batch_cost forward{};                 ///< work of the forward pass
-  batch_cost backward{};                ///< work of the backward pass, nothing recomputed
-  std::int64_t parameters = 0;          ///< parameters that one tensor-parallel group holds together; 0 where only `state` is known
+  batch_cost backward{};                ///< work of the backward pass, without recomputation
+  std::int64_t parameters = 0;          ///< parameters on all devices of one tensor-parallel group; 0 if only `state` is known
   std::int64_t state = 0;               ///< bytes of parameters, gradients and optimiser states on the device, not negative
-  std::vector<layer_option> options{};  ///< at least one; the first keeps most
-  batch_cost boundary{};                ///< handed to the next layer: bytes, or units of them
+  std::vector<layer_option> options{};  ///< ways to treat activations, at least one; the first keeps most
+  batch_cost boundary{};                ///< data sent to the next layer: bytes, or units of them (`layer_rates`)
 
-  /// @brief Appends an option, unless it keeps no less than the one before it.
-  /// @param option  a way that keeps less of tokens, squares or tiles, and costs more work
+  /// @brief Appends an option if it is the first, or keeps fewer bytes per token, square or tile than the last.
+  /// @param option  an option that keeps less memory and costs more work than the last one
   void add(layer_option const& option) {
     auto const saves = [&](batch_cost const& than) {
       return option.bytes.per_token < than.per_token || option.bytes.per_square < than.per_square || option.bytes.per_tile < than.per_tile;

@@ -9,25 +9,25 @@
 #include <string>
 
 /// @file
-/// @brief What packs of a level take, profiled or modelled, as integers that planners decide on.
+/// @brief `level_time`: the time of a level's packs, profiled or modelled, in integers.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Device time of packs: the time of all devices that share a pack, added up, so that levels of any SP degree compare.
+/// @brief Device time of packs: the sum of the times of all devices that share a pack, so that levels of different SP degrees compare.
 struct level_time {
-  std::int64_t per_pack = 0;    ///< device-picoseconds per pack, whatever it holds; not negative
+  std::int64_t per_pack = 0;    ///< device-picoseconds per pack, independent of its samples; not negative
   std::int64_t per_token = 0;   ///< device-picoseconds per token, not negative
   std::int64_t per_square = 0;  ///< device-picoseconds per squared length of a sample, not negative
 
-  /// @brief What a sample adds to a pack, in device-picoseconds: a cost model for planners of steps.
+  /// @brief The cost of a sample in its pack, in device-picoseconds: a cost model for planners of steps.
   [[nodiscard]] constexpr quadratic_cost of_sample() const noexcept { return {.linear = per_token, .quadratic = per_square}; }
 
-  /// @brief The time of some packs.
-  /// @param packs    how many
-  /// @param tokens   of all of them
+  /// @brief The time of a number of packs.
+  /// @param packs    number of packs
+  /// @param tokens   tokens in all of them
   /// @param squares  sum of the squared lengths of their samples
   /// @return device-nanoseconds, each of the three parts rounded up
-  /// @throws invalid_input if a coefficient is negative or the time comes near to 2^63
+  /// @throws invalid_input if a coefficient is negative or one of the three parts reaches 2^61 nanoseconds
   [[nodiscard]] constexpr std::int64_t operator()(std::uint64_t packs, std::int64_t tokens, std::int64_t squares) const {
     auto const sum =
         part(packs, per_pack) + part(static_cast<std::uint64_t>(tokens), per_token) + part(static_cast<std::uint64_t>(squares), per_square);
@@ -45,10 +45,10 @@ struct level_time {
   }
 };
 
-/// @brief A setting of the trainer, and what its packs take.
+/// @brief A level and the time of its packs.
 struct timed_level {
   level setting;    ///< capacity, SP degree, recomputed layers
-  level_time time;  ///< profiled, or from `modelled_level_time`
+  level_time time;  ///< time of its packs: profiled, or from `modelled_level_time`
   friend constexpr bool operator==(timed_level const&, timed_level const&) = default;
 };
 

@@ -9,17 +9,17 @@
 #include <string>
 
 /// @file
-/// @brief Bytes of one device: parameters, gradients and optimiser states under ZeRO, activations under tensor, sequence and context
-/// parallelism with nothing, a part or everything recomputed.
+/// @brief Bytes on one device: parameters, gradients and optimiser states under ZeRO, and activations under tensor, sequence and context
+/// parallelism without, with selective or with full recomputation.
 
 namespace ballast::inline v0_2 {
 
-/// @brief How a model is spread over devices, as far as memory sees it.
+/// @brief How a model is distributed over devices, as far as memory depends on it.
 struct parallelism {
   std::int64_t tensor = 1;         ///< tensor-parallel degree (TP)
-  std::int64_t context = 1;        ///< devices that share a sequence (CP, or Ulysses): each keeps its share of the tokens
-  std::int64_t data = 1;           ///< devices that ZeRO shards states over (data-parallel, context-parallel ones among them)
-  bool sequence_parallel = false;  ///< whether norms and dropout are split along the sequence over the tensor-parallel group too (SP)
+  std::int64_t context = 1;        ///< context-parallel (CP) or Ulysses degree: devices that share the tokens of a sequence
+  std::int64_t data = 1;           ///< devices over which ZeRO shards states (data-parallel and context-parallel ones together)
+  bool sequence_parallel = false;  ///< sequence parallelism (SP): norms and dropout are split along the sequence over the TP group
   int zero = 0;                    ///< ZeRO stage: 1 shards optimiser states, 2 gradients too, 3 parameters too
 
   friend constexpr bool operator==(parallelism const&, parallelism const&) = default;
@@ -28,20 +28,20 @@ struct parallelism {
 /// @brief What of a layer is computed again in the backward pass.
 enum class recomputation : std::uint8_t {
   none,       ///< nothing
-  selective,  ///< attention scores where they are stored, otherwise the inner activations of the feed-forward block
-  full,       ///< everything: the layer's input alone is kept
+  selective,  ///< attention scores if they are stored, otherwise the inner activations of the feed-forward block
+  full,       ///< everything: only the input of the layer is kept
 };
 
-/// @brief Bytes that one parameter takes in each of its roles. Default: mixed precision with Adam, gradients in float32: 18 in all.
+/// @brief Bytes per parameter for each kind of state. Default: mixed precision with Adam and float32 gradients, 18 bytes in total.
 struct training_state {
-  std::int64_t parameter = 2;   ///< the copy that is computed with
+  std::int64_t parameter = 2;   ///< parameter, in the format of the computation
   std::int64_t gradient = 4;    ///< the accumulated gradient
-  std::int64_t optimizer = 12;  ///< float32 master copy and two moments
+  std::int64_t optimizer = 12;  ///< optimiser: float32 master copy and two moments
 
   friend constexpr bool operator==(training_state const&, training_state const&) = default;
 };
 
-/// @brief Throws for degrees that make no sense.
+/// @brief Throws unless all degrees are in range.
 /// @param spread  the degrees
 /// @throws invalid_input naming the field
 constexpr void require_valid(parallelism const& spread) {
@@ -52,9 +52,9 @@ constexpr void require_valid(parallelism const& spread) {
 }
 
 /// @brief Bytes of parameters, gradients and optimiser states on one device.
-/// @param parameters  that one tensor-parallel group holds together, below 2^52
-/// @param spread      the degrees; `tensor` divides first, then ZeRO what its stage says
-/// @param state       bytes of a parameter in each role, at most 256
+/// @param parameters  parameters on all devices of one tensor-parallel group, below 2^52
+/// @param spread      degrees; states are divided by `tensor`, and then sharded as the ZeRO stage says
+/// @param state       bytes per parameter for each kind of state, at most 256
 /// @return bytes, shares rounded up
 /// @throws invalid_input if an argument is out of range
 /// @par Source
@@ -71,7 +71,7 @@ constexpr void require_valid(parallelism const& spread) {
          state.optimizer * (spread.zero >= 1 ? shard : mine);
 }
 
-/// @brief A layer as Megatron's table counts it: plain attention with stored scores, dropout, two feed-forward matrices.
+/// @brief A layer as Megatron's table counts it: plain attention with stored scores, dropout, and two feed-forward matrices.
 struct megatron_layer {
   std::int64_t sequence = 1;  ///< s: tokens of a sample
   std::int64_t batch = 1;     ///< b: samples of a micro-batch
@@ -80,18 +80,18 @@ struct megatron_layer {
   std::int64_t ffn = 4;       ///< f: inner width of the feed-forward block, usually 4 h
 };
 
-/// @brief Bytes that one layer keeps on one device from forward to backward, by Megatron's table 2.
+/// @brief Bytes of activations that one layer keeps on one device from forward to backward, by Megatron's table 2.
 ///
-/// With the feed-forward block's width f, s b (10 h + (8 h + 4 f) / t) + 5 a s^2 b / t; s b (18 h + 4 f) / t + 5 a s^2 b / t with
-/// sequence parallelism; the quadratic part falls away where it is recomputed; 2 s b h with everything recomputed, a t-th of it with
-/// sequence parallelism, where each device has but its part of the layer's input. Context parallelism leaves each device s / context
-/// tokens, which attend to s.
+/// With feed-forward width f, the bytes are s b (10 h + (8 h + 4 f) / t) + 5 a s^2 b / t, and s b (18 h + 4 f) / t + 5 a s^2 b / t with
+/// sequence parallelism. The quadratic part is absent if it is recomputed. With full recomputation 2 s b h bytes remain, divided by t with
+/// sequence parallelism, because each device then holds only its part of the layer's input. With context parallelism each device has
+/// s / context tokens, which attend to all s tokens.
 ///
-/// @param layer       its sizes
+/// @param layer       sizes of the layer
 /// @param spread      degrees; ZeRO and data parallelism do not matter here
 /// @param recomputed  what is recomputed
 /// @return bytes, rounded up
-/// @throws invalid_input if a size is not positive or the bytes pass 2^63
+/// @throws invalid_input if a size is not positive or the bytes reach 2^63
 /// @par Source
 /// Korthikanti et al., "Reducing activation recomputation in large transformer models", arXiv 2205.05198, table 2.
 [[nodiscard]] constexpr std::int64_t activation_bytes(megatron_layer const& layer, parallelism const& spread, recomputation recomputed) {
@@ -115,17 +115,18 @@ struct megatron_layer {
   return bytes.value;
 }
 
-/// @brief Bytes that one layer of a model keeps of one token on one device, in a 16-bit format, with fused attention.
+/// @brief Bytes of activations that one layer of a model keeps per token on one device, in a 16-bit format, with fused attention.
 ///
-/// `activation_bytes_per_token` (transformer.hpp) with the parts that tensor parallelism does not split told apart: inputs of norms, of
-/// the attention and feed-forward blocks, and latent vectors. Selective recomputation drops the feed-forward block's inner activations.
+/// This is `activation_bytes_per_token` (transformer.hpp) under tensor parallelism, which does not split the inputs of norms, the inputs of
+/// the attention and feed-forward blocks, and latent vectors. Selective recomputation drops the inner activations of the feed-forward
+/// block.
 ///
 /// @param model       the shape
 /// @param layer       0 … layers - 1
-/// @param spread      degrees; context parallelism divides tokens, not bytes per token
+/// @param spread      degrees; context parallelism divides the tokens, not the bytes per token
 /// @param recomputed  what is recomputed
 /// @return bytes per token, rounded up
-/// @throws invalid_input as `require_valid`, or if there is no such layer
+/// @throws invalid_input as `require_valid`, or if `layer` is out of range
 [[nodiscard]] constexpr std::int64_t activation_bytes_per_token(transformer const& model, std::int64_t layer, parallelism const& spread,
                                                                 recomputation recomputed) {
   require_valid(spread);
@@ -140,13 +141,13 @@ struct megatron_layer {
   return spread.sequence_parallel ? divide_up(kept, spread.tensor) : whole + divide_up(kept - whole, spread.tensor);
 }
 
-/// @brief Forward FLOPs per token that recomputation adds to the backward pass: its linear part, on one device.
+/// @brief Forward FLOPs per token that recomputation adds to the backward pass on one device, without attention's pairs.
 /// @param model       the shape
 /// @param layer       0 … layers - 1
 /// @param spread      degrees
-/// @param recomputed  what is recomputed; `selective` runs the matrices into the feed-forward block once more, not the one out of it
-/// @return FLOPs per token; with `full`, attention's pairs come on top (`layer_flops`)
-/// @throws invalid_input as `require_valid`, or if there is no such layer
+/// @param recomputed  what is recomputed; `selective` repeats the matrices into the feed-forward block, not the one out of it
+/// @return FLOPs per token; with `full`, the FLOPs of attention's pairs come on top (`layer_flops`)
+/// @throws invalid_input as `require_valid`, or if `layer` is out of range
 [[nodiscard]] constexpr std::int64_t recomputed_flops_per_token(transformer const& model, std::int64_t layer, parallelism const& spread,
                                                                 recomputation recomputed) {
   require_valid(spread);

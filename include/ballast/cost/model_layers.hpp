@@ -12,19 +12,20 @@
 #include <vector>
 
 /// @file
-/// @brief The chain of layers of a language or vision-language model, by its shape.
+/// @brief `layers_of`: the chain of layers of a language or vision-language model, from its shape.
 
 namespace ballast::inline v0_2 {
 
-/// @brief The chain of a language model: embedding, layers, head. Where there is no vocabulary, layers alone.
+/// @brief The chain of a language model: embedding, layers and head; only layers if the model has no vocabulary.
 ///
 /// FLOPs and bytes are those of one device of a tensor- and context-parallel group, shares rounded up. Layers with a window count `window`
-/// pairs a token, which is never too few. Boundaries are counted whole, in a 16-bit format, as they travel without sequence parallelism.
-/// Options are kept whole, recomputed in part and recomputed in full, as far as each keeps less than the one before it.
+/// pairs per token, which is an upper bound. Boundaries are counted in full, in a 16-bit format, as they are sent without sequence
+/// parallelism. The options of a layer are no, selective and full recomputation; an option that keeps no less than the one before is left
+/// out.
 ///
 /// @param model   the shape
 /// @param spread  degrees
-/// @param state   bytes of a parameter in each role
+/// @param state   bytes per parameter for each kind of state
 /// @return layers from first to last
 /// @throws invalid_input as `require_valid` of the model and of the degrees, or as `state_bytes`
 [[nodiscard]] inline std::vector<layer> layers_of(transformer const& model, parallelism const& spread = {},
@@ -35,13 +36,14 @@ namespace ballast::inline v0_2 {
   return std::move(maker.made);
 }
 
-/// @brief The chain of a vision-language model: patch embedding, vision layers, projector, then that of the language model.
+/// @brief The chain of a vision-language model: patch embedding, vision layers, projector, and then the chain of the language model.
 ///
-/// Vision layers cost by tile, language layers by token. Vision boundaries carry vision tokens, the projector's its merged ones.
+/// Vision layers have costs per tile, language layers per token. Boundaries of vision layers carry vision tokens, the boundary of the
+/// projector carries the merged tokens.
 ///
 /// @param model   the shape
 /// @param spread  degrees, the same for both parts
-/// @param state   bytes of a parameter in each role
+/// @param state   bytes per parameter for each kind of state
 /// @return layers from first to last
 /// @throws invalid_input as the other overload
 [[nodiscard]] inline std::vector<layer> layers_of(vision_language_model const& model, parallelism const& spread = {},

@@ -11,11 +11,11 @@
 
 namespace ballast::inline v0_2 {
 
-/// @brief Counts tokens: the cost of a sample is its length. The default of every packer.
+/// @brief Cost of a sample in tokens: its length. This is the default of every packer.
 struct token_cost {
   /// @brief The cost. @param length tokens
   BALLAST_HD constexpr std::int64_t operator()(std::int64_t length) const noexcept { return length; }
-  /// @brief Whether the cost is a valid one. @param length tokens
+  /// @brief Whether the length is valid: not negative. @param length tokens
   [[nodiscard]] BALLAST_HD constexpr bool fits(std::int64_t length) const noexcept { return length >= 0; }
   friend constexpr bool operator==(token_cost const&, token_cost const&) = default;
 };
@@ -36,8 +36,8 @@ struct linear_cost {
 
 /// @brief Cost of a sample of `length` tokens: `linear * length + quadratic * length * length`.
 ///
-/// With attention over all pairs of a hidden size h, `{.linear = 6 * h, .quadratic = 1}` is the workload of a dense transformer layer up to
-/// a factor of 4 h (FLOPs 24 h^2 L + 4 h L^2; Narayanan et al., arXiv 2104.04473, appendix).
+/// For a dense transformer layer of hidden size h with full attention, `{.linear = 6 * h, .quadratic = 1}` is the work in units of 4 h
+/// FLOPs (24 h^2 L + 4 h L^2 FLOPs; Narayanan et al., arXiv 2104.04473, appendix).
 struct quadratic_cost {
   std::int64_t linear = 1;     ///< units per token, not negative
   std::int64_t quadratic = 0;  ///< units per token pair, not negative
@@ -54,8 +54,8 @@ struct quadratic_cost {
   friend constexpr bool operator==(quadratic_cost const&, quadratic_cost const&) = default;
 };
 
-/// @brief The workload of a dense transformer of hidden size 4096, in units of a token pair. The manual's figures of steps are under it; no
-/// planner assumes it: for your own model see `sample_cost` and `calibrate`.
+/// @brief The work of a dense transformer of hidden size 4096, in units of a token pair. The manual's figures of steps use it; no planner
+/// assumes it. For your own model see `sample_cost` and `calibrate`.
 inline constexpr quadratic_cost dense_4096_cost{.linear = 6 * 4096, .quadratic = 1};
 
 static_assert(bounded_cost_model<token_cost> && bounded_cost_model<linear_cost> && bounded_cost_model<quadratic_cost>);

@@ -9,15 +9,15 @@
 #include <string_view>
 
 /// @file
-/// @brief Published architectures by name. Each one's computed parameter count is the published one: tests hold it to that.
+/// @brief Published architectures by name. Tests check that the computed parameter count of each equals the published one.
 
 namespace ballast::inline v0_2 {
 
-/// @brief An architecture and its name.
+/// @brief An architecture with its name.
 /// @tparam Model  `transformer`, `vision_transformer` or `vision_language_model`
 template <class Model>
 struct preset {
-  std::string_view name;  ///< lower case, as in "llama-3.1-8b"
+  std::string_view name;  ///< name in lower case, as in "llama-3.1-8b"
   Model model;            ///< the shape
 };
 
@@ -181,18 +181,18 @@ template <class Presets>
 }
 }  // namespace detail
 
-/// @brief A language model by name.
+/// @brief Finds a language model by name.
 /// @param name  one of `transformer_presets`, as in "llama-3.1-8b"
 /// @return its shape
-/// @throws invalid_input listing the names, if there is no such preset
+/// @throws invalid_input, with a list of the names, if there is no such preset
 [[nodiscard]] constexpr transformer const& transformer_preset(std::string_view name) {
   return detail::find_preset(transformer_presets, name, "transformer");
 }
 
-/// @brief A vision transformer by name.
+/// @brief Finds a vision transformer by name.
 /// @param name  one of `vision_presets`, as in "internvit-6b-448"
 /// @return its shape
-/// @throws invalid_input listing the names, if there is no such preset
+/// @throws invalid_input, with a list of the names, if there is no such preset
 [[nodiscard]] constexpr vision_transformer const& vision_preset(std::string_view name) {
   return detail::find_preset(vision_presets, name, "vision");
 }
@@ -209,10 +209,10 @@ inline constexpr std::array vision_language_presets{
                                    .language = transformer_preset("internlm2-20b")}},
 };
 
-/// @brief A vision-language model by name.
+/// @brief Finds a vision-language model by name.
 /// @param name  one of `vision_language_presets`, as in "internvl-chat-1.5"
 /// @return its shape
-/// @throws invalid_input listing the names, if there is no such preset
+/// @throws invalid_input, with a list of the names, if there is no such preset
 [[nodiscard]] constexpr vision_language_model const& vision_language_preset(std::string_view name) {
   return detail::find_preset(vision_language_presets, name, "vision-language");
 }

@@ -9,11 +9,11 @@
 #include <type_traits>
 
 /// @file
-/// @brief The border between floating costs and planners, which decide on integers alone.
+/// @brief `scaled`: turns a floating cost into an integer one. Planners decide only on integers.
 
 namespace ballast::inline v0_2 {
 
-/// @brief A floating cost turned into an integer one: `units_per_1` units for a cost of 1, rounded to nearest, halves up.
+/// @brief A floating cost turned into an integer cost: `units_per_1` units for a cost of 1, rounded to nearest, halves up.
 ///
 /// @tparam Cost  a callable from a length to a floating-point number that is not negative
 template <class Cost>
@@ -23,9 +23,9 @@ struct scaled_cost {
   double units_per_1 = 1;  ///< integer units per unit of `cost`
   /// @brief The cost in integer units. @param length tokens, with `fits(length)`
   constexpr std::int64_t operator()(std::int64_t length) const {
-    return (static_cast<std::int64_t>(2 * exact(length)) + 1) / 2;  // adding 0.5 would round by itself, and might be fused with the product
+    return (static_cast<std::int64_t>(2 * exact(length)) + 1) / 2;  // adding 0.5 would round once more, and might be fused with the product
   }
-  /// @brief Whether the scaled cost is a number, not negative and below 2^53, where doubles still count by ones. @param length tokens
+  /// @brief Whether the scaled cost is a number in [0, 2^53): up to there, doubles represent all integers. @param length tokens
   [[nodiscard]] constexpr bool fits(std::int64_t length) const {
     auto const units = exact(length);
     return units >= 0.0 && units < 9007199254740992.0;  // false for NaN
@@ -38,8 +38,8 @@ struct scaled_cost {
 /// @brief Makes an integer cost of a floating one, rounded once.
 ///
 /// @tparam Cost  a callable from a length to a floating-point number
-/// @param cost         seconds, FLOPs, …: any non-negative measure
-/// @param units_per_1  integer units for a cost of 1 (1e9 plans seconds in nanoseconds); finite and positive
+/// @param cost         a floating cost that is not negative: seconds, FLOPs, …
+/// @param units_per_1  integer units for a cost of 1 (with 1e9, seconds become nanoseconds); finite and positive
 /// @return a `bounded_cost_model`
 /// @throws invalid_input if `units_per_1` is not finite and positive
 template <class Cost>

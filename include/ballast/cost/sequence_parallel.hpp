@@ -17,30 +17,31 @@
 #include <vector>
 
 /// @file
-/// @brief A model of time and memory under sequence parallelism (Ulysses) and recomputed layers. What it says is modelled, not measured.
+/// @brief A model of time and memory under sequence parallelism (Ulysses) and recomputed layers. Its results are modelled, not measured.
 ///
-/// Time of a pack: matrix products at a share of the device's peak, layers that are recomputed running forward once more; the all-to-all
-/// exchanges of queries, keys, values and outputs, forward, backward and recomputed, inside the node over its links and beyond it over
-/// the network; and a fixed time in which the sharded parameters pass. Memory: sharded states, kept activations, inputs of recomputed
-/// layers, two layers at work, logits. The six constants are fitted to tables 4, 18 and 19 of HBP (docs/hbp.md shows the fit).
+/// The time of a pack has three parts: matrix products at a share of the device's peak, where recomputed layers run their forward pass
+/// once more; the all-to-all exchanges of queries, keys, values and outputs (forward, backward and recomputed), over the links within a
+/// node and over the network beyond; and a fixed time to gather the sharded parameters and reduce the gradients. Memory has sharded states,
+/// kept activations, inputs of recomputed layers, the activations of two layers at work, and logits. The six constants are fitted to tables
+/// 4, 18 and 19 of HBP (docs/hbp.md shows the fit).
 
 namespace ballast::inline v0_2 {
 
-/// @brief A model on its devices, with the constants of the time and memory model. Defaults: 32 H100, ZeRO-3.
+/// @brief A model, its devices, and the constants of the time and memory model. Defaults: 32 H100, ZeRO-3.
 struct sequence_parallel_setup {
-  transformer model{};                                 ///< what is trained
-  ballast::device device = device_named("h100");       ///< on what
-  std::uint32_t devices = 32;                          ///< of the whole training run; states are sharded over all of them
-  std::uint32_t per_node = 8;                          ///< devices that links connect
-  std::uint32_t utilisation = 383;                     ///< thousandths of the peak that matrix products reach, recomputed ones counted
+  transformer model{};                                 ///< the model to train
+  ballast::device device = device_named("h100");       ///< the accelerator
+  std::uint32_t devices = 32;                          ///< number of devices of the training; states are sharded over all of them
+  std::uint32_t per_node = 8;                          ///< number of devices in a node, which links connect
+  std::uint32_t utilisation = 383;                     ///< thousandths of the peak that matrix products reach, recomputed ones included
   std::uint32_t link_share = 80;                       ///< thousandths of the link bandwidth that an exchange reaches
   std::int64_t network_bandwidth = 20'000'000'000;     ///< bytes/s that a device exchanges with other nodes
-  std::int64_t parameter_bandwidth = 520'000'000'000;  ///< bytes/s at which parameters and gradients pass, as far as it delays a pack
-  std::uint32_t activation_share = 4300;               ///< thousandths of what fused kernels keep that a framework keeps
-  std::int64_t reserved_bytes = 5'000'000'000;         ///< context, communication buffers, fragmentation
+  std::int64_t parameter_bandwidth = 520'000'000'000;  ///< effective bytes/s of parameters and gradients, where overlap counts as speed
+  std::uint32_t activation_share = 4300;               ///< a framework's activation bytes, in thousandths of those of fused kernels
+  std::int64_t reserved_bytes = 5'000'000'000;         ///< bytes for context, communication buffers and fragmentation
 };
 
-/// @brief Throws for constants that make no sense.
+/// @brief Throws unless all constants are in range.
 /// @param on   model, devices and constants
 /// @throws invalid_input naming the field
 inline void require_valid(sequence_parallel_setup const& on) {
@@ -60,7 +61,7 @@ inline void require_valid(sequence_parallel_setup const& on) {
   require(on.reserved_bytes >= 0, [&] { return "reserved_bytes = " + std::to_string(on.reserved_bytes) + " must not be negative"; });
 }
 
-/// @brief Throws for constants, or a level on them, that make no sense.
+/// @brief Throws unless all constants and a level are in range.
 /// @param on   model, devices and constants
 /// @param at   the level
 /// @throws invalid_input naming the field
@@ -81,9 +82,9 @@ inline void require_valid(sequence_parallel_setup const& on, level const& at) {
 /// @return device-picoseconds per pack, token and squared length, rounded up
 /// @throws invalid_input if a constant or the level is out of range
 /// @par Determinism
-/// Integers throughout.
+/// All arithmetic is in integers.
 /// @par Source
-/// Exchanges: Jacobs et al., "DeepSpeed Ulysses", arXiv 2309.14509; keys and values of fewer heads than devices are repeated.
+/// Exchanges: Jacobs et al., "DeepSpeed Ulysses", arXiv 2309.14509; if there are fewer key and value heads than devices, they are repeated.
 [[nodiscard]] inline level_time modelled_level_time(sequence_parallel_setup const& on, level const& at) {
   require_valid(on, at);
   auto const layers = static_cast<std::uint64_t>(on.model.layers), again = std::uint64_t{at.recomputed_layers};
@@ -93,7 +94,7 @@ inline void require_valid(sequence_parallel_setup const& on, level const& at) {
   auto const causal = forward.causal ? 2U : 1U;  // pairs are l (l + 1) / 2
   auto const in_layers = static_cast<std::uint64_t>(forward.per_token + forward.per_windowed_pair * forward.window) - head +
                          (forward.causal ? static_cast<std::uint64_t>(forward.per_pair) / 2 : 0);
-  auto const flops_ps = [&](std::uint64_t flops) {  // of that many FLOPs times the layers
+  auto const flops_ps = [&](std::uint64_t flops) {  // picoseconds of `flops` FLOPs, divided by the layers
     auto const rate = static_cast<std::uint64_t>(on.device.bf16_flops) / 1'000'000'000 * on.utilisation;
     return static_cast<std::int64_t>(multiply_divide_up(flops, 1'000'000, rate * layers));
   };
@@ -121,10 +122,10 @@ inline void require_valid(sequence_parallel_setup const& on, level const& at) {
   return time;
 }
 
-/// @brief The memory that a device has left under full packs of a level, as modelled.
+/// @brief The memory that a device has left with full packs of a level, as modelled.
 /// @param on   model, devices and constants
 /// @param at   the level
-/// @return bytes; negative where it does not fit. Depends on the tokens of a device, `capacity / sp`, and the recomputed layers alone
+/// @return bytes, negative if a pack does not fit; it depends only on the tokens per device, `capacity / sp`, and the recomputed layers
 /// @throws invalid_input if a constant or the level is out of range
 [[nodiscard]] inline std::int64_t remaining_memory(sequence_parallel_setup const& on, level const& at) {
   require_valid(on, at);
@@ -142,15 +143,15 @@ inline void require_valid(sequence_parallel_setup const& on, level const& at) {
   return per_token > most / 2 / tokens ? -most / 2 : room - tokens * per_token;
 }
 
-/// @brief The settings that fit, each with the fewest recomputed layers, and their times: what a choice of levels chooses from.
+/// @brief The levels that fit in memory, each with the fewest recomputed layers, and their times: candidates for `choose_levels`.
 ///
-/// For every setting with an SP degree above 1 its slice, packs of `capacity / sp` on one device, is listed too: it needs the same memory
-/// and no exchange.
+/// For every level with an SP degree above 1, the list also has its slice: packs of `capacity / sp` tokens on one device, which need the
+/// same memory and no exchange.
 ///
 /// @param on        model, devices and constants
 /// @param capacity  candidate pack lengths
 /// @param degrees   candidate SP degrees
-/// @return by capacity, then degree; each setting once. Empty where nothing fits
+/// @return levels by capacity, then degree, without duplicates; empty if nothing fits
 /// @throws invalid_input if a constant, capacity or degree is out of range
 /// @par Complexity
 /// O(capacities * degrees * layers^2).

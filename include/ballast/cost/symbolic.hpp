@@ -15,31 +15,31 @@
 #include <vector>
 
 /// @file
-/// @brief Sizes and times before the batch is known: polynomials over named dimensions, their bounds, and an order that may be unknown.
+/// @brief `symbolic`: sizes and times of a batch that is not known yet, as polynomials over named dimensions, with bounds and comparison.
 
 namespace ballast::inline v0_2 {
 
-/// @brief A quantity that a batch decides: tokens, tiles, a sum of squares.
+/// @brief A number that the batch determines: tokens, tiles, a sum of squares.
 struct dimension {
-  std::string name;                           ///< for reports
-  std::int64_t low = 1;                       ///< least value, not negative
+  std::string name;                           ///< name for reports
+  std::int64_t low = 1;                       ///< smallest value, not negative
   std::int64_t high = std::int64_t{1} << 20;  ///< largest value, at least `low`
 };
 
-/// @brief What a polynomial can be over its dimensions' ranges; both ends are proven, and reached where it is monotone.
+/// @brief Bounds on a polynomial over the ranges of its dimensions. Both are proven, and attained if the polynomial is monotone.
 struct symbolic_range {
-  std::int64_t low = 0;   ///< no value is below; the least 64-bit integer if none was proven
-  std::int64_t high = 0;  ///< no value is above; the largest 64-bit integer if none was proven
+  std::int64_t low = 0;   ///< lower bound; the smallest 64-bit integer if none was proven
+  std::int64_t high = 0;  ///< upper bound; the largest 64-bit integer if none was proven
   friend constexpr bool operator==(symbolic_range const&, symbolic_range const&) = default;
 };
 
-/// @brief A polynomial with integer coefficients over dimensions that are named by their index.
+/// @brief A polynomial with integer coefficients over dimensions, which are identified by their index.
 class symbolic {
  public:
-  /// @brief A product of powers with its coefficient.
+  /// @brief A coefficient times a product of powers.
   struct term {
-    std::vector<std::uint16_t> powers;  ///< by dimension, below 256; no zeros at the end
-    std::int64_t coefficient = 0;       ///< not 0
+    std::vector<std::uint16_t> powers;  ///< exponent of each dimension, below 256; no zeros at the end
+    std::int64_t coefficient = 0;       ///< coefficient, not 0
     friend bool operator==(term const&, term const&) = default;
   };
 
@@ -47,7 +47,7 @@ class symbolic {
   symbolic(std::int64_t value = 0) {  // implicit: a number is a polynomial
     if (value != 0) terms_.push_back({{}, value});
   }
-  /// @brief The dimension itself. @param index its place among the dimensions @return the polynomial
+  /// @brief The polynomial that equals one dimension. @param index index of the dimension @return the polynomial
   [[nodiscard]] static symbolic of(std::size_t index) {
     symbolic out;
     term t{std::vector<std::uint16_t>(index + 1), 1};
@@ -67,15 +67,15 @@ class symbolic {
   friend symbolic operator*(symbolic const& a, symbolic const& b) { return fitting(product(a, b)); }
   friend bool operator==(symbolic const&, symbolic const&) = default;
 
-  /// @brief The polynomial with a dimension replaced, as where shapes are known to be multiples of each other.
-  /// @param index  the dimension @param by what it equals @return the polynomial without it, unless `by` has it
+  /// @brief Replaces a dimension by a polynomial, for example if two shapes are known to be multiples of each other.
+  /// @param index  index of the dimension @param by what it equals @return the polynomial without the dimension, unless `by` has it
   /// @throws invalid_input if a coefficient reaches 2^63
   [[nodiscard]] symbolic substitute(std::size_t index, symbolic const& by) const { return fitting(substituted(index, by)); }
 
-  /// @brief The value for one batch.
-  /// @param values  of all dimensions
+  /// @brief The value of the polynomial for one batch.
+  /// @param values  values of all dimensions
   /// @return the value
-  /// @throws invalid_input if a dimension has no value or a step of the sum reaches 2^63
+  /// @throws invalid_input if a dimension has no value or an intermediate result reaches 2^63
   /// @par Complexity
   /// O(terms * powers).
   [[nodiscard]] std::int64_t operator()(std::span<std::int64_t const> values) const {
@@ -94,14 +94,14 @@ class symbolic {
     return out;
   }
 
-  /// @brief What the polynomial can be.
+  /// @brief Computes bounds on the polynomial.
   ///
-  /// It is expanded around the least and around the largest values: there, terms of one sign bound it from one side. The narrower bounds of
-  /// both are taken.
+  /// The polynomial is expanded around the smallest and around the largest values of the dimensions. In each expansion, the terms of one
+  /// sign give a bound on one side. The tighter bound of both expansions is returned.
   ///
   /// @param dimensions  ranges of all dimensions
-  /// @return proven ends, saturated where they do not fit
-  /// @throws invalid_input if a dimension has no range, or a wrong one
+  /// @return proven bounds; a bound that does not fit in 64 bits becomes the smallest or largest integer
+  /// @throws invalid_input if a dimension has no range or an invalid one
   [[nodiscard]] symbolic_range bounds(std::span<dimension const> dimensions) const {
     for (std::size_t d = 0; d < dimensions.size(); ++d)
       require(dimensions[d].low >= 0 && dimensions[d].low <= dimensions[d].high,
@@ -135,7 +135,7 @@ class symbolic {
   static std::optional<symbolic> product(symbolic const& a, symbolic const& b) {
     symbolic out;
     for (auto const& x : a.terms_) {
-      symbolic row;  // stays sorted: adding the same powers keeps the order
+      symbolic row;  // stays sorted: adding the same powers to all terms keeps their order
       for (auto const& y : b.terms_) {
         term t{x.powers.size() < y.powers.size() ? y.powers : x.powers, 0};
         auto const& shorter = x.powers.size() < y.powers.size() ? x.powers : y.powers;
@@ -199,14 +199,14 @@ class symbolic {
   std::vector<term> terms_;
 };
 
-/// @brief Which of two polynomials is larger, whatever the batch: the three answers, or unknown.
+/// @brief Compares two polynomials over all values of the dimensions; the result may be that their order is not known.
 /// @param a           a polynomial
 /// @param b           another
 /// @param dimensions  ranges of all dimensions
-/// @return less, equivalent or greater if that holds for all values in the ranges, unordered if it is not proven
+/// @return less, equivalent or greater if that holds for all values in the ranges; unordered if none of them is proven
 /// @throws invalid_input as `symbolic::bounds`, or if a coefficient of the difference reaches 2^63
 /// @par Source
-/// The symbolic comparison of BladeDISC++, arXiv 2412.16985, section 3, with bounds by expansion of this library.
+/// The symbolic comparison of BladeDISC++, arXiv 2412.16985, section 3, with this library's bounds by expansion.
 [[nodiscard]] inline std::partial_ordering compare(symbolic const& a, symbolic const& b, std::span<dimension const> dimensions) {
   auto const difference = (a - b).bounds(dimensions);
   if (difference.low > 0) return std::partial_ordering::greater;
@@ -215,8 +215,8 @@ class symbolic {
   return std::partial_ordering::unordered;
 }
 
-/// @brief A polynomial as text, as in "34 tokens^2 + 5 tiles". @param p the polynomial @param dimensions names of all dimensions @return
-/// the text
+/// @brief Writes a polynomial as text, as in "34 tokens^2 + 5 tiles". @param p the polynomial @param dimensions names of all dimensions
+/// @return the text
 [[nodiscard]] inline std::string to_string(symbolic const& p, std::span<dimension const> dimensions) {
   std::string out;
   for (auto at = p.terms().rbegin(); at != p.terms().rend(); ++at) {

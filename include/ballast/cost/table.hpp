@@ -12,27 +12,27 @@
 #include <vector>
 
 /// @file
-/// @brief A cost that was measured: a table of lengths and costs, interpolated in integers.
+/// @brief Cost models from a profile: a table of lengths and costs, interpolated in integers.
 
 namespace ballast::inline v0_2 {
 
-/// @brief A profiled table as a cost model, over arrays that somebody else owns; runs on host and device.
+/// @brief A profiled table as a cost model, over arrays that the caller owns; can be called on host and device.
 ///
-/// Between two entries the cost lies on the straight line through them, rounded down; up to the first entry it is that entry's cost (what a
-/// launch costs whatever the length); beyond the last one the line through the last two goes on. It never decreases.
-/// `cost_table` owns and checks such arrays; on a device, fill this with device pointers.
+/// Between two entries the cost lies on the straight line through them, rounded down. Up to the first entry it is the cost of that entry (a
+/// launch costs something at any length); beyond the last entry the line through the last two continues. The cost never decreases.
+/// `cost_table` owns and checks such arrays; on a device, fill this struct with device pointers.
 /// @par Complexity
 /// O(log count) a call.
 struct table_cost {
-  std::int64_t const* lengths = nullptr;  ///< tokens, strictly ascending, from 0 to below 2^31
-  std::int64_t const* costs = nullptr;    ///< units, not negative, never decreasing
-  std::size_t count = 0;                  ///< entries, at least one
+  std::int64_t const* lengths = nullptr;  ///< lengths in tokens, strictly ascending, in [0, 2^31)
+  std::int64_t const* costs = nullptr;    ///< costs in any unit, not negative, never decreasing
+  std::size_t count = 0;                  ///< number of entries, at least one
 
  private:
   template <class Number>
   BALLAST_HD constexpr Number at(std::int64_t length) const noexcept {
     if (count == 1 || length <= lengths[0]) return Number(costs[0]);
-    std::size_t low = 0, high = count - 1;  // the line from entry low to low + 1, the last one for all that is beyond
+    std::size_t low = 0, high = count - 1;  // the cost is on the line from entry low to low + 1; beyond the table, on the last line
     while (high - low > 1) {
       auto const middle = low + (high - low) / 2;
       (lengths[middle] <= length ? low : high) = middle;
@@ -52,12 +52,12 @@ struct table_cost {
   friend constexpr bool operator==(table_cost const&, table_cost const&) = default;
 };
 
-/// @brief A profiled table that owns its entries. A `bounded_cost_model`; copy `view()` where a cost is copied often.
+/// @brief A profiled table that owns its entries. It is a `bounded_cost_model`; pass `view()` where a cost is copied often.
 class cost_table {
  public:
-  /// @brief Takes the entries.
-  /// @param lengths  tokens, at least one entry, strictly ascending, from 0 to below 2^31
-  /// @param costs    units, one for each length, not negative, never decreasing (smooth a noisy profile first)
+  /// @brief Takes over and checks the entries.
+  /// @param lengths  lengths in tokens, at least one, strictly ascending, in [0, 2^31)
+  /// @param costs    costs in any unit, one for each length, not negative, never decreasing (smooth a noisy profile first)
   /// @throws invalid_input naming the first entry that breaks a rule
   cost_table(std::vector<std::int64_t> lengths, std::vector<std::int64_t> costs) : lengths_(std::move(lengths)), costs_(std::move(costs)) {
     require(lengths_.size() == costs_.size() && !lengths_.empty(), [&] {
@@ -75,7 +75,7 @@ class cost_table {
               [&] { return name("costs", costs_[i]) + (i == 0 ? " must not be negative" : " must not be below its predecessor"); });
     }
   }
-  /// @brief The model over this table's arrays, valid as long as the table is.
+  /// @brief The cost model over the arrays of this table, valid as long as the table exists.
   [[nodiscard]] table_cost view() const& noexcept { return {lengths_.data(), costs_.data(), lengths_.size()}; }
   table_cost view() const&& = delete;  ///< a view of a temporary would dangle
   /// @brief The cost. @param length tokens, with `fits(length)`

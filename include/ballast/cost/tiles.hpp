@@ -11,28 +11,28 @@
 #include <string>
 
 /// @file
-/// @brief What attention costs on the hardware: tiles as FlashAttention schedules them, counted in closed form, and a time model of them.
+/// @brief The cost of attention on the hardware: closed-form counts of the tiles that FlashAttention schedules, and a time model.
 ///
-/// A kernel computes whole tiles of `rows` queries by `columns` keys, so 16 and 128 queries cost the same, and every row of tiles has a
-/// cost of its own (loading queries, writing results) worth one or two tiles.
+/// A kernel always computes complete tiles of `rows` queries by `columns` keys, so 16 and 128 queries cost the same. Every row of tiles
+/// also has a fixed cost (loading queries, writing results) of one or two tiles.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Tiles that one head computes for one sequence, in the limits that FlashAttention-3 gives each row of tiles.
+/// @brief Counts the tiles that one head computes for one sequence, with the limits of FlashAttention-3 for each row of tiles.
 ///
-/// Source: Dao-AILab/flash-attention, `hopper/block.h`; queries and keys are aligned at the sequence's end.
+/// Source: Dao-AILab/flash-attention, `hopper/block.h`; queries and keys are aligned at the end of the sequence.
 /// @par Complexity
-/// O(log rows) a call, whatever the length.
+/// O(log rows) per call, for any length.
 struct attention_tiles {
-  std::int64_t rows = 128;     ///< queries of a tile, positive
-  std::int64_t columns = 128;  ///< keys of a tile, positive
-  bool causal = true;          ///< a query sees no key behind itself
-  std::int64_t window = 0;     ///< keys that a query sees, itself included; 0: all; otherwise `causal` must be true
+  std::int64_t rows = 128;     ///< number of queries in a tile, positive
+  std::int64_t columns = 128;  ///< number of keys in a tile, positive
+  bool causal = true;          ///< whether a query sees no later key
+  std::int64_t window = 0;     ///< number of keys that a query sees, itself included; 0: all; otherwise `causal` must be true
 
-  /// @brief Tiles of a whole sequence. @param length tokens, with `fits(length)`
+  /// @brief Number of tiles of a complete sequence. @param length tokens, with `fits(length)`
   BALLAST_HD constexpr std::int64_t operator()(std::int64_t length) const noexcept { return (*this)(length, length); }
 
-  /// @brief Tiles of the last `queries` tokens of a sequence. @param queries 0 … keys @param keys position of their end, with `fits(keys)`
+  /// @brief Number of tiles of the last `queries` tokens of a sequence. @param queries 0 … keys @param keys sequence end, with `fits(keys)`
   BALLAST_HD constexpr std::int64_t operator()(std::int64_t queries, std::int64_t keys) const noexcept {
     auto const blocks = row_blocks(queries), key_blocks = divide_up(keys, columns);
     if (blocks == 0) return 0;
@@ -46,10 +46,10 @@ struct attention_tiles {
     return first >= blocks ? all : all - detail::floor_sum(blocks - first, columns, rows, first * rows + hidden);
   }
 
-  /// @brief Rows of tiles, the last one perhaps partly filled. @param queries tokens
+  /// @brief Number of rows of tiles; the last one may be partly filled. @param queries tokens
   [[nodiscard]] BALLAST_HD constexpr std::int64_t row_blocks(std::int64_t queries) const noexcept { return divide_up(queries, rows); }
 
-  /// @brief Whether the count is below 2^63 and the parameters valid; false for counts above 2^61 too. @param length tokens
+  /// @brief Whether the parameters are valid and the count is small enough; false if it may exceed 2^61. @param length tokens
   [[nodiscard]] BALLAST_HD constexpr bool fits(std::int64_t length) const noexcept {
     constexpr auto large = std::int64_t{1} << 60;  // keeps the sums of lengths and widths below 2^63 as well
     if (rows <= 0 || columns <= 0 || window < 0 || (window > 0 && !causal) || length < 0) return false;
@@ -60,15 +60,16 @@ struct attention_tiles {
   friend constexpr bool operator==(attention_tiles const&, attention_tiles const&) = default;
 };
 
-/// @brief Time of one sequence's attention in integer units: `per_tile` for each tile and `per_row_block` for each row of tiles.
+/// @brief Time of one sequence's attention in integer units: `per_tile` for each tile plus `per_row_block` for each row of tiles.
 ///
-/// The defaults are a fixed cost of 1.8 tiles a row in tenths of a tile: with tiles of 128 x 128 they reproduce published throughputs of
-/// FlashAttention-3 on H100 within 0.8 % from 512 to 16,384 tokens, where FLOPs alone are 44 % off. `calibrate` fits them to a machine.
+/// With the defaults, a row of tiles has a fixed cost of 1.8 tiles, in units of a tenth of a tile. With tiles of 128 x 128 they reproduce
+/// published throughputs of FlashAttention-3 on H100 within 0.8 % from 512 to 16,384 tokens, where FLOPs alone are 44 % off. `calibrate`
+/// fits the coefficients to a machine.
 struct tile_cost {
   attention_tiles tiles{};          ///< the tiles of one head
-  std::int64_t per_tile = 10;       ///< units, not negative
-  std::int64_t per_row_block = 18;  ///< units, not negative
-  std::int64_t heads = 1;           ///< query heads, not negative
+  std::int64_t per_tile = 10;       ///< units per tile, not negative
+  std::int64_t per_row_block = 18;  ///< units per row of tiles, not negative
+  std::int64_t heads = 1;           ///< number of query heads, not negative
 
   /// @brief The cost. @param length tokens, with `fits(length)`
   BALLAST_HD constexpr std::int64_t operator()(std::int64_t length) const noexcept {
@@ -85,13 +86,13 @@ struct tile_cost {
 
 static_assert(bounded_cost_model<attention_tiles> && bounded_cost_model<tile_cost>);
 
-/// @brief The tiles of FlashAttention-3's forward kernel on Hopper, 16-bit formats.
+/// @brief The tile shape of FlashAttention-3's forward kernel on Hopper, for 16-bit formats.
 ///
 /// @param qk_width  width of a query and key head, 1 … 256
 /// @param v_width   width of a value head, 1 … 512
-/// @param causal    whether a query sees no key behind itself
-/// @param window    keys a query sees, itself included; 0: all
-/// @return the shape, with `causal` and `window` filled in
+/// @param causal    whether a query sees no later key
+/// @param window    number of keys a query sees, itself included; 0: all
+/// @return the tile shape, with `causal` and `window` filled in
 /// @throws invalid_input if a width is out of range
 /// @par Source
 /// Dao-AILab/flash-attention, `hopper/tile_size.h`.
@@ -108,12 +109,12 @@ static_assert(bounded_cost_model<attention_tiles> && bounded_cost_model<tile_cos
   return shape(128, local ? 64 : 80);
 }
 
-/// @brief The tiles of FlashAttention-3's backward kernel on Hopper, 16-bit formats.
+/// @brief The tile shape of FlashAttention-3's backward kernel on Hopper, for 16-bit formats.
 ///
 /// @param qk_width  width of a head, 1 … 256
-/// @param causal    whether a query sees no key behind itself
-/// @param window    keys a query sees, itself included; 0: all
-/// @return the shape, with `causal` and `window` filled in
+/// @param causal    whether a query sees no later key
+/// @param window    number of keys a query sees, itself included; 0: all
+/// @return the tile shape, with `causal` and `window` filled in
 /// @throws invalid_input if the width is out of range
 /// @par Source
 /// Dao-AILab/flash-attention, `hopper/flash_bwd_launch_template.h`, without soft-capping.

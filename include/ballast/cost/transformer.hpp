@@ -9,56 +9,56 @@
 #include <numeric>
 
 /// @file
-/// @brief A transformer in numbers: parameters, FLOPs and activation bytes, whole and per layer, and what one sample costs.
+/// @brief Counts of a transformer, for the model and per layer: parameters, FLOPs, activation bytes, and the cost of one sample.
 ///
-/// FLOPs are those of matrix products, two to a multiplication with addition, of one forward pass; a training step is three of them
-/// (`training_factor`). Norms, activations and softmax are left out, as in every published count. Sources: Narayanan et al., arXiv
-/// 2104.04473; Korthikanti et al., arXiv 2205.05198; DeepSeek-AI, arXiv 2405.04434 (multi-head latent attention).
+/// FLOPs are those of the matrix products of one forward pass, two for each multiplication with addition; a training step takes three times
+/// as many (`training_factor`). Norms, activation functions and softmax are not counted, as in every published count. Sources: Narayanan et
+/// al., arXiv 2104.04473; Korthikanti et al., arXiv 2205.05198; DeepSeek-AI, arXiv 2405.04434 (multi-head latent attention).
 
 namespace ballast::inline v0_2 {
 
-/// @brief FLOPs of a training step over those of its forward pass: the backward pass needs two products for each one.
+/// @brief FLOPs of a training step over those of its forward pass: the backward pass has two products for each product of the forward.
 inline constexpr std::int64_t training_factor = 3;
 
-/// @brief Parameters of the whole model: embedding, positions, layers, final norm and, where it is not tied, the head.
+/// @brief Number of parameters of a model: embedding, positions, layers, final norm and, if it is not tied, the head.
 /// @param model  the shape
-/// @return how many
+/// @return the number of parameters
 /// @throws invalid_input as `require_valid`
 [[nodiscard]] constexpr std::int64_t parameters(transformer const& model) { return detail::all_parameters(model, false); }
 
-/// @brief Parameters that one token meets: all but the experts it is not sent to.
+/// @brief Number of parameters that one token uses: all but those of the experts that it is not sent to.
 /// @param model  the shape
-/// @return how many
+/// @return the number of parameters
 /// @throws invalid_input as `require_valid`
 [[nodiscard]] constexpr std::int64_t active_parameters(transformer const& model) { return detail::all_parameters(model, true); }
 
-/// @brief Parameters of one layer, all experts included.
+/// @brief Number of parameters of one layer, all experts included.
 /// @param model  the shape
 /// @param layer  0 … layers - 1
-/// @return how many
-/// @throws invalid_input as `require_valid`, or if there is no such layer
+/// @return the number of parameters
+/// @throws invalid_input as `require_valid`, or if `layer` is out of range
 [[nodiscard]] constexpr std::int64_t layer_parameters(transformer const& model, std::int64_t layer) {
   detail::require_layer(model, layer);
   return detail::attention_matrices(model) + detail::layer_ffn_matrices(model, layer, model.experts) +
          detail::layer_vectors(model, layer, model.experts);
 }
 
-/// @brief Bytes that one layer keeps of one token from its forward to its backward pass, nothing recomputed, in a 16-bit format.
+/// @brief Bytes of activations that one layer keeps per token from forward to backward, without recomputation, in a 16-bit format.
 ///
-/// Every matrix keeps its input, every norm its input, attention its queries, keys and values, an activation function what goes in. It is
-/// the count of Korthikanti et al., arXiv 2205.05198, section 4, whose s b h (34 + 5 a s / h) is for plain attention, four-fold
-/// feed-forward and dropout: the quadratic part is gone, since fused kernels compute scores anew, and the two masks of dropout are
-/// counted with `dropout` alone. Statistics of norms and softmax are left out, as there.
+/// Every matrix and every norm keeps its input, attention its queries, keys and values, and an activation function its input. This is the
+/// count of Korthikanti et al., arXiv 2205.05198, section 4. Their s b h (34 + 5 a s / h) is for plain attention, a feed-forward width of
+/// 4 h, and dropout; here the quadratic part is absent, because fused kernels recompute scores, and the two dropout masks are counted only
+/// with `dropout`. Statistics of norms and softmax are not counted, as there.
 ///
 /// @param model    the shape
 /// @param layer    0 … layers - 1
-/// @param dropout  whether the outputs of both blocks pass through dropout, one byte a value
+/// @param dropout  whether the outputs of both blocks pass through dropout, one byte per value
 /// @return bytes per token
-/// @throws invalid_input as `require_valid`, or if there is no such layer
+/// @throws invalid_input as `require_valid`, or if `layer` is out of range
 [[nodiscard]] constexpr std::int64_t activation_bytes_per_token(transformer const& model, std::int64_t layer, bool dropout = false) {
   detail::require_layer(model, layer);
   auto const v = detail::value_width(model);
-  auto const kv_heads = model.kv_rank > 0 ? model.query_heads : model.kv_heads;  // latent keys and values are expanded for the kernel
+  auto const kv_heads = model.kv_rank > 0 ? model.query_heads : model.kv_heads;  // the kernel takes expanded keys and values
   auto const heads = model.query_heads * (model.head_width + v) + kv_heads * (model.head_width + v);
   auto const latent = model.kv_rank > 0 ? 2 * (model.q_rank + model.kv_rank) : 0;  // the inputs of their norms and of the matrices behind
   auto const ffn = [&](std::int64_t width) { return (model.gated ? 3 : 2) * width; };
@@ -72,7 +72,7 @@ inline constexpr std::int64_t training_factor = 3;
 /// @param model  the shape
 /// @param layer  0 … layers - 1
 /// @return a cost in FLOPs
-/// @throws invalid_input as `require_valid`, or if there is no such layer
+/// @throws invalid_input as `require_valid`, or if `layer` is out of range
 [[nodiscard]] constexpr transformer_cost layer_flops(transformer const& model, std::int64_t layer) {
   detail::require_layer(model, layer);
   attention_heads const heads{.count = model.query_heads, .qk_width = model.head_width, .v_width = detail::value_width(model)};
@@ -84,7 +84,7 @@ inline constexpr std::int64_t training_factor = 3;
           .causal = model.causal};
 }
 
-/// @brief Forward FLOPs of the head, per token that has a label. The embedding is a look-up and costs none.
+/// @brief Forward FLOPs of the head, per token with a label. The embedding is a look-up and has no FLOPs.
 /// @param model  the shape
 /// @return FLOPs per token
 /// @throws invalid_input as `require_valid`
@@ -93,7 +93,7 @@ inline constexpr std::int64_t training_factor = 3;
   return 2 * model.vocabulary * model.hidden;
 }
 
-/// @brief Forward FLOPs of the whole model, layers and head, for one sample.
+/// @brief Forward FLOPs of the model, layers and head, for one sample.
 /// @param model  the shape
 /// @return a cost in FLOPs
 /// @throws invalid_input as `require_valid`
@@ -108,9 +108,9 @@ inline constexpr std::int64_t training_factor = 3;
   return sum;
 }
 
-/// @brief What a sample costs, in the largest unit that keeps it exact: `forward_flops` over the greatest common divisor of its parts.
+/// @brief The cost of a sample: `forward_flops` divided by the greatest common divisor of its coefficients, so it stays exact.
 ///
-/// The unit leaves room for the sums of a whole data set in 63 bits. `.quadratic()` is its member of the family a l + l^2; of
+/// With this unit, the sum over a data set has room in 63 bits. `.quadratic()` gives the same cost in the form a l + l^2; for
 /// LLaMA-3.1-8B, a = 57,257 tokens.
 /// @param model  the shape
 /// @return the cost; one unit is `flops_per_unit` forward FLOPs

@@ -9,19 +9,19 @@
 #include <cstdint>
 
 /// @file
-/// @brief The cost model of a transformer, which `sample_cost` (transformer.hpp) fills from its shape.
+/// @brief `transformer_cost`: the cost model of a transformer. `sample_cost` (transformer.hpp) makes it from the model's shape.
 
 namespace ballast::inline v0_2 {
 
-/// @brief What a sample costs in a transformer, exactly: linear in its tokens, plus its attention pairs in full and windowed layers.
+/// @brief The exact cost of a sample in a transformer: linear in its tokens, plus its attention pairs in full and in windowed layers.
 ///
-/// `per_token * length + per_pair * pairs(length) + per_windowed_pair * windowed pairs(length)`; runs on host and device.
+/// The cost is `per_token * length + per_pair * pairs(length) + per_windowed_pair * windowed pairs(length)`, on host and device.
 struct transformer_cost {
   std::int64_t per_token = 0;          ///< units per token, not negative
-  std::int64_t per_pair = 0;           ///< units per pair in layers that see everything, not negative
+  std::int64_t per_pair = 0;           ///< units per pair in layers without a window, not negative
   std::int64_t per_windowed_pair = 0;  ///< units per pair in layers with a window, not negative
-  std::int64_t window = 0;             ///< keys that a token sees in those; causal
-  bool causal = true;                  ///< whether the other layers are causal
+  std::int64_t window = 0;             ///< number of keys that a token sees in layers with a window, which are causal
+  bool causal = true;                  ///< whether layers without a window are causal
   std::int64_t flops_per_unit = 1;     ///< forward FLOPs of one unit
 
   /// @brief The cost in units. @param length tokens, with `fits(length)`
@@ -40,10 +40,10 @@ struct transformer_cost {
             checked(per_windowed_pair) * checked(per_windowed_pair == 0 ? 0 : windowed(length)))
         .fits();
   }
-  /// @brief The same cost in the family a l + l^2, up to a factor: `.linear` is a, rounded to nearest, the length at which tokens cost as
-  /// much as pairs.
+  /// @brief The same cost in the form a l + l^2, up to a factor. `.linear` is a, rounded to nearest: the length at which the linear and the
+  /// quadratic part are equal.
   ///
-  /// Windowed layers count as linear, as they are beyond their window. Without layers that see everything it is l alone.
+  /// Layers with a window count as linear, which they are beyond their window. If all layers have a window, the cost is l.
   [[nodiscard]] constexpr quadratic_cost quadratic() const noexcept {
     if (per_pair == 0) return {.linear = 1, .quadratic = 0};
     auto const tokens = per_token + per_windowed_pair * window;

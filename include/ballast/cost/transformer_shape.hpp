@@ -6,49 +6,49 @@
 #include <string>
 
 /// @file
-/// @brief The shape of a transformer: what its parameters, FLOPs and bytes (transformer.hpp) are counted of.
+/// @brief `transformer`: the shape of a transformer, from which transformer.hpp counts parameters, FLOPs and bytes.
 
 namespace ballast::inline v0_2 {
 
 /// @brief The shape of a transformer: decoder or encoder, dense or mixture of experts, with grouped or latent attention.
 ///
-/// A plain struct, filled by hand, by a preset (presets.hpp) or from a `config.json` (the command line does). All sizes are counts or
-/// widths; 0 or false means "has none". `require_valid` throws for shapes that make no sense.
+/// It is a plain struct: fill it by hand, from a preset (presets.hpp) or from a `config.json` (the command line does). All sizes are counts
+/// or widths; 0 or false means that the model has none. `require_valid` throws unless the shape is valid.
 struct transformer {
-  std::int64_t layers = 1;       ///< transformer layers
+  std::int64_t layers = 1;       ///< number of transformer layers
   std::int64_t hidden = 1;       ///< width of the residual stream
-  std::int64_t query_heads = 1;  ///< heads of the queries
-  std::int64_t kv_heads = 1;     ///< heads of keys and values, a divisor of `query_heads`
+  std::int64_t query_heads = 1;  ///< number of query heads
+  std::int64_t kv_heads = 1;     ///< number of key and value heads, a divisor of `query_heads`
   std::int64_t head_width = 1;   ///< width of a query and key head; with latent attention, `rope_width` included
   std::int64_t ffn = 0;          ///< inner width of a dense feed-forward block
-  bool gated = true;             ///< whether feed-forward blocks have a gate (three matrices, not two)
+  bool gated = true;             ///< whether feed-forward blocks have a gate (three matrices instead of two)
   std::int64_t vocabulary = 0;   ///< rows of the embedding; 0: neither embedding nor head
   bool tied = false;             ///< whether the head uses the embedding's matrix
   std::int64_t positions = 0;    ///< rows of a learned position embedding
-  bool causal = true;            ///< whether a token sees only itself and those before it
-  std::int64_t window = 0;       ///< keys that a token sees in windowed layers; 0: all layers see everything
-  std::int64_t full_every = 0;   ///< with a window: every n-th layer sees everything; 0: none does
+  bool causal = true;            ///< whether a token sees only itself and the tokens before it
+  std::int64_t window = 0;       ///< number of keys that a token sees in layers with a window; 0: no layer has one
+  std::int64_t full_every = 0;   ///< if there is a window: every n-th layer has none; 0: all layers have it
 
   std::int64_t kv_rank = 0;     ///< latent attention: width of the compressed keys and values; 0: ordinary attention
   std::int64_t q_rank = 0;      ///< latent attention: width of the compressed queries; 0: not compressed
   std::int64_t rope_width = 0;  ///< latent attention: part of a key that carries the position and is shared by all heads
   std::int64_t v_width = 0;     ///< width of a value head; 0: `head_width`
 
-  std::int64_t experts = 0;         ///< experts of a layer of experts; 0: every layer is dense
-  std::int64_t active_experts = 0;  ///< experts that a token is sent to
+  std::int64_t experts = 0;         ///< number of experts of a mixture-of-experts layer; 0: every layer is dense
+  std::int64_t active_experts = 0;  ///< number of experts that a token is sent to
   std::int64_t expert_ffn = 0;      ///< inner width of an expert
-  std::int64_t shared_ffn = 0;      ///< inner width of the experts that every token visits, all together
-  std::int64_t dense_layers = 0;    ///< first layers that are dense although the model has experts
+  std::int64_t shared_ffn = 0;      ///< inner width of all experts together that every token visits
+  std::int64_t dense_layers = 0;    ///< number of first layers that are dense although the model has experts
 
   bool router_bias = false;  ///< whether each expert has a bias in the router (auxiliary-loss-free balancing)
-  bool qkv_bias = false;     ///< biases of the query, key and value projections
-  bool output_bias = false;  ///< bias of the attention's output projection
-  bool ffn_bias = false;     ///< biases of the feed-forward matrices
+  bool qkv_bias = false;     ///< whether query, key and value projections have biases
+  bool output_bias = false;  ///< whether the attention's output projection has a bias
+  bool ffn_bias = false;     ///< whether the feed-forward matrices have biases
   bool norm_bias = false;    ///< whether norms have a bias (LayerNorm) beside the weight (RMSNorm)
-  std::int64_t norms = 2;    ///< norms in a layer
+  std::int64_t norms = 2;    ///< number of norms in a layer
   bool final_norm = true;    ///< whether a norm follows the last layer
-  std::int64_t qk_norm = 0;  ///< weights of the norms of queries and keys in a layer
-  bool layer_scale = false;  ///< whether both blocks of a layer are scaled channel by channel
+  std::int64_t qk_norm = 0;  ///< number of weights of the norms of queries and keys in a layer
+  bool layer_scale = false;  ///< whether both blocks of a layer have a learned scale per channel
 
   friend constexpr bool operator==(transformer const&, transformer const&) = default;
 };
@@ -61,7 +61,7 @@ constexpr void require_within(char const* field, std::int64_t value, std::int64_
 }
 }  // namespace detail
 
-/// @brief Throws for a shape that makes no sense or whose counts could pass 2^63.
+/// @brief Throws unless a shape is valid and its counts stay below 2^63.
 /// @param model  the shape
 /// @throws invalid_input naming the field
 constexpr void require_valid(transformer const& model) {

@@ -8,44 +8,44 @@
 #include <string>
 
 /// @file
-/// @brief Vision transformers, projectors, and the vision-language models that they make with a language model.
+/// @brief Vision transformers, projectors, and vision-language models composed of both and a language model.
 
 namespace ballast::inline v0_2 {
 
-/// @brief A vision transformer: an image tile is cut into patches, embedded and passed through a bidirectional transformer.
+/// @brief A vision transformer: an image tile is cut into patches, which are embedded and passed through a bidirectional transformer.
 struct vision_transformer {
-  transformer body{};             ///< its layers; `positions` are the tokens of a tile
+  transformer body{};             ///< the transformer layers; `positions` is the number of tokens of a tile
   std::int64_t patch = 14;        ///< edge of a patch, in pixels
-  std::int64_t channels = 3;      ///< values of a pixel
-  std::int64_t extra_tokens = 1;  ///< tokens that are no patch (the class token), each a learned vector
-  bool patch_bias = true;         ///< bias of the patch embedding
+  std::int64_t channels = 3;      ///< values per pixel
+  std::int64_t extra_tokens = 1;  ///< number of tokens that are not patches (the class token), each a learned vector
+  bool patch_bias = true;         ///< whether the patch embedding has a bias
   bool pre_norm = false;          ///< whether a norm precedes the first layer
 
-  /// @brief Tokens of one tile.
+  /// @brief Number of tokens of one tile.
   [[nodiscard]] constexpr std::int64_t tokens() const noexcept { return body.positions; }
   friend constexpr bool operator==(vision_transformer const&, vision_transformer const&) = default;
 };
 
-/// @brief The two-layer perceptron between a vision transformer and a language model.
+/// @brief The perceptron of two layers between a vision transformer and a language model.
 struct projector {
-  std::int64_t input = 1;   ///< width of what it reads: that of the vision transformer times the tokens it merges
-  std::int64_t output = 1;  ///< width of the language model, and of its own inner layer
-  std::int64_t tokens = 1;  ///< tokens it hands on of one tile
+  std::int64_t input = 1;   ///< input width: that of the vision transformer times the tokens that it merges
+  std::int64_t output = 1;  ///< width of the language model, and of the projector's inner layer
+  std::int64_t tokens = 1;  ///< number of tokens per tile that it passes to the language model
   bool norm = false;        ///< whether it begins with a norm (weight and bias)
 
   friend constexpr bool operator==(projector const&, projector const&) = default;
 };
 
-/// @brief A vision-language model.
+/// @brief A vision-language model: a vision transformer, a projector and a language model.
 struct vision_language_model {
   vision_transformer vision{};     ///< reads image tiles
-  ballast::projector projector{};  ///< makes language tokens of them
+  ballast::projector projector{};  ///< turns vision tokens into tokens of the language model
   transformer language{};          ///< reads all tokens
 
   friend constexpr bool operator==(vision_language_model const&, vision_language_model const&) = default;
 };
 
-/// @brief Throws for a vision transformer that makes no sense.
+/// @brief Throws unless the shape of a vision transformer is valid.
 /// @param model  the shape
 /// @throws invalid_input naming the field
 constexpr void require_valid(vision_transformer const& model) {
@@ -56,9 +56,9 @@ constexpr void require_valid(vision_transformer const& model) {
   detail::require_within("extra_tokens", model.extra_tokens, 0, model.body.positions);
 }
 
-/// @brief Parameters of a vision transformer, patch and position embeddings included.
+/// @brief Number of parameters of a vision transformer, patch and position embeddings included.
 /// @param model  the shape
-/// @return how many
+/// @return the number of parameters
 /// @throws invalid_input as `require_valid`
 [[nodiscard]] constexpr std::int64_t parameters(vision_transformer const& model) {
   require_valid(model);
@@ -67,16 +67,16 @@ constexpr void require_valid(vision_transformer const& model) {
          (model.pre_norm ? h * (model.body.norm_bias ? 2 : 1) : 0);
 }
 
-/// @brief Parameters of a projector.
+/// @brief Number of parameters of a projector.
 /// @param model  the shape, widths below 2^30
-/// @return how many
+/// @return the number of parameters
 [[nodiscard]] constexpr std::int64_t parameters(projector const& model) noexcept {
   return (model.input + 1 + model.output + 1) * model.output + (model.norm ? 2 * model.input : 0);
 }
 
-/// @brief Parameters of a vision-language model.
+/// @brief Number of parameters of a vision-language model.
 /// @param model  the shape
-/// @return how many
+/// @return the number of parameters
 /// @throws invalid_input as `require_valid`
 [[nodiscard]] constexpr std::int64_t parameters(vision_language_model const& model) {
   return parameters(model.vision) + parameters(model.projector) + parameters(model.language);
@@ -85,7 +85,7 @@ constexpr void require_valid(vision_transformer const& model) {
 /// @brief Forward FLOPs of a vision transformer for one image tile.
 /// @param model  the shape
 /// @return FLOPs
-/// @throws invalid_input as `require_valid`, or if the FLOPs of a tile pass 2^63
+/// @throws invalid_input as `require_valid`, or if the FLOPs of a tile reach 2^63
 [[nodiscard]] constexpr std::int64_t tile_flops(vision_transformer const& model) {
   require_valid(model);
 
