@@ -77,7 +77,7 @@ double seconds(Call const& call) {
 }
 
 double milliseconds(ballast::joint_stages<> const& plan) {
-  return plan.plan.status == ballast::status::feasible ? static_cast<double>(plan.plan.bottleneck.value) / 1000 : -1;
+  return plan.partition.status == ballast::status::feasible ? static_cast<double>(plan.partition.bottleneck.value) / 1000 : -1;
 }
 
 /// As many layers in every stage, and the best recompute in each.
@@ -89,9 +89,9 @@ ballast::joint_stages<> equal_count(problem const& p) {
     auto const own = ballast::plan_stages(
         std::span(p.layers).subspan(begin, end - begin),
         {.stages = 1, .capacity = std::span(p.capacity).subspan(s, 1), .in_flight = std::span(p.in_flight).subspan(s, 1)});
-    out.plan.status = own.plan.status;
-    if (own.plan.status != ballast::status::feasible) return out;
-    out.plan.bottleneck.value = (std::max)(out.plan.bottleneck.value, own.plan.bottleneck.value);
+    out.partition.status = own.partition.status;
+    if (own.partition.status != ballast::status::feasible) return out;
+    out.partition.bottleneck.value = (std::max)(out.partition.bottleneck.value, own.partition.bottleneck.value);
   }
   return out;
 }
@@ -108,7 +108,7 @@ void joint(benchmark::State& state) {
   auto const own = seconds([&] {
     for (int i = 0; i < 20; ++i) plan = ballast::plan_stages(std::span(p.layers), options);
   });
-  if (least != (plan.plan.status == ballast::status::feasible ? std::optional(plan.plan.bottleneck.value) : std::nullopt))
+  if (least != (plan.partition.status == ballast::status::feasible ? std::optional(plan.partition.bottleneck.value) : std::nullopt))
     return state.SkipWithError("not the optimum");
   state.counters["programme_slower"] = programme / (own / 20);
   state.counters["joint_ms"] = milliseconds(plan);
@@ -146,10 +146,10 @@ void all_different(benchmark::State& state) {
   ballast::joint_stages<> plan;
   for (auto _ : state) plan = ballast::plan_stages(std::span(p.layers), options);
   if (!check_stages(plan, ballast::fold_layers(p.layers), options).valid()) return state.SkipWithError("not a valid plan");
-  state.counters["gap"] = plan.plan.bottleneck.gap();
+  state.counters["gap"] = plan.partition.bottleneck.gap();
   state.counters["sequential_over"] =
-      static_cast<double>(ballast::plan_stages_in_sequence(ballast::fold_layers(p.layers), options).plan.bottleneck.value) /
-      static_cast<double>(plan.plan.bottleneck.value);
+      static_cast<double>(ballast::plan_stages_in_sequence(ballast::fold_layers(p.layers), options).partition.bottleneck.value) /
+      static_cast<double>(plan.partition.bottleneck.value);
 }
 
 /// Eighty layers, eight stages and three options, made to be hard: what an option saves is nearly proportional to what it costs, and part
@@ -181,7 +181,7 @@ void adversarial(benchmark::State& state) {
   ballast::joint_stages<> plan;
   for (auto _ : state) plan = ballast::plan_stages(std::span(p.layers), options);
   if (!check_stages(plan, ballast::fold_layers(p.layers), options).valid()) return state.SkipWithError("not a valid plan");
-  state.counters["gap"] = plan.plan.bottleneck.gap();
+  state.counters["gap"] = plan.partition.bottleneck.gap();
   state.counters["work"] = static_cast<double>(plan.work) / 1e6;
 }
 

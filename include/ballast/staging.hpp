@@ -10,7 +10,7 @@
 /// auto const layers = ballast::stage_layers_of(ballast::layers_of(model, spread), mean, largest, rates);
 /// auto const held = ballast::held_by_stage(ballast::one_f_one_b_schedule{}, stages, micro_batches);
 /// auto const plan = ballast::plan_stages(layers, {.stages = stages, .capacity = capacity, .in_flight = held});
-/// plan.plan.boundaries;                                            // stage s has layers boundaries[s] … boundaries[s + 1] - 1
+/// plan.partition.boundaries;                                            // stage s has layers boundaries[s] … boundaries[s + 1] - 1
 /// plan.option[i];                                                  // index of the option that layer i takes
 /// @endcode
 

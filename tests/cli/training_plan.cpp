@@ -77,7 +77,7 @@ TEST_CASE("plan --stages prints the library's training plan", "[cli]") {
     auto const& m = o["model_plan"];
     CHECK(close(o["modelled_step_ms"], compared.planned.modelled_step_ms));
     CHECK(m["status"] == "feasible");
-    CHECK(m["boundaries"] == json(run.model.plan.boundaries));
+    CHECK(m["boundaries"] == json(run.stages.partition.boundaries));
     CHECK(m["deepspeed"] == m["boundaries"]);
     CHECK(m["schedule"] == schedule);
     CHECK(close(m["modelled_step_ms"], run.step_ms()));
@@ -92,7 +92,7 @@ TEST_CASE("plan --stages prints the library's training plan", "[cli]") {
     REQUIRE(m["memory"].size() == options.steps.stages);
     for (std::size_t s = 0; s < m["memory"].size(); ++s)
       CHECK(m["memory"][s] == json{{"stage", s}, {"bytes", run.memory[s].bytes()}, {"budget", memory}});
-    auto const changed = std::count_if(run.model.option.begin(), run.model.option.end(), [](auto k) { return k != 0; });
+    auto const changed = std::count_if(run.stages.option.begin(), run.stages.option.end(), [](auto k) { return k != 0; });
     CHECK(m["recompute"].size() + m["recompute_selective"].size() == static_cast<std::size_t>(changed));
     std::vector<std::string> const flags = m["megatron_flags"];
     std::vector<std::string> const first{"--tensor-model-parallel-size",     "2",

@@ -58,8 +58,8 @@ void second_objectives_agree(chain_case c, std::vector<worth> const& cuts, bool 
   if (slack && !cuts.empty()) c.limit = cuts[0].bottleneck + cuts[0].bottleneck / 8;
   auto const level = ballast::least_squares_partition(c.layers, c.options());
   auto const lean = ballast::least_volume_partition(c.layers, c.volume, c.options());
-  require_valid(check_partition(level.plan, c.layers, c.options()));
-  require_valid(check_partition(lean.plan, c.layers, c.options()));
+  require_valid(check_partition(level.partition, c.layers, c.options()));
+  require_valid(check_partition(lean.partition, c.layers, c.options()));
   if (cuts.empty()) return;
   auto const limit = slack ? c.limit : cuts[0].bottleneck;
   worth const *most_level = nullptr, *leanest = nullptr;
@@ -72,17 +72,17 @@ void second_objectives_agree(chain_case c, std::vector<worth> const& cuts, bool 
       most_level = &w;
     if (leanest == nullptr || w.volume < leanest->volume || (w.volume == leanest->volume && first(w, *leanest))) leanest = &w;
   }
-  REQUIRE(level.plan.boundaries == most_level->boundaries);
+  REQUIRE(level.partition.boundaries == most_level->boundaries);
   REQUIRE(level.squares == ballast::wide{0, most_level->squares});
-  REQUIRE(level.plan.bottleneck == ballast::certificate{most_level->bottleneck, cuts[0].bottleneck});
-  REQUIRE(lean.plan.boundaries == leanest->boundaries);
+  REQUIRE(level.partition.bottleneck == ballast::certificate{most_level->bottleneck, cuts[0].bottleneck});
+  REQUIRE(lean.partition.boundaries == leanest->boundaries);
   REQUIRE(lean.volume == ballast::certificate{leanest->volume, leanest->volume});
-  REQUIRE(lean.plan.bottleneck == ballast::certificate{leanest->bottleneck, cuts[0].bottleneck});
+  REQUIRE(lean.partition.bottleneck == ballast::certificate{leanest->bottleneck, cuts[0].bottleneck});
 }
 
 void trade_off_agrees(chain_case const& c, std::vector<worth> const& cuts) {
   auto const traded = ballast::trade_off_partition(c.layers, c.volume, c.options());
-  require_valid(check_partition(traded.plan, c.layers, c.options()));
+  require_valid(check_partition(traded.partition, c.layers, c.options()));
   if (cuts.empty()) return;
   auto const total = [](worth const& w) { return w.bottleneck + w.volume; };
   auto const best = std::min_element(cuts.begin(), cuts.end(), [&](worth const& a, worth const& b) {
@@ -91,8 +91,8 @@ void trade_off_agrees(chain_case const& c, std::vector<worth> const& cuts) {
   });
   auto const lean = std::min_element(cuts.begin(), cuts.end(), [](worth const& a, worth const& b) { return a.volume < b.volume; });
   REQUIRE(traded.total == ballast::certificate{total(*best), total(*best)});
-  REQUIRE(traded.plan.boundaries == best->boundaries);
-  REQUIRE(traded.plan.bottleneck == ballast::certificate{best->bottleneck, cuts[0].bottleneck});
+  REQUIRE(traded.partition.boundaries == best->boundaries);
+  REQUIRE(traded.partition.bottleneck == ballast::certificate{best->bottleneck, cuts[0].bottleneck});
   REQUIRE(traded.volume == ballast::certificate{best->volume, lean->volume});
 }
 
@@ -103,8 +103,8 @@ void k_best_agree(chain_case const& c, std::vector<worth> const& cuts, std::uint
   REQUIRE(ranked.every == (cuts.size() < count));
   for (std::size_t i = 0; i < ranked.plans.size(); ++i) {
     CAPTURE(i);
-    REQUIRE(ranked.plans[i].plan.boundaries == cuts[i].boundaries);
-    REQUIRE(ranked.plans[i].plan.bottleneck == ballast::certificate{cuts[i].bottleneck, cuts[0].bottleneck});
+    REQUIRE(ranked.plans[i].partition.boundaries == cuts[i].boundaries);
+    REQUIRE(ranked.plans[i].partition.bottleneck == ballast::certificate{cuts[i].bottleneck, cuts[0].bottleneck});
     REQUIRE(ranked.plans[i].squares == ballast::wide{0, cuts[i].squares});
   }
 }

@@ -16,20 +16,21 @@ TEST_CASE("k_best_partitions: every plan is valid and distinct, in order, and fe
     auto const many = k_best_partitions(c.layers, 70, c.options());
     auto const few = k_best_partitions(c.layers, 7, c.options());
     REQUIRE(many.status == few.status);
-    for (std::size_t i = 0; i < few.plans.size(); ++i) REQUIRE(few.plans[i].plan.boundaries == many.plans[i].plan.boundaries);
+    for (std::size_t i = 0; i < few.plans.size(); ++i) REQUIRE(few.plans[i].partition.boundaries == many.plans[i].partition.boundaries);
     for (std::size_t i = 0; i < many.plans.size(); ++i) {
       CAPTURE(i);
-      auto const& plan = many.plans[i].plan;
+      auto const& plan = many.plans[i].partition;
       REQUIRE(check_partition(std::span<std::uint32_t const>(plan.boundaries), c.layers, c.options()).valid());
       auto const w = worth_of(c, plan.boundaries);
       REQUIRE((w->bottleneck == plan.bottleneck.value && ballast::wide{0, w->squares} == many.plans[i].squares));
       if (i == 0) continue;
       auto const& before = many.plans[i - 1];
-      REQUIRE(before.plan.boundaries != plan.boundaries);
-      REQUIRE(std::tie(before.plan.bottleneck.value, before.squares.low) <= std::tie(plan.bottleneck.value, many.plans[i].squares.low));
+      REQUIRE(before.partition.boundaries != plan.boundaries);
+      REQUIRE(std::tie(before.partition.bottleneck.value, before.squares.low) <=
+              std::tie(plan.bottleneck.value, many.plans[i].squares.low));
     }
     if (many.status == status::feasible)
-      REQUIRE(many.plans[0].plan.boundaries == ballast::least_squares_partition(c.layers, c.options()).plan.boundaries);
+      REQUIRE(many.plans[0].partition.boundaries == ballast::least_squares_partition(c.layers, c.options()).partition.boundaries);
   }
 }
 
@@ -46,14 +47,14 @@ TEST_CASE("k_best_partitions: ties between cuts that do and do not have a stage 
         CAPTURE(c.layers, count);
         auto const ranked = k_best_partitions(c.layers, count, c.options());
         REQUIRE(ranked.plans.size() == (std::min)(static_cast<std::size_t>(count), cuts.size()));
-        for (std::size_t i = 0; i < ranked.plans.size(); ++i) REQUIRE(ranked.plans[i].plan.boundaries == cuts[i].boundaries);
+        for (std::size_t i = 0; i < ranked.plans.size(); ++i) REQUIRE(ranked.plans[i].partition.boundaries == cuts[i].boundaries);
       }
     } while (std::next_permutation(four.begin(), four.end()));
 }
 
 TEST_CASE("k_best_partitions: corners and refusals") {
   auto const all = k_best_partitions(numbers{1, 2, 3}, 9, {.stages = 2});
-  CHECK((all.every && all.plans.size() == 2 && all.plans[0].plan.boundaries == cut{0, 2, 3}));
+  CHECK((all.every && all.plans.size() == 2 && all.plans[0].partition.boundaries == cut{0, 2, 3}));
   CHECK(all.bottleneck == ballast::certificate{3, 3});
   auto const exactly = k_best_partitions(numbers{1, 2, 3}, 2, {.stages = 2});
   CHECK((!exactly.every && exactly.plans.size() == 2));

@@ -94,11 +94,11 @@ TEST_CASE("nearest_megatron_recompute: the least loss among the settings that fi
     std::vector<std::int64_t> const capacity{bytes, bytes};
     staging_options const asked{.stages = 2, .capacity = capacity, .in_flight = held};
     auto const plan = plan_stages<>(std::span<stage_layer const>(layers), asked);
-    if (plan.plan.status != status::feasible) continue;
+    if (plan.partition.status != status::feasible) continue;
     auto const nearest = nearest_megatron_recompute<std::uint32_t>(layers, kinds, plan, asked, {.selective = 1U, .full = full});
     // by hand: n layers of a stage; of the first `f` full, the others at `other`
     std::int64_t best = unaffordable;
-    auto const cut = plan.plan.boundaries[1];
+    auto const cut = plan.partition.boundaries[1];
     for (std::int64_t f = 0; f <= 9; ++f) {  // 9: selective
       std::int64_t bottleneck = 0;
       for (std::int64_t s = 0; s < 2; ++s) {
@@ -111,7 +111,7 @@ TEST_CASE("nearest_megatron_recompute: the least loss among the settings that fi
     }
     CHECK((nearest.status == status::feasible) == (best != unaffordable));
     if (best == unaffordable) continue;
-    CHECK(nearest.bottleneck == certificate{best, plan.plan.bottleneck.value});
+    CHECK(nearest.bottleneck == certificate{best, plan.partition.bottleneck.value});
     CHECK(nearest.bottleneck.gap() >= 0);
   }
   std::vector<std::int64_t> const capacity{650, 430};

@@ -66,8 +66,8 @@ constexpr std::int64_t ample = std::int64_t{1} << 50;
 
 std::uint64_t hash_of(training_plan const& plan) {
   fnv1a h;
-  for (auto const b : plan.model.plan.boundaries) h.append(b);
-  for (auto const o : plan.model.option) h.append(o);
+  for (auto const b : plan.stages.partition.boundaries) h.append(b);
+  for (auto const o : plan.stages.option) h.append(o);
   for (auto const s : plan.steps) h.append(static_cast<std::uint64_t>(s));
   for (auto const& m : plan.memory) h.append(static_cast<std::uint64_t>(m.bytes()));
   for (auto const part : {plan.shares.work, plan.shares.recompute, plan.shares.bubble, plan.shares.waiting, plan.time.lower_bound})
@@ -121,7 +121,7 @@ TEST_CASE("plan_training: steps, shares, memory and stages are what their defini
     auto const plan = plan_of(of.steps, of.tokens, of.layers, of.options, of.rates);
     auto const stages = static_cast<std::size_t>(of.options.stages);
     if (plan.status != status::feasible) {
-      CHECK((plan.steps.empty() && plan.memory.empty() && plan.model.plan.boundaries.empty()));
+      CHECK((plan.steps.empty() && plan.memory.empty() && plan.stages.partition.boundaries.empty()));
       if (of.layers.size() < stages) {
         CHECK(plan.shortage == memory_shortage{});
         continue;
@@ -138,10 +138,10 @@ TEST_CASE("plan_training: steps, shares, memory and stages are what their defini
       continue;
     }
     ++feasible;
-    recomputed += std::count(plan.model.option.begin(), plan.model.option.end(), 1U) > 0 ? 1 : 0;
+    recomputed += std::count(plan.stages.option.begin(), plan.stages.option.end(), 1U) > 0 ? 1 : 0;
 
     // Every timeline once more, by the simulator and the options alone.
-    auto const& cuts = plan.model.plan.boundaries;
+    auto const& cuts = plan.stages.partition.boundaries;
     auto const splits = std::visit([](auto const& s) { return s.splits_backward; }, of.options.schedule);
     std::int64_t all = 0, work = 0, again = 0;
     for (std::size_t s = 0; s < of.steps.steps(); ++s) {
@@ -159,8 +159,8 @@ TEST_CASE("plan_training: steps, shares, memory and stages are what their defini
             auto const& layer = of.layers[i];
             w.forward += layer.forward(batch);
             w.backward += layer.backward(batch);
-            w.recompute += layer.options[plan.model.option[i]].work(batch);
-            w.kept += layer.options[plan.model.option[i]].bytes(batch);
+            w.recompute += layer.options[plan.stages.option[i]].work(batch);
+            w.kept += layer.options[plan.stages.option[i]].bytes(batch);
           }
           if (k + 1 < stages && of.rates.link_bytes_per_ms > 0) w.transfer = (8 * n + 2) / 3;
           if (splits) {
@@ -218,7 +218,7 @@ TEST_CASE("plan_training: steps, shares, memory and stages are what their defini
     }
     auto const held = held_by_stage(of.options.schedule, stages, most);
     std::vector<std::int64_t> const capacity(stages, of.options.memory);
-    CHECK(describe(prove_stages(plan.model, fold_layers(layers), {.stages = stages, .capacity = capacity, .in_flight = held})) ==
+    CHECK(describe(prove_stages(plan.stages, fold_layers(layers), {.stages = stages, .capacity = capacity, .in_flight = held})) ==
           "the plan is valid");
   }
   CAPTURE(feasible, tight, recomputed);
@@ -245,8 +245,8 @@ TEST_CASE("plan_training: a hand-made plan of two ranks, with recomputation and 
   std::vector<std::int64_t> const tokens{5, 5, 4, 0};
   layer_rates const rates{.link_bytes_per_ms = 8'000'000};  // a token takes 1 ns
   auto const plan = plan_of(steps_of(tokens, 2, 2), tokens, equal_layers(4), {.stages = 2, .memory = 330}, rates);
-  CHECK(plan.model.plan.boundaries == std::vector<std::uint32_t>{0, 2, 4});
-  CHECK(plan.model.option == std::vector<std::uint32_t>{0, 1, 0, 0});
+  CHECK(plan.stages.partition.boundaries == std::vector<std::uint32_t>{0, 2, 4});
+  CHECK(plan.stages.option == std::vector<std::uint32_t>{0, 1, 0, 0});
   CHECK(plan.memory == std::vector<stage_memory>{{200, 130, 330}, {200, 100, 330}});
   // Rank 0: forwards of 20, backwards of 40, 10 recomputed on stage 0, transfers of 5.
   // Stage 1: F 25-45, B 45-85, F 85-105, B 105-145; stage 0: F 0-20, F 20-40, B 90-140, B 150-200.

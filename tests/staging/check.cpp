@@ -35,29 +35,29 @@ TEST_CASE("check_stages: every broken rule is named, with its place") {
   };
   using f = staging_fault;
   CHECK(after([](auto&) {}) == verdict<staging_fault>{});
-  CHECK(after([](auto& p) { p.plan.status = status::infeasible; }) == verdict<staging_fault>{f::plan_refused, 0});
+  CHECK(after([](auto& p) { p.partition.status = status::infeasible; }) == verdict<staging_fault>{f::plan_refused, 0});
   CHECK(after([](auto& p) { p.option.pop_back(); }) == verdict<staging_fault>{f::wrong_size, 0});
-  CHECK(after([](auto& p) { p.stages.pop_back(); }) == verdict<staging_fault>{f::wrong_size, 0});
-  CHECK(after([](auto& p) { p.plan.boundaries[1] = 5; }) == verdict<staging_fault>{f::bad_boundaries, 1});
-  CHECK(after([](auto& p) { p.plan.boundaries[0] = 1; }) == verdict<staging_fault>{f::bad_boundaries, 0});
-  CHECK(after([](auto& p) { p.plan.boundaries[2] = 3; }) == verdict<staging_fault>{f::bad_boundaries, 2});
-  CHECK(after([](auto& p) { p.plan.boundaries[1] = 0; }) == verdict<staging_fault>{f::too_few_layers, 0});
+  CHECK(after([](auto& p) { p.figures.pop_back(); }) == verdict<staging_fault>{f::wrong_size, 0});
+  CHECK(after([](auto& p) { p.partition.boundaries[1] = 5; }) == verdict<staging_fault>{f::bad_boundaries, 1});
+  CHECK(after([](auto& p) { p.partition.boundaries[0] = 1; }) == verdict<staging_fault>{f::bad_boundaries, 0});
+  CHECK(after([](auto& p) { p.partition.boundaries[2] = 3; }) == verdict<staging_fault>{f::bad_boundaries, 2});
+  CHECK(after([](auto& p) { p.partition.boundaries[1] = 0; }) == verdict<staging_fault>{f::too_few_layers, 0});
   CHECK(after([](auto& p) { p.option[2] = 2; }) == verdict<staging_fault>{f::bad_option, 2});
   CHECK(after([](auto& p) { p.option[3] = 0; }) == verdict<staging_fault>{f::over_capacity, 1});
-  CHECK(after([](auto& p) { p.plan.boundaries[1] = 2; }) == verdict<staging_fault>{f::over_capacity, 0});
-  CHECK(after([](auto& p) { p.stages[1].activations += 1; }) == verdict<staging_fault>{f::wrong_figures, 1});
+  CHECK(after([](auto& p) { p.partition.boundaries[1] = 2; }) == verdict<staging_fault>{f::over_capacity, 0});
+  CHECK(after([](auto& p) { p.figures[1].activations += 1; }) == verdict<staging_fault>{f::wrong_figures, 1});
   CHECK(after([](auto& p) { p.option[2] = 1; }) == verdict<staging_fault>{f::wrong_figures, 1});
-  CHECK(after([](auto& p) { p.plan.bottleneck.value -= 1; }) == verdict<staging_fault>{f::wrong_value, 0});
-  CHECK(after([](auto& p) { p.plan.bottleneck.lower_bound += 1; }) == verdict<staging_fault>{f::wrong_bound, 0});
+  CHECK(after([](auto& p) { p.partition.bottleneck.value -= 1; }) == verdict<staging_fault>{f::wrong_value, 0});
+  CHECK(after([](auto& p) { p.partition.bottleneck.lower_bound += 1; }) == verdict<staging_fault>{f::wrong_bound, 0});
   joint_stages<> refused;
   CHECK(prove_stages(refused, chain, options) == verdict<staging_fault>{f::needless_refusal, 0});
   CHECK(describe({f::over_capacity, 3}) == "stage 3 holds more than its capacity");
 
   auto dear = good;  // legal, but not the best, under a bound that claims it is
   dear.option = {1, 1, 1, 1};
-  dear.stages = {{.time = 30, .added = 10, .state = 10, .activations = 4, .memory = 18},
-                 {.time = 90, .added = 30, .state = 30, .activations = 12, .memory = 42}};
-  dear.plan.bottleneck = {120, 120};
+  dear.figures = {{.time = 30, .added = 10, .state = 10, .activations = 4, .memory = 18},
+                  {.time = 90, .added = 30, .state = 30, .activations = 12, .memory = 42}};
+  dear.partition.bottleneck = {120, 120};
   CHECK(check_stages(dear, chain, options).valid());
   CHECK(prove_stages(dear, chain, options) == verdict<staging_fault>{f::false_bound, 0});
 }

@@ -18,10 +18,10 @@ namespace {
 using cut = std::vector<std::uint32_t>;
 
 void require_same(joint_stages<> const& a, joint_stages<> const& b) {
-  REQUIRE(a.plan.status == b.plan.status);
-  REQUIRE(a.plan.bottleneck == b.plan.bottleneck);
-  REQUIRE(a.plan.boundaries == b.plan.boundaries);
-  REQUIRE(a.stages == b.stages);
+  REQUIRE(a.partition.status == b.partition.status);
+  REQUIRE(a.partition.bottleneck == b.partition.bottleneck);
+  REQUIRE(a.partition.boundaries == b.partition.boundaries);
+  REQUIRE(a.figures == b.figures);
   REQUIRE(a.option == b.option);
 }
 }  // namespace
@@ -37,22 +37,22 @@ TEST_CASE("plan_stages: as good as the best of all plans, and a refusal only whe
     INFO(describe(verdict));
     REQUIRE(verdict.valid());
     auto const best = try_all(c);
-    REQUIRE(best.has_value() == (plan.plan.status == status::feasible));
+    REQUIRE(best.has_value() == (plan.partition.status == status::feasible));
     auto const sequential = plan_stages_in_sequence(chain, c.options());
     REQUIRE(check_stages(sequential, chain, c.options()).valid());
     if (!best) {
-      REQUIRE(sequential.plan.status == status::infeasible);
+      REQUIRE(sequential.partition.status == status::infeasible);
       ++infeasible;
       continue;
     }
-    REQUIRE(plan.plan.bottleneck == certificate{*best, *best});
-    if (sequential.plan.status == status::feasible)
-      REQUIRE(sequential.plan.bottleneck.value >= *best);
+    REQUIRE(plan.partition.bottleneck == certificate{*best, *best});
+    if (sequential.partition.status == status::feasible)
+      REQUIRE(sequential.partition.bottleneck.value >= *best);
     else
       ++beside;
     ++feasible;
     std::int64_t added = 0;
-    for (auto const& s : plan.stages) added += s.added;
+    for (auto const& s : plan.figures) added += s.added;
     recomputed += added > 0 ? 1 : 0;
   }
   CHECK((feasible > 500 && infeasible > 300 && recomputed > 150 && beside > 100));  // the cases are no trifles
@@ -68,8 +68,8 @@ TEST_CASE("plan_stages: the dynamic programme agrees on longer chains") {
     auto const verdict = prove_stages(plan, chain, c.options());
     INFO(describe(verdict));
     REQUIRE(verdict.valid());
-    feasible += plan.plan.status == status::feasible ? 1 : 0;
-    if (plan.plan.status == status::feasible) REQUIRE(plan.plan.bottleneck.optimal());
+    feasible += plan.partition.status == status::feasible ? 1 : 0;
+    if (plan.partition.status == status::feasible) REQUIRE(plan.partition.bottleneck.optimal());
   }
   CHECK(feasible > 40);
 }
@@ -87,9 +87,9 @@ TEST_CASE("plan_stages: folded or not, and asked twice, the same plan") {
       single.runs.counts.push_back(1);
     }
     auto const unfolded = plan_stages(single, c.options());
-    REQUIRE(unfolded.plan.status == folded.plan.status);
-    REQUIRE(unfolded.plan.bottleneck == folded.plan.bottleneck);
-    REQUIRE(unfolded.plan.boundaries == folded.plan.boundaries);
+    REQUIRE(unfolded.partition.status == folded.partition.status);
+    REQUIRE(unfolded.partition.bottleneck == folded.partition.bottleneck);
+    REQUIRE(unfolded.partition.boundaries == folded.partition.boundaries);
   }
 }
 
@@ -101,24 +101,24 @@ TEST_CASE("plan_stages: cut for time, and the first stage does not fit; cut for 
   staging_options const options{.stages = 2, .capacity = capacity, .in_flight = in_flight};
   auto const chain = fold_layers(layers);
   auto const sequential = plan_stages_in_sequence(chain, options);
-  CHECK(sequential.plan.status == status::infeasible);
-  CHECK(sequential.plan.bound == partition_bound::capacity);
-  CHECK(sequential.plan.bottleneck == certificate{35, 36});  // two layers: 20 of states, 2 * 2 * 4
+  CHECK(sequential.partition.status == status::infeasible);
+  CHECK(sequential.partition.bound == partition_bound::capacity);
+  CHECK(sequential.partition.bottleneck == certificate{35, 36});  // two layers: 20 of states, 2 * 2 * 4
   auto const joint = plan_stages(chain, options);
-  CHECK(joint.plan.boundaries == cut{0, 1, 4});
-  CHECK(joint.plan.bottleneck == certificate{90, 90});
+  CHECK(joint.partition.boundaries == cut{0, 1, 4});
+  CHECK(joint.partition.bottleneck == certificate{90, 90});
   CHECK(joint.option == std::vector<std::uint32_t>{0, 0, 0, 0});
-  CHECK((joint.stages[0] == staged_figures{.time = 30, .state = 10, .activations = 10, .memory = 30}));
-  CHECK(joint.stages[1].memory == 60);
+  CHECK((joint.figures[0] == staged_figures{.time = 30, .state = 10, .activations = 10, .memory = 30}));
+  CHECK(joint.figures[1].memory == 60);
   capacity[1] = 59;  // one of the three is computed again
   auto const tight = plan_stages(chain, options);
-  CHECK(tight.plan.bottleneck == certificate{100, 100});
+  CHECK(tight.partition.bottleneck == certificate{100, 100});
   CHECK(tight.option == std::vector<std::uint32_t>{0, 0, 0, 1});
   capacity[1] = 41;  // 30 of states and 3 * 4 are 42
   auto const none = plan_stages(chain, options);
-  CHECK(none.plan.status == status::infeasible);
-  CHECK((none.plan.boundaries.empty() && none.stages.empty() && none.option.empty()));
-  CHECK(none.plan.bottleneck == certificate{3, 4});  // layers placed at most, layers in all
+  CHECK(none.partition.status == status::infeasible);
+  CHECK((none.partition.boundaries.empty() && none.figures.empty() && none.option.empty()));
+  CHECK(none.partition.bottleneck == certificate{3, 4});  // layers placed at most, layers in all
 }
 
 TEST_CASE("plan_stages: a transfer costs what does not hide") {
@@ -129,7 +129,7 @@ TEST_CASE("plan_stages: a transfer costs what does not hide") {
   auto const value = [&](std::int64_t percent) {
     auto const plan = plan_stages(std::span<stage_layer const>(layers),
                                   {.stages = 1, .capacity = capacity, .in_flight = in_flight, .hidden_percent = percent});
-    return plan.plan.bottleneck.value;
+    return plan.partition.bottleneck.value;
   };
   CHECK(value(0) == 260);    // both computed again; 8 + 1 bytes would be too many
   CHECK(value(20) == 220);   // one kept, one sent, 40 of its 60 hidden
@@ -153,13 +153,13 @@ TEST_CASE("plan_stages: selections cut short leave a true bound") {
   staging_options options{.stages = 3, .capacity = capacity, .in_flight = in_flight};
   auto const chain = fold_layers(layers);
   auto const whole = plan_stages(chain, options);
-  REQUIRE(whole.plan.bottleneck.optimal());
+  REQUIRE(whole.partition.bottleneck.optimal());
   options.work = 0;
   auto const cut_short = plan_stages(chain, options);
   REQUIRE(check_stages(cut_short, chain, options).valid());
-  CHECK(cut_short.plan.bottleneck.value >= whole.plan.bottleneck.value);
-  CHECK(cut_short.plan.bottleneck.lower_bound <= whole.plan.bottleneck.value);
-  CHECK_FALSE(cut_short.plan.bottleneck.optimal());
+  CHECK(cut_short.partition.bottleneck.value >= whole.partition.bottleneck.value);
+  CHECK(cut_short.partition.bottleneck.lower_bound <= whole.partition.bottleneck.value);
+  CHECK_FALSE(cut_short.partition.bottleneck.optimal());
 }
 
 namespace {
@@ -194,8 +194,8 @@ TEST_CASE("plan_stages: one budget for the whole call, and a true bound wherever
         auto const chain = fold_layers(layers);
         auto const whole = plan_stages(chain, options);
         CAPTURE(kind, tight, hidden, whole.work);
-        REQUIRE(whole.plan.status == status::feasible);
-        CHECK(whole.plan.bottleneck.optimal());
+        REQUIRE(whole.partition.status == status::feasible);
+        CHECK(whole.partition.bottleneck.optimal());
         options.work = 0;
         auto const least = plan_stages(chain, options);  // one greedy selection a stage
         CHECK(least.work < 1'000'000);
@@ -204,9 +204,9 @@ TEST_CASE("plan_stages: one budget for the whole call, and a true bound wherever
           auto const plan = plan_stages(chain, options);
           REQUIRE(check_stages(plan, chain, options).valid());
           CHECK(plan.work <= 2 * work + least.work);
-          CHECK(plan.plan.bottleneck.value >= whole.plan.bottleneck.value);
-          CHECK(plan.plan.bottleneck.value <= least.plan.bottleneck.value);
-          CHECK(plan.plan.bottleneck.lower_bound <= whole.plan.bottleneck.value);
+          CHECK(plan.partition.bottleneck.value >= whole.partition.bottleneck.value);
+          CHECK(plan.partition.bottleneck.value <= least.partition.bottleneck.value);
+          CHECK(plan.partition.bottleneck.lower_bound <= whole.partition.bottleneck.value);
         }
       }
 }
@@ -220,7 +220,7 @@ TEST_CASE("plan_stages: by default no chain takes more than the page says") {
       staging_options const options{.stages = 8, .capacity = capacity, .in_flight = in_flight, .hidden_percent = hidden};
       auto const plan = plan_stages(std::span<stage_layer const>(layers), options);
       CAPTURE(kind, hidden, plan.work);
-      CHECK(plan.plan.status == status::feasible);
+      CHECK(plan.partition.status == status::feasible);
       CHECK(plan.work <= 2 * options.work);
     }
 }
@@ -229,12 +229,12 @@ TEST_CASE("plan_stages: corners and refusals") {
   std::vector<std::int64_t> capacity{5, 5};
   std::vector<std::uint64_t> in_flight{2, 1};
   staging_options const options{.stages = 2, .capacity = capacity, .in_flight = in_flight, .min_layers = 0};
-  CHECK((plan_stages(layer_chain{}, options).plan.boundaries == cut{0, 0, 0}));
+  CHECK((plan_stages(layer_chain{}, options).partition.boundaries == cut{0, 0, 0}));
   auto one = options;
   one.min_layers = 1;
-  CHECK(plan_stages(layer_chain{}, one).plan.bound == partition_bound::min_layers);
+  CHECK(plan_stages(layer_chain{}, one).partition.bound == partition_bound::min_layers);
   std::vector<stage_layer> layers(1, {.time = 7, .options = {{.memory = 5}}});
-  CHECK((plan_stages(fold_layers(layers), options).plan.boundaries == cut{0, 0, 1}));  // only the last stage can hold it
+  CHECK((plan_stages(fold_layers(layers), options).partition.boundaries == cut{0, 0, 1}));  // only the last stage can hold it
   auto const sentence = [&] { return refusal([&] { return plan_stages(fold_layers(layers), options); }); };
   layers[0].options.clear();
   CHECK(sentence() == "class 0 has no options");

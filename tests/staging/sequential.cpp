@@ -24,14 +24,14 @@ TEST_CASE("plan_stages_in_sequence: in ten tight cases of a vision-language mode
     auto const in_flight = c.in_flight();
     staging_options const options{.stages = static_cast<std::uint64_t>(c.stages), .capacity = capacity, .in_flight = in_flight};
     auto const joint = plan_stages(chain, options);
-    REQUIRE(joint.plan.bottleneck == certificate{c.joint, c.joint});
+    REQUIRE(joint.partition.bottleneck == certificate{c.joint, c.joint});
     auto const sequential = plan_stages_in_sequence(chain, options);
     REQUIRE(check_stages(sequential, chain, options).valid());
-    REQUIRE((sequential.plan.status == status::feasible ? sequential.plan.bottleneck.value : 0) == c.sequential);
-    if (sequential.plan.status == status::infeasible) {
-      CHECK(sequential.plan.bound == partition_bound::capacity);
-      CHECK(sequential.plan.bottleneck.value == capacity[0]);
-      CHECK(sequential.plan.bottleneck.lower_bound > capacity[0]);
+    REQUIRE((sequential.partition.status == status::feasible ? sequential.partition.bottleneck.value : 0) == c.sequential);
+    if (sequential.partition.status == status::infeasible) {
+      CHECK(sequential.partition.bound == partition_bound::capacity);
+      CHECK(sequential.partition.bottleneck.value == capacity[0]);
+      CHECK(sequential.partition.bottleneck.lower_bound > capacity[0]);
     }
     if (c.stages == 12 || c.tiles == 24) {  // the quick ones for the dynamic programme
       auto const verdict = prove_stages(joint, chain, options);
@@ -52,10 +52,10 @@ TEST_CASE("plan_stages_in_sequence: with ample memory it is the joint plan, and 
   auto const in_flight = c.in_flight();
   staging_options options{.stages = 8, .capacity = ample, .in_flight = in_flight};
   auto const sequential = plan_stages_in_sequence(c.chain(), options);
-  CHECK(sequential.plan.bottleneck == plan_stages(c.chain(), options).plan.bottleneck);
-  CHECK(sequential.plan.bottleneck.optimal());
+  CHECK(sequential.partition.bottleneck == plan_stages(c.chain(), options).partition.bottleneck);
+  CHECK(sequential.partition.bottleneck.optimal());
   options.min_layers = 13;
-  CHECK(plan_stages_in_sequence(c.chain(), options).plan.bound == partition_bound::min_layers);
+  CHECK(plan_stages_in_sequence(c.chain(), options).partition.bound == partition_bound::min_layers);
 }
 
 }  // namespace test_staging_sequential

@@ -45,8 +45,8 @@ struct partition_arguments {
   }
   crossing.pop_back();
   auto const moves = std::any_of(crossing.begin(), crossing.end(), [](auto bytes) { return bytes > 0; });
-  if (moves) return ballast::least_volume_partition(time, crossing, {.stages = stages}).plan;
-  return ballast::least_squares_partition(time, {.stages = stages}).plan;
+  if (moves) return ballast::least_volume_partition(time, crossing, {.stages = stages}).partition;
+  return ballast::least_squares_partition(time, {.stages = stages}).partition;
 }
 
 /// What stages hold if they keep everything.
@@ -79,7 +79,7 @@ struct partition_arguments {
 
 [[nodiscard]] std::string in_words(partition_arguments const& arguments, layer_table const& table, stage_plan const& plan,
                                    std::optional<std::string> const& layout) {
-  auto const& cut = plan.joint.plan;
+  auto const& cut = plan.joint.partition;
   auto text = shown_name(arguments.file) + ": " + counted(table.layers.size(), "layer") + " in " + counted(arguments.stages, "stage") +
               "; the slowest takes " + shown(cut.bottleneck.value, table) + " for a micro-batch, and " +
               (cut.bottleneck.optimal() ? std::string("no plan takes less")
@@ -87,9 +87,9 @@ struct partition_arguments {
               ".\n" + scale_in_words(table) + "\n";
   auto const names = names_of(table);
   std::vector<stage_line> lines;
-  for (std::size_t s = 0; s < plan.joint.stages.size(); ++s) {
+  for (std::size_t s = 0; s < plan.joint.figures.size(); ++s) {
     auto const begin = cut.boundaries[s], end = cut.boundaries[s + 1];
-    auto const& of = plan.joint.stages[s];
+    auto const& of = plan.joint.figures[s];
     lines.push_back({span_in_words(names, begin, end), end - begin, shown(of.time + of.added, table), many_bytes(of.memory)});
   }
   text += stage_table(lines, arguments.micro_batches == 0 ? "" : "memory");
@@ -111,14 +111,14 @@ void run(partition_arguments const& arguments) {
   if (arguments.memory) {
     plan = plan_memory(table, held, {arguments.file, *arguments.memory, arguments.offload}, kinds);
   } else {
-    plan.joint.plan = cut_for_time(table, arguments.stages);
-    plan.joint.stages = figures_of(plan.joint.plan.boundaries, table, held, shown_name(arguments.file));
+    plan.joint.partition = cut_for_time(table, arguments.stages);
+    plan.joint.figures = figures_of(plan.joint.partition.boundaries, table, held, shown_name(arguments.file));
   }
-  auto const& cut = plan.joint.plan;
+  auto const& cut = plan.joint.partition;
   auto const layout = ballast::megatron_layout(std::span<std::uint32_t const>(cut.boundaries), kinds);
   if (!arguments.json) return write_standard_output(in_words(arguments, table, plan, layout));
   auto memory = nlohmann::ordered_json::array();
-  for (auto const& s : plan.joint.stages)
+  for (auto const& s : plan.joint.figures)
     if (!held.empty()) memory.push_back(s.memory);
   nlohmann::ordered_json const json{{"status", "feasible"},
                                     {"boundaries", cut.boundaries},

@@ -56,7 +56,7 @@ struct simulate_arguments {
   for (auto const& l : table.layers) time.push_back(l.forward + l.backward);
   if (std::holds_alternative<ballast::interleaved_schedule>(arguments.schedule))
     return ballast::virtual_stages<std::uint64_t>(time, {.devices = arguments.stages, .chunks = chunks}).boundaries;
-  return ballast::least_squares_partition<std::uint64_t>(time, {.stages = arguments.stages * chunks}).plan.boundaries;
+  return ballast::least_squares_partition<std::uint64_t>(time, {.stages = arguments.stages * chunks}).partition.boundaries;
 }
 
 /// Stages and what they recompute, where there is a limit to their memory.
@@ -81,7 +81,7 @@ struct chunks_of_layers {
   chunks_of_layers out{.cuts = {}, .works = {}, .parameters = {}, .plan = memory_plan(arguments, table)};
   auto& cuts = out.cuts;
   if (arguments.memory)
-    cuts.assign(out.plan.joint.plan.boundaries.begin(), out.plan.joint.plan.boundaries.end());
+    cuts.assign(out.plan.joint.partition.boundaries.begin(), out.plan.joint.partition.boundaries.end());
   else
     cuts = cuts_of(arguments, table, chunks);
   constexpr auto most_works = std::uint64_t{1} << 26;

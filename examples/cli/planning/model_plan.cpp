@@ -71,7 +71,7 @@ using ballast::recomputation;
 /// The setting of Megatron-LM that is nearest to the plan, and its options.
 void add_megatron(planned_model& plan, model_request const& asked, model_on_device const& on) {
   auto const kinds = kinds_of(layer_names(plan.model));
-  auto const& cuts = plan.training.model.plan.boundaries;
+  auto const& cuts = plan.training.stages.partition.boundaries;
   plan.layout = ballast::megatron_layout(std::span<std::uint32_t const>(cuts), kinds);
   if (!plan.layout) return;
   ballast::megatron_options means;
@@ -87,7 +87,7 @@ void add_megatron(planned_model& plan, model_request const& asked, model_on_devi
   if (asked.layers.empty()) experts = model_of(on.model).experts > 0;
   std::vector<std::int64_t> const capacity(cuts.size() - 1, plan.training.memory.front().budget);
   plan.megatron = ballast::nearest_megatron_recompute<std::uint32_t>(
-      plan.training.layers, kinds, plan.training.model,
+      plan.training.layers, kinds, plan.training.stages,
       {.stages = cuts.size() - 1, .capacity = capacity, .in_flight = plan.training.in_flight}, means);
   auto& flags = plan.megatron_flags;
   flags = {"--tensor-model-parallel-size",  std::to_string(asked.tensor),       "--pipeline-model-parallel-size",
@@ -159,7 +159,7 @@ planned_model plan_model(model_request const& asked, model_on_device const& on, 
   }
   for (std::size_t i = 0; i < out.model.layers.size(); ++i) {
     auto const& layer = out.model.layers[i];
-    auto const again = layer.options[out.training.model.option[i]].recomputed;
+    auto const again = layer.options[out.training.stages.option[i]].recomputed;
     if (again != recomputation::none) (again == recomputation::full ? out.recompute : out.selective).push_back(layer.name);
   }
   add_megatron(out, asked, on);
@@ -168,15 +168,15 @@ planned_model plan_model(model_request const& asked, model_on_device const& on, 
 
 nlohmann::ordered_json to_json(planned_model const& plan) {
   auto const& training = plan.training;
-  auto const& cuts = training.model.plan.boundaries;
+  auto const& cuts = training.stages.partition.boundaries;
   auto memory = nlohmann::ordered_json::array();
   for (std::size_t s = 0; s < training.memory.size(); ++s)
     memory.push_back({{"stage", s}, {"bytes", training.memory[s].bytes()}, {"budget", training.memory[s].budget}});
   auto const& of = training.shares;
   nlohmann::ordered_json json{{"status", "feasible"},
                               {"boundaries", cuts},
-                              {"bottleneck_ms", ms(training.model.plan.bottleneck.value)},
-                              {"lower_bound_ms", ms(training.model.plan.bottleneck.lower_bound)},
+                              {"bottleneck_ms", ms(training.stages.partition.bottleneck.value)},
+                              {"lower_bound_ms", ms(training.stages.partition.bottleneck.lower_bound)},
                               {"recompute", plan.recompute},
                               {"recompute_selective", plan.selective},
                               {"memory", std::move(memory)},
@@ -201,7 +201,7 @@ nlohmann::ordered_json to_json(planned_model const& plan) {
 
 std::string in_words(planned_model const& plan) {
   auto const& training = plan.training;
-  auto const& cut = training.model.plan;
+  auto const& cut = training.stages.partition;
   auto text = "\n" + counted(plan.model.layers.size(), "layer") + " in " + counted(training.memory.size(), "stage") + " under " +
               plan.schedule + ", " + many_bytes(training.memory.front().budget) + " a device; the slowest stage takes " +
               duration(ms(cut.bottleneck.value)) + " for a mean micro-batch, and " +
@@ -212,7 +212,7 @@ std::string in_words(planned_model const& plan) {
   std::vector<stage_line> lines;
   for (std::size_t s = 0; s < training.memory.size(); ++s) {
     auto const begin = cut.boundaries[s], end = cut.boundaries[s + 1];
-    auto const& of = training.model.stages[s];
+    auto const& of = training.stages.figures[s];
     lines.push_back(
         {span_in_words(names, begin, end), end - begin, duration(ms(of.time + of.added)), many_bytes(training.memory[s].bytes())});
   }
@@ -244,16 +244,16 @@ report_model on_page(planned_model const& plan) {
                    .notes = describe(training),
                    .megatron = plan.layout ? flags_in_words(plan) : ""};
   auto const names = layer_names(plan.model);
-  auto const& cuts = training.model.plan.boundaries;
+  auto const& cuts = training.stages.partition.boundaries;
   for (std::size_t s = 0; s < training.memory.size(); ++s) {
     report_stage stage{.layers = span_in_words(names, cuts[s], cuts[s + 1]),
                        .number = cuts[s + 1] - cuts[s],
                        .recomputed = 0,
-                       .ms = ms(training.model.stages[s].time + training.model.stages[s].added),
+                       .ms = ms(training.stages.figures[s].time + training.stages.figures[s].added),
                        .busy_ms = training.steps.empty() ? 0 : ms(training.timeline.stages[s].busy),
                        .memory = static_cast<std::uint64_t>(training.memory[s].bytes()),
                        .budget = static_cast<std::uint64_t>(training.memory[s].budget)};
-    for (auto i = cuts[s]; i < cuts[s + 1]; ++i) stage.recomputed += training.model.option[i] != 0 ? 1U : 0U;
+    for (auto i = cuts[s]; i < cuts[s + 1]; ++i) stage.recomputed += training.stages.option[i] != 0 ? 1U : 0U;
     out.stages.push_back(std::move(stage));
   }
   for (auto const& e : training.timeline.events) {

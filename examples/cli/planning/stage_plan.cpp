@@ -87,7 +87,7 @@ stage_plan plan_memory(layer_table const& table, std::vector<std::uint64_t> cons
       .stages = held.size(), .capacity = capacity, .in_flight = held, .hidden_percent = asked.offload.overlap};
   stage_plan out;
   out.joint = ballast::plan_stages<>(std::span<ballast::stage_layer const>(layers), options);
-  if (out.joint.plan.status != ballast::status::feasible)
+  if (out.joint.partition.status != ballast::status::feasible)
     throw no_plan(shown_name(asked.file) + ": no cut into " + counted(held.size(), "stage") + " fits " + many_bytes(asked.memory) +
                   " a stage; the least that fits, all recomputed that can be, is " +
                   many_bytes(ballast::shortage_of(layers, held, asked.memory).needed));

@@ -65,25 +65,25 @@ struct staged {
 /// @tparam Index  type of the boundaries
 template <index_type Index = std::uint32_t>
 struct balanced_stages {
-  staged<Index> plan;  ///< its bottleneck is at most the limit
-  wide squares;        ///< sum of the squares of the stage costs; no plan within the limit has less
+  staged<Index> partition;  ///< its bottleneck is at most the limit
+  wide squares;             ///< sum of the squares of the stage costs; no plan within the limit has less
 };
 
 /// @brief A partition that moves as little as its limit allows.
 /// @tparam Index  type of the boundaries
 template <index_type Index = std::uint32_t>
 struct lean_stages {
-  staged<Index> plan;  ///< its bottleneck is at most the limit
-  certificate volume;  ///< what crosses the inner cuts; no plan within the limit moves less
+  staged<Index> partition;  ///< its bottleneck is at most the limit
+  certificate volume;       ///< what crosses the inner cuts; no plan within the limit moves less
 };
 
 /// @brief A partition of least weighted sum.
 /// @tparam Index  type of the boundaries
 template <index_type Index = std::uint32_t>
 struct traded_stages {
-  staged<Index> plan;  ///< the lower bound of its bottleneck is the least of any cut
-  certificate volume;  ///< what crosses its inner cuts, and the least that crosses those of any cut
-  certificate total;   ///< its bottleneck plus its volume; no cut has less
+  staged<Index> partition;  ///< the lower bound of its bottleneck is the least of any cut
+  certificate volume;       ///< what crosses its inner cuts, and the least that crosses those of any cut
+  certificate total;        ///< its bottleneck plus its volume; no cut has less
 };
 
 /// @brief Partitions in order of merit.

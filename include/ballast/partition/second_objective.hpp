@@ -50,7 +50,7 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
     auto const load = static_cast<std::uint64_t>(chain.cost(begin, end, stage));
     return multiply(load, load);
   };
-  out.squares = detail::least_charge(options, square, workspace, out.plan);
+  out.squares = detail::least_charge(options, square, workspace, out.partition);
   return out;
 }
 
@@ -81,7 +81,7 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
   detail::load_chain(layers, options, cost, workspace.chain);
   static_cast<void>(detail::require_volumes(volume, n, options.stages));
   detail::crossing const crossing{volume};
-  auto const sum = static_cast<std::int64_t>(detail::least_charge(options, crossing, workspace, out.plan).low);
+  auto const sum = static_cast<std::int64_t>(detail::least_charge(options, crossing, workspace, out.partition).low);
   out.volume = {sum, sum};
   return out;
 }

@@ -45,12 +45,13 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
                                                        partition_options const& options, Cost const& cost = {}) {
   partition_workspace workspace;
   traded_stages<Index> out;
-  detail::cut_every_stage(layers, options, cost, workspace, out.plan);
+  detail::cut_every_stage(layers, options, cost, workspace, out.partition);
   auto const& d = workspace.chain;
   auto const most = detail::require_volumes(volume, d.layers, options.stages);
-  if (out.plan.status != status::feasible) return out;
-  require(out.plan.bottleneck.value < unaffordable - most, [&] {
-    return "a bottleneck of " + std::to_string(out.plan.bottleneck.value) + " and volumes of up to " + std::to_string(most) + " reach 2^63";
+  if (out.partition.status != status::feasible) return out;
+  require(out.partition.bottleneck.value < unaffordable - most, [&] {
+    return "a bottleneck of " + std::to_string(out.partition.bottleneck.value) + " and volumes of up to " + std::to_string(most) +
+           " reach 2^63";
   });
   if (d.plain())
     detail::trade(detail::plain_chain{d}, volume, workspace.probe, out);

@@ -104,7 +104,7 @@ template <index_type Index>
                                                             joint_stages<Index> const& plan, staging_options const& options,
                                                             megatron_options const& means) {
   require_valid(options);
-  auto const& cuts = plan.plan.boundaries;
+  auto const& cuts = plan.partition.boundaries;
   require(kinds.size() == layers.size() && cuts.size() == options.stages + 1 && cuts.back() == layers.size(), [&] {
     return "layers = " + std::to_string(layers.size()) + ", kinds = " + std::to_string(kinds.size()) + " and " +
            std::to_string(cuts.size()) + " boundaries of " + std::to_string(options.stages) + " stages do not fit each other";
@@ -128,7 +128,7 @@ template <index_type Index>
       bottleneck = (std::max)(bottleneck, time);
     }
     if (out.status == status::feasible && bottleneck >= out.bottleneck.value) return;
-    out = {.status = status::feasible, .flags = flags, .bottleneck = {bottleneck, plan.plan.bottleneck.value}};
+    out = {.status = status::feasible, .flags = flags, .bottleneck = {bottleneck, plan.partition.bottleneck.value}};
   };
   consider(means.keep, means.keep, 0, "");
   if (means.selective) consider(*means.selective, *means.selective, 0, "--recompute-granularity selective");

@@ -78,15 +78,15 @@ template <index_type Index>
   out.largest = batches.largest;
   out.layers = stage_layers_of(layers, batches.mean, batches.largest, rates);
   out.in_flight = held_by_stage(options.schedule, options.stages, batches.most_of_a_rank);
-  out.model =
+  out.stages =
       plan_stages<>(std::span<stage_layer const>(out.layers), {.stages = options.stages, .capacity = capacity, .in_flight = out.in_flight});
-  out.status = out.model.plan.status;
+  out.status = out.stages.partition.status;
   if (out.status != status::feasible) {
     if (out.layers.size() >= options.stages) out.shortage = shortage_of(out.layers, out.in_flight, options.memory);
     return out;
   }
-  for (auto const& s : out.model.stages) out.memory.push_back({.state = s.state, .activations = 0, .budget = options.memory});
-  detail::step_timer(detail::joined_stages(layers, out.model), evaluate, options.schedule, packs).time(steps, out);
+  for (auto const& s : out.stages.figures) out.memory.push_back({.state = s.state, .activations = 0, .budget = options.memory});
+  detail::step_timer(detail::joined_stages(layers, out.stages), evaluate, options.schedule, packs).time(steps, out);
   return out;
 }
 

@@ -86,7 +86,7 @@ struct training_plan {
   memory_shortage shortage;                              ///< where memory is what makes it infeasible; otherwise 0
   batch_shape mean;                                      ///< of a micro-batch, rounded up: what stages are balanced for
   batch_shape largest;                                   ///< each number the largest of any micro-batch: what their memory is planned for
-  joint_stages<> model;                  ///< boundaries, options by layer, and figures: time of the mean micro-batch, bytes of the largest
+  joint_stages<> stages;                 ///< boundaries, options by layer, and figures: time of the mean micro-batch, bytes of the largest
   std::vector<stage_layer> layers;       ///< what the stages were planned of: time of the mean micro-batch, bytes of the largest
   std::vector<std::uint64_t> in_flight;  ///< by stage: micro-batches held at most
   std::vector<std::int64_t> steps;       ///< time of each step: that of its slowest rank

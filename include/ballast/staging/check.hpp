@@ -77,10 +77,10 @@ template <index_type Index>
   require_valid(chain);
   require_valid(options);
   auto const layers = detail::unfolded(chain);
-  auto const& cuts = plan.plan.boundaries;
-  if (plan.plan.status != status::feasible)
-    return {cuts.empty() && plan.stages.empty() && plan.option.empty() ? staging_fault::none : staging_fault::plan_refused, 0};
-  if (cuts.size() != options.stages + 1 || plan.stages.size() != options.stages || plan.option.size() != layers.size())
+  auto const& cuts = plan.partition.boundaries;
+  if (plan.partition.status != status::feasible)
+    return {cuts.empty() && plan.figures.empty() && plan.option.empty() ? staging_fault::none : staging_fault::plan_refused, 0};
+  if (cuts.size() != options.stages + 1 || plan.figures.size() != options.stages || plan.option.size() != layers.size())
     return {staging_fault::wrong_size, 0};
   for (std::size_t s = 0; s < cuts.size(); ++s) {
     auto const least = s == 0 ? 0 : std::uint64_t{cuts[s - 1]}, most = s == 0 ? 0 : std::uint64_t{layers.size()};
@@ -104,11 +104,11 @@ template <index_type Index>
     if (own.state > options.capacity[s] || own.activations > (options.capacity[s] - own.state) / copies)
       return {staging_fault::over_capacity, s};
     own.memory = own.state + copies * own.activations;
-    if (own != plan.stages[s]) return {staging_fault::wrong_figures, s};
+    if (own != plan.figures[s]) return {staging_fault::wrong_figures, s};
     slowest = (std::max)(slowest, own.time + own.added);
   }
-  if (plan.plan.bottleneck.value != slowest) return {staging_fault::wrong_value, 0};
-  if (plan.plan.bottleneck.lower_bound > slowest) return {staging_fault::wrong_bound, 0};
+  if (plan.partition.bottleneck.value != slowest) return {staging_fault::wrong_value, 0};
+  if (plan.partition.bottleneck.lower_bound > slowest) return {staging_fault::wrong_bound, 0};
   return {};
 }
 
@@ -170,8 +170,8 @@ template <index_type Index>
                                                   staging_options const& options) {
   if (auto const verdict = check_stages(plan, chain, options); !verdict.valid()) return verdict;
   auto const least = least_stage_bottleneck(chain, options);
-  if (plan.plan.status != status::feasible) return {least ? staging_fault::needless_refusal : staging_fault::none, 0};
-  return {!least || plan.plan.bottleneck.lower_bound > *least ? staging_fault::false_bound : staging_fault::none, 0};
+  if (plan.partition.status != status::feasible) return {least ? staging_fault::needless_refusal : staging_fault::none, 0};
+  return {!least || plan.partition.bottleneck.lower_bound > *least ? staging_fault::false_bound : staging_fault::none, 0};
 }
 
 }  // namespace ballast::inline v0_2

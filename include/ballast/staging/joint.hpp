@@ -58,7 +58,7 @@ template <index_type Index = std::uint32_t>
       value = (std::max)(value, oracle.settle(next.boundaries[s], next.boundaries[s + 1], s, first ? unaffordable : bound));
     if (value < best) {
       best = value;
-      out.plan = std::move(next);
+      out.partition = std::move(next);
     }
     if (best <= bound || !(oracle.learned() || first)) break;
     // The least of what stages cost at least. Where a bound is no real cost, it may fall when a stage grows; what the probe rules out, it
@@ -67,11 +67,11 @@ template <index_type Index = std::uint32_t>
                                     [&](std::uint64_t b, std::uint64_t e, std::uint64_t s) { return oracle.at_least(b, e, s, best); });
   }
   if (best == unaffordable) {
-    out.plan = std::move(next);
+    out.partition = std::move(next);
     return out;
   }
   detail::fill_stages(oracle, out);
-  out.plan.bottleneck.lower_bound = (std::min)(bound, out.plan.bottleneck.value);
+  out.partition.bottleneck.lower_bound = (std::min)(bound, out.partition.bottleneck.value);
   return out;
 }
 

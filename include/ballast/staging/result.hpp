@@ -40,10 +40,10 @@ template <index_type Index = std::uint32_t>
 struct joint_stages {
   /// Status, boundaries, and the largest `time + added` of a stage beside what no plan goes below. Infeasible as `min_max_partition` by a
   /// stage cost; of a sequential plan, for `capacity`, the bytes of the first stage that does not fit and the least that it needs.
-  staged<Index> plan;
-  std::vector<staged_figures> stages;  ///< by stage; none without a plan
-  std::vector<std::uint32_t> option;   ///< by layer: which of its options it takes; none without a plan
-  std::uint64_t work = 0;              ///< spent, in the unit of `staging_options::work`
+  staged<Index> partition;
+  std::vector<staged_figures> figures;  ///< by stage; none without a plan
+  std::vector<std::uint32_t> option;    ///< by layer: which of its options it takes; none without a plan
+  std::uint64_t work = 0;               ///< spent, in the unit of `staging_options::work`
 };
 
 }  // namespace ballast::inline v0_2

@@ -36,20 +36,20 @@ template <index_type Index = std::uint32_t>
 [[nodiscard]] joint_stages<Index> plan_stages_in_sequence(layer_chain const& chain, staging_options const& options) {
   detail::stage_oracle oracle(chain, options);
   joint_stages<Index> out;
-  out.plan = min_max_partition<Index>(oracle.layers(), oracle.cut(),
-                                      [&](std::uint64_t b, std::uint64_t e, std::uint64_t) { return oracle.sums(b, e).time; });
-  if (out.plan.status != status::feasible) return out;
-  auto const& cuts = out.plan.boundaries;
+  out.partition = min_max_partition<Index>(oracle.layers(), oracle.cut(),
+                                           [&](std::uint64_t b, std::uint64_t e, std::uint64_t) { return oracle.sums(b, e).time; });
+  if (out.partition.status != status::feasible) return out;
+  auto const& cuts = out.partition.boundaries;
   for (std::size_t s = 0; s + 1 < cuts.size(); ++s) {
     if (oracle.fits(cuts[s], cuts[s + 1], s)) {
       static_cast<void>(oracle.settle(cuts[s], cuts[s + 1], s, 0));
       continue;
     }
     auto const of = oracle.sums(cuts[s], cuts[s + 1]);
-    out.plan = {.status = status::infeasible,
-                .bottleneck = {options.capacity[s], stage_bytes(of.state, of.least, options.in_flight[s])},
-                .bound = partition_bound::capacity,
-                .boundaries = {}};
+    out.partition = {.status = status::infeasible,
+                     .bottleneck = {options.capacity[s], stage_bytes(of.state, of.least, options.in_flight[s])},
+                     .bound = partition_bound::capacity,
+                     .boundaries = {}};
     return out;
   }
   detail::fill_stages(oracle, out);

@@ -9,15 +9,15 @@ using namespace ballast;
 
 template <class Index>
 void put(digest& d, balanced_stages<Index> const& s) {
-  put(d, s.plan, s.squares);
+  put(d, s.partition, s.squares);
 }
 template <class Index>
 void put(digest& d, lean_stages<Index> const& s) {
-  put(d, s.plan, s.volume);
+  put(d, s.partition, s.volume);
 }
 template <class Index>
 void put(digest& d, traded_stages<Index> const& s) {
-  put(d, s.plan, s.volume, s.total);
+  put(d, s.partition, s.volume, s.total);
 }
 template <class Index>
 void put(digest& d, ranked_stages<Index> const& s) {

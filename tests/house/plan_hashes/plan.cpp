@@ -24,8 +24,8 @@ inline void put(digest& d, stage_work const& w) {
   put(d, w.forward, w.backward, w.weight, w.recompute, w.transfer, w.kept, w.recomputed, w.residue);
 }
 inline void put(digest& d, training_plan const& r) {
-  put(d, r.status, r.shortage, r.mean, r.largest, r.model, r.in_flight, r.steps, r.time, r.shares, r.memory, r.slowest_step, r.slowest_rank,
-      r.timeline);
+  put(d, r.status, r.shortage, r.mean, r.largest, r.stages, r.in_flight, r.steps, r.time, r.shares, r.memory, r.slowest_step,
+      r.slowest_rank, r.timeline);
 }
 
 namespace {
@@ -86,11 +86,11 @@ void of_training() {
       std::vector<layer_kind> kinds(run.layers.size(), layer_kind::decoder);
       kinds.front() = layer_kind::embedding;
       kinds.back() = layer_kind::loss;
-      auto const& cut = run.model.plan.boundaries;
+      auto const& cut = run.stages.partition.boundaries;
       show("megatron_layout", name, megatron_layout(std::span<std::uint32_t const>(cut), kinds).value_or("none"));
       numbers const capacity(4, o.memory);
       staging_options const asked{.stages = 4, .capacity = capacity, .in_flight = run.in_flight};
-      auto const nearest = nearest_megatron_recompute<std::uint32_t>(run.layers, kinds, run.model, asked, {.selective = 1U, .full = 2U});
+      auto const nearest = nearest_megatron_recompute<std::uint32_t>(run.layers, kinds, run.stages, asked, {.selective = 1U, .full = 2U});
       show("nearest_megatron_recompute", name, nearest.status, nearest.flags, nearest.bottleneck);
     }
 }

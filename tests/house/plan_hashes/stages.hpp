@@ -21,7 +21,7 @@ void put(digest& d, ballast::staged<Index> const& s) {
 inline void put(digest& d, ballast::staged_figures const& f) { put(d, f.time, f.added, f.transfer, f.state, f.activations, f.memory); }
 template <class Index>
 void put(digest& d, ballast::joint_stages<Index> const& s) {
-  put(d, s.plan, s.stages, s.option);
+  put(d, s.partition, s.figures, s.option);
 }
 inline void put(digest& d, ballast::pipeline_event const& e) { put(d, e.start, e.end, e.micro_batch, e.virtual_stage, e.stage, e.pass); }
 inline void put(digest& d, ballast::stage_figures const& f) { put(d, f.start, f.end, f.busy, f.peak_memory); }

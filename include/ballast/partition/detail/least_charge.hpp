@@ -79,7 +79,7 @@ void trade(Chain const& chain, std::span<std::int64_t const> volume, probe_state
     auto const charge = [&](std::size_t b, std::size_t e, std::size_t s) { return crossing{volume}(chain, b, e, s); };
     return static_cast<std::int64_t>(least_sum(chain, limit, charge, sums, w).low);
   };
-  auto limit = out.plan.bottleneck.lower_bound;
+  auto limit = out.partition.bottleneck.lower_bound;
   out.volume.lower_bound = volume_within(unaffordable - 1);
   out.total.value = unaffordable;
   for (;;) {
@@ -87,8 +87,8 @@ void trade(Chain const& chain, std::span<std::int64_t const> volume, probe_state
     if (limit < out.total.value - moved) {
       out.total = {limit + moved, limit + moved};
       out.volume.value = moved;
-      out.plan.bottleneck.value = w.value;
-      for (std::size_t s = 0; s < w.plan.size(); ++s) out.plan.boundaries[s] = static_cast<Index>(w.plan[s]);
+      out.partition.bottleneck.value = w.value;
+      for (std::size_t s = 0; s < w.plan.size(); ++s) out.partition.boundaries[s] = static_cast<Index>(w.plan[s]);
     }
     auto pays = out.total.value - out.volume.lower_bound - 1;  // the largest limit under which a cut could still be better
     if (moved == out.volume.lower_bound || pays <= limit || volume_within(pays) >= moved) return;

@@ -143,11 +143,11 @@ void append_plans(Chain const& chain, cut_list<Chain>& list, staged<Index> const
   for (std::size_t i = 0; i < list.size(); ++i) {
     balanced_stages<Index> plan{best, list.squares(i)};
     auto const cuts = list.cuts(i);
-    plan.plan.bottleneck.value = 0;
-    plan.plan.boundaries.assign(1, 0);
+    plan.partition.bottleneck.value = 0;
+    plan.partition.boundaries.assign(1, 0);
     for (std::size_t s = 0; s < chain.stages(); ++s) {
-      plan.plan.bottleneck.value = (std::max)(plan.plan.bottleneck.value, chain.cost(cuts[s], cuts[s + 1], s));
-      plan.plan.boundaries.push_back(static_cast<Index>(cuts[s + 1]));
+      plan.partition.bottleneck.value = (std::max)(plan.partition.bottleneck.value, chain.cost(cuts[s], cuts[s + 1], s));
+      plan.partition.boundaries.push_back(static_cast<Index>(cuts[s + 1]));
     }
     out.push_back(std::move(plan));
   }
@@ -171,10 +171,10 @@ void rank_cuts(Chain const& chain, std::uint64_t count, staged<Index> const& bes
   cut_list<Chain> below(chain, out.every ? enough : enough - 1, -1, most);  // fewer than `count`, so all of them
   append_plans(chain, below, best, out.plans);
   std::sort(out.plans.begin(), out.plans.end(), [](auto const& a, auto const& b) {
-    if (a.plan.bottleneck.value != b.plan.bottleneck.value) return a.plan.bottleneck.value < b.plan.bottleneck.value;
+    if (a.partition.bottleneck.value != b.partition.bottleneck.value) return a.partition.bottleneck.value < b.partition.bottleneck.value;
     if (a.squares != b.squares) return a.squares < b.squares;
-    return std::lexicographical_compare(a.plan.boundaries.rbegin(), a.plan.boundaries.rend(), b.plan.boundaries.rbegin(),
-                                        b.plan.boundaries.rend());
+    return std::lexicographical_compare(a.partition.boundaries.rbegin(), a.partition.boundaries.rend(), b.partition.boundaries.rbegin(),
+                                        b.partition.boundaries.rend());
   });
   if (out.every) return;
   cut_list<Chain> at(chain, enough, enough, most - out.plans.size());

@@ -62,7 +62,7 @@ template <class Index>
 /// Each stage of a plan as one layer with one option: its layers together, under the options that they take.
 [[nodiscard]] inline std::vector<layer> joined_stages(std::span<layer const> layers, joint_stages<> const& plan) {
   std::vector<layer> out;
-  auto const& cuts = plan.plan.boundaries;
+  auto const& cuts = plan.partition.boundaries;
   for (std::size_t s = 0; s + 1 < cuts.size(); ++s) {
     layer stage{.name = {}, .options = {{}}};
     auto& taken = stage.options.front();

@@ -195,13 +195,13 @@ class stage_oracle {
 /// Figures and options for boundaries of which every stage fits.
 template <index_type Index>
 void fill_stages(stage_oracle& oracle, joint_stages<Index>& out) {
-  auto const& cuts = out.plan.boundaries;
-  out.stages.resize(cuts.size() - 1);
+  auto const& cuts = out.partition.boundaries;
+  out.figures.resize(cuts.size() - 1);
   out.option.reserve(static_cast<std::size_t>(oracle.layers()));
-  out.plan.bottleneck.value = 0;
+  out.partition.bottleneck.value = 0;
   for (std::size_t s = 0; s + 1 < cuts.size(); ++s) {
-    oracle.fill(cuts[s], cuts[s + 1], s, out.stages[s], out.option);
-    out.plan.bottleneck.value = (std::max)(out.plan.bottleneck.value, out.stages[s].time + out.stages[s].added);
+    oracle.fill(cuts[s], cuts[s + 1], s, out.figures[s], out.option);
+    out.partition.bottleneck.value = (std::max)(out.partition.bottleneck.value, out.figures[s].time + out.figures[s].added);
   }
   out.work = oracle.spent();
 }
