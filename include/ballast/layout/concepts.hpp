@@ -7,11 +7,11 @@
 #include <ranges>
 
 /// @file
-/// @brief What functions of layout/ take: token offsets, cumulative lengths, the members of a pack.
+/// @brief Concepts of layout/: token offsets, cumulative lengths, the members of a pack.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Element type of token offsets: `std::int32_t`, which attention kernels take, or `std::int64_t`.
+/// @brief Element type of token offsets: `std::int32_t`, which attention kernels use, or `std::int64_t`.
 template <class T>
 concept token_offset = std::same_as<T, std::int32_t> || std::same_as<T, std::int64_t>;
 

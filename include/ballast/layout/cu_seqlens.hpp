@@ -13,12 +13,12 @@
 #include <vector>
 
 /// @file
-/// @brief Cumulative sequence lengths of packs, as variable-length attention kernels take them.
+/// @brief Cumulative sequence lengths of packs, as variable-length attention kernels need them.
 ///
-/// `cu_seqlens` of a pack starts at 0 and has one entry per sequence more: sequence `i` has `cu_seqlens[i + 1] - cu_seqlens[i]` tokens
-/// (FlashAttention, Transformer Engine). Where each sequence is padded to a multiple, a kernel wants both: the actual one
-/// (`multiple = 1`), and the padded one (`multiple = m`), which says where in the row each sequence starts. Lengths are read by member;
-/// for a packing with cut samples pass `apply_oversize(…).tokens`.
+/// `cu_seqlens` of a pack starts at 0 and has one entry more than the pack has sequences: sequence `i` has
+/// `cu_seqlens[i + 1] - cu_seqlens[i]` tokens (FlashAttention, Transformer Engine). If each sequence is padded to a multiple, a kernel
+/// needs two arrays: the actual one (`multiple = 1`), and the padded one (`multiple = m`), which says where in the row each sequence
+/// starts. Lengths are indexed by member; for a packing with cut samples pass `apply_oversize(…).tokens`.
 
 namespace ballast::inline v0_2 {
 
@@ -27,13 +27,13 @@ namespace ballast::inline v0_2 {
 /// @tparam T  `std::int32_t` or `std::int64_t`
 /// @tparam P  range of members
 /// @tparam R  range of lengths
-/// @param pack      members of the pack, in row order
+/// @param pack      members of the pack, in the order of the row
 /// @param lengths   tokens of each member
-/// @param out       `pack.size() + 1` elements
-/// @param multiple  each sequence takes its length rounded up to a multiple of this (2 * CP for zigzag, see zigzag.hpp)
-/// @post `out` starts at 0 and never decreases; its last entry is the tokens of the pack
+/// @param out       array of `pack.size() + 1` elements
+/// @param multiple  each length is rounded up to a multiple of this (2 * CP for zigzag, see zigzag.hpp)
+/// @post `out` starts at 0 and never decreases; its last entry is the number of tokens of the pack
 /// @throws invalid_input if `multiple` or a length is not positive, a member has no length, `out` has another size, or the tokens of the
-/// pack do not fit in `T`; `out` is untouched then
+/// pack do not fit in `T`; `out` is then unchanged
 /// @par Complexity
 /// O(members).
 template <token_offset T, pack_range P, length_range R>
@@ -44,11 +44,11 @@ void cu_seqlens(P const& pack, R const& lengths, std::span<T> out, std::int64_t 
   detail::write_cu_seqlens(pack, lengths, multiple, out.data());
 }
 
-/// @brief The cumulative lengths of one pack, by value. See the form above.
+/// @brief Returns the cumulative lengths of one pack, as the overload with `out` writes them.
 /// @tparam T `std::int32_t` or `std::int64_t` @tparam P range of members @tparam R range of lengths
-/// @param pack members of the pack @param lengths tokens of each member @param multiple each sequence is rounded up to a multiple of this
+/// @param pack members of the pack @param lengths tokens of each member @param multiple each length is rounded up to a multiple of this
 /// @return `pack.size() + 1` offsets
-/// @throws invalid_input as above
+/// @throws invalid_input as the overload with `out`
 template <token_offset T = std::int32_t, pack_range P, length_range R>
 [[nodiscard]] std::vector<T> cu_seqlens(P const& pack, R const& lengths, std::int64_t multiple = 1) {
   std::vector<T> out(static_cast<std::size_t>(std::ranges::size(pack)) + 1);
@@ -56,18 +56,18 @@ template <token_offset T = std::int32_t, pack_range P, length_range R>
   return out;
 }
 
-/// @brief Writes the cumulative lengths of all packs, pack after pack, each starting again at 0.
+/// @brief Writes the cumulative lengths of all packs, pack after pack; those of each pack start at 0.
 ///
-/// Pack `p` is at `[packs.offsets[p] + p, packs.offsets[p + 1] + p + 1)`; `cu_seqlens_of` returns it.
+/// The entries of pack `p` are at `[packs.offsets[p] + p, packs.offsets[p + 1] + p + 1)`; `cu_seqlens_of` returns them.
 ///
 /// @tparam T      `std::int32_t` or `std::int64_t`
 /// @tparam Index  index type of the packs
 /// @tparam R      range of lengths
 /// @param packs     the packs
 /// @param lengths   tokens of each member
-/// @param out       `packs.members.size() + packs.size()` elements
-/// @param multiple  each sequence takes its length rounded up to a multiple of this
-/// @throws invalid_input as for one pack, naming the pack; the packs before it are written then
+/// @param out       array of `packs.members.size() + packs.size()` elements
+/// @param multiple  each length is rounded up to a multiple of this
+/// @throws invalid_input as for one pack, naming the pack; `out` is then unchanged
 /// @par Complexity
 /// O(members + packs).
 template <token_offset T, index_type Index, length_range R>
@@ -79,11 +79,11 @@ void cu_seqlens(groups<Index> const& packs, R const& lengths, std::span<T> out, 
   for (std::size_t p = 0; p < packs.size(); ++p) detail::write_cu_seqlens(packs[p], lengths, multiple, out.data() + packs.offsets[p] + p);
 }
 
-/// @brief The cumulative lengths of all packs, by value. See the form above for the layout.
+/// @brief Returns the cumulative lengths of all packs, as the overload with `out` writes them.
 /// @tparam T `std::int32_t` or `std::int64_t` @tparam Index index type of the packs @tparam R range of lengths
-/// @param packs the packs @param lengths tokens of each member @param multiple each sequence is rounded up to a multiple of this
+/// @param packs the packs @param lengths tokens of each member @param multiple each length is rounded up to a multiple of this
 /// @return `packs.members.size() + packs.size()` offsets
-/// @throws invalid_input as above
+/// @throws invalid_input as the overload with `out`
 template <token_offset T = std::int32_t, index_type Index, length_range R>
 [[nodiscard]] std::vector<T> cu_seqlens(groups<Index> const& packs, R const& lengths, std::int64_t multiple = 1) {
   std::vector<T> out(packs.members.size() + packs.size());
@@ -91,11 +91,11 @@ template <token_offset T = std::int32_t, index_type Index, length_range R>
   return out;
 }
 
-/// @brief The entries of one pack in the array of all packs.
+/// @brief Returns the entries of one pack in the array of all packs.
 ///
 /// @tparam T      `std::int32_t` or `std::int64_t`
 /// @tparam Index  index type of the packs
-/// @param all    what `cu_seqlens(packs, …)` wrote
+/// @param all    array that `cu_seqlens(packs, …)` returned
 /// @param packs  the same packs
 /// @param p      pack number, below `packs.size()`
 /// @return a view into `all`
@@ -104,11 +104,11 @@ template <token_offset T, index_type Index>
   return std::span<T const>(all).subspan(packs.offsets[p] + p, packs[p].size() + 1);
 }
 
-/// @brief The longest sequence, which kernels take as `max_seqlen`: of one pack, or of all packs laid out as above.
+/// @brief Returns the longest sequence, the argument `max_seqlen` of kernels, of one pack or of the array of all packs.
 ///
 /// @tparam C  vector or span of token offsets
 /// @param cu  cumulative lengths; padded ones give the padded maximum
-/// @return the largest step, 0 if there is no sequence
+/// @return the largest difference of neighbouring entries, 0 if there is no sequence
 /// @par Complexity
 /// O(entries).
 template <cu_seqlens_range C>
@@ -116,7 +116,7 @@ template <cu_seqlens_range C>
   auto const at = std::ranges::data(cu);
   auto longest = std::ranges::range_value_t<C const>{0};
   for (std::size_t i = 1; i < std::ranges::size(cu); ++i)
-    if (at[i] - at[i - 1] > longest) longest = at[i] - at[i - 1];  // the step back to the next pack's 0 is never positive
+    if (at[i] - at[i - 1] > longest) longest = at[i] - at[i - 1];  // from one pack to the next, the difference is never positive
   return longest;
 }
 

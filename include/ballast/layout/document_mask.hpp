@@ -11,20 +11,19 @@
 #include <vector>
 
 /// @file
-/// @brief Who may attend to whom in a packed row: the block-diagonal mask of its documents.
+/// @brief The attention mask of a packed row: block-diagonal, one block per sequence.
 
 namespace ballast::inline v0_2 {
 
-/// @brief The definition of attention in a packed row: query `q` sees key `k` where both are tokens of one document and, if causal, `k <=
-/// q`.
+/// @brief The attention mask of a packed row: query `q` sees key `k` if both belong to the same sequence and, if causal, `k <= q`.
 ///
-/// Padding neither sees nor is seen, so its rows are empty. Cheap to copy, and callable on host and device.
+/// Padding sees nothing and is seen by nothing, so its rows are empty. The mask is cheap to copy and can be called on host and device.
 ///
 /// @tparam T  element of the segment ids
 template <token_offset T = std::int32_t>
 struct document_mask {
-  T const* segment_ids = nullptr;  ///< ids of the row's tokens, 0 for padding (segment_ids.hpp); kept alive by the caller
-  bool causal = true;              ///< whether a token sees only itself and what is before it
+  T const* segment_ids = nullptr;  ///< ids of the row's tokens, 0 for padding (segment_ids.hpp); the caller keeps the array alive
+  bool causal = true;              ///< whether a token sees only itself and the tokens before it
 
   /// @brief Whether `q` may attend to `k`. @param q query token of the row @param k key token of the row
   [[nodiscard]] BALLAST_HD constexpr bool operator()(std::size_t q, std::size_t k) const noexcept {
@@ -32,13 +31,13 @@ struct document_mask {
   }
 };
 
-/// @brief The mask of a row as a dense matrix: for tests, pictures and attention without variable lengths.
+/// @brief Returns the mask of a row as a dense matrix, for tests, pictures and attention without variable lengths.
 ///
 /// @tparam T  element of the segment ids
 /// @param segment_ids  ids of the row's tokens, 0 for padding
-/// @param causal       whether a token sees only itself and what is before it
-/// @return `n * n` bytes, row-major: entry `q * n + k` is 1 where `q` may attend to `k`, else 0
-/// @throws invalid_input above 65536 tokens (4 GiB)
+/// @param causal       whether a token sees only itself and the tokens before it
+/// @return `n * n` bytes, row-major: entry `q * n + k` is 1 if `q` may attend to `k`, otherwise 0
+/// @throws invalid_input if there are more than 65536 tokens (4 GiB)
 /// @par Complexity
 /// O(n^2) time and memory.
 template <token_offset T>

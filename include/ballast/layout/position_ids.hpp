@@ -11,14 +11,14 @@
 #include <vector>
 
 /// @file
-/// @brief Position ids of a packed row: they restart at 0 with every sequence.
+/// @brief Position ids of a packed row; they restart at 0 in every sequence.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Writes the position of each token of one packed row inside its sequence.
+/// @brief Writes the position of each token of one packed row within its sequence.
 ///
-/// Where sequences are padded to a multiple, pass the padded cumulative lengths: positions run on through a sequence's own padding. The
-/// rest of the row, behind the last sequence, holds 0.
+/// If sequences are padded to a multiple, pass the padded cumulative lengths: positions then continue through the padding of each sequence.
+/// The rest of the row, after the last sequence, gets 0.
 ///
 /// @tparam T  `std::int32_t` or `std::int64_t`
 /// @tparam C  vector or span of token offsets
@@ -26,7 +26,7 @@ namespace ballast::inline v0_2 {
 /// @param out  the row: at least `cu.back()` elements
 /// @post token `t` of the sequence that starts at `s` holds `t - s`
 /// @throws invalid_input if `cu` does not start at 0 or decreases, a token number does not fit in `T`, or the row is too short; `out` is
-/// untouched then
+/// then unchanged
 /// @par Complexity
 /// O(row).
 template <token_offset T, cu_seqlens_range C>
@@ -37,14 +37,14 @@ void position_ids(C const& cu, std::span<T> out) {
   std::fill(out.begin() + starts.back(), out.end(), T{0});
 }
 
-/// @brief The position ids of one packed row, by value. See the form above.
+/// @brief Returns the position ids of one packed row, as the overload with `out` writes them.
 ///
 /// @tparam T  `std::int32_t` or `std::int64_t`
 /// @tparam C  vector or span of token offsets
 /// @param cu   cumulative lengths of one pack
-/// @param row  tokens of the row; 0 means no more than the sequences
-/// @return `row` positions
-/// @throws invalid_input as above
+/// @param row  tokens of the row; 0 means exactly those of the sequences
+/// @return one position per token of the row
+/// @throws invalid_input as the overload with `out`
 template <token_offset T = std::int32_t, cu_seqlens_range C>
 [[nodiscard]] std::vector<T> position_ids(C const& cu, std::size_t row = 0) {
   auto const used = static_cast<std::size_t>(detail::checked_cu_seqlens<T>(cu, "cu_seqlens").back());

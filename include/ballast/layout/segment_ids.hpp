@@ -16,18 +16,18 @@
 
 namespace ballast::inline v0_2 {
 
-/// @brief Writes which sequence of the pack each token of a packed row belongs to.
+/// @brief Writes, for each token of a packed row, the number of its sequence.
 ///
-/// The convention: sequences count from 1 in each pack; 0 is padding, be it behind a sequence that is padded to a multiple or behind the
-/// last one. Two tokens may see each other if their ids are equal and not 0 (document_mask.hpp).
+/// Sequences are numbered from 1 in each pack; 0 is padding, after a sequence that is padded to a multiple or after the last sequence. Two
+/// tokens may attend to each other if their ids are equal and not 0 (document_mask.hpp).
 ///
 /// @tparam T  `std::int32_t` or `std::int64_t`
 /// @tparam C  vector or span of token offsets
 /// @param cu         cumulative lengths of one pack
-/// @param cu_padded  where its sequences start: the padded cumulative lengths, or `cu` again if nothing is padded
+/// @param cu_padded  where the sequences start: the padded cumulative lengths, or `cu` again if nothing is padded
 /// @param out        the row: at least `cu_padded.back()` elements
-/// @throws invalid_input if an array does not start at 0 or decreases, the two do not belong together, a token number does not fit in `T`,
-/// or the row is too short; `out` is untouched then
+/// @throws invalid_input if an array does not start at 0 or decreases, the two arrays do not match, a token number does not fit in `T`, or
+/// the row is too short; `out` is then unchanged
 /// @par Complexity
 /// O(row).
 template <token_offset T, cu_seqlens_range C>
@@ -47,15 +47,15 @@ void segment_ids(C const& cu, C const& cu_padded, std::span<T> out) {
   for (std::size_t i = 1; i < starts.size(); ++i) std::fill_n(out.begin() + starts[i - 1], bounds[i] - bounds[i - 1], static_cast<T>(i));
 }
 
-/// @brief The segment ids of one packed row, by value. See the form above.
+/// @brief Returns the segment ids of one packed row, as the overload with `out` writes them.
 ///
 /// @tparam T  `std::int32_t` or `std::int64_t`
 /// @tparam C  vector or span of token offsets
 /// @param cu         cumulative lengths of one pack
-/// @param cu_padded  where its sequences start
-/// @param row        tokens of the row; 0 means no more than the sequences
-/// @return `row` ids
-/// @throws invalid_input as above
+/// @param cu_padded  where the sequences start
+/// @param row        tokens of the row; 0 means exactly those of the sequences, padding included
+/// @return one id per token of the row
+/// @throws invalid_input as the overload with `out`
 template <token_offset T = std::int32_t, cu_seqlens_range C>
 [[nodiscard]] std::vector<T> segment_ids(C const& cu, C const& cu_padded, std::size_t row = 0) {
   auto const used = static_cast<std::size_t>(detail::checked_cu_seqlens<T>(cu_padded, "cu_seqlens_padded").back());
@@ -64,8 +64,9 @@ template <token_offset T = std::int32_t, cu_seqlens_range C>
   return out;
 }
 
-/// @brief The segment ids of a row whose sequences are not padded. @tparam T element @tparam C vector or span of token offsets
-/// @param cu cumulative lengths of one pack @param row tokens of the row; 0 means no more than the sequences @return `row` ids
+/// @brief Returns the segment ids of a row whose sequences are not padded. @tparam T element @tparam C vector or span of token offsets
+/// @param cu cumulative lengths of one pack @param row tokens of the row; 0 means exactly those of the sequences
+/// @return one id per token of the row
 template <token_offset T = std::int32_t, cu_seqlens_range C>
 [[nodiscard]] std::vector<T> segment_ids(C const& cu, std::size_t row = 0) {
   return segment_ids<T>(cu, cu, row);

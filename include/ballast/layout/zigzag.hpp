@@ -12,29 +12,28 @@
 #include <vector>
 
 /// @file
-/// @brief Which tokens of a packed row each context-parallel rank holds, so that causal attention costs all ranks the same.
+/// @brief Zigzag sharding: which tokens of a packed row each context-parallel rank holds, so that causal attention costs all the same.
 ///
-/// Each sequence is cut into `2 * ranks` chunks of equal size; rank `r` holds chunks `r` and `2 * ranks - 1 - r`, in this order, so an
-/// early chunk (few keys) goes with a late one (many). A rank's cumulative lengths are those of the row divided by `ranks`. This is the
-/// layout of Transformer Engine for packed (THD) input (`common/fused_attn/context_parallel.cu`).
+/// Each sequence is cut into `2 * ranks` chunks of equal size; rank `r` holds the chunks `r` and `2 * ranks - 1 - r`, in this order, so an
+/// early chunk (few keys) is combined with a late one (many keys). A rank's cumulative lengths are those of the row divided by `ranks`.
+/// This is the layout of Transformer Engine for packed (THD) input (`common/fused_attn/context_parallel.cu`).
 
 namespace ballast::inline v0_2 {
 
-/// @brief The zigzag rule as index arithmetic, on host and device.
+/// @brief The zigzag rule as index arithmetic; can be called on host and device.
 struct zigzag {
   std::int64_t ranks = 1;  ///< context-parallel degree, at least 1
 
-  /// @brief Token of the row that a rank holds at one place.
+  /// @brief The token of the packed row that a rank holds at one place of its own row.
   /// @param rank    0 … ranks - 1
-  /// @param token   token of the rank's own row, inside the sequence
+  /// @param token   place in the rank's own row, inside the sequence
   /// @param start   first token of the sequence in the rank's own row
   /// @param length  tokens of the sequence on this rank, even
-  /// @return the token's number in the whole row
+  /// @return number of the token in the packed row
   [[nodiscard]] BALLAST_HD constexpr std::int64_t source(std::int64_t rank, std::int64_t token, std::int64_t start,
                                                          std::int64_t length) const noexcept {
     auto const i = token - start;
-    auto const chunk =
-        i < length / 2 ? rank : 2 * (ranks - 1) - rank;  // the second half is at i >= length / 2 already: one chunk less to skip
+    auto const chunk = i < length / 2 ? rank : 2 * (ranks - 1) - rank;  // in the second half, i >= length / 2 already counts one chunk
     return start * ranks + length / 2 * chunk + i;
   }
 
@@ -58,17 +57,17 @@ template <token_offset T, cu_seqlens_range C>
 }
 }  // namespace detail
 
-/// @brief Writes the tokens of the row that one rank holds, in the order it holds them.
+/// @brief Writes the tokens of the packed row that one rank holds, in the order of the rank's own row.
 ///
 /// @tparam T  `std::int32_t` or `std::int64_t`
 /// @tparam C  vector or span of token offsets
 /// @param cu    cumulative lengths of one pack, padded to multiples of `2 * rule.ranks`
 /// @param rule  the context-parallel degree
 /// @param rank  0 … ranks - 1
-/// @param out   `cu.back() / rule.ranks` elements, each below `cu.back()`
+/// @param out   array of `cu.back() / rule.ranks` elements; each gets a value below `cu.back()`
 /// @post over all ranks every token of the row occurs exactly once
 /// @throws invalid_input if `cu` is malformed, a sequence is not a multiple of `2 * ranks`, a token number does not fit in `T`, the rank is
-/// out of range or `out` has another size; `out` is untouched then
+/// out of range or `out` has another size; `out` is then unchanged
 /// @par Complexity
 /// O(tokens of the rank).
 template <token_offset T, cu_seqlens_range C>
@@ -84,11 +83,11 @@ void zigzag_indices(C const& cu, zigzag rule, std::int64_t rank, std::span<T> ou
   }
 }
 
-/// @brief The tokens of one rank, by value. See the form above.
+/// @brief Returns the tokens that one rank holds, as the overload with `out` writes them.
 /// @tparam T `std::int32_t` or `std::int64_t` @tparam C vector or span of token offsets
 /// @param cu cumulative lengths of one pack @param rule the context-parallel degree @param rank 0 … ranks - 1
-/// @return `cu.back() / rule.ranks` tokens of the row
-/// @throws invalid_input as above
+/// @return `cu.back() / rule.ranks` tokens of the packed row
+/// @throws invalid_input as the overload with `out`
 template <token_offset T = std::int32_t, cu_seqlens_range C>
 [[nodiscard]] std::vector<T> zigzag_indices(C const& cu, zigzag rule, std::int64_t rank) {
   auto const bounds = detail::checked_zigzag<T>(cu, rule);
@@ -97,16 +96,16 @@ template <token_offset T = std::int32_t, cu_seqlens_range C>
   return out;
 }
 
-/// @brief Writes the way back: where each token of the row is once the rows of all ranks are gathered, rank after rank.
+/// @brief Writes the inverse permutation: where each token of the packed row is after the rows of all ranks are gathered in order.
 ///
 /// @tparam T  `std::int32_t` or `std::int64_t`
 /// @tparam C  vector or span of token offsets
 /// @param cu    cumulative lengths of one pack, padded to multiples of `2 * rule.ranks`
 /// @param rule  the context-parallel degree
-/// @param out   `cu.back()` elements
-/// @post `gathered[out[t]]` is token `t`, where `gathered` is `zigzag_indices` of rank 0, 1, … end to end
+/// @param out   array of `cu.back()` elements
+/// @post `gathered[out[t]]` is token `t`, where `gathered` is `zigzag_indices` of ranks 0, 1, …, concatenated
 /// @throws invalid_input if `cu` is malformed, a sequence is not a multiple of `2 * ranks`, a token number does not fit in `T`, or `out`
-/// has another size; `out` is untouched then
+/// has another size; `out` is then unchanged
 /// @par Complexity
 /// O(tokens).
 template <token_offset T, cu_seqlens_range C>
@@ -122,10 +121,10 @@ void zigzag_inverse(C const& cu, zigzag rule, std::span<T> out) {
     }
 }
 
-/// @brief The way back, by value. See the form above.
+/// @brief Returns the inverse permutation, as the overload with `out` writes it.
 /// @tparam T `std::int32_t` or `std::int64_t` @tparam C vector or span of token offsets
-/// @param cu cumulative lengths of one pack @param rule the context-parallel degree @return one place for each token of the row
-/// @throws invalid_input as above
+/// @param cu cumulative lengths of one pack @param rule the context-parallel degree @return for each token of the packed row, its place
+/// @throws invalid_input as the overload with `out`
 template <token_offset T = std::int32_t, cu_seqlens_range C>
 [[nodiscard]] std::vector<T> zigzag_inverse(C const& cu, zigzag rule) {
   std::vector<T> out(static_cast<std::size_t>(detail::checked_zigzag<T>(cu, rule).back()));

@@ -9,23 +9,23 @@
 #include <vector>
 
 /// @file
-/// @brief What no plan of steps can go below, whichever samples it brings together.
+/// @brief `steps_lower_bound`: a lower bound on the time of any plan of steps for the same samples.
 
 namespace ballast::inline v0_2 {
 
-/// @brief A lower bound on the cost of all steps: the sum of their slowest ranks.
+/// @brief Lower bound on the cost of all steps, that is, on the sum over the steps of the slowest rank's cost.
 ///
-/// It holds for every plan that gives each sample to one rank, in however many steps. A step takes no less than its most expensive sample,
-/// and holds no more than K = ranks * micro_batches * capacity tokens. So the samples, the most expensive first, need a new step for every
-/// K tokens: the k-th slowest step takes at least g_k, the cost of the sample that brings the sum of tokens above (k - 1) K. These k steps
-/// hold at most P_k of all cost F, P_k that of the k K tokens most expensive by the token (Dantzig's bound of the knapsack problem);
-/// whatever is in the others takes at least a rank's share. The bound is the largest g_1 + ... + g_k + (F - P_k) / ranks over all k, k = 0
-/// being the mean.
+/// It holds for every plan that gives each sample to one rank, in any number of steps. A step costs at least its most expensive sample,
+/// and holds at most K = ranks * micro_batches * capacity tokens. Go through the samples from the most expensive: every K tokens need one
+/// more step, so the k-th slowest step costs at least g_k, the cost of the sample that brings the sum of tokens above (k - 1) K. Together
+/// these k steps hold at most P_k of the total cost F, where P_k is the cost of the k K tokens that are most expensive per token (Dantzig's
+/// bound for the knapsack problem). The rest costs at least (F - P_k) / ranks. The bound is the maximum over all k of
+/// g_1 + ... + g_k + (F - P_k) / ranks; k = 0 gives the mean.
 ///
-/// @param samples  from `weigh`
+/// @param samples  tokens and costs, from `weigh`
 /// @param options  shape of a step
-/// @return the bound, in units of the cost; 0 without samples
-/// @throws invalid_input for a bad option
+/// @return the bound, in units of the cost; 0 if there are no samples
+/// @throws invalid_input if an option is out of range
 /// @par Complexity
 /// O(samples log samples + steps).
 /// @par Determinism

@@ -13,24 +13,24 @@
 #include <ballast/plan/plan_data.hpp>
 
 /// @file
-/// @brief `compare_with_usual`: a data plan beside what trainers do without one.
+/// @brief `compare_with_usual`: compares a data plan with what trainers usually do.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Three plans of the same samples in figures.
+/// @brief Figures of three plans of the same samples.
 struct plan_comparison {
-  plan_figures planned;  ///< of the plan
-  plan_figures naive;    ///< of packs by next fit in input order, dealt in order
-  plan_figures usual;    ///< of packs by best-fit decreasing, dealt at random
+  plan_figures planned;  ///< figures of the plan itself
+  plan_figures naive;    ///< figures of the naive plan: packs by next fit in input order, dealt in order
+  plan_figures usual;    ///< figures of the usual plan: packs by best-fit decreasing, dealt at random
 };
 
-/// @brief Compares a plan with the naive and the usual plan of the same samples, of the same shape, seed and policy for left-overs.
+/// @brief Compares a plan with the naive and the usual plan for the same samples, shape of steps, seed and left-over policy.
 ///
 /// @tparam Index  type of the sample indices
-/// @param plan         an epoch, as `plan_data` made it
-/// @param options      what it was asked
+/// @param plan         the plan of an epoch, as `plan_data` returned it
+/// @param options      the options that it was planned with
 /// @param ms_per_unit  milliseconds that one unit of cost takes on one device
-/// @return the figures of all three
+/// @return the figures of all three plans
 /// @throws invalid_input as `deal_steps` and `figures_of`
 /// @par Complexity
 /// O(n log n).
@@ -47,19 +47,19 @@ template <index_type Index>
           .usual = score(deal_steps(best_fit_decreasing<Index>(samples.tokens, pack).packs, samples, o, {.how = dealing::random}))};
 }
 
-/// @brief The same in the time that the shape of a model implies on a cluster, for a plan that was made for that model.
+/// @brief Compares a plan with the naive and the usual plan, with times modelled from the shape of a model and a cluster.
 ///
 /// @tparam Index  type of the sample indices
-/// @param plan     as above
-/// @param options  as above
-/// @param model    the shape that it was planned for
+/// @param plan     the plan of an epoch, as `plan_data` returned it for this model
+/// @param options  the options that it was planned with
+/// @param model    the shape of the model
 /// @param on       the devices
-/// @return as above
-/// @throws invalid_input as above and as `ms_per_unit`
+/// @return the figures of all three plans
+/// @throws invalid_input as the other overload, and as `ms_per_unit`
 /// @par Complexity
-/// As above.
+/// As the other overload.
 /// @par Determinism
-/// As above.
+/// As the other overload.
 template <index_type Index>
 [[nodiscard]] plan_comparison compare_with_usual(data_plan<Index> const& plan, data_plan_options const& options, transformer const& model,
                                                  cluster const& on = {}) {

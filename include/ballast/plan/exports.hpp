@@ -17,28 +17,29 @@
 #include <utility>
 
 /// @file
-/// @brief A plan of stages in the words of Megatron-LM: its layout string, and the nearest plan that its recompute flags can say.
+/// @brief Exports plans of stages to Megatron-LM: its layout string, and the recompute flags that come closest to a plan.
 ///
-/// DeepSpeed needs no words: the boundaries of a plan are what its `PipelineModule` keeps as `parts`.
+/// DeepSpeed needs no export: the boundaries of a plan are what its `PipelineModule` stores as `parts`.
 
 namespace ballast::inline v0_2 {
 
-/// @brief What a layer is to Megatron-LM.
+/// @brief The kind of a layer in Megatron-LM's layout string.
 enum class layer_kind : std::uint8_t {
-  embedding,   ///< E, the first
-  decoder,     ///< t, any transformer layer
-  prediction,  ///< m, a layer of multi-token prediction, behind all decoder layers
-  loss,        ///< L, the head and the loss, the last
+  embedding,   ///< letter E: the embedding, first
+  decoder,     ///< letter t: a transformer layer
+  prediction,  ///< letter m: a layer of multi-token prediction, after all decoder layers
+  loss,        ///< letter L: head and loss, last
 };
 
-/// @brief The value of `--pipeline-model-parallel-layout`, such as `Et*5|t*5|t*3mL`.
+/// @brief Returns the value of `--pipeline-model-parallel-layout`, such as `Et*5|t*5|t*3mL`.
 ///
-/// Megatron-LM always has an embedding and a loss: one that the chain lacks is in the first or the last stage, where it must.
+/// Megatron-LM always has an embedding and a loss. If the chain lacks one, the string gets it in the first or last stage, as required.
 ///
 /// @tparam Index  type of the boundaries
-/// @param boundaries  stages + 1 entries that rise from 0 to the number of layers; interleaved chunks in the order of the model
-/// @param kinds       by layer
-/// @return the string; none where Megatron-LM has no such layout: another order of kinds, two embeddings or losses, predictions apart
+/// @param boundaries  stages + 1 entries from 0 to the number of layers, never decreasing; interleaved chunks in the order of the model
+/// @param kinds       kind of each layer
+/// @return the string, or nothing if Megatron-LM has no such layout: kinds in another order, two embeddings or losses, or prediction layers
+///         in more than one stage
 /// @throws invalid_input if the boundaries do not rise from 0 to the number of kinds
 /// @par Complexity
 /// O(layers + stages).
@@ -69,36 +70,37 @@ template <index_type Index>
   return count(layer_kind::loss) == 0 ? out + "L" : out;
 }
 
-/// @brief Which of a layer's options Megatron-LM's recompute settings mean. Layers with fewer options take their last one.
+/// @brief Which of a layer's options correspond to Megatron-LM's recompute settings. Layers with fewer options take their last one.
 struct megatron_options {
-  std::uint32_t keep = 0;                  ///< nothing recomputed
-  std::optional<std::uint32_t> selective;  ///< `selective`, of all decoder layers
-  std::optional<std::uint32_t> full;       ///< `full`, of the first decoder layers of each stage (method `block`)
+  std::uint32_t keep = 0;                  ///< index of the option without recomputation
+  std::optional<std::uint32_t> selective;  ///< index of the option for `selective`, which applies to all decoder layers
+  std::optional<std::uint32_t> full;       ///< index of the option for `full`, which applies to a stage's first decoder layers (`block`)
 };
 
-/// @brief The recompute setting nearest to a plan.
+/// @brief The recompute setting of Megatron-LM that comes closest to a plan.
 struct megatron_recompute {
-  ballast::status status = ballast::status::infeasible;  ///< infeasible: on these boundaries no setting fits the memory
-  std::string flags;                                     ///< to add to the command line; empty where nothing is recomputed
-  certificate bottleneck;  ///< slowest stage under these flags, and in the plan; `gap()` is what the flags lose
+  ballast::status status = ballast::status::infeasible;  ///< infeasible: with these boundaries, no setting fits in memory
+  std::string flags;                                     ///< flags for the command line; empty if nothing is recomputed
+  certificate bottleneck;  ///< time of the slowest stage with these flags, and in the plan; `gap()` is the loss
 };
 
-/// @brief The recompute flags of Megatron-LM that lose least against a plan and still fit its memory.
+/// @brief Finds the recompute flags of Megatron-LM that fit in memory and make the slowest stage fastest.
 ///
-/// Megatron-LM has one setting for all stages: nothing, `selective`, or the first n decoder layers of every stage in full. All are tried.
+/// Megatron-LM has one setting for all stages: nothing, `selective`, or `full` for the first n decoder layers of every stage. All are
+/// tried.
 ///
 /// @tparam Index  type of the boundaries
-/// @param layers   the chain, layer by layer
-/// @param kinds    by layer; only decoder layers are recomputed
+/// @param layers   the layers of the chain
+/// @param kinds    kind of each layer; only decoder layers are recomputed
 /// @param plan     a feasible plan of these layers
-/// @param options  what the plan was made with
-/// @param means    which options the settings stand for
-/// @return the flags and what they lose
-/// @throws invalid_input if the sizes do not fit each other, or `options` are not valid
+/// @param options  the options that it was planned with
+/// @param means    which options of a layer correspond to the settings
+/// @return the flags, and the slowest stage with them and in the plan
+/// @throws invalid_input if the sizes do not match, or `options` are not valid
 /// @par Complexity
 /// O(layers * decoder layers of the longest stage).
 /// @par Determinism
-/// A pure function of its arguments; of equal settings the one that recomputes less.
+/// A pure function of its arguments; among equally fast settings, the one that recomputes less.
 template <index_type Index>
 [[nodiscard]] megatron_recompute nearest_megatron_recompute(std::span<stage_layer const> layers, std::span<layer_kind const> kinds,
                                                             joint_stages<Index> const& plan, staging_options const& options,

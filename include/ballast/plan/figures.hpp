@@ -17,41 +17,41 @@
 #include <vector>
 
 /// @file
-/// @brief The figures by which plans of steps are compared: what they fill, how balanced they are, how long they take.
+/// @brief Figures to compare plans of steps by: how full, how balanced and how fast they are.
 
 namespace ballast::inline v0_2 {
 
-/// @brief One plan of steps, in numbers.
+/// @brief Figures of one plan of steps.
 struct plan_figures {
-  std::uint64_t packs = 0;          ///< packs that are in steps
-  std::uint64_t steps = 0;          ///< optimiser steps
-  std::int64_t tokens = 0;          ///< tokens that are in steps
+  std::uint64_t packs = 0;          ///< number of packs in steps
+  std::uint64_t steps = 0;          ///< number of optimiser steps
+  std::int64_t tokens = 0;          ///< number of tokens in steps
   double fill = 0;                  ///< share of the packs' capacity that holds tokens
   double dbr = 0;                   ///< Dist Balance Ratio: see `balance_of_steps`, with tokens as load
   double abr = 0;                   ///< Attention Balance Ratio: the same with sums of squared lengths
-  double idle = 0;                  ///< share of all rank time that is spent waiting, the filling and draining of pipelines included
-  double slowest_over_mean = 1;     ///< time of all steps over that of perfect balance
-  double single_sample_bound = 1;   ///< what `slowest_over_mean` cannot go below with the samples of these steps
-  double modelled_step_ms = 0;      ///< mean time of a step, modelled
-  double modelled_total_ms = 0;     ///< time of all steps, modelled
-  std::vector<std::int64_t> loads;  ///< cost of each rank in each step, prices included, step after step: `steps * ranks` values
+  double idle = 0;                  ///< share of all rank time that is spent waiting, including the filling and draining of pipelines
+  double slowest_over_mean = 1;     ///< time of all steps divided by their time with perfect balance
+  double single_sample_bound = 1;   ///< lower bound on `slowest_over_mean` with the samples of these steps
+  double modelled_step_ms = 0;      ///< mean modelled time of a step, in milliseconds
+  double modelled_total_ms = 0;     ///< modelled time of all steps, in milliseconds
+  std::vector<std::int64_t> loads;  ///< cost of each rank in each step, fixed costs included, step after step: `steps * ranks` values
 
   friend bool operator==(plan_figures const&, plan_figures const&) = default;
 };
 
-/// @brief Takes the figures of a plan of steps.
+/// @brief Computes the figures of a plan of steps.
 ///
 /// @tparam Index  index type of the plan
-/// @param plan         a valid plan (see `check_batching`) that shares no sample among ranks
+/// @param plan         a valid plan (see `check_batching`) in which ranks share no sample
 /// @param samples      tokens and cost of each sample, as it was planned with
-/// @param options      what the planner was asked; they say what ranks wait for, and the price of micro-batches and steps
+/// @param options      the options of the planner; they say where ranks wait, and the fixed costs of micro-batches and steps
 /// @param ms_per_unit  milliseconds that one unit of cost takes on one device
-/// @return its figures
+/// @return the figures
 /// @throws invalid_input if a sample is shared by ranks, or squared lengths sum to 2^63 or more
 /// @par Complexity
 /// O(samples + places).
 /// @par Determinism
-/// Doubles, computed from exact sums.
+/// The figures are doubles, computed from exact sums.
 template <index_type Index>
 [[nodiscard]] plan_figures figures_of(batching<Index> const& plan, costed_samples auto const& samples, batching_options const& options,
                                       double ms_per_unit) {

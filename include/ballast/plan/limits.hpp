@@ -15,43 +15,43 @@
 #include <vector>
 
 /// @file
-/// @brief What keeps a plan of steps from being balanced: which bound, and which samples.
+/// @brief What limits the balance of a plan of steps: lower bounds, and the samples that cause them.
 
 namespace ballast::inline v0_2 {
 
-/// @brief A sample that alone costs more than a mean rank has to do in its step: the other ranks wait for whichever rank has it.
+/// @brief A sample that alone costs more than the mean rank in its step, so that the other ranks must wait.
 template <index_type Index = std::uint32_t>
 struct dominant_sample {
-  Index sample = 0;         ///< its index
-  std::uint64_t step = 0;   ///< the step
-  std::int64_t tokens = 0;  ///< its length
-  double times_mean = 0;    ///< its cost over the mean rank's in that step, micro-batches included, above 1
+  Index sample = 0;         ///< index of the sample
+  std::uint64_t step = 0;   ///< step that has the sample
+  std::int64_t tokens = 0;  ///< length of the sample
+  double times_mean = 0;    ///< cost of the sample over that of the mean rank in the step, micro-batches included; above 1
 };
 
 /// @brief What limits a plan.
 template <index_type Index = std::uint32_t>
 struct plan_limits {
-  std::int64_t bound = 0;                       ///< no plan of the same samples costs less: see `steps_lower_bound`
-  double slowest_over_mean = 1;                 ///< what `slowest_over_mean` cannot go below in any plan of the same samples; where
-                                                ///< micro-batches or steps have a price, in any plan of as much work as this one
-  std::uint64_t dominated = 0;                  ///< steps that have a dominant sample
-  std::vector<dominant_sample<Index>> samples;  ///< most expensive ones of such steps, by `times_mean` and then step; as many as asked for
-  std::uint64_t micro_batches = 1;              ///< per rank, from which random steps can be balanced (cost ratio 0.9)
+  std::int64_t bound = 0;                       ///< lower bound on the cost of any plan of the same samples: see `steps_lower_bound`
+  double slowest_over_mean = 1;                 ///< lower bound on `slowest_over_mean` of any plan of the same samples; if micro-batches or
+                                                ///< steps have a fixed cost, of any plan with as much work as this one
+  std::uint64_t dominated = 0;                  ///< number of steps that have a dominant sample
+  std::vector<dominant_sample<Index>> samples;  ///< the worst dominant samples, by `times_mean` and then step; at most as many as asked for
+  std::uint64_t micro_batches = 1;              ///< micro-batches per rank from which random steps can be balanced (cost ratio 0.9)
 };
 
-/// @brief Finds what no plan can balance, and what no deal of this plan's steps can.
+/// @brief Finds what no plan of the same samples can improve, and what cannot be improved within the steps of this plan.
 ///
 /// @tparam Index  index type of the plan
 /// @param plan     steps, as a planner returned them
 /// @param samples  tokens and cost of each sample, as it was planned with
-/// @param options  what the planner was asked
-/// @param most     how many samples are named
-/// @return the limits; `dominated` is 0 where the mean alone bounds every step
-/// @throws invalid_input for a bad option
+/// @param options  the options of the planner
+/// @param most     largest number of samples to list
+/// @return the limits; `dominated` is 0 if only the mean bounds every step
+/// @throws invalid_input if an option is out of range
 /// @par Complexity
 /// O(samples log samples + steps log steps).
 /// @par Determinism
-/// Which samples are named, and in which order, is decided in integers.
+/// Integers decide which samples are listed, and in which order.
 template <index_type Index>
 [[nodiscard]] plan_limits<Index> limits_of(batching<Index> const& plan, costed_samples auto const& samples, batching_options const& options,
                                            std::size_t most = 10) {
@@ -61,7 +61,7 @@ template <index_type Index>
     std::int64_t cost, sum;
   };
   std::vector<in_step> dominant;
-  std::vector<detail::priced_sample> trained;  // each as often as it is in a step
+  std::vector<detail::priced_sample> trained;  // a sample that is in two steps occurs twice
   trained.reserve(plan.packs.members.size());
   for (std::size_t s = 0; s < plan.steps(); ++s) {
     in_step largest{0, s, 0, 0};
@@ -99,12 +99,12 @@ template <index_type Index>
   return found;
 }
 
-/// @brief What limits a plan, in sentences for people.
+/// @brief Describes what limits a plan, in sentences for people.
 ///
 /// @tparam Index  index type of the plan
-/// @param limits  what `limits_of` found
-/// @param plan    the plan it was found in
-/// @return three or four sentences; none for a plan without steps
+/// @param limits  the result of `limits_of`
+/// @param plan    the plan that it was computed for
+/// @return three or four sentences; none if the plan has no cost
 template <index_type Index>
 [[nodiscard]] std::vector<std::string> describe(plan_limits<Index> const& limits, batching<Index> const& plan) {
   if (plan.cost == 0) return {};

@@ -23,42 +23,42 @@
 #include <string>
 
 /// @file
-/// @brief `plan_data`: what each rank trains on in a whole epoch.
+/// @brief `plan_data`: plans an epoch, that is, which samples each rank trains on in each step.
 
 namespace ballast::inline v0_2 {
 
-/// @brief The request: the shape of a step, and what to do with samples that no micro-batch can hold.
+/// @brief Options of `plan_data`: the shape of a step, and the policy for samples that are longer than the capacity.
 struct data_plan_options {
-  batching_options steps;  ///< capacity, ranks, micro-batches, where ranks wait, what is left over, seed and epoch
+  batching_options steps;  ///< capacity, ranks, micro-batches, where ranks wait, left-over policy, seed and epoch
   ballast::oversize oversize = ballast::oversize::reject;  ///< any policy but `alone`: a micro-batch never exceeds the capacity
 };
 
-/// @brief The plan of an epoch and its proofs.
+/// @brief The plan of an epoch, with its bounds.
 /// @tparam Index  type of the sample indices and pack numbers
 template <index_type Index = std::uint32_t>
 struct data_plan {
-  batching<Index> steps;           ///< the plan by `plan_steps`; members are items of `samples`
-  trained_samples<Index> samples;  ///< tokens and cost of each sample as it is trained on, then of each piece; what was set aside
-  certificate packs;               ///< packs of the plan, and the number below which no plan of the same samples can go
-  packing_bound bound = packing_bound::none;  ///< what proves it
+  batching<Index> steps;           ///< the result of `plan_steps`; members are indices of `samples`
+  trained_samples<Index> samples;  ///< tokens and cost of each sample as it is trained, then of each piece; samples that are set aside
+  certificate packs;               ///< number of packs, and the lower bound for the same samples
+  packing_bound bound = packing_bound::none;  ///< the argument that proves the lower bound of `packs`
 };
 
 /// @brief Plans an epoch under any cost.
 ///
-/// Over-size policies are applied and samples weighed once (`apply_oversize`); what is left is planned by `plan_steps`. What limits the
-/// plan, `limits_of(plan.steps, plan.samples, options.steps)` says; what it is worth beside what trainers do, `compare_with_usual`.
+/// The over-size policy is applied and samples are weighed once (`apply_oversize`); `plan_steps` plans the result. Use
+/// `limits_of(plan.steps, plan.samples, options.steps)` to see what limits the plan, and `compare_with_usual` to see what it gains.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
-/// @tparam Cost   how one length is weighed
+/// @tparam Cost   a `cost_model`
 /// @param lengths  tokens of each sample
-/// @param options  `{.steps = {.capacity = 131072, .ranks = 64}, .oversize = oversize::truncate}`
-/// @param cost     what a sample costs; called once a sample or piece, and not for samples that are set aside
+/// @param options  for example `{.steps = {.capacity = 131072, .ranks = 64}, .oversize = oversize::truncate}`
+/// @param cost     cost of a sample; called once for each sample or piece, and not for samples that are set aside
 /// @return the plan
 /// @post every sample is in a step exactly once, or is named by `samples.set_aside`, `steps.dropped` or `steps.repeated`
-/// @throws invalid_input for a bad option, length or cost, or a length above the capacity under `oversize::reject`
+/// @throws invalid_input if an option, length or cost is out of range, or a length exceeds the capacity under `oversize::reject`
 /// @par Complexity
-/// That of `plan_steps`.
+/// As `plan_steps`.
 /// @par Determinism
 /// A pure function of its arguments.
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
@@ -74,7 +74,7 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
     auto const tally = count_packs(fold(placed.samples.tokens), {.capacity = o.capacity});
     out.packs.lower_bound = tally.count.lower_bound;
     out.bound = tally.bound;
-  } else {  // other samples than those
+  } else {  // dropped or repeated samples change what is packed
     out.packs.lower_bound = divide_up(out.steps.tokens, o.capacity);
     out.bound = packing_bound::volume;
   }
@@ -82,19 +82,19 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
   return out;
 }
 
-/// @brief Plans an epoch for a model: `plan_data` under the cost that its shape implies.
+/// @brief Plans an epoch for a model: `plan_data` under the cost that the shape of the model implies.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
 /// @param lengths  tokens of each sample
-/// @param options  as above
+/// @param options  as for the other overload
 /// @param model    the shape of the model, such as `transformer_preset("llama-3.1-8b")`
-/// @return as above
-/// @throws invalid_input as above, or for a shape that makes no sense
+/// @return the plan
+/// @throws invalid_input as the other overload, or if the shape is not valid
 /// @par Complexity
-/// As above.
+/// As the other overload.
 /// @par Determinism
-/// As above.
+/// As the other overload.
 template <index_type Index = std::uint32_t, length_range R>
 [[nodiscard]] data_plan<Index> plan_data(R const& lengths, data_plan_options const& options, transformer const& model) {
   return plan_data<Index>(lengths, options, sample_cost(model));

@@ -27,36 +27,36 @@
 #include <vector>
 
 /// @file
-/// @brief `plan_training`: data plan, stages and timeline in one; the modelled time of every step, memory, and what limits them.
+/// @brief `plan_training`: pipeline stages, recomputation, memory and a modelled timeline for every step of a data plan.
 
 namespace ballast::inline v0_2 {
 
-/// @brief The request. `stages` and `memory` have no default.
+/// @brief Options of `plan_training`. `stages` and `memory` have no default.
 struct training_options {
-  std::uint64_t stages = 0;                        ///< stages of each rank's pipeline, 1 … 2^20
-  std::int64_t memory = 0;                         ///< bytes of each device, less what the caller wants in reserve; not negative
-  any_schedule schedule = one_f_one_b_schedule{};  ///< with one chunk a stage
+  std::uint64_t stages = 0;                        ///< number of pipeline stages of each rank, 1 … 2^20
+  std::int64_t memory = 0;                         ///< bytes of each device that the plan may use, not negative
+  any_schedule schedule = one_f_one_b_schedule{};  ///< a schedule with one chunk per stage
 };
 
-/// @brief Plans the stages of a model for the micro-batches of a data plan, and times every step.
+/// @brief Plans the stages of a model for the micro-batches of a data plan, and computes the time of every step.
 ///
-/// One plan serves all steps: stages and what they recompute are chosen together (`plan_stages`), balanced in time for the mean micro-batch
-/// and within memory for the largest. Then every rank of every step is a timeline of its own packs, in their order; a step takes as long
-/// as its slowest rank. Not in the model: the exchange of gradients, the optimiser, the working set of the layer in hand. Where the
-/// schedule splits backwards, both parts take half, and hold all until the second is done.
+/// One plan of stages serves all steps. Stages and what they recompute are chosen together (`plan_stages`): balanced in time for the mean
+/// micro-batch, and within memory for the largest. Then every rank of every step gets a timeline of its own packs, in their order; a step
+/// takes as long as its slowest rank. The model does not include the exchange of gradients, the optimiser, and the working set of the layer
+/// that is being computed. If the schedule splits backwards, both parts take half the time, and activations are held until the second ends.
 ///
 /// @tparam Index  index type of the data plan
-/// @param steps    which packs each rank works on in each step; a rank is a pipeline
-/// @param packs    the packs in numbers; see `shapes_of`
-/// @param layers   the chain, first to last; see `layers_of`
-/// @param options  stages, schedule, memory
-/// @param rates    what turns work into time; see `rates_of`
-/// @return stages, times, memory, what limits training, and the timeline of the slowest rank; infeasible where no cut fits
-/// @post no stage is above its memory in any step; the four shares add up to the time of all devices
-/// @throws invalid_input for a bad option, rate or layer, a schedule of several chunks, sizes that do not fit each other, or times or bytes
-/// that come near to 2^63
+/// @param steps    which packs each rank trains in each step; each rank is a pipeline
+/// @param packs    tokens, squares and tiles of each pack; see `shapes_of`
+/// @param layers   the layers of the model, first to last; see `layers_of`
+/// @param options  stages, memory, schedule
+/// @param rates    rates that turn work into time; see `rates_of`
+/// @return stages, times, memory, what limits the training, and the timeline of the slowest rank; infeasible if no partition fits in memory
+/// @post no stage exceeds its memory in any step; the four shares add up to the time of all devices
+/// @throws invalid_input if an option, rate or layer is out of range, the schedule has several chunks per stage, sizes do not match, or
+///         times or bytes come near 2^63
 /// @par Complexity
-/// That of `plan_stages`, and O(micro-batches * stages) for the timelines.
+/// As `plan_stages`, and O(micro-batches * stages) for the timelines.
 /// @par Determinism
 /// A pure function of its arguments, in integers.
 /// @par Source
@@ -90,14 +90,14 @@ template <index_type Index>
   return out;
 }
 
-/// @brief The same for a data plan and a language model on a cluster, each rank a pipeline of tensor-parallel groups.
+/// @brief Plans the stages of a language model on a cluster for a data plan. Each rank is a pipeline of tensor-parallel groups.
 ///
 /// @tparam Index  index type of the data plan
-/// @param data     an epoch, as `plan_data` made it
-/// @param options  stages, schedule, memory
-/// @param model    the shape
+/// @param data     the plan of an epoch, as `plan_data` returned it
+/// @param options  stages, memory, schedule
+/// @param model    the shape of the model
 /// @param on       the devices
-/// @param spread   degrees; ZeRO shards over `spread.data` devices, usually the ranks
+/// @param spread   degrees of parallelism; ZeRO shards over `spread.data` devices, usually the ranks
 /// @return as the other overload
 /// @throws invalid_input as the other overload, `layers_of`, `rates_of` and `shapes_of`
 /// @par Complexity

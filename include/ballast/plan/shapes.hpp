@@ -12,17 +12,17 @@
 #include <vector>
 
 /// @file
-/// @brief The packs of a data plan as the cost of layers sees them.
+/// @brief `shapes_of`: the size of each pack, from which costs of layers are computed.
 
 namespace ballast::inline v0_2 {
 
-/// @brief The packs of a data plan in numbers: tokens and squared lengths.
+/// @brief Computes the size of each pack: its tokens and the sum of its squared lengths.
 ///
 /// @tparam Index  index type of the packs
-/// @param packs   sample indices
-/// @param tokens  of each sample
-/// @return one entry a pack, without tiles
-/// @throws invalid_input if a pack has an index beyond `tokens`, or sums that reach 2^63
+/// @param packs   sample indices of each pack
+/// @param tokens  tokens of each sample
+/// @return one entry per pack, without tiles
+/// @throws invalid_input if a pack has an index beyond `tokens`, a length is negative, or a sum of squares reaches 2^63
 /// @par Complexity
 /// O(samples).
 template <index_type Index>

@@ -13,24 +13,24 @@
 #include <vector>
 
 /// @file
-/// @brief How much memory a plan of stages takes at least, where no cut fits.
+/// @brief `shortage_of`: how much memory a plan of stages needs at least, if no partition fits.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Why no cut fits: of the cut whose largest stage needs least memory, everything recomputed that can be, that stage.
+/// @brief Why no partition fits: the largest stage of the partition that needs least memory, with all possible recomputation.
 struct memory_shortage {
-  std::uint64_t stage = 0;  ///< the largest stage of that cut
-  std::int64_t needed = 0;  ///< the bytes it needs: with that many on every device there is a plan, with fewer there is none
-  std::int64_t budget = 0;  ///< the bytes there are
+  std::uint64_t stage = 0;  ///< number of that stage
+  std::int64_t needed = 0;  ///< bytes that it needs: the least memory of a device with which there is a plan
+  std::int64_t budget = 0;  ///< bytes that a device has
   friend constexpr bool operator==(memory_shortage const&, memory_shortage const&) = default;
 };
 
-/// @brief The cut whose largest stage needs least memory: what devices of one size must have for there to be a plan at all.
-/// @param layers     a chain of at least as many layers as stages, as `plan_stages` takes it
-/// @param in_flight  by stage: micro-batches held at most, at least 1
-/// @param budget     bytes of a device, for the answer
-/// @return the largest stage of that cut, and what it needs; capped below 2^63
-/// @throws invalid_input if there are fewer layers than stages, a layer without options, or no stage
+/// @brief Finds the partition whose largest stage needs least memory: what devices of one size must have for a plan to exist.
+/// @param layers     a chain of at least as many layers as stages, as for `plan_stages`
+/// @param in_flight  for each stage, the most micro-batches that it holds, at least 1
+/// @param budget     bytes of a device; only copied to the result
+/// @return the largest stage of that partition, and the bytes that it needs, capped below 2^63
+/// @throws invalid_input if there are fewer layers than stages, no stages, or a layer without options
 /// @par Complexity
 /// O(stages log layers log bytes).
 /// @par Determinism

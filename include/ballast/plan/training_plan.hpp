@@ -17,19 +17,19 @@
 #include <vector>
 
 /// @file
-/// @brief What a plan of training tells: stages, modelled times, memory, and where the device-time goes.
+/// @brief `training_plan`: the result of `plan_training`: stages, modelled times, memory, and where the device-time goes.
 
 namespace ballast::inline v0_2 {
 
-/// @brief What takes time beside forward and backward passes.
+/// @brief What takes device-time besides forward and backward passes.
 enum class lost_time : std::uint8_t {
   none,       ///< nothing: devices compute all the time
   recompute,  ///< forward passes that are repeated to save memory
-  bubble,     ///< stages that wait inside a rank's pipeline
-  waiting,    ///< ranks that wait for the slowest of their step
+  bubble,     ///< stages that wait while their rank's pipeline runs
+  waiting,    ///< ranks that wait for the slowest rank of their step
 };
 
-/// @brief The loss's name as users know it. @param loss any of them @return a word for reports
+/// @brief The name of a loss for reports. @param loss any of them @return a word, such as "bubble"
 [[nodiscard]] constexpr std::string_view to_string(lost_time loss) noexcept {
   switch (loss) {
     case lost_time::none: return "none";
@@ -40,20 +40,19 @@ enum class lost_time : std::uint8_t {
   return "none";
 }
 
-/// @brief Where the device-time goes: nanoseconds, added up over all devices and steps.
+/// @brief Where the device-time goes: nanoseconds, summed over all devices and steps.
 struct time_shares {
-  std::int64_t work = 0;       ///< forward and backward
-  std::int64_t recompute = 0;  ///< repeated forward
-  std::int64_t bubble = 0;     ///< devices that wait while their rank's pipeline runs
-  std::int64_t waiting = 0;    ///< devices that wait for the slowest rank of the step
-
-  /// @brief All of it: the steps' times by ranks and stages, exactly. @return the sum
+  std::int64_t work = 0;       ///< nanoseconds of forward and backward passes
+  std::int64_t recompute = 0;  ///< nanoseconds of repeated forward passes
+  std::int64_t bubble = 0;     ///< nanoseconds in which devices wait while their rank's pipeline runs
+  std::int64_t waiting = 0;    ///< nanoseconds in which devices wait for the slowest rank of the step
+  /// @brief The sum of the four parts: exactly the time of all steps, times ranks and stages. @return nanoseconds
   [[nodiscard]] constexpr std::int64_t total() const noexcept { return work + recompute + bubble + waiting; }
-  /// @brief A part as a share of all. @param part one of the four @return 0 … 1; 0 where there is no time
+  /// @brief A part as a share of the sum. @param part one of the four @return the share, in [0, 1]; 0 if the sum is 0
   [[nodiscard]] constexpr double share(std::int64_t part) const noexcept {
     return total() == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(total());
   }
-  /// @brief The largest of the three losses. @return of equal ones the first; `none` if all are 0
+  /// @brief The largest of the three losses. @return the first of equal ones; `none` if all are 0
   [[nodiscard]] constexpr lost_time largest_loss() const noexcept {
     auto most = std::int64_t{0};
     auto loss = lost_time::none;
@@ -70,44 +69,44 @@ struct time_shares {
   friend constexpr bool operator==(time_shares const&, time_shares const&) = default;
 };
 
-/// @brief The memory of a stage's device.
+/// @brief The memory of the device of one stage.
 struct stage_memory {
   std::int64_t state = 0;        ///< bytes of parameters, gradients and optimiser states
-  std::int64_t activations = 0;  ///< most bytes of activations at once, in any step of any rank
-  std::int64_t budget = 0;       ///< bytes there are
-  /// @brief What the stage holds at its peak. @return bytes
+  std::int64_t activations = 0;  ///< largest number of bytes of activations at any time, over all steps and ranks
+  std::int64_t budget = 0;       ///< bytes that the plan may use
+  /// @brief The peak memory of the stage: states and activations. @return bytes
   [[nodiscard]] constexpr std::int64_t bytes() const noexcept { return state + activations; }
   friend constexpr bool operator==(stage_memory const&, stage_memory const&) = default;
 };
 
-/// @brief The plan of all steps on a timeline, and what it is worth. Times are nanoseconds of a model.
+/// @brief Stages of a model, and all steps of a data plan on a modelled timeline. Times are in nanoseconds.
 struct training_plan {
-  ballast::status status = ballast::status::infeasible;  ///< infeasible: fewer layers than stages, or `shortage`
-  memory_shortage shortage;                              ///< where memory is what makes it infeasible; otherwise 0
-  batch_shape mean;                                      ///< of a micro-batch, rounded up: what stages are balanced for
-  batch_shape largest;                                   ///< each number the largest of any micro-batch: what their memory is planned for
-  joint_stages<> stages;                 ///< boundaries, options by layer, and figures: time of the mean micro-batch, bytes of the largest
-  std::vector<stage_layer> layers;       ///< what the stages were planned of: time of the mean micro-batch, bytes of the largest
-  std::vector<std::uint64_t> in_flight;  ///< by stage: micro-batches held at most
+  ballast::status status = ballast::status::infeasible;  ///< infeasible: there are fewer layers than stages, or see `shortage`
+  memory_shortage shortage;                              ///< how much memory is missing, if that makes it infeasible; otherwise 0
+  batch_shape mean;                                      ///< size of the mean micro-batch, rounded up: stages are balanced for it
+  batch_shape largest;                                   ///< largest of each number over all micro-batches: memory is planned for it
+  joint_stages<> stages;                 ///< partition, options, and figures: time of the mean micro-batch, bytes of the largest
+  std::vector<stage_layer> layers;       ///< the layers that were planned: time of the mean micro-batch, bytes of the largest
+  std::vector<std::uint64_t> in_flight;  ///< for each stage, the most micro-batches that it holds
   std::vector<std::int64_t> steps;       ///< time of each step: that of its slowest rank
-  certificate time;                  ///< of all steps; no order of the same tasks on the same stages and ranks takes less than the bound
+  certificate time;                  ///< time of all steps, and a lower bound for any order of the same tasks on the same stages and ranks
   time_shares shares;                ///< where the device-time goes
-  std::vector<stage_memory> memory;  ///< by stage
+  std::vector<stage_memory> memory;  ///< memory of each stage
 
   std::uint64_t slowest_step = 0;  ///< the longest step, the first of equal ones
-  std::uint64_t slowest_rank = 0;  ///< its slowest rank
-  pipeline_timeline timeline;      ///< of that rank in that step, with its events
-  std::vector<stage_work> works;   ///< of the timeline, micro-batch after micro-batch: `works[micro_batch * stages + stage]`
+  std::uint64_t slowest_rank = 0;  ///< the slowest rank of that step
+  pipeline_timeline timeline;      ///< timeline of that rank in that step, with its events
+  std::vector<stage_work> works;   ///< work of the timeline's tasks: `works[micro_batch * stages + stage]`
 
-  /// @brief Mean time of a step. @return milliseconds; 0 without steps
+  /// @brief The mean time of a step. @return milliseconds; 0 if there are no steps
   [[nodiscard]] double step_ms() const noexcept {
     return steps.empty() ? 0.0 : static_cast<double>(time.value) / 1e6 / static_cast<double>(steps.size());
   }
 };
 
-/// @brief What limits training, in sentences for people.
-/// @param plan  as `plan_training` returned it
-/// @return two sentences for a plan with time, one for a plan that does not fit, none for a plan without steps
+/// @brief Describes what limits a training, in sentences for people.
+/// @param plan  the result of `plan_training`
+/// @return two sentences if the plan takes time, one if it does not fit, none if it has no steps
 [[nodiscard]] inline std::vector<std::string> describe(training_plan const& plan) {
   if (plan.status != status::feasible) {
     if (plan.shortage.needed == 0) return {"There are fewer layers than stages."};
