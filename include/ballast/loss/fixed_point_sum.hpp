@@ -9,19 +9,20 @@
 #include <span>
 
 /// @file
-/// @brief A sum of losses that is the same integer however it is split and ordered: over threads, ranks and micro-batches.
+/// @brief `fixed_point_sum`: a sum of losses in integers, which is the same for any split and order over threads, ranks and micro-batches.
 
 namespace ballast::inline v0_2 {
 
 namespace detail {
-// A number as an integer of units, and what was wrong with it.
+// A number as an integer number of units, with flags for what was wrong with it.
 struct fixed_point_term {
   std::int64_t units = 0;
   bool saturated = false;
   bool not_finite = false;
 };
 
-// Halves away from zero. All steps are exact (units_per_1 is a power of two), so nothing depends on contraction or on the rounding mode.
+// Rounds halves away from zero. All steps are exact (units_per_1 is a power of two), so the result depends neither on contraction nor on
+// the rounding mode.
 [[nodiscard]] BALLAST_HD constexpr fixed_point_term to_fixed_point(double x, double units_per_1) noexcept {
   constexpr auto limit = 0x1p55;
   auto const units = x * units_per_1;
@@ -35,50 +36,51 @@ struct fixed_point_term {
 }
 }  // namespace detail
 
-/// @brief A sum of floating numbers, each rounded once to a multiple of 2^-FractionBits. All-reduce `words` by addition.
+/// @brief A sum of floating-point numbers, each rounded once to a multiple of 2^-FractionBits. All-reduce `words` by addition.
 ///
-/// A number whose units reach 2^55 (2^31 at the default scale) enters as that limit and is flagged; one that is not finite is left out and
-/// flagged. Sums of up to 2^39 numbers are exact in the units.
+/// A number whose units reach 2^55 (2^31 with the default scale) is replaced by that limit and counted as saturated. A number that is not
+/// finite is left out and counted. Sums of up to 2^39 numbers are exact in the units.
 ///
-/// @tparam FractionBits  the scale; 24 suits losses (2^-25 is the error of each), 44 and more suits losses that are weighted already
+/// @tparam FractionBits  bits after the binary point; 24 suits losses (each is off by at most 2^-25), 44 or more suits losses that are
+///                       already weighted
 /// @par Determinism
 /// The same integers for every partition and order, on host and device.
 template <int FractionBits = 24>
   requires(FractionBits >= 0 && FractionBits <= 55)
 struct fixed_point_sum {
-  /// Upper part in units of 2^32, lower part in units; then how many numbers were over the limit, and how many were not finite.
+  /// Upper part in units of 2^32, lower part in units, number of saturated numbers, number of numbers that were not finite.
   std::array<std::int64_t, 4> words{};
 
-  /// @brief Adds one number. @tparam T a floating type @param x the number
+  /// @brief Adds one number. @tparam T a floating-point type @param x the number
   template <std::floating_point T>
   constexpr void add(T x) noexcept {
     add_all(std::span<T const>(&x, 1));
   }
 
-  /// @brief Adds numbers. @param numbers such as the token losses of a sequence
+  /// @brief Adds numbers. @param numbers for example the token losses of a sequence
   constexpr void add(std::span<float const> numbers) noexcept { add_all(numbers); }
-  /// @brief Adds numbers. @param numbers such as the token losses of a sequence
+  /// @brief Adds numbers. @param numbers for example the token losses of a sequence
   constexpr void add(std::span<double const> numbers) noexcept { add_all(numbers); }
 
-  /// @brief Adds another sum. @param other of any numbers @return this
+  /// @brief Adds another sum. @param other any sum of this type @return this
   constexpr fixed_point_sum& operator+=(fixed_point_sum const& other) noexcept {
     for (std::size_t i = 0; i < words.size(); ++i) words[i] += other.words[i];
     carry();
     return *this;
   }
 
-  /// @brief The sum of what was added. @return the nearest double
+  /// @brief The sum of all numbers added. @return the nearest double
   [[nodiscard]] constexpr double value() const noexcept {
     auto const high = words[0] + (words[1] >> 32);
     return (static_cast<double>(high) * 0x1p32 + static_cast<double>(words[1] & 0xffffffff)) / units_per_1;
   }
-  /// @brief How many numbers were cut off at the limit. @return their number
+  /// @brief How many numbers were replaced by the limit. @return their number
   [[nodiscard]] constexpr std::int64_t saturated() const noexcept { return words[2]; }
   /// @brief How many numbers were infinite or NaN. @return their number
   [[nodiscard]] constexpr std::int64_t not_finite() const noexcept { return words[3]; }
-  /// @brief Whether every number entered as it was, rounded. @return false if any is flagged
+  /// @brief Whether no number was saturated or left out. @return true if all numbers are in the sum, each rounded once
   [[nodiscard]] constexpr bool clean() const noexcept { return words[2] == 0 && words[3] == 0; }
-  /// @brief Whether two sums are the same integers, however they were added up.
+  /// @brief Whether two sums are the same integers, whatever the order of their additions.
   friend constexpr bool operator==(fixed_point_sum a, fixed_point_sum b) noexcept {
     a.carry();
     b.carry();
@@ -87,7 +89,7 @@ struct fixed_point_sum {
 
  private:
   static constexpr double units_per_1 = static_cast<double>(std::uint64_t{1} << FractionBits);
-  static constexpr std::size_t block = std::size_t{1} << 20;  // that many lower parts fit in 63 bits
+  static constexpr std::size_t block = std::size_t{1} << 20;  // number of lower parts whose sum fits in 63 bits
 
   constexpr void carry() noexcept {
     words[0] += words[1] >> 32;

@@ -6,31 +6,33 @@
 #include <string>
 
 /// @file
-/// @brief What happens to a gradient between one backward pass and the optimiser: over how many passes it is added up or averaged.
+/// @brief `gradient_path`: what a framework does to gradients between the backward passes and the optimiser: which ones it adds or
+/// averages.
 
 namespace ballast::inline v0_2 {
 
-/// @brief How the gradients of several passes become one.
+/// @brief How the gradients of several passes are combined.
 enum class gradient_reduction : std::uint8_t {
   sum,      ///< they are added
   average,  ///< they are added, and divided by their number
 };
 
-/// @brief The way of the gradients, which the weights undo. The numbers are those of the step at hand; they may change between steps.
+/// @brief What a framework does to gradients, so that weights can undo its averages. The numbers are those of one step; they may change
+/// between steps.
 ///
-/// Tensor- and pipeline-parallel ranks do not count: they hold parts of one model, not of the data. What enters is the net effect: a
-/// framework that multiplies the loss by the context degree before it averages over those ranks sums over them.
+/// Tensor- and pipeline-parallel ranks do not count: they hold parts of one model, not of the data. Give the net effect: a framework that
+/// multiplies the loss by the context-parallel degree, and then averages over those ranks, sums over them.
 struct gradient_path {
-  std::int64_t ranks = 1;          ///< data-parallel ranks, each with sequences of its own
-  std::int64_t context = 1;        ///< context- or sequence-parallel ranks that share each sequence, each adding the loss of its own tokens
-  std::int64_t micro_batches = 1;  ///< accumulation steps of this rank
-  gradient_reduction across_ranks = gradient_reduction::average;      ///< DDP, FSDP and ZeRO average
-  gradient_reduction across_context = gradient_reduction::average;    ///< average where the same all-reduce spans these ranks too
-  gradient_reduction across_micro_batches = gradient_reduction::sum;  ///< average where the framework divides each loss by the count
-  bool divides_by_tokens = false;                                     ///< the framework divides the gradients by the step's tokens
+  std::int64_t ranks = 1;          ///< number of data-parallel ranks, each with its own sequences
+  std::int64_t context = 1;        ///< number of context- or sequence-parallel ranks that share each sequence and add their tokens' losses
+  std::int64_t micro_batches = 1;  ///< number of accumulation steps of this rank
+  gradient_reduction across_ranks = gradient_reduction::average;      ///< over data-parallel ranks; DDP, FSDP and ZeRO average
+  gradient_reduction across_context = gradient_reduction::average;    ///< average if the same all-reduce spans the context-parallel ranks
+  gradient_reduction across_micro_batches = gradient_reduction::sum;  ///< average if the framework divides each loss by their number
+  bool divides_by_tokens = false;                                     ///< whether the framework divides gradients by the tokens of the step
 
-  /// @brief By how much less than its sum over all passes a gradient arrives; of `divides_by_tokens` nothing is in it.
-  /// @return the product of the numbers that are averaged over
+  /// @brief The factor by which the averages make a gradient smaller than its sum over all passes; `divides_by_tokens` is not included.
+  /// @return the product of all numbers that are averaged over
   /// @throws invalid_input if a number is not in [1, 2^20]
   [[nodiscard]] constexpr std::uint64_t averaged_over() const {
     constexpr auto most = std::int64_t{1} << 20;

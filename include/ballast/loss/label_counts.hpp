@@ -12,30 +12,30 @@
 #include <vector>
 
 /// @file
-/// @brief Counted labels of each sequence in a packed row: T of the normalisers.
+/// @brief Counts the labels of each sequence in a packed row: the T_i of the normalisers.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Labels, or offsets into them, in contiguous memory: a vector or span of integers. An Eigen array `a` is `std::span(a.data(), n)`.
+/// @brief Labels, or offsets into them, in contiguous memory: a vector or span of integers. Pass an Eigen array `a` as
+/// `std::span(a.data(), n)`.
 template <class R>
 concept label_range =
     std::ranges::contiguous_range<R const> && std::ranges::sized_range<R const> && integer<std::ranges::range_value_t<R const>>;
 
-/// @brief Whether the labels stand where their loss arises.
+/// @brief Whether labels are already shifted to the positions that predict them.
 enum class label_shift : std::uint8_t {
-  in_model,  ///< labels[t] is token t, predicted at t - 1: the model shifts, so the first label of a sequence is never counted (Hugging
-             ///< Face)
-  done,      ///< labels[t] is what position t predicts (Megatron, and all that cut sequences over context-parallel ranks)
+  in_model,  ///< labels[t] is token t, predicted at t - 1: the model shifts, so the first label of a sequence never counts (Hugging Face)
+  done,      ///< labels[t] is what position t predicts (Megatron, and whenever sequences are cut over context-parallel ranks)
 };
 
 /// @brief How labels are read.
 struct label_options {
-  std::int64_t ignore = -100;                 ///< the label of a token without loss
+  std::int64_t ignore = -100;                 ///< label of tokens without loss
   label_shift shift = label_shift::in_model;  ///< whether the labels are shifted already
 };
 
 namespace detail {
-// Calls body(sequence, first counted label, end) for each sequence, after checking that the row holds all of them.
+// Checks that the row holds all sequences, then calls body(sequence, first counted label, end) for each.
 template <label_range L, label_range C, class Body>
 void for_each_sequence(L const& labels, C const& cu_seqlens, label_shift shift, Body const& body) {
   auto const cu = std::span<std::ranges::range_value_t<C const> const>(cu_seqlens);
@@ -52,19 +52,19 @@ void for_each_sequence(L const& labels, C const& cu_seqlens, label_shift shift, 
 }
 }  // namespace detail
 
-/// @brief Writes how many labels of each sequence are counted.
+/// @brief Writes the number of counted labels of each sequence.
 ///
-/// Under context parallelism each rank may count its own piece of every sequence, with `label_shift::done`; the counts of a sequence then
-/// add up over these ranks.
+/// Under context parallelism, each rank may count its own piece of every sequence, with `label_shift::done`; the count of a sequence is
+/// then the sum over these ranks.
 ///
 /// @tparam L  vector or span of integers
 /// @tparam C  vector or span of integers
-/// @param labels      one per token of the row; tokens behind the last sequence are padding
+/// @param labels      one label per token of the row; tokens after the last sequence are padding
 /// @param cu_seqlens  cumulative lengths: sequence i is [cu_seqlens[i], cu_seqlens[i + 1]) of the row
-/// @param out         one entry per sequence; 0 for a sequence without a counted label
+/// @param out         array of one entry per sequence; gets 0 for a sequence without a counted label
 /// @param options     the ignored label and the shift
-/// @throws invalid_input if `cu_seqlens` does not rise from 0 to the number of labels at most, or `out` has another size; `out` is
-/// untouched then
+/// @throws invalid_input if `cu_seqlens` does not start at 0, decreases or ends above the number of labels, or if `out` has another size;
+/// `out` is then unchanged
 /// @par Complexity
 /// O(labels).
 template <label_range L, label_range C>
@@ -81,11 +81,11 @@ void label_counts(L const& labels, C const& cu_seqlens, std::span<std::int64_t> 
   });
 }
 
-/// @brief The counted labels of each sequence, by value. See the form above.
+/// @brief Returns the number of counted labels of each sequence, as the overload with `out` writes them.
 /// @tparam L vector or span of integers @tparam C vector or span of integers
 /// @param labels one per token of the row @param cu_seqlens cumulative lengths @param options the ignored label and the shift
 /// @return one count per sequence
-/// @throws invalid_input as above
+/// @throws invalid_input as the overload with `out`
 template <label_range L, label_range C>
 [[nodiscard]] std::vector<std::int64_t> label_counts(L const& labels, C const& cu_seqlens, label_options options = {}) {
   std::vector<std::int64_t> out(std::ranges::size(cu_seqlens) == 0 ? 0 : std::ranges::size(cu_seqlens) - 1);

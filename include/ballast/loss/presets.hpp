@@ -9,20 +9,21 @@
 #include <string_view>
 
 /// @file
-/// @brief What frameworks minimise, and what they do to the gradients, by the name that their users type.
+/// @brief Presets by name: what each framework minimises, and what it does to the gradients.
 ///
-/// Where a framework's own mean runs over a micro-batch but all its micro-batches have equally many sequences (TRL's `grpo` and `dr_grpo`),
-/// that is the mean over the step, and the preset says so: it stays the same when packs hold unequally many. Where it is not
-/// (`megatron`, `trl-bnpo`, `hf-2024-09`), the preset keeps the framework's mean of means; `token_mean()` in its place repairs it.
+/// Some frameworks take means over micro-batches that all have the same number of sequences (TRL's `grpo` and `dr_grpo`). That equals the
+/// mean over the step, so the preset uses the step: the result stays the same when packs hold different numbers of sequences. If the
+/// framework's result does depend on micro-batches (`megatron`, `trl-bnpo`, `hf-2024-09`), the preset keeps its mean of means; use
+/// `token_mean()` instead to correct it.
 
 namespace ballast::inline v0_2 {
 
-/// @brief A normaliser and the way of the gradients. Fill in `path.ranks`, `path.context`, `path.micro_batches` and, where used,
+/// @brief A normaliser and a gradient path. Fill in `path.ranks`, `path.context`, `path.micro_batches` and, if used,
 /// `normaliser.length`.
 struct loss_preset {
-  std::string_view name;       ///< as in "trl-dapo"
+  std::string_view name;       ///< name of the preset, as in "trl-dapo"
   loss_normaliser normaliser;  ///< what is minimised
-  gradient_path path;          ///< what happens to the gradients; numbers of ranks and micro-batches are 1
+  gradient_path path;          ///< what happens to gradients; its numbers of ranks and micro-batches are 1
   friend constexpr bool operator==(loss_preset const&, loss_preset const&) = default;
 };
 
@@ -54,7 +55,7 @@ inline constexpr std::array loss_presets{
     loss_preset{"verl-token-mean", loss_normaliser::token_mean(), detail::verl_path},
     loss_preset{"verl-seq-mean-token-mean", loss_normaliser::sample_mean(), detail::verl_path},
     loss_preset{"verl-seq-mean-token-sum", loss_normaliser::sequence_mean(), detail::verl_path},
-    // over the loss scale alone, and averaged over ranks; later versions divide by the sequences too, which is fixed_length()
+    // divided by the loss scale only, and averaged over ranks; later versions also divide by the sequences, which is fixed_length()
     loss_preset{"verl-seq-mean-token-sum-norm", {.divisor = loss_divisor::length, .scope = loss_scope::rank}, detail::verl_path},
     loss_preset{"trl-grpo", {.power = 1, .divisor = loss_divisor::sequences, .count_empty = true}, detail::averaging},
     loss_preset{"trl-dr_grpo", {.divisor = loss_divisor::sequence_length, .count_empty = true}, detail::averaging},
@@ -69,10 +70,10 @@ inline constexpr std::array loss_presets{
     loss_preset{"hbp-ave-token", loss_normaliser::ave_token(), detail::accumulating},
 };
 
-/// @brief A preset by name.
+/// @brief Finds a preset by name.
 /// @param name  one of `loss_presets`, as in "verl-token-mean"
-/// @return a copy, for the caller to fill in the numbers of ranks
-/// @throws invalid_input listing the names, if there is no such preset
+/// @return a copy, in which the caller fills in the numbers of ranks
+/// @throws invalid_input, with a list of the names, if there is no such preset
 [[nodiscard]] constexpr loss_preset loss_preset_named(std::string_view name) {
   for (auto const& preset : loss_presets)
     if (preset.name == name) return preset;

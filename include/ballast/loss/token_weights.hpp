@@ -12,24 +12,24 @@
 #include <vector>
 
 /// @file
-/// @brief The weight of each token of a row, for trainers that multiply a vector of token losses.
+/// @brief The weight of each token of a packed row, for trainers that multiply a vector of token losses.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Writes the weight of its sequence at each counted label, and 0 at all others.
+/// @brief Writes a weight for each label: the weight of its sequence if the label is counted, otherwise 0.
 ///
-/// The loss of a token stands where its label does; with `label_shift::in_model` that is one behind the position that predicts it.
+/// The weight is at the position of the label. With `label_shift::in_model`, that is one after the position that predicts it.
 ///
 /// @tparam T  `float` or `double`
 /// @tparam L  vector or span of integers
 /// @tparam C  vector or span of integers
-/// @param weights     one per sequence
-/// @param labels      one per token of the row; tokens behind the last sequence are padding
+/// @param weights     one weight per sequence
+/// @param labels      one label per token of the row; tokens after the last sequence are padding
 /// @param cu_seqlens  cumulative lengths of the row
-/// @param out         one weight per label
+/// @param out         array of one weight per label
 /// @param options     the ignored label and the shift, as for `label_counts`
-/// @throws invalid_input if `cu_seqlens` does not rise from 0 to the number of labels at most, or a size does not agree; `out` is untouched
-/// then
+/// @throws invalid_input if `cu_seqlens` does not start at 0, decreases or ends above the number of labels, or if a size does not match;
+/// `out` is then unchanged
 /// @par Complexity
 /// O(labels).
 template <std::floating_point T, label_range L, label_range C>
@@ -52,12 +52,12 @@ void token_weights(std::span<double const> weights, L const& labels, C const& cu
   std::fill(out.begin() + static_cast<std::ptrdiff_t>(written), out.end(), T{0});
 }
 
-/// @brief The weight of each token, by value. See the form above.
+/// @brief Returns the weight of each token, as the overload with `out` writes it.
 /// @tparam T `float` or `double` @tparam L vector or span of integers @tparam C vector or span of integers
-/// @param weights one per sequence @param labels one per token of the row @param cu_seqlens cumulative lengths of the row
+/// @param weights one weight per sequence @param labels one label per token of the row @param cu_seqlens cumulative lengths of the row
 /// @param options the ignored label and the shift
 /// @return one weight per label
-/// @throws invalid_input as above
+/// @throws invalid_input as the overload with `out`
 template <std::floating_point T = float, label_range L, label_range C>
 [[nodiscard]] std::vector<T> token_weights(std::span<double const> weights, L const& labels, C const& cu_seqlens,
                                            label_options options = {}) {

@@ -13,40 +13,40 @@
 #include <string>
 
 /// @file
-/// @brief The denominators of a step as integers that ranks add up: the same for every partition of the sequences, in any order.
+/// @brief `loss_totals`: the denominators of a step, as integers that ranks add up; they are the same for every partition and order.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Counts of a set of sequences, and their weight sum of T^(1-p) in fixed point. All-reduce `words` by addition.
+/// @brief Counts of a set of sequences, and the sum of their T^(1-p) in fixed point. All-reduce `words` by addition.
 struct loss_totals {
-  /// Tokens, sequences with counted labels, sequences without; then the weight: whole + fraction / 2^44. The weight is kept for
-  /// 0 < p < 1 only; the counts say it for 0 and 1. Up to 2^19 totals may be added without carrying.
+  /// Number of tokens, of sequences with counted labels, of sequences without; then the weight as whole + fraction / 2^44. The weight is
+  /// used only for 0 < p < 1; for 0 and 1 it equals one of the counts. Up to 2^19 totals may be added without carrying.
   std::array<std::int64_t, 5> words{};
 
-  /// @brief Counted labels. @return their number
+  /// @brief The number of counted labels. @return tokens
   [[nodiscard]] constexpr std::int64_t tokens() const noexcept { return words[0]; }
-  /// @brief Sequences with a counted label. @return their number
+  /// @brief The number of sequences with a counted label. @return sequences
   [[nodiscard]] constexpr std::int64_t sequences() const noexcept { return words[1]; }
-  /// @brief Sequences without a counted label. @return their number
+  /// @brief The number of sequences without a counted label. @return sequences
   [[nodiscard]] constexpr std::int64_t empty_sequences() const noexcept { return words[2]; }
-  /// @brief Whether there is nothing to learn from: all weights are 0 then, and no gradient flows. @return whether no label is counted
+  /// @brief Whether no label is counted; all weights are then 0, and no gradient flows. @return true if there are no tokens
   [[nodiscard]] constexpr bool nothing_counted() const noexcept { return words[0] == 0; }
-  /// @brief The sum of T^(1-p), for 0 < p < 1. @return within 2^-44 per sequence and a relative 2^-53
+  /// @brief The sum of T^(1-p), for 0 < p < 1. @return the sum, within 2^-44 per sequence and a relative 2^-53
   [[nodiscard]] constexpr double weight() const noexcept { return detail::weight_of(words.data()); }
 
-  /// @brief Adds the totals of other sequences. @param other of the same normaliser @return this
+  /// @brief Adds the totals of other sequences. @param other totals for the same normaliser @return this
   constexpr loss_totals& operator+=(loss_totals const& other) noexcept {
     for (std::size_t i = 0; i < words.size(); ++i) words[i] += other.words[i];
     words = carried();
     return *this;
   }
 
-  /// @brief The totals of the sequences themselves, where several ranks each counted the same ones.
+  /// @brief Divides totals by the number of ranks that each counted the same sequences.
   ///
-  /// For an all-reduce that spans the context-parallel ranks too, each of which knows the whole labels.
-  /// @param ranks  how many counted each sequence, in [1, 2^19]
-  /// @return the totals over `ranks`, exactly
-  /// @throws invalid_input if `ranks` is out of range, or a total is no multiple of it: not every rank counted the same
+  /// Use it after an all-reduce that also spans context-parallel ranks, each of which has all labels.
+  /// @param ranks  number of ranks that counted each sequence, in [1, 2^19]
+  /// @return the totals divided by `ranks`, exactly
+  /// @throws invalid_input if `ranks` is out of range, or a total is not a multiple of it (then not every rank counted the same)
   [[nodiscard]] constexpr loss_totals shared_by(std::int64_t ranks) const {
     require(ranks > 0 && ranks <= (std::int64_t{1} << 19), [&] { return "ranks = " + std::to_string(ranks) + " must be in [1, 2^19]"; });
     auto out = *this;
@@ -58,7 +58,7 @@ struct loss_totals {
     return out;
   }
 
-  /// @brief Whether two totals are the same numbers, however they were added up.
+  /// @brief Whether two totals are the same numbers, whatever the order of their additions.
   friend constexpr bool operator==(loss_totals const& a, loss_totals const& b) noexcept { return a.carried() == b.carried(); }
 
  private:
@@ -81,14 +81,14 @@ constexpr void require_count(std::span<std::int64_t const> counts, std::size_t i
 }
 }  // namespace detail
 
-/// @brief Adds up the counts of some sequences: those of a rank's step, or of one micro-batch.
+/// @brief Computes the totals of some sequences: those of a rank's step, or of one micro-batch.
 ///
-/// @param counts      counted labels of each sequence, of the whole sequence where ranks share it
-/// @param normaliser  the totals serve normalisers of the same power
-/// @return totals to be all-reduced
+/// @param counts      counted labels of each sequence; of the complete sequence if several ranks share it
+/// @param normaliser  the normaliser; the totals also serve other normalisers of the same power
+/// @return totals, to be all-reduced
 /// @throws invalid_input if a count is outside [0, 2^40), their sum reaches 2^63 or the power is not in [0, 1]
 /// @par Complexity
-/// O(sequences); for powers other than 0, 1/2 and 1 some hundred integer operations each.
+/// O(sequences); for powers other than 0, 1/2 and 1, some hundred integer operations per sequence.
 /// @par Determinism
 /// The same integers for every partition and order of the sequences, on host and device.
 [[nodiscard]] inline loss_totals loss_totals_of(std::span<std::int64_t const> counts, loss_normaliser const& normaliser) {

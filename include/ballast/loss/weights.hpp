@@ -16,21 +16,21 @@
 #include <vector>
 
 /// @file
-/// @brief One weight per sequence: what a trainer multiplies the summed token losses of a sequence with, before its backward pass.
+/// @brief The weight of each sequence, by which a trainer multiplies the sum of its token losses before the backward pass.
 
 namespace ballast::inline v0_2 {
 
-/// @brief The weight of a sequence as a function of its counted labels, on host and device. Made by `sequence_weight_of`.
+/// @brief The weight of a sequence as a function of its counted labels; can be called on host and device. `sequence_weight_of` makes it.
 ///
-/// It is numerator / denominator * T^-p / weight.
+/// The weight is numerator / denominator * T^-p / weight.
 struct sequence_weight {
-  std::uint64_t numerator = 0;    ///< 0 where nothing is counted
+  std::uint64_t numerator = 0;    ///< 0 if no label is counted
   std::uint64_t denominator = 1;  ///< positive, below 2^63
   std::uint64_t power = 0;        ///< p in units of 2^-62
   double ratio = 0;               ///< numerator / denominator
-  double weight = 1;              ///< the sum of T^(1-p) where the normaliser divides by it and 0 < p < 1
+  double weight = 1;              ///< the sum of T^(1-p) if the normaliser divides by it and 0 < p < 1, otherwise 1
 
-  /// @brief The weight. @param count counted labels of the whole sequence, in [0, 2^40)
+  /// @brief The weight of a sequence. @param count counted labels of the complete sequence, in [0, 2^40)
   [[nodiscard]] BALLAST_HD double operator()(std::int64_t count) const noexcept {
     if (count <= 0) return 0.0;
     if (power == 0) return ratio;
@@ -44,7 +44,7 @@ struct sequence_weight {
 };
 
 namespace detail {
-// The sentence for what is wrong with totals.
+// The message for a fault in totals.
 [[nodiscard]] inline std::string sentence_of(weight_parts const& found, loss_totals const& totals, loss_totals const& part,
                                              loss_normaliser const& normaliser) {
   auto const name = std::string(found.in_part ? "part" : "totals");
@@ -64,13 +64,13 @@ namespace detail {
 }
 }  // namespace detail
 
-/// @brief Works out the weight of this rank's sequences as a function of their counts.
+/// @brief Computes the weight of this rank's sequences as a function of their counts.
 ///
-/// @param totals      of the whole step
+/// @param totals      totals of the complete step
 /// @param normaliser  what is minimised
-/// @param path        what happens to the gradients: the weights undo its averages
-/// @param part        where the normaliser's scope is not the step: totals of this rank's step, or of this micro-batch
-/// @return the function; 0 everywhere if nothing is counted in the scope
+/// @param path        what happens to gradients; the weights undo its averages
+/// @param part        if the scope of the normaliser is not the step: totals of this rank's step, or of this micro-batch
+/// @return the function; it is 0 everywhere if no label is counted in the scope
 /// @throws invalid_input if a total is negative, a number is out of its range, the totals were made for another power, or a product of them
 /// reaches 2^63
 /// @par Complexity
@@ -86,22 +86,23 @@ namespace detail {
 
 /// @brief Writes the weight of each sequence of a rank's step or micro-batch.
 ///
-/// Multiply each sequence's summed token losses by its weight, add up, and call backward: what reaches the optimiser is then the gradient
-/// of the normaliser's loss, however the step was packed, sharded and accumulated.
+/// Multiply the sum of each sequence's token losses by its weight, add up, and call backward. What reaches the optimiser is then the
+/// gradient of the normaliser's loss, for any packing, sharding and accumulation of the step.
 ///
-/// @param counts      counted labels of each sequence: of the whole sequence, also where this rank sees a part of it
-/// @param totals      of the whole step, all-reduced
+/// @param counts      counted labels of each sequence; of the complete sequence even if this rank has only a part of it
+/// @param totals      totals of the complete step, all-reduced
 /// @param normaliser  what is minimised
-/// @param path        what happens to the gradients: the weights undo its averages
-/// @param out         one weight per sequence; 0 for one without a counted label, and for all where `totals.nothing_counted()`
-/// @param part        where the normaliser's scope is not the step: totals of this rank's step, or of this micro-batch
-/// @throws invalid_input as `sequence_weight_of`; and if a count is outside [0, 2^40), the counts exceed the totals, or `out` has another
-/// size; `out` is untouched then
+/// @param path        what happens to gradients; the weights undo its averages
+/// @param out         array of one weight per sequence; gets 0 for a sequence without a counted label, and for all if
+///                    `totals.nothing_counted()`
+/// @param part        if the scope of the normaliser is not the step: totals of this rank's step, or of this micro-batch
+/// @throws invalid_input as `sequence_weight_of`; also if a count is outside [0, 2^40), the counts exceed the totals, or `out` has another
+/// size; `out` is then unchanged
 /// @par Complexity
-/// O(sequences), without allocation; for powers other than 0, 1/2 and 1 some hundred integer operations each.
+/// O(sequences), without allocation; for powers other than 0, 1/2 and 1, some hundred integer operations per sequence.
 /// @par Determinism
-/// The same bits on every platform, host and device, unless a flag like -ffast-math allows other values. For p = 0 and 1 a weight is the
-/// exact quotient, rounded once; for others it is within a relative 2^-51 of the exact value for this weight sum.
+/// The same bits on every platform, host and device, unless a flag like -ffast-math allows other values. For p = 0 and 1, a weight is the
+/// exact quotient, rounded once; for other powers, it is within a relative 2^-51 of the exact value for this weight sum.
 inline void loss_weights(std::span<std::int64_t const> counts, loss_totals const& totals, loss_normaliser const& normaliser,
                          gradient_path const& path, std::span<double> out, loss_totals const& part = {}) {
   require(out.size() == counts.size(), [&] {
@@ -120,11 +121,12 @@ inline void loss_weights(std::span<std::int64_t const> counts, loss_totals const
   for (std::size_t i = 0; i < counts.size(); ++i) out[i] = weight(counts[i]);
 }
 
-/// @brief The weight of each sequence, by value. See the form above.
-/// @param counts counted labels of each whole sequence @param totals of the whole step, all-reduced @param normaliser what is minimised
-/// @param path what happens to the gradients @param part totals of the rank or the micro-batch, where the scope is not the step
+/// @brief Returns the weight of each sequence, as the overload with `out` writes it.
+/// @param counts counted labels of each complete sequence @param totals totals of the complete step, all-reduced
+/// @param normaliser what is minimised @param path what happens to gradients
+/// @param part totals of the rank or the micro-batch, if the scope is not the step
 /// @return one weight per sequence
-/// @throws invalid_input as above
+/// @throws invalid_input as the overload with `out`
 [[nodiscard]] inline std::vector<double> loss_weights(std::span<std::int64_t const> counts, loss_totals const& totals,
                                                       loss_normaliser const& normaliser, gradient_path const& path,
                                                       loss_totals const& part = {}) {
