@@ -16,6 +16,8 @@ class BallastConan(ConanFile):
     topics = ("bin-packing", "training", "llm", "load-balancing", "header-only")
     package_type = "header-library"
     settings = "os", "arch", "compiler", "build_type"
+    options = {"calibrate": [True, False]}  # Eigen, and the target ballast::calibrate
+    default_options = {"calibrate": False}
     exports = "include/ballast/core/version.hpp"  # set_version reads it
     exports_sources = "include/*", "cuda/include/*", "LICENSE"
     no_copy_source = True
@@ -25,7 +27,8 @@ class BallastConan(ConanFile):
         self.version = ".".join(re.findall(r"#define BALLAST_VERSION_\w+ (\d+)", text))
 
     def requirements(self):
-        self.requires("eigen/3.4.0")  # for the headers that solve or fit dense systems
+        if self.options.calibrate:
+            self.requires("eigen/3.4.0")
 
     def package_id(self):
         self.info.clear()
@@ -43,3 +46,5 @@ class BallastConan(ConanFile):
         self.cpp_info.libdirs = []
         self.cpp_info.set_property("cmake_file_name", "ballast")
         self.cpp_info.set_property("cmake_target_name", "ballast::ballast")
+        if self.options.calibrate:
+            self.cpp_info.set_property("cmake_target_aliases", ["ballast::calibrate"])
