@@ -16,24 +16,24 @@
 #include <vector>
 
 /// @file
-/// @brief Which pack lengths and settings to train with: the best choice for a histogram of lengths, exactly.
+/// @brief `choose_levels`: finds the best pack capacities and settings for a histogram of lengths.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Levels, and the time they take for some histogram.
+/// @brief Levels, and the time of a histogram in these levels.
 ///
-/// Level i takes the samples longer than the capacity of level i - 1 and no longer than its own.
+/// Level i trains the samples that are longer than the capacity of level i - 1 and not longer than that of level i.
 struct level_choice {
-  ballast::status status = ballast::status::feasible;  ///< infeasible where a sample is longer than every candidate
-  std::vector<timed_level> levels;                     ///< by capacity, rising
-  certificate time;                                    ///< device-nanoseconds; no choice among the candidates takes less than the bound
+  ballast::status status = ballast::status::feasible;  ///< infeasible if a sample is longer than every candidate
+  std::vector<timed_level> levels;                     ///< the chosen levels, by capacity, ascending
+  certificate time;                                    ///< device-nanoseconds, and a lower bound over all choices among the candidates
 };
 
-/// @brief The time of a histogram in given levels if all packs were full: packs are counted as tokens over capacity.
+/// @brief Returns the time of a histogram in given levels under the assumption that all packs are full: tokens over capacity packs.
 /// @param lengths  histogram of sample lengths
-/// @param levels   capacities strictly rising, the last one at least the longest length
+/// @param levels   levels with strictly ascending capacities, the last at least the longest length
 /// @return device-nanoseconds
-/// @throws invalid_input if the histogram is invalid, the levels do not rise or the longest length exceeds them
+/// @throws invalid_input unless the histogram is valid, capacities ascend, and the longest length fits the last level
 /// @par Complexity
 /// O(distinct lengths + levels).
 [[nodiscard]] inline std::int64_t time_of_levels(histogram const& lengths, std::span<timed_level const> levels) {
@@ -54,16 +54,17 @@ struct level_choice {
   return time;
 }
 
-/// @brief Chooses the levels that take least time: which candidate capacities to keep, and for each of them which setting.
+/// @brief Chooses the levels of least total time: which candidate capacities to use, and the setting of each.
 ///
-/// An interval dynamic programme: with T(j, k) the least time of all samples up to the j-th capacity in k levels, of which the last has
-/// that capacity, T(j, k) is the least over i < j of T(i, k - 1) and the time of the samples in between at the best setting of
-/// capacity j.
+/// The choice is exact, by a dynamic programme over intervals of lengths. Let T(j, k) be the least time of all samples up to the j-th
+/// capacity in k levels, the last of which has that capacity. T(j, k) is the minimum over i < j of T(i, k - 1) plus the time of the samples
+/// in between at the best setting of capacity j.
 ///
 /// @param lengths      histogram of sample lengths
-/// @param candidates   settings with their times (`modelled_levels`, or a profile); several may share a capacity; any order
-/// @param most_levels  at most that many levels; 0 = no limit
-/// @return the choice; of equal times, fewest levels, then short ones. Its certificate is optimal: the bound is its own value
+/// @param candidates   settings with their times (`modelled_levels`, or a profile), in any order; several may have the same capacity
+/// @param most_levels  largest number of levels; 0 = no limit
+/// @return the choice; of equal times, the one with fewest levels, then with short levels. It is optimal, so the lower bound is the time
+/// itself
 /// @throws invalid_input for an invalid histogram, a candidate out of range, or times that reach 2^63
 /// @par Complexity
 /// O(distinct lengths + candidates * capacities + capacities^2 * levels).

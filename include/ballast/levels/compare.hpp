@@ -9,26 +9,27 @@
 #include <ballast/levels/steps.hpp>
 
 /// @file
-/// @brief What a plan in levels is worth: the same samples in one level.
+/// @brief `compare_levels`: compares a plan in levels with plans of the same samples in one level.
 
 namespace ballast::inline v0_2 {
 
 /// @brief Metrics of two other plans for the samples of a plan in levels.
 struct level_comparison {
-  level_figures one_level;  ///< all samples in the longest level, steps of like packs, as many tokens a step
+  level_figures one_level;  ///< all samples in the longest level, packs of similar cost share a step, as many tokens a step
   level_figures naive;      ///< the same packs in random steps: the baseline of HBP
 };
 
-/// @brief Plans the same samples in the longest level alone: `plan.figures.speedup_over(compare_levels(…).naive)`.
+/// @brief Plans the same samples in the longest level only, and returns the metrics of these plans:
+/// `plan.figures.speedup_over(compare_levels(…).naive)`.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
 /// @tparam Cost   how one length is weighed
-/// @param lengths  as `plan_levels` was given them
-/// @param plan     what it returned
-/// @param options  as it was given them
-/// @param cost     as it was given it
-/// @return metrics of one level, and of one level in random steps
+/// @param lengths  the lengths that `plan_levels` was given
+/// @param plan     the plan that it returned
+/// @param options  the options that it was given
+/// @param cost     the cost that it was given
+/// @return metrics of one level with balanced steps, and with random steps
 /// @throws invalid_input as `plan_levels`
 /// @par Complexity
 /// O(samples log samples + devices * steps).

@@ -13,28 +13,28 @@
 #include <vector>
 
 /// @file
-/// @brief A plan in levels as one table by device, which a trainer follows.
+/// @brief `table_of`: writes a plan in levels as one table by device.
 
 namespace ballast::inline v0_2 {
 
-/// @brief What a trainer follows: a plan in levels as one table, read by device.
+/// @brief A plan in levels as one table by device, for a trainer.
 /// @tparam Index  type of the sample indices and pack numbers
 template <index_type Index = std::uint32_t>
 struct device_table {
-  groups<Index> packs;                                  ///< of all levels, the shortest level first; sample indices
-  std::vector<Index> table;                             ///< `steps * devices * micro_batches` pack numbers in training order, or `none`
-  std::vector<std::uint32_t> level;                     ///< of each step
-  std::uint64_t devices = 1;                            ///< those that share a pack stand side by side: device d is of rank d / sp
-  std::uint64_t micro_batches = 1;                      ///< the most of any level; `none` where a level has fewer
-  static constexpr Index none = batching<Index>::none;  ///< an empty place; -1 when read as signed
+  groups<Index> packs;               ///< sample indices of each pack; packs of all levels, the shortest level first
+  std::vector<Index> table;          ///< pack number or `none`, by step in training order, then device, then micro-batch
+  std::vector<std::uint32_t> level;  ///< number of each step's level
+  std::uint64_t devices = 1;         ///< number of devices; devices that share a pack are neighbours: device d belongs to rank d / sp
+  std::uint64_t micro_batches = 1;   ///< the largest number of any level; levels with fewer have `none` in the other places
+  static constexpr Index none = batching<Index>::none;  ///< marks an empty place; -1 if read as signed
 };
 
-/// @brief Writes a plan as one table.
+/// @brief Writes a plan in levels as one table by device.
 ///
 /// @tparam Index  type of the sample indices
-/// @param plan  from `plan_levels`
-/// @return packs, steps in training order, and the level of each
-/// @throws invalid_input if there are more packs than the index type numbers
+/// @param plan  result of `plan_levels`
+/// @return packs, places in training order, and the level of each step
+/// @throws invalid_input if the index type cannot number all packs
 /// @par Complexity
 /// O(samples + devices * steps).
 /// @par Determinism

@@ -14,35 +14,35 @@
 #include <vector>
 
 /// @file
-/// @brief The metrics of steps of several levels: what they fill, how balanced they are, how long they take.
+/// @brief Metrics of steps of several levels: fill, balance, communication and time.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Metrics of one plan in levels.
+/// @brief Metrics of a plan in levels.
 struct level_figures {
-  std::size_t steps = 0;           ///< of all levels
-  std::uint64_t packs = 0;         ///< packs in these steps
+  std::size_t steps = 0;           ///< number of steps in all levels
+  std::uint64_t packs = 0;         ///< number of packs in these steps
   double fill = 0;                 ///< share of the packs' capacity that holds tokens
   double attention_ratio = 0;      ///< ABR: mean over the steps of 1 - mean / max of the ranks' squared lengths
-  double communication_ratio = 0;  ///< CR: mean over the steps of the share of tokens in packs with sp above 1
-  double token_ratio = 0;          ///< DBR: as ABR, of tokens
+  double communication_ratio = 0;  ///< CR: mean over the steps of the share of tokens in packs with an SP degree above 1
+  double token_ratio = 0;          ///< DBR: as ABR, for tokens
   double idle = 0;                 ///< share of all device time that is spent waiting, under the given times
   double seconds = 0;              ///< time of all steps
-  /// Nanoseconds that each device works in each step, device after device: level after level from `figures_of`, in training order in a
-  /// `level_plan` and a `level_comparison`.
+  /// Nanoseconds that each device works in each step, by step, then device. The steps come level after level in the result of `figures_of`,
+  /// and in training order in a `level_plan` and a `level_comparison`.
   std::vector<std::int64_t> loads;
 
-  /// @brief How many times as fast this plan is. @param other metrics of another plan for the same samples
-  /// @return the other's time over this one's; 1 without steps
+  /// @brief Speedup of this plan over another plan. @param other metrics of another plan for the same samples
+  /// @return time of the other plan over time of this plan; 1 without steps
   [[nodiscard]] double speedup_over(level_figures const& other) const noexcept { return seconds > 0 ? other.seconds / seconds : 1.0; }
 };
 
 namespace detail {
 
-/// What a rank does in a step.
+/// The work of a rank in a step.
 struct rank_work {
   std::uint64_t packs = 0;
-  std::int64_t tokens = 0, squares = 0, time = 0, load = 0;  // nanoseconds of all its devices, and of each
+  std::int64_t tokens = 0, squares = 0, time = 0, load = 0;  // `time` and `load`: nanoseconds of all its devices, and of each device
 };
 template <index_type Index>
 [[nodiscard]] rank_work work_of_rank(batching<Index> const& steps, std::size_t step, std::size_t rank,
@@ -63,17 +63,17 @@ template <index_type Index>
 
 }  // namespace detail
 
-/// @brief Measures the steps of a plan, under profiled or modelled times.
+/// @brief Computes the metrics of a plan, from profiled or modelled times.
 /// @tparam Index  type of the sample indices
-/// @param plan     from `steps_by_level`
+/// @param plan     result of `steps_by_level`
 /// @param lengths  tokens of each member: `level_packing::lengths`
-/// @param times    of each level
+/// @param times    time of each level
 /// @return the metrics, for reports
-/// @throws invalid_input if there are not as many times as levels, or a sum reaches 2^63
+/// @throws invalid_input unless there is one time for each level; also if a sum reaches 2^63
 /// @par Complexity
 /// O(samples + devices * steps).
 /// @par Determinism
-/// Doubles, computed from exact sums.
+/// The metrics are doubles, computed from exact sums.
 template <index_type Index>
 [[nodiscard]] level_figures figures_of(level_batching<Index> const& plan, std::span<std::int64_t const> lengths,
                                        std::span<level_time const> times) {

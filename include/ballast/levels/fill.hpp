@@ -14,23 +14,23 @@
 #include <vector>
 
 /// @file
-/// @brief Fills the room that packs have left with spare samples, by search in the histogram of what is left.
+/// @brief `greedy_fill`: fills the room left in packs with spare samples.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Moves spare samples into packs that have room: the fullest pack first, into each the longest sample that fits, until none does.
+/// @brief Moves spare samples into packs with room: takes the fullest pack first, and adds the longest sample that fits until none fits.
 ///
 /// @tparam Index  type of the sample indices
-/// @param packs     given packs; spare samples are appended to them, the packs keep their order
-/// @param lengths   tokens of each sample that is in a pack or spare
-/// @param capacity  of each pack
-/// @param spare     samples that are in no pack; of equal lengths, the first given goes first
-/// @return the spare samples that stay, in the order given
-/// @post no spare sample that stays fits into any pack; no pack exceeds the capacity
-/// @throws invalid_input if a member is no sample or occurs twice, in packs and spare together, if its length is not positive, or if a pack
-/// exceeds the capacity already; `packs` is unchanged then
+/// @param packs     the packs; spare samples are appended to their members, and the order of packs is kept
+/// @param lengths   tokens of each sample, by index
+/// @param capacity  tokens of one pack
+/// @param spare     samples that are in no pack; of equal lengths, earlier samples in this list are moved first
+/// @return the spare samples that fit nowhere, in the given order
+/// @post none of the returned samples fits into any pack; no pack exceeds the capacity
+/// @throws invalid_input if a member or spare sample is out of range or occurs twice, if its length is not positive, or if a pack exceeds
+/// the capacity at the start; `packs` is then unchanged
 /// @par Complexity
-/// O(members + packs log packs + moves log D) for D distinct spare lengths, however many samples of a length move at once.
+/// O(members + packs log packs + moves log D) for D distinct spare lengths; all samples of a length that go into one pack are one move.
 /// @par Determinism
 /// A pure function of its arguments.
 /// @par Source
@@ -62,7 +62,7 @@ template <index_type Index>
   for (auto const i : spare) (void)length(i);
   std::sort(rooms.begin(), rooms.end());
   detail::spare_samples<Index> left(spare, lengths);
-  groups<Index> added;  // to the packs in the order of their rooms
+  groups<Index> added;  // the samples added to each pack, in the order of `rooms`
   std::vector<std::size_t> added_to(packs.size());
   std::vector<Index> pack;
   for (std::size_t k = 0; k < rooms.size(); ++k) {

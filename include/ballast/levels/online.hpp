@@ -23,7 +23,7 @@
 #include <vector>
 
 /// @file
-/// @brief Steps of several levels from a stream of samples, with a bounded look-ahead in place of the whole data set.
+/// @brief `online_levels`: makes steps of several levels from a stream of samples, with a bounded look-ahead.
 
 namespace ballast::inline v0_2 {
 
@@ -31,41 +31,43 @@ namespace ballast::inline v0_2 {
 /// @tparam Index  type of the sample numbers
 template <index_type Index = std::uint32_t>
 struct level_step {
-  std::uint32_t level = 0;          ///< number of its level
-  std::uint64_t ranks = 1;          ///< devices / sp
-  std::uint64_t micro_batches = 1;  ///< packs of a rank
-  groups<Index> packs;              ///< rank after rank, micro-batch after micro-batch; an empty group is an empty place
+  std::uint32_t level = 0;          ///< number of the level
+  std::uint64_t ranks = 1;          ///< number of ranks: devices / sp
+  std::uint64_t micro_batches = 1;  ///< micro-batches of a rank
+  groups<Index> packs;              ///< one pack for each place, by rank, then micro-batch; an empty group is an empty place
   friend bool operator==(level_step const&, level_step const&) = default;
 };
 
-/// @brief Takes samples one at a time and hands out steps as soon as enough samples of a level have come.
+/// @brief Takes samples one at a time, and hands out steps as soon as enough samples of a level have arrived.
 ///
-/// Each level gathers samples until they fill `window` of its steps. They are packed together by best fit, packs of like cost share a step,
-/// and all full steps are handed out; packs that are left over go back, those of samples that have waited before last. So a sample waits
-/// for `window` steps of its own level or little more, and no more than that is ever held.
+/// Each level gathers samples until they fill `window` of its steps. The samples are packed by best-fit decreasing, packs of similar cost
+/// share a step, and all full steps are handed out. The emptiest packs that do not fill a step are returned to the level, but preferably
+/// none with samples that were returned before. So a sample waits for about `window` steps of its level, and only that many samples are
+/// held at a time.
 ///
 /// @tparam Index  type of the sample numbers: the first sample pushed is 0
 template <index_type Index = std::uint32_t>
 class online_levels {
  public:
-  /// @brief A sample that waits.
+  /// @brief A sample that waits for its step.
   struct waiting {
-    Index sample = 0;         ///< its number
-    std::int64_t length = 0;  ///< its tokens
-    bool again = false;       ///< whether it has been left over before
+    Index sample = 0;         ///< number of the sample
+    std::int64_t length = 0;  ///< tokens of the sample
+    bool again = false;       ///< whether the sample was returned before
     friend bool operator==(waiting const&, waiting const&) = default;
   };
-  /// @brief All that a restart needs beside the options, in plain members that any format can hold.
+  /// @brief The state that a restart needs in addition to the options, in plain members for any file format.
   struct state_type {
-    std::uint64_t samples = 0;                   ///< pushed so far
-    std::uint64_t rounds = 0;                    ///< windows packed so far
-    std::vector<std::vector<waiting>> gathered;  ///< of each level
-    std::vector<level_step<Index>> ready;        ///< steps to hand out, the next one last
+    std::uint64_t samples = 0;                   ///< number of samples pushed so far
+    std::uint64_t rounds = 0;                    ///< number of windows packed so far
+    std::vector<std::vector<waiting>> gathered;  ///< waiting samples of each level
+    std::vector<level_step<Index>> ready;        ///< steps that can be handed out; the next step is the last entry
     friend bool operator==(state_type const&, state_type const&) = default;
   };
 
-  /// @brief Starts with nothing. @param levels capacities strictly rising @param options shape of the steps; `left_over` is not read
-  /// @param window steps of one level that are gathered before they are packed, at least 1
+  /// @brief Starts a new stream. @param levels levels with strictly ascending capacities @param options shape of the steps; `left_over` is
+  /// not read
+  /// @param window  number of steps of a level whose samples are gathered before they are packed, at least 1
   /// @throws invalid_input for bad levels, options or window
   online_levels(std::vector<level> levels, level_batching_options const& options, std::uint64_t window = 16)
       : levels_(std::move(levels)), window_(window) {
@@ -77,9 +79,9 @@ class online_levels {
     state_.gathered.resize(levels_.size());
     tokens_.resize(levels_.size(), 0);
   }
-  /// @brief Goes on where another left off. @param levels as there @param options as there @param window as there @param state from
+  /// @brief Continues a stream from its state. @param levels as before @param options as before @param window as before @param state from
   /// `state()`
-  /// @throws invalid_input also if the state has not as many levels
+  /// @throws invalid_input as above, or if the state has another number of levels
   online_levels(std::vector<level> levels, level_batching_options const& options, std::uint64_t window, state_type state)
       : online_levels(std::move(levels), options, window) {
     require(state.gathered.size() == levels_.size(), [&] {
@@ -90,7 +92,8 @@ class online_levels {
       for (auto const& w : state_.gathered[i]) tokens_[i] += w.length;
   }
 
-  /// @brief Takes the next sample. @param length its tokens @throws invalid_input if it is not positive or longer than every level
+  /// @brief Takes the next sample. @param length tokens of the sample @throws invalid_input unless the length is positive and fits the
+  /// longest level
   /// @par Complexity Amortised O(log window) a sample.
   void push(std::int64_t length) {
     require(length > 0 && length <= levels_.back().capacity, [&] {
@@ -113,18 +116,18 @@ class online_levels {
     state_.ready.pop_back();
     return step;
   }
-  /// @brief Ends the stream: packs all that waits, the last step of each level with empty places where samples are missing.
+  /// @brief Ends the stream: packs all waiting samples; the last step of each level may have empty places.
   void flush() {
     for (std::size_t i = 0; i < levels_.size(); ++i)
       if (!state_.gathered[i].empty()) pack(i, true);
   }
-  /// @brief What a restart needs.
+  /// @brief The state that a restart needs.
   [[nodiscard]] state_type const& state() const noexcept { return state_; }
 
  private:
   [[nodiscard]] std::size_t places(std::size_t i) const { return static_cast<std::size_t>(shapes_[i].ranks * shapes_[i].micro_batches); }
 
-  /// Packs what a level has gathered and makes steps of the packs; the rest goes back.
+  /// Packs the gathered samples of a level and makes steps of the packs; unless `all`, samples of an incomplete step stay gathered.
   void pack(std::size_t i, bool all) {
     auto& gathered = state_.gathered[i];
     std::vector<std::int64_t> lengths;
@@ -134,7 +137,7 @@ class online_levels {
     if (!all && packs.size() % places(i) != 0) packs = whole_steps(packs, gathered, places(i), stays);
 
     std::vector<waiting> taken, left;
-    std::vector<std::uint32_t> number(gathered.size(), 0);  // among those that go
+    std::vector<std::uint32_t> number(gathered.size(), 0);  // position of each sample in `taken`
     for (std::size_t k = 0; k < gathered.size(); ++k) {
       if (stays[k] == 0) {
         number[k] = static_cast<std::uint32_t>(taken.size());
@@ -150,7 +153,8 @@ class online_levels {
     for (auto const& w : gathered) tokens_[i] += w.length;
   }
 
-  /// The packs that make whole steps; the emptiest of those whose samples have not waited stay, and their samples are marked.
+  /// The packs that make up whole steps. The other packs stay, preferably the emptiest packs without samples that were returned before;
+  /// their samples are marked in `stays`.
   [[nodiscard]] static groups<std::uint32_t> whole_steps(groups<std::uint32_t> const& packs, std::vector<waiting> const& gathered,
                                                          std::size_t places, std::vector<char>& stays) {
     std::vector<std::tuple<bool, std::int64_t, std::size_t>> order;
@@ -176,7 +180,7 @@ class online_levels {
     return whole;
   }
 
-  /// Makes steps of packs of the samples `taken`, ready after those that are ready now.
+  /// Makes steps of packs of the samples `taken`, to be handed out after the steps that are ready now.
   void make_steps(std::size_t i, groups<std::uint32_t> packs, std::vector<waiting> const& taken) {
     std::vector<std::int64_t> lengths;
     for (auto const& w : taken) lengths.push_back(w.length);
@@ -185,7 +189,7 @@ class online_levels {
     auto const steps = deal_steps(std::move(packs), lengths, shape, attention_only, {.how = balanced_ ? dealing::sorted : dealing::random});
     std::vector<level_step<Index>> fresh;
     std::vector<Index> pack;
-    for (std::size_t s = steps.steps(); s-- > 0;) {  // what comes first is last
+    for (std::size_t s = steps.steps(); s-- > 0;) {  // the first step to hand out comes last
       level_step<Index> step{static_cast<std::uint32_t>(i), steps.ranks, steps.micro_batches, {}};
       for (auto const p : steps.step(s)) {
         pack.clear();
@@ -203,7 +207,7 @@ class online_levels {
   std::uint64_t window_;
   bool balanced_ = true;
   state_type state_;
-  std::vector<std::int64_t> tokens_;  // gathered by each level
+  std::vector<std::int64_t> tokens_;  // tokens of the waiting samples of each level
 };
 
 }  // namespace ballast::inline v0_2

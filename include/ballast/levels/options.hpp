@@ -9,46 +9,50 @@
 #include <vector>
 
 /// @file
-/// @brief What planners of levels are asked: how samples are packed, what shape steps have, and in which order they come.
+/// @brief Options of the planners of levels: how samples are packed, the shape of steps, and the order of steps.
 
 namespace ballast::inline v0_2 {
 
-/// @brief When room in the packs of a long level is filled with samples of shorter levels.
+/// @brief Whether room in the packs of a long level is filled with samples of shorter levels.
 enum class level_fill : std::uint8_t {
-  never,          ///< no sample is in a longer level than it needs
-  always,         ///< as published: it saves packs, and makes tokens communicate that need not
-  where_it_pays,  ///< only where the packs saved are worth more than the extra communication: see `fill_pays`
+  never,          ///< every sample is in the shortest level that holds it
+  always,         ///< as HBP published: this saves packs, but more tokens communicate
+  where_it_pays,  ///< only if the packs saved are worth more than the extra communication: see `fill_pays`
 };
 
-/// @brief How samples are packed into levels.
+/// @brief Options of `pack_levels`.
 struct level_packing_options {
-  ballast::oversize oversize = ballast::oversize::reject;  ///< of a sample above the longest level; every policy but `alone`
-  level_fill fill = level_fill::never;                     ///< whether long packs are filled up from shorter levels
-  std::vector<level_time> times{};                         ///< of each level, for `where_it_pays`
-  std::int64_t price_per_token = 0;  ///< what else a token costs that moves to a higher SP degree, in device-picoseconds; not negative
+  ballast::oversize oversize =
+      ballast::oversize::reject;        ///< what happens to a sample longer than the longest level; any policy except `alone`
+  level_fill fill = level_fill::never;  ///< whether samples of shorter levels fill room in the packs of longer levels
+  std::vector<level_time> times{};      ///< time of each level, for `level_fill::where_it_pays`
+  std::int64_t price_per_token = 0;     ///< further cost of a token that moves to a higher SP degree, in device-picoseconds; not negative
 };
 
-/// @brief The shape of the steps. Only `devices` has no good default.
+/// @brief Options of `steps_by_level`. Set `devices`; its default is rarely right.
 struct level_batching_options {
-  std::uint64_t devices = 1;                                 ///< in all; a level has devices / sp ranks, so sp divides them
-  std::int64_t tokens_per_step = 0;                          ///< of every level's steps; 0 = the most of any level with one micro-batch
-  bool balanced = true;                                      ///< packs of like cost share a step; false = random steps
-  ballast::emission emission = ballast::emission::cyclic;    ///< order of a level's steps where they are balanced
+  std::uint64_t devices = 1;  ///< number of devices in all; a level has devices / sp ranks, so every sp must divide it
+  std::int64_t tokens_per_step =
+      0;                 ///< tokens of one step in every level; 0 = the largest number that one micro-batch a rank gives in any level
+  bool balanced = true;  ///< true: packs of similar cost share a step; false: random steps
+  ballast::emission emission = ballast::emission::cyclic;    ///< order of a level's steps if `balanced`
   ballast::left_over left_over = ballast::left_over::split;  ///< what happens to an incomplete last step of a level
-  std::uint64_t seed = 0;                                    ///< any value; another seed is another order
-  std::uint64_t epoch = 0;                                   ///< another epoch is another order of the same steps
+  std::uint64_t seed = 0;                                    ///< any value; another seed gives another order
+  std::uint64_t epoch = 0;                                   ///< another epoch gives another order of the same steps
 };
 
-/// @brief What a plan of an epoch is asked. Only `devices` has no good default.
+/// @brief Options of `plan_levels`. Set `devices`; its default is rarely right.
 struct level_plan_options {
-  std::uint64_t devices = 1;        ///< in all; a level has devices / sp ranks, so sp divides them
-  std::uint64_t micro_batches = 1;  ///< of a rank in the level whose steps hold most tokens; other levels have as many as hold the same
-  ballast::oversize oversize = ballast::oversize::reject;    ///< of a sample above the longest level; every policy but `alone`
-  level_fill fill = level_fill::where_it_pays;               ///< whether long packs are filled up from shorter levels
+  std::uint64_t devices = 1;  ///< number of devices in all; a level has devices / sp ranks, so every sp must divide it
+  std::uint64_t micro_batches =
+      1;  ///< micro-batches of a rank in the level whose steps hold most tokens; in other levels, as many as hold about the same tokens
+  ballast::oversize oversize =
+      ballast::oversize::reject;                ///< what happens to a sample longer than the longest level; any policy except `alone`
+  level_fill fill = level_fill::where_it_pays;  ///< whether samples of shorter levels fill room in the packs of longer levels
   ballast::left_over left_over = ballast::left_over::split;  ///< what happens to an incomplete last step of a level
-  curriculum_options order{.warm_up = 500};                  ///< order of the steps; its seed and epoch are not read
-  std::uint64_t seed = 0;                                    ///< any value; another seed is another plan
-  std::uint64_t epoch = 0;                                   ///< another epoch is another order
+  curriculum_options order{.warm_up = 500};                  ///< order of the steps; `order.seed` and `order.epoch` are not read
+  std::uint64_t seed = 0;                                    ///< any value; another seed gives another plan
+  std::uint64_t epoch = 0;                                   ///< another epoch gives another order
 };
 
 }  // namespace ballast::inline v0_2

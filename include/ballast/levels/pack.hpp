@@ -20,21 +20,21 @@
 #include <vector>
 
 /// @file
-/// @brief Packing into levels: each sample goes to the shortest level that holds it, and each level is packed on its own.
+/// @brief `pack_levels`: assigns each sample to the shortest level that holds it, and packs each level separately.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Whether samples of a shorter level are worth moving into the room of a longer one.
+/// @brief Returns whether it pays to move samples of a shorter level into the packs of a longer level.
 ///
-/// Compares what moving one pack's worth of tokens costs with the cost of the pack that disappears: moving c_j tokens, a pack of level j,
-/// costs c_j (t_i - t_j + price if level i communicates more) and saves what such a pack costs by itself. Times per squared length are left
-/// out; they differ between levels by recomputation alone.
+/// Compares the cost of moving one pack's worth of tokens with the cost of the pack that disappears. Moving c_j tokens, the capacity of
+/// level j, into level i costs c_j (t_i - t_j), with times t per token, plus c_j times the price if level i has a higher SP degree. It
+/// saves the fixed time of a pack in level j. Times per squared length are not compared; they differ between levels only by recomputation.
 ///
-/// @param levels   capacities strictly rising
-/// @param options  what is filled, times and price
-/// @param into     the longer level
-/// @param from     the shorter one
-/// @return the answer; never for no fill, always for every fill
+/// @param levels   levels with strictly ascending capacities
+/// @param options  fill policy, times and price
+/// @param into     number of the longer level
+/// @param from     number of the shorter level
+/// @return whether it pays; false for `level_fill::never`, true for `level_fill::always`
 [[nodiscard]] inline bool fill_pays(std::span<level const> levels, level_packing_options const& options, std::size_t into,
                                     std::size_t from) noexcept {
   if (options.fill != level_fill::where_it_pays) return options.fill == level_fill::always;
@@ -45,31 +45,33 @@ namespace ballast::inline v0_2 {
   return compare_products(each, levels[from].capacity, options.times[from].per_pack, 1) < 0;
 }
 
-/// @brief The packer of `pack_levels` unless another is given.
+/// @brief The default packer of `pack_levels`.
 struct best_fit_decreasing_packer {
-  /// @brief Packs. @param lengths tokens of each sample @param options the level's capacity @return the plan
+  /// @brief Packs the samples of one level. @param lengths tokens of each sample @param options the level's capacity @return the plan
   template <index_type Index>
   [[nodiscard]] packing<Index> operator()(std::span<std::int64_t const> lengths, packing_options const& options, Index) const {
     return best_fit_decreasing<Index>(lengths, options);
   }
 };
 
-/// @brief Packs samples into levels, the longest level first, and fills its packs from shorter levels where that pays.
+/// @brief Packs samples into levels, the longest level first, and fills room in its packs with samples of shorter levels if `options` say
+/// so.
 ///
-/// Level i takes the samples above the capacity of level i - 1 and up to its own. Pieces of split samples go to the level they need.
+/// Level i takes the samples that are longer than the capacity of level i - 1 and not longer than that of level i. Pieces of split samples
+/// go to the shortest level that holds them.
 ///
 /// @tparam Index   type of the sample indices
 /// @tparam R       range of integers
 /// @tparam Packer  callable (lengths, packing_options, Index) -> a result with `packs` and `count`
 /// @param lengths  sample lengths in tokens, each at least 1; may be empty
-/// @param levels   capacities strictly rising
-/// @param options  over-size policy and terms of filling
-/// @param packer   packs one level: all its samples, none above the capacity, into groups of their positions
+/// @param levels   levels with strictly ascending capacities
+/// @param options  over-size policy, and when to fill room
+/// @param packer   packs one level: given the lengths of its samples, none above the capacity, returns packs of their positions
 /// @return the packs of all levels
-/// @post every sample is in one pack of the level it needs, or of a longer one if it filled room there, or in `set_aside`
+/// @post every sample is in one pack of the shortest level that holds it, or of a longer level where it fills room, or in `set_aside`
 /// @throws invalid_input for bad levels, a length that is not positive, or one above the longest level under `oversize::reject`
 /// @par Complexity
-/// That of the packer, and of `greedy_fill` where that is used; O(samples * levels) beside.
+/// That of the packer, that of `greedy_fill` if room is filled, and O(samples * levels).
 /// @par Determinism
 /// A pure function of its arguments if the packer is.
 /// @par Source

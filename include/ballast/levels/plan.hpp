@@ -17,32 +17,34 @@
 #include <vector>
 
 /// @file
-/// @brief `plan_levels`: an epoch in levels, from packs to the order of its steps.
+/// @brief `plan_levels`: plans an epoch in levels, from packs to the order of steps.
 
 namespace ballast::inline v0_2 {
 
-/// @brief An epoch in levels, and what it is worth.
+/// @brief The plan of an epoch in levels, with its metrics.
 /// @tparam Index  type of the sample indices
 template <index_type Index = std::uint32_t>
 struct level_plan {
-  std::vector<timed_level> levels;  ///< as given
-  level_packing<Index> packed;      ///< packs of every level, before they were made into steps
+  std::vector<timed_level> levels;  ///< the given levels
+  level_packing<Index> packed;      ///< packs of every level, as `pack_levels` returned them
   level_batching<Index> steps;      ///< steps of every level
-  curriculum_plan order;            ///< which step of which level comes when
-  level_figures figures;            ///< metrics of these steps; loads in training order
+  curriculum_plan order;            ///< order of the steps of all levels
+  level_figures figures;            ///< metrics of the steps; `loads` are in training order
 };
 
-/// @brief Plans an epoch in levels: packs by level, steps of like packs, and their order. `compare_levels` says what that is worth.
+/// @brief Plans an epoch in levels: packs by level, makes steps of packs of similar cost, and orders the steps.
+///
+/// `compare_levels` compares the plan with plans of one level.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
 /// @tparam Cost   how one length is weighed
 /// @param lengths  tokens of each sample
-/// @param levels   from `choose_levels`, or others; capacities strictly rising
-/// @param options  devices, filling, order, seed
-/// @param cost     what a sample costs where packs are made alike: `attention_only` for HBP's steps
-/// @return packs, steps, their order and metrics
-/// @post every sample is in a step exactly once, or is named by `packed.set_aside`, or by `dropped` or `repeated` of its level
+/// @param levels   levels with strictly ascending capacities, for example from `choose_levels`
+/// @param options  devices, fill policy, order and seed
+/// @param cost     cost of a sample by its length, which decides which packs are similar: `attention_only` for the steps of HBP
+/// @return packs, steps, order and metrics
+/// @post every sample is in exactly one place of a step, or is listed in `packed.set_aside`, or in `dropped` or `repeated` of its level
 /// @throws invalid_input as `pack_levels`, `steps_by_level` and `plan_curriculum`
 /// @par Complexity
 /// O(samples log samples + devices * steps).
@@ -68,7 +70,7 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
   return out;
 }
 
-/// @brief Plans an epoch in levels; packs are made alike by the time of the longest level. See the form above.
+/// @brief As above, where the time in the longest level decides which packs are similar.
 /// @tparam Index type of the sample indices @tparam R range of integers
 /// @param lengths tokens of each sample @param levels as above @param options as above @return as above @throws invalid_input as above
 template <index_type Index = std::uint32_t, length_range R>

@@ -18,25 +18,26 @@
 #include <vector>
 
 /// @file
-/// @brief Packs of several levels into steps: each step is of one level, all steps hold about the same number of tokens.
+/// @brief `steps_by_level`: makes steps of the packs of several levels. Each step is of one level, and all steps hold about the same number
+/// of tokens.
 
 namespace ballast::inline v0_2 {
 
-/// @brief The squared lengths alone: what attention costs beyond a share of the tokens. What HBP sorts by.
+/// @brief The squared length as a cost, which is proportional to the work of attention. HBP sorts packs by it.
 inline constexpr quadratic_cost attention_only{.linear = 0, .quadratic = 1};
 
-/// @brief Makes the steps of every level.
+/// @brief Deals the packs of every level to steps.
 ///
-/// A level of SP degree sp has devices / sp ranks, and as many micro-batches as bring its steps nearest to `tokens_per_step`; so the level
-/// can change from step to step and the global batch stays what it is.
+/// A level of SP degree sp has devices / sp ranks, and the number of micro-batches that brings its steps nearest to `tokens_per_step`. So
+/// the global batch stays about the same when the level changes from step to step.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam Cost   how one length is weighed
-/// @param packed   from `pack_levels`
-/// @param options  devices, tokens of a step, and how packs meet in steps
-/// @param cost     what a sample costs, `attention_only` say; within a level only proportions matter
-/// @return the steps; `dropped` and `repeated` of a level refer to members of the packing
-/// @throws invalid_input if an SP degree does not divide the devices, or as `deal_steps`
+/// @param packed   result of `pack_levels`
+/// @param options  devices, tokens of a step, and which packs share a step
+/// @param cost     cost of a sample by its length, for example `attention_only`; only the ratios within a level matter
+/// @return the steps; `dropped` and `repeated` of a level name members of `packed`
+/// @throws invalid_input unless every SP degree divides the number of devices; also as `deal_steps`
 /// @par Complexity
 /// O(samples + packs log packs).
 /// @par Determinism
@@ -56,7 +57,7 @@ template <index_type Index, cost_model Cost>
     auto const from = packed.packs.offsets[first];
     auto const members = std::span(packed.packs.members)
                              .subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(packed.packs.offsets[last] - from));
-    groups<Index> packs;  // of the level's own members, numbered in their order
+    groups<Index> packs;  // the packs of this level; members are positions in `members`
     packs.offsets.clear();
     for (auto p = first; p <= last; ++p) packs.offsets.push_back(packed.packs.offsets[p] - from);
     packs.members.resize(members.size());
