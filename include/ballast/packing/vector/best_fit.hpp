@@ -16,24 +16,24 @@
 #include <vector>
 
 /// @file
-/// @brief Best fit decreasing for samples of several measures, in bulk on their classes.
+/// @brief Best-fit decreasing for samples of several measures, computed on their classes.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Packs the classes, largest first, each sample into the fullest pack that still takes it.
+/// @brief Packs classes by best-fit decreasing: each sample, largest first, goes into the fullest pack that has room for it.
 ///
-/// Largest is a weighted sum of the relative measures (share of the capacity), and fullest the least weighted room. With several measures
-/// no weights are best for all data: sizes weighed by what all samples need of a measure, by one, and by the largest measure alone are
-/// tried, each with packs fullest in the measure that is needed most and in that needed least; the fewest packs win. Copies of a class go
-/// into packs that are alike at once.
+/// The size of a sample is a weighted sum of its relative measures (shares of the capacities), and the fullest pack has the least weighted
+/// room. No weights are best for all data, so several are tried and the plan of fewest packs is returned. Sizes are weighed by the total
+/// demand of each measure, equally, or by the largest measure only; for each of these, fullness is mainly that of the measure in highest
+/// demand, or in lowest demand. Samples of a class go into equal packs in one step.
 ///
-/// @param classes   what there is to pack: rows ascending, every count positive, a measure may be 0
-/// @param capacity  of one pack: an entry per measure, none below a value of the classes
-/// @return every sample of every class in a pack; with one measure the packs of best-fit decreasing
-/// @throws invalid_input if the classes or the capacities cannot be such
+/// @param classes   the classes to pack, ascending, with positive counts; a measure may be 0
+/// @param capacity  capacity of one pack in each measure, not below any value of the classes
+/// @return packs of all samples, as patterns of classes; with one measure the packs of `best_fit_decreasing`
+/// @throws invalid_input unless the classes and the capacities are valid
 /// @par Complexity
 /// O(D log D + S (O / 32 + 64) K) time for D classes, S bulk steps (1 to 2 D on real data), K measures and at most O kinds of open packs;
-/// the number of samples does not matter.
+/// independent of the number of samples.
 /// @par Determinism
 /// A pure function of its arguments, decided in integers.
 /// @par Source
@@ -74,15 +74,16 @@ namespace ballast::inline v0_2 {
   return best;
 }
 
-/// @brief Packs samples of several measures by best fit decreasing; see `plan_vector_best_fit`.
+/// @brief Packs samples of several measures by best-fit decreasing; see `plan_vector_best_fit`.
 ///
 /// @tparam Index  type of the sample indices
-/// @param samples  their measures; may be empty
-/// @param options  capacity per measure and limits
-/// @return packs, samples of a class in ascending order, with the certificate
-/// @throws invalid_input for bad options, a negative measure, a sample of nothing, and one above a capacity under `oversize::reject`
+/// @param samples  measures of each sample; may be empty
+/// @param options  capacities and limits
+/// @return packs of sample indices with their certificate; the samples of a class are taken in ascending order
+/// @throws invalid_input for a bad option, a negative measure, a sample whose measures are all 0, or a sample above a capacity under
+/// `oversize::reject`
 /// @par Complexity
-/// O(n) to classify and expand where the measures' ranges are moderate (see `classify`), and that of the plan.
+/// O(n) to classify and expand if the measures' ranges are moderate (see `classify`), plus the time of the plan.
 /// @par Determinism
 /// A pure function of samples and options.
 template <index_type Index = std::uint32_t>

@@ -15,29 +15,30 @@
 #include <utility>
 
 /// @file
-/// @brief Histogram bin completion: packs of several measures filled one pattern at a time, on the counts of the classes.
+/// @brief Histogram bin completion: fills packs of several measures one pattern at a time, on the counts of classes.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Fills one pack after another in proportion to what is left, and repeats each as often as the counts allow.
+/// @brief Packs classes by histogram bin completion: fills one pack after the other such that the remaining samples keep the measures in
+/// proportion, and repeats each pack as often as the counts allow.
 ///
-/// A pack starts with the largest sample left. Its target is full in the measure of which most packs are still needed, and in proportion in
-/// the others; each further sample is the one that leaves the rest of the target in proportion, large ones first. Where a pack then falls
-/// short of its target, other second samples are tried and the best pack is kept. A few rules that weigh size against proportion are
-/// compared, and the fewest packs win.
+/// A pack starts with the largest remaining sample. Its target is the full capacity in the measure for which most packs are still needed,
+/// and the proportion of the remaining samples in the other measures. Each further sample is the one that leaves the rest of the target
+/// most in proportion, where large samples are preferred. If a pack falls short of its target, other second samples are tried, and the best
+/// pack is kept. Several rules that weigh size against proportion are compared, and the plan of fewest packs is returned.
 ///
-/// @param classes   what there is to pack: rows ascending, every count positive, a measure may be 0
-/// @param capacity  of one pack: an entry per measure, none below a value of the classes
-/// @return every sample of every class in a pack
-/// @throws invalid_input if the classes or the capacities cannot be such
+/// @param classes   the classes to pack, ascending, with positive counts; a measure may be 0
+/// @param capacity  capacity of one pack in each measure, not below any value of the classes
+/// @return packs of all samples, as patterns of classes
+/// @throws invalid_input unless the classes and the capacities are valid
 /// @par Complexity
 /// O(D log D + P (k + s) R K log D) time for D classes, P patterns (about as many as classes), K measures, s steps in a pack, and R <= 64
-/// slices of classes that agree in all measures but one; the number of samples does not matter.
+/// slices of classes that agree in all measures but one; independent of the number of samples.
 /// @par Determinism
 /// A pure function of its arguments, decided in integers.
 /// @par Source
-/// This library, after the bin completion of Gent, "Heuristic solution of open bin packing problems", Journal of Heuristics 3 (1998): fill
-/// a pack well, then the next.
+/// This library, after the bin completion of Gent, "Heuristic solution of open bin packing problems", Journal of Heuristics 3 (1998): one
+/// pack is filled well, then the next.
 [[nodiscard]] inline pack_patterns plan_bin_completion(measure_classes const& classes, std::span<std::int64_t const> capacity) {
   require_valid(classes, capacity);
   if (classes.size() == 0) return {};
@@ -58,15 +59,17 @@ namespace ballast::inline v0_2 {
 
 /// @brief Packs samples of several measures by histogram bin completion; see `plan_bin_completion`.
 ///
-/// Close to the bound where samples are short against a pack, and the fastest packer of several measures that is.
+/// The number of packs is close to the lower bound if samples are small compared with a pack; this is the fastest such packer of several
+/// measures.
 ///
 /// @tparam Index  type of the sample indices
-/// @param samples  their measures; may be empty
-/// @param options  capacity per measure and limits
-/// @return packs, samples of a class in ascending order, with the certificate
-/// @throws invalid_input for bad options, a negative measure, a sample of nothing, and one above a capacity under `oversize::reject`
+/// @param samples  measures of each sample; may be empty
+/// @param options  capacities and limits
+/// @return packs of sample indices with their certificate; the samples of a class are taken in ascending order
+/// @throws invalid_input for a bad option, a negative measure, a sample whose measures are all 0, or a sample above a capacity under
+/// `oversize::reject`
 /// @par Complexity
-/// O(n) to classify and expand where the measures' ranges are moderate (see `classify`), and that of the plan.
+/// O(n) to classify and expand if the measures' ranges are moderate (see `classify`), plus the time of the plan.
 /// @par Determinism
 /// A pure function of samples and options.
 template <index_type Index = std::uint32_t>

@@ -17,26 +17,28 @@
 #include <vector>
 
 /// @file
-/// @brief Lower bounds on the number of packs of samples with several measures, in integers alone.
+/// @brief Lower bounds on the number of packs of samples with several measures, computed in integers.
 
 namespace ballast::inline v0_2 {
 
-/// @brief A number of packs that no plan can go below, and the argument that proves it.
+/// @brief A lower bound on the number of packs, and the argument that proves it.
 struct vector_packs_needed {
-  std::int64_t packs = 0;                   ///< the bound
-  vector_bound bound = vector_bound::none;  ///< what proves it
-  std::size_t measure = 0;                  ///< measure: which one; incompatible: too, or the number of measures for a clash in several
-  packing_bound argument = packing_bound::none;  ///< measure, mixture: the argument about that one number
+  std::int64_t packs = 0;                   ///< the lower bound
+  vector_bound bound = vector_bound::none;  ///< the argument that proves it
+  std::size_t measure =
+      0;  ///< number of the measure, for `measure` and `incompatible`; for conflicts in several measures, the number of measures
+  packing_bound argument = packing_bound::none;  ///< the argument about that measure or mixture, for `measure` and `mixture`
 };
 
-/// @brief Counts samples of which no two fit into one pack: each needs a pack of its own.
+/// @brief A lower bound from conflicts: counts samples of which no two fit into one pack, so each needs a pack of its own.
 ///
-/// Two samples clash where the sum of some measure passes its capacity, so all above half of one capacity clash with each other. From
-/// these, measure by measure, and from nothing, a set is grown class by class, largest first, with those that clash with all in it.
+/// Two samples conflict if the sum of some measure exceeds its capacity; so all samples above half of one capacity conflict with each
+/// other. A set of conflicting samples is grown from these, for each measure, and from the empty set: classes are added, largest first,
+/// that conflict with all samples in the set.
 ///
-/// @param classes   valid classes, none above a capacity
-/// @param capacity  of one pack, an entry per measure
-/// @return the largest number found; of equal ones the first
+/// @param classes   valid classes, with no measure above its capacity
+/// @param capacity  capacity of one pack in each measure
+/// @return the largest bound found; of equal bounds, the first
 /// @par Complexity
 /// O(K D log D) and at most 2^22 comparisons of classes, for K measures and D classes.
 [[nodiscard]] inline vector_packs_needed incompatible_bound(measure_classes const& classes, std::span<std::int64_t const> capacity) {
@@ -46,7 +48,7 @@ struct vector_packs_needed {
       if (classes[a][m] > capacity[m] - classes[b][m]) return true;
     return false;
   };
-  // Classes of which no two samples fit bring all their samples, the others one.
+  // A class of which no two samples fit into one pack contributes all its samples, other classes contribute one.
   auto const sizes = detail::relative_sizes(classes, capacity);
   std::vector<std::pair<bool, std::int64_t>> key(n);
   for (std::uint32_t c = 0; c < n; ++c)
@@ -85,18 +87,19 @@ struct vector_packs_needed {
   return best;
 }
 
-/// @brief The best of all bounds: each measure alone, samples that clash, and weighted sums of two measures, cheap ones first.
+/// @brief The largest of all lower bounds: bounds on each measure, on conflicting samples, and on weighted sums of two measures.
 ///
-/// What fits a pack in every measure fits it in any weighted sum of them, so every bound for one measure holds for such a sum. Up to 39
-/// sums are looked at, 2^19 over the number of classes if that is less; all by Martello and Toth's
-/// bound, and the best three by those of `packing_lower_bound`.
+/// Samples that fit a pack in every measure also fit it in every weighted sum of measures, so each bound on one measure also holds for a
+/// weighted sum. At most 39 sums are computed, or 2^19 over the number of classes if that is less: all sums by the bound of Martello and
+/// Toth, and the best three by `packing_lower_bound`. Cheap bounds come first.
 ///
-/// @param classes   valid classes, none above a capacity
-/// @param capacity  of one pack, an entry per measure
-/// @param at_most   packs of a plan that is known: the search ends where a bound reaches it
-/// @return the largest bound found; of equal ones the first
+/// @param classes   valid classes, with no measure above its capacity
+/// @param capacity  capacity of one pack in each measure
+/// @param at_most   number of packs of a known plan: the computation ends once a bound reaches it
+/// @return the largest bound found; of equal bounds, the first
 /// @par Complexity
-/// O(K D log D) where the cheap bounds prove `at_most`; else up to 39 times that, and K + 3 bounds of `packing_lower_bound`.
+/// O(K D log D) if the cheap bounds reach `at_most`, for K measures and D classes; otherwise up to 39 times that, plus K + 3 calls of
+/// `packing_lower_bound`.
 [[nodiscard]] inline vector_packs_needed vector_lower_bound(measure_classes const& classes, std::span<std::int64_t const> capacity,
                                                             std::int64_t at_most = (std::numeric_limits<std::int64_t>::max)()) {
   auto const k = classes.measures;

@@ -16,36 +16,36 @@
 #include <vector>
 
 /// @file
-/// @brief Choosing the capacities of two measures (image tiles and text tokens, say) so that packs hold a wanted number of samples and
-/// ranks agree.
+/// @brief `choose_capacities`: chooses the capacities of two measures (image tiles and text tokens, for example) such that packs hold a
+/// wanted number of samples and ranks are balanced.
 
 namespace ballast::inline v0_2 {
 
-/// @brief What is looked for, and how long.
+/// @brief Options of `choose_capacities`.
 struct capacity_search {
   std::uint64_t ranks = 8;            ///< packs of a step, at least 1
-  double samples_per_pack_least = 4;  ///< wanted mean number of samples in a pack: at least this
-  double samples_per_pack_most = 5;   ///< and at most this
-  std::int64_t start = 4096;          ///< first capacity of measure 1, at least 1
-  std::uint32_t most_trials = 32;     ///< capacities that are tried, at least 1
-  std::uint64_t seed = 0;             ///< of the packings
+  double samples_per_pack_least = 4;  ///< least wanted mean number of samples in a pack
+  double samples_per_pack_most = 5;   ///< largest wanted mean number of samples in a pack
+  std::int64_t start = 4096;          ///< capacity of measure 1 in the first trial, at least 1
+  std::uint32_t most_trials = 32;     ///< largest number of trials, at least 1
+  std::uint64_t seed = 0;             ///< seed of the packings
 };
 
-/// @brief One pair of capacities and what packs of it are like.
+/// @brief One pair of capacities, with figures of the packs.
 struct capacity_trial {
-  std::vector<std::int64_t> capacity{};  ///< of measures 0 and 1
-  std::int64_t packs = 0;                ///< by iterative sampling
-  double samples_per_pack = 0;           ///< mean
-  std::vector<double> rank_distance{};   ///< of each measure, packs in random order (see `rank_distances`)
-  double score = 0;                      ///< their sum: lower is better
+  std::vector<std::int64_t> capacity{};  ///< capacities of measures 0 and 1
+  std::int64_t packs = 0;                ///< number of packs, by iterative sampling
+  double samples_per_pack = 0;           ///< mean number of samples in a pack
+  std::vector<double> rank_distance{};   ///< rank distance of each measure, with the packs in a random order (see `rank_distances`)
+  double score = 0;                      ///< sum of the rank distances: lower is better
   friend bool operator==(capacity_trial const&, capacity_trial const&) = default;
 };
 
-/// @brief The trials of a search and which of them is chosen.
+/// @brief The trials of a search, and the chosen trial.
 struct capacity_choice {
-  std::vector<capacity_trial> trials{};  ///< in the order they were made, at least one
-  std::size_t best = 0;                  ///< the chosen one
-  bool wanted = false;                   ///< whether it has the wanted samples per pack; if none has, the one that comes closest is chosen
+  std::vector<capacity_trial> trials{};  ///< all trials in order, at least one
+  std::size_t best = 0;                  ///< index of the chosen trial
+  bool wanted = false;  ///< whether the chosen trial has the wanted samples per pack; if no trial has, the closest trial is chosen
 
   /// @brief The chosen trial.
   [[nodiscard]] capacity_trial const& chosen() const noexcept { return trials[best]; }
@@ -64,19 +64,20 @@ inline void require_valid(capacity_search const& search) {
 }
 }  // namespace detail
 
-/// @brief Chooses the capacities of two measures of which the first follows the second, as tiles follow the text of their samples.
+/// @brief Chooses the capacities of two measures by trials in which both capacities change in proportion, as image tiles grow with text.
 ///
-/// With r the text per tile (mean of measure 1, each rounded up to 256, over the mean of measure 0, that at least 1) and a = r + 1 rounded
-/// down to a multiple of 16, the first trial is (start / a, start); each next one adds (1, a) while packs hold too few samples or the
-/// wanted number. Where even the first holds too many, the trials go down instead. No trial is below a sample, so all samples take part. Of
-/// the trials with the wanted samples per pack the one of the lowest score is chosen, the earlier of equal ones.
+/// Let r be the text per tile: the mean of measure 1, each value rounded up to a multiple of 256, over the mean of measure 0, which counts
+/// as 1 at least. Let a be r + 1 rounded down to a multiple of 16, and 16 at least. The first trial is (start / a, start). Each further
+/// trial adds (1, a), until packs hold more samples than wanted. If already the first trial holds more, further trials subtract (1, a),
+/// until packs hold fewer. Capacities are never below the measures of a sample, so all samples are packed. Of the trials with the wanted
+/// samples per pack, the one of lowest score is chosen (of equal scores, the earliest).
 ///
-/// @param samples  two measures, at least one sample
-/// @param search   ranks, wanted samples per pack, limits
-/// @return all trials and the best one; at most `most_trials`
-/// @throws invalid_input for a bad option or measure, no sample, or other than two measures
+/// @param samples  measures of each sample: two measures, at least one sample
+/// @param search   ranks, wanted samples per pack and limits
+/// @return all trials, at most `most_trials`, and the chosen one
+/// @throws invalid_input for a bad option or measure, or unless there are a sample and exactly two measures
 /// @par Complexity
-/// One `plan_iterative_sampling` a trial.
+/// One call of `plan_iterative_sampling` for each trial.
 /// @par Determinism
 /// A pure function of its arguments; scores are sums of quotients of exact integers.
 /// @par Source

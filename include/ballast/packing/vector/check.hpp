@@ -18,22 +18,22 @@
 #include <vector>
 
 /// @file
-/// @brief The validator of any packing of several measures. It shares no code with the packers.
+/// @brief The validator of packings of several measures, of this library or any other. It shares no code with the packers.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Checks any packing of samples with several measures: bare groups against the definition.
+/// @brief Checks a packing of samples with several measures, given as groups of sample indices, against the definition of a valid packing.
 ///
-/// Every sample occurs exactly once, no pack is empty or above `max_samples` or above the capacity of any measure, and the number of packs
-/// is a multiple of the demanded one. A sample above a capacity occurs nowhere under `set_aside`, and alone under `alone`.
+/// Every sample must occur exactly once, no pack may be empty, exceed `max_samples` or exceed the capacity of any measure, and the number
+/// of packs must be a multiple of `pack_count_multiple`. A sample above a capacity occurs nowhere under `set_aside`, and is the only member
+/// of its pack under `alone`.
 ///
 /// @tparam Index  index type of the groups
-/// @param packs    the packing; its offsets and members may hold anything
-/// @param samples  their measures, none negative
-/// @param options  what was asked
-/// @return the first rule broken: offsets, then pack by pack (of several measures the first), then missing samples, then the number of
-/// packs
-/// @throws invalid_input if the capacities do not go with the measures, or a measure is negative
+/// @param packs    the packing; its offsets and members may have any values
+/// @param samples  measures of each sample, not negative
+/// @param options  the options that the packing must meet
+/// @return the first broken rule, in this order: offsets, pack after pack (measure after measure), missing samples, number of packs
+/// @throws invalid_input unless there is one capacity for each measure, and no measure is negative
 /// @par Complexity
 /// O((samples + members) measures).
 template <index_type Index>
@@ -42,16 +42,16 @@ template <index_type Index>
   return detail::check_groups(packs, samples, options, detail::above_capacity(samples, options));
 }
 
-/// @brief Checks all of a packer's result: the packs, and that what it says about them is true.
+/// @brief Checks the result of a packer: its packs, and the figures it gives about them.
 ///
-/// Where the result says that no plan was found, it must have no packs. Of a wrong total, the verdict's index is the measure.
+/// A result whose status is not `feasible` must have no packs. For a wrong total, the index of the verdict is the measure.
 ///
 /// @tparam Index  index type of the result
-/// @param plan     the result; it may hold anything
-/// @param samples  their measures, none negative
-/// @param options  what was asked
-/// @return the first rule broken: what was set aside, then the packs (see above), then totals and certificate
-/// @throws invalid_input if the capacities do not go with the measures, or a measure is negative
+/// @param plan     the result; it may have any values
+/// @param samples  measures of each sample, not negative
+/// @param options  the options that the packing must meet
+/// @return the first broken rule, in this order: `set_aside`, the packs (as in the other overload), totals, certificate
+/// @throws invalid_input unless there is one capacity for each measure, and no measure is negative
 /// @par Complexity
 /// O((samples + members) measures).
 template <index_type Index>

@@ -23,21 +23,23 @@
 #include <vector>
 
 /// @file
-/// @brief Iterative sampling and filtering: random packs, of which each round keeps the full ones. Which samples meet stays random.
+/// @brief Iterative sampling and filtering: makes random packs, of which each round keeps the full ones. Which samples share a pack stays
+/// random.
 
 namespace ballast::inline v0_2 {
 
-/// @brief How long to sample, and when a pack counts as full.
+/// @brief Options of `iterative_sampling`: how long to sample, and when a pack counts as full.
 struct sampling_options {
-  std::uint32_t rounds = 50;  ///< most passes over the samples that are left, at least 1
-  /// A pack is full when some measure reaches its entry, each at least 1; one above the capacity is never reached. Empty: `full_packs`.
+  std::uint32_t rounds = 50;  ///< most rounds over the remaining samples, at least 1
+  /// A pack is full if some measure reaches its entry here. Entries are at least 1; an entry above the capacity is never reached. Empty:
+  /// `full_packs`.
   std::vector<std::int64_t> filter{};
 };
 
-/// @brief When a pack counts as full, unless said otherwise: at the capacity of any measure, or at 127/128 of the last one's.
+/// @brief Returns the default filter: a pack is full at the capacity of any measure, or at 127/128 of the capacity of the last measure.
 ///
-/// The published settings leave 28 to 128 of 4096 tokens free; this leaves 32.
-/// @param capacity of one pack @return one entry per measure
+/// Of 4096 tokens, this leaves 32 free; the published settings leave 28 to 128.
+/// @param capacity capacity of one pack in each measure @return one entry for each measure
 [[nodiscard]] inline std::vector<std::int64_t> full_packs(std::span<std::int64_t const> capacity) {
   std::vector<std::int64_t> filter(capacity.begin(), capacity.end());
   if (!filter.empty()) filter.back() -= filter.back() / 128;
@@ -55,7 +57,7 @@ inline void require_valid(sampling_options const& sampling, std::size_t measures
     require(sampling.filter[m] > 0, [&] { return entry("filter", m, sampling.filter[m]) + " must be positive"; });
 }
 
-/// The filter for all measures that a packer sees; a pack at the limit of samples is full.
+/// The filter for all measures that a packer sees; a pack with `max_samples` samples is full.
 [[nodiscard]] inline std::vector<std::int64_t> filter_of(sampling_options const& sampling, vector_packing_options const& options) {
   auto filter = sampling.filter.empty() ? full_packs(options.capacity) : sampling.filter;
   if (options.max_samples != 0) filter.push_back(static_cast<std::int64_t>((std::min)(options.max_samples, std::uint64_t{1} << 62)));
@@ -64,23 +66,25 @@ inline void require_valid(sampling_options const& sampling, std::size_t measures
 
 }  // namespace detail
 
-/// @brief Iterative sampling and filtering on classes: see `iterative_sampling` for what it does.
+/// @brief Packs classes by iterative sampling and filtering; `iterative_sampling` describes the method.
 ///
-/// @param classes   any number of classes, none above a capacity
-/// @param capacity  of one pack, an entry per measure
-/// @param filter    a pack is full when some measure reaches its entry
-/// @param rounds    most passes over the samples that are left, at least 1
-/// @param seed      of the rounds
-/// @param at_most   packs of a plan that is known: the rounds end where they can only lead to more, and a plan of more may be returned
-/// @return patterns; those of the packs kept by the filter come first, each pack on its own
+/// @param classes   any number of classes, with no measure above its capacity
+/// @param capacity  capacity of one pack in each measure
+/// @param filter    a pack is full if some measure reaches its entry here
+/// @param rounds    most rounds over the remaining samples, at least 1
+/// @param seed      seed of the random orders
+/// @param at_most   number of packs of a known plan: the rounds end if they can only give more packs, and a plan with more packs may be
+/// returned
+/// @return patterns of classes; those of the packs kept by the filter come first, one pattern for each pack
 [[nodiscard]] inline pack_patterns plan_iterative_sampling(measure_classes const& classes, std::span<std::int64_t const> capacity,
                                                            std::span<std::int64_t const> filter, std::uint32_t rounds, std::uint64_t seed,
                                                            std::size_t at_most = (std::numeric_limits<std::size_t>::max)()) {
-  constexpr std::size_t many = std::size_t{1} << 19;  // classes finished; beyond that, time matters more than one round in two
+  constexpr std::size_t many =
+      std::size_t{1} << 19;  // classes packed by best fit; beyond this, best fit is only called in rounds 1, 2, 4, 8, …
   detail::sampling_rounds state(classes, capacity, filter);
   // The best plan so far: the first `prefix` full packs, and either `finish` or `rest`.
   std::size_t fewest = (std::numeric_limits<std::size_t>::max)(), prefix = 0, finished = 0;
-  auto finished_at = fewest;  // full packs when best fit last finished: with no more of them it would do the same again
+  auto finished_at = fewest;  // full packs at the last call of best fit; with the same number, the result would be the same
   pack_patterns finish;
   groups<std::uint32_t> rest;
   splitmix64 seeds(seed);
@@ -117,24 +121,27 @@ inline void require_valid(sampling_options const& sampling, std::size_t measures
   return out;
 }
 
-/// @brief Packs samples of several measures by iterative sampling and filtering (ISF): random packs that are nearly full in some measure.
+/// @brief Packs samples of several measures by iterative sampling and filtering (ISF): repeatedly makes random packs and keeps those that
+/// are nearly full in some measure.
 ///
-/// Each round brings the samples that are left into a random order and fills one pack after the other with them (next fit); packs that are
-/// full in some measure are kept, the samples of the others go into the next round. Beyond the published procedure, the samples that a
-/// round leaves are packed by best fit, and of all rounds (none at all included) the one with the fewest packs counts, of equal ones the
-/// last: where the filter wastes small samples that large ones need, more rounds make more packs. Rounds end where a bound shows that no
-/// later one can win. Samples above a capacity are listed, or the call throws; no other is lost.
+/// Each round puts the remaining samples into a random order and packs them by next fit. Packs that are full in some measure are kept, and
+/// the samples of all other packs remain for the next round. In addition to the published procedure, the samples that remain after a round
+/// are packed by best fit, and the plan after the round with fewest packs is returned (of equal rounds, the last; zero rounds are also
+/// possible). More rounds may give more packs, since the filter can use up small samples that fit beside large ones. Rounds end once a
+/// lower bound shows that no later round can give fewer packs. Samples above a capacity are listed in `set_aside`, or the call throws; no
+/// other sample is lost.
 ///
 /// @tparam Index  type of the sample indices
 /// @param samples   measures of each sample
-/// @param options   capacities and limits: `{.capacity = {9, 4096}}`; `seed` draws another plan
+/// @param options   capacities and limits: `{.capacity = {9, 4096}}`; another `seed` gives another plan
 /// @param sampling  rounds and filter
-/// @return packs of sample indices, those kept by the filter first; which sample of equal ones is where is random
-/// @post no pack exceeds a capacity; each sample is in exactly one pack or in `set_aside`; no more packs than the published procedure
-///       makes of the same draws in any number of rounds up to `rounds`
+/// @return packs of sample indices, those kept by the filter first; samples of a class take random places of the class
+/// @post no pack exceeds a capacity, except under `oversize::alone`; each sample is in exactly one pack or in `set_aside`; no more packs
+/// than the published procedure makes from the same random orders in any number of rounds up to `rounds`
 /// @throws invalid_input for a bad option or measure, or a sample above a capacity under `oversize::reject`
 /// @par Complexity
-/// O(rounds * n * measures) at most; where the filter keeps a fixed share of the packs, O(n * measures). Then `plan_vector_best_fit`.
+/// O(rounds * n * measures) at most; O(n * measures) if the filter keeps a fixed share of the packs in each round; plus that of
+/// `plan_vector_best_fit`.
 /// @par Determinism
 /// A pure function of its arguments.
 /// @par Source

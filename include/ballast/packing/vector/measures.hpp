@@ -15,18 +15,20 @@
 #include <vector>
 
 /// @file
-/// @brief Samples of several measures (image tiles and text tokens, say), and their classes: samples that agree in every measure.
+/// @brief Samples of several measures (image tiles and text tokens, for example), and their classes: samples that agree in every measure.
 
 namespace ballast::inline v0_2 {
 
-/// @brief A view of samples: one column of integers per measure, all of one size. Sample i has the measures column(0)[i], column(1)[i] …
+/// @brief A view of samples: one column of integers for each measure. Sample i has the measures column(0)[i], column(1)[i], …
 ///
-/// Nothing is copied; the columns must outlive the view. Planners throw for a negative measure and for a sample that has nothing of any.
+/// Nothing is copied; the columns must outlive the view. Planners throw if a measure is negative, or if all measures of a sample are 0.
 class sample_measures {
  public:
-  /// @brief Views the columns. @param columns `{tiles, tokens}`; at least one, of equal size @throws invalid_input if they are not
+  /// @brief Views the columns. @param columns `{tiles, tokens}`; at least one, of equal size @throws invalid_input unless there is a column
+  /// and all sizes are equal
   sample_measures(std::initializer_list<std::span<std::int64_t const>> columns) : sample_measures(std::vector(columns)) {}
-  /// @brief Views the columns. @param columns at least one, of equal size @throws invalid_input if they are not
+  /// @brief Views the columns. @param columns at least one, of equal size @throws invalid_input unless there is a column and all sizes are
+  /// equal
   explicit sample_measures(std::vector<std::span<std::int64_t const>> columns) : columns_(std::move(columns)) {
     require(!columns_.empty(), [] { return std::string("samples need at least one measure"); });
     for (std::size_t m = 1; m < columns_.size(); ++m)
@@ -39,7 +41,7 @@ class sample_measures {
   [[nodiscard]] std::size_t size() const noexcept { return columns_[0].size(); }
   /// @brief Number of measures.
   [[nodiscard]] std::size_t measures() const noexcept { return columns_.size(); }
-  /// @brief All values of one measure. @param m below `measures()` @return `size()` integers
+  /// @brief All values of one measure. @param m number of the measure, below `measures()` @return `size()` integers
   [[nodiscard]] std::span<std::int64_t const> column(std::size_t m) const noexcept { return columns_[m]; }
 
  private:
@@ -48,7 +50,7 @@ class sample_measures {
 
 /// @brief Throws unless all samples can be packed.
 /// @param samples  any number of samples
-/// @throws invalid_input for a negative measure, a sample whose measures are all 0, and a sum of 2^63 or more
+/// @throws invalid_input for a negative measure, a sample whose measures are all 0, or a sum of 2^63 or more
 /// @par Complexity
 /// O(samples * measures).
 inline void require_valid(sample_measures const& samples) {
@@ -67,20 +69,20 @@ inline void require_valid(sample_measures const& samples) {
   require(nothing == positive.end(), [&] { return "every measure of sample " + std::to_string(nothing - positive.begin()) + " is 0"; });
 }
 
-/// @brief Distinct rows of measures, ascending (measure 0 decides first), and how many samples have each.
+/// @brief Classes of samples with equal measures, ascending (measure 0 decides first), with the number of samples in each.
 struct measure_classes {
-  std::size_t measures = 0;           ///< measures of a row
-  std::vector<std::int64_t> values;   ///< `measures` integers a class, class after class
-  std::vector<std::uint64_t> counts;  ///< samples of each class, positive
+  std::size_t measures = 0;           ///< number of measures
+  std::vector<std::int64_t> values;   ///< `measures` integers for each class, class after class
+  std::vector<std::uint64_t> counts;  ///< number of samples in each class, positive
 
   /// @brief Number of classes.
   [[nodiscard]] std::size_t size() const noexcept { return counts.size(); }
-  /// @brief The measures of one class. @param c class, below `size()` @return `measures` integers
+  /// @brief The measures of one class. @param c number of the class, below `size()` @return `measures` integers
   [[nodiscard]] std::span<std::int64_t const> operator[](std::size_t c) const& noexcept { return {values.data() + c * measures, measures}; }
   std::span<std::int64_t const> operator[](std::size_t) const&& = delete;  ///< a view of a temporary would dangle
   /// @brief Number of samples.
   [[nodiscard]] std::uint64_t samples() const noexcept { return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}); }
-  /// @brief Sum of one measure over all samples. @param m measure @pre the sum is below 2^63
+  /// @brief Sum of one measure over all samples. @param m number of the measure @pre the sum is below 2^63
   [[nodiscard]] std::int64_t total(std::size_t m) const noexcept {
     std::int64_t sum = 0;
     for (std::size_t c = 0; c < size(); ++c) sum += (*this)[c][m] * static_cast<std::int64_t>(counts[c]);
@@ -89,10 +91,11 @@ struct measure_classes {
   friend bool operator==(measure_classes const&, measure_classes const&) = default;
 };
 
-/// @brief Throws unless a planner can take the classes.
-/// @param classes   what there is to pack
-/// @param capacity  of one pack, an entry per measure
-/// @throws invalid_input unless rows ascend, none is above a capacity or has nothing, counts are positive and sums below 2^63
+/// @brief Throws unless the classes are valid for a planner.
+/// @param classes   the classes
+/// @param capacity  capacity of one pack in each measure
+/// @throws invalid_input unless classes ascend, no measure exceeds its capacity, no class has only measures of 0, counts are positive and
+/// sums are below 2^63
 inline void require_valid(measure_classes const& classes, std::span<std::int64_t const> capacity) {
   auto const k = classes.measures;
   require(k > 0 && capacity.size() == k && classes.values.size() == k * classes.size(), [&] {
@@ -127,9 +130,9 @@ inline void require_valid(measure_classes const& classes, std::span<std::int64_t
 /// @tparam Index  type of the sample indices
 template <index_type Index = std::uint32_t>
 struct classified_samples {
-  measure_classes classes;           ///< distinct rows and their counts
-  std::vector<Index> order;          ///< samples, class after class, ascending in each
-  std::vector<std::uint64_t> begin;  ///< classes + 1 entries: where in `order` each class begins
+  measure_classes classes;           ///< the classes and their counts
+  std::vector<Index> order;          ///< sample indices, class after class, ascending within a class
+  std::vector<std::uint64_t> begin;  ///< position in `order` at which each class begins; classes.size() + 1 entries
 };
 
 }  // namespace ballast::inline v0_2

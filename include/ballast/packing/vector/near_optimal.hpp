@@ -20,16 +20,16 @@
 #include <vector>
 
 /// @file
-/// @brief Packing of samples with several measures that is optimal or close to it, with a bound that proves it.
+/// @brief Packing of samples with several measures by column generation: optimal or close to it, with a lower bound that shows it.
 
 namespace ballast::inline v0_2 {
 
-/// @brief The plan of samples of several measures: on classes of equal measures.
+/// @brief The plan of samples of several measures, on classes of samples that agree in every measure.
 using vector_near_optimal_plan = basic_near_optimal_plan<vector_packs_needed>;
 
 namespace detail {
 
-/// Several measures' plan from that of one.
+/// The plan of classes of which only one measure is used, by the search for one measure.
 [[nodiscard]] inline vector_near_optimal_plan plan_one_measure(measure_classes const& classes, std::int64_t capacity,
                                                                search_limits const& limits, pack_patterns const* start) {
   auto one = search_patterns({classes.values, classes.counts}, capacity, classes.samples() + 1, limits);
@@ -44,24 +44,25 @@ namespace detail {
 
 }  // namespace detail
 
-/// @brief Packs classes of several measures near-optimally: the plan of classes, for callers who expand it themselves.
+/// @brief Packs classes of several measures near-optimally, and returns the plan as patterns of classes.
 ///
-/// See `near_optimal` for what it computes.
+/// For callers who assign samples to patterns themselves. `near_optimal` describes the method.
 ///
-/// @param classes   what there is to pack: rows ascending, every count positive, a measure may be 0
-/// @param capacity  of one pack: an entry per measure, none below a value of the classes
-/// @param limits    how long to search
-/// @param start     a legal plan of these classes to improve on, or none: then best fit and completion make one
-/// @return the plan, never worse than the start
+/// @param classes   the classes to pack, ascending, with positive counts; a measure may be 0
+/// @param capacity  capacity of one pack in each measure, not below any value of the classes
+/// @param limits    limits of the search
+/// @param start     a valid plan of these classes to improve on; if null, `plan_vector_best_fit` and `plan_bin_completion` make one
+/// @return the plan, never with more packs than `start`
 /// @post every class is placed exactly as often as it occurs
-/// @throws invalid_input if the classes or the capacities cannot be such
+/// @throws invalid_input unless the classes and the capacities are valid
 /// @par Complexity
-/// What `limits` allow, and O(classes * slices + states * capacity) memory: a slice is a combination of the leading measures, a state a way
-/// to use up their capacities. With more than 256 slices, 2^14 states or larger tables than a search can afford, the leading measures are
-/// rounded in the linear programs, and the bound is one of `vector_lower_bound`. With a capacity above 2^31, or more than 2^12 samples of a
-/// class in a pack, the start is returned.
+/// The work that `limits` allow, and O(classes * slices + states * capacity) memory. The leading measures are all but the one with most
+/// distinct values; a slice is a combination of their values that occurs, and a state is a combination of used capacities. With more than
+/// 256 slices, more than 2^14 states, or larger tables than a search can afford, the leading measures are rounded in the linear programs,
+/// and the lower bound is that of `vector_lower_bound`. With a capacity above 2^31, or more than 2^12 samples of a class in a pack, `start`
+/// is returned.
 /// @par Determinism
-/// A pure function of its arguments unless a stop or the wall clock strikes (`complete`).
+/// A pure function of its arguments, unless a stop request or the wall clock ends the search (`complete` is false then).
 [[nodiscard]] inline vector_near_optimal_plan plan_near_optimal(measure_classes const& classes, std::span<std::int64_t const> capacity,
                                                                 search_limits const& limits = {}, pack_patterns const* start = nullptr) {
   require_valid(classes, capacity);
@@ -91,17 +92,17 @@ namespace detail {
   return out;
 }
 
-/// @brief The linear program's bound on the number of packs, where it is better than those of `vector_lower_bound`.
+/// @brief Returns a lower bound on the number of packs: that of linear programs if it is better than `vector_lower_bound`.
 ///
-/// @param classes   what there is to pack: rows ascending, every count positive, a measure may be 0
-/// @param capacity  of one pack: an entry per measure, none below a value of the classes
-/// @param limits    how long to search; `gap` counts from a plan by best fit and completion
-/// @return the best bound found, `linear_program` or one of `vector_lower_bound`
-/// @throws invalid_input if the classes or the capacities cannot be such
+/// @param classes   the classes to pack, ascending, with positive counts; a measure may be 0
+/// @param capacity  capacity of one pack in each measure, not below any value of the classes
+/// @param limits    limits of the search; `gap` is relative to a plan by best fit and completion
+/// @return the best lower bound found, with `vector_bound::linear_program` or a bound of `vector_lower_bound`
+/// @throws invalid_input unless the classes and the capacities are valid
 /// @par Complexity
-/// That of best fit, completion and a few linear programs of at most about 260 bands of classes.
+/// That of best fit, completion and a few linear programs over at most about 260 bands of classes.
 /// @par Determinism
-/// A pure function of its arguments unless a stop or the wall clock strikes.
+/// A pure function of its arguments, unless a stop request or the wall clock ends the search.
 /// @par Source
 /// Farley, "A note on bounding a class of linear programming problems, including cutting stock problems", Operations Research 38 (1990).
 [[nodiscard]] inline vector_packs_needed linear_program_bound(measure_classes const& classes, std::span<std::int64_t const> capacity,
@@ -113,27 +114,29 @@ namespace detail {
   return search.bound();
 }
 
-/// @brief Packs samples of several measures into the fewest packs, or a few more, and proves how few there can be.
+/// @brief Packs samples of several measures near-optimally by column generation, and proves a lower bound on the number of packs.
 ///
-/// Best fit and completion first, and nothing more where they are proven optimal. Else linear programs over bands of classes, which never
-/// mix the measures but the one with most distinct values, say which mixes to pack; packs are drawn for them, and those that waste most are
-/// packed anew. The linear program also proves a bound. A limit of samples per pack is a measure like others.
+/// The plan of best fit or completion is returned if it is proven optimal. Otherwise linear programs over bands of classes say which mixes
+/// of classes to pack; the classes of a band differ only in the measure with most distinct values. Random packs of these mixes are drawn,
+/// and the packs that waste most are packed again. The linear program also proves the lower bound. A limit of samples per pack is treated
+/// as a further measure.
 ///
 /// @tparam Index  type of the sample indices
-/// @param samples  their measures; may be empty
-/// @param options  capacity per measure and limits
-/// @param limits   how long to search; about a second where no plan is proven optimal sooner
-/// @return packs of sample indices and how near their number is to the least possible one
-/// @post no pack exceeds a capacity; every sample is in exactly one pack or in `set_aside`
-/// @throws invalid_input for bad options, a negative measure, a sample of nothing, and one above a capacity under `oversize::reject`
+/// @param samples  measures of each sample; may be empty
+/// @param options  capacities and limits
+/// @param limits   limits of the search; by default it ends after about a second, or sooner if a plan is proven optimal
+/// @return packs of sample indices, and the number of packs beside a proven lower bound
+/// @post no pack exceeds a capacity, except under `oversize::alone`; every sample is in exactly one pack or in `set_aside`
+/// @throws invalid_input for a bad option, a negative measure, a sample whose measures are all 0, or a sample above a capacity under
+/// `oversize::reject`
 /// @par Complexity
-/// O(n) to classify and expand where the measures' ranges are moderate (see `classify`), and that of the plan.
+/// O(n) to classify and expand if the measures' ranges are moderate (see `classify`), plus the time of the plan.
 /// @par Determinism
-/// A pure function of its arguments unless a stop or the wall clock strikes (`complete`): the linear programs compute in doubles, but round
-/// the same way on every compiler and flag, and the bound is proven in integers.
+/// A pure function of its arguments, unless a stop request or the wall clock ends the search (`complete` is false then). The linear
+/// programs compute in doubles, but round in the same way with every compiler and flag, and the bound is proven in integers.
 /// @par Source
-/// Gilmore, Gomory, "A linear programming approach to the cutting-stock problem", Operations Research 9 (1961): column generation. Groups
-/// with linear duals, and drawing from them: this library.
+/// Gilmore, Gomory, "A linear programming approach to the cutting-stock problem", Operations Research 9 (1961): column generation. Bands of
+/// classes with linear dual values, and drawing packs from them: this library.
 template <index_type Index = std::uint32_t>
 [[nodiscard]] vector_packing<Index> near_optimal(sample_measures const& samples, vector_packing_options const& options,
                                                  search_limits const& limits = {}) {

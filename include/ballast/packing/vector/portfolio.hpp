@@ -14,27 +14,28 @@
 #include <vector>
 
 /// @file
-/// @brief Several packers on the same samples, the best plan kept; and `pack`, the default for samples of several measures.
+/// @brief `pack_portfolio`: tries several packers and returns the best plan; and `pack`, the default packer for samples of several
+/// measures.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Packs samples of several measures by several packers and keeps the best plan; `packer` of the result says whose it is.
+/// @brief Packs samples of several measures by several packers and returns the best plan; `packer` of the result names its packer.
 ///
-/// No packer is best on all data: completion wins where samples of different proportions complement each other, iterative sampling where
-/// most samples are alike, best fit where large samples leave holes; near-optimal search improves on the best of them. Samples are sorted
-/// into classes once, and bounded once.
+/// No packer is best on all data. Completion is best if samples of different proportions complement each other, iterative sampling if most
+/// samples are similar, and best fit if large samples leave room for small ones. Near-optimal search improves on the best of them. Samples
+/// are classified once, and the lower bound is computed once.
 ///
 /// @tparam Index  type of the sample indices
 /// @param samples    measures of each sample
 /// @param options    capacities and limits
 /// @param portfolio  members, criteria and limits of the search
-/// @return the plan that is best by the criteria; incomplete where a stop or the clock passed over members
-/// @post not worse by the criteria than the plan of any member that was tried
+/// @return the best plan by the criteria; `complete` is false if a stop request or the wall clock skipped members
+/// @post no member that was tried has a better plan by the criteria
 /// @throws invalid_input for a bad option or measure, or a sample above a capacity under `oversize::reject`
 /// @par Complexity
-/// That of the members that the limits admit.
+/// That of the members that the limits allow.
 /// @par Determinism
-/// A pure function of its arguments where neither `stop` nor `wall_clock` strikes.
+/// A pure function of its arguments, unless a stop request or the wall clock ends the search.
 /// @par Source
 /// This library (docs/omnibal.md).
 template <index_type Index = std::uint32_t>
@@ -51,21 +52,21 @@ template <index_type Index = std::uint32_t>
       });
 }
 
-/// @brief Packs samples of several measures into as few packs as the default portfolio finds: `pack({{tiles, tokens}}, {.capacity = {9,
-/// 4096}})`.
+/// @brief Packs samples of several measures by the default portfolio: `pack({{tiles, tokens}}, {.capacity = {9, 4096}})`.
 ///
 /// @tparam Index  type of the sample indices
 /// @param samples  measures of each sample
 /// @param options  capacities and limits
-/// @param limits   how long to search; about a second at most where nothing is given, and far less where samples are few or alike
-/// @return packs of sample indices and how near their number is to the least possible one
-/// @post no pack exceeds a capacity; every sample is in exactly one pack or in `set_aside`
+/// @param limits   limits of the search; by default it ends after about a second at most, and much earlier if there are few or similar
+/// samples
+/// @return packs of sample indices, and the number of packs beside a proven lower bound
+/// @post no pack exceeds a capacity, except under `oversize::alone`; every sample is in exactly one pack or in `set_aside`
 /// @throws invalid_input for a bad option or measure, or a sample above a capacity under `oversize::reject`
 /// @par Complexity
-/// That of `pack_portfolio`: a bounded number of operations, of which small sets use few.
+/// That of `pack_portfolio`: a bounded number of operations, far fewer for small inputs.
 /// @par Determinism
-/// A pure function of its arguments unless a stop or the wall clock strikes (`complete`). A release that changes a plan says so in the
-/// CHANGELOG.
+/// A pure function of its arguments, unless a stop request or the wall clock ends the search (`complete` is false then). A release that
+/// changes a plan says so in the CHANGELOG.
 template <index_type Index = std::uint32_t>
 [[nodiscard]] vector_packing<Index> pack(sample_measures const& samples, vector_packing_options const& options,
                                          search_limits const& limits = {}) {

@@ -12,25 +12,25 @@
 #include <vector>
 
 /// @file
-/// @brief How unequal the ranks of a step are in each measure, where packs go to ranks in their order.
+/// @brief `rank_distances`: how unequal the ranks of a step are in each measure, if packs are dealt to ranks in order.
 
 namespace ballast::inline v0_2 {
 
-/// @brief The rank distance (DistRatio) of each measure: packs 0 … ranks - 1 are the first step, and so on.
+/// @brief Computes the rank distance (DistRatio) of each measure, where packs 0 … ranks - 1 are the first step, and so on.
 ///
-/// With T_i what rank i of a step has of a measure, the step's distance is 1 - mean(T) / max(T), and 0 where it has none; returned is the
-/// mean over the whole steps. Packs behind the last whole step do not count.
+/// Let T_i be the total of a measure on rank i of a step. The distance of the step is 1 - mean(T) / max(T), or 0 if max(T) is 0. The
+/// distance of the measure is the mean over all full steps; packs after the last full step do not count.
 ///
 /// @tparam Index  type of the sample indices
-/// @param packs    sample indices; their order matters (for random steps give them in random order)
-/// @param samples  what the indices mean
+/// @param packs    sample indices of each pack, in the order of training (a random order for random steps)
+/// @param samples  measures of each sample
 /// @param ranks    packs of a step, at least 1
-/// @return one number from 0 to 1 per measure; 0 where there is no whole step
-/// @throws invalid_input if `ranks` is 0, an index is no sample, a measure is negative or a sum reaches 2^63
+/// @return one number from 0 to 1 for each measure; 0 if there is no full step
+/// @throws invalid_input if `ranks` is 0, an index is out of range, a measure is negative or a sum reaches 2^63
 /// @par Complexity
 /// O(members * measures).
 /// @par Determinism
-/// A sum of quotients of exact integers in the order of the steps.
+/// A sum of quotients of exact integers, in the order of the steps.
 /// @par Source
 /// Yao et al., OmniBal, arXiv 2407.20761, section 3; see `balance_of_steps`.
 template <index_type Index>
