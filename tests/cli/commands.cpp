@@ -112,7 +112,7 @@ TEST_CASE("each over-size policy is planned, written and accepted by check", "[c
       {"set-aside", "\"tokens\":9,\"capacity\":10,\"strategy\":\"given\",\"packs\":1,"},
       {"truncate", "\"tokens\":29,\"capacity\":10,\"strategy\":\"given\",\"packs\":3,"},
       {"split", "\"tokens\":45,\"capacity\":10,\"strategy\":\"given\",\"packs\":5,"},
-      {"own", "\"tokens\":45,\"capacity\":10,\"strategy\":\"given\",\"packs\":3,"},
+      {"alone", "\"tokens\":45,\"capacity\":10,\"strategy\":\"given\",\"packs\":3,"},
   };
   for (auto const& p : policies) {
     CAPTURE(p.policy);
