@@ -62,7 +62,7 @@ void add_capacities(CLI::App& app) {
   auto const arguments = std::make_shared<capacities_arguments>();
   auto& command = *app.add_subcommand("capacities", "choose the capacities of two measures, as in images and text");
   add_input(command, arguments->input, "two measures, the one that depends on the other first: --columns 2,1");
-  add_value(command, "--ranks", arguments->ranks, positive, "data-parallel ranks whose loads are to be alike; 8 without it");
+  add_value(command, "--ranks", arguments->ranks, positive, "data-parallel ranks whose loads are to be alike; 8 by default");
   command.add_flag("--json", arguments->json, json_help);
   command.callback([arguments] { run(*arguments); });
 }

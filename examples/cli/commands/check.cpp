@@ -83,10 +83,9 @@ void check_measures(check_arguments const& arguments, ballast::groups<std::uint6
                                       {"auto", {{"packs", ours.packs.size()}}}};
     return print_json(json);
   }
-  write_standard_output("Valid: every sample stands where it should exactly once, and no pack exceeds a capacity.\n" +
-                        grouped(packs.size()) + " packs; no plan can take fewer than " +
-                        grouped(static_cast<std::uint64_t>(count.lower_bound)) + ", and our default packer takes " +
-                        grouped(ours.packs.size()) + ".\n");
+  write_standard_output("Valid: no sample is missing or repeated, and no pack exceeds a capacity.\n" + grouped(packs.size()) +
+                        " packs; no plan can take fewer than " + grouped(static_cast<std::uint64_t>(count.lower_bound)) +
+                        ", and the default packer takes " + grouped(ours.packs.size()) + ".\n");
 }
 
 void run(check_arguments const& arguments) {
@@ -116,7 +115,7 @@ void run(check_arguments const& arguments) {
                               .naive_packs = run_packer<std::uint64_t>(strategy::next_fit, lengths, o).packs.size()};
   auto const best_fit = std::uint64_t{ours.packs.size()};
   if (!arguments.json)
-    return write_standard_output("Valid: every sample stands where it should exactly once, and no pack exceeds its capacity.\n" +
+    return write_standard_output("Valid: no sample is missing or repeated, and no pack exceeds its capacity.\n" +
                                  in_words(report, "This packing") + "Best-fit decreasing takes " + grouped(best_fit) + ".\n");
   auto json = to_json(report);
   json["best_fit_decreasing"] = {{"packs", best_fit}, {"fill", report.fill(best_fit)}};
@@ -128,7 +127,7 @@ void run(check_arguments const& arguments) {
 
 void add_check(CLI::App& app) {
   auto const arguments = std::make_shared<check_arguments>();
-  auto& command = *app.add_subcommand("check", "check and score a packing, whoever made it");
+  auto& command = *app.add_subcommand("check", "check a packing that any program made, and score it");
   add_input(command, arguments->input,
             "the packing (OFFSETS MEMBERS as .npy, or a folder from pack --out, or a text file with the sample indices of one pack a "
             "line), then the lengths");

@@ -64,8 +64,8 @@ void add_generate(CLI::App& app) {
   auto* const samples = add_value(command, "--samples", arguments->samples, positive, "how many to draw");
   like->needs(samples);
   samples->needs(like);
-  add_value(command, "--seed", arguments->seed, from_0, "another seed draws other samples");
-  command.add_option("--out", arguments->out, "file to write; standard output without it");
+  add_value(command, "--seed", arguments->seed, from_0, "seed; another one draws other samples");
+  command.add_option("--out", arguments->out, "file to write; standard output by default");
   command.add_flag("--list", arguments->list, "list the distributions, their columns and sources");
   command.callback([arguments] {
     auto const text = arguments->list ? list_of_distributions() : samples_of(*arguments);

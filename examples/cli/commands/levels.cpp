@@ -61,12 +61,13 @@ void add_levels(CLI::App& app) {
   add_value(command, "--gpus", request.gpus, whole<std::uint32_t>, "GPUs of the run")->required();
   auto const rule = [](auto const& option, auto const& text) { return named(option, text, std::span(level_rules)).rule; };
   add_value(command, "--rule", arguments->rule, rule, "exact (default), the choice of least modelled time, or hbp, the published rule");
-  auto* const most = add_value(command, "--max-levels", arguments->max_levels, positive, "most levels that exact may choose; 3 without it");
+  auto* const most =
+      add_value(command, "--max-levels", arguments->max_levels, positive, "largest number of levels that exact may choose; 3 by default");
   add_value(command, "--oversize", arguments->oversize, planned_oversize_policy,
-            "samples over the longest pack: reject, set-aside, truncate or split");
-  command.add_option("--model", request.on.model, "preset or Hugging Face config.json; llama-3.1-8b without it");
+            "samples that no pack can hold: reject, set-aside, truncate or split");
+  command.add_option("--model", request.on.model, "preset or Hugging Face config.json; llama-3.1-8b by default");
   command.add_option("--device", request.on.device, "a100, h100 (default), h200 or b200");
-  add_value(command, "--mfu", request.on.mfu, decimal, "share of the device's peak that is reached; 0.383 without it");
+  add_value(command, "--mfu", request.on.mfu, decimal, "share of the device's peak that is reached; 0.383 by default");
   command.add_option("--table", request.table,
                      "measured settings: rows of length, sp, recomputed_layers, milliseconds and perhaps memory in GB");
   command.add_flag("--json", arguments->json, "print one JSON object, which plan --levels reads");

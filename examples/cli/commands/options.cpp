@@ -91,7 +91,7 @@ void add_input(CLI::App& command, input_arguments& input, std::string const& fil
 void add_limits(CLI::App& command, limit_arguments& limits) {
   auto& o = limits.options;
   command.add_option("--capacity", limits.capacity_text, "tokens a pack holds; 18,6016: one capacity per measure")->required();
-  add_value(command, "--max-items", o.max_samples, positive, "most samples in a pack");
+  add_value(command, "--max-items", o.max_samples, positive, "largest number of samples in a pack");
   add_value(command, "--multiple", o.sample_multiple, positive, "round each sample up to a multiple of this, as context parallelism needs");
   add_value(command, "--oversize", o.oversize, oversize_policy,
             "samples longer than the capacity: reject, set-aside, truncate, split or alone");
@@ -116,7 +116,7 @@ CLI::Option* add_offload(CLI::App& command, offload_link& offload) {
     return value;
   };
   add_value(command, "--overlap", offload.overlap, percentage,
-            "percent of the compute time under which transfers to the host hide; 0 without it")
+            "percent of the compute time under which transfers to the host hide; 0 by default")
       ->needs(link);
   return link;
 }

@@ -220,13 +220,12 @@ void add_pack(CLI::App& app) {
             "auto (default), bfd, ffd, next-fit, first-fit, worst-fit, online, ffs, bfs, near-optimal, isf, completion, "
             "vector-best-fit or portfolio");
   auto const backend_of = [](auto const& option, auto const& text) { return named(option, text, std::span(backends)).backend; };
-  add_value(command, "--backend", arguments->backend, backend_of, "where it packs: host (default) or cuda, a GPU, where auto is bfd");
+  add_value(command, "--backend", arguments->backend, backend_of, "where to pack: host (default) or cuda, a GPU, where auto means bfd");
   add_value(command, "--pack-count-multiple", o.pack_count_multiple, positive, "make the number of packs a multiple of this");
-  add_value(command, "--seed", o.seed, from_0, "another seed draws other packs, where a strategy draws");
+  add_value(command, "--seed", o.seed, from_0, "seed of the random strategies");
   auto* const ranks = add_value(command, "--ranks", arguments->ranks, positive,
-                                "order the packs so that this many in a row, a step, have like loads; print how like");
-  command
-      .add_option("--model", arguments->model, "preset or Hugging Face config.json by whose modelled time loads are like, not by tokens")
+                                "order the packs so that those of each step, this many in a row, have similar loads");
+  command.add_option("--model", arguments->model, "load is the modelled time of this preset or Hugging Face config.json, not the tokens")
       ->needs(ranks);
   command.add_option("--out", arguments->out, "folder for offsets.npy, members.npy and plan.json");
   command.add_flag("--json", arguments->json, json_help);

@@ -144,7 +144,8 @@ void add_partition(CLI::App& app) {
   auto* const memory =
       add_value(command, "--memory", arguments->memory, bytes, "bytes of each stage, Ki, Mi or Gi allowed; decides what is recomputed")
           ->needs(micro_batches);
-  add_value(command, "--schedule", arguments->schedule, schedule, "what stages hold: gpipe, 1f1b (default), zb1p or zb2p")
+  add_value(command, "--schedule", arguments->schedule, schedule,
+            "schedule, which decides how many micro-batches a stage holds: gpipe, 1f1b (default), zb1p or zb2p")
       ->needs(micro_batches);
   add_offload(command, arguments->offload)->needs(memory);
   command.add_flag("--json", arguments->json, json_help);

@@ -22,14 +22,14 @@ struct plan_options {
   auto& o = plan.options.steps;
   plan_options out{};
   out.capacity =
-      add_value(command, "--capacity", o.capacity, positive, "tokens of a micro-batch on one rank; the longest of several levels");
+      add_value(command, "--capacity", o.capacity, positive, "tokens of a micro-batch on one rank; with --levels, of the longest level");
   out.ranks = add_value(command, "--ranks", o.ranks, positive, "data-parallel ranks");
-  add_value(command, "--micro-batches", o.micro_batches, positive, "micro-batches of a rank in one step; 1 without it");
+  add_value(command, "--micro-batches", o.micro_batches, positive, "micro-batches of a rank in one step; 1 by default");
   add_value(command, "--oversize", plan.options.oversize, planned_oversize_policy,
             "samples longer than the capacity: reject, set-aside, truncate or split");
-  out.model = command.add_option("--model", plan.on.model, "preset or Hugging Face config.json; llama-3.1-8b without it");
+  out.model = command.add_option("--model", plan.on.model, "preset or Hugging Face config.json; llama-3.1-8b by default");
   out.device = command.add_option("--device", plan.on.device, "a100, h100 (default), h200 or b200");
-  out.mfu = add_value(command, "--mfu", plan.on.mfu, decimal, "share of the device's peak that is reached; 0.4 without it");
+  out.mfu = add_value(command, "--mfu", plan.on.mfu, decimal, "share of the device's peak that is reached; 0.4 by default");
   out.cost =
       command.add_option("--cost", plan.cost, "measured times instead of a model: from calibrate --json, or length,milliseconds rows")
           ->excludes(out.model)
@@ -57,11 +57,12 @@ void add_model_side(CLI::App& command, plan_arguments& plan, plan_options const&
       add_value(command, "--stages", side.stages, small_positive, "pipeline stages of a rank: plan the model and time every step too")
           ->excludes(of.levels)
           ->excludes(of.cost);
-  add_value(command, "--memory", side.memory, bytes, "bytes of a device, Ki, Mi or Gi allowed; nine tenths of --device's without it")
+  add_value(command, "--memory", side.memory, bytes, "bytes of a device, Ki, Mi or Gi allowed; nine tenths of --device's by default")
       ->needs(stages);
-  add_value(command, "--schedule", side.schedule, schedule, "of the pipelines: 1f1b (default), gpipe, zb1p or zb2p")->needs(stages);
+  add_value(command, "--schedule", side.schedule, schedule, "schedule of the pipelines: 1f1b (default), gpipe, zb1p or zb2p")
+      ->needs(stages);
   auto* const tensor =
-      add_value(command, "--tp", side.tensor, small_positive, "tensor-parallel devices of a stage; 1 without it")->needs(stages);
+      add_value(command, "--tp", side.tensor, small_positive, "tensor-parallel devices of a stage; 1 by default")->needs(stages);
   auto* const zero =
       add_value(command, "--zero", side.zero, whole<std::int32_t, 0>, "ZeRO stage over the ranks, 0 (default) to 3")->needs(stages);
   command.add_option("--layers", side.layers, "CSV of layers, as for partition, in milliseconds of a micro-batch of --capacity tokens")
@@ -74,15 +75,15 @@ void add_model_side(CLI::App& command, plan_arguments& plan, plan_options const&
 
 void add_balance(CLI::App& command, plan_arguments& plan, plan_options const& of) {
   add_value(command, "--step-overhead-ms", plan.step_overhead_ms, milliseconds,
-            "milliseconds of a step beside its micro-batches, as for the all-reduce and the optimiser; 0 without it")
+            "milliseconds of a step besides its micro-batches, as for the all-reduce and the optimiser; 0 by default")
       ->excludes(of.levels);
   add_value(command, "--micro-batch-overhead-ms", plan.micro_batch_overhead_ms, milliseconds,
-            "milliseconds of a micro-batch beside its samples, as for launches; 0 without it")
+            "milliseconds of a micro-batch besides its samples, as for launches; 0 by default")
       ->excludes(of.levels);
   add_value(command, "--least-fill", plan.options.steps.least_fill, thousandths,
-            "share of a step's places, as in 0.97, that balance may not go below where a plan reaches it")
+            "share of the capacity, as in 0.97, to fill before balance counts, where a plan can")
       ->excludes(of.levels);
-  add_value(command, "--seed", plan.options.steps.seed, from_0, "another seed draws other steps");
+  add_value(command, "--seed", plan.options.steps.seed, from_0, "seed of the random choices");
 }
 
 /// What one way of planning needs, and the other does not take.

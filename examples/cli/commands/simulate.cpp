@@ -160,15 +160,15 @@ void run(simulate_arguments const& arguments) {
 
 void add_simulate(CLI::App& app) {
   auto const arguments = std::make_shared<simulate_arguments>();
-  auto& command = *app.add_subcommand("simulate", "the timeline of a step: makespan, waits and peak memory of every stage");
+  auto& command = *app.add_subcommand("simulate", "simulate a step: makespan, waits and peak memory of every stage");
   command.add_option("LAYERS", arguments->file, layers_help)->required();
   add_value(command, "--stages", arguments->stages, small_positive, "stages of the pipeline")->required();
   add_value(command, "--micro-batches", arguments->micro_batches, small_positive, "micro-batches of a step")->required();
   command.add_option("--schedule", arguments->schedule_name, "gpipe, 1f1b (default), interleaved, zb1p, zb2p or zbv");
-  add_value(command, "--chunks", arguments->chunks, small_positive, "chunks of a stage, with --schedule interleaved; 2 without it");
+  add_value(command, "--chunks", arguments->chunks, small_positive, "chunks of a stage, with --schedule interleaved; 2 by default");
   auto* const boundaries = add_value(command, "--boundaries", arguments->boundaries, whole_numbers,
-                                     "where the stages (their chunks) begin and end, as in 0,12,24; an exact cut without it");
-  add_value(command, "--memory", arguments->memory, bytes, "bytes of each stage, as for partition; decides cut and what is recomputed")
+                                     "where the stages (their chunks) begin and end, as in 0,12,24; an exact cut by default");
+  add_value(command, "--memory", arguments->memory, bytes, "bytes of each stage, as for partition; decides the cut and what is recomputed")
       ->excludes(boundaries);
   add_value(command, "--bandwidth", arguments->bytes_per_1, some_bytes,
             "bytes that a link between stages moves in one unit of the file's time");

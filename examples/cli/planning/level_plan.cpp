@@ -153,8 +153,8 @@ std::vector<report_plan> plans_of(compared_plan const& plan) {
   };
   auto const longest = grouped(static_cast<std::uint64_t>(plan.levels.back().setting.capacity));
   return {shown("naive", "all samples in packs of " + longest + ", in random steps, the baseline of HBP", plan.usual.naive),
-          shown("one level", "the same packs, like ones in a step", plan.usual.one_level),
-          shown("planned", "packs by level, like ones in a step", plan.figures)};
+          shown("one level", "the same packs, similar ones share a step", plan.usual.one_level),
+          shown("planned", "packs by level, similar ones share a step", plan.figures)};
 }
 
 }  // namespace ballast_cli

@@ -56,13 +56,12 @@ std::string in_words(packing_report const& r, std::string const& title) {
   if (r.in_ranks) {
     text += "Ordered for " + counted(r.in_ranks->ranks, "rank") + " by ";
     auto const by_tokens = percent_up(r.in_ranks->distance);
-    text +=
-        r.in_ranks->modelled_idle
-            ? "the modelled time of " + r.in_ranks->model + ": ranks wait " + percent_up(*r.in_ranks->modelled_idle) +
-                  " of the time; by tokens it would be " + by_tokens + " of a step.\n"
-            : "tokens: on average a rank would wait " + by_tokens +
-                  " of a step, did equal tokens take equal times. With --model packs are ordered by modelled time, and it says what ranks "
-                  "wait.\n";
+    text += r.in_ranks->modelled_idle
+                ? "the modelled time of " + r.in_ranks->model + ": ranks wait " + percent_up(*r.in_ranks->modelled_idle) +
+                      " of the time; by tokens it would be " + by_tokens + " of a step.\n"
+                : "tokens: on average a rank would wait " + by_tokens +
+                      " of a step if equal tokens took equal times. With --model packs are ordered by modelled time, and the share of time "
+                      "that ranks wait is printed.\n";
   }
   return text;
 }

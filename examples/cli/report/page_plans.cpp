@@ -184,7 +184,7 @@ struct shown_plan {
   auto const item = [&](std::string const& words) { out += "<li>" + escaped(words) + "</li>\n"; };
   if (data.levels.empty()) {
     item("Time: the slowest ranks take " + factor(plan.slowest_over_mean) +
-         " times the mean. No plan that leaves samples whole goes below " + factor(data.single_sample_bound) + ".");
+         " times the mean. Without cutting samples, no plan goes below " + factor(data.single_sample_bound) + ".");
     item("Packs: " + grouped(plan.packs) + ". " +
          (plan.packs == data.pack_bound ? "No plan has fewer" : "No plan has fewer than " + grouped(data.pack_bound)) +
          (data.pack_bound_by.empty() ? "." : " (proof: " + data.pack_bound_by + " bound)."));

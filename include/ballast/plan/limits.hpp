@@ -118,16 +118,14 @@ template <index_type Index>
     return with("%.2f %%", 100 * (std::max)(over, 0.0));
   };
   auto const bound = above_mean(limits.bound);
-  std::vector<std::string> text{
-      "In this plan the slowest ranks take " + above_mean(plan.slowest.value) + " more than the mean" +
-      (bound == above_mean(0) ? "."
-                              : "; no plan that leaves these samples whole takes less than " + bound + " more, whichever share a step.")};
+  std::vector<std::string> text{"In this plan the slowest ranks take " + above_mean(plan.slowest.value) + " more than the mean" +
+                                (bound == above_mean(0) ? "." : "; no plan takes less than " + bound + " more without cutting samples.")};
   if (limits.dominated == 0) {
-    text.push_back("In no step does one sample cost more than a mean rank: the mean is all that bounds the deal inside the steps.");
+    text.push_back("In no step does one sample alone cost more than a mean rank, so only the mean bounds the balance of these steps.");
   } else {
     auto const& d = limits.samples.front();
     text.push_back("In " + std::to_string(limits.dominated) + " of " + std::to_string(plan.steps()) +
-                   " steps one sample alone costs more than a mean rank; with these steps no deal takes less than " +
+                   " steps one sample alone costs more than a mean rank; with these steps, no assignment to ranks takes less than " +
                    above_mean(plan.slowest.lower_bound) + " more than the mean.");
     text.push_back("The worst is sample " + std::to_string(d.sample) + " of " + std::to_string(d.tokens) + " tokens, which costs " +
                    with("%.2f", d.times_mean) + " times the mean rank of step " + std::to_string(d.step) + ".");
@@ -135,7 +133,7 @@ template <index_type Index>
   auto const share = "The most expensive sample takes " + with("%.2f", plan.critical.cost) + " of a rank's full mean step (cost ratio)";
   text.push_back(limits.micro_batches <= plan.micro_batches
                      ? share + ": random steps can be balanced."
-                     : share + ": a random step that holds it cannot be full and balanced, so like samples share steps; with " +
+                     : share + ": a random step that holds it cannot be full and balanced, so similar samples share steps; with " +
                            std::to_string(limits.micro_batches) + " micro-batches on each rank, steps could be random and balanced.");
   return text;
 }
