@@ -9,26 +9,27 @@
 #include <span>
 
 /// @file
-/// @brief Lower bounds on the bottleneck of a partition, in integers, without a search.
+/// @brief Lower bounds on the bottleneck of a partition, in integers, without a search. The bottleneck is the cost of the most expensive
+/// stage.
 
 namespace ballast::inline v0_2 {
 
-/// @brief A cost that the most expensive stage reaches in every plan.
+/// @brief A lower bound on the bottleneck of every partition, and the argument that proves it.
 struct bottleneck_bound {
-  std::int64_t cost = 0;                          ///< no plan's bottleneck is below
-  partition_bound bound = partition_bound::none;  ///< the argument
+  std::int64_t cost = 0;                          ///< the lower bound
+  partition_bound bound = partition_bound::none;  ///< the argument that proves it
   friend constexpr bool operator==(bottleneck_bound const&, bottleneck_bound const&) = default;
 };
 
-/// @brief The best of three bounds for equal stages: the mean, the most expensive layer, the cheapest window.
+/// @brief The largest of three lower bounds for equal stages: the mean, the most expensive layer, the cheapest window.
 ///
-/// Some stage has at least `ceil(n / stages)` layers, which cost at least as much as the cheapest neighbours of that number: on a chain of
-/// equal layers that is the optimum.
+/// The window bound: some stage has at least `ceil(n / stages)` layers, which cost at least as much as the cheapest window of that many
+/// consecutive layers. On a chain of equal layers this bound is the optimum.
 ///
-/// @param prefix   sums of the costs of the first 0 … n layers; starts with 0, does not fall
+/// @param prefix   prefix sums of the layers' costs: n + 1 entries that start with 0 and never decrease
 /// @param largest  cost of the most expensive layer
 /// @param stages   number of stages, at least 1
-/// @return the largest bound; of equal ones the first of the enumeration
+/// @return the largest bound; among equal ones the first of the enumeration
 /// @par Complexity
 /// O(layers).
 [[nodiscard]] inline bottleneck_bound partition_lower_bound(std::span<std::int64_t const> prefix, std::int64_t largest,
@@ -38,7 +39,7 @@ struct bottleneck_bound {
   auto const total = prefix[n], p = static_cast<std::int64_t>(stages);
   bottleneck_bound best{divide_up(total, p), partition_bound::mean};
   if (largest > best.cost) best = {largest, partition_bound::largest_layer};
-  if (n <= stages) return best;  // a window of one layer
+  if (n <= stages) return best;  // then a window has one layer
   auto const length = static_cast<std::size_t>((n - 1) / stages + 1);
   auto const* const begin = prefix.data();
   auto const* const end = begin + length;
@@ -48,11 +49,11 @@ struct bottleneck_bound {
   return best;
 }
 
-/// @brief The mean of unequal stages: the least limit under which all stages together hold the total, each a whole number of units.
+/// @brief The mean bound for unequal stages: the smallest limit under which all stages together can take the total, in integer units.
 ///
 /// @param total      cost of all layers, not negative
-/// @param unit_time  by stage: time of one unit of cost, each at least 1; at least one stage; `total` times the largest fits in 63 bits
-/// @return the bound
+/// @param unit_time  for each stage, the time of one unit of cost, at least 1; not empty; `total` times the largest must fit in 63 bits
+/// @return the lower bound
 /// @par Complexity
 /// O(stages * log(total)).
 [[nodiscard]] inline bottleneck_bound unequal_lower_bound(std::int64_t total, std::span<std::int64_t const> unit_time) {

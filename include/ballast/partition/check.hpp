@@ -13,23 +13,23 @@
 #include <vector>
 
 /// @file
-/// @brief The validator of partitions, from this library or any other planner. It shares no code with the partitioners and proves their
-/// bounds again.
+/// @brief Validators of partitions from this library or any other planner. They share no code with the partitioners and prove lower bounds
+/// again.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Checks any boundaries against the definition: they rise from 0 to the number of layers, and every stage keeps the minima
-/// and its capacity.
+/// @brief Checks boundaries against the definition: they go from 0 to the number of layers without decreasing, and every stage keeps the
+/// minima and its capacity.
 ///
 /// @tparam Index  type of the boundaries
 /// @tparam R      range of integers
 /// @tparam Cost   a `cost_model`
-/// @param boundaries  stages + 1 entries; they may hold anything
+/// @param boundaries  stages + 1 entries; may hold any values
 /// @param layers      the chain
-/// @param options     what was asked, valid
-/// @param cost        weighs one layer; the integer itself by default
-/// @return the first rule broken: number of boundaries, their order, then stage by stage; its index is the stage, or the entry of
-/// `boundaries`
+/// @param options     the options of the request, valid
+/// @param cost        cost of one layer; the integer itself by default
+/// @return the first broken rule: number of boundaries, their order, then the rules of each stage in turn; the index is the stage, or the
+///         entry of `boundaries`
 /// @throws invalid_input if a cost is outside [0, 2^63)
 /// @par Complexity
 /// O(layers + stages).
@@ -41,36 +41,36 @@ template <index_type Index, length_range R, cost_model Cost = token_cost>
   return detail::check_boundaries(boundaries, rules, std::span(loads));
 }
 
-/// @brief Checks a partitioner's whole result: the boundaries, and that its certificate is true, or that there is no plan indeed.
+/// @brief Checks the complete result of a partitioner: the boundaries and the certificate, or that no partition exists.
 ///
-/// The lower bound is proven again: no cut has a smaller bottleneck.
+/// The lower bound is proven again: no partition has a smaller bottleneck.
 ///
 /// @tparam Index  type of the boundaries
 /// @tparam R      range of integers
 /// @tparam Cost   a `cost_model`
-/// @param plan     the result; it may hold anything
+/// @param plan     the result; may hold any values
 /// @param layers   the chain
-/// @param options  what was asked, valid; a `limit` counts where the result is infeasible
-/// @param cost     weighs one layer; the integer itself by default
-/// @return the first rule broken
+/// @param options  the options of the request, valid; `limit` matters only if the result is infeasible
+/// @param cost     cost of one layer; the integer itself by default
+/// @return the first broken rule
 /// @throws invalid_input if a cost is outside [0, 2^63)
 /// @par Complexity
-/// O(layers + stages) where equal stages without minima above 1 already prove the bound, O(stages * layers * longest stage) otherwise.
+/// O(layers + stages) if equal stages without minima above 1 already prove the bound, O(stages * layers * longest stage) otherwise.
 template <index_type Index, length_range R, cost_model Cost = token_cost>
 [[nodiscard]] verdict<partition_fault> check_partition(staged<Index> const& plan, R const& layers, partition_options const& options,
                                                        Cost const& cost = {}) {
   return detail::check_result(plan, detail::layer_rules(layers, options, cost), options.stages);
 }
 
-/// @brief Checks the result of a partition by a stage cost in the same way.
+/// @brief Checks the complete result of a partitioner by stage cost, in the same way.
 ///
 /// @tparam Index  type of the boundaries
 /// @tparam Cost   a `stage_cost`
-/// @param plan     the result; it may hold anything
+/// @param plan     the result; may hold any values
 /// @param layers   number of layers
-/// @param options  what was asked: `stages` and `min_layers`
+/// @param options  the options of the request: `stages` and `min_layers`
 /// @param cost     `cost(begin, end, stage)`
-/// @return the first rule broken
+/// @return the first broken rule
 /// @par Complexity
 /// O(stages * layers * longest stage) calls of the cost.
 template <index_type Index, stage_cost Cost>
@@ -79,18 +79,18 @@ template <index_type Index, stage_cost Cost>
   return detail::check_result(plan, detail::callable_rules<Cost>{layers, options, cost}, options.stages);
 }
 
-/// @brief Checks virtual stages: chunk `c` runs on device `c mod device_count`. That their bound is true is not proven again.
+/// @brief Checks virtual stages: chunk `c` runs on device `c mod device_count`. Their lower bound is not proven again.
 ///
 /// @tparam Index  type of the boundaries
 /// @tparam R      range of integers
 /// @tparam Cost   a `cost_model`
-/// @param plan        the result; it may hold anything
-/// @param layers      the chain
+/// @param plan          the result; may hold any values
+/// @param layers        the chain
 /// @param device_count  number of devices, at least 1
-/// @param chunks      chunks of each device, at least 1
-/// @param min_layers  fewest layers of a chunk
-/// @param cost        weighs one layer; the integer itself by default
-/// @return the first rule broken
+/// @param chunks        number of chunks of each device, at least 1
+/// @param min_layers    smallest number of layers of a chunk
+/// @param cost          cost of one layer; the integer itself by default
+/// @return the first broken rule
 /// @throws invalid_input if a cost is outside [0, 2^63)
 /// @par Complexity
 /// O(layers + devices * chunks).

@@ -6,27 +6,27 @@
 #include <string>
 
 /// @file
-/// @brief What the validator of partitions can find.
+/// @brief The faults that the validators of partitions report.
 
 namespace ballast::inline v0_2 {
 
 /// @brief The rule that a partition breaks.
 enum class partition_fault : std::uint8_t {
-  none,              ///< it is valid
-  wrong_count,       ///< there are not stages + 1 boundaries
-  bad_boundaries,    ///< they do not rise from 0 to the number of layers
+  none,              ///< the partition is valid
+  wrong_count,       ///< the number of boundaries is not stages + 1
+  bad_boundaries,    ///< the boundaries do not go from 0 to the number of layers without decreasing
   too_few_layers,    ///< a stage has fewer layers than the minimum
   too_few_weighted,  ///< a stage has fewer layers with a cost above 0 than the minimum
   overfull_stage,    ///< the sizes in a stage exceed its capacity, or its cost is `unaffordable`
   wrong_value,       ///< the certificate's value is not the cost of the most expensive stage
-  wrong_bound,       ///< the certificate's lower bound is above its value; or, where infeasible, is not
-  false_bound,       ///< some cut has a bottleneck below the lower bound
-  needless_refusal,  ///< the result says that there is no plan, and there is one
-  plan_refused,      ///< the result says that there is no plan, and has boundaries
+  wrong_bound,       ///< the certificate's lower bound is above its value, or not above it although the result is infeasible
+  false_bound,       ///< some partition has a bottleneck below the lower bound
+  needless_refusal,  ///< the result says that no partition exists, but one does
+  plan_refused,      ///< the result says that no partition exists, but has boundaries
 };
 
-/// @brief The verdict as a sentence, such as "stage 3 holds 9000, more than its capacity 8192".
-/// @param v  a verdict of `check_partition`
+/// @brief Describes a verdict in a sentence, such as "stage 3 holds 9000, more than its capacity 8192".
+/// @param v  a verdict of `check_partition` or `check_virtual_stages`
 /// @return the sentence
 [[nodiscard]] inline std::string describe(verdict<partition_fault> const& v) {
   auto const index = std::to_string(v.index), found = std::to_string(v.found), expected = std::to_string(v.expected);

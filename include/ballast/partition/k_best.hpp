@@ -13,25 +13,25 @@
 #include <string>
 
 /// @file
-/// @brief The k best partitions, for callers who measure the candidates.
+/// @brief `k_best_partitions`: the k best partitions, for callers who measure the candidates.
 
 namespace ballast::inline v0_2 {
 
-/// @brief The best partitions, by bottleneck, then by sum of squared stage costs, then by boundaries (the last inner one lower, then the
-/// one before).
+/// @brief Finds the k best partitions, ordered by bottleneck, then by sum of squared stage costs, then by boundaries (from the last inner
+/// one to the first, lower is better).
 ///
-/// The least limit that `count` cuts keep is found by counting; the cuts below it are few and all listed, those at it are chosen by their
-/// squares.
+/// Counting finds the smallest limit under which at least `count` partitions exist. There are few partitions below it, and all are listed;
+/// those at the limit are chosen by their sum of squares.
 ///
 /// @tparam Index  type of the boundaries
 /// @tparam R      range of integers
-/// @tparam Cost   a `cost_model`; floating costs through `scaled`
+/// @tparam Cost   a `cost_model`; pass floating costs through `scaled`
 /// @param layers   the chain, as for `min_max_partition`
-/// @param count    how many, at least 1
+/// @param count    number of partitions, at least 1
 /// @param options  number of stages and limits; `limit` is not used
-/// @param cost     weighs one layer, not negative; the integer itself by default
-/// @return the plans, fewer only if there are no more; infeasible as `min_max_partition`
-/// @throws invalid_input for a count of 0, a bad option, or a cost, size or sum outside [0, 2^63)
+/// @param cost     cost of one layer, not negative; the integer itself by default
+/// @return the partitions, fewer only if no more exist; infeasible as `min_max_partition`
+/// @throws invalid_input if `count` is 0, an option is out of range, or a cost, size or sum is outside [0, 2^63)
 /// @par Complexity
 /// O(p n^2 log C + p n (n + k log n)) time for n layers, p stages, k plans and a total cost of C; O(p n k) memory.
 /// @par Determinism

@@ -14,14 +14,14 @@
 #include <ranges>
 
 /// @file
-/// @brief The exact min-max partition of a chain of layers: no cut has a cheaper most expensive stage.
+/// @brief `min_max_partition`: the exact min-max partition of a chain of layers. It minimises the cost of the most expensive stage.
 
 namespace ballast::inline v0_2 {
 
-/// @brief The exact min-max partition, into caller-owned memory. See the other overload for what it computes.
-/// @param layers     the chain, one integer each; may be empty
+/// @brief Computes the exact min-max partition in caller-owned memory. The other overload says what it computes.
+/// @param layers     the chain, one integer for each layer; may be empty
 /// @param options    number of stages and limits
-/// @param cost       weighs one layer
+/// @param cost       cost of one layer
 /// @param workspace  scratch memory, kept between calls
 /// @param out        overwritten with the plan; its memory is used again
 /// @throws invalid_input as the other overload
@@ -36,25 +36,26 @@ void min_max_partition(R const& layers, partition_options const& options, Cost c
   detail::pad(d, out);
 }
 
-/// @brief Cuts a chain of layers into stages so that the most expensive stage costs as little as any cut allows.
+/// @brief Cuts a chain of layers into stages such that the cost of the most expensive stage is minimal.
 ///
-/// A probe answers whether a limit can be kept: it gives each stage the longest prefix under the limit; where that can be a dead end
-/// (several layers per stage, stages that cannot run some layer, transfers) it propagates the sets of cuts that the stages can end at. The
-/// limit is bisected between a lower and an upper bound; after each probe the bounds move to sums that some stage really has, and each cut
-/// is looked for between its places under the two bounds. Of the cuts with the least bottleneck the one of the last probe is returned:
-/// stages are as long as the limit and the minimum of the later ones allow, in order. `least_squares_partition` spreads the slack.
+/// A probe answers whether a limit can be kept: it gives each stage the longest run of layers under the limit. Where this may be a dead end
+/// (several layers per stage, stages that cannot run some layer, transfers), it propagates the sets of cuts at which each stage can end.
+/// The limit is bisected between a lower and an upper bound. After each probe, the bounds move to sums that some stage really has, and each
+/// cut is searched only between its places under the two bounds. Among the partitions with the least bottleneck, that of the last probe is
+/// returned: from the first stage on, each is as long as the limit and the minima of the later stages allow. `least_squares_partition`
+/// balances the stages further.
 ///
 /// @tparam Index  type of the boundaries
 /// @tparam R      range of integers
-/// @tparam Cost   a `cost_model`; floating costs through `scaled`
-/// @param layers   the chain, one integer each: costs, or the numbers of layers with a callable that looks them up; may be empty
+/// @tparam Cost   a `cost_model`; pass floating costs through `scaled`
+/// @param layers   the chain, one integer for each layer: its cost, or an index that `cost` looks up; may be empty
 /// @param options  number of stages and limits; `limit` is not used
-/// @param cost     weighs one layer, not negative; the integer itself by default
-/// @return the cut, with a certificate that is always closed; infeasible where no cut keeps the minima and capacities
-/// @throws invalid_input for a bad option, or a cost, size or sum outside [0, 2^63)
+/// @param cost     cost of one layer, not negative; the integer itself by default
+/// @return the partition, always proven optimal; infeasible if no partition keeps the minima and capacities
+/// @throws invalid_input if an option is out of range, or a cost, size or sum is outside [0, 2^63)
 /// @par Complexity
-/// O(n + p log n log C) for n layers, p stages and a most expensive layer of C, with few probes in practice; where propagation is needed
-/// O(n p log C) time and n p bits. Equal stages that may be empty cost nothing beyond the n-th but their boundaries.
+/// O(n + p log n log C) for n layers, p stages and a most expensive layer of C, with few probes in practice; if propagation is needed,
+/// O(n p log C) time and n p bits. If stages are equal and may be empty, those beyond the n-th only cost writing their boundaries.
 /// @par Determinism
 /// A pure function of the costs and the options.
 /// @par Source

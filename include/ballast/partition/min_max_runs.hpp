@@ -13,14 +13,14 @@
 #include <cstdint>
 
 /// @file
-/// @brief The exact min-max partition of a folded chain: time grows with runs of equal layers, not with layers.
+/// @brief `min_max_partition` of a folded chain: its time grows with the number of runs of equal layers, not of layers.
 
 namespace ballast::inline v0_2 {
 
-/// @brief The exact min-max partition of a folded chain, into caller-owned memory. See the other overload for what it computes.
-/// @param runs       the chain, folded
+/// @brief Computes the exact min-max partition of a folded chain in caller-owned memory. The other overload says what it computes.
+/// @param runs       the folded chain
 /// @param options    number of stages and limits
-/// @param cost       weighs one layer of a run by the run's value
+/// @param cost       cost of one layer, from the value of its run
 /// @param workspace  scratch memory, kept between calls
 /// @param out        overwritten with the plan; its memory is used again
 /// @throws invalid_input as the other overload
@@ -43,21 +43,21 @@ void min_max_partition(chain_runs const& runs, partition_options const& options,
   detail::pad(d, out);
 }
 
-/// @brief Cuts a folded chain into stages so that the most expensive stage costs as little as any cut allows.
+/// @brief Cuts a folded chain into stages such that the cost of the most expensive stage is minimal.
 ///
-/// The cut, its certificate and its bound are those of the unfolded chain.
+/// Partition, certificate and bound are the same as for the unfolded chain.
 ///
 /// @tparam Index  type of the boundaries
-/// @tparam Cost   a `cost_model`; floating costs through `scaled`
-/// @param runs     the chain, folded (`fold_runs`)
-/// @param options  number of stages, minima and `unit_time`; nothing that is given by layer
-/// @param cost     weighs one layer of a run by the run's value; the value itself by default
-/// @return the cut, as of the unfolded chain
-/// @throws invalid_input for a bad option, or a cost or sum outside [0, 2^63)
+/// @tparam Cost   a `cost_model`; pass floating costs through `scaled`
+/// @param runs     the folded chain (`fold_runs`)
+/// @param options  number of stages, minima and `unit_time`; the arrays with one entry per layer must be empty
+/// @param cost     cost of one layer, from the value of its run; the value itself by default
+/// @return the partition, as for the unfolded chain
+/// @throws invalid_input if an option is out of range, or a cost or sum is outside [0, 2^63)
 /// @par Complexity
-/// O(r log r + p log r log C) for r runs, p stages and a most expensive layer of C, whatever the number n of layers; equal
-/// stages that may be empty cost nothing beyond the n-th but their boundaries. With `min_layers` or `min_weighted` above 1, or where
-/// unequal stages must each have a layer, a probe may fall back on O(n p log r) time and n p bits.
+/// O(r log r + p log r log C) for r runs, p stages and a most expensive layer of C, independent of the number n of layers. If stages are
+/// equal and may be empty, those beyond the n-th only cost writing their boundaries. With `min_layers` or `min_weighted` above 1, or if
+/// unequal stages must each have a layer, a probe may need O(n p log r) time and n p bits.
 /// @par Determinism
 /// A pure function of the runs and the options.
 /// @par Source

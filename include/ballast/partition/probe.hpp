@@ -13,27 +13,27 @@
 #include <string>
 
 /// @file
-/// @brief Partitions whose stage cost is a callable: the probe of one limit, and the exact min-max cut by bisection over it.
+/// @brief Partitions under any cost of a stage, given as a callable: the probe of one limit, and the exact min-max partition by bisection.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Says whether a chain can be cut so that no stage costs more than a limit.
+/// @brief Decides whether a chain can be cut such that no stage costs more than a limit.
 ///
-/// Each stage is given the longest prefix under the limit. Where that is a dead end (a stage that must have several layers, or cannot run
-/// the next one) the sets of cuts that the stages can end at are propagated instead.
+/// Each stage gets the longest run of layers under the limit. Where this may be a dead end (a stage must have several layers, or cannot run
+/// the next one), the sets of cuts at which the stages can end are propagated instead.
 ///
 /// @tparam Index  type of the boundaries
 /// @tparam Cost   a `stage_cost`
 /// @param layers   number of layers
-/// @param options  `stages` and `min_layers`; nothing else
+/// @param options  `stages` and `min_layers`; nothing else is used
 /// @param limit    largest cost of a stage, not negative, below `unaffordable`
 /// @param cost     `cost(begin, end, stage)`
-/// @return where possible a cut, its bottleneck and 0 as a lower bound of it; else `infeasible`, with the limit as `value` and as
-/// `lower_bound` the least limit that is not ruled out by the same argument, which may be `unaffordable`
-/// @pre the cost does not fall when the range grows at either end
-/// @throws invalid_input for a bad option or limit, or a cost outside [0, 2^63)
+/// @return if possible, a partition, its bottleneck and 0 as lower bound; otherwise `infeasible`, with the limit as `value`, and as
+///         `lower_bound` the smallest limit that the same argument does not rule out, which may be `unaffordable`
+/// @pre the cost does not decrease if the range grows at either end
+/// @throws invalid_input if an option or the limit is out of range, or a cost is outside [0, 2^63)
 /// @par Complexity
-/// O(p log n) calls of the cost; where propagation is needed n p more, and n p bits.
+/// O(p log n) calls of the cost; if propagation is needed, n p more calls and n p bits.
 /// @par Determinism
 /// A pure function of its arguments.
 /// @par Source
@@ -52,9 +52,9 @@ template <index_type Index = std::uint32_t, stage_cost Cost>
   return out;
 }
 
-/// @brief The exact min-max partition by a stage cost, into caller-owned memory. See the other overload for what it computes.
+/// @brief Computes the exact min-max partition by stage cost in caller-owned memory. The other overload says what it computes.
 /// @param layers     number of layers
-/// @param options    `stages` and `min_layers`; nothing else
+/// @param options    `stages` and `min_layers`; nothing else is used
 /// @param cost       `cost(begin, end, stage)`
 /// @param workspace  scratch memory, kept between calls
 /// @param out        overwritten with the plan; its memory is used again
@@ -68,21 +68,21 @@ void min_max_partition(std::uint64_t layers, partition_options const& options, C
   detail::finish(detail::least_limit(chain, 0, unaffordable - 1, w), {}, chain.layers(), w, 1, out);
 }
 
-/// @brief Cuts a chain into stages so that the most expensive stage costs as little as any cut allows, whatever a stage costs.
+/// @brief Cuts a chain into stages such that the cost of the most expensive stage is minimal, for any cost of a stage.
 ///
-/// With `unaffordable` for stages that cannot be, this plans memory too: a stage's cost may be the answer of a knapsack.
+/// Return `unaffordable` for stages that are not possible. This plans memory too: the cost of a stage may be the solution of a knapsack.
 ///
 /// @tparam Index  type of the boundaries
 /// @tparam Cost   a `stage_cost`
 /// @param layers   number of layers
-/// @param options  `stages` and `min_layers`; nothing else
+/// @param options  `stages` and `min_layers`; nothing else is used
 /// @param cost     `cost(begin, end, stage)`
-/// @return the cut, with a certificate that is always closed; infeasible where every cut has a stage that cannot be
-/// @pre the cost does not fall when the range grows at either end
-/// @throws invalid_input for a bad option, or a cost outside [0, 2^63)
+/// @return the partition, always proven optimal; infeasible if every partition has a stage that is not possible
+/// @pre the cost does not decrease if the range grows at either end
+/// @throws invalid_input if an option is out of range, or a cost is outside [0, 2^63)
 /// @par Complexity
-/// O(p log n log C) calls of the cost for n layers, p stages and a bottleneck of C, with few probes in practice; where propagation is
-/// needed n p more a probe, and n p bits.
+/// O(p log n log C) calls of the cost for n layers, p stages and a bottleneck of C, with few probes in practice; if propagation is
+/// needed, n p more calls per probe, and n p bits.
 /// @par Determinism
 /// A pure function of its arguments.
 /// @par Source

@@ -10,25 +10,25 @@
 #include <vector>
 
 /// @file
-/// @brief What every partitioner returns.
+/// @brief Results of partitioners.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Which argument proves that no smaller bottleneck can be, or that there is no plan at all.
+/// @brief The argument that proves a lower bound on the bottleneck, or that no partition exists.
 enum class partition_bound : std::uint8_t {
-  none,           ///< nothing to partition
-  mean,           ///< the total cost over the stages (over their speeds)
-  largest_layer,  ///< one layer alone
-  window,         ///< some stage has ceil(n / stages) layers; the cheapest window of that length
-  company,        ///< of virtual stages: the device with the most expensive chunk has other chunks too
-  probe,          ///< every cut below was ruled out by a probe; where infeasible: every cut at all
-  min_layers,     ///< infeasible: fewer layers than the stages must have
-  min_weighted,   ///< infeasible: fewer layers with a cost above 0 than the stages must have
+  none,           ///< there is nothing to partition
+  mean,           ///< total cost over the number of stages (or over the sum of their speeds)
+  largest_layer,  ///< cost of the most expensive layer
+  window,         ///< some stage has at least ceil(n / stages) layers: cost of the cheapest window of that many layers
+  company,        ///< virtual stages: the device with the most expensive chunk has other chunks too
+  probe,          ///< probes ruled out every smaller bottleneck; if infeasible, every partition
+  min_layers,     ///< infeasible: there are fewer layers than the stages must have
+  min_weighted,   ///< infeasible: there are fewer layers with a cost above 0 than the stages must have
   layer_size,     ///< infeasible: one layer exceeds every capacity
-  capacity,       ///< infeasible: the total size is above all capacities together
+  capacity,       ///< infeasible: the total size exceeds the sum of all capacities
 };
 
-/// @brief The bound's name as users know it. @param bound any of them @return a word for reports
+/// @brief The name of a bound for reports. @param bound any of them @return a word, such as "mean"
 [[nodiscard]] constexpr std::string_view to_string(partition_bound bound) noexcept {
   switch (bound) {
     case partition_bound::none: return "none";
@@ -45,56 +45,56 @@ enum class partition_bound : std::uint8_t {
   return "none";
 }
 
-/// @brief A pipeline cut: stage `s` runs layers `boundaries[s]` … `boundaries[s + 1] - 1`.
+/// @brief A chain cut into pipeline stages: stage `s` has layers `boundaries[s]` … `boundaries[s + 1] - 1`.
 ///
 /// @tparam Index  type of the boundaries
 template <index_type Index = std::uint32_t>
 struct staged {
-  ballast::status status = ballast::status::infeasible;  ///< whether `boundaries` is a plan
-  /// The cost of the most expensive stage, and what no plan can go below. Where infeasible: what is there or allowed (`value`) and what is
-  /// needed
-  /// (`lower_bound`), in the unit of `bound`; for `probe` layers that the stages can hold at most, and all layers.
+  ballast::status status = ballast::status::infeasible;  ///< whether `boundaries` is a partition
+  /// If feasible: the cost of the most expensive stage, and a lower bound for every partition. If infeasible: what is available or allowed
+  /// (`value`) and what is needed (`lower_bound`), in the unit of `bound`; with `probe`, the most layers that the stages can hold, and the
+  /// number of layers.
   certificate bottleneck;
-  partition_bound bound = partition_bound::none;  ///< what proves `bottleneck.lower_bound`
-  std::vector<Index> boundaries;                  ///< stages + 1 entries from 0 to the number of layers; none without a plan
+  partition_bound bound = partition_bound::none;  ///< the argument that proves `bottleneck.lower_bound`
+  std::vector<Index> boundaries;                  ///< stages + 1 entries from 0 to the number of layers; empty if infeasible
   double units_per_1 = 1;                         ///< integer units of the bottleneck per unit of the caller's cost: that of `scaled`
   friend bool operator==(staged const&, staged const&) = default;
 };
 
-/// @brief A partition whose stages are as balanced as its limit allows.
+/// @brief A partition with the least sum of squared stage costs under a limit on the bottleneck.
 /// @tparam Index  type of the boundaries
 template <index_type Index = std::uint32_t>
 struct balanced_stages {
-  staged<Index> partition;  ///< its bottleneck is at most the limit
-  wide squares;             ///< sum of the squares of the stage costs; no plan within the limit has less
+  staged<Index> partition;  ///< the partition; its bottleneck is at most the limit
+  wide squares;             ///< sum of the squared stage costs; no partition within the limit has less
 };
 
-/// @brief A partition that moves as little as its limit allows.
+/// @brief A partition with the least volume across its inner cuts under a limit on the bottleneck.
 /// @tparam Index  type of the boundaries
 template <index_type Index = std::uint32_t>
 struct lean_stages {
-  staged<Index> partition;  ///< its bottleneck is at most the limit
-  certificate volume;       ///< what crosses the inner cuts; no plan within the limit moves less
+  staged<Index> partition;  ///< the partition; its bottleneck is at most the limit
+  certificate volume;       ///< volume across the inner cuts; no partition within the limit has less
 };
 
-/// @brief A partition of least weighted sum.
+/// @brief A partition with the least sum of bottleneck and volume.
 /// @tparam Index  type of the boundaries
 template <index_type Index = std::uint32_t>
 struct traded_stages {
-  staged<Index> partition;  ///< the lower bound of its bottleneck is the least of any cut
-  certificate volume;       ///< what crosses its inner cuts, and the least that crosses those of any cut
-  certificate total;        ///< its bottleneck plus its volume; no cut has less
+  staged<Index> partition;  ///< the partition; the lower bound of its bottleneck is the least bottleneck of any partition
+  certificate volume;       ///< volume across its inner cuts, and the least volume of any partition
+  certificate total;        ///< its bottleneck plus its volume; no partition has less
 };
 
-/// @brief Partitions in order of merit.
+/// @brief The best partitions, in order.
 /// @tparam Index  type of the boundaries
 template <index_type Index = std::uint32_t>
 struct ranked_stages {
-  ballast::status status = ballast::status::infeasible;  ///< whether there is any
-  certificate bottleneck;                                ///< of the best one; where infeasible as in `staged`
-  partition_bound bound = partition_bound::none;         ///< what proves its lower bound
-  std::vector<balanced_stages<Index>> plans;             ///< best first; the lower bound of each is the least bottleneck
-  bool every = false;                                    ///< whether there are no others
+  ballast::status status = ballast::status::infeasible;  ///< whether there is any partition
+  certificate bottleneck;                                ///< bottleneck of the best one; if infeasible, as in `staged`
+  partition_bound bound = partition_bound::none;         ///< the argument that proves its lower bound
+  std::vector<balanced_stages<Index>> plans;             ///< best first; the lower bound of each is the least bottleneck of any partition
+  bool every = false;                                    ///< whether `plans` has all partitions that exist
 };
 
 }  // namespace ballast::inline v0_2

@@ -16,30 +16,31 @@
 #include <span>
 
 /// @file
-/// @brief A second objective under the best bottleneck, or under a limit: the most balanced stages, or the least data across cuts.
+/// @brief Second objectives under the least bottleneck or under a limit: most balanced stages, or least volume across cuts.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Of the cuts with the least bottleneck, or within `options.limit`, the one with the least sum of squared stage costs.
+/// @brief Among the partitions with the least bottleneck, or within `options.limit`, finds the one with least sum of squared stage costs.
 ///
-/// The mean is given, so it is the cut of least variance. Equal sums: the cut whose last inner boundary is lower, then the one before.
+/// Since the mean is given, this is the partition of least variance. Among equal sums, the one whose last inner boundary is lower is
+/// returned, then the one whose boundary before is lower, and so on.
 ///
 /// @tparam Index  type of the boundaries
 /// @tparam R      range of integers
-/// @tparam Cost   a `cost_model`; floating costs through `scaled`
+/// @tparam Cost   a `cost_model`; pass floating costs through `scaled`
 /// @param layers   the chain, as for `min_max_partition`
 /// @param options  number of stages and limits
-/// @param cost     weighs one layer, not negative; the integer itself by default
-/// @return the cut and its sum of squares; the lower bound of its bottleneck is the least bottleneck of any cut. Infeasible as
-/// `min_max_partition`; where `options.limit` is below the least bottleneck that is its `lower_bound`, the limit its `value`
-/// @throws invalid_input for a bad option, or a cost, size or sum outside [0, 2^63)
+/// @param cost     cost of one layer, not negative; the integer itself by default
+/// @return the partition and its sum of squares; the lower bound of its bottleneck is the least bottleneck of any partition. Infeasible as
+///         `min_max_partition`; if `options.limit` is below the least bottleneck, `value` is the limit and `lower_bound` the bottleneck
+/// @throws invalid_input if an option is out of range, or a cost, size or sum is outside [0, 2^63)
 /// @par Complexity
-/// That of `min_max_partition`, then O(p (n + w log n)) for n layers, p stages and w places at most that a cut can have within the limit;
+/// As `min_max_partition`, then O(p (n + w log n)) for n layers, p stages and at most w places that a cut can have within the limit;
 /// O(p (n + w^2)) with transfers.
 /// @par Determinism
 /// A pure function of the costs and the options; squares are summed exactly, in 128 bits.
 /// @par Source
-/// Yao, "Efficient dynamic programming using quadrangle inequalities", STOC 1980: the best begin does not fall when the end grows.
+/// Yao, "Efficient dynamic programming using quadrangle inequalities", STOC 1980: the best begin does not decrease if the end grows.
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost = token_cost>
 [[nodiscard]] balanced_stages<Index> least_squares_partition(R const& layers, partition_options const& options, Cost const& cost = {}) {
   partition_workspace workspace;
@@ -54,21 +55,21 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
   return out;
 }
 
-/// @brief Of the cuts with the least bottleneck, or within `options.limit`, the one that moves least across its inner cuts.
+/// @brief Among the partitions with the least bottleneck, or within `options.limit`, finds the one with least volume across its inner cuts.
 ///
-/// Equal volumes: the cut whose last inner boundary is lower, then the one before.
+/// Among equal volumes, the one whose last inner boundary is lower is returned, then the one whose boundary before is lower, and so on.
 ///
 /// @tparam Index  type of the boundaries
 /// @tparam R      range of integers
-/// @tparam Cost   a `cost_model`; floating costs through `scaled`
+/// @tparam Cost   a `cost_model`; pass floating costs through `scaled`
 /// @param layers   the chain, as for `min_max_partition`
-/// @param volume   by inner cut (after layer 0 … n - 2): what crosses it (bytes), not negative
+/// @param volume   for each inner cut (after layer 0 … n - 2), the volume across it (bytes), not negative
 /// @param options  number of stages and limits
-/// @param cost     weighs one layer, not negative; the integer itself by default
-/// @return the cut and its volume, which is least; bottleneck and infeasibility as of `least_squares_partition`
-/// @throws invalid_input for a bad option, a wrong number of volumes, or a cost, size, volume or sum outside [0, 2^63)
+/// @param cost     cost of one layer, not negative; the integer itself by default
+/// @return the partition and its volume, which is least; bottleneck and infeasibility as for `least_squares_partition`
+/// @throws invalid_input if an option or the number of volumes is wrong, or a cost, size, volume or sum is outside [0, 2^63)
 /// @par Complexity
-/// That of `least_squares_partition`.
+/// As `least_squares_partition`.
 /// @par Determinism
 /// A pure function of the costs, the volumes and the options.
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost = token_cost>

@@ -14,28 +14,28 @@
 #include <string>
 
 /// @file
-/// @brief The exact trade-off between a balanced pipeline and little data across its cuts.
+/// @brief `trade_off_partition`: the exact trade-off between a balanced pipeline and a small volume across its cuts.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Cuts a chain so that its bottleneck plus the volume of all its inner cuts is least.
+/// @brief Cuts a chain such that the sum of its bottleneck and the volume across all its inner cuts is minimal.
 ///
-/// With volumes in the unit of the costs (bytes over bandwidth, or times what a byte is worth) this is the plan that candidates around a
-/// balanced cut, ranked by spread and by communication, approach. The least volume is a falling staircase of the limit; its steps are found
-/// by bisection, as far as one can still pay.
+/// Give volumes in the unit of the costs (bytes over bandwidth, or bytes times a price). The result is the exact optimum that heuristics
+/// approach by ranking candidates around a balanced partition by variance and communication. The least volume is a decreasing step function
+/// of the limit on the bottleneck; its steps are found by bisection, up to the limit beyond which no volume can pay.
 ///
 /// @tparam Index  type of the boundaries
 /// @tparam R      range of integers
-/// @tparam Cost   a `cost_model`; floating costs through `scaled`
+/// @tparam Cost   a `cost_model`; pass floating costs through `scaled`
 /// @param layers   the chain, as for `min_max_partition`
-/// @param volume   by inner cut (after layer 0 … n - 2): what it adds to the total, not negative, in the unit of the costs
+/// @param volume   for each inner cut (after layer 0 … n - 2), what it adds to the total, not negative, in the unit of the costs
 /// @param options  number of stages and limits; `limit` is not used
-/// @param cost     weighs one layer, not negative; the integer itself by default
-/// @return the cut; of equal totals the one of least bottleneck, then the cut whose last inner boundary is lower, then the one before.
-/// Infeasible as `min_max_partition`
-/// @throws invalid_input for a bad option, a wrong number of volumes, or a cost, size, volume or sum outside [0, 2^63)
+/// @param cost     cost of one layer, not negative; the integer itself by default
+/// @return the partition; among equal totals the one of least bottleneck, then the one whose last inner boundary is lower, then the one
+///         whose boundary before is lower, and so on. Infeasible as `min_max_partition`
+/// @throws invalid_input if an option or the number of volumes is wrong, or a cost, size, volume or sum is outside [0, 2^63)
 /// @par Complexity
-/// O(k log C) times that of `least_volume_partition` for k steps that could pay and a total cost of C.
+/// O(k log C) times that of `least_volume_partition`, for k steps that could pay and a total cost of C.
 /// @par Determinism
 /// A pure function of the costs, the volumes and the options.
 /// @par Source

@@ -11,38 +11,38 @@
 #include <vector>
 
 /// @file
-/// @brief Virtual stages of an interleaved pipeline: chunk `c` runs on device `c mod devices`, and a device pays for all its chunks.
+/// @brief Virtual stages of an interleaved pipeline: chunk `c` runs on device `c mod devices`, and a device runs all its chunks.
 
 namespace ballast::inline v0_2 {
 
-/// @brief The request for virtual stages. `devices` and `chunks` have no default.
+/// @brief Options of `virtual_stages`. `devices` and `chunks` have no default.
 struct virtual_stage_options {
-  std::uint64_t devices = 0;     ///< devices of the pipeline, at least 1
-  std::uint64_t chunks = 0;      ///< chunks of each device, at least 1; `devices * chunks` is at most 2^31
-  std::uint64_t min_layers = 1;  ///< fewest layers of a chunk; 0 allows empty ones
-  std::uint64_t work = 1 << 20;  ///< places of cuts that the search may try; more never gives a worse plan
-  std::uint64_t seed = 0;        ///< of the search's kicks
+  std::uint64_t devices = 0;     ///< number of devices of the pipeline, at least 1
+  std::uint64_t chunks = 0;      ///< number of chunks of each device, at least 1; `devices * chunks` is at most 2^31
+  std::uint64_t min_layers = 1;  ///< smallest number of layers of a chunk; 0 allows empty chunks
+  std::uint64_t work = 1 << 20;  ///< number of cut positions that the search may try; more never gives a worse plan
+  std::uint64_t seed = 0;        ///< seed of the random perturbations of the search
 };
 
-/// @brief Cuts a chain into the chunks of an interleaved pipeline so that the most expensive device costs little: a bound, and a local
-/// search.
+/// @brief Cuts a chain into the chunks of an interleaved pipeline such that the most expensive device costs little, by local search, with a
+/// lower bound.
 ///
-/// This is not a chain problem: a device pays for chunks that lie apart, and no fast exact method is known to us. The search starts from
-/// the most balanced exact cut into `devices * chunks` stages and from the proportional one, moves single cuts to where their two
-/// devices are most balanced until none improves, and then kicks a few cuts of the best plan at random and descends again. The certificate
-/// says how far the plan can be from the best one; `optimal()` where it meets the bound.
+/// The load of a device is the sum of chunks that are not neighbours, and no fast exact method is known to us. The search starts from the
+/// most balanced exact partition into `devices * chunks` stages and from the proportional one. It moves single cuts to where their two
+/// devices are most balanced until no move improves the plan, then moves a few cuts of the best plan at random, and repeats. The
+/// certificate says how far the plan can be from the optimum; `optimal()` is true if it meets the lower bound.
 ///
 /// @tparam Index  type of the boundaries
 /// @tparam R      range of integers
-/// @tparam Cost   a `cost_model`; floating costs through `scaled`
+/// @tparam Cost   a `cost_model`; pass floating costs through `scaled`
 /// @param layers   the chain, as for `min_max_partition`
 /// @param options  devices, chunks and work
-/// @param cost     weighs one layer, not negative; the integer itself by default
-/// @return `devices * chunks + 1` boundaries; the bottleneck is the load of the most expensive device. Infeasible where there are too few
+/// @param cost     cost of one layer, not negative; the integer itself by default
+/// @return `devices * chunks + 1` boundaries; the bottleneck is the load of the most expensive device. Infeasible if there are too few
 /// layers
-/// @throws invalid_input for a bad option, or a cost or sum outside [0, 2^63)
+/// @throws invalid_input if an option is out of range, or a cost or sum is outside [0, 2^63)
 /// @par Complexity
-/// O(n + work), beside two partitions.
+/// O(n + work), plus two partitions.
 /// @par Determinism
 /// A pure function of its arguments.
 /// @par Source
@@ -70,7 +70,7 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
 
   detail::chunk_search search(d, static_cast<std::size_t>(p), d.min_layers, options.work);
   std::vector<std::size_t> cuts(q + 1);
-  for (std::size_t k = 1; k <= q; ++k) {  // the proportional cut
+  for (std::size_t k = 1; k <= q; ++k) {  // the proportional partition
     auto const share = static_cast<std::int64_t>(multiply_divide_up(static_cast<std::uint64_t>(d.total()), k, q));
     auto const at = static_cast<std::size_t>(std::lower_bound(d.work.begin(), d.work.end(), share) - d.work.begin());
     cuts[k] = std::clamp(at, cuts[k - 1] + d.min_layers, n - (q - k) * d.min_layers);

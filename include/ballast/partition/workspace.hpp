@@ -8,11 +8,11 @@
 #include <vector>
 
 /// @file
-/// @brief Memory that partitioners use again.
+/// @brief Scratch memory of partitioners.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Scratch memory of the partitioners; a caller who plans often keeps one, and nothing is allocated once it is warm.
+/// @brief Scratch memory of partitioners. Keep one if you plan often; once it is large enough, calls allocate nothing.
 struct partition_workspace {
   detail::chain_data chain;   ///< private
   detail::probe_state probe;  ///< private

@@ -14,36 +14,36 @@
 #include <vector>
 
 /// @file
-/// @brief Checkpoint chains: when to keep, forget and compute again along a chain of unequal blocks.
+/// @brief `checkpoint_chain`: which activations of a chain of unequal blocks to keep, to free and to compute again, and when.
 
 namespace ballast::inline v0_2 {
 
-/// @brief The request to `checkpoint_chain`.
+/// @brief Options of `checkpoint_chain`.
 struct chain_options {
-  std::int64_t budget = 0;  ///< most bytes alive, the chain's input among them; not negative
-  std::int64_t input = 0;   ///< bytes of the chain's input, which stays throughout, and of its gradient
+  std::int64_t budget = 0;  ///< largest number of live bytes, the input of the chain included; not negative
+  std::int64_t input = 0;   ///< bytes of the chain's input, which is never freed, and of its gradient
   std::uint64_t slots =
-      500;  ///< most units that memory is counted in; sizes are rounded up to units where bytes over their divisor are more
+      500;  ///< largest number of units of memory; if a budget has more units of the sizes' common divisor, larger units round sizes up
 };
 
-/// @brief A schedule of a chain.
+/// @brief A schedule of a chain, with a lower bound on its time.
 struct chain_schedule {
-  ballast::status status = ballast::status::unknown;  ///< infeasible is proven; unknown: none found in whole units
-  certificate time;                                   ///< forward, backward and repeated forward; what no schedule of this kind goes below
-  std::vector<chain_step> steps{};                    ///< what to run and free, in order; empty without a plan
+  ballast::status status = ballast::status::unknown;  ///< unknown: no schedule was found with rounded sizes, and none is ruled out
+  certificate time;                                   ///< time of all forwards and backwards, and the lower bound for persistent schedules
+  std::vector<chain_step> steps{};                    ///< steps in order; empty if there is no schedule
 };
 
-/// @brief The fastest way through a chain, forward and backward, within a memory budget.
+/// @brief Finds the fastest schedule of a chain, forward and backward, within a memory budget, by dynamic programming.
 ///
-/// Either a block runs once and keeps all that its backward needs, or several blocks keep their input alone and come again later; both
-/// for every part of the chain and every amount of memory. Schedules are *persistent*: what was kept stays until its backward. Sizes
-/// are counted in units of their common divisor; where that takes more than `slots` units they are rounded up to larger ones, so that the
-/// budget still holds, and a second table rounded down proves the bound.
+/// For every part of the chain and every amount of memory there are two choices: a block runs once and keeps all that its backward needs,
+/// or several blocks keep only their input and are computed again later. Schedules are *persistent*: a kept value stays until its backward.
+/// Sizes are counted in units of their common divisor. If that gives more than `slots` units, sizes are rounded up to larger units, so the
+/// budget still holds, and a second table with sizes rounded down proves the lower bound.
 ///
-/// @param blocks  the chain, at most 4096
+/// @param blocks  the chain, at most 4096 blocks
 /// @param asked   budget, input and units
-/// @return the schedule; infeasible where even the bound finds none, unknown where only rounding stands between
-/// @post no more than `budget` bytes are alive at any step (`chain_peak`)
+/// @return the schedule; infeasible if even the table of the bound finds none, unknown if only rounding up rules it out
+/// @post no more than `budget` bytes are live at any step (`chain_peak`)
 /// @throws invalid_input if a number is negative, `saved` below `output`, a sum above 2^58 or the table above 2^28 cells
 /// @par Complexity
 /// O(blocks^3 * slots) time, O(blocks^2 * slots) memory.
@@ -61,7 +61,7 @@ struct chain_schedule {
   });
   if (blocks.empty()) return {.status = asked.input <= asked.budget ? status::feasible : status::infeasible, .time = {}, .steps = {}};
   auto divisor = asked.input;
-  std::int64_t useful = asked.input;  // more memory than this changes nothing
+  std::int64_t useful = asked.input;  // more memory than this makes no difference
   for (auto const& s : blocks) {
     for (auto const bytes : {s.output, s.saved, s.gradient, s.forward_overhead, s.backward_overhead}) divisor = std::gcd(divisor, bytes);
     useful += s.saved + s.output + 2 * s.gradient + s.forward_overhead + s.backward_overhead;

@@ -11,40 +11,40 @@
 #include <vector>
 
 /// @file
-/// @brief The blocks of a chain, the steps of its schedules, and the evaluator that says what a schedule takes. It knows no planner.
+/// @brief Blocks of a chain, steps of its schedules, and a simulator that computes time and peak memory of any schedule.
 
 namespace ballast::inline v0_2 {
 
-/// @brief One block of a chain: a layer or several.
+/// @brief One block of a chain: one layer or several.
 struct chain_block {
-  std::int64_t forward = 0;            ///< time, not negative
-  std::int64_t backward = 0;           ///< time, not negative
-  std::int64_t output = 0;             ///< bytes of its output
-  std::int64_t saved = 0;              ///< bytes of all that its backward needs, the output among them; not below `output`
-  std::int64_t gradient = 0;           ///< bytes of its output's gradient
-  std::int64_t forward_overhead = 0;   ///< bytes held only while its forward runs
-  std::int64_t backward_overhead = 0;  ///< bytes held only while its backward runs
+  std::int64_t forward = 0;            ///< time of the forward, not negative
+  std::int64_t backward = 0;           ///< time of the backward, not negative
+  std::int64_t output = 0;             ///< bytes of the output
+  std::int64_t saved = 0;              ///< bytes of all that the backward needs, the output included; at least `output`
+  std::int64_t gradient = 0;           ///< bytes of the gradient of the output
+  std::int64_t forward_overhead = 0;   ///< bytes held only while the forward runs
+  std::int64_t backward_overhead = 0;  ///< bytes held only while the backward runs
 };
 
-/// @brief What a step of a schedule does.
+/// @brief The action of one step of a schedule.
 enum class chain_action : std::uint8_t {
-  forward,   ///< runs a block's forward and keeps its output alone; its input stays
-  save,      ///< runs a block's forward and keeps all that its backward needs
-  backward,  ///< runs a block's backward: frees what `save` kept and the gradient, makes the gradient of its input
-  drop,      ///< frees a block's output
+  forward,   ///< runs the forward of a block and keeps only its output; its input stays
+  save,      ///< runs the forward of a block and keeps all that its backward needs
+  backward,  ///< runs the backward of a block: frees what `save` kept and the gradient, makes the gradient of the block's input
+  drop,      ///< frees the output of a block
 };
 
 /// @brief One step of a schedule.
 struct chain_step {
-  chain_action action = chain_action::forward;  ///< what
-  std::uint32_t block = 0;                      ///< of which block, from 0
+  chain_action action = chain_action::forward;  ///< what is done
+  std::uint32_t block = 0;                      ///< index of the block, from 0
   friend constexpr bool operator==(chain_step const&, chain_step const&) = default;
 };
 
-/// @brief What a schedule takes.
+/// @brief Time and peak memory of a schedule.
 struct chain_figures {
-  std::int64_t time = 0;  ///< of all its steps
-  std::int64_t peak = 0;  ///< most bytes alive, the chain's input among them
+  std::int64_t time = 0;  ///< time of all steps
+  std::int64_t peak = 0;  ///< largest number of live bytes, the input of the chain included
   friend constexpr bool operator==(chain_figures const&, chain_figures const&) = default;
 };
 
@@ -67,14 +67,14 @@ inline void require_valid(std::span<chain_block const> blocks, std::int64_t inpu
 }
 }  // namespace detail
 
-/// @brief Runs a schedule on paper: its time and the most bytes alive, or nothing if it cannot be run.
+/// @brief Simulates a schedule: its time and its peak memory, or nothing if the schedule is not valid.
 ///
-/// The chain's input is always there; the gradient of the last output is there from the start.
+/// The input of the chain is never freed; the gradient of the last output exists from the start.
 ///
 /// @param blocks  the chain
 /// @param input   bytes of the chain's input and of its gradient
 /// @param steps   the schedule
-/// @return time and peak; nothing if a step reads what is not there, or the gradient of the chain's input is not reached
+/// @return time and peak; nothing if a step reads what does not exist, or the gradient of the chain's input is not reached
 /// @throws invalid_input as `checkpoint_chain`
 /// @par Complexity
 /// O(steps + blocks).
@@ -83,7 +83,7 @@ inline void require_valid(std::span<chain_block const> blocks, std::int64_t inpu
   detail::require_valid(blocks, input);
   auto const n = blocks.size();
   std::vector<char> output(n, 0), saved(n, 0);
-  auto next = n;  // blocks whose backward is to come
+  auto next = n;  // blocks whose backward is still missing
   auto alive = input + (n == 0 ? input : blocks[n - 1].gradient);
   chain_figures out{0, alive};
   for (auto const& step : steps) {

@@ -11,23 +11,23 @@
 #include <string>
 
 /// @file
-/// @brief The validator of selections, from this library or any other planner. It shares no code with the planners.
+/// @brief The validator of selections from this library or any other planner. It shares no code with the planners.
 
 namespace ballast::inline v0_2 {
 
 /// @brief The rule that a selection breaks, in the order in which they are checked.
 enum class selection_fault : std::uint8_t {
-  none,            ///< it is valid
-  wrong_size,      ///< there are not as many copies as options, or some without a plan
-  wrong_count,     ///< not every item of the class takes one option
-  wrong_memory,    ///< the reported memory is not that of the items, or of the least options where infeasible
-  over_budget,     ///< memory exceeds the budget; or, where infeasible, the least does not
-  wrong_transfer,  ///< the reported time on the link is not that of the items
-  wrong_time,      ///< the reported time is not that of the items and of what is not hidden
+  none,            ///< the selection is valid
+  wrong_size,      ///< `copies` does not have one entry per option, or has entries although the result is infeasible
+  wrong_count,     ///< the copies of a class do not add up to its items
+  wrong_memory,    ///< the reported memory is not that of the items, or, if infeasible, not the least possible
+  over_budget,     ///< memory exceeds the budget; or the result is infeasible although the least memory does not
+  wrong_transfer,  ///< the reported link time is not that of the items
+  wrong_time,      ///< the reported time is not that of the items plus the transfers that are not hidden
   wrong_bound,     ///< the lower bound is negative or above the time
 };
 
-/// @brief A sentence for a verdict. @param v  a verdict of `check_selection` @return for instance "wrong count at 17"
+/// @brief Describes a verdict. @param v  a verdict of `check_selection` @return for instance "wrong count at 17"
 [[nodiscard]] inline std::string describe(verdict<selection_fault> const& v) {
   constexpr char const* names[] = {"none",        "wrong size",     "wrong count", "wrong memory",
                                    "over budget", "wrong transfer", "wrong time",  "wrong bound"};
@@ -35,10 +35,10 @@ enum class selection_fault : std::uint8_t {
 }
 
 /// @brief Checks a selection against the definition.
-/// @param chosen  what a planner returned
-/// @param items   what it was given
-/// @param asked   what it was asked
-/// @return the first rule broken; the index is the class, for `wrong_count`
+/// @param chosen  the result of a planner
+/// @param items   the items that it was given
+/// @param asked   the options that it was given
+/// @return the first broken rule; for `wrong_count`, the index is the class
 /// @throws invalid_input as `require_valid`
 /// @par Complexity
 /// O(options).

@@ -13,28 +13,28 @@
 #include <vector>
 
 /// @file
-/// @brief Which option each item takes so that all fit the memory and as little time as possible is lost: exact, or greedy with a bound.
+/// @brief Selections of one option per item that fit in memory and lose as little time as possible: exact, or greedy with a lower bound.
 
 namespace ballast::inline v0_2 {
 
-/// @brief The selection of least time within the budget (multiple-choice knapsack with a window on the link).
+/// @brief Finds the selection of least time within the budget: a multiple-choice knapsack, with link time that is hidden up to a limit.
 ///
-/// Memory is counted in units of the options' common divisor, equal items stay folded. Partial selections are extended class by class;
-/// those that another dominates or that a Lagrangian bound rules out are dropped. Lists that outgrow `work` are cut to their most
-/// hopeful entries, and the certificate then tells the gap.
+/// Memory is counted in units of the options' common divisor, and equal items stay folded. Partial selections are extended class by class.
+/// Those that another one dominates or that a Lagrangian bound rules out are dropped. A list that outgrows `work` is cut to its most
+/// promising entries; the certificate then shows the gap.
 ///
-/// @param items  classes of items, folded or one by one: `fold` makes it faster, not better
-/// @param asked  budget, window of the link, bound on the work
-/// @return the selection, or status::infeasible if even the least memory of every class is above the budget
+/// @param items  classes of items; folding them with `fold` makes the search faster, not better
+/// @param asked  budget, hidden link time, limit on the work
+/// @return the selection, or `status::infeasible` if even the least memory of every class exceeds the budget
 /// @post never above the budget; every item takes one option of its class; optimal unless `work` cut the search short
-/// @throws invalid_input as `require_valid`, or if the budget or the window is negative
+/// @throws invalid_input as `require_valid`, or if the budget or the hidden link time is negative
 /// @par Complexity
-/// O(options * log of the price range) for the bound, then O(work) states at most; few where the greedy selection is nearly best.
+/// O(options * log of the price range) for the bound, then at most O(work) states; few if the greedy selection is nearly optimal.
 /// @par Determinism
 /// A pure function of its arguments.
 /// @par Source
 /// Pisinger, "A minimal algorithm for the bounded knapsack problem", INFORMS Journal on Computing 12 (2000), for bounds that limit how far
-/// a class deviates; the window on the link is this library's.
+/// a class deviates; the treatment of hidden link time is this library's.
 [[nodiscard]] inline selection choose_options(option_classes const& items, selection_options const& asked) {
   require_valid(items);
   detail::require_valid(asked);
@@ -44,11 +44,11 @@ namespace ballast::inline v0_2 {
   return detail::to_selection(problem, search.best(), search.lower_bound(), items.options.size(), search.operations());
 }
 
-/// @brief A selection in microseconds: cheapest at one price of memory, then filled up in order of time gained per byte.
+/// @brief Finds a good selection in microseconds: the cheapest at one price of memory, then improved in order of time gained per byte.
 ///
 /// @param items  classes of items
-/// @param asked  budget and window of the link
-/// @return the selection with the bound that the price proves; status::infeasible as `choose_options`
+/// @param asked  budget and hidden link time
+/// @return the selection, with the lower bound that the price proves; `status::infeasible` as `choose_options`
 /// @post never above the budget; every item takes one option of its class
 /// @throws invalid_input as `choose_options`
 /// @par Complexity
@@ -69,11 +69,11 @@ namespace ballast::inline v0_2 {
   return detail::to_selection(problem, chosen, bound, items.options.size(), at.operations);
 }
 
-/// @brief Deals a selection on classes out to items: within a class, the first items take the first options.
+/// @brief Converts a selection on classes to one option per item. Within a class, the first items take the first options.
 ///
-/// @param folded  what `fold` made of items with a count of 1
+/// @param folded  the result of `fold` for items with a count of 1
 /// @param chosen  a feasible selection on `folded.classes`
-/// @return for each item, which of its own options it takes
+/// @return for each item, the index of the option that it takes
 /// @par Complexity
 /// O(items + options).
 [[nodiscard]] inline std::vector<std::uint32_t> option_of_each(folded_options const& folded, selection const& chosen) {

@@ -13,24 +13,24 @@
 #include <vector>
 
 /// @file
-/// @brief The two-way question: which saved tensors to keep and which to compute again (0/1 and bounded knapsack).
+/// @brief Which saved tensors to keep and which to compute again: the 0/1 and the bounded knapsack problem.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Tensors of one kind: what keeping one holds, and what computing it again costs.
+/// @brief Tensors of one kind: the memory to keep one, and the time to compute one again.
 struct saved_tensor {
   std::int64_t bytes = 0;       ///< memory if it is kept, not negative
   std::int64_t time = 0;        ///< time to compute it again, not negative, any unit
   std::int64_t checkpoint = 0;  ///< memory if it is not kept (what it is computed from), not negative
-  std::uint64_t count = 1;      ///< how many there are, at least 1
+  std::uint64_t count = 1;      ///< number of tensors of this kind, at least 1
 };
 
 /// @brief Which saved tensors are kept.
 struct kept_tensors {
   ballast::status status = ballast::status::infeasible;  ///< whether `kept` is a plan
-  certificate time;                                      ///< time spent on computing again, and what no choice goes below; 0 if infeasible
-  std::int64_t memory = 0;          ///< memory of all; where infeasible the least that is needed, which is above the budget
-  std::vector<std::uint64_t> kept;  ///< for each entry that came in, how many of its tensors are kept; empty if infeasible
+  certificate time;                                      ///< time to compute the others again, and its lower bound; 0 if infeasible
+  std::int64_t memory = 0;          ///< memory of all tensors; if infeasible, the least possible, which exceeds the budget
+  std::vector<std::uint64_t> kept;  ///< for each entry of the argument, how many of its tensors are kept; empty if infeasible
 };
 
 namespace detail {
@@ -56,16 +56,16 @@ namespace detail {
 }
 }  // namespace detail
 
-/// @brief Keeps tensors so that the least time is spent on computing the others again, within a budget: exact.
+/// @brief Finds the tensors to keep within a budget such that computing the others again takes least time. The result is exact.
 ///
-/// Equal tensors are folded first, so the time grows with distinct ones. Bytes are never rounded: a budget is met to the byte.
+/// Equal tensors are folded first, so the time grows with the number of distinct ones. Bytes are never rounded.
 ///
-/// @param tensors  what the forward pass makes, one by one or with counts
-/// @param budget   most memory of all, not negative
+/// @param tensors  tensors of the forward pass, one by one or with counts
+/// @param budget   largest memory of all tensors, in bytes, not negative
 /// @param work     as `selection_options::work`
-/// @return how many of each entry are kept; of equal tensors, those that come first
+/// @return how many tensors of each entry are kept; among equal tensors, those that come first
 /// @post never above the budget; optimal unless `work` cut the search short
-/// @throws invalid_input if a number is negative, a count 0, a sum above 2^58
+/// @throws invalid_input if a number is negative, a count is 0, or a sum is above 2^58
 /// @par Complexity
 /// As `choose_options` on the distinct tensors, plus O(tensors).
 /// @par Determinism
@@ -74,9 +74,9 @@ namespace detail {
   return detail::keep(tensors, {.budget = budget, .work = work}, choose_options);
 }
 
-/// @brief The same by greedy choice, in microseconds and with a proven bound.
-/// @param tensors  what the forward pass makes @param budget most memory of all, not negative
-/// @return how many of each entry are kept
+/// @brief Finds the tensors to keep by greedy choice, in microseconds, with a lower bound.
+/// @param tensors  tensors of the forward pass @param budget largest memory of all tensors, in bytes, not negative
+/// @return how many tensors of each entry are kept
 /// @post never above the budget
 /// @throws invalid_input as `keep_tensors`
 /// @par Complexity

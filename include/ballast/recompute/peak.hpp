@@ -11,36 +11,36 @@
 #include <string>
 
 /// @file
-/// @brief What a choice of kept tensors really holds and costs: live bytes through forward, recomputation and backward.
+/// @brief `evaluate_recompute`: live bytes and time of a training step for a choice of kept tensors, dependencies included.
 ///
-/// A knapsack counts a tensor by itself. To compute it again, though, its inputs must be there, and those of its inputs; and all that is
-/// alive meanwhile adds up. So memory can rise while the budget falls. This evaluator follows the dependencies.
+/// A knapsack counts each tensor by itself. But to compute a tensor again, its inputs must exist, and their inputs, and everything that is
+/// live meanwhile adds up. Peak memory can therefore rise when the budget falls. This evaluator follows the dependencies.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Memory and time of one training step with some outputs kept.
+/// @brief Memory and time of one training step in which some outputs are kept.
 struct recompute_peak {
-  std::int64_t forward = 0;          ///< most bytes alive in the forward pass
-  std::int64_t backward = 0;         ///< most bytes alive after it
-  std::size_t at = 0;                ///< the operator whose backward, or a recomputation for it, holds `backward`
-  std::int64_t recomputed_time = 0;  ///< time spent on computing again
-  std::uint64_t recomputed = 0;      ///< operators computed again
+  std::int64_t forward = 0;          ///< largest number of live bytes in the forward pass
+  std::int64_t backward = 0;         ///< largest number of live bytes after it
+  std::size_t at = 0;                ///< operator whose backward, or a recomputation for it, reaches `backward`
+  std::int64_t recomputed_time = 0;  ///< time of all recomputations
+  std::uint64_t recomputed = 0;      ///< number of operators that are computed again
 
-  /// @brief Most bytes alive at any time.
+  /// @brief The largest number of live bytes at any time.
   [[nodiscard]] constexpr std::int64_t peak() const noexcept { return (std::max)(forward, backward); }
   friend constexpr bool operator==(recompute_peak const&, recompute_peak const&) = default;
 };
 
-/// @brief Follows a training step: forward in order, backward in reverse, what is missing computed again when it is first read.
+/// @brief Simulates a training step: forward in order, backward in reverse; missing outputs are computed again when they are first read.
 ///
-/// A kept output lives from its making to its last use. Any other is freed after its last reader in the forward pass; if the backward pass
-/// needs it, it is computed again once, its missing inputs before it, and lives to its last use. A gradient lives from the
-/// backward pass of its first reader to that of its maker.
+/// A kept output is live from when it is made until its last use. Any other output is freed after its last reader in the forward pass. If
+/// the backward pass needs it, it is computed again once, after its missing inputs, and is live until its last use. A gradient is live from
+/// the backward of the first operator that reads the output until the backward of the operator that made the output.
 ///
-/// @param operators  in an order in which they can run
-/// @param kept       for each, whether its output stays; as many as `operators`
-/// @return the peaks and what was computed again
-/// @throws invalid_input if an operator reads what comes later, a number is negative or a sum reaches 2^62
+/// @param operators  operators in an order in which they can run
+/// @param kept       for each operator, whether its output is kept; as many entries as `operators`
+/// @return the peaks, and what was computed again
+/// @throws invalid_input if an operator reads a later one, a number is negative or a sum reaches 2^62
 /// @par Complexity
 /// O(operators + inputs + needs).
 /// @par Determinism
