@@ -21,30 +21,30 @@
 #include <vector>
 
 /// @file
-/// @brief HBP, hierarchical balance packing: Yao et al., arXiv 2503.07680. Levels chosen in two stages, packs of like attention in a step,
-/// short levels first.
+/// @brief HBP, hierarchical balance packing (Yao et al., arXiv 2503.07680): levels chosen in two phases, steps of packs with similar
+/// attention, short levels first.
 
 namespace ballast::inline v0_2::hbp {
 
-/// @brief How many layers to recompute.
+/// @brief The number of layers to recompute.
 struct checkpointing {
-  ballast::status status = ballast::status::infeasible;  ///< infeasible: even with all probed layers recomputed, memory runs out
-  std::uint32_t layers = 0;                              ///< the fewest that fit, by the estimate
+  ballast::status status = ballast::status::infeasible;  ///< infeasible: memory runs out even if all probed layers are recomputed
+  std::uint32_t layers = 0;                              ///< fewest recomputed layers that fit, by the estimate
 };
 
-/// @brief The fewest recomputed layers that fit, from two probes (the paper's algorithm 4).
+/// @brief Estimates the fewest recomputed layers that fit in memory, from two probes (the paper's algorithm 4).
 ///
-/// With m(c) the memory left at c layers, a layer saves m_ave = (m(most) - m(least)) / (most - least), and the answer is
-/// most - m(most) / m_ave. Beyond the paper: the quotient is rounded down; a head-room is kept; the answer lies in [0, most]; a probe that
-/// runs out of memory is repeated half-way to `most`; and where no layer saves anything, or nothing fits, that is said.
+/// Let m(c) be the memory left with c recomputed layers. A layer saves m_ave = (m(most) - m(least)) / (most - least), and the answer is
+/// most - m(most) / m_ave. Beyond the paper, the quotient is rounded down; some head-room is kept; the answer is in [0, most]; a probe that
+/// runs out of memory is repeated half-way to `most`; and the result says if no layer saves anything or nothing fits.
 ///
-/// @tparam Probe  callable (layers) -> std::optional of bytes left, empty when memory ran out
-/// @param remaining  profiles or models some iterations
-/// @param least      recomputed layers of the first probe, at most `most`; the paper's example: 20 of 32
-/// @param most       all layers
+/// @tparam Probe  callable (layers) -> std::optional of bytes left, empty if memory ran out
+/// @param remaining  profiles or models some iterations with a number of recomputed layers
+/// @param least      recomputed layers of the first probe, at most `most`; the paper's example is 20 of 32
+/// @param most       number of all layers
 /// @param head_room  bytes that must stay free
 /// @return the layers, or infeasible
-/// @throws invalid_input if `least` is above `most` or the head-room negative
+/// @throws invalid_input if `least` is above `most` or `head_room` is negative
 /// @par Complexity
 /// Two probes, and one more for each time that the first runs out of memory: at most 2 + log2(most - least).
 template <class Probe>
@@ -72,35 +72,34 @@ template <class Probe>
   return {status::feasible, most - static_cast<std::uint32_t>(exact ? up : up - 1)};
 }
 
-/// @brief One profiled strategy.
+/// @brief The measured time of one level.
 struct profiled_level {
   level setting;            ///< pack length, SP degree, recomputed layers
-  std::int64_t time = 0;    ///< of an iteration, in any unit; positive
-  std::int64_t tokens = 1;  ///< of an iteration; the same for all where iterations are compared as published
+  std::int64_t time = 0;    ///< time of an iteration, in any unit; positive
+  std::int64_t tokens = 1;  ///< tokens of an iteration; give all levels the same number to compare iterations as published
 };
 
-/// @brief The iterations that profiling takes.
+/// @brief Numbers of iterations that profiling takes.
 struct profiling {
-  std::uint64_t time = 0;    ///< lengths * degrees * iterations
-  std::uint64_t memory = 0;  ///< slices * iterations, since memory depends on the tokens of a device alone
+  std::uint64_t time = 0;    ///< for times: lengths * degrees * iterations
+  std::uint64_t memory = 0;  ///< for memory: slices * iterations, since memory depends only on the tokens of a device
   friend constexpr bool operator==(profiling const&, profiling const&) = default;
 };
-/// @brief What profiling costs (appendix G). @param lengths pack lengths @param degrees SP degrees @param slices distinct lengths per
-/// device
-/// @param iterations of one profile, 3 to 10 @return iterations
+/// @brief The cost of profiling (appendix G). @param lengths number of pack lengths @param degrees number of SP degrees
+/// @param slices number of distinct lengths per device @param iterations iterations of one profile, 3 to 10 @return numbers of iterations
 [[nodiscard]] constexpr profiling profiling_cost(std::uint64_t lengths, std::uint64_t degrees, std::uint64_t slices,
                                                  std::uint64_t iterations = 5) noexcept {
   return {lengths * degrees * iterations, slices * iterations};
 }
 
-/// @brief The two-stage choice of levels (section 3).
+/// @brief Chooses levels in two phases, as HBP does (section 3).
 ///
-/// Stage 1 takes the fastest strategy of each pack length, then the fastest length, l_best, and keeps the longest, l_max. Times are
-/// compared per token, since iterations of unequal tokens do not compare. Stage 2 adds the slices l_best / sp and l_max / sp, which need
-/// no communication, unless the latter is below l_best.
+/// Phase 1 takes the fastest strategy of each pack length; then it takes the fastest length, l_best, and the longest, l_max. Times are
+/// compared per token, since iterations may have different numbers of tokens. Phase 2 adds the slices l_best / sp and l_max / sp, which
+/// need no communication; the latter is left out if it is below l_best.
 ///
-/// @param profile  strategies that fit in memory, any order; at least one
-/// @return levels by capacity, rising; `choose_levels` is the exact choice
+/// @param profile  levels that fit in memory, in any order; at least one
+/// @return levels by ascending capacity; `choose_levels` makes the exact choice
 /// @throws invalid_input if there is no profile or an entry is not positive
 /// @par Complexity
 /// O(profile).
@@ -135,50 +134,50 @@ struct profiling {
   return levels;
 }
 
-/// @brief The paper's base packer, for `pack_levels`: iterative sampling and filtering.
+/// @brief The base packer of the paper, for `pack_levels`: iterative sampling and filtering.
 struct isf_packer {
   sampling_options sampling{};  ///< rounds and filter
-  std::uint64_t seed = 0;       ///< another seed is another plan
-  /// @brief Packs. @param lengths tokens of each sample @param options the level's capacity @return the plan
+  std::uint64_t seed = 0;       ///< any value; another seed is another plan
+  /// @brief Packs samples. @param lengths tokens of each sample @param options the level's capacity @return the plan
   template <index_type Index>
   [[nodiscard]] vector_packing<Index> operator()(std::span<std::int64_t const> lengths, packing_options const& options, Index) const {
     return iterative_sampling<Index>(sample_measures({lengths}), {.capacity = {options.capacity}, .seed = seed}, sampling);
   }
 };
 
-/// @brief A run of HBP. The defaults are the paper's, where it says them.
+/// @brief Options of HBP. The defaults are those of the paper where it states them.
 struct options {
-  std::uint64_t devices = 32;                                ///< of the run
-  sampling_options sampling{};                               ///< of the base packer
+  std::uint64_t devices = 32;                                ///< number of devices
+  sampling_options sampling{};                               ///< rounds and filter of the base packer
   level_fill fill = level_fill::always;                      ///< whether long packs are filled with short samples
-  bool balanced = true;                                      ///< the balance packing; false for the ablation
-  ballast::left_over left_over = ballast::left_over::split;  ///< the paper does not say
-  ballast::oversize oversize = ballast::oversize::reject;    ///< the paper does not say
-  std::uint64_t warm_up = 500;                               ///< steps of the shortest level that the run begins with
+  bool balanced = true;                                      ///< whether steps have packs of similar attention; false for the ablation
+  ballast::left_over left_over = ballast::left_over::split;  ///< policy for an incomplete last step; the paper does not state it
+  ballast::oversize oversize = ballast::oversize::reject;    ///< policy for samples that are too long; the paper does not state it
+  std::uint64_t warm_up = 500;                               ///< number of steps of the shortest level at the beginning of training
   std::uint64_t seed = 0;                                    ///< any value; another seed is another plan
   std::uint64_t epoch = 0;                                   ///< another epoch is another order
 };
 
-/// @brief What HBP trains, and when.
+/// @brief The plan of an epoch by HBP.
 /// @tparam Index  type of the sample indices
 template <index_type Index = std::uint32_t>
 struct plan {
   level_packing<Index> packed;  ///< packs of every level
   level_batching<Index> steps;  ///< steps of every level
-  curriculum_plan order;        ///< the dynamic training pipeline: which step of which level comes when
+  curriculum_plan order;        ///< the dynamic training pipeline: the order of all steps of all levels
 };
 
-/// @brief Plans a run: packs by level, steps of like attention, short level first.
+/// @brief Plans an epoch as HBP does: packs by level, steps of packs with similar attention, short level first.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
 /// @param lengths  tokens of each sample
 /// @param levels   from `select_levels` or `choose_levels`
-/// @param o        devices, filling, warm-up, seed
+/// @param o        devices, filling, warm-up, seed, …
 /// @return packs, steps and their order
 /// @throws invalid_input as `pack_levels`, `steps_by_level` and `plan_curriculum`
 /// @par Complexity
-/// That of `iterative_sampling`, and O(packs log packs).
+/// As `iterative_sampling`, plus O(packs log packs).
 /// @par Determinism
 /// A pure function of its arguments.
 template <index_type Index = std::uint32_t, length_range R>

@@ -19,21 +19,22 @@
 #include <vector>
 
 /// @file
-/// @brief LongAlign's two batchings, packing and sorted: Bai et al., arXiv 2401.18058. Baselines of HBP.
+/// @brief LongAlign's two ways to make batches, packing and sorted batching (Bai et al., arXiv 2401.18058). They are baselines of HBP.
 
 namespace ballast::inline v0_2::longalign {
 
-/// @brief Packing: samples laid end to end in the order given until the next would not fit, packs dealt to ranks as they come.
+/// @brief Packing: samples are concatenated in the given order until the next would not fit; packs are dealt to ranks in order.
 ///
-/// The published code drops samples that reach the capacity and the last pack; here they are refused, or follow `left_over`.
+/// The published code drops samples that reach the capacity, and the last pack. Here a sample above the capacity is an error, and an
+/// incomplete last step follows `left_over`.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
-/// @tparam Cost   how one length is weighed
+/// @tparam Cost   a `cost_model`
 /// @param lengths  tokens of each sample, in the (shuffled) order of the data set
-/// @param options  capacity, ranks, micro-batches, left-overs
-/// @param cost     what a sample costs
-/// @return the plan, its cost and the bound
+/// @param options  capacity, ranks, micro-batches, left-over policy
+/// @param cost     cost of a sample
+/// @return the plan, with its cost and a lower bound
 /// @throws invalid_input as `next_fit` and `deal_steps`
 /// @par Complexity
 /// O(samples).
@@ -44,21 +45,21 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
   return deal_steps(next_fit<Index>(lengths, {.capacity = options.capacity}).packs, lengths, options, cost, {.how = dealing::in_order});
 }
 
-/// @brief Sorted batching: samples sorted by length, cut into batches of as many samples, the batches in random order.
+/// @brief Sorted batching: samples are sorted by length and cut into batches of equal sample count; the batches come in random order.
 ///
-/// Each rank gets `samples_per_rank` neighbours in length as its micro-batch. As published, an incomplete last batch, that of the longest
-/// samples, is dropped and listed; `left_over::shorten` keeps it.
+/// The micro-batch of each rank has `samples_per_rank` samples of similar length. As published, an incomplete last batch, which has the
+/// longest samples, is dropped and listed; `left_over::shorten` keeps it.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
-/// @tparam Cost   how one length is weighed
+/// @tparam Cost   a `cost_model`
 /// @param lengths           tokens of each sample
 /// @param samples_per_rank  batch size of a rank, at least 1
-/// @param options           ranks, seed and epoch, `drop` or `shorten`; a rank's samples may hold `capacity` tokens at most
-/// @param cost              what a sample costs
-/// @return the plan, its cost and the bound
-/// @throws invalid_input if `samples_per_rank` is 0, micro-batches are more than one, a batch exceeds the capacity, or the left-over
-///         policy is none of the two
+/// @param options           ranks, seed, epoch, and `drop` or `shorten`; the samples of a rank may have at most `capacity` tokens
+/// @param cost              cost of a sample
+/// @return the plan, with its cost and a lower bound
+/// @throws invalid_input if `samples_per_rank` is 0, there is more than one micro-batch, a batch exceeds the capacity, or the left-over
+///         policy is neither `drop` nor `shorten`
 /// @par Complexity
 /// O(samples log samples).
 /// @par Determinism

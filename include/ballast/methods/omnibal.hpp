@@ -22,48 +22,49 @@
 #include <vector>
 
 /// @file
-/// @brief OmniBal's balance of data: packs by iterative sampling and filtering, steps by its random sampler.
+/// @brief OmniBal's data balance: packs by iterative sampling and filtering, steps by its random sampler.
 
 /// @brief The method of Yao et al., "OmniBal: towards fast instruct-tuning for vision-language models via omniverse computation balance".
 namespace ballast::inline v0_2::omnibal {
 
-/// @brief The published settings.
+/// @brief Options of OmniBal's data balance. The defaults are the published settings.
 struct options {
-  std::int64_t most_tiles = 9;      ///< Q_v: image tiles of a pack; a pack that has as many is full
-  std::int64_t most_tokens = 4096;  ///< Q_t: text length of a pack, its tiles' tokens included
-  std::int64_t spare_tokens = 128;  ///< Q_t - Q'_t: a pack with at most that many tokens of room is full
-  bool choose_capacities = false;   ///< Q_v and Q_t from the data, 4 to 5 samples a pack, instead of the two above
-  std::uint32_t rounds = 50;        ///< T: passes over the samples that stand in no full pack
-  std::uint64_t ranks = 8;          ///< data-parallel ranks, at least 1
-  std::uint64_t seed = 1024;        ///< of the passes
-  std::uint64_t epoch = 0;          ///< of the sampler
+  std::int64_t most_tiles = 9;      ///< Q_v: largest number of image tiles of a pack; a pack with this many is full
+  std::int64_t most_tokens = 4096;  ///< Q_t: largest text length of a pack, the tokens of its tiles included
+  std::int64_t spare_tokens = 128;  ///< Q_t - Q'_t: a pack with room for at most this many tokens is full
+  bool choose_capacities = false;   ///< whether to choose Q_v and Q_t from the data (4 to 5 samples per pack), not by the two above
+  std::uint32_t rounds = 50;        ///< T: passes over the samples that are not in a full pack
+  std::uint64_t ranks = 8;          ///< number of data-parallel ranks, at least 1
+  std::uint64_t seed = 1024;        ///< seed of the passes
+  std::uint64_t epoch = 0;          ///< seed of the sampler
 };
 
-/// @brief Packs and steps.
+/// @brief The plan of an epoch: packs and steps.
 ///
 /// @tparam Index  type of the sample indices and pack numbers
 template <index_type Index = std::uint32_t>
 struct data_plan {
   std::vector<std::int64_t> capacity;  ///< Q_v and Q_t, as given or as chosen
-  vector_packing<Index> packing;       ///< the packs in the order they were made, their number beside a bound
-  batching<Index> steps;               ///< one pack per rank and step; `dropped` lists samples above a capacity and those of the tail
-  std::vector<double> distance;        ///< the rank distance of tiles and of tokens
+  vector_packing<Index> packing;       ///< the packs in the order they were made, and a lower bound on their number
+  batching<Index> steps;               ///< one pack per rank and step; `dropped` has samples above a capacity and those of the tail
+  std::vector<double> distance;        ///< rank distance of tiles, and of tokens
 };
 
-/// @brief Plans an epoch as the paper does: pack by iterative sampling and filtering, cut the packs into one shard per rank, go through all
-/// shards in one random order, drop the tail.
+/// @brief Plans an epoch as OmniBal does: packs by iterative sampling and filtering, cut into one shard per rank; all shards are trained in
+/// one random order, and the tail is dropped.
 ///
-/// What its code loses without a word is listed here, and the best round is kept. To train on balanced steps, call
-/// `plan_steps({tiles, tokens}, {.capacity = {9, 4096}, .ranks = 8})` instead: fewer packs, nothing dropped, both measures balanced.
+/// Samples that the published code loses silently are listed here, and the best round is kept. To train on balanced steps, call
+/// `plan_steps({tiles, tokens}, {.capacity = {9, 4096}, .ranks = 8})` instead: it makes fewer packs, drops nothing and balances both
+/// measures.
 ///
 /// @tparam Index  type of the sample indices
 /// @param tiles   image tiles of each sample
 /// @param tokens  text length of each sample, its tiles' tokens included; each at least 1
-/// @param o       settings
+/// @param o       options
 /// @return packs, steps and the two distances
-/// @throws invalid_input for a bad setting or measure, or columns of unequal size
+/// @throws invalid_input if an option or a measure is out of range, or `tiles` and `tokens` differ in size
 /// @par Complexity
-/// That of `iterative_sampling`, and of `choose_capacities` where asked for.
+/// As `iterative_sampling`, and as `choose_capacities` if that is requested.
 /// @par Determinism
 /// A pure function of its arguments.
 /// @par Source

@@ -17,52 +17,55 @@
 #include <vector>
 
 /// @file
-/// @brief OmniBal's balance of the model: cuts around a balanced one, ranked by spread and by communication, to be measured.
+/// @brief OmniBal's model balance: candidate partitions around a balanced one, ranked by variance and by communication, to be measured.
 
 namespace ballast::inline v0_2::omnibal {
 
-/// @brief The settings of the search; `stages` has no default.
+/// @brief Options of the search; `stages` has no default.
 struct partition_search {
-  std::uint64_t stages = 0;   ///< stages of the pipeline, at least 1
-  std::uint64_t radius = 1;   ///< r: layers that an inner boundary moves either way
-  std::uint64_t listed = 50;  ///< how many each ranking lists
+  std::uint64_t stages = 0;   ///< number of pipeline stages, at least 1
+  std::uint64_t radius = 1;   ///< r: number of layers that an inner boundary may move in either direction
+  std::uint64_t listed = 50;  ///< number of candidates that each ranking lists
 };
 
-/// @brief A cut and what the rankings see of it.
+/// @brief A candidate partition, with the numbers that the rankings use.
 /// @tparam Index  type of the boundaries
 template <index_type Index = std::uint32_t>
 struct partition_candidate {
-  std::vector<Index> boundaries;  ///< stages + 1 entries, rising
+  std::vector<Index> boundaries;  ///< stages + 1 entries, strictly ascending
   std::int64_t bottleneck = 0;    ///< time of the most expensive stage
-  std::int64_t volume = 0;        ///< what crosses its inner cuts
-  wide squares;                   ///< sum of the squared stage times: in the order of their variance, since all cuts have one sum
+  std::int64_t volume = 0;        ///< volume across its inner cuts
+  wide squares;                   ///< sum of the squared stage times; it orders like the variance, since all partitions have the same mean
 };
 
-/// @brief What the search lists.
+/// @brief The result of the search.
 /// @tparam Index  type of the boundaries
 template <index_type Index = std::uint32_t>
 struct partition_candidates {
-  staged<Index> anchor;  ///< the balanced cut; infeasible with fewer layers than stages, and nothing is listed
+  staged<Index> anchor;  ///< the balanced partition; if it is infeasible (fewer layers than stages), there are no candidates
   std::vector<partition_candidate<Index>> candidates;  ///< the most balanced ones, then those of least volume that are not among them
-  std::uint64_t tried = 0;                             ///< cuts of the neighbourhood whose boundaries rise
+  std::uint64_t tried = 0;                             ///< number of valid partitions in the neighbourhood
 };
 
-/// @brief Lists cuts to be measured: all whose inner boundaries are within a radius of a balanced cut's, best by spread, then by volume.
+/// @brief Lists partitions to be measured: from all within a radius of the balanced one, the most balanced and those of least volume.
 ///
-/// The published code minimises the bottleneck of the anchor to a tolerance, and lets boundaries cross; here the anchor is exact and every
-/// stage has a layer. It adds variance to volume without a common unit, so that volume decides; here volume ranks and variance breaks ties.
-/// `trade_off_partition` finds the best sum of bottleneck and volume of all cuts, and `k_best_partitions` the most balanced ones.
+/// The published code minimises the bottleneck of the anchor up to a tolerance, and lets boundaries cross. Here the anchor is exact, and
+/// every stage has a layer. The published code adds variance and volume without a common unit, so that volume decides; here volume ranks,
+/// and variance breaks ties. `trade_off_partition` finds the partition with the least sum of bottleneck and volume, and `k_best_partitions`
+/// the most balanced ones.
 ///
 /// @tparam Index  type of the boundaries
 /// @param layers  time of each layer, first to last, not negative
-/// @param volume  by inner cut (after layer 0 … n - 2): what crosses it, not negative
+/// @param volume  for each inner cut (after layer 0 … n - 2), the volume across it, not negative
 /// @param o       stages, radius and length of the lists
-/// @return candidates, with the anchor
-/// @throws invalid_input for a bad option, more than 2^20 cuts in the neighbourhood, a wrong number of volumes, or a negative number
+/// @return candidates, and the anchor
+/// @throws invalid_input if an option is out of range, the neighbourhood has more than 2^20 partitions, the number of volumes is wrong, or
+/// a
+///         number is negative
 /// @par Complexity
-/// O(k (p + log k)) for p stages, radius r and the k = (2 r + 1)^(p - 1) cuts of the neighbourhood.
+/// O(k (p + log k)) for p stages, radius r and the k = (2 r + 1)^(p - 1) partitions of the neighbourhood.
 /// @par Determinism
-/// A pure function of its arguments; what ties is ordered by boundaries.
+/// A pure function of its arguments; ties are ordered by boundaries.
 /// @par Source
 /// Yao et al., OmniBal, arXiv 2407.20761, section on model partition, and its code.
 template <index_type Index = std::uint32_t>

@@ -10,31 +10,31 @@
 #include <string>
 
 /// @file
-/// @brief OmniBal's balance of memory: what a layer of each kind holds, from two probes, and how many layers each stage recomputes.
+/// @brief OmniBal's memory balance: bytes per layer of each kind, from two probes, and how many layers each stage recomputes.
 
 namespace ballast::inline v0_2::omnibal {
 
-/// @brief What a probe of one stage saw: layers released from recomputation, and the memory that took.
+/// @brief A probe of one stage: layers that were released from recomputation, and the memory that this took.
 struct memory_probe {
-  std::int64_t vision = 0;    ///< vision layers released
-  std::int64_t language = 0;  ///< language layers released
+  std::int64_t vision = 0;    ///< number of released vision layers
+  std::int64_t language = 0;  ///< number of released language layers
   std::int64_t bytes = 0;     ///< memory that the release took, not negative
 };
 
-/// @brief Memory that one layer takes when it is not recomputed.
+/// @brief Memory that one layer takes if it is not recomputed.
 struct layer_bytes {
-  std::int64_t vision = std::int64_t{2} << 30;    ///< of a vision layer; the default is the published guess
-  std::int64_t language = std::int64_t{1} << 30;  ///< of a language layer; the default is the published guess
+  std::int64_t vision = std::int64_t{2} << 30;    ///< bytes of a vision layer; the default is the published guess
+  std::int64_t language = std::int64_t{1} << 30;  ///< bytes of a language layer; the default is the published guess
 
   friend constexpr bool operator==(layer_bytes const&, layer_bytes const&) = default;
 };
 
 /// @brief Solves the two equations of the probes for the bytes of a layer of each kind.
 ///
-/// Rounded up, and at least 1. Where the probes leave a kind open, it keeps its guess.
+/// The results are rounded up and at least 1. A kind that the probes do not determine keeps its guess.
 ///
-/// @param probes  of the first and the last stage; counts at most 2^15, bytes at most 2^45
-/// @param guess   what an unmeasured kind is taken to hold
+/// @param probes  probes of the first and the last stage; counts at most 2^15, bytes at most 2^45
+/// @param guess   bytes of a kind that is not measured
 /// @return bytes of a layer of each kind
 /// @throws invalid_input if a number is out of range
 /// @par Source
@@ -66,15 +66,15 @@ struct layer_bytes {
   return out;
 }
 
-/// @brief How many layers of a stage the adaptive rule recomputes, counted from the stage's first layer.
+/// @brief Returns how many layers of a stage the adaptive rule recomputes, counted from the stage's first layer.
 ///
-/// Language layers are released before vision layers, whatever time a byte of each saves, and one layer is kept in reserve.
-/// `keep_tensors` (recompute/keep.hpp) makes the best of the same memory.
+/// The rule releases language layers before vision layers, regardless of the time that a byte of each saves, and keeps one layer in
+/// reserve. `keep_tensors` (recompute/keep.hpp) makes the best use of the same memory.
 ///
-/// @param vision    vision layers of the stage
-/// @param language  language layers of the stage
-/// @param room      memory that is free while all layers are recomputed, less the reserve
-/// @param bytes     of a released layer of each kind, positive
+/// @param vision    number of vision layers of the stage
+/// @param language  number of language layers of the stage
+/// @param room      memory that is free if all layers are recomputed, minus a reserve
+/// @param bytes     bytes of a released layer of each kind, positive
 /// @return the number of recomputed layers
 /// @throws invalid_input if a count is negative or a size not positive
 /// @par Source

@@ -14,23 +14,23 @@
 #include <vector>
 
 /// @file
-/// @brief What no order of a pipeline's tasks can go below.
+/// @brief A lower bound on the time of any order of a pipeline's tasks.
 
 namespace ballast::inline v0_2 {
 
-/// @brief A lower bound on the makespan of any order of the tasks of a pipeline.
+/// @brief Lower bound on the makespan of any order of the tasks of a pipeline: the greater of two arguments.
 ///
-/// One micro-batch takes the sum of its times on its way through all virtual stages and back, and of its transfers. A stage does all
-/// that is on it, after the shortest way to its first virtual stage and before the shortest way back from there; a split weight part need
-/// not wait for that way back.
+/// Longest path: one micro-batch takes the sum of its times and transfers through all virtual stages and back. Busiest stage: a stage does
+/// all its tasks after the shortest way to its first virtual stage, and before the shortest way back from there; a split weight part need
+/// not precede that way back.
 ///
 /// @tparam Work  a `stage_work_model`
-/// @param stage_of       by virtual stage: the stage that it is on
-/// @param micro_batches  of a step, at least 1
+/// @param stage_of       for each virtual stage, its stage
+/// @param micro_batches  number of micro-batches in a step, at least 1
 /// @param split          whether backwards are split
 /// @param work           times of a micro-batch on a virtual stage
-/// @return the greater of the two arguments
-/// @throws invalid_input if a count is 0, a member of a work negative, or a sum 2^63
+/// @return the greater of the two lower bounds
+/// @throws invalid_input if a count is 0, a member of a work is negative, or a sum reaches 2^63
 /// @par Complexity
 /// O(virtual stages x micro-batches) time and memory.
 /// @par Determinism

@@ -14,19 +14,19 @@
 
 namespace ballast::inline v0_2 {
 
-/// @brief Checks any timeline against the definition of a pipeline.
+/// @brief Checks a timeline against the definition of a pipeline.
 ///
-/// Every micro-batch passes forward through every virtual stage once, and backward once, whole or as an input part and a later weight part;
-/// each on the stage of its virtual stage, for the time of its work, one at a time, and not before what it needs has arrived. The figures
-/// are what the events make them.
+/// Every micro-batch passes once forward and once backward through every virtual stage; a backward is one task, or an input part and a
+/// later weight part. Each task is on the stage of its virtual stage, takes the time of its work, runs alone, and does not begin before its
+/// inputs have arrived. The figures must follow from the events.
 ///
 /// @tparam Work  a `stage_work_model`
-/// @param timeline       with its events, by stage, then in the order of execution
-/// @param stage_of       by virtual stage: the stage that it is on
-/// @param micro_batches  of a step
+/// @param timeline       the timeline, with its events: stage by stage, in the order of execution
+/// @param stage_of       for each virtual stage, its stage
+/// @param micro_batches  number of micro-batches in a step
 /// @param work           times and bytes of a micro-batch on a virtual stage, as the simulator was given
-/// @return the first rule broken: event by event, then missing tasks, then arrivals, then the figures; its index is the event, the stage
-/// or, of a missing task, virtual stage x micro-batches + micro-batch
+/// @return the first broken rule: event by event, then missing tasks, then arrivals, then the figures; its index is the event, the stage
+/// or, for a missing task, virtual stage x micro-batches + micro-batch
 /// @par Complexity
 /// O(events).
 template <stage_work_model Work>

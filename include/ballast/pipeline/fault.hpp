@@ -6,26 +6,26 @@
 #include <string>
 
 /// @file
-/// @brief What the validator of timelines can find.
+/// @brief The faults that the validator of timelines reports.
 
 namespace ballast::inline v0_2 {
 
 /// @brief The rule that a timeline breaks.
 enum class timeline_fault : std::uint8_t {
-  none,            ///< it is valid
-  no_such_task,    ///< an event's micro-batch, virtual stage or stage is none
+  none,            ///< the timeline is valid
+  no_such_task,    ///< the micro-batch, virtual stage or pass of an event does not exist
   wrong_stage,     ///< an event is not on the stage of its virtual stage
-  wrong_time,      ///< an event's time is not that of its work, or it begins before 0
-  overlap,         ///< an event begins before the one that stands before it on its stage has ended
+  wrong_time,      ///< the time of an event is not that of its work, or it begins before 0
+  overlap,         ///< an event begins before the previous event on its stage has ended
   task_twice,      ///< a forward, a backward or one of its parts is done a second time
   task_missing,    ///< a forward, a backward or one of its parts is not done
-  too_early,       ///< an event begins before what it needs has arrived
-  wrong_figures,   ///< a stage's start, end, busy time or peak memory is not what its events make it
-  wrong_makespan,  ///< the makespan or the span is not what the events make it
+  too_early,       ///< an event begins before its inputs have arrived
+  wrong_figures,   ///< a stage's start, end, busy time or peak memory does not follow from its events
+  wrong_makespan,  ///< the makespan or the span does not follow from the events
   wrong_bound,     ///< the lower bound is above the makespan
 };
 
-/// @brief The verdict as a sentence, such as "events[17] begins at 30, but what it needs arrives at 34".
+/// @brief Describes a verdict in a sentence, such as "events[17] begins at 30, but what it needs arrives at 34".
 /// @param v  a verdict of `check_timeline`
 /// @return the sentence
 [[nodiscard]] inline std::string describe(verdict<timeline_fault, std::int64_t> const& v) {

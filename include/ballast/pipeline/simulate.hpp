@@ -16,18 +16,18 @@
 #include <vector>
 
 /// @file
-/// @brief The timeline of a pipeline whose micro-batches differ.
+/// @brief Simulates a pipeline whose micro-batches differ in time and memory.
 
 namespace ballast::inline v0_2 {
 
-/// @brief The request to the simulator.
+/// @brief Options of the simulator.
 struct pipeline_options {
-  std::uint64_t stages = 1;         ///< of the pipeline, at least 1
-  std::uint64_t micro_batches = 1;  ///< of a step, at least 1
+  std::uint64_t stages = 1;         ///< number of stages of the pipeline, at least 1
+  std::uint64_t micro_batches = 1;  ///< number of micro-batches in a step, at least 1
   bool events = false;              ///< whether the result lists every task with its times
 };
 
-/// @brief Scratch memory of the simulator; a caller who simulates often keeps one.
+/// @brief Scratch memory of the simulator. Keep one if you simulate often.
 struct pipeline_workspace {
   detail::work_table works;                ///< private
   detail::runner_memory runner;            ///< private
@@ -36,18 +36,18 @@ struct pipeline_workspace {
   pipeline_timeline timeline;              ///< private
 };
 
-/// @brief The timeline of an order, into caller-owned memory. See the overload without `workspace`.
-/// @param order      each stage's tasks
+/// @brief Simulates an order of tasks in caller-owned memory. The overload without `workspace` says what it computes.
+/// @param order      tasks of each stage, in order
 /// @param work       times and bytes of a micro-batch on a virtual stage
 /// @param events     whether the result lists every task
 /// @param workspace  scratch memory, kept between calls
 /// @param out        overwritten with the timeline; its memory is used again
-/// @throws invalid_input as the other overload; `out` is as it was then
+/// @throws invalid_input as the other overload; `out` is then unchanged
 template <stage_work_model Work>
 void simulate_order(pipeline_order const& order, Work const& work, bool events, pipeline_workspace& workspace, pipeline_timeline& out) {
   auto const split = detail::check_order(order, workspace.counts);
   workspace.works.load(order.stage_of.size(), static_cast<std::size_t>(order.micro_batches), work);
-  // Not yet into `out`: the order may turn out never to end.
+  // The result is written to `out` only at the end: a task of the order may wait for itself.
   detail::order_runner(order, workspace.works, events, workspace.runner, workspace.timeline).run();
   auto const bound = detail::bound_of(workspace.works, order.stage_of, order.stages(), split, workspace.bound);
   std::swap(out, workspace.timeline);
@@ -55,18 +55,18 @@ void simulate_order(pipeline_order const& order, Work const& work, bool events, 
   out.bound = bound.bound;
 }
 
-/// @brief The timeline of a caller's own order of tasks.
+/// @brief Simulates an order of tasks and returns its timeline.
 ///
-/// A stage does its tasks one after the other, each as soon as what it needs has arrived. Transfers run beside the computation and do not
-/// wait for each other; between virtual stages of one stage they take no time.
+/// A stage does its tasks one after the other, each as soon as its inputs have arrived. Transfers overlap with computation and do not wait
+/// for each other; between virtual stages on the same stage they take no time.
 ///
 /// @tparam Work  a `stage_work_model`
-/// @param order   each stage's tasks
+/// @param order   tasks of each stage, in order
 /// @param work    times and bytes of a micro-batch on a virtual stage
 /// @param events  whether the result lists every task
-/// @return makespan with a lower bound over all orders of the same tasks on the same stages; figures of every stage
-/// @throws invalid_input if the order lacks or repeats a task or waits for itself, a member of a work is negative, or all times, or all
-/// bytes, sum up to 2^63
+/// @return the makespan, with a lower bound for all orders of the same tasks on the same stages; figures of every stage
+/// @throws invalid_input if the order lacks or repeats a task, a task waits for itself, a member of a work is negative, or the sum of all
+/// times or of all bytes reaches 2^63
 /// @par Complexity
 /// O(tasks) time and memory.
 /// @par Determinism
@@ -79,19 +79,19 @@ template <stage_work_model Work>
   return out;
 }
 
-/// @brief The timeline of a published schedule: makespan, bubble, busy time and peak memory of every stage.
+/// @brief Simulates a published schedule and returns its timeline: makespan, bubble, busy time and peak memory of every stage.
 ///
-/// The zero-bubble schedules order forwards and input parts as published. Weight parts are placed while the timeline is made: one fills a
-/// wait of at least half its time, and the oldest are done before a forward that would exceed the schedule's `in_flight(…).held`.
+/// The order of forwards and input parts is the published one. In zero-bubble schedules, weight parts are placed during the simulation: one
+/// fills a wait of at least half its time, and the oldest are done before a forward that would exceed the schedule's `in_flight(…).held`.
 ///
 /// @tparam Schedule  a `pipeline_schedule`, or `any_schedule`
 /// @tparam Work      a `stage_work_model`
-/// @param schedule  which one
+/// @param schedule  the schedule
 /// @param options   stages and micro-batches
-/// @param work      times and bytes of a micro-batch on a virtual stage (numbered along the model from 0; as many as stages x chunks)
-/// @return makespan with a lower bound over all orders of the same tasks on the same stages; figures of every stage
-/// @throws invalid_input if a count is 0, or (interleaved) the micro-batches are no multiple of the stages; a member of a work is negative,
-/// or all times, or all bytes, sum up to 2^63
+/// @param work      times and bytes of a micro-batch on a virtual stage (stages x chunks of them, numbered along the model from 0)
+/// @return the makespan, with a lower bound for all orders of the same tasks on the same stages; figures of every stage
+/// @throws invalid_input if a count is 0, the micro-batches of an interleaved schedule are not a multiple of the stages, a member of a work
+/// is negative, or the sum of all times or of all bytes reaches 2^63
 /// @par Complexity
 /// O(virtual stages x micro-batches) time and memory.
 /// @par Determinism

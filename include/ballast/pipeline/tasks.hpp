@@ -7,34 +7,34 @@
 #include <vector>
 
 /// @file
-/// @brief What the stages of a pipeline do, and in which order.
+/// @brief The tasks of pipeline stages, and their order.
 
 namespace ballast::inline v0_2 {
 
-/// @brief What a task is.
+/// @brief The kind of a task.
 enum class pipeline_pass : std::uint8_t {
-  forward,         ///< needs the forward of the virtual stage before
-  backward,        ///< both parts in one; needs the (input part of the) backward of the virtual stage behind
-  backward_input,  ///< the input part alone
+  forward,         ///< needs the forward of the previous virtual stage
+  backward,        ///< both parts in one; needs the (input part of the) backward of the next virtual stage
+  backward_input,  ///< only the input part of the backward
   weight,          ///< the weight part, any time after the input part
 };
 
 /// @brief One task of a stage.
 struct pipeline_task {
-  std::uint32_t micro_batch = 0;                ///< its micro-batch
-  std::uint32_t virtual_stage = 0;              ///< its virtual stage
-  pipeline_pass pass = pipeline_pass::forward;  ///< what is done
+  std::uint32_t micro_batch = 0;                ///< number of its micro-batch
+  std::uint32_t virtual_stage = 0;              ///< number of its virtual stage
+  pipeline_pass pass = pipeline_pass::forward;  ///< kind of task
   friend constexpr bool operator==(pipeline_task const&, pipeline_task const&) = default;
 };
 
-/// @brief The tasks of every stage in their order, stage after stage in flat arrays.
+/// @brief The tasks of every stage in order, stage after stage in flat arrays.
 struct pipeline_order {
-  std::uint64_t micro_batches = 0;        ///< of a step
-  std::vector<std::uint32_t> stage_of;    ///< by virtual stage: the stage that it is on
-  std::vector<std::uint64_t> offsets{0};  ///< stages + 1 entries: where a stage's tasks begin
+  std::uint64_t micro_batches = 0;        ///< number of micro-batches in a step
+  std::vector<std::uint32_t> stage_of;    ///< for each virtual stage, its stage
+  std::vector<std::uint64_t> offsets{0};  ///< stages + 1 entries: where the tasks of each stage begin
   std::vector<pipeline_task> tasks;       ///< each forward and backward once; each weight part once or, with `fill`, never
-  /// By stage, where weight parts are not listed but placed by the simulator: each fills a wait of at least half its time, and the oldest
-  /// ones are done before a forward for which the stage would hold more than that many micro-batches. Empty where they are listed.
+  /// One entry per stage if the simulator places weight parts: each fills a wait of at least half its time, and the oldest are done before
+  /// a forward for which the stage would hold more than this many micro-batches. Empty if `tasks` lists weight parts.
   std::vector<std::uint64_t> fill;
 
   /// @brief Number of stages.

@@ -35,7 +35,7 @@ struct recompute_peak {
 ///
 /// A kept output is live from when it is made until its last use. Any other output is freed after its last reader in the forward pass. If
 /// the backward pass needs it, it is computed again once, after its missing inputs, and is live until its last use. A gradient is live from
-/// the backward of the first operator that reads the output until the backward of the operator that made the output.
+/// the earliest backward of an operator that reads the output until the backward of the operator that made the output.
 ///
 /// @param operators  operators in an order in which they can run
 /// @param kept       for each operator, whether its output is kept; as many entries as `operators`

@@ -17,27 +17,28 @@
 #include <vector>
 
 /// @file
-/// @brief The validator of any joint plan, and the dynamic programme that proves its bound. It shares no code with the planners.
+/// @brief Validators of plans of stages and memory, with a dynamic programme that proves their lower bound. They share no code with the
+/// planners.
 
 namespace ballast::inline v0_2 {
 
 /// @brief The rule that a plan of stages and memory breaks.
 enum class staging_fault : std::uint8_t {
-  none,              ///< it is valid
-  plan_refused,      ///< infeasible, and has boundaries, figures or options all the same
-  wrong_size,        ///< not stages + 1 boundaries, one figure a stage, one option a layer
-  bad_boundaries,    ///< they do not rise from 0 to the number of layers
+  none,              ///< the plan is valid
+  plan_refused,      ///< the result is infeasible, but has boundaries, figures or options
+  wrong_size,        ///< there are not stages + 1 boundaries, one entry of `figures` per stage and one option per layer
+  bad_boundaries,    ///< the boundaries do not go from 0 to the number of layers without decreasing
   too_few_layers,    ///< a stage has fewer layers than the minimum
-  bad_option,        ///< a layer has no such option
-  wrong_figures,     ///< a stage's figures are not those of its layers
+  bad_option,        ///< a layer does not have the option that it takes
+  wrong_figures,     ///< the figures of a stage are not those of its layers
   over_capacity,     ///< a stage holds more than its capacity
   wrong_value,       ///< the certificate's value is not the time of the slowest stage
   wrong_bound,       ///< the certificate's lower bound is above its value
-  false_bound,       ///< some plan is cheaper than the lower bound
-  needless_refusal,  ///< there is a plan
+  false_bound,       ///< some plan is faster than the lower bound
+  needless_refusal,  ///< the result says that no plan exists, but one does
 };
 
-/// @brief The verdict as a sentence, such as "stage 3 holds more than its capacity".
+/// @brief Describes a verdict in a sentence, such as "stage 3 holds more than its capacity".
 /// @param v  a verdict of `check_stages` or `prove_stages`
 /// @return the sentence
 [[nodiscard]] inline std::string describe(verdict<staging_fault> const& v) {
@@ -60,14 +61,13 @@ enum class staging_fault : std::uint8_t {
   return {};
 }
 
-/// @brief Checks any plan against the definition, layer by layer.
+/// @brief Checks a plan against the definition, layer by layer. It does not prove the lower bound again; `prove_stages` does.
 ///
 /// @tparam Index  type of the boundaries
-/// @param plan     the plan; it may hold anything
-/// @param chain    what it was made of
-/// @param options  what was asked
-/// @return the first rule broken; its index is the boundary, the stage or, for `bad_option`, the layer. That the bound is true is
-/// `prove_stages`' to say
+/// @param plan     the plan; may hold any values
+/// @param chain    the chain that was planned
+/// @param options  the options of the request
+/// @return the first broken rule; its index is the boundary, the stage or, for `bad_option`, the layer
 /// @throws invalid_input as `require_valid` of the chain and of the options
 /// @par Complexity
 /// O(layers + stages).
@@ -112,17 +112,17 @@ template <index_type Index>
   return {};
 }
 
-/// @brief The least bottleneck of any plan by the full dynamic programme: every stage, every begin, every end, with all selections that no
-/// other is better than.
+/// @brief Returns the least bottleneck of any plan, by the full dynamic programme: every stage, every begin, every end, and all selections
+/// that no other selection dominates.
 ///
-/// The textbook method, slow and without any property of the costs: what the joint plan is compared with.
+/// This textbook method is slow, but needs no property of the costs. The joint plan is compared with it.
 ///
 /// @param chain    the layers
-/// @param options  what was asked
-/// @return the least bottleneck; nothing if there is no plan
+/// @param options  the options of the request
+/// @return the least bottleneck; nothing if no plan exists
 /// @throws invalid_input as `require_valid` of the chain and of the options
 /// @par Complexity
-/// O(layers^2 * (stages log k + options * k)) for k selections that no other is better than; k^2 where transfers hide.
+/// O(layers^2 * (stages log k + options * k)) for k selections that no other dominates; k^2 instead of k if transfers are hidden.
 [[nodiscard]] inline std::optional<std::int64_t> least_stage_bottleneck(layer_chain const& chain, staging_options const& options) {
   require_valid(chain);
   require_valid(options);
@@ -156,12 +156,12 @@ template <index_type Index>
   return best[p][n] == never ? std::nullopt : std::optional(best[p][n]);
 }
 
-/// @brief Checks a joint plan and proves its certificate again: that no plan is cheaper than the bound, or that there is none indeed.
+/// @brief Checks a plan and proves its certificate again: that no plan is faster than the lower bound, or that no plan exists.
 /// @tparam Index  type of the boundaries
-/// @param plan     the plan; it may hold anything
-/// @param chain    what it was made of
-/// @param options  what was asked
-/// @return the first rule broken
+/// @param plan     the plan; may hold any values
+/// @param chain    the chain that was planned
+/// @param options  the options of the request
+/// @return the first broken rule
 /// @throws invalid_input as `check_stages`
 /// @par Complexity
 /// As `least_stage_bottleneck`.

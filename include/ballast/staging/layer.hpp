@@ -15,28 +15,27 @@
 #include <vector>
 
 /// @file
-/// @brief What the joint plan of stages and memory knows of a layer, and chains of such layers with equal ones folded.
+/// @brief `stage_layer`: what a plan of stages and memory needs to know of a layer; and folded chains of such layers.
 
 namespace ballast::inline v0_2 {
 
-/// @brief A layer in numbers, as `stage_layers_of` makes it: its time, the bytes that are there whatever is recomputed, and the ways to
-/// treat what it keeps for its backward pass.
+/// @brief A layer in numbers, as `stage_layers_of` makes it: its time, the bytes of its states, and options for its activations.
 struct stage_layer {
-  std::int64_t time = 0;               ///< forward and backward of one micro-batch, nothing recomputed; not negative, any unit
+  std::int64_t time = 0;               ///< forward and backward of one micro-batch, without recomputation; not negative, any unit
   std::int64_t state = 0;              ///< bytes of parameters, gradients and optimiser states, not negative
-  std::vector<memory_option> options;  ///< for one micro-batch: bytes held, time added, link time; at least one
+  std::vector<memory_option> options;  ///< options for one micro-batch: bytes held, time added, link time; at least one
   friend bool operator==(stage_layer const&, stage_layer const&) = default;
 };
 
-/// @brief A chain of layers as distinct layers and runs of them.
+/// @brief A folded chain of layers: distinct layers, and runs of them.
 struct layer_chain {
   std::vector<stage_layer> classes;  ///< distinct layers
   chain_runs runs;                   ///< the chain in order; the value of a run is an index of `classes`
   friend bool operator==(layer_chain const&, layer_chain const&) = default;
 };
 
-/// @brief Throws for a chain that makes no sense, or whose sums could pass 2^58.
-/// @param chain  the chain, perhaps built by hand
+/// @brief Throws unless a chain is valid and its sums are at most 2^58.
+/// @param chain  the chain
 /// @throws invalid_input naming the first entry that breaks a rule
 inline void require_valid(layer_chain const& chain) {
   require_valid(chain.runs);
@@ -66,7 +65,7 @@ inline void require_valid(layer_chain const& chain) {
   require_valid(all);
 }
 
-/// @brief Folds layers: equal ones become one class, wherever they are; equal neighbours one run.
+/// @brief Folds layers: equal layers become one class, wherever they are, and equal neighbours one run.
 /// @param layers  the chain, first to last; may be empty
 /// @return classes in order of first appearance
 /// @par Complexity
@@ -88,18 +87,19 @@ inline void require_valid(layer_chain const& chain) {
   return out;
 }
 
-/// @brief Evaluates layers for the joint plan, which balances the time of one micro-batch and makes room for another.
+/// @brief Evaluates layers for plans of stages: times for the mean micro-batch, which is balanced, and bytes for the largest, which must
+/// fit.
 ///
-/// @param layers   of a model (`layers_of`), or measured
+/// @param layers   layers of a model (`layers_of`), or measured ones
 /// @param mean     the micro-batch whose time is balanced
-/// @param largest  the micro-batch whose bytes must fit: each of its numbers the largest there is
-/// @param rates    of the devices (`rates_of` a cluster), or of the measurement
-/// @return one entry a layer, with its options in their order; nanoseconds and bytes
+/// @param largest  the micro-batch whose bytes must fit: the largest of each number over all micro-batches
+/// @param rates    rates of the devices (`rates_of` a cluster), or of the measurement
+/// @return one entry per layer, with its options in their order; nanoseconds and bytes
 /// @throws invalid_input as `layer_evaluator` and its `require_fits`
 /// @par Complexity
 /// O(layers).
 /// @par Determinism
-/// A pure function of its arguments, in integers.
+/// A pure function of its arguments; all arithmetic is in integers.
 [[nodiscard]] inline std::vector<stage_layer> stage_layers_of(std::span<layer const> layers, batch_shape const& mean,
                                                               batch_shape const& largest, layer_rates const& rates = {}) {
   layer_evaluator const evaluate(rates);

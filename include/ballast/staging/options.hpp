@@ -11,24 +11,25 @@
 #include <vector>
 
 /// @file
-/// @brief What the joint plan is asked: stages, their memory, and the micro-batches that each holds.
+/// @brief Options for planners of stages and memory: stages, their memory, and the micro-batches that each holds.
 
 namespace ballast::inline v0_2 {
 
-/// @brief The request to a planner of stages and memory. `stages`, `capacity` and `in_flight` have no default.
+/// @brief Options of a planner of stages and memory. `stages`, `capacity` and `in_flight` have no default.
 ///
-/// A stage fits if the states of its layers and `in_flight` times the bytes its layers hold for one micro-batch are within its capacity.
+/// A stage fits if the bytes of its states, plus `in_flight` times the bytes that its layers hold for one micro-batch, are within its
+/// capacity.
 struct staging_options {
-  std::uint64_t stages = 0;                    ///< stages of the pipeline, 1 … 2^31
-  std::span<std::int64_t const> capacity{};    ///< by stage: bytes, less what the caller wants in reserve; not negative
-  std::span<std::uint64_t const> in_flight{};  ///< by stage: micro-batches held at most, at least 1; `held_by_stage` of a schedule
-  std::uint64_t min_layers = 1;                ///< fewest layers of a stage; 0 allows empty ones
-  std::int64_t hidden_percent = 0;             ///< 0 … 100: share of a stage's forward and backward under which transfers hide
-  std::uint64_t work = 100'000'000;            ///< of the whole call, in the unit of `selection::operations`: about a nanosecond each
+  std::uint64_t stages = 0;                    ///< number of pipeline stages, 1 … 2^31
+  std::span<std::int64_t const> capacity{};    ///< for each stage, the bytes that the plan may use, not negative
+  std::span<std::uint64_t const> in_flight{};  ///< for each stage, the most micro-batches that it holds, at least 1: see `held_by_stage`
+  std::uint64_t min_layers = 1;                ///< smallest number of layers of a stage; 0 allows empty stages
+  std::int64_t hidden_percent = 0;             ///< 0 … 100: share of a stage's forward and backward time that hides transfers
+  std::uint64_t work = 100'000'000;            ///< limit for the complete call, in units of `selection::operations`: about 1 ns each
 };
 
-/// @brief Throws for a request that makes no sense.
-/// @param options  the request
+/// @brief Throws unless options are valid.
+/// @param options  the options
 /// @throws invalid_input naming the field
 inline void require_valid(staging_options const& options) {
   require(options.stages >= 1 && options.stages <= std::uint64_t{1} << 31,
@@ -49,15 +50,15 @@ inline void require_valid(staging_options const& options) {
           [&] { return "hidden_percent = " + std::to_string(options.hidden_percent) + " must be in [0, 100]"; });
 }
 
-/// @brief Micro-batches that each stage holds at most under a schedule.
+/// @brief Returns the most micro-batches that each stage holds under a schedule.
 ///
-/// Where the backward is split, those count of which only the weight part is left: their activations are still there.
+/// If the backward is split, micro-batches of which only the weight part is left count too, because their activations are still held.
 ///
-/// @param schedule       with one chunk a stage: a stage of several is no part of a chain
-/// @param stages         of the pipeline, at least 1
-/// @param micro_batches  of a step, at least 1
-/// @return one number a stage
-/// @throws invalid_input for a schedule of several chunks, or a count of 0
+/// @param schedule       a schedule with one chunk per stage (with several chunks, a stage is not a part of a chain)
+/// @param stages         number of stages of the pipeline, at least 1
+/// @param micro_batches  number of micro-batches in a step, at least 1
+/// @return one number per stage
+/// @throws invalid_input if the schedule has several chunks per stage, or a count is 0
 [[nodiscard]] inline std::vector<std::uint64_t> held_by_stage(any_schedule const& schedule, std::uint64_t stages,
                                                               std::uint64_t micro_batches) {
   require(stages >= 1 && micro_batches >= 1, [&] {

@@ -8,42 +8,43 @@
 #include <vector>
 
 /// @file
-/// @brief What a planner of stages and memory returns.
+/// @brief Results of planners of stages and memory.
 
 namespace ballast::inline v0_2 {
 
-/// @brief One stage in numbers.
+/// @brief Time and memory of one stage.
 struct staged_figures {
-  std::int64_t time = 0;       ///< forward and backward of its layers, for one micro-batch
-  std::int64_t added = 0;      ///< what recomputation and transfers that do not hide add to it
+  std::int64_t time = 0;       ///< forward and backward of its layers for one micro-batch, without recomputation
+  std::int64_t added = 0;      ///< time that recomputation, and transfers that are not hidden, add
   std::int64_t transfer = 0;   ///< link time of one micro-batch, hidden or not
-  std::int64_t state = 0;      ///< bytes of states
+  std::int64_t state = 0;      ///< bytes of parameters, gradients and optimiser states
   std::int64_t activations{};  ///< bytes that its layers hold for one micro-batch
-  std::int64_t memory = 0;     ///< bytes in all: states, and activations of all micro-batches in flight
+  std::int64_t memory = 0;     ///< total bytes: states, and activations of all micro-batches in flight
   friend constexpr bool operator==(staged_figures const&, staged_figures const&) = default;
 };
 
-/// @brief Bytes of a stage, however many micro-batches it holds.
+/// @brief Computes the bytes of a stage that holds activations of several micro-batches.
 /// @param state        bytes of states, at most 2^58
 /// @param activations  bytes that its layers hold for one micro-batch, at most 2^58
-/// @param in_flight    micro-batches held, at least 1
-/// @return the bytes; capped below `unaffordable`
+/// @param in_flight    number of micro-batches held, at least 1
+/// @return the bytes, capped below `unaffordable`
 [[nodiscard]] constexpr std::int64_t stage_bytes(std::int64_t state, std::int64_t activations, std::uint64_t in_flight) noexcept {
   auto const copies = static_cast<std::int64_t>(in_flight);
   return activations > (unaffordable - 1 - state) / copies ? unaffordable - 1 : state + copies * activations;
 }
 
-/// @brief A pipeline cut, and what each layer does with its memory.
+/// @brief A chain cut into pipeline stages, with the option that each layer takes.
 ///
 /// @tparam Index  type of the boundaries
 template <index_type Index = std::uint32_t>
 struct joint_stages {
-  /// Status, boundaries, and the largest `time + added` of a stage beside what no plan goes below. Infeasible as `min_max_partition` by a
-  /// stage cost; of a sequential plan, for `capacity`, the bytes of the first stage that does not fit and the least that it needs.
+  /// Status and boundaries; the bottleneck is the largest `time + added` of a stage, with a lower bound for every plan. If infeasible, as
+  /// `min_max_partition` by stage cost; for `plan_stages_in_sequence`, the bound is `capacity`, with the capacity of the first stage that
+  /// does not fit and the least bytes that it needs.
   staged<Index> partition;
-  std::vector<staged_figures> figures;  ///< by stage; none without a plan
-  std::vector<std::uint32_t> option;    ///< by layer: which of its options it takes; none without a plan
-  std::uint64_t work = 0;               ///< spent, in the unit of `staging_options::work`
+  std::vector<staged_figures> figures;  ///< figures of each stage; empty if infeasible
+  std::vector<std::uint32_t> option;    ///< for each layer, the index of the option that it takes; empty if infeasible
+  std::uint64_t work = 0;               ///< work spent, in the unit of `staging_options::work`
 };
 
 }  // namespace ballast::inline v0_2

@@ -12,26 +12,26 @@
 #include <cstdint>
 
 /// @file
-/// @brief Planning in sequence: the cut that is balanced in time, then the best recompute within it. What the joint plan is compared with.
+/// @brief `plan_stages_in_sequence`: first a partition that is balanced in time, then the best recomputation within it; a baseline.
 
 namespace ballast::inline v0_2 {
 
-/// @brief Cuts a chain for time alone, then makes room in each stage with the cheapest selection.
+/// @brief Cuts a chain for time alone, and then fits each stage into memory with the selection that adds least time.
 ///
-/// Both steps are exact, and the two together are not: the cut may leave a stage that fits under no selection, or a slow one where another
-/// cut has a quick one. `plan_stages` is never worse.
+/// Each of the two steps is exact, but not both together: the partition may have a stage that does not fit with any selection, or a slow
+/// stage where another partition has a fast one. `plan_stages` is never worse.
 ///
 /// @tparam Index  type of the boundaries
-/// @param chain    the layers, folded
+/// @param chain    the folded chain of layers
 /// @param options  as for `plan_stages`
-/// @return the plan, with the bottleneck of the cut without memory as lower bound; infeasible where a stage of that cut does not fit
+/// @return the plan, with the bottleneck of the partition without memory as lower bound; infeasible if a stage of it does not fit
 /// @throws invalid_input as `plan_stages`
 /// @par Complexity
-/// O(p log n log C) for the cut, then a selection a stage.
+/// O(p log n log C) for the partition, then one selection per stage.
 /// @par Determinism
 /// A pure function of its arguments.
 /// @par Source
-/// The order of OmniBal, arXiv 2407.20761, section 4.
+/// The two steps of OmniBal, arXiv 2407.20761, section 4.
 template <index_type Index = std::uint32_t>
 [[nodiscard]] joint_stages<Index> plan_stages_in_sequence(layer_chain const& chain, staging_options const& options) {
   detail::stage_oracle oracle(chain, options);
