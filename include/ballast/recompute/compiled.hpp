@@ -15,14 +15,14 @@
 #include <vector>
 
 /// @file
-/// @brief A selection compiled once, before lengths are known, and evaluated for every batch.
+/// @brief `compiled_selection`: a selection that is prepared once, before lengths are known, and then computed for every batch.
 
 namespace ballast::inline v0_2 {
 
-/// @brief One way to treat an item, as polynomials of the batch.
+/// @brief One way to treat an item, as polynomials over the dimensions of a batch.
 struct symbolic_option {
   symbolic memory{};    ///< bytes held until the backward pass
-  symbolic time{};      ///< extra time
+  symbolic time{};      ///< time that the option adds
   symbolic transfer{};  ///< time on the link to the host
 
   friend bool operator==(symbolic_option const&, symbolic_option const&) = default;
@@ -30,18 +30,19 @@ struct symbolic_option {
 
 /// @brief Classes of items whose memory and times are polynomials over named dimensions.
 ///
-/// What no batch within the ranges can want is removed as items are added, and equal items are folded: both need the polynomials alone. A
-/// batch then costs the evaluation of what is left and one greedy selection: O(classes), however many layers there are.
+/// Options that are never useful for any batch within the ranges are removed when items are added, and equal items are folded; both use
+/// only the polynomials. A batch then costs the evaluation of the remaining options and one greedy selection: O(classes), for any number of
+/// layers.
 class compiled_selection {
  public:
   /// @brief Starts with no items. @param dimensions ranges of all dimensions
   explicit compiled_selection(std::vector<dimension> dimensions) : dimensions_(std::move(dimensions)) {}
 
   /// @brief Adds items that share their options.
-  /// @param choices  at least one; all values not negative
-  /// @param count    how many items, at least 1
-  /// @return the class that they joined, as it is numbered in a selection
-  /// @throws invalid_input if there are no choices, or one uses a dimension without a range or can be negative
+  /// @param choices  options of the items, at least one; all values not negative
+  /// @param count    number of items, at least 1
+  /// @return index of the class that the items joined, as in a selection
+  /// @throws invalid_input if there are no choices, or if a choice uses a dimension without a range or may be negative
   std::size_t add(std::span<symbolic_option const> choices, std::uint64_t count = 1) {
     require(!choices.empty() && count > 0, [] { return std::string("a class needs at least one choice and one item"); });
     for (std::size_t j = 0; j < choices.size(); ++j)
@@ -76,15 +77,15 @@ class compiled_selection {
   }
   /// @brief Number of distinct classes.
   [[nodiscard]] std::size_t size() const noexcept { return classes_.size(); }
-  /// @brief The choices that were worth keeping, as their places in what was added. @param k a class @return ascending places; a selection
-  /// numbers them from 0
+  /// @brief The options of a class that were not removed. @param k index of the class
+  /// @return their indices in the added choices, ascending; a selection numbers the remaining options from 0
   [[nodiscard]] std::span<std::uint32_t const> origin(std::size_t k) const& { return classes_.at(k).origin; }
   std::span<std::uint32_t const> origin(std::size_t) const&& = delete;  ///< a view of a temporary would dangle
 
   /// @brief The classes for one batch, in numbers.
-  /// @param values  of all dimensions, within their ranges
-  /// @return classes in order of `add`, with the choices of `origin`
-  /// @throws invalid_input if a value is out of range, or a number passes 2^58
+  /// @param values  values of all dimensions, within their ranges
+  /// @return classes in the order of `add`, with the options of `origin`
+  /// @throws invalid_input if a value is out of range, or an intermediate result reaches 2^63
   /// @par Complexity
   /// O(terms).
   [[nodiscard]] option_classes at(std::span<std::int64_t const> values) const {
@@ -102,17 +103,17 @@ class compiled_selection {
     }
     return out;
   }
-  /// @brief The selection for one batch, greedy with its bound.
-  /// @param values  of all dimensions, within their ranges
-  /// @param asked   budget and window of the link of this batch
+  /// @brief The selection for one batch: greedy, with a lower bound.
+  /// @param values  values of all dimensions, within their ranges
+  /// @param asked   budget and hidden link time of this batch
   /// @return a selection over `at(values)`
   /// @throws invalid_input as `at` and `choose_options_greedily`
   /// @par Complexity
   /// O(terms) plus `choose_options_greedily` on the classes.
   /// @par Determinism
-  /// A pure function of what was added and the arguments.
+  /// A pure function of the added items and the arguments.
   /// @par Source
-  /// The compile-time candidates and run-time choice of BladeDISC++, arXiv 2412.16985, as far as a planner without a compiler goes.
+  /// The compile-time candidates and run-time choice of BladeDISC++, arXiv 2412.16985, as far as they apply without a compiler.
   [[nodiscard]] selection evaluate(std::span<std::int64_t const> values, selection_options const& asked) const {
     return choose_options_greedily(at(values), asked);
   }

@@ -12,26 +12,26 @@
 #include <vector>
 
 /// @file
-/// @brief What a planner of memory chooses from: ways to treat a tensor or a layer, and classes of items that share them.
+/// @brief Options of tensors or layers for planners of memory, and classes of items that share their options.
 
 namespace ballast::inline v0_2 {
 
 /// @brief One way to treat an item: keep it, recompute part or all of it, or send it to the host and back.
 struct memory_option {
   std::int64_t memory = 0;    ///< bytes held until the backward pass, not negative
-  std::int64_t time = 0;      ///< extra time, not negative, any unit: what is computed again
-  std::int64_t transfer = 0;  ///< time on the link to the host, same unit; hides under compute as far as there is room
+  std::int64_t time = 0;      ///< time that it adds (what is computed again), not negative, any unit
+  std::int64_t transfer = 0;  ///< time on the link to the host, same unit; part of it may be hidden (`selection_options::hidden_transfer`)
 
   friend constexpr bool operator==(memory_option const&, memory_option const&) = default;
 };
 
-/// @brief Items in classes: the items of a class have the same options, and each item takes exactly one.
+/// @brief Items in classes. All items of a class have the same options, and each item takes exactly one.
 ///
-/// Class k owns `options[offsets[k]]` … `options[offsets[k + 1] - 1]`. Items one by one are classes with a count of 1.
+/// Class k has the options `options[offsets[k]]` … `options[offsets[k + 1] - 1]`. Single items are classes with a count of 1.
 struct option_classes {
-  std::vector<std::uint64_t> offsets{0};  ///< classes + 1 entries from 0
+  std::vector<std::uint64_t> offsets{0};  ///< one entry more than classes, from 0
   std::vector<memory_option> options;     ///< options of all classes, class after class
-  std::vector<std::uint64_t> counts;      ///< items of each class, at least 1
+  std::vector<std::uint64_t> counts;      ///< number of items of each class, at least 1
 
   /// @brief Number of classes.
   [[nodiscard]] std::size_t size() const noexcept { return counts.size(); }
@@ -40,7 +40,7 @@ struct option_classes {
     return std::span(options).subspan(static_cast<std::size_t>(offsets[k]), static_cast<std::size_t>(offsets[k + 1] - offsets[k]));
   }
   std::span<memory_option const> operator[](std::size_t) const&& = delete;  ///< a view of a temporary would dangle
-  /// @brief Appends a class. @param choices its options, at least one @param count its items
+  /// @brief Appends a class. @param choices its options, at least one @param count number of its items
   void add(std::span<memory_option const> choices, std::uint64_t count = 1) {
     options.insert(options.end(), choices.begin(), choices.end());
     offsets.push_back(options.size());
@@ -49,8 +49,8 @@ struct option_classes {
   friend bool operator==(option_classes const&, option_classes const&) = default;
 };
 
-/// @brief Throws for classes that make no sense, or whose sums could pass 2^58.
-/// @param items  the classes, perhaps built by hand
+/// @brief Throws unless classes are valid and their sums are at most 2^58.
+/// @param items  the classes
 /// @throws invalid_input naming the first entry that breaks a rule
 inline void require_valid(option_classes const& items) {
   require(items.offsets.size() == items.counts.size() + 1 && items.offsets.front() == 0 && items.offsets.back() == items.options.size(),
@@ -87,20 +87,20 @@ inline void require_valid(option_classes const& items) {
   }
 }
 
-/// @brief Classes with equal ones folded, and where each went.
+/// @brief Distinct classes, and which of them each original class became.
 struct folded_options {
-  option_classes classes;               ///< distinct, in order of first appearance
-  std::vector<std::uint32_t> class_of;  ///< for each class that came in, its index in `classes`
+  option_classes classes;               ///< distinct classes, in order of first appearance
+  std::vector<std::uint32_t> class_of;  ///< for each original class, its index in `classes`
 };
 
 /// @brief Folds classes with the same options, in the same order, into one.
-/// @param items  at most 2^31 classes, valid
-/// @return the distinct classes with added counts
+/// @param items  valid classes, at most 2^31
+/// @return the distinct classes, with added counts
 /// @throws invalid_input as `require_valid`
 /// @par Complexity
 /// O(options) expected, O(options * classes) at worst.
 /// @par Determinism
-/// The order of first appearance, whatever the hash.
+/// The result is in order of first appearance and does not depend on the hash.
 [[nodiscard]] inline folded_options fold(option_classes const& items) {
   require_valid(items);
   folded_options out;
