@@ -19,15 +19,15 @@
 #include <vector>
 
 /// @file
-/// @brief Longest processing time first on a histogram, with the samples on a device: the host decides on classes, one pass names the
-/// samples.
+/// @brief Longest processing time first on a histogram, with the samples on a device: the host decides on classes, and one pass over the
+/// samples writes their sets.
 
 namespace ballast::inline v0_2::gpu {
 
-/// @brief A plan on classes in the order in which samples are sorted.
-/// @param plan     from `ballast::bulk_longest_processing_time`
+/// @brief Sorts the runs of a plan on classes in the order in which samples are sorted.
+/// @param plan     the result of `ballast::bulk_longest_processing_time`
 /// @param classes  the histogram that it was made for
-/// @return its runs, longest length first, and one more behind the last sample
+/// @return the runs, longest length first, and one more entry after the last sample
 /// @throws invalid_input if the plan does not hold the samples of the histogram
 /// @par Complexity
 /// O(runs + distinct lengths).
@@ -60,28 +60,29 @@ namespace ballast::inline v0_2::gpu {
   return runs;
 }
 
-/// @brief The set of every sample, from a plan on classes: of equal samples, the lower indices go to the lower sets.
+/// @brief Writes the set of every sample, from a plan on classes. Among equal samples, lower indices go to lower sets.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam On     the backend
 /// @tparam Len    an integer
 /// @param on         the backend
-/// @param temp       scratch memory, or null to ask for its size
-/// @param bytes      size of `temp`
+/// @param temp       scratch memory, or null to get its size
+/// @param bytes      size of `temp` in bytes; set if `temp` is null
 /// @param lengths    tokens of each sample, 1 … `longest`
-/// @param count      samples
+/// @param count      number of samples
 /// @param longest    largest length that may occur, 1 … 2^32 - 1
-/// @param runs       from `sorted_set_runs`, in memory of the backend
-/// @param run_count  how many
-/// @param set_of     the set of each sample
+/// @param runs       the result of `sorted_set_runs`, in memory of the backend
+/// @param run_count  number of runs
+/// @param set_of     array for the set of each sample
 /// @param first_bad  one word: the first sample with a length out of range or without a place in the plan; `count` if the plan has places
-/// left; all ones if all is well
-/// @return the error, if any; `invalid_value` for a `longest` out of range, too many samples for the index, or too small a workspace
+///                   left; all ones if there is none
+/// @return the error, if any; `invalid_value` if `longest` is out of range, there are too many samples for the index, or the workspace is
+///         too small
 /// @par Complexity
-/// A radix sort of 4-byte keys by the bits of `longest`; then 8 bytes read and 4 written out of order a sample, and a search among the
-/// runs, where neighbours search the same place. Scratch memory of 16 bytes a sample, 24 with 64-bit indices, and the sort's.
+/// A radix sort of 4-byte keys with the bits of `longest`; then for each sample 8 bytes read, 4 written out of order, and a search among
+/// the runs, in which neighbours search the same place. Scratch memory of 16 bytes a sample, 24 with 64-bit indices, plus that of the sort.
 /// @par Determinism
-/// The sort is stable: a pure function of lengths and plan.
+/// The sort is stable; the result is a pure function of lengths and plan.
 /// @par Source
 /// As `ballast::bulk_longest_processing_time`.
 template <index_type Index = std::uint32_t, class On, integer Len>
@@ -100,7 +101,7 @@ template <index_type Index = std::uint32_t, class On, integer Len>
   return on.for_each(n, detail::balance_name_sets<Index>{s.keys, s.order, count, runs, run_count, set_of, first_bad});
 }
 
-/// @brief Deals samples on a device, most expensive first, each to the least loaded set; the plan and the sets are those of
+/// @brief Assigns samples on a device to sets, most expensive first, each to the least loaded set. Plan and sets are those of
 /// `ballast::bulk_longest_processing_time`. Allocates, and waits for the counts.
 ///
 /// @tparam Index  type of the sample indices
@@ -109,16 +110,16 @@ template <index_type Index = std::uint32_t, class On, integer Len>
 /// @tparam Cost   a `cost_model` of the lengths, called on the host
 /// @param on       the backend
 /// @param lengths  tokens of each sample, 1 … `longest`
-/// @param count    samples
+/// @param count    number of samples
 /// @param longest  largest length that may occur, 1 … 2^24
 /// @param sets     number of sets, 1 … 2^31
-/// @param cost     weighs one length; not negative
-/// @param set_of   the set of each sample, on the device
+/// @param cost     cost of one length, not negative
+/// @param set_of   array for the set of each sample, on the device
 /// @return the plan on classes, on the host
 /// @throws gpu_error if the backend reports an error
-/// @throws invalid_input naming the first length out of range, or as the host form
+/// @throws invalid_input naming the first length out of range, or as the host function
 /// @par Complexity
-/// As `expand_sets`; besides, `longest + 1` searches in the sorted lengths and words copied, and what the plan takes on the host.
+/// As `expand_sets`, plus `longest + 1` searches in the sorted lengths, as many words copied, and the plan on the host.
 template <index_type Index = std::uint32_t, class On, integer Len, cost_model Cost>
 [[nodiscard]] balance_runs bulk_longest_processing_time(On on, Len const* lengths, std::uint64_t count, std::int64_t longest,
                                                         std::uint64_t sets, Cost const& cost, std::uint32_t* set_of) {

@@ -16,31 +16,33 @@
 #include <limits>
 
 /// @file
-/// @brief Longest processing time first for thousands of global batches at once: a block deals each, and every lane keeps some of the sets.
+/// @brief Longest processing time first for thousands of global batches at once. Each block handles one batch; each lane keeps some sets.
 
 namespace ballast::inline v0_2::gpu {
 
-/// @brief Deals the items of every batch, most expensive first, each to the set of least load among those with room for it: for every batch
-/// what `ballast::longest_processing_time` does.
+/// @brief Assigns the items of every batch to sets, most expensive first, each to the least loaded set with room; twin of
+/// `ballast::longest_processing_time` for every batch.
 ///
-/// Equal loads: the lower set. Equal costs: the lower index.
+/// Among equal loads, the lower set is taken; among equal costs, the lower index is first.
 ///
 /// @tparam Index  type of the item indices
 /// @tparam On     the backend
 /// @param on       the backend
-/// @param temp     scratch memory, or null to ask for its size
-/// @param bytes    size of `temp`
+/// @param temp     scratch memory, or null to get its size
+/// @param bytes    size of `temp` in bytes; set if `temp` is null
 /// @param in       the batches
-/// @param options  at most `most_sets` sets, max_items and equal_counts, the same for all batches; no capacity, and with a limit of items
+/// @param options  at most `most_sets` sets, max_items and equal_counts, the same for all batches; no capacity; a limit of items requires
 ///                 `misfit::set_aside`
-/// @param set_of   the set of each item; `no_set` where all sets hold `max_items`
-/// @param loads    of each set, batch after batch: `in.batches * options.sets` values
-/// @param first_bad  one word: the first item with a negative cost or one that brings the sum of its batch to 2^63; all ones if all is well
-/// @return the error, if any; `invalid_value` for sets or batches out of range, other options, too many items for the index, or too small a
-/// workspace
+/// @param set_of   array for the set of each item; gets `no_set` if all sets hold `max_items`
+/// @param loads    array for the load of each set, batch after batch: `in.batches * options.sets` values
+/// @param first_bad  one word: the first item with a negative cost or one that brings the sum of its batch to 2^63; all ones if there is
+/// none
+/// @return the error, if any; `invalid_value` if sets, batches or other options are out of range, there are too many items for the index,
+/// or
+///         the workspace is too small
 /// @par Complexity
 /// Two radix sorts, which move 24 bytes an item in each of 8 passes by cost and 16 in each of at most 4 by batch; then one search over the
-/// sets an item, batches side by side. Scratch memory of 16 bytes an item, 24 with 64-bit indices, and the sort's.
+/// sets for each item; batches run side by side. Scratch memory of 16 bytes an item, 24 with 64-bit indices, plus that of the sort.
 /// @par Determinism
 /// A pure function of costs, batches and options.
 /// @par Source
@@ -87,10 +89,10 @@ template <index_type Index = std::uint32_t, class On>
                                                loads, first_bad});
 }
 
-/// @brief The same with scratch memory of the backend; waits.
+/// @brief As the overload with `temp`, with scratch memory from the backend; waits for the results.
 /// @tparam Index type of the item indices @tparam On the backend
-/// @param on the backend @param in the batches @param options number of sets and limits @param set_of the set of each item
-/// @param loads of each set, batch after batch
+/// @param on the backend @param in the batches @param options number of sets and limits @param set_of array for the set of each item
+/// @param loads array for the load of each set, batch after batch
 /// @throws gpu_error if the backend reports an error
 /// @throws invalid_input naming the first bad item, as `ballast::longest_processing_time`
 template <index_type Index = std::uint32_t, class On>

@@ -15,26 +15,26 @@
 #include <string>
 
 /// @file
-/// @brief How balanced thousands of candidate plans are, at once.
+/// @brief Scores thousands of candidate plans at once by their balance.
 
 namespace ballast::inline v0_2::gpu {
 
-/// @brief Sums the loads of every candidate plan: largest, smallest and total, as `ballast::balance_of_steps` would find them.
+/// @brief Computes the loads of every candidate plan: largest, smallest and total, as `ballast::balance_of_steps` counts them.
 ///
 /// @tparam On  the backend
 /// @param on       the backend
-/// @param temp     scratch memory, or null to ask for its size
-/// @param bytes    size of `temp`
+/// @param temp     scratch memory, or null to get its size
+/// @param bytes    size of `temp` in bytes; set if `temp` is null
 /// @param in       the candidates
-/// @param out      one for each candidate
+/// @param out      array of one entry for each candidate
 /// @param first_bad  two words: the first item with a negative cost or one that brings the sum to 2^63, and the first entry of `in.set_of`
-/// that is no set; all ones if all is well
-/// @return the error, if any; `invalid_value` for sets out of range or too small a workspace
+///                   that is not a set; all ones if there is none
+/// @return the error, if any; `invalid_value` if the number of sets is out of range or the workspace is too small
 /// @par Complexity
-/// One pass: 12 bytes read an item and candidate (the costs come from the cache), an atomic sum in shared memory, 24 bytes written a
-/// candidate. A block takes one candidate.
+/// One pass with a block for each candidate: 12 bytes read per item and candidate (costs come from the cache), an atomic sum in shared
+/// memory, and 24 bytes written per candidate.
 /// @par Determinism
-/// Sums of integers do not depend on the order.
+/// Sums of integers, which do not depend on the order.
 template <class On>
 [[nodiscard]] typename On::error_type score(On on, void* temp, std::size_t& bytes, candidate_plans const& in, load_figures* out,
                                             std::uint64_t* first_bad) {
@@ -59,10 +59,10 @@ template <class On>
   return done;
 }
 
-/// @brief The same with scratch memory of the backend; waits.
-/// @param on the backend @param in the candidates @param out one for each
+/// @brief As the overload with `temp`, with scratch memory from the backend; waits for the results.
+/// @param on the backend @param in the candidates @param out array of one entry for each candidate
 /// @throws gpu_error if the backend reports an error
-/// @throws invalid_input naming the first bad cost, or the first entry that is no set
+/// @throws invalid_input naming the first bad cost, or the first entry that is not a set
 template <class On>
 void score(On on, candidate_plans const& in, load_figures* out) {
   array<std::uint64_t, On> const bad(on, 2);

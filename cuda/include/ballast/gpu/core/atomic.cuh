@@ -7,17 +7,17 @@
 #include <cstdint>
 
 /// @file
-/// @brief Relaxed atomics on 64-bit integers that a functor can use on every backend. Sums, minima and maxima of integers do not depend on
-/// the order, so neither do results.
+/// @brief Relaxed atomics on 64-bit integers for functors on every backend. Sums, minima and maxima of integers do not depend on the order
+/// of the operations.
 
 namespace ballast::inline v0_2::gpu {
 
-/// @brief What the index of the first bad element is where all are good: `atomic_min` of nothing.
+/// @brief The index of the first bad element if there is none.
 inline constexpr std::uint64_t none_bad = ~std::uint64_t{0};
 
 static_assert(sizeof(unsigned long long) == sizeof(std::uint64_t));
 
-/// @brief Adds. @param target of this backend's memory @param value what is added, modulo 2^64
+/// @brief Adds a value. @param target in memory of this backend @param value the summand, modulo 2^64
 BALLAST_HD inline void atomic_add(std::uint64_t& target, std::uint64_t value) {
 #if defined(__CUDA_ARCH__)
   ::atomicAdd(reinterpret_cast<unsigned long long*>(&target), static_cast<unsigned long long>(value));
@@ -26,7 +26,7 @@ BALLAST_HD inline void atomic_add(std::uint64_t& target, std::uint64_t value) {
 #endif
 }
 
-/// @brief Adds. @param target of this backend's memory @param value what is added, modulo 2^32
+/// @brief Adds a value. @param target in memory of this backend @param value the summand, modulo 2^32
 BALLAST_HD inline void atomic_add(std::uint32_t& target, std::uint32_t value) {
 #if defined(__CUDA_ARCH__)
   ::atomicAdd(&target, value);
@@ -35,7 +35,7 @@ BALLAST_HD inline void atomic_add(std::uint32_t& target, std::uint32_t value) {
 #endif
 }
 
-/// @brief Keeps the lesser. @param target of this backend's memory @param value what it is compared with
+/// @brief Replaces the target by the lesser of both. @param target in memory of this backend @param value the other value
 BALLAST_HD inline void atomic_min(std::uint64_t& target, std::uint64_t value) {
 #if defined(__CUDA_ARCH__)
   ::atomicMin(reinterpret_cast<unsigned long long*>(&target), static_cast<unsigned long long>(value));
@@ -46,7 +46,7 @@ BALLAST_HD inline void atomic_min(std::uint64_t& target, std::uint64_t value) {
 #endif
 }
 
-/// @brief Keeps the greater. @param target of this backend's memory @param value what it is compared with
+/// @brief Replaces the target by the greater of both. @param target in memory of this backend @param value the other value
 BALLAST_HD inline void atomic_max(std::uint64_t& target, std::uint64_t value) {
 #if defined(__CUDA_ARCH__)
   ::atomicMax(reinterpret_cast<unsigned long long*>(&target), static_cast<unsigned long long>(value));

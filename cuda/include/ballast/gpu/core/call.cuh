@@ -9,14 +9,14 @@
 #include <vector>
 
 /// @file
-/// @brief The convenient way to call a twin: memory of the backend that frees itself, and errors as exceptions.
+/// @brief Helpers to call twins conveniently: arrays that free their memory, and errors as exceptions.
 
 namespace ballast::inline v0_2::gpu {
 
-/// @brief A backend reported an error; `what()` says which call and what.
+/// @brief Thrown if a backend reports an error; `what()` names the call and the error.
 class gpu_error : public std::runtime_error {
  public:
-  /// @brief Describes an error. @param what the call @param code the backend's number of it
+  /// @brief Makes the exception. @param what the call @param code the backend's number of the error
   gpu_error(std::string const& what, int code) : std::runtime_error(what), code_(code) {}
   /// @brief The backend's number of the error: a `cudaError_t` or a `host_error`.
   [[nodiscard]] int code() const noexcept { return code_; }
@@ -25,9 +25,9 @@ class gpu_error : public std::runtime_error {
   int code_;
 };
 
-/// @brief Throws where a backend reported an error.
-/// @param error  what a member of a backend or a twin returned
-/// @param what   the call, for the sentence
+/// @brief Throws if a backend reported an error.
+/// @param error  the result of a member of a backend or of a twin
+/// @param what   name of the call, for the message
 /// @throws gpu_error if `error` is not 0
 template <class Error>
 void check(Error error, char const* what) {
@@ -41,15 +41,15 @@ void check(Error error, char const* what) {
 template <class T, class On>
 class array {
  public:
-  /// @brief Uninitialised elements. @param on the backend @param count how many
+  /// @brief Allocates uninitialised elements. @param on the backend @param count number of elements
   array(On on, std::size_t count) : on_(on), size_(count) {
     void* memory = nullptr;
     check(on_.allocate((count == 0 ? 1 : count) * sizeof(T), memory), "allocate");
     data_ = static_cast<T*>(memory);
   }
-  /// @brief Takes over the memory. @param other is left without
+  /// @brief Takes over memory. @param other the array, which is empty afterwards
   array(array&& other) noexcept : on_(other.on_), data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
-  /// @brief Exchanges the memory. @param other gets what this one had @return this one
+  /// @brief Exchanges memory. @param other the array that gets the memory of this one @return this array
   array& operator=(array&& other) noexcept {
     std::swap(on_, other.on_);
     std::swap(data_, other.data_);
@@ -61,11 +61,11 @@ class array {
   ~array() {
     if (data_ != nullptr) on_.release(data_);
   }
-  /// @brief Leaves out the elements behind the first `count`; the memory stays. @param count at most `size()`
+  /// @brief Reduces the number of elements; the memory is kept. @param count at most `size()`
   void shrink(std::size_t count) noexcept { size_ = count; }
-  /// @brief The begin.
+  /// @brief Pointer to the first element.
   [[nodiscard]] T* data() const noexcept { return data_; }
-  /// @brief How many elements there are.
+  /// @brief Number of elements.
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
  private:
@@ -74,9 +74,9 @@ class array {
   std::size_t size_ = 0;
 };
 
-/// @brief Elements in memory of a backend, on the host; waits.
+/// @brief Copies elements from memory of a backend to the host; waits.
 /// @tparam T plain data @tparam On the backend
-/// @param on the backend @param from where they begin @param count how many @return the elements
+/// @param on the backend @param from pointer to the first element @param count number of elements @return the elements
 /// @throws gpu_error if the backend reports an error
 template <class T, class On>
 [[nodiscard]] std::vector<T> fetch(On const& on, T const* from, std::size_t count) {
@@ -84,22 +84,24 @@ template <class T, class On>
   check(on.download(out.data(), from, count), "download");
   return out;
 }
-/// @brief One element. @tparam T plain data @tparam On the backend @param on the backend @param from its place @return the element
+/// @brief Copies one element to the host; waits. @tparam T plain data @tparam On the backend @param on the backend @param from the element
+/// @return the element
 template <class T, class On>
 [[nodiscard]] T fetch_one(On const& on, T const* from) {
   T out{};
   check(on.download(&out, from, 1), "download");
   return out;
 }
-/// @brief All elements of an array. @tparam T plain data @tparam On the backend @param on the backend @param from the array
+/// @brief Copies all elements of an array to the host; waits. @tparam T plain data @tparam On the backend @param on the backend
+/// @param from the array
 /// @return the elements
 template <class T, class On>
 [[nodiscard]] std::vector<T> fetch(On const& on, array<T, On> const& from) {
   return fetch(on, from.data(), from.size());
 }
-/// @brief An array in memory of a backend with these elements; waits.
+/// @brief Copies elements from the host to a new array in memory of a backend; waits.
 /// @tparam T plain data @tparam On the backend
-/// @param on the backend @param values its elements @return the array
+/// @param on the backend @param values the elements @return the array
 /// @throws gpu_error if the backend reports an error
 template <class T, class On>
 [[nodiscard]] array<T, On> send(On const& on, std::vector<T> const& values) {
@@ -108,10 +110,10 @@ template <class T, class On>
   return out;
 }
 
-/// @brief Calls a twin twice, for its size and for its work, with scratch memory from the backend.
+/// @brief Calls a twin twice, for the size of its scratch memory and for its work, with scratch memory from the backend.
 ///
 /// @param on    the backend
-/// @param what  the call, for the sentence of an error
+/// @param what  name of the call, for the message of an error
 /// @param twin  callable with `(temp, bytes)`, such as `[&](void* temp, std::size_t& bytes) { return some_twin(on, temp, bytes, …); }`
 /// @throws gpu_error if either call or the allocation reports an error
 template <class On, class Twin>

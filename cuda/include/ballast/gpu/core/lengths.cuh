@@ -8,20 +8,21 @@
 #include <string>
 
 /// @file
-/// @brief Lengths that are counted on a device: how long they may be, and how one that is not allowed is read.
+/// @brief Limits on lengths that are counted on a device, and how lengths outside the limits are read.
 
 namespace ballast::inline v0_2::gpu {
 
-/// @brief The longest sample that device lengths may have, in tokens: counts are kept for each length up to the capacity.
+/// @brief The largest length of a sample on a device, in tokens: counts are kept for each length up to the capacity.
 inline constexpr std::int64_t longest_on_device = std::int64_t{1} << 24;
 
-/// @brief A length, or 0 for one that is not allowed. @param length tokens @param longest the most @return 0, or a length in 1 … longest
+/// @brief Returns a length, or 0 if it is not allowed. @param length tokens @param longest largest length allowed
+/// @return 0, or a length in 1 … longest
 template <integer Length>
 [[nodiscard]] BALLAST_HD constexpr std::uint32_t length_or_0(Length length, std::uint32_t longest) {
-  return static_cast<std::uint64_t>(length) <= longest ? static_cast<std::uint32_t>(length) : 0;  // a negative one is above
+  return static_cast<std::uint64_t>(length) <= longest ? static_cast<std::uint32_t>(length) : 0;  // a negative length becomes larger
 }
 
-/// @brief Throws for a number of tokens above `longest_on_device`. @param tokens the number @param name the argument that holds it
+/// @brief Throws unless a number of tokens is at most `longest_on_device`. @param tokens the number @param name its argument
 /// @throws invalid_input naming both
 inline void require_on_device(std::int64_t tokens, char const* name) {
   require(tokens <= longest_on_device, [&] {

@@ -8,24 +8,24 @@
 #include <type_traits>
 
 /// @file
-/// @brief An array that is computed instead of stored, as input of scans and reductions on every backend.
+/// @brief `mapped`: an iterator whose elements are computed instead of stored, as input of scans and reductions on every backend.
 
 namespace ballast::inline v0_2::gpu {
 
 /// @brief A random-access iterator whose element at `i` is `f(i)`.
-/// @tparam F  callable on host and device with a position; its result is the element
+/// @tparam F  callable on host and device with a position; returns the element
 template <class F>
 class mapped {
  public:
-  using value_type = std::remove_cvref_t<std::invoke_result_t<F const&, std::size_t>>;  ///< what `f` returns
-  using reference = value_type;                                                         ///< elements are made on the way
-  using pointer = void;                                                                 ///< and have no address
-  using difference_type = std::ptrdiff_t;                                               ///< between positions
-  using iterator_category = std::random_access_iterator_tag;                            ///< for algorithms
+  using value_type = std::remove_cvref_t<std::invoke_result_t<F const&, std::size_t>>;  ///< result type of `f`
+  using reference = value_type;                                                         ///< elements are computed, not referenced
+  using pointer = void;                                                                 ///< elements have no address
+  using difference_type = std::ptrdiff_t;                                               ///< distance of positions
+  using iterator_category = std::random_access_iterator_tag;                            ///< category of the iterator
 
-  /// @brief An iterator at a position. @param f the elements @param at the position
+  /// @brief Makes an iterator at a position. @param f computes the elements @param at the position
   BALLAST_HD explicit mapped(F f, std::ptrdiff_t at = 0) : f_(f), at_(at) {}
-  /// @cond what every random-access iterator has
+  /// @cond members of every random-access iterator
   BALLAST_HD value_type operator*() const { return f_(static_cast<std::size_t>(at_)); }
   BALLAST_HD value_type operator[](std::ptrdiff_t i) const { return f_(static_cast<std::size_t>(at_ + i)); }
   BALLAST_HD mapped& operator+=(std::ptrdiff_t n) {

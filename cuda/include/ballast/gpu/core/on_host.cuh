@@ -12,38 +12,38 @@
 #include <vector>
 
 /// @file
-/// @brief The plain backend: every primitive of the twins as a loop, without CUDA, Thrust or threads. It is what the others are compared
-/// with.
+/// @brief `on_host`, the plain backend: every primitive of the twins as a loop, without CUDA, Thrust or threads. Tests compare the other
+/// backends with it.
 ///
-/// A backend is a small object that is passed by value and says where a twin runs: `on_host`, `on_thrust` (on_thrust.cuh) or `on_stream`
-/// (on_stream.cuh). It offers the members below, with these rules:
-/// - they return `error_type{}` when all went well, and start with `(temp, bytes, …)` where they need scratch memory: with `temp` null they
-///   only set `bytes`;
-/// - arrays are memory of the backend; functors are called in any order and must be callable on host and device;
-/// - work is in the order of one stream; only `download`, `upload` and `synchronize` wait.
+/// A *twin* is the GPU counterpart of a host function. A *backend* is a small object that is passed by value and says where a twin runs:
+/// `on_host`, `on_thrust` (on_thrust.cuh) or `on_stream` (on_stream.cuh). It has the members below, with these rules:
+/// - members return `error_type{}` if there is no error. Members that need scratch memory begin with `(temp, bytes, …)`; if `temp` is null,
+///   they only set `bytes`;
+/// - arrays are in memory of the backend; functors are called in any order and must be callable on host and device;
+/// - work is done in the order of one stream; only `download`, `upload` and `synchronize` wait.
 
 namespace ballast::inline v0_2::gpu {
 
-/// @brief What the backends without a device can report.
+/// @brief Errors of the backends without a device.
 enum class host_error : int {
-  none = 0,       ///< all went well
+  none = 0,       ///< no error
   invalid_value,  ///< an argument is out of range, or the workspace is too small
 };
 
-/// @brief The plain backend.
+/// @brief The plain backend: loops on the calling thread.
 struct on_host {
-  using error_type = host_error;                                          ///< what members return
-  static constexpr error_type invalid_value = host_error::invalid_value;  ///< what a twin returns for arguments out of range
+  using error_type = host_error;                                          ///< result type of members
+  static constexpr error_type invalid_value = host_error::invalid_value;  ///< the error of a twin for arguments out of range
 
-  /// @brief Calls `f(i)` for every i below `count`. @param count calls @param f the functor @return the error, if any
+  /// @brief Calls `f(i)` for every i below `count`. @param count number of calls @param f the functor @return the error, if any
   template <class F>
   error_type for_each(std::size_t count, F f) const {
     for (std::size_t i = 0; i < count; ++i) f(i);
     return {};
   }
-  /// @brief `out[i] = init + in[0] + … + in[i - 1]`.
-  /// @param temp scratch @param bytes of it @param in an iterator @param out an iterator @param count elements @param init of `out`'s type
-  /// @return the error, if any
+  /// @brief Exclusive prefix sum: `out[i] = init + in[0] + … + in[i - 1]`.
+  /// @param temp scratch memory or null @param bytes its size @param in an iterator @param out an iterator @param count number of elements
+  /// @param init first value, of the type of `out` @return the error, if any
   template <class In, class Out, class T>
   error_type exclusive_sum(void* temp, std::size_t& bytes, In in, Out out, std::size_t count, T init) const {
     if (temp == nullptr) return bytes = 1, error_type{};
@@ -54,9 +54,9 @@ struct on_host {
     }
     return {};
   }
-  /// @brief `out[i] = op(out[i - 1], in[i])`, for an associative `op`.
-  /// @param temp scratch @param bytes of it @param in an iterator @param out an iterator @param count elements @param op callable
-  /// @return the error, if any
+  /// @brief Inclusive scan: `out[i] = op(out[i - 1], in[i])`, for an associative `op`.
+  /// @param temp scratch memory or null @param bytes its size @param in an iterator @param out an iterator @param count number of elements
+  /// @param op the operation @return the error, if any
   template <class In, class Out, class Op>
   error_type inclusive_scan(void* temp, std::size_t& bytes, In in, Out out, std::size_t count, Op op) const {
     if (temp == nullptr) return bytes = 1, error_type{};
@@ -66,9 +66,9 @@ struct on_host {
     }
     return {};
   }
-  /// @brief `*out = op(init, op(in[0], in[1], …))`, for an associative and commutative `op`.
-  /// @param temp scratch @param bytes of it @param in an iterator @param out one element @param count elements @param init start
-  /// @param op callable @return the error, if any
+  /// @brief Reduction: `*out = op(init, op(in[0], in[1], …))`, for an associative and commutative `op`.
+  /// @param temp scratch memory or null @param bytes its size @param in an iterator @param out one element @param count number of elements
+  /// @param init first value @param op the operation @return the error, if any
   template <class In, class T, class Op>
   error_type reduce(void* temp, std::size_t& bytes, In in, T* out, std::size_t count, T init, Op op) const {
     if (temp == nullptr) return bytes = 1, error_type{};
@@ -77,15 +77,15 @@ struct on_host {
     return {};
   }
   /// @brief Sorts pairs by key, descending and stable: equal keys keep their order.
-  /// @param temp scratch @param bytes of it @param keys_in unsigned @param keys_out sorted; another array
-  /// @param values_in one for each key @param values_out in the order of the keys; another array @param count pairs
-  /// @param bits low bits of a key that may be set, at least 1 @return the error, if any
+  /// @param temp scratch memory or null @param bytes its size @param keys_in unsigned keys @param keys_out sorted keys; another array
+  /// @param values_in one value for each key @param values_out values in the order of the keys; another array @param count number of pairs
+  /// @param bits number of low bits of a key that may be set, at least 1 @return the error, if any
   template <class Key, class Value>
   error_type sort_descending(void* temp, std::size_t& bytes, Key const* keys_in, Key* keys_out, Value const* values_in, Value* values_out,
                              std::size_t count, int bits) const {
     static_assert(std::is_unsigned_v<Key>);
     if (temp == nullptr) return bytes = 1, error_type{};
-    auto const mask = ~std::uint64_t{0} >> (64 - bits);  // higher bits are not looked at, as on a device
+    auto const mask = ~std::uint64_t{0} >> (64 - bits);  // higher bits are ignored, as on a device
     std::vector<std::size_t> order(count);
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -98,8 +98,8 @@ struct on_host {
     }
     return {};
   }
-  /// @brief Runs `body(block, b)` for every b below `count`, each by several lanes with shared memory (host_block.cuh says what it can).
-  /// @param count blocks @param lanes of a block, a multiple of 32 up to 1024 @param shared_bytes of a block
+  /// @brief Runs `body(block, b)` for every b below `count`, each on several lanes with shared memory (host_block.cuh).
+  /// @param count number of blocks @param lanes lanes of a block, a multiple of 32 up to 1024 @param shared_bytes shared memory of a block
   /// @param body the functor @return the error, if any
   template <class Body>
   error_type blocks(std::size_t count, unsigned lanes, std::size_t shared_bytes, Body body) const {
@@ -108,34 +108,34 @@ struct on_host {
     for (std::size_t b = 0; b < count; ++b) body(block, b);
     return {};
   }
-  /// @brief Bytes of shared memory that a block may have: as many as on an H100, so that the same code runs.
+  /// @brief Bytes of shared memory that a block may have: as on an H100, so that the same code runs.
   [[nodiscard]] std::size_t shared_memory() const { return 227 * 1024; }
-  /// @brief Fills with a byte. @param data memory @param value the byte @param count bytes @return the error, if any
+  /// @brief Fills memory with a byte. @param data the memory @param value the byte @param count number of bytes @return the error, if any
   error_type fill(void* data, int value, std::size_t count) const {
     if (count != 0) std::memset(data, value, count);
     return {};
   }
-  /// @brief Brings results to the host, waiting for them. @param to host memory @param from memory of the backend @param count elements
-  /// @return the error, if any
+  /// @brief Copies results to the host and waits for them. @param to host memory @param from memory of the backend
+  /// @param count number of elements @return the error, if any
   template <class T>
   error_type download(T* to, T const* from, std::size_t count) const {
     if (count != 0) std::memcpy(to, from, count * sizeof(T));
     return {};
   }
-  /// @brief Brings inputs from the host, which may change them when this returns. @param to memory of the backend @param from host memory
-  /// @param count elements @return the error, if any
+  /// @brief Copies inputs from the host, which may change them afterwards. @param to memory of the backend @param from host memory
+  /// @param count number of elements @return the error, if any
   template <class T>
   error_type upload(T* to, T const* from, std::size_t count) const {
     return download(to, from, count);
   }
-  /// @brief Waits until all is done. @return the error, if any
+  /// @brief Waits until all queued work is done. @return the error, if any
   error_type synchronize() const { return {}; }
-  /// @brief Memory of the backend. @param bytes how many @param out where the pointer goes @return the error, if any
+  /// @brief Allocates memory of the backend. @param bytes its size @param out gets the pointer @return the error, if any
   error_type allocate(std::size_t bytes, void*& out) const {
     out = ::operator new(bytes, std::align_val_t{256});
     return {};
   }
-  /// @brief Gives memory back, after the work that uses it. @param memory from `allocate`
+  /// @brief Frees memory, after the work that uses it. @param memory a pointer from `allocate`
   void release(void* memory) const noexcept { ::operator delete(memory, std::align_val_t{256}); }
 };
 

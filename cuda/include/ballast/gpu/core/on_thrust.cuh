@@ -16,9 +16,10 @@
 #include <thrust/sort.h>
 
 /// @file
-/// @brief The Thrust backend: any execution policy whose memory the host can read, such as `thrust::omp::par` or `thrust::tbb::par`.
+/// @brief `on_thrust`, the Thrust backend: any execution policy whose memory the host can read, such as `thrust::omp::par` or
+/// `thrust::tbb::par`.
 ///
-/// It runs the twins on the cores of the host and shows that they do not depend on an order. Thrust allocates its own scratch memory.
+/// It runs the twins on the cores of the host and shows that results do not depend on an order. Thrust allocates its own scratch memory.
 
 namespace ballast::inline v0_2::gpu {
 
@@ -30,7 +31,7 @@ struct run_block {
   unsigned lanes;
   std::size_t words;
   void operator()(std::size_t b) const {
-    std::unique_ptr<std::uint64_t[]> const memory(new std::uint64_t[words]);  // as little initialised as on a device
+    std::unique_ptr<std::uint64_t[]> const memory(new std::uint64_t[words]);  // uninitialised, as on a device
     host_block block(lanes, memory.get());
     body(block, b);
   }
@@ -51,17 +52,17 @@ template <class Policy>
 struct on_thrust {
   using error_type = host_error;                                          ///< as `on_host`
   static constexpr error_type invalid_value = host_error::invalid_value;  ///< as `on_host`
-  Policy policy;                                                          ///< where Thrust runs
+  Policy policy;                                                          ///< execution policy of Thrust
 
-  /// @brief As `on_host::for_each`. @param count calls @param f the functor @return the error, if any
+  /// @brief As `on_host::for_each`. @param count number of calls @param f the functor @return the error, if any
   template <class F>
   error_type for_each(std::size_t count, F f) const {
     thrust::for_each_n(policy, thrust::counting_iterator<std::size_t>(0), count, f);
     return {};
   }
   /// @brief As `on_host::exclusive_sum`.
-  /// @param temp scratch @param bytes of it @param in an iterator @param out an iterator @param count elements @param init of `out`'s type
-  /// @return the error, if any
+  /// @param temp scratch memory or null @param bytes its size @param in an iterator @param out an iterator @param count number of elements
+  /// @param init first value, of the type of `out` @return the error, if any
   template <class In, class Out, class T>
   error_type exclusive_sum(void* temp, std::size_t& bytes, In in, Out out, std::size_t count, T init) const {
     if (temp == nullptr) return bytes = 1, error_type{};
@@ -69,8 +70,8 @@ struct on_thrust {
     return {};
   }
   /// @brief As `on_host::inclusive_scan`.
-  /// @param temp scratch @param bytes of it @param in an iterator @param out an iterator @param count elements @param op callable
-  /// @return the error, if any
+  /// @param temp scratch memory or null @param bytes its size @param in an iterator @param out an iterator @param count number of elements
+  /// @param op the operation @return the error, if any
   template <class In, class Out, class Op>
   error_type inclusive_scan(void* temp, std::size_t& bytes, In in, Out out, std::size_t count, Op op) const {
     if (temp == nullptr) return bytes = 1, error_type{};
@@ -78,8 +79,8 @@ struct on_thrust {
     return {};
   }
   /// @brief As `on_host::reduce`.
-  /// @param temp scratch @param bytes of it @param in an iterator @param out one element @param count elements @param init start
-  /// @param op callable @return the error, if any
+  /// @param temp scratch memory or null @param bytes its size @param in an iterator @param out one element @param count number of elements
+  /// @param init first value @param op the operation @return the error, if any
   template <class In, class T, class Op>
   error_type reduce(void* temp, std::size_t& bytes, In in, T* out, std::size_t count, T init, Op op) const {
     if (temp == nullptr) return bytes = 1, error_type{};
@@ -87,9 +88,9 @@ struct on_thrust {
     return {};
   }
   /// @brief As `on_host::sort_descending`.
-  /// @param temp scratch @param bytes of it @param keys_in unsigned @param keys_out sorted; another array
-  /// @param values_in one for each key @param values_out in the order of the keys; another array @param count pairs
-  /// @param bits low bits of a key that may be set @return the error, if any
+  /// @param temp scratch memory or null @param bytes its size @param keys_in unsigned keys @param keys_out sorted keys; another array
+  /// @param values_in one value for each key @param values_out values in the order of the keys; another array @param count number of pairs
+  /// @param bits number of low bits of a key that may be set @return the error, if any
   template <class Key, class Value>
   error_type sort_descending(void* temp, std::size_t& bytes, Key const* keys_in, Key* keys_out, Value const* values_in, Value* values_out,
                              std::size_t count, [[maybe_unused]] int bits) const {
@@ -101,30 +102,33 @@ struct on_thrust {
     return {};
   }
   /// @brief As `on_host::blocks`.
-  /// @param count blocks @param lanes of a block @param shared_bytes of a block @param body the functor @return the error, if any
+  /// @param count number of blocks @param lanes lanes of a block @param shared_bytes shared memory of a block @param body the functor
+  /// @return the error, if any
   template <class Body>
   error_type blocks(std::size_t count, unsigned lanes, std::size_t shared_bytes, Body body) const {
     return for_each(count, detail::run_block<Body>{body, lanes, shared_bytes / sizeof(std::uint64_t) + 1});
   }
   /// @brief As `on_host::shared_memory`.
   [[nodiscard]] std::size_t shared_memory() const { return on_host{}.shared_memory(); }
-  /// @brief As `on_host::fill`. @param data memory @param value the byte @param count bytes @return the error, if any
+  /// @brief As `on_host::fill`. @param data the memory @param value the byte @param count number of bytes @return the error, if any
   error_type fill(void* data, int value, std::size_t count) const { return on_host{}.fill(data, value, count); }
-  /// @brief As `on_host::download`. @param to host memory @param from memory of the backend @param count elements @return the error, if any
+  /// @brief As `on_host::download`. @param to host memory @param from memory of the backend @param count number of elements
+  /// @return the error, if any
   template <class T>
   error_type download(T* to, T const* from, std::size_t count) const {
     return on_host{}.download(to, from, count);
   }
-  /// @brief As `on_host::upload`. @param to memory of the backend @param from host memory @param count elements @return the error, if any
+  /// @brief As `on_host::upload`. @param to memory of the backend @param from host memory @param count number of elements
+  /// @return the error, if any
   template <class T>
   error_type upload(T* to, T const* from, std::size_t count) const {
     return on_host{}.upload(to, from, count);
   }
-  /// @brief Waits until all is done. @return the error, if any
+  /// @brief Waits until all queued work is done. @return the error, if any
   error_type synchronize() const { return {}; }
-  /// @brief As `on_host::allocate`. @param bytes how many @param out where the pointer goes @return the error, if any
+  /// @brief As `on_host::allocate`. @param bytes its size @param out gets the pointer @return the error, if any
   error_type allocate(std::size_t bytes, void*& out) const { return on_host{}.allocate(bytes, out); }
-  /// @brief As `on_host::release`. @param memory from `allocate`
+  /// @brief As `on_host::release`. @param memory a pointer from `allocate`
   void release(void* memory) const noexcept { on_host{}.release(memory); }
 };
 

@@ -6,9 +6,9 @@
 #include <cstddef>
 
 /// @file
-/// @brief Rows of segments, visited place by place or summed by segment.
+/// @brief Passes over rows that are cut into segments: a visit of every place, and sums by segment.
 ///
-/// A row is cut into tiles of 2048 places, one block each, so that neither one long segment nor many short ones unbalance the work.
+/// A row is cut into tiles of 2048 places, one block each. Neither one long segment nor many short ones can then unbalance the work.
 
 namespace ballast::inline v0_2::gpu {
 
@@ -16,15 +16,15 @@ namespace ballast::inline v0_2::gpu {
 ///
 /// @tparam On     the backend
 /// @tparam Rows   callable with the number of a row; returns its bounds (rows.cuh)
-/// @tparam Visit  callable with a `row_place` and what its `read` returns for that place; reads of several places are under way at once
+/// @tparam Visit  callable with a `row_place` and the result of its `read` for that place; several reads are in flight at once
 /// @param on       the backend
-/// @param rows     the bounds of each row
-/// @param count    rows
-/// @param length   places of each
-/// @param visitor  what is done
+/// @param rows     gives the bounds of each row
+/// @param count    number of rows
+/// @param length   places of each row
+/// @param visitor  the callable
 /// @return the error, if any
 /// @par Complexity
-/// A search among the segments a tile, and one among those of the tile wherever a lane meets a new segment.
+/// One search among the segments for each tile, and one within the tile whenever a lane meets a new segment.
 /// @par Determinism
 /// Every place is visited once, in any order.
 template <class On, class Rows, class Visit>
@@ -33,21 +33,21 @@ template <class On, class Rows, class Visit>
                    detail::visit_tile<Rows, Visit>{rows, length, visitor});
 }
 
-/// @brief Queues `term.emit(segment, sum)` with parts of the sum of `term(place, term.read(place))` over each segment of a row; empty parts
+/// @brief Queues `term.emit(segment, sum)` with partial sums of `term(place, term.read(place))` over each segment of a row; empty parts
 /// are left out.
 ///
 /// @tparam On      the backend
 /// @tparam Bounds  a bounds object (rows.cuh)
 /// @tparam Term    as `Visit` of `visit_rows`, returning an integer of at most 2^55; `emit` takes a `two_words` and adds it atomically
 /// @param on      the backend
-/// @param bounds  of the row
+/// @param bounds  bounds of the row
 /// @param length  places of the row
-/// @param term    what is summed
+/// @param term    gives the summands
 /// @return the error, if any
 /// @par Complexity
-/// O(length + segments): the same work for one long segment and for a thousand short ones.
+/// O(length + segments): one long segment takes as much work as a thousand short ones.
 /// @par Determinism
-/// Integer sums.
+/// Sums of integers.
 template <class On, class Bounds, class Term>
 [[nodiscard]] typename On::error_type sum_segments(On on, Bounds bounds, std::size_t length, Term term) {
   using tile = detail::sum_tile<same_bounds<Bounds>, Term>;

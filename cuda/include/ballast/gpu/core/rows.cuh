@@ -8,33 +8,33 @@
 #include <cstdint>
 
 /// @file
-/// @brief Rows that are cut into segments (sequences of a pack, packs of a batch), as the passes of row_tiles.cuh see them.
+/// @brief Rows that are cut into segments (sequences of a pack, packs of a batch), for the passes of row_tiles.cuh.
 ///
-/// Where a segment begins is read from a bounds object: `bounds.count` segments, segment i at [bounds(i), bounds(i + 1)), bounds(0) = 0.
-/// Bounds that are not rising give wrong segments, but never a place outside the row nor a segment above `count`.
+/// A bounds object says where segments begin: it has `bounds.count` segments, segment i at [bounds(i), bounds(i + 1)), and bounds(0) = 0.
+/// If bounds decrease, segments are wrong, but no place is outside the row and no segment is above `count`.
 
 namespace ballast::inline v0_2::gpu {
 
-/// @brief One place of a row and the segment around it.
+/// @brief One place of a row, with its segment.
 struct row_place {
   std::size_t row = 0;      ///< number of the row
-  std::size_t at = 0;       ///< the place in it
-  std::size_t segment = 0;  ///< the segment that holds the place; `bounds.count` behind the last one
+  std::size_t at = 0;       ///< the place in the row
+  std::size_t segment = 0;  ///< the segment that has the place; `bounds.count` after the last one
   std::uint64_t begin = 0;  ///< where the segment begins
-  std::uint64_t end = 0;    ///< where it ends
-  bool inside = false;      ///< false behind the last segment
+  std::uint64_t end = 0;    ///< where the segment ends
+  bool inside = false;      ///< whether the place is in a segment; false after the last one
 };
 
-/// @brief What a visitor without inputs reads.
+/// @brief The result of `read` for a visitor without inputs.
 struct no_input {};
 
-/// @brief The bounds of an array of cumulative lengths.
+/// @brief Bounds from an array of cumulative lengths.
 /// @tparam Offset  an integer
 template <class Offset>
 struct offset_bounds {
   Offset const* offsets;  ///< count + 1 entries in memory of the backend
-  std::size_t count;      ///< segments
-  /// @brief Where a segment begins. @param i its number, or `count` @return its first place
+  std::size_t count;      ///< number of segments
+  /// @brief Where a segment begins. @param i number of the segment, or `count` @return its first place
   BALLAST_HD std::uint64_t operator()(std::size_t i) const { return static_cast<std::uint64_t>(offsets[i]); }
 };
 
@@ -42,8 +42,8 @@ struct offset_bounds {
 /// @tparam Bounds  a bounds object
 template <class Bounds>
 struct same_bounds {
-  Bounds bounds;  ///< of every row
-  /// @brief The bounds of a row, whatever its number.
+  Bounds bounds;  ///< bounds of every row
+  /// @brief The bounds of a row, the same for every row.
   BALLAST_HD Bounds operator()(std::size_t) const { return bounds; }
 };
 
@@ -51,27 +51,27 @@ struct same_bounds {
 struct two_words {
   std::int64_t high = 0;  ///< in units of 2^32
   std::int64_t low = 0;   ///< in units of 1; may pass 2^32
-  /// @brief Adds. @param term any integer
+  /// @brief Adds an integer. @param term any integer
   BALLAST_HD void add(std::int64_t term) {
     high += term >> 32;
     low += term & 0xffffffff;
   }
-  /// @brief Adds. @param other a sum
+  /// @brief Adds another sum. @param other the sum
   BALLAST_HD void add(two_words const& other) {
     high += other.high;
     low += other.low;
   }
 };
 
-/// @brief Finds the first entry of cumulative lengths that is not 0 at the begin, below its predecessor, or above `most` at the end.
+/// @brief Finds the first entry of cumulative lengths that is not 0 at the begin, is below its predecessor, or is above `most` at the end.
 /// @tparam Offset  an integer
 template <class Offset>
 struct check_offsets {
   Offset const* offsets;     ///< count + 1 entries in memory of the backend
-  std::size_t count;         ///< segments
-  std::uint64_t most;        ///< what the last entry may be
-  std::uint64_t* first_bad;  ///< one word, `none_bad` before
-  /// @brief Checks one entry. @param i its number, at most `count`
+  std::size_t count;         ///< number of segments
+  std::uint64_t most;        ///< largest value of the last entry
+  std::uint64_t* first_bad;  ///< one word for the index of the first bad entry; must be `none_bad` before
+  /// @brief Checks one entry. @param i index of the entry, at most `count`
   BALLAST_HD void operator()(std::size_t i) const {
     auto const wrong = i == 0 ? offsets[0] != 0 : offsets[i] < offsets[i - 1];
     if (wrong || (i == count && static_cast<std::uint64_t>(offsets[i]) > most)) atomic_min(*first_bad, i);

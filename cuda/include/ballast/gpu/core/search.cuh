@@ -6,14 +6,14 @@
 #include <cstdint>
 
 /// @file
-/// @brief Binary search by position, in code of host and device.
+/// @brief Binary search by position; can be called on host and device.
 
 namespace ballast::inline v0_2::gpu {
 
-/// @brief The first position where a condition holds.
+/// @brief Returns the first position at which a condition holds.
 /// @tparam Holds  callable on host and device with a position
-/// @param count  positions
-/// @param holds  the condition: where it holds, it holds at all later positions
+/// @param count  number of positions
+/// @param holds  the condition; if it holds at a position, it must hold at all later ones
 /// @return the position; `count` if it holds nowhere
 /// @par Complexity
 /// O(log count) calls.
@@ -30,9 +30,8 @@ template <class Holds>
   return low;
 }
 
-/// @brief The first of some rising values that is above another. @param values never decreasing @param count how many @param value the
-/// other
-/// @return its position; `count` if there is none
+/// @brief Returns the position of the first value above another. @param values never decreasing @param count number of values
+/// @param value the other value @return the position; `count` if there is none
 [[nodiscard]] BALLAST_HD inline std::uint64_t first_above(std::uint64_t const* values, std::uint64_t count, std::uint64_t value) {
   return first_where(count, [&](std::uint64_t i) { return values[i] > value; });
 }

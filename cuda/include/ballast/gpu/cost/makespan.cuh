@@ -12,7 +12,7 @@
 #include <cstdint>
 
 /// @file
-/// @brief The attention kernel of every pack: its work tiles, and so the bounds of its makespan.
+/// @brief The work tiles of every pack's attention kernel, and with them the bounds on its makespan.
 
 namespace ballast::inline v0_2::gpu {
 
@@ -39,7 +39,7 @@ struct cost_tile_tally {
 
 }  // namespace detail
 
-/// @brief The work tiles of every pack, whose samples one kernel computes: what `ballast::tile_work_of` says of each.
+/// @brief Computes the work tiles of every pack, whose samples one kernel computes; twin of `ballast::tile_work_of`.
 ///
 /// `work[p].at_least(processors)` and `.at_most(processors)` bound the makespan in units of the cost.
 ///
@@ -47,18 +47,18 @@ struct cost_tile_tally {
 /// @tparam Len    an integer
 /// @tparam Index  type of the members
 /// @param on       the backend
-/// @param temp     scratch memory, or null to ask for its size
-/// @param bytes    size of `temp`
+/// @param temp     scratch memory, or null to get its size
+/// @param bytes    size of `temp` in bytes; set if `temp` is null
 /// @param packs    which samples are in which pack
 /// @param longest  largest length that may occur, not negative
-/// @param cost     units and heads
-/// @param work     one for each pack
-/// @param first_bad  as of `pack_costs`
-/// @return the error, if any; `invalid_value` as of `pack_costs`
+/// @param cost     units per tile and row, and number of heads
+/// @param work     array of one entry for each pack
+/// @param first_bad  as for `pack_costs`
+/// @return the error, if any; `invalid_value` as for `pack_costs`
 /// @par Complexity
-/// As of `pack_costs`, with 32 bytes written a pack.
+/// As `pack_costs`, with 32 bytes written per pack.
 /// @par Determinism
-/// Sums and maxima of integers do not depend on the order.
+/// Sums and maxima of integers, which do not depend on the order.
 template <class On, integer Len, index_type Index>
 [[nodiscard]] typename On::error_type pack_tile_work(On on, void* temp, std::size_t& bytes, packed_lengths<Len, Index> const& packs,
                                                      std::int64_t longest, tile_cost const& cost, tile_work* work,
@@ -66,10 +66,9 @@ template <class On, integer Len, index_type Index>
   return detail::cost_tally_packs(on, temp, bytes, packs, longest, cost, detail::cost_tile_tally{cost, work}, work, first_bad);
 }
 
-/// @brief The same with scratch memory of the backend; waits.
-/// @param on the backend @param packs which samples are in which pack @param longest largest length that may occur @param cost units and
-/// heads
-/// @param work one for each pack
+/// @brief As the overload with `temp`, with scratch memory from the backend; waits for the results.
+/// @param on the backend @param packs which samples are in which pack @param longest largest length that may occur
+/// @param cost units per tile and row, and number of heads @param work array of one entry for each pack
 /// @throws gpu_error if the backend reports an error
 /// @throws invalid_input as `pack_costs`
 template <class On, integer Len, index_type Index>

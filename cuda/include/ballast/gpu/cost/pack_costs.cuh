@@ -11,7 +11,7 @@
 #include <cstdint>
 
 /// @file
-/// @brief The cost of every pack: sums over its samples, by any cost model that device code can call.
+/// @brief The cost of every pack: the sum over its samples, by any cost model that device code can call.
 
 namespace ballast::inline v0_2::gpu {
 
@@ -33,44 +33,42 @@ struct cost_sum {
 
 }  // namespace detail
 
-/// @brief Weighs every pack: the sum of `cost(length)` over its samples.
+/// @brief Computes the cost of every pack: the sum of `cost(length)` over its samples.
 ///
-/// `token_cost` gives the tokens of each pack, `quadratic_cost{.linear = 0, .quadratic = 1}` its sum of squares, the masks of
-/// cost/attention.hpp its pairs, `attention_tiles` its tiles.
+/// With `token_cost` it counts the tokens of each pack, with `quadratic_cost{.linear = 0, .quadratic = 1}` it sums squares, with a mask of
+/// cost/attention.hpp it counts pairs, and with `attention_tiles` it counts tiles.
 ///
 /// @tparam On     the backend
 /// @tparam Len    an integer
 /// @tparam Index  type of the members
-/// @tparam Cost   as of `sample_costs`
+/// @tparam Cost   as for `sample_costs`
 /// @param on       the backend
-/// @param temp     scratch memory, or null to ask for its size
-/// @param bytes    size of `temp`
+/// @param temp     scratch memory, or null to get its size
+/// @param bytes    size of `temp` in bytes; set if `temp` is null
 /// @param packs    which samples are in which pack
 /// @param longest  largest length that may occur, not negative
-/// @param cost     weighs one length; does not decrease up to `longest`
-/// @param costs    one for each pack
-/// @param first_bad  one word: the first member that is no sample, has a length outside 0 … `longest`, or brings the sum of its pack to
-/// 2^63;
-///                 `packs.placed` if the cost of `longest` is none; all ones if all is well
-/// @return the error, if any; `invalid_value` for a negative `longest`, too few samples or too small a workspace
+/// @param cost     cost of one length; must not decrease up to `longest`
+/// @param costs    array of one entry for each pack
+/// @param first_bad  one word: the first member that is not a sample, has a length outside 0 … `longest`, or brings the sum of its pack to
+///                   2^63; `packs.placed` if the cost of `longest` is out of range; all ones if there is none
+/// @return the error, if any; `invalid_value` if `longest` is negative, there are too few samples, or the workspace is too small
 /// @post without an error and with all ones in `first_bad`, all costs are in [0, 2^63)
 /// @par Complexity
-/// One pass, balanced whatever the packs: a length (and a member) read a sample, an offset read and 16 bytes written a pack; a search among
-/// the offsets for every eight samples. Then the offsets once more.
+/// One pass, balanced for any packs: per sample a length (and a member) is read, per pack an offset is read and 16 bytes are written; there
+/// is one search among the offsets for every eight samples. Then the offsets are read once more.
 /// @par Determinism
-/// Sums of integers do not depend on the order.
+/// Sums of integers, which do not depend on the order.
 template <class On, integer Len, index_type Index, cost_model Cost>
 [[nodiscard]] typename On::error_type pack_costs(On on, void* temp, std::size_t& bytes, packed_lengths<Len, Index> const& packs,
                                                  std::int64_t longest, Cost cost, std::int64_t* costs, std::uint64_t* first_bad) {
   return detail::cost_tally_packs(on, temp, bytes, packs, longest, cost, detail::cost_sum<Cost>{cost, costs}, costs, first_bad);
 }
 
-/// @brief The same with scratch memory of the backend; waits.
-/// @param on the backend @param packs which samples are in which pack @param longest largest length that may occur @param cost weighs one
-/// length
-/// @param costs one for each pack
+/// @brief As the overload with `temp`, with scratch memory from the backend; waits for the results.
+/// @param on the backend @param packs which samples are in which pack @param longest largest length that may occur
+/// @param cost cost of one length @param costs array of one entry for each pack
 /// @throws gpu_error if the backend reports an error
-/// @throws invalid_input naming the first bad member, or `longest` if its cost is none
+/// @throws invalid_input naming the first bad member, or `longest` if its cost is out of range
 template <class On, integer Len, index_type Index, cost_model Cost>
 void pack_costs(On on, packed_lengths<Len, Index> const& packs, std::int64_t longest, Cost cost, std::int64_t* costs) {
   array<std::uint64_t, On> const bad(on, 1);

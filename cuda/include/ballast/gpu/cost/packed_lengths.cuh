@@ -5,7 +5,7 @@
 #include <cstdint>
 
 /// @file
-/// @brief Packs as the cost twins read them: `groups` over lengths, in memory of a backend.
+/// @brief Packs as inputs of the cost twins: `groups` over lengths, in memory of a backend.
 
 namespace ballast::inline v0_2::gpu {
 
@@ -15,11 +15,11 @@ namespace ballast::inline v0_2::gpu {
 template <integer Len, index_type Index = std::uint32_t>
 struct packed_lengths {
   Len const* lengths = nullptr;            ///< tokens of each sample
-  std::uint64_t samples = 0;               ///< how many lengths
-  Index const* members = nullptr;          ///< sample numbers, pack after pack; null: the samples are in the order of the packs
-  std::uint64_t placed = 0;                ///< how many members
-  std::uint64_t const* offsets = nullptr;  ///< where each pack begins among the members, and where the last one ends; never decreasing
-  std::uint64_t packs = 0;                 ///< one less than offsets; members that no pack covers are left out
+  std::uint64_t samples = 0;               ///< number of samples
+  Index const* members = nullptr;          ///< sample indices, pack after pack; null: the samples are in the order of the packs
+  std::uint64_t placed = 0;                ///< number of members
+  std::uint64_t const* offsets = nullptr;  ///< packs + 1 entries, never decreasing: where each pack begins among the members
+  std::uint64_t packs = 0;                 ///< number of packs; members that no pack covers are left out
 };
 
 }  // namespace ballast::inline v0_2::gpu

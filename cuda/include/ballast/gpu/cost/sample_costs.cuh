@@ -37,28 +37,28 @@ struct cost_sample {
 
 }  // namespace detail
 
-/// @brief Weighs every sample: `costs[i] = cost(lengths[i])`, the integers that the host computes.
+/// @brief Computes the cost of every sample, `costs[i] = cost(lengths[i])`, with the same integers as on the host.
 ///
 /// @tparam On    the backend
 /// @tparam Len   an integer
-/// @tparam Cost  a `cost_model` whose operator, and `fits` if it has one, are `BALLAST_HD`: any of cost/ but those that own memory; a
-///               `table_cost` with arrays of the backend
+/// @tparam Cost  a `cost_model` whose operator, and `fits` if it has one, are `BALLAST_HD`: any of cost/ that owns no memory; a
+///               `table_cost` needs arrays of the backend
 /// @param on       the backend
-/// @param temp     scratch memory, or null to ask for its size
-/// @param bytes    size of `temp`
+/// @param temp     scratch memory, or null to get its size
+/// @param bytes    size of `temp` in bytes; set if `temp` is null
 /// @param lengths  tokens of each sample, 0 … `longest`
-/// @param count    samples
+/// @param count    number of samples
 /// @param longest  largest length that may occur, not negative
-/// @param cost     weighs one length; does not decrease up to `longest`
-/// @param costs    one for each sample
-/// @param first_bad  one word: the first sample whose length is out of range; `count` if the cost of `longest` is none; all ones if all
-/// is well
-/// @return the error, if any; `invalid_value` for a negative `longest` or too small a workspace
+/// @param cost     cost of one length; must not decrease up to `longest`
+/// @param costs    array of one entry for each sample
+/// @param first_bad  one word: the first sample whose length is out of range; `count` if the cost of `longest` is out of range; all ones if
+///                   there is none
+/// @return the error, if any; `invalid_value` if `longest` is negative or the workspace is too small
 /// @post without an error and with all ones in `first_bad`, all costs are in [0, 2^63)
 /// @par Complexity
-/// One pass: a length read and 8 bytes written a sample.
+/// One pass: per sample a length is read and 8 bytes are written.
 /// @par Determinism
-/// Integers, each by one lane.
+/// Each cost is an integer, computed by one lane.
 template <class On, integer Len, cost_model Cost>
 [[nodiscard]] typename On::error_type sample_costs(On on, void* temp, std::size_t& bytes, Len const* lengths, std::uint64_t count,
                                                    std::int64_t longest, Cost cost, std::int64_t* costs, std::uint64_t* first_bad) {
@@ -71,11 +71,11 @@ template <class On, integer Len, cost_model Cost>
   return on.for_each(static_cast<std::size_t>(count), detail::cost_sample<Len, Cost>{cost, lengths, longest, most, costs, first_bad});
 }
 
-/// @brief The same with scratch memory of the backend; waits.
-/// @param on the backend @param lengths tokens of each sample @param count samples @param longest largest length that may occur
-/// @param cost weighs one length @param costs one for each sample
+/// @brief As the overload with `temp`, with scratch memory from the backend; waits for the results.
+/// @param on the backend @param lengths tokens of each sample @param count number of samples @param longest largest length that may occur
+/// @param cost cost of one length @param costs array of one entry for each sample
 /// @throws gpu_error if the backend reports an error
-/// @throws invalid_input naming the first length out of range, or `longest` if its cost is none
+/// @throws invalid_input naming the first length out of range, or `longest` if its cost is out of range
 template <class On, integer Len, cost_model Cost>
 void sample_costs(On on, Len const* lengths, std::uint64_t count, std::int64_t longest, Cost cost, std::int64_t* costs) {
   array<std::uint64_t, On> const bad(on, 1);

@@ -32,11 +32,11 @@ namespace ballast::inline v0_2::gpu {
 /// @tparam Index   of members
 /// @tparam Length  an integer
 /// @tparam Offset  `std::int32_t` or `std::int64_t`
-/// @param on            where it runs
-/// @param temp          scratch memory, or null to ask for `bytes`
-/// @param bytes         of scratch memory
+/// @param on            the backend
+/// @param temp          scratch memory, or null to get its size
+/// @param bytes         size of `temp` in bytes; set if `temp` is null
 /// @param offsets       `packs` + 1 numbers of members before each pack, or null for one pack
-/// @param packs         how many; 1 where there are no offsets
+/// @param packs         number of packs; 1 without offsets
 /// @param members       sample indices, pack after pack
 /// @param member_count  of all packs
 /// @param lengths       tokens of each sample
@@ -46,7 +46,7 @@ namespace ballast::inline v0_2::gpu {
 /// @param first_bad     one word: the lowest position in `members` of a member without a length, with a length that is not positive, or
 /// with
 ///                      which its pack holds more tokens than `Offset` can number; `member_count` for offsets that do not rise from 0 to
-///                      `member_count`; `~0` if all is good. Nothing is promised of `out` unless it is `~0`
+///                      `member_count`; `~0` if there is none. `out` is unspecified unless it is `~0`
 /// @return the error, if any; `invalid_value` if `multiple` is not positive, there are several packs without offsets, or `bytes` is too few
 /// @par Complexity
 /// O((members + packs) log packs). For every member it reads the index and, out of order, the length, writes the entry, and writes and
@@ -78,19 +78,19 @@ template <class On, std::integral Index, integer Length, token_offset Offset>
                     detail::write_entries<Offset>{bounds, tokens, out, first_bad});
 }
 
-/// @brief The cumulative lengths of all packs, by value. See the form above; allocates and waits.
+/// @brief The cumulative lengths of all packs, as the overload with `temp` writes them; allocates and waits.
 ///
 /// @tparam Offset  `std::int32_t` or `std::int64_t`
-/// @param on           where it runs
+/// @param on           the backend
 /// @param offsets      of the packs, or null for one pack
-/// @param packs        how many
+/// @param packs        number of packs
 /// @param members      sample indices, pack after pack
 /// @param member_count of all packs
 /// @param lengths      tokens of each sample
 /// @param length_count samples
 /// @param multiple     each sequence is rounded up to a multiple of this
 /// @return `member_count + packs` entries on the device
-/// @throws invalid_input with the sentence of the host twin
+/// @throws invalid_input as the host twin, with the same message
 /// @throws gpu_error if the backend reports an error
 template <token_offset Offset = std::int32_t, class On, index_type Index, integer Length>
 [[nodiscard]] array<Offset, On> cu_seqlens(On on, std::uint64_t const* offsets, std::size_t packs, Index const* members,
@@ -117,9 +117,9 @@ template <token_offset Offset = std::int32_t, class On, index_type Index, intege
 ///
 /// @tparam On      the backend
 /// @tparam Offset  `std::int32_t` or `std::int64_t`
-/// @param on       where it runs
-/// @param temp     scratch memory, or null to ask for `bytes`
-/// @param bytes    of scratch memory
+/// @param on       the backend
+/// @param temp     scratch memory, or null to get its size
+/// @param bytes    size of `temp` in bytes; set if `temp` is null
 /// @param cu       cumulative lengths of one pack, or of all packs as above
 /// @param entries  of `cu`
 /// @param out      one element: the largest step, 0 if there is no sequence

@@ -34,21 +34,21 @@ struct write_position {
 /// @tparam On      the backend
 /// @tparam Offset  `std::int32_t` or `std::int64_t`
 /// @tparam T       `std::int32_t` or `std::int64_t`
-/// @param on         where it runs
-/// @param temp       scratch memory, or null to ask for `bytes`
-/// @param bytes      of scratch memory
+/// @param on         the backend
+/// @param temp       scratch memory, or null to get its size
+/// @param bytes      size of `temp` in bytes; set if `temp` is null
 /// @param cu         cumulative lengths of all packs, padded where sequences are, as `gpu::cu_seqlens` writes them
 /// @param offsets    `packs` + 1 numbers of sequences before each pack, or null for one pack
-/// @param packs      how many; 1 where there are no offsets
-/// @param sequences  of all packs
+/// @param packs      number of packs; 1 without offsets
+/// @param sequences  number of sequences of all packs
 /// @param row        tokens of a row
 /// @param out        `packs` rows of `row` positions each; 0 behind the last sequence
 /// @param first_bad  one word: the first entry of `cu` that is not 0 at the begin of a pack, below its predecessor, or at the end of a pack
 ///                   above `row` or the largest `T`; `sequences + packs` for offsets that do not rise from 0 to `sequences`; `~0` if all is
-///                   good. Nothing is promised of `out` unless it is `~0`
+///                   good. `out` is unspecified unless it is `~0`
 /// @return the error, if any; `invalid_value` if there are several packs without offsets
 /// @par Complexity
-/// O(packs * row), whatever the lengths; writes `sizeof(T)` bytes a token and reads `cu`.
+/// O(packs * row), for any lengths; writes `sizeof(T)` bytes a token and reads `cu`.
 /// @par Determinism
 /// Each element is written once.
 template <class On, token_offset Offset, token_offset T>
@@ -63,12 +63,12 @@ template <class On, token_offset Offset, token_offset T>
   return visit_rows(on, detail::pack_rows<Offset>{cu, entries}, packs, row, detail::write_position<T>{row, out});
 }
 
-/// @brief The positions by value. See the form above; allocates and waits.
+/// @brief The positions as the overload with `temp` writes them; allocates and waits.
 /// @tparam T `std::int32_t` or `std::int64_t`
-/// @param on where it runs @param cu cumulative lengths of all packs @param offsets of the packs, or null for one pack
-/// @param packs how many @param sequences of all packs @param row tokens of a row
+/// @param on the backend @param cu cumulative lengths of all packs @param offsets offsets of the packs, or null for one pack
+/// @param packs number of packs @param sequences number of sequences in all packs @param row tokens of a row
 /// @return `packs * row` positions on the device
-/// @throws invalid_input with the sentence of the host twin
+/// @throws invalid_input as the host twin, with the same message
 /// @throws gpu_error if the backend reports an error
 template <token_offset T = std::int32_t, class On, token_offset Offset>
 [[nodiscard]] array<T, On> position_ids(On on, Offset const* cu, std::uint64_t const* offsets, std::size_t packs, std::size_t sequences,

@@ -20,18 +20,18 @@ namespace ballast::inline v0_2::gpu {
 /// @tparam On      the backend
 /// @tparam Offset  `std::int32_t` or `std::int64_t`
 /// @tparam T       `std::int32_t` or `std::int64_t`
-/// @param on         where it runs
-/// @param temp       scratch memory, or null to ask for `bytes`
-/// @param bytes      of scratch memory
+/// @param on         the backend
+/// @param temp       scratch memory, or null to get its size
+/// @param bytes      size of `temp` in bytes; set if `temp` is null
 /// @param cu         cumulative lengths of one pack, padded to multiples of `2 * rule.ranks`
-/// @param sequences  of the pack; `cu` has one entry more
+/// @param sequences  number of sequences of the pack; `cu` has one entry more
 /// @param rule       the context-parallel degree
 /// @param rank       0 … ranks - 1
 /// @param count      tokens of the rank: those of the row over the ranks
 /// @param out        `count` elements
 /// @param first_bad  one word: the first entry of `cu` that is not 0 at the begin, below its predecessor, ends a sequence that does not
 /// divide
-///                   into chunks, or at the end differs from `count * ranks` or exceeds the largest `T`; `~0` if all is good. Nothing is
+///                   into chunks, or at the end differs from `count * ranks` or exceeds the largest `T`; `~0` if there is none. Nothing is
 ///                   promised of `out` unless it is `~0`
 /// @return the error, if any; `invalid_value` if the ranks are not in [1, 2^31) or the rank is not one of them
 /// @par Complexity
@@ -50,11 +50,11 @@ template <class On, token_offset Offset, token_offset T>
 /// @tparam On      the backend
 /// @tparam Offset  `std::int32_t` or `std::int64_t`
 /// @tparam T       `std::int32_t` or `std::int64_t`
-/// @param on         where it runs
-/// @param temp       scratch memory, or null to ask for `bytes`
-/// @param bytes      of scratch memory
+/// @param on         the backend
+/// @param temp       scratch memory, or null to get its size
+/// @param bytes      size of `temp` in bytes; set if `temp` is null
 /// @param cu         cumulative lengths of one pack, padded to multiples of `2 * rule.ranks`
-/// @param sequences  of the pack; `cu` has one entry more
+/// @param sequences  number of sequences of the pack; `cu` has one entry more
 /// @param rule       the context-parallel degree
 /// @param row        tokens of the row
 /// @param out        `row` elements
@@ -71,12 +71,13 @@ template <class On, token_offset Offset, token_offset T>
   return detail::zigzag_rows<T, true>(on, temp, bytes, cu, sequences, rule, 0, row / static_cast<std::size_t>(rule.ranks), out, first_bad);
 }
 
-/// @brief The tokens of one rank, by value. See the form above; allocates and waits.
+/// @brief The tokens of one rank, as the overload with `temp` writes them; allocates and waits.
 /// @tparam T `std::int32_t` or `std::int64_t`
-/// @param on where it runs @param cu cumulative lengths of one pack @param sequences of the pack @param rule the context-parallel degree
+/// @param on the backend @param cu cumulative lengths of one pack @param sequences number of sequences @param rule the context-parallel
+/// degree
 /// @param rank 0 … ranks - 1 @param count tokens of the rank
 /// @return `count` tokens of the row, on the device
-/// @throws invalid_input with the sentence of the host twin
+/// @throws invalid_input as the host twin, with the same message
 /// @throws gpu_error if the backend reports an error, such as for a rank out of range
 template <token_offset T = std::int32_t, class On, token_offset Offset>
 [[nodiscard]] array<T, On> zigzag_indices(On on, Offset const* cu, std::size_t sequences, zigzag rule, std::int64_t rank,
@@ -93,12 +94,13 @@ template <token_offset T = std::int32_t, class On, token_offset Offset>
   return out;
 }
 
-/// @brief The way back, by value. See the form above; allocates and waits.
+/// @brief The way back, as the overload with `temp` writes them; allocates and waits.
 /// @tparam T `std::int32_t` or `std::int64_t`
-/// @param on where it runs @param cu cumulative lengths of one pack @param sequences of the pack @param rule the context-parallel degree
+/// @param on the backend @param cu cumulative lengths of one pack @param sequences number of sequences @param rule the context-parallel
+/// degree
 /// @param row tokens of the row
 /// @return one place for each token of the row, on the device
-/// @throws invalid_input with the sentence of the host twin
+/// @throws invalid_input as the host twin, with the same message
 /// @throws gpu_error if the backend reports an error, such as for a row that the ranks do not divide
 template <token_offset T = std::int32_t, class On, token_offset Offset>
 [[nodiscard]] array<T, On> zigzag_inverse(On on, Offset const* cu, std::size_t sequences, zigzag rule, std::size_t row) {

@@ -37,21 +37,21 @@ struct number_units : fixed_sums {
 /// @tparam Number        `float` or `double`
 /// @tparam Offset        an integer
 /// @tparam FractionBits  the scale; 24 suits losses
-/// @param on         where it runs
-/// @param temp       scratch memory, or null to ask for `bytes`
-/// @param bytes      of scratch memory
+/// @param on         the backend
+/// @param temp       scratch memory, or null to get its size
+/// @param bytes      size of `temp` in bytes; set if `temp` is null
 /// @param numbers    one per token of the row, such as its losses; those behind the last sequence are left out
 /// @param row        tokens of the row
 /// @param cu         cumulative lengths: sequence i is [cu[i], cu[i + 1]) of the row
-/// @param sequences  of the row; `cu` has one entry more
+/// @param sequences  number of sequences of the row; `cu` has one entry more
 /// @param sums       one per sequence; all-reduce the words where ranks hold parts of the sequences
 /// @param total      one element: the sum of all
 /// @param first_bad  one word: the first entry of `cu` that is not 0 at the begin, below its predecessor, or at the end above `row`; `~0`
 /// if
-///                   all is good. Nothing is promised of the sums unless it is `~0`
+///                   all is good. The sums are unspecified unless it is `~0`
 /// @return the error, if any; `invalid_value` if `bytes` is too few
 /// @par Complexity
-/// O(row + sequences), whatever the lengths; reads each number once, and 32 bytes a sequence three times.
+/// O(row + sequences), for any lengths; reads each number once, and 32 bytes a sequence three times.
 /// @par Determinism
 /// Sums of integers: the words of the host twin.
 template <class On, std::floating_point Number, integer Offset, int FractionBits>
@@ -62,12 +62,12 @@ template <class On, std::floating_point Number, integer Offset, int FractionBits
   return detail::sum_row(on, temp, bytes, cu, sequences, row, term, sums, total, first_bad);
 }
 
-/// @brief The sums of each sequence, by value. See the form above; allocates and waits.
+/// @brief The sums of each sequence, as the overload with `temp` writes them; allocates and waits.
 /// @tparam FractionBits the scale
-/// @param on where it runs @param numbers one per token of the row @param row its tokens @param cu cumulative lengths
-/// @param sequences of the row
+/// @param on the backend @param numbers one per token of the row @param row number of its tokens @param cu cumulative lengths
+/// @param sequences number of sequences
 /// @return one sum per sequence and, behind them, that of all; on the device
-/// @throws invalid_input with the sentence of the host twins
+/// @throws invalid_input as the host twins, with the same message
 /// @throws gpu_error if the backend reports an error
 template <int FractionBits = 24, class On, std::floating_point Number, integer Offset>
 [[nodiscard]] array<fixed_point_sum<FractionBits>, On> fixed_point_sums(On on, Number const* numbers, std::size_t row, Offset const* cu,

@@ -44,21 +44,21 @@ struct count_labels {
 /// @tparam On      the backend
 /// @tparam Label   an integer
 /// @tparam Offset  an integer
-/// @param on         where it runs
-/// @param temp       scratch memory, or null to ask for `bytes`
-/// @param bytes      of scratch memory
-/// @param labels     one per token of the row; tokens behind the last sequence are padding
+/// @param on         the backend
+/// @param temp       scratch memory, or null to get its size
+/// @param bytes      size of `temp` in bytes; set if `temp` is null
+/// @param labels     one per token of the row; tokens after the last sequence are padding
 /// @param row        tokens of the row
 /// @param cu         cumulative lengths: sequence i is [cu[i], cu[i + 1]) of the row
-/// @param sequences  of the row; `cu` has one entry more
+/// @param sequences  number of sequences of the row; `cu` has one entry more
 /// @param options    the ignored label and the shift
 /// @param counts     one entry per sequence; 0 for a sequence without a counted label
 /// @param first_bad  one word: the first entry of `cu` that is not 0 at the begin, below its predecessor, or at the end above `row`; `~0`
 /// if
-///                   all is good. Nothing is promised of `counts` unless it is `~0`
+///                   all is good. `counts` is unspecified unless it is `~0`
 /// @return the error, if any
 /// @par Complexity
-/// O(row), whatever the lengths; reads the labels once.
+/// O(row), for any lengths; reads the labels once.
 /// @par Determinism
 /// Sums of integers.
 template <class On, device_label Label, integer Offset>
@@ -72,11 +72,11 @@ template <class On, device_label Label, integer Offset>
                       detail::count_labels<Label>{labels, counts, detail::label_rule(options)});
 }
 
-/// @brief The counted labels of each sequence, by value. See the form above; allocates and waits.
-/// @param on where it runs @param labels one per token of the row @param row its tokens @param cu cumulative lengths
-/// @param sequences of the row @param options the ignored label and the shift
+/// @brief The counted labels of each sequence, as the overload with `temp` writes them; allocates and waits.
+/// @param on the backend @param labels one per token of the row @param row number of its tokens @param cu cumulative lengths
+/// @param sequences number of sequences @param options the ignored label and the shift
 /// @return one count per sequence, on the device
-/// @throws invalid_input with the sentence of the host twin
+/// @throws invalid_input as the host twin, with the same message
 /// @throws gpu_error if the backend reports an error
 template <class On, device_label Label, integer Offset>
 [[nodiscard]] array<std::int64_t, On> label_counts(On on, Label const* labels, std::size_t row, Offset const* cu, std::size_t sequences,

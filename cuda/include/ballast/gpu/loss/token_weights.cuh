@@ -38,22 +38,22 @@ struct write_weight {
 /// @tparam Label   an integer
 /// @tparam Offset  an integer
 /// @tparam T       `float` or `double`
-/// @param on         where it runs
-/// @param temp       scratch memory, or null to ask for `bytes`
-/// @param bytes      of scratch memory
+/// @param on         the backend
+/// @param temp       scratch memory, or null to get its size
+/// @param bytes      size of `temp` in bytes; set if `temp` is null
 /// @param weights    one per sequence
-/// @param labels     one per token of the row; tokens behind the last sequence are padding
+/// @param labels     one per token of the row; tokens after the last sequence are padding
 /// @param row        tokens of the row
 /// @param cu         cumulative lengths: sequence i is [cu[i], cu[i + 1]) of the row
-/// @param sequences  of the row; `cu` has one entry more
+/// @param sequences  number of sequences of the row; `cu` has one entry more
 /// @param options    the ignored label and the shift, as for `gpu::label_counts`
 /// @param out        one weight per label
 /// @param first_bad  one word: the first entry of `cu` that is not 0 at the begin, below its predecessor, or at the end above `row`; `~0`
 /// if
-///                   all is good. Nothing is promised of `out` unless it is `~0`
+///                   all is good. `out` is unspecified unless it is `~0`
 /// @return the error, if any
 /// @par Complexity
-/// O(row), whatever the lengths; reads the labels once and writes `sizeof(T)` bytes a token.
+/// O(row), for any lengths; reads the labels once and writes `sizeof(T)` bytes a token.
 /// @par Determinism
 /// Each element is written once.
 template <class On, device_label Label, integer Offset, std::floating_point T>
@@ -67,12 +67,12 @@ template <class On, device_label Label, integer Offset, std::floating_point T>
                     detail::write_weight<Label, T>{labels, weights, out, detail::label_rule(options)});
 }
 
-/// @brief The weight of each token, by value. See the form above; allocates and waits.
+/// @brief The weight of each token, as the overload with `temp` writes them; allocates and waits.
 /// @tparam T `float` or `double`
-/// @param on where it runs @param weights one per sequence @param labels one per token of the row @param row its tokens
-/// @param cu cumulative lengths @param sequences of the row @param options the ignored label and the shift
+/// @param on the backend @param weights one per sequence @param labels one per token of the row @param row number of its tokens
+/// @param cu cumulative lengths @param sequences number of sequences @param options the ignored label and the shift
 /// @return one weight per label, on the device
-/// @throws invalid_input with the sentence of the host twin
+/// @throws invalid_input as the host twin, with the same message
 /// @throws gpu_error if the backend reports an error
 template <std::floating_point T = float, class On, device_label Label, integer Offset>
 [[nodiscard]] array<T, On> token_weights(On on, double const* weights, Label const* labels, std::size_t row, Offset const* cu,

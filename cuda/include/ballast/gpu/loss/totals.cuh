@@ -24,14 +24,14 @@ namespace ballast::inline v0_2::gpu {
 /// read.
 ///
 /// @tparam On  the backend
-/// @param on          where it runs
-/// @param temp        scratch memory, or null to ask for `bytes`
-/// @param bytes       of scratch memory
-/// @param counts      counted labels of each sequence, of the whole sequence where ranks share it
-/// @param sequences   how many
+/// @param on          the backend
+/// @param temp        scratch memory, or null to get its size
+/// @param bytes       size of `temp` in bytes; set if `temp` is null
+/// @param counts      counted labels of each sequence, of the complete sequence where ranks share it
+/// @param sequences   number of sequences
 /// @param normaliser  the totals serve normalisers of the same power
 /// @param totals      one element
-/// @param first_bad   one word: the first count outside [0, 2^40); `sequences` where their sum reaches 2^63; `~0` if all is good. Nothing
+/// @param first_bad   one word: the first count outside [0, 2^40); `sequences` where their sum reaches 2^63; `~0` if there is none. Nothing
 /// is
 ///                    promised of `totals` unless it is `~0`
 /// @return the error, if any; `invalid_value` if the power is not in [0, 1] or `bytes` is too few
@@ -61,11 +61,11 @@ template <class On>
   return on.for_each(1, detail::write_totals{sum, sequences, detail::words_of(totals), first_bad});
 }
 
-/// @brief The totals by value. See the form above; allocates and waits.
-/// @param on where it runs @param counts counted labels of each sequence @param sequences how many
+/// @brief The totals as the overload with `temp` writes them; allocates and waits.
+/// @param on the backend @param counts counted labels of each sequence @param sequences number of sequences
 /// @param normaliser the totals serve normalisers of the same power
 /// @return totals to be all-reduced, on the host
-/// @throws invalid_input with the sentence of the host twin
+/// @throws invalid_input as the host twin, with the same message
 /// @throws gpu_error if the backend reports an error
 template <class On>
 [[nodiscard]] loss_totals loss_totals_of(On on, std::int64_t const* counts, std::size_t sequences, loss_normaliser const& normaliser) {
@@ -82,9 +82,9 @@ template <class On>
 /// @brief Writes the totals of the sequences themselves, where several ranks each counted the same ones; twin of `loss_totals::shared_by`.
 ///
 /// @tparam On  the backend
-/// @param on         where it runs
-/// @param temp       scratch memory, or null to ask for `bytes`
-/// @param bytes      of scratch memory
+/// @param on         the backend
+/// @param temp       scratch memory, or null to get its size
+/// @param bytes      size of `temp` in bytes; set if `temp` is null
 /// @param totals     all-reduced over context-parallel ranks too, each of which knows the whole labels
 /// @param ranks      how many counted each sequence, in [1, 2^19]
 /// @param out        one element; may be `totals`

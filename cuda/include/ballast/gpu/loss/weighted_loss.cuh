@@ -53,14 +53,14 @@ struct weighted_units : fixed_sums {
 /// @tparam Offset        an integer
 /// @tparam Scale         `float` or `double`
 /// @tparam FractionBits  the scale of the sums; 44 suits losses that are weighted
-/// @param on         where it runs
-/// @param temp       scratch memory, or null to ask for `bytes`
-/// @param bytes      of scratch memory
+/// @param on         the backend
+/// @param temp       scratch memory, or null to get its size
+/// @param bytes      size of `temp` in bytes; set if `temp` is null
 /// @param losses     one per token of the row, where its label is; those without a counted label may be anything
-/// @param labels     one per token of the row; tokens behind the last sequence are padding
+/// @param labels     one per token of the row; tokens after the last sequence are padding
 /// @param row        tokens of the row
 /// @param cu         cumulative lengths: sequence i is [cu[i], cu[i + 1]) of the row
-/// @param sequences  of the row; `cu` has one entry more
+/// @param sequences  number of sequences of the row; `cu` has one entry more
 /// @param weights    one per sequence, as `gpu::loss_weights` writes them
 /// @param options    the ignored label and the shift, as for `gpu::label_counts`
 /// @param scale      one per token; 0 without a counted label
@@ -68,10 +68,10 @@ struct weighted_units : fixed_sums {
 /// @param total      one element: the weighted loss of the row. All-reduce its words for that of the step
 /// @param first_bad  one word: the first entry of `cu` that is not 0 at the begin, below its predecessor, or at the end above `row`; `~0`
 /// if
-///                   all is good. Nothing is promised of the results unless it is `~0`
+///                   all is good. The results are unspecified unless it is `~0`
 /// @return the error, if any; `invalid_value` if `bytes` is too few
 /// @par Complexity
-/// O(row + sequences), whatever the lengths; reads each loss and label once and writes `sizeof(Scale)` bytes a token.
+/// O(row + sequences), for any lengths; reads each loss and label once and writes `sizeof(Scale)` bytes a token.
 /// @par Determinism
 /// Sums of integers, each product rounded once: the same words for every partition of the tokens.
 template <class On, std::floating_point Number, device_label Label, integer Offset, std::floating_point Scale, int FractionBits>
@@ -93,12 +93,13 @@ struct weighted_row {
   fixed_point_sum<FractionBits> total;  ///< the weighted loss of the row
 };
 
-/// @brief The weighted loss by value. See the form above; allocates and waits.
+/// @brief The weighted loss as the overload with `temp` writes them; allocates and waits.
 /// @tparam Scale `float` or `double` @tparam FractionBits the scale of the sum
-/// @param on where it runs @param losses one per token of the row @param labels one per token of the row @param row its tokens
-/// @param cu cumulative lengths @param sequences of the row @param weights one per sequence @param options the ignored label and the shift
+/// @param on the backend @param losses one per token of the row @param labels one per token of the row @param row number of its tokens
+/// @param cu cumulative lengths @param sequences number of sequences @param weights one per sequence @param options the ignored label and
+/// the shift
 /// @return the gradient of each token and the loss
-/// @throws invalid_input with the sentence of the host twins
+/// @throws invalid_input as the host twins, with the same message
 /// @throws gpu_error if the backend reports an error
 template <class Scale = float, int FractionBits = 44, class On, std::floating_point Number, device_label Label, integer Offset>
 [[nodiscard]] weighted_row<On, Scale, FractionBits> weighted_loss(On on, Number const* losses, Label const* labels, std::size_t row,

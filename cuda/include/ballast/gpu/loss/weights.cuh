@@ -25,19 +25,19 @@ namespace ballast::inline v0_2::gpu {
 /// The totals come from `gpu::loss_totals_of` and your all-reduce, on the same stream; a whole step is weighed without waiting.
 ///
 /// @tparam On  the backend
-/// @param on          where it runs
-/// @param temp        scratch memory, or null to ask for `bytes`
-/// @param bytes       of scratch memory
-/// @param counts      counted labels of each sequence: of the whole sequence, also where this rank sees a part of it
-/// @param sequences   how many
-/// @param totals      of the whole step, all-reduced, on the device
+/// @param on          the backend
+/// @param temp        scratch memory, or null to get its size
+/// @param bytes       size of `temp` in bytes; set if `temp` is null
+/// @param counts      counted labels of each sequence: of the complete sequence, also where this rank sees a part of it
+/// @param sequences   number of sequences
+/// @param totals      of the complete step, all-reduced, on the device
 /// @param normaliser  what is minimised
 /// @param path        what happens to the gradients: the weights undo its averages
 /// @param part        totals of this rank's step, or of this micro-batch, on the device; null where the normaliser's scope is the step
 /// @param weights     one per sequence; 0 for one without a counted label, and for all where nothing is counted
 /// @param first_bad   one word: the first count outside [0, 2^40); `sequences` where the counts exceed their totals or the host twin
 /// throws for the
-///                    totals; `~0` if all is good. Nothing is promised of `weights` unless it is `~0`
+///                    totals; `~0` if there is none. `weights` is unspecified unless it is `~0`
 /// @return the error, if any; `invalid_value` if a number of the path, the power or a length that is divided by is out of range, a part is
 /// missing, or `bytes` is too few
 /// @par Complexity
@@ -70,12 +70,13 @@ template <class On>
   return on.for_each(sequences, detail::weigh_sequences{counts, weight, weights});
 }
 
-/// @brief The weights by value. See the form above; allocates and waits.
-/// @param on where it runs @param counts counted labels of each whole sequence @param sequences how many
-/// @param totals of the whole step, all-reduced, on the host @param normaliser what is minimised @param path what happens to the gradients
+/// @brief The weights as the overload with `temp` writes them; allocates and waits.
+/// @param on the backend @param counts counted labels of each complete sequence @param sequences number of sequences
+/// @param totals of the complete step, all-reduced, on the host @param normaliser what is minimised @param path what happens to the
+/// gradients
 /// @param part totals of the rank or the micro-batch, where the scope is not the step
 /// @return one weight per sequence, on the device
-/// @throws invalid_input with the sentence of the host twin
+/// @throws invalid_input as the host twin, with the same message
 /// @throws gpu_error if the backend reports an error
 template <class On>
 [[nodiscard]] array<double, On> loss_weights(On on, std::int64_t const* counts, std::size_t sequences, loss_totals const& totals,

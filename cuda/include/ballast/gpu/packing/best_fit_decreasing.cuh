@@ -26,11 +26,11 @@ namespace ballast::inline v0_2::gpu {
 /// @tparam On      the backend
 /// @tparam Length  an integer
 /// @tparam Index   type of the sample indices
-/// @param on       where it runs
-/// @param temp     scratch memory, or null to ask for `bytes`
-/// @param bytes    of scratch memory
+/// @param on       the backend
+/// @param temp     scratch memory, or null to get its size
+/// @param bytes    size of `temp` in bytes; set if `temp` is null
 /// @param lengths  sample lengths in tokens, each at least 1
-/// @param count    how many
+/// @param count    number of samples
 /// @param options  capacity up to `longest_on_device`, max_samples, sample_multiple and pack_multiple; no over-size policy and no demanded
 ///                 number of packs
 /// @param planner  of this backend and stream; on return it holds the plan and its certificate
@@ -54,9 +54,9 @@ template <class On, integer Length, index_type Index>
 /// @brief Packs the samples; allocates and waits.
 ///
 /// @tparam Index  type of the sample indices
-/// @param on       where it runs
-/// @param lengths  of the device
-/// @param count    how many
+/// @param on       the backend
+/// @param lengths  on the device
+/// @param count    number of samples
 /// @param options  as the other overload
 /// @return exactly the groups and the certificate of `ballast::best_fit_decreasing`
 /// @throws invalid_input as `ballast::best_fit_decreasing`, and for options that a plan of runs does not take

@@ -29,12 +29,12 @@ namespace ballast::inline v0_2::gpu {
 /// @tparam On      the backend
 /// @tparam Length  an integer
 /// @tparam Index   type of the sample indices
-/// @param on       where it runs
-/// @param temp     scratch memory, or null to ask for `bytes`
-/// @param bytes    of scratch memory
+/// @param on       the backend
+/// @param temp     scratch memory, or null to get its size
+/// @param bytes    size of `temp` in bytes; set if `temp` is null
 /// @param plan     from `plan_best_fit_decreasing`, uploaded
 /// @param lengths  the samples it was made for, in any order
-/// @param count    how many
+/// @param count    number of samples
 /// @param visit    samples of equal length are taken in this order, a permutation of 0 … count - 1: a fresh shuffle per epoch without a new
 ///                 plan; null for index order
 /// @param out      where the packs go
@@ -71,10 +71,10 @@ template <class On, integer Length, index_type Index>
 /// @brief The packs of a plan; allocates and waits.
 ///
 /// @tparam Index  type of the sample indices
-/// @param on       where it runs
+/// @param on       the backend
 /// @param plan     from `plan_best_fit_decreasing`
-/// @param lengths  of the device: the samples it was made for
-/// @param count    how many
+/// @param lengths  on the device: the samples it was made for
+/// @param count    number of samples
 /// @return exactly the groups of `ballast::expand`
 /// @throws invalid_input as `ballast::expand`, and for a plan too large for device lengths
 /// @throws gpu_error if the backend reports an error

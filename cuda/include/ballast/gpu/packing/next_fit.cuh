@@ -41,11 +41,11 @@ inline constexpr std::size_t next_fit_tile = 3840;
 /// @tparam On      the backend
 /// @tparam Length  an integer
 /// @tparam Index   `std::uint32_t` or `std::uint64_t`; `count` must not exceed its greatest value
-/// @param on       where it runs
-/// @param temp     scratch memory; null: only `bytes` is set
+/// @param on       the backend
+/// @param temp     scratch memory, or null to get its size
 /// @param bytes    its size: 9 bytes a sample and little more
 /// @param lengths  sample lengths in tokens
-/// @param count    how many
+/// @param count    number of samples
 /// @param options  capacity, max_samples, sample_multiple and pack_multiple; no over-size policy and no demanded number of packs
 /// @param offsets  room for `count` + 1 entries; pack p is the samples `offsets[p]` … `offsets[p + 1]` - 1, the last entry is `count`
 /// @param pack  `count` entries: the pack of each sample
@@ -56,7 +56,7 @@ inline constexpr std::size_t next_fit_tile = 3840;
 /// @return the first error; `On::invalid_value` for bad options or too small a workspace
 /// @post The packs are those of the host twin.
 /// @par Complexity
-/// A fixed number of launches that do not wait for the host, whatever the lengths. 43 bytes are moved for each sample. One lane walks a
+/// A fixed number of launches that do not wait for the host, for any lengths. 43 bytes are moved for each sample. One lane walks a
 /// step for each of √(count / tile) spans, or for each pack that is longer than a tile; others at most √(count / tile) steps.
 /// @par Determinism
 /// A pure function of its arguments; `tile` does not enter the result.
@@ -116,9 +116,9 @@ template <class On, integer Length, index_type Index>
 /// @tparam Index   type of the pack numbers
 /// @tparam On      the backend
 /// @tparam Length  an integer
-/// @param on       where it runs
+/// @param on       the backend
 /// @param lengths  sample lengths in tokens, on the device
-/// @param count    how many
+/// @param count    number of samples
 /// @param options  as the other overload
 /// @return the packs
 /// @throws invalid_input for bad options or a bad length, gpu_error for an error of the backend

@@ -18,9 +18,9 @@ namespace ballast::inline v0_2::gpu {
 ///
 /// To ask for many capacities, `fold` once and ask the host's `count_packs`.
 ///
-/// @param on       where it runs
-/// @param lengths  of the device, in tokens, each at least 1
-/// @param count    how many
+/// @param on       the backend
+/// @param lengths  on the device, in tokens, each at least 1
+/// @param count    number of samples
 /// @param options  as for `best_fit_decreasing` on the device
 /// @return exactly `ballast::count_packs` of the histogram of these lengths
 /// @throws invalid_input as `best_fit_decreasing`

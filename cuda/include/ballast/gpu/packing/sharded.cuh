@@ -68,8 +68,8 @@ namespace detail {
 /// @tparam Length     an integer
 /// @tparam Reduce     callable with a `std::span<std::uint64_t>`; the span is of the host
 /// @tparam Exclusive  callable with a `std::span<std::uint64_t>`; the span is of the host
-/// @param on        where it runs
-/// @param lengths   of the device: this rank's samples in tokens, each at least 1
+/// @param on        the backend
+/// @param lengths   on the device: this rank's samples in tokens, each at least 1
 /// @param count     how many; may be 0
 /// @param options   as `best_fit_decreasing` on the device, the same on every rank
 /// @param reduce    replaces each element by its sum over all ranks (MPI_Allreduce, ncclAllReduce)

@@ -34,11 +34,11 @@ inline constexpr std::size_t longest_window = 8192;
 /// @tparam On      the backend
 /// @tparam Length  an integer
 /// @tparam Index   `std::uint32_t` or `std::uint64_t`; `count` must not exceed its greatest value
-/// @param on       where it runs
-/// @param temp     scratch memory; null: only `bytes` is set
+/// @param on       the backend
+/// @param temp     scratch memory, or null to get its size
 /// @param bytes    its size: 2 bytes a sample, 16 a window and little more
 /// @param lengths  sample lengths in tokens
-/// @param count    how many
+/// @param count    number of samples
 /// @param window   samples of one window, at least 1; it, or else `count`, at most `longest_window`
 /// @param options  capacity below 2^48, max_samples, sample_multiple and pack_multiple; no over-size policy and no demanded number of packs
 /// @param offsets  room for `count` + 1 entries; the members of pack p are at `offsets[p]` … `offsets[p + 1]` - 1
@@ -100,9 +100,9 @@ template <class On, integer Length, index_type Index>
 /// @tparam Index   type of the sample indices
 /// @tparam On      the backend
 /// @tparam Length  an integer
-/// @param on       where it runs
+/// @param on       the backend
 /// @param lengths  sample lengths in tokens, on the device
-/// @param count    how many
+/// @param count    number of samples
 /// @param window   samples of one window
 /// @param options  as the other overload
 /// @return exactly the groups of the host twin
