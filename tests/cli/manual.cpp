@@ -86,7 +86,6 @@ TEST_CASE("manual: every command prints what docs/cli.md shows") {
     INFO("docs/cli.md:" << command.line << ": " << command.text << "\nprints\n" << printed);
     CHECK(same_lines(lines_of(printed), command.printed));
   }
-  CHECK(read_whole(in / "balance.svg") == read_whole(BALLAST_DOCS "/images/balance.svg"));  // the picture in the README
 }
 
 TEST_CASE("manual: output differs unless a mark says what may") {
