@@ -28,7 +28,7 @@ TEST_CASE("check_balance: names the first rule that bare groups break, and where
   CHECK(says({{0, 2, 3}, {0, 1, 2, 3}}, items, o) == "offsets[2] = 3: offsets must rise from 0 to the number of members, 4");
   CHECK(says({{0, 4}, {0, 1, 2, 3}}, items, o) == "there are 1 sets, not 2");
   CHECK(says({{0, 2, 4}, {0, 1, 2, 4}}, items, o) == "members[3] = 4 must be below 4");
-  CHECK(says({{0, 2, 4}, {0, 1, 2, 1}}, items, o) == "item 1 stands twice, the second time in set 1");
+  CHECK(says({{0, 2, 4}, {0, 1, 2, 1}}, items, o) == "item 1 occurs twice, the second time in set 1");
   CHECK(says({{0, 2, 3}, {0, 1, 2}}, items, o) == "item 3 is in no set");
   CHECK(says({{0, 1, 4}, {0, 1, 2, 3}}, items, o) == "set 1 holds 13, more than its capacity 10");
   CHECK(says({{0, 1, 4}, {0, 1, 2, 3}}, items, {.sets = 2, .max_items = 2}) == "set 1 has 3 items, more than 2");
@@ -62,9 +62,9 @@ TEST_CASE("check_balance: a whole result must also be true to its word") {
   CHECK(verdict([](auto& p) { p.set_aside = {4}; }, aside) == wrong(0));
   CHECK(verdict([](auto& p) { p.set_aside = {2, 2}; }, aside) == wrong(1));
   CHECK(verdict([](auto& p) { p.set_aside = {}; }, aside) == "item 2 is in no set");
-  CHECK(verdict([](auto& p) { p.set_aside = {0, 2}; }, aside) == "item 0 stands twice, the second time in set 0");
+  CHECK(verdict([](auto& p) { p.set_aside = {0, 2}; }, aside) == "item 0 occurs twice, the second time in set 0");
   CHECK(verdict([](auto& p) { p.load.value = 6; }, aside) == "load.value = 6, but the largest load is 7");
-  CHECK(verdict([](auto& p) { p.load.lower_bound = 8; }, aside) == "load.lower_bound = 8 against a value of 7");
+  CHECK(verdict([](auto& p) { p.load.lower_bound = 8; }, aside) == "load.lower_bound = 8 contradicts load.value = 7");
   CHECK(verdict([](auto& p) { p.status = status::unknown; }, aside) ==
         "the result says that there is no plan, but has 3 sets or items set aside");
   auto const nothing = [](std::int64_t needed) {
@@ -76,7 +76,7 @@ TEST_CASE("check_balance: a whole result must also be true to its word") {
     };
   };
   CHECK(verdict(nothing(8), aside) == fine);
-  CHECK(verdict(nothing(7), aside) == "load.lower_bound = 7 against a value of 7");
+  CHECK(verdict(nothing(7), aside) == "load.lower_bound = 7 contradicts load.value = 7");
 }
 
 }  // namespace test_balance_check

@@ -106,9 +106,10 @@ TEST_CASE("refine: a swap repairs what dealing in order cannot, within its round
       refined(hand_made({{0, 2, 3}, {0, 1, 2}}), numbers{6002, 4008, 3009}, {.sets = 2, .capacity = 10}, upper_digits, lower_digits);
   CHECK(full.load.value == 10);  // any exchange would overfill one of the two
   CHECK(refusal([&] { return refined(hand_made({{0, 1}, {0}}), items, {.sets = 2}, id, id); }) == "the plan has 1 sets, not 2");
-  CHECK(refusal([&] { return refined(hand_made({{0, 1, 2}, {0, 5}}), items, {.sets = 2}, id, id); }) == "set 1 holds 5, which is no item");
+  CHECK(refusal([&] { return refined(hand_made({{0, 1, 2}, {0, 5}}), items, {.sets = 2}, id, id); }) ==
+        "set 1 holds 5, which is not the index of an item");
   CHECK(refusal([&] { return refined(hand_made({{0, 1, 2}, {0, 0}}), items, {.sets = 2}, id, id); }) ==
-        "item 0 stands twice, the second time in set 1");
+        "item 0 occurs twice, the second time in set 1");
 }
 
 TEST_CASE("refine: corners") { handles_corners(lpt_refined, lpt_refined64); }

@@ -54,7 +54,7 @@ TEST_CASE("deal_steps: in order, it deals as trainers do, and packs that are non
   };
   CHECK(refused({{0, 0, 1}, {0}}) == "packs[0] is empty");
   CHECK(refused({{0, 1}, {5}}) == "packs[0] has member 5 of 5 samples");
-  CHECK(refused({{0, 1, 2}, {3, 3}}) == "packs[1] has sample 3, which stands in a pack already");
+  CHECK(refused({{0, 1, 2}, {3, 3}}) == "packs[1] has sample 3, which is in a pack already");
   CHECK(refused({{0, 2}, {3, 4}}) == "packs[0] holds 9 tokens, more than capacity 8");
   CHECK(ballast::deal_steps(ballast::groups<>{{0, 1}, {3}}, l, o, ballast::dense_4096_cost, {.how = ballast::dealing::in_order}).dropped ==
         std::vector<std::uint32_t>{0, 1, 2, 4});

@@ -356,7 +356,7 @@ TEST_CASE("deal_steps of measures: refusals name the argument, the index and the
   CHECK(with([](options& o) { o.capacity = {9, 6}; }) == "packs[0] holds 11 of measure 1, more than capacity[1] = 6");
   CHECK(refused(good, {{0}, {}}) == "packs[1] is empty");
   CHECK(refused(good, {{0}, {3}}) == "packs[1] has member 3 of 3 samples");
-  CHECK(refused(good, {{0}, {1, 0}}) == "packs[1] has sample 0, which stands in a pack already");
+  CHECK(refused(good, {{0}, {1, 0}}) == "packs[1] has sample 0, which is in a pack already");
   CHECK(refused({.capacity = {9, 20}, .separate = 0}, {{0}, {1, 2}}) == "packs[1] mixes samples 1 and 2, which measure 0 separates");
   CHECK(refusal([&] { return ballast::deal_steps(packs_of({{0}}), {measure{1}, measure{-4}}, good); }) ==
         "measures[1][0] = -4 must not be negative");

@@ -289,7 +289,7 @@ TEST_CASE("micro_batches: keys, equal counts and small ends by hand") {
   CHECK(says({.together = pairs, .apart = torn}) == "samples 0 and 1 belong together and must be apart");
   CHECK(says({.at_least = 0}) == "at_least = 0 must be in 1 ... 2^20 - 1");
   CHECK(says({.exactly = 3}, 2) == "exactly = 3 must be below 2^20, a multiple of micro_batches = 2 and not below at_least = 1");
-  CHECK(says({.together = pairs, .equal_counts = true}) == "equal_counts goes with neither together nor apart keys");
+  CHECK(says({.together = pairs, .equal_counts = true}) == "equal_counts cannot be combined with together or apart keys");
 }
 
 }  // namespace test_batching_micro_batches

@@ -185,7 +185,7 @@ TEST_CASE("check scores a valid packing and names what is wrong with another", "
   std::pair<std::string, std::string> const wrong[] = {
       {"2 1\n0 4 3\n", "p: not a valid packing: pack 1 holds 12, more than its capacity 10\n"},
       {"2 1\n0 4\n", "p: not a valid packing: sample 3 is in no pack\n"},
-      {"2 1\n0 4\n3\n4\n", "p: not a valid packing: sample 4 stands twice, the second time in pack 3\n"},
+      {"2 1\n0 4\n3\n4\n", "p: not a valid packing: sample 4 occurs twice, the second time in pack 3\n"},
       {"2 1\n0 4\n3 5\n", "p: not a valid packing: members[5] = 5 must be below 5\n"},
       {"2 1\n[]\n0 4\n3\n", "p: not a valid packing: pack 1 is empty\n"},
       {"2 1\n0 four\n3\n", "p:2: four is not an index: indices are whole numbers from 0\n"},

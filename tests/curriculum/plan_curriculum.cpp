@@ -227,11 +227,11 @@ TEST_CASE("plan_curriculum: refuses what it cannot plan") {
         "sources[0].per_epoch[0] = 2147483648 must be below 2^31");
   ballast::curriculum_source const half{.setting = {8}, .steps = std::uint64_t{1} << 30};
   CHECK(refused({half, half}) == "epoch 0 has 2147483648 steps: there may be 2^31 - 1");
-  CHECK(refused(sources(65536, fine)) == "65536 sources: there may be 2^16 - 1");
+  CHECK(refused(sources(65536, fine)) == "65536 sources: at most 2^16 - 1 are allowed");
   CHECK(refused({fine}, {.warm_up_share = 1001}) == "warm_up_share = 1001 must be at most 1000");
   CHECK(refused({fine}, {.buckets = 0}) == "buckets = 0 must be positive");
   CHECK(refused({fine}, {.epoch = std::uint64_t{1} << 31}) == "epoch = 2147483648 must be below 2^31");
-  CHECK(refused({fine}, {.order = static_cast<order>(9)}) == "order = 9 is none of curriculum_order");
+  CHECK(refused({fine}, {.order = static_cast<order>(9)}) == "order = 9 is not an enumerator of curriculum_order");
   CHECK(refused({fine}) == "accepted");
 }
 

@@ -91,11 +91,11 @@ TEST_CASE("greedy_fill: bad input is refused", "[packing]") {
     return said;
   };
   CHECK(fill(9, {}) == "packs[0] exceeds capacity 9");
-  CHECK(fill(10, {5}) == "member 5 is none of 5 samples");
+  CHECK(fill(10, {5}) == "member 5 is out of range: there are 5 samples");
   CHECK(fill(10, {1}) == "lengths[1] = 0 must be positive");
   CHECK(fill(20, {3, 2}) == "lengths[2] = -3 must be positive");
-  CHECK(fill(20, {3, 3}) == "sample 3 stands twice in packs and spare");
-  CHECK(fill(20, {0}) == "sample 0 stands twice in packs and spare");
+  CHECK(fill(20, {3, 3}) == "sample 3 occurs twice in packs and spare");
+  CHECK(fill(20, {0}) == "sample 0 occurs twice in packs and spare");
   CHECK(fill(-1, {3}) == "capacity = -1 must not be negative");
   packs.push_back(indices{3, 2});  // -3 would hide an overfull pack
   CHECK(fill(10, {}) == "lengths[2] = -3 must be positive");

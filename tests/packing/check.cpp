@@ -43,13 +43,14 @@ TEST_CASE("check_packing: names the first rule that bare groups break, and where
   CHECK(says({{0, 2, 3}, {0, 1, 2, 3}}, l, o) == "offsets[2] = 3: offsets must rise from 0 to the number of members, 4");
   CHECK(says({{}, {0}}, {5}, o) == "offsets[0] = 0: offsets must rise from 0 to the number of members, 1");
   CHECK(says({{0, 2, 3, 4}, {0, 1, 2, 4}}, l, o) == "members[3] = 4 must be below 4");
-  CHECK(says({{0, 2, 3, 4}, {0, 1, 2, 1}}, l, o) == "sample 1 stands twice, the second time in pack 2");
+  CHECK(says({{0, 2, 3, 4}, {0, 1, 2, 1}}, l, o) == "sample 1 occurs twice, the second time in pack 2");
   CHECK(says({{0, 2, 3}, {0, 1, 2}}, l, o) == "sample 3 is in no pack");
   CHECK(says({{0, 2, 2, 3, 4}, {0, 1, 2, 3}}, l, o) == "pack 1 is empty");
   CHECK(says({{0, 1, 3, 4}, {0, 1, 2, 3}}, l, o) == "pack 1 holds 11, more than its capacity 8");
   CHECK(says({{0, 2, 3, 4}, {0, 1, 2, 3}}, l, {.capacity = 8, .max_samples = 1}) == "pack 0 holds 2 samples, more than 1");
   CHECK(says({{0, 2, 3, 4}, {0, 1, 2, 3}}, l, {.capacity = 8, .pack_count = 4}) == "there are 3 packs, not 4");
-  CHECK(says({{0, 2, 3, 4}, {0, 1, 2, 3}}, l, {.capacity = 8, .pack_count_multiple = 2}) == "there are 3 packs, which is no multiple of 2");
+  CHECK(says({{0, 2, 3, 4}, {0, 1, 2, 3}}, l, {.capacity = 8, .pack_count_multiple = 2}) ==
+        "there are 3 packs, which is not a multiple of 2");
   CHECK(check_packing(packs{{0, 1, 3, 4}, {0, 1, 2, 3}}, l, o) ==
         ballast::verdict<ballast::packing_fault>{packing_fault::overfull_pack, 1, 11, 8});
 
@@ -82,7 +83,7 @@ TEST_CASE("check_packing: a sample that is too long stands where its policy says
   CHECK(says(both, l, o(oversize::reject)) == "pack 0 holds 20, more than its capacity 8");
   CHECK(says(second, l, o(oversize::reject)) == "sample 0 is in no pack");
   CHECK(says(second, l, o(oversize::set_aside)) == fine);
-  CHECK(says(both, l, o(oversize::set_aside)) == "sample 0 of 20 stands in a pack, but is to be set aside above 8");
+  CHECK(says(both, l, o(oversize::set_aside)) == "sample 0 of 20 is in a pack, but must be set aside: it exceeds 8");
   CHECK(says(both, l, o(oversize::truncate)) == fine);
   CHECK(says(together, l, o(oversize::truncate)) == "pack 0 holds 11, more than its capacity 8");
   CHECK(says(both, l, o(oversize::alone)) == fine);

@@ -76,8 +76,9 @@ TEST_CASE("expand and place refuse samples the plan was not made for", "[packing
   CHECK(refusal([&] { return ballast::expand(plan, longer); }) == "lengths: 1 samples of 3 tokens, but the plan was made for 2");
   CHECK(refusal([&] { return ballast::expand(plan, far); }) == "lengths: one of 9 tokens, but the plan was made for packs of 8");
   CHECK(refusal([&] { return ballast::expand(plan, right, std::vector<std::uint32_t>{0, 1}); }) == "order has 2 entries for 3 samples");
-  CHECK(refusal([&] { return ballast::expand(plan, right, std::vector<std::uint32_t>{0, 1, 1}); }) == "order[2] = 1 stands there twice");
-  CHECK(refusal([&] { return ballast::expand(plan, right, std::vector<std::uint32_t>{0, 3, 1}); }) == "order[1] = 3 is no sample");
+  CHECK(refusal([&] { return ballast::expand(plan, right, std::vector<std::uint32_t>{0, 1, 1}); }) == "order[2] = 1 occurs twice");
+  CHECK(refusal([&] { return ballast::expand(plan, right, std::vector<std::uint32_t>{0, 3, 1}); }) ==
+        "order[1] = 3 is not the index of a sample");
   CHECK(refusal([&] { return ballast::place(plan, std::vector<int>{4}); }) == "the plan was made without samples of 4 tokens");
   CHECK(refusal([&] { return ballast::place(plan, more); }) == "more samples of 3 tokens than the plan was made for");
   CHECK(refusal([&] { return ballast::place(plan, std::vector<int>{5}, {{5}, {1}}); }) ==

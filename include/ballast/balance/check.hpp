@@ -32,7 +32,7 @@ namespace ballast::inline v0_2 {
       return "offsets[" + index + "] = " + found + ": offsets must rise from 0 to the number of members, " + expected;
     case balance_fault::wrong_set_count: return "there are " + found + " sets, not " + expected;
     case balance_fault::member_out_of_range: return "members[" + index + "] = " + found + " must be below " + expected;
-    case balance_fault::item_twice: return "item " + index + " stands twice, the second time in set " + found;
+    case balance_fault::item_twice: return "item " + index + " occurs twice, the second time in set " + found;
     case balance_fault::item_missing: return "item " + index + " is in no set";
     case balance_fault::overfull_set: return "set " + index + " holds " + found + ", more than its capacity " + expected;
     case balance_fault::too_many_items: return "set " + index + " has " + found + " items, more than " + expected;
@@ -41,7 +41,7 @@ namespace ballast::inline v0_2 {
     case balance_fault::wrong_set_aside:
       return "set_aside[" + index + "] is wrong: the list must name items, ascending, and only where the policy allows it";
     case balance_fault::wrong_value: return "load.value = " + found + ", but the largest load is " + expected;
-    case balance_fault::wrong_bound: return "load.lower_bound = " + found + " against a value of " + expected;
+    case balance_fault::wrong_bound: return "load.lower_bound = " + found + " contradicts load.value = " + expected;
     case balance_fault::sets_without_plan: return "the result says that there is no plan, but has " + found + " sets or items set aside";
   }
   return {};

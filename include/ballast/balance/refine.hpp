@@ -57,9 +57,10 @@ void refine(R const& items, balance_options const& options, Cost const& cost, Si
   d.start();
   for (std::size_t s = 0; s < plan.sets.size(); ++s)
     for (auto const i : plan.sets[s]) {
-      require(i < d.items(), [&] { return "set " + std::to_string(s) + " holds " + std::to_string(i) + ", which is no item"; });
+      require(i < d.items(),
+              [&] { return "set " + std::to_string(s) + " holds " + std::to_string(i) + ", which is not the index of an item"; });
       require(d.set_of[i] == d.none,
-              [&] { return "item " + std::to_string(i) + " stands twice, the second time in set " + std::to_string(s); });
+              [&] { return "item " + std::to_string(i) + " occurs twice, the second time in set " + std::to_string(s); });
       d.set_of[i] = static_cast<std::uint32_t>(s);
       d.load[s] += d.cost[i];
       d.room[s] -= d.size[i];

@@ -79,7 +79,7 @@ template <index_type Index = std::uint32_t>
            " and not below at_least = " + std::to_string(c.at_least);
   });
   require(!c.equal_counts || (c.together.empty() && c.apart.empty()),
-          [] { return std::string("equal_counts goes with neither together nor apart keys"); });
+          [] { return std::string("equal_counts cannot be combined with together or apart keys"); });
   micro_batching<Index> out;
   if (c.together.empty()) {
     detail::micro_batcher<Index>(samples, c.apart, options, c, limits).run(out);

@@ -39,7 +39,7 @@ template <index_type Index, std::ranges::input_range Steps>
   std::vector<char> is_done(plan.steps(), 0);
   for (auto const s : done) {
     require(std::cmp_greater_equal(s, 0) && std::cmp_less(s, is_done.size()),
-            [&] { return "step " + std::to_string(s) + " is none of the " + std::to_string(is_done.size()) + " steps of the plan"; });
+            [&] { return "step " + std::to_string(s) + " is out of range: the plan has " + std::to_string(is_done.size()) + " steps"; });
     is_done[static_cast<std::size_t>(s)] = 1;
   }
   Index count = 0;
@@ -68,7 +68,7 @@ template <index_type Index>
 void renumber(batching<Index>& plan, std::span<Index const> samples) {
   auto const known = [&](Index i) {
     require(i < samples.size(),
-            [&] { return "sample " + std::to_string(i) + " is none of the " + std::to_string(samples.size()) + " given"; });
+            [&] { return "sample " + std::to_string(i) + " is out of range: " + std::to_string(samples.size()) + " samples are given"; });
   };
   for (auto const* list : {&plan.packs.members, &plan.dropped, &plan.repeated}) std::for_each(list->begin(), list->end(), known);
   for (auto* list : {&plan.packs.members, &plan.dropped, &plan.repeated})

@@ -42,11 +42,11 @@ template <index_type Index>
   std::vector<char> seen(lengths.size(), 0);
   auto const length = [&](Index i) {
     require(i < lengths.size(),
-            [&] { return "member " + std::to_string(i) + " is none of " + std::to_string(lengths.size()) + " samples"; });
+            [&] { return "member " + std::to_string(i) + " is out of range: there are " + std::to_string(lengths.size()) + " samples"; });
     auto const tokens = lengths[static_cast<std::size_t>(i)];
     require(tokens > 0, [&] { return entry("lengths", i, tokens) + " must be positive"; });
     require(!std::exchange(seen[static_cast<std::size_t>(i)], char{1}),
-            [&] { return "sample " + std::to_string(i) + " stands twice in packs and spare"; });
+            [&] { return "sample " + std::to_string(i) + " occurs twice in packs and spare"; });
     return tokens;
   };
   std::vector<std::pair<std::int64_t, std::size_t>> rooms(packs.size());

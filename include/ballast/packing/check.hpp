@@ -63,15 +63,15 @@ enum class packing_fault : std::uint8_t {
     case packing_fault::bad_offsets:
       return "offsets[" + index + "] = " + found + ": offsets must rise from 0 to the number of members, " + expected;
     case packing_fault::member_out_of_range: return "members[" + index + "] = " + found + " must be below " + expected;
-    case packing_fault::sample_twice: return "sample " + index + " stands twice, the second time in pack " + found;
+    case packing_fault::sample_twice: return "sample " + index + " occurs twice, the second time in pack " + found;
     case packing_fault::sample_missing: return "sample " + index + " is in no pack";
     case packing_fault::sample_unwanted:
-      return "sample " + index + " of " + found + " stands in a pack, but is to be set aside above " + expected;
+      return "sample " + index + " of " + found + " is in a pack, but must be set aside: it exceeds " + expected;
     case packing_fault::empty_pack: return "pack " + index + " is empty";
     case packing_fault::overfull_pack: return "pack " + index + " holds " + found + ", more than its capacity " + expected;
     case packing_fault::too_many_samples: return "pack " + index + " holds " + found + " samples, more than " + expected;
     case packing_fault::wrong_pack_count: return "there are " + found + " packs, not " + expected;
-    case packing_fault::no_multiple: return "there are " + found + " packs, which is no multiple of " + expected;
+    case packing_fault::no_multiple: return "there are " + found + " packs, which is not a multiple of " + expected;
     case packing_fault::wrong_set_aside:
       return "set_aside[" + index + "] is wrong: the list must name, ascending, the " + expected + " samples that the policy leaves out";
     case packing_fault::wrong_piece:

@@ -53,7 +53,7 @@ template <index_type Index, length_range R, executor Executor = serial>
   std::vector<bool> seen(n);
   for (std::size_t j = 0; j < n; ++j) {
     require(order[j] < n && !seen[order[j]],
-            [&] { return entry("order", j, order[j]) + (order[j] < n ? " stands there twice" : " is no sample"); });
+            [&] { return entry("order", j, order[j]) + (order[j] < n ? " occurs twice" : " is not the index of a sample"); });
     seen[order[j]] = true;
   }
   return detail::expand<Index>(plan, lengths, detail::by_order<Index>{order.data()}, executor);

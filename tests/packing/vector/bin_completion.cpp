@@ -111,7 +111,7 @@ TEST_CASE("plan_bin_completion: refuses what are no classes", "[packing][error]"
   auto const says = [&](ballast::measure_classes const& c) { return refusal([&] { return plan_bin_completion(c, capacity); }); };
   CHECK(says({2, {10, 5}, {1}}) == "classes.values[0][0] = 10 must be in 0 ... capacity 9");
   CHECK(says({2, {-1, 5}, {1}}) == "classes.values[0][0] = -1 must be in 0 ... capacity 9");
-  CHECK(says({2, {0, 0}, {1}}) == "classes.values[0] has nothing above 0");
+  CHECK(says({2, {0, 0}, {1}}) == "classes.values[0] has no measure above 0");
   CHECK(says({2, {1, 5, 1, 5}, {1, 1}}) == "classes.values[1] must be above its predecessor");
   CHECK(says({2, {1, 5}, {0}}) == "classes.counts[0] = 0 is 0 or too large");
   CHECK(says({2, {1, 5}, {std::uint64_t{1} << 62}}) == "classes.counts[0] = 4611686018427387904 brings a sum to 2^63 or more");

@@ -41,14 +41,14 @@ TEST_CASE("check_packing of several measures: names the first rule that bare gro
   CHECK(says({{0, 2, 3}, {0, 1, 2, 3}}, o) == "offsets[2] = 3: offsets must rise from 0 to the number of members, 4");
   CHECK(says({{}, {0}}, o) == "offsets[0] = 0: offsets must rise from 0 to the number of members, 1");
   CHECK(says({{0, 2, 3, 4}, {0, 1, 2, 4}}, o) == "members[3] = 4 must be below 4");
-  CHECK(says({{0, 2, 3, 4}, {0, 1, 2, 1}}, o) == "sample 1 stands twice, the second time in pack 2");
+  CHECK(says({{0, 2, 3, 4}, {0, 1, 2, 1}}, o) == "sample 1 occurs twice, the second time in pack 2");
   CHECK(says({{0, 2, 3}, {0, 1, 2}}, o) == "sample 3 is in no pack");
   CHECK(says({{0, 2, 2, 3, 4}, {0, 1, 2, 3}}, o) == "pack 1 is empty");
   CHECK(says({{0, 1, 4}, {2, 0, 1, 3}}, o) == "pack 1 holds 12, more than its capacity 9");       // tiles
   CHECK(says({{0, 2, 4}, {1, 2, 0, 3}}, o) == "pack 0 holds 1500, more than its capacity 1000");  // tokens
   CHECK(says({{0, 2, 3, 4}, {0, 1, 2, 3}}, {.capacity = {9, 1000}, .max_samples = 1}) == "pack 0 holds 2 samples, more than 1");
   CHECK(says({{0, 2, 3, 4}, {0, 1, 2, 3}}, {.capacity = {9, 1000}, .pack_count_multiple = 2}) ==
-        "there are 3 packs, which is no multiple of 2");
+        "there are 3 packs, which is not a multiple of 2");
 }
 
 TEST_CASE("check_packing of several measures: refuses what cannot be asked") {
@@ -72,8 +72,8 @@ TEST_CASE("check_packing of several measures: a sample above a capacity stands w
   packs const all{{0, 1, 2, 3, 4}, {0, 1, 2, 3}}, rest{{0, 1, 2}, {1, 3}}, together{{0, 2, 3, 4}, {0, 2, 1, 3}};
   CHECK(says(all, o(oversize::reject)) == "pack 0 holds 5, more than its capacity 4");
   CHECK(says(rest, o(oversize::set_aside)) == fine);
-  CHECK(says(all, o(oversize::set_aside)) == "sample 0 of 5 stands in a pack, but is to be set aside above 4");
-  CHECK(says({{0, 1, 2, 3}, {1, 2, 3}}, o(oversize::set_aside)) == "sample 2 of 800 stands in a pack, but is to be set aside above 750");
+  CHECK(says(all, o(oversize::set_aside)) == "sample 0 of 5 is in a pack, but must be set aside: it exceeds 4");
+  CHECK(says({{0, 1, 2, 3}, {1, 2, 3}}, o(oversize::set_aside)) == "sample 2 of 800 is in a pack, but must be set aside: it exceeds 750");
   CHECK(says(all, o(oversize::alone)) == fine);
   CHECK(says(rest, o(oversize::alone)) == "sample 0 is in no pack");
   CHECK(says(together, o(oversize::alone)) == "pack 0 holds 6, more than its capacity 4");
@@ -95,7 +95,7 @@ TEST_CASE("check_packing of several measures: a whole result must also be true t
   CHECK(says_of([](auto& p) { p.set_aside = {}; }) == "set_aside[0]" + list);
   CHECK(says_of([](auto& p) { p.set_aside = {1}; }) == "set_aside[0]" + list);
   CHECK(says_of([](auto& p) { p.set_aside = {0, 1}; }) == "set_aside[1]" + list);
-  CHECK(says_of([](auto& p) { p.packs = {{0, 1, 3}, {1, 2, 2}}; }) == "sample 2 stands twice, the second time in pack 1");
+  CHECK(says_of([](auto& p) { p.packs = {{0, 1, 3}, {1, 2, 2}}; }) == "sample 2 occurs twice, the second time in pack 1");
   CHECK(says_of([](auto& p) { p.totals = {8, 1701}; }) == "tokens = 1701, but the packs hold 1700");
   CHECK(says_of([](auto& p) { p.totals = {8}; }) == "tokens = 0, but the packs hold 1700");
   CHECK(says_of([](auto& p) { p.count.value = 2; }) == "count.value = 2, but there are 3 packs");

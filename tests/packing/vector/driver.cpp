@@ -112,7 +112,7 @@ TEST_CASE("packers of several measures: refuse bad options", "[packing][error]")
   CHECK(says({.capacity = {9, 0}}) == "capacity[1] = 0 must be positive");
   CHECK(says({.capacity = {9, 4096}, .pack_count_multiple = 0}) == "pack_count_multiple = 0 must be in 1 ... 2^62");
   CHECK(says({.capacity = {9, 4096}, .oversize = oversize::split}) ==
-        "oversize: a sample of several measures can be rejected, set aside or packed on its own, but not cut");
+        "oversize: a sample of several measures can be rejected, set aside or packed alone, but not cut");
 }
 
 TEST_CASE("packers of several measures: infeasible only where no plan exists", "[packing][property]") {

@@ -52,7 +52,7 @@ TEST_CASE("rank_distances: what cannot be is refused") {
     return ballast_test::refusal([&] { return ballast::rank_distances(in_packs(packs), samples, ranks); });
   };
   CHECK(refused({{0}}, 0) == "ranks = 0 must be positive");
-  CHECK(refused({{0}, {3}}, 1) == "a pack holds 3, which is no sample");
+  CHECK(refused({{0}, {3}}, 1) == "a pack holds 3, which is not the index of a sample");
   CHECK(refused({{1}}, 1) == "measure[1] = -1 must not be negative");
   CHECK(refused({{0, 2}}, 1) == "measure[2] = 9223372036854775807 brings a sum to 2^63 or more");
 }

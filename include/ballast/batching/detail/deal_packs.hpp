@@ -35,7 +35,7 @@ void take_packs(batching<Index>& b, groups<Index> packs, weighed_samples const& 
       require(i < items.size(),
               [&] { return entry() + " has member " + std::to_string(i) + " of " + std::to_string(items.size()) + " samples"; });
       require(!std::exchange(seen[i], char{1}),
-              [&] { return entry() + " has sample " + std::to_string(i) + ", which stands in a pack already"; });
+              [&] { return entry() + " has sample " + std::to_string(i) + ", which is in a pack already"; });
       tokens += items.tokens[i];
     }
     require(tokens <= o.capacity,

@@ -37,13 +37,13 @@ inline void require_valid(curriculum_source const& source, std::size_t at) {
 }
 
 inline void require_valid(std::span<curriculum_source const> sources, curriculum_options const& o) {
-  require(sources.size() < std::size_t{1} << 16, [&] { return std::to_string(sources.size()) + " sources: there may be 2^16 - 1"; });
+  require(sources.size() < std::size_t{1} << 16, [&] { return std::to_string(sources.size()) + " sources: at most 2^16 - 1 are allowed"; });
   for (std::size_t s = 0; s < sources.size(); ++s) require_valid(sources[s], s);
   require(o.epoch <= most_curriculum_steps, [&] { return "epoch = " + std::to_string(o.epoch) + " must be below 2^31"; });
   require(o.warm_up_share <= 1000, [&] { return "warm_up_share = " + std::to_string(o.warm_up_share) + " must be at most 1000"; });
   require(o.buckets > 0, [] { return std::string("buckets = 0 must be positive"); });
   require(o.order <= curriculum_order::shuffled_buckets,
-          [&] { return "order = " + std::to_string(static_cast<int>(o.order)) + " is none of curriculum_order"; });
+          [&] { return "order = " + std::to_string(static_cast<int>(o.order)) + " is not an enumerator of curriculum_order"; });
 }
 
 // The steps of one epoch.

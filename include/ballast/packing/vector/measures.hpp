@@ -111,7 +111,7 @@ inline void require_valid(measure_classes const& classes, std::span<std::int64_t
     auto const name = [&](char const* what) { return std::string("classes.") + what + "[" + std::to_string(c) + "]"; };
     require(count > 0 && count <= samples_left, [&] { return name("counts") + " = " + std::to_string(count) + " is 0 or too large"; });
     samples_left -= count;
-    require(std::any_of(row.begin(), row.end(), [](auto v) { return v > 0; }), [&] { return name("values") + " has nothing above 0"; });
+    require(std::any_of(row.begin(), row.end(), [](auto v) { return v > 0; }), [&] { return name("values") + " has no measure above 0"; });
     require(c == 0 || std::lexicographical_compare(classes[c - 1].begin(), classes[c - 1].end(), row.begin(), row.end()),
             [&] { return name("values") + " must be above its predecessor"; });
     for (std::size_t m = 0; m < k; ++m) {

@@ -56,9 +56,8 @@ inline void require_valid(sample_measures const& samples, vector_packing_options
   });
   for (std::size_t m = 0; m < options.capacity.size(); ++m)
     require(options.capacity[m] > 0, [&] { return entry("capacity", m, options.capacity[m]) + " must be positive"; });
-  require(options.oversize != oversize::truncate && options.oversize != oversize::split, [] {
-    return std::string("oversize: a sample of several measures can be rejected, set aside or packed on its own, but not cut");
-  });
+  require(options.oversize != oversize::truncate && options.oversize != oversize::split,
+          [] { return std::string("oversize: a sample of several measures can be rejected, set aside or packed alone, but not cut"); });
   require(options.pack_count_multiple > 0 && options.pack_count_multiple <= std::uint64_t{1} << 62,
           [&] { return "pack_count_multiple = " + std::to_string(options.pack_count_multiple) + " must be in 1 ... 2^62"; });
 }

@@ -37,7 +37,7 @@ template <index_type Index>
 [[nodiscard]] std::vector<double> rank_distances(groups<Index> const& packs, sample_measures const& samples, std::uint64_t ranks) {
   require(ranks > 0, [] { return std::string("ranks = 0 must be positive"); });
   for (auto const i : packs.members)
-    require(i < samples.size(), [&] { return "a pack holds " + std::to_string(i) + ", which is no sample"; });
+    require(i < samples.size(), [&] { return "a pack holds " + std::to_string(i) + ", which is not the index of a sample"; });
   auto const whole = static_cast<std::size_t>(packs.size() - packs.size() % ranks);
   std::vector<double> distances;
   for (std::size_t m = 0; m < samples.measures(); ++m) {
