@@ -72,16 +72,16 @@ template <index_type Index, class Weight>
 
 namespace detail {
 
-/// Whether a demanded number of packs can be had, and its certificate.
+/// Whether a demanded number of packs is possible, and its certificate.
 template <class Bound>
 struct settled_count {
   ballast::status status;
   certificate count;
   Bound bound;
 };
-/// Judges a packer's result: `found` packs of `items` items, of which `least` are proven to be needed. The demand is `exactly` that many
-/// packs, or where that is 0 any multiple of `multiple`. Infeasible says only what `least` and the number of items prove: another packer
-/// may need fewer packs than were found.
+/// Judges the result of a packer: `found` packs of `items` items, with a lower bound of `least` packs. The demand is `exactly` that many
+/// packs, or any multiple of `multiple` if `exactly` is 0. The status is infeasible only if `least` or the number of items proves it:
+/// another packer may need fewer packs than were found.
 template <class Bound>
 [[nodiscard]] settled_count<Bound> judge_count(std::uint64_t found, std::uint64_t items, std::int64_t least, Bound bound,
                                                std::uint64_t multiple, std::uint64_t exactly) {

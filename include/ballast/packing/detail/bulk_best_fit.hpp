@@ -10,35 +10,35 @@
 #include <cstdint>
 #include <utility>
 
-// Best-fit decreasing in bulk. After one item of length s goes into the fullest pack that takes it (room r), that pack (room r - s >= s) is
-// the only best fit for the next item of length s, so the item-by-item algorithm puts floor(r / s) of them there too; packs of equal room
-// are taken in the order of their numbers. Whole intervals of packs with equal room therefore move at once, and the work depends on the
-// distinct lengths alone.
+// Best-fit decreasing in bulk. An item of length s goes into the fullest pack that has room for it, of room r. If r - s >= s, that pack is
+// the only best fit for the next item of length s, so the item-by-item algorithm puts floor(r / s) of these items there. Packs of equal
+// room are taken in the order of their numbers. So intervals of packs with equal room are filled at once, and the work depends only on the
+// distinct lengths.
 
 namespace ballast::inline v0_2::detail {
 
-/// Packs key … key + packs - 1: equal room, equally many samples.
+/// The packs key … key + packs - 1, which have equal room and equally many samples.
 struct pack_interval {
   std::uint64_t key;
   std::uint64_t packs;
   std::int64_t room;
   std::uint64_t samples;
-  std::uint32_t place;  // in the chain of all intervals by key
+  std::uint32_t place;  // index in the chain of all intervals, which is sorted by key
 };
 
-/// Scratch memory of the planner, and what it found: runs, and the final intervals.
+/// Scratch memory of the planner, and its results: the runs, and the final intervals.
 struct bulk_workspace {
   dense_rooms dense;
   ordered_rooms ordered;
-  pairing_heaps<pack_interval> open;  // packs that may still take samples; the rest of `done`
+  pairing_heaps<pack_interval> open;  // packs that may still take samples; all other packs are in `done`
   pooled_vector<pack_interval> done;
   pooled_vector<pack_run> runs;
   static constexpr std::uint32_t none = 0xffffffffU;
-  pooled_vector<std::uint32_t> behind;  // the interval behind each, by key; an interval that splits leaves its parts in its place
+  pooled_vector<std::uint32_t> behind;  // the next interval by key, for each interval; the parts of a split interval take its place
 };
 
 /// Packs every item of `classes` and returns the number of packs. With `Record`, runs and intervals are left in `ws`.
-/// One long loop, as every part of it reads and writes the interval that is being filled.
+/// It is one long loop, since every part reads and writes the interval that is being filled.
 template <bool Record, class Rooms>
 [[nodiscard]] std::uint64_t bulk_best_fit(histogram const& classes, std::int64_t capacity, std::uint64_t max_samples, Rooms& rooms,
                                           bulk_workspace& ws) {
@@ -53,7 +53,7 @@ template <bool Record, class Rooms>
   std::uint64_t packs = 0, placed = 0;
 
   std::uint32_t last = 0;                         // place of the packs with the highest numbers
-  auto const chain = [&](std::uint32_t before) {  // a new place behind `before`
+  auto const chain = [&](std::uint32_t before) {  // a new place after `before`
     auto const place = static_cast<std::uint32_t>(ws.behind.size());
     ws.behind.push_back(place == 0 ? bulk_workspace::none : std::exchange(ws.behind[before], place));
     return place;
@@ -78,7 +78,7 @@ template <bool Record, class Rooms>
       auto const per_pack = (std::min)(fitting, max_samples - from.samples);
       auto const packs_filled = per_pack == 1 ? left : left / per_pack;
       auto const full = room >= 0 ? (std::min)(from.packs, packs_filled) : packs_filled;
-      auto const rest = room >= 0 && full == from.packs ? 0 : left - full * per_pack;  // for one further pack, below per_pack
+      auto const rest = room >= 0 && full == from.packs ? 0 : left - full * per_pack;  // items for one further pack, fewer than per_pack
       auto const touched = full + (rest != 0 ? 1 : 0);
       auto const whole = room >= 0 && touched == from.packs;
       if constexpr (Record) {
@@ -102,7 +102,7 @@ template <bool Record, class Rooms>
       if (full != 0) store({from.key, full, after(per_pack), from.samples + per_pack, next_place()});
       if (rest != 0) store({from.key + full, 1, after(rest), from.samples + rest, next_place()});
       if (room >= 0 && !whole) {
-        auto& top = ws.open.top(rooms.head(room));  // still the lowest: the other intervals of this room lie behind it
+        auto& top = ws.open.top(rooms.head(room));  // still the lowest: all other intervals of this room have higher numbers
         top.key += touched;
         top.packs -= touched;
         top.place = next_place();
@@ -116,7 +116,7 @@ template <bool Record, class Rooms>
   return packs;
 }
 
-/// The same with the room index that suits the capacity.
+/// As above, with the room index that suits the capacity.
 template <bool Record>
 [[nodiscard]] std::uint64_t bulk_best_fit(histogram const& classes, std::int64_t capacity, std::uint64_t max_samples, bulk_workspace& ws) {
   if (capacity <= dense_rooms::largest_capacity) return bulk_best_fit<Record>(classes, capacity, max_samples, ws.dense, ws);

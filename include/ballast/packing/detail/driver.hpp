@@ -17,8 +17,8 @@
 #include <span>
 #include <vector>
 
-// What all packers share around their algorithm: validation, padding, the over-size policy, the count constraint and the certificate.
-// A packer is a function object that receives `packing_items` and writes groups.
+// The parts that all packers share: validation, padding, the over-size policy, the demanded number of packs and the certificate. A packer
+// is a function object that receives `packing_items` and writes packs.
 
 namespace ballast::inline v0_2::detail {
 
@@ -30,17 +30,17 @@ struct driver_workspace {
   std::vector<std::int64_t> weights;
   std::vector<Index> set_aside, alone;
   std::vector<sample_piece> pieces;
-  std::int64_t tokens = 0;  ///< that are packed
+  std::int64_t tokens = 0;  ///< tokens that are packed
 };
 
-/// What a packer sees: `weight[i]` in 1 … capacity, or 0 for an item that is not to be packed, for i below `count`.
+/// The input of a packer: `weight[i]` is in 1 … capacity, or 0 for an item that must not be packed, for i below `count`.
 template <class Weights>
 struct packing_items {
   Weights weight;             ///< indexable, values convert to std::int64_t
   std::size_t count;          ///< number of items
   std::int64_t capacity;      ///< largest total weight of a pack
   std::uint64_t max_samples;  ///< most items in a pack, at least 1
-  histogram const& classes;   ///< of the weights that are not 0
+  histogram const& classes;   ///< histogram of the weights that are not 0
   std::uint64_t seed;         ///< for packers that shuffle
 };
 
@@ -49,7 +49,7 @@ struct packing_items {
   return judge_count(found, items, bound.packs, bound.bound, o.pack_count_multiple, o.pack_count);
 }
 
-/// Brings the number of packs to what the options demand; sets status and certificate.
+/// Raises the number of packs to what the options demand, and sets status and certificate.
 template <index_type Index, class Weight>
 void settle_count(packing<Index>& out, packs_needed bound, packing_options const& o, Weight const& weight) {
   auto const verdict = judge_count(out.packs.size(), out.packs.members.size(), bound, o);
@@ -64,8 +64,8 @@ void settle_count(packing<Index>& out, packs_needed bound, packing_options const
   }
 }
 
-/// Weighs all items, 0 for those that are not packed with others, and folds them. True where the lengths are the weights: then the weights
-/// are not written, and folding the lengths has proven them valid.
+/// Weighs all items, with 0 for items that are not packed with others, and folds the weights. Returns true if the lengths are the weights:
+/// then no weights are written, and folding the lengths has validated them.
 template <index_type Index, length_range R, cost_model Cost>
 [[nodiscard]] bool weigh_items(R const& lengths, packing_options const& o, Cost const& cost, driver_workspace<Index>& ws) {
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
@@ -98,14 +98,14 @@ template <index_type Index, length_range R, cost_model Cost>
   return false;
 }
 
-/// What a packer returns that has a bound of its own.
+/// The return value of a packer that computes a lower bound itself.
 struct solved {
-  packs_needed bound;  ///< of the packs it wrote
+  packs_needed bound;  ///< lower bound on the number of packs it wrote
   bool complete;
 };
 
-/// Validates, applies the over-size policy, runs `solve(items, packs)` and certifies. `out` is overwritten, not before all is valid; a
-/// packer that appends to `packs` is given a fresh one.
+/// Validates, applies the over-size policy, calls `solve(items, packs)` and certifies. `out` is overwritten only after everything is valid;
+/// `packs` is empty when a packer appends to it.
 template <index_type Index, length_range R, cost_model Cost, class Solve>
 void drive(R const& lengths, packing_options const& o, Cost const& cost, Solve&& solve, driver_workspace<Index>& ws, packing<Index>& out) {
   require_valid(o);
@@ -131,7 +131,7 @@ void drive(R const& lengths, packing_options const& o, Cost const& cost, Solve&&
     }
     bound.packs += static_cast<std::int64_t>(ws.alone.size());
     for (auto i : ws.alone) out.packs.push_back(std::span(&i, 1));
-    settle_count(out, bound, o, [&](Index i) {  // a sample alone in its pack has weight 0 here, and is never moved
+    settle_count(out, bound, o, [&](Index i) {  // a sample packed alone has weight 0 here, and is never moved
       return static_cast<std::int64_t>(weight[i]);
     });
   };
@@ -141,7 +141,7 @@ void drive(R const& lengths, packing_options const& o, Cost const& cost, Solve&&
     solve_and_settle(ws.weights.data(), ws.weights.size());
 }
 
-/// The common form of a packer: a result by value.
+/// As above, by value: the common form of a packer.
 template <index_type Index, length_range R, cost_model Cost, class Solve>
 [[nodiscard]] packing<Index> drive(R const& lengths, packing_options const& o, Cost const& cost, Solve&& solve) {
   driver_workspace<Index> ws;

@@ -9,15 +9,15 @@
 #include <cstdint>
 #include <limits>
 
-// The two families of dual feasible functions behind `packing_lower_bound`, over all their parameters.
+// The two families of dual feasible functions of `packing_lower_bound`, over all their parameters.
 
 namespace ballast::inline v0_2::detail {
 
-/// How many lengths are at least t, and their sum, for t in 0 … capacity + 1.
+/// The number of lengths that are at least t, and their sum, for t in 0 … capacity + 1.
 struct length_tails {
   pooled_vector<std::int64_t> count, sum;
   std::int64_t capacity = 0;
-  std::int64_t unit = 1;  // lengths are divided by it and rounded down
+  std::int64_t unit = 1;  // lengths are divided by this and rounded down
 
   length_tails(histogram const& lengths, std::int64_t full_capacity, std::int64_t divisor)
       : count(static_cast<std::size_t>(full_capacity / divisor) + 2, 0),
@@ -37,7 +37,7 @@ struct length_tails {
   }
 };
 
-/// Takes `base + value / one`, rounded up, if it is better.
+/// Replaces `best` by `base + value / one`, rounded up, if that is better.
 inline void take_better(packs_needed& best, std::int64_t base, std::int64_t value, std::int64_t one, packing_bound bound,
                         std::int64_t parameter, std::int64_t unit) {
   if (value > (best.packs - base) * one) best = {base + divide_up(value, one), bound, parameter, unit};
@@ -48,10 +48,10 @@ inline void take_better(packs_needed& best, std::int64_t base, std::int64_t valu
 inline void dual_feasible_bound(length_tails const& tails, std::int64_t at_most, packs_needed& best) {
   auto const c = tails.capacity;
   auto const at = [&](std::int64_t t) { return tails.count[static_cast<std::size_t>(t)]; };
-  auto const big = at(c / 2 + 1);  // each has the value 1, less what `steps` counts
+  auto const big = at(c / 2 + 1);  // each counts 1, reduced by what `steps` counts
   auto const halves = at((c + 1) / 2) - big;
-  // steps[t - 1]: short samples of length t or more, less big ones that leave room for t. Their sum over the multiples t of u is the sum of
-  // the floors.
+  // steps[t - 1]: number of short samples of length t or more, minus big samples that leave room for t. Their sum over the multiples t of u
+  // is the sum of the floors.
   pooled_vector<std::int64_t> steps(static_cast<std::size_t>(c / 2));
   for (std::int64_t t = 1; t <= c / 2; ++t) steps[static_cast<std::size_t>(t - 1)] = (at(t) - halves - big) - (big - at(c - t + 1));
   for (auto u = c / 2; u >= 1 && best.packs < at_most; --u) {
@@ -61,7 +61,7 @@ inline void dual_feasible_bound(length_tails const& tails, std::int64_t at_most,
   }
 }
 
-/// The same for one unit u <= C / 2, whatever the capacity.
+/// As above for one unit u <= C / 2, for any capacity.
 inline void dual_feasible_bound_at(histogram const& lengths, std::int64_t c, std::int64_t u, packs_needed& best) {
   auto const f = c / u;
   std::int64_t value = 0;  // in halves
@@ -72,8 +72,8 @@ inline void dual_feasible_bound_at(histogram const& lengths, std::int64_t c, std
   take_better(best, 0, value, 2 * f, packing_bound::dual_feasible, u, 1);
 }
 
-/// The same for some units at which it often is best where lengths are not rounded: just above C / k for the k that says most by itself (no
-/// pack holds k samples above C / k), then lengths, the longest first, as far as `work` evaluations go.
+/// As above for units at which the bound is often best if lengths are not rounded: just above C / k, for the k of the best bound by itself
+/// (no pack holds k samples above C / k), then the lengths, longest first, for at most `work` evaluations.
 inline void dual_feasible_bound_at_lengths(histogram const& lengths, std::int64_t c, std::int64_t at_most, std::size_t work,
                                            packs_needed& best) {
   auto const& length = lengths.lengths;
@@ -101,7 +101,8 @@ inline void dual_feasible_bound_at_lengths(histogram const& lengths, std::int64_
 /// y(l) = max over j of min(j / (k - 1), j / k + s (l - j C / k)) with s = 1 / ((k - 1)(k p - C)), for k = 3 … 5 and all p in
 /// (C / k, C / (k - 1)]: ramp j = 1 … k - 1 rises to j / (k - 1) at l = j p. Let J be the sum of the j that the samples of a pack take. If
 /// J < k, the first terms sum to at most 1; else the second ones to at most J / k + s C (1 - J / k) <= 1, as s C >= 1. (k = 2
-/// is left out: up to p = 2 C / 3 it is a mean of functions of the other family, and beyond it has not been seen to prove more.)
+/// is left out: up to p = 2 C / 3 it is a mean of functions of the other family, and above that no input is known for which it proves
+/// more.)
 inline void ramp_bound(length_tails const& tails, std::int64_t at_most, packs_needed& best) {
   auto const c = tails.capacity;
   for (std::int64_t k = 3; k <= 5; ++k)
@@ -110,8 +111,8 @@ inline void ramp_bound(length_tails const& tails, std::int64_t at_most, packs_ne
       std::int64_t value = 0;  // in 1 / (k (k - 1) q)
       for (std::int64_t j = 1; j < k; ++j) {
         auto const foot = static_cast<std::size_t>(c - (k - j) * p + 1);     // first length on the ramp
-        auto const top = static_cast<std::size_t>(j * p);                    // first on the plateau behind it
-        auto const end = static_cast<std::size_t>(c - (k - 1 - j) * p + 1);  // first on the next ramp
+        auto const top = static_cast<std::size_t>(j * p);                    // first length on the plateau after the ramp
+        auto const end = static_cast<std::size_t>(c - (k - 1 - j) * p + 1);  // first length on the next ramp
         value += j * ((k - 1) * q - c) * (tails.count[foot] - tails.count[top]) + k * (tails.sum[foot] - tails.sum[top]) +
                  j * k * q * (tails.count[top] - tails.count[end]);
       }

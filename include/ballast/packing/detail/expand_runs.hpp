@@ -12,11 +12,11 @@
 #include <ranges>
 #include <string>
 
-// A plan of runs expanded with samples, which must be those that it was made for.
+// Expands a plan of runs with samples, which must be those that it was made for.
 
 namespace ballast::inline v0_2::detail {
 
-/// Lengths as a plan weighs them.
+/// Lengths with the rounding of a plan.
 template <class Lengths>
 struct padded_lengths {
   Lengths length;
@@ -24,7 +24,7 @@ struct padded_lengths {
   [[nodiscard]] std::int64_t operator[](std::size_t i) const { return round_up(static_cast<std::int64_t>(length[i]), multiple); }
 };
 
-/// The weights a plan was made for.
+/// The weights that a plan was made for.
 [[nodiscard]] inline histogram classes_of(pack_runs const& plan) {
   histogram h;
   for (auto r = plan.runs.size(); r-- > 0;) {
@@ -39,7 +39,7 @@ struct padded_lengths {
 
 inline void require_same_classes(histogram const& here, histogram const& planned) {
   if (here == planned) return;
-  for (std::size_t i = 0, j = 0;;) {  // name the shortest length whose count differs
+  for (std::size_t i = 0, j = 0;;) {  // the message names the shortest length whose count differs
     auto const a = i < here.lengths.size() ? here.lengths[i] : 0;
     auto const b = j < planned.lengths.size() ? planned.lengths[j] : 0;
     auto const length = a == 0 || (b != 0 && b < a) ? b : a;

@@ -13,14 +13,14 @@
 #include <utility>
 #include <vector>
 
-// For the validator alone: what a packing must hold, worked out without a line of the packers.
+// For the validator only: computes what a packing must hold, without code of the packers.
 
 namespace ballast::inline v0_2::detail {
 
-/// What the options make of the samples: the weight of every member there may be, and the lists that the result must show.
+/// What the samples are under the options: the weight of every possible member, and the lists that the result must have.
 struct expected_packing {
-  std::vector<std::uint64_t> weight;  ///< by member: sample, then piece; above `capacity` where it fits no pack
-  std::vector<bool> absent;           ///< by sample: set aside
+  std::vector<std::uint64_t> weight;  ///< weight of each member, samples before pieces; above `capacity` if it fits no pack
+  std::vector<bool> absent;           ///< by sample: whether it is set aside
   std::vector<std::uint64_t> set_aside;
   std::vector<sample_piece> pieces;
   std::uint64_t capacity = 0;

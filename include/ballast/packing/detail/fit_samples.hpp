@@ -16,7 +16,7 @@
 #include <string>
 #include <utility>
 
-// One pass over the samples that applies the over-size policy and hands each item that is left to the caller.
+// One pass over the samples that applies the over-size policy and gives each remaining item to the caller.
 
 namespace ballast::inline v0_2::detail {
 
@@ -26,7 +26,7 @@ template <class Lengths>
   return entry("lengths", i, length_at[i]);
 }
 
-/// The number of samples, which must leave room in the index type.
+/// Returns the number of samples; throws unless the index type can number them.
 template <index_type Index, length_range R>
 [[nodiscard]] std::size_t indexable_size(R const& lengths) {
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
@@ -35,7 +35,7 @@ template <index_type Index, length_range R>
   return n;
 }
 
-/// What the cost of a length must be; `entry()` names the length.
+/// Returns the cost of a length, or throws unless it is valid; `entry()` names the length in the message.
 template <cost_model Cost, class Entry>
 [[nodiscard]] std::int64_t checked_cost(Cost const& cost, std::int64_t tokens, Entry const& entry) {
   if constexpr (bounded_cost_model<Cost>)
@@ -62,7 +62,7 @@ class cost_sum {
   std::int64_t value_ = 0;
 };
 
-/// The most that one item may take, before it is rounded up to the sample multiple.
+/// The largest size of one item before it is rounded up to the sample multiple.
 [[nodiscard]] constexpr std::int64_t largest_item(packing_options const& o) noexcept {
   return round_down(round_down(o.capacity, o.pack_multiple), o.sample_multiple);
 }
@@ -74,9 +74,9 @@ inline void require_a_piece_fits(packing_options const& o) {
   });
 }
 
-/// Applies the policy to valid lengths: calls `take(item, sample, tokens, size)` for each item that is packed with others, samples in their
-/// order, then pieces, and lists what is left out, alone or cut in `lists`. `size` of a length is what must fit; it is called once for each
-/// sample. Returns the tokens that are lost.
+/// Applies the policy to valid lengths: calls `take(item, sample, tokens, size)` for each item that is packed with others, first samples in
+/// order, then pieces, and lists in `lists` which samples are set aside, packed alone or cut. `size(length)` is what must fit a pack; it is
+/// called once for each sample. Returns the number of tokens that are not trained on.
 template <class Lengths, cost_model Size, class Lists, class Take>
 std::int64_t fit_samples(Lengths const& length_at, std::size_t n, packing_options const& o, Size const& size, Lists& lists,
                          Take const& take) {

@@ -7,12 +7,13 @@
 #include <limits>
 #include <utility>
 
-// Many small heaps in one vector: the packs that share a room, the one with the lowest number first.
+// Many small heaps in one vector. A heap holds the packs of one room, with the lowest number first.
 
 namespace ballast::inline v0_2::detail {
 
-/// Pairing heaps over a shared pool of nodes; a heap is the number of its root. Push O(1), pop O(log) amortised, no allocation once warm.
-/// Source: Fredman, Sedgewick, Sleator, Tarjan, "The pairing heap", Algorithmica 1 (1986).
+/// Pairing heaps over a shared pool of nodes; a heap is given by the number of its root. Push takes O(1), pop O(log) amortised; nodes are
+/// used again, so memory is only allocated while the pool grows. Source: Fredman, Sedgewick, Sleator, Tarjan, "The pairing heap",
+/// Algorithmica 1 (1986).
 ///
 /// Value: trivially copyable, with a member `std::uint64_t key` below 2^64 - 1; keys in one heap differ, so the order of pops does not
 /// depend on its shape.
@@ -64,7 +65,7 @@ class pairing_heaps {
       list = rest;
     }
     auto left = empty;
-    while (pairs != empty) {  // and back: link all into one
+    while (pairs != empty) {  // from right to left: link all into one
       auto const next = nodes_[pairs].sibling;
       left = left == empty ? pairs : link(left, pairs);
       pairs = next;

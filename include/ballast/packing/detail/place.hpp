@@ -11,17 +11,17 @@
 #include <cstdint>
 #include <vector>
 
-// Item-by-item packers are an order and a rule. The order says which item comes next, the rule in which pack it goes; `placer` runs the
-// two. A rule has `place(weight)`, which returns the number of a pack; it counts packs up from 0.
+// An item-by-item packer is an order and a rule: the order says which item comes next, the rule into which pack it goes, and `placer`
+// combines both. `place(weight)` of a rule returns the number of a pack; packs are numbered from 0.
 
 namespace ballast::inline v0_2::detail {
 
-/// Items as they come.
+/// Items in the given order.
 struct given_order {
   [[nodiscard]] std::size_t operator[](std::size_t position) const noexcept { return position; }
 };
 
-/// The items that are to be packed by (weight descending, index ascending).
+/// The items to be packed, sorted by (weight descending, index ascending).
 template <index_type Index, class Weights>
 [[nodiscard]] std::vector<Index> decreasing_order(packing_items<Weights> const& items) {
   std::vector<Index> order(static_cast<std::size_t>(items.classes.samples()));
@@ -30,11 +30,11 @@ template <index_type Index, class Weights>
   return order;
 }
 
-/// Runs a rule over an order and writes the packs, each with its members in the order placed.
+/// Applies a rule to the items of an order and writes the packs, with the members of a pack in the order they were placed.
 template <index_type Index>
 class placer {
  public:
-  /// Places the items order[first] … order[last - 1] into new packs behind those that `packs` has.
+  /// Places the items order[first] … order[last - 1] into new packs, which are appended to `packs`.
   template <class Weights, class Order, class Rule>
   void operator()(packing_items<Weights> const& items, Order const& order, std::size_t first, std::size_t last, Rule& rule,
                   groups<Index>& packs) {
@@ -53,7 +53,7 @@ class placer {
       auto const begin = at;
       at += size;
       packs.offsets.push_back(at);
-      size = begin;  // from here on: where the next member goes
+      size = begin;  // from here on: position of the pack's next member
     }
     packs.members.resize(at);
     for (std::size_t k = first; k < last; ++k)
@@ -65,14 +65,14 @@ class placer {
   std::vector<std::uint64_t> size_;
 };
 
-/// Into the lowest pack with room: a tree whose inner nodes hold the most room below them. Packs that are not open yet are leaves with all
-/// their room, so opening one is not a special case.
+/// First fit: a tree whose inner nodes hold the largest room below them. Packs that are not open yet are leaves with full room, so opening
+/// a pack is not a special case.
 class first_fit_rule {
  public:
   template <class Weights>
   explicit first_fit_rule(packing_items<Weights> const& items) : capacity_(items.capacity) {
     auto const samples = items.classes.samples();
-    // Of all packs that are not full by number, any two hold more than one capacity together, or the second would not have been opened.
+    // Any two packs below the limit of samples hold more than one capacity together; otherwise the second would not have been opened.
     auto const volume = static_cast<std::uint64_t>(items.classes.tokens()) / static_cast<std::uint64_t>(capacity_);
     auto const packs = (std::min)(samples, 2 * volume + 3 + samples / items.max_samples);
     leaves_ = std::bit_ceil(static_cast<std::size_t>(packs) + 1);
@@ -97,10 +97,10 @@ class first_fit_rule {
   std::int64_t capacity_;
   std::size_t leaves_;
   std::vector<std::int64_t> most_;    // most_[1] is the root, the leaves start at leaves_
-  std::vector<std::uint64_t> slots_;  // empty where the number of samples does not matter
+  std::vector<std::uint64_t> slots_;  // empty if there is no limit of samples
 };
 
-/// Into the fullest pack with room; of equally full ones into the lowest. Rooms: dense_rooms or ordered_rooms.
+/// Best fit; of equally full packs, the lowest number. `Rooms` is dense_rooms or ordered_rooms.
 template <class Rooms>
 class best_fit_rule {
  public:
@@ -144,13 +144,13 @@ class best_fit_rule {
   };
   std::int64_t capacity_;
   std::uint64_t max_samples_;
-  std::int64_t shortest_;  // what has less room is done
+  std::int64_t shortest_;  // packs with less room take no more items
   std::uint64_t opened_ = 0;
   Rooms rooms_;
   pairing_heaps<open_pack> packs_;
 };
 
-/// Calls `pack` with the best-fit rule that suits the capacity.
+/// Calls `pack` with the best-fit rule for the capacity.
 template <class Weights, class Pack>
 void with_best_fit(packing_items<Weights> const& items, Pack const& pack) {
   if (items.capacity <= dense_rooms::largest_capacity) {
@@ -162,7 +162,7 @@ void with_best_fit(packing_items<Weights> const& items, Pack const& pack) {
   }
 }
 
-/// Into the emptiest pack; of equally empty ones into the lowest.
+/// Worst fit; of equally empty packs, the lowest number.
 class worst_fit_rule {
  public:
   template <class Weights>
@@ -170,7 +170,7 @@ class worst_fit_rule {
   [[nodiscard]] std::uint64_t place(std::int64_t w) {
     if (open_.empty() || open_.front().room < w) {
       open_.push_back({capacity_, opened_++, max_samples_});
-      std::push_heap(open_.begin(), open_.end(), fuller{});  // more room than any other: it rises to the front
+      std::push_heap(open_.begin(), open_.end(), fuller{});  // it has more room than any other, so it moves to the front
     }
     std::pop_heap(open_.begin(), open_.end(), fuller{});
     auto& pack = open_.back();
@@ -197,7 +197,7 @@ class worst_fit_rule {
   std::int64_t capacity_;
   std::uint64_t max_samples_;
   std::uint64_t opened_ = 0;
-  std::vector<open_pack> open_;  // a heap, the emptiest in front
+  std::vector<open_pack> open_;  // a heap with the emptiest pack in front
 };
 
 }  // namespace ballast::inline v0_2::detail

@@ -11,12 +11,13 @@
 #include <utility>
 #include <vector>
 
-// A search makes many small vectors, thousands of times over. They take their memory from a pool that the search keeps, so that it asks the
-// system a few dozen times at first, and never again once the pool is warm.
+// A search makes many thousands of small vectors. Their memory comes from a pool that the search keeps, so the system is asked for memory a
+// few dozen times at first, and no more once the pool has grown.
 
 namespace ballast::inline v0_2::detail {
 
-/// Blocks of powers of two, cut from chunks that double in size; a block that is given back is the next one taken of its size.
+/// A pool of blocks whose sizes are powers of two, cut from chunks that double in size. A returned block is the next to be used for its
+/// size.
 class pooled_memory {
  public:
   pooled_memory() = default;
@@ -49,7 +50,7 @@ class pooled_memory {
     free = ::new (block) free_block{free};
   }
 
-  /// The pool of which vectors that this thread makes from now on are; none at first.
+  /// The current pool of this thread, from which new vectors take memory; null at first.
   [[nodiscard]] static pooled_memory*& current() noexcept {
     static thread_local pooled_memory* pool = nullptr;
     return pool;
@@ -62,14 +63,14 @@ class pooled_memory {
   static constexpr std::size_t first_chunk = std::size_t{1} << 16;
   [[nodiscard]] static std::size_t block_size(std::size_t bytes) noexcept { return std::bit_ceil(bytes < 16 ? std::size_t{16} : bytes); }
 
-  std::array<free_block*, 64> free_{};  // by the logarithm of the size
+  std::array<free_block*, 64> free_{};  // free blocks by the logarithm of their size
   std::vector<std::unique_ptr<std::byte[]>> chunks_;
-  std::byte* next_ = nullptr;  // what is left of the last chunk
+  std::byte* next_ = nullptr;  // the unused part of the last chunk
   std::size_t left_ = 0;
   std::size_t chunk_ = first_chunk;
 };
 
-/// Makes a pool the current one while it lives. The pool must live longer than all vectors that are made meanwhile.
+/// Makes a pool the current one during the lifetime of this object. The pool must outlive all vectors that are made meanwhile.
 class pool_scope {
  public:
   explicit pool_scope(pooled_memory& pool) noexcept : before_(std::exchange(pooled_memory::current(), &pool)) {}
@@ -81,7 +82,7 @@ class pool_scope {
   pooled_memory* before_;
 };
 
-/// Memory of the pool that is current where the allocator is made, or the system's where there is none.
+/// Allocates from the pool that is current when the allocator is made, or from the system if there is none.
 template <class T>
 class pool_allocator {
  public:
@@ -116,7 +117,7 @@ class pool_allocator {
 template <class T>
 using pooled_vector = std::vector<T, pool_allocator<T>>;
 
-/// Memory that is written before it is read, so it is not cleared; kept between calls.
+/// Memory that is not cleared, since it is written before it is read; kept between calls.
 template <class T>
 class raw_buffer {
  public:

@@ -12,18 +12,18 @@
 #include <map>
 #include <utility>
 
-// "Which is the smallest room that still takes w?", for the best-fit family. A room is what is left of a pack's capacity; every room that
-// is not empty has a head, the root of whatever the caller keeps there.
+// Finds the smallest room of at least w, for best fit. A room is the remaining capacity of a pack. Each room that some pack has keeps a
+// head, the root of what the caller stores for the room; a room without packs is empty.
 
 namespace ballast::inline v0_2::detail {
 
-/// Rooms 0 … capacity in a 64-ary tree of bits: every operation touches one word a tier, of which there are ceil(log64(capacity + 2)).
+/// Rooms 0 … capacity in a 64-ary tree of bits: an operation reads or writes one word in each of the ceil(log64(capacity + 2)) tiers.
 class dense_rooms {
  public:
-  /// Up to here the table (4 bytes a room) is small enough to be worth it.
+  /// Largest capacity for which the table (4 bytes for each room) is small enough to pay.
   static constexpr std::int64_t largest_capacity = std::int64_t{1} << 21;
 
-  /// Forgets all rooms. Costs capacity / 8 bytes of clearing, and an allocation where the capacity has grown.
+  /// Makes all rooms empty. Clears capacity / 8 bytes, and allocates if the capacity has grown.
   void reset(std::int64_t capacity) {
     auto width = static_cast<std::size_t>(capacity) + 1;
     (void)head_.get(width);
@@ -31,7 +31,7 @@ class dense_rooms {
     depth_ = 0;
     do {
       start_[depth_++] = words;
-      width = width / 64 + 1;  // a search may ask for the bit behind the last, so there is a word for it
+      width = width / 64 + 1;  // a search may read the bit after the last, so there is a word for it
       words += width;
     } while (width > 1);
     bits_.assign(words, 0);
@@ -49,7 +49,7 @@ class dense_rooms {
     }
     return -1;
   }
-  /// Makes a room not empty; true if it was empty, and its head then holds no value yet.
+  /// Marks a room as not empty. Returns true if it was empty; its head then has no value yet.
   bool insert(std::int64_t room) noexcept {
     auto i = static_cast<std::size_t>(room);
     for (std::size_t tier = 0; tier < depth_; ++tier, i /= 64) {
@@ -60,7 +60,7 @@ class dense_rooms {
     }
     return true;
   }
-  /// Makes a room empty that is not.
+  /// Marks a room as empty that is not.
   void erase(std::int64_t room) noexcept {
     auto i = static_cast<std::size_t>(room);
     for (std::size_t tier = 0; tier < depth_; ++tier, i /= 64) {
@@ -79,7 +79,7 @@ class dense_rooms {
   std::size_t start_[11] = {};  // first word of each tier; 64^11 > 2^63
 };
 
-/// The same for any capacity, in a balanced tree of sorted blocks: a few cache lines an operation.
+/// As above for any capacity, in sorted blocks: an operation reads or writes a few cache lines.
 class ordered_rooms {
  public:
   void reset(std::int64_t) noexcept { blocks_.clear(); }
@@ -124,7 +124,7 @@ class ordered_rooms {
   using blocks =
       std::map<std::int64_t, pooled_vector<entry>, std::less<>, pool_allocator<std::pair<std::int64_t const, pooled_vector<entry>>>>;
 
-  // To the first room of at least `w` in the block that may hold `w`, or behind its last one.
+  // The first room of at least `w` in the block that may hold `w`, or the end of that block.
   void seek(std::int64_t w) {
     block_ = blocks_.upper_bound(w);
     if (block_ != blocks_.begin()) --block_;
@@ -133,7 +133,7 @@ class ordered_rooms {
         std::lower_bound(block.begin(), block.end(), w, [](entry const& e, std::int64_t value) { return e.room < value; }) - block.begin());
   }
 
-  blocks blocks_;  // none is empty; the key of all but the first is between the last room of the block before it and its own first
+  blocks blocks_;  // none is empty; a key is at most the first room of its block and above the last room of the block before
   blocks::iterator block_;
   std::size_t at_ = 0;
 };

@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-// From runs to groups, in passes over memory: the offsets from the intervals, the canonical order of the samples by a counting sort, and
-// one sweep over the runs that copies each sample to its pack.
+// From runs to packs, in passes over memory: computes the offsets from the intervals, sorts the samples into canonical order by a counting
+// sort, and copies each sample to its pack in one pass over the runs.
 
 namespace ballast::inline v0_2::detail {
 
@@ -26,7 +26,7 @@ struct scatter_workspace {
   pooled_vector<std::pair<std::int64_t, Index>> sorted;
 };
 
-/// How many tasks a pass over `items` is cut into, and where each begins.
+/// The number of tasks of a pass over `items`, and the begin of each task.
 template <class Executor>
 [[nodiscard]] std::size_t task_count(Executor const& executor, std::uint64_t items) {
   if constexpr (requires { executor.width(); })
@@ -37,7 +37,7 @@ template <class Executor>
   return items / tasks * task + (std::min)(std::uint64_t{task}, items % tasks);
 }
 
-/// Where each pack begins, from the intervals that the planner left.
+/// The begin of each pack, from the intervals that the planner left.
 inline void fill_offsets(std::uint64_t packs, bulk_workspace const& ws, std::vector<std::uint64_t>& offsets) {
   offsets.resize(static_cast<std::size_t>(packs) + 1);
   offsets[0] = 0;
@@ -47,7 +47,7 @@ inline void fill_offsets(std::uint64_t packs, bulk_workspace const& ws, std::vec
   std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
 }
 
-/// Where each pack begins, from the blocks of a plan.
+/// The begin of each pack, from the blocks of a plan.
 inline void fill_offsets(pack_runs const& plan, std::vector<std::uint64_t>& offsets) {
   offsets.clear();
   offsets.reserve(static_cast<std::size_t>(plan.packs) + 1);
@@ -81,7 +81,7 @@ void fill_members(std::span<pack_run const> runs, std::uint64_t from, std::uint6
   }
 }
 
-/// Copies all samples to their packs, in as many tasks as `executor` has.
+/// Copies all samples to their packs, in as many tasks as `executor` offers.
 template <index_type Index, class Executor>
 void fill_members(std::span<pack_run const> runs, std::uint64_t samples, std::uint64_t const* offsets, Index const* order, Index* members,
                   Executor const& executor) {
@@ -91,8 +91,8 @@ void fill_members(std::span<pack_run const> runs, std::uint64_t samples, std::ui
   });
 }
 
-/// Writes the items of weight 1 … longest in canonical order: weight descending, then as they are visited, which is `visit(0) … visit(count
-/// - 1)`. The result does not depend on how many tasks `executor` has.
+/// Writes the items of weight 1 … longest in canonical order: by weight, descending, then in the order of the visits `visit(0)` …
+/// `visit(count - 1)`. The result does not depend on the number of tasks.
 template <index_type Index, class Weights, class Order, class Executor>
 void sort_canonically(Weights const& weight, std::size_t count, Order const& visit, histogram const& classes, Index* out,
                       scatter_workspace<Index>& ws, Executor const& executor) {
@@ -137,12 +137,12 @@ void sort_canonically(Weights const& weight, std::size_t count, Order const& vis
   });
 }
 
-/// The items in the order they have.
+/// The items in their given order.
 struct in_order {
   [[nodiscard]] constexpr std::size_t operator()(std::size_t j) const noexcept { return j; }
 };
 
-/// The items that are packed, in canonical order; in memory of the workspace.
+/// The items that are packed, in canonical order, in memory of the workspace.
 template <class Items, index_type Index, class Executor>
 [[nodiscard]] Index const* canonical_order(Items const& items, scatter_workspace<Index>& ws, Executor const& executor) {
   auto* const order = ws.order.get(static_cast<std::size_t>(items.classes.samples()));

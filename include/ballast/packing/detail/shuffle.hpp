@@ -10,8 +10,8 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// A uniform integer in [0, bound), unbiased, by a product where `uniform_below` divides twice (Lemire, arXiv 1805.10941). The two draw
-/// different numbers.
+/// A uniform integer in [0, bound), unbiased, by multiplication (Lemire, arXiv 1805.10941), where `uniform_below` divides twice. The two
+/// functions draw different numbers.
 [[nodiscard]] inline std::uint64_t scaled_below(std::uint64_t bound, splitmix64& random) {
   auto product = multiply(random(), bound);
   if (product.low < bound) [[unlikely]]
@@ -19,7 +19,7 @@ namespace ballast::inline v0_2::detail {
   return product.high;
 }
 
-/// Brings the items into a uniformly random order (Fisher-Yates).
+/// Puts the items into a uniformly random order (Fisher-Yates).
 template <class T>
 void shuffle(std::span<T> items, splitmix64& random) {
   for (auto left = items.size(); left > 1; --left) std::swap(items[left - 1], items[static_cast<std::size_t>(scaled_below(left, random))]);

@@ -13,9 +13,9 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// The linear program over all patterns whose dual is piecewise linear in the size. Each band of classes has a row that counts its
-/// samples and, if it has several classes, one that sums their positions t = (size - lowest) / (highest - lowest). `Knapsack` finds the
-/// patterns; the master knows neither the capacity nor what makes a pack legal.
+/// The master problem of column generation: a linear program over all patterns whose dual values are piecewise linear in the size. Each
+/// band of classes has a row that counts its samples and, if the band has several classes, a row that sums their positions t = (size -
+/// lowest) / (highest - lowest). `Knapsack` finds the patterns; this class knows neither the capacity nor which packs are valid.
 template <class Knapsack>
 class band_master {
  public:
@@ -48,7 +48,7 @@ class band_master {
   [[nodiscard]] std::size_t band_of(std::size_t c) const { return band_of_[c]; }
   [[nodiscard]] pooled_patterns const& patterns() const noexcept { return patterns_; }
   [[nodiscard]] simplex const& program() const noexcept { return lp_; }
-  /// Values of the classes at the last pricing; no pack holds more than the knapsack's best.
+  /// Values of the classes at the last pricing; no pack holds more value than the best pack of the knapsack.
   [[nodiscard]] pooled_vector<std::int32_t> const& values() const noexcept { return value_; }
 
   /// Adds a pattern that fits a pack; its classes ascend or descend.
@@ -73,7 +73,7 @@ class band_master {
     lp_.add(rows_, coefficients_);
   }
 
-  /// As many copies of each band's ends as a pack holds: no value can then exceed its share.
+  /// Adds patterns of one class each, for both ends of each band, with as many copies as fit a pack: this keeps the values bounded.
   void add_uniform_patterns(std::uint64_t most_copies) {
     for (std::size_t g = 0; g < bands(); ++g)
       for (auto const c : {borders_[g], borders_[g + 1] - 1}) {
@@ -83,7 +83,7 @@ class band_master {
       }
   }
 
-  /// Solves and prices in turn until the plan is within `accuracy` of the optimum, or no pattern improves it, or the work is spent.
+  /// Solves and prices in turn until the objective is within `accuracy` of the optimum, no pattern improves it, or the work is spent.
   void solve(int most_pricings, search_budget& budget, std::uint64_t end = ~std::uint64_t{0}, double accuracy = 2e-5) {
     pooled_vector<pattern_item> pattern;
     for (int pricing = 0;; ++pricing) {
@@ -94,7 +94,7 @@ class band_master {
       auto const most = static_cast<double>(knapsack_.best()) / static_cast<double>(value_one);
       bound_ = paid_ / ((std::max)(most, 1e-9));
       if (pricing >= most_pricings || !budget.allows(end) || objective_ - bound_ <= accuracy * objective_) return;
-      if (static_cast<double>(static_cast<std::int64_t>(bound_ - 1e-6)) + 1 >= objective_) return;  // no whole number lies between
+      if (static_cast<double>(static_cast<std::int64_t>(bound_ - 1e-6)) + 1 >= objective_) return;  // no integer lies between
       bool improves = false;
       for (std::size_t g = 0; g < bands(); ++g) {
         auto best = borders_[g];
@@ -109,10 +109,11 @@ class band_master {
     }
   }
   [[nodiscard]] double objective() const noexcept { return objective_; }
-  /// The linear program's own lower bound, as near as doubles say.
+  /// The lower bound of the linear program, up to rounding errors of doubles.
   [[nodiscard]] double bound() const noexcept { return bound_; }
 
-  /// What a sample of this band and size is worth, in `value_one`; `numerator / denominator` is its position above the band's lowest.
+  /// The value of a sample of this band, in units of `1 / value_one`; its size is `numerator / denominator` above the smallest size of the
+  /// band.
   [[nodiscard]] std::int64_t value_at(std::size_t g, double numerator, double denominator) const {
     auto const& dual = lp_.duals();
     auto value = dual[band_row_[g]];
@@ -127,7 +128,7 @@ class band_master {
   struct entry {
     std::uint32_t band;
     std::uint32_t copies;
-    std::int64_t excess;  // of its samples together, over the band's lowest size
+    std::int64_t excess;  // sum over its samples of size minus the smallest size of the band
   };
   [[nodiscard]] std::int64_t span(std::size_t g) const { return classes_.size[borders_[g + 1] - 1] - classes_.size[borders_[g]]; }
 

@@ -13,7 +13,8 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// The linear program's bound, by bands of lengths that get finer where the dual bends: optimal duals have few break points.
+/// The lower bound of the linear program. Bands of lengths are refined where the dual values bend, since optimal dual values have few break
+/// points.
 class bound_zoom {
  public:
   bound_zoom(histogram const& lengths, std::int64_t capacity, std::int64_t unit)
@@ -22,7 +23,8 @@ class bound_zoom {
         unit_(unit),
         knapsack_(all_, {}, coarse_.classes.size, coarse_.capacity) {}
 
-  /// Rounds of refinement until the bound is `enough`, nothing changes, or the work has come to `end`. `known` are patterns of a plan.
+  /// Refines in rounds until the bound is at least `enough`, nothing changes, or the spent work reaches `end`. `known` are patterns of a
+  /// plan.
   [[nodiscard]] dual_proof run(std::span<std::int64_t const> natural, pooled_patterns const& known, std::int64_t enough,
                                search_budget& budget, std::uint64_t end) {
     dual_proof best;
@@ -33,7 +35,7 @@ class bound_zoom {
     for (std::size_t p = 0; p < known.size(); ++p) keep(known[p]);
     double highest = 0;
     for (int round = 0, since = 0; since < 60 && budget.allows(end); ++round, ++since) {
-      auto const rough = round < 9;  // then more bands, as far as that raises a bound that is far away
+      auto const rough = round < 9;  // later rounds use more bands, for a bound that is still far from `enough`
       band_master master(coarse_.classes, knapsack_, bands);
       master.add_uniform_patterns(40);
       for (std::size_t p = 0; p < patterns_.size(); ++p) master.add(patterns_[p]);
@@ -56,7 +58,7 @@ class bound_zoom {
   }
 
  private:
-  // A pattern of lengths as one of classes.
+  // Stores a pattern of lengths as a pattern of classes.
   void keep(std::span<pattern_item const> pattern) {
     pooled_vector<pattern_item> out;
     for (auto const& [k, copies] : pattern) {

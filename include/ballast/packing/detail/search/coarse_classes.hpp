@@ -9,15 +9,15 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Many lengths as few: rounded *up* to multiples of a fraction of the capacity, so that what fits rounded fits. A search of the rounded
-/// lengths costs the same whatever the capacity is.
+/// Reduces many lengths to few: lengths are rounded *up* to multiples of a fraction of the capacity, so a pack of rounded lengths that fits
+/// also fits with the exact lengths. The cost of a search on the rounded lengths does not depend on the capacity.
 class coarse_classes {
  public:
-  /// A length l becomes ceil(l * parts / capacity), of a capacity of `parts`, which is at most `capacity`.
+  /// A length l becomes ceil(l * parts / capacity), for packs of capacity `parts <= capacity`.
   coarse_classes(histogram const& lengths, std::int64_t capacity, std::int64_t parts) : exact_(lengths) {
     std::int64_t part = 0;
     for (std::size_t k = 0, next = 0; k < lengths.lengths.size(); k = next) {
-      // The least part that reaches the length, without multiplying it: no step passes that.
+      // Finds the smallest rounded length without a product that could overflow.
       for (++part; up_to(part, capacity, parts) < lengths.lengths[k];)
         part += (std::max)((lengths.lengths[k] - up_to(part, capacity, parts)) / (capacity / parts + 1), std::int64_t{1});
       std::uint64_t samples = 0;
@@ -33,11 +33,11 @@ class coarse_classes {
   /// The rounded lengths.
   [[nodiscard]] histogram const& classes() const noexcept { return classes_; }
 
-  /// A plan of all the rounded lengths as one of the lengths; each class gives its longest first.
+  /// Turns a plan of all rounded lengths into a plan of the exact lengths; each class uses its longest lengths first.
   [[nodiscard]] pooled_patterns unfold(pooled_patterns const& coarse) const {
     pooled_patterns out;
     auto left = exact_.counts;
-    pooled_vector<std::size_t> at(first_.begin() + 1, first_.end());  // one behind the length that a class gives next
+    pooled_vector<std::size_t> at(first_.begin() + 1, first_.end());  // one past the length that a class uses next
     pooled_vector<pattern_item> pattern;
     for (std::size_t p = 0; p < coarse.size(); ++p)
       for (auto packs = coarse.repeats[p]; packs != 0;) {
@@ -68,7 +68,7 @@ class coarse_classes {
 
   histogram const& exact_;
   histogram classes_;
-  pooled_vector<std::size_t> first_;  // exact class of each rounded one, then their number
+  pooled_vector<std::size_t> first_;  // first exact class of each rounded class, then the number of exact classes
 };
 
 }  // namespace ballast::inline v0_2::detail

@@ -13,8 +13,8 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// One linear program of a dive: over the samples that are left, at a coarser resolution where there are many sizes, in bands that never
-/// mix slices. Patterns are lists of positions.
+/// One linear program of a dive, over the remaining samples. Sizes have a coarser resolution if there are many, and a band lies within one
+/// slice. Patterns are lists of positions.
 template <class Shape>
 class dive_program {
  public:
@@ -22,10 +22,10 @@ class dive_program {
   using master = band_master<knapsack_type>;
   static constexpr std::uint32_t none = 0xffffffffU;
 
-  /// How sizes come to the resolution: down makes every legal pack one of the program.
+  /// How sizes are rounded to the resolution; `down` makes every valid pack a pattern of the program.
   enum class rounding : std::uint8_t { nearest, down };
 
-  /// `of` are the positions that are left, ascending, and `left` says how many samples each position has.
+  /// `of` are the remaining positions, ascending, and `left` is the number of samples of each position.
   dive_program(Shape const& slices, std::span<std::uint32_t const> of, std::span<std::uint64_t const> left, std::int64_t resolution,
                rounding how)
       : shape_(slices), of_(of), resolution_(resolution), how_(how), class_of_(slices.positions(), none) {
@@ -47,8 +47,9 @@ class dive_program {
   [[nodiscard]] knapsack_type knapsack() const { return {shape_, slice_, classes_.size, resolution_}; }
   [[nodiscard]] master program(knapsack_type& knapsack, band_borders borders) const { return {classes_, knapsack, std::move(borders)}; }
 
-  /// About `parts` bands, shared among the slices by their samples, their volume and their classes, and borders at the sizes `natural`, or
-  /// where a half and a third begin if there are none, and at `bends`, positions at which a linear program's values jumped or bent.
+  /// Cuts the classes into about `parts` bands, distributed over the slices by their samples, volume and classes. There are also borders at
+  /// the sizes `natural` (above a half and a third of the capacity if `natural` is empty) and at the positions `bends`, where the values of
+  /// an earlier program jumped or bent.
   [[nodiscard]] band_borders cut(std::size_t parts, std::span<std::int64_t const> natural, std::span<std::uint32_t const> bends) const {
     pooled_vector<std::int64_t> at;
     for (auto const size : natural) at.push_back(scaled(size));
@@ -85,8 +86,9 @@ class dive_program {
     return out;
   }
 
-  /// Adds a pattern of positions, descending; where all of a class are used up, the next lower one of its slice takes its place. A pattern
-  /// of several measures that is too large once its sizes are rounded is left out: the program would take its luck for a rule.
+  /// Adds a pattern of positions, descending; a class without remaining samples is replaced by the next lower class of its slice. A pattern
+  /// of several measures that does not fit once its sizes are rounded is left out; otherwise the program would over-value a pattern that
+  /// fits only thanks to rounding.
   void add(master& program, std::span<pattern_item const> positions) {
     pattern_.clear();
     auto room = resolution_;
@@ -102,7 +104,7 @@ class dive_program {
     if (!pattern_.empty() && (Shape::one_slice || room >= 0)) program.add(pattern_);
   }
 
-  /// The patterns that the plan uses, and a number of those that nearly pay.
+  /// The patterns that the solution uses, and a limited number of patterns of small reduced cost.
   [[nodiscard]] pooled_patterns tight_patterns(master const& program, double margin) const {
     pooled_patterns out;
     pooled_vector<pattern_item> positions;
@@ -133,7 +135,7 @@ class dive_program {
     }
     return out;
   }
-  /// What the program's duals say that a sample of each position is worth, in `value_one`; 0 where none is left.
+  /// The dual value of a sample of each position, in units of `1 / value_one`; 0 for positions without remaining samples.
   [[nodiscard]] pooled_vector<std::int64_t> values(master const& program) const {
     pooled_vector<std::int64_t> out(shape_.positions(), 0);
     for (auto const p : of_) {
@@ -145,18 +147,18 @@ class dive_program {
     }
     return out;
   }
-  /// The borders between bands of a slice at which the values jump or bend, as positions.
+  /// The positions of borders within a slice at which the values jump or bend.
   [[nodiscard]] pooled_vector<std::uint32_t> bends(master const& program) const {
     pooled_vector<std::uint32_t> out;
     for (auto const c : bent_borders(program, classes_, 3e-2, [&](auto b) { return slice_[b] != slice_[b - 1]; }))
       if (c != 0 && c < classes() && slice_[c] == slice_[c - 1]) out.push_back(first_[c]);
     return out;
   }
-  /// The borders of a next program; see `zoomed_borders`.
+  /// The borders of the next program; see `zoomed_borders`.
   [[nodiscard]] band_borders zoomed(master const& program, knapsack_type const& knapsack, int rule) const {
     return zoomed_borders(program, classes_, knapsack, rule, 160, 12, [&](auto c) { return slice_[c] != slice_[c - 1]; });
   }
-  /// New borders where the plan covers the classes of a band most unevenly.
+  /// New borders at which the solution covers the classes of a band most unevenly.
   [[nodiscard]] pooled_vector<std::uint32_t> worst_fits(master const& program, std::size_t most) const {
     pooled_vector<double> excess(classes_.count.begin(), classes_.count.end());
     program.program().for_each_basic([&](std::size_t j, double x) {
@@ -189,14 +191,16 @@ class dive_program {
   [[nodiscard]] static std::uint64_t permille(std::uint64_t part, std::uint64_t whole) {
     return whole == 0 ? 0 : whole < std::uint64_t{1} << 53 ? part * 1000 / whole : part / (whole / 1000);
   }
-  // The class at the resolution of a position of which no sample is left, or the next lower one of its slice, or none.
+  // The class that replaces a position without remaining samples: the class of its rounded size, the next lower class of its slice, or
+  // none.
   [[nodiscard]] std::uint32_t class_below(std::uint32_t p) const {
     auto c = static_cast<std::size_t>(std::upper_bound(first_.begin(), first_.end(), p) - first_.begin());
     auto const is_slice = [&](std::size_t at) { return slice_[at] == shape_.slice_of(p); };
     if (c < classes() && is_slice(c) && classes_.size[c] == scaled(shape_.size_of(p))) return static_cast<std::uint32_t>(c);
     return c > 0 && is_slice(c - 1) ? static_cast<std::uint32_t>(c - 1) : none;
   }
-  // Rounded to the resolution, but above a half or a third exactly where the size is: else the guide would pair what cannot be paired.
+  // Rounds a size to the resolution. The result is above a half or a third of the capacity exactly if the size is; otherwise the program
+  // would put two samples above a half into one pack.
   [[nodiscard]] std::int64_t scaled(std::int64_t size) const {
     if (resolution_ == shape_.capacity || size == 0) return size;
     if (how_ == rounding::down) return size * resolution_ / shape_.capacity;
@@ -213,7 +217,7 @@ class dive_program {
   std::int64_t resolution_;
   rounding how_;
   class_table classes_;
-  pooled_vector<std::uint32_t> slice_, first_, class_of_;  // by class, by class, by position
+  pooled_vector<std::uint32_t> slice_, first_, class_of_;  // slice and first position of each class; class of each position
   pooled_vector<pattern_item> pattern_;
 };
 

@@ -11,17 +11,18 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// A bound by integer values of the lengths: no pack holds more than `capacity` of value.
+/// A lower bound from integer values of the lengths: the values in one pack sum to at most `capacity`.
 struct dual_proof {
   std::int64_t packs = 0;
-  pooled_vector<std::int32_t> value;  // by class of the knapsack
+  pooled_vector<std::int32_t> value;  // value of each class of the knapsack
   std::int64_t capacity = 0;
 };
 
-/// Lengths divided by a unit and rounded down; those that become 0 are left out, which only makes packing easier.
+/// Lengths divided by a unit and rounded down. Lengths that become 0 are left out. Both only make packing easier, so lower bounds stay
+/// valid.
 struct coarse_lengths {
   class_table classes;
-  pooled_vector<std::uint32_t> class_of;  // of each length; `none` where it became 0
+  pooled_vector<std::uint32_t> class_of;  // class of each length; `none` if it became 0
   std::int64_t capacity;
   static constexpr std::uint32_t none = 0xffffffffU;
 
@@ -42,9 +43,8 @@ struct coarse_lengths {
   }
 };
 
-/// What a linear program found for classes and their numbers of samples, made a proof: values are cut so that as many copies as a pack can
-/// hold are worth at most 1 (which loses nothing and keeps the sums small), and the knapsack is solved again for them. Whatever the values
-/// are, the bound is true.
+/// Turns dual values of a linear program into a proof: values are capped such that as many copies as a pack can hold are worth at most 1
+/// (which loses nothing and keeps sums small), and the knapsack is solved again for the capped values. The bound is valid for any values.
 /// @source Farley, "A note on bounding a class of linear programming problems, including cutting stock problems", Operations Research 38
 /// (1990).
 template <class Knapsack, class Worths>
@@ -52,7 +52,7 @@ template <class Knapsack, class Worths>
   dual_proof out;
   std::int64_t sum = 0;
   for (std::size_t c = 0; c < worths.size(); ++c) {
-    auto const copies = (std::min)(knapsack.most_copies(c), std::uint64_t{value_one});  // as many as can be: worth nothing
+    auto const copies = (std::min)(knapsack.most_copies(c), std::uint64_t{value_one});  // with this many, a sample is worth 0
     auto const most = copies == value_one ? 0 : value_one / static_cast<std::int32_t>(copies);
     out.value.push_back(static_cast<std::int32_t>((std::min)(worths[c], typename Worths::value_type{most})) & -(1 << knapsack.shift()));
     sum += static_cast<std::int64_t>(count[c]) * out.value.back();

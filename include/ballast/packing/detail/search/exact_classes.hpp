@@ -11,16 +11,17 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// What the linear program with a row for every position says: whole packs, what they leave over, and the bound.
+/// The result of the linear program with one row for each position: a plan of its integer part, the remaining samples and the lower bound.
 struct exact_start {
-  pooled_patterns whole;               ///< the plan, rounded down; of positions
-  pooled_vector<std::uint64_t> rest;   ///< samples of each position that are not in it
-  pooled_vector<std::int64_t> worths;  ///< of a sample of each position, in `value_one`
-  pooled_patterns tight;               ///< patterns that the plan uses or nearly does
+  pooled_patterns whole;               ///< patterns of positions: the solution, rounded down
+  pooled_vector<std::uint64_t> rest;   ///< remaining samples of each position
+  pooled_vector<std::int64_t> worths;  ///< dual value of a sample of each position, in units of `1 / value_one`
+  pooled_patterns tight;               ///< patterns that the solution uses or nearly uses
   dual_proof proof;
 };
 
-/// Solves it, for few positions, of which no two agree in all measures. `known` are patterns of a plan: they spare most of the pivots.
+/// Solves the linear program for few positions, no two of which agree in all measures. `known` are patterns of a plan, which save most of
+/// the pivots.
 template <class Shape>
 [[nodiscard]] exact_start start_from_exact_classes(Shape const& samples, pooled_patterns const& known, search_budget& budget) {
   pooled_vector<std::uint32_t> all(samples.positions());

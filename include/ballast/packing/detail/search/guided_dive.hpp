@@ -13,16 +13,17 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Packs in rounds: a linear program over bands of samples says which mixes of bands to pack, real packs are drawn for about half of
-/// what it says, and the next round sees what is left. `Rest` knows what is left, and how simpler packers pack it.
+/// A dive: packs in rounds. In each round, a linear program over bands of samples says which mixes of bands to pack, and real packs are
+/// drawn for about half of its solution; the next round works on the remaining samples. `Rest` holds the remaining samples and packs them
+/// by simpler packers.
 template <class Rest>
 class guided_dive {
  public:
   using shape = typename Rest::shape;
   struct settings {
-    std::size_t bands = 32;  // accuracy against time
+    std::size_t bands = 32;  // more bands are more accurate and slower
     std::uint64_t seed = 1;
-    std::uint64_t most = ~std::uint64_t{0} - 1;  // packs; a plan of more is of no use
+    std::uint64_t most = ~std::uint64_t{0} - 1;  // largest useful number of packs
   };
 
   guided_dive(Rest rest, pooled_vector<std::int64_t> natural_borders, search_budget& budget)
@@ -32,11 +33,12 @@ class guided_dive {
         stock_(rest_.samples().line(), rest_.samples().line_capacity()),
         drawer_(rest_.samples(), stock_) {}
 
-  /// Looks at the samples again, which have changed.
+  /// Starts again after the samples have changed.
   void restart() { stock_.restart(rest_.samples().line(), rest_.samples().line_capacity()); }
 
-  /// Packs that many samples of each position; returns no pattern where that takes too many packs. `known` are patterns of positions to
-  /// start from, `bends` positions at which a band should begin. Where the work ends first, the rest is packed by best fit.
+  /// Packs `counts` samples of each position; returns no pattern if that takes more than `how.most` packs. `known` are patterns of
+  /// positions to start from, and `bends` are positions at which a band should begin. If the work is spent early, the remaining samples are
+  /// packed by best fit.
   [[nodiscard]] pooled_patterns run(std::span<std::uint64_t const> counts, settings const& how, pooled_patterns const& known = {},
                                     std::span<std::uint32_t const> bends = {}) {
     stock_.reset(counts);
@@ -70,11 +72,11 @@ class guided_dive {
     return complete_best();
   }
 
-  /// What a sample of each position was worth in the first round of the last run, in `value_one`.
+  /// The value of a sample of each position in the first round of the last call, in units of `1 / value_one`.
   [[nodiscard]] pooled_vector<std::int64_t> const& worths() const noexcept { return first_worths_; }
 
  private:
-  // The plan so far, completed by best fit, if that is better than any before.
+  // Keeps the current plan, completed by best fit, if it is the best so far.
   void note_best_fit() {
     auto const packs = placed_ + rest_.plan();
     budget_.spend(rest_.work());
@@ -85,7 +87,7 @@ class guided_dive {
     best_rest_ = stock_.counts();
   }
 
-  // Whether something was to be won.
+  // Makes one round. Returns false if the lower bound shows that no better plan is possible.
   [[nodiscard]] bool round(std::size_t parts, double patience) {
     auto const& samples = rest_.samples();
     auto const& of = rest_.positions();
@@ -129,11 +131,11 @@ class guided_dive {
 
   struct wanted_mix {
     pooled_vector<band_share> mix;
-    std::uint64_t packs = 0;  // to be drawn yet
+    std::uint64_t packs = 0;  // packs still to be drawn
     std::uint64_t at_once = 1;
   };
 
-  // Draws packs for the mixes in turn.
+  // Draws packs for the mixes of the solution in turn.
   void realise(typename dive_program<shape>::master const& master, bool careful, std::int64_t least) {
     constexpr std::uint64_t one = std::uint64_t{1} << 20;
     pooled_vector<wanted_mix> wanted;
@@ -166,7 +168,7 @@ class guided_dive {
         if (!drawer_.draw(w.mix, least, generator_)) {
           w.packs = w.packs <= 8 ? 0 : w.packs / 2;
         } else {
-          auto const again = drawer_.more();  // beside the one that was drawn
+          auto const again = drawer_.more();  // in addition to the pack that was drawn
           auto const copies = (std::min)({w.packs, w.at_once, (std::max)(again / 10, std::uint64_t{1}), again + 1});
           for (auto const& [k, n] : drawer_.pack()) stock_.take(k, n * (copies - 1));
           done_.push_back(drawer_.pack(), copies);
@@ -200,12 +202,12 @@ class guided_dive {
   pack_drawer<shape> drawer_;
   splitmix64 generator_{1};
   pooled_vector<std::uint32_t> bends_;
-  pooled_patterns known_;  // of the round before
+  pooled_patterns known_;  // patterns of the round before
   pooled_patterns fit_, done_;
   pooled_vector<std::int64_t> first_worths_;
   int sharper_ = 0;
   std::uint64_t placed_ = 0;
-  bool found_ = false;  // a plan of best_packs_: best_patterns_ of done_, and best_rest_ by best fit
+  bool found_ = false;  // the best plan: best_packs_ packs, the first best_patterns_ patterns of done_, and best fit for best_rest_
   std::uint64_t best_packs_ = 0;
   std::size_t best_patterns_ = 0;
   pooled_vector<std::uint64_t> best_rest_;

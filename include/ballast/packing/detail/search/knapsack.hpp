@@ -11,16 +11,16 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// What 1 is for integer values of samples: a pack may hold up to about 2.5 of it.
+/// The integer that represents a value of 1; a pack may hold up to about 2.5 times this.
 inline constexpr std::int32_t value_one = std::int32_t{1} << 29;
 
-/// Unbounded knapsack: the most value that a pack can hold, and the packs that hold it. For each use of the leading capacities there is a
-/// table over the inner one.
+/// Unbounded knapsack: the largest value of a pack, and packs of that value. There is a table over the inner capacity for each use of the
+/// leading capacities.
 template <class Shape>
 class pack_knapsack {
  public:
-  /// Classes are given by slice and size, ascending in both; sizes and `capacity` may be in a coarser unit than those of the shape. One
-  /// slice needs no `slice_of`.
+  /// Classes are given by slice and size, ascending in both; sizes and `capacity` may be in a coarser unit than those of the shape. A shape
+  /// with one slice needs no `slice_of`.
   pack_knapsack(Shape const& slices, std::span<std::uint32_t const> slice_of, std::span<std::int64_t const> sizes, std::int64_t capacity)
       : shape_(slices), slice_of_(slice_of), sizes_(sizes), width_(static_cast<std::size_t>(capacity) + 1), value_(sizes.size()) {
     pooled_vector<std::size_t> unit;
@@ -41,7 +41,7 @@ class pack_knapsack {
           if (have < static_cast<std::size_t>(slices.leads_of(r)[l])) takes_[a * slices.slices() + r] = 0;
         }
     table_.resize(states_ * width_);
-    // A pack is worth at most 2.5 of `value_one` a measure.
+    // The value of a pack is at most 2.5 times `value_one` for each measure.
     while (5 * (slices.leads() + 1) >= std::size_t{8} << shift_) ++shift_;
   }
 
@@ -49,10 +49,10 @@ class pack_knapsack {
     return shape_.most_copies(slice(c), sizes_[c], static_cast<std::int64_t>(width_ - 1));
   }
 
-  /// Values count in units of 2 to the power of this.
+  /// Tables hold values in units of 2 to the power of this.
   [[nodiscard]] int shift() const noexcept { return shift_; }
 
-  /// Fills the tables for the values of the classes, none negative, and returns the work.
+  /// Fills the tables for values of the classes, which must not be negative. Returns the work.
   std::uint64_t solve(std::span<std::int32_t const> values) {
     for (std::size_t c = 0; c < values.size(); ++c) value_[c] = values[c] >> shift_;
     std::fill(table_.begin(), table_.end(), 0);
@@ -60,7 +60,7 @@ class pack_knapsack {
     useful_.assign(value_.size(), 1);
     auto cells = std::uint64_t{Shape::one_slice ? 1U : 2U} * table_.size();
     for (std::size_t a = 0; a < states_; ++a) {
-      // Classes that use nothing of the leading measures come after all others, which read only finished tables.
+      // Classes that need none of the leading measures come after all other classes, which only read finished tables.
       for (auto const own : {false, true})
         for (std::size_t c = 0; c < value_.size(); ++c) {
           auto const r = slice(c);
@@ -68,7 +68,7 @@ class pack_knapsack {
           auto const size = static_cast<std::size_t>(sizes_[c]);
           auto* const to = table_.data() + a * width_;
           if (a == offset_[r] &&
-              (value_[c] <= to[size] || (own && size == 0))) {  // others that need no more do as well; or it is rounded away
+              (value_[c] <= to[size] || (own && size == 0))) {  // another class of no larger size is as good, or the size was rounded to 0
             useful_[c] = 0;
             continue;
           }
@@ -76,7 +76,7 @@ class pack_knapsack {
           if (!own) {
             improve(to + size, to - offset_[r] * width_, width_ - size, value_[c]);
           } else {
-            for (auto at = size; at < width_; at += size)  // a stretch never reads what it writes
+            for (auto at = size; at < width_; at += size)  // no stretch reads entries that it writes
               improve(to + at, to + at - size, (std::min)(size, width_ - at), value_[c]);
           }
         }
@@ -84,11 +84,11 @@ class pack_knapsack {
     return cells / 3;
   }
   [[nodiscard]] std::int64_t best() const { return std::int64_t{table_.back()} << shift_; }
-  /// The most value of a pack that holds class c.
+  /// The largest value of a pack that holds class c.
   [[nodiscard]] std::int64_t best_with(std::size_t c) const {
     return std::int64_t{value_[c] + table_[table_.size() - 1 - step(c)]} << shift_;
   }
-  /// The pack of most value that holds class c, its classes in descending order; returns the work.
+  /// The pack of largest value that holds class c, with classes in descending order. Returns the work.
   std::uint64_t pattern_with(std::size_t c, pooled_vector<pattern_item>& out) {
     choice_.resize(table_.size(), unknown);
     chosen_.assign(1, static_cast<std::uint32_t>(c));
@@ -137,12 +137,12 @@ class pack_knapsack {
   std::span<std::int64_t const> sizes_;
   std::size_t width_, states_ = 1;
   int shift_ = 0;
-  pooled_vector<std::size_t> offset_;  // by slice: the tables between a use and the same less the slice's
-  pooled_vector<char> takes_;          // by use and slice: whether so much is left
+  pooled_vector<std::size_t> offset_;  // for each slice: the tables between a use and that use without one of its samples
+  pooled_vector<char> takes_;          // for each use and slice: whether the remaining leading capacities hold a sample of the slice
   pooled_vector<std::int32_t> value_;
   pooled_vector<char> useful_;
   pooled_vector<std::int32_t> table_;
-  pooled_vector<std::uint32_t> choice_;  // the class that the best value of each entry takes first
+  pooled_vector<std::uint32_t> choice_;  // for each entry of the table: the first class of the best pack
   pooled_vector<std::uint32_t> chosen_;
 };
 

@@ -8,21 +8,21 @@
 #include <cstdint>
 #include <span>
 
-// Groups of consecutive classes. Inside a band the linear program takes the value of a sample for a linear function of its size, so a
-// band ends where the values jump or bend.
+// Bands of consecutive classes. Within a band, the linear program treats the value of a sample as a linear function of its size, so a band
+// should end where the values jump or bend.
 
 namespace ballast::inline v0_2::detail {
 
-/// Sizes that occur, ascending, and how many samples have each.
+/// The sizes that occur, ascending, and the number of samples of each size.
 struct class_table {
   pooled_vector<std::int64_t> size;
   pooled_vector<std::uint64_t> count;
 };
 
-/// First class of each band, then the number of classes.
+/// The first class of each band, then the number of classes.
 using band_borders = pooled_vector<std::uint32_t>;
 
-/// Sizes at which a new band should begin: just above C / k, and where the function behind a bound jumps or bends.
+/// Sizes at which a new band should begin: just above C / k, and where the function of the lower bound jumps or bends.
 [[nodiscard]] inline pooled_vector<std::int64_t> natural_borders(packs_needed const& bound, std::int64_t capacity) {
   pooled_vector<std::int64_t> out;
   for (std::int64_t k = 2; k <= 6; ++k) out.push_back(capacity / k + 1);
@@ -47,8 +47,8 @@ using band_borders = pooled_vector<std::uint32_t>;
   return out;
 }
 
-/// About `parts` bands of equal weight, where a class weighs its share of samples, of volume, of classes and of the range of sizes; and a
-/// new one at each of `natural`.
+/// Cuts classes into about `parts` bands of equal weight, where the weight of a class is its share of samples, of volume, of classes and of
+/// the range of sizes. A new band also begins at each size of `natural`.
 [[nodiscard]] inline band_borders cut_bands(class_table const& classes, std::size_t parts, std::span<std::int64_t const> natural) {
   auto const n = classes.size.size();
   band_borders out;
@@ -62,7 +62,7 @@ using band_borders = pooled_vector<std::uint32_t>;
     volume += classes.count[c] * static_cast<std::uint64_t>(classes.size[c]);
   }
   auto const range = static_cast<std::uint64_t>(classes.size.back() - classes.size.front());
-  auto const share = [](std::uint64_t part, std::uint64_t whole) {  // of 2^20
+  auto const share = [](std::uint64_t part, std::uint64_t whole) {  // in units of 2^-20
     int shift = 0;
     while (whole >> shift >> 43 != 0) ++shift;
     return ((part >> shift) << 20) / (whole >> shift);
@@ -90,7 +90,7 @@ using band_borders = pooled_vector<std::uint32_t>;
   return out;
 }
 
-/// Adds borders, which may be in any order and doubled.
+/// Adds borders, which may be in any order and occur twice.
 inline void add_borders(band_borders& borders, std::span<std::uint32_t const> more) {
   borders.insert(borders.end(), more.begin(), more.end());
   std::sort(borders.begin(), borders.end());

@@ -14,13 +14,13 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// What a dive over lengths has left, and what best fit and random fillings make of it.
+/// The remaining samples of a dive over lengths, and their packing by best fit and random filling.
 class length_rest {
  public:
   using shape = length_shape;
   static constexpr bool stops_at_bound = false;
   static constexpr std::uint64_t round_work = 0, round_cells = 0;
-  static constexpr auto little_work = ~std::uint64_t{0};  // best fit looks at every rest
+  static constexpr auto little_work = ~std::uint64_t{0};  // best fit is tried in every round
 
   length_rest(length_shape const& all, search_tuning const& tuning) : all_(all), tuning_(tuning), filler_(all.capacity) {}
 
@@ -30,23 +30,23 @@ class length_rest {
     left.remaining(rest_, of_);
     tokens_ = left.tokens();
   }
-  /// Positions that are left, ascending.
+  /// The remaining positions, ascending.
   [[nodiscard]] pooled_vector<std::uint32_t> const& positions() const noexcept { return of_; }
   [[nodiscard]] std::int64_t volume() const noexcept { return tokens_; }
   /// The volume in full packs.
   [[nodiscard]] std::int64_t packs() const noexcept { return tokens_ / all_.capacity; }
 
-  /// Plans all that is left by best fit and returns the number of packs.
+  /// Packs all remaining samples by best fit and returns the number of packs.
   [[nodiscard]] std::uint64_t plan() { return best_fit_.plan(rest_, all_.capacity); }
   [[nodiscard]] std::uint64_t work() const noexcept { return best_fit_.work() + 4 * all_.positions(); }
   /// Appends that plan, as patterns of positions.
   void append(pooled_patterns& out) {
     if (!of_.empty()) best_fit_.append(rest_, of_, out);
   }
-  /// Appends what of it a linear program should know.
+  /// Appends patterns of that plan for the next linear program.
   void append_columns(pooled_patterns& out) { best_fit_.append(rest_, of_, out, 1500); }
 
-  /// The last packs: the best of a few random fillings, if that takes at most `most` packs.
+  /// Packs the remaining samples by the best of a few random fillings, if that takes at most `most` packs.
   [[nodiscard]] bool finish(stock& left, splitmix64& generator, std::uint64_t most, pooled_patterns& best, search_budget& budget) {
     if (!tuning_.subset_sum_packs || packs() >= tuning_.last_packs) return false;
     auto const begin = left.counts();

@@ -11,8 +11,8 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// What the search for near-optimal packs must know of its samples, here of those with one measure; `vector_slices` is the same for
-/// several. Distinct samples have positions, ascending in size. Positions lie in slices: samples of a slice agree in all measures but the
+/// The samples of the near-optimal search, as its parts see them, for one measure; `vector_slices` is the form for several measures.
+/// Distinct samples have positions, ascending in size. Positions are grouped into slices: samples of a slice agree in all measures but the
 /// size.
 struct length_shape {
   static constexpr bool one_slice = true;
@@ -35,12 +35,12 @@ struct length_shape {
   [[nodiscard]] static std::uint64_t most_copies(std::size_t, std::int64_t size, std::int64_t inner_capacity) {
     return static_cast<std::uint64_t>(inner_capacity / size);
   }
-  /// All slices in one line: numbers that ascend with the positions, and those of a slice with the size.
+  /// One number for each position, over all slices: ascending with the position and, within a slice, with the size.
   [[nodiscard]] histogram const& line() const noexcept { return lengths; }
   [[nodiscard]] std::int64_t line_capacity() const noexcept { return capacity; }
   [[nodiscard]] static constexpr std::int64_t on_line(std::size_t, std::int64_t size) noexcept { return size; }
 
-  /// Exact lengths where a knapsack over these can afford that, else as fine as it can.
+  /// The resolution of a knapsack over these positions: exact lengths if that is affordable, otherwise as fine as affordable.
   [[nodiscard]] std::int64_t resolution(std::span<std::uint32_t const> of, std::uint64_t = 0) const {
     auto const n = static_cast<std::int64_t>(of.size());
     if (capacity <= 3'000'000 / n) return capacity;

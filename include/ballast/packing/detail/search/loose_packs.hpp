@@ -14,7 +14,7 @@ namespace ballast::inline v0_2::detail {
 /// Packs as plain lists of classes, longest first.
 using loose_packs = pooled_vector<pooled_vector<std::uint32_t>>;
 
-/// Takes the packs with most room, and some full ones, out of the patterns.
+/// Takes the packs with most room, and some full packs, out of the patterns.
 inline void take_loose(pooled_patterns& patterns, loose_packs& loose, histogram const& lengths, std::int64_t capacity,
                        search_tuning const& tuning) {
   pooled_vector<std::pair<std::int64_t, std::size_t>> order;
@@ -39,7 +39,7 @@ inline void take_loose(pooled_patterns& patterns, loose_packs& loose, histogram 
   patterns = std::move(fixed);
 }
 
-/// Appends classes, descending, as a pattern.
+/// Appends a list of classes, descending, as a pattern.
 template <class Classes>
 void push_classes(pooled_patterns& patterns, Classes const& classes, std::uint64_t repeats, pooled_vector<pattern_item>& scratch) {
   scratch.clear();

@@ -20,11 +20,11 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// One search: best fit, then dives, finishers and the linear program's bound, in an order that does not depend on the limits, so that
-/// more work only goes further on the same way.
+/// One near-optimal search: best fit, then dives, improvements and the lower bound of the linear program. The order does not depend on the
+/// limits, so more work only continues the same search.
 class near_optimal_search {
  public:
-  /// `best_fit` has planned the lengths.
+  /// `best_fit` must have planned the lengths.
   near_optimal_search(histogram const& lengths, std::int64_t capacity, best_fit_patterns& best_fit, search_limits const& limits,
                       search_tuning const& tuning = default_tuning)
       : lengths_(lengths),
@@ -34,14 +34,15 @@ class near_optimal_search {
         budget_(*own_budget_),
         best_fit_(best_fit),
         tuning_(tuning) {}
-  /// A part of a larger search.
+  /// As a part of a larger search, with the budget of that search.
   near_optimal_search(histogram const& lengths, std::int64_t capacity, best_fit_patterns& best_fit, search_budget& budget,
                       search_tuning const& tuning)
       : lengths_(lengths), capacity_(capacity), shape_{lengths, capacity}, budget_(budget), best_fit_(best_fit), tuning_(tuning) {}
   near_optimal_search(near_optimal_search const&) = delete;  // it refers to its own budget
   near_optimal_search& operator=(near_optimal_search const&) = delete;
 
-  /// `bound` is the best one by formula. With a `goal`, a plan is also good enough where it is against that number of packs.
+  /// `bound` is the best lower bound by formula. With a `goal`, a plan is also good enough if its gap to that number of packs is small
+  /// enough.
   void run(packs_needed const& bound, std::int64_t goal = 0) {
     goal_ = goal;
     best_packs_ = best_fit_.packs();
@@ -84,9 +85,9 @@ class near_optimal_search {
     auto const packs = static_cast<std::int64_t>(best_packs_);
     return packs > bound_.packs && !budget_.satisfied({packs, goal_ != 0 ? goal_ : bound_.packs}) && budget_.allows();
   }
-  // Beyond this size sums could overflow, or there is nothing to decide.
+  // Above this size sums could overflow, or there is nothing to decide.
   [[nodiscard]] bool worth_searching() const { return lengths_.samples() <= tuning_.most_samples && lengths_.lengths.size() > 1; }
-  // To how many parts of the capacity lengths should be rounded; 0: not at all.
+  // The number of parts of the capacity to which lengths are rounded; 0 = no rounding.
   [[nodiscard]] std::int64_t fewer_lengths() const {
     if (tuning_.coarse_lengths && lengths_.lengths.size() > tuning_.most_lengths) return capacity_ > tuning_.parts ? tuning_.parts : 0;
     return capacity_ > tuning_.largest_capacity ? tuning_.fine_parts : 0;
@@ -172,7 +173,8 @@ class near_optimal_search {
     best_packs_ = best_.packs() + loose_->size();
   }
 
-  // Best fit's packs filled anew at random: all of them, or as many of those with room as `refill` takes. Taken where that is good enough.
+  // Fills the packs of best fit again at random: all packs, or as many packs with room as `refill` takes. The result is kept if it is good
+  // enough.
   [[nodiscard]] pooled_patterns search_at_random() {
     keep_best_fit();
     auto const packs = best_packs_;
@@ -183,7 +185,7 @@ class near_optimal_search {
     return std::exchange(best_, {});
   }
 
-  // As long as a quarter of the gap is closed each time.
+  // Continues as long as each time closes a quarter of the gap.
   void refill_while_it_pays() {
     for (auto more = true; more && open();) {
       auto const before = best_packs_;
@@ -191,8 +193,8 @@ class near_optimal_search {
     }
   }
 
-  // Takes the packs with room, and `share` 256ths of the full ones, apart and fills packs with their samples at random. Whether that saved
-  // any.
+  // Dissolves the packs with room and `share` 256ths of the full packs, and fills packs with their samples at random. Returns whether that
+  // saved a pack.
   [[nodiscard]] bool refill(std::uint64_t share) {
     if (!tuning_.random_fill) return false;
     if (loose_) tighten();
@@ -223,7 +225,7 @@ class near_optimal_search {
     budget_.spend(20 * best_.items.size());
     filled_->reset(counts);
     pooled_patterns anew;
-    if (share != 256 && poor > best_packs_ / 4) return false;  // the mixture is at fault, not the luck
+    if (share != 256 && poor > best_packs_ / 4) return false;  // the mixture of samples is the cause, not bad luck
     if (packs < 2 || !filler_->run(*filled_, generator_, packs - 1, budget_, budget_.spent() + tuning_.fill_work * samples, anew))
       return false;
     for (std::size_t p = 0; p < best_.size(); ++p)
@@ -260,7 +262,7 @@ class near_optimal_search {
   std::optional<stock> filled_;
   std::optional<random_filler> filler_;
   splitmix64 generator_{1};
-  pooled_patterns best_;  // with loose_ the best plan; empty while that is best fit's
+  pooled_patterns best_;  // with loose_, the best plan; empty as long as that is the plan of best fit
   std::optional<loose_packs> loose_;
   std::uint64_t best_packs_ = 0;
   std::uint64_t seeds_ = 0;

@@ -24,14 +24,14 @@ struct band_share {
   std::uint32_t copies;
 };
 
-/// Draws real packs for a mix of bands: all samples but two at random, the last two so that the pack is worth as much as it can be. A
-/// band lies in one slice, so the mix alone decides on the leading measures.
+/// Draws real packs for a mix of bands: all samples but two at random, and the last two such that the pack has the largest value. A band
+/// lies within one slice, so the mix alone determines the leading measures.
 template <class Shape>
 class pack_drawer {
  public:
   pack_drawer(Shape const& slices, stock& samples) : shape_(slices), stock_(samples), lead_room_(slices.leads()) {}
 
-  /// Sets what the bands are and what a sample of each position is worth, in `value_one`.
+  /// Sets the bands, and the value of a sample of each position in units of `1 / value_one`.
   void prepare(pooled_vector<class_range> bands, pooled_vector<std::int64_t> value) {
     bands_ = std::move(bands);
     value_ = std::move(value);
@@ -47,8 +47,8 @@ class pack_drawer {
     }
   }
 
-  /// Draws one pack of the mix that is worth at least `least`, takes its samples out of the stock and leaves them in `pack()`, each class
-  /// once. Returns false, with the stock unchanged, where none of a few tries was good enough.
+  /// Draws one pack of the mix with a value of at least `least`, takes its samples out of the stock and stores them in `pack()`, each class
+  /// once. Returns false, with the stock unchanged, if none of a few tries was good enough.
   [[nodiscard]] bool draw(std::span<band_share const> mix, std::int64_t least, splitmix64& generator) {
     choose_last_two(mix);
     for (int attempt = 0; attempt < tries; ++attempt) {
@@ -65,7 +65,7 @@ class pack_drawer {
     return false;
   }
   [[nodiscard]] std::span<pattern_item const> pack() const noexcept { return pack_; }
-  /// How often the pack can be drawn again from what is left.
+  /// How often the pack can be drawn again from the remaining samples.
   [[nodiscard]] std::uint64_t more() const {
     auto least = ~std::uint64_t{0};
     for (auto const& [k, copies] : pack_) least = (std::min)(least, stock_.left(k) / copies);
@@ -77,13 +77,13 @@ class pack_drawer {
   static constexpr int tries = 6;
   static constexpr int most_pairs = 60;
 
-  // The end of those positions of a range, all of one slice, whose size is at most `room`.
+  // For a range of positions of one slice: the end of those whose size is at most `room`.
   [[nodiscard]] std::size_t end_within(class_range range, std::int64_t room) const {
     if (room < 0) return range.begin;
     return (std::min)(range.end, stock_.classes_within(shape_.on_line(shape_.slice_of(range.begin), room)));
   }
 
-  // Whether the leading measures of a sample, or of two, or of one in the place of another, fit the rest of the pack.
+  // Whether the rest of the pack has room for the leading measures of a sample, of two samples, or of a sample that replaces another.
   [[nodiscard]] bool leads_fit(std::size_t k) const {
     for (std::size_t l = 0; l != shape_.leads(); ++l)
       if (shape_.needs_of(k)[l] > lead_room_[l]) return false;
@@ -100,7 +100,7 @@ class pack_drawer {
     return true;
   }
 
-  // The bands in which there is most to choose from come last; `second_` is `nowhere` for a mix of one sample.
+  // The two bands with most choices come last; `second_` is `nowhere` for a mix of one sample.
   void choose_last_two(std::span<band_share const> mix) {
     first_ = second_ = nowhere;
     for (auto const& [g, copies] : mix)
@@ -155,7 +155,7 @@ class pack_drawer {
     std::int64_t best = -1;
     int pairs = 0;
     auto const enough = value_one - value_one / 30'000 - worth_;
-    auto const walk = [&](std::size_t from, std::size_t to) {  // whether the search is over
+    auto const walk = [&](std::size_t from, std::size_t to) {  // returns whether the search is over
       for (auto i = stock_.first_available(from, to); i != stock::none; i = stock_.first_available(i + 1, to)) {
         auto const room = room_ - shape_.size_of(i);
         if (room < Shape::least_size) return false;  // all that follow are longer
@@ -181,7 +181,7 @@ class pack_drawer {
     return true;
   }
 
-  // What still fits goes into the rest of the room, most worth first.
+  // Adds samples that still fit, largest value first.
   void fill() {
     for (;;) {
       auto best = stock::none;
@@ -197,7 +197,7 @@ class pack_drawer {
     }
   }
 
-  // A larger sample of its slice takes the place of one, where that makes the pack worth more.
+  // Replaces samples by larger samples of their slice if that raises the value of the pack.
   void top_up() {
     for (int change = 0; change < 2 && room_ > 0; ++change) {
       std::int64_t best = 0;
@@ -228,7 +228,7 @@ class pack_drawer {
   Shape const& shape_;
   stock& stock_;
   pooled_vector<class_range> bands_;
-  pooled_vector<std::int64_t> value_;     // by position
+  pooled_vector<std::int64_t> value_;     // value of each position
   pooled_vector<std::uint64_t> choices_;  // by band: distinct sizes times samples
   std::size_t first_ = nowhere, second_ = nowhere;
   pooled_vector<pattern_item> pack_;

@@ -16,13 +16,13 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Merges and re-splits pairs of packs so that what they leave empty gathers in few of them, until a pack is saved.
+/// Exchanges samples between pairs of packs such that empty room gathers in few packs, until a pack is saved.
 class pair_concentration {
  public:
   pair_concentration(histogram const& lengths, std::int64_t capacity, std::uint64_t seed)
       : lengths_(lengths.lengths), capacity_(capacity), generator_(seed) {}
 
-  /// Improves the packs until there are `enough` of them, or the search's work has come to `end`.
+  /// Improves the packs until there are at most `enough` packs, or the spent work reaches `end`.
   void run(loose_packs& packs, std::size_t enough, search_budget& budget, std::uint64_t end) {
     room_.resize(packs.size());
     open_.clear();
@@ -43,7 +43,7 @@ class pair_concentration {
   static constexpr std::size_t nowhere = ~std::size_t{0};
   static constexpr std::size_t most_items = 13;
 
-  // Keeps the list of packs with room.
+  // Updates the list of packs with room.
   void mark(std::size_t p) {
     auto const is_open = room_[p] > 0;
     if (is_open == (place_[p] != nowhere)) return;
@@ -60,7 +60,7 @@ class pair_concentration {
     open_.pop_back();
   }
 
-  // One trial; returns its work.
+  // Makes one trial and returns its work.
   std::uint64_t step(loose_packs& packs) {
     auto const a = open_[static_cast<std::size_t>(uniform_below(open_.size(), generator_))];
     auto const draw = generator_();
@@ -91,7 +91,7 @@ class pair_concentration {
     return work + 60;
   }
 
-  // The subset of the items, the last left out, whose sum and rest both fit and are furthest apart; 0 if there is none.
+  // The subset of the items without the last, for which the subset and the other items both fit a pack and differ most; 0 if there is none.
   [[nodiscard]] std::size_t fullest_split(std::size_t n, std::int64_t total, std::uint64_t random) {
     std::size_t best = 0;
     std::int64_t fullest = -1;
@@ -114,7 +114,7 @@ class pair_concentration {
         }
       }
     };
-    look(start, subsets);  // the first of equal ones, from a random one on: exchanges between equals mix the packs
+    look(start, subsets);  // from a random subset on, the first of equally good subsets: exchanges between equal packs mix them
     look(1, start);
     return best;
   }
@@ -141,7 +141,7 @@ class pair_concentration {
   std::int64_t capacity_;
   splitmix64 generator_;
   pooled_vector<std::int64_t> room_;
-  pooled_vector<std::size_t> open_, place_;  // packs with room, and where each stands in that list
+  pooled_vector<std::size_t> open_, place_;  // packs with room, and the position of each pack in that list
   std::array<std::uint32_t, most_items> items_{};
   std::array<std::int64_t, std::size_t{1} << (most_items - 1)> sums_{};
 };

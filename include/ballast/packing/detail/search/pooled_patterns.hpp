@@ -5,7 +5,7 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Patterns as a search passes them around.
+/// Patterns in the memory pool of a search.
 using pooled_patterns = basic_pack_patterns<pool_allocator>;
 
 }  // namespace ballast::inline v0_2::detail

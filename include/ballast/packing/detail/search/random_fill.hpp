@@ -13,14 +13,14 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Fills pack after pack: the longest sample first, then samples drawn at random, so that what is left keeps its mixture, and the last few
-/// by their subset sums, so that the pack gets full. Where packs hold many samples, or short ones are many, hardly a token stays empty.
+/// Fills pack after pack: the longest sample first, then samples drawn at random, so that the remaining samples keep their mixture, and the
+/// last few by subset sums, so that the pack is full. If packs hold many samples, or many samples are short, hardly any token stays empty.
 class random_filler {
  public:
   explicit random_filler(std::int64_t capacity) : capacity_(capacity) {}
 
-  /// Takes all samples out of the stock and appends their packs, in at most `most` packs; returns whether they were enough,
-  /// and the work before `end` too.
+  /// Takes all samples out of the stock and appends their packs, in at most `most` packs; returns whether these packs, and the work before
+  /// `end`, were enough.
   bool run(stock& samples, splitmix64& generator, std::uint64_t most, search_budget& budget, std::uint64_t end, pooled_patterns& out) {
     for (std::uint64_t packs = 0; samples.samples() != 0; ++packs) {
       if (packs == most || !budget.allows(end)) return false;

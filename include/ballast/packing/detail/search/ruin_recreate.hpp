@@ -11,7 +11,8 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Packs that waste most of what the duals say a pack can be worth are taken apart, with some others, and packed anew by a small dive.
+/// Ruin and recreate: dissolves the packs that waste most value under the dual values, and some other packs, and packs their samples again
+/// by a small dive.
 class ruin_recreate {
  public:
   ruin_recreate(histogram const& lengths, std::int64_t capacity, pooled_vector<std::int64_t> natural_borders,
@@ -26,8 +27,8 @@ class ruin_recreate {
   ruin_recreate(ruin_recreate const&) = delete;  // it refers to its own part
   ruin_recreate& operator=(ruin_recreate const&) = delete;
 
-  /// One trial: the packs get fewer, or as many with a poorer one among them, or stay as they are.
-  /// With a `scale`, that many times as many packs are taken apart.
+  /// Makes one trial: there are fewer packs afterwards, or as many with a poorer pack among them, or the packs are unchanged. `scale`
+  /// multiplies the number of packs that are dissolved.
   void step(loose_packs& packs, std::size_t scale = 1) {
     auto const worst = scale * static_cast<std::size_t>(tuning_.worst_packs + uniform_below(tuning_.more_worst, generator_));
     auto const others = scale * static_cast<std::size_t>(tuning_.other_packs + uniform_below(tuning_.more_others, generator_));
@@ -75,7 +76,7 @@ class ruin_recreate {
     return out;
   }
 
-  // Packs of which much is missing, each by a random share of it, then any.
+  // Chooses packs that waste much, each with a random factor, then any packs.
   void choose(loose_packs const& packs, std::size_t worst, std::size_t others) {
     pooled_vector<std::pair<std::int64_t, std::size_t>> ranked(packs.size());
     for (std::size_t p = 0; p < packs.size(); ++p) {
@@ -99,7 +100,7 @@ class ruin_recreate {
   splitmix64 generator_;
   search_budget& budget_;
   search_tuning const& tuning_;
-  histogram part_;  // the samples that are packed anew
+  histogram part_;  // the samples that are packed again
   length_shape shape_;
   length_dive dive_;
   pooled_vector<std::size_t> chosen_;

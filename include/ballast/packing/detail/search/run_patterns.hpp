@@ -12,7 +12,7 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Best-fit decreasing of a histogram as patterns: the runs, cut where one begins or ends.
+/// Best-fit decreasing of a histogram as patterns: packs are cut into segments at the begin and end of each run.
 class best_fit_patterns {
  public:
   /// Packs all of `lengths` and returns the number of packs.
@@ -24,10 +24,10 @@ class best_fit_patterns {
   }
   [[nodiscard]] std::uint64_t packs() const noexcept { return packs_; }
   [[nodiscard]] bulk_workspace const& runs() const noexcept { return bulk_; }
-  /// A measure of what `plan` cost.
+  /// The work of `plan`.
   [[nodiscard]] std::uint64_t work() const noexcept { return 40 * bulk_.runs.size(); }
 
-  /// The patterns of the last plan of `lengths`, or those that stand for most packs.
+  /// The patterns of the last plan of `lengths`; if there are too many, those of most packs.
   [[nodiscard]] pooled_patterns patterns(histogram const& lengths, std::size_t most = (std::numeric_limits<std::size_t>::max)()) {
     pooled_patterns out;
     pooled_vector<std::uint32_t> of(lengths.lengths.size());
@@ -35,7 +35,8 @@ class best_fit_patterns {
     if (!of.empty()) append(lengths, of, out, most);
     return out;
   }
-  /// Appends the patterns of the last plan of `lengths`, or those that stand for most packs; class c of `lengths` is called of[c].
+  /// Appends the patterns of the last plan of `lengths`, or those of most packs if there are too many; class c of `lengths` is written as
+  /// of[c].
   void append(histogram const& lengths, pooled_vector<std::uint32_t> const& of, pooled_patterns& out,
               std::size_t most = (std::numeric_limits<std::size_t>::max)()) {
     find_breaks();
@@ -43,7 +44,7 @@ class best_fit_patterns {
     slot_.assign(segments, 0);
     if (most < segments) {
       pooled_vector<std::pair<std::uint64_t, std::uint32_t>> widest(segments);
-      for (std::size_t s = 0; s < segments; ++s) widest[s] = {breaks_[s] - breaks_[s + 1], static_cast<std::uint32_t>(s)};  // less 2^64
+      for (std::size_t s = 0; s < segments; ++s) widest[s] = {breaks_[s] - breaks_[s + 1], static_cast<std::uint32_t>(s)};  // modulo 2^64
       std::nth_element(widest.begin(), widest.begin() + static_cast<std::ptrdiff_t>(most), widest.end());
       for (std::size_t i = most; i < segments; ++i) slot_[widest[i].second] = unwanted;
     }
@@ -74,7 +75,7 @@ class best_fit_patterns {
  private:
   static constexpr std::uint32_t unwanted = 0xffffffffU;
 
-  // Calls `visit(length, first pack, last pack + 1, copies)` for the packs to which a run gives equally many samples.
+  // Calls `visit(length, first pack, last pack + 1, copies)` for the packs that get equally many samples of a run.
   template <class Visit>
   void for_each_part(Visit const& visit) const {
     auto const& runs = bulk_.runs;

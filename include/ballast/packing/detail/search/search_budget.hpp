@@ -20,11 +20,11 @@ class search_budget {
   [[nodiscard]] std::uint64_t spent() const noexcept { return spent_; }
   [[nodiscard]] bool interrupted() const noexcept { return interrupted_; }
 
-  /// Whether the search may go on, as far as `end` at most.
+  /// Whether the search may continue, up to a spent work of `end`.
   [[nodiscard]] bool allows(std::uint64_t end = ~std::uint64_t{0}) { return spent_ < (std::min)(limits_.work, end) && !is_interrupted(); }
-  /// Whether a phase that has begun may go on to its end: until half as much again is spent.
+  /// Whether a phase that has begun may continue: until half of the limit more is spent.
   [[nodiscard]] bool bears() { return spent_ / 3 <= limits_.work / 2 && !is_interrupted(); }
-  /// Whether a certificate is as good as was asked for.
+  /// Whether a certificate has at most the wanted gap.
   [[nodiscard]] bool satisfied(certificate const& count) const noexcept { return count.gap() <= limits_.gap; }
 
  private:

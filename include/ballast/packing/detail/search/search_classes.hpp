@@ -14,15 +14,15 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// A plan of classes, in the pool that was current, and what proves how good it is.
+/// A plan of classes, in the current pool, with the proof of its lower bound.
 struct found_plan {
   pooled_patterns patterns;
   packs_needed bound{};
-  dual_proof proof;  ///< where the bound is the linear program's
+  dual_proof proof;  ///< the proof, if the bound is that of the linear program
   std::uint64_t work = 0;
   bool complete = true;
 
-  /// What a search found is the plan, unless a better bound is known.
+  /// Takes the plan and the bound of a search, unless a better bound is known.
   void take(near_optimal_search& search) {
     patterns = std::move(search.patterns());
     work += search.budget().spent();
@@ -33,12 +33,12 @@ struct found_plan {
   }
 };
 
-/// The best bound by formula where any number of samples may share a pack.
+/// The best lower bound by formula without a limit of samples per pack.
 [[nodiscard]] inline packs_needed bound_without_limit(histogram const& weights, std::int64_t capacity, std::uint64_t packs) {
   return packing_lower_bound(weights, capacity, (std::numeric_limits<std::uint64_t>::max)(), static_cast<std::int64_t>(packs));
 }
 
-/// The plan where a pack may hold fewer samples than fit: the limit is a second measure, of which every sample needs 1.
+/// The plan under a limit of samples per pack: the limit is a second measure, of which every sample needs 1.
 [[nodiscard]] inline found_plan search_limited(histogram const& weights, std::int64_t capacity, std::uint64_t max_samples,
                                                packs_needed const& bound, best_fit_patterns& best_fit, search_limits limits,
                                                search_tuning const& tuning) {
@@ -52,7 +52,7 @@ struct found_plan {
         return false;
     return true;
   };
-  if (best_fit_patterns any_number; any_number.plan(weights, capacity) == packs) {  // perhaps the limit does not bind
+  if (best_fit_patterns any_number; any_number.plan(weights, capacity) == packs) {  // the limit may not bind
     limits.work /= 2;
     near_optimal_search search(weights, capacity, any_number, limits, tuning);
     search.run(bound_without_limit(weights, capacity, packs));
@@ -83,7 +83,8 @@ struct found_plan {
   return out;
 }
 
-/// The plan of a histogram of weights, none above the capacity; `best_fit` has planned them, and `bound` is the best one by formula.
+/// The plan of a histogram of weights, none above the capacity. `best_fit` must have planned them, and `bound` is the best lower bound by
+/// formula.
 [[nodiscard]] inline found_plan search_classes(histogram const& weights, std::int64_t capacity, std::uint64_t max_samples,
                                                packs_needed const& bound, best_fit_patterns& best_fit, search_limits const& limits,
                                                search_tuning const& tuning = default_tuning) {

@@ -8,36 +8,37 @@
 #include <utility>
 #include <vector>
 
-// Packers that search, as the driver runs them: best fit and search decide on classes, and samples are expanded once, after the decision.
+// Packers that search, in the form that the driver calls: best fit and search work on classes, and samples are expanded once, after the
+// decision.
 
 namespace ballast::inline v0_2::detail {
 
-/// When a search is worth its time, and whose plan is taken.
+/// When to search, and which plan is taken.
 struct search_rule {
   search_limits limits;
-  bool always = true;  ///< else only where best fit's plan is further from its bound than `limits.gap`, and only if that improves it
+  bool always = true;  ///< false: search only if best fit misses `limits.gap`, and only take a better plan
 
-  /// Whether there is nothing to search for: good enough, or proven impossible.
+  /// True if the plan is within `limits.gap` of its bound, or proven infeasible.
   [[nodiscard]] bool accepts(settled_count<packing_bound> const& v) const noexcept {
     return !always && (v.status == status::feasible ? v.count.gap() <= limits.gap : v.status == status::infeasible);
   }
-  /// Whether `b` says more than `a`: a plan where there was none, fewer packs, or a better bound.
+  /// Whether `b` is better than `a`: a plan instead of none, fewer packs, or a better bound.
   [[nodiscard]] bool prefers(settled_count<packing_bound> const& b, settled_count<packing_bound> const& a) const noexcept {
     return always || b.status != a.status || b.count.value < a.count.value || b.count.lower_bound > a.count.lower_bound;
   }
 };
 
-/// What was decided on classes.
+/// The decision on classes.
 struct class_decision {
-  bool searched = false;  ///< the plan is `found.patterns`, else that of best fit
+  bool searched = false;  ///< true: the plan is `found.patterns`; false: that of best fit
   std::uint64_t packs = 0;
   packs_needed bound{};
   found_plan found;
 };
 
-/// Decides. `judge(packs, bound)` says what the options make of a number of packs. To be called, and its result used, in the scope of a
-/// pool. A tally (`counts`) names the search's bound wherever one was searched for; a packing only where it proves more than the bound by
-/// formula for the number of packs that the options demand.
+/// Decides between best fit and search. `judge(packs, bound)` applies the demanded number of packs. Must be called, and its result used, in
+/// the scope of a pool. A tally (`counts`) always takes the bound of the search; a packing only if that bound proves more than the bound by
+/// formula under the demanded number of packs.
 template <class Judge>
 [[nodiscard]] class_decision decide(histogram const& weights, std::int64_t capacity, std::uint64_t max_samples, search_rule const& rule,
                                     best_fit_patterns& best_fit, Judge const& judge, bool counts) {
@@ -89,7 +90,7 @@ struct search_solver {
   }
 };
 
-/// How many packs a rule needs for a histogram that the over-size policy has been applied to.
+/// The number of packs for a histogram after the over-size policy was applied.
 [[nodiscard]] inline pack_tally tally(trained_histogram const& items, packing_options const& o, search_rule const& rule) {
   auto const samples = items.weights.samples() + items.alone;
   auto const judge = [&](std::uint64_t count, packs_needed bound) {

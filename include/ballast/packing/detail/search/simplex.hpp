@@ -12,11 +12,11 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Primal simplex for: minimise the sum of x, plus priced artificials, subject to A x >= demand and x >= 0, with columns added between
-/// solves. The inverse of the basis is explicit and dense: there are tens of rows, sometimes hundreds.
+/// Primal simplex method that minimises the sum of x, plus artificial variables with prices, subject to A x >= demand and x >= 0. Columns
+/// can be added between solves. The inverse of the basis is explicit and dense, since there are tens of rows, sometimes hundreds.
 class simplex {
  public:
-  /// Starts anew with no columns and the artificial of each row in the basis.
+  /// Starts a new program without columns, with the artificial variable of each row in the basis.
   void start(pooled_vector<double> demand, pooled_vector<double> artificial_cost) {
     rows_ = demand.size();
     demand_ = std::move(demand);
@@ -51,18 +51,18 @@ class simplex {
     for (std::size_t i = 0; i < rows_; ++i) sum = plus_product(sum, cost(basis_[i]), x_[i]);
     return sum;
   }
-  /// 1 less what the duals pay for a column: negative where it would improve the plan.
+  /// The reduced cost of a column: 1 minus its value under the dual values; negative if the column would improve the solution.
   [[nodiscard]] double reduced_cost(std::size_t j) const {
     return minus_sparse_products(1.0, value_.data() + begin_[j], row_.data() + begin_[j], begin_[j + 1] - begin_[j], dual_.data());
   }
-  /// Calls `visit(column, x)` for the columns that the plan uses, by row of the basis.
+  /// Calls `visit(column, x)` for the columns in the basis, by row.
   template <class Visit>
   void for_each_basic(Visit const& visit) const {
     for (std::size_t i = 0; i < rows_; ++i)
       if (basis_[i] >= 0) visit(static_cast<std::size_t>(basis_[i]), x_[i]);
   }
 
-  /// Pivots until no column improves the plan or the work is spent.
+  /// Pivots until no column improves the solution or the work is spent.
   void solve(search_budget& budget) {
     auto const most_pivots = pivots_ + 100 * rows_ + 1000;
     while (pivots_ < most_pivots && budget.allows()) {
@@ -82,7 +82,7 @@ class simplex {
   }
 
  private:
-  using column_id = std::int64_t;  // a column, or below 0 a surplus or an artificial
+  using column_id = std::int64_t;  // a column; a negative number is a surplus or artificial variable
   static constexpr double tolerance = 1e-7, smallest_pivot = 1e-8;
   static constexpr std::size_t most_candidates = 12, parts = 10, least_scan = 100;
   static constexpr double enough_share = 0.4;
@@ -100,8 +100,8 @@ class simplex {
     for (std::size_t i = 0; i < rows_; ++i) inverse(i)[i] = 1;
   }
 
-  // Columns that gain much, the best first: a few pivots share the cost of looking. A part of the columns is looked at in turn, and all of
-  // them only where the others gain nothing.
+  // Columns of very negative reduced cost, best first, so that several pivots share the cost of one search. One part of the columns is
+  // searched after the other, and all parts only if no column was found.
   void collect_candidates(search_budget& budget) {
     candidates_.clear();
     auto const offer = [&](double gain, column_id c) {
@@ -141,7 +141,7 @@ class simplex {
     for (auto k = begin_[j]; k < begin_[j + 1]; ++k) add_multiple(direction_.data(), inverse(row_[k]), value_[k], rows_);
   }
 
-  // Brings the inverse to the basis in which row r's column is the one of direction_.
+  // Updates the inverse for the basis in which the column of row r is replaced by that of direction_.
   void update_inverse(std::size_t r, double gain) {
     auto const pivot_value = direction_[r];
     for (std::size_t k = 0; k < rows_; ++k) {
@@ -185,7 +185,7 @@ class simplex {
   // Recomputes the inverse from the columns: each pivot adds a rounding error.
   void invert() {
     auto columns_left = basis_;
-    std::sort(columns_left.begin(), columns_left.end());  // surplus and artificial first: they fill nothing
+    std::sort(columns_left.begin(), columns_left.end());  // surplus and artificial variables first: they cause no fill-in
     set_identity();
     pooled_vector<char> done(rows_, 0);
     for (auto const c : columns_left) {
@@ -193,7 +193,7 @@ class simplex {
       auto r = rows_;
       for (std::size_t i = 0; i < rows_; ++i)
         if (done[i] == 0 && (r == rows_ || magnitude(direction_[i]) > magnitude(direction_[r]))) r = i;
-      if (magnitude(direction_[r]) < smallest_pivot) {  // singular: the row's artificial takes its place
+      if (magnitude(direction_[r]) < smallest_pivot) {  // singular: the artificial variable of the row replaces the column
         set_basic(c, 0);
         continue;
       }
@@ -213,15 +213,15 @@ class simplex {
 
   std::size_t rows_ = 0;
   pooled_vector<double> demand_, artificial_, x_, dual_, direction_;
-  pooled_vector<double> inverse_;     // by column
-  pooled_vector<std::size_t> begin_;  // columns, sparse
+  pooled_vector<double> inverse_;     // column after column
+  pooled_vector<std::size_t> begin_;  // begin of each sparse column
   pooled_vector<std::uint32_t> row_;
   pooled_vector<double> value_;
   pooled_vector<char> basic_, surplus_basic_;
-  pooled_vector<column_id> basis_;  // of each row
+  pooled_vector<column_id> basis_;  // variable of each row
   pooled_vector<std::pair<double, column_id>> candidates_;
   std::size_t pivots_ = 0;
-  std::size_t cursor_ = 0;  // next column to look at
+  std::size_t cursor_ = 0;  // next column to search
 };
 
 }  // namespace ballast::inline v0_2::detail

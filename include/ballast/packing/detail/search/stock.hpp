@@ -12,14 +12,14 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Samples that are still to be packed, by class of length: how many are left, the longest that fits, a random one.
+/// The samples still to be packed, by class of length: finds how many remain, the longest that fits, and a random one.
 class stock {
  public:
   static constexpr std::size_t none = ~std::size_t{0};
 
   stock(histogram const& all, std::int64_t capacity) { restart(all, capacity); }
 
-  /// Begins again with other samples.
+  /// Starts again with other samples.
   void restart(histogram const& all, std::int64_t capacity) {
     lengths_.assign(all.lengths.begin(), all.lengths.end());
     tree_.resize(lengths_.size() + 1);
@@ -36,7 +36,7 @@ class stock {
     reset(all.counts);
   }
 
-  /// Begins again with these counts.
+  /// Starts again with these counts.
   void reset(std::span<std::uint64_t const> counts) {
     left_.assign(counts.begin(), counts.end());
     samples_ = 0;
@@ -75,13 +75,13 @@ class stock {
     for (auto at = k + 1; at < tree_.size(); at += at & (~at + 1)) tree_[at] += copies;
   }
 
-  /// Classes whose length is at most `room`.
+  /// The number of classes whose length is at most `room`.
   [[nodiscard]] std::size_t classes_within(std::int64_t room) const {
     if (room <= 0) return 0;
     if (static_cast<std::uint64_t>(room) < longest_.size()) return longest_[static_cast<std::size_t>(room)];
     return static_cast<std::size_t>(std::upper_bound(lengths_.begin(), lengths_.end(), room) - lengths_.begin());
   }
-  /// The highest class below `end` and from `begin` on of which a sample is left, or `none`.
+  /// The highest class in [begin, end) with a remaining sample, or `none`.
   [[nodiscard]] std::size_t last_available(std::size_t begin, std::size_t end) const {
     if (begin >= end) return none;
     auto word = (end - 1) / 64;
@@ -93,7 +93,7 @@ class stock {
     auto const k = word * 64 + 63 - static_cast<std::size_t>(std::countl_zero(bits));
     return k >= begin ? k : none;
   }
-  /// The lowest class in [begin, end) of which a sample is left, or `none`.
+  /// The lowest class in [begin, end) with a remaining sample, or `none`.
   [[nodiscard]] std::size_t first_available(std::size_t begin, std::size_t end) const {
     if (begin >= end) return none;
     auto word = begin / 64;
@@ -105,13 +105,13 @@ class stock {
     auto const k = word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
     return k < end ? k : none;
   }
-  /// Samples left in the classes below `end`.
+  /// The number of remaining samples in the classes below `end`.
   [[nodiscard]] std::uint64_t samples_below(std::size_t end) const {
     std::uint64_t sum = 0;
     for (auto at = end; at != 0; at -= at & (~at + 1)) sum += tree_[at];
     return sum;
   }
-  /// A sample of [begin, end), each with the same chance: its class, or `none`.
+  /// Draws a remaining sample of the classes [begin, end) uniformly; returns its class, or `none`.
   [[nodiscard]] std::size_t draw(std::size_t begin, std::size_t end, splitmix64& generator) const {
     auto const before = samples_below(begin), all = samples_below(end) - before;
     if (all == 0) return none;
@@ -124,7 +124,7 @@ class stock {
       }
     return k;
   }
-  /// What is left, without the classes that are used up; `of[i]` becomes the class of entry i.
+  /// The remaining samples as a histogram, without classes that are used up; `of[i]` becomes the class of entry i.
   void remaining(histogram& out, pooled_vector<std::uint32_t>& of) const {
     out.clear();
     of.clear();
@@ -142,8 +142,8 @@ class stock {
   pooled_vector<std::int64_t> lengths_;
   pooled_vector<std::uint64_t> left_;
   pooled_vector<std::uint64_t> tree_;       // sums of counts, a Fenwick tree
-  pooled_vector<std::uint64_t> available_;  // a bit a class
-  pooled_vector<std::uint32_t> longest_;    // classes within each room
+  pooled_vector<std::uint64_t> available_;  // one bit for each class
+  pooled_vector<std::uint32_t> longest_;    // for each room: number of classes that fit
   std::uint64_t samples_ = 0;
   std::int64_t tokens_ = 0;
 };

@@ -12,13 +12,14 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Packs what is left pack by pack: the longest sample first, then the samples, in random order, that fill the rest best.
+/// Packs the remaining samples pack after pack: the longest sample first, then those samples, tried in random order, that fill the rest
+/// best.
 class subset_sum_filler {
  public:
   explicit subset_sum_filler(std::int64_t capacity) : capacity_(capacity) {}
 
-  /// Takes all samples out of the stock and appends their packs, each as a pattern of its own, in at most `most` packs; returns whether
-  /// they were enough.
+  /// Takes all samples out of the stock and appends their packs, each as a separate pattern, in at most `most` packs; returns whether these
+  /// were enough.
   bool run(stock& samples, splitmix64& generator, std::uint64_t most, pooled_patterns& out) {
     items_.clear();
     for (auto k = samples.classes(); k-- > 0;)
@@ -47,7 +48,7 @@ class subset_sum_filler {
   static constexpr std::int64_t largest_table = std::int64_t{1} << 18;
   static constexpr std::size_t most_items = 80;
 
-  // Moves the best filling of `room` by the first few items from items_ to chosen_, then any that still fit.
+  // Moves the items that fill `room` best, among the first few of items_, to chosen_, then any items that still fit.
   void choose(stock const& samples, std::int64_t room) {
     auto const width = (std::min)(items_.size(), most_items);
     if (room > 0 && room <= largest_table) {
@@ -60,7 +61,7 @@ class subset_sum_filler {
       auto sum = sums_.best();
       room -= static_cast<std::int64_t>(sum);
       while (sum != 0) {
-        auto const i = sums_.last_of(sum);  // falls, so that erasing moves no item that is still wanted
+        auto const i = sums_.last_of(sum);  // indices descend, so erasing moves no item that is still needed
         sum -= static_cast<std::size_t>(samples.length(items_[i]));
         chosen_.push_back(items_[i]);
         items_[i] = taken;

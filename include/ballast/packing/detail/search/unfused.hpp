@@ -6,8 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 
-// Every sum with a product in it that the linear programs compute. A compiler that fuses multiplication and addition rounds once instead of
-// twice, and the plan would depend on its flags; so fusing is off in these functions, and no other floating product is ever added to.
+// All sums with products that the linear programs compute. A compiler that fuses multiplication and addition rounds once instead of twice,
+// and then the plan would depend on its flags. So fusing is off in these functions, and no other floating-point product is added to
+// anything.
 
 #if defined(__FAST_MATH__)
 #error "ballast: plans must not depend on compiler flags; build without -ffast-math"

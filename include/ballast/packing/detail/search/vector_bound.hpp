@@ -14,8 +14,8 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Makes a proof of what a linear program said that a sample of each position is worth, like `prove`; its values are by position. The
-/// knapsack is solved for sizes as they are, or, where that is too much, in a coarser unit and rounded down, which only lets more fit.
+/// As `prove`, turns the dual values of positions into a proof by position. The knapsack is solved for exact sizes or, if that is too
+/// expensive, for sizes rounded down to a coarser unit, with which only more samples fit.
 [[nodiscard]] inline dual_proof prove_values(vector_slices const& slices, pooled_vector<std::int64_t> const& worths,
                                              search_budget& budget) {
   constexpr std::uint64_t most_cells = 600'000'000, largest_table = std::uint64_t{1} << 23;
@@ -29,15 +29,15 @@ namespace ballast::inline v0_2::detail {
   return prove(knapsack, slices.count, worths, budget);
 }
 
-/// What the linear program over all samples says.
+/// The result of the linear program over all samples.
 struct program_bound {
-  dual_proof proof;                    ///< by position
-  pooled_patterns patterns;            ///< of positions: those that the plan uses or nearly does
-  pooled_vector<std::uint32_t> bends;  ///< positions at which the worths jump or bend
+  dual_proof proof;                    ///< with values by position
+  pooled_patterns patterns;            ///< patterns of positions that the solution uses or nearly uses
+  pooled_vector<std::uint32_t> bends;  ///< positions at which the values jump or bend
 };
 
-/// Solves it by bands that get finer where they fit worst, until the bound is `enough`, or stays below `least`, or hardly grows, or the
-/// work has come to `end`. `known` are patterns of positions; `cells` limits the resolution.
+/// Solves the linear program by bands that are refined where they fit worst, until the bound is at least `enough`, will stay below `least`,
+/// hardly grows, or the spent work reaches `end`. `known` are patterns of positions; `cells` limits the resolution.
 [[nodiscard]] inline program_bound bound_by_program(vector_slices const& slices, pooled_patterns const& known, std::int64_t least,
                                                     std::int64_t enough, std::uint64_t cells, search_budget& budget, std::uint64_t end) {
   pooled_vector<std::uint32_t> all(slices.positions());

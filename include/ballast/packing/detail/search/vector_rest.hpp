@@ -18,7 +18,7 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// A plan of classes as one of what they are called in another list, descending in each pattern.
+/// Renames the classes of a plan by another list; classes descend in each pattern.
 template <class Patterns>
 [[nodiscard]] pooled_patterns renamed(Patterns const& plan, std::span<std::uint32_t const> names) {
   pooled_patterns out;
@@ -32,14 +32,14 @@ template <class Patterns>
   return out;
 }
 
-/// What a dive over samples of several measures has left, and what best fit and completion make of it.
+/// The remaining samples of a dive over several measures, and their packing by best fit and completion.
 class vector_rest {
  public:
   using shape = vector_slices;
   static constexpr bool stops_at_bound = true;
   static constexpr std::uint64_t round_work = 20'000;
   static constexpr std::uint64_t round_cells = 4'000'000;
-  static constexpr std::uint64_t little_work = 10'000'000;  // that best fit may take to look at a rest
+  static constexpr std::uint64_t little_work = 10'000'000;  // most work of best fit in a round
 
   vector_rest(measure_classes const& classes, std::span<std::int64_t const> capacity, vector_slices const& slices)
       : classes_(classes), capacity_(capacity), slices_(slices) {}
@@ -62,12 +62,12 @@ class vector_rest {
     std::sort(of_.begin(), of_.end());
     volume_ = volume_packs(rest_, capacity_);
   }
-  /// Positions that are left, ascending.
+  /// The remaining positions, ascending.
   [[nodiscard]] pooled_vector<std::uint32_t> const& positions() const noexcept { return of_; }
   [[nodiscard]] std::int64_t volume() const noexcept { return volume_; }
   [[nodiscard]] std::int64_t packs() const noexcept { return volume_; }
 
-  /// Plans all that is left by best fit and returns the number of packs.
+  /// Packs all remaining samples by best fit and returns the number of packs.
   [[nodiscard]] std::uint64_t plan() {
     fit_ = plan_vector_best_fit(rest_, capacity_);
     return fit_.packs();
@@ -75,10 +75,10 @@ class vector_rest {
   [[nodiscard]] std::uint64_t work() const { return 10 * classes_.size() + 2000 * rest_.size(); }
   /// Appends that plan, as patterns of positions.
   void append(pooled_patterns& out) const { out.append(renamed(fit_, position_)); }
-  /// Appends what of it a linear program should know.
+  /// Appends patterns of that plan for the next linear program.
   void append_columns(pooled_patterns& out) const { append(out); }
 
-  /// The last packs by completion, if that takes at most `most` packs.
+  /// Packs the remaining samples by completion, if that takes at most `most` packs.
   [[nodiscard]] bool finish(stock&, splitmix64&, std::uint64_t most, pooled_patterns& best, search_budget& budget) const {
     if (rest_.size() == 0 || rest_.size() >= 200) return false;
     budget.spend(14'000 * rest_.size());
@@ -91,7 +91,7 @@ class vector_rest {
   std::span<std::int64_t const> capacity_;
   vector_slices const& slices_;
   measure_classes rest_;
-  pooled_vector<std::uint32_t> position_, of_;  // of the classes that are left, and the same ascending
+  pooled_vector<std::uint32_t> position_, of_;  // positions of the remaining classes, and the same positions ascending
   std::int64_t volume_ = 0;
   pack_patterns fit_;
 };

@@ -23,8 +23,8 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// One search over samples of several measures: a plan to start from, the linear program's bound, then dives and repairs, in an order that
-/// does not depend on the limits, so that more work only goes further on the same way.
+/// One near-optimal search over samples of several measures: a first plan, the lower bound of the linear program, then dives and repairs.
+/// The order does not depend on the limits, so more work only continues the same search.
 class vector_search {
  public:
   vector_search(measure_classes const& classes, std::span<std::int64_t const> capacity, search_limits const& limits)
@@ -47,7 +47,7 @@ class vector_search {
     }
   }
 
-  /// The bound alone.
+  /// Computes only the lower bound.
   void bound_only() {
     begin(nullptr);
     if (!open() || !slices_ || slices_->rounded) return;
@@ -100,8 +100,7 @@ class vector_search {
     }
     slices_.reset();
   }
-  // Whether there are not more samples than packs can be drawn of, no larger tables than the linear programs can afford, and no sum that
-  // could overflow.
+  // Whether packs can be drawn of that many samples, the linear programs can afford their tables, and no sum can overflow.
   [[nodiscard]] bool workable() const {
     std::uint64_t most = 0;
     for (std::size_t p = 0; p < slices_->positions(); ++p)
@@ -143,8 +142,8 @@ class vector_search {
     std::iota(all.begin(), all.end(), 0U);
     return all;
   }
-  // What must come after the first dive: a bound over many classes, which starts from the patterns of the plan, or what repairs go by where
-  // rounded slices allow no bound.
+  // The step after the first dive: a lower bound over many classes, which starts from the patterns of the plan, or only the values that
+  // repairs need if slices are rounded, which allows no bound.
   void learn_from_dive() {
     if (slices_->rounded) {
       for (auto const w : dive_->worths()) worths_.push_back(static_cast<std::int32_t>((std::min)(w, std::int64_t{2} * value_one)));
@@ -159,9 +158,9 @@ class vector_search {
     return !slices_->rounded && n <= default_tuning.most_exact && classes_.samples() / n >= default_tuning.least_repeats &&
            !slices_->ambiguous() && slices_->resolution(all_positions(), 64'000'000) == slices_->capacity;
   }
-  // With a row for each of few classes; what its plan, rounded down, leaves over is for dives.
+  // Solves the linear program with one row for each of few classes; dives pack the samples that remain after rounding its solution down.
   void plan_exactly() {
-    if (slices_->positions() > 100) {  // the patterns of a good plan spare most of the pivots
+    if (slices_->positions() > 100) {  // the patterns of a good plan save most of the pivots
       take(dive(slices_->count, 48, best_packs_ - 1, bends_));
       if (!open()) return;
       auto columns = renamed(best_, slices_->position);
@@ -184,14 +183,14 @@ class vector_search {
     }
   }
 
-  // Plans that many samples of each position in at most `most` packs, as patterns of classes, or none.
+  // Packs `counts` samples of each position in at most `most` packs, as patterns of classes; returns no pattern if that fails.
   [[nodiscard]] pooled_patterns dive(std::span<std::uint64_t const> counts, std::size_t bands, std::uint64_t most,
                                      std::span<std::uint32_t const> bends) {
     return renamed(dive_->run(counts, {.bands = bands, .seed = ++seeds_, .most = most}, known_, bends), slices_->item_class);
   }
 
-  // Takes the packs that waste most of what the duals say a pack can be worth apart, with `others` times as many of the others, and packs
-  // them anew. Whether that saved a pack.
+  // Dissolves the packs that waste most value under the dual values, and `others` times as many other packs, and packs their samples again.
+  // Returns whether that saved a pack.
   [[nodiscard]] bool repair(std::uint64_t others) {
     pooled_vector<std::pair<std::int64_t, std::size_t>> ranked;
     std::uint64_t poor = 0;
@@ -233,13 +232,13 @@ class vector_search {
   measure_classes const& classes_;
   std::span<std::int64_t const> capacity_;
   search_budget budget_;
-  std::optional<vector_slices> slices_;  // none where the program would be too large
+  std::optional<vector_slices> slices_;  // empty if the linear program would be too large
   std::optional<vector_dive> dive_;
   pooled_patterns best_;
   std::uint64_t best_packs_ = 0;
   vector_packs_needed bound_;
-  dual_proof proof_;  // by position
-  // Of the linear program, by position: what samples are worth, patterns that nearly pay, and where the worths bend.
+  dual_proof proof_;  // with values by position
+  // From the linear program, by position: values of samples, patterns of small reduced cost, and where the values bend.
   pooled_vector<std::int32_t> worths_;
   pooled_patterns known_;
   pooled_vector<std::uint32_t> bends_;

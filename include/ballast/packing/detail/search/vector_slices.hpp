@@ -24,26 +24,26 @@ namespace ballast::inline v0_2::detail {
 }
 
 /// Classes of several measures in slices: those of a slice agree in all measures but the inner one, the size, and ascend in it. Measures
-/// that never bind are left out, and the leading ones are divided by what they have in common. Where too many combinations of them occur,
-/// they are rounded: the linear programs then see the leads of the slice, and whoever draws packs must look at the needs of each sample.
-/// See `length_shape` for what a shape must offer.
+/// that never bind are left out, and the leading measures are divided by their common divisor. If too many combinations of them occur, they
+/// are rounded: the linear programs then see the leads of the slice, and packs are drawn by the needs of each sample. See `length_shape`
+/// for what a shape must offer.
 struct vector_slices {
   static constexpr bool one_slice = false;
   static constexpr std::int64_t least_size = 0;
-  std::vector<std::uint32_t> item_class;  // by position: the class
-  std::vector<std::uint32_t> position;    // by class
+  std::vector<std::uint32_t> item_class;  // class of each position
+  std::vector<std::uint32_t> position;    // position of each class
   std::vector<std::uint32_t> slice;       // by position
   std::vector<std::int64_t> size;         // by position
   std::vector<std::uint64_t> count;       // by position
   std::vector<std::uint32_t> begin;       // first position of each slice, then their number
-  std::vector<std::int64_t> lead;         // slice after slice
+  std::vector<std::int64_t> lead;         // leading measures, slice after slice
   std::vector<std::int64_t> lead_capacity;
   std::int64_t capacity = 0;
   bool rounded = false;
-  std::vector<std::int64_t> need;  // position after position: the leading measures as they are
+  std::vector<std::int64_t> need;  // exact leading measures, position after position
   std::vector<std::int64_t> need_capacity;
 
-  /// With `most_states`, rounds until there are no more states than that, nor too many slices.
+  /// With `most_states`, rounds until there are at most that many states, and not too many slices.
   vector_slices(measure_classes const& classes, std::span<std::int64_t const> full, std::size_t most_states = 0)
       : position(classes.size()) {
     auto leading = binding(classes, full);
@@ -95,7 +95,7 @@ struct vector_slices {
     begin.push_back(static_cast<std::uint32_t>(item_class.size()));
   }
 
-  /// Whether classes differ only in measures that were left out.
+  /// Whether some classes differ only in measures that were left out.
   [[nodiscard]] bool ambiguous() const {
     for (std::size_t p = 1; p < positions(); ++p)
       if (slice[p] == slice[p - 1] && size[p] == size[p - 1]) return true;
@@ -109,16 +109,16 @@ struct vector_slices {
   [[nodiscard]] std::size_t slice_begin(std::size_t r) const { return begin[r]; }
   [[nodiscard]] std::size_t leads() const noexcept { return lead_capacity.size(); }
   [[nodiscard]] std::span<std::int64_t const> leads_of(std::size_t r) const noexcept { return {lead.data() + r * leads(), leads()}; }
-  /// What a sample takes of the leading measures, in the unit of `need_capacity`.
+  /// The leading measures of a sample, in the unit of `need_capacity`.
   [[nodiscard]] std::span<std::int64_t const> needs_of(std::size_t p) const noexcept { return {need.data() + p * leads(), leads()}; }
   /// Most samples of this size in a pack whose inner capacity is `inner_capacity`.
   [[nodiscard]] std::uint64_t most_copies(std::size_t r, std::int64_t inner_size, std::int64_t inner_capacity) const {
-    auto most = rounded ? std::uint64_t{256} : ~std::uint64_t{0};  // of what is rounded away, any number would do
+    auto most = rounded ? std::uint64_t{256} : ~std::uint64_t{0};  // any number of samples whose measures are rounded to 0 would fit
     for (std::size_t l = 0; l < leads(); ++l)
       if (auto const v = leads_of(r)[l]; v > 0) most = (std::min)(most, static_cast<std::uint64_t>(lead_capacity[l] / v));
     return inner_size > 0 ? (std::min)(most, static_cast<std::uint64_t>(inner_capacity / inner_size)) : most;
   }
-  /// All slices in one line, each ascending in size.
+  /// One number for each position, over all slices, ascending in size within each slice.
   [[nodiscard]] histogram line() const {
     histogram out;
     for (std::size_t p = 0; p < positions(); ++p) out.lengths.push_back(on_line(slice[p], size[p]));
@@ -146,7 +146,7 @@ struct vector_slices {
   }
 
  private:
-  // The measures without those of which no sample needs a larger share than it needs of another one.
+  // The measures, without those that another measure implies: every sample needs at least as large a share of the other measure.
   [[nodiscard]] static std::vector<std::size_t> binding(measure_classes const& classes, std::span<std::int64_t const> full) {
     std::vector<std::size_t> out(classes.measures);
     std::iota(out.begin(), out.end(), std::size_t{0});
@@ -160,7 +160,8 @@ struct vector_slices {
         out.erase(out.begin() + static_cast<std::ptrdiff_t>(i));
     return out;
   }
-  // Takes the measure with most distinct values out of the list; or, of those with a quarter as many, the one that needs most packs.
+  // Takes the measure with most distinct values out of the list; with `by_volume`, of the measures with at least a quarter as many, the one
+  // that needs most packs.
   [[nodiscard]] static std::size_t take_inner(measure_classes const& classes, std::span<std::int64_t const> full, bool by_volume,
                                               std::vector<std::size_t>& measures) {
     std::vector<std::size_t> distinct;

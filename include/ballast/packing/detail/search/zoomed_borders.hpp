@@ -10,11 +10,11 @@
 #include <cstdint>
 #include <utility>
 
-// How the bands of a linear program get finer where its dual bends: optimal duals have few break points.
+// Refines the bands of a linear program where its dual values bend, since optimal dual values have few break points.
 
 namespace ballast::inline v0_2::detail {
 
-/// The borders at which the dual jumps or bends by more than a tolerance or that `must` be kept, with the first and the last.
+/// The borders at which the dual values jump or bend by more than a tolerance, those that `must` be kept, and the first and the last.
 template <class Knapsack, class Must>
 [[nodiscard]] band_borders bent_borders(band_master<Knapsack> const& master, class_table const& classes, double tolerance,
                                         Must const& must) {
@@ -32,7 +32,7 @@ template <class Knapsack, class Must>
   return kept;
 }
 
-/// Where to split the bands that are worst by one of three measures of what the plan and the duals miss.
+/// The points at which to split the worst bands, by one of three measures of the error of the solution and its dual values.
 template <class Knapsack>
 [[nodiscard]] pooled_vector<std::uint32_t> uneven_points(band_master<Knapsack> const& master, class_table const& classes,
                                                          Knapsack const& knapsack, int rule, std::size_t most) {
@@ -70,7 +70,8 @@ template <class Knapsack>
   return out;
 }
 
-/// The bent borders, at most about `most_points` points near them, and `most_uneven` where the plan covers the classes most unevenly.
+/// The borders of `bent_borders`, about `most_points` points near them at most, and `most_uneven` points at which the solution covers the
+/// classes most unevenly.
 template <class Knapsack, class Must>
 [[nodiscard]] band_borders zoomed_borders(band_master<Knapsack> const& master, class_table const& classes, Knapsack const& knapsack,
                                           int rule, std::size_t most_points, std::size_t most_uneven, Must const& must) {
