@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Long-context fine-tuning on 32 GPUs: short samples are packed for one GPU each, long ones for eight; each step is of one kind.
+// Long-context fine-tuning on 32 GPUs. Packs have several lengths: short packs run on one GPU, long ones on up to eight, and each step has
+// packs of one length.
 #include <ballast/core/classes.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/cost/presets.hpp>
@@ -13,7 +14,7 @@
 #include <vector>
 
 int main() {
-  std::vector<std::int64_t> lengths;  // of your data set, in tokens; here mostly short, two in a thousand long
+  std::vector<std::int64_t> lengths;  // tokens of each sample of your data set; here one in 500 is long
   ballast::splitmix64 draw(1);
   for (int i = 0; i < 100000; ++i) {
     auto const size = draw();
@@ -21,7 +22,7 @@ int main() {
     lengths.push_back(static_cast<std::int64_t>(is_long ? 32769 + size % 98304 : 50 + size % 1500));
   }
 
-  // Which pack lengths, SP degrees and recomputed layers: from a model of the run here, from your own profile where you have one.
+  // Chooses pack lengths, SP degrees and recomputed layers by a cost model. If you have measured your own settings, use these instead.
   ballast::sequence_parallel_setup const run{.model = ballast::transformer_preset("llama-3.1-8b"), .devices = 32};
   auto const candidates =
       ballast::modelled_levels(run, std::vector<std::int64_t>{8192, 16384, 32768, 65536, 131072}, std::vector<std::uint32_t>{1, 2, 4, 8});
@@ -38,11 +39,11 @@ int main() {
   auto const plan = ballast::hbp::plan_training(lengths, levels, {.devices = 32, .warm_up = 20});
   std::int64_t my_tokens = 0;
   for (std::size_t i = 0; i < plan.order.size(); ++i) {
-    auto const step = plan.order.at(i);  // step.setting: switch to its SP group and recomputation
+    auto const step = plan.order.at(i);  // switch to the SP group and the recomputation of step.setting
     auto const& level = plan.steps.steps[step.source];
-    auto const my_rank = 9 / step.setting.sp;  // of the group that GPU 9 is in
+    auto const my_rank = 9 / step.setting.sp;  // the SP group of GPU 9
     for (auto const pack : level.packs_of(step.index, my_rank))
-      for (auto const sample : pack) my_tokens += lengths[sample];  // forward, backward
+      for (auto const sample : pack) my_tokens += lengths[sample];  // forward and backward here
   }
   auto const ours = ballast::figures_of(plan.steps, plan.packed.lengths, times);
   auto const random = ballast::hbp::plan_training(lengths, levels, {.devices = 32, .balanced = false, .warm_up = 20});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images and text in one data set: packs that fill neither the vision encoder nor the language model too far, and steps in which all ranks
-// have as many tiles, and as many tokens, as each other. The method of the OmniBal paper beside the library's own.
+// Images and text in one data set: packs are limited in image tiles and in text tokens, and the ranks of a step are balanced in both.
+// Compares the published method of OmniBal with `plan_steps`.
 #include <ballast/batching/measured_steps.hpp>
 #include <ballast/methods/omnibal.hpp>
 
@@ -9,7 +9,7 @@
 #include <vector>
 
 int main() {
-  std::vector<std::int64_t> tiles, tokens;  // two columns of your data set; a sample's tokens include those of its tiles
+  std::vector<std::int64_t> tiles, tokens;  // two columns of your data set; the tokens of a sample include those of its tiles
   ballast::splitmix64 draw(1);
   for (int i = 0; i < 50000; ++i) {
     std::int64_t const counts[] = {1, 1, 1, 1, 3, 3, 4, 5};
@@ -38,7 +38,7 @@ int main() {
       }
   std::cout << "rank " << my_rank << " trained on " << my_tiles << " tiles and " << my_tokens << " tokens\n";
 
-  // A step ends when the slowest rank does; here a tile takes the vision encoder as long as 300 tokens take the language model.
+  // To balance time instead, weight the measures: here a tile takes as long in the vision encoder as 300 tokens in the language model.
   auto const timed = ballast::plan_steps({tiles, tokens}, {.capacity = {9, 4096}, .ranks = ranks, .weights = {300, 1}});
   std::cout << "waiting makes the steps " << timed.slowest_over_mean() << " times as long as perfect balance would\n";
   return plan.balance[1].mean_ratio < paper.distance[1] ? 0 : 1;

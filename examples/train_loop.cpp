@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Planning inside a training loop: every epoch is planned anew, in milliseconds, on every rank alike, so nothing is communicated.
+// Plans every epoch inside a training loop. Planning takes milliseconds, and every rank computes the same plan, so ranks do not
+// communicate.
 #include <ballast/core/random.hpp>
 #include <ballast/plan.hpp>
 
@@ -8,7 +9,7 @@
 #include <vector>
 
 int main() {
-  std::vector<std::int64_t> lengths;  // of your data set, in tokens; here a long tail is drawn
+  std::vector<std::int64_t> lengths;  // tokens of each sample of your data set; here drawn with a long tail
   ballast::splitmix64 draw(1);
   for (int i = 0; i < 20000; ++i) {
     auto const sample = draw();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packed training on the GPU: lengths to packs to cu_seqlens to the weighted loss of a tiny causal language model with a hand-written
-// backward pass. Packed or one sample a row, the model that is learnt is the same to the last bit; its first gradient is that of the plain
-// mean loss. Built by nvcc it runs on the GPU, built as C++ on the plain backend.
+// A training loop on the GPU: it packs samples, builds cu_seqlens, and weights the loss of a tiny causal language model whose backward pass
+// is written by hand. With packs or with one sample per row, the learnt model is the same to the last bit, and the first gradient is that
+// of the plain mean loss. Compiled by nvcc it runs on the GPU, compiled as C++ on the plain backend.
 #include <ballast/core/random.hpp>
 #include <ballast/gpu/core/call.cuh>
 #include <ballast/gpu/layout/cu_seqlens.cuh>
@@ -37,14 +37,14 @@ BALLAST_HD double embedding(std::int64_t token, std::size_t f) {
   return static_cast<double>((token * 7 + 3) * static_cast<std::int64_t>(f + 1) % 11) / 11.0 - 0.5;
 }
 
-// Forward: the mean of the embeddings up to a token, a linear layer, the loss of the next token.
+// Forward: takes the mean of the embeddings up to a token, a linear layer, and the loss of the next token.
 struct forward {
   std::int64_t const* tokens;
   std::int64_t const* labels;
   std::int32_t const* positions;
   double const* weights;
   double* means;
-  double* slopes;  // of the loss by each logit
+  double* slopes;  // derivative of the loss by each logit
   float* losses;
   BALLAST_HD void operator()(std::size_t t) const {
     auto* const mean = means + t * width;
@@ -68,13 +68,13 @@ struct forward {
   }
 };
 
-// Backward: what each token adds to the gradient of each parameter.
+// Backward: computes what each token adds to the gradient of each parameter.
 struct backward {
   double const* means;
   double const* slopes;
-  double const* scale;  // of each token's loss in the weighted loss
+  double const* scale;  // factor of each token's loss in the weighted loss
   std::size_t row;
-  double* out;  // parameter by parameter
+  double* out;  // one row of tokens per parameter
   BALLAST_HD void operator()(std::size_t i) const {
     auto const p = i / row, t = i % row;
     out[i] = scale[t] == 0 ? 0 : scale[t] * slopes[t * words + p / width] * means[t * width + p % width];
@@ -92,7 +92,7 @@ data_set draw_data() {
     auto const most = draw() % 4 == 0 ? 200U : 40U;
     auto const length = static_cast<std::size_t>(8 + draw() % most);
     std::vector<std::int64_t> tokens(length), labels(length, -100);
-    for (std::size_t t = 0; t < length; ++t)  // mostly the predecessor's successor, so that there is something to learn
+    for (std::size_t t = 0; t < length; ++t)  // mostly the token before plus one, so that there is something to learn
       tokens[t] = static_cast<std::int64_t>((t == 0 || draw() % 4 == 0 ? draw() : static_cast<std::uint64_t>(tokens[t - 1]) + 1) % words);
     for (auto t = length / 4; t + 1 < length; ++t) labels[t] = tokens[t + 1];  // the first quarter is a prompt
     out.lengths.push_back(static_cast<std::int64_t>(length));
@@ -103,12 +103,12 @@ data_set draw_data() {
 }
 
 struct trained {
-  std::vector<double> weights;         // of the model
+  std::vector<double> weights;         // parameters of the model
   std::vector<double> first_gradient;  // before the first update
-  double loss = 0;                     // of the last step
+  double loss = 0;                     // loss of the last step
 };
 
-// Some steps over the whole data set, one micro-batch a pack.
+// Runs five steps over the data set, with one micro-batch per pack.
 template <class On>
 trained train(On on, data_set const& data, ballast::groups<> const& packs) {
   ballast::label_options const shifted{.shift = ballast::label_shift::done};
@@ -142,7 +142,7 @@ trained train(On on, data_set const& data, ballast::groups<> const& packs) {
     });
   }
 
-  // All that the loss needs is known before the first forward pass. Your all-reduce over ranks goes between these two.
+  // The weights need only labels, so they are computed before the first forward pass. Your all-reduce over ranks goes between these two.
   auto const normaliser = ballast::loss_normaliser::token_mean();
   gpu::array<ballast::loss_totals, On> const totals(on, 1);
   gpu::array<double, On> const weight(on, sequences);
@@ -187,7 +187,7 @@ trained train(On on, data_set const& data, ballast::groups<> const& packs) {
   return out;
 }
 
-// The gradient of the mean loss of all tokens at weights of 0, written down plainly: sample by sample, without packs or weights.
+// Computes the gradient of the mean loss of all tokens at parameters of 0 directly: sample by sample, without packs or weights.
 std::vector<double> plain_gradient(data_set const& data) {
   std::vector<double> out(parameters);
   double tokens = 0;

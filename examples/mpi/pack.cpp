@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One packing of a data set that is spread over processes: they exchange counts of lengths, and no sample moves.
+// Packs a data set that is spread over MPI processes as one. The processes exchange counts of lengths, and no sample moves.
 #include <ballast/core/random.hpp>
 #include <ballast/gpu/core/on_host.cuh>
 #include <ballast/gpu/packing/sharded.cuh>
@@ -15,7 +15,7 @@
 
 namespace {
 
-// The samples of one process, in tokens. Yours come from its part of the data set.
+// The lengths in tokens of the samples of one process. Yours come from its part of the data set.
 std::vector<std::int32_t> shard_of(int rank) {
   std::vector<std::int32_t> lengths(static_cast<std::size_t>(50000 + 1000 * rank));
   ballast::splitmix64 draw(static_cast<std::uint64_t>(rank));
@@ -26,7 +26,7 @@ std::vector<std::int32_t> shard_of(int rank) {
   return lengths;
 }
 
-// Whether the places of this process are those of packing everything in one process.
+// Checks that this process got the same places as if one process had packed everything.
 bool as_in_one_process(ballast::gpu::shard_places<ballast::gpu::on_host> const& here, int rank, int ranks,
                        ballast::packing_options const& options) {
   std::vector<std::int32_t> everything;
@@ -57,10 +57,10 @@ int main(int argc, char** argv) {
   };
   auto const sum_before = [&](std::span<std::uint64_t> counts) {
     MPI_Exscan(MPI_IN_PLACE, counts.data(), static_cast<int>(counts.size()), MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
-    if (rank == 0)  // for which MPI leaves it open
+    if (rank == 0)  // MPI leaves the result of rank 0 undefined
       for (auto& c : counts) c = 0;
   };
-  // With the lengths on a GPU: ballast::gpu::on_stream{stream}, and a pointer of the device.
+  // If the lengths are on a GPU, pass ballast::gpu::on_stream{stream} and a device pointer.
   auto const here = ballast::gpu::pack_sharded(ballast::gpu::on_host{}, lengths.data(), lengths.size(), options, sum, sum_before);
 
   int failed = as_in_one_process(here, rank, ranks, options) ? 0 : 1;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Feeds a torch DataLoader from a folder that `ballast plan --out` wrote: one pack, a list of sample indices, per micro-batch.
+"""Feeds a torch DataLoader from a folder written by `ballast plan --out`. Each micro-batch is one pack: a list of sample indices.
 
     loader = DataLoader(dataset, batch_sampler=PlannedBatches("plan", rank), collate_fn=your_packing_collate)
 """
@@ -12,11 +12,11 @@ class PlannedBatches:  # any iterable of index lists serves as a batch_sampler
     def __init__(self, folder, rank, first_step=0):
         with open(f"{folder}/plan.json") as file:
             plan = json.load(file)
-        if plan["schema"] > 1:  # docs/formats.md
-            raise ValueError(f"{folder}: is of format {plan['schema']}, and formats up to 1 are read here; plan again with an older ballast")
+        if plan["schema"] > 1:  # see docs/formats.md
+            raise ValueError(f"{folder}: format {plan['schema']} is newer than 1, the newest that this class reads; plan again with an older ballast")
         self.offsets, self.members = np.load(f"{folder}/offsets.npy"), np.load(f"{folder}/members.npy")
         packs = np.load(f"{folder}/steps.npy")[first_step:, rank].ravel()
-        self.packs = packs[packs >= 0]  # places without a pack are -1
+        self.packs = packs[packs >= 0]  # -1 marks a place without a pack
 
     def __len__(self):
         return len(self.packs)
