@@ -20,39 +20,40 @@
 #include <vector>
 
 /// @file
-/// @brief Cumulative sequence lengths of packs on the device, as variable-length attention kernels take them.
+/// @brief Cumulative sequence lengths of packs on the device, as variable-length attention kernels need them.
 
 namespace ballast::inline v0_2::gpu {
 
-/// @brief Writes the cumulative lengths of all packs, pack after pack, each starting again at 0; twin of `ballast::cu_seqlens`.
+/// @brief Writes the cumulative lengths of all packs, pack after pack; those of each pack start at 0; twin of `ballast::cu_seqlens`.
 ///
-/// Pack `p` is at `[offsets[p] + p, offsets[p + 1] + p + 1)`. Without `offsets` all members are one pack: the row of a micro-batch.
+/// The entries of pack `p` are at `[offsets[p] + p, offsets[p + 1] + p + 1)`. Without `offsets`, all members are one pack: the row of a
+/// micro-batch.
 ///
 /// @tparam On      the backend
-/// @tparam Index   of members
+/// @tparam Index   type of the members
 /// @tparam Length  an integer
 /// @tparam Offset  `std::int32_t` or `std::int64_t`
 /// @param on            the backend
 /// @param temp          scratch memory, or null to get its size
 /// @param bytes         size of `temp` in bytes; set if `temp` is null
-/// @param offsets       `packs` + 1 numbers of members before each pack, or null for one pack
+/// @param offsets       `packs` + 1 numbers: how many members come before each pack; or null for one pack
 /// @param packs         number of packs; 1 without offsets
 /// @param members       sample indices, pack after pack
-/// @param member_count  of all packs
+/// @param member_count  number of members of all packs
 /// @param lengths       tokens of each sample
-/// @param length_count  samples
-/// @param multiple      each sequence takes its length rounded up to a multiple of this
-/// @param out           `member_count + packs` entries
+/// @param length_count  number of samples
+/// @param multiple      each length is rounded up to a multiple of this
+/// @param out           array of `member_count + packs` entries
 /// @param first_bad     one word: the lowest position in `members` of a member without a length, with a length that is not positive, or
-/// with
-///                      which its pack holds more tokens than `Offset` can number; `member_count` for offsets that do not rise from 0 to
-///                      `member_count`; `~0` if there is none. `out` is unspecified unless it is `~0`
-/// @return the error, if any; `invalid_value` if `multiple` is not positive, there are several packs without offsets, or `bytes` is too few
+///                      with which its pack has more tokens than `Offset` can number; `member_count` if `offsets` does not go from 0 to
+///                      `member_count` without decreasing; `~0` if there is none. `out` is unspecified unless it is `~0`
+/// @return the error, if any; `invalid_value` if `multiple` is not positive, there are several packs without offsets, or `bytes` is too
+///         small
 /// @par Complexity
-/// O((members + packs) log packs). For every member it reads the index and, out of order, the length, writes the entry, and writes and
-/// reads 8 bytes of scratch.
+/// O((members + packs) log packs). For every member, the index and, out of order, the length are read; the entry is written; and 8 bytes of
+/// scratch memory are written and read.
 /// @par Determinism
-/// Integer sums.
+/// Sums of integers.
 template <class On, std::integral Index, integer Length, token_offset Offset>
 [[nodiscard]] typename On::error_type cu_seqlens(On on, void* temp, std::size_t& bytes, std::uint64_t const* offsets, std::size_t packs,
                                                  Index const* members, std::size_t member_count, Length const* lengths,
@@ -78,17 +79,17 @@ template <class On, std::integral Index, integer Length, token_offset Offset>
                     detail::write_entries<Offset>{bounds, tokens, out, first_bad});
 }
 
-/// @brief The cumulative lengths of all packs, as the overload with `temp` writes them; allocates and waits.
+/// @brief Returns the cumulative lengths of all packs, as the overload with `temp` writes them; allocates and waits.
 ///
 /// @tparam Offset  `std::int32_t` or `std::int64_t`
 /// @param on           the backend
-/// @param offsets      of the packs, or null for one pack
+/// @param offsets      offsets of the packs, or null for one pack
 /// @param packs        number of packs
 /// @param members      sample indices, pack after pack
-/// @param member_count of all packs
+/// @param member_count number of members of all packs
 /// @param lengths      tokens of each sample
-/// @param length_count samples
-/// @param multiple     each sequence is rounded up to a multiple of this
+/// @param length_count number of samples
+/// @param multiple     each length is rounded up to a multiple of this
 /// @return `member_count + packs` entries on the device
 /// @throws invalid_input as the host twin, with the same message
 /// @throws gpu_error if the backend reports an error
@@ -106,14 +107,14 @@ template <token_offset Offset = std::int32_t, class On, index_type Index, intege
   if (first_bad == none_bad) return out;
   require(first_bad < member_count,
           [&] { return "cu_seqlens: offsets must rise from 0 to the " + std::to_string(member_count) + " members"; });
-  ballast::groups<Index> all;  // for the sentence
+  ballast::groups<Index> all;  // for the message
   all.offsets = offsets == nullptr ? std::vector<std::uint64_t>{0, member_count} : fetch(on, offsets, packs + 1);
   all.members = fetch(on, members, member_count);
   static_cast<void>(ballast::cu_seqlens<Offset>(all, fetch(on, lengths, length_count), multiple));
   return out;
 }
 
-/// @brief The longest sequence, which kernels take as `max_seqlen`; twin of `ballast::max_seqlen`.
+/// @brief Computes the longest sequence, the argument `max_seqlen` of kernels; twin of `ballast::max_seqlen`.
 ///
 /// @tparam On      the backend
 /// @tparam Offset  `std::int32_t` or `std::int64_t`
@@ -121,8 +122,8 @@ template <token_offset Offset = std::int32_t, class On, index_type Index, intege
 /// @param temp     scratch memory, or null to get its size
 /// @param bytes    size of `temp` in bytes; set if `temp` is null
 /// @param cu       cumulative lengths of one pack, or of all packs as above
-/// @param entries  of `cu`
-/// @param out      one element: the largest step, 0 if there is no sequence
+/// @param entries  number of entries of `cu`
+/// @param out      one element: the largest difference of neighbouring entries, 0 if there is no sequence
 /// @return the error, if any
 /// @par Complexity
 /// O(entries), each read once.

@@ -13,7 +13,7 @@
 #include <vector>
 
 /// @file
-/// @brief Position ids of packed rows on the device: they restart at 0 with every sequence.
+/// @brief Position ids of packed rows on the device; they restart at 0 in every sequence.
 
 namespace ballast::inline v0_2::gpu {
 
@@ -29,7 +29,7 @@ struct write_position {
 };
 }  // namespace detail
 
-/// @brief Writes the position of each token of many packed rows inside its sequence; twin of `ballast::position_ids` on each row.
+/// @brief Writes the position of each token of many packed rows within its sequence; twin of `ballast::position_ids` for each row.
 ///
 /// @tparam On      the backend
 /// @tparam Offset  `std::int32_t` or `std::int64_t`
@@ -37,15 +37,15 @@ struct write_position {
 /// @param on         the backend
 /// @param temp       scratch memory, or null to get its size
 /// @param bytes      size of `temp` in bytes; set if `temp` is null
-/// @param cu         cumulative lengths of all packs, padded where sequences are, as `gpu::cu_seqlens` writes them
-/// @param offsets    `packs` + 1 numbers of sequences before each pack, or null for one pack
+/// @param cu         cumulative lengths of all packs (the padded ones if sequences are padded), as `gpu::cu_seqlens` writes them
+/// @param offsets    `packs` + 1 numbers: how many sequences come before each pack; or null for one pack
 /// @param packs      number of packs; 1 without offsets
 /// @param sequences  number of sequences of all packs
 /// @param row        tokens of a row
-/// @param out        `packs` rows of `row` positions each; 0 behind the last sequence
-/// @param first_bad  one word: the first entry of `cu` that is not 0 at the begin of a pack, below its predecessor, or at the end of a pack
-///                   above `row` or the largest `T`; `sequences + packs` for offsets that do not rise from 0 to `sequences`; `~0` if all is
-///                   good. `out` is unspecified unless it is `~0`
+/// @param out        array of `packs` rows of `row` positions each; gets 0 after the last sequence
+/// @param first_bad  one word: the first entry of `cu` that is not 0 at the begin of a pack, is below its predecessor, or is above `row` or
+///                   the largest `T` at the end of a pack; `sequences + packs` if `offsets` does not go from 0 to `sequences` without
+///                   decreasing; `~0` if there is none. `out` is unspecified unless it is `~0`
 /// @return the error, if any; `invalid_value` if there are several packs without offsets
 /// @par Complexity
 /// O(packs * row), for any lengths; writes `sizeof(T)` bytes a token and reads `cu`.
@@ -63,7 +63,7 @@ template <class On, token_offset Offset, token_offset T>
   return visit_rows(on, detail::pack_rows<Offset>{cu, entries}, packs, row, detail::write_position<T>{row, out});
 }
 
-/// @brief The positions as the overload with `temp` writes them; allocates and waits.
+/// @brief Returns the position ids, as the overload with `temp` writes them; allocates and waits.
 /// @tparam T `std::int32_t` or `std::int64_t`
 /// @param on the backend @param cu cumulative lengths of all packs @param offsets offsets of the packs, or null for one pack
 /// @param packs number of packs @param sequences number of sequences in all packs @param row tokens of a row

@@ -35,7 +35,7 @@ struct write_segment {
 };
 }  // namespace detail
 
-/// @brief Writes which sequence of its pack each token of many packed rows belongs to; twin of `ballast::segment_ids` on each row.
+/// @brief Writes, for each token of many packed rows, the number of its sequence; twin of `ballast::segment_ids` for each row.
 ///
 /// @tparam On      the backend
 /// @tparam Offset  `std::int32_t` or `std::int64_t`
@@ -45,15 +45,16 @@ struct write_segment {
 /// @param bytes      size of `temp` in bytes; set if `temp` is null
 /// @param cu         cumulative lengths of all packs, as `gpu::cu_seqlens` writes them
 /// @param cu_padded  where the sequences start: the padded cumulative lengths, or `cu` again if nothing is padded
-/// @param offsets    `packs` + 1 numbers of sequences before each pack, or null for one pack
+/// @param offsets    `packs` + 1 numbers: how many sequences come before each pack; or null for one pack
 /// @param packs      number of packs; 1 without offsets
 /// @param sequences  number of sequences of all packs
 /// @param row        tokens of a row
-/// @param out        `packs` rows of `row` ids each: 1, 2, … in each pack, 0 for padding
-/// @param first_bad  one word: the first entry that is not 0 at the begin of a pack, below its predecessor, whose sequence is longer than
-/// its
-///                   place in `cu_padded`, or at the end of a pack above `row` or the largest `T`; `sequences + packs` for offsets that do
-///                   not rise from 0 to `sequences`; `~0` if there is none. `out` is unspecified unless it is `~0`
+/// @param out        array of `packs` rows of `row` ids each: 1, 2, … in each pack, 0 for padding
+/// @param first_bad  one word: the first entry that is not 0 at the begin of a pack, is below its predecessor, has a sequence that is
+/// longer
+///                   than its place in `cu_padded`, or is above `row` or the largest `T` at the end of a pack; `sequences + packs` if
+///                   `offsets` does not go from 0 to `sequences` without decreasing; `~0` if there is none. `out` is unspecified unless it
+///                   is `~0`
 /// @return the error, if any; `invalid_value` if there are several packs without offsets
 /// @par Complexity
 /// O(packs * row), for any lengths; writes `sizeof(T)` bytes a token and reads both arrays.
@@ -72,7 +73,7 @@ template <class On, token_offset Offset, token_offset T>
                     detail::write_segment<Offset, T>{{cu, entries}, row, out});
 }
 
-/// @brief The ids as the overload with `temp` writes them; allocates and waits.
+/// @brief Returns the segment ids, as the overload with `temp` writes them; allocates and waits.
 /// @tparam T `std::int32_t` or `std::int64_t`
 /// @param on the backend @param cu cumulative lengths of all packs @param cu_padded where the sequences start
 /// @param offsets offsets of the packs, or null for one pack @param packs number of packs @param sequences number of sequences in all packs

@@ -11,11 +11,11 @@
 #include <vector>
 
 /// @file
-/// @brief Which tokens of a packed row each context-parallel rank holds, as indices on the device.
+/// @brief Zigzag sharding on the device: which tokens of a packed row each context-parallel rank holds, as indices.
 
 namespace ballast::inline v0_2::gpu {
 
-/// @brief Writes the tokens of the row that one rank holds, in the order it holds them; twin of `ballast::zigzag_indices`.
+/// @brief Writes the tokens of the packed row that one rank holds, in the order of the rank's own row; twin of `ballast::zigzag_indices`.
 ///
 /// @tparam On      the backend
 /// @tparam Offset  `std::int32_t` or `std::int64_t`
@@ -27,12 +27,11 @@ namespace ballast::inline v0_2::gpu {
 /// @param sequences  number of sequences of the pack; `cu` has one entry more
 /// @param rule       the context-parallel degree
 /// @param rank       0 … ranks - 1
-/// @param count      tokens of the rank: those of the row over the ranks
-/// @param out        `count` elements
-/// @param first_bad  one word: the first entry of `cu` that is not 0 at the begin, below its predecessor, ends a sequence that does not
-/// divide
-///                   into chunks, or at the end differs from `count * ranks` or exceeds the largest `T`; `~0` if there is none. Nothing is
-///                   promised of `out` unless it is `~0`
+/// @param count      tokens of the rank: those of the row divided by the ranks
+/// @param out        array of `count` elements
+/// @param first_bad  one word: the first entry of `cu` that is not 0 at the begin, is below its predecessor, ends a sequence that does not
+///                   divide into chunks, or at the end is not `count * ranks` or exceeds the largest `T`; `~0` if there is none. `out` is
+///                   unspecified unless it is `~0`
 /// @return the error, if any; `invalid_value` if the ranks are not in [1, 2^31) or the rank is not one of them
 /// @par Complexity
 /// O(count); writes `sizeof(T)` bytes a token and reads `cu`.
@@ -44,7 +43,7 @@ template <class On, token_offset Offset, token_offset T>
   return detail::zigzag_rows<T, false>(on, temp, bytes, cu, sequences, rule, rank, count, out, first_bad);
 }
 
-/// @brief Writes where each token of the row stands once the rows of all ranks are gathered, rank after rank; twin of
+/// @brief Writes the inverse permutation: where each token of the packed row is after the rows of all ranks are gathered in order; twin of
 /// `ballast::zigzag_inverse`.
 ///
 /// @tparam On      the backend
@@ -57,8 +56,8 @@ template <class On, token_offset Offset, token_offset T>
 /// @param sequences  number of sequences of the pack; `cu` has one entry more
 /// @param rule       the context-parallel degree
 /// @param row        tokens of the row
-/// @param out        `row` elements
-/// @param first_bad  as above, where the end must be `row`
+/// @param out        array of `row` elements
+/// @param first_bad  as for `zigzag_indices`, but the end must be `row`
 /// @return the error, if any; `invalid_value` if the ranks are not in [1, 2^31) or do not divide the row
 /// @par Complexity
 /// O(row); writes `sizeof(T)` bytes a token, a chunk at a time, and reads `cu`.
@@ -71,12 +70,12 @@ template <class On, token_offset Offset, token_offset T>
   return detail::zigzag_rows<T, true>(on, temp, bytes, cu, sequences, rule, 0, row / static_cast<std::size_t>(rule.ranks), out, first_bad);
 }
 
-/// @brief The tokens of one rank, as the overload with `temp` writes them; allocates and waits.
+/// @brief Returns the tokens that one rank holds, as the overload with `temp` writes them; allocates and waits.
 /// @tparam T `std::int32_t` or `std::int64_t`
 /// @param on the backend @param cu cumulative lengths of one pack @param sequences number of sequences @param rule the context-parallel
 /// degree
 /// @param rank 0 … ranks - 1 @param count tokens of the rank
-/// @return `count` tokens of the row, on the device
+/// @return `count` tokens of the packed row, on the device
 /// @throws invalid_input as the host twin, with the same message
 /// @throws gpu_error if the backend reports an error, such as for a rank out of range
 template <token_offset T = std::int32_t, class On, token_offset Offset>
@@ -94,12 +93,12 @@ template <token_offset T = std::int32_t, class On, token_offset Offset>
   return out;
 }
 
-/// @brief The way back, as the overload with `temp` writes them; allocates and waits.
+/// @brief Returns the inverse permutation, as the overload with `temp` writes it; allocates and waits.
 /// @tparam T `std::int32_t` or `std::int64_t`
 /// @param on the backend @param cu cumulative lengths of one pack @param sequences number of sequences @param rule the context-parallel
 /// degree
 /// @param row tokens of the row
-/// @return one place for each token of the row, on the device
+/// @return for each token of the packed row, its place; on the device
 /// @throws invalid_input as the host twin, with the same message
 /// @throws gpu_error if the backend reports an error, such as for a row that the ranks do not divide
 template <token_offset T = std::int32_t, class On, token_offset Offset>

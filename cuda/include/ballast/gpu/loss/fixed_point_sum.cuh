@@ -13,7 +13,7 @@
 #include <cstdint>
 
 /// @file
-/// @brief Sums of losses on the device that are the same integers however they are split and ordered.
+/// @brief Sums of losses on the device that are the same integers for any split and order.
 
 namespace ballast::inline v0_2::gpu {
 
@@ -29,31 +29,30 @@ struct number_units : fixed_sums {
 };
 }  // namespace detail
 
-/// @brief Sums the numbers of each sequence of a row, and of all; twin of `fixed_point_sum::add` on each sequence.
+/// @brief Sums the numbers of each sequence of a row, and of the row; twin of `fixed_point_sum::add` for each sequence.
 ///
-/// Numbers over the limit and numbers that are not finite are counted in the sums, as on the host; they are no bad data.
+/// Numbers over the limit and numbers that are not finite are counted in the sums, as on the host; they do not set `first_bad`.
 ///
 /// @tparam On            the backend
 /// @tparam Number        `float` or `double`
 /// @tparam Offset        an integer
-/// @tparam FractionBits  the scale; 24 suits losses
+/// @tparam FractionBits  bits after the binary point; 24 suits losses
 /// @param on         the backend
 /// @param temp       scratch memory, or null to get its size
 /// @param bytes      size of `temp` in bytes; set if `temp` is null
-/// @param numbers    one per token of the row, such as its losses; those behind the last sequence are left out
+/// @param numbers    one number per token of the row, such as its loss; those after the last sequence are ignored
 /// @param row        tokens of the row
 /// @param cu         cumulative lengths: sequence i is [cu[i], cu[i + 1]) of the row
 /// @param sequences  number of sequences of the row; `cu` has one entry more
-/// @param sums       one per sequence; all-reduce the words where ranks hold parts of the sequences
-/// @param total      one element: the sum of all
-/// @param first_bad  one word: the first entry of `cu` that is not 0 at the begin, below its predecessor, or at the end above `row`; `~0`
-/// if
-///                   all is good. The sums are unspecified unless it is `~0`
+/// @param sums       array of one sum per sequence; all-reduce the words if ranks hold parts of the sequences
+/// @param total      one element: the sum of the row
+/// @param first_bad  one word: the first entry of `cu` that is not 0 at the begin, is below its predecessor, or is above `row` at the end;
+///                   `~0` if there is none. The sums are unspecified unless it is `~0`
 /// @return the error, if any; `invalid_value` if `bytes` is too few
 /// @par Complexity
-/// O(row + sequences), for any lengths; reads each number once, and 32 bytes a sequence three times.
+/// O(row + sequences), for any lengths; reads each number once, and 32 bytes per sequence three times.
 /// @par Determinism
-/// Sums of integers: the words of the host twin.
+/// Sums of integers: the same words as the host twin.
 template <class On, std::floating_point Number, integer Offset, int FractionBits>
 [[nodiscard]] typename On::error_type fixed_point_sums(On on, void* temp, std::size_t& bytes, Number const* numbers, std::size_t row,
                                                        Offset const* cu, std::size_t sequences, fixed_point_sum<FractionBits>* sums,
@@ -62,11 +61,11 @@ template <class On, std::floating_point Number, integer Offset, int FractionBits
   return detail::sum_row(on, temp, bytes, cu, sequences, row, term, sums, total, first_bad);
 }
 
-/// @brief The sums of each sequence, as the overload with `temp` writes them; allocates and waits.
-/// @tparam FractionBits the scale
+/// @brief Returns the sums of each sequence, as the overload with `temp` writes them; allocates and waits.
+/// @tparam FractionBits bits after the binary point
 /// @param on the backend @param numbers one per token of the row @param row number of its tokens @param cu cumulative lengths
 /// @param sequences number of sequences
-/// @return one sum per sequence and, behind them, that of all; on the device
+/// @return one sum per sequence, then the sum of the row; on the device
 /// @throws invalid_input as the host twins, with the same message
 /// @throws gpu_error if the backend reports an error
 template <int FractionBits = 24, class On, std::floating_point Number, integer Offset>

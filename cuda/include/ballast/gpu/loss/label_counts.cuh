@@ -14,11 +14,11 @@
 #include <cstdint>
 
 /// @file
-/// @brief Counted labels of each sequence in a packed row on the device.
+/// @brief Counts the labels of each sequence in a packed row on the device.
 
 namespace ballast::inline v0_2::gpu {
 
-/// @brief Labels on the device: integers that are compared as signed 64-bit ones.
+/// @brief The type of labels on the device: integers, which are compared as signed 64-bit ones.
 template <class T>
 concept device_label = std::integral<T> && (std::signed_integral<T> || sizeof(T) < sizeof(std::int64_t));
 
@@ -31,15 +31,15 @@ struct count_labels {
   [[nodiscard]] BALLAST_HD Label read(row_place const& place) const { return labels[place.at]; }
   BALLAST_HD std::int64_t operator()(row_place const& place, Label label) const { return rule.counts(place, label) ? 1 : 0; }
   BALLAST_HD void emit(std::size_t sequence, two_words sum) const {
-    atomic_add(reinterpret_cast<std::uint64_t&>(counts[sequence]), static_cast<std::uint64_t>(sum.low));  // a tile's count
+    atomic_add(reinterpret_cast<std::uint64_t&>(counts[sequence]), static_cast<std::uint64_t>(sum.low));  // the count of one tile
   }
 };
 }  // namespace detail
 
-/// @brief Writes how many labels of each sequence are counted; twin of `ballast::label_counts`.
+/// @brief Writes the number of counted labels of each sequence; twin of `ballast::label_counts`.
 ///
-/// Under context parallelism each rank may count its own piece of every sequence, with `label_shift::done`; the counts of a sequence then
-/// add up over these ranks.
+/// Under context parallelism, each rank may count its own piece of every sequence, with `label_shift::done`; the count of a sequence is
+/// then the sum over these ranks.
 ///
 /// @tparam On      the backend
 /// @tparam Label   an integer
@@ -47,15 +47,14 @@ struct count_labels {
 /// @param on         the backend
 /// @param temp       scratch memory, or null to get its size
 /// @param bytes      size of `temp` in bytes; set if `temp` is null
-/// @param labels     one per token of the row; tokens after the last sequence are padding
+/// @param labels     one label per token of the row; tokens after the last sequence are padding
 /// @param row        tokens of the row
 /// @param cu         cumulative lengths: sequence i is [cu[i], cu[i + 1]) of the row
 /// @param sequences  number of sequences of the row; `cu` has one entry more
 /// @param options    the ignored label and the shift
-/// @param counts     one entry per sequence; 0 for a sequence without a counted label
-/// @param first_bad  one word: the first entry of `cu` that is not 0 at the begin, below its predecessor, or at the end above `row`; `~0`
-/// if
-///                   all is good. `counts` is unspecified unless it is `~0`
+/// @param counts     array of one entry per sequence; gets 0 for a sequence without a counted label
+/// @param first_bad  one word: the first entry of `cu` that is not 0 at the begin, is below its predecessor, or is above `row` at the end;
+///                   `~0` if there is none. `counts` is unspecified unless it is `~0`
 /// @return the error, if any
 /// @par Complexity
 /// O(row), for any lengths; reads the labels once.
@@ -72,7 +71,7 @@ template <class On, device_label Label, integer Offset>
                       detail::count_labels<Label>{labels, counts, detail::label_rule(options)});
 }
 
-/// @brief The counted labels of each sequence, as the overload with `temp` writes them; allocates and waits.
+/// @brief Returns the number of counted labels of each sequence, as the overload with `temp` writes them; allocates and waits.
 /// @param on the backend @param labels one per token of the row @param row number of its tokens @param cu cumulative lengths
 /// @param sequences number of sequences @param options the ignored label and the shift
 /// @return one count per sequence, on the device

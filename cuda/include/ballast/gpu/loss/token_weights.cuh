@@ -32,7 +32,8 @@ struct write_weight {
 };
 }  // namespace detail
 
-/// @brief Writes the weight of its sequence at each counted label, and 0 at all others; twin of `ballast::token_weights`.
+/// @brief Writes a weight for each label: the weight of its sequence if the label is counted, otherwise 0; twin of
+/// `ballast::token_weights`.
 ///
 /// @tparam On      the backend
 /// @tparam Label   an integer
@@ -41,19 +42,18 @@ struct write_weight {
 /// @param on         the backend
 /// @param temp       scratch memory, or null to get its size
 /// @param bytes      size of `temp` in bytes; set if `temp` is null
-/// @param weights    one per sequence
-/// @param labels     one per token of the row; tokens after the last sequence are padding
+/// @param weights    one weight per sequence
+/// @param labels     one label per token of the row; tokens after the last sequence are padding
 /// @param row        tokens of the row
 /// @param cu         cumulative lengths: sequence i is [cu[i], cu[i + 1]) of the row
 /// @param sequences  number of sequences of the row; `cu` has one entry more
 /// @param options    the ignored label and the shift, as for `gpu::label_counts`
-/// @param out        one weight per label
-/// @param first_bad  one word: the first entry of `cu` that is not 0 at the begin, below its predecessor, or at the end above `row`; `~0`
-/// if
-///                   all is good. `out` is unspecified unless it is `~0`
+/// @param out        array of one weight per label
+/// @param first_bad  one word: the first entry of `cu` that is not 0 at the begin, is below its predecessor, or is above `row` at the end;
+///                   `~0` if there is none. `out` is unspecified unless it is `~0`
 /// @return the error, if any
 /// @par Complexity
-/// O(row), for any lengths; reads the labels once and writes `sizeof(T)` bytes a token.
+/// O(row), for any lengths; reads the labels once and writes `sizeof(T)` bytes per token.
 /// @par Determinism
 /// Each element is written once.
 template <class On, device_label Label, integer Offset, std::floating_point T>
@@ -67,7 +67,7 @@ template <class On, device_label Label, integer Offset, std::floating_point T>
                     detail::write_weight<Label, T>{labels, weights, out, detail::label_rule(options)});
 }
 
-/// @brief The weight of each token, as the overload with `temp` writes them; allocates and waits.
+/// @brief Returns the weight of each token, as the overload with `temp` writes it; allocates and waits.
 /// @tparam T `float` or `double`
 /// @param on the backend @param weights one per sequence @param labels one per token of the row @param row number of its tokens
 /// @param cu cumulative lengths @param sequences number of sequences @param options the ignored label and the shift

@@ -14,31 +14,29 @@
 #include <cstdint>
 
 /// @file
-/// @brief The denominators of a step, reduced on the device: five integers that an all-reduce adds up where they lie.
+/// @brief The denominators of a step, computed on the device as five integers, which can be all-reduced in place.
 
 namespace ballast::inline v0_2::gpu {
 
-/// @brief Adds up the counts of some sequences; twin of `ballast::loss_totals_of`.
+/// @brief Computes the totals of some sequences; twin of `ballast::loss_totals_of`.
 ///
-/// The totals of all ranks are the sum of their words: all-reduce them where they lie, as five signed 64-bit integers, before they are
-/// read.
+/// The totals of all ranks are the sum of their words: all-reduce the five signed 64-bit integers in place before reading them.
 ///
 /// @tparam On  the backend
 /// @param on          the backend
 /// @param temp        scratch memory, or null to get its size
 /// @param bytes       size of `temp` in bytes; set if `temp` is null
-/// @param counts      counted labels of each sequence, of the complete sequence where ranks share it
+/// @param counts      counted labels of each sequence; of the complete sequence if several ranks share it
 /// @param sequences   number of sequences
-/// @param normaliser  the totals serve normalisers of the same power
-/// @param totals      one element
-/// @param first_bad   one word: the first count outside [0, 2^40); `sequences` where their sum reaches 2^63; `~0` if there is none. Nothing
-/// is
-///                    promised of `totals` unless it is `~0`
-/// @return the error, if any; `invalid_value` if the power is not in [0, 1] or `bytes` is too few
+/// @param normaliser  the normaliser; the totals also serve other normalisers of the same power
+/// @param totals      one element for the result
+/// @param first_bad   one word: the first count outside [0, 2^40); `sequences` if their sum reaches 2^63; `~0` if there is none. `totals`
+///                    is unspecified unless it is `~0`
+/// @return the error, if any; `invalid_value` if the power is not in [0, 1] or `bytes` is too small
 /// @par Complexity
 /// O(sequences), each count read once.
 /// @par Determinism
-/// Sums of integers: the words of the host twin.
+/// Sums of integers: the same words as the host twin.
 template <class On>
 [[nodiscard]] typename On::error_type loss_totals_of(On on, void* temp, std::size_t& bytes, std::int64_t const* counts,
                                                      std::size_t sequences, loss_normaliser const& normaliser, loss_totals* totals,
@@ -61,10 +59,10 @@ template <class On>
   return on.for_each(1, detail::write_totals{sum, sequences, detail::words_of(totals), first_bad});
 }
 
-/// @brief The totals as the overload with `temp` writes them; allocates and waits.
+/// @brief Returns the totals, as the overload with `temp` writes them; allocates and waits.
 /// @param on the backend @param counts counted labels of each sequence @param sequences number of sequences
-/// @param normaliser the totals serve normalisers of the same power
-/// @return totals to be all-reduced, on the host
+/// @param normaliser the normaliser; the totals also serve other normalisers of the same power
+/// @return totals, to be all-reduced; on the host
 /// @throws invalid_input as the host twin, with the same message
 /// @throws gpu_error if the backend reports an error
 template <class On>
@@ -79,16 +77,16 @@ template <class On>
   return ballast::loss_totals_of(fetch(on, counts, sequences), normaliser);
 }
 
-/// @brief Writes the totals of the sequences themselves, where several ranks each counted the same ones; twin of `loss_totals::shared_by`.
+/// @brief Divides totals by the number of ranks that each counted the same sequences; twin of `loss_totals::shared_by`.
 ///
 /// @tparam On  the backend
 /// @param on         the backend
 /// @param temp       scratch memory, or null to get its size
 /// @param bytes      size of `temp` in bytes; set if `temp` is null
-/// @param totals     all-reduced over context-parallel ranks too, each of which knows the whole labels
-/// @param ranks      how many counted each sequence, in [1, 2^19]
-/// @param out        one element; may be `totals`
-/// @param first_bad  one word: the first word of the totals that is no multiple of `ranks`, `~0` if there is none
+/// @param totals     totals, all-reduced also over context-parallel ranks, each of which has all labels
+/// @param ranks      number of ranks that counted each sequence, in [1, 2^19]
+/// @param out        one element for the result; may be `totals`
+/// @param first_bad  one word: the first word of the totals that is not a multiple of `ranks`, `~0` if there is none
 /// @return the error, if any; `invalid_value` if `ranks` is out of range
 /// @par Complexity
 /// O(1).

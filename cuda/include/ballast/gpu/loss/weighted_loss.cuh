@@ -15,7 +15,7 @@
 #include <cstdint>
 
 /// @file
-/// @brief The weighted loss of a row and the gradient of each token loss in one pass over the device's memory.
+/// @brief The weighted loss of a row, and the gradient with respect to each token loss, in one pass over the device's memory.
 
 namespace ballast::inline v0_2::gpu {
 
@@ -42,36 +42,35 @@ struct weighted_units : fixed_sums {
 };
 }  // namespace detail
 
-/// @brief Sums weight times loss over the counted labels of each sequence and of all, and writes the weight of each token: the gradient of
-/// the weighted loss by that token's loss.
+/// @brief Sums weight times loss over the counted labels of each sequence and of the row, and writes the weight of each token, which is the
+/// derivative of the weighted loss with respect to the token's loss.
 ///
-/// It is `gpu::token_weights` and, on the products in double precision, `gpu::fixed_point_sums`, reading each byte once.
+/// The result is that of `gpu::token_weights` and, for the products in double precision, `gpu::fixed_point_sums`; each byte is read once.
 ///
 /// @tparam On            the backend
 /// @tparam Number        `float` or `double`
 /// @tparam Label         an integer
 /// @tparam Offset        an integer
 /// @tparam Scale         `float` or `double`
-/// @tparam FractionBits  the scale of the sums; 44 suits losses that are weighted
+/// @tparam FractionBits  bits after the binary point of the sums; 44 suits losses that are weighted
 /// @param on         the backend
 /// @param temp       scratch memory, or null to get its size
 /// @param bytes      size of `temp` in bytes; set if `temp` is null
-/// @param losses     one per token of the row, where its label is; those without a counted label may be anything
-/// @param labels     one per token of the row; tokens after the last sequence are padding
+/// @param losses     one loss per token of the row, at the position of its label; may be anything at labels that are not counted
+/// @param labels     one label per token of the row; tokens after the last sequence are padding
 /// @param row        tokens of the row
 /// @param cu         cumulative lengths: sequence i is [cu[i], cu[i + 1]) of the row
 /// @param sequences  number of sequences of the row; `cu` has one entry more
-/// @param weights    one per sequence, as `gpu::loss_weights` writes them
+/// @param weights    one weight per sequence, as `gpu::loss_weights` writes them
 /// @param options    the ignored label and the shift, as for `gpu::label_counts`
-/// @param scale      one per token; 0 without a counted label
-/// @param sums       one per sequence
-/// @param total      one element: the weighted loss of the row. All-reduce its words for that of the step
-/// @param first_bad  one word: the first entry of `cu` that is not 0 at the begin, below its predecessor, or at the end above `row`; `~0`
-/// if
-///                   all is good. The results are unspecified unless it is `~0`
-/// @return the error, if any; `invalid_value` if `bytes` is too few
+/// @param scale      array of one weight per token; gets 0 at labels that are not counted
+/// @param sums       array of one sum per sequence
+/// @param total      one element: the weighted loss of the row. All-reduce its words to get the loss of the step
+/// @param first_bad  one word: the first entry of `cu` that is not 0 at the begin, is below its predecessor, or is above `row` at the end;
+///                   `~0` if there is none. The results are unspecified unless it is `~0`
+/// @return the error, if any; `invalid_value` if `bytes` is too small
 /// @par Complexity
-/// O(row + sequences), for any lengths; reads each loss and label once and writes `sizeof(Scale)` bytes a token.
+/// O(row + sequences), for any lengths; reads each loss and label once and writes `sizeof(Scale)` bytes per token.
 /// @par Determinism
 /// Sums of integers, each product rounded once: the same words for every partition of the tokens.
 template <class On, std::floating_point Number, device_label Label, integer Offset, std::floating_point Scale, int FractionBits>
@@ -85,20 +84,20 @@ template <class On, std::floating_point Number, device_label Label, integer Offs
   return detail::sum_row(on, temp, bytes, cu, sequences, row, term, sums, total, first_bad);
 }
 
-/// @brief What the fused pass makes of a row.
-/// @tparam On the backend @tparam Scale `float` or `double` @tparam FractionBits the scale of the sum
+/// @brief The results of the fused pass over a row.
+/// @tparam On the backend @tparam Scale `float` or `double` @tparam FractionBits bits after the binary point of the sum
 template <class On, class Scale = float, int FractionBits = 44>
 struct weighted_row {
-  array<Scale, On> scale;               ///< the gradient by each token's loss, on the device
+  array<Scale, On> scale;               ///< derivative with respect to each token's loss, on the device
   fixed_point_sum<FractionBits> total;  ///< the weighted loss of the row
 };
 
-/// @brief The weighted loss as the overload with `temp` writes them; allocates and waits.
-/// @tparam Scale `float` or `double` @tparam FractionBits the scale of the sum
+/// @brief Returns the weighted loss and the weights, as the overload with `temp` writes them; allocates and waits.
+/// @tparam Scale `float` or `double` @tparam FractionBits bits after the binary point of the sum
 /// @param on the backend @param losses one per token of the row @param labels one per token of the row @param row number of its tokens
 /// @param cu cumulative lengths @param sequences number of sequences @param weights one per sequence @param options the ignored label and
 /// the shift
-/// @return the gradient of each token and the loss
+/// @return the weight of each token, and the loss
 /// @throws invalid_input as the host twins, with the same message
 /// @throws gpu_error if the backend reports an error
 template <class Scale = float, int FractionBits = 44, class On, std::floating_point Number, device_label Label, integer Offset>

@@ -16,34 +16,34 @@
 #include <cstdint>
 
 /// @file
-/// @brief One weight per sequence, from counts and totals that lie on the device: nothing waits for the host before the forward pass.
+/// @brief The weight of each sequence, from counts and totals on the device; nothing waits for the host before the forward pass.
 
 namespace ballast::inline v0_2::gpu {
 
 /// @brief Writes the weight of each sequence of a rank's step or micro-batch; twin of `ballast::loss_weights`.
 ///
-/// The totals come from `gpu::loss_totals_of` and your all-reduce, on the same stream; a whole step is weighed without waiting.
+/// The totals come from `gpu::loss_totals_of` and your all-reduce, on the same stream; the weights of a step need no waiting.
 ///
 /// @tparam On  the backend
 /// @param on          the backend
 /// @param temp        scratch memory, or null to get its size
 /// @param bytes       size of `temp` in bytes; set if `temp` is null
-/// @param counts      counted labels of each sequence: of the complete sequence, also where this rank sees a part of it
+/// @param counts      counted labels of each sequence; of the complete sequence even if this rank has only a part of it
 /// @param sequences   number of sequences
-/// @param totals      of the complete step, all-reduced, on the device
+/// @param totals      totals of the complete step, all-reduced, on the device
 /// @param normaliser  what is minimised
-/// @param path        what happens to the gradients: the weights undo its averages
-/// @param part        totals of this rank's step, or of this micro-batch, on the device; null where the normaliser's scope is the step
-/// @param weights     one per sequence; 0 for one without a counted label, and for all where nothing is counted
-/// @param first_bad   one word: the first count outside [0, 2^40); `sequences` where the counts exceed their totals or the host twin
-/// throws for the
-///                    totals; `~0` if there is none. `weights` is unspecified unless it is `~0`
-/// @return the error, if any; `invalid_value` if a number of the path, the power or a length that is divided by is out of range, a part is
-/// missing, or `bytes` is too few
+/// @param path        what happens to gradients; the weights undo its averages
+/// @param part        totals of this rank's step, or of this micro-batch, on the device; null if the scope of the normaliser is the step
+/// @param weights     array of one weight per sequence; gets 0 for a sequence without a counted label, and for all if no label is counted
+/// @param first_bad   one word: the first count outside [0, 2^40); `sequences` if the counts exceed their totals, or if the host twin
+/// throws
+///                    for the totals; `~0` if there is none. `weights` is unspecified unless it is `~0`
+/// @return the error, if any; `invalid_value` if a number of the path, the power or a length that is divided by is out of range, `part` is
+///         missing, or `bytes` is too small
 /// @par Complexity
-/// O(sequences): reads the counts twice and writes 8 bytes each.
+/// O(sequences): reads each count twice and writes 8 bytes per sequence.
 /// @par Determinism
-/// The bits of the host twin, unless a flag like --use_fast_math allows other values.
+/// The same bits as the host twin, unless a flag like --use_fast_math allows other values.
 template <class On>
 [[nodiscard]] typename On::error_type loss_weights(On on, void* temp, std::size_t& bytes, std::int64_t const* counts, std::size_t sequences,
                                                    loss_totals const* totals, loss_normaliser const& normaliser, gradient_path const& path,
@@ -70,11 +70,10 @@ template <class On>
   return on.for_each(sequences, detail::weigh_sequences{counts, weight, weights});
 }
 
-/// @brief The weights as the overload with `temp` writes them; allocates and waits.
+/// @brief Returns the weight of each sequence, as the overload with `temp` writes it; allocates and waits.
 /// @param on the backend @param counts counted labels of each complete sequence @param sequences number of sequences
-/// @param totals of the complete step, all-reduced, on the host @param normaliser what is minimised @param path what happens to the
-/// gradients
-/// @param part totals of the rank or the micro-batch, where the scope is not the step
+/// @param totals totals of the complete step, all-reduced, on the host @param normaliser what is minimised
+/// @param path what happens to gradients @param part totals of the rank or the micro-batch, if the scope is not the step
 /// @return one weight per sequence, on the device
 /// @throws invalid_input as the host twin, with the same message
 /// @throws gpu_error if the backend reports an error

@@ -14,14 +14,15 @@
 #include <cstdint>
 
 /// @file
-/// @brief Best-fit decreasing on device lengths: counted and expanded on the device, planned on the host while the device sorts.
+/// @brief Best-fit decreasing for lengths on a device: the device counts lengths and expands the plan; the host plans while the device
+/// sorts.
 
 namespace ballast::inline v0_2::gpu {
 
 /// @brief Packs the samples, longest first, each into the fullest pack that still takes it; twin of `ballast::best_fit_decreasing`.
 ///
-/// The one twin that waits: for the counts of the lengths, which it plans on the host while the device sorts. It cannot be captured into a
-/// graph. When it returns, the number of packs is known and the rest is queued.
+/// This is the only twin that waits: it needs the counts of the lengths on the host, which plans while the device sorts. It cannot be
+/// captured into a CUDA graph. When it returns, the number of packs is known and the rest of the work is queued.
 ///
 /// @tparam On      the backend
 /// @tparam Length  an integer
@@ -33,15 +34,15 @@ namespace ballast::inline v0_2::gpu {
 /// @param count    number of samples
 /// @param options  capacity up to `longest_on_device`, max_samples, sample_multiple and pack_multiple; no over-size policy and no demanded
 ///                 number of packs
-/// @param planner  of this backend and stream; on return it holds the plan and its certificate
-/// @param out      where the packs go; for `offsets`, count + 1 words always suffice
-/// @return the error, if any; `invalid_value` for options out of range, more samples than `Index` can number, a workspace that is too
-/// small, or a length outside 1 … capacity, whose index `planner.first_bad` then is
+/// @param planner  a planner of this backend and stream; afterwards it holds the plan and its certificate
+/// @param out      arrays for the packs; for `offsets`, count + 1 words are always enough
+/// @return the error, if any; `invalid_value` if an option is out of range, `Index` cannot number the samples, the workspace is too small,
+///         or a length is outside 1 … capacity (`planner.first_bad` is then its index)
 /// @throws std::bad_alloc if the host has no memory for the plan
 /// @par Complexity
 /// As `fold` and `expand`, and O(D log D + R) on the host for D distinct lengths and R runs.
 /// @par Determinism
-/// Bit for bit that of the host.
+/// The same packs as on the host, bit for bit.
 /// @par Source
 /// As `ballast::best_fit_decreasing`.
 template <class On, integer Length, index_type Index>
@@ -55,11 +56,11 @@ template <class On, integer Length, index_type Index>
 ///
 /// @tparam Index  type of the sample indices
 /// @param on       the backend
-/// @param lengths  on the device
+/// @param lengths  sample lengths in tokens, on the device
 /// @param count    number of samples
-/// @param options  as the other overload
-/// @return exactly the groups and the certificate of `ballast::best_fit_decreasing`
-/// @throws invalid_input as `ballast::best_fit_decreasing`, and for options that a plan of runs does not take
+/// @param options  as for the other overload
+/// @return the same groups and certificate as `ballast::best_fit_decreasing`
+/// @throws invalid_input as `ballast::best_fit_decreasing`, and for options that the other overload does not take
 /// @throws gpu_error if the backend reports an error
 template <index_type Index = std::uint32_t, class On, integer Length>
 [[nodiscard]] packing<On, Index> best_fit_decreasing(On on, Length const* lengths, std::size_t count, packing_options const& options) {

@@ -20,11 +20,11 @@
 #include <type_traits>
 
 /// @file
-/// @brief From a plan of runs to the packs of device samples: a stable sort and one pass.
+/// @brief Expands a plan of runs to the packs of device samples, by a stable sort and one pass.
 
 namespace ballast::inline v0_2::gpu {
 
-/// @brief The packs of a plan; twin of `ballast::expand`.
+/// @brief Writes the packs of a plan; twin of `ballast::expand`.
 ///
 /// @tparam On      the backend
 /// @tparam Length  an integer
@@ -32,20 +32,21 @@ namespace ballast::inline v0_2::gpu {
 /// @param on       the backend
 /// @param temp     scratch memory, or null to get its size
 /// @param bytes    size of `temp` in bytes; set if `temp` is null
-/// @param plan     from `plan_best_fit_decreasing`, uploaded
-/// @param lengths  the samples it was made for, in any order
+/// @param plan     result of `plan_best_fit_decreasing`, uploaded
+/// @param lengths  lengths of the samples that it was made for, in any order
 /// @param count    number of samples
-/// @param visit    samples of equal length are taken in this order, a permutation of 0 … count - 1: a fresh shuffle per epoch without a new
-///                 plan; null for index order
-/// @param out      where the packs go
+/// @param visit    a permutation of 0 … count - 1: the order in which samples of equal length are taken, such as a new shuffle in each
+/// epoch
+///                 without a new plan; null for index order
+/// @param out      arrays for the packs
 /// @param first_bad one word: the lowest index of a sample whose length is not that of the plan at its canonical position (or of an entry
-///                 of `visit` that is no sample); `none_bad` if all are right. Otherwise nothing is promised of `out`
+///                 of `visit` that is out of range); `none_bad` if there is none, otherwise `out` is unspecified
 /// @return the error, if any; `invalid_value` if the plan is for another number of samples or its capacity exceeds `longest_on_device`
 /// @par Complexity
-/// O(count log runs). Moves per sample, for 4-byte lengths and indices: 10 bytes for the keys (12 above 65536 padded lengths), 12 (16) for
-/// each 8 bits of a key, 10 (12) to read the order and the lengths, and one scattered write of 4 bytes for each output.
+/// O(count log runs). Bytes moved per sample, for 4-byte lengths and indices: 10 for the keys (12 above 65536 padded lengths), 12 (16) for
+/// each 8 bits of a key, 10 (12) to read order and lengths, and one scattered write of 4 bytes for each output.
 /// @par Determinism
-/// Bit for bit that of the host.
+/// The same packs as on the host, bit for bit.
 template <class On, integer Length, index_type Index>
 [[nodiscard]] typename On::error_type expand(On on, void* temp, std::size_t& bytes, device_runs<On> const& plan, Length const* lengths,
                                              std::size_t count, std::type_identity_t<Index> const* visit, pack_arrays<Index> const& out,
@@ -68,15 +69,15 @@ template <class On, integer Length, index_type Index>
   });
 }
 
-/// @brief The packs of a plan; allocates and waits.
+/// @brief Returns the packs of a plan; allocates and waits.
 ///
 /// @tparam Index  type of the sample indices
 /// @param on       the backend
-/// @param plan     from `plan_best_fit_decreasing`
-/// @param lengths  on the device: the samples it was made for
+/// @param plan     result of `plan_best_fit_decreasing`
+/// @param lengths  on the device: lengths of the samples that it was made for
 /// @param count    number of samples
-/// @return exactly the groups of `ballast::expand`
-/// @throws invalid_input as `ballast::expand`, and for a plan too large for device lengths
+/// @return the same groups as `ballast::expand`
+/// @throws invalid_input as `ballast::expand`, and if the capacity of the plan exceeds `longest_on_device`
 /// @throws gpu_error if the backend reports an error
 template <index_type Index = std::uint32_t, class On, integer Length>
 [[nodiscard]] groups<On, Index> expand(On on, pack_runs const& plan, Length const* lengths, std::size_t count) {
@@ -92,7 +93,7 @@ template <index_type Index = std::uint32_t, class On, integer Length>
     return expand(on, temp, bytes, runs, lengths, count, nullptr, pack_arrays<Index>{out.offsets.data(), out.members.data()},
                   first_bad.data());
   });
-  if (fetch_one(on, first_bad.data()) != none_bad) (void)ballast::expand<Index>(plan, fetch(on, lengths, count));  // says what is wrong
+  if (fetch_one(on, first_bad.data()) != none_bad) (void)ballast::expand<Index>(plan, fetch(on, lengths, count));  // throws with the reason
   return out;
 }
 

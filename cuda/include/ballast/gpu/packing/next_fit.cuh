@@ -14,52 +14,52 @@
 #include <limits>
 
 /// @file
-/// @brief Next fit on a device: the packs of `ballast::next_fit`, with the samples where they are.
+/// @brief Next fit on a device: the packs of `ballast::next_fit`; samples stay in place.
 
 namespace ballast::inline v0_2::gpu {
 
-/// @brief Packs on a device whose samples stay in order.
+/// @brief Packs on a device whose samples are in the original order.
 /// @tparam On     the backend
 /// @tparam Index  type of the pack numbers
 template <class On, index_type Index = std::uint32_t>
 struct packs_in_order {
   array<std::uint64_t, On> offsets;  ///< size() + 1 entries: the first sample of each pack, and the number of samples
-  array<Index, On> pack;             ///< of each sample: the number of its pack
+  array<Index, On> pack;             ///< for each sample, the number of its pack
 
   /// @brief Number of packs.
   [[nodiscard]] std::size_t size() const noexcept { return offsets.size() - 1; }
 };
 
-/// @brief Samples of one tile of `next_fit`: 15 for each of 256 lanes, so that lanes do not meet in a bank of shared memory.
+/// @brief Samples of one tile of `next_fit`: 15 for each of 256 lanes, which avoids bank conflicts in shared memory.
 inline constexpr std::size_t next_fit_tile = 3840;
 
-/// @brief Fills one pack after the other in the given order; the twin of `ballast::next_fit`.
+/// @brief Fills one pack after the other in the given order; twin of `ballast::next_fit`.
 ///
-/// Each pack is a range of samples, so a pack's first sample says all. Where the next pack starts is a function of where this one does;
-/// tiles of samples tabulate that function for all their samples at once, so that no guess is made and none can fail.
+/// Each pack is a range of samples, so its first sample defines it. The start of the next pack is a function of the start of this one. Each
+/// tile of samples tabulates that function for all its samples at once; nothing is guessed, so nothing has to be repeated.
 ///
 /// @tparam On      the backend
 /// @tparam Length  an integer
 /// @tparam Index   `std::uint32_t` or `std::uint64_t`; `count` must not exceed its greatest value
 /// @param on       the backend
 /// @param temp     scratch memory, or null to get its size
-/// @param bytes    its size: 9 bytes a sample and little more
+/// @param bytes    size of `temp` in bytes; set if `temp` is null, to 9 bytes per sample and a little more
 /// @param lengths  sample lengths in tokens
 /// @param count    number of samples
 /// @param options  capacity, max_samples, sample_multiple and pack_multiple; no over-size policy and no demanded number of packs
-/// @param offsets  room for `count` + 1 entries; pack p is the samples `offsets[p]` … `offsets[p + 1]` - 1, the last entry is `count`
-/// @param pack  `count` entries: the pack of each sample
-/// @param packs    one word: the number of packs
+/// @param offsets  array of `count` + 1 entries; pack p has the samples `offsets[p]` … `offsets[p + 1]` - 1, and the last entry is `count`
+/// @param pack     array of `count` entries for the pack of each sample
+/// @param packs    one word for the number of packs
 /// @param bad      one word: the first sample whose length is not positive, above the capacity, or brings the sum of lengths to 2^63;
-///                 `none_bad` if there is none. Where there is one, the other outputs mean nothing.
+///                 `none_bad` if there is none, otherwise the other outputs are unspecified
 /// @param tile     samples that one block tabulates, 1 … 16384
-/// @return the first error; `On::invalid_value` for bad options or too small a workspace
+/// @return the first error; `On::invalid_value` if an option is out of range or the workspace is too small
 /// @post The packs are those of the host twin.
 /// @par Complexity
-/// A fixed number of launches that do not wait for the host, for any lengths. 43 bytes are moved for each sample. One lane walks a
-/// step for each of √(count / tile) spans, or for each pack that is longer than a tile; others at most √(count / tile) steps.
+/// A fixed number of launches that do not wait for the host, for any lengths. 43 bytes are moved per sample. One lane walks a step for each
+/// of √(count / tile) spans, or for each pack that is longer than a tile; the other lanes walk at most √(count / tile) steps.
 /// @par Determinism
-/// A pure function of its arguments; `tile` does not enter the result.
+/// A pure function of its arguments; the result does not depend on `tile`.
 /// @par Source
 /// Johnson, "Near-optimal bin packing algorithms", MIT 1973.
 template <class On, integer Length, index_type Index>
@@ -97,7 +97,7 @@ template <class On, integer Length, index_type Index>
   detail::next_fit_view const view{sums, count, tile, static_cast<std::uint64_t>(asked.capacity()), asked.max_samples()};
   auto const lanes = tile < next_fit_tile ? static_cast<unsigned>(divide_up(tile, std::size_t{480}) * 32) : 256U;
   auto const shared = view.shared_bytes(lanes);
-  auto* const leave = pack;  // which is written last
+  auto* const leave = pack;  // `pack` is written last
   e = on.inclusive_scan(scans, sum_bytes, weights, sums + 1, count, detail::next_fit_sum{});
   if (e == none) e = on.fill(span_entry, 0xff, spans * sizeof(Index));
   if (e == none) e = on.fill(tile_entry, 0xff, tiles * sizeof(Index));
@@ -112,16 +112,16 @@ template <class On, integer Length, index_type Index>
   return e;
 }
 
-/// @brief The same by value; allocates, and waits once.
+/// @brief Returns the packs, as the overload with `temp` writes them; allocates, and waits once.
 /// @tparam Index   type of the pack numbers
 /// @tparam On      the backend
 /// @tparam Length  an integer
 /// @param on       the backend
 /// @param lengths  sample lengths in tokens, on the device
 /// @param count    number of samples
-/// @param options  as the other overload
+/// @param options  as for the other overload
 /// @return the packs
-/// @throws invalid_input for bad options or a bad length, gpu_error for an error of the backend
+/// @throws invalid_input if an option or a length is out of range, gpu_error if the backend reports an error
 template <index_type Index = std::uint32_t, class On, integer Length>
 [[nodiscard]] packs_in_order<On, Index> next_fit(On on, Length const* lengths, std::size_t count, packing_options const& options) {
   detail::in_place_options const asked{options};

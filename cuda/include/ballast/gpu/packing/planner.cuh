@@ -9,18 +9,18 @@
 #include <cstdint>
 
 /// @file
-/// @brief The memory of `best_fit_decreasing`.
+/// @brief `pack_planner`: the memory of `best_fit_decreasing` on a device.
 
 namespace ballast::inline v0_2::gpu {
 
-/// @brief What `best_fit_decreasing` keeps between calls, and what the host knows of the last packing. One call at a time may use it.
+/// @brief Memory that `best_fit_decreasing` keeps between calls, and its last plan. Use it in one call at a time.
 /// @tparam On  the backend
 template <class On>
 struct pack_planner {
-  /// @brief Nothing yet. @param on where packing will run
+  /// @brief Makes a planner without a plan. @param on the backend
   explicit pack_planner(On on) : runs(on), counts(on) {}
-  pack_runs plan;                      ///< of the last packing
-  pack_tally tally;                    ///< its number of packs, with the certificate
+  pack_runs plan;                      ///< plan of the last packing
+  pack_tally tally;                    ///< number of packs of the plan, with its certificate
   std::uint64_t first_bad = none_bad;  ///< lowest index of a length outside 1 … capacity
   device_runs<On> runs;                ///< the plan on the device
   detail::host_buffer<On> counts;      ///< private

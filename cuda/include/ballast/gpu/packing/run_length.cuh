@@ -10,19 +10,19 @@
 #include <cstddef>
 
 /// @file
-/// @brief How many packs device lengths need, without packing them.
+/// @brief Counts how many packs device lengths need, without packing them.
 
 namespace ballast::inline v0_2::gpu {
 
-/// @brief The number of packs that best-fit decreasing needs for device lengths, with its certificate; allocates and waits.
+/// @brief Returns the number of packs of best-fit decreasing for device lengths, with its certificate; allocates and waits.
 ///
-/// To ask for many capacities, `fold` once and ask the host's `count_packs`.
+/// To try many capacities, call `fold` once, and then the host's `count_packs` for each.
 ///
 /// @param on       the backend
-/// @param lengths  on the device, in tokens, each at least 1
+/// @param lengths  sample lengths in tokens on the device, each at least 1
 /// @param count    number of samples
 /// @param options  as for `best_fit_decreasing` on the device
-/// @return exactly `ballast::count_packs` of the histogram of these lengths
+/// @return the same as `ballast::count_packs` for the histogram of these lengths
 /// @throws invalid_input as `best_fit_decreasing`
 /// @throws gpu_error if the backend reports an error
 /// @par Complexity

@@ -14,28 +14,28 @@
 
 namespace ballast::inline v0_2::gpu {
 
-/// @brief What kernels read of a plan; members as those of `ballast::pack_runs`.
+/// @brief A plan of runs as kernels read it; its members are those of `ballast::pack_runs`.
 struct runs_view {
-  pack_run const* runs = nullptr;      ///< of the device, by `first`
-  std::size_t run_count = 0;           ///< how many
-  pack_block const* blocks = nullptr;  ///< of the device, by `first_pack`
-  std::size_t block_count = 0;         ///< how many
+  pack_run const* runs = nullptr;      ///< runs, on the device, ordered by `first`
+  std::size_t run_count = 0;           ///< number of runs
+  pack_block const* blocks = nullptr;  ///< blocks, on the device, ordered by `first_pack`
+  std::size_t block_count = 0;         ///< number of blocks
   std::int64_t capacity = 0;           ///< tokens of one pack
   std::int64_t sample_multiple = 1;    ///< lengths are rounded up to a multiple of this
-  std::uint64_t samples = 0;           ///< how many are placed
-  std::uint64_t packs = 0;             ///< how many are used
+  std::uint64_t samples = 0;           ///< number of samples
+  std::uint64_t packs = 0;             ///< number of packs
 };
 
-/// @brief A plan of runs on the device, 48 bytes a run; its memory is used again by the next plan.
+/// @brief A plan of runs on the device, 48 bytes per run; the next plan reuses its memory.
 /// @tparam On  the backend
 template <class On>
 class device_runs {
  public:
-  using error_type = typename On::error_type;  ///< of the backend
-  /// @brief No plan. @param on where it will be
+  using error_type = typename On::error_type;  ///< error type of the backend
+  /// @brief Makes an object without a plan. @param on the backend
   explicit device_runs(On on) : staged_(on), memory_(on) {}
   /// @brief Queues the copy of a plan, without waiting for work that was queued before on its stream.
-  /// @param plan  may change when this returns
+  /// @param plan  the plan; it may change after the call returns
   /// @return the error, if any
   [[nodiscard]] error_type upload(pack_runs const& plan) {
     static_assert(std::is_trivially_copyable_v<pack_run> && std::is_trivially_copyable_v<pack_block> && alignof(pack_block) <= 8);

@@ -19,24 +19,24 @@
 #include <vector>
 
 /// @file
-/// @brief One packing of samples that are spread over processes or devices: counts are summed, and no sample moves.
+/// @brief Packs samples that are spread over processes or devices as one data set: ranks exchange counts, and no sample moves.
 
 namespace ballast::inline v0_2::gpu {
 
-/// @brief The places of one shard's samples in the packing of all.
+/// @brief Where the samples of one shard are in the packing of all shards.
 template <class On>
 struct shard_places {
-  pack_runs plan;                   ///< of all samples, the same on every rank
-  pack_tally tally;                 ///< its number of packs, with the certificate
-  array<std::uint64_t, On> pack;    ///< of each sample of the shard, in input order: the number of its pack among all
-  array<std::uint32_t, On> slot;    ///< its position in the pack
-  array<std::uint32_t, On> offset;  ///< tokens before it in the pack, padding included
-  array<std::uint64_t, On> member;  ///< its position in the members of all
+  pack_runs plan;                   ///< plan of all samples, the same on every rank
+  pack_tally tally;                 ///< number of packs of the plan, with its certificate
+  array<std::uint64_t, On> pack;    ///< for each sample of the shard, in input order, the number of its pack among all packs
+  array<std::uint32_t, On> slot;    ///< for each sample, its position in the pack
+  array<std::uint32_t, On> offset;  ///< for each sample, the tokens before it in the pack, padding included
+  array<std::uint64_t, On> member;  ///< for each sample, its position in the members of all packs
 };
 
 namespace detail {
 
-// For each key, what leads from a position in the sorted shard to the canonical one among all samples (modulo 2^64).
+// For each key, the difference between a position in the sorted shard and the canonical position among all samples (modulo 2^64).
 [[nodiscard]] inline std::vector<std::uint64_t> shifts_by_key(std::vector<std::uint64_t> const& here,
                                                               std::vector<std::uint64_t> const& before,
                                                               std::vector<std::uint64_t> const& all, pack_padding pad) {
@@ -58,30 +58,30 @@ namespace detail {
 
 }  // namespace detail
 
-/// @brief Packs samples that are spread over ranks as if they were in one place, in the order of the ranks; twin of `ballast::place`.
+/// @brief Packs samples that are spread over ranks as if all were in one place, in the order of the ranks; twin of `ballast::place`.
 ///
-/// Every rank calls it with its own shard. Ranks exchange the counts of the lengths, 8 bytes for each length up to the capacity, compute
-/// the same plan, and each finds the places of its own samples.
+/// Every rank calls it with its own shard. The ranks exchange counts of lengths, 8 bytes for each length up to the capacity. Each rank then
+/// computes the same plan, and the places of its own samples.
 ///
 /// @tparam Index      type of the sample indices in one shard
 /// @tparam On         the backend
 /// @tparam Length     an integer
-/// @tparam Reduce     callable with a `std::span<std::uint64_t>`; the span is of the host
-/// @tparam Exclusive  callable with a `std::span<std::uint64_t>`; the span is of the host
+/// @tparam Reduce     callable with a `std::span<std::uint64_t>` of host memory
+/// @tparam Exclusive  callable with a `std::span<std::uint64_t>` of host memory
 /// @param on        the backend
-/// @param lengths   on the device: this rank's samples in tokens, each at least 1
-/// @param count     how many; may be 0
-/// @param options   as `best_fit_decreasing` on the device, the same on every rank
+/// @param lengths   lengths of this rank's samples in tokens, on the device, each at least 1
+/// @param count     number of this rank's samples; may be 0
+/// @param options   as for `best_fit_decreasing` on the device; must be the same on every rank
 /// @param reduce    replaces each element by its sum over all ranks (MPI_Allreduce, ncclAllReduce)
 /// @param exclusive replaces each element by its sum over the ranks before this one, 0 on the first (MPI_Exscan)
 /// @return the plan, and the places of this rank's samples
-/// @throws invalid_input as `best_fit_decreasing`; for a bad length on every rank, after the exchange, so that none waits for another
+/// @throws invalid_input as `best_fit_decreasing`; for a bad length on every rank after the exchange, so that no rank waits for another
 /// @throws gpu_error if the backend reports an error
 /// @par Complexity
 /// As `fold` and `expand` of the shard, one sum and one prefix sum of `capacity` + 1 words over the ranks, and O(D log D + R) on the host
 /// for D distinct lengths of all samples and R runs.
 /// @par Determinism
-/// Together the ranks hold `ballast::best_fit_decreasing` of the concatenated shards, bit for bit.
+/// Together the ranks have the result of `ballast::best_fit_decreasing` for the concatenated shards, bit for bit.
 template <index_type Index = std::uint32_t, class On, integer Length, class Reduce, class Exclusive>
 [[nodiscard]] shard_places<On> pack_sharded(On on, Length const* lengths, std::size_t count, packing_options const& options,
                                             Reduce const& reduce, Exclusive const& exclusive) {

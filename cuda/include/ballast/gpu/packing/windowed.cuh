@@ -17,48 +17,46 @@
 #include <string>
 
 /// @file
-/// @brief Best-fit decreasing inside windows of consecutive samples, a block for each window.
+/// @brief Best-fit decreasing within windows of consecutive samples; each window is one block.
 
 namespace ballast::inline v0_2::gpu {
 
-/// @brief Most samples of one window of `windowed_best_fit_decreasing`: 176 KiB of shared memory.
+/// @brief Largest window of `windowed_best_fit_decreasing`, in samples: it needs 176 KiB of shared memory.
 inline constexpr std::size_t longest_window = 8192;
 
-/// @brief Cuts the samples into windows of `window` consecutive ones and packs each by best-fit decreasing; the twin of
-/// `ballast::windowed_best_fit_decreasing`.
+/// @brief Packs windows of `window` consecutive samples, each by best-fit decreasing; twin of `ballast::windowed_best_fit_decreasing`.
 ///
-/// All lanes of a block look through the open packs of their window for each sample, so the time of a window grows with its packs, and
-/// not with the capacity as a table of rooms would. It pays where there are many windows of few packs; where a window holds thousands of
-/// packs the host's table is the better algorithm.
+/// For each sample, all lanes of a block search the open packs of the window. The time of a window therefore grows with its number of
+/// packs, and not with the capacity, as with a table of free space. This pays if there are many windows with few packs; if a window has
+/// thousands of packs, the host's table is the better algorithm.
 ///
 /// @tparam On      the backend
 /// @tparam Length  an integer
 /// @tparam Index   `std::uint32_t` or `std::uint64_t`; `count` must not exceed its greatest value
 /// @param on       the backend
 /// @param temp     scratch memory, or null to get its size
-/// @param bytes    its size: 2 bytes a sample, 16 a window and little more
+/// @param bytes    size of `temp` in bytes; set if `temp` is null, to 2 bytes per sample, 16 per window and a little more
 /// @param lengths  sample lengths in tokens
 /// @param count    number of samples
-/// @param window   samples of one window, at least 1; it, or else `count`, at most `longest_window`
+/// @param window   samples of one window, at least 1; the smaller of `window` and `count` is at most `longest_window`
 /// @param options  capacity below 2^48, max_samples, sample_multiple and pack_multiple; no over-size policy and no demanded number of packs
-/// @param offsets  room for `count` + 1 entries; the members of pack p are at `offsets[p]` … `offsets[p + 1]` - 1
-/// @param members  `count` entries: the samples, pack after pack, longest first
-/// @param packs    one word: the number of packs
-/// @param bad      one word: the first sample whose length is not positive or above the capacity; `none_bad` if there is none. Where there
-/// is
-///                 one, the other outputs mean nothing.
-/// @return the first error; `On::invalid_value` for bad options, too long a window or too small a workspace
+/// @param offsets  array of `count` + 1 entries; the members of pack p are at `offsets[p]` … `offsets[p + 1]` - 1
+/// @param members  array of `count` entries for sample indices: pack after pack, longest first
+/// @param packs    one word for the number of packs
+/// @param bad      one word: the first sample whose length is not positive or above the capacity; `none_bad` if there is none, otherwise
+///                 the other outputs are unspecified
+/// @return the first error; `On::invalid_value` if an option or the window is out of range or the workspace is too small
 /// @pre The sum of the lengths is below 2^63.
-/// @post The packs are those of the host twin, with their members in its order.
+/// @post The packs are those of the host twin, with their members in the same order.
 /// @par Complexity
-/// A fixed number of launches that do not wait for the host. Each sample of a window costs its block a pass over the packs that are open,
-/// packs / lanes steps, and two barriers; lanes are 32 up to a window of 1,024. 8 bytes are moved for each sample and 12 for each pack; 22
-/// bytes of shared memory for each sample of a window.
+/// A fixed number of launches that do not wait for the host. For each sample, a block makes a pass over the open packs, in packs / lanes
+/// steps, with two barriers; it has 32 lanes for windows of up to 1,024 samples. 8 bytes are moved per sample and 12 per pack; 22 bytes of
+/// shared memory are needed per sample of a window.
 /// @par Determinism
 /// A pure function of its arguments.
 /// @par Source
 /// Algorithm: Johnson et al., "Worst-case performance bounds for simple one-dimensional packing algorithms", SIAM J. Comput. 3 (1974).
-/// Sorting inside a window: Batcher, "Sorting networks and their applications", AFIPS 1968.
+/// Sorting within a window: Batcher, "Sorting networks and their applications", AFIPS 1968.
 template <class On, integer Length, index_type Index>
 [[nodiscard]] typename On::error_type windowed_best_fit_decreasing(On on, void* temp, std::size_t& bytes, Length const* lengths,
                                                                    std::size_t count, std::size_t window, packing_options const& options,
@@ -96,7 +94,7 @@ template <class On, integer Length, index_type Index>
   return e;
 }
 
-/// @brief The same by value; allocates, and waits once.
+/// @brief Returns the packs, as the overload with `temp` writes them; allocates, and waits once.
 /// @tparam Index   type of the sample indices
 /// @tparam On      the backend
 /// @tparam Length  an integer
@@ -104,9 +102,9 @@ template <class On, integer Length, index_type Index>
 /// @param lengths  sample lengths in tokens, on the device
 /// @param count    number of samples
 /// @param window   samples of one window
-/// @param options  as the other overload
-/// @return exactly the groups of the host twin
-/// @throws invalid_input for bad options, a window out of range or a bad length, gpu_error for an error of the backend
+/// @param options  as for the other overload
+/// @return the same groups as the host twin
+/// @throws invalid_input if an option, the window or a length is out of range, gpu_error if the backend reports an error
 template <index_type Index = std::uint32_t, class On, integer Length>
 [[nodiscard]] groups<On, Index> windowed_best_fit_decreasing(On on, Length const* lengths, std::size_t count, std::size_t window,
                                                              packing_options const& options) {
