@@ -103,7 +103,7 @@ void staging(writer& show) {
   auto const chain = ballast::fold_layers(layers);
   auto const show_plan = [&](std::string const& name, ballast::joint_stages<> const& plan) {
     std::vector<numbers> rows;  // microseconds of forward and backward, microseconds of recomputation, MiB
-    for (auto const& s : plan.stages) rows.push_back({s.time / 1000, s.added / 1000, s.memory >> 20});
+    for (auto const& s : plan.figures) rows.push_back({s.time / 1000, s.added / 1000, s.memory >> 20});
     show("staging." + name, rows);
   };
   show_plan("in_sequence", ballast::plan_stages_in_sequence(chain, o));
