@@ -5,6 +5,4 @@
 
 #include <span>
 
-double time_per_token(std::span<ballast::timing const> rows) {
-  return ballast::calibrate(rows, {}, ballast::token_cost{}).coefficients[0];
-}
+double time_per_token(std::span<ballast::timing const> rows) { return ballast::calibrate(rows, {}, ballast::token_cost{}).coefficients[0]; }
