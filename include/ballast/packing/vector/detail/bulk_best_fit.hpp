@@ -14,14 +14,14 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Best fit in bulk: class after class as `order` says, all its samples at once.
+/// Best fit in bulk: the classes in the given order, all samples of a class at once.
 [[nodiscard]] inline pack_patterns best_fit_in_order(measure_classes const& classes, std::span<std::int64_t const> capacity,
                                                      std::span<std::uint32_t const> order, room_score const& score) {
   auto const k = classes.measures;
   constexpr auto most_copies = std::uint64_t{(std::numeric_limits<std::uint32_t>::max)()};
   open_packs open(k);
   pack_patterns out;
-  // least[m] of position p: what every sample still to come needs of measure m. A pack with less is closed.
+  // least[m] at position p: what every later sample needs at least of measure m. A pack with less room is closed.
   std::vector<std::int64_t> least((order.size() + 1) * k, (std::numeric_limits<std::int64_t>::max)());
   for (auto p = order.size(); p-- > 0;)
     for (std::size_t m = 0; m < k; ++m) least[p * k + m] = (std::min)(least[(p + 1) * k + m], classes[order[p]][m]);
@@ -38,7 +38,7 @@ namespace ballast::inline v0_2::detail {
       return copies;
     };
     auto const put = [&](std::uint64_t copies, std::uint64_t packs, std::uint32_t chain, std::span<std::int64_t const> r) {
-      bool closed = copies == most_copies;  // a pattern cannot count more of a class
+      bool closed = copies == most_copies;  // a pattern cannot hold more copies of a class
       for (std::size_t m = 0; m < k; ++m) {
         room[m] = r[m] - static_cast<std::int64_t>(copies) * sample[m];
         closed = closed || room[m] < least[(p + 1) * k + m];

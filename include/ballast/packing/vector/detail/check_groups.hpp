@@ -37,7 +37,7 @@ namespace ballast::inline v0_2::detail {
   return above;
 }
 
-/// The first rule that bare groups break.
+/// The first rule that the packs break.
 template <index_type Index>
 [[nodiscard]] verdict<packing_fault> check_groups(groups<Index> const& packs, sample_measures const& samples,
                                                   vector_packing_options const& o, std::vector<bool> const& above) {
@@ -55,7 +55,7 @@ template <index_type Index>
   for (std::size_t g = 0; g < packs.size(); ++g) {
     std::fill(load.begin(), load.end(), 0);
     auto const size = offsets[g + 1] - offsets[g];
-    bool alone = false;  // one sample that fits no pack, and may have one to itself
+    bool alone = false;  // whether the pack is one sample above a capacity, which the policy allows
     for (auto j = offsets[g]; j < offsets[g + 1]; ++j) {
       auto const member = std::uint64_t{members[static_cast<std::size_t>(j)]};
       if (member >= seen.size()) return {member_out_of_range, j, member, seen.size()};

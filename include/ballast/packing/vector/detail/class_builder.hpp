@@ -11,7 +11,7 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Sorts the samples that `wanted(i)` into classes; `extra_ones` adds a last measure that is 1 for every sample.
+/// Sorts the samples for which `wanted(i)` is true into classes; `extra_ones` adds a last measure that is 1 for every sample.
 template <index_type Index, class Wanted>
 class class_builder {
  public:
@@ -28,8 +28,8 @@ class class_builder {
   }
 
  private:
-  /// A sample is one number: measure m counts in units of the product of the ranges behind it. Returns one above the largest such key, or 0
-  /// where that is too many for a table.
+  /// Encodes a sample as one number, its key: measure m counts in units of the product of the ranges of all later measures. Returns one
+  /// above the largest key, or 0 if a table of that size would be too large.
   [[nodiscard]] std::size_t widen() {
     auto const n = samples_.size();
     auto const widest = (std::max)(std::uint64_t{1} << 16, std::uint64_t{8} * n);
@@ -96,7 +96,7 @@ class class_builder {
     }
     return 0;
   }
-  /// Begins the class of a sample at a place of the order.
+  /// Begins the class of a sample at a position of the order.
   void open(std::size_t sample, std::uint64_t begin, std::uint64_t count) {
     for (std::size_t m = 0; m < samples_.measures(); ++m) out_.classes.values.push_back(samples_.column(m)[sample]);
     if (extra_ones_) out_.classes.values.push_back(1);

@@ -11,7 +11,7 @@
 #include <vector>
 
 // Classes of several measures in slices: those of a slice agree, exactly or nearly, in all measures but one, the inner measure, and are
-// sorted by that. Classes are taken out one by one, for good or for a while; the next one that is left is found at once.
+// sorted by it. Classes can be erased or hidden one by one; the next class that remains is found in nearly constant time.
 
 namespace ballast::inline v0_2::detail {
 
@@ -22,7 +22,7 @@ class class_slices {
   /// `sizes` are the relative measures of the classes.
   class_slices(measure_classes const& classes, std::vector<std::int64_t> const& sizes) : slot_(classes.size()), order_(classes.size()) {
     auto const n = classes.size(), k = classes.measures;
-    auto const most_slices = n <= many_classes ? std::size_t{64} : std::size_t{16};  // a look into the slices costs as many steps
+    auto const most_slices = n <= many_classes ? std::size_t{64} : std::size_t{16};  // one search takes a step for each slice
     std::vector<std::vector<std::int64_t>> values(k);
     for (std::size_t m = 0; m < k; ++m) {
       for (std::size_t c = 0; c < n; ++c) values[m].push_back(sizes[c * k + m]);
@@ -51,7 +51,7 @@ class class_slices {
         if (m != inner_ && sizes[a * k + m] >> shift[m] != sizes[b * k + m] >> shift[m]) return false;
       return true;
     };
-    for (;;) {  // while the slices are too many, the finest of the other measures is seen in steps twice as wide
+    for (;;) {  // while there are too many slices, the finest of the other measures is rounded twice as coarsely
       std::iota(order_.begin(), order_.end(), 0U);
       std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
         for (std::size_t m = 0; m < k; ++m)
@@ -71,7 +71,7 @@ class class_slices {
       slot_[order_[p]] = static_cast<std::uint32_t>(p);
       inner_size_[p] = sizes[order_[p] * k + inner_];
     }
-    up_.next.resize(n + 1);  // up from a slot to the first that is in; down from one above a slot to one above the last that is in
+    up_.next.resize(n + 1);  // up: from a slot to the next that remains; down: from one above a slot to one above the previous that remains
     std::iota(up_.next.begin(), up_.next.end(), 0U);
     up_.hop = up_.next;
     down_ = up_;
@@ -81,7 +81,7 @@ class class_slices {
   [[nodiscard]] std::size_t size() const { return first_.size() - 1; }
   /// The measure by which a slice is sorted.
   [[nodiscard]] std::size_t inner() const { return inner_; }
-  /// A class of the slice, in or out.
+  /// Any class of the slice, even if it was erased or hidden.
   [[nodiscard]] std::uint32_t some_class(std::size_t slice) const { return order_[first_[slice]]; }
   /// The class in a slot.
   [[nodiscard]] std::uint32_t at(std::uint32_t slot) const { return order_[slot]; }
@@ -93,26 +93,26 @@ class class_slices {
     auto const p = up_.find(bound(slice, value));
     return p >= first_[slice + 1] ? nothing : p;
   }
-  /// The slot of a slice before this one, or `nothing`.
+  /// The last remaining slot of a slice before `slot`, or `nothing`.
   [[nodiscard]] std::uint32_t below(std::size_t slice, std::uint32_t slot) {
     auto const p = down_.find(slot);
     return p <= first_[slice] ? nothing : p - 1;
   }
 
-  /// Takes a class out for good.
+  /// Erases a class.
   void erase(std::uint32_t c) {
     auto const p = slot_[c];
     up_.next[p] = p + 1;
     down_.next[p + 1] = p;
   }
-  /// Takes a class out until `restore`.
+  /// Hides a class until `restore`.
   void hide(std::uint32_t c) {
     auto const p = slot_[c];
     up_.hop[p] = p + 1;
     down_.hop[p + 1] = p;
     hidden_.push_back(p);
   }
-  /// Puts back all that is hidden.
+  /// Restores all hidden classes.
   void restore() {
     for (auto p : hidden_) {
       up_.hop[p] = p;
@@ -122,7 +122,7 @@ class class_slices {
   }
 
  private:
-  // A union-find: `next` leads past what was erased, and `hop` past what is hidden as well.
+  // A union-find structure: `next` skips erased classes, and `hop` skips hidden classes too.
   struct links {
     std::vector<std::uint32_t> next, hop;
     [[nodiscard]] std::uint32_t past_erased(std::uint32_t p) {

@@ -18,18 +18,18 @@
 #include <string>
 #include <vector>
 
-// What all packers of several measures share around their algorithm: validation, the over-size policy, the limit of samples per pack (a
-// measure that is 1 for every sample), the count constraint and the certificate.
+// The parts that all packers of several measures share: validation, the over-size policy, the limit of samples per pack (as a measure that
+// is 1 for every sample), the demanded number of packs and the certificate.
 
 namespace ballast::inline v0_2::detail {
 
-/// What a packer sees: only samples that fit. Where the options limit the samples of a pack, a last measure of ones stands for that.
+/// The input of a packer: only samples that fit. A limit of samples per pack is a last measure that is 1 for every sample.
 template <index_type Index>
 struct vector_items {
   measure_classes const& classes;
   std::span<Index const> order;            ///< samples, class after class, ascending in each
-  std::span<std::uint64_t const> begin;    ///< classes + 1 entries: where in `order` each class begins
-  std::span<std::int64_t const> capacity;  ///< one entry per measure of `classes`
+  std::span<std::uint64_t const> begin;    ///< position in `order` at which each class begins; classes + 1 entries
+  std::span<std::int64_t const> capacity;  ///< capacity of one pack in each measure of `classes`
   std::uint64_t seed;
 };
 
@@ -41,8 +41,9 @@ void expand_all(pack_patterns const& patterns, vector_items<Index> const& items,
   expand(patterns, {items.begin.begin(), items.begin.end() - 1}, items.order.data(), packs);
 }
 
-/// Validates, applies the over-size policy, runs `solve(items, out)` and certifies. `solve` fills `out.packs` (no pack empty), and may
-/// clear `out.complete` and leave in `out.count.lower_bound`, `out.bound` and `out.measure` a bound of its own: then no other is sought.
+/// Validates, applies the over-size policy, calls `solve(items, out)` and certifies. `solve` fills `out.packs`, without empty packs. It may
+/// clear `out.complete`, and may write its own lower bound to `out.count.lower_bound`, `out.bound` and `out.measure`; then no other bound
+/// is computed.
 template <index_type Index, class Solve>
 [[nodiscard]] vector_packing<Index> drive(sample_measures const& samples, vector_packing_options const& o, vector_packer packer,
                                           Solve const& solve) {

@@ -15,7 +15,7 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// A weighted sum of the measures of each class as a histogram; samples that have nothing of it do not appear.
+/// A weighted sum of the measures of each class as a histogram, without samples whose sum is 0.
 [[nodiscard]] inline histogram mix(measure_classes const& classes, std::span<std::int64_t const> weights) {
   std::vector<std::pair<std::int64_t, std::uint64_t>> entries;
   for (std::size_t c = 0; c < classes.size(); ++c)
@@ -40,10 +40,10 @@ namespace ballast::inline v0_2::detail {
   return mix(classes, weights);
 }
 
-/// A sum of two measures in the proportion `part` to `parts - part` of their capacities, if its numbers can be held.
+/// The weights of a sum of two measures, in the proportion `part` to `parts - part` of their capacities, if its numbers do not overflow.
 struct mixture {
   std::vector<std::int64_t> weights;
-  std::int64_t capacity = 0;  // 0 if they cannot
+  std::int64_t capacity = 0;  // 0 if they overflow
 };
 [[nodiscard]] inline mixture mix_two(measure_classes const& classes, std::span<std::int64_t const> capacity, std::size_t a, std::size_t b,
                                      std::int64_t part, std::int64_t parts) {

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-// Open packs of several measures, those that are alike together, from the least score of their room up: the search for the first that a
-// sample fits into passes over whole blocks that have too little of some measure.
+// Open packs of several measures, by score of their room, ascending; equal packs are one entry. The search for the first entry with room
+// for a sample skips blocks of entries that all have too little room in some measure.
 
 namespace ballast::inline v0_2::detail {
 
@@ -18,20 +18,20 @@ class open_packs {
  public:
   explicit open_packs(std::size_t measures) : measures_(measures) {}
 
-  /// Packs that are alike.
+  /// An entry: equal packs.
   struct entry {
-    std::uint64_t score;  // falls with the room; of equal ones the oldest comes first
+    std::uint64_t score;  // score of the room; of equal scores, the oldest entry comes first
     std::uint64_t count;
-    std::uint32_t chain;  // what they hold: an index into `links`
-    std::uint32_t rooms;  // where in `room` theirs begins
+    std::uint32_t chain;  // what the packs hold: an index into `links`
+    std::uint32_t rooms;  // begin of their room in `room`
   };
   struct link {
     pattern_item item;
-    std::uint32_t before;  // index of the link before it
+    std::uint32_t before;  // index of the previous link
   };
   static constexpr std::uint32_t nothing = 0xffffffffU;
 
-  /// Where an entry is.
+  /// The place of an entry.
   struct place {
     std::size_t block, at;
   };
@@ -50,7 +50,7 @@ class open_packs {
     return {blocks_.size(), 0};
   }
 
-  /// Adds `count` packs that hold `item` on top of the chain `before` and have this room left.
+  /// Adds `count` packs that hold `item` in addition to the chain `before` and have the room `room` left.
   void insert(std::uint64_t score, std::uint64_t count, pattern_item item, std::uint32_t before, std::span<std::int64_t const> room) {
     links_.push_back({item, before});
     entry e{score, count, static_cast<std::uint32_t>(links_.size() - 1), nothing};
@@ -62,7 +62,7 @@ class open_packs {
       free_.pop_back();
       std::copy(room.begin(), room.end(), rooms_.begin() + static_cast<std::ptrdiff_t>(e.rooms * measures_));
     }
-    // The newest of equal scores comes last: it goes before the first larger one.
+    // The newest entry of equal scores comes last, before the first larger score.
     if (blocks_.empty()) blocks_.emplace_back().most.assign(measures_, 0);
     auto const behind =
         std::upper_bound(blocks_.begin() + 1, blocks_.end(), score, [](auto s, block const& b) { return s < b.entries[0].score; });
@@ -83,14 +83,14 @@ class open_packs {
       bound(b);
   }
 
-  /// Appends packs that hold `item` on top of the chain `before`.
+  /// Appends packs that hold `item` in addition to the chain `before`.
   void emit(pattern_item item, std::uint32_t before, std::uint64_t count, pack_patterns& out) {
     pattern_.assign(1, item);
     for (auto l = before; l != nothing; l = links_[l].before) pattern_.push_back(links_[l].item);
-    std::reverse(pattern_.begin(), pattern_.end());  // in the order in which they were placed
+    std::reverse(pattern_.begin(), pattern_.end());  // in the order in which items were placed
     out.push_back(pattern_, count);
   }
-  /// Appends all packs that are open.
+  /// Appends all open packs.
   void emit_all(pack_patterns& out) {
     for (auto const& b : blocks_)
       for (auto const& e : b.entries) emit(links_[e.chain].item, links_[e.chain].before, e.count, out);
@@ -100,7 +100,7 @@ class open_packs {
   static constexpr std::size_t block_size = 32;
   struct block {
     std::vector<entry> entries;
-    std::vector<std::int64_t> most;  // the largest room of its entries, measure by measure
+    std::vector<std::int64_t> most;  // the largest room of the block's entries in each measure
   };
   [[nodiscard]] bool fits(std::span<std::int64_t const> sample, std::int64_t const* room) const {
     for (std::size_t m = 0; m < measures_; ++m)

@@ -15,23 +15,24 @@
 #include <utility>
 #include <vector>
 
-// One pack at a time, filled so that what it takes of each measure stays in proportion to what all samples that are left need of it.
+// Fills one pack at a time, such that its total of each measure stays in proportion to what all remaining samples need.
 
 namespace ballast::inline v0_2::detail {
 
-/// How a pass chooses.
+/// The rule by which a pass chooses samples.
 struct completion_rule {
-  bool largest_first;        // seeds by their largest relative measure, else by the measure with the most distinct values
-  std::int64_t proportion;   // size that a unit of distance from the proportion outweighs
-  std::int64_t good_enough;  // what a pack may lack without other ways being tried, all measures together
+  bool largest_first;  // true: the first sample of a pack has the largest relative measure; false: the largest value of the measure with
+                       // most distinct values
+  std::int64_t proportion;   // weight of the distance from the proportion against the size of a sample
+  std::int64_t good_enough;  // room, summed over all measures, up to which a pack is accepted without further trials
 };
 inline constexpr std::array<completion_rule, 3> completion_rules{
     {{false, 4, full_share / 32}, {true, 0, full_share / 256}, {true, 1, full_share / 256}}};
-inline constexpr std::uint64_t completion_looks = std::uint64_t{1} << 22;  // into slices, for all passes, but one pass is always made
+inline constexpr std::uint64_t completion_looks = std::uint64_t{1} << 22;  // searches in slices, over all passes; one pass is always made
 
 class pack_filler {
  public:
-  /// After `most_looks` looks into a slice, a pack is taken as it comes.
+  /// After `most_looks` searches in slices, packs are accepted without further trials.
   pack_filler(measure_classes const& classes, std::span<std::int64_t const> capacity, std::vector<std::int64_t> const& sizes,
               class_slices slices, completion_rule rule, std::uint64_t most_looks)
       : classes_(classes),
@@ -78,7 +79,7 @@ class pack_filler {
         each_offer([&](offer o) { offered_.push_back(o); });
         std::sort(offered_.begin(), offered_.end(),
                   [](auto const& a, auto const& b) { return a.score != b.score ? a.score > b.score : a.item_class < b.item_class; });
-        for (std::size_t o = 1; o < (std::min)(offered_.size(), std::size_t{8}); ++o) {  // the first is what `fill` took
+        for (std::size_t o = 1; o < (std::min)(offered_.size(), std::size_t{8}); ++o) {  // the first offer is the one that `fill` took
           put(offered_[o].item_class);
           fill();
           if (auto const other = shortfall(); other < lack) {
@@ -99,8 +100,8 @@ class pack_filler {
  private:
   struct draft {
     std::vector<pattern_item> items;
-    std::vector<std::int64_t> room;  // exact
-    std::vector<std::int64_t> wish;  // relative: target less load, negative where that is passed
+    std::vector<std::int64_t> room;  // exact room
+    std::vector<std::int64_t> wish;  // relative: target minus load, negative above the target
   };
   struct offer {
     std::int64_t score;
@@ -110,13 +111,13 @@ class pack_filler {
   [[nodiscard]] std::span<std::int64_t const> size(std::uint32_t c) const { return std::span(sizes_).subspan(c * k_, k_); }
   [[nodiscard]] static std::int64_t sum(std::span<std::int64_t const> s) { return std::accumulate(s.begin(), s.end(), std::int64_t{0}); }
 
-  /// Sets the target of a pack: full in the measure of which most is left, and the others in proportion.
+  /// Sets the target of a pack: the full capacity in the measure that needs most packs, and the other measures in proportion.
   void aim() {
     std::int64_t most = 0;
     for (std::size_t m = 0; m < k_; ++m) most = (std::max)(most, total_[m] / capacity_[m]);
     auto const packs_shift = spare_bits(most, 40);
     most = 0;
-    for (std::size_t m = 0; m < k_; ++m) {  // how many packs what is left would fill, in fractions
+    for (std::size_t m = 0; m < k_; ++m) {  // how many packs the remaining samples would fill, as fractions
       target_[m] = (total_[m] / capacity_[m] >> packs_shift) * full_share + share_of(total_[m] % capacity_[m], capacity_[m]);
       most = (std::max)(most, target_[m]);
     }
@@ -124,7 +125,8 @@ class pack_filler {
     for (auto& t : target_) t = most == 0 ? 0 : (t >> shift) * full_share / (most >> shift);
   }
 
-  /// Puts a sample of the class into the pack; a thirty-second of all that fit at once, so that a pack of a million takes few steps.
+  /// Puts samples of the class into the pack, a thirty-second of all that fit at a time, so that a pack of a million samples takes few
+  /// steps.
   void put(std::uint32_t c) {
     auto const sample = classes_[c];
     auto const used = place_[c] == 0 ? 0U : pack_.items[place_[c] - 1].copies;
@@ -153,7 +155,7 @@ class pack_filler {
     if (copies == left_[seed]) slices_.hide(seed);
   }
 
-  /// What the pack lacks; more than the target of a measure is no gain.
+  /// What the pack lacks to its target, without credit for measures above the target.
   [[nodiscard]] std::int64_t shortfall() const {
     std::int64_t lack = 0;
     for (auto w : pack_.wish) lack += (std::max)(w, std::int64_t{0});
@@ -172,7 +174,7 @@ class pack_filler {
     }
   }
 
-  /// The two classes of each slice on either side of what would leave the wishes in proportion.
+  /// Offers, for each slice, the two classes next to the size that would leave the wishes in proportion.
   template <class Use>
   void each_offer(Use const& use) {
     auto const in = slices_.inner();
@@ -180,7 +182,7 @@ class pack_filler {
     looks_ += slices_.size();
     for (std::size_t r = 0; r < slices_.size(); ++r) {
       auto const like = size(slices_.some_class(r));
-      std::int64_t rest = 0, outer = 0;  // what remains of the other wishes, in units of the inner target
+      std::int64_t rest = 0, outer = 0;  // remaining wishes of the other measures, in units of the inner target
       for (std::size_t m = 0; m < k_; ++m)
         if (m != in && target_[m] > 0) {
           rest += (pack_.wish[m] - like[m]) * target_[in] / target_[m];
@@ -207,7 +209,7 @@ class pack_filler {
     return true;
   }
 
-  /// Makes the pack, as often as the counts allow.
+  /// Makes copies of the pack as often as the counts allow.
   void commit(pack_patterns& out) {
     slices_.restore();
     auto packs = (std::numeric_limits<std::uint64_t>::max)();
@@ -228,13 +230,13 @@ class pack_filler {
   completion_rule rule_;
   std::uint64_t most_looks_, looks_ = 0;
   std::size_t k_;
-  std::vector<std::uint64_t> left_;   // samples of each class that are in no pack
-  std::vector<std::uint32_t> place_;  // position of the class in the pack, from 1; 0 where it is not
-  std::vector<std::int64_t> total_;   // of each measure, over those
-  std::vector<std::int64_t> target_;  // of a pack, relative
+  std::vector<std::uint64_t> left_;   // remaining samples of each class
+  std::vector<std::uint32_t> place_;  // position of each class in the pack, from 1; 0 if it is not in the pack
+  std::vector<std::int64_t> total_;   // total of each measure over the remaining samples
+  std::vector<std::int64_t> target_;  // relative target of a pack
   std::vector<std::uint32_t> seeds_;
   std::vector<offer> offered_;
-  draft pack_;  // the one that is being filled
+  draft pack_;  // the pack that is being filled
 };
 
 }  // namespace ballast::inline v0_2::detail

@@ -15,20 +15,20 @@
 #include <utility>
 #include <vector>
 
-// Several packers of several measures tried in turn.
+// Tries several packers of several measures in turn.
 
 namespace ballast::inline v0_2::detail {
 
-/// A member's plan on the classes, and what it is judged by.
+/// The plan of a member on the classes, and the figures by which it is compared.
 struct member_plan {
   pack_patterns patterns{};
-  vector_packs_needed bound{};  // a better one than that by formulas, or none
+  vector_packs_needed bound{};  // a better bound than that by formula, or none
   bool complete = true;
   std::int64_t packs = 0;
-  double distance = 0;  // where it is a criterion
+  double distance = 0;  // sum of rank distances, if that is a criterion
 };
 
-/// Plans as one packer does; `start` is the best plan so far, or none.
+/// The plan of one packer; `start` is the best plan so far, or null.
 template <index_type Index>
 [[nodiscard]] member_plan plan_member(vector_packer member, vector_items<Index> const& items, vector_packing_options const& options,
                                       member_plan const* start, std::size_t at_most, search_limits const& limits) {
@@ -42,12 +42,13 @@ template <index_type Index>
   return {plan_iterative_sampling(items.classes, items.capacity, filter_of(sampling, options), sampling.rounds, items.seed, at_most)};
 }
 
-/// What a near-optimal search may cost at most: it goes on where an optimum is not proven.
+/// The largest cost of a near-optimal search, which continues until an optimum is proven.
 [[nodiscard]] constexpr std::uint64_t most_search(std::uint64_t samples) noexcept {
   return (std::min)(samples, std::uint64_t{1} << 40) << 14;
 }
 
-/// Elementary operations that a packer takes, from measurements on mixtures of a thousand to a million samples, most classes alike or none.
+/// Estimates the elementary operations of a packer, from measurements on mixtures of a thousand to a million samples with few and with many
+/// classes.
 [[nodiscard]] inline std::uint64_t expected_work(vector_packer member, measure_classes const& classes) {
   auto const samples = classes.samples(), distinct = std::uint64_t{classes.size()};
   if (member == vector_packer::completion) return 14'000 * distinct;
@@ -68,7 +69,7 @@ template <index_type Index>
 template <index_type Index>
 class portfolio_search {
  public:
-  /// `measures` are those of the samples, without a limit of samples per pack.
+  /// `measures` is the number of measures of the samples, without the limit of samples per pack.
   portfolio_search(vector_items<Index> const& items, std::size_t measures, vector_packing_options const& options,
                    portfolio_options const& portfolio)
       : items_(items), measures_(measures), options_(options), portfolio_(portfolio), left_(portfolio.limits.work) {
@@ -79,7 +80,7 @@ class portfolio_search {
     fewest_first_ = order[0] == portfolio_criterion::packs;
   }
 
-  /// The best patterns; `out` says whose they are, what bounds them and whether a stop passed over members.
+  /// Returns the best patterns; `out` gets their packer, their lower bound and whether a stop request skipped members.
   [[nodiscard]] pack_patterns try_members(vector_packing<Index>& out) {
     for (auto const member : portfolio_.members) {
       if (planned_ && fewest_first_ && gap() <= portfolio_.limits.gap) break;
@@ -136,7 +137,7 @@ class portfolio_search {
   std::size_t measures_;
   vector_packing_options const& options_;
   portfolio_options const& portfolio_;
-  std::uint64_t left_;  // of the work
+  std::uint64_t left_;  // remaining work
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   vector_packer cheapest_{};
   bool searches_ = false, by_distance_ = false, fewest_first_ = false, planned_ = false;

@@ -10,14 +10,14 @@
 #include <span>
 #include <vector>
 
-// Measures in units of their capacity, so that they can be compared. Whether a sample fits is never decided on these.
+// Measures as shares of their capacity, so that they can be compared. Whether a sample fits is always decided on exact measures.
 
 namespace ballast::inline v0_2::detail {
 
 inline constexpr int full_share_bits = 20;
 inline constexpr std::int64_t full_share = std::int64_t{1} << full_share_bits;  // a full pack
 
-/// How far a value must be shifted to have at most `bits` bits.
+/// The right shift after which a value has at most `bits` bits.
 [[nodiscard]] constexpr int spare_bits(std::int64_t value, int bits) noexcept {
   return (std::max)(0, static_cast<int>(std::bit_width(static_cast<std::uint64_t>(value))) - bits);
 }
@@ -27,7 +27,7 @@ inline constexpr std::int64_t full_share = std::int64_t{1} << full_share_bits;  
   return capacity < std::int64_t{1} << 42 ? value * full_share / capacity : value / (capacity >> full_share_bits);
 }
 
-/// Share of its capacity that each class needs of each measure: `measures` entries a class.
+/// The share of each capacity that each class needs: `measures` entries for each class.
 [[nodiscard]] inline std::vector<std::int64_t> relative_sizes(measure_classes const& classes, std::span<std::int64_t const> capacity) {
   auto const k = classes.measures;
   std::vector<std::int64_t> sizes(classes.values.size());
@@ -36,16 +36,16 @@ inline constexpr std::int64_t full_share = std::int64_t{1} << full_share_bits;  
   return sizes;
 }
 
-inline constexpr std::size_t many_classes = std::size_t{1} << 15;  // above, planners look less closely
+inline constexpr std::size_t many_classes = std::size_t{1} << 15;  // with more classes, planners search less thoroughly
 
-/// Packs of all volume over the volume of one, in the worst measure: no packing has fewer.
+/// The volume bound of the worst measure: a lower bound on the number of packs.
 [[nodiscard]] inline std::int64_t volume_packs(measure_classes const& classes, std::span<std::int64_t const> capacity) {
   std::int64_t packs = 0;
   for (std::size_t m = 0; m < classes.measures; ++m) packs = (std::max)(packs, divide_up(classes.total(m), capacity[m]));
   return packs;
 }
 
-/// What all samples together need of each measure, as a share of the capacity: 1024 for the most, the others in proportion.
+/// The demand of all samples for each measure, relative to the capacity: 1024 for the largest demand, the others in proportion.
 [[nodiscard]] inline std::vector<std::int64_t> relative_demand(measure_classes const& classes, std::span<std::int64_t const> capacity) {
   std::vector<std::int64_t> packs(classes.measures);
   for (std::size_t m = 0; m < packs.size(); ++m) packs[m] = classes.total(m) / capacity[m];
@@ -55,7 +55,7 @@ inline constexpr std::size_t many_classes = std::size_t{1} << 15;  // above, pla
   return packs;
 }
 
-/// A weighted sum of relative room: the less, the fuller the pack. Exactly so (more room, higher score) for capacities up to 2^32.
+/// A weighted sum of relative room: lower for fuller packs. For capacities up to 2^32, more room always gives a higher score.
 class room_score {
  public:
   room_score(std::span<std::int64_t const> capacity, std::span<std::int64_t const> weights) {

@@ -15,11 +15,11 @@
 #include <span>
 #include <vector>
 
-// What becomes of the packs of sampling rounds: patterns, and samples drawn for them.
+// Turns the packs of sampling rounds into patterns, and draws samples for them.
 
 namespace ballast::inline v0_2::detail {
 
-/// Packs the samples whose classes are listed by best fit.
+/// Packs samples, given by their classes, by best fit.
 [[nodiscard]] inline pack_patterns finish_by_best_fit(measure_classes const& classes, std::span<std::int64_t const> capacity,
                                                       std::span<std::uint32_t const> samples) {
   std::vector<std::uint64_t> counts(classes.size(), 0);
@@ -54,7 +54,7 @@ inline void append_packs(groups<std::uint32_t> const& packs, std::size_t count, 
   }
 }
 
-/// The samples of each class in random order: who plans on classes fills packs with them as they come.
+/// The samples of each class in random order: patterns are filled with samples in this order.
 template <index_type Index>
 [[nodiscard]] std::vector<Index> mixed_order(vector_items<Index> const& items) {
   std::vector<Index> order(items.order.begin(), items.order.end());

@@ -14,8 +14,8 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Samples that are left, as their classes, and the full packs that rounds have taken out of them. Which sample of a class is meant is
-/// decided when the packs are expanded.
+/// The remaining samples, given by their classes, and the full packs of all rounds. Samples of a class are assigned to packs when the packs
+/// are expanded.
 class sampling_rounds {
  public:
   sampling_rounds(measure_classes const& classes, std::span<std::int64_t const> capacity, std::span<std::int64_t const> filter)
@@ -26,7 +26,7 @@ class sampling_rounds {
       left_.members.insert(left_.members.end(), static_cast<std::size_t>(classes.counts[c]), static_cast<std::uint32_t>(c));
   }
 
-  /// Next fit over what is left, in a random order; full packs are taken out.
+  /// Makes one round: next fit over the remaining samples in a random order; full packs are kept.
   void sample(std::uint64_t seed) {
     auto& pool = left_.members;
     splitmix64 random(seed);
@@ -46,12 +46,12 @@ class sampling_rounds {
     }
     pool.resize(kept);
   }
-  /// The full packs of all rounds, in the order they were taken.
+  /// The full packs of all rounds, in the order in which they were made.
   [[nodiscard]] groups<std::uint32_t> const& taken() const noexcept { return full_; }
   /// The other packs of the last round.
   [[nodiscard]] groups<std::uint32_t> const& left() const noexcept { return left_; }
 
-  /// No plan that keeps the full packs has fewer packs: what some measure needs for the rest. Never falls.
+  /// A lower bound on the number of packs of any plan with these full packs: the volume bound of the remaining samples. It never decreases.
   [[nodiscard]] std::size_t least_packs() const {
     std::int64_t most = 0;
     for (std::size_t m = 0; m < load_.size(); ++m) most = (std::max)(most, divide_up(total_left_[m], capacity_[m]));
