@@ -91,7 +91,7 @@ class batching_checker {
     return {};
   }
 
-  /// Sums up what the steps hold and cost; the only rule is the capacity.
+  /// Sums the tokens and costs of the steps, and checks the capacity.
   verdict<batching_fault> steps() {
     stands_.assign(n_, 0);
     auto const warm_up = static_cast<std::int64_t>(o_.synchronisation == synchronisation::pipeline ? o_.stages - 1 : 0);
@@ -140,7 +140,7 @@ class batching_checker {
     auto const whole = static_cast<std::int64_t>(cost_(length(i)));
     if (degree_[i] == 1) return whole;
     auto const parts = static_cast<std::int64_t>(1000 * degree_[i]), factor = 1000 + std::int64_t{overhead_};
-    return whole / parts * factor + divide_up(whole % parts * factor, parts);  // whole * factor itself might be too large
+    return whole / parts * factor + divide_up(whole % parts * factor, parts);  // whole * factor could overflow
   }
 
   verdict<batching_fault> lists() {
@@ -167,11 +167,11 @@ class batching_checker {
     auto const may_split = [&](Index p) { return splits(p); };
     auto const all_thin = std::ranges::find(plan_.table, plan_.none) != plan_.table.end() && std::ranges::none_of(plan_.table, may_split);
     auto const places = plan_.ranks * plan_.micro_batches;
-    auto const rank_counts = o_.synchronisation == synchronisation::pipeline;  // not the place: replicas run what they can take
+    auto const rank_counts = o_.synchronisation == synchronisation::pipeline;  // replicas may have empty places
     for (std::size_t s = 0; s < plan_.steps(); ++s) {
       auto const gap = gap_of(s, rank_counts);
       if (gap.place == places) continue;
-      auto const held = std::ranges::any_of(plan_.shared, [&](auto const& x) { return x.step == s; });  // shared samples have their ranks
+      auto const held = std::ranges::any_of(plan_.shared, [&](auto const& x) { return x.step == s; });  // shared samples keep their ranks
       if (held && all_thin) continue;
       auto const thin = o_.left_over == left_over::split     ? all_thin
                         : o_.left_over == left_over::shorten ? gap.fewest != 0 || std::ranges::none_of(plan_.step(s), may_split)
@@ -189,7 +189,7 @@ class batching_checker {
     return std::ranges::any_of(pack, other) && std::ranges::any_of(pack, [&](Index i) { return degree_[i] == 1; });
   }
   struct step_gap {
-    std::uint64_t place;         ///< the first that is empty and counts, or the number of places
+    std::uint64_t place;         ///< the first empty place that is a fault, or the number of places
     std::uint64_t fewest, most;  ///< micro-batches of a rank
   };
   [[nodiscard]] step_gap gap_of(std::size_t s, bool rank_counts) const {
@@ -221,7 +221,7 @@ class batching_checker {
   Cost const& cost_;
   std::uint32_t overhead_;
   std::span<std::uint64_t const> keys_;
-  std::vector<std::uint64_t> degree_, stands_;  ///< of each sample: ranks that share it, places that it stands in
+  std::vector<std::uint64_t> degree_, stands_;  ///< for each sample: number of ranks that share it, number of places that hold it
   std::int64_t tokens_ = 0, sum_ = 0, value_ = 0;
 };
 

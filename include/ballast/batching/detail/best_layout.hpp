@@ -14,7 +14,7 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// The best of the tables that packs of one global batch were laid out in.
+/// Keeps the best of several tables for the packs of one global batch.
 template <index_type Index>
 class best_layout {
  public:
@@ -29,7 +29,7 @@ class best_layout {
     return cost;
   }
 
-  /// Makes a table of packs whose ranks are known (or of rows, for which they are not), and keeps it if it is the best.
+  /// Makes a table of packs whose ranks are given, or of rows without given ranks, and keeps it if it is the best so far.
   void offer(groups<Index> const& packs, std::vector<std::uint64_t> const& rank, std::uint64_t each) {
     auto const cost = costs_of(packs);
     std::vector<Index> falling(packs.size());
@@ -46,7 +46,7 @@ class best_layout {
     b.table.assign(static_cast<std::size_t>(o_.ranks * each), b.none);
     std::vector<std::uint64_t> taken(held.size(), 0);
     for (std::size_t k = 0; k < falling.size(); ++k) {
-      auto const row = k / held.size(), column = k % held.size();  // forth and back
+      auto const row = k / held.size(), column = k % held.size();  // back and forth
       auto const r = by_rows() ? (row % 2 == 0 ? column : held.size() - 1 - column) : static_cast<std::size_t>(rank[falling[k]]);
       auto const m = by_rows() ? position(row, rows) : position(taken[r]++, held[r]);
       b.table[r * static_cast<std::size_t>(each) + static_cast<std::size_t>(m)] = falling[k];
@@ -56,14 +56,15 @@ class best_layout {
     best_ = std::move(b);
     found_ = true;
   }
-  /// Whether the best one is within a thousandth of its bound.
+  /// Whether the best table is within a thousandth of its lower bound.
   [[nodiscard]] bool good() const { return found_ && best_.slowest.value - best_.slowest.lower_bound <= best_.slowest.lower_bound / 1000; }
   void clear() { found_ = false; }
   [[nodiscard]] batching<Index> take() { return std::move(best_); }
 
  private:
   [[nodiscard]] bool by_rows() const { return o_.synchronisation == synchronisation::per_micro_batch; }
-  /// Where the k-th most expensive of `count` stands: with small ends the two cheapest first and last, the most expensive in the middle.
+  /// The position of the k-th most expensive of `count` micro-batches: with small ends, the two cheapest come first and last and the most
+  /// expensive in the middle.
   [[nodiscard]] std::uint64_t position(std::uint64_t k, std::uint64_t count) const {
     if (!c_.small_ends) return k;
     auto const rising = count - 1 - k;

@@ -13,14 +13,14 @@
 #include <set>
 #include <vector>
 
-// The rules of one global batch that a plan of steps does not have.
+// The rules for one global batch that do not apply to other plans of steps.
 
 namespace ballast::inline v0_2::detail {
 
-/// Samples of one `together` key share a micro-batch, those of two `apart` keys do not.
+/// Samples with the same `together` key must share a micro-batch, samples with different `apart` keys must not.
 template <index_type Index>
 [[nodiscard]] verdict<micro_batch_fault> check_keys(micro_batching<Index> const& plan, micro_batch_constraints const& c) {
-  std::map<std::uint64_t, std::size_t> home;  // of a together key
+  std::map<std::uint64_t, std::size_t> home;  // pack of each `together` key
   std::vector<std::size_t> pack_of(c.together.size());
   for (std::size_t p = 0; p < plan.packs.size() && !c.together.empty(); ++p)
     for (auto i : plan.packs[p]) pack_of[i] = p;
@@ -32,7 +32,7 @@ template <index_type Index>
   return {};
 }
 
-/// No place is empty needlessly, and counts are equal where that was asked for.
+/// No place may be empty without need, and counts must be equal with `equal_counts`.
 template <index_type Index>
 [[nodiscard]] verdict<micro_batch_fault> check_counts(micro_batching<Index> const& plan, std::size_t n, micro_batch_constraints const& c) {
   auto const each = static_cast<std::size_t>(plan.micro_batches);
@@ -52,7 +52,7 @@ template <index_type Index>
   return {};
 }
 
-/// What the samples of each place cost.
+/// The cost of the samples in each place.
 template <index_type Index, length_range R, cost_model Cost>
 [[nodiscard]] std::vector<std::int64_t> place_costs(micro_batching<Index> const& plan, R const& lengths, Cost const& cost) {
   auto const length = read_by_position(lengths);
@@ -64,7 +64,8 @@ template <index_type Index, length_range R, cost_model Cost>
   return sum;
 }
 
-/// Of a rank, no micro-batch is cheaper than ones on both sides; where rows wait for each other, the most expensive of each row counts.
+/// No micro-batch of a rank may be cheaper than others on both sides; if ranks wait at every micro-batch, the most expensive micro-batch of
+/// each row counts.
 template <index_type Index>
 [[nodiscard]] verdict<micro_batch_fault> check_ends(micro_batching<Index> const& plan, std::vector<std::int64_t> const& costs, bool rows) {
   auto const each = static_cast<std::size_t>(plan.micro_batches);

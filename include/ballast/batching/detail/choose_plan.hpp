@@ -13,7 +13,7 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Plans that were made, and which of them is kept. All decisions are made in integers.
+/// Compares plans and keeps the best. All decisions are made in integers.
 template <index_type Index>
 class plan_choice {
  public:
@@ -24,20 +24,20 @@ class plan_choice {
     auto& best = plan_;
     if (best.table.empty() || faster(plan, best)) std::swap(best, plan);
     if (plan.table.empty()) return;
-    // The other one is kept where it is fuller and all the fill that is asked for.
+    // The slower plan is kept too if it is full enough and the faster plan is not.
     if (fills(plan, floor_of(best)) && !fills(best, floor_of(best)) && (full_.table.empty() || faster(plan, full_)))
       full_ = std::move(plan);
   }
-  /// Whether the slowest ranks of the plan kept take within 1 % of the mean.
+  /// Whether the slowest ranks of the best plan take at most 1 % more than the mean.
   [[nodiscard]] bool balanced() const {
     return compare_products(plan_.slowest.value, 100 * static_cast<std::int64_t>(o_.ranks), plan_.cost, 101) <= 0;
   }
-  /// Whether they do, and the plan has all the fill that is asked for, or the fewest steps, which it must have where steps cost something.
+  /// Whether the best plan is balanced, and full enough or of fewest steps; if steps have a cost, it must have the fewest steps.
   [[nodiscard]] bool good_enough() const {
     return balanced() && (plan_.steps() <= fewest_steps() || (fills(plan_, floor_of(plan_)) && o_.cost_per_step == 0));
   }
-  /// The fastest plan; or the fastest of all the fill that is asked for where it is at most one percentage point more idle, has three steps
-  /// or fewer, or is what `least_fill` asks for.
+  /// The fastest plan. If it is not full enough, returns the fastest plan that is, provided that it is at most one percentage point more
+  /// idle, has three steps or fewer, or meets `least_fill` while the fastest does not.
   [[nodiscard]] batching<Index> take() {
     if (full_.table.empty() || fills(plan_, floor_of(plan_))) return std::move(plan_);
     auto const asked = o_.least_fill != 0 && !fills(plan_, o_.least_fill) && fills(full_, o_.least_fill);
@@ -48,8 +48,8 @@ class plan_choice {
     auto const room = o_.capacity * static_cast<std::int64_t>(o_.ranks * o_.micro_batches);
     return static_cast<std::size_t>(divide_up(items_.all_tokens, room));
   }
-  /// The variance of the token-mean length over the steps, as a share of the squared mean: the design effect but for a factor that plans of
-  /// the same samples share.
+  /// The variance of the token-mean length over the steps, as a share of the squared mean: the design effect up to a factor that is equal
+  /// for all plans of the same samples.
   [[nodiscard]] std::uint64_t deviation(batching<Index> const& b) const {
     auto const all = static_cast<std::uint64_t>(b.tokens);
     auto const mean =
@@ -70,7 +70,7 @@ class plan_choice {
   }
 
  private:
-  /// Time per unit of what its samples cost: plans may drop samples, repeat some, or pay for splitting them.
+  /// Compares the time per unit of cost, since plans may drop samples, repeat samples, or pay for splitting samples.
   [[nodiscard]] bool faster(batching<Index> const& a, batching<Index> const& b) const {
     return compare_products(a.slowest.value, work(b), b.slowest.value, work(a)) < 0;
   }
@@ -79,7 +79,7 @@ class plan_choice {
     return b.cost - o_.cost_per_micro_batch * static_cast<std::int64_t>(taken) -
            o_.cost_per_step * static_cast<std::int64_t>(b.steps() * o_.ranks);
   }
-  /// The share of time that ranks work, in millionths.
+  /// The share of time in which ranks work, in millionths.
   [[nodiscard]] static std::uint64_t busy(batching<Index> const& b) {
     return multiply_divide_up(static_cast<std::uint64_t>(b.cost) / b.ranks, 1'000'000, static_cast<std::uint64_t>(b.slowest.value));
   }

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-// Packs of several measures dealt to steps: rows of packs that are alike in every measure.
+// Deals packs of several measures to steps, in rows of packs that are similar in every measure.
 
 namespace ballast::inline v0_2::detail {
 
@@ -27,7 +27,7 @@ class row_dealer {
   row_dealer(batching<Index> const& b, std::span<pack_sum const> sums)
       : sums_(sums), ranks_(static_cast<std::size_t>(b.ranks)), each_(static_cast<std::size_t>(b.micro_batches)), load_(ranks_) {}
 
-  /// Micro-batch `row` of the step whose places these are: its most expensive pack to the rank that has least so far.
+  /// Fills micro-batch `row` of a step: the most expensive pack goes to the least loaded rank.
   void operator()(std::span<Index const> packs, std::span<Index> step, std::size_t row) {
     row_.assign(packs.begin(), packs.end());
     std::sort(row_.begin(), row_.end(),
@@ -48,7 +48,7 @@ class row_dealer {
   std::vector<Index> row_;
 };
 
-/// The steps of one kind of samples: rows of like packs from windows of the random order, unlike rows in one step.
+/// The steps of one kind of samples: rows of similar packs from windows of the random order, and rows of different cost in each step.
 template <index_type Index>
 [[nodiscard]] std::vector<Index> steps_of_rows(batching<Index> const& b, std::vector<Index>& order, std::span<pack_sum const> sums,
                                                load_table const& columns, std::size_t window, splitmix64& draw) {
@@ -56,7 +56,7 @@ template <index_type Index>
   like_rows<Index> sort_rows(columns, ranks);
   row_dealer<Index> deal(b, sums);
   std::vector<Index> table((order.size() + places - 1) / places * places, b.none);
-  std::vector<std::pair<std::int64_t, std::size_t>> rows;  // cost and beginning
+  std::vector<std::pair<std::int64_t, std::size_t>> rows;  // cost and begin of each row
   std::vector<std::size_t> turn;
   auto const full = order.size() / places * places;
   auto const row_at = [&](std::size_t from) { return std::span<Index const>(order).subspan(from, (std::min)(ranks, order.size() - from)); };
@@ -86,7 +86,7 @@ template <index_type Index>
   return table;
 }
 
-/// Both kinds of steps, spread evenly among each other; incomplete ones come last.
+/// The steps of both kinds, mixed evenly; incomplete steps come last.
 template <index_type Index>
 void interleave(batching<Index>& b, std::array<std::vector<Index>, 2> const& table, std::array<std::size_t, 2> complete) {
   auto const places = static_cast<std::size_t>(b.ranks * b.micro_batches);
@@ -101,7 +101,7 @@ void interleave(batching<Index>& b, std::array<std::vector<Index>, 2> const& tab
     if (next[kind] * places < table[kind].size()) take(kind);
 }
 
-/// How balanced the ranks are in what `load(pack)` says.
+/// The balance of the ranks in the loads `load(pack)`.
 template <index_type Index, class Load>
 [[nodiscard]] step_balance balance_of(batching<Index> const& b, Load const& load) {
   auto const each = static_cast<std::size_t>(b.micro_batches);

@@ -15,12 +15,11 @@
 #include <utility>
 #include <vector>
 
-// Finished packs made into whole steps: what is left over is settled, then an order of packs is cut into steps.
+// Makes full steps of existing packs: settles left-over packs, then cuts an order of packs into steps.
 
 namespace ballast::inline v0_2::detail {
 
-/// Throws for packs that do not hold each sample at most once, or hold more than a micro-batch may. Samples in no pack are listed as
-/// dropped.
+/// Throws unless packs hold each sample at most once and meet the capacity. Samples in no pack are listed in `dropped`.
 template <index_type Index>
 void take_packs(batching<Index>& b, groups<Index> packs, weighed_samples const& items, batching_options const& o) {
   b.ranks = o.ranks;
@@ -45,8 +44,9 @@ void take_packs(batching<Index>& b, groups<Index> packs, weighed_samples const& 
     if (!seen[i]) b.dropped.push_back(static_cast<Index>(i));
 }
 
-/// Raises the number of packs to a whole number of steps where the policy asks for it and there are samples enough. The last packs give,
-/// where they can: a few steps' worth is enough, and looking for the shortest samples of all would cost more than all the rest.
+/// Raises the number of packs to a multiple of one step's places, if the policy asks for it and there are enough samples. The last packs
+/// give up samples, if they can: a few steps of packs are enough, and a search for the shortest samples of all packs would take longer than
+/// all other work.
 template <index_type Index>
 void split_left_over(batching<Index>& b, weighed_samples const& items, batching_options const& o) {
   auto const places = static_cast<std::size_t>(o.ranks * o.micro_batches), given = b.packs.size();
@@ -65,7 +65,7 @@ void split_left_over(batching<Index>& b, weighed_samples const& items, batching_
   for (auto const pack : last) b.packs.push_back(pack);
 }
 
-/// Applies the policies that act on an order of packs: the incomplete step at its end is dropped, or filled with copies of its beginning.
+/// Applies the policies that act on an order of packs: the incomplete last step is dropped, or filled with copies of the first packs.
 template <index_type Index>
 void settle_left_over(batching<Index>& b, std::vector<Index>& order, weighed_samples const& items, batching_options const& o) {
   auto const places = static_cast<std::size_t>(o.ranks * o.micro_batches);
@@ -80,7 +80,7 @@ void settle_left_over(batching<Index>& b, std::vector<Index>& order, weighed_sam
             [] { return std::string("repeated packs need a 64-bit index: call with <std::uint64_t>"); });
     repeat_budget budget(items, o);
     for (auto k = given; k < whole + places; ++k) {
-      auto const pack = b.packs[order[k - given]];  // beyond the first round these are copies of copies
+      auto const pack = b.packs[order[k - given]];  // after the first round these are copies of copies
       std::vector<Index> const copy(pack.begin(), pack.end());
       for (auto i : copy) budget.take(i);
       order.push_back(static_cast<Index>(b.packs.size()));
@@ -91,7 +91,7 @@ void settle_left_over(batching<Index>& b, std::vector<Index>& order, weighed_sam
   }
 }
 
-/// Takes the packs in the random order of the epoch, with the left-overs settled; returns their numbers in that order.
+/// Settles left-overs and returns the pack numbers in the random order of the epoch.
 template <index_type Index>
 [[nodiscard]] std::vector<Index> take_shuffled(batching<Index>& b, groups<Index> packs, weighed_samples const& items,
                                                batching_options const& o) {
@@ -113,7 +113,7 @@ void cut_into_steps(batching<Index>& b, std::span<Index const> order) {
   }
 }
 
-/// `dealing::in_order` and `dealing::random`: the packs in the order given, or shuffled.
+/// `dealing::in_order` and `dealing::random`: the packs in the given order, or shuffled.
 template <index_type Index>
 [[nodiscard]] batching<Index> deal_as_they_come(groups<Index> packs, weighed_samples const& items, batching_options const& o,
                                                 bool shuffle) {

@@ -13,23 +13,23 @@
 #include <utility>
 #include <vector>
 
-// No rank without work: what planners do about empty places once all samples have theirs.
+// Fills empty places after all samples were placed, so that no rank is without work.
 
 namespace ballast::inline v0_2::detail {
 
-/// Whether samples of different packs may share one.
+/// Whether samples of different packs may share a pack.
 enum class mixing : std::uint8_t { never, allowed };
 
-/// Fills empty places. First packs are split inside the step; steps that still have empty slots are put together, dissolved into the room
-/// of others or dealt anew with a full one. What is left of them becomes the last step: there samples of full steps come, or copies, or all
-/// of it is dropped, as `left_over` says; else its packs are spread evenly.
+/// Fills empty places. First, packs are split within the step. Steps that still have empty slots are then merged, dissolved into room of
+/// other steps, or dealt again together with a full step. If such a step remains, it becomes the last step: as `left_over` says, samples of
+/// full steps move there, copies fill it, or it is dropped; otherwise its packs are spread evenly over the ranks.
 template <index_type Index>
 class place_filler : step_mixer<Index> {
  public:
   place_filler(batching<Index>& b, weighed_samples const& items, batching_options const& o, mixing how)
       : step_mixer<Index>(b, items, o), mix_(how == mixing::allowed) {}
 
-  /// Whether anything changed.
+  /// Returns whether anything changed.
   bool run() {
     for (std::size_t s = 0; s < b_.steps(); ++s)
       if (empty_slot(s) != none) lacking_.push_back(s);
@@ -53,7 +53,8 @@ class place_filler : step_mixer<Index> {
   using base::read_packs, base::write_back, base::step, base::empty_slot, base::load, base::dissolve, base::deal_with_neighbour;
   using typename base::open_slots;
 
-  /// Moves packs of later lacking steps into the empty slots of earlier ones, until one is left, or only such as hold shared samples.
+  /// Moves packs of later incomplete steps into empty slots of earlier incomplete steps, until one is left, or only steps with shared
+  /// samples are.
   void put_together() {
     std::size_t from = lacking_.size(), next = 0;
     for (std::size_t to = 0; to + 1 < from; ++to)
@@ -73,13 +74,13 @@ class place_filler : step_mixer<Index> {
     std::partition(lacking_.begin(), lacking_.end(), [&](std::size_t s) { return !has_shared(s); });
   }
 
-  /// Fills empty slots with one sample each of packs of several, from the most loaded ranks of the other steps in turn: that of a cost
-  /// nearest to the mean, so that the step becomes like a random one.
+  /// Fills each empty slot with one sample, taken from a pack with several samples on the most loaded rank of each other step in turn. The
+  /// sample whose cost is nearest to the mean is taken, so that the step resembles a random one.
   void take_from_others(std::size_t s) {
     open_slots slots(*this, s);
     auto const mean = items_.all_cost / static_cast<std::int64_t>(items_.size());
     auto const off = [&](Index i) { return items_.cost[i] > mean ? items_.cost[i] - mean : mean - items_.cost[i]; };
-    std::map<Index, std::vector<Index>> free;  // of the packs that gave: samples that can go, the next one last
+    std::map<Index, std::vector<Index>> free;  // samples that each giving pack can still give, the next one last
     std::vector<char> gone(items_.size(), 0);
     std::vector<std::size_t> given(contents_.size(), 0);
     auto const gives = [&](Index p) {
@@ -88,7 +89,7 @@ class place_filler : step_mixer<Index> {
     };
     using ranks_by_load = std::set<std::pair<std::int64_t, std::size_t>>;  // negative load, rank
     std::vector<std::optional<ranks_by_load>> donors(b_.steps());
-    auto const giver_of = [&](std::size_t d, std::size_t r) {  // its first pack that can give, or none
+    auto const giver_of = [&](std::size_t d, std::size_t r) {  // the first pack of the rank that can give a sample, or none
       auto const mine = step(d).subspan(r * each_, each_);
       auto const it = std::find_if(mine.begin(), mine.end(), gives);
       return it == mine.end() ? b_.none : *it;
@@ -123,7 +124,7 @@ class place_filler : step_mixer<Index> {
     for (auto const& [pack, rest] : free) std::erase_if(contents_[pack], [&](Index i) { return gone[i] != 0; });
   }
 
-  /// Makes the lacking step the last one, and treats it as `left_over` says.
+  /// Makes the incomplete step the last one, and applies `left_over` to it.
   void settle(std::size_t s) {
     auto const places = ranks_ * each_;
     std::rotate(b_.table.begin() + static_cast<std::ptrdiff_t>(s * places),
@@ -149,7 +150,7 @@ class place_filler : step_mixer<Index> {
   void repeat(std::size_t s) {
     repeat_budget budget(items_, o_);
     open_slots slots(*this, s);
-    std::vector<Index> chosen(contents_.size(), b_.none);  // of each pack the cheapest sample that is not bound
+    std::vector<Index> chosen(contents_.size(), b_.none);  // the cheapest sample of each pack that is not shared
     for (std::size_t p = 0; p < chosen.size(); ++p)
       for (auto i : contents_[p])
         if (bound_[i] == 0 && (chosen[p] == b_.none || costs_more(chosen[p], i))) chosen[p] = i;

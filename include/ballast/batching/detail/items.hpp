@@ -15,27 +15,27 @@
 #include <string>
 #include <vector>
 
-// What planners of steps share: the value and bound of a finished plan.
+// Parts that the planners of steps share, such as the value and lower bound of a finished plan.
 
 namespace ballast::inline v0_2::detail {
 
-/// Samples of one length: their packs and steps are known in advance.
+/// Whether all samples have one length: their packs and steps are then known in advance.
 [[nodiscard]] inline bool all_equal(weighed_samples const& items) noexcept {
   return items.longest * static_cast<std::int64_t>(items.size()) == items.all_tokens;
 }
-/// Tokens that planners count on in one place: its capacity, or what samples of one length leave of it.
+/// The tokens that one place can hold: its capacity, or the largest multiple of the length if all samples have one length.
 [[nodiscard]] inline std::int64_t room_of_place(weighed_samples const& items, batching_options const& o) noexcept {
   return items.size() != 0 && all_equal(items) ? o.capacity / items.longest * items.longest : o.capacity;
 }
 
-/// Throws rather than repeat so much that the cost of the plan, or the squared lengths of a step, would no longer be sums below 2^63.
+/// Throws if repetitions would bring the cost of the plan, or the squared lengths of a step, to 2^63 or more.
 class repeat_budget {
  public:
   repeat_budget(weighed_samples const& items, batching_options const& o)
       : items_(items),
         squares_((std::int64_t{1} << 62) - items.all_squares),
         cost_((several() ? (std::numeric_limits<std::int64_t>::max)() : most_cost(items.size(), o)) - items.all_cost) {}
-  /// A sample stands in a step once more.
+  /// Adds one more occurrence of a sample.
   void take(std::size_t i) {
     cost_ -= items_.cost[i];
     if (!several()) squares_ -= items_.tokens[i] * items_.tokens[i];
@@ -46,14 +46,14 @@ class repeat_budget {
   }
 
  private:
-  /// Whether the samples have several measures, which no planner squares; see `measured_items`.
+  /// Whether the samples have several measures, whose squares are not used; see `measured_items`.
   [[nodiscard]] bool several() const noexcept { return items_.longest == 0; }
   weighed_samples const& items_;
   std::int64_t squares_, cost_;
 };
 
-/// `critical_ratios::square <= 1` and `critical_ratios::cost <= thousandths / 1000`, decided in integers. `room` is that of a rank in a
-/// step.
+/// `critical_ratios::square <= 1` and `critical_ratios::cost <= thousandths / 1000`, decided in integers. `room` is the capacity of a rank
+/// in a step.
 [[nodiscard]] inline bool squares_fit(weighed_samples const& items, std::int64_t room) noexcept {
   return compare_products(items.longest * items.longest, items.all_tokens, room, items.all_squares) <= 0;
 }
@@ -72,8 +72,8 @@ class repeat_budget {
           longest * longest * tokens / (room * static_cast<double>(items.all_squares))};
 }
 
-/// Value and bound of one step, from the costs c(r, m) of its places, 0 where one is empty, and of its most expensive possible micro-batch
-/// of a single sample. Another deal of the step may have fewer micro-batches, unless all places are taken.
+/// The value and lower bound of one step, from the costs c(r, m) of its places (0 for an empty place) and the cost of its most expensive
+/// sample alone in a micro-batch. Another distribution of the step may have fewer micro-batches, unless all places are taken.
 [[nodiscard]] inline certificate step_time(std::span<std::int64_t const> cost, std::int64_t most_expensive, std::uint64_t ranks,
                                            std::uint64_t micro_batches, batching_options const& o) noexcept {
   auto const each = static_cast<std::size_t>(micro_batches), count = static_cast<std::size_t>(ranks);
@@ -108,8 +108,7 @@ class repeat_budget {
           (std::max)(mean + warm_up * up(mean, micro_batches), most_expensive + warm_up * most_expensive) + o.cost_per_step};
 }
 
-/// What a pack costs, and what it would with the most expensive of its members alone; `each` is what a micro-batch costs beside its
-/// samples.
+/// The cost of a pack, and its cost with only its most expensive member; `each` is the fixed cost of a micro-batch.
 struct pack_sum {
   std::int64_t cost = 0, most_expensive = 0;
 };
@@ -127,7 +126,7 @@ template <index_type Index, class Charge>
   return sums;
 }
 
-/// Fills in what follows from packs, table and lists; every sample stands in the table or is listed as dropped.
+/// Computes the members that follow from packs, table and lists; every sample must be in the table or in `dropped`.
 template <index_type Index>
 void certify(batching<Index>& b, weighed_samples const& items, batching_options const& o, std::vector<pack_sum> const& sums) {
   b.critical = ratios(items, o);

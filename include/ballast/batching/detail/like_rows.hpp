@@ -10,26 +10,26 @@
 #include <span>
 #include <vector>
 
-// Packs that are alike in several measures at once, side by side.
+// Orders packs such that neighbours are similar in several measures at once.
 
 namespace ballast::inline v0_2::detail {
 
-/// Loads of packs, pack after pack, `columns` integers each.
+/// Loads of packs, pack after pack, with `columns` integers each.
 struct load_table {
   std::size_t columns = 0;
   std::vector<std::int64_t> loads;
   [[nodiscard]] std::int64_t const* operator[](std::size_t pack) const noexcept { return loads.data() + pack * columns; }
 };
 
-/// Orders packs so that the `ranks` packs of a row are alike in every column: packs are parted along the column, and at the place, where
-/// that saves most of the sum over rows and columns of the largest load, and each part again. A part has a quarter of the rows at least,
-/// which bounds the depth; with cuts anywhere, rows come out no more balanced.
+/// Orders packs such that the `ranks` packs of a row are similar in every column. The packs are divided along the column and at the place
+/// that reduces the sum over rows and columns of the largest load most, and each part is divided again. A part has at least a quarter of
+/// the rows, which bounds the depth; cuts at other places would not balance rows better.
 template <index_type Index>
 class like_rows {
  public:
   like_rows(load_table const& of, std::size_t ranks) : of_(of), ranks_(ranks), order_(of.columns) {}
 
-  /// Orders whole rows.
+  /// Orders the packs of full rows.
   void operator()(std::span<Index> packs) {
     auto const n = packs.size();
     load_.resize(n * of_.columns);
@@ -50,7 +50,7 @@ class like_rows {
   [[nodiscard]] std::int64_t const* column(std::size_t c) const noexcept { return load_.data() + c * in_window(); }
   [[nodiscard]] std::size_t in_window() const noexcept { return load_.size() / of_.columns; }
 
-  /// By column c, and where that is equal by the others: a cut among equals shall not mix what they hold of the rest.
+  /// Sorted by column c, then by the other columns, so that a cut among equal loads separates them by the other columns.
   [[nodiscard]] bool precedes(Index x, Index y, std::size_t c) const noexcept {
     if (column(c)[x] != column(c)[y]) return column(c)[x] > column(c)[y];
     for (std::size_t d = 0; d < of_.columns; ++d)
@@ -58,7 +58,7 @@ class like_rows {
     return x < y;
   }
 
-  /// Parts the rows [begin, begin + rows): each of the orders holds the same packs there, sorted by its own column.
+  /// Divides the rows [begin, begin + rows), where each of the orders holds the same packs, sorted by its column.
   void split(std::size_t begin, std::size_t rows) {
     if (rows < 2) return;
     auto const first = (std::max)(std::size_t{1}, rows / 4), from = begin * ranks_, n = rows * ranks_;
@@ -74,7 +74,7 @@ class like_rows {
       cut = first + static_cast<std::size_t>(best - sum_.begin());
       along = c;
     }
-    if (cut == 0) return;  // all are equal
+    if (cut == 0) return;  // all packs are equal
     for (std::size_t k = 0; k < n; ++k) in_front_[order_[along][from + k]] = k < cut * ranks_;
     for (std::size_t c = 0; c < of_.columns; ++c) {
       if (c == along) continue;
@@ -116,8 +116,8 @@ class like_rows {
 
   load_table const& of_;
   std::size_t ranks_;
-  std::vector<std::int64_t> load_;         // of the window, column after column
-  std::vector<std::vector<Index>> order_;  // of the window's packs, one for each column, its largest load first
+  std::vector<std::int64_t> load_;         // loads of the window, column after column
+  std::vector<std::vector<Index>> order_;  // the packs of the window sorted by each column, largest load first
   std::vector<char> in_front_;
   std::vector<Index> behind_, packs_;
   std::vector<std::int64_t> sum_;

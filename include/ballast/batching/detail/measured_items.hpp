@@ -18,29 +18,29 @@
 #include <utility>
 #include <vector>
 
-// Samples of several measures as planners of steps see them: checked and weighed.
+// Samples of several measures for the planners of steps: validated and weighed.
 
 namespace ballast::inline v0_2::detail {
 
-/// Samples with their costs; `tokens` is the last measure.
+/// Samples with their costs; `tokens` holds the last measure.
 struct measured_items {
   sample_measures const& samples;
   weighed_samples items;
-  std::vector<std::int64_t> weight;  ///< per measure
-  bool cost_differs = false;         ///< from the weighted sum, so that it is balanced for itself
+  std::vector<std::int64_t> weight;  ///< weight of each measure
+  bool cost_differs = false;         ///< whether the cost differs from the weighted sum, so that it is balanced separately
 
-  /// 1 for a sample that is kept apart from the others, else 0.
+  /// 1 for samples that are kept apart from the others, else 0.
   [[nodiscard]] std::size_t kind(std::optional<std::size_t> separate, std::size_t i) const noexcept {
     return separate && samples.column(*separate)[i] == 0 ? 1 : 0;
   }
 };
 
-/// What the planners of one measure are asked, without the capacity: each measure has its own.
+/// The options for planners of one measure, without the capacity, which differs between measures.
 [[nodiscard]] inline batching_options shape_of(measured_batching_options const& o) {
   return {.capacity = 1, .ranks = o.ranks, .micro_batches = o.micro_batches, .left_over = o.left_over, .seed = o.seed, .epoch = o.epoch};
 }
 
-/// The weights asked for, or those that make the sums of all measures alike. Products of weights and sums stay below 2^61.
+/// The given weights, or weights under which the sums of all measures are equal. Products of weights and sums stay below 2^61.
 [[nodiscard]] inline std::vector<std::int64_t> weights_of(sample_measures const& samples, measured_batching_options const& o) {
   auto const k = samples.measures();
   require(o.weights.empty() || o.weights.size() == k,

@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-// Packs of samples with several measures made into whole steps, with their loads.
+// Makes full steps of packs of samples with several measures, and computes their loads.
 
 namespace ballast::inline v0_2::detail {
 
@@ -29,10 +29,10 @@ struct pack_loads {
   std::vector<pack_sum> sums;
 };
 
-/// Sums up the packs from number `from` on; the others are summed up already.
+/// Sums the packs from number `from` on; the sums of earlier packs are known.
 template <index_type Index>
 void sum_up(groups<Index> const& packs, measured_items const& of, std::size_t from, pack_loads& out) {
-  auto const k = of.samples.measures(), count = packs.size(), slack = count / 64 + 4096;  // for the few packs that are added
+  auto const k = of.samples.measures(), count = packs.size(), slack = count / 64 + 4096;  // room for the few packs that are added
   out.measures.columns = k;
   out.measures.loads.reserve((from == 0 ? count + slack : count) * k);
   out.measures.loads.resize(count * k);
@@ -57,7 +57,7 @@ void sum_up(groups<Index> const& packs, measured_items const& of, std::size_t fr
   }
 }
 
-/// Throws for packs that exceed a capacity or mix what is kept apart.
+/// Throws if a pack exceeds a capacity or mixes samples that are kept apart.
 template <index_type Index>
 void require_legal(groups<Index> const& packs, load_table const& loads, measured_items const& of, measured_batching_options const& o) {
   for (std::size_t p = 0; p < packs.size(); ++p) {
@@ -77,8 +77,8 @@ void require_legal(groups<Index> const& packs, load_table const& loads, measured
   }
 }
 
-/// Deals the samples of the last `take` packs to `count` packs: the most expensive to the one with room that costs least so far. Says
-/// whether all found room and no pack is empty; if not, nothing has changed.
+/// Deals the samples of the last `take` packs to `count` packs: each sample, most expensive first, goes to the cheapest pack with room.
+/// Returns whether all samples found room and no pack is empty; otherwise nothing has changed.
 template <index_type Index>
 [[nodiscard]] bool redeal_last(groups<Index>& packs, std::size_t take, std::size_t count, measured_items const& of,
                                std::span<std::int64_t const> capacity) {
@@ -112,8 +112,8 @@ template <index_type Index>
   return true;
 }
 
-/// Where packs are to be split to a whole number of steps: deals the last ones anew, so that they are balanced among themselves. Returns
-/// the first pack that has changed; those from there on belong in the same steps. Single samples are split off where that cannot be done.
+/// If packs must be split to fill the last step, deals the samples of the last packs again, so that these are balanced. Returns the first
+/// pack that has changed; the packs from there on belong in the same steps. If that is not possible, single samples are split off.
 template <index_type Index>
 [[nodiscard]] std::size_t split_alike(groups<Index>& packs, measured_items const& of, measured_batching_options const& o) {
   auto const places = static_cast<std::size_t>(o.ranks * o.micro_batches), given = packs.size();
@@ -132,7 +132,7 @@ template <index_type Index>
   return 0;
 }
 
-/// Takes the packs in random order with the left-overs settled, one order for each kind of samples; sums them up.
+/// Settles left-overs, puts the packs of each kind of samples in a random order, and sums their loads.
 template <index_type Index>
 [[nodiscard]] std::array<std::vector<Index>, 2> take_kinds(batching<Index>& b, groups<Index> packs, measured_items const& of,
                                                            measured_batching_options const& o, pack_loads& loads) {
@@ -148,7 +148,7 @@ template <index_type Index>
     part[0] = std::move(b.packs);
   b.packs.clear();
   std::array<std::vector<Index>, 2> order;
-  std::size_t same = 0;  // packs that stand where they stood
+  std::size_t same = 0;  // packs that keep their place
   for (std::size_t kind = 0; kind < 2; ++kind) {
     auto const split = split_alike(part[kind], of, o), offset = b.packs.size();
     if (!o.separate && kind == 0) same = split;
@@ -166,7 +166,7 @@ template <index_type Index>
   return order;
 }
 
-/// The columns that are balanced, weighted: each measure that counts, and the cost where it is none of their sums.
+/// The columns to balance, weighted: each measure with a weight, and the cost if it is not their sum.
 [[nodiscard]] inline load_table balanced_columns(pack_loads const& packs, measured_items const& of, std::size_t window_rows) {
   auto const& [measures, sums] = packs;
   std::vector<std::size_t> counted;
@@ -177,7 +177,7 @@ template <index_type Index>
   std::int64_t weighted = 0, most = 1;
   for (auto m : counted)
     for (auto v : of.samples.column(m)) weighted += of.weight[m] * v;
-  // A cost in units of its own counts as much as a measure does on the average.
+  // A cost in other units gets the mean weight of a measure.
   auto const target =
       static_cast<std::uint64_t>(counted.empty() ? of.items.all_cost : weighted / static_cast<std::int64_t>(counted.size()));
   auto const unit = static_cast<std::uint64_t>((std::max)(of.items.all_cost, std::int64_t{1}));
@@ -187,7 +187,7 @@ template <index_type Index>
       out.loads.push_back(static_cast<std::int64_t>(multiply_divide_up(static_cast<std::uint64_t>(sums[p].cost), target, unit)));
   }
   for (auto v : out.loads) most = (std::max)(most, v);
-  // The largest sum that is formed: a column's largest load times the rows of a window, over all columns.
+  // The largest sum: the largest load of a column times the rows of a window, over all columns.
   auto const limit = (std::int64_t{1} << 62) / static_cast<std::int64_t>((std::max)(out.columns, std::size_t{1}) * window_rows);
   int shift = 0;
   while (most >> shift > limit) ++shift;

@@ -23,11 +23,11 @@
 #include <utility>
 #include <vector>
 
-// How `micro_batches` fills one step.
+// The algorithm of `micro_batches`.
 
 namespace ballast::inline v0_2::detail {
 
-/// One global batch of units (samples, or those that belong together) into micro-batches.
+/// Splits one global batch of units (samples, or groups of samples with one `together` key) into micro-batches.
 template <index_type Index>
 class micro_batcher {
  public:
@@ -70,13 +70,13 @@ class micro_batcher {
   [[nodiscard]] bool by_rows() const { return o_.synchronisation == synchronisation::per_micro_batch; }
   [[nodiscard]] std::int64_t tokens(std::uint64_t u) const { return units_.tokens[static_cast<std::size_t>(u)]; }
   [[nodiscard]] auto numbers() const { return std::views::iota(std::int64_t{0}, static_cast<std::int64_t>(n_)); }
-  /// Micro-batches of a rank that hold that many packs, at least as many as asked for.
+  /// The number of micro-batches of a rank for that many packs, at least `at_least`.
   [[nodiscard]] std::uint64_t whole(std::int64_t packs) const {
     auto const each = (std::max)({divide_up(static_cast<std::uint64_t>(packs), o_.ranks), c_.at_least, std::uint64_t{1}});
     return round_up(each, o_.micro_batches);
   }
 
-  /// As few packs as there can be, of one key each: quickly, or by a search.
+  /// Packs the units of each key into as few packs as possible: by best fit or by a search.
   void pack(bool search) {
     groups<Index> packs;
     std::int64_t least = 0;
@@ -101,7 +101,7 @@ class micro_batcher {
     if (packs_.empty() || packs.size() < packs_.size()) packs_ = std::move(packs);
   }
 
-  /// The best plan with that many micro-batches of a rank; `packs_` fit.
+  /// The best plan with `each` micro-batches of a rank, into which `packs_` fit.
   void plan(std::uint64_t each) {
     auto const places = each * o_.ranks;
     if (!by_rows() && deal_to_ranks(each) && best_.good()) return;
@@ -113,7 +113,7 @@ class micro_batcher {
         if (sets_.status == status::feasible) place(sets_.sets, each);
         if (best_.good()) return;
       }
-      if (affordable(places, places)) {  // packs as tight as they are, balanced by exchanges
+      if (affordable(places, places)) {  // the packs found before, balanced by exchanges
         sets_ = {.sets = packs_, .load = {}, .set_aside = {}};
         sets_.sets.offsets.resize(static_cast<std::size_t>(places) + 1, n_);
         refine(numbers(), bins, cost_, tokens_, work_, sets_);
@@ -123,7 +123,7 @@ class micro_batcher {
     place(packs_, each);
   }
 
-  /// `balance`, or where that would take long its first method. The items are numbers.
+  /// Calls `balance`, or only its first method if that would take long. The items are unit numbers.
   template <class Cost, class Size>
   void deal(std::size_t items, balance_options const& into, Cost const& cost, Size const& size, balanced_sets<Index>& out) {
     auto const numbers = std::views::iota(std::int64_t{0}, static_cast<std::int64_t>(items));
@@ -134,21 +134,21 @@ class micro_batcher {
   }
   void deal_units(balance_options const& into) { deal(n_, into, cost_, tokens_, sets_); }
 
-  /// The units to the ranks first, then each rank's into its micro-batches; false where some rank needs more of these, or has too few
-  /// units.
+  /// Distributes units over the ranks, then packs each rank's units into its micro-batches. Returns false if some rank needs more
+  /// micro-batches, or has too few units.
   [[nodiscard]] bool deal_to_ranks(std::uint64_t each) {
-    if (n_ < each * o_.ranks) return false;  // every unit gets a place of its own
+    if (n_ < each * o_.ranks) return false;  // every unit gets its own place
     auto const share = each > static_cast<std::uint64_t>(units_.all_tokens / o_.capacity) ? (std::max)(units_.all_tokens, o_.capacity)
                                                                                           : o_.capacity * static_cast<std::int64_t>(each);
     balance_options const ranks{.sets = o_.ranks, .capacity = share, .target = rate_target::capacity};
     deal_units(ranks);
     auto const balanced = fill_ranks(each);
     if (balanced && best_.good()) return true;
-    rate_matching(numbers(), ranks, cost_, cost_, tokens_, work_, sets_);  // tokens as even as costs leave more room in every rank
+    rate_matching(numbers(), ranks, cost_, cost_, tokens_, work_, sets_);  // if tokens are as balanced as costs, every rank has more room
     refine(numbers(), ranks, cost_, tokens_, work_, sets_);
     return fill_ranks(each) || balanced;
   }
-  /// Packs what `sets_` gives each rank.
+  /// Packs the units of each rank, as given by `sets_`.
   [[nodiscard]] bool fill_ranks(std::uint64_t each) {
     if (sets_.status != status::feasible) return false;
     rank_filler<Index> filler(units_, apart_, o_.capacity, static_cast<std::size_t>(each), sets_.sets);
@@ -159,26 +159,26 @@ class micro_batcher {
     return true;
   }
 
-  /// The least number for which equal counts fit: from the bound up in growing strides, then by bisection, since a plan for fewer
-  /// micro-batches has one for more.
+  /// Finds the smallest number of micro-batches for which equal counts fit: in growing strides from the lower bound up, then by bisection,
+  /// since a plan with fewer micro-batches implies one with more.
   void search_equal(std::uint64_t least, micro_batching<Index>& out) {
     auto const stride = o_.micro_batches;
     if (c_.exactly != 0) {
       out.status = least > c_.exactly ? status::infeasible : place_equal(c_.exactly);
       if (out.status == status::infeasible)
-        out.count.lower_bound = static_cast<std::int64_t>((std::max)(least, c_.exactly + stride));  // more fit wherever fewer do
+        out.count.lower_bound = static_cast<std::int64_t>((std::max)(least, c_.exactly + stride));  // what fits fewer also fits more
       return;
     }
-    auto proven = least;  // no plan has fewer
+    auto proven = least;  // lower bound on the number
     auto const fits = [&](std::uint64_t each) {
       auto const found = place_equal(each);
       if (found == status::infeasible) proven = (std::max)(proven, each + stride);
       return found == status::feasible;
     };
-    auto failed = least - stride, each = least;  // `least` is a multiple, so the former may be 0, which no plan has
+    auto failed = least - stride, each = least;  // `least` is a multiple of the stride, so `failed` may be 0, which is never possible
     for (std::uint64_t step = stride; !fits(each); step *= 2) {
       failed = each;
-      each = (std::min)(each + step, whole(static_cast<std::int64_t>(n_)));  // a sample alone fits
+      each = (std::min)(each + step, whole(static_cast<std::int64_t>(n_)));  // each sample alone fits
     }
     while (each - failed > stride) {
       auto const middle = failed + (each - failed) / stride / 2 * stride;
@@ -189,9 +189,9 @@ class micro_batcher {
   [[nodiscard]] status place_equal(std::uint64_t each) {
     balance_options const bins{.sets = each * o_.ranks, .capacity = o_.capacity, .equal_counts = true};
     deal_units(bins);
-    if (sets_.status == status::unknown) {  // balanced tokens keep the capacity best; costs are balanced afterwards
+    if (sets_.status == status::unknown) {  // balanced tokens meet the capacity best; costs are balanced afterwards
       deal(n_, bins, tokens_, tokens_, sets_);
-      sets_.load.lower_bound = 0;  // that of the tokens
+      sets_.load.lower_bound = 0;  // the bound on tokens does not apply to costs
       refine(numbers(), bins, cost_, tokens_, work_, sets_);
     }
     if (sets_.status != status::feasible) return sets_.status;
@@ -200,7 +200,7 @@ class micro_batcher {
     return status::feasible;
   }
 
-  /// Gives packs, some of which may be empty, to the ranks.
+  /// Distributes packs, some of which may be empty, over the ranks.
   void place(groups<Index> const& sets, std::uint64_t each, bool split = true) {
     groups<Index> packs;
     for (auto const set : sets)
@@ -219,7 +219,7 @@ class micro_batcher {
     }
     best_.offer(packs, rank, each);
   }
-  /// A measure of a unit by its number.
+  /// A cost model that looks up a unit by its number.
   struct look_up {
     std::vector<std::int64_t> const& of;
     std::int64_t operator()(std::int64_t u) const { return of[static_cast<std::size_t>(u)]; }
@@ -233,8 +233,8 @@ class micro_batcher {
   search_limits const& limits_;
   std::size_t n_;
   std::vector<Index> order_;  ///< units by key
-  groups<Index> packs_;       ///< as few as were found
-  std::int64_t least_ = 0;    ///< and no fewer can be
+  groups<Index> packs_;       ///< the fewest packs found
+  std::int64_t least_ = 0;    ///< lower bound on the number of packs
   balance_workspace<Index> work_;
   balanced_sets<Index> sets_;
   best_layout<Index> best_;

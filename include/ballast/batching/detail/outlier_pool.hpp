@@ -14,7 +14,7 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Samples of high cost that wait until a step can have one of like cost for every rank.
+/// Samples of high cost, which wait until a step can have one of similar cost for every rank.
 template <index_type Index>
 class outlier_pool {
  public:
@@ -27,7 +27,7 @@ class outlier_pool {
     auto const entry = entry_of(i, step);
     pool_.insert(std::lower_bound(pool_.begin(), pool_.end(), entry), entry);
   }
-  /// Takes the outliers out of an order of all samples, the most expensive of them if there are more than one for every place.
+  /// Takes the outliers out of an order of all samples; if there are more than places, only the most expensive.
   void gather(std::vector<Index>& order) {
     for (auto i : order)
       if (limits_.is_outlier(items_.cost[i])) pool_.push_back(entry_of(i, 0));
@@ -38,12 +38,12 @@ class outlier_pool {
     for (auto const& entry : pool_) waits[entry.sample] = 1;
     order.erase(std::remove_if(order.begin(), order.end(), [&](Index i) { return waits[i] != 0; }), order.end());
   }
-  /// Gives the most expensive ones to a step, so many for each rank.
+  /// Gives the most expensive samples to a step, a given number for each rank.
   template <class Take>
   void flush(std::size_t each, Take const& take) {
     give(0, (std::min)(each * ranks_, pool_.size()), take);
   }
-  /// Gives the best R neighbours to a step, if it is time: they are alike, one waits too long, or the pool is full.
+  /// Gives the best `ranks` neighbours in cost to a step, if they are similar, one of them waits too long, or the pool is full.
   template <class Take>
   void release(std::uint64_t step, Take const& take) {
     if (pool_.size() < ranks_) return;
@@ -67,8 +67,8 @@ class outlier_pool {
     auto const alike = pool_[best].filled - mean <= mean / 50;
     if (forced || alike || pool_.size() > std::size_t{s_.pool} * ranks_) give(best, ranks_, take);
   }
-  /// Ranks whose outlier leaves room in tokens and in time beside the most expensive of the step get another one, the most expensive that
-  /// fits: they would wait otherwise, and the steps to come have one less. `samples` are the outliers, to which `take` appends.
+  /// Gives a further outlier, the most expensive that fits, to each rank whose outlier leaves room in tokens and in time compared with the
+  /// most expensive outlier of the step. Otherwise these ranks would wait. `samples` are the outliers of the step, to which `take` appends.
   template <class Wants, class Take>
   void give_second(std::vector<Index> const& samples, Wants const& wants_more, Take const& take) {
     if (samples.empty() || samples.size() > ranks_) return;
@@ -81,16 +81,16 @@ class outlier_pool {
       auto const it = std::find_if(first, pool_.end(), fits);
       if (it == pool_.end()) continue;
       take(it->sample);
-      it->filled = -1;  // gone: erased below, all at once
+      it->filled = -1;  // taken: all taken samples are erased below
     }
     std::erase_if(pool_, [](auto const& w) { return w.filled < 0; });
   }
 
  private:
   struct waiting {
-    std::int64_t filled = 0;  ///< what its rank will cost when filled up with ordinary samples
+    std::int64_t filled = 0;  ///< cost of its rank once that is filled with ordinary samples
     Index sample = 0;
-    std::uint64_t since = 0;  ///< the step in which it was drawn
+    std::uint64_t since = 0;  ///< step in which the sample was drawn
     friend constexpr bool operator<(waiting const& a, waiting const& b) noexcept {
       return a.filled != b.filled ? a.filled > b.filled : a.sample < b.sample;
     }
@@ -110,7 +110,7 @@ class outlier_pool {
   stream_options const& s_;
   stream_limits const& limits_;
   std::size_t ranks_;
-  std::vector<waiting> pool_;  ///< the most expensive first
+  std::vector<waiting> pool_;  ///< sorted by cost, most expensive first
 };
 
 }  // namespace ballast::inline v0_2::detail

@@ -15,12 +15,12 @@
 #include <utility>
 #include <vector>
 
-// How `plan_steps` packs where it makes packs first.
+// How `plan_steps` packs if it makes packs first.
 
 namespace ballast::inline v0_2::detail {
 
-/// Best fit in a random order, which mixes; while it takes more steps than best-fit decreasing, a few rounds pack its emptiest packs again,
-/// longest samples first, which mixes nearly as well.
+/// Packs by best fit in a random order, which mixes samples well. While this takes more steps than best-fit decreasing, up to a few rounds
+/// pack its emptiest packs again, longest samples first, which mixes nearly as well.
 template <index_type Index>
 [[nodiscard]] groups<Index> pack_for_steps(weighed_samples const& items, batching_options const& o) {
   auto const places = static_cast<std::size_t>(o.ranks * o.micro_batches);
@@ -56,7 +56,7 @@ template <index_type Index>
   return packs;
 }
 
-/// Best fit in a random order among the items of each key.
+/// Packs the items of each key by best fit in a random order.
 template <index_type Index>
 [[nodiscard]] groups<Index> pack_apart(weighed_samples const& items, std::span<std::uint64_t const> key, batching_options const& o) {
   std::vector<Index> order(items.size());

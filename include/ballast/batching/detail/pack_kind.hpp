@@ -15,7 +15,7 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Packs the samples of one kind, those of a class in random order, and appends the packs. Returns who made them.
+/// Packs the samples of one kind, with the samples of a class in random order, and appends the packs. Returns the packer that made them.
 template <index_type Index>
 vector_packer pack_kind(std::vector<Index> const& chosen, measured_items const& of, measured_batching_options const& o, std::uint64_t seed,
                         portfolio_options const& by, groups<Index>& packs, certificate& count) {

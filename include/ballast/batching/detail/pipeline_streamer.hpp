@@ -64,7 +64,7 @@ class pipeline_streamer {
   }
 
  private:
-  /// Micro-batches of neighbours in length: closed at the capacity, or where one would cost more than its share of the step.
+  /// Cuts samples sorted by length into micro-batches: each ends at the capacity, or before it costs more than its share of the step.
   void cut() {
     std::sort(samples_.begin(), samples_.end(),
               [&](Index a, Index b) { return items_.tokens[a] != items_.tokens[b] ? items_.tokens[a] > items_.tokens[b] : a < b; });
@@ -89,8 +89,8 @@ class pipeline_streamer {
               [](auto const& a, auto const& b) { return a.cost != b.cost ? a.cost > b.cost : a.begin < b.begin; });
   }
 
-  /// Whether replicas that take `limit` at most can hold all micro-batches, most expensive first into the fullest replica with room: a
-  /// replica is opened by its most expensive, whose way through the pipeline is paid for.
+  /// Whether replicas with a time of at most `limit` can hold all micro-batches: each, most expensive first, goes to the fullest replica
+  /// with room. The first micro-batch of a replica also pays for its way through the pipeline.
   [[nodiscard]] bool holds(std::int64_t limit) {
     open_.clear();
     replica_.resize(micro_.size());
@@ -146,7 +146,7 @@ class pipeline_streamer {
 
   struct micro_batch {
     std::int64_t cost;
-    std::size_t begin, end;  ///< in the sorted samples
+    std::size_t begin, end;  ///< positions in the sorted samples
   };
   weighed_samples const& items_;
   batching_options const& o_;
@@ -157,7 +157,7 @@ class pipeline_streamer {
   std::vector<micro_batch> micro_;
   std::vector<std::size_t> replica_;
   std::vector<std::vector<Index>> replicas_;
-  std::set<std::pair<std::int64_t, std::size_t>> open_;  ///< what opened replicas can still take
+  std::set<std::pair<std::int64_t, std::size_t>> open_;  ///< remaining time of the opened replicas
 };
 
 }  // namespace ballast::inline v0_2::detail

@@ -14,13 +14,13 @@
 #include <utility>
 #include <vector>
 
-// What `plan_steps` tries, and when.
+// The methods that `plan_steps` tries, and their order.
 
 namespace ballast::inline v0_2::detail {
 
-/// The plan whose packs are made first, then sorted by cost in windows of steps, dealt, and balanced by exchanges: random steps, or the
-/// narrowest window that takes the slowest ranks within 1 % of the mean, or else the fastest, while the steps' deviation is at most
-/// `most_deviation`.
+/// Offers a plan whose packs are made first, then sorted by cost in windows of steps, dealt, and balanced by exchanges. The plan is that of
+/// random steps, or of the narrowest window with the slowest ranks within 1 % of the mean, or else the fastest; the deviation of wider
+/// windows is at most `most_deviation`.
 template <index_type Index>
 void offer_windows(plan_choice<Index>& choice, weighed_samples const& items, batching_options const& o, std::uint64_t most_deviation) {
   auto const packs = pack_for_steps<Index>(items, o);
@@ -36,7 +36,7 @@ void offer_windows(plan_choice<Index>& choice, weighed_samples const& items, bat
   choice.offer(std::move(best));
 }
 
-/// Ways to stream samples of which nothing is known but its critical ratios, in the order of trial.
+/// The options of `stream_steps` to try, in order, chosen by the critical ratios of the samples.
 [[nodiscard]] inline std::vector<stream_options> ways_to_stream(weighed_samples const& items, step_constraints const& c,
                                                                 batching_options const& o) {
   auto const room = o.capacity * static_cast<std::int64_t>(o.micro_batches);
@@ -55,7 +55,7 @@ void offer_windows(plan_choice<Index>& choice, weighed_samples const& items, bat
   return {gathered(950, costs_fit(items, room, 1200) ? 900 : 700), gathered(950, 350), gathered(950, 200)};
 }
 
-/// Chooses by where ranks wait and by the critical ratios.
+/// Chooses a planner by `synchronisation` and by the critical ratios.
 template <index_type Index>
 [[nodiscard]] batching<Index> plan_items(weighed_samples const& items, std::span<std::uint64_t const> apart, step_constraints const& c,
                                          batching_options const& o) {
@@ -66,10 +66,10 @@ template <index_type Index>
   plan_choice<Index> choice(items, o);
   if (o.synchronisation == synchronisation::per_micro_batch && o.micro_batches > 1 && apart.empty() && choice.fewest_steps() <= 8)
     return made_by(rows_into_steps(pack_for_steps<Index>(items, o), items, o, {.window = 16, .redeal = true}),
-                   step_method::rows);  // a step more would be a big one
+                   step_method::rows);  // with few steps, one step more would cost much
   if (o.synchronisation == synchronisation::per_micro_batch && o.micro_batches > 1)
     return made_by(rows_into_steps(pack_apart<Index>(items, apart, o), items, o, {.window = 16, .redeal = apart.empty()}),
-                   step_method::rows);  // redealing would mix keys
+                   step_method::rows);  // `redeal` would mix keys
   if (!apart.empty()) return made_by(sort_into_steps(pack_apart<Index>(items, apart, o), items, o, {}), step_method::windows);
   if (o.synchronisation == synchronisation::pipeline && o.stages > 1) {
     choice.offer(made_by(pipeline_streamer<Index>(items, o, 980).run(), step_method::pipeline));
@@ -78,7 +78,7 @@ template <index_type Index>
   std::uint64_t deviation = 0;
   for (auto const& way : ways_to_stream(items, c, o)) {
     if (deviation != 0 && choice.balanced() != (way.threshold == 0 && way.share == 0))
-      continue;  // balanced steps may be fuller, others gathered
+      continue;  // balanced steps are only filled more; other steps are only gathered
     auto plan = streamer<Index>(items, o, way).run();
     plan.method = way.share != 0 ? step_method::shared : way.threshold != 0 ? step_method::gathered : step_method::random;
     deviation = (std::max)(deviation, choice.deviation(plan));
@@ -87,7 +87,7 @@ template <index_type Index>
   }
   auto const room = o.capacity * static_cast<std::int64_t>(o.micro_batches);
   if (o.micro_batches == 1 || costs_fit(items, room, 900) || choice.fewest_steps() <= 3 || o.least_fill != 0)
-    offer_windows(choice, items, o, deviation + deviation / 2);  // an estimate from a few steps
+    offer_windows(choice, items, o, deviation + deviation / 2);  // with a margin, since few steps give only an estimate
   return choice.take();
 }
 

@@ -14,7 +14,7 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Packs the units of every rank into that many micro-batches. What finds no room in its rank goes to another.
+/// Packs the units of every rank into a given number of micro-batches. Units without room in their rank go to another rank.
 template <index_type Index>
 class rank_filler {
  public:
@@ -28,12 +28,12 @@ class rank_filler {
         room_(place_.size(), capacity),
         load_(ranks.size(), 0) {}
 
-  /// Whether all find room, and every rank has a pack for each of its micro-batches. The packs come rank after rank.
+  /// Returns whether all units find room and every rank has a pack for each of its micro-batches. The packs come rank after rank.
   [[nodiscard]] bool run(groups<Index>& packs, std::vector<std::uint64_t>& rank) {
     for (std::size_t r = 0; r < load_.size(); ++r) best_fit(ranks_[r], r * each_, (r + 1) * each_);
     if (!left_.empty() && left_.size() > (std::uint64_t{1} << 22) / place_.size()) return false;
     std::sort(left_.begin(), left_.end(), longer());
-    for (auto u : left_) {  // where the load is least among the places with room
+    for (auto u : left_) {  // into the least loaded rank with room
       auto best = place_.size();
       for (std::size_t p = 0; p < place_.size(); ++p)
         if (room_[p] >= units_.tokens[u] && (place_[p].empty() || may_meet(place_[p][0], u)) &&
@@ -65,7 +65,7 @@ class rank_filler {
     room_[p] -= units_.tokens[u];
     load_[p / each_] += units_.cost[u];
   }
-  /// Best fit decreasing into places `first` … `last - 1`, key after key; what finds no room is left.
+  /// Packs by best-fit decreasing into the places `first` … `last - 1`, key after key; units without room remain in `left_`.
   void best_fit(std::span<Index const> share, std::size_t first, std::size_t last) {
     mine_.assign(share.begin(), share.end());
     std::sort(mine_.begin(), mine_.end(), [&](Index a, Index b) { return may_meet(a, b) ? longer()(a, b) : apart_[a] < apart_[b]; });

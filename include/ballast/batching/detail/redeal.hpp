@@ -11,11 +11,11 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Deals the samples of a step to its places anew, or exchanges some where not all fit; keeps the old places unless the step becomes
+/// Distributes the samples of a step over its places again, or exchanges some if not all fit; keeps the old places unless the step becomes
 /// cheaper.
 template <index_type Index>
 void redeal_steps(batching<Index>& b, weighed_samples const& items, batching_options const& o) {
-  // Where ranks wait at every micro-batch, each row of places is a step of its own.
+  // If ranks wait at every micro-batch, each row of places counts as a step.
   auto const rows = o.synchronisation == synchronisation::per_micro_batch ? b.micro_batches : 1;
   auto const each = static_cast<std::size_t>(b.micro_batches / rows), ranks = static_cast<std::size_t>(b.ranks);
   step_dealer<Index> deal(items, b.ranks, each, o.capacity);
@@ -45,7 +45,8 @@ void redeal_steps(batching<Index>& b, weighed_samples const& items, batching_opt
       }
       if (!whole) continue;
       deal(samples, rules);
-      if (!deal.left().empty() || deal.slowest() >= slowest) deal.improve(samples, rank_of);  // full packs leave a new deal no room
+      if (!deal.left().empty() || deal.slowest() >= slowest)
+        deal.improve(samples, rank_of);  // with full packs there is no room to distribute samples again
       if (!deal.left().empty() || deal.slowest() >= slowest) continue;
       for (std::size_t r = 0; r < ranks; ++r)
         for (std::size_t m = 0; m < each; ++m) {

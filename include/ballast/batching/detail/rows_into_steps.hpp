@@ -15,7 +15,7 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// `dealing::rows`: rows of like packs, one for each micro-batch, and rows of all kinds in a step.
+/// `dealing::rows`: rows of similar packs, one for each micro-batch, and rows of all costs in a step.
 template <index_type Index>
 [[nodiscard]] batching<Index> rows_into_steps(groups<Index> packs, weighed_samples const& items, batching_options const& o,
                                               deal_options const& deal) {
@@ -36,7 +36,7 @@ template <index_type Index>
       }
     };
     auto const steps = (last - first) / places;
-    // Longest processing time first: an expensive row to the step that has least so far. Equal steps are told apart at random.
+    // Longest processing time first: each row, most expensive first, goes to the cheapest step; ties are broken at random.
     rows.clear();
     for (std::size_t k = 0; k < steps * each; ++k) {
       std::int64_t sum = 0;

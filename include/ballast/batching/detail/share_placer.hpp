@@ -15,25 +15,25 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Samples that several ranks of a step work on together: on how many ranks, and on which.
+/// Samples split over several ranks of a step: decides over how many ranks, and which.
 template <index_type Index>
 class share_placer {
  public:
   share_placer(weighed_samples const& items, batching_options const& o, stream_options const& s, stream_limits const& limits)
       : items_(items), o_(o), s_(s), limits_(limits), ranks_(limits.ranks), degree_(items.size(), 1) {}
 
-  /// What a sample costs each of its ranks.
+  /// The cost of a sample for each of its ranks.
   [[nodiscard]] std::int64_t charge(Index i) const noexcept {
     auto const k = static_cast<std::int64_t>(degree_[i]);
     return k == 1 ? items_.cost[i] : scale(items_.cost[i], 1000 + std::int64_t{s_.share_overhead}, 1000 * k);
   }
-  /// Costs and tokens that ranks hold by samples placed for this step; empty where there are none.
+  /// Costs and tokens of each rank from the samples placed for this step; empty if there are none.
   [[nodiscard]] std::span<std::pair<std::int64_t, std::int64_t> const> base() const noexcept { return base_; }
   [[nodiscard]] std::uint32_t degree(Index i) const noexcept { return degree_[i]; }
   [[nodiscard]] std::size_t first_rank(std::size_t j) const noexcept { return first_rank_[j]; }
 
-  /// Puts each of the samples on the aligned ranks whose largest load is least and that have room for it, the most expensive first; those
-  /// without room are moved to `carry`.
+  /// Places each sample, most expensive first, on the aligned ranks with room for it whose largest load is smallest; samples without room
+  /// are moved to `carry`.
   void place(std::vector<Index>& samples, std::vector<Index>& carry) {
     base_.clear();
     first_rank_.clear();
@@ -86,9 +86,9 @@ class share_placer {
   stream_options const& s_;
   stream_limits const& limits_;
   std::size_t ranks_;
-  std::vector<std::uint32_t> degree_;  ///< of each sample: how many ranks share it
+  std::vector<std::uint32_t> degree_;  ///< for each sample: number of ranks that share it
   std::vector<std::pair<std::int64_t, std::int64_t>> base_;
-  std::vector<std::size_t> first_rank_;  ///< of each sample placed
+  std::vector<std::size_t> first_rank_;  ///< for each placed sample: the first of its ranks
 };
 
 }  // namespace ballast::inline v0_2::detail

@@ -16,8 +16,9 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Cuts an order of packs into steps and gives the packs of each step to its ranks so that the slowest one has little: where ranks wait at
-/// every micro-batch, neighbours in cost share a row; else longest processing time first, at most `micro_batches` packs to a rank.
+/// Cuts an order of packs into steps, and distributes the packs of each step over its ranks such that the slowest rank has little work. If
+/// ranks wait at every micro-batch, neighbours in cost share a row; otherwise by longest processing time first, with at most
+/// `micro_batches` packs to a rank.
 template <index_type Index>
 void arrange_steps(batching<Index>& b, std::span<Index const> order, std::span<pack_sum const> sums, batching_options const& o) {
   auto const ranks = static_cast<std::size_t>(b.ranks), each = static_cast<std::size_t>(b.micro_batches), places = ranks * each;
@@ -53,7 +54,7 @@ void arrange_steps(batching<Index>& b, std::span<Index const> order, std::span<p
   }
 }
 
-/// `dealing::sorted`: neighbours in cost share a step, inside windows of a random order of all packs.
+/// `dealing::sorted`: neighbours in cost share a step, within windows of a random order of all packs.
 template <index_type Index>
 [[nodiscard]] batching<Index> sort_into_steps(groups<Index> packs, weighed_samples const& items, batching_options const& o,
                                               deal_options const& deal) {

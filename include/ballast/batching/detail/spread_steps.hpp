@@ -14,7 +14,7 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Brings the steps of a whole epoch, which came most expensive first, into an order that mixes; a last step that is not full stays last.
+/// Puts the steps of an epoch, given most expensive first, into a mixed order; an incomplete last step stays last.
 template <index_type Index>
 void spread_steps(batching<Index>& plan, std::vector<pack_sum> const& sums, batching_options const& o) {
   auto const places = static_cast<std::size_t>(plan.ranks * plan.micro_batches);

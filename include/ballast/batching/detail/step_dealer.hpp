@@ -16,10 +16,10 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// How samples are dealt to the ranks of one step.
+/// The rules by which samples are distributed over the ranks of one step.
 enum class deal_rule : std::uint8_t { rate_mean, rate_cap, longest_first };
 
-/// Deals the samples of one step to ranks, longest first, and packs each rank's share into its micro-batches.
+/// Distributes the samples of one step over ranks, longest first, and packs each rank's share into its micro-batches.
 template <index_type Index>
 class step_dealer {
  public:
@@ -33,8 +33,8 @@ class step_dealer {
     deal_.capacity = room_in_rank_;
   }
 
-  /// Tries the rules in turn until one is within `enough` per mille of the step's bound, repairs the best and packs it. `base` are costs
-  /// and tokens that ranks hold already, for samples shared by several; may be empty.
+  /// Tries the rules in turn until one is within `enough` per mille of the step's lower bound, improves the best and packs it. `base` are
+  /// costs and tokens that ranks already have from shared samples; may be empty.
   void operator()(std::span<Index const> samples, std::span<deal_rule const> rules, std::int64_t enough = 1,
                   std::span<std::pair<std::int64_t, std::int64_t> const> base = {}) {
     gather(samples);
@@ -61,7 +61,7 @@ class step_dealer {
     balance_and_pack();
   }
 
-  /// Exchanges samples of a deal that was made elsewhere: `rank_of` says where each of the samples is.
+  /// Exchanges samples of a given distribution: `rank_of` is the rank of each sample.
   void improve(std::span<Index const> samples, std::span<std::uint32_t const> rank_of) {
     gather(samples);
     base_ = {};
@@ -71,8 +71,8 @@ class step_dealer {
   }
 
   [[nodiscard]] std::int64_t slowest() const noexcept { return slowest_; }         ///< cost of the most expensive rank
-  [[nodiscard]] std::int64_t total() const noexcept { return total_; }             ///< of all ranks
-  [[nodiscard]] std::vector<Index> const& left() const noexcept { return left_; }  ///< what found no room, longest first
+  [[nodiscard]] std::int64_t total() const noexcept { return total_; }             ///< cost of all ranks
+  [[nodiscard]] std::vector<Index> const& left() const noexcept { return left_; }  ///< samples without room, longest first
   /// Samples of one place, longest first.
   [[nodiscard]] std::span<Index const> place(std::size_t rank, std::size_t micro_batch) const noexcept {
     auto const p = rank * each_ + micro_batch;
@@ -117,7 +117,7 @@ class step_dealer {
     auto const square_target = squares_ / count;
     auto const token_target = rule == deal_rule::rate_cap ? room_in_rank_ : (std::min)(room_in_rank_, (all_tokens_ + count - 1) / count);
     auto const beyond = room_in_rank_ - token_target;
-    // Better: more of its share of squares is open per token that is open. Cross products mostly fit in 63 bits.
+    // A rank is better if more of its share of squares is open per open token. Cross products mostly fit in 63 bits.
     auto const match = [&](auto const& more) {
       deal_.deal_in_order(
           order,
@@ -137,7 +137,7 @@ class step_dealer {
   void balance_and_pack() {
     measure();
     if (!std::is_sorted(deal_.order.begin(), deal_.order.end()))
-      std::sort(deal_.order.begin(), deal_.order.end());  // longest is not most expensive
+      std::sort(deal_.order.begin(), deal_.order.end());  // the longest sample need not be the most expensive
     refine(deal_, near_bound(total_, 1));
     exchange_pairs(deal_, near_bound(total_, 1), exchanges_);
     measure();
@@ -147,13 +147,13 @@ class step_dealer {
     slowest_ = *std::max_element(deal_.load.begin(), deal_.load.end());
     total_ = std::accumulate(deal_.load.begin(), deal_.load.end(), std::int64_t{0});
   }
-  /// What the slowest rank may cost to count as balanced: its least cost and some thousandths.
+  /// The cost of the slowest rank up to which a step counts as balanced: its lower bound plus some thousandths.
   [[nodiscard]] std::int64_t near_bound(std::int64_t total, std::int64_t thousandths) const noexcept {
     auto const bound = (std::max)(total / static_cast<std::int64_t>(ranks_), most_expensive_);
     return bound + bound / 1000 * thousandths;
   }
 
-  /// Best fit decreasing inside each rank; what does not fit goes where it raises no maximum, or is left.
+  /// Packs each rank by best-fit decreasing; samples that do not fit go where they raise no maximum, or remain in `left`.
   void pack() {
     room_.assign(ranks_ * each_, capacity_);
     for (std::size_t r = 0; r < base_.size(); ++r) room_[r * each_] -= base_[r].first;
@@ -216,7 +216,7 @@ class step_dealer {
       if (place_of[k] != nowhere) packed_[begin_[place_of[k] + 1]++] = id_[k];
   }
 
-  /// Gives an empty place the shortest sample of its rank that leaves company behind.
+  /// Gives each empty place the shortest sample of its rank that is not alone in its place.
   void occupy_empty_places() {
     auto& place_of = deal_.set_of;
     if (each_ == 1) return;
@@ -225,9 +225,9 @@ class step_dealer {
       if (p != nowhere) ++begin_[p];
     for (std::size_t r = 0; r < base_.size(); ++r)
       if (base_[r].first > 0) ++begin_[r * each_];
-    next_.resize(ranks_);  // of each rank: the places before this one are taken
+    next_.resize(ranks_);  // for each rank: the places before this one are taken
     for (std::size_t r = 0; r < ranks_; ++r) next_[r] = r * each_;
-    for (auto k = place_of.size(); k-- > 0;) {  // who has no company now will have none later
+    for (auto k = place_of.size(); k-- > 0;) {  // a sample that is alone in its place now stays alone
       if (place_of[k] == nowhere || begin_[place_of[k]] < 2) continue;
       auto const r = place_of[k] / each_;
       auto& p = next_[r];
@@ -246,7 +246,7 @@ class step_dealer {
   std::vector<std::uint64_t> keys_;
   std::vector<Index> id_, left_, packed_;
   pair_exchange_workspace<Index> exchanges_;
-  dealt_sets<Index> deal_;  ///< samples by local index, longest first; `set_of` is a rank, then a place
+  dealt_sets<Index> deal_;  ///< samples by local index, longest first; `set_of` first is a rank, later a place
   std::vector<std::uint32_t> best_rank_, misfits_;
   std::vector<std::int64_t> square_, best_load_, best_room_, room_;
   std::vector<std::uint64_t> best_count_;

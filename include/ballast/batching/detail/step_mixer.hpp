@@ -16,7 +16,8 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Does without a step that lacks samples, or deals it anew with another one: samples of different packs come to share one.
+/// Dissolves a step that lacks samples, or deals its samples again together with another step; so samples of different packs may share a
+/// pack.
 template <index_type Index>
 class step_mixer : protected step_splitter<Index> {
  public:
@@ -27,7 +28,7 @@ class step_mixer : protected step_splitter<Index> {
   using base::b_, base::items_, base::o_, base::ranks_, base::each_, base::width_, base::contents_, base::none;
   using base::has_shared, base::new_pack, base::split_inside, base::step, base::empty_slot, base::cost_of, base::tokens_of;
 
-  /// Puts all samples of a step into packs of other steps that become no slower by them, if there are such.
+  /// Moves all samples of a step into packs of other steps that do not become slower, if there are any.
   [[nodiscard]] bool dissolve(std::size_t s) {
     auto samples = samples_of({s});
     std::sort(samples.begin(), samples.end(),
@@ -59,7 +60,8 @@ class step_mixer : protected step_splitter<Index> {
     return true;
   }
 
-  /// Deals the samples of a step that lacks some and of the one before it, or behind, to both anew. `s` is the one that lacks some then.
+  /// Deals the samples of a step that lacks samples, and of the step before or after it, to both steps again. Afterwards `s` is the step
+  /// that lacks samples.
   [[nodiscard]] bool deal_with_neighbour(std::size_t& s) {
     if (b_.steps() < 2 || width_ != 1) return false;
     auto const d = s > 0 ? s - 1 : s + 1;
@@ -68,7 +70,7 @@ class step_mixer : protected step_splitter<Index> {
     auto const places = ranks_ * each_;
     if (samples.size() < 2 * places) return false;
     constexpr std::array rules{deal_rule::longest_first, deal_rule::rate_mean};
-    auto const rows = o_.synchronisation == synchronisation::per_micro_batch;  // each place is then balanced like a rank
+    auto const rows = o_.synchronisation == synchronisation::per_micro_batch;  // places are then balanced as ranks are otherwise
     step_dealer<Index> deal(items_, rows ? 2 * places : 2 * ranks_, rows ? 1 : each_, o_.capacity);
     deal(samples, rules);
     if (!deal.left().empty()) return false;
@@ -85,7 +87,7 @@ class step_mixer : protected step_splitter<Index> {
     auto const both = std::array{s, d};
     for (auto which : both) {
       split_inside(which, false);
-      if (empty_slot(which) != none) s = which;  // the other one has too many samples to lack any
+      if (empty_slot(which) != none) s = which;  // the other step has too many samples to lack any
     }
     return empty_slot(s) == none;
   }
@@ -93,10 +95,10 @@ class step_mixer : protected step_splitter<Index> {
  private:
   static constexpr auto infinite = (std::numeric_limits<std::int64_t>::max)();
 
-  /// What a step could take without becoming slower.
+  /// The cost that a step can take without becoming slower.
   struct step_slack {
-    std::vector<std::int64_t> cost, most;  ///< of each place: what it costs, and may cost without slowing the step by itself
-    std::vector<std::int64_t> open;        ///< of each rank: what may be added to it
+    std::vector<std::int64_t> cost, most;  ///< for each place: its cost, and the cost up to which it does not slow the step by itself
+    std::vector<std::int64_t> open;        ///< for each rank: the cost that can be added
     step_slack(std::size_t places, std::size_t ranks) : cost(places), most(places), open(ranks) {}
   };
   void measure(std::size_t d, step_slack& out) {
@@ -109,7 +111,7 @@ class step_mixer : protected step_splitter<Index> {
       out.open[r] = std::accumulate(mine.begin(), mine.end(), warm_up * largest);
       std::fill_n(out.most.begin() + static_cast<std::ptrdiff_t>(r * each_), each_, warm_up == 0 ? infinite : largest);
     }
-    if (rows) {  // the largest of each row
+    if (rows) {  // the largest cost of each row
       auto const& cost = out.cost;
       for (std::size_t p = 0; p < cost.size(); ++p) out.most[p] = p < each_ ? cost[p] : (std::max)(out.most[p - each_], cost[p]);
       for (auto p = cost.size() - each_; p-- > 0;) out.most[p] = out.most[p + each_];

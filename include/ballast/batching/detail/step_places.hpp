@@ -10,12 +10,12 @@
 #include <utility>
 #include <vector>
 
-// The places of a plan while they are being filled: what stands in them.
+// The places of a plan while they are being filled.
 
 namespace ballast::inline v0_2::detail {
 
-/// A slot is a place, or a whole rank where ranks are pipelines, which may run different numbers of micro-batches. Samples shared by ranks
-/// stay where they are.
+/// A slot is a place or, with pipelines, a rank, since pipelines may have different numbers of micro-batches. Samples shared by ranks stay
+/// in their places.
 template <index_type Index>
 class step_places {
  public:
@@ -36,7 +36,7 @@ class step_places {
     bound_.assign(items_.size(), 0);
     for (auto const& s : b_.shared) bound_[s.sample] = 1;
   }
-  /// Leaves out steps that have become empty, and packs that have.
+  /// Removes steps and packs that have become empty.
   void write_back() {
     auto const places = ranks_ * each_;
     std::vector<std::uint64_t> now(b_.steps());
@@ -65,7 +65,7 @@ class step_places {
     auto const mine = step(s).subspan(r * each_, each_);
     return each_ - static_cast<std::size_t>(std::count(mine.begin(), mine.end(), b_.none));
   }
-  /// An empty slot of the rank that has fewest packs: its place in the step, or none.
+  /// The place in the step of an empty slot of the rank with fewest packs, or none.
   [[nodiscard]] std::size_t empty_slot(std::size_t s) {
     auto best = none;
     auto fewest = width_ == 1 ? each_ : std::size_t{1};
@@ -76,7 +76,7 @@ class step_places {
       }
     return best == none ? none : first_free(s, best);
   }
-  /// The empty slots of a step in the order in which they are filled: always one of the rank that has fewest packs.
+  /// The empty slots of a step, in the order in which they are filled: always a slot of the rank with fewest packs.
   class open_slots {
    public:
     open_slots(step_places& of, std::size_t s) : of_(of), step_(s), full_(of.width_ == 1 ? of.each_ : std::size_t{1}) {
@@ -86,7 +86,7 @@ class step_places {
     [[nodiscard]] bool empty() const noexcept { return ranks_.empty(); }
     [[nodiscard]] std::size_t rank() const { return ranks_.begin()->second; }
     [[nodiscard]] bool idle() const { return ranks_.begin()->first == 0; }  ///< whether that rank has no pack
-    /// Puts a pack there, and returns its place.
+    /// Puts a pack into the next slot, and returns its place.
     std::size_t fill(Index pack) {
       auto const [has, r] = *ranks_.begin();
       ranks_.erase(ranks_.begin());
@@ -143,8 +143,8 @@ class step_places {
     return p != b_.none && std::none_of(contents_[p].begin(), contents_[p].end(), [&](Index i) { return bound_[i] != 0; });
   }
 
-  /// Gives the packs of a step to its ranks anew, the most expensive first to a rank that has fewest, unless their numbers differ by one at
-  /// most.
+  /// Distributes the packs of a step over its ranks again, unless their numbers of packs differ by at most one: each pack, most expensive
+  /// first, goes to a rank with fewest packs.
   void spread(std::size_t s) {
     std::vector<std::pair<std::size_t, std::int64_t>> has(ranks_);
     for (std::size_t r = 0; r < ranks_; ++r) has[r].first = taken(s, r);
@@ -167,9 +167,9 @@ class step_places {
   weighed_samples const& items_;
   batching_options const& o_;
   std::size_t ranks_, each_;
-  std::size_t width_;  ///< places of a slot
+  std::size_t width_;  ///< number of places of a slot
   std::vector<std::vector<Index>> contents_;
-  std::vector<char> bound_;  ///< samples shared by ranks
+  std::vector<char> bound_;  ///< whether each sample is shared by ranks
 };
 
 }  // namespace ballast::inline v0_2::detail

@@ -14,7 +14,7 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Splits packs of a step where it has empty slots.
+/// Splits packs of a step that has empty slots.
 template <index_type Index>
 class step_splitter : protected step_places<Index> {
  public:
@@ -26,7 +26,7 @@ class step_splitter : protected step_places<Index> {
   using base::can_give, base::has_shared, base::new_pack, base::costs_more, base::step, base::load;
   using typename base::open_slots;
 
-  /// Where a step has no more samples than places, each gets a pack of its own; false if it has more.
+  /// If a step has no more samples than places, puts each sample into its own pack; returns false if it has more.
   bool separate(std::size_t s) {
     std::vector<Index> samples;
     for (auto p : step(s))
@@ -44,8 +44,9 @@ class step_splitter : protected step_places<Index> {
     return true;
   }
 
-  /// Splits packs of a step until no slot is empty, or no rank, or nothing can be split. Packs of the same rank give half of what they
-  /// hold; those of the most loaded rank give half to a rank that has nothing; else the cheapest sample of all is given.
+  /// Splits packs of a step until no slot is empty (or no rank, if that is enough), or nothing can be split. A pack of the same rank gives
+  /// half of its samples; for a rank without a pack, a pack of the most loaded rank gives half; otherwise the cheapest sample of all is
+  /// given.
   void split_inside(std::size_t s, bool ranks_only) {
     if (!ranks_only && width_ == 1 && !has_shared(s) && separate(s)) return;
     open_slots slots(*this, s);
@@ -55,7 +56,7 @@ class step_splitter : protected step_places<Index> {
   }
 
  private:
-  /// The packs of a step that can be split, the best one first, while it is being split.
+  /// The packs of a step that can be split, best first.
   class givers {
    public:
     givers(step_splitter& of, std::size_t s)
@@ -72,7 +73,7 @@ class step_splitter : protected step_places<Index> {
         list_rank(r);
       }
     }
-    /// Splits a pack into the next empty slot; false where none can be.
+    /// Splits a pack into the next empty slot; returns false if no pack can be split.
     bool fill_next(open_slots& slots) {
       auto const to = slots.rank();
       auto const idle = slots.idle();
@@ -93,7 +94,7 @@ class step_splitter : protected step_places<Index> {
 
    private:
     static constexpr auto nobody = (std::numeric_limits<std::int64_t>::max)();
-    using entry = std::tuple<std::int64_t, std::size_t, std::size_t>;  // what is least wanted first, the size inverted, the place
+    using entry = std::tuple<std::int64_t, std::size_t, std::size_t>;  // the key, smallest first; the size, negated; the place
 
     [[nodiscard]] std::size_t size_at(std::size_t p) const { return ~of_.contents_[places_[p]].size(); }
     /// The place of a rank whose cheapest sample costs least, or none.
@@ -118,13 +119,13 @@ class step_splitter : protected step_places<Index> {
 
     step_splitter& of_;
     std::span<Index const> places_;
-    std::vector<std::int64_t> loads_, least_;  ///< of each rank; of each place, its cheapest sample
+    std::vector<std::int64_t> loads_, least_;  ///< load of each rank; cheapest sample of each place
     std::vector<entry> of_place_, of_rank_;
     std::set<entry> by_sample_, by_load_;  ///< places by their cheapest sample; the largest pack of each rank by the rank's load
-    std::vector<char> sorted_;             ///< packs whose samples are
+    std::vector<char> sorted_;             ///< whether the samples of each pack are sorted
   };
 
-  /// The cost of the cheapest sample that is not bound; the last one where the pack is sorted.
+  /// The cost of the cheapest sample that is not shared; the last sample if the pack is sorted.
   [[nodiscard]] std::int64_t cheapest(Index p, bool sorted) const {
     auto const& pack = contents_[p];
     if (sorted) return items_.cost[pack.back()];
@@ -133,7 +134,8 @@ class step_splitter : protected step_places<Index> {
       if (bound_[i] == 0) least = (std::min)(least, items_.cost[i]);
     return least;
   }
-  /// Sorts `from`, bound samples first and then the most expensive, and gives half of it, or its last sample. Returns what that costs.
+  /// Sorts `from`, shared samples first, then by cost, most expensive first, and gives half of it, or its last sample. Returns the cost of
+  /// the given samples.
   std::int64_t give(Index from, Index to, bool half, char& sorted) {
     auto& source = contents_[from];
     auto& target = contents_[to];
@@ -153,7 +155,7 @@ class step_splitter : protected step_places<Index> {
       }
       source.resize(stay);
     }
-    if (target.empty()) {  // one sample, or equal halves of something bound and one free sample
+    if (target.empty()) {  // only one sample can be given
       target.push_back(source.back());
       source.pop_back();
       given = items_.cost[target.back()];

@@ -10,24 +10,24 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// The product over the quotient, rounded up; 0 where that is 0.
+/// The product over the divisor, rounded up; 0 if the divisor is 0.
 [[nodiscard]] inline std::int64_t scale(std::int64_t value, std::int64_t by, std::int64_t over) noexcept {
   return over == 0 ? 0
                    : static_cast<std::int64_t>(multiply_divide_up(static_cast<std::uint64_t>(value), static_cast<std::uint64_t>(by),
                                                                   static_cast<std::uint64_t>(over)));
 }
 
-/// What the shares of `stream_options` are of these samples.
+/// The shares of `stream_options` in tokens and costs of these samples.
 struct stream_limits {
   std::size_t ranks;
-  std::uint32_t fill;                             ///< thousandths of a step's capacity that are drawn for it
+  std::uint32_t fill;                             ///< share of a step's capacity that is drawn, in thousandths
   bool whole;                                     ///< whether all outliers are gathered first
   std::int64_t rank_room;                         ///< tokens of a rank in a step
   std::int64_t target;                            ///< tokens that are drawn for a step
-  std::int64_t outlier;                           ///< samples that cost more wait for their like,
-  std::int64_t shared;                            ///< and those that cost more than this are split
-  std::int64_t light_cost = 0, light_tokens = 0;  ///< of all samples that are no outliers
-  bool pools, shares;                             ///< whether there are outliers, and samples that are split
+  std::int64_t outlier;                           ///< samples that cost more wait for samples of similar cost
+  std::int64_t shared;                            ///< samples that cost more are split over ranks
+  std::int64_t light_cost = 0, light_tokens = 0;  ///< sums over all samples that are not outliers
+  bool pools, shares;                             ///< whether there are outliers; whether there are samples to split
 
   stream_limits(weighed_samples const& items, batching_options const& o, stream_options const& s)
       : ranks(static_cast<std::size_t>(o.ranks)),
@@ -37,7 +37,7 @@ struct stream_limits {
         target(scale(rank_room * static_cast<std::int64_t>(o.ranks), fill, 1000)),
         pools(s.threshold != 0),
         shares(s.share != 0 && o.ranks > 1) {
-    auto const mean = scale(scale(rank_room, fill, 1000), items.all_cost, items.all_tokens);  // of a rank in a step
+    auto const mean = scale(scale(rank_room, fill, 1000), items.all_cost, items.all_tokens);  // mean cost of a rank in a step
     outlier = s.threshold == 0 ? items.most_expensive : scale(mean, s.threshold, 1000);
     shared = s.share == 0 ? items.most_expensive : scale(mean, s.share, 1000);
     for (std::size_t i = 0; i < items.size(); ++i)

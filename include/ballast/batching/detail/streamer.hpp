@@ -22,7 +22,8 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Steps drawn from a random order of the samples: each is drawn, dealt to ranks and written, then the next one.
+/// Makes steps from a random order of the samples: draws the samples of a step, distributes them over ranks and writes the step, then the
+/// next step.
 template <index_type Index>
 class streamer {
  public:
@@ -75,7 +76,7 @@ class streamer {
   }
   [[nodiscard]] bool drawn_all() const noexcept { return next_ == order_.size(); }
 
-  /// The samples of the next step: those that found no room before, outliers, and what comes next in the order.
+  /// The samples of the next step: those without room in earlier steps, outliers, and the next samples of the order.
   void draw() {
     samples_.clear();
     shares_.clear();
@@ -86,7 +87,7 @@ class streamer {
     auto const exhausted = drawn_all();
     auto const even = o_.left_over == left_over::split || o_.left_over == left_over::shorten;
     auto const steps = (std::max)(divide_up(left_tokens_, limits_.target), std::int64_t{1});
-    auto const goal = even ? divide_up(left_tokens_, steps) : limits_.target;  // all remaining steps get the same share of what is left
+    auto const goal = even ? divide_up(left_tokens_, steps) : limits_.target;  // the same share for all remaining steps
     auto const taking = [&](Index i) { take(i); };
     if (limits_.whole)
       pool_.flush(divide_up(pool_.size(), limits_.ranks * static_cast<std::size_t>(steps)), taking);
@@ -97,13 +98,13 @@ class streamer {
     if (limits_.whole && !exhausted) pool_.give_second(samples_, [&] { return tokens_ < goal; }, taking);
     draw_from_order(goal);
     if (o_.left_over != left_over::repeat || !drawn_all()) return;
-    if (!pool_.empty() && !exhausted) pool_.flush(1, taking);  // the end has come in the middle of this step
+    if (!pool_.empty() && !exhausted) pool_.flush(1, taking);  // the order has ended in the middle of this step
     own_ = samples_.size();
     repeat(goal);
   }
   void draw_from_order(std::int64_t goal) {
     auto const all_room = limits_.rank_room * static_cast<std::int64_t>(limits_.ranks);
-    auto const wanted = [&] {  // a few long samples more where there would be empty places
+    auto const wanted = [&] {  // whether to draw on: the goal is not reached, or places would stay empty
       return tokens_ < goal || (samples_.size() < places_ && shares_.empty() && tokens_ + items_.tokens[order_[next_]] <= all_room);
     };
     while (!drawn_all() && wanted()) {
@@ -115,7 +116,7 @@ class streamer {
         take(i);
     }
   }
-  /// Fills the step with ordinary samples of earlier ones.
+  /// Fills the step with ordinary samples of earlier steps.
   void repeat(std::int64_t goal) {
     for (std::size_t tried = 0; tokens_ < goal && tried < order_.size(); ++tried) {
       auto const i = order_[again_++ % order_.size()];
@@ -127,19 +128,20 @@ class streamer {
   }
 
   void deal() {
-    // Where squares fit, matching rates balances every linear + quadratic cost at once; else longest first comes nearest to the bound.
+    // If squares fit, rate matching balances every linear + quadratic cost at once; otherwise longest first comes nearest to the lower
+    // bound.
     static constexpr std::array near{deal_rule::rate_mean, deal_rule::longest_first};
     static constexpr std::array far{deal_rule::longest_first, deal_rule::rate_cap};
     auto const rules = squares_fit(items_, limits_.rank_room) ? std::span<deal_rule const>(near) : std::span<deal_rule const>(far);
     dealer_(samples_, rules, 2, placer_.base());
     auto const& left = dealer_.left();
     if (own_ < samples_.size() && std::any_of(left.begin(), left.end(), [&](Index i) { return placed_[i] == 0; })) {
-      samples_.resize(own_);  // what is repeated must not keep out what has not come yet
+      samples_.resize(own_);  // repeated samples must not displace samples that have not been trained on
       dealer_(samples_, rules, 2, placer_.base());
     }
     if (s_.fill != 0) return;
     auto const least = shares_.empty() ? places_ : 1;
-    for (std::int64_t part : {970, 940, 910}) {  // a step that is not balanced gives back what was drawn last
+    for (std::int64_t part : {970, 940, 910}) {  // a step that is not balanced returns the samples drawn last
       auto const mean = dealer_.total() / static_cast<std::int64_t>(limits_.ranks);
       if (dealer_.slowest() - mean <= mean / 100 || drawn_all()) return;
       auto const keep = scale(limits_.rank_room * static_cast<std::int64_t>(limits_.ranks), part, 1000);
@@ -171,9 +173,9 @@ class streamer {
         if (!pack_.empty()) out_.packs.push_back(pack_);
       }
     for (auto i : dealer_.left())
-      if (placed_[i] == 0) carry_.push_back(i);  // a repeated one is in no hurry
+      if (placed_[i] == 0) carry_.push_back(i);  // repeated samples need not be placed
   }
-  /// A sample stands in this step.
+  /// Records that a sample is in this step.
   void note(Index i) {
     if (placed_[i]++ != 0) {
       out_.repeated.push_back(i);
@@ -187,7 +189,7 @@ class streamer {
     out_.token_delay += items_.tokens[i] * static_cast<std::int64_t>(step - drawn_[i]);
     out_.longest_delay = (std::max)(out_.longest_delay, step - drawn_[i]);
   }
-  /// Delays of a table that was changed afterwards.
+  /// Computes delays after the table was changed.
   void measure_delay() {
     out_.token_delay = 0;
     out_.longest_delay = 0;
@@ -207,17 +209,17 @@ class streamer {
   share_placer<Index> placer_;
   std::size_t places_;
   batching<Index> out_;
-  std::vector<Index> order_;  ///< in which samples are drawn, `next_` being the first that is not
+  std::vector<Index> order_;  ///< the order in which samples are drawn; `next_` is the first that was not drawn yet
   std::size_t next_ = 0, again_ = 0;
-  std::vector<Index> carry_;             ///< drawn for an earlier step, and for the next one
-  std::vector<Index> samples_, shares_;  ///< of the step in hand
-  std::size_t own_ = 0;                  ///< samples of the step that come for the first time stand in front of those that are repeated
-  std::int64_t tokens_ = 0;              ///< of the step
-  std::int64_t left_tokens_ = 0;         ///< of samples that stand in no step yet
+  std::vector<Index> carry_;             ///< samples drawn for an earlier step that go into the next step
+  std::vector<Index> samples_, shares_;  ///< samples of the current step; shared samples of it
+  std::size_t own_ = 0;                  ///< number of samples that are not repeated; they come first in `samples_`
+  std::int64_t tokens_ = 0;              ///< tokens of the current step
+  std::int64_t left_tokens_ = 0;         ///< tokens of samples that are in no step yet
   std::uint64_t step_ = 0;
   std::vector<Index> pack_;
-  std::vector<std::uint64_t> drawn_;   ///< the step that each sample was drawn for
-  std::vector<std::uint32_t> placed_;  ///< how often each stands in a step
+  std::vector<std::uint64_t> drawn_;   ///< for each sample: the step that it was drawn for
+  std::vector<std::uint32_t> placed_;  ///< for each sample: number of its places
 };
 
 }  // namespace ballast::inline v0_2::detail

@@ -13,7 +13,7 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// A forward range over places in which the empty ones are skipped; what it shows of a pack is up to `View`.
+/// A forward range over places that skips empty places; `View` says what it yields for a pack.
 template <index_type Index, class View>
 class taken_places {
  public:
@@ -59,12 +59,12 @@ class taken_places {
   View view_;
 };
 
-/// Shows the number of a pack.
+/// Yields the number of a pack.
 template <index_type Index>
 struct pack_number {
   constexpr Index operator()(Index p) const noexcept { return p; }
 };
-/// Shows the samples of a pack.
+/// Yields the samples of a pack.
 template <index_type Index>
 struct pack_members {
   groups<Index> const* packs = nullptr;

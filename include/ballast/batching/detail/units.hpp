@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-// Samples that belong together are planned as one unit.
+// Samples with the same `together` key are planned as one unit.
 
 namespace ballast::inline v0_2::detail {
 
@@ -23,13 +23,13 @@ inline void require_keys(std::span<std::uint64_t const> keys, std::size_t sample
           [&] { return std::string(name) + " has " + std::to_string(keys.size()) + " keys for " + std::to_string(samples) + " samples"; });
 }
 
-/// The samples of each key, as one item: items in the order of their first samples.
+/// The samples of each key as one unit; units come in the order of their first samples.
 template <index_type Index>
 [[nodiscard]] groups<Index> units_of(std::size_t samples, std::span<std::uint64_t const> key) {
   std::vector<Index> order(samples);
   std::iota(order.begin(), order.end(), Index{0});
   std::sort(order.begin(), order.end(), [&](Index a, Index b) { return key[a] != key[b] ? key[a] < key[b] : a < b; });
-  std::vector<std::pair<Index, std::size_t>> first;  // of each key: its first sample, and where its samples begin
+  std::vector<std::pair<Index, std::size_t>> first;  // for each key: its first sample, and the begin of its samples
   for (std::size_t k = 0; k < samples; ++k)
     if (k == 0 || key[order[k]] != key[order[k - 1]]) first.emplace_back(order[k], k);
   std::sort(first.begin(), first.end());
@@ -67,7 +67,7 @@ template <index_type Index>
   return items;
 }
 
-/// The `apart` key of each unit, which is that of all its samples; none where there are none.
+/// The `apart` key of each unit, which all its samples share; empty if there are no keys.
 template <index_type Index>
 [[nodiscard]] std::vector<std::uint64_t> key_of_units(groups<Index> const& units, std::span<std::uint64_t const> apart) {
   std::vector<std::uint64_t> out;
@@ -81,7 +81,7 @@ template <index_type Index>
   return out;
 }
 
-/// Packs of units as packs of samples.
+/// Turns packs of units into packs of samples.
 template <index_type Index>
 [[nodiscard]] groups<Index> spell_out(groups<Index> const& units, groups<Index> const& packs) {
   groups<Index> out;

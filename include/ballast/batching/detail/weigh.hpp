@@ -16,11 +16,13 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// What all samples may cost, the prices of micro-batches and steps paid: a step's squared lengths and a pipeline's P * max are summed too.
+/// Upper limit of the sum of all costs, such that sums with fixed costs of micro-batches and steps, squared lengths of a step, and P * max
+/// of a pipeline stay below 2^63.
 [[nodiscard]] inline std::int64_t most_cost(std::size_t n, batching_options const& o) {
   auto const most = (std::numeric_limits<std::int64_t>::max)() / static_cast<std::int64_t>(4 * o.stages);
   if (n == 0) return most;
-  // No place of a step but the last is empty, so places, and ranks of all steps, exceed the samples by those of one step at most.
+  // Only the last step has empty places, so the places, and the ranks of all steps, exceed the number of samples by those of one step at
+  // most.
   auto const turns = static_cast<std::int64_t>(n + o.ranks);
   auto const count = static_cast<std::int64_t>(o.left_over == left_over::repeat ? n + o.ranks * o.micro_batches : n);
   require(o.cost_per_micro_batch <= most / 2 / count && o.cost_per_step <= most / 2 / turns, [&] {
@@ -62,7 +64,7 @@ template <length_range R, class CostOf>
   return out;
 }
 
-/// Throws for samples that were weighed for other options than these, where that makes a difference.
+/// Throws if the samples were weighed for other options and do not fit these.
 template <index_type Index>
 void require_fit(weighed_samples const& samples, batching_options const& o) {
   require_valid(o);

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-// Windows of a random order of packs, sorted by cost, and the order in which the steps of a window come.
+// Windows of a random order of packs, sorted by cost, and the order of the steps within a window.
 
 namespace ballast::inline v0_2::detail {
 

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-// Time of the samples between two lengths, and the candidates that end at the same length.
+// The time of the samples between two lengths, and the candidates grouped by capacity.
 
 namespace ballast::inline v0_2::detail {
 
@@ -57,7 +57,7 @@ inline void require_positive(std::span<timed_level const> levels, char const* na
     });
 }
 
-/// Candidates by capacity: those of capacity `limits[j]` are `order[first[j]] … order[first[j + 1] - 1]`, in the order given.
+/// The candidates by capacity: `order[first[j]] … order[first[j + 1] - 1]` have the capacity `limits[j]`, in the given order.
 struct candidates_by_capacity {
   std::vector<std::int64_t> limits;
   std::vector<std::size_t> order, first;

@@ -16,7 +16,7 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Throws unless capacities rise and all options are in range.
+/// Throws unless capacities strictly ascend and all options are in range.
 inline void require_valid(std::span<level const> levels, level_packing_options const& o) {
   require(!levels.empty(), [] { return std::string("levels is empty"); });
   for (std::size_t i = 0; i < levels.size(); ++i) {
@@ -34,7 +34,7 @@ inline void require_valid(std::span<level const> levels, level_packing_options c
     require(o.times[i].per_pack >= 0 && o.times[i].per_token >= 0, [&] { return "times[" + std::to_string(i) + "] is negative"; });
 }
 
-/// What the over-size policy makes of the samples: a length per member, 0 for one that was set aside.
+/// Applies the over-size policy: writes the length of each member, 0 for a sample that was set aside.
 template <index_type Index, length_range R>
 void take_members(R const& lengths, std::int64_t longest, oversize policy, level_packing<Index>& out) {
   require(policy != oversize::alone, [] { return std::string("oversize = alone: a pack above the longest level belongs to no level"); });

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-// The shape of the steps of levels, and what a plan in levels and its comparison share beside it.
+// The shape of the steps of levels, and other parts that `plan_levels` and `compare_levels` share.
 
 namespace ballast::inline v0_2::detail {
 
@@ -56,14 +56,14 @@ namespace ballast::inline v0_2::detail {
   return out;
 }
 
-/// The shape of the steps: as many tokens in those of every level as the largest level has in `micro_batches`.
+/// The shape of the steps: every level has as many tokens in a step as the level with most has in `micro_batches` micro-batches.
 [[nodiscard]] inline level_batching_options shape_of(std::span<level const> levels, level_plan_options const& o) {
   require(!levels.empty(), [] { return std::string("levels is empty"); });
   require(o.micro_batches > 0 && o.micro_batches < std::uint64_t{1} << 20,
           [&] { return "micro_batches = " + std::to_string(o.micro_batches) + " must be in 1 ... 2^20 - 1"; });
   level_batching_options shape{.devices = o.devices, .left_over = o.left_over, .seed = o.seed, .epoch = o.epoch};
   for (auto const& l : levels) {
-    auto const one = shape_of(l, {&l, 1}, {.devices = o.devices});  // throws for what is out of range
+    auto const one = shape_of(l, {&l, 1}, {.devices = o.devices});  // throws unless all options are in range
     auto const tokens = static_cast<std::int64_t>(one.ranks) * l.capacity;
     require(tokens <= (std::int64_t{1} << 61) / static_cast<std::int64_t>(o.micro_batches),
             [&] { return "micro_batches = " + std::to_string(o.micro_batches) + " of " + std::to_string(tokens) + " tokens exceed 2^61"; });
@@ -72,7 +72,7 @@ namespace ballast::inline v0_2::detail {
   return shape;
 }
 
-/// What a sample costs in the longest level, in units so coarse that the sum over any number of samples stays below 2^63.
+/// The cost of a sample in the longest level, in units so coarse that the sum over all samples stays below 2^63.
 template <length_range R>
 [[nodiscard]] quadratic_cost longest_level_cost(R const& lengths, std::span<timed_level const> levels) {
   require(!levels.empty(), [] { return std::string("levels is empty"); });
@@ -85,10 +85,10 @@ template <length_range R>
   return {.linear = (std::max)(time.per_token >> shift, std::int64_t{1}), .quadratic = time.per_square >> shift};
 }
 
-/// Brings numbers of the devices in each step, level after level, into the order of training.
+/// Puts one number for each device and step, given level after level, into training order.
 [[nodiscard]] inline std::vector<std::int64_t> in_training_order(std::span<std::int64_t const> by_level, curriculum_plan const& order,
                                                                  std::size_t devices) {
-  std::vector<std::size_t> first(order.settings.size() + 1, 0);  // step of each level
+  std::vector<std::size_t> first(order.settings.size() + 1, 0);  // first step of each level
   for (auto const source : order.source) ++first[source + 1];
   for (std::size_t l = 1; l < first.size(); ++l) first[l] += first[l - 1];
   std::vector<std::int64_t> out;

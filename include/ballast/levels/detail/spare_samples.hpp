@@ -14,7 +14,7 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Spare samples by length, and the longest that is left up to any length.
+/// Spare samples by length; finds the longest remaining sample up to a given length.
 template <index_type Index>
 class spare_samples {
  public:
@@ -38,7 +38,7 @@ class spare_samples {
     below_.resize(classes_.lengths.size() + 1);
     std::iota(below_.begin(), below_.end(), std::size_t{0});
   }
-  /// Moves into `pack` as many samples as fit, longest first; returns the room that is left.
+  /// Moves into `pack` as many samples as fit, longest first; returns the remaining room.
   std::int64_t fill(std::int64_t room, std::vector<Index>& pack) {
     for (auto c = find(up_to(room)); c > 0;) {
       auto const length = classes_.lengths[c - 1];
@@ -55,11 +55,11 @@ class spare_samples {
   [[nodiscard]] bool empty() { return find(classes_.lengths.size()) == 0; }
 
  private:
-  /// Classes of at most `length`.
+  /// The number of classes of at most `length`.
   [[nodiscard]] std::size_t up_to(std::int64_t length) const {
     return static_cast<std::size_t>(std::upper_bound(classes_.lengths.begin(), classes_.lengths.end(), length) - classes_.lengths.begin());
   }
-  /// The last of the first `c` classes that has samples, counted from 1; 0 = none. Halves the path on its way.
+  /// The last of the first `c` classes with remaining samples, counted from 1; 0 = none. Shortens the path by halving.
   [[nodiscard]] std::size_t find(std::size_t c) {
     while (below_[c] != c) c = below_[c] = below_[below_[c]];
     return c;
