@@ -8,7 +8,7 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Whether `b` says more than `a`: a plan where there was none, fewer items set aside, or a smaller largest load.
+/// Whether `b` is better than `a`: a plan instead of none, fewer items set aside, or a smaller largest load.
 template <index_type Index>
 [[nodiscard]] bool beats(balanced_sets<Index> const& b, balanced_sets<Index> const& a) {
   if (b.status != status::feasible || a.status != status::feasible) return a.status == status::unknown && b.status != status::unknown;
@@ -16,7 +16,7 @@ template <index_type Index>
   return b.load.value < a.load.value;
 }
 
-/// Tries one method after the other on a problem that is prepared, and keeps the best plan in `out`.
+/// Tries one method after the other on a prepared problem, and keeps the best plan in `out`.
 template <index_type Index>
 class best_of_methods {
  public:
@@ -24,11 +24,11 @@ class best_of_methods {
       : d_(d), o_(o), out_(out), candidate_(candidate) {
     out_.status = status::unknown;
   }
-  /// Lets `method` deal, refines what it dealt if that is the best so far or has good prospects, and says whether nothing better can be.
+  /// Deals by `method`, refines the plan if it is the best so far or `hopeful`, and returns whether no better plan is possible.
   template <class Method>
   [[nodiscard]] bool decides(Method const& method, bool hopeful, bool by_size = false) {
     method();
-    if (by_size) d_.sort_by(d_.cost);  // the items come sorted by cost, and so do they leave
+    if (by_size) d_.sort_by(d_.cost);  // items are sorted by cost before and after each method
     finish(d_, o_.misfit, candidate_);
     if (candidate_.status == status::feasible && !candidate_.load.optimal() && (hopeful || beats(candidate_, out_))) {
       for (std::size_t s = 0; s < candidate_.sets.size(); ++s) d_.count[s] = candidate_.sets[s].size();

@@ -22,9 +22,9 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// A load up to which every set may be filled at once: among the `count` smallest of the loads that adding items of `cost` one by one
-/// to every set would start from, are all those below it. Water poured on the loads rises to W; below W - cost that holds, since a set
-/// then takes less than its share of water.
+/// A load up to which all sets can be filled at once. Consider the loads at which items of `cost` are added one by one to each set: all
+/// loads below the result are among the `count` smallest. If the items were poured like water, the loads would rise to W; every load below
+/// W - cost qualifies, since its set then takes less than its share of water.
 [[nodiscard]] inline std::int64_t safe_load(std::vector<std::int64_t> const& loads, std::int64_t cost, std::int64_t count) {
   auto water = (std::numeric_limits<std::int64_t>::max)();
   for (std::size_t active = 0, before = loads.size() + 1; active != before;) {
@@ -41,7 +41,7 @@ namespace ballast::inline v0_2::detail {
   return water - cost;
 }
 
-/// Weighs the classes and sorts them, most expensive first; returns the number of items. Throws where their costs cannot be added up.
+/// Weighs the classes and sorts them, most expensive first; returns the number of items. Throws if the sum of costs reaches 2^63.
 template <cost_model Cost>
 std::uint64_t sort_classes(histogram const& classes, Cost const& cost, bulk_balance_workspace& ws) {
   auto const kinds = classes.lengths.size();
@@ -112,7 +112,7 @@ inline void deal_classes(histogram const& classes, std::uint64_t sets, bulk_bala
   }
 }
 
-/// Writes the samples of runs, whose classes are in the workspace, into their sets: of equal samples the lower indices to the lower sets.
+/// Writes the samples of runs, whose classes are in the workspace, into their sets; of equal samples, lower indices go to lower sets.
 template <index_type Index, length_range R>
 void expand_sets(R const& lengths, balance_runs const& runs, bulk_balance_workspace& ws, groups<Index>& out) {
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));

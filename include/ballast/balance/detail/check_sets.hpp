@@ -19,7 +19,7 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// The largest load of the sets, and the first fault; `seen` names the items that need not stand in a set.
+/// The largest load of the sets, and the first fault; `seen` marks the items that need not be in a set.
 template <index_type Index, length_range R, cost_model Cost, cost_model Size>
 [[nodiscard]] verdict<balance_fault> check_sets(groups<Index> const& sets, R const& items, balance_options const& o, Cost const& cost,
                                                 Size const& size, std::vector<bool> seen, std::uint64_t& largest) {

@@ -18,31 +18,31 @@
 #include <utility>
 #include <vector>
 
-// What all balancers share around their method: validation, memory and the certificate.
+// The parts that all balancers share: validation, memory and the certificate.
 
 namespace ballast::inline v0_2::detail {
 
 inline constexpr std::int64_t unlimited = dealt_sets<>::unlimited;
 
-/// One set of a tuple of the differencing method: its items are a chain.
+/// One set of a tuple of the differencing method; its items are a chain.
 template <index_type Index>
 struct differencing_part {
   std::int64_t sum, size;
   std::uint64_t count;
   Index head, tail;
 };
-/// `parts` sets that are decided together, in one block of the pool, largest sum first.
+/// A tuple: `parts` sets in one block of the pool, largest sum first.
 struct differencing_tuple {
   std::int64_t spread;  ///< largest sum minus smallest
-  std::uint64_t id;     ///< place of its founder among the sorted items
+  std::uint64_t id;     ///< position of its first item among the sorted items
   std::size_t block, parts;
 };
 
-/// Sets, and the scratch memory of all methods of the room.
+/// The sets, and the scratch memory of all methods.
 template <index_type Index>
 struct deal : dealt_sets<Index> {
-  std::vector<std::int64_t> part;     ///< by item: the first measure of rate matching
-  std::vector<std::int64_t> measure;  ///< by set: of rate matching
+  std::vector<std::int64_t> part;     ///< by item: first measure of rate matching
+  std::vector<std::int64_t> measure;  ///< by set: first measure of rate matching
   std::int64_t total_cost = 0, total_size = 0;
   std::vector<std::int64_t> bound_costs, bound_sizes;
 
@@ -50,7 +50,7 @@ struct deal : dealt_sets<Index> {
   std::vector<std::size_t> free_blocks;
   std::vector<differencing_tuple> tuples;
   std::vector<Index> next;
-  std::vector<keyed_item<Index>> left;  ///< items that the method itself could not place
+  std::vector<keyed_item<Index>> left;  ///< items that the method could not place
 };
 
 inline void require_valid(balance_options const& o) {
@@ -73,7 +73,7 @@ void prepare(R const& items, balance_options const& o, Cost const& cost, Size co
   d.equal = o.equal_counts;
 }
 
-/// Why no plan can exist, as a bound and its two numbers; `none` where that is not proven.
+/// The reason why no plan exists, as a bound and its two numbers; `none` if that is not proven.
 template <index_type Index>
 [[nodiscard]] std::pair<balance_bound, certificate> impossible(deal<Index>& d) {
   auto const n = d.items();
@@ -113,12 +113,12 @@ void finish(deal<Index>& d, misfit policy, balanced_sets<Index>& out) {
   out.sets.offsets.resize(k + 1);
   for (std::size_t s = 0; s < k; ++s) out.sets.offsets[s + 1] = out.sets.offsets[s] + d.count[s];
   out.sets.members.resize(placed);
-  auto& costs = d.bound_costs;  // of the items in sets; the bound is on those alone
+  auto& costs = d.bound_costs;  // costs of the items in sets, to which the bound applies
   auto& sizes = d.bound_sizes;
   costs.resize(placed);
   sizes.resize(placed);
   std::size_t seen = 0;
-  for (std::size_t s = 0; s < k; ++s) d.count[s] = out.sets.offsets[s];  // where the set's next member goes
+  for (std::size_t s = 0; s < k; ++s) d.count[s] = out.sets.offsets[s];  // position of the set's next member
   bool sorted = true;
   for (auto const& [key, i] : d.order) {
     if (d.set_of[i] == dealt_sets<Index>::none) continue;
@@ -139,7 +139,7 @@ void finish(deal<Index>& d, misfit policy, balanced_sets<Index>& out) {
   out.bound = best.bound;
 }
 
-/// Deals items by a method that gets them sorted by cost and the sets empty.
+/// Deals items by a method that is given sorted items and empty sets.
 template <index_type Index, length_range R, cost_model Cost, cost_model Size, class Method>
 void balance_by(Method const& method, R const& items, balance_options const& o, Cost const& cost, Size const& size, deal<Index>& d,
                 balanced_sets<Index>& out) {

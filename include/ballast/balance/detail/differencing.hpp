@@ -8,10 +8,10 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// The largest differencing method on sorted items. A tuple is up to k sets that will be joined with those of others, most expensive with
-/// cheapest. Sums are kept as they are: only differences matter, and the last tuple holds the loads. While a tuple has fewer than k sets it
-/// is the one of largest spread, so no more than n / k + 1 tuples of several sets exist at a time; single items are read from the sorted
-/// order.
+/// The largest differencing method on sorted items. A tuple has up to k sets, which are joined with those of another tuple, most expensive
+/// with cheapest. Sums are not reduced by a common amount: only differences matter, and the last tuple holds the loads. A tuple with fewer
+/// than k sets always has the largest spread, so at most n / k + 1 tuples of several sets exist at a time. Single items are read from the
+/// sorted order.
 template <index_type Index>
 class differencing {
  public:
@@ -50,7 +50,7 @@ class differencing {
   [[nodiscard]] part* parts(tuple const& t) { return d_.pool.data() + t.block * k_; }
   [[nodiscard]] bool exhausted() const { return single_ == d_.order.size() && d_.tuples.empty(); }
   [[nodiscard]] tuple founder() const { return {k_ == 1 ? 0 : d_.order[single_].key, single_, 0, 1}; }
-  /// Whether an item, and not a tuple, is next.
+  /// Whether the next of largest spread is a single item rather than a tuple.
   [[nodiscard]] bool item_next() const { return single_ < d_.order.size() && (d_.tuples.empty() || later(d_.tuples.front(), founder())); }
   [[nodiscard]] bool beaten(tuple const& a) const { return later(a, item_next() ? founder() : d_.tuples.front()); }
   [[nodiscard]] bool fit(std::int64_t size, std::uint64_t count) const {
@@ -112,7 +112,7 @@ class differencing {
     }
   }
 
-  /// Joins what is next to `a`.
+  /// Joins the next item or tuple with `a`.
   void absorb(tuple& a) {
     if (item_next()) {
       add(a, d_.order[single_++]);
@@ -143,13 +143,13 @@ class differencing {
     for (; at > 0 && p[at - 1].sum < moved.sum; --at) p[at] = p[at - 1];
     p[at] = moved;
   }
-  /// Joins the most expensive set of one to the cheapest of the other that the limits allow, and so on; where they allow none, the items of
-  /// `b` are left for the end.
+  /// Joins the most expensive set of one tuple with the cheapest set of the other that the limits allow, and so on; if they allow none, the
+  /// items of `b` are dealt at the end.
   void join(tuple& a, tuple const& b) {
     auto& merged = d_.merged;
     merged.assign(parts(a), parts(a) + a.parts);
-    auto* const other = parts(b);  // a part with count 0 has been used
-    auto cheapest = b.parts;       // parts from here on are used
+    auto* const other = parts(b);  // a part with count 0 was used
+    auto cheapest = b.parts;       // parts from here on were used
     auto const empty = k_ - b.parts;
     for (auto i = empty; i < a.parts; ++i) {
       auto& mine = merged[i];
@@ -187,7 +187,7 @@ class differencing {
 
   deal<Index>& d_;
   std::size_t k_;
-  std::size_t single_ = 0;  ///< items of the order that are in tuples
+  std::size_t single_ = 0;  ///< number of items that are in tuples
 };
 
 }  // namespace ballast::inline v0_2::detail

@@ -14,7 +14,7 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Deals the items forth and back in their order; what finds no room comes last.
+/// Deals the items back and forth in order; items without room are dealt last.
 template <index_type Index>
 void deal_as_snake(deal<Index>& d) {
   d.left.clear();

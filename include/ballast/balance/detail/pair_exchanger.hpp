@@ -11,16 +11,14 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Lowers the largest load of a refined deal further where sets hold few items: the set of largest load gives up to two of them for up to
-/// two of one of the sets of least load. Where a set holds a handful of items, one swap seldom balances two sets, and two for two nearly
-/// always do.
+/// The algorithm of `exchange_pairs`: the most loaded set exchanges up to two items for up to two items of one of the least loaded sets.
 template <index_type Index>
 class pair_exchanger {
  public:
-  static constexpr std::size_t most_items = 12;  ///< of which pairs are formed: the cheapest of a set
+  static constexpr std::size_t most_items = 12;  ///< number of cheapest items of a set that form pairs
   static constexpr std::size_t partners = 8;
 
-  /// `d.sorted_sets` are the sets as they stand. Stops at `enough`, or where none of the partners helps.
+  /// `d.sorted_sets` are the current sets. Stops at a largest load of `enough`, or if none of the partners helps.
   void operator()(dealt_sets<Index>& d, std::int64_t enough) {
     auto const k = d.load.size();
     for (auto rounds = 3 * k; rounds > 0; --rounds) {
@@ -44,7 +42,7 @@ class pair_exchanger {
  private:
   struct pick {
     std::int64_t cost = 0, size = 0;
-    std::array<std::uint8_t, 2> at{};  ///< places in the sorted set
+    std::array<std::uint8_t, 2> at{};  ///< positions in the sorted set
     std::uint8_t count = 0;
   };
   struct move {
@@ -53,7 +51,7 @@ class pair_exchanger {
     pick give, take;
   };
 
-  /// None, one or two of a set's items, most expensive first.
+  /// Lists the choices of no, one or two items of a set, most expensive first.
   static void list(dealt_sets<Index> const& d, std::uint32_t s, std::vector<pick>& out) {
     auto const& set = d.sorted_sets[s];
     out.assign(1, {});
@@ -68,7 +66,7 @@ class pair_exchanger {
   void try_all(dealt_sets<Index> const& d, std::uint32_t x, std::uint32_t y) {
     list(d, y, taken_);
     auto const half = (d.load[x] - d.load[y]) / 2;
-    std::size_t nearest = 0;  // both lists fall, and so does what would balance the two
+    std::size_t nearest = 0;  // both lists descend, and so does the choice that would balance the two sets
     for (auto const& give : given_) {
       while (nearest < taken_.size() && taken_[nearest].cost > give.cost - half) ++nearest;
       for (auto j = nearest >= 2 ? nearest - 2 : 0; j < taken_.size() && j < nearest + 2; ++j) {
@@ -83,7 +81,7 @@ class pair_exchanger {
     moved_.clear();
     auto const lift = [&](std::uint32_t s, pick const& p, std::uint32_t to) {
       auto& set = d.sorted_sets[s];
-      for (std::size_t k = 0; k < p.count; ++k) {  // the later place first
+      for (std::size_t k = 0; k < p.count; ++k) {  // the later position first
         moved_.push_back({set[p.at[k]], to});
         set.erase(set.begin() + p.at[k]);
       }

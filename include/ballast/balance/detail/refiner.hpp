@@ -12,7 +12,7 @@ namespace ballast::inline v0_2::detail {
 /// An exchange of the refinement: `give` items of the most expensive set for `take` of another.
 template <index_type Index>
 struct exchange {
-  std::int64_t load;  ///< the larger of the two after it
+  std::int64_t load;  ///< the larger of both loads after the exchange
   std::uint32_t to;
   std::size_t give, take;
   bool swaps;
@@ -104,7 +104,7 @@ class refiner {
 
   dealt_sets<Index>& d_;
   std::size_t k_, partners_;
-  std::uint64_t fewest_ = 0, most_ = 0;  ///< items of a set that a move may leave behind, or reach
+  std::uint64_t fewest_ = 0, most_ = 0;  ///< fewest and most items of a set after a move
 };
 
 }  // namespace ballast::inline v0_2::detail

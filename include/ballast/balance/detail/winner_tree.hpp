@@ -10,10 +10,9 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// A tournament of sets: the best one with room for an item, where few sets change between two questions.
+/// A tournament tree of sets that finds the best set with room for an item, for few changes of sets between searches.
 ///
-/// A set plays with the room it has left; a negative room takes it out. `better(a, b)` says whether set a beats set b; of equal ones
-/// the lower number wins.
+/// A set with negative room does not take part. `better(a, b)` returns whether set a beats set b; of equal sets, the lower number wins.
 class winner_tree {
  public:
   static constexpr std::uint32_t none = 0xffffffffU;
@@ -25,7 +24,7 @@ class winner_tree {
     for (std::size_t s = 0; s < sets; ++s) set(s, room(s));
     for (auto node = leaves_ - 1; node > 0; --node) play(node, better);
   }
-  /// Tells that set `s` has changed.
+  /// Updates the tree after set `s` has changed.
   template <class Better>
   void update(std::size_t s, std::int64_t room, Better const& better) {
     set(s, room);
@@ -45,7 +44,7 @@ class winner_tree {
 
  private:
   struct node_type {
-    std::int64_t room = -1;  ///< the most that a set below has
+    std::int64_t room = -1;  ///< largest room of a set below
     std::uint32_t winner = none;
   };
   void set(std::size_t s, std::int64_t room) { nodes_[leaves_ + s] = {room, room < 0 ? none : static_cast<std::uint32_t>(s)}; }
@@ -69,7 +68,7 @@ class winner_tree {
   }
 
   std::size_t leaves_ = 0;
-  std::vector<node_type> nodes_;  ///< nodes_[1] is the root, nodes_[leaves_ + s] set s
+  std::vector<node_type> nodes_;  ///< nodes_[1] is the root, nodes_[leaves_ + s] is set s
 };
 
 }  // namespace ballast::inline v0_2::detail

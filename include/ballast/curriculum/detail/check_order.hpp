@@ -12,11 +12,11 @@
 #include <span>
 #include <vector>
 
-// The rules of a curriculum that take more than a line. They share no code with the planner.
+// The longer rules of a curriculum. They share no code with the planner.
 
 namespace ballast::inline v0_2::detail {
 
-/// Every source has the steps asked of it, and each of its steps its share of them.
+/// Every source must have the demanded number of steps, and each of its steps its share of that number.
 [[nodiscard]] inline verdict<curriculum_fault> check_counts(curriculum_plan const& plan, std::span<curriculum_source const> sources,
                                                             std::vector<std::uint64_t> const& asked) {
   using enum curriculum_fault;
@@ -38,7 +38,7 @@ namespace ballast::inline v0_2::detail {
   return {};
 }
 
-/// Keys after the warm-up rise from bucket to bucket, of which there are that many and no more than steps.
+/// Keys after the warm-up must ascend from bucket to bucket; there are `buckets` buckets, or as many as steps if that is less.
 [[nodiscard]] inline verdict<curriculum_fault> check_ascending(curriculum_plan const& plan, std::span<curriculum_source const> sources,
                                                                std::uint64_t most_buckets) {
   auto const first = static_cast<std::size_t>(plan.warm_up), rest = plan.source.size() - first;
@@ -54,7 +54,7 @@ namespace ballast::inline v0_2::detail {
   return {};
 }
 
-/// After the warm-up every source is as near to its share at every point as interleaving promises.
+/// After the warm-up, every source must be as near to its share at every point as interleaving guarantees.
 [[nodiscard]] inline verdict<curriculum_fault> check_interleaved(curriculum_plan const& plan, std::size_t sources) {
   auto const first = static_cast<std::size_t>(plan.warm_up), n = plan.source.size();
   std::vector<std::int64_t> of(sources, 0), seen(sources, 0);

@@ -12,13 +12,13 @@
 #include <vector>
 
 /// @file
-/// @brief An even mixture of sources: the chairman assignment.
+/// @brief Mixes sources evenly by the chairman assignment.
 
 namespace ballast::inline v0_2::detail {
 
-// With N steps, n of a source, k sources that have any and e = 1 / (2k - 2), a source's step j = 1, 2, … may come from step
-// ceil((j - 1 + e) N / n) on and is due by step floor((j - e) N / n) + 1. Tijdeman proved that some order keeps every such window, and
-// taking what is due first keeps windows that can be kept. So every source is within 1 - e steps of its share at every point.
+// Let there be N steps, n of them of a source, k sources with steps, and e = 1 / (2k - 2). Step j = 1, 2, … of the source may come from
+// step ceil((j - 1 + e) N / n) on and is due by step floor((j - e) N / n) + 1. Tijdeman proved that some order meets every such window, and
+// taking the step that is due first meets all windows if any order does. So every source is within 1 - e steps of its share at every point.
 class chairman_windows {
  public:
   chairman_windows(std::uint64_t all, std::uint64_t count, std::uint64_t sources)
@@ -31,8 +31,8 @@ class chairman_windows {
         due_part_((2 * sources - 3) * all % unit_) {}
 
   [[nodiscard]] std::uint64_t from() const noexcept { return from_ + (from_part_ > 0 ? 1 : 0); }
-  [[nodiscard]] std::uint64_t due() const noexcept { return due_; }  // one less than it is, for all alike
-  // Goes on to the next step of the source; after the last, `from` lies behind step N.
+  [[nodiscard]] std::uint64_t due() const noexcept { return due_; }  // less by one, for all sources
+  // Moves to the next step of the source; after the last, `from` is after step N.
   void advance() noexcept {
     add_stride(from_, from_part_);
     add_stride(due_, due_part_);
@@ -47,11 +47,12 @@ class chairman_windows {
       ++whole;
     }
   }
-  std::uint64_t unit_;  // parts are in units of 1 / unit_
+  std::uint64_t unit_;  // fractions are in units of 1 / unit_
   std::uint64_t stride_, stride_part_, from_, from_part_, due_, due_part_;
 };
 
-// The source of each step: `count[s]` of source s, evenly mixed. The sum of counts is below 2^31, there are fewer than 2^16.
+// Returns the source of each step: `count[s]` steps of source s, evenly mixed. The sum of counts is below 2^31, and there are fewer than
+// 2^16 sources.
 [[nodiscard]] inline std::vector<std::uint32_t> interleave(std::span<std::uint64_t const> count) {
   std::uint64_t all = 0, sources = 0;
   for (auto c : count) {
@@ -71,7 +72,7 @@ class chairman_windows {
     windows.emplace_back(all, count[s], sources);
     source.push_back(s);
   }
-  if (windows.size() <= 8) {  // looking at them all is faster than a heap
+  if (windows.size() <= 8) {  // searching all of them is faster than a heap
     for (std::uint64_t step = 1; step <= all; ++step) {
       auto first = (std::numeric_limits<std::uint64_t>::max)();
       std::size_t next = 0;
@@ -89,7 +90,7 @@ class chairman_windows {
   std::vector<std::uint32_t> opens(static_cast<std::size_t>(all) + 1, none), also(windows.size());  // a list for each step
   auto const wait = [&](std::uint32_t w, std::uint64_t step) { also[w] = std::exchange(opens[static_cast<std::size_t>(step)], w); };
   for (std::uint32_t w = 0; w < windows.size(); ++w) wait(w, windows[w].from());
-  std::vector<std::pair<std::uint64_t, std::uint32_t>> ready;  // a heap, first due on top; ties by source
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> ready;  // a heap, first due on top; ties are broken by source
   for (std::uint64_t step = 1; step <= all; ++step) {
     for (auto w = opens[static_cast<std::size_t>(step)]; w != none; w = also[w]) {
       ready.emplace_back(windows[w].due(), w);

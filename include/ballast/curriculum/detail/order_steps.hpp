@@ -17,7 +17,7 @@
 
 namespace ballast::inline v0_2::detail {
 
-// How many steps of each source the warm-up takes: of those of least capacity that have any, in proportion.
+// The number of steps of each source in the warm-up: in proportion, from the sources of smallest capacity that have steps.
 [[nodiscard]] inline std::vector<std::uint64_t> warm_up_counts(std::span<curriculum_source const> sources,
                                                                std::span<std::uint64_t const> count, curriculum_options const& o) {
   auto least = (std::numeric_limits<std::int64_t>::max)();
@@ -33,7 +33,7 @@ namespace ballast::inline v0_2::detail {
   return largest_remainder(share, o.epoch > 0 ? 0 : (std::min)(o.warm_up, eligible * o.warm_up_share / 1000));
 }
 
-// Appends `count[s]` places of each source to the order, evenly mixed; the seed turns the cycle.
+// Appends `count[s]` steps of each source to the order, evenly mixed; the seed rotates the cycle.
 inline void append_interleaved(std::vector<std::uint32_t>& order, std::span<std::uint64_t const> count, std::uint64_t seed) {
   auto const cycle = interleave(count);
   if (cycle.empty()) return;
@@ -43,7 +43,8 @@ inline void append_interleaved(std::vector<std::uint32_t>& order, std::span<std:
   order.insert(order.end(), cycle.begin(), cycle.begin() + phase);
 }
 
-// Brings the steps after the warm-up, which stand in random order, into an order by keys. Ties, and steps of one bucket, stay as they are.
+// Sorts the steps after the warm-up, which are in random order, by their keys. Steps with equal keys, and steps of one bucket, keep their
+// order.
 inline void order_by_key(curriculum_plan& plan, std::span<curriculum_source const> sources, curriculum_options const& o) {
   auto const first = static_cast<std::size_t>(plan.warm_up), n = plan.size() - first;
   std::vector<std::pair<std::int64_t, std::uint32_t>> by_key(n);

@@ -12,11 +12,11 @@
 #include <vector>
 
 /// @file
-/// @brief Which of its steps one source gives to one epoch.
+/// @brief Selects the steps that a source gives to an epoch.
 
 namespace ballast::inline v0_2::detail {
 
-// What a draw is for; each has random numbers of its own.
+// The purpose of a draw; each purpose has its own random numbers.
 enum class curriculum_draw : std::uint64_t { pass, thinned, window, phase, mix, buckets };
 
 [[nodiscard]] constexpr std::uint64_t curriculum_seed(std::uint64_t seed, curriculum_draw what,
@@ -32,7 +32,7 @@ inline void shuffle(std::vector<std::uint32_t>& items, std::size_t first, std::u
     std::swap(items[i], items[first + static_cast<std::size_t>(uniform_below(i - first + 1, draw))]);
 }
 
-// How far epochs 0 … epoch - 1 have moved the window of a thinned source.
+// How far epochs 0 … epoch - 1 have moved the window of a source that trains a part of its steps.
 [[nodiscard]] inline std::uint64_t window_start(curriculum_source const& source, std::uint64_t epoch) {
   auto const listed = (std::min)(epoch, static_cast<std::uint64_t>(source.per_epoch.size()));
   std::uint64_t moved = 0;
@@ -40,8 +40,8 @@ inline void shuffle(std::vector<std::uint32_t>& items, std::size_t first, std::u
   return (moved + (epoch - listed) * (steps_in_epoch(source, epoch) % source.steps)) % source.steps;
 }
 
-// The steps of source `s` in an epoch: whole passes in random order, then the rest. The rest of each epoch is the next window of one
-// fixed permutation, taken cyclically, so that over any epochs no step is trained twice more often than another.
+// The steps of source `s` in an epoch: full passes in random order, then the rest. The rest of each epoch is the next window of one fixed
+// permutation, taken cyclically. So over any number of epochs, the numbers of times that two steps were trained differ by at most one.
 [[nodiscard]] inline std::vector<std::uint32_t> epoch_sequence(curriculum_source const& source, std::uint64_t s, std::uint64_t epoch,
                                                                std::uint64_t seed) {
   auto const count = steps_in_epoch(source, epoch);
