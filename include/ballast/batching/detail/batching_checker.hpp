@@ -93,7 +93,7 @@ class batching_checker {
 
   /// Sums the tokens and costs of the steps, and checks the capacity.
   verdict<batching_fault> steps() {
-    stands_.assign(n_, 0);
+    occurs_.assign(n_, 0);
     auto const warm_up = static_cast<std::int64_t>(o_.synchronisation == synchronisation::pipeline ? o_.stages - 1 : 0);
     for (std::size_t s = 0; s < plan_.steps(); ++s) {
       std::vector<std::int64_t> of_row(plan_.micro_batches, 0);
@@ -130,7 +130,7 @@ class batching_checker {
     for (auto i : plan_.packs[p]) {
       sum.tokens += divide_up(length(i), static_cast<std::int64_t>(degree_[i]));
       sum.cost += charge(i);
-      ++stands_[i];
+      ++occurs_[i];
     }
     tokens_ += sum.tokens;
     return sum;
@@ -157,9 +157,9 @@ class batching_checker {
         }
       }
     for (std::size_t i = 0; i < n_; ++i)
-      if (stands_[i] < expected[i]) return {sample_missing, i};
+      if (occurs_[i] < expected[i]) return {sample_missing, i};
     for (std::size_t i = 0; i < n_; ++i)
-      if (stands_[i] > expected[i]) return {sample_twice, i};
+      if (occurs_[i] > expected[i]) return {sample_twice, i};
     return {};
   }
 
@@ -221,7 +221,7 @@ class batching_checker {
   Cost const& cost_;
   std::uint32_t overhead_;
   std::span<std::uint64_t const> keys_;
-  std::vector<std::uint64_t> degree_, stands_;  ///< for each sample: number of ranks that share it, number of places that hold it
+  std::vector<std::uint64_t> degree_, occurs_;  ///< for each sample: number of ranks that share it, number of places that hold it
   std::int64_t tokens_ = 0, sum_ = 0, value_ = 0;
 };
 

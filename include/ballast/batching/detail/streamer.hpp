@@ -81,7 +81,7 @@ class streamer {
     samples_.clear();
     shares_.clear();
     tokens_ = 0;
-    own_ = items_.size();
+    fresh_ = items_.size();
     for (auto i : carry_) take(i);
     carry_.clear();
     auto const exhausted = drawn_all();
@@ -99,7 +99,7 @@ class streamer {
     draw_from_order(goal);
     if (o_.left_over != left_over::repeat || !drawn_all()) return;
     if (!pool_.empty() && !exhausted) pool_.flush(1, taking);  // the order has ended in the middle of this step
-    own_ = samples_.size();
+    fresh_ = samples_.size();
     repeat(goal);
   }
   void draw_from_order(std::int64_t goal) {
@@ -135,8 +135,8 @@ class streamer {
     auto const rules = squares_fit(items_, limits_.rank_room) ? std::span<deal_rule const>(near) : std::span<deal_rule const>(far);
     dealer_(samples_, rules, 2, placer_.base());
     auto const& left = dealer_.left();
-    if (own_ < samples_.size() && std::any_of(left.begin(), left.end(), [&](Index i) { return placed_[i] == 0; })) {
-      samples_.resize(own_);  // repeated samples must not displace samples that have not been trained on
+    if (fresh_ < samples_.size() && std::any_of(left.begin(), left.end(), [&](Index i) { return placed_[i] == 0; })) {
+      samples_.resize(fresh_);  // repeated samples must not displace samples that have not been trained on
       dealer_(samples_, rules, 2, placer_.base());
     }
     if (s_.fill != 0) return;
@@ -213,7 +213,7 @@ class streamer {
   std::size_t next_ = 0, again_ = 0;
   std::vector<Index> carry_;             ///< samples drawn for an earlier step that go into the next step
   std::vector<Index> samples_, shares_;  ///< samples of the current step; shared samples of it
-  std::size_t own_ = 0;                  ///< number of samples that are not repeated; they come first in `samples_`
+  std::size_t fresh_ = 0;                ///< number of samples that are not repeated; they come first in `samples_`
   std::int64_t tokens_ = 0;              ///< tokens of the current step
   std::int64_t left_tokens_ = 0;         ///< tokens of samples that are in no step yet
   std::uint64_t step_ = 0;
