@@ -30,7 +30,7 @@ struct pair_exchange_workspace {
 /// @pre no limits other than the capacity: `max_items` is 0 and `equal` is false
 /// @post the largest load has not grown, and no set exceeds the capacity unless it did before
 /// @par Complexity
-/// A round takes O(sets + m^2) for m items in a set, where m counts 12 items at most in pairs.
+/// A round takes O(sets + m^2) for m items in a set; of more than 12 items, only the 12 cheapest form pairs.
 /// @par Determinism
 /// A pure function of the sets.
 /// @par Source

@@ -12,7 +12,7 @@ namespace ballast::inline v0_2 {
 
 /// @brief The rule that a plan of steps breaks.
 enum class batching_fault : std::uint8_t {
-  none,                 ///< it is a valid plan
+  none,                 ///< the plan is valid
   wrong_shape,          ///< the number of ranks is not the demanded one, or the size of the table is not a multiple of one step's places
   bad_offsets,          ///< the offsets of the packs do not rise from 0 to the number of members
   empty_pack,           ///< a pack has no member
@@ -42,7 +42,7 @@ enum class batching_fault : std::uint8_t {
 
 /// @brief The rule that the plan of a global batch breaks.
 enum class micro_batch_fault : std::uint8_t {
-  none,           ///< it is a valid plan
+  none,           ///< the plan is valid
   not_a_step,     ///< `check_batching` found a fault: `found` is that `batching_fault`, `index` its index
   plan_refused,   ///< the status says that there is no plan, but there is one, or no number was demanded
   wrong_number,   ///< there is not exactly one step, or the number of micro-batches is not the demanded number or not `count.value`

@@ -57,8 +57,8 @@ concept row_cost =
 /// @tparam Index  type of the sample indices and pack numbers
 template <index_type Index = std::uint32_t>
 struct measured_batching : batching<Index> {
-  std::vector<step_balance>
-      balance;  ///< for each measure: the balance of the ranks' loads in the steps; `mean_ratio` is the distance ratio of OmniBal
+  /// For each measure: the balance of the ranks' loads in the steps; `mean_ratio` is the distance ratio of OmniBal.
+  std::vector<step_balance> balance;
   step_balance cost_balance;  ///< the same for the cost
   certificate pack_count;     ///< set by `plan_steps`: number of packs before left-overs were settled, and its lower bound
 };

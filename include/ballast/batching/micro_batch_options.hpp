@@ -15,10 +15,10 @@ namespace ballast::inline v0_2 {
 
 /// @brief Which samples of a global batch must or must not share a micro-batch, and the number of micro-batches.
 struct micro_batch_constraints {
-  std::span<std::uint64_t const>
-      together{};  ///< a key for each sample: samples with the same key share a micro-batch; empty = no such constraint
-  std::span<std::uint64_t const>
-      apart{};                 ///< a key for each sample: samples with different keys never share a micro-batch; empty = no such constraint
+  /// A key for each sample: samples with the same key share a micro-batch; empty = no such constraint.
+  std::span<std::uint64_t const> together{};
+  /// A key for each sample: samples with different keys never share a micro-batch; empty = no such constraint.
+  std::span<std::uint64_t const> apart{};
   std::uint64_t at_least = 1;  ///< fewest micro-batches of a rank, from 1 to 2^20 - 1
   std::uint64_t exactly = 0;   ///< demanded number of micro-batches of a rank, below 2^20; 0 = as few as the planner finds
   bool equal_counts = false;   ///< whether the numbers of samples in any two micro-batches may differ by at most one

@@ -40,8 +40,8 @@ struct batching_options {
   ballast::left_over left_over = ballast::left_over::split;  ///< what happens to an incomplete last step
   std::uint64_t seed = 0;                                    ///< any value; another seed gives another order
   std::uint64_t epoch = 0;                                   ///< another epoch gives another order under the same seed
-  std::int64_t cost_per_micro_batch =
-      0;                           ///< fixed cost of a micro-batch (launches, for example), added to its samples' costs, in the same units
+  /// Fixed cost of a micro-batch (launches, for example), added to its samples' costs, in the same units.
+  std::int64_t cost_per_micro_batch = 0;
   std::int64_t cost_per_step = 0;  ///< fixed cost of a step for each rank (all-reduce, optimiser), in the same units
   /// Share of the capacity of all places, in thousandths, below which `plan_steps` does not give up fill for balance. A plan is less full
   /// only if the planner knows no plan that reaches this share.
@@ -56,12 +56,12 @@ struct batching_options {
 
 /// @brief Which samples must or must not share a micro-batch, and how many ranks may share a sample.
 struct step_constraints {
-  std::span<std::uint64_t const>
-      together{};  ///< a key for each sample: samples with the same key share a micro-batch; empty = no such constraint
-  std::span<std::uint64_t const>
-      apart{};  ///< a key for each sample: samples with different keys never share a micro-batch; empty = no such constraint
-  std::uint64_t most_ranks_shared =
-      1;                             ///< most ranks that may split one sample (context parallelism), a power of two; 1 = no sample is split
+  /// A key for each sample: samples with the same key share a micro-batch; empty = no such constraint.
+  std::span<std::uint64_t const> together{};
+  /// A key for each sample: samples with different keys never share a micro-batch; empty = no such constraint.
+  std::span<std::uint64_t const> apart{};
+  /// Most ranks that may split one sample (context parallelism), a power of two; 1 = no sample is split.
+  std::uint64_t most_ranks_shared = 1;
   std::uint32_t share_overhead = 0;  ///< extra cost of a split sample, in thousandths of its cost
 };
 
@@ -101,8 +101,8 @@ struct stream_options {
   /// Size of the pool in samples per rank. If it is exceeded, some samples must be taken. `whole_epoch` gathers all outliers of the epoch
   /// first and spreads all other samples evenly over the steps.
   std::uint32_t pool = 4;
-  std::uint32_t oldest =
-      0;  ///< number of steps after which a sample in the pool is taken, together with its neighbours in cost; 0 = no limit
+  /// Number of steps after which a sample in the pool is taken, together with its neighbours in cost; 0 = no limit.
+  std::uint32_t oldest = 0;
   /// A sample that costs more than this share of a rank's mean step is split over several ranks (context parallelism); 0 = no sample is
   /// split.
   std::uint32_t share = 0;

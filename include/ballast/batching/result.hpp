@@ -32,8 +32,8 @@ struct shared_sample {
   Index sample = 0;              ///< index of the sample; it is in one pack of each of these ranks
   std::uint64_t step = 0;        ///< number of the step
   std::uint64_t first_rank = 0;  ///< the first of these ranks; a multiple of `ranks`
-  std::uint64_t ranks =
-      1;  ///< number of consecutive ranks that share the sample, a power of two; each holds `ceil(length / ranks)` of its tokens
+  /// Number of consecutive ranks that share the sample, a power of two; each holds `ceil(length / ranks)` of its tokens.
+  std::uint64_t ranks = 1;
   friend constexpr bool operator==(shared_sample const&, shared_sample const&) = default;
 };
 

@@ -32,9 +32,9 @@ struct level_packing_options {
 /// @brief Options of `steps_by_level`. Set `devices`; its default is rarely right.
 struct level_batching_options {
   std::uint64_t devices = 1;  ///< number of devices in all; a level has devices / sp ranks, so every sp must divide it
-  std::int64_t tokens_per_step =
-      0;                 ///< tokens of one step in every level; 0 = the largest number that one micro-batch a rank gives in any level
-  bool balanced = true;  ///< true: packs of similar cost share a step; false: random steps
+  /// Tokens of one step in every level; 0 = the largest number that one micro-batch a rank gives in any level.
+  std::int64_t tokens_per_step = 0;
+  bool balanced = true;                                      ///< true: packs of similar cost share a step; false: random steps
   ballast::emission emission = ballast::emission::cyclic;    ///< order of a level's steps if `balanced`
   ballast::left_over left_over = ballast::left_over::split;  ///< what happens to an incomplete last step of a level
   std::uint64_t seed = 0;                                    ///< any value; another seed gives another order
@@ -44,8 +44,8 @@ struct level_batching_options {
 /// @brief Options of `plan_levels`. Set `devices`; its default is rarely right.
 struct level_plan_options {
   std::uint64_t devices = 1;  ///< number of devices in all; a level has devices / sp ranks, so every sp must divide it
-  std::uint64_t micro_batches =
-      1;  ///< micro-batches of a rank in the level whose steps hold most tokens; in other levels, as many as hold about the same tokens
+  /// Micro-batches of a rank in the level whose steps hold most tokens; in other levels, as many as hold about the same tokens.
+  std::uint64_t micro_batches = 1;
   ballast::oversize oversize =
       ballast::oversize::reject;                ///< what happens to a sample longer than the longest level; any policy except `alone`
   level_fill fill = level_fill::where_it_pays;  ///< whether samples of shorter levels fill room in the packs of longer levels

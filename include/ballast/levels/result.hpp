@@ -44,8 +44,8 @@ struct level_packing {
 template <index_type Index = std::uint32_t>
 struct level_batching {
   std::vector<level> levels;  ///< the levels, by capacity
-  std::vector<batching<Index>>
-      steps;  ///< plan of steps of each level, with its number of ranks and micro-batches; members are those of the `level_packing`
+  /// Plan of steps of each level, with its number of ranks and micro-batches; members are those of the `level_packing`.
+  std::vector<batching<Index>> steps;
 
   /// @brief Number of steps in all levels.
   [[nodiscard]] std::size_t size() const noexcept {

@@ -25,8 +25,8 @@ namespace ballast::inline v0_2 {
 struct vector_packs_needed {
   std::int64_t packs = 0;                   ///< the lower bound
   vector_bound bound = vector_bound::none;  ///< the argument that proves it
-  std::size_t measure =
-      0;  ///< number of the measure, for `measure` and `incompatible`; for conflicts in several measures, the number of measures
+  /// Number of the measure, for `measure` and `incompatible`; for conflicts in several measures, the number of measures.
+  std::size_t measure = 0;
   packing_bound argument = packing_bound::none;  ///< the argument about that measure or mixture, for `measure` and `mixture`
 };
 
