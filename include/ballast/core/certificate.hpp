@@ -9,7 +9,7 @@
 
 namespace ballast::inline v0_2 {
 
-/// @brief The achieved value of a minimised quantity beside a proven lower bound, both exact integers.
+/// @brief The achieved value of a minimised quantity and a proven lower bound, both exact integers.
 struct certificate {
   std::int64_t value = 0;        ///< what the plan achieves
   std::int64_t lower_bound = 0;  ///< no plan achieves less

@@ -60,7 +60,7 @@ struct histogram {
 
 /// @brief Throws unless a histogram is valid: as many counts as lengths, lengths positive and strictly ascending, counts positive, and the
 /// sum of all lengths below 2^63.
-/// @param h  the histogram, perhaps built by hand or read from a file
+/// @param h  the histogram
 /// @throws invalid_input naming the first entry that breaks a rule
 inline void require_valid(histogram const& h) {
   require(h.lengths.size() == h.counts.size(),

@@ -42,7 +42,7 @@ struct chain_runs {
 };
 
 /// @brief Throws unless runs are valid: counts must be positive, as many as values, with a sum below 2^63.
-/// @param runs  the runs, perhaps built by hand or read from a file
+/// @param runs  the runs
 /// @throws invalid_input naming the first entry that breaks a rule
 inline void require_valid(chain_runs const& runs) {
   require(runs.values.size() == runs.counts.size(),

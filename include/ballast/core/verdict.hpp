@@ -9,7 +9,7 @@
 
 namespace ballast::inline v0_2 {
 
-/// @brief The first rule that a result breaks, where it breaks it, and the two numbers that show it.
+/// @brief The first rule that a result breaks, the place, and the two numbers that show it.
 ///
 /// Each room's check.hpp lists its rules as an enumeration whose first value is `none`, says what `index` counts for each rule, and has a
 /// function `describe` that makes a sentence of a verdict.

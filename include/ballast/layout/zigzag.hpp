@@ -12,7 +12,8 @@
 #include <vector>
 
 /// @file
-/// @brief Zigzag sharding: which tokens of a packed row each context-parallel rank holds, so that causal attention costs all the same.
+/// @brief Zigzag sharding: which tokens of a packed row each context-parallel rank holds, so that causal attention costs every rank the
+/// same.
 ///
 /// Each sequence is cut into `2 * ranks` chunks of equal size; rank `r` holds the chunks `r` and `2 * ranks - 1 - r`, in this order, so an
 /// early chunk (few keys) is combined with a late one (many keys). A rank's cumulative lengths are those of the row divided by `ranks`.

@@ -85,7 +85,7 @@ template <index_type Index = std::uint32_t>
   for (auto const k : random_permutation<Index>(shard, o.epoch))
     for (std::size_t r = 0; r < ranks; ++r) order.push_back(packs[r * shard + k]);
   std::vector<std::int64_t> lengths(tokens.begin(), tokens.end());
-  for (auto i : plan.packing.set_aside) lengths[i] = (std::min)(lengths[i], plan.capacity[1]);  // they stand in no pack
+  for (auto i : plan.packing.set_aside) lengths[i] = (std::min)(lengths[i], plan.capacity[1]);  // they are in no pack
   plan.steps = deal_steps(std::move(order), lengths, {.capacity = plan.capacity[1], .ranks = o.ranks, .left_over = left_over::drop},
                           token_cost{}, {.how = dealing::in_order});
   plan.distance = rank_distances(plan.steps.packs, samples, o.ranks);

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-// Pairs under a mask, once for integers and once for `checked` numbers, which know whether they fit. Private.
+// Pairs under a mask, written once for integers and for `checked` numbers, which detect overflow. Private.
 
 namespace ballast::inline v0_2::detail {
 

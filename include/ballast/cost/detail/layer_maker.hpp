@@ -15,7 +15,7 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Chains of one model on one device of its groups, as their layers are added.
+/// Builds the chain of a model, layer by layer, for one device of its groups.
 struct layer_maker {
   parallelism const& spread;
   training_state const& state;
@@ -32,8 +32,8 @@ struct layer_maker {
     return made.back();
   }
 
-  /// One layer of a transformer, by token and square on one tensor-parallel device; context parallelism divides both. With `tile` tokens,
-  /// those of a vision encoder, it costs by tile instead.
+  /// Adds one transformer layer, with costs by token and square on one tensor-parallel device; context parallelism divides both. If `tile`
+  /// tokens are given, it is a layer of a vision encoder and has costs by tile.
   void add_transformer_layer(transformer const& model, std::int64_t which, std::string name, std::int64_t tile = 0) {
     auto const flops = layer_flops(model, which);
     // pairs are tokens^2 where all see all, half of (tokens^2 + tokens) where causal, at most `window` a token where windowed
@@ -57,7 +57,7 @@ struct layer_maker {
       out.add({recomputed, by_token(activation_bytes_per_token(model, which, spread, recomputed)),
                recomputed == full ? out.forward : by_token(recomputed_flops_per_token(model, which, spread, recomputed))});
   }
-  /// The chain of a language model.
+  /// Adds the chain of a language model.
   void add_language_model(transformer const& model, std::string const& layers) {
     auto const by_token = [&](std::int64_t cost) { return batch_cost{.per_token = divide_up(cost, spread.context)}; };
     if (model.vocabulary > 0)  // a look-up keeps nothing but indices
@@ -72,7 +72,7 @@ struct layer_maker {
     head.add({.bytes = logits + by_token(2 * model.hidden + (model.final_norm ? 2 * model.hidden : 0))});
     head.add({recomputation::full, by_token(2 * model.hidden), head.forward});
   }
-  /// A layer that is no transformer's, by tile.
+  /// Adds a layer that is not a transformer layer, with costs by tile.
   void add_by_tile(char const* name, std::int64_t flops, std::int64_t parameters, std::int64_t kept, std::int64_t input,
                    std::int64_t handed) {
     auto const by_tile = [&](std::int64_t cost) { return batch_cost{.per_tile = divide_up(cost, spread.context)}; };

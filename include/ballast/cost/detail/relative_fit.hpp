@@ -27,12 +27,12 @@ struct relative_fit {
   relative_errors fit{}, held_out{};
 };
 
-/// A row by what a unit of each coefficient adds to its time. The row of rank i in `order` is in fold i mod folds.
+/// Fits rows, each given by how much a unit of each coefficient adds to its time. The row of rank i in `order` is in fold i mod folds.
 template <std::size_t Columns>
 [[nodiscard]] relative_fit<Columns> fit_relatively(std::vector<std::array<double, Columns>> const& units, std::vector<double> const& ms,
                                                    std::vector<std::size_t> const& order, std::size_t folds) {
   relative_fit<Columns> out;
-  // Fits the rows that `in` accepts, by rank; how many they are.
+  // Fits the rows that `in` accepts, by rank; returns their number.
   auto const fit = [&](auto const& in) {
     std::vector<double> design;
     for (std::size_t rank = 0; rank < order.size(); ++rank)

@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <limits>
 
-// Sums and products of signed integers that say whether they fit. Private.
+// Sums and products of signed integers with overflow detection. Private.
 
 namespace ballast::inline v0_2::detail {
 
-/// a + b and a * b, or false where they do not fit.
+/// Computes a + b and a * b; returns false if the result does not fit.
 [[nodiscard]] constexpr bool add_signed(std::int64_t a, std::int64_t b, std::int64_t& out) noexcept {
   constexpr auto most = (std::numeric_limits<std::int64_t>::max)();
   if (b >= 0 ? a > most - b : a < -most - b) return false;

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-// Weights of a transformer by kind. Private.
+// Numbers of weights of a transformer by kind. Private.
 
 namespace ballast::inline v0_2::detail {
 
@@ -17,7 +17,7 @@ namespace ballast::inline v0_2::detail {
 [[nodiscard]] constexpr bool is_windowed(transformer const& m, std::int64_t layer) noexcept {
   return m.window > 0 && (m.full_every == 0 || (layer + 1) % m.full_every != 0);
 }
-/// Weights of the attention's matrices: each is two FLOPs a token.
+/// Weights of the attention's matrices: each takes two FLOPs per token.
 [[nodiscard]] constexpr std::int64_t attention_matrices(transformer const& m) noexcept {
   auto const q = m.query_heads * m.head_width, output = m.query_heads * value_width(m);
   if (m.kv_rank == 0) return m.hidden * (q + m.kv_heads * (m.head_width + value_width(m)) + output);
@@ -28,12 +28,12 @@ namespace ballast::inline v0_2::detail {
 [[nodiscard]] constexpr std::int64_t ffn_matrices(transformer const& m, std::int64_t width) noexcept {
   return (m.gated ? 3 : 2) * m.hidden * width;
 }
-/// Weights of the feed-forward matrices, the router among them, when a token visits `visited` experts.
+/// Weights of the feed-forward matrices, the router included, if a token visits `visited` experts.
 [[nodiscard]] constexpr std::int64_t layer_ffn_matrices(transformer const& m, std::int64_t layer, std::int64_t visited) noexcept {
   if (!has_experts(m, layer)) return ffn_matrices(m, m.ffn);
   return m.hidden * m.experts + visited * ffn_matrices(m, m.expert_ffn) + ffn_matrices(m, m.shared_ffn);
 }
-/// Weights that are no matrix: biases, norms, scales.
+/// Weights that are not in matrices: biases, norms, scales.
 [[nodiscard]] constexpr std::int64_t layer_vectors(transformer const& m, std::int64_t layer, std::int64_t visited) noexcept {
   auto const ffn_bias = [&](std::int64_t width) { return m.ffn_bias && width > 0 ? (m.gated ? 2 : 1) * width + m.hidden : 0; };
   auto const qkv = m.query_heads * m.head_width + m.kv_heads * (m.head_width + value_width(m));

@@ -19,12 +19,12 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Tokens that `length` takes when rounded up, which stay below 2^64.
+/// `length` rounded up to a multiple; stays below 2^64.
 [[nodiscard]] BALLAST_HD constexpr std::uint64_t padded(std::int64_t length, std::int64_t multiple) noexcept {
   return round_up(static_cast<std::uint64_t>(length), static_cast<std::uint64_t>(multiple));
 }
 
-/// Throws unless members are samples, their lengths positive, and `T` can address the tokens. `name()` says which pack it is.
+/// Throws unless members are samples, their lengths are positive, and `T` can address the tokens. `name()` names the pack.
 template <token_offset T, pack_range P, length_range R, class Name>
 void require_addressable(P const& pack, R const& lengths, std::int64_t multiple, Name const& name) {
   constexpr auto most = static_cast<std::uint64_t>((std::numeric_limits<T>::max)());

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 /// @file
-/// @brief A quotient of integers as the double that is nearest to it, also where the integers are no doubles themselves.
+/// @brief The double nearest to a quotient of integers, even if the integers are not representable as doubles.
 
 namespace ballast::inline v0_2 {
 namespace detail {

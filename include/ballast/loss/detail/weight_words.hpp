@@ -10,7 +10,7 @@
 #include <cstdint>
 
 /// @file
-/// @brief The words of totals and what a weight is made of, by one body on host and device; what is wrong with the totals is a value here.
+/// @brief The words of totals and the parts of a weight, computed by the same code on host and device; faults are values, not exceptions.
 
 namespace ballast::inline v0_2 {
 namespace detail {
@@ -29,7 +29,7 @@ BALLAST_HD constexpr void carry_words(std::int64_t* words) noexcept {
   return static_cast<double>(whole) + static_cast<double>(words[4] & fraction_mask) * 0x1p-44;
 }
 
-// Divides totals by a number in [1, 2^19], exactly. Returns the first word that is no multiple of it, or the number of words.
+// Divides totals by a number in [1, 2^19], exactly. Returns the first word that is not a multiple of it, or the number of words.
 [[nodiscard]] BALLAST_HD constexpr std::size_t share_words(std::int64_t* words, std::int64_t ranks) noexcept {
   carry_words(words);
   auto const rest = words[3] % ranks;
@@ -42,7 +42,7 @@ BALLAST_HD constexpr void carry_words(std::int64_t* words) noexcept {
   return total_words;
 }
 
-// What the host has checked before any totals are known.
+// A request whose fields the host has checked before totals are known.
 struct weight_request {
   loss_normaliser normaliser;
   std::uint64_t power = 0;  // p in units of 2^-62
@@ -57,11 +57,11 @@ struct weight_request {
 enum class weight_fault : std::uint8_t {
   none,
   negative,       // word `word`
-  no_sequences,   // but tokens
-  no_length,      // of a normaliser that divides by one
+  no_sequences,   // although there are tokens
+  no_length,      // the normaliser divides by a length that is not positive
   other_power,    // the totals hold no weight sum
-  fewer_tokens,   // in the totals than in their part
-  large_product,  // of the numbers that the weight is made of
+  fewer_tokens,   // the totals have fewer tokens than their part
+  large_product,  // a product of the numbers in the weight overflows
 };
 
 // The weight is numerator / denominator * T^-p / weight.
@@ -95,7 +95,7 @@ struct lowest_terms {
   }
 };
 
-// The tokens and the sequences of totals, or which word is negative.
+// The tokens and sequences of totals, or which word is negative.
 struct counted_words {
   std::uint64_t tokens = 0, sequences = 0;
   std::size_t negative = total_words;
@@ -107,7 +107,7 @@ struct counted_words {
   return {static_cast<std::uint64_t>(words[0]), static_cast<std::uint64_t>(words[1]) + empty};
 }
 
-// `part` is read where the scope is not the step, `totals` where it is or the request asks for the step's tokens.
+// Reads `part` if the scope is not the step, and `totals` if it is or the request needs the step's tokens.
 [[nodiscard]] BALLAST_HD constexpr weight_parts weigh_words(std::int64_t const* totals, std::int64_t const* part,
                                                             weight_request const& request) noexcept {
   auto const& normaliser = request.normaliser;

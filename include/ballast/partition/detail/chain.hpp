@@ -12,15 +12,15 @@
 #include <utility>
 #include <vector>
 
-// The forms in which a chain comes to the probe. Each answers five questions: the cost of a stage; a lower bound on it that does not fall
-// when the stage grows (`relaxed`); how far a stage reaches under a limit of that bound (`furthest`); where a stage must begin at the
-// latest to have the minimum of layers (`latest_start`); and whether the cost itself does not fall (`monotone`).
+// The forms in which a chain comes to the probe. Each answers five questions: the cost of a stage; a lower bound on it that does not
+// decrease if the stage grows (`relaxed`); how far a stage reaches under a limit on that bound (`furthest`); the latest begin at which a
+// stage still has the minimum of layers (`latest_start`); and whether the cost itself does not decrease (`monotone`).
 
 namespace ballast::inline v0_2::detail {
 
 inline constexpr std::size_t nowhere = (std::numeric_limits<std::size_t>::max)();
 
-/// The last position in [low, high] up to which `sums` stays at or below `target`; `sums[low]` does, and `sums` does not fall.
+/// The last position in [low, high] with sums[position] <= target; `sums[low] <= target`, and sums never decrease.
 [[nodiscard]] inline std::size_t last_within(std::span<std::int64_t const> sums, std::int64_t target, std::size_t low, std::size_t high) {
   if (sums[high] <= target) return high;
   auto const* first = sums.data() + low + 1;  // the first sum above the target is in [first, first + left)
@@ -33,14 +33,14 @@ inline constexpr std::size_t nowhere = (std::numeric_limits<std::size_t>::max)()
   return static_cast<std::size_t>(first - sums.data()) - 1;
 }
 
-/// Layers with prefix sums, and all that options say of them.
+/// Layers as prefix sums, with everything that options say about them.
 struct chain_data {
-  std::vector<std::int64_t> work, size;     ///< prefix sums: layers + 1 entries from 0; no sizes without capacities
-  std::vector<std::int64_t> transfer;       ///< by cut 0 … layers, nothing at both ends; empty where there is none
-  std::vector<std::size_t> rank, weighted;  ///< layers with a cost above 0 before each cut, and where they are; only for a minimum of them
+  std::vector<std::int64_t> work, size;     ///< prefix sums: layers + 1 entries from 0; no sizes if there are no capacities
+  std::vector<std::int64_t> transfer;       ///< for each cut 0 … layers, 0 at both ends; empty if there are no transfers
+  std::vector<std::size_t> rank, weighted;  ///< number of layers with a cost above 0 before each cut, and their positions; if limited
   std::span<std::int64_t const> unit_time, capacity;
   std::size_t layers = 0, stages = 0, min_layers = 0, min_weighted = 0;
-  std::size_t used = 0;      ///< stages that a search looks at: all, or where the others only stay empty, the first of them
+  std::size_t used = 0;      ///< stages that a search considers: all, or the first ones if the others only stay empty
   std::int64_t largest = 0;  ///< cost of the most expensive layer
   double units_per_1 = 1;
 
@@ -51,16 +51,16 @@ struct chain_data {
     if (min_weighted == 0) return start;
     return rank[end] < min_weighted ? nowhere : (std::min)(start, weighted[rank[end] - min_weighted]);
   }
-  /// Whether every stage costs the sum of its layers, whatever they weigh.
+  /// Whether every stage costs the sum of its layers, without other limits.
   [[nodiscard]] bool plain() const { return unit_time.empty() && capacity.empty() && transfer.empty(); }
-  /// Stages that can have layers: where all are alike and may be empty, no more than there are layers.
+  /// Stages that can have layers: if all stages are equal and may be empty, at most as many as layers.
   [[nodiscard]] std::size_t useful_stages() const {
     auto const spare = min_layers == 0 && min_weighted == 0 && unit_time.empty() && capacity.empty();
     return spare ? (std::min)(stages, (std::max)(layers, std::size_t{1})) : stages;
   }
 };
 
-/// Equal stages without capacities: the sums decide.
+/// Equal stages without capacities: only the sums matter.
 struct plain_chain {
   chain_data const& data;
   [[nodiscard]] std::size_t layers() const { return data.layers; }
@@ -93,7 +93,7 @@ struct limited_chain {
     auto const own = relaxed(begin, end, stage);
     return own == unaffordable || data.transfer.empty() ? own : own + data.transfer[begin] + data.transfer[end];
   }
-  /// The cost of a stage that fits is what belongs to its end minus this; the best begin is the one with most.
+  /// The cost of a stage that fits is a value of its end minus this value of its begin; the best begin has the largest value.
   [[nodiscard]] std::int64_t begin_key(std::size_t begin, std::size_t stage) const {
     return unit(stage) * data.work[begin] - data.transfer[begin];
   }
@@ -106,11 +106,11 @@ struct limited_chain {
   }
 };
 
-/// Runs of equal layers: positions are found by division, so nothing is kept by layer.
+/// Runs of equal layers: positions are found by division, so nothing is stored per layer.
 struct run_chain {
   chain_data const& data;                ///< prefix sums by run; `rank` counts layers
-  std::span<std::int64_t const> values;  ///< by run
-  std::span<std::size_t const> first;    ///< by run: its first layer, and at the end the number of layers
+  std::span<std::int64_t const> values;  ///< value of each run
+  std::span<std::size_t const> first;    ///< first layer of each run; at the end the number of layers
   [[nodiscard]] std::size_t layers() const { return data.layers; }
   [[nodiscard]] std::size_t stages() const { return data.used; }
   [[nodiscard]] static constexpr bool monotone() { return true; }
@@ -131,7 +131,7 @@ struct run_chain {
     auto const budget = limit / unit(stage), before = work(begin);
     if (work(high) - before <= budget) return high;
     auto const target = before + budget;
-    auto const r = last_within(data.work, target, run_of(begin), first.size() - 1);  // the run that passes the target
+    auto const r = last_within(data.work, target, run_of(begin), first.size() - 1);  // the run in which the sum exceeds the target
     return first[r] + static_cast<std::size_t>((target - data.work[r]) / values[r]);
   }
   [[nodiscard]] std::size_t latest_start(std::size_t end) const {
@@ -147,7 +147,7 @@ struct run_chain {
   }
 };
 
-/// Stages that a callable weighs.
+/// Stages whose cost is a callable.
 template <stage_cost Cost>
 struct callable_chain {
   Cost const& weigh;
@@ -168,7 +168,7 @@ struct callable_chain {
   [[nodiscard]] std::int64_t relaxed(std::size_t begin, std::size_t end, std::size_t stage) const { return cost(begin, end, stage); }
   [[nodiscard]] std::size_t furthest(std::size_t begin, std::size_t stage, std::int64_t limit, std::size_t low, std::size_t high) const {
     if (low == high) return low;
-    std::size_t step = 1;  // a cost may be expensive to ask, and more so for long ranges: gallop
+    std::size_t step = 1;  // costs of long ranges may be expensive to compute, so the search gallops
     while (step < high - low && cost(begin, low + step, stage) <= limit) {
       low += step;
       step *= 2;

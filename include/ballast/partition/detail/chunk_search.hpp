@@ -14,13 +14,13 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Cuts under a local search that balances the loads of the devices.
+/// Local search over cuts that balances the loads of the devices.
 class chunk_search {
  public:
   chunk_search(chain_data const& chain, std::size_t devices, std::size_t min_layers, std::uint64_t work)
       : chain_(chain), min_(min_layers), work_(work), load_(devices) {}
 
-  /// Starts from cuts, and moves single ones until none can be moved to advantage.
+  /// Starts from given cuts, and moves single cuts until no move improves the plan.
   void descend(std::vector<std::size_t> cuts) {
     cuts_ = std::move(cuts);
     std::fill(load_.begin(), load_.end(), std::int64_t{0});
@@ -31,7 +31,7 @@ class chunk_search {
     }
     keep();
   }
-  /// Throws a few cuts of the best plan elsewhere and descends, until the work is done or `bound` is met.
+  /// Moves a few cuts of the best plan at random and descends again, until the work is spent or `bound` is met.
   void kick(std::uint64_t seed, std::int64_t bound) {
     splitmix64 draw(seed);
     auto const inner = best_cuts_.size() - 2;
@@ -50,7 +50,7 @@ class chunk_search {
   [[nodiscard]] std::vector<std::size_t> const& cuts() const { return best_cuts_; }
 
  private:
-  /// Moves a cut to where its two devices are most balanced; whether that is better.
+  /// Moves a cut to where its two devices are most balanced; returns whether that improves the plan.
   bool even_out(std::size_t k) {
     auto &left = load_[(k - 1) % load_.size()], &right = load_[k % load_.size()];
     auto const at = chain_.work[cuts_[k]];
@@ -87,7 +87,7 @@ class chunk_search {
   chain_data const& chain_;
   std::size_t min_;
   std::uint64_t work_, tried_ = 0;
-  std::vector<std::int64_t> load_;  ///< by device
+  std::vector<std::int64_t> load_;  ///< load of each device
   std::vector<std::size_t> cuts_, best_cuts_;
   std::int64_t best_ = 0;
   wide best_squares_;

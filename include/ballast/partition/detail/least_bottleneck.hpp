@@ -17,11 +17,11 @@
 #include <string>
 #include <utility>
 
-// The exact search on a chain that is loaded or weighed by a callable, and its result as users see it.
+// The exact search on a chain of layers or under a cost given as callable, and its public result.
 
 namespace ballast::inline v0_2::detail {
 
-/// Turns what the search found into a result.
+/// Turns the result of the search into a public result.
 template <index_type Index>
 void finish(bool found, bottleneck_bound const& bound, std::size_t layers, probe_state const& w, double units_per_1, staged<Index>& out) {
   out.units_per_1 = units_per_1;
@@ -48,20 +48,20 @@ void refuse(std::pair<partition_bound, certificate> const& reason, double units_
   out.units_per_1 = units_per_1;
 }
 
-/// Gives a plan of the useful stages the empty ones behind them.
+/// Appends the empty stages to a plan of the useful stages.
 template <index_type Index>
 void pad(chain_data const& d, staged<Index>& out) {
   if (out.status == status::feasible) out.boundaries.resize(d.stages + 1, static_cast<Index>(d.layers));
 }
 
-/// A limit that equal stages without capacities can always keep, or nothing better than all: one most expensive layer above the mean is
-/// enough where a stage must have a single layer at most.
+/// An upper bound on the optimal bottleneck of equal stages without capacities: the mean plus the most expensive layer if a stage may have
+/// a single layer, otherwise no bound.
 [[nodiscard]] inline std::int64_t enough_for(chain_data const& d, std::int64_t total) {
   auto const mean = total / static_cast<std::int64_t>(d.stages) + 1;
   return d.min_layers <= 1 && d.min_weighted <= 1 && d.largest < unaffordable - mean ? mean + d.largest : unaffordable - 1;
 }
 
-/// The least bottleneck of a chain that is loaded; the search's state stays in the workspace.
+/// Computes the least bottleneck of a loaded chain; the state of the search stays in the workspace.
 template <index_type Index>
 void least_bottleneck(partition_workspace& workspace, staged<Index>& out) {
   auto const& d = workspace.chain;
@@ -76,7 +76,7 @@ void least_bottleneck(partition_workspace& workspace, staged<Index>& out) {
   finish(least_limit(limited_chain{d}, bound.cost, unaffordable - 1, w), bound, d.layers, w, d.units_per_1, out);
 }
 
-/// Loads a chain and cuts it with a search over all stages, whose state others go on with.
+/// Loads a chain and partitions it with a search over all stages, whose state other searches continue.
 template <index_type Index, length_range R, cost_model Cost>
 void cut_every_stage(R const& layers, partition_options const& o, Cost const& cost, partition_workspace& workspace, staged<Index>& out) {
   require_index<Index>(static_cast<std::size_t>(std::ranges::size(layers)), "layers");
@@ -84,7 +84,7 @@ void cut_every_stage(R const& layers, partition_options const& o, Cost const& co
   least_bottleneck(workspace, out);
 }
 
-/// The chain that a callable weighs. All that a stage may not be, the callable says.
+/// A chain whose cost is a callable, which also rules out stages that are not possible.
 template <index_type Index, stage_cost Cost>
 [[nodiscard]] callable_chain<Cost> weighed_chain(std::uint64_t layers, partition_options const& o, Cost const& cost) {
   require_stages(o);

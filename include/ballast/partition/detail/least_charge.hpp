@@ -15,11 +15,11 @@
 #include <span>
 #include <string>
 
-// The least sum of charges of the stages under a limit on each, and the walk down the staircase of the least volume.
+// The least sum of the stages' charges under a limit on their costs, and the search over the steps of the least volume.
 
 namespace ballast::inline v0_2::detail {
 
-/// The least bottleneck, then the least sum of charges under it or under the caller's limit. `none` where there is no plan.
+/// Computes the least bottleneck, then the least sum of charges under it or under the caller's limit; `none` if there is no plan.
 template <index_type Index, class Charge>
 [[nodiscard]] wide least_charge(partition_options const& o, Charge const& charge, partition_workspace& workspace, staged<Index>& plan) {
   require(o.limit >= 0, [&] { return "limit = " + std::to_string(o.limit) + " must not be negative (0 = the least possible)"; });
@@ -47,7 +47,7 @@ template <index_type Index, class Charge>
   return sum;
 }
 
-/// What a stage hands on: the volume of the cut at its end.
+/// The charge of a stage that is the volume of the cut at its end.
 struct crossing {
   std::span<std::int64_t const> volume;
   template <class Chain>
@@ -56,7 +56,7 @@ struct crossing {
   }
 };
 
-/// Throws for volumes that are not one for each inner cut of `layers`, or whose sums could reach 2^63; what no sum of them exceeds.
+/// Throws unless there is one volume for each inner cut of `layers`, with sums below 2^63; returns an upper bound on any sum of them.
 inline std::int64_t require_volumes(std::span<std::int64_t const> volume, std::size_t layers, std::uint64_t stages) {
   auto const cuts = layers == 0 ? 0 : layers - 1;
   require(volume.size() == cuts,
@@ -71,7 +71,7 @@ inline std::int64_t require_volumes(std::span<std::int64_t const> volume, std::s
   return most * static_cast<std::int64_t>(stages);
 }
 
-/// Walks down the steps of the least volume as the limit grows, as long as a step can still pay.
+/// Visits the steps of the least volume as the limit grows, as long as a step can still pay.
 template <index_type Index, class Chain>
 void trade(Chain const& chain, std::span<std::int64_t const> volume, probe_state& w, traded_stages<Index>& out) {
   sum_state sums;
@@ -83,14 +83,14 @@ void trade(Chain const& chain, std::span<std::int64_t const> volume, probe_state
   out.volume.lower_bound = volume_within(unaffordable - 1);
   out.total.value = unaffordable;
   for (;;) {
-    auto const moved = volume_within(limit);  // and no smaller limit than this has as little
+    auto const moved = volume_within(limit);  // no smaller limit has a volume as small
     if (limit < out.total.value - moved) {
       out.total = {limit + moved, limit + moved};
       out.volume.value = moved;
       out.partition.bottleneck.value = w.value;
       for (std::size_t s = 0; s < w.plan.size(); ++s) out.partition.boundaries[s] = static_cast<Index>(w.plan[s]);
     }
-    auto pays = out.total.value - out.volume.lower_bound - 1;  // the largest limit under which a cut could still be better
+    auto pays = out.total.value - out.volume.lower_bound - 1;  // the largest limit under which a partition could still be better
     if (moved == out.volume.lower_bound || pays <= limit || volume_within(pays) >= moved) return;
     pays = w.value;
     while (limit < pays) {

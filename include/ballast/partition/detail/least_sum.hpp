@@ -9,8 +9,7 @@
 #include <utility>
 #include <vector>
 
-// The least sum of what the stages are charged with, over all cuts under a limit: a dynamic programme over the cuts that a stage can end
-// at.
+// The least sum of the stages' charges over all partitions under a limit: a dynamic programme over the cuts at which a stage can end.
 
 namespace ballast::inline v0_2::detail {
 
@@ -19,12 +18,12 @@ struct sum_state {
     wide sum;
     bool possible = false;
   };
-  std::vector<cell> before, here;     ///< by cut
-  std::vector<std::size_t> earliest;  ///< by number of stages: where they end at the earliest
-  std::vector<std::size_t> offset;    ///< by stage: where its cells of `from` begin
-  std::vector<std::size_t> from;      ///< by stage and end: the best begin
-  std::vector<std::size_t> ends;      ///< that one stage can have
-  std::vector<std::size_t> last;      ///< of these: the latest begin
+  std::vector<cell> before, here;     ///< cells of the previous and the current stage, by cut
+  std::vector<std::size_t> earliest;  ///< for each number of stages, the earliest cut at which they can end
+  std::vector<std::size_t> offset;    ///< for each stage, where its cells of `from` begin
+  std::vector<std::size_t> from;      ///< for each stage and end, the best begin
+  std::vector<std::size_t> ends;      ///< ends that the current stage can have
+  std::vector<std::size_t> last;      ///< for each of these ends, the latest begin
 };
 
 /// The first begin from which a stage reaches `end` under the limit.
@@ -41,8 +40,8 @@ template <class Chain>
   return low;
 }
 
-/// One stage of the programme. `charge(begin, end, stage)` must satisfy the quadrangle inequality where the chain is monotone: then the
-/// best begin (the first of equal ones) does not fall when the end grows.
+/// One stage of the programme. If the chain is monotone, `charge(begin, end, stage)` must satisfy the quadrangle inequality: the best begin
+/// (the first among equal ones) then does not decrease if the end grows.
 template <class Chain, class Charge>
 struct sum_stage {
   Chain const& chain;
@@ -51,7 +50,7 @@ struct sum_stage {
   std::size_t stage;
   sum_state& w;
 
-  /// Fills the cell of `ends[row]` from begins in [first, until]; the best one.
+  /// Fills the cell of `ends[row]` from begins in [first, until]; returns the best begin.
   std::size_t fill(std::size_t row, std::size_t first, std::size_t until) {
     auto const end = w.ends[row];
     auto best = nowhere;
@@ -79,7 +78,7 @@ struct sum_stage {
   }
 };
 
-/// Fills `probe.plan` with the cut of least sum and `probe.value` with its bottleneck; the limit must be possible.
+/// Fills `probe.plan` with the partition of least sum and `probe.value` with its bottleneck; the limit must be possible.
 template <class Chain, class Charge>
 [[nodiscard]] wide least_sum(Chain const& chain, std::int64_t limit, Charge const& charge, sum_state& w, probe_state& probe) {
   auto const p = chain.stages(), n = chain.layers();

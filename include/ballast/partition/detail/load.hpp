@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-// Validation: from a caller's layers or runs of them, cost and options to sums that cannot overflow, and the limits that need no search.
+// Validation: turns a caller's layers or runs, cost and options into sums that cannot overflow, and finds limits that need no search.
 
 namespace ballast::inline v0_2::detail {
 
@@ -30,7 +30,7 @@ inline void require_stages(partition_options const& o) {
           [&] { return "stages = " + std::to_string(o.stages) + " must be in 1 ... 2^31"; });
 }
 
-/// What the options say of any chain.
+/// Validates the options that apply to any chain.
 inline void load_options(partition_options const& o, chain_data& d) {
   require_stages(o);
   d.stages = d.used = static_cast<std::size_t>(o.stages);
@@ -39,7 +39,7 @@ inline void load_options(partition_options const& o, chain_data& d) {
   d.capacity = o.capacity;
 }
 
-/// Writes the running sums of entries, from 0; throws for a negative entry or a sum of 2^63 or more.
+/// Writes the prefix sums of entries, from 0; throws if an entry is negative or a sum reaches 2^63.
 inline void add_up(std::span<std::int64_t const> entries, char const* name, std::vector<std::int64_t>& sums) {
   sums.resize(entries.size() + 1);
   sums[0] = 0;
@@ -57,7 +57,7 @@ template <class Cost>
     return 1;
 }
 
-/// Unit times and transfers; `total` is the cost of all layers.
+/// Validates unit times and transfers; `total` is the cost of all layers.
 inline void load_speeds(partition_options const& o, std::int64_t total, chain_data& d) {
   d.unit_time = o.unit_time;
   require(o.unit_time.empty() || o.unit_time.size() == o.stages,
@@ -127,7 +127,7 @@ void load_chain(R const& layers, partition_options const& o, Cost const& cost, c
   d.rank[n] = d.weighted.size();
 }
 
-/// A reason without a search why there is no plan, as a bound with what is there and what is needed.
+/// A reason why there is no plan, found without a search: the bound, with what is available and what is needed.
 [[nodiscard]] inline std::pair<partition_bound, certificate> impossible(chain_data const& d, std::size_t weighted) {
   auto const lacks = [&](std::size_t there, std::size_t each) { return each != 0 && d.stages > there / each; };
   auto const numbers = [&](std::size_t there, std::size_t each) {
@@ -146,7 +146,7 @@ void load_chain(R const& layers, partition_options const& o, Cost const& cost, c
   return {};
 }
 
-/// The bound for stages that may be unequal: the mean, and the most expensive layer on the fastest stage.
+/// The lower bound for stages that may be unequal: the mean, or the most expensive layer on the fastest stage.
 [[nodiscard]] inline bottleneck_bound unequal_bound(std::int64_t total, std::int64_t largest, std::span<std::int64_t const> unit_time,
                                                     std::uint64_t stages) {
   auto const p = static_cast<std::int64_t>(stages);
@@ -156,7 +156,7 @@ void load_chain(R const& layers, partition_options const& o, Cost const& cost, c
   return best;
 }
 
-/// Sums by run; throws as for layers.
+/// Computes the sums of each run; throws as for layers.
 template <cost_model Cost>
 void load_runs(chain_runs const& runs, partition_options const& o, Cost const& cost, run_partition_workspace& workspace) {
   auto& d = workspace.scratch.chain;
@@ -189,7 +189,7 @@ void load_runs(chain_runs const& runs, partition_options const& o, Cost const& c
   load_speeds(o, d.work[r], d);
 }
 
-/// The bounds of equal stages; the cheapest window of a folded chain begins or ends with a run.
+/// The lower bounds for equal stages; the cheapest window of a folded chain begins or ends at the border of a run.
 [[nodiscard]] inline bottleneck_bound bound_of_runs(run_chain const& chain, std::size_t stages) {
   auto const& d = chain.data;
   auto best = unequal_bound(d.work.back(), d.largest, {}, stages);

@@ -12,15 +12,15 @@
 #include <utility>
 #include <vector>
 
-// Counting and listing the cuts under a limit, in order of merit.
+// Counts and lists the partitions under a limit, in order.
 
 namespace ballast::inline v0_2::detail {
 
-/// How many cuts keep a limit, and between which limits that number stays the same.
+/// How many partitions keep a limit, and the range of limits with the same number.
 struct cut_count {
-  std::uint64_t cuts;    ///< at most as many as were asked for
-  std::int64_t at_most;  ///< the largest cost of a stage at or below the limit
-  std::int64_t next;     ///< the smallest one above
+  std::uint64_t cuts;    ///< number of partitions, at most the number requested
+  std::int64_t at_most;  ///< the largest stage cost at or below the limit
+  std::int64_t next;     ///< the smallest stage cost above the limit
 };
 template <class Chain>
 [[nodiscard]] cut_count count_cuts(Chain const& chain, std::int64_t limit, std::uint64_t enough) {
@@ -51,8 +51,8 @@ template <class Chain>
   return out;
 }
 
-/// Lists the `most` cuts of least sum of squares under a limit, optionally only those in which some stage costs exactly `hit`. Equal sums:
-/// the cut whose last inner boundary is lower, then the one before.
+/// Lists the `most` partitions of least sum of squares under a limit, optionally only those in which some stage costs exactly `hit`. Among
+/// equal sums, the partition whose last inner boundary is lower comes first, then the one whose boundary before is lower, and so on.
 template <class Chain>
 class cut_list {
  public:
@@ -77,7 +77,7 @@ class cut_list {
   }
 
  private:
-  /// A cut of the layers before some end: its last begin, and which of the cuts before that it continues.
+  /// A partition of the layers before some end: its last begin, and which of the partitions before that begin it extends.
   struct entry {
     wide sum{};
     std::size_t begin = 0, rank = 0;
@@ -87,7 +87,7 @@ class cut_list {
     return cells_[(stages * (chain_.layers() + 1) + end) * 2 + (with_hit ? 1 : 0)];
   }
   std::vector<entry>& result() { return cell(chain_.stages(), chain_.layers(), wants_hit_); }
-  /// Whether `a` comes before `b`, both cuts of the layers before one end into `stages` stages.
+  /// Whether `a` comes before `b`; both are partitions of the layers before one end into `stages` stages.
   [[nodiscard]] bool before(entry a, entry b, std::size_t stages) {
     if (a.sum != b.sum) return a.sum < b.sum;
     while (a.begin == b.begin && --stages > 0) {
@@ -137,7 +137,7 @@ class cut_list {
   std::vector<entry> heap_;
 };
 
-/// The plans of a list, as results.
+/// Turns a list into public results.
 template <index_type Index, class Chain>
 void append_plans(Chain const& chain, cut_list<Chain>& list, staged<Index> const& best, std::vector<balanced_stages<Index>>& out) {
   for (std::size_t i = 0; i < list.size(); ++i) {
@@ -155,7 +155,7 @@ void append_plans(Chain const& chain, cut_list<Chain>& list, staged<Index> const
 
 template <index_type Index, class Chain>
 void rank_cuts(Chain const& chain, std::uint64_t count, staged<Index> const& best, ranked_stages<Index>& out) {
-  auto least = best.bottleneck.value;  // the least limit that `count` cuts keep
+  auto least = best.bottleneck.value;  // the least limit that at least `count` partitions keep
   auto const all = count_cuts(chain, unaffordable - 1, count);
   out.every = all.cuts < count;
   auto enough = all.at_most;
@@ -168,7 +168,7 @@ void rank_cuts(Chain const& chain, std::uint64_t count, staged<Index> const& bes
       least = found.next;
   }
   auto const most = static_cast<std::size_t>(count);
-  cut_list<Chain> below(chain, out.every ? enough : enough - 1, -1, most);  // fewer than `count`, so all of them
+  cut_list<Chain> below(chain, out.every ? enough : enough - 1, -1, most);  // fewer than `count`, so all are listed
   append_plans(chain, below, best, out.plans);
   std::sort(out.plans.begin(), out.plans.end(), [](auto const& a, auto const& b) {
     if (a.partition.bottleneck.value != b.partition.bottleneck.value) return a.partition.bottleneck.value < b.partition.bottleneck.value;

@@ -6,13 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 
-// The second half of the probe: the sets of cuts that the stages can end at, one stage after the other. A longest prefix can be a dead end
-// where the next stage must have several layers, or cannot run the next layer at all, or where a longer stage may cost less because of
-// transfers. Propagation decides these cases.
+// The second half of the probe: the sets of cuts at which the stages can end, one stage after the other. The longest prefix can be a dead
+// end if the next stage must have several layers or cannot run the next layer, or if a longer stage costs less because of transfers.
+// Propagating the sets decides these cases.
 
 namespace ballast::inline v0_2::detail {
 
-/// Writes into `w.nearest` the last cut of a row at or before each cut.
+/// Writes into `w.nearest`, for each cut, the last cut of a row at or before it.
 inline void index_row(probe_state& w, std::size_t row) {
   auto last = nowhere;
   for (std::size_t i = 0; i < w.nearest.size(); ++i) {
@@ -21,7 +21,7 @@ inline void index_row(probe_state& w, std::size_t row) {
   }
 }
 
-/// Sets the bits of a row from those of the row before; the smallest cost above the limit that was met.
+/// Sets the bits of a row from those of the previous row; returns the smallest cost above the limit that was met.
 template <class Chain>
 [[nodiscard]] std::int64_t propagate(Chain const& chain, std::int64_t limit, std::size_t stage, std::size_t last, probe_state& w) {
   auto next = unaffordable;
@@ -58,8 +58,8 @@ template <class Chain>
   return next;
 }
 
-/// Whether some cut keeps the limit and every minimum, decided exactly, after a sweep that placed all layers; fills the plan, latest cuts
-/// first, or what is known of larger limits.
+/// Decides exactly whether some partition keeps the limit and every minimum, after a sweep that placed all layers. Fills the plan (latest
+/// cuts first), or what is known of larger limits.
 template <class Chain>
 [[nodiscard]] bool reach_sets(Chain const& chain, std::int64_t limit, probe_state& w) {
   auto const p = chain.stages(), n = chain.layers();
@@ -86,7 +86,7 @@ template <class Chain>
   return true;
 }
 
-/// The probe: whether some cut has no stage above the limit.
+/// The probe: whether some partition has no stage above the limit.
 template <class Chain>
 [[nodiscard]] bool decide(Chain const& chain, std::int64_t limit, probe_state& w) {
   if (!sweep(chain, limit, w)) {
@@ -108,8 +108,8 @@ template <class Chain>
   return true;
 }
 
-/// Bisection on the limit: the least one that is possible, in `w.value`, with its plan. Nothing below `lower` may be; `upper` must be, or
-/// be just below `unaffordable`. False where no limit is.
+/// Bisection on the limit: finds the least possible one, in `w.value`, with its plan. No limit below `lower` may be possible; `upper` must
+/// be possible, or just below `unaffordable`. Returns false if no limit is possible.
 template <class Chain>
 [[nodiscard]] bool least_limit(Chain const& chain, std::int64_t lower, std::int64_t upper, probe_state& w) {
   w.start(chain);
@@ -130,7 +130,7 @@ template <class Chain>
       w.low = w.reach;
     }
   }
-  return decided == best || decide(chain, best, w);  // the plan of the least limit, whatever was tried on the way
+  return decided == best || decide(chain, best, w);  // restores the plan of the least limit
 }
 
 }  // namespace ballast::inline v0_2::detail

@@ -15,11 +15,11 @@
 #include <span>
 #include <vector>
 
-// The definition of a partition, layer by layer, for the validator alone: the partitioners do not include it.
+// The definition of a partition, layer by layer, only for the validator: the partitioners do not include this header.
 
 namespace ballast::inline v0_2::detail {
 
-/// The definition: what a stage costs and which rule it breaks. Sums stop at `unaffordable`.
+/// The definition: the cost of a stage, and which rule it breaks. Sums are capped at `unaffordable`.
 struct layer_rules {
   std::vector<std::int64_t> costs;
   partition_options const& options;
@@ -46,7 +46,7 @@ struct layer_rules {
       weighted += rules.costs[i] > 0 ? 1U : 0U;
       if (!rules.options.size.empty()) held = add(held, rules.options.size[i]);
     }
-    /// What does not fall when the stage grows.
+    /// The part of the cost that does not decrease if the stage grows.
     [[nodiscard]] std::int64_t least() const {
       auto const unit = rules.options.unit_time.empty() ? 1 : rules.options.unit_time[static_cast<std::size_t>(number)];
       return work > unaffordable / unit ? unaffordable : work * unit;
@@ -67,7 +67,7 @@ struct layer_rules {
   [[nodiscard]] stage open(std::uint64_t number, std::uint64_t begin) const { return {*this, number, begin}; }
 };
 
-/// The same for a callable.
+/// The definition for a cost given as a callable.
 template <stage_cost Cost>
 struct callable_rules {
   std::uint64_t count;
@@ -92,11 +92,11 @@ struct callable_rules {
   [[nodiscard]] stage open(std::uint64_t number, std::uint64_t begin) const { return {*this, number, begin}; }
 };
 
-/// Whether some cut keeps the rules and has no stage above the limit: from the last stage backwards, by trying every end.
+/// Whether some partition keeps the rules and has no stage above the limit: tries every end, from the last stage backwards.
 template <class Rules>
 [[nodiscard]] bool some_cut_within(Rules const& rules, std::int64_t limit) {
   auto const n = rules.layers(), p = rules.options.stages;
-  std::uint64_t at = 0;  // stages that take all they can do not fall short of any cut
+  std::uint64_t at = 0;  // if each stage takes as much as it can, it gets at least as far as in any partition
   for (std::uint64_t s = 0; s < p && at < n; ++s) {
     auto stage = rules.open(s, at);
     while (stage.end < n) {
@@ -106,7 +106,7 @@ template <class Rules>
     }
   }
   if (at < n) return false;
-  std::vector<bool> behind(static_cast<std::size_t>(n) + 1), here;  // whether the stages behind can run the layers from there
+  std::vector<bool> behind(static_cast<std::size_t>(n) + 1), here;  // whether the later stages can run the layers from there on
   behind[static_cast<std::size_t>(n)] = true;
   for (auto s = p; s-- > 0; behind = here) {
     here.assign(behind.size(), false);
@@ -122,7 +122,7 @@ template <class Rules>
   return behind[0];
 }
 
-/// The first rule that boundaries break; the cost of every stage goes to `loads`, stage `s` to `loads[s % size]`.
+/// Returns the first rule that boundaries break; adds the cost of stage `s` to `loads[s % size]`.
 template <class Rules, index_type Index>
 [[nodiscard]] verdict<partition_fault> check_boundaries(std::span<Index const> boundaries, Rules const& rules,
                                                         std::span<std::int64_t> loads) {
@@ -143,7 +143,7 @@ template <class Rules, index_type Index>
   return {};
 }
 
-/// The whole result against the rules. With several chunks on a device its bound is not proven again.
+/// Checks the complete result against the rules. If a device has several chunks, the bound is not proven again.
 template <class Rules, index_type Index>
 [[nodiscard]] verdict<partition_fault> check_result(staged<Index> const& plan, Rules const& rules, std::uint64_t devices) {
   using enum partition_fault;

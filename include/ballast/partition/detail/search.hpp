@@ -12,17 +12,17 @@
 namespace ballast::inline v0_2::detail {
 
 struct probe_state {
-  std::vector<std::size_t> low, high;  ///< by cut: between these a sweep ends, under any limit that is still to be decided
-  std::vector<std::size_t> reach;      ///< by cut: how far the stages before it reach at most
-  std::vector<std::size_t> latest;     ///< by cut: where it must be at the latest, so that the stages behind it have their minimum
-  std::vector<std::size_t> plan;       ///< the cuts of the last limit that was found possible
-  std::int64_t value = 0;              ///< the largest cost in it
-  std::int64_t next = 0;               ///< after a limit that was found impossible: every smaller limit than this is too
-  std::size_t most = 0;                ///< and that many layers could be placed
+  std::vector<std::size_t> low, high;  ///< for each cut, the range in which a sweep ends under any limit that is still undecided
+  std::vector<std::size_t> reach;      ///< for each cut, how far the stages before it reach at most
+  std::vector<std::size_t> latest;     ///< for each cut, its latest position, so that the stages after it have their minimum
+  std::vector<std::size_t> plan;       ///< the cuts for the last limit that was possible
+  std::int64_t value = 0;              ///< the largest stage cost of this plan
+  std::int64_t next = 0;               ///< after an impossible limit: every limit below this is impossible too
+  std::size_t most = 0;                ///< after an impossible limit: the most layers that could be placed
 
-  std::vector<std::uint64_t> rows;   ///< of the propagation: for each stage a bit for each cut
-  std::vector<std::size_t> nearest;  ///< by cut: the last possible one at or before it
-  std::vector<std::size_t> window;   ///< begins in the order of their keys
+  std::vector<std::uint64_t> rows;   ///< propagation: one bit for each stage and cut
+  std::vector<std::size_t> nearest;  ///< for each cut, the last possible cut at or before it
+  std::vector<std::size_t> window;   ///< begins, ordered by their keys
   [[nodiscard]] std::size_t words() const { return nearest.size() / 64 + 1; }
   [[nodiscard]] bool bit(std::size_t row, std::size_t at) const { return (rows[row * words() + at / 64] >> (at % 64) & 1U) != 0; }
   void set(std::size_t row, std::size_t at) { rows[row * words() + at / 64] |= std::uint64_t{1} << (at % 64); }
@@ -43,7 +43,7 @@ struct probe_state {
   }
 };
 
-/// Gives each stage in turn as much as the limit allows; whether all layers are placed. Where they are not, no cut keeps the limit.
+/// Gives each stage in turn as much as the limit allows; returns whether all layers are placed. If not, no partition keeps the limit.
 template <class Chain>
 [[nodiscard]] bool sweep(Chain const& chain, std::int64_t limit, probe_state& w) {
   auto const p = chain.stages(), n = chain.layers();

@@ -13,7 +13,7 @@
 
 namespace ballast::inline v0_2::detail {
 
-// Whether backwards are split. A task that is listed twice is found while running: it waits for ever.
+// Returns whether backwards are split. A task that is listed twice is found in the simulation, because it waits forever.
 [[nodiscard]] inline bool check_order(pipeline_order const& order, std::vector<std::uint64_t>& counts) {
   auto const stages = order.offsets.empty() ? std::size_t{0} : order.stages(), virtual_stages = order.stage_of.size();
   constexpr auto most = (std::numeric_limits<std::uint32_t>::max)();

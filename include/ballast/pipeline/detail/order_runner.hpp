@@ -14,25 +14,25 @@
 #include <vector>
 
 /// @file
-/// @brief Walks through an order, each stage as far as it can go without hearing from another. Private.
+/// @brief Simulates an order: lets each stage run as far as it can without input from another stage. Private.
 
 namespace ballast::inline v0_2::detail {
 
 struct runner_memory {
   struct stage_state {
-    std::size_t next = 0;           // in tasks
-    std::size_t waits_for = 0;      // cell whose arrival wakes it, or `nothing`
-    std::size_t first_pending = 0;  // in pending: weight parts that are to fill waits
+    std::size_t next = 0;           // index of the next task
+    std::size_t waits_for = 0;      // cell whose arrival wakes the stage, or `nothing`
+    std::size_t first_pending = 0;  // index in `pending` of the first weight part that may fill a wait
     std::size_t last_pending = 0;
     std::size_t event = 0;
     std::uint64_t held = 0;
     std::int64_t clock = 0;
     std::int64_t bytes = 0;
   };
-  // A cell is a micro-batch on a virtual stage. Its next pass may begin at `arrival`, or is not known to be able to (-1).
+  // A cell is a micro-batch on a virtual stage. Its next pass may begin at `arrival`; -1 if that is not known yet.
   struct cell_state {
     std::int64_t arrival = -1;
-    pipeline_pass due = pipeline_pass::forward;  // weight: after a split backward; `finished` at the end
+    pipeline_pass due = pipeline_pass::forward;  // `weight` after a split backward; `finished` at the end
   };
   std::vector<cell_state> cells;
   std::vector<stage_state> stages;
@@ -156,7 +156,8 @@ class order_runner {
     memory_.awake.push_back(to);
   }
 
-  // Weight parts before a task that arrives at `arrival`: those of whose time at least half is waited anyway, then those that must be.
+  // Places weight parts before a task that arrives at `arrival`: those that fill a wait of at least half their time, and those that must
+  // run.
   void place_weights(state_t& state, stage_figures& figures, std::size_t s, std::int64_t arrival, bool forward) {
     auto const worthwhile = [&] {
       auto const wait = arrival - state.clock;

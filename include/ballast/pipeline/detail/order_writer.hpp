@@ -11,11 +11,11 @@
 #include <string>
 #include <utility>
 
-// Writing orders as schedules describe them.
+// Writes orders as the papers describe the schedules.
 
 namespace ballast::inline v0_2::detail {
 
-// Lists tasks by micro-batch counters, so that a schedule reads as its description does.
+// Lists tasks by micro-batch counters, so that the code of a schedule reads like its description.
 class order_writer {
  public:
   template <pipeline_schedule S>
@@ -37,7 +37,7 @@ class order_writer {
     for (std::uint64_t s = 0; S::splits_backward && s < stages; ++s)
       order_.fill.push_back(schedule.in_flight(s, stages, micro_batches).held);
   }
-  // A micro-batch that there is not is left out: ZB-V's pattern needs 2 S - 1 of them.
+  // A micro-batch that does not exist is left out: ZB-V's pattern needs at least 2 S - 1 micro-batches.
   void forward(std::uint64_t virtual_stage, std::uint64_t micro_batch) { add(virtual_stage, micro_batch, pipeline_pass::forward); }
   void backward(std::uint64_t virtual_stage, std::uint64_t micro_batch) { add(virtual_stage, micro_batch, backward_); }
   void end_stage() { order_.offsets.push_back(order_.tasks.size()); }
@@ -53,7 +53,7 @@ class order_writer {
   pipeline_order order_;
 };
 
-// A warm-up of forwards, then one forward and one backward in turn, then the backwards that are left.
+// A warm-up of forwards, then one forward and one backward in turn, then the remaining backwards.
 template <pipeline_schedule S, class WarmUp>
 [[nodiscard]] pipeline_order one_by_one(S const& schedule, std::uint64_t stages, std::uint64_t micro_batches, WarmUp const& warm_up) {
   order_writer out(schedule, stages, micro_batches);

@@ -7,7 +7,7 @@
 
 namespace ballast::inline v0_2::detail {
 
-// The tasks of many stages are more streams than the hardware follows by itself. Any address will do; nothing is read.
+// The tasks of many stages are more streams than the hardware prefetches by itself. Any address is allowed; nothing is read.
 inline void prefetch([[maybe_unused]] void const* address) noexcept {
 #if defined(__GNUC__)
   __builtin_prefetch(address);

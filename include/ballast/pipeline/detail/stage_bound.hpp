@@ -10,21 +10,21 @@
 #include <span>
 #include <vector>
 
-// The lower bound on the makespan, from works that are checked.
+// The lower bound on the makespan, from checked works.
 
 namespace ballast::inline v0_2::detail {
 
 inline constexpr auto no_virtual_stage = (std::numeric_limits<std::size_t>::max)();
 
 struct stage_bound {
-  std::int64_t before = (std::numeric_limits<std::int64_t>::max)();  // the shortest way to its first virtual stage
-  std::int64_t after = (std::numeric_limits<std::int64_t>::max)();   // and back from there
+  std::int64_t before = (std::numeric_limits<std::int64_t>::max)();  // shortest way to the stage's first virtual stage
+  std::int64_t after = (std::numeric_limits<std::int64_t>::max)();   // shortest way back from there
   std::int64_t tasks = 0;
-  std::int64_t weights = 0;              // of split backwards
-  std::size_t first = no_virtual_stage;  // its first virtual stage
+  std::int64_t weights = 0;              // sum of the weight parts of split backwards
+  std::size_t first = no_virtual_stage;  // the stage's first virtual stage
 };
 
-// `split`: the weight part may wait; otherwise it lies on the way back.
+// If `split`, the weight part may wait; otherwise it is on the way back.
 [[nodiscard]] inline makespan_bound bound_of(work_table const& table, std::span<std::uint32_t const> stage_of, std::size_t stages,
                                              bool split, std::vector<stage_bound>& on) {
   auto const n = table.virtual_stages;
@@ -33,7 +33,7 @@ struct stage_bound {
   makespan_bound best;
   for (std::size_t m = 0; m < table.micro_batches; ++m) {
     auto const* const works = table.works.data() + m * n;
-    auto const last_weight = split ? works[0].weight : 0;  // its end of the way back
+    auto const last_weight = split ? works[0].weight : 0;  // the end of its way back
     std::int64_t way_there = 0, way_back = last_weight;
     for (std::size_t k = 0; k < n; ++k) {
       auto const& w = works[k];

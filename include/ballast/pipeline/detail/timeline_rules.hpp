@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-// The definition of a timeline, rule by rule, for the validator alone: the simulator does not include it.
+// The definition of a timeline, rule by rule, only for the validator: the simulator does not include this header.
 
 namespace ballast::inline v0_2::detail {
 
@@ -29,7 +29,7 @@ class timeline_rules {
     ends_.resize(works_.size());
   }
 
-  /// Each event by itself and beside the one before it, then that no pass is missing.
+  /// Checks each event by itself and against the previous one, then that no pass is missing.
   [[nodiscard]] verdict_type check_events() {
     using enum timeline_fault;
     auto const& events = timeline_.events;
@@ -55,7 +55,7 @@ class timeline_rules {
     return {};
   }
 
-  /// That no event begins before what it needs has arrived.
+  /// Checks that no event begins before its inputs have arrived.
   [[nodiscard]] verdict_type check_arrivals() const {
     for (std::size_t i = 0; i < timeline_.events.size(); ++i)
       if (auto const needs = arrival(timeline_.events[i]); timeline_.events[i].start < needs)
@@ -63,7 +63,7 @@ class timeline_rules {
     return {};
   }
 
-  /// That the figures of every stage and of the whole are what the events make them.
+  /// Checks that the figures of every stage and of the timeline follow from the events.
   [[nodiscard]] verdict_type check_figures() const {
     using enum timeline_fault;
     auto const& events = timeline_.events;
@@ -86,7 +86,7 @@ class timeline_rules {
   }
 
  private:
-  // The end of every pass of a micro-batch on a virtual stage; -1 where it has not been seen.
+  // The end of every pass of a micro-batch on a virtual stage; -1 if it has not occurred.
   struct cell_ends {
     std::int64_t forward = -1;
     std::int64_t input = -1;
@@ -94,7 +94,7 @@ class timeline_rules {
   };
 
   [[nodiscard]] std::size_t cell(pipeline_event const& e) const { return e.virtual_stage * micros_ + e.micro_batch; }
-  /// Notes the end of an event's pass; false if that was seen before.
+  /// Stores the end of an event's pass; returns false if the pass occurred before.
   [[nodiscard]] bool put(pipeline_event const& e) {
     auto& ends = ends_[cell(e)];
     auto const first = [&](std::int64_t& end) { return end < 0 ? (end = e.end, true) : false; };
@@ -147,7 +147,7 @@ class timeline_rules {
   pipeline_timeline const& timeline_;
   std::span<std::uint32_t const> stage_of_;
   std::size_t micros_;
-  std::vector<stage_work> works_;  // of every cell: virtual stage x micro-batches + micro-batch
+  std::vector<stage_work> works_;  // work of every cell: virtual stage x micro-batches + micro-batch
   std::vector<cell_ends> ends_;
 };
 

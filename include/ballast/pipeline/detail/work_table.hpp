@@ -14,8 +14,8 @@
 
 namespace ballast::inline v0_2::detail {
 
-// Micro-batch after micro-batch: the simulator follows each through the virtual stages. The sum of all times and that of all bytes are
-// below 2^63, so no sum of some can overflow.
+// Ordered by micro-batch: the simulator follows each one through the virtual stages. The sum of all times and the sum of all bytes are
+// below 2^63, so no partial sum overflows.
 struct work_table {
   std::vector<stage_work> works;
   std::size_t virtual_stages = 0;
@@ -28,7 +28,7 @@ struct work_table {
     works.resize(stages * micros);
     constexpr auto most = static_cast<std::uint64_t>((std::numeric_limits<std::int64_t>::max)());
     std::uint64_t time = 0, bytes = 0;
-    // Whether the sum of all stays below 2^63; most members are far from it, and one look at all of them is enough.
+    // Checks that the sums stay below 2^63. Most members are far below, so one test of all of them together is usually enough.
     auto const add = [](std::uint64_t& sum, std::uint64_t all, auto... terms) {
       if (all >> 59 == 0) return (sum += (static_cast<std::uint64_t>(terms) + ...)) <= most;
       auto ok = true;

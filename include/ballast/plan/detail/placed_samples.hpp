@@ -13,7 +13,7 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// The samples that have a place, numbered anew where some have none: number k is sample `kept[k]`. Empty where all are kept.
+/// The samples that have a place, renumbered if some have none: number k is sample `kept[k]`. `kept` is empty if all samples are kept.
 template <index_type Index>
 struct placed_samples {
   weighed_samples samples;

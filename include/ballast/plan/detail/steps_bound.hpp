@@ -12,19 +12,19 @@
 #include <utility>
 #include <vector>
 
-// The bound of `steps_lower_bound`, of samples in any order. Private.
+// The bound of `steps_lower_bound`, for samples in any order. Private.
 
 namespace ballast::inline v0_2::detail {
 
 using priced_sample = std::pair<std::int64_t, std::int64_t>;  ///< cost, tokens
 
-/// Sorts the samples. Their costs and tokens sum below 2^62.
+/// Sorts the samples. Their costs and their tokens each sum to less than 2^62.
 [[nodiscard]] inline std::int64_t steps_lower_bound(std::vector<priced_sample>& samples, batching_options const& options) {
   require_valid(options);
   struct sample_class {
     std::int64_t cost, tokens, count;
   };
-  std::vector<sample_class> classes;  // the most expensive first
+  std::vector<sample_class> classes;  // most expensive first
   std::sort(samples.begin(), samples.end(), std::greater{});
   std::int64_t all_cost = 0, all_tokens = 0;
   for (auto const& [cost, tokens] : samples) {
@@ -44,12 +44,12 @@ using priced_sample = std::pair<std::int64_t, std::int64_t>;  ///< cost, tokens
   auto const room = options.capacity * static_cast<std::int64_t>(options.micro_batches) * ranks;
   auto const share = [&](std::int64_t sum) { return divide_up(sum, ranks); };
   auto best = share(all_cost);
-  std::int64_t slowest = 0, tokens = 0, all_room = 0;  // of the first k steps
-  std::size_t at = 0;                                  // the first class that these steps, filled densest first, do not hold whole
-  std::int64_t held = 0, held_tokens = 0;              // by the classes before it
+  std::int64_t slowest = 0, tokens = 0, all_room = 0;  // sums over the first k steps
+  std::size_t at = 0;                                  // first class that these steps, filled densest first, do not hold completely
+  std::int64_t held = 0, held_tokens = 0;              // sums over the classes before it
   for (auto const& c : classes) {
     tokens += c.count * c.tokens;
-    while (tokens > all_room) {  // a sample of this class is in one step more
+    while (tokens > all_room) {  // a sample of this class is in one more step
       slowest += c.cost;
       all_room += room;
       for (; at < densest.size(); ++at) {
@@ -66,7 +66,7 @@ using priced_sample = std::pair<std::int64_t, std::int64_t>;  ///< cost, tokens
       best = (std::max)(best, slowest + share(all_cost - (std::min)(most, all_cost)));
     }
   }
-  // Each step costs what it does beside its micro-batches, and has one at least.
+  // Each step also has its fixed cost, and at least one micro-batch.
   return best + divide_up(all_tokens, room) * (options.cost_per_step + options.cost_per_micro_batch);
 }
 

@@ -28,10 +28,10 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// The micro-batches that are in steps.
+/// Sizes of the micro-batches that are in steps.
 struct step_batches {
   batch_shape mean, largest;
-  std::uint64_t most_of_a_rank = 1;  ///< in one step
+  std::uint64_t most_of_a_rank = 1;  ///< most micro-batches of a rank in one step
 };
 
 template <class Index>
@@ -59,7 +59,7 @@ template <class Index>
   return out;
 }
 
-/// Each stage of a plan as one layer with one option: its layers together, under the options that they take.
+/// Turns each stage of a plan into one layer with one option: the sum of its layers, under the options that they take.
 [[nodiscard]] inline std::vector<layer> joined_stages(std::span<layer const> layers, joint_stages<> const& plan) {
   std::vector<layer> out;
   auto const& cuts = plan.partition.boundaries;
@@ -79,7 +79,7 @@ template <class Index>
   return out;
 }
 
-/// Simulates every rank of every step, in memory that is used again.
+/// Simulates every rank of every step; its memory is reused.
 class step_timer {
  public:
   step_timer(std::vector<layer> stages, layer_evaluator const& evaluate, any_schedule const& schedule, std::span<batch_shape const> packs)
@@ -123,7 +123,7 @@ class step_timer {
   }
 
  private:
-  /// The timeline of one rank in one step; without micro-batches it takes no time.
+  /// Simulates one rank in one step; without micro-batches it takes no time.
   template <class Index>
   void simulate(batching<Index> const& steps, std::size_t step, std::size_t rank, bool events) {
     works_.clear();

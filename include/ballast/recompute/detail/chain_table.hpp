@@ -59,11 +59,11 @@ class chain_table {
   [[nodiscard]] std::int64_t at(std::size_t s, std::size_t t, std::int64_t m) const {
     return m < 0 ? never : best_[row(s, t) + static_cast<std::size_t>(m)];
   }
-  // Memory beside the input of block s, with the gradient of block t's output in it.
+  // Least memory to save block s, without its input, with the gradient of block t's output.
   [[nodiscard]] std::int64_t least_to_save(std::size_t s, std::size_t t) const {
     return (std::max)(gradient_[t + 1] + save_[s], gradient_[s + 1] + back_[s] + gradient_[s]);
   }
-  // The same for forgetting: blocks s … j - 1 run without keeping anything but the last output.
+  // The same for forgetting: blocks s … j - 1 run, and only the last output is kept.
   [[nodiscard]] std::int64_t least_to_forget(std::size_t s, std::size_t t, std::size_t j) const {
     auto most = output_[s + 1] + overhead_[s];
     for (auto k = s + 1; k < j; ++k) most = (std::max)(most, output_[k] + output_[k + 1] + overhead_[k]);

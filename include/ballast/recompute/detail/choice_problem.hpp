@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-// The multiple-choice knapsack that all selections solve, in its reduced form, and the prices that make its Lagrangian bound best.
+// The multiple-choice knapsack that all selections solve, in reduced form, and the prices that maximise its Lagrangian bound.
 
 namespace ballast::inline v0_2::detail {
 
@@ -23,13 +23,13 @@ inline void require_valid(selection_options const& asked) {
           [&] { return "hidden_transfer = " + std::to_string(asked.hidden_transfer) + " must not be negative"; });
 }
 
-/// An option worth having: memory above the least of its class, in units of their common divisor.
+/// A useful option: its memory above the least of its class, in units of the common divisor.
 struct choice {
   std::int64_t memory, time, transfer;
   std::size_t option;  // its index among all options
 };
 
-/// A class without dominated options; memory rises, time + transfer falls somewhere.
+/// A class without dominated options, ordered by ascending memory.
 struct choice_class {
   std::vector<choice> choices;
   std::int64_t count;
@@ -38,12 +38,12 @@ struct choice_class {
 /// Every class at its least memory plus upgrades within `slack` units.
 struct choice_problem {
   std::vector<choice_class> classes;
-  std::int64_t least = 0;                           // memory that every selection holds, in bytes
-  std::int64_t unit = 1;                            // bytes of a unit
-  std::int64_t slack = 0;                           // units to spend
-  std::int64_t window = 0;                          // link time that hides
-  std::int64_t memory = 0, time = 0, transfer = 0;  // sums of the largest of each class
-  std::uint64_t choices = 0;                        // of all classes
+  std::int64_t least = 0;                           // memory in bytes that every selection needs
+  std::int64_t unit = 1;                            // bytes per unit
+  std::int64_t slack = 0;                           // units of memory that upgrades may use
+  std::int64_t window = 0;                          // link time that is hidden
+  std::int64_t memory = 0, time = 0, transfer = 0;  // sums over the classes of the largest value
+  std::uint64_t choices = 0;                        // number of choices of all classes
   bool feasible = false;
 
   choice_problem(option_classes const& items, selection_options const& asked) : window(asked.hidden_transfer) {
@@ -92,52 +92,52 @@ struct choice_problem {
     if (feasible) slack = (std::min)((asked.budget - least) / unit, memory);
     window = (std::min)(window, transfer);
   }
-  /// Time of a selection: what is computed, and what the link does not hide.
+  /// Time of a selection: the time of its choices, plus the link time that is not hidden.
   [[nodiscard]] std::int64_t total(std::int64_t compute, std::int64_t link) const noexcept {
     return compute + (std::max)(link - window, std::int64_t{0});
   }
 };
 
-/// Prices of memory and of the link, as integers over powers of two: a bound made of them is exact.
+/// Prices of memory and of link time, as integers over powers of two, so that a bound made from them is exact.
 struct prices {
   int shift = 0;                 // times are in units of 2^-(shift + 4)
-  std::int64_t memory = 0;       // of one unit of memory
-  std::int64_t link = 0;         // sixteenths that link time counts of time; from 0 (all hides) to 16 (nothing hides)
-  std::uint64_t operations = 0;  // spent to find them
+  std::int64_t memory = 0;       // price of one unit of memory
+  std::int64_t link = 0;         // price of link time in sixteenths of time: from 0 (all is hidden) to 16 (nothing is hidden)
+  std::uint64_t operations = 0;  // operations spent to find the prices
 
   [[nodiscard]] std::int64_t timed(choice const& o) const noexcept {
     return (16 * o.time + link * o.transfer) * (std::int64_t{1} << shift);
   }
   [[nodiscard]] std::int64_t of(choice const& o) const noexcept { return timed(o) + memory * o.memory; }
-  /// The cheapest choice; of equals the one of least memory.
+  /// The cheapest choice; among equal ones that of least memory.
   [[nodiscard]] std::size_t cheapest(choice_class const& c) const noexcept {
     std::size_t best = 0;
     for (std::size_t j = 1; j < c.choices.size(); ++j)
       if (of(c.choices[j]) < of(c.choices[best])) best = j;
     return best;
   }
-  /// A scaled bound as time, rounded up.
+  /// A scaled bound converted to time, rounded up.
   [[nodiscard]] std::int64_t rounded_up(std::int64_t scaled) const noexcept {
     auto const one = std::int64_t{1} << (shift + 4);
     return scaled <= 0 ? 0 : (scaled - 1) / one + 1;
   }
 };
 
-/// Memory that the cheapest choices hold.
+/// Memory of the cheapest choices.
 [[nodiscard]] inline std::int64_t memory_at(choice_problem const& p, prices const& at) {
   std::int64_t sum = 0;
   for (auto const& c : p.classes) sum += c.count * c.choices[at.cheapest(c)].memory;
   return sum;
 }
 
-/// No selection within the slack has a scaled time below this.
+/// Lower bound on the scaled time of any selection within the slack.
 [[nodiscard]] inline std::int64_t scaled_bound(choice_problem const& p, prices const& at) {
   auto sum = -at.memory * p.slack - at.link * p.window * (std::int64_t{1} << at.shift);
   for (auto const& c : p.classes) sum += c.count * at.of(c.choices[at.cheapest(c)]);
   return sum;
 }
 
-/// The least price of memory at which the cheapest choices fit, for a given price of the link.
+/// The least price of memory at which the cheapest choices fit, for a given price of link time.
 [[nodiscard]] inline prices fitting_prices(choice_problem const& p, std::int64_t link) {
   auto const largest = (std::int64_t{1} << 61) / (p.memory + p.slack + 1);
   prices at{.memory = largest, .link = link};
@@ -158,7 +158,7 @@ struct prices {
   return at;
 }
 
-/// The prices with the best bound. The bound is concave in the price of the link, so a search by thirds over sixteenths finds them.
+/// The prices with the best bound. The bound is concave in the price of link time, so a ternary search over sixteenths finds them.
 [[nodiscard]] inline prices best_prices(choice_problem const& p) {
   if (p.transfer == p.window) return fitting_prices(p, 0);
   auto best = fitting_prices(p, 16);

@@ -14,19 +14,19 @@
 #include <vector>
 
 /// @file
-/// @brief The exact search: partial selections, step by step, without those that are dominated or bounded out.
+/// @brief The exact search: extends partial selections step by step, and drops those that are dominated or ruled out by a bound.
 ///
-/// Items start at the choice that the prices favour. A step lets one bundle of equal items deviate, and a deviation has a *regret*: what
-/// it adds to the Lagrangian bound. Regrets above the gap between incumbent and bound rule a partial selection out, so that large classes
-/// need few steps and lists stay short.
+/// Items start at the choice that the prices favour. A step lets one bundle of equal items deviate. The *regret* of a deviation is what it
+/// adds to the Lagrangian bound. A partial selection whose regrets exceed the gap between incumbent and bound is ruled out, so large
+/// classes need few steps and lists stay short.
 
 namespace ballast::inline v0_2::detail {
 
-/// One bundle of `copies` items of a class, which together take one of the alternatives.
+/// One bundle of `copies` items of a class, which take the same alternative.
 struct bundle {
   std::size_t k;
   std::int64_t copies;
-  std::vector<std::size_t> choices;  // choices[0] is the favoured one
+  std::vector<std::size_t> choices;  // choices[0] is the favoured choice
 };
 
 class choice_search {
@@ -42,12 +42,12 @@ class choice_search {
   [[nodiscard]] std::uint64_t operations() const noexcept { return at_.operations + 100 * tried_; }
 
  private:
-  // The largest scaled bound that still allows a better selection.
+  // The largest scaled bound with which a better selection is still possible.
   [[nodiscard]] std::int64_t limit() const noexcept { return (value_ - 1) * (std::int64_t{1} << (at_.shift + 4)); }
 
   void run(std::uint64_t work) {
     make_bundles(work);
-    auto cut = (std::numeric_limits<std::int64_t>::max)();  // least scaled bound of what was cut for lack of width
+    auto cut = (std::numeric_limits<std::int64_t>::max)();  // least scaled bound of partial selections that were cut for lack of width
     std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>> trail;
     std::vector<partial> now{{memory_, time_, transfer_, 0, 0, 0}}, next, merged, shifted;
     std::optional<std::pair<std::size_t, std::uint32_t>> found;
@@ -75,12 +75,12 @@ class choice_search {
         next.swap(merged);
       }
       filter_(next, at_.link != 0 || p_.transfer != p_.window);
-      for (std::uint32_t i = 0; i < next.size(); ++i)  // as it stands, with favoured choices for the rest
+      for (std::uint32_t i = 0; i < next.size(); ++i)  // each partial selection, completed with favoured choices
         if (next[i].memory <= p_.slack && p_.total(next[i].time, next[i].transfer) < value_) {
           value_ = p_.total(next[i].time, next[i].transfer);
           found = {s, i};
         }
-      auto const width = static_cast<std::size_t>((std::max)(work / (bundles_.size() - s), std::uint64_t{16}));  // shares what is left
+      auto const width = static_cast<std::size_t>((std::max)(work / (bundles_.size() - s), std::uint64_t{16}));  // an equal share
       if (next.size() > width) cut = (std::min)(cut, narrow(next, width, found, s));
       work -= (std::min)(work, std::uint64_t{next.size()});
       auto& step = trail.emplace_back();
@@ -93,20 +93,20 @@ class choice_search {
     if (found) retrace(trail, *found);
   }
 
-  // `falls` and `rises`: how much the memory can still change.
+  // `falls` and `rises` say how much the memory can still change.
   [[nodiscard]] bool hopeful(partial const& n, std::int64_t falls, std::int64_t rises) const noexcept {
     if (n.memory - falls > p_.slack) return false;
-    auto const idle = (std::max)(p_.slack - n.memory - rises, std::int64_t{0});  // memory that stays unused is paid for in the bound
+    auto const idle = (std::max)(p_.slack - n.memory - rises, std::int64_t{0});  // unused memory costs its price in the bound
     return bound_ + n.regret + at_.memory * idle <= limit();
   }
 
   void make_bundles(std::uint64_t work) {
-    auto single = static_cast<std::int64_t>((std::min)(work / 256, std::uint64_t{1} << 20)) + 1;  // bundles of one item
+    auto single = static_cast<std::int64_t>((std::min)(work / 256, std::uint64_t{1} << 20)) + 1;  // number of bundles of one item
     auto const gap = limit() - bound_;
     struct plan {
       std::int64_t key;
       std::size_t k;
-      std::vector<std::pair<std::int64_t, std::size_t>> most;  // copies that may deviate to a choice, descending
+      std::vector<std::pair<std::int64_t, std::size_t>> most;  // number of copies that may deviate to each choice, descending
     };
     std::vector<plan> plans;
     for (std::size_t k = 0; k < p_.classes.size(); ++k) {
@@ -127,7 +127,7 @@ class choice_search {
                 [](auto const& a, auto const& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
       if (!one.most.empty()) plans.push_back(std::move(one));
     }
-    // what can deviate least goes first; the critical class, which can do anything, last
+    // bundles that can deviate least come first; the critical class, which can deviate most, comes last
     std::sort(plans.begin(), plans.end(), [](plan const& a, plan const& b) { return a.key != b.key ? a.key > b.key : a.k < b.k; });
     for (auto const& one : plans) add_bundles(one.k, one.most, single);
     falls_.assign(bundles_.size() + 1, 0);
@@ -145,7 +145,7 @@ class choice_search {
     }
   }
 
-  // Doubling bundles where the choices cannot get into each other's way; one by one where they can.
+  // Uses bundles of doubling size if the choices cannot interact, single items if they can.
   void add_bundles(std::size_t k, std::vector<std::pair<std::int64_t, std::size_t>> const& most, std::int64_t& single) {
     auto const base = at_.cheapest(p_.classes[k]);
     auto const doubling = [&](std::int64_t copies, std::size_t j) {
@@ -163,7 +163,7 @@ class choice_search {
       return;
     }
     others = (std::min)(others, count);
-    if (others > single) {  // not every mixture is tried
+    if (others > single) {  // then not every combination is tried
       others = single;
       whole_ = false;
     }
@@ -174,7 +174,7 @@ class choice_search {
     for (std::int64_t i = 0; i < others; ++i) bundles_.push_back({k, 1, all});
   }
 
-  // Keeps the `width` partial selections of least bound; returns the least bound of the others.
+  // Keeps the `width` partial selections with the least bounds; returns the least bound of the others.
   std::int64_t narrow(std::vector<partial>& list, std::size_t width, std::optional<std::pair<std::size_t, std::uint32_t>>& found,
                       std::size_t step) {
     std::vector<std::uint32_t> order(list.size());
@@ -222,8 +222,8 @@ class choice_search {
   std::int64_t bound_;
   assignment best_;
   std::int64_t value_ = 0, lower_ = 0;
-  std::uint64_t tried_ = 0;  // partial selections
-  bool whole_ = true;        // whether the bundles can make every selection within the limit
+  std::uint64_t tried_ = 0;  // number of partial selections tried
+  bool whole_ = true;        // whether the bundles can form every selection within the limit
   std::int64_t memory_ = 0, time_ = 0, transfer_ = 0;
   std::vector<bundle> bundles_;
   std::vector<std::int64_t> falls_, rises_;

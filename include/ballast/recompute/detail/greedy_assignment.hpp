@@ -10,11 +10,11 @@
 #include <cstdint>
 #include <vector>
 
-// The greedy selection from prices.
+// The greedy selection for given prices.
 
 namespace ballast::inline v0_2::detail {
 
-/// How many items of each class take each choice, and what that amounts to.
+/// How many items of each class take each choice, with the totals.
 struct assignment {
   std::vector<std::vector<std::int64_t>> copies;
   std::int64_t memory = 0, time = 0, transfer = 0;
@@ -27,7 +27,7 @@ struct assignment {
   }
 };
 
-/// Cheapest choices, then upgrades in order of what a unit of memory gains.
+/// Takes the cheapest choices, then upgrades in order of gain per unit of memory.
 [[nodiscard]] inline assignment greedy_assignment(choice_problem const& p, prices const& at) {
   struct move {
     std::int64_t gain, memory;
@@ -51,7 +51,7 @@ struct assignment {
     if ((x.memory <= 0) != (y.memory <= 0)) return x.memory <= 0;
     auto const order = compare_products(x.gain, y.memory, y.gain, x.memory);
     if (x.memory > 0 && order != 0) return order > 0;
-    if (x.memory != y.memory) return x.memory > y.memory;  // small ones fill what large ones leave
+    if (x.memory != y.memory) return x.memory > y.memory;  // small upgrades then fill the memory that large ones leave
     return x.k != y.k ? x.k < y.k : x.to < y.to;
   });
   for (auto const& m : moves) {
@@ -63,7 +63,7 @@ struct assignment {
       return p.total(a.time + copies * (to.time - from.time), a.transfer + copies * (to.transfer - from.transfer));
     };
     auto const link = to.transfer - from.transfer;
-    if (link > 0 && a.transfer < p.window) {  // as many as hide, if that is better than all of them
+    if (link > 0 && a.transfer < p.window) {  // upgrade only as many as the link hides, if that is better than all
       auto const hidden = (std::min)(n, (p.window - a.transfer) / link);
       if (after(hidden) < after(n)) n = hidden;
     }
@@ -74,7 +74,7 @@ struct assignment {
   return a;
 }
 
-/// The public form of an assignment.
+/// Converts an assignment to its public form.
 [[nodiscard]] inline selection to_selection(choice_problem const& p, assignment const& a, std::int64_t lower_bound, std::size_t options,
                                             std::uint64_t operations) {
   selection out{.status = status::feasible,

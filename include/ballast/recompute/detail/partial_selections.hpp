@@ -9,11 +9,11 @@
 #include <tuple>
 #include <vector>
 
-// Partial selections of the exact search, and which of them no other is better than.
+// Partial selections of the exact search, and the removal of dominated ones.
 
 namespace ballast::inline v0_2::detail {
 
-/// A partial selection: what it adds to the favoured choices, and where it came from.
+/// A partial selection: its difference from the favoured choices, and its predecessor.
 struct partial {
   std::int64_t memory, time, transfer, regret;
   std::uint32_t parent, alternative;
@@ -22,7 +22,7 @@ struct partial {
   return std::tie(a.memory, a.time, a.transfer) < std::tie(b.memory, b.time, b.transfer);
 }
 
-/// Removes what another has at no more memory, time and unhidden time.
+/// Removes selections that another dominates in memory, time and time that is not hidden.
 class undominated_filter {
  public:
   /// `list` is sorted by `before`; `transfers` says whether time on the link counts.
@@ -51,7 +51,7 @@ class undominated_filter {
   }
 
  private:
-  std::map<std::int64_t, std::int64_t> stairs_;  // from time, rising, to time + transfer, falling
+  std::map<std::int64_t, std::int64_t> stairs_;  // maps ascending time to descending time + transfer
 };
 
 }  // namespace ballast::inline v0_2::detail

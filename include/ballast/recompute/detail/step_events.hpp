@@ -12,11 +12,11 @@
 #include <utility>
 #include <vector>
 
-// What a training step does, in order, and what is alive meanwhile.
+// The events of a training step in order, and the bytes that are live at each.
 
 namespace ballast::inline v0_2::detail {
 
-/// Throws for operators that are not in an order in which they can run, or whose sums could reach 2^62.
+/// Throws unless operators are in an order in which they can run, and their sums stay below 2^62.
 inline void require_valid(std::span<forward_operator const> operators) {
   constexpr auto most = std::int64_t{1} << 62;
   std::int64_t left = most, time_left = most;
@@ -26,7 +26,7 @@ inline void require_valid(std::span<forward_operator const> operators) {
     require(o.time >= 0 && o.time <= time_left,
             [&] { return name("time") + " = " + std::to_string(o.time) + " is negative, or brings the sum to 2^62"; });
     time_left -= o.time;
-    for (auto const value : {o.bytes, o.bytes, o.bytes, o.workspace}) {  // forward, again, gradient
+    for (auto const value : {o.bytes, o.bytes, o.bytes, o.workspace}) {  // output, recomputed output, gradient, workspace
       require(value >= 0 && value <= left,
               [&] { return name("bytes or workspace") + " = " + std::to_string(value) + " is negative, or brings the sum to 2^62"; });
       left -= value;
@@ -37,12 +37,12 @@ inline void require_valid(std::span<forward_operator const> operators) {
   }
 }
 
-/// The forward pass of every operator, then backward passes with the recomputations that they ask for.
+/// The forward of every operator, then the backwards, with the recomputations that they need.
 class step_events {
  public:
   struct event {
     std::size_t of;
-    std::size_t asked_by;  // the operator whose forward or backward this is part of
+    std::size_t asked_by;  // operator whose forward or backward the event is part of
   };
 
   step_events(std::span<forward_operator const> operators, std::span<bool const> kept)
@@ -63,10 +63,10 @@ class step_events {
   [[nodiscard]] std::vector<event> const& events() const { return events_; }
   [[nodiscard]] bool computed_again(std::size_t i) const { return again_[i].made != never; }
 
-  /// How the bytes alive change with each event, and behind the last one.
+  /// How the live bytes change at each event, and after the last one.
   [[nodiscard]] std::vector<std::int64_t> changes() const {
     std::vector<std::int64_t> out(events_.size() + 1);
-    auto gradient = own_;  // made by the backward of its first reader
+    auto gradient = own_;  // the earliest backward of a reader makes the gradient
     for (auto i = operators_.size(); i-- > 0;)
       for (auto const j : operators_[i].inputs) gradient[j] = (std::min)(gradient[j], own_[i]);
     for (std::size_t i = 0; i < operators_.size(); ++i) {
@@ -89,7 +89,7 @@ class step_events {
 
   [[nodiscard]] bool here(std::size_t v) const { return kept_[v] || computed_again(v); }
   void use(std::size_t v) { (kept_[v] ? first_[v] : again_[v]).last = events_.size(); }
-  /// Computes an output again, what is missing for it first.
+  /// Computes an output again, after its missing inputs.
   void compute_again(std::size_t output, std::size_t asked_by) {
     std::vector<std::pair<std::size_t, std::size_t>> stack{{output, 0}};  // operator, next input
     while (!stack.empty()) {
@@ -110,7 +110,7 @@ class step_events {
   std::span<forward_operator const> operators_;
   std::span<bool const> kept_;
   std::vector<lifetime> first_, again_;
-  std::vector<std::size_t> own_;  // event of an operator's backward
+  std::vector<std::size_t> own_;  // event of each operator's backward
   std::vector<event> events_;
 };
 

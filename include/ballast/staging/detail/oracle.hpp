@@ -16,7 +16,7 @@
 #include <vector>
 
 /// @file
-/// @brief What a stage costs at least, as the probe asks for it.
+/// @brief Lower bounds on the cost of a stage, for the probe.
 
 namespace ballast::inline v0_2::detail {
 
@@ -36,8 +36,8 @@ struct stage_sums {
   }
 };
 
-/// Costs of stages of a valid chain. Selections are remembered by what they select from, so a stage that slides along a run is looked at
-/// once; few are solved.
+/// Costs of stages of a valid chain. Selections are remembered by their counts of classes, so a stage that slides along a run is evaluated
+/// once; few selections are solved exactly.
 class stage_oracle {
  public:
   stage_oracle(layer_chain const& chain, staging_options const& options) : chain_(chain), options_(options), counts_(chain.classes.size()) {
@@ -77,13 +77,13 @@ class stage_oracle {
     auto const left = options_.capacity[static_cast<std::size_t>(stage)] - of.state;
     return left < 0 ? -1 : left / static_cast<std::int64_t>(options_.in_flight[static_cast<std::size_t>(stage)]);
   }
-  /// Whether a stage fits at all.
+  /// Whether a stage fits with any selection.
   [[nodiscard]] bool fits(std::uint64_t begin, std::uint64_t end, std::uint64_t stage) const {
     auto const of = sums(begin, end);
     return of.least <= room(of, stage);
   }
-  /// What a stage costs at least with any selection that fits: what the prices of a greedy selection prove, or more where one was solved.
-  /// Beyond `most` nobody asks how much more.
+  /// Lower bound on the cost of a stage with any selection that fits: what the prices of a greedy selection prove, or the exact cost if it
+  /// was solved. Values above `most` may be too low.
   [[nodiscard]] std::int64_t at_least(std::uint64_t begin, std::uint64_t end, std::uint64_t stage, std::int64_t most) {
     auto const of = sums(begin, end);
     auto const space = room(of, stage);
@@ -94,7 +94,7 @@ class stage_oracle {
     if (entry == known_.end() && spent_ >= options_.work) return of.time;
     return of.time + (entry == known_.end() ? greedy(of, space) : entry->second).chosen.time.lower_bound;
   }
-  /// Time of a stage that fits, with the best selection known; solves it, if work is left, unless it is within `enough`.
+  /// Time of a stage that fits, with the best selection known; solves it exactly if work is left, unless its time is at most `enough`.
   [[nodiscard]] std::int64_t settle(std::uint64_t begin, std::uint64_t end, std::uint64_t stage, std::int64_t enough) {
     if (begin == end) return 0;
     auto const of = sums(begin, end);
@@ -109,7 +109,7 @@ class stage_oracle {
     }
     return of.time + known.chosen.time.value;
   }
-  /// Whether a stage was solved since the last time this was asked.
+  /// Whether a stage was solved since the last call of this function.
   [[nodiscard]] bool learned() { return std::exchange(learned_, false); }
   [[nodiscard]] std::uint64_t spent() const { return spent_; }
   /// Fills the figures of a stage that fits, and the options of its layers.
@@ -119,7 +119,7 @@ class stage_oracle {
     auto chosen = entry_of(of, begin, end, stage).chosen;
     figures = {of.time,  chosen.time.value, chosen.transfer,
                of.state, chosen.memory,     stage_bytes(of.state, chosen.memory, options_.in_flight[static_cast<std::size_t>(stage)])};
-    std::vector<std::size_t> at(counts_.size());  // of each class that has layers here: where its options begin
+    std::vector<std::size_t> at(counts_.size());  // for each class with layers here, where its options begin
     for (std::size_t k = 0, next = 0; k < at.size(); ++k) {
       at[k] = next;
       if (counts_[k] > 0) next += chain_.classes[k].options.size();
@@ -158,9 +158,9 @@ class stage_oracle {
   }
   struct answer {
     selection chosen;
-    bool solved = false;  // to the end, or as far as the work went
+    bool solved = false;  // to optimality, or as far as the work allowed
   };
-  /// The selection that `choose` makes for the classes that were counted.
+  /// The selection that `choose` makes for the counted classes.
   [[nodiscard]] selection select(stage_sums const& of, std::int64_t space, std::uint64_t work, auto const& choose) {
     option_classes items;
     for (std::size_t k = 0; k < counts_.size(); ++k)
@@ -183,16 +183,16 @@ class stage_oracle {
 
   layer_chain const& chain_;
   staging_options const& options_;
-  std::vector<std::uint64_t> counts_;      // of each class, for the stage in hand
-  std::vector<stage_sums> before_, each_;  // by run: all layers before it, and one of its own
-  std::vector<std::uint64_t> first_;       // by run: its first layer
+  std::vector<std::uint64_t> counts_;      // number of layers of each class in the current stage
+  std::vector<stage_sums> before_, each_;  // for each run: all layers before it, and one of its layers
+  std::vector<std::uint64_t> first_;       // first layer of each run
   std::uint64_t layers_ = 0;
   std::uint64_t spent_ = 0, most_options_ = 1;
   bool learned_ = false;
   std::map<std::pair<std::int64_t, std::vector<std::uint64_t>>, answer> known_;
 };
 
-/// Figures and options for boundaries of which every stage fits.
+/// Fills figures and options for boundaries whose stages all fit.
 template <index_type Index>
 void fill_stages(stage_oracle& oracle, joint_stages<Index>& out) {
   auto const& cuts = out.partition.boundaries;

@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-// Chains and stages as their definition has them, for the validator: nothing here is used by a planner. Private.
+// Chains and stages as defined, for the validator: no planner uses this header. Private.
 
 namespace ballast::inline v0_2::detail {
 
@@ -24,11 +24,11 @@ namespace ballast::inline v0_2::detail {
   return time / 100 * percent + time % 100 * percent / 100;  // no product that could overflow
 }
 
-/// All ways to treat the layers of a stage that no other way is better than, by memory.
+/// All selections for the layers of a stage that no other selection dominates, by memory.
 class stage_selections {
  public:
   stage_selections(std::int64_t largest_room, std::int64_t hidden_percent) : largest_room_(largest_room), percent_(hidden_percent) {}
-  /// Whether some way fits the largest room.
+  /// Whether some selection fits the largest room.
   [[nodiscard]] bool any() const noexcept { return !front_.empty(); }
   void add(stage_layer const& layer) {
     time_ += layer.time;
@@ -48,7 +48,7 @@ class stage_selections {
       if (percent_ == 0 ? front_.empty() || !worse(front_.back()) : std::none_of(front_.begin(), front_.end(), worse)) front_.push_back(g);
     }
   }
-  /// Time of the stage where its layers may hold `room` bytes; nothing where no way fits.
+  /// Time of the stage if its layers may hold `room` bytes; nothing if no selection fits.
   [[nodiscard]] std::optional<std::int64_t> least_time(std::int64_t room) const {
     std::optional<std::int64_t> least;
     for (auto f = std::upper_bound(front_.begin(), front_.end(), room, [](auto r, auto const& way) { return r < way.memory; });
@@ -56,7 +56,7 @@ class stage_selections {
       --f;
       auto const time = time_ + f->time + (std::max)(f->transfer - hidden_part(time_, percent_), std::int64_t{0});
       least = least ? (std::min)(*least, time) : time;
-      if (percent_ == 0) break;  // the largest is the quickest
+      if (percent_ == 0) break;  // the selection with most memory is the fastest
     }
     return least;
   }

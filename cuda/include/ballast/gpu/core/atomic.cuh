@@ -12,7 +12,7 @@
 
 namespace ballast::inline v0_2::gpu {
 
-/// @brief The index of the first bad element if there is none.
+/// @brief The value of a word for the first bad element if no element is bad.
 inline constexpr std::uint64_t none_bad = ~std::uint64_t{0};
 
 static_assert(sizeof(unsigned long long) == sizeof(std::uint64_t));

@@ -10,11 +10,11 @@
 #include <span>
 #include <vector>
 
-// What one order of steps shows.
+// Statistics of one order of steps.
 
 namespace ballast::inline v0_2::detail {
 
-/// What one order of steps shows, before it is compared.
+/// Statistics of one order of steps, before they are compared.
 struct step_statistics {
   double ks = 0, ks_tokens = 0, token_mean = 0, length = 0, token_mean_8 = 0, lag1 = 0,
          tokens_variation = 0;  // the middle three: variances
@@ -30,7 +30,7 @@ struct step_statistics {
   return x.empty() ? 0.0 : sum / static_cast<double>(x.size());
 }
 
-/// The data's distribution: distinct lengths with the samples and tokens at or below each.
+/// Distribution of the data: distinct lengths, with the shares of samples and tokens at or below each.
 struct length_distribution {
   std::vector<std::int64_t> lengths;
   std::vector<double> samples, tokens;  ///< one entry more: [0] is 0, [j + 1] belongs to lengths[j]
