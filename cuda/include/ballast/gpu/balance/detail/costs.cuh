@@ -7,18 +7,18 @@
 
 #include <cstdint>
 
-// How the twins of balance check costs: none negative, and sums below 2^63.
+// Checks of costs for the twins of balance: none may be negative, and sums must stay below 2^63.
 
 namespace ballast::inline v0_2::gpu::detail {
 
 inline constexpr std::uint64_t balance_limit = std::uint64_t{1} << 63;
 
-// A sum that stops at the limit, in whatever order it is formed; so does a negative cost.
+// A sum that is capped at the limit, for any order of the summands; a negative cost counts as the limit.
 [[nodiscard]] BALLAST_HD inline std::uint64_t balance_sum(std::uint64_t a, std::uint64_t b) {
   return a >= balance_limit || b >= balance_limit - a ? balance_limit : a + b;
 }
 
-// The first of the items from `begin` that brings their sum to the limit; `end` if none does.
+// Returns the first item from `begin` on that brings the sum to the limit; `end` if none does.
 [[nodiscard]] BALLAST_HD inline std::uint64_t balance_too_much(std::int64_t const* costs, std::uint64_t begin, std::uint64_t end) {
   std::uint64_t sum = 0;
   while (begin < end) {
@@ -29,7 +29,7 @@ inline constexpr std::uint64_t balance_limit = std::uint64_t{1} << 63;
   return end;
 }
 
-// Throws for the first bad cost, if there is one, in the words of the host.
+// Throws for the first bad cost, if there is one, with the message of the host.
 template <class On>
 void balance_require_costs(On on, array<std::uint64_t, On> const& bad, std::int64_t const* costs) {
   auto const first = fetch_one(on, bad.data());

@@ -9,11 +9,11 @@
 #include <cstddef>
 #include <cstdint>
 
-// How a block deals one batch: lane l keeps the sets l, l + lanes, …; every item goes to the least (load, set).
+// One block assigns the items of one batch: lane l keeps the sets l, l + lanes, …; every item goes to the set with least (load, number).
 
 namespace ballast::inline v0_2::gpu::detail {
 
-inline constexpr unsigned balance_tile = 256;  // items whose costs are in shared memory at a time; as many as lanes or more
+inline constexpr unsigned balance_tile = 256;  // number of items whose costs are in shared memory at a time; at least the number of lanes
 
 // Shared memory: loads and counts of the sets, a tile of costs, the tile's sets, and two words.
 [[nodiscard]] BALLAST_HD constexpr std::size_t balance_shared_words(std::uint32_t sets) {
@@ -31,7 +31,7 @@ struct balance_start {
   }
 };
 
-// Sorting descending by it puts the first batch first.
+// The sort key of a batch: a descending sort puts the first batch first.
 template <class Index>
 struct balance_batch_of {
   std::uint64_t const* offsets;
@@ -44,12 +44,12 @@ struct balance_batch_of {
   }
 };
 
-// What a block keeps of its batch in shared memory.
+// Data of a batch that a block keeps in shared memory.
 struct balance_kept {
-  std::uint64_t *load, *count;  // of each set
-  std::uint64_t* cost;          // of each item of a tile
-  std::uint32_t* chosen;        // the set of each
-  std::uint64_t* extra;         // sets that may still hold one item more
+  std::uint64_t *load, *count;  // load and number of items of each set
+  std::uint64_t* cost;          // cost of each item of a tile
+  std::uint32_t* chosen;        // set of each item of a tile
+  std::uint64_t* extra;         // number of sets that may still hold one item more
   std::uint64_t* total;         // cost of the batch
 };
 
@@ -73,7 +73,7 @@ struct balance_deal {
     auto const kept = cut(block);
     start(block, kept, begin, end);
     if (*kept.total == balance_limit) return;
-    auto const narrow = *kept.total < balance_limit >> set_bits;  // a load and a set fit one word, below `none`
+    auto const narrow = *kept.total < balance_limit >> set_bits;  // load and number of a set fit in one word, below `none`
     auto const each = (end - begin) / sets;
     for (auto from = begin; from < end; from += balance_tile) {
       auto const many = static_cast<unsigned>(end - from < balance_tile ? end - from : balance_tile);
@@ -109,7 +109,7 @@ struct balance_deal {
     return {load, load + sets, cost, reinterpret_cast<std::uint32_t*>(cost + balance_tile), behind, behind + 1};
   }
 
-  // Empty sets, and the sum of the items [begin, end).
+  // Clears the sets, and sums the items [begin, end).
   template <class Block>
   BALLAST_HD void start(Block& block, balance_kept const& kept, std::uint64_t begin, std::uint64_t end) const {
     block.each([&](unsigned lane) {
@@ -127,7 +127,7 @@ struct balance_deal {
     });
   }
 
-  // The open set of least (load, number); `no_set` if none is open.
+  // Returns the open set with least (load, number); `no_set` if none is open.
   template <class Block>
   [[nodiscard]] BALLAST_HD std::uint32_t least_loaded(Block& block, balance_kept const& kept, bool narrow, std::uint64_t each) const {
     auto const* const load = kept.load;
@@ -135,7 +135,7 @@ struct balance_deal {
     auto const open = [&](std::uint32_t s) {
       return count[s] < max_items && (!equal || count[s] < each || (count[s] == each && *kept.extra != 0));
     };
-    auto const least = [&](auto const& key) {  // of the open sets
+    auto const least = [&](auto const& key) {  // minimum over the open sets
       return block.least([&](unsigned lane) {
         auto found = none;
         for (auto s = lane; s < sets; s += block.lanes())

@@ -12,7 +12,7 @@
 
 namespace ballast::inline v0_2::gpu::detail {
 
-// Names the set of the sample at position p of the order.
+// Writes the set of the sample at position p of the order.
 template <class Index>
 struct balance_name_sets {
   std::uint32_t const* keys;
@@ -33,7 +33,7 @@ struct balance_name_sets {
   }
 };
 
-// Samples longer than each length from 0 on.
+// Counts the samples that are longer than each length, from length 0 on.
 struct balance_count_above {
   std::uint32_t const* keys;
   std::uint64_t count;

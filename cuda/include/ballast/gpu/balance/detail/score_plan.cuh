@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-// How a block sums the loads of one candidate plan, and the check of the costs that all share.
+// One block sums the loads of one candidate plan; a separate check covers the costs that all candidates share.
 
 namespace ballast::inline v0_2::gpu::detail {
 
@@ -20,7 +20,7 @@ struct balance_cost_at {
 struct balance_add {
   BALLAST_HD std::uint64_t operator()(std::uint64_t a, std::uint64_t b) const { return balance_sum(a, b); }
 };
-// Walks the costs only if something is wrong with them.
+// Searches the costs for the first bad one only if their sum is bad.
 struct balance_check_total {
   std::int64_t const* costs;
   std::uint64_t items;
@@ -66,7 +66,7 @@ struct balance_score {
         if (load[s] < found) found = load[s];
       return found;
     });
-    auto const below = block.least([&](unsigned lane) {  // how far the largest load is below the limit
+    auto const below = block.least([&](unsigned lane) {  // distance of the largest load from the limit
       auto found = balance_limit;
       for (auto s = lane; s < sets; s += block.lanes())
         if (balance_limit - load[s] < found) found = balance_limit - load[s];

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-// Samples in the order of a plan on classes: longest first, equal ones in the order of their numbers.
+// Sorts samples in the order of a plan on classes: longest first, equal ones by index.
 
 namespace ballast::inline v0_2::gpu::detail {
 
@@ -28,7 +28,7 @@ struct balance_key {
   }
 };
 
-// Scratch memory of the sort, and its results.
+// Scratch memory and results of the sort.
 template <class Index>
 struct balance_sorted {
   std::uint32_t *unsorted = nullptr, *keys = nullptr;

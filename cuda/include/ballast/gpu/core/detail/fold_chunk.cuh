@@ -11,12 +11,12 @@
 
 namespace ballast::inline v0_2::gpu::detail {
 
-// A block counts its chunk of the samples: the first `in_shared` lengths in its shared memory, the rare longer ones in global memory.
+// One block counts one chunk of the samples: the first `in_shared` lengths in its shared memory, the rare longer ones in global memory.
 template <class Length>
 struct fold_chunk {
   Length const* lengths;
   std::size_t count;
-  std::size_t chunk;  // below 2^32, so that no counter overflows
+  std::size_t chunk;  // number of samples, below 2^32 so that no counter overflows
   std::uint32_t longest;
   std::uint32_t in_shared;
   std::uint64_t* counts;

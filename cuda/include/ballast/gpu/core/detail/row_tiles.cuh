@@ -8,14 +8,15 @@
 #include <cstddef>
 #include <cstdint>
 
-// The blocks of row_tiles.cuh: a tile of a row, and what is done with it.
+// The blocks of row_tiles.cuh: a tile of a row, and the passes over it.
 
 namespace ballast::inline v0_2::gpu::detail {
 
 inline constexpr unsigned tile_lanes = 256;
-inline constexpr unsigned tile_share = 8;  // places of a lane
+inline constexpr unsigned tile_share = 8;  // number of places per lane
 inline constexpr unsigned tile_size = tile_lanes * tile_share;
-inline constexpr unsigned tile_ahead = 4;  // places that a lane reads before it works on the first, so that enough reads are under way
+inline constexpr unsigned tile_ahead =
+    4;  // number of places that a lane reads before it works on the first, to keep enough reads in flight
 
 [[nodiscard]] BALLAST_HD constexpr std::size_t tiles_in(std::size_t length) { return divide_up(length, std::size_t{tile_size}); }
 
@@ -26,7 +27,7 @@ template <class Bounds>
          static_cast<std::size_t>(first_where(low < high ? high - low : 0, [&](std::uint64_t i) { return bounds(low + 1 + i) > at; }));
 }
 
-// The tile of a block: `size` places of a row from `first` on. `head` in shared memory holds its first and its last segment.
+// The tile of a block: `size` places of a row from `first` on. `head`, in shared memory, has its first and its last segment.
 template <class Bounds>
 struct row_tile {
   Bounds bounds;
@@ -36,11 +37,11 @@ struct row_tile {
   BALLAST_HD void find_ends(unsigned lane, std::size_t* head) const {
     if (lane < 2) head[lane] = segment_at(bounds, 0, bounds.count, lane == 0 ? first : first + size - 1);
   }
-  // Calls body(offset in the tile, place, input) for every place of a lane; neighbouring lanes are at neighbouring places.
+  // Calls body(offset in the tile, place, input) for every place of a lane; neighbouring lanes have neighbouring places.
   template <class Visit, class Body>
   BALLAST_HD void visit(unsigned lane, std::size_t const* head, Visit const& visitor, Body const& body) const {
     row_place place{.row = row, .segment = head[0]};
-    unsigned end = 0;  // of the segment, in the tile
+    unsigned end = 0;  // end of the segment in the tile
     for (auto start = lane; start < size; start += tile_ahead * tile_lanes) {
       decltype(visitor.read(place)) input[tile_ahead]{};
       for (unsigned k = 0; k < tile_ahead; ++k) {
@@ -89,22 +90,22 @@ struct visit_tile {
   }
 };
 
-// The block of sum_segments. Terms, of at most 2^55, are laid into shared memory, whose prefix sums at the ends of a segment give its sum:
-// the same work whether a tile holds one segment or a thousand.
+// The block of sum_segments. Terms, of at most 2^55, are written to shared memory. The difference of their prefix sums at the ends of a
+// segment is its sum, so a tile with one segment takes as much work as one with a thousand.
 template <class Rows, class Term>
 struct sum_tile {
-  static constexpr unsigned bundle = 16;  // lanes whose sums one lane adds up
+  static constexpr unsigned bundle = 16;  // number of lanes whose sums one lane adds up
   struct storage {
     std::size_t head[2];
-    two_words of_lanes[tile_lanes];             // up to and with a lane, inside its bundle
-    two_words of_bundles[tile_lanes / bundle];  // before a bundle
+    two_words of_lanes[tile_lanes];             // prefix sum up to and including a lane, within its bundle
+    two_words of_bundles[tile_lanes / bundle];  // prefix sum before a bundle
     std::int64_t terms[tile_size + tile_lanes];
   };
   Rows rows;
   std::size_t length;
   Term term;
 
-  // One word is left free behind each lane's terms, so that lanes meet in different banks.
+  // One word is left free after each lane's terms, which avoids bank conflicts.
   [[nodiscard]] static BALLAST_HD unsigned slot(unsigned i) { return i + i / tile_share; }
 
   [[nodiscard]] static BALLAST_HD two_words before(storage const& kept, unsigned count) {
@@ -156,7 +157,7 @@ struct sum_tile {
         auto sum = before(kept, static_cast<unsigned>(to - tile.first));
         auto const less = before(kept, static_cast<unsigned>(from - tile.first));
         sum.high -= less.high;
-        sum.low -= less.low;  // below 0 where the shift has to borrow
+        sum.low -= less.low;  // negative if the shift has to borrow
         term.emit(segment, two_words{sum.high + (sum.low >> 32), sum.low & 0xffffffff});
       }
     });

@@ -10,11 +10,11 @@
 #include <cstdint>
 #include <string>
 
-// How twins check costs: the longest length once, by one lane, and every length against it.
+// Checks of costs for the twins: one lane checks the cost of the longest length once, and every length is compared with it.
 
 namespace ballast::inline v0_2::gpu::detail {
 
-// Starts the word of the first bad index: at `count` if not even the cost of `longest` can be represented.
+// Initialises the word for the first bad index: to `count` if the cost of `longest` cannot be represented.
 template <class Cost>
 struct cost_check_longest {
   Cost cost;
@@ -33,7 +33,7 @@ struct cost_check_longest {
   }
 };
 
-// Throws for what a pass over `count` lengths found.
+// Throws for the first bad index of a pass over `count` lengths.
 inline void cost_require_longest(std::uint64_t bad, std::uint64_t count, std::int64_t longest) {
   require(bad != count,
           [&] { return "longest = " + std::to_string(longest) + " has a cost that is negative, not a number or too large for 63 bits"; });

@@ -14,14 +14,14 @@
 #include <cstddef>
 #include <cstdint>
 
-// Figures of packs in one balanced pass over their members: each lane takes a stretch of them, whatever the packs' sizes. Of a pack that
-// lies inside a stretch the figure is stored; shares of others are joined atomically, which for integers is the same in any order.
+// Figures of packs in one pass over their members, balanced for any pack sizes: each lane takes a range of members. The figure of a pack
+// within one range is stored; parts of other packs are joined atomically, which for integers gives the same result in any order.
 
 namespace ballast::inline v0_2::gpu::detail {
 
-inline constexpr std::uint64_t cost_stretch = 8;  // a sector of 32-bit lengths
+inline constexpr std::uint64_t cost_stretch = 8;  // number of members per lane: one sector of 32-bit lengths
 
-// The length of the sample that member i is; -1 for none.
+// The length of the sample of member i; -1 if it is not a sample.
 template <class Len, class Index>
 [[nodiscard]] BALLAST_HD std::int64_t member_length(packed_lengths<Len, Index> const& in, std::uint64_t i) {
   auto const sample = in.members == nullptr ? i : std::uint64_t{in.members[i]};
@@ -39,7 +39,7 @@ struct cost_tally_stretch {
   BALLAST_HD void operator()(std::size_t lane) const {
     if (*most < 0) return;
     auto const begin = lane * cost_stretch, end = in.placed - begin < cost_stretch ? in.placed : begin + cost_stretch;
-    std::uint64_t stop = 0;  // the offset that ends the pack of i
+    std::uint64_t stop = 0;  // the offset at which the pack of i ends
     for (auto i = begin; i < end;) {
       ++stop;
       if (i == begin || stop > in.packs || in.offsets[stop] <= i) stop = first_above(in.offsets, in.packs + 1, i);
@@ -59,7 +59,7 @@ struct cost_tally_stretch {
   }
 };
 
-// Finds the member that brings the sum of a pack to 2^63. Only packs of so many members that it could happen are walked.
+// Finds the member that brings the sum of a pack to 2^63. It visits only packs with enough members for that.
 template <class Len, class Index, class Cost>
 struct cost_check_sum {
   Cost cost;
@@ -81,7 +81,7 @@ struct cost_check_sum {
   }
 };
 
-// A twin of packs: `value` for each, zeroed before.
+// A pass over packs: computes `value` for each, which is zeroed before.
 template <class On, class Len, class Index, class Cost, class Tally, class T>
 [[nodiscard]] typename On::error_type cost_tally_packs(On on, void* temp, std::size_t& bytes, packed_lengths<Len, Index> const& in,
                                                        std::int64_t longest, Cost const& cost, Tally const& tally, T* out,

@@ -13,7 +13,7 @@
 
 namespace ballast::inline v0_2::gpu::detail {
 
-// Tokens of a member; 0, and its position among the bad, for one that has none.
+// Tokens of a member; if it is bad, returns 0 and records its position.
 template <class Offset, class Index, class Length>
 struct member_tokens {
   Index const* members;
@@ -25,7 +25,7 @@ struct member_tokens {
   BALLAST_HD std::uint64_t operator()(std::size_t m) const {
     if (m >= count) return 0;
     auto const member = members[m];
-    auto const known = static_cast<std::uint64_t>(member) < length_count;  // a negative one is above
+    auto const known = static_cast<std::uint64_t>(member) < length_count;  // a negative member becomes larger
     auto const length = known ? static_cast<std::int64_t>(lengths[member]) : 0;
     auto const tokens = length > 0 ? ballast::detail::padded(length, multiple) : 0;
     if (tokens != 0 && tokens <= largest<Offset>) return tokens;
@@ -37,14 +37,14 @@ struct member_tokens {
 template <class Offset>
 struct write_entries {
   entry_bounds bounds;
-  std::uint64_t const* tokens;  // before each member
+  std::uint64_t const* tokens;  // tokens before each member
   Offset* out;
   std::uint64_t* first_bad;
   [[nodiscard]] BALLAST_HD no_input read(row_place const&) const { return {}; }
   BALLAST_HD void operator()(row_place const& place, no_input) const {
     if (!place.inside || place.at < place.segment) return;
     auto const start = bounds.members_before(place.segment), end = place.at - place.segment;
-    if (start > end || end > bounds.members) return;  // offsets that are none
+    if (start > end || end > bounds.members) return;  // the offsets are not valid
     auto const sum = tokens[end] - tokens[start];
     if (sum <= largest<Offset>)
       out[place.at] = static_cast<Offset>(sum);

@@ -13,29 +13,29 @@
 #include <string>
 #include <vector>
 
-// The cumulative lengths of many packs as rows of segments, and their check.
+// The cumulative lengths of many packs as rows of segments, with their checks.
 
 namespace ballast::inline v0_2::gpu::detail {
 
-// The largest T: what a row's places or tokens can be numbered to.
+// The largest T: an upper bound on the places or tokens of a row.
 template <class T>
 inline constexpr auto largest = static_cast<std::uint64_t>((std::numeric_limits<T>::max)());
 
-// Where the entries of a pack begin: each has one more than members. Without offsets there is one pack.
+// Where the entries of each pack begin: a pack has one entry more than members. Without offsets there is one pack.
 struct entry_bounds {
   std::uint64_t const* offsets;
-  std::size_t count;    // packs
-  std::size_t members;  // of all packs
+  std::size_t count;    // number of packs
+  std::size_t members;  // number of members of all packs
   [[nodiscard]] BALLAST_HD std::uint64_t members_before(std::size_t p) const {
     return offsets != nullptr ? offsets[p] : p == 0 ? 0 : members;
   }
   BALLAST_HD std::uint64_t operator()(std::size_t p) const { return members_before(p) + p; }
 };
 
-// Finds offsets that do not rise from 0 to the number of members.
+// Finds offsets that do not go from 0 to the number of members without decreasing.
 struct check_packs {
   entry_bounds bounds;
-  std::uint64_t index;  // what is reported then
+  std::uint64_t index;  // reported if an offset is bad
   std::uint64_t* first_bad;
   BALLAST_HD void operator()(std::size_t p) const {
     auto const here = bounds.members_before(p);
@@ -44,7 +44,7 @@ struct check_packs {
   }
 };
 
-// The sequences of pack p. Offsets that are none give other sequences, but none outside `cu`.
+// The sequences of pack p. Invalid offsets give wrong sequences, but none outside `cu`.
 template <class Offset>
 struct pack_rows {
   Offset const* cu;
@@ -57,8 +57,8 @@ struct pack_rows {
   }
 };
 
-// Finds the first entry that is not 0 where a pack begins, below its predecessor, or above `most` where a pack ends. `padded`, where there
-// is one, must leave each sequence room, and is what has to fit.
+// Finds the first entry that is not 0 where a pack begins, is below its predecessor, or is above `most` where a pack ends. If `padded` is
+// given, it must leave room for each sequence, and its ends are compared with `most`.
 template <class Offset>
 struct check_entries {
   Offset const* cu;
@@ -76,7 +76,7 @@ struct check_entries {
   }
 };
 
-// Starts `first_bad` and queues the checks of rows whose places are numbered by T.
+// Initialises `first_bad` and queues the checks of rows whose places are numbered with T.
 template <class T, class On, class Offset>
 [[nodiscard]] typename On::error_type check_rows(On on, Offset const* cu, Offset const* padded, entry_bounds entries, std::size_t row,
                                                  std::uint64_t* first_bad) {
@@ -88,7 +88,7 @@ template <class T, class On, class Offset>
                     check_entries<Offset>{cu, padded, row < largest<T> ? row : largest<T>, first_bad});
 }
 
-// Calls body(entries of the bad pack in each array) on the host, for the sentence of the host twin, if `bad` says that there is one.
+// If `bad` has an index, calls body(entries of the bad pack in each array) on the host, which throws with the message of the host twin.
 template <class On, class Offset, class Body>
 void require_rows(On on, std::uint64_t const* bad, std::vector<Offset const*> const& arrays, entry_bounds entries, Body const& body) {
   auto const first_bad = fetch_one(on, bad);

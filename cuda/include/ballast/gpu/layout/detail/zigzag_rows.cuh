@@ -14,7 +14,7 @@
 
 namespace ballast::inline v0_2::gpu::detail {
 
-// Finds the first entry that is not 0 at the begin, below its predecessor, no multiple of the chunks, or at the end not `row`.
+// Finds the first entry that is not 0 at the begin, is below its predecessor, is not a multiple of the chunks, or at the end is not `row`.
 template <class Offset>
 struct check_zigzag {
   Offset const* cu;
@@ -37,11 +37,11 @@ struct rank_bounds {
   BALLAST_HD std::uint64_t operator()(std::size_t i) const { return static_cast<std::uint64_t>(cu[i]) / ranks; }
 };
 
-// Either way: what a rank holds, or where what it holds is once all are gathered.
+// Writes either the tokens that a rank holds, or the inverse: where those tokens are after gathering all rows.
 template <class T, bool Inverse>
 struct write_zigzag {
   zigzag rule;
-  std::int64_t rank;  // of what it holds
+  std::int64_t rank;  // rank that holds the tokens
   std::size_t length;
   T* out;
   [[nodiscard]] BALLAST_HD no_input read(row_place const&) const { return {}; }
@@ -52,7 +52,7 @@ struct write_zigzag {
     auto const source = rule.source(holder, static_cast<std::int64_t>(place.at), begin, held);
     if constexpr (!Inverse)
       out[place.at] = static_cast<T>(source);
-    else if (static_cast<std::uint64_t>(source) < length * static_cast<std::uint64_t>(rule.ranks))  // else `cu` is not valid
+    else if (static_cast<std::uint64_t>(source) < length * static_cast<std::uint64_t>(rule.ranks))  // otherwise `cu` is not valid
       out[source] = static_cast<T>(place.row * length + place.at);
   }
 };

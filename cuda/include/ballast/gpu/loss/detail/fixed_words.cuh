@@ -12,7 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
-// Fixed-point sums of the sequences of a row, and of all of them, from the terms of a visitor.
+// Fixed-point sums of the sequences of a row, and of the row, from the terms of a visitor.
 
 namespace ballast::inline v0_2::gpu::detail {
 
@@ -32,7 +32,7 @@ struct add_fixed_words {
 template <int FractionBits>
 inline constexpr auto units_per_1 = static_cast<double>(std::uint64_t{1} << FractionBits);
 
-// Where the terms of a sequence go: its sum is a part of four words.
+// Destination of the terms of a sequence: its sum has four words.
 struct fixed_sums {
   std::int64_t* words;
 
@@ -40,7 +40,7 @@ struct fixed_sums {
     add(sequence, 0, sum.high);
     add(sequence, 1, sum.low);
   }
-  // The units of a number; what is wrong with it is counted at once, for it is rare.
+  // The units of a number; a saturated or non-finite number is counted directly, because it is rare.
   [[nodiscard]] BALLAST_HD std::int64_t units(std::size_t sequence, double x, double per_1) const {
     auto const term = ballast::detail::to_fixed_point(x, per_1);
     if (term.saturated) add(sequence, 2, 1);
@@ -64,7 +64,7 @@ struct read_fixed_words {
   }
 };
 
-// Carries the sum of sequence i; in place of the one behind the last, writes the sum of all.
+// Carries the sum of sequence i; after the last sequence, writes the sum of the row.
 struct close_sums {
   std::int64_t* words;
   std::size_t sequences;
@@ -77,7 +77,7 @@ struct close_sums {
   }
 };
 
-// Queues a pass over a row: term(place, term.read(place)) are units, summed by sequence and in all.
+// Queues a pass over a row: term(place, term.read(place)) gives units, which are summed for each sequence and for the row.
 template <int FractionBits, class On, class Offset, class Term>
 [[nodiscard]] typename On::error_type sum_row(On on, void* temp, std::size_t& bytes, Offset const* cu, std::size_t sequences,
                                               std::size_t row, Term const& term, fixed_point_sum<FractionBits>* sums,

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-// What the passes over a row of labels share: which labels are counted, and the check of its cumulative lengths.
+// Shared by the passes over a row of labels: which labels are counted, and the check of the cumulative lengths.
 
 namespace ballast::inline v0_2::gpu::detail {
 
@@ -24,7 +24,7 @@ struct label_rule {
   }
 };
 
-// Checks the entry before sequence i, and clears what is summed for the sequence: `words` of 64 bits.
+// Checks the entry before sequence i, and clears the `words` 64-bit words of the sequence's sum.
 template <class Offset>
 struct open_sequences {
   check_offsets<Offset> check;
@@ -37,7 +37,7 @@ struct open_sequences {
   }
 };
 
-// Starts a pass over a row: `first_bad`, the check of `cu`, and sums of 0.
+// Begins a pass over a row: initialises `first_bad`, checks `cu`, and clears sums.
 template <class On, class Offset>
 [[nodiscard]] typename On::error_type open_row(On on, Offset const* cu, std::size_t sequences, std::size_t row, std::int64_t* sums,
                                                unsigned words, std::uint64_t* first_bad) {
@@ -45,7 +45,7 @@ template <class On, class Offset>
   return on.for_each(sequences + 1, open_sequences<Offset>{{cu, sequences, row, first_bad}, sums, words});
 }
 
-// Throws what the host says of these cumulative lengths, if `bad` says that they are bad.
+// If `bad` has an index, throws with the message of the host for these cumulative lengths.
 template <class On, class Offset>
 void require_row(On on, std::uint64_t const* bad, Offset const* cu, std::size_t sequences, std::size_t row) {
   if (fetch_one(on, bad) == none_bad) return;

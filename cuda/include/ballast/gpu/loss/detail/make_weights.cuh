@@ -18,7 +18,7 @@
 
 namespace ballast::inline v0_2::gpu::detail {
 
-// The weight as a function of a count, from totals on the device.
+// Makes the weight as a function of a count, from totals on the device.
 struct make_weight {
   std::int64_t const* totals;
   std::int64_t const* part;
@@ -45,7 +45,7 @@ struct weigh_sequences {
   BALLAST_HD void operator()(std::size_t i) const { out[i] = counts[i] < ballast::detail::count_limit ? (*weight)(counts[i]) : 0.0; }
 };
 
-// The request; false where something is out of range whatever the totals are.
+// Makes the request; returns false if something is out of range for any totals.
 [[nodiscard]] inline bool make_request(loss_normaliser const& normaliser, gradient_path const& path, ballast::detail::weight_request& out) {
   auto const per_length = normaliser.divisor == loss_divisor::length || normaliser.divisor == loss_divisor::sequence_length;
   auto const power = power_or_none(normaliser.power);

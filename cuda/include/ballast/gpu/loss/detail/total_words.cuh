@@ -9,11 +9,11 @@
 #include <cstddef>
 #include <cstdint>
 
-// Totals of counts as words in memory of a backend, and the passes of totals.cuh over them.
+// Totals of counts as words in memory of a backend, with the passes of totals.cuh.
 
 namespace ballast::inline v0_2::gpu::detail {
 
-// Totals of some counts; tokens stop at 2^63.
+// Totals of some counts; tokens are capped at 2^63.
 struct partial_totals {
   std::uint64_t tokens = 0;
   std::int64_t sequences = 0, whole = 0, fraction = 0;
@@ -44,7 +44,7 @@ struct totals_of_count {
 struct add_totals {
   BALLAST_HD partial_totals operator()(partial_totals const& a, partial_totals const& b) const {
     constexpr auto top = std::uint64_t{1} << 63;
-    auto const tokens = a.tokens + b.tokens;  // at most 2^64: 0 if both are at the top
+    auto const tokens = a.tokens + b.tokens;  // at most 2^64, which wraps to 0 if both are at the cap
     auto const fraction = a.fraction + b.fraction;
     return {(a.tokens | b.tokens | tokens) >> 63 != 0 ? top : tokens, a.sequences + b.sequences,
             a.whole + b.whole + (fraction >> ballast::detail::fraction_bits), fraction & ballast::detail::fraction_mask,
@@ -84,7 +84,7 @@ static_assert(sizeof(loss_totals) == ballast::detail::total_words * sizeof(std::
 [[nodiscard]] inline std::int64_t const* words_of(loss_totals const* totals) { return reinterpret_cast<std::int64_t const*>(totals); }
 [[nodiscard]] inline std::int64_t* words_of(loss_totals* totals) { return reinterpret_cast<std::int64_t*>(totals); }
 
-// p in units of 2^-62, or above 2^62 for one that is not in [0, 1].
+// p in units of 2^-62; a value above 2^62 if p is not in [0, 1].
 [[nodiscard]] inline std::uint64_t power_or_none(double power) {
   return power >= 0.0 && power <= 1.0 ? ballast::detail::checked_power(power) : ~std::uint64_t{0};
 }

@@ -8,11 +8,11 @@
 #include <cstddef>
 #include <utility>
 
-// Memory that grows and is used again, and copies that the host does not wait for.
+// Memory that grows and is reused, and copies for which the host does not wait.
 
 namespace ballast::inline v0_2::gpu::detail {
 
-// Without a device a copy is done at once.
+// Without a device, a copy is done immediately.
 template <class On>
 class queued_copies {
  public:
@@ -29,7 +29,7 @@ class queued_copies {
 };
 
 #if defined(__CUDACC__)
-// Page-locked memory, and an event behind the last copy.
+// Page-locked memory, and an event after the last copy.
 template <>
 class queued_copies<on_stream> {
  public:
@@ -58,7 +58,7 @@ class queued_copies<on_stream> {
 };
 #endif
 
-// Host memory that a copy goes from or to while the host goes on; it grows and is used again.
+// Host memory for copies that run while the host continues; it grows and is reused.
 template <class On>
 class host_buffer {
  public:
@@ -70,7 +70,7 @@ class host_buffer {
     (void)wait();
     if (data_ != nullptr) copies_.release_host(on_, data_);
   }
-  // Room for `bytes`, once the last copy is done; what was there is lost.
+  // Waits for the last copy and makes room for `bytes`; old contents are lost.
   [[nodiscard]] error_type reserve(std::size_t bytes) {
     auto error = wait();
     if (error != error_type{} || (data_ != nullptr && bytes <= capacity_)) return error;
@@ -85,7 +85,7 @@ class host_buffer {
   // Queues a copy of the first bytes.
   [[nodiscard]] error_type download(void const* from, std::size_t bytes) { return copies_.download(on_, data_, from, bytes); }
   [[nodiscard]] error_type upload(void* to, std::size_t bytes) { return copies_.upload(on_, to, data_, bytes); }
-  // Until the last copy is done, and not what was queued behind it.
+  // Waits for the last copy, but not for work that was queued after it.
   [[nodiscard]] error_type wait() const { return copies_.wait(); }
 
  private:
@@ -95,7 +95,7 @@ class host_buffer {
   std::size_t capacity_ = 0;
 };
 
-// Memory of the backend that grows and is used again.
+// Memory of the backend that grows and is reused.
 template <class On>
 class device_buffer {
  public:

@@ -11,11 +11,12 @@
 #include <cstddef>
 #include <cstdint>
 
-// The samples in canonical order: padded length descending, then as they are visited. One stable sort, by keys as narrow as can be.
+// Sorts samples in canonical order: padded length descending, then the order of visits. It is one stable sort with keys as narrow as
+// possible.
 
 namespace ballast::inline v0_2::gpu::detail {
 
-// Padded lengths as multiples of `multiple`: `units` of them fill a pack. Key k stands for the padded length (k + 1) * multiple.
+// Padded lengths as multiples of `multiple`: a pack holds `units` of them. Key k is the padded length (k + 1) * multiple.
 struct pack_padding {
   std::uint32_t multiple = 1;
   std::uint32_t units = 0;
@@ -24,7 +25,7 @@ struct pack_padding {
   [[nodiscard]] BALLAST_HD std::uint32_t key(std::uint32_t length) const { return multiple == 1 ? length - 1 : (length - 1) / multiple; }
 };
 
-// For options that `takes_runs` holds of (run_plans.cuh).
+// For options that `takes_runs` (run_plans.cuh) accepts.
 [[nodiscard]] inline pack_padding pack_padding_of(packing_options const& o) {
   auto const capacity = ballast::round_down(o.capacity, o.pack_multiple);
   if (o.sample_multiple > capacity) return {};
@@ -36,10 +37,10 @@ struct write_length_keys {
   Length const* lengths;
   std::size_t count;
   pack_padding pad;
-  Index const* visit;  // null: in the order they have
+  Index const* visit;  // null: index order
   Key* keys;
   Index* samples;
-  std::uint64_t* first_bad;  // null: all are good
+  std::uint64_t* first_bad;  // null: all samples are good
   BALLAST_HD void operator()(std::size_t j) const {
     auto const sample = visit == nullptr ? j : static_cast<std::size_t>(visit[j]);
     auto const length = sample < count ? length_or_0(lengths[sample], pad.longest()) : 0;
@@ -52,7 +53,7 @@ struct write_length_keys {
 // The arrays of the sort, cut from a workspace.
 template <class Key, class Index>
 struct canonical_order {
-  Key* keys = nullptr;  // sorted, once `queue` is done
+  Key* keys = nullptr;  // sorted after `queue`
   Index* samples = nullptr;
   Key* unsorted_keys = nullptr;
   Index* unsorted_samples = nullptr;

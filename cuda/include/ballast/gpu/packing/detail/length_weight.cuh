@@ -12,26 +12,26 @@
 #include <limits>
 #include <string>
 
-// What the packers that keep samples where they are share: the weight of a length under the options, and what is thrown for either.
+// Shared by the packers that keep samples in place: the weight of a length under the options, and the errors for both.
 
 namespace ballast::inline v0_2::gpu::detail {
 
-/// The weight of sample i, in 1 … capacity; 0 where the length is not positive or fits no pack.
+/// The weight of sample i, in 1 … capacity; 0 if the length is not positive or too long.
 template <class Length>
 struct length_weight {
   Length const* lengths;
-  std::int64_t largest;  // most that a length may be before rounding
+  std::int64_t largest;  // largest length before rounding
   std::int64_t multiple;
 
   BALLAST_HD std::uint64_t operator()(std::size_t i) const {
     auto const length = lengths[i];
     if (length <= 0 || static_cast<std::uint64_t>(length) > static_cast<std::uint64_t>(largest)) return 0;
     auto const tokens = static_cast<std::int64_t>(length);
-    return static_cast<std::uint64_t>(multiple == 1 ? tokens : ballast::round_up(tokens, multiple));  // 1 spares a division
+    return static_cast<std::uint64_t>(multiple == 1 ? tokens : ballast::round_up(tokens, multiple));  // a multiple of 1 needs no division
   }
 };
 
-/// The options as these packers need them. `takes` comes first: where it is false the others mean nothing.
+/// The options in the form that these packers need. Call `takes` first: if it returns false, the other members are undefined.
 struct in_place_options {
   packing_options const& o;
 
@@ -46,7 +46,7 @@ struct in_place_options {
   [[nodiscard]] length_weight<Length> weight(Length const* lengths) const {
     return {lengths, ballast::round_down(capacity(), o.sample_multiple), o.sample_multiple};
   }
-  /// Throws where `takes` is false or the indices do not suffice.
+  /// Throws if `takes` returns false or the index type cannot number the samples.
   template <class Index>
   void require_valid(std::size_t count) const {
     ballast::require_valid(o);
@@ -55,7 +55,7 @@ struct in_place_options {
     });
     require_index<Index>(count, "samples");
   }
-  /// Throws if `bad` is the position of a length; it reads that one.
+  /// Throws if `bad` is the position of a length, which it reads for the message.
   template <class On, class Length>
   void require_lengths(On on, Length const* lengths, std::uint64_t bad) const {
     if (bad == none_bad) return;

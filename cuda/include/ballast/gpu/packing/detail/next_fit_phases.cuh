@@ -7,13 +7,14 @@
 #include <cstddef>
 #include <cstdint>
 
-// The steps of next_fit.cuh. A pack that starts at sample i ends before `behind(i)`, so the packs are the chain 0, behind(0),
-// behind(behind(0)), … Tiles of samples know for each of their samples where a chain through it leaves the tile, spans of tiles know it for
-// the samples of their first tile; with these one lane crosses all spans, one lane a span crosses its tiles, and each tile marks its part.
+// The steps of next_fit.cuh. A pack that starts at sample i ends before sample `behind(i)`, so the packs start at the chain 0, behind(0),
+// behind(behind(0)), … Each tile of samples computes, for each of its samples, where a chain through it leaves the tile. Each span of tiles
+// computes the same for the samples of its first tile. Then one lane crosses all spans, one lane per span crosses its tiles, and each tile
+// marks its starts.
 
 namespace ballast::inline v0_2::gpu::detail {
 
-/// The last j in [from, to] with sum[j] <= most, where sum[from] is; the fewer steps the closer it is to `from`.
+/// Returns the last j in [from, to] with sum[j] <= most, given sum[from] <= most; takes fewer steps the closer j is to `from`.
 BALLAST_HD inline std::size_t last_within(std::uint64_t const* sum, std::size_t from, std::size_t to, std::uint64_t most) {
   std::size_t step = 1;
   while (step <= to - from && sum[from + step] <= most) {
@@ -25,9 +26,9 @@ BALLAST_HD inline std::size_t last_within(std::uint64_t const* sum, std::size_t 
   return from;
 }
 
-/// A block's view of its tile. `sum` are the sums before each of its samples and behind the last, `hop` a sample of the tile for each.
+/// A block's view of its tile: `sum` has the prefix sums before each sample and after the last; `hop` has one sample of the tile for each.
 struct next_fit_view {
-  std::uint64_t const* sums;  // of all samples
+  std::uint64_t const* sums;  // prefix sums of all samples
   std::size_t count;
   std::size_t tile;
   std::uint64_t capacity;
@@ -35,7 +36,7 @@ struct next_fit_view {
 
   [[nodiscard]] BALLAST_HD std::size_t begin(std::size_t b) const { return b * tile; }
   [[nodiscard]] BALLAST_HD std::size_t samples(std::size_t b) const { return count - begin(b) < tile ? count - begin(b) : tile; }
-  /// Of `sum`, two arrays of `hop`, and lanes.
+  /// Bytes of shared memory for `sum`, two arrays `hop`, and lanes.
   [[nodiscard]] std::size_t shared_bytes(unsigned lanes) const {
     return (tile + 1) * sizeof(std::uint64_t) + (2 * tile + lanes) * sizeof(std::uint16_t);
   }
@@ -43,11 +44,11 @@ struct next_fit_view {
   [[nodiscard]] BALLAST_HD std::uint16_t* hop(Block const& block, std::size_t which) const {
     return reinterpret_cast<std::uint16_t*>(block.template shared<std::uint64_t>() + tile + 1) + which * tile;
   }
-  /// The start behind the pack that starts at k, or `size` if that one is not in the tile.
+  /// The start of the next pack after the pack that starts at k, or `size` if it is not in the tile.
   [[nodiscard]] BALLAST_HD std::size_t behind(std::uint64_t const* sum, std::size_t k, std::size_t size) const {
     return last_within(sum, k + 1, max_samples < size - k ? k + static_cast<std::size_t>(max_samples) : size, sum[k] + capacity);
   }
-  /// The same for one that leaves the tile, among all samples.
+  /// The same for a pack that leaves the tile, as an index among all samples.
   [[nodiscard]] BALLAST_HD std::size_t behind_tile(std::size_t i, std::size_t tile_end) const {
     auto const to = max_samples < count - i ? i + static_cast<std::size_t>(max_samples) : count;
     return last_within(sums, tile_end, to, sums[i] + capacity);
@@ -63,7 +64,7 @@ struct next_fit_view {
       for (std::size_t k = lane; k <= size; k += block.lanes()) sum[k] = sums[first + k];
     });
   }
-  /// hop[k] becomes the first start behind k's lane, or the last start of the tile; k for that one.
+  /// Sets hop[k] to the first start after k's lane, or to the last start of the tile; to k for the last start itself.
   template <class Block>
   BALLAST_HD void hop_lanes(Block& block, std::size_t b) const {
     auto const* const sum = block.template shared<std::uint64_t>();
@@ -80,7 +81,7 @@ struct next_fit_view {
   }
 };
 
-/// leave[i] = the first start behind the tile of i on the chain through i. Finds the first bad length on its way.
+/// Sets leave[i] to the first start after the tile of i on the chain through i. It also finds the first bad length.
 template <class Index>
 struct next_fit_leave {
   next_fit_view tiles;
@@ -101,7 +102,7 @@ struct next_fit_leave {
         if (from[k] == k) leave[first + k] = static_cast<Index>(tiles.behind_tile(first + k, first + size));
       }
     });
-    for (unsigned lanes = 1; lanes < block.lanes(); lanes *= 2) {  // a hop crosses that many lanes or ends
+    for (unsigned lanes = 1; lanes < block.lanes(); lanes *= 2) {  // each hop crosses this many lanes or ends
       block.each([&](unsigned lane) {
         for (std::size_t k = lane; k < size; k += block.lanes()) to[k] = from[from[k]];
       });
@@ -116,19 +117,19 @@ struct next_fit_leave {
   }
 };
 
-/// Follows leaves from `at` to the first start from `end` on.
+/// Follows `leave` from `at` to the first start at or after `end`.
 template <class Index>
 BALLAST_HD inline std::size_t leave_until(Index const* leave, std::size_t at, std::size_t end) {
   while (at < end) at = leave[at];
   return at;
 }
 
-/// leave_span[s * tile + k] = where the chain through sample k of span s leaves the span.
+/// Sets leave_span[s * tile + k] to where the chain through sample k of span s leaves the span.
 template <class Index>
 struct next_fit_leave_span {
   Index const* leave;
   Index* leave_span;
-  std::size_t count, tile, span;  // samples of each
+  std::size_t count, tile, span;  // number of samples, in total, per tile and per span
 
   BALLAST_HD void operator()(std::size_t i) const {
     auto const s = i / tile;
@@ -138,7 +139,7 @@ struct next_fit_leave_span {
   }
 };
 
-/// The one lane: where the chain from sample 0 enters each span.
+/// Runs on one lane: finds where the chain from sample 0 enters each span.
 template <class Index>
 struct next_fit_enter_spans {
   Index const* leave;
@@ -156,7 +157,8 @@ struct next_fit_enter_spans {
   }
 };
 
-/// A lane a span: where the chain enters each of its tiles. Entries start as the greatest index, which is no sample's.
+/// Runs on one lane per span: finds where the chain enters each of its tiles. Entries are initialised to the largest index, which is no
+/// sample.
 template <class Index>
 struct next_fit_enter_tiles {
   Index const* leave;
@@ -170,7 +172,7 @@ struct next_fit_enter_tiles {
   }
 };
 
-/// Marks the starts of a tile. Flags start as 0.
+/// Marks the starts of a tile. Flags are initialised to 0.
 template <class Index>
 struct next_fit_mark {
   next_fit_view tiles;
@@ -180,7 +182,7 @@ struct next_fit_mark {
   template <class Block>
   BALLAST_HD void operator()(Block& block, std::size_t b) const {
     auto const first = tiles.begin(b), size = tiles.samples(b);
-    if (entry[b] >= tiles.count) return;  // one pack goes on through the whole tile
+    if (entry[b] >= tiles.count) return;  // one pack covers the complete tile
     tiles.load(block, b);
     tiles.hop_lanes(block, b);
     auto const per_lane = tiles.per_lane(block.lanes());
@@ -203,7 +205,7 @@ struct next_fit_mark {
   static constexpr std::uint16_t none = 0xffff;
 };
 
-/// What the pack numbers are sums of: 1 where a pack starts that is not the first.
+/// Summands of the pack numbers: 1 where a pack other than the first starts.
 template <class Index>
 struct next_fit_step {
   std::uint8_t const* starts;
@@ -216,7 +218,7 @@ struct next_fit_sum {
   }
 };
 
-/// What is known before: the output of no samples.
+/// Initialises the output for zero samples.
 struct next_fit_begin {
   std::uint64_t* sums;
   std::uint64_t* offsets;

@@ -15,11 +15,11 @@
 #include <cstdint>
 #include <limits>
 
-// Both forms of best_fit_decreasing.cuh.
+// Shared by both overloads in best_fit_decreasing.cuh.
 
 namespace ballast::inline v0_2::gpu::detail {
 
-// `outputs(packs)` gives the arrays once the number of packs is known.
+// `outputs(packs)` returns the arrays once the number of packs is known.
 template <class Index, class On, class Length, class Outputs>
 [[nodiscard]] typename On::error_type pack_lengths(On on, void* temp, std::size_t& bytes, Length const* lengths, std::size_t count,
                                                    packing_options const& options, pack_planner<On>& planner, Outputs const& outputs) {
@@ -29,7 +29,7 @@ template <class Index, class On, class Length, class Outputs>
   return with_key(pad, [&]<class Key>(Key) {
     workspace memory(temp);
     auto const words = std::size_t{pad.longest()} + 1;
-    auto* const counts = memory.take<std::uint64_t>(words + 1);  // and the first bad index
+    auto* const counts = memory.take<std::uint64_t>(words + 1);  // one more for the first bad index
     canonical_order<Key, Index> order;
     auto error = order.cut(on, memory, count, pad);
     std::size_t no_bytes = 1;

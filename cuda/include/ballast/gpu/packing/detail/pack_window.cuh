@@ -7,25 +7,25 @@
 #include <cstddef>
 #include <cstdint>
 
-// The steps of windowed.cuh: a block packs its window where it is, then packs of all windows are numbered.
+// The steps of windowed.cuh: each block packs its window in place; then the packs of all windows are numbered.
 
 namespace ballast::inline v0_2::gpu::detail {
 
-// One window: sorts its samples, then places one after the other, all lanes looking for the fullest pack with room.
+// One window: sorts its samples, then places one after the other; all lanes search for the fullest pack with room.
 template <class Length, class Index>
 struct pack_window {
   length_weight<Length> weight;
   std::size_t count;
   std::size_t window;
-  std::size_t sorted;  // the window's size rounded up to a power of two
+  std::size_t sorted;  // size of the window rounded up to a power of two
   std::uint64_t capacity;
   std::uint64_t max_samples;
-  std::uint16_t* starts;  // of each pack among the members of its window; those of window w begin at w * window
-  std::uint64_t* packs;   // of each window
+  std::uint16_t* starts;  // start of each pack among the members of its window; those of window w begin at w * window
+  std::uint64_t* packs;   // number of packs of each window
   Index* members;
   std::uint64_t* bad;
 
-  // A sample is its weight, then its place counted from the window's end: no two are equal, and greater ones come first.
+  // A sample is coded as its weight, then its position counted from the end of the window: all codes differ, and larger ones come first.
   static constexpr unsigned place_bits = 16;
 
   [[nodiscard]] static std::size_t shared_bytes(std::size_t window, std::size_t sorted) {
@@ -46,13 +46,13 @@ struct pack_window {
  private:
   static constexpr std::uint64_t place_mask = (1U << place_bits) - 1;
 
-  // What the block keeps in shared memory.
+  // Data of a block in shared memory.
   struct arrays {
-    std::uint64_t* sample;   // in sorted order
-    std::uint64_t* room;     // of each pack
-    std::uint16_t* held;     // by each pack; then where its next member goes
-    std::uint16_t* pack_of;  // of each sample
-    std::uint16_t* slot;     // of each sample
+    std::uint64_t* sample;   // codes of the samples in sorted order
+    std::uint64_t* room;     // room of each pack
+    std::uint16_t* held;     // number of samples of each pack; later the position of its next member
+    std::uint16_t* pack_of;  // pack of each sample
+    std::uint16_t* slot;     // slot of each sample
   };
   template <class Block>
   [[nodiscard]] BALLAST_HD arrays cut(Block const& block) const {
@@ -62,7 +62,7 @@ struct pack_window {
     return {sample, room, held, held + window, held + 2 * window};
   }
 
-  // Reads the samples; what is left of a power of two is 0 and comes last.
+  // Reads the samples; entries up to the power of two are 0 and sort last.
   template <class Block>
   BALLAST_HD void load(Block& block, arrays const& kept, std::size_t first, std::size_t size) const {
     block.each([&](unsigned lane) {
@@ -94,7 +94,7 @@ struct pack_window {
         });
   }
 
-  // Gives every sample its pack and slot; returns the number of packs.
+  // Computes pack and slot of every sample; returns the number of packs.
   template <class Block>
   [[nodiscard]] BALLAST_HD std::size_t place(Block& block, arrays const& kept, std::size_t size) const {
     constexpr auto none = ~std::uint64_t{0};
@@ -125,7 +125,7 @@ struct pack_window {
     return opened;
   }
 
-  // Writes where packs begin in the window, and the members.
+  // Writes where the packs begin in the window, and the members.
   template <class Block>
   BALLAST_HD void write(Block& block, arrays const& kept, std::size_t w, std::size_t size, std::size_t opened) const {
     auto const first = w * window;
@@ -150,7 +150,7 @@ struct pack_window {
 
 struct window_packs_of {
   std::uint16_t const* starts;
-  std::uint64_t const* before;  // packs in earlier windows; behind the last entry, all packs
+  std::uint64_t const* before;  // packs in earlier windows; the last entry is the number of all packs
   std::size_t count;
   std::size_t window;
   std::size_t windows;

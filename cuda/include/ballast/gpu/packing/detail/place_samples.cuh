@@ -19,9 +19,9 @@ struct place_sample {
   runs_view plan;
   Key const* keys;
   Index const* samples;
-  std::uint64_t const* shift;  // from the sorted position here to the canonical one, by key; null for 0
+  std::uint64_t const* shift;  // difference of canonical and sorted position, by key; null if 0
   pack_arrays<Place> out;
-  std::uint64_t* mismatch;  // null: the samples are those of the plan
+  std::uint64_t* mismatch;  // null: the samples are known to be those of the plan
   BALLAST_HD void operator()(std::size_t p) const {
     auto const sample = static_cast<std::size_t>(samples[p]);
     auto const position = shift == nullptr ? std::uint64_t{p} : p + shift[keys[p]];
@@ -52,7 +52,7 @@ struct write_offset {
   }
 };
 
-// Writes the samples that are sorted.
+// Writes the places of the sorted samples.
 template <class On, class Key, class Index, class Place>
 [[nodiscard]] typename On::error_type write_packs(On on, runs_view const& plan, canonical_order<Key, Index> const& order, std::size_t count,
                                                   std::uint64_t const* shift, pack_arrays<Place> const& out, std::uint64_t* mismatch) {

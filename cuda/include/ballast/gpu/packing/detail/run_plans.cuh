@@ -16,11 +16,11 @@
 #include <cstdint>
 #include <string>
 
-// What the twins that plan by runs share: the options that they take, the sentences of the host, and the certificate.
+// Shared by the twins that plan by runs: the options that they accept, the messages of the host, and the certificate.
 
 namespace ballast::inline v0_2::gpu::detail {
 
-// The options that a plan of runs can take.
+// Whether a plan of runs supports the options.
 [[nodiscard]] inline bool takes_runs(packing_options const& o) {
   return o.capacity > 0 && o.capacity <= longest_on_device && o.sample_multiple > 0 && o.pack_multiple > 0 &&
          o.pack_multiple <= o.capacity && o.pack_count == 0 && o.pack_count_multiple == 1 && o.oversize == oversize::reject;
@@ -32,7 +32,7 @@ inline void require_run_options(packing_options const& options) {
           [] { return std::string("device lengths take no over-size policy and no demanded number of packs: pack them on the host"); });
 }
 
-// Throws what the host twin says of lengths of which one is bad.
+// Throws with the message of the host twin for lengths of which one is bad.
 template <class On, class Length>
 void throw_for_lengths(On on, Length const* lengths, std::size_t count, packing_options const& options) {
   (void)ballast::best_fit_decreasing<std::uint64_t>(fetch(on, lengths, count), options);
