@@ -21,10 +21,11 @@ TEST_CASE("level_time: picoseconds in, nanoseconds out, each part rounded up", "
 
 TEST_CASE("level_time: what reaches 2^63 is refused", "[cost]") {
   constexpr auto most = (std::numeric_limits<std::int64_t>::max)();
-  CHECK(ballast_test::refusal([&] { (void)ballast::level_time{.per_token = most}(0, 1000, 0); }).find("near to 2^63") != std::string::npos);
+  CHECK(ballast_test::refusal([&] { (void)ballast::level_time{.per_token = most}(0, 1000, 0); }).find("2^61 nanoseconds or more") !=
+        std::string::npos);
   CHECK(ballast::level_time{.per_pack = most, .per_token = most, .per_square = most}(249, 249, 249) > 0);
   CHECK(ballast_test::refusal([&] { (void)ballast::level_time{.per_pack = -1}(1, 0, 0); }) ==
-        "a level time of 1 times -1 picoseconds is negative or near to 2^63");
+        "a level time of 1 times -1 picoseconds is negative, or 2^61 nanoseconds or more");
 }
 
 }  // namespace test_cost_level_time

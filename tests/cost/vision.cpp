@@ -28,7 +28,7 @@ TEST_CASE("vision: a shape that makes no sense is refused by name") {
     return refusal([&] { return tile_flops(model); });
   };
   CHECK(of([](vision_transformer&) {}) == "accepted");
-  CHECK(of([](vision_transformer& m) { m.body.causal = true; }) == "a vision transformer with body.causal = true");
+  CHECK(of([](vision_transformer& m) { m.body.causal = true; }) == "body.causal = true: a vision transformer is not causal");
   CHECK(of([](vision_transformer& m) { m.patch = 0; }) == "patch = 0 must be in [1, 1024]");
   CHECK(of([](vision_transformer& m) { m.extra_tokens = 600; }) == "extra_tokens = 600 must be in [0, 577]");
   CHECK(of([](vision_transformer& m) { m.body.layers = -1; }) == "layers = -1 must be in [1, 1024]");

@@ -118,7 +118,7 @@ TEST_CASE("choose_levels: bad input is refused", "[packing]") {
   auto const huge = ballast::histogram{{1 << 20}, {1 << 20}};
   CHECK(ballast_test::refusal([&] {
           (void)ballast::time_of_levels(huge, std::vector<ballast::timed_level>{{{1 << 20, 1, 0}, {most, most, most}}});
-        }).find("near to 2^63") != std::string::npos);
+        }).find("2^61 nanoseconds or more") != std::string::npos);
 }
 
 }  // namespace test_levels_choose

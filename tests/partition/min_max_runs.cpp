@@ -67,7 +67,7 @@ TEST_CASE("min_max_partition of runs: corners and refusals") {
   CHECK(says({{1, -1}, {1, 1}}, {.stages = 1}) == "runs.values[1] = -1 has a cost that is negative, not a number or too large for 63 bits");
   CHECK(says({{1, 4}, {1, std::uint64_t{1} << 61}}, {.stages = 1}) == "runs.values[1] = 4 brings the sum of costs to 2^63 or more");
   CHECK(says({{1}, {2}}, {.stages = 2, .size = two, .capacity = two}) ==
-        "size, capacity and transfer are by layer: partition the unfolded chain");
+        "size, capacity and transfer have one entry per layer: partition the unfolded chain");
   CHECK(says({{1}, {std::uint64_t{1} << 32}}, {.stages = 2}) == "4294967296 layers need a 64-bit index: call with <std::uint64_t>");
 }
 

@@ -70,7 +70,7 @@ TEST_CASE("probe_partition: refusals") {
   CHECK(refusal([&] { return probe_partition(3, {.stages = 1}, unaffordable, count); }) ==
         "limit = 9223372036854775807 must be in [0, 2^63 - 1)");
   CHECK(refusal([&] { return probe_partition(3, {.stages = 2, .unit_time = two}, 1, count); }) ==
-        "with a stage cost, of all options only stages and min_layers may be given");
+        "a partition by stage cost takes only the options stages and min_layers");
   CHECK(refusal([&] { return min_max_partition(3, {.stages = 1}, falls); }) == "cost(0, 1, 0) = -2 is outside [0, 2^63)");
   CHECK(refusal([&] { return min_max_partition(std::uint64_t{1} << 32, {.stages = 1}, count); }) ==
         "4294967296 layers need a 64-bit index: call with <std::uint64_t>");

@@ -331,7 +331,8 @@ TEST_CASE("plan_training: what makes no sense is refused, what does not fit is a
   CHECK(lean.status == status::infeasible);
   CHECK(lean.shortage == memory_shortage{.stage = 0, .needed = 130, .budget = 120});  // two micro-batches of 15 bytes
   CHECK(describe(lean) ==
-        std::vector<std::string>{"No cut into stages fits 120 bytes a device: in the leanest, stage 0 needs 130, which is 10 more."});
+        std::vector<std::string>{
+            "No partition into stages fits in 120 bytes per device: in the one that needs least, stage 0 needs 130, which is 10 more."});
   auto const many = plan_of(steps, tokens, model, {.stages = 4, .memory = ample});
   CHECK(many.status == status::infeasible);
   CHECK(describe(many) == std::vector<std::string>{"There are fewer layers than stages."});

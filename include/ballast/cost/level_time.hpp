@@ -39,7 +39,8 @@ struct level_time {
   [[nodiscard]] static constexpr std::uint64_t part(std::uint64_t count, std::int64_t each) {
     auto const product = multiply(count, static_cast<std::uint64_t>(each));
     require(each >= 0 && product.high < 125, [&] {  // below 2^61 nanoseconds: three parts stay below 2^63
-      return "a level time of " + std::to_string(count) + " times " + std::to_string(each) + " picoseconds is negative or near to 2^63";
+      return "a level time of " + std::to_string(count) + " times " + std::to_string(each) +
+             " picoseconds is negative, or 2^61 nanoseconds or more";
     });
     return multiply_divide_up(count, static_cast<std::uint64_t>(each), 1000);
   }

@@ -50,7 +50,7 @@ struct vision_language_model {
 /// @throws invalid_input naming the field
 constexpr void require_valid(vision_transformer const& model) {
   require_valid(model.body);
-  require(!model.body.causal, [] { return "a vision transformer with body.causal = true"; });
+  require(!model.body.causal, [] { return "body.causal = true: a vision transformer is not causal"; });
   detail::require_within("patch", model.patch, 1, 1024);
   detail::require_within("channels", model.channels, 1, 1024);
   detail::require_within("extra_tokens", model.extra_tokens, 0, model.body.positions);

@@ -109,7 +109,7 @@ template <index_type Index>
   auto const& cuts = plan.partition.boundaries;
   require(kinds.size() == layers.size() && cuts.size() == options.stages + 1 && cuts.back() == layers.size(), [&] {
     return "layers = " + std::to_string(layers.size()) + ", kinds = " + std::to_string(kinds.size()) + " and " +
-           std::to_string(cuts.size()) + " boundaries of " + std::to_string(options.stages) + " stages do not fit each other";
+           std::to_string(cuts.size()) + " boundaries of " + std::to_string(options.stages) + " stages do not match";
   });
   megatron_recompute out;
   auto const consider = [&](std::uint32_t others, std::uint32_t firsts, std::size_t first_layers, std::string const& flags) {

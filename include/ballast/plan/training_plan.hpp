@@ -110,9 +110,9 @@ struct training_plan {
 [[nodiscard]] inline std::vector<std::string> describe(training_plan const& plan) {
   if (plan.status != status::feasible) {
     if (plan.shortage.needed == 0) return {"There are fewer layers than stages."};
-    return {"No cut into stages fits " + std::to_string(plan.shortage.budget) + " bytes a device: in the leanest, stage " +
-            std::to_string(plan.shortage.stage) + " needs " + std::to_string(plan.shortage.needed) + ", which is " +
-            std::to_string(plan.shortage.needed - plan.shortage.budget) + " more."};
+    return {"No partition into stages fits in " + std::to_string(plan.shortage.budget) +
+            " bytes per device: in the one that needs least, stage " + std::to_string(plan.shortage.stage) + " needs " +
+            std::to_string(plan.shortage.needed) + ", which is " + std::to_string(plan.shortage.needed - plan.shortage.budget) + " more."};
   }
   auto const& of = plan.shares;
   if (of.total() == 0) return {};

@@ -89,7 +89,7 @@ template <index_type Index, stage_cost Cost>
 [[nodiscard]] callable_chain<Cost> weighed_chain(std::uint64_t layers, partition_options const& o, Cost const& cost) {
   require_stages(o);
   require(o.min_weighted == 0 && o.unit_time.empty() && o.size.empty() && o.capacity.empty() && o.transfer.empty(),
-          [] { return std::string("with a stage cost, of all options only stages and min_layers may be given"); });
+          [] { return std::string("a partition by stage cost takes only the options stages and min_layers"); });
   auto const n = static_cast<std::size_t>(layers);
   require_index<Index>(n, "layers");
   return {cost, n, static_cast<std::size_t>(o.stages), static_cast<std::size_t>(o.min_layers)};

@@ -105,7 +105,7 @@ void load_chain(R const& layers, partition_options const& o, Cost const& cost, c
   load_speeds(o, d.total(), d);
 
   require(o.size.empty() == o.capacity.empty() || (n == 0 && o.size.empty()),
-          [] { return std::string("size and capacity need each other"); });
+          [] { return std::string("size and capacity must be given together"); });
   if (!o.capacity.empty()) {
     require(o.size.size() == n,
             [&] { return "size has " + std::to_string(o.size.size()) + " entries for " + std::to_string(n) + " layers"; });
@@ -163,7 +163,7 @@ void load_runs(chain_runs const& runs, partition_options const& o, Cost const& c
   load_options(o, d);
   require_valid(runs);
   require(o.size.empty() && o.capacity.empty() && o.transfer.empty(),
-          [] { return std::string("size, capacity and transfer are by layer: partition the unfolded chain"); });
+          [] { return std::string("size, capacity and transfer have one entry per layer: partition the unfolded chain"); });
   auto const r = runs.size();
   workspace.values.resize(r);
   workspace.first.resize(r + 1);
