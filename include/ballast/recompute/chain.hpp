@@ -40,8 +40,8 @@ struct chain_schedule {
 /// Sizes are counted in units of their common divisor. If that gives more than `slots` units, sizes are rounded up to larger units, so the
 /// budget still holds, and a second table with sizes rounded down proves the lower bound.
 ///
-/// @param blocks  the chain, at most 4096 blocks
-/// @param asked   budget, input and units
+/// @param blocks   the chain, at most 4096 blocks
+/// @param options  budget, input and units
 /// @return the schedule; infeasible if even the table of the bound finds none, unknown if only rounding up rules it out
 /// @post no more than `budget` bytes are live at any step (`chain_peak`)
 /// @throws invalid_input if a number is negative, `saved` below `output`, a sum above 2^58 or the table above 2^28 cells
@@ -51,28 +51,28 @@ struct chain_schedule {
 /// A pure function of its arguments.
 /// @par Source
 /// Beaumont, Eyraud-Dubois, Herrmann, Joly, Shilova, "Optimal checkpointing for heterogeneous chains", arXiv 1911.13214.
-[[nodiscard]] inline chain_schedule checkpoint_chain(std::span<chain_block const> blocks, chain_options const& asked) {
-  detail::require_valid(blocks, asked.input);
-  require(asked.budget >= 0, [&] { return "budget = " + std::to_string(asked.budget) + " must not be negative"; });
+[[nodiscard]] inline chain_schedule checkpoint_chain(std::span<chain_block const> blocks, chain_options const& options) {
+  detail::require_valid(blocks, options.input);
+  require(options.budget >= 0, [&] { return "budget = " + std::to_string(options.budget) + " must not be negative"; });
   auto const cells = blocks.size() * (blocks.size() + 1) / 2;
-  require(asked.slots > 0 && (cells == 0 || asked.slots < (std::uint64_t{1} << 28) / cells), [&] {
-    return "slots = " + std::to_string(asked.slots) + " for " + std::to_string(blocks.size()) +
+  require(options.slots > 0 && (cells == 0 || options.slots < (std::uint64_t{1} << 28) / cells), [&] {
+    return "slots = " + std::to_string(options.slots) + " for " + std::to_string(blocks.size()) +
            " blocks must make a table of 1 to 2^28 cells";
   });
-  if (blocks.empty()) return {.status = asked.input <= asked.budget ? status::feasible : status::infeasible, .time = {}, .steps = {}};
-  auto divisor = asked.input;
-  std::int64_t useful = asked.input;  // more memory than this makes no difference
+  if (blocks.empty()) return {.status = options.input <= options.budget ? status::feasible : status::infeasible, .time = {}, .steps = {}};
+  auto divisor = options.input;
+  std::int64_t useful = options.input;  // more memory than this makes no difference
   for (auto const& s : blocks) {
     for (auto const bytes : {s.output, s.saved, s.gradient, s.forward_overhead, s.backward_overhead}) divisor = std::gcd(divisor, bytes);
     useful += s.saved + s.output + 2 * s.gradient + s.forward_overhead + s.backward_overhead;
   }
-  useful += asked.input;
-  auto const budget = (std::min)(asked.budget, useful);
-  auto const least_unit = budget / static_cast<std::int64_t>(asked.slots) + 1;
+  useful += options.input;
+  auto const budget = (std::min)(options.budget, useful);
+  auto const least_unit = budget / static_cast<std::int64_t>(options.slots) + 1;
   auto const unit = (std::max)(divisor, least_unit);
-  detail::chain_table const table(blocks, asked.input, budget, unit, true);
+  detail::chain_table const table(blocks, options.input, budget, unit, true);
   auto const exact = unit == divisor;
-  auto const bound = exact ? table.value() : detail::chain_table(blocks, asked.input, budget, unit, false).value();
+  auto const bound = exact ? table.value() : detail::chain_table(blocks, options.input, budget, unit, false).value();
   constexpr auto never = detail::chain_table::never;
   if (table.value() == never) return {.status = bound == never ? status::infeasible : status::unknown, .time = {}, .steps = {}};
   return {.status = status::feasible, .time = {table.value(), bound}, .steps = table.schedule()};

@@ -35,15 +35,15 @@ enum class selection_fault : std::uint8_t {
 }
 
 /// @brief Checks a selection against the definition.
-/// @param chosen  the result of a planner
-/// @param items   the items that it was given
-/// @param asked   the options that it was given
+/// @param chosen   the result of a planner
+/// @param items    the items that it was given
+/// @param options  the options that it was given
 /// @return the first broken rule; for `wrong_count`, the index is the class
 /// @throws invalid_input as `require_valid`
 /// @par Complexity
 /// O(options).
 [[nodiscard]] inline verdict<selection_fault> check_selection(selection const& chosen, option_classes const& items,
-                                                              selection_options const& asked) {
+                                                              selection_options const& options) {
   require_valid(items);
   auto const feasible = chosen.status == status::feasible;
   if (chosen.copies.size() != (feasible ? items.options.size() : 0)) return {selection_fault::wrong_size, 0};
@@ -68,10 +68,10 @@ enum class selection_fault : std::uint8_t {
     if (left != 0) return {selection_fault::wrong_count, k};
   }
   if (chosen.memory != memory) return {selection_fault::wrong_memory, 0};
-  if ((memory <= asked.budget) != feasible) return {selection_fault::over_budget, 0};
+  if ((memory <= options.budget) != feasible) return {selection_fault::over_budget, 0};
   if (!feasible) return {};
   if (chosen.transfer != transfer) return {selection_fault::wrong_transfer, 0};
-  if (chosen.time.value != time + (std::max)(transfer - asked.hidden_transfer, std::int64_t{0})) return {selection_fault::wrong_time, 0};
+  if (chosen.time.value != time + (std::max)(transfer - options.hidden_transfer, std::int64_t{0})) return {selection_fault::wrong_time, 0};
   if (chosen.time.lower_bound < 0 || chosen.time.lower_bound > chosen.time.value) return {selection_fault::wrong_bound, 0};
   return {};
 }

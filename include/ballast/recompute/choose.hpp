@@ -23,8 +23,8 @@ namespace ballast::inline v0_2 {
 /// Those that another one dominates or that a Lagrangian bound rules out are dropped. A list that outgrows `work` is cut to its most
 /// promising entries; the certificate then shows the gap.
 ///
-/// @param items  classes of items; folding them with `fold` makes the search faster, not better
-/// @param asked  budget, hidden link time, limit on the work
+/// @param items    classes of items; folding them with `fold` makes the search faster, not better
+/// @param options  budget, hidden link time, limit on the work
 /// @return the selection, or `status::infeasible` if even the least memory of every class exceeds the budget
 /// @post never above the budget; every item takes one option of its class; optimal unless `work` cut the search short
 /// @throws invalid_input as `require_valid`, or if the budget or the hidden link time is negative
@@ -35,19 +35,19 @@ namespace ballast::inline v0_2 {
 /// @par Source
 /// Pisinger, "A minimal algorithm for the bounded knapsack problem", INFORMS Journal on Computing 12 (2000), for bounds that limit how far
 /// a class deviates; the treatment of hidden link time is this library's.
-[[nodiscard]] inline selection choose_options(option_classes const& items, selection_options const& asked) {
+[[nodiscard]] inline selection choose_options(option_classes const& items, selection_options const& options) {
   require_valid(items);
-  detail::require_valid(asked);
-  detail::choice_problem const problem(items, asked);
+  detail::require_valid(options);
+  detail::choice_problem const problem(items, options);
   if (!problem.feasible) return {.status = status::infeasible, .time = {}, .memory = problem.least, .copies = {}};
-  detail::choice_search const search(problem, detail::best_prices(problem), asked.work);
+  detail::choice_search const search(problem, detail::best_prices(problem), options.work);
   return detail::to_selection(problem, search.best(), search.lower_bound(), items.options.size(), search.operations());
 }
 
 /// @brief Finds a good selection in microseconds: the cheapest at one price of memory, then improved in order of time gained per byte.
 ///
-/// @param items  classes of items
-/// @param asked  budget and hidden link time
+/// @param items    classes of items
+/// @param options  budget and hidden link time
 /// @return the selection, with the lower bound that the price proves; `status::infeasible` as `choose_options`
 /// @post never above the budget; every item takes one option of its class
 /// @throws invalid_input as `choose_options`
@@ -57,10 +57,10 @@ namespace ballast::inline v0_2 {
 /// A pure function of its arguments.
 /// @par Source
 /// Dantzig, "Discrete-variable extremum problems", Operations Research 5 (1957); Everett, Operations Research 11 (1963) for the bound.
-[[nodiscard]] inline selection choose_options_greedily(option_classes const& items, selection_options const& asked) {
+[[nodiscard]] inline selection choose_options_greedily(option_classes const& items, selection_options const& options) {
   require_valid(items);
-  detail::require_valid(asked);
-  detail::choice_problem const problem(items, asked);
+  detail::require_valid(options);
+  detail::choice_problem const problem(items, options);
   if (!problem.feasible) return {.status = status::infeasible, .time = {}, .memory = problem.least, .copies = {}};
   auto const at = detail::best_prices(problem);
   auto const chosen = detail::greedy_assignment(problem, at);

@@ -104,8 +104,8 @@ class compiled_selection {
     return out;
   }
   /// @brief The selection for one batch: greedy, with a lower bound.
-  /// @param values  values of all dimensions, within their ranges
-  /// @param asked   budget and hidden link time of this batch
+  /// @param values   values of all dimensions, within their ranges
+  /// @param options  budget and hidden link time of this batch
   /// @return a selection over `at(values)`
   /// @throws invalid_input as `at` and `choose_options_greedily`
   /// @par Complexity
@@ -114,8 +114,8 @@ class compiled_selection {
   /// A pure function of the added items and the arguments.
   /// @par Source
   /// The compile-time candidates and run-time choice of BladeDISC++, arXiv 2412.16985, as far as they apply without a compiler.
-  [[nodiscard]] selection evaluate(std::span<std::int64_t const> values, selection_options const& asked) const {
-    return choose_options_greedily(at(values), asked);
+  [[nodiscard]] selection evaluate(std::span<std::int64_t const> values, selection_options const& options) const {
+    return choose_options_greedily(at(values), options);
   }
 
  private:

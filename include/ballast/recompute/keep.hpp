@@ -34,7 +34,7 @@ struct kept_tensors {
 };
 
 namespace detail {
-[[nodiscard]] inline kept_tensors keep(std::span<saved_tensor const> tensors, selection_options const& asked, auto const& choose) {
+[[nodiscard]] inline kept_tensors keep(std::span<saved_tensor const> tensors, selection_options const& options, auto const& choose) {
   option_classes items;
   items.options.reserve(2 * tensors.size());
   items.offsets.reserve(tensors.size() + 1);
@@ -42,7 +42,7 @@ namespace detail {
   for (auto const& t : tensors)
     items.add(std::array{memory_option{.memory = t.bytes}, memory_option{.memory = t.checkpoint, .time = t.time}}, t.count);
   auto const folded = fold(items);
-  auto const chosen = choose(folded.classes, asked);
+  auto const chosen = choose(folded.classes, options);
   kept_tensors out{.status = chosen.status, .time = chosen.time, .memory = chosen.memory, .kept = {}};
   if (chosen.status != status::feasible) return out;
   auto left = chosen.copies;
