@@ -271,7 +271,7 @@ def stacked(axes, rows, colours):
         for part, colour in zip(parts, colours):
             boxes(axes, [(at, y - 0.36, part, 0.72)], colour)
             at += part
-    axes.set_ylim(len(rows) - 0.5, -0.9)
+    axes.set_ylim(len(rows) - 0.5, -0.6)
     axes.set_xlim(0, longest * 1.02)
     axes.grid(axis="y", visible=False)
     axes.grid(axis="x")
@@ -286,7 +286,7 @@ def plan():
     for y, row in enumerate(rows):
         at = 0
         for part, share in zip(parts[y], row[3:]):
-            if share > 50000:
+            if share > 65000:
                 note(axes, at + part / 2, y, f"{share / 1e4:.0f} %", BLACK if part is parts[y][1] else PAPER, ha="center", va="center", fontsize=9.5)
             at += part
     for x, colour, name in zip((0, 0.38, 0.6, 0.9), (BLUE, SKY, ORANGE, SOFT), ("forward, backward", "recomputed", "pipeline bubble", "waiting")):
@@ -303,9 +303,8 @@ def levels():
     rows = []
     for name in ("naive", "one_level", "plan"):
         seconds, waiting, _ = data[f"levels.{name}"]
-        idle = seconds / 1000 * waiting / 1e6
-        busy = [0, 0, seconds / 1000 - idle] if name != "plan" else by_level
-        rows.append(busy + [idle])
+        busy = by_level if name == "plan" else [0, 0, seconds / 1000 * (1 - waiting / 1e6)]
+        rows.append(busy + [seconds / 1000 - sum(busy)])
     stacked(axes, rows, colours + (WAIT,))
     for y, parts in enumerate(rows):
         note(axes, sum(parts), y, f" {sum(parts):.0f} s", va="center", weight="bold")
@@ -314,13 +313,13 @@ def levels():
     at = 0
     for part, (capacity, sp, _, _, _), colour in zip(by_level, data["levels.levels"], colours):
         inside = part > 30
-        note(axes, at + part / 2, 2 if inside else 1.6, f"{capacity // 1024}K on {sp}", PAPER if inside else INK, ha="center",
+        note(axes, at + part / 2, 2 if inside else 1.6, f"{capacity // 1024}K on {sp} GPU" + "s" * (sp > 1), PAPER if inside else INK, ha="center",
              va="center" if inside else "bottom", fontsize=9.5)
         at += part
-    note(axes, 120, 0, "128K tokens on 8 GPUs", PAPER, ha="center", va="center", fontsize=9.5)
-    note(axes, 120, 1, "128K tokens on 8 GPUs", PAPER, ha="center", va="center", fontsize=9.5)
+    note(axes, 120, 0, "128K on 8 GPUs", PAPER, ha="center", va="center", fontsize=9.5)
+    note(axes, 120, 1, "128K on 8 GPUs", PAPER, ha="center", va="center", fontsize=9.5)
     note(axes, 333, 0, "waiting", INK, ha="center", va="center", fontsize=9.5)
-    axes.set_xlabel("modelled seconds of an epoch on 32 GPUs")
+    axes.set_xlabel("modelled seconds of an epoch on 32 GPUs, by tokens of a pack")
 
 
 def curriculum():
