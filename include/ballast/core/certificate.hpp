@@ -5,7 +5,7 @@
 #include <cstdint>
 
 /// @file
-/// @brief How good a plan is, and how that is known.
+/// @brief `certificate`: the achieved value of a plan, with a proven lower bound.
 
 namespace ballast::inline v0_2 {
 

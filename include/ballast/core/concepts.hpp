@@ -27,7 +27,7 @@ concept length_range = std::ranges::random_access_range<R> && std::ranges::sized
 template <class C, class Item = std::int64_t>
 concept cost_model = std::copy_constructible<C> && std::regular_invocable<C const&, Item> && integer<std::invoke_result_t<C const&, Item>>;
 
-/// @brief A cost model with a member `fits(item)` that says, without computing the cost, whether it can be represented in 63 bits.
+/// @brief A cost model with a member `fits(item)` that says in advance whether the cost can be represented in 63 bits.
 template <class C, class Item = std::int64_t>
 concept bounded_cost_model = cost_model<C, Item> && requires(C const& cost, Item item) {
   { cost.fits(item) } -> std::convertible_to<bool>;

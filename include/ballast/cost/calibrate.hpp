@@ -14,7 +14,7 @@
 #include <vector>
 
 /// @file
-/// @brief Fits a cost model to measured times by non-negative least squares. It needs Eigen, so no face includes it.
+/// @brief Fits a cost model to measured times by non-negative least squares. It needs Eigen, so `ballast/cost.hpp` does not include it.
 
 namespace ballast::inline v0_2 {
 

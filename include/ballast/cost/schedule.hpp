@@ -89,7 +89,8 @@ struct interleaved_schedule {
   }
 };
 
-/// @brief ZB-H1: 1F1B with a split backward; weight parts fill waiting times. No stage holds more micro-batches than the first of 1F1B.
+/// @brief ZB-H1: 1F1B with a split backward; weight parts fill waiting times. No stage holds more micro-batches than the first
+/// stage of 1F1B.
 ///
 /// Source: Qi et al., "Zero Bubble Pipeline Parallelism", arXiv 2401.10241: ZB-H1.
 struct zb1p_schedule : one_chunk_a_stage {

@@ -17,7 +17,9 @@
 
 namespace ballast::inline v0_2 {
 
-/// @brief Why no partition fits: the largest stage of the partition that needs least memory, with all possible recomputation.
+/// @brief The memory that devices lack if no partition fits.
+///
+/// Of all partitions, with all possible recomputation, take the one whose largest stage needs least memory. This is that stage.
 struct memory_shortage {
   std::uint64_t stage = 0;  ///< number of that stage
   std::int64_t needed = 0;  ///< bytes that it needs: the least memory of a device with which there is a plan
