@@ -36,7 +36,7 @@ struct sequence_parallel_setup {
   std::uint32_t utilisation = 383;                     ///< thousandths of the peak that matrix products reach, recomputed ones included
   std::uint32_t link_share = 80;                       ///< thousandths of the link bandwidth that an exchange reaches
   std::int64_t network_bandwidth = 20'000'000'000;     ///< bytes/s that a device exchanges with other nodes
-  std::int64_t parameter_bandwidth = 520'000'000'000;  ///< effective bytes/s of parameters and gradients, where overlap counts as speed
+  std::int64_t parameter_bandwidth = 520'000'000'000;  ///< bytes/s of parameters and gradients, counting only time that is not overlapped
   std::uint32_t activation_share = 4300;               ///< a framework's activation bytes, in thousandths of those of fused kernels
   std::int64_t reserved_bytes = 5'000'000'000;         ///< bytes for context, communication buffers and fragmentation
 };
