@@ -41,8 +41,8 @@ namespace ballast::inline v0_2 {
   return {static_cast<std::int64_t>(divide_up(n, max_samples)), packing_bound::cardinality};
 }
 
-/// @brief The bound L2 of Martello and Toth: each sample above half the capacity needs a pack of its own, and the medium samples need
-/// further packs for what does not fit beside those.
+/// @brief The bound L2 of Martello and Toth: no two samples above half the capacity share a pack, and the medium samples need further packs
+/// for what does not fit beside those.
 ///
 /// Let B be the samples longer than C / 2 and let a <= C / 2. Then |B| + max(0, ceil((sum of l over all samples with a <= l <= C / 2 - sum
 /// of (C - l) over all samples in B with l <= C - a) / C)) is a lower bound. The maximum over all a is returned; between two neighbouring

@@ -26,7 +26,7 @@ namespace ballast::inline v0_2 {
 /// @return exactly the packs of `best_fit_decreasing` on these lengths
 /// @throws invalid_input unless the lengths are those that the plan was made for; the message names a length and both counts
 /// @par Complexity
-/// O(n + runs) in a few passes over memory; O(n log n) where the longest length is far above n.
+/// O(n + runs) in a few passes over memory; O(n log n) if the longest length is far above n.
 template <index_type Index = std::uint32_t, length_range R, executor Executor = serial>
 [[nodiscard]] groups<Index> expand(pack_runs const& plan, R const& lengths, Executor const& executor = {}) {
   return detail::expand<Index>(plan, lengths, detail::in_order{}, executor);

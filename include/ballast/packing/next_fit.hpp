@@ -44,7 +44,8 @@ struct next_fit_solver {
 /// @param options  capacity and limits
 /// @param cost     weighs one length; tokens by default
 /// @return packs in the order they were filled, the members of a pack in input order
-/// @post fewest packs among all plans that keep the order of the samples; fewer than 2 OPT packs if the samples per pack are not limited
+/// @post fewest packs among all plans that keep the order of the samples, if the number of packs is not demanded; fewer than 2 OPT packs,
+/// if the samples per pack are not limited either
 /// @throws invalid_input for a bad option, a length that is not positive, or one above the capacity under `oversize::reject`
 /// @par Complexity
 /// O(n) time; O(longest length) scratch memory for the certificate.

@@ -30,7 +30,7 @@ struct vector_packs_needed {
   packing_bound argument = packing_bound::none;  ///< the argument about that measure or mixture, for `measure` and `mixture`
 };
 
-/// @brief A lower bound from conflicts: counts samples of which no two fit into one pack, so each needs a pack of its own.
+/// @brief A lower bound from conflicts: counts samples of which no two fit into one pack, so each needs another pack.
 ///
 /// Two samples conflict if the sum of some measure exceeds its capacity; so all samples above half of one capacity conflict with each
 /// other. A set of conflicting samples is grown from these, for each measure, and from the empty set: classes are added, largest first,
