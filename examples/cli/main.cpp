@@ -22,7 +22,7 @@ void refuse_empty_values(CLI::App& app) {
     for (auto* const option : command->get_options())
       if (option->get_items_expected_max() != 0)  // not a flag
         option->check([name = option->get_name()](std::string const& value) -> std::string {
-          if (value.empty()) throw bad_input(name + " " + printable(value) + ": expected is a value; leave it out where there is none");
+          if (value.empty()) throw bad_input(name + " " + printable(value) + ": expected a value; leave the option out if there is none");
           return {};
         });
 }

@@ -67,7 +67,7 @@ TEST_CASE("a text that holds no lengths is refused, naming file and line", "[cli
       {"n n\n5 6\n", "f:1: columns 1 and 2 are both called n\n", "--columns 1+2"},
       {"id,length\n5,6\n", "f: there is no column tokens among its 2 columns (id, length)", "--columns tokens"},
       {"5,6\n", "--columns 1+: a column is missing", "--columns 1+"},
-      {"5,6\n", "--capacity 9223372036854775807: expected is one capacity for each of 2 measures", "--columns 1,2"},
+      {"5,6\n", "--capacity 9223372036854775807: expected one capacity for each of 2 measures", "--columns 1,2"},
       {"5,-6\n", "f:1: -6" + not_a_length, "--columns 1+2"},
       {"0,0\n", "f:1: 0" + not_a_length, "--columns 1+2"},
       {"9223372036854775807,1\n", "f:1: the columns add up to 2^63 or more", "--columns 1+2"},
@@ -115,9 +115,9 @@ TEST_CASE("JSON of the wrong shape is refused, naming file and entry or line", "
       {"{\"n\": 5}\n{\"n\": \n", "f:2: not a JSON object on one line", "--field n"},
       {"{\n \"n\": 5}\n", "f:1: not a JSON object on one line", "--field n"},
       {"{\"n\": [5]}\n", "f:1: an object; name the field"},
-      {"[{\"n\": 5}, {\"n\": 6, \"n\": 7}]", "f: entry 2: the key n stands twice in one object\n", "--field n"},
-      {"{\"m\": 1, \"n\": 5}\n{\"m\": 1, \"n\": 6, \"m\": 1}\n", "f:2: the key m stands twice in one object\n", "--field n"},
-      {"[{\"n\": 5, \"of\": [{}, {\"a\": {}, \"b\": 0, \"a\": 1}]}]", "f: entry 1: the key of.a stands twice in one object\n", "--field n"},
+      {"[{\"n\": 5}, {\"n\": 6, \"n\": 7}]", "f: entry 2: the key n occurs twice in one object\n", "--field n"},
+      {"{\"m\": 1, \"n\": 5}\n{\"m\": 1, \"n\": 6, \"m\": 1}\n", "f:2: the key m occurs twice in one object\n", "--field n"},
+      {"[{\"n\": 5, \"of\": [{}, {\"a\": {}, \"b\": 0, \"a\": 1}]}]", "f: entry 1: the key of.a occurs twice in one object\n", "--field n"},
   };
   for (auto const& c : cases) {
     in.file("f", c.bytes);
@@ -125,16 +125,16 @@ TEST_CASE("JSON of the wrong shape is refused, naming file and entry or line", "
   }
 }
 
-TEST_CASE("a key that stands twice in one object of a document is refused, and named", "[cli]") {
+TEST_CASE("a key that occurs twice in one object of a document is refused, and named", "[cli]") {
   scratch const in;
   in.file("f", "5\n");
   in.file("config.json", "{\"a\": {\"b\": 1}, \"text_config\": {\"hidden_size\": 64, \"vocab_size\": 9, \"hidden_size\": 128}}");
   in.file("cost.json", "{\"coefficients\": {\"constant\": 0, \"linear\": 1, \"quadratic\": 0, \"linear\": 2}}");
   in.file("levels.json", "[{\"length\": 1024, \"sp\": 1, \"recomputed_layers\": 0}, {\"length\": 2048, \"length\": 4096}]");
   check_refused(in.ballast("plan f --capacity 9 --ranks 1 --model config.json"),
-                "config.json: the key text_config.hidden_size stands twice in one object\n");
-  check_refused(in.ballast("plan f --capacity 9 --ranks 1 --cost cost.json"), "cost.json: the key coefficients.linear stands twice");
-  check_refused(in.ballast("plan f --gpus 1 --levels levels.json"), "levels.json: the key length stands twice in one object\n");
+                "config.json: the key text_config.hidden_size occurs twice in one object\n");
+  check_refused(in.ballast("plan f --capacity 9 --ranks 1 --cost cost.json"), "cost.json: the key coefficients.linear occurs twice");
+  check_refused(in.ballast("plan f --gpus 1 --levels levels.json"), "levels.json: the key length occurs twice in one object\n");
   in.file("g", "[{\"n\": 5, \"of\": [{\"n\": 1}, {\"n\": 1}]}, {\"n\": 6}]");  // in different objects
   CHECK(in.ballast("pack g --field n --capacity 9").code == 0);
 }
@@ -198,12 +198,12 @@ TEST_CASE("options that mean nothing are refused", "[cli]") {
     std::string arguments, sentence;
   };
   bad const cases[] = {
-      {"pack f --capacity 0", "--capacity 0: expected is a whole number from 1 to 2^63-1"},
-      {"pack f --capacity 9223372036854775808", "--capacity 9223372036854775808: expected is a whole number from 1 to 2^63-1"},
+      {"pack f --capacity 0", "--capacity 0: expected a whole number from 1 to 2^63-1"},
+      {"pack f --capacity 9223372036854775808", "--capacity 9223372036854775808: expected a whole number from 1 to 2^63-1"},
       {"pack f --capacity -5", "--capacity -5: expected"},
       {"pack f --capacity 8k", "--capacity 8k: expected"},
       {"pack f --capacity ''", "--capacity an empty field: expected"},
-      {"pack f --capacity 20,3", "--capacity 20,3: expected is one capacity for each of 1 measure;"},
+      {"pack f --capacity 20,3", "--capacity 20,3: expected one capacity for each of 1 measure;"},
       {"pack f --capacity 20,", "--capacity an empty field: expected"},
       {"pack f --capacity 20 --ranks 0", "--ranks 0: expected"},
       {"pack f", "--capacity is required"},
@@ -211,18 +211,18 @@ TEST_CASE("options that mean nothing are refused", "[cli]") {
       {"pack f --capacity 20 --max-items 0", "--max-items 0: expected"},
       {"pack f --capacity 20 --multiple 0", "--multiple 0: expected"},
       {"pack f --capacity 20 --pack-count-multiple 0", "--pack-count-multiple 0: expected"},
-      {"pack f --capacity 20 --seed -1", "--seed -1: expected is a whole number from 0 to 2^64-1"},
+      {"pack f --capacity 20 --seed -1", "--seed -1: expected a whole number from 0 to 2^64-1"},
       {"pack f --capacity 20 --strategy best",
-       "--strategy best: expected is one of auto, next-fit, first-fit, ffd, bfd, worst-fit, ffs, bfs, online, near-optimal, isf, "
+       "--strategy best: expected one of auto, next-fit, first-fit, ffd, bfd, worst-fit, ffs, bfs, online, near-optimal, isf, "
        "completion, "
        "vector-best-fit, portfolio"},
-      {"pack f --capacity 20 --backend gpu", "--backend gpu: expected is one of host, cuda"},
+      {"pack f --capacity 20 --backend gpu", "--backend gpu: expected one of host, cuda"},
       {"pack f --capacity 20 --backend cuda --strategy ffd", "--backend cuda does not pack by --strategy ffd; --backend host does"},
       {"pack f --capacity 20,3 --columns 1,2 --backend cuda", "--backend cuda does not pack several measures"},
       {"pack f --capacity 20 --histogram --backend cuda", "--backend cuda does not pack a histogram"},
       {"pack f --capacity 20 --backend cuda --oversize alone", "--backend cuda does not take --oversize alone"},
       {"pack f --capacity 20 --backend cuda --pack-count-multiple 2", "--backend cuda does not take --pack-count-multiple"},
-      {"pack f --capacity 20 --oversize drop", "--oversize drop: expected is one of reject, set-aside, truncate, split, alone"},
+      {"pack f --capacity 20 --oversize drop", "--oversize drop: expected one of reject, set-aside, truncate, split, alone"},
       {"pack f --capacity 20 --frobnicate", "The following argument was not expected: --frobnicate"},
       {"pack f --capacity 15", "f:2: 16 exceeds the capacity 15; --oversize set-aside, truncate, split or alone says"},
       {"pack f --capacity 17 --multiple 6", "f:2: 16 exceeds the capacity 17 when rounded up to a multiple of 6"},
@@ -231,7 +231,7 @@ TEST_CASE("options that mean nothing are refused", "[cli]") {
       {"repack f", "A subcommand is required"},
       {"generate", "generate: --like NAME --samples N is required"},
       {"generate --like nothing --samples 5", "--like nothing: no such distribution; there are "},
-      {"generate --like vlm-sft --samples 0", "--samples 0: expected is a whole number from 1"},
+      {"generate --like vlm-sft --samples 0", "--samples 0: expected a whole number from 1"},
       {"stats f --capacity 5", "The following argument"},
   };
   for (auto const& c : cases) check_refused(in.ballast(c.arguments), c.sentence);

@@ -274,7 +274,7 @@ TEST_CASE("a folder that holds what ballast did not write is not replaced", "[cl
   CHECK(fs::status(in / "real").permissions() == fs::perms::owner_all);
   CHECK(fs::exists(in / "plan/plan.json"));
   CHECK(in.ballast("plan f --capacity 10 --ranks 1 --out '' --json").err ==
-        "--out an empty field: expected is a value; leave it out where there is none\n");
+        "--out an empty field: expected a value; leave the option out if there is none\n");
   CHECK(in.ballast("generate --like vlm-sft --samples 1 --out ''").code == 2);
   CHECK(in.ballast("generate --like vlm-sft --samples 1 --out plan").err == "plan: cannot be written: Is a directory\n");
 }
@@ -318,7 +318,7 @@ TEST_CASE("check demands a complete folder, all of one plan", "[cli]") {
     with("\"schema\": 1", "\"schema\": 0", folder + "/plan.json: is of format 0, and formats count from 1");
     with("\"schema\": 1", "\"schema\": \"1\"", folder + "/plan.json: says no version of its format (schema)");
     with("\"schema\": 1,", "", folder + "/plan.json: says no version of its format (schema)");
-    with("\"schema\"", "\"samples\": 1, \"schema\"", folder + "/plan.json: the key samples stands twice");
+    with("\"schema\"", "\"samples\": 1, \"schema\"", folder + "/plan.json: the key samples occurs twice");
     with("{", "", folder + "/plan.json: not a JSON object");
     with("\"packs\": ", "\"packs\": 1", folder + ": is not a complete plan: offsets.npy has ");
     with("\"packs\": ", "\"packs\": -", folder + "/plan.json: packs is missing or not a whole number from 0");

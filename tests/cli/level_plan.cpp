@@ -198,7 +198,7 @@ TEST_CASE("plan --levels refuses what it cannot use, in one sentence", "[cli]") 
       {"--capacity 8192 --ranks 8 --gpus 8", "--gpus requires --levels"},
       {"--capacity 8192 --ranks 8 --curriculum hbp", "--curriculum requires --levels"},
       {"--levels auto --capacity 8192 --gpus 8 --curriculum sideways",
-       "--curriculum sideways: expected is one of hbp, interleaved, random, ascending, ascending-buckets, shuffled-buckets"},
+       "--curriculum sideways: expected one of hbp, interleaved, random, ascending, ascending-buckets, shuffled-buckets"},
       {"--levels auto --capacity 8192 --gpus 8 --micro-batches 1048576", "micro_batches = 1048576 must be in 1 ... 2^20 - 1"},
       {"--levels auto --capacity 4096 --gpus 8", "f:2: 5000 exceeds the capacity 4096; --oversize set-aside, truncate or split says"},
       {"--levels nowhere --gpus 8", "nowhere: cannot be read: No such file"},

@@ -177,19 +177,19 @@ TEST_CASE("levels refuses what it cannot use, in one sentence", "[cli]") {
   bad const cases[] = {
       {"levels f --gpus 8", "--max-length is required"},
       {"levels f --max-length 8192", "--gpus is required"},
-      {"levels f --max-length 0 --gpus 8", "--max-length 0: expected is a whole number from 1"},
-      {"levels f --max-length 8192 --gpus 0", "--gpus 0: expected is a whole number from 1 to 2^32-1"},
+      {"levels f --max-length 0 --gpus 8", "--max-length 0: expected a whole number from 1"},
+      {"levels f --max-length 8192 --gpus 0", "--gpus 0: expected a whole number from 1 to 2^32-1"},
       {"levels f --max-length 8192 --gpus 2000000", "devices = 2000000 must be in 1 ... 2^20"},
       {"levels f --max-length 4294967296 --gpus 8", "capacity = 4294967296 must be in 1 ... 2^31 - 1"},
       {"levels f --max-length 4096 --gpus 8", "f:2: 5000 exceeds the capacity 4096; --oversize set-aside, truncate or split says"},
-      {"levels f --max-length 4096 --gpus 8 --oversize alone", "--oversize alone: expected is one of reject, set-aside, truncate, split"},
-      {"levels f --max-length 8192 --gpus 8 --rule best", "--rule best: expected is one of exact, hbp"},
+      {"levels f --max-length 4096 --gpus 8 --oversize alone", "--oversize alone: expected one of reject, set-aside, truncate, split"},
+      {"levels f --max-length 8192 --gpus 8 --rule best", "--rule best: expected one of exact, hbp"},
       {"levels f --max-length 8192 --gpus 8 --rule hbp --max-levels 2", "--max-levels is for --rule exact"},
       {"levels f --max-length 8192 --gpus 8 --max-levels 0", "--max-levels 0: expected"},
       {"levels f --max-length 8192 --gpus 8 --model gpt-9", "--model gpt-9: there is no such file, and the presets are"},
-      {"levels f --max-length 8192 --gpus 8 --device abacus", "--device abacus: expected is one of a100"},
-      {"levels f --max-length 8192 --gpus 8 --mfu 0", "--mfu 0: expected is a share of the peak from 0.001 to 1"},
-      {"levels f --max-length 8192 --gpus 8 --mfu nan", "--mfu nan: expected is a share of the peak"},
+      {"levels f --max-length 8192 --gpus 8 --device abacus", "--device abacus: expected one of a100"},
+      {"levels f --max-length 8192 --gpus 8 --mfu 0", "--mfu 0: expected a share of the peak from 0.001 to 1"},
+      {"levels f --max-length 8192 --gpus 8 --mfu nan", "--mfu nan: expected a share of the peak"},
       {"levels f --max-length 8192 --gpus 8 --table nowhere", "nowhere: cannot be read: No such file"},
       {"levels f --max-length 8192 --gpus 8 --columns 1,1", "levels takes one length a sample, not 2 measures"},
   };
@@ -211,7 +211,7 @@ TEST_CASE("levels refuses what it cannot use, in one sentence", "[cli]") {
       {"8192,1,0,inf\n", "p:1: inf is not a time"},
       {"8192,1,0,1000001\n", "p:1: 1000001 is not a time"},
       {"8192,1,0,5,nan\n", "p:1: nan is not a memory: these are gigabytes of a device above 0"},
-      {"8192,1,0,5\n8192,1,0,6\n", "p:2: this length, sp and number of layers stand here a second time"},
+      {"8192,1,0,5\n8192,1,0,6\n", "p:2: this length, sp and number of layers occur a second time"},
       {"8192,1,0,5\n8192,3,0,6\n", "p:2: sp = 3 does not divide --gpus 8"},
       {"8192,1,33,5\n", "p:1: 33 recomputed layers; llama-3.1-8b has 32"},
   };
@@ -224,12 +224,12 @@ TEST_CASE("levels refuses what it cannot use, in one sentence", "[cli]") {
 TEST_CASE("levels that no setting can hold are an answer of their own: exit 3", "[cli]") {
   scratch const in;
   in.file("f", "5\n200000\n");
-  check_refused(in.ballast("levels f --max-length 200000 --gpus 1"),
-                "the longest sample has 200000 tokens, and no setting of llama-3.1-8b on 1 h100 holds packs of so many (modelled memory)",
-                3);
+  check_refused(
+      in.ballast("levels f --max-length 200000 --gpus 1"),
+      "the longest sample has 200000 tokens, and no setting of llama-3.1-8b on 1 h100 holds a pack of that length (modelled memory)", 3);
   in.file("p", "65536,1,0,5\n262144,1,0,5\n");
   check_refused(in.ballast("levels f --max-length 200000 --gpus 8 --table p"),
-                "the longest sample has 200000 tokens, and no row of p holds packs of so many", 3);
+                "the longest sample has 200000 tokens, and no row of p holds a pack of that length", 3);
   check_refused(in.ballast("levels f --max-length 4 --gpus 8 --oversize set-aside"),
                 "every sample is longer than 4 and set aside: there is nothing to choose levels for", 3);
 }

@@ -122,7 +122,7 @@ TEST_CASE("pack --ranks --model orders by modelled time, and says what ranks wai
   in.file("long", "3000000000\n");
   std::pair<std::string, std::string> const refused[] = {
       {"pack f --columns 1+2 --capacity 99999 --model gpt2-xl", "--model requires --ranks"},
-      {"pack f --columns 1+2 --capacity 99999 --ranks 2 --model ''", "--model an empty field: expected is a value"},
+      {"pack f --columns 1+2 --capacity 99999 --ranks 2 --model ''", "--model an empty field: expected a value"},
       {"pack f --columns 1+2 --capacity 99999 --ranks 2 --model gpt-9", "--model gpt-9: there is no such file, and the presets are "},
       {"pack f --columns 1,2 --capacity 99999,99999 --ranks 2 --model gpt2-xl", "--model weighs lengths, and is not for several measures"},
       {"pack long --capacity 3000000000 --ranks 1 --model gpt2-xl", "--model gpt2-xl: the modelled times of these samples add up to more"},

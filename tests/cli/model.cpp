@@ -172,7 +172,7 @@ TEST_CASE("partition: a chain with names that Megatron-LM knows, in words and as
   check_refused(in.ballast("partition f --stages 2 --micro-batches 8 --memory 31"),
                 "f: no cut into 2 stages fits 31 bytes a stage; the least that fits, all recomputed that can be, is 32 bytes\n", 3);
   CHECK(in.ballast("partition f --stages 2 --micro-batches 8 --memory 32").code == 0);
-  check_refused(in.ballast("partition f --stages 5"), "f: 4 layers cannot fill 5 stages, each of which takes one at least\n", 3);
+  check_refused(in.ballast("partition f --stages 5"), "f: 4 layers cannot fill 5 stages, each of which takes at least one\n", 3);
   CHECK(in.shell("\"$B\" partition - --stages 2 --json <f").out == in.ballast("partition f --stages 2 --json").out);
 }
 
@@ -303,10 +303,10 @@ TEST_CASE("layers that cannot be used are refused, naming file and line", "[cli]
       {"a,1,2\n", "f:1: a is no column of layers; these are name, forward, backward, parameter_bytes, activation_bytes"},
       {"name,forward\n", "f:1: the column backward is missing\n"},
       {"forward,backward\n", "f:1: the column name is missing\n"},
-      {"name,forward,backward,forward\n", "f:1: the column forward stands here a second time\n"},
+      {"name,forward,backward,forward\n", "f:1: the column forward occurs a second time\n"},
       {head + "a,1,2\n", "f:2: 3 columns where the header has 4\n"},
       {head + "a,1,2,3,4\n", "f:2: 5 columns where the header has 4\n"},
-      {head + "a,1,2,3\n\na,1,2,3\n", "f:4: layer a stands in line 2 already\n"},
+      {head + "a,1,2,3\n\na,1,2,3\n", "f:4: layer a is in line 2 already\n"},
       {head + ",1,2,3\n", "f:2: the layer has no name\n"},
       {head + "a,-1,2,3\n", "f:2: -1 is not a forward time: times are numbers from 0\n"},
       {head + "a,1,nan,3\n", "f:2: nan is not a backward time: times are numbers from 0\n"},
@@ -337,19 +337,19 @@ TEST_CASE("options of the model side that make no sense are refused", "[cli]") {
     std::string arguments, sentence;
   };
   bad const cases[] = {
-      {"partition f --stages 0", "--stages 0: expected is a whole number from 1 to 2^31-1\n"},
+      {"partition f --stages 0", "--stages 0: expected a whole number from 1 to 2^31-1\n"},
       {"partition f --stages 2 --memory 100", "--memory requires --micro-batches"},
       {"partition f --stages 2 --micro-batches 1 --memory 1.5Gi",
-       "--memory 1.5Gi: expected is a whole number of bytes from 0 to 2^58, as in 4096 or 24Gi\n"},
-      {"partition f --stages 2 --micro-batches 1 --memory 300000000Gi", "--memory 300000000Gi: expected is a whole number of bytes"},
-      {"partition f --stages 2 --micro-batches 1 --memory 1G", "--memory 1G: expected is a whole number of bytes"},
+       "--memory 1.5Gi: expected a whole number of bytes from 0 to 2^58, as in 4096 or 24Gi\n"},
+      {"partition f --stages 2 --micro-batches 1 --memory 300000000Gi", "--memory 300000000Gi: expected a whole number of bytes"},
+      {"partition f --stages 2 --micro-batches 1 --memory 1G", "--memory 1G: expected a whole number of bytes"},
       {"partition f --stages 2 --micro-batches 1 --schedule pipedream", "no schedule \"pipedream\"; there are gpipe, 1f1b"},
       {"partition f --stages 2 --micro-batches 1 --schedule zbv", "schedule zbv has 2 chunks a stage, not 1\n"},
       {"recompute f", "--budget is required"},
-      {"recompute f --budget 1 --offload 4 --overlap 101", "--overlap 101: expected is a percentage, at most 100\n"},
+      {"recompute f --budget 1 --offload 4 --overlap 101", "--overlap 101: expected a percentage, at most 100\n"},
       {"simulate f --stages 2 --micro-batches 1 --boundaries 0,4", "--boundaries has 2 numbers; 2 stages of 1 chunk take 3\n"},
       {"simulate f --stages 2 --micro-batches 1 --boundaries 0,5,4", "--boundaries must rise from 0 to the number of layers, 4\n"},
-      {"simulate f --stages 2 --micro-batches 1 --boundaries 0,,4", "--boundaries an empty field: expected is a whole number from 0"},
+      {"simulate f --stages 2 --micro-batches 1 --boundaries 0,,4", "--boundaries an empty field: expected a whole number from 0"},
       {"simulate f --stages 2 --micro-batches 1 --chunks 2", "--chunks is for --schedule interleaved\n"},
       {"simulate f --stages 2 --micro-batches 3 --schedule interleaved", "micro_batches = 3"},
       {"simulate f --stages 2 --micro-batches 2000000000", "--micro-batches 2000000000: more than 2^26 forwards"},

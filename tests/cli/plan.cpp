@@ -286,15 +286,15 @@ TEST_CASE("plan and calibrate refuse what they cannot use, in one sentence", "[c
     CHECK(o.err.find('\n') == o.err.size() - 1);
   };
   refused("plan f --capacity 10", "--ranks is required");
-  refused("plan f --capacity 10 --ranks 0", "--ranks 0: expected is a whole number from 1");
+  refused("plan f --capacity 10 --ranks 0", "--ranks 0: expected a whole number from 1");
   refused("plan f --capacity 10 --ranks 1048576", "ranks = 1048576 must be in 1 ... 2^20 - 1");
   refused("plan f --capacity 8 --ranks 2",
           "f:2: 9 exceeds the capacity 8; --oversize set-aside, truncate or split says what to do with it");
-  refused("plan f --capacity 8 --ranks 2 --oversize alone", "--oversize alone: expected is one of reject, set-aside, truncate, split");
+  refused("plan f --capacity 8 --ranks 2 --oversize alone", "--oversize alone: expected one of reject, set-aside, truncate, split");
   refused("plan f --capacity 10 --ranks 2 --model gpt-9", "--model gpt-9: there is no such file, and the presets are llama-3.1-8b, ");
   refused("plan f --capacity 10 --ranks 2 --model f", "f: not a JSON object");
-  refused("plan f --capacity 10 --ranks 2 --device abacus", "--device abacus: expected is one of a100, h100, h200, b200");
-  refused("plan f --capacity 10 --ranks 2 --mfu much", "--mfu much: expected is a number, as in 0.4");
+  refused("plan f --capacity 10 --ranks 2 --device abacus", "--device abacus: expected one of a100, h100, h200, b200");
+  refused("plan f --capacity 10 --ranks 2 --mfu much", "--mfu much: expected a number, as in 0.4");
   refused("plan f --capacity 10 --ranks 2 --mfu 1.5", "mfu = 1.500000 must be in (0, 1]");
   refused("plan f --capacity 10 --ranks 2 --mfu nan", "mfu = nan must be in (0, 1]");
   refused("plan f --capacity 10 --ranks 2 --cost times.csv --mfu 0.5", "--mfu excludes --cost");
@@ -302,13 +302,12 @@ TEST_CASE("plan and calibrate refuse what they cannot use, in one sentence", "[c
     for (std::string const value : {"-1", "nan", "inf", "1000001", "1e300"})
       refused("plan f --capacity 10 --ranks 2 " + option + " " + value,
               option + " " + value + ": expected are milliseconds from 0 to 10^6");
-    refused("plan f --capacity 10 --ranks 2 " + option + " 3ms", option + " 3ms: expected is a number");
+    refused("plan f --capacity 10 --ranks 2 " + option + " 3ms", option + " 3ms: expected a number");
     refused("plan f --capacity 10 --ranks 2 " + option + " 1e-300", option + " 1e-300: is less than these costs tell apart, ");
     refused("plan f --capacity 10 --gpus 2 --levels auto " + option + " 3", "--levels excludes " + option);
   }
   for (std::string const value : {"-0.1", "1.01", "nan", "97"})
-    refused("plan f --capacity 10 --ranks 2 --least-fill " + value,
-            "--least-fill " + value + ": expected is a share from 0 to 1, as in 0.97");
+    refused("plan f --capacity 10 --ranks 2 --least-fill " + value, "--least-fill " + value + ": expected a share from 0 to 1, as in 0.97");
   refused("plan f --capacity 10 --gpus 2 --levels auto --least-fill 1", "--levels excludes --least-fill");
   struct bad_times {
     std::string bytes, of_plan, of_calibrate = {};
@@ -326,7 +325,7 @@ TEST_CASE("plan and calibrate refuse what they cannot use, in one sentence", "[c
       {"1,inf\n", "t:1: inf is not a time"},
       {"1,2x\n", "t:1: 2x is not a time"},
       {"length,ms\nlength,ms\n", "t:2: length is not a length"},
-      {"7,2\n7,3\n", "t:2: length 7 stands here a second time", "t: three coefficients take three timings at least; there are 2"},
+      {"7,2\n7,3\n", "t:2: length 7 occurs a second time", "t: three coefficients take three timings at least; there are 2"},
       {"7,2\n6,3\n", "t:1: length 7 takes less time than a shorter one", "t: three coefficients take three timings at least; there are 2"},
       {"{\"coefficients\": {\"constant\": 1, \"linear\": -1}}",
        "t: this is not what ballast calibrate --json prints: coefficients.linear is missing or not a number of 0 or more",

@@ -60,7 +60,7 @@ std::size_t count(std::string const& page, std::string const& what) {
   return n;
 }
 
-/// "well formed", or what is wrong: every tag is closed in its turn, attributes are quoted, no id stands twice, every id that is
+/// "well formed", or what is wrong: every tag is closed in its turn, attributes are quoted, no id occurs twice, every id that is
 /// referred to is there, no text is left unescaped and no number is not finite.
 std::string verdict(std::string const& page) {
   std::vector<std::string> open;

@@ -173,14 +173,14 @@ TEST_CASE("plan --stages: what does not fit, and what makes no sense", "[cli]") 
       in.ballast(plan + "--stages 2 --memory 31"),
       "f: no cut into 2 stages fits 31 bytes a device; at the least, all recomputed that can be, stage 1 needs 32 bytes, 1 more\n", 3);
   CHECK(in.ballast(plan + "--stages 2 --memory 32").code == 0);
-  check_refused(in.ballast(plan + "--stages 5"), "f: 4 layers cannot fill 5 stages, each of which takes one at least\n", 3);
+  check_refused(in.ballast(plan + "--stages 5"), "f: 4 layers cannot fill 5 stages, each of which takes at least one\n", 3);
   std::pair<std::string, std::string> const cases[] = {
-      {"--stages 0", "--stages 0: expected is a whole number from 1 to 2^31-1\n"},
+      {"--stages 0", "--stages 0: expected a whole number from 1 to 2^31-1\n"},
       {"--memory 1Gi", "--memory requires --stages"},
-      {"--stages 2 --memory 1G", "--memory 1G: expected is a whole number of bytes"},
+      {"--stages 2 --memory 1G", "--memory 1G: expected a whole number of bytes"},
       {"--stages 2 --schedule zbv", "schedule zbv has 2 chunks a stage, not 1\n"},
       {"--stages 2 --schedule pipedream", "no schedule \"pipedream\""},
-      {"--stages 2 --tp 0", "--tp 0: expected is a whole number from 1"},
+      {"--stages 2 --tp 0", "--tp 0: expected a whole number from 1"},
       {"--stages 2 --zero 4", "zero = 4 must be in [0, 3]\n"},
       {"--stages 2 --layers missing.csv", "missing.csv: cannot be read"},
       {"--stages 2 --layers layers.csv --tp 2", "--tp excludes --layers"},

@@ -24,7 +24,7 @@ namespace {
   std::int64_t value = 0;
   auto const [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error != std::errc{} || stop != digits.data() + digits.size() || value < least || value > most >> shift)
-    throw bad_input(option + " " + printable(text) + ": expected is a whole number of bytes from " + std::to_string(least) +
+    throw bad_input(option + " " + printable(text) + ": expected a whole number of bytes from " + std::to_string(least) +
                     " to 2^58, as in 4096 or 24Gi");
   return value << shift;
 }
@@ -54,7 +54,7 @@ double decimal(std::string const& option, std::string const& text) {
   double value = 0;
   auto const [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || stop != text.data() + text.size())
-    throw bad_input(option + " " + printable(text) + ": expected is a number, as in 0.4");
+    throw bad_input(option + " " + printable(text) + ": expected a number, as in 0.4");
   return value;
 }
 
@@ -66,7 +66,7 @@ double milliseconds(std::string const& option, std::string const& text) {
 
 std::uint32_t thousandths(std::string const& option, std::string const& text) {
   auto const value = decimal(option, text);
-  if (!(value >= 0 && value <= 1)) throw bad_input(option + " " + printable(text) + ": expected is a share from 0 to 1, as in 0.97");
+  if (!(value >= 0 && value <= 1)) throw bad_input(option + " " + printable(text) + ": expected a share from 0 to 1, as in 0.97");
   return static_cast<std::uint32_t>(std::ceil(1000 * value - 1e-6));
 }
 
@@ -103,7 +103,7 @@ void read_capacities(limit_arguments& limits, input_arguments const& input) {
   auto const& select = input.select;
   auto const measures = select.histogram || select.measures.empty() ? std::size_t{1} : select.measures.size();
   if (limits.capacity.size() != measures)
-    throw bad_input("--capacity " + printable(limits.capacity_text) + ": expected is one capacity for each of " + std::to_string(measures) +
+    throw bad_input("--capacity " + printable(limits.capacity_text) + ": expected one capacity for each of " + std::to_string(measures) +
                     " measure" + (measures == 1 ? "" : "s") + "; --columns 2,1 names two, --columns 1+2 adds two columns into one");
 }
 
@@ -112,7 +112,7 @@ CLI::Option* add_offload(CLI::App& command, offload_link& offload) {
                                "bytes that the link to the host moves in one unit of the file's time");
   auto const percentage = [](std::string const& option, std::string const& text) {
     auto const value = whole<std::int64_t, 0>(option, text);
-    if (value > 100) throw bad_input(option + " " + printable(text) + ": expected is a percentage, at most 100");
+    if (value > 100) throw bad_input(option + " " + printable(text) + ": expected a percentage, at most 100");
     return value;
   };
   add_value(command, "--overlap", offload.overlap, percentage,

@@ -29,11 +29,11 @@ template <class Integer, Integer least = 1>
   Integer value = 0;
   auto const [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || stop != text.data() + text.size() || value < least)
-    throw bad_input(option + " " + printable(text) + ": expected is a whole number from " + std::to_string(least) + " to 2^" +
+    throw bad_input(option + " " + printable(text) + ": expected a whole number from " + std::to_string(least) + " to 2^" +
                     std::to_string(std::numeric_limits<Integer>::digits) + "-1");
   return value;
 }
-/// From 1 to 2^63-1, or to 2^31-1 where each of so many is looked at; seeds from 0 to 2^64-1.
+/// From 1 to 2^63-1, or to 2^31-1 for counts that are looped over; seeds from 0 to 2^64-1.
 inline constexpr auto positive = whole<std::int64_t>;
 inline constexpr auto small_positive = whole<std::int32_t>;
 inline constexpr auto from_0 = whole<std::uint64_t, 0>;
@@ -61,7 +61,7 @@ template <class Named, std::size_t extent>
     if (entry.word == text) return entry;
     words += (words.empty() ? "" : ", ") + std::string(entry.word);
   }
-  throw bad_input(option + " " + printable(text) + ": expected is one of " + words);
+  throw bad_input(option + " " + printable(text) + ": expected one of " + words);
 }
 [[nodiscard]] ballast::oversize oversize_policy(std::string const& option, std::string const& text);
 /// Those of a plan, whose places never hold more than the capacity.

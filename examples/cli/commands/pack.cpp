@@ -108,7 +108,7 @@ template <class Index>
   return placed;
 }
 
-/// What samples cost on a model; those that stand in no pack count as 1, as they may be too long for any cost.
+/// What samples cost on a model; those in no pack count as 1, because they may be too long for any cost.
 template <class Index>
 [[nodiscard]] std::vector<std::int64_t> costs_of(std::string const& model, std::vector<std::int64_t> const& placed,
                                                  ballast::groups<Index> const& packs) {

@@ -28,7 +28,7 @@ struct image_set {
 };
 
 // The first four are measured. The others are lognormal, median * exp(sigma * z), with the median, sigma and tile shares given beside them;
-// they stand for the data sets of the same mixture whose lengths are not published, and were calibrated so that random batches show the
+// they represent the data sets of the same mixture whose lengths are not published, and were calibrated so that random batches show the
 // padding and imbalance that the paper reports.
 constexpr image_set image_sets[]{
     // ai2d, chartqa, docvqa, synthdog
@@ -53,7 +53,7 @@ constexpr image_set image_sets[]{
 constexpr std::uint64_t text_only_weight = 40658 * 100;
 constexpr on_grid text_only{26, 68, 124, 215, 287, 408, 526, 653, 800, 980, 1217, 1569, 2230, 2982, 4096, 4096, 4096};
 
-// A tile is 256 tokens of the language model, and the images of a sample stand between two marks; samples are cut to 4096 tokens.
+// A tile is 256 tokens of the language model, and the images of a sample are between two marks; samples are cut to 4096 tokens.
 std::vector<part> vlm_parts() {
   constexpr std::array<std::int64_t, 4> tiles{1, 3, 4, 5};
   auto const always = [](std::int64_t value) { return std::vector<quantile>{{0, value}, {1000000, value}}; };

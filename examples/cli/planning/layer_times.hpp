@@ -22,10 +22,10 @@ namespace ballast_cli {
 /// The same as text.
 [[nodiscard]] inline std::string shown(std::int64_t time, layer_table const& table) { return in_unit(time, table).dump(); }
 
-/// Time for so many bytes over a link, in units of the table, rounded up; at most 2^53. 0 where there is no link.
+/// The time to move `bytes` over a link, in units of the table, rounded up; at most 2^53. 0 without a link.
 [[nodiscard]] std::int64_t link_time(std::int64_t bytes, std::int64_t bytes_per_1, layer_table const& table);
 
-/// What a layer may do with what it keeps besides nothing and recomputing it: send it to the host.
+/// The option to send what a layer keeps to the host, beside keeping and recomputing it.
 struct offload_link {
   std::int64_t bytes_per_1 = 0;  ///< bytes that the link to the host moves in 1 of the file's unit of time; 0: there is no link
   std::int64_t overlap = 0;      ///< percent of the compute time under which transfers hide
@@ -38,7 +38,7 @@ struct layer_options {
 };
 [[nodiscard]] layer_options options_of(layer_row const& row, offload_link const& offload, layer_table const& table);
 
-/// What there is to say of a scale that loses digits; empty where it loses none.
+/// A sentence about a scale that loses digits; empty if it loses none.
 [[nodiscard]] std::string scale_in_words(layer_table const& table);
 
 }  // namespace ballast_cli

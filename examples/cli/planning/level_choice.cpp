@@ -100,7 +100,7 @@ using ballast::timed_level;
 
 level_setup::level_setup(level_request const& request) : model(request.on.model) {
   if (request.on.mfu && !(*request.on.mfu >= 0.001 && *request.on.mfu <= 1))
-    throw bad_input("--mfu " + formatted("%g", *request.on.mfu) + ": expected is a share of the peak from 0.001 to 1");
+    throw bad_input("--mfu " + formatted("%g", *request.on.mfu) + ": expected a share of the peak from 0.001 to 1");
   cluster.model = model_of(request.on.model);
   cluster.device = device_of(request.on.device);
   cluster.devices = request.gpus;
@@ -142,7 +142,7 @@ level_choice choose(level_rule rule, ballast::histogram const& lengths, std::int
     throw no_plan("the longest sample has " + std::to_string(lengths.lengths.back()) + " tokens, and no " +
                   (request.table.empty() ? "setting of " + on.model + " on " + std::to_string(on.cluster.devices) + " " + request.on.device
                                          : "row of " + shown_name(request.table)) +
-                  " holds packs of so many" + (request.table.empty() ? " (modelled memory)" : ""));
+                  " holds a pack of that length" + (request.table.empty() ? " (modelled memory)" : ""));
   level_choice out{
       .levels = std::move(exact.levels), .rule = rule, .candidates = candidates.size(), .most_levels = most_levels, .time = exact.time};
   if (rule != level_rule::hbp) return out;

@@ -22,17 +22,17 @@ struct compared_plan : ballast::level_plan<> {
   ballast::level_comparison usual;
 };
 
-/// Plans with the choice: HBP's are filled and made alike as published, others where it pays and by time.
+/// Plans with the choice. Packs of HBP's levels are filled and grouped as published, packs of other levels where it pays and by time.
 [[nodiscard]] compared_plan plan_choice(std::span<std::int64_t const> lengths, level_choice const& choice,
                                         ballast::level_plan_options options);
 
 /// The levels of a plan, in numbers.
 [[nodiscard]] std::vector<report_level> levels_of(ballast::level_plan<> const& plan);
 
-/// "levels", "cr", "abr" and what else the plan is worth, beside its baselines.
+/// "levels", "cr", "abr" and the other figures of the plan and its baselines.
 void add_level_figures(nlohmann::ordered_json& json, level_choice const& choice, compared_plan const& plan);
 
-/// What is known of the choice, and what keeps the plan from it: sentences.
+/// Sentences on how good the choice is proven to be, and how far the plan is from it.
 [[nodiscard]] std::vector<std::string> limits_in_words(level_choice const& choice, ballast::level_plan<> const& plan);
 
 /// The levels, the plan and its baselines as tables of text, and sentences.

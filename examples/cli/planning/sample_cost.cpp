@@ -84,7 +84,7 @@ struct fitted_cost {
     if (row.length >= std::int64_t{1} << 31 || row.ms > 1e9) throw bad_input(place + "lengths below 2^31 and times up to 10^9 ms are read");
     auto const cost = static_cast<std::int64_t>(row.ms * nanoseconds + 0.5);
     if (!lengths.empty() && lengths.back() == row.length)
-      throw bad_input(place + "length " + std::to_string(row.length) + " stands here a second time; ballast calibrate fits such timings");
+      throw bad_input(place + "length " + std::to_string(row.length) + " occurs a second time; ballast calibrate fits such timings");
     if (!costs.empty() && cost < costs.back())
       throw bad_input(place + "length " + std::to_string(row.length) +
                       " takes less time than a shorter one; ballast calibrate fits such timings");
@@ -107,7 +107,7 @@ ballast::transformer model_of(std::string const& model) {
 
 ballast::device const& device_of(std::string const& name) {
   auto const* const accelerator = find(ballast::devices, name);
-  if (accelerator == nullptr) throw bad_input("--device " + printable(name) + ": expected is one of " + names(ballast::devices));
+  if (accelerator == nullptr) throw bad_input("--device " + printable(name) + ": expected one of " + names(ballast::devices));
   return *accelerator;
 }
 

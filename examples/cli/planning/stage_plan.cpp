@@ -40,7 +40,7 @@ std::vector<std::string> names_of(layer_table const& table) {
 void require_layers(std::string const& title, std::size_t layers, std::uint64_t stages, std::uint64_t chunks) {
   if (stages * chunks > layers)
     throw no_plan(title + ": " + counted(layers, "layer") + " cannot fill " + counted(stages, "stage") +
-                  (chunks > 1 ? " of " + counted(chunks, "chunk") : "") + ", each of which takes one at least");
+                  (chunks > 1 ? " of " + counted(chunks, "chunk") : "") + ", each of which takes at least one");
 }
 
 std::string span_in_words(std::vector<std::string> const& names, std::size_t begin, std::size_t end) {

@@ -22,7 +22,7 @@ namespace ballast_cli {
 /// Throws no_plan, beginning with `title`, where there are fewer layers than stages or their chunks.
 void require_layers(std::string const& title, std::size_t layers, std::uint64_t stages, std::uint64_t chunks = 1);
 
-/// "first ... last": the layers from `begin` to `end`, of which there is one at least.
+/// "first ... last": the layers from `begin` to `end`, at least one.
 [[nodiscard]] std::string span_in_words(std::vector<std::string> const& names, std::size_t begin, std::size_t end);
 
 /// A stage as a line of a table.
@@ -55,7 +55,7 @@ struct stage_plan {
   ballast::megatron_recompute megatron;
 };
 
-/// Plans stages that hold so many micro-batches each. Throws no_plan.
+/// Plans stages that hold the given numbers of micro-batches. Throws no_plan.
 [[nodiscard]] stage_plan plan_memory(layer_table const& table, std::vector<std::uint64_t> const& held, memory_request const& asked,
                                      std::span<ballast::layer_kind const> kinds);
 

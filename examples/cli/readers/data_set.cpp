@@ -102,7 +102,7 @@ std::uint64_t count_next_fit(table const& rows, ballast::packing_options const& 
     packs += (count - 1) / per_pack + 1;
     room = o.capacity;
     slots = most;
-    take((count - 1) % per_pack + 1);  // what stands in the last of them
+    take((count - 1) % per_pack + 1);  // the samples in the last of them
   };
   for (std::size_t i = 0; i < v.size(); i += 2) {
     auto const count = static_cast<std::uint64_t>(v[i + 1]);
@@ -111,7 +111,7 @@ std::uint64_t count_next_fit(table const& rows, ballast::packing_options const& 
     else if (o.oversize == ballast::oversize::alone)
       alone += count;
   }
-  if (o.oversize == ballast::oversize::split)  // later pieces stand behind all samples
+  if (o.oversize == ballast::oversize::split)  // later pieces come after all samples
     for (std::size_t i = 0; i < v.size(); i += 2)
       for (auto left = v[i] > largest ? v[i + 1] : 0; left > 0; --left) {
         auto const pieces = (v[i] - 1) / largest;

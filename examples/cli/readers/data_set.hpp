@@ -18,7 +18,7 @@ namespace ballast_cli {
 /// The histogram of what was read, whether it was read as one or as single lengths.
 [[nodiscard]] ballast::histogram to_histogram(table const& input);
 
-/// Refuses rows of several measures; `command` says who takes but one.
+/// Throws for rows of several measures; `command` names the command that takes only one.
 void require_one_measure(table const& input, std::string_view command);
 
 /// Rows of one or more measures as columns.
@@ -39,7 +39,7 @@ class measure_columns {
   return o.capacity - o.capacity % o.sample_multiple;
 }
 
-/// A sample over capacity is bad input unless a policy says otherwise; said here, because only the table knows where it stood. `others`
+/// A sample over capacity is bad input unless a policy says otherwise; checked here, because only the table knows where it was. `others`
 /// names the policies there are for one measure.
 void refuse_oversize(table const& input, std::span<std::int64_t const> capacity, ballast::packing_options const& options,
                      std::string_view others = "set-aside, truncate, split or alone");

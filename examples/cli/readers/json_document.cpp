@@ -36,7 +36,7 @@ nlohmann::json parse_document(std::string_view text, std::string const& name) {
     if (what == event::object_start) keys.open();
     if (what == event::key) keys.add(parsed.get_ref<std::string const&>());
     if (what == event::object_end)
-      if (auto const twice = keys.close()) throw bad_input(name + ": the key " + printable(*twice) + " stands twice in one object");
+      if (auto const twice = keys.close()) throw bad_input(name + ": the key " + printable(*twice) + " occurs twice in one object");
     return true;
   };
   return nlohmann::json::parse(text.begin(), text.end(), watch, false);

@@ -17,7 +17,7 @@ class open_keys {
  public:
   void open() { starts_.push_back(used_); }
   void add(std::string const& key);
-  /// Ends the innermost object. Returns a key that stands in it twice, behind the keys under which the object itself stands: "a.b.key".
+  /// Ends the innermost object. Returns a key that occurs in it twice, after the keys that lead to the object: "a.b.key".
   [[nodiscard]] std::optional<std::string> close();
 
  private:
@@ -27,7 +27,7 @@ class open_keys {
 };
 
 /// Parses a document. What is not valid JSON is returned as discarded, for the caller to say what was expected. Throws bad_input, naming
-/// `name`, where a key stands twice in one object.
+/// `name`, if a key occurs twice in one object.
 [[nodiscard]] nlohmann::json parse_document(std::string_view text, std::string const& name);
 
 }  // namespace ballast_cli

@@ -49,7 +49,7 @@ constexpr int most_decimals = 15;
   return out;
 }
 
-/// Where each known column stands; none for a missing one.
+/// The position of each known column; none for a missing one.
 [[nodiscard]] std::array<std::size_t, column_names.size()> columns_of(std::vector<std::string> const& header, std::string const& place) {
   std::array<std::size_t, column_names.size()> at{};
   at.fill(header.size());
@@ -60,7 +60,7 @@ constexpr int most_decimals = 15;
                       " is no column of layers; these are name, forward, backward, parameter_bytes, activation_bytes, checkpoint_bytes "
                       "and boundary_bytes");
     auto& place_of = at[static_cast<std::size_t>(known - column_names.begin())];
-    if (place_of != header.size()) throw bad_input(place + ": the column " + header[i] + " stands here a second time");
+    if (place_of != header.size()) throw bad_input(place + ": the column " + header[i] + " occurs a second time");
     place_of = i;
   }
   for (auto const needed : {name_column, forward_column, backward_column})
@@ -145,7 +145,7 @@ layer_table read_layers(std::string_view bytes, std::string const& name, int wan
     row.name = std::move(fields[at[name_column]]);
     if (row.name.empty()) throw bad_input(place() + ": the layer has no name");
     if (auto const [before, fresh] = line_of.emplace(row.name, line); !fresh)
-      throw bad_input(place() + ": layer " + printable(row.name) + " stands in line " + std::to_string(before->second) + " already");
+      throw bad_input(place() + ": layer " + printable(row.name) + " is in line " + std::to_string(before->second) + " already");
     times.push_back({time_of(fields[at[forward_column]], "forward"), time_of(fields[at[backward_column]], "backward")});
     total += 2 * times.back().forward + times.back().backward;  // recomputed, a layer runs forward twice
     if (!(total < most_units)) throw bad_input(place() + ": the times add up to 2^50 or more; choose a larger unit");

@@ -49,7 +49,7 @@ class table {
   [[nodiscard]] std::size_t rows() const noexcept { return values_.size() / measures_; }
   /// Row by row; with one measure, the lengths.
   [[nodiscard]] std::vector<std::int64_t> const& values() const noexcept { return values_; }
-  /// Where a row stood, for sentences: "lengths.txt:17" or "lengths.npy: entry 17".
+  /// Where a row was, for messages: "lengths.txt:17" or "lengths.npy: entry 17".
   [[nodiscard]] std::string where(std::size_t row) const;
 
   // For readers.
@@ -57,7 +57,7 @@ class table {
   void begin_file(std::string const& name, counted_by by);
   [[nodiscard]] std::string const& file() const { return files_.back().name; }
   [[nodiscard]] std::string place(std::uint64_t number) const;  ///< in the current file
-  /// Says where the next row stands; rows after it are taken to stand one further each until the next call says otherwise.
+  /// Says where the next row is in its file; each row after it counts as one further until the next call.
   void next_row_at(std::uint64_t number) {
     if (number != next_number_) marks_.push_back({rows(), files_.size() - 1, number});
     next_number_ = number + 1;
@@ -89,7 +89,7 @@ class table {
 
 inline constexpr std::int64_t largest_length = (std::numeric_limits<std::int64_t>::max)();
 
-/// The refusal of a value.
+/// The exception for a bad value.
 [[nodiscard]] bad_input not_a_value(std::string const& place, std::string_view shown, value_kind kind = value_kind::length);
 
 /// Adds a row whose measures are sums of columns; `value(column, measure)` is not negative.

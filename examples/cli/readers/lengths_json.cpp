@@ -48,7 +48,7 @@ class collector {
   }
   bool key(std::string const& name) { return keys_.add(name), at_field_ = name == field_, true; }
   bool end_object() {
-    if (auto const twice = keys_.close()) throw bad_input(place() + ": the key " + printable(*twice) + " stands twice in one object");
+    if (auto const twice = keys_.close()) throw bad_input(place() + ": the key " + printable(*twice) + " occurs twice in one object");
     if (--depth_ != entries_at_) return true;
     if (!found_) throw bad_input(place() + ": the object has no field " + printable(field_));
     add(*found_);

@@ -16,7 +16,7 @@ namespace ballast_cli {
 /// A view of an array in memory, perhaps a mapped file; nothing is copied.
 class npy_view {
  public:
-  /// Reads the header. Throws bad_input, naming `name`, also for more than so many dimensions, or none.
+  /// Reads the header. Throws bad_input, naming `name`, also for 0 dimensions or more than the limit.
   npy_view(std::string_view bytes, std::string const& name, std::size_t most_dimensions = 2);
   [[nodiscard]] std::vector<std::size_t> const& shape() const noexcept { return shape_; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }  ///< all elements

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-// Packings that anybody made. Only their form is looked at here; whether they are valid is for the library to say.
+// Packings of any program. Only their form is checked here; the library checks whether they are valid.
 
 namespace ballast_cli {
 

@@ -33,7 +33,7 @@ std::vector<profile_row> read_profile(std::string_view bytes, std::string const&
       row.gigabytes = gigabytes;
     }
     if (std::any_of(rows.begin(), rows.end(), [&](profile_row const& r) { return r.setting == at; }))
-      throw bad_input(place + "this length, sp and number of layers stand here a second time");
+      throw bad_input(place + "this length, sp and number of layers occur a second time");
     rows.push_back(row);
   });
   if (rows.empty()) throw bad_input(name + ": there are no measured settings in it");

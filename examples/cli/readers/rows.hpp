@@ -13,14 +13,14 @@
 
 namespace ballast_cli {
 
-/// Reads a whole field as a number; false where it is none.
+/// Reads a complete field as a number; false if it is not one.
 template <class Number>
 [[nodiscard]] bool read_field(std::string_view field, Number& value) {
   auto const [stop, error] = std::from_chars(field.data(), field.data() + field.size(), value);
   return error == std::errc{} && stop == field.data() + field.size();
 }
 
-/// Calls `row(fields, line)` for each line that is not blank; fields stand between commas, semicolons or blanks. A first line without a
+/// Calls `row(fields, line)` for each line that is not blank; fields are separated by commas, semicolons or blanks. A first line without a
 /// digit is a header and left out.
 template <class Row>
 void for_each_row(std::string_view bytes, Row const& row) {

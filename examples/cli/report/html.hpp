@@ -30,7 +30,7 @@ using table_rows = std::vector<std::vector<std::string>>;
   (void)std::snprintf(text, sizeof text, value < 100 ? "%.3f" : "%.4g", value);
   return std::isfinite(value) ? text : "n/a";
 }
-/// Three digits, four where that is the whole part.
+/// Three digits; four if the integer part has four.
 [[nodiscard]] inline std::string short_duration(double ms) {
   if (!std::isfinite(ms)) return "n/a";
   auto const [unit, name] = ms < 1e3       ? std::pair(1.0, " ms")

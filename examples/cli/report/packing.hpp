@@ -14,7 +14,7 @@
 
 namespace ballast_cli {
 
-/// What ranks wait where packs were ordered for them, over whole steps.
+/// How long ranks wait if packs are ordered for them, over full steps.
 struct rank_figures {
   std::uint64_t ranks = 0;
   std::string model;                         ///< empty: packs were ordered by their tokens
@@ -24,7 +24,7 @@ struct rank_figures {
 
 struct packing_report {
   std::uint64_t samples = 0;
-  std::int64_t tokens = 0;  ///< that stand in packs; the same for every packer
+  std::int64_t tokens = 0;  ///< tokens in packs; the same for every packer
   std::int64_t capacity = 0;
   std::string strategy;
   ballast::certificate packs;
@@ -34,14 +34,13 @@ struct packing_report {
   std::uint64_t naive_packs = 0;  ///< of next fit in input order
   std::optional<rank_figures> in_ranks = {};
 
-  /// Share of the capacity of so many packs that holds tokens.
+  /// Share of the capacity of `count` packs that holds tokens.
   [[nodiscard]] double fill(std::uint64_t count) const {
     return count == 0 ? 0.0 : static_cast<double>(tokens) / (static_cast<double>(capacity) * static_cast<double>(count));
   }
 };
 
-/// The next multiple of what is demanded, if so many packs can be had from `items`; a packer gets there by giving samples a pack of their
-/// own.
+/// `packs` rounded up to a multiple, if `items` can fill that many packs; a packer gets there by giving samples a pack to themselves.
 [[nodiscard]] constexpr std::uint64_t raised_to_multiple(std::uint64_t packs, std::uint64_t multiple, std::uint64_t items) {
   auto const raised = packs + (multiple - packs % multiple) % multiple;
   return raised <= items ? raised : packs;

@@ -49,7 +49,7 @@ void add_lengths(page_places& places, report_data const& data) {
   places["samples_by_length"] =
       histogram("samples", "Samples by length", data.bin_samples, "How many samples have about this length.", html_table("lengths", rows));
   places["tokens_by_length"] =
-      histogram("tokens", "Tokens by length", data.bin_tokens, "How many tokens stand in samples of about this length.", "");
+      histogram("tokens", "Tokens by length", data.bin_tokens, "How many tokens are in samples of about this length.", "");
   if (!(samples > 0 && tokens > 0)) return;
   double long_samples = 0, long_tokens = 0;
   auto from = bins;

@@ -17,7 +17,7 @@ using namespace html;
 
 constexpr std::size_t tints = 5;  // that page.html has
 
-/// One colour for levels whose packs stand on one GPU, another for those whose packs communicate; the longer, the darker.
+/// One colour for levels whose packs are on one GPU, another for those whose packs communicate; longer packs are darker.
 [[nodiscard]] std::vector<std::string> styles_of(std::vector<report_level> const& levels) {
   std::vector<std::string> styles;
   std::size_t alike[2] = {0, 0}, seen[2] = {0, 0};
@@ -48,7 +48,7 @@ constexpr std::size_t tints = 5;  // that page.html has
     bars.push_back({name_of(l), share(l.share), styles[i], l.share});
   }
   return figure("Tokens by level", share_bars("level-tokens", "Tokens by level", bars),
-                "Share of all tokens that stand in packs of this level. These are the colours of the steps: one for packs on one GPU, "
+                "Share of all tokens that are in packs of this level. These are the colours of the steps: one for packs on one GPU, "
                 "another for packs that several GPUs share, longer packs darker.");
 }
 

@@ -132,7 +132,8 @@ struct shown_plan {
   }
   drawing.legend(names);
   return figure("Balance of every step", drawing.str(chart_style),
-                "Time of the slowest rank as a multiple of the mean rank's: at 1x nobody waits. The mean rank waits what lies above." +
+                "Time of the slowest rank as a multiple of the mean rank's: at 1x nobody waits. The part above 1x is the time that the "
+                "mean rank waits." +
                     (worst > most ? " The worst step, " + factor(worst) + ", is outside the picture." : std::string()),
                 html_table("slowest over mean; a step no worse than this share of all steps", rows));
 }

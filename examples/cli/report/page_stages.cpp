@@ -79,7 +79,7 @@ constexpr std::array<task_shape, 4> task_shapes{{{report_task::forward, "forward
                                           {"waiting for the slowest rank", "c0", model.waiting}})
     bars.push_back({name, share(part), style, part});
   return figure("Where the device-time goes", share_bars("device-time", "Where the device-time goes", bars),
-                "All devices, all steps: the four parts add up to the whole time.");
+                "All devices, all steps: the four parts add up to the total time.");
 }
 
 [[nodiscard]] std::string memory_of_stages(report_model const& model) {

@@ -37,7 +37,7 @@ template <class Index>
           array_file<Index>("members.npy", sizeof(Index) == 4 ? "<u4" : "<u8", std::array{packs.members.size()}, packs.members)};
 }
 
-/// Refuses a folder that a plan may not replace, before anything is planned; an empty name is none. Throws bad_input.
+/// Throws bad_input for a folder that a plan may not replace; called before anything is planned. An empty name means no folder.
 void require_plan_folder(std::string const& folder);
 
 /// Writes the files and plan.json, all or none: the folder is replaced as a whole. Says on standard error if an older plan that an

@@ -71,7 +71,7 @@ int exchange_names([[maybe_unused]] char const* one, [[maybe_unused]] char const
   return error ? path : whole.string();
 }
 
-/// What stands under a name, on which device; nothing where there is nothing.
+/// What has a name, and on which device; nothing if the name is free.
 [[nodiscard]] std::optional<std::pair<dev_t, ino_t>> identity(std::string const& path) {
   struct stat about{};
   return ::lstat(path.c_str(), &about) == 0 ? std::optional(std::pair(about.st_dev, about.st_ino)) : std::nullopt;
@@ -92,7 +92,7 @@ int exchange_names([[maybe_unused]] char const* one, [[maybe_unused]] char const
   return -1;
 }
 
-/// The name of something in a folder that is none of these; nothing where there is nothing else.
+/// The name of something else in a folder; nothing if there is nothing else.
 [[nodiscard]] std::optional<std::string> other_than(std::span<std::string_view const> names, std::string const& folder) {
   std::error_code error;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
@@ -173,7 +173,7 @@ void require_ours(std::string const& path, folder_kind const& kind, std::string 
                     ", which ballast did not write, and a plan replaces its folder as a whole; name another folder, or one inside it");
 }
 
-/// Refuses what is there unless it is a plan of ours, whole, or an empty folder.
+/// Throws unless there is a complete plan of ours or an empty folder.
 void require_plan_at(std::string const& target, std::string const& path, folder_kind const& kind) {
   std::error_code error;
   if (!fs::is_directory(target, error)) throw cannot_write(path + ": the folder cannot be made: " + reason(ENOTDIR));

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-// Writing that never leaves half a file, or half a folder, under the name that was asked for. What is not complete stands beside that
+// Writing that never leaves half a file, or half a folder, under the name that was asked for. What is not complete lies beside that
 // name under a random one, and is locked while its writer lives, so that the next run can tell it from what an interrupted run left.
 
 namespace ballast_cli {

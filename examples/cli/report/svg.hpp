@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-// Small charts as inline SVG, coloured by style classes of the page they stand in.
+// Small charts as inline SVG, coloured by style classes of the page that contains them.
 
 namespace ballast_cli {
 
