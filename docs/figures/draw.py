@@ -439,7 +439,7 @@ def main():
     for draw in (first_look, packing, near_optimal, omnibal, layout, balance, loss, batching, plan, levels, curriculum, cost, partition,
                  recompute, staging, pipeline):
         draw()
-        save({"balance": "balance-methods"}.get(draw.__name__, draw.__name__.replace("_", "-")), folder)
+        save(draw.__name__.replace("_", "-"), folder)
 
 
 main()
