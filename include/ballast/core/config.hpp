@@ -25,3 +25,13 @@
 #else
 #define BALLAST_HD
 #endif
+
+namespace ballast::inline v0_2 {
+
+/// @brief The default argument of templates whose code does not depend on a type: `template <class = when_called>`.
+///
+/// A compiler reads the body of an `inline` function in every program that includes it, and instantiates all that the body uses, even
+/// where nobody calls the function. The body of a template is instantiated where it is called, so programs compile what they use.
+struct when_called;
+
+}  // namespace ballast::inline v0_2

@@ -33,11 +33,12 @@ using near_optimal_plan = basic_near_optimal_plan<packs_needed>;
 namespace detail {
 
 /// The plan of a histogram of weights, none above the capacity.
+template <class = when_called>
 [[nodiscard]] inline near_optimal_plan search_patterns(histogram const& weights, std::int64_t capacity, std::uint64_t max_samples,
                                                        search_limits const& limits) {
   pooled_memory memory;
   pool_scope const scope(memory);
-  best_fit_patterns best_fit;
+  best_fit_patterns<> best_fit;
   auto const packs = static_cast<std::int64_t>(best_fit.plan(weights, capacity, max_samples));
   auto const bound = packing_lower_bound(weights, capacity, max_samples, packs);
   auto const found = search_classes(weights, capacity, max_samples, bound, best_fit, limits);
@@ -69,6 +70,7 @@ namespace detail {
 /// lengths) memory plus tables of at most 2^24 entries.
 /// @par Determinism
 /// A pure function of its arguments, unless a stop request or the wall clock ends the search (`complete` is false then).
+template <class = when_called>
 [[nodiscard]] inline near_optimal_plan plan_near_optimal(histogram const& lengths, packing_options const& options,
                                                          search_limits const& limits = {}) {
   require(options.oversize == oversize::reject && options.pack_count == 0 && options.pack_count_multiple == 1, [] {
@@ -92,6 +94,7 @@ namespace detail {
 /// That of `plan_near_optimal`; independent of the number of samples.
 /// @par Determinism
 /// A pure function of its arguments, unless a stop request or the wall clock ends the search.
+template <class = when_called>
 [[nodiscard]] inline pack_tally count_near_optimal(histogram const& lengths, packing_options const& options,
                                                    search_limits const& limits = {}) {
   return detail::tally(apply_oversize(lengths, options), options, {limits});

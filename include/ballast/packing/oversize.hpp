@@ -104,6 +104,7 @@ struct trained_histogram {
 /// O(D log D) for D distinct lengths.
 /// @par Determinism
 /// A pure function of its arguments.
+template <class = when_called>
 [[nodiscard]] inline trained_histogram apply_oversize(histogram const& lengths, packing_options const& options) {
   require_valid(options);
   require_valid(lengths);

@@ -124,6 +124,7 @@ template <index_type Index = std::uint32_t, length_range R>
 /// samples, except for the search's limit of 2^16 units of work a sample.
 /// @par Determinism
 /// A pure function of its arguments, unless a stop request or the wall clock ends the search.
+template <class = when_called>
 [[nodiscard]] inline pack_tally count_packs(histogram const& lengths, packing_options const& options, search_limits const& limits) {
   return detail::tally(apply_oversize(lengths, options), options, detail::pack_rule(lengths.samples(), limits));
 }

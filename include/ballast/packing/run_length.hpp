@@ -37,6 +37,7 @@ struct pack_tally {
 /// O(D log D + R) for D distinct lengths and R runs; independent of the number of samples.
 /// @par Determinism
 /// A pure function of its arguments.
+template <class = when_called>
 [[nodiscard]] inline pack_tally count_packs(histogram const& lengths, packing_options const& options) {
   auto const items = apply_oversize(lengths, options);
   auto const capacity = round_down(options.capacity, options.pack_multiple);
@@ -63,6 +64,7 @@ struct plan_workspace {
 /// @param workspace  scratch memory, kept between calls
 /// @param out        overwritten with the plan; its memory is used again
 /// @throws invalid_input as the other overload
+template <class = when_called>
 inline void plan_best_fit_decreasing(histogram const& lengths, packing_options const& options, plan_workspace& workspace, pack_runs& out) {
   require(options.oversize == oversize::reject && options.pack_count == 0 && options.pack_count_multiple == 1, [] {
     return std::string("a plan of runs takes no over-size policy and no demanded number of packs: use best_fit_decreasing on the lengths");
@@ -101,6 +103,7 @@ inline void plan_best_fit_decreasing(histogram const& lengths, packing_options c
 /// samples.
 /// @par Determinism
 /// A pure function of its arguments.
+template <class = when_called>
 [[nodiscard]] inline pack_runs plan_best_fit_decreasing(histogram const& lengths, packing_options const& options) {
   plan_workspace workspace;
   pack_runs plan;

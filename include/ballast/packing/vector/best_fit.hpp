@@ -38,6 +38,7 @@ namespace ballast::inline v0_2 {
 /// A pure function of its arguments, decided in integers.
 /// @par Source
 /// Panigrahy, Talwar, Uyeda, Wieder, "Heuristics for vector bin packing", Microsoft Research (2011): the weights by total demand.
+template <class = when_called>
 [[nodiscard]] inline pack_patterns plan_vector_best_fit(measure_classes const& classes, std::span<std::int64_t const> capacity) {
   require_valid(classes, capacity);
   auto const k = classes.measures;

@@ -39,6 +39,7 @@ namespace ballast::inline v0_2 {
 /// @par Source
 /// This library, after the bin completion of Gent, "Heuristic solution of open bin packing problems", Journal of Heuristics 3 (1998): one
 /// pack is filled well, then the next.
+template <class = when_called>
 [[nodiscard]] inline pack_patterns plan_bin_completion(measure_classes const& classes, std::span<std::int64_t const> capacity) {
   require_valid(classes, capacity);
   if (classes.size() == 0) return {};
@@ -48,7 +49,7 @@ namespace ballast::inline v0_2 {
   pack_patterns best;
   auto looks = detail::completion_looks;
   for (std::size_t r = 0; r < detail::completion_rules.size(); ++r) {
-    detail::pack_filler filler(classes, capacity, sizes, slices, detail::completion_rules[r], looks);
+    detail::pack_filler<> filler(classes, capacity, sizes, slices, detail::completion_rules[r], looks);
     auto found = filler.fill_all();
     if (r == 0 || found.packs() < best.packs()) best = std::move(found);
     if (best.packs() == enough || filler.looks() > looks / 2) break;

@@ -41,6 +41,7 @@ struct vector_packs_needed {
 /// @return the largest bound found; of equal bounds, the first
 /// @par Complexity
 /// O(K D log D) and at most 2^22 comparisons of classes, for K measures and D classes.
+template <class = when_called>
 [[nodiscard]] inline vector_packs_needed incompatible_bound(measure_classes const& classes, std::span<std::int64_t const> capacity) {
   auto const k = classes.measures, n = classes.size();
   auto const clash = [&](std::uint32_t a, std::uint32_t b) {
@@ -100,6 +101,7 @@ struct vector_packs_needed {
 /// @par Complexity
 /// O(K D log D) if the cheap bounds reach `at_most`, for K measures and D classes; otherwise up to 39 times that, plus K + 3 calls of
 /// `packing_lower_bound`.
+template <class = when_called>
 [[nodiscard]] inline vector_packs_needed vector_lower_bound(measure_classes const& classes, std::span<std::int64_t const> capacity,
                                                             std::int64_t at_most = (std::numeric_limits<std::int64_t>::max)()) {
   auto const k = classes.measures;

@@ -82,6 +82,7 @@ inline void require_valid(capacity_search const& search) {
 /// A pure function of its arguments; scores are sums of quotients of exact integers.
 /// @par Source
 /// `search_arguments` in the code of Yao et al., OmniBal, arXiv 2407.20761, which steps up and down without a limit.
+template <class = when_called>
 [[nodiscard]] inline capacity_choice choose_capacities(sample_measures const& samples, capacity_search const& search = {}) {
   require(samples.measures() == 2, [&] { return std::to_string(samples.measures()) + " measures, but capacities are chosen for 2"; });
   require(samples.size() > 0, [] { return std::string("samples are needed to choose capacities"); });

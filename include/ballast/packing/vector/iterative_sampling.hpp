@@ -58,6 +58,7 @@ inline void require_valid(sampling_options const& sampling, std::size_t measures
 }
 
 /// The filter for all measures that a packer sees; a pack with `max_samples` samples is full.
+template <class = when_called>
 [[nodiscard]] inline std::vector<std::int64_t> filter_of(sampling_options const& sampling, vector_packing_options const& options) {
   auto filter = sampling.filter.empty() ? full_packs(options.capacity) : sampling.filter;
   if (options.max_samples != 0) filter.push_back(static_cast<std::int64_t>((std::min)(options.max_samples, std::uint64_t{1} << 62)));
@@ -76,12 +77,13 @@ inline void require_valid(sampling_options const& sampling, std::size_t measures
 /// @param at_most   number of packs of a known plan: the rounds end if they can only give more packs, and a plan with more packs may be
 /// returned
 /// @return patterns of classes; those of the packs kept by the filter come first, one pattern for each pack
+template <class = when_called>
 [[nodiscard]] inline pack_patterns plan_iterative_sampling(measure_classes const& classes, std::span<std::int64_t const> capacity,
                                                            std::span<std::int64_t const> filter, std::uint32_t rounds, std::uint64_t seed,
                                                            std::size_t at_most = (std::numeric_limits<std::size_t>::max)()) {
   constexpr std::size_t many =
       std::size_t{1} << 19;  // classes packed by best fit; beyond this, best fit is only called in rounds 1, 2, 4, 8, …
-  detail::sampling_rounds state(classes, capacity, filter);
+  detail::sampling_rounds<> state(classes, capacity, filter);
   // The best plan so far: the first `prefix` full packs, and either `finish` or `rest`.
   std::size_t fewest = (std::numeric_limits<std::size_t>::max)(), prefix = 0, finished = 0;
   auto finished_at = fewest;  // full packs at the last call of best fit; with the same number, the result would be the same

@@ -30,6 +30,7 @@ using vector_near_optimal_plan = basic_near_optimal_plan<vector_packs_needed>;
 namespace detail {
 
 /// The plan of classes of which only one measure is used, by the search for one measure.
+template <class = when_called>
 [[nodiscard]] inline vector_near_optimal_plan plan_one_measure(measure_classes const& classes, std::int64_t capacity,
                                                                search_limits const& limits, pack_patterns const* start) {
   auto one = search_patterns({classes.values, classes.counts}, capacity, classes.samples() + 1, limits);
@@ -63,6 +64,7 @@ namespace detail {
 /// is returned.
 /// @par Determinism
 /// A pure function of its arguments, unless a stop request or the wall clock ends the search (`complete` is false then).
+template <class = when_called>
 [[nodiscard]] inline vector_near_optimal_plan plan_near_optimal(measure_classes const& classes, std::span<std::int64_t const> capacity,
                                                                 search_limits const& limits = {}, pack_patterns const* start = nullptr) {
   require_valid(classes, capacity);
@@ -81,7 +83,7 @@ namespace detail {
     if (plan.bound.bound == vector_bound::measure) plan.bound.measure = measure;
     return plan;
   }
-  detail::vector_search search(classes, capacity, limits);
+  detail::vector_search<> search(classes, capacity, limits);
   search.run(start);
   vector_near_optimal_plan out{search.patterns(), {}, search.bound(), {}, 0, search.budget().spent(), !search.budget().interrupted()};
   out.count = {static_cast<std::int64_t>(out.patterns.packs()), out.bound.packs};
@@ -105,11 +107,12 @@ namespace detail {
 /// A pure function of its arguments, unless a stop request or the wall clock ends the search.
 /// @par Source
 /// Farley, "A note on bounding a class of linear programming problems, including cutting stock problems", Operations Research 38 (1990).
+template <class = when_called>
 [[nodiscard]] inline vector_packs_needed linear_program_bound(measure_classes const& classes, std::span<std::int64_t const> capacity,
                                                               search_limits const& limits = {}) {
   require_valid(classes, capacity);
   if (classes.size() == 0) return {};
-  detail::vector_search search(classes, capacity, limits);
+  detail::vector_search<> search(classes, capacity, limits);
   search.bound_only();
   return search.bound();
 }

@@ -47,7 +47,7 @@ class band_master {
   [[nodiscard]] std::size_t bands() const noexcept { return borders_.size() - 1; }
   [[nodiscard]] std::size_t band_of(std::size_t c) const { return band_of_[c]; }
   [[nodiscard]] pooled_patterns const& patterns() const noexcept { return patterns_; }
-  [[nodiscard]] simplex const& program() const noexcept { return lp_; }
+  [[nodiscard]] simplex<> const& program() const noexcept { return lp_; }
   /// Values of the classes at the last pricing; no pack holds more value than the best pack of the knapsack.
   [[nodiscard]] pooled_vector<std::int32_t> const& values() const noexcept { return value_; }
 
@@ -149,7 +149,7 @@ class band_master {
   pooled_vector<std::uint32_t> band_of_, band_row_;
   pooled_vector<double> count_;
   pooled_vector<std::int32_t> value_;
-  simplex lp_;
+  simplex<> lp_;
   pooled_patterns patterns_;
   double objective_ = 0, bound_ = 0, paid_ = 0;
   pooled_vector<entry> entries_;

@@ -15,6 +15,7 @@ namespace ballast::inline v0_2::detail {
 
 /// The lower bound of the linear program. Bands of lengths are refined where the dual values bend, since optimal dual values have few break
 /// points.
+template <class = when_called>
 class bound_zoom {
  public:
   bound_zoom(histogram const& lengths, std::int64_t capacity, std::int64_t unit)

@@ -23,6 +23,7 @@ struct class_table {
 using band_borders = pooled_vector<std::uint32_t>;
 
 /// Sizes at which a new band should begin: just above C / k, and where the function of the lower bound jumps or bends.
+template <class = when_called>
 [[nodiscard]] inline pooled_vector<std::int64_t> natural_borders(packs_needed const& bound, std::int64_t capacity) {
   pooled_vector<std::int64_t> out;
   for (std::int64_t k = 2; k <= 6; ++k) out.push_back(capacity / k + 1);
@@ -49,6 +50,7 @@ using band_borders = pooled_vector<std::uint32_t>;
 
 /// Cuts classes into about `parts` bands of equal weight, where the weight of a class is its share of samples, of volume, of classes and of
 /// the range of sizes. A new band also begins at each size of `natural`.
+template <class = when_called>
 [[nodiscard]] inline band_borders cut_bands(class_table const& classes, std::size_t parts, std::span<std::int64_t const> natural) {
   auto const n = classes.size.size();
   band_borders out;
@@ -91,6 +93,7 @@ using band_borders = pooled_vector<std::uint32_t>;
 }
 
 /// Adds borders, which may be in any order and occur twice.
+template <class = when_called>
 inline void add_borders(band_borders& borders, std::span<std::uint32_t const> more) {
   borders.insert(borders.end(), more.begin(), more.end());
   std::sort(borders.begin(), borders.end());

@@ -15,6 +15,7 @@
 namespace ballast::inline v0_2::detail {
 
 /// The remaining samples of a dive over lengths, and their packing by best fit and random filling.
+template <class = when_called>
 class length_rest {
  public:
   using shape = length_shape;
@@ -70,9 +71,9 @@ class length_rest {
   histogram rest_;
   pooled_vector<std::uint32_t> of_;
   std::int64_t tokens_ = 0;
-  best_fit_patterns best_fit_;
-  subset_sum_filler filler_;
+  best_fit_patterns<> best_fit_;
+  subset_sum_filler<> filler_;
 };
-using length_dive = guided_dive<length_rest>;
+using length_dive = guided_dive<length_rest<>>;
 
 }  // namespace ballast::inline v0_2::detail

@@ -15,6 +15,7 @@ namespace ballast::inline v0_2::detail {
 using loose_packs = pooled_vector<pooled_vector<std::uint32_t>>;
 
 /// Takes the packs with most room, and some full packs, out of the patterns.
+template <class = when_called>
 inline void take_loose(pooled_patterns& patterns, loose_packs& loose, histogram const& lengths, std::int64_t capacity,
                        search_tuning const& tuning) {
   pooled_vector<std::pair<std::int64_t, std::size_t>> order;
@@ -52,6 +53,7 @@ void push_classes(pooled_patterns& patterns, Classes const& classes, std::uint64
 }
 
 /// Puts loose packs back among the patterns; their order is lost.
+template <class = when_called>
 inline void put_back(pooled_patterns& patterns, loose_packs& loose) {
   for (auto& pack : loose) std::sort(pack.begin(), pack.end(), [](auto a, auto b) { return a > b; });
   std::sort(loose.begin(), loose.end());

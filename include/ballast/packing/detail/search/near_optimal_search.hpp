@@ -22,10 +22,11 @@ namespace ballast::inline v0_2::detail {
 
 /// One near-optimal search: best fit, then dives, improvements and the lower bound of the linear program. The order does not depend on the
 /// limits, so more work only continues the same search.
+template <class = when_called>
 class near_optimal_search {
  public:
   /// `best_fit` must have planned the lengths.
-  near_optimal_search(histogram const& lengths, std::int64_t capacity, best_fit_patterns& best_fit, search_limits const& limits,
+  near_optimal_search(histogram const& lengths, std::int64_t capacity, best_fit_patterns<>& best_fit, search_limits const& limits,
                       search_tuning const& tuning = default_tuning)
       : lengths_(lengths),
         capacity_(capacity),
@@ -35,7 +36,7 @@ class near_optimal_search {
         best_fit_(best_fit),
         tuning_(tuning) {}
   /// As a part of a larger search, with the budget of that search.
-  near_optimal_search(histogram const& lengths, std::int64_t capacity, best_fit_patterns& best_fit, search_budget& budget,
+  near_optimal_search(histogram const& lengths, std::int64_t capacity, best_fit_patterns<>& best_fit, search_budget& budget,
                       search_tuning const& tuning)
       : lengths_(lengths), capacity_(capacity), shape_{lengths, capacity}, budget_(budget), best_fit_(best_fit), tuning_(tuning) {}
   near_optimal_search(near_optimal_search const&) = delete;  // it refers to its own budget
@@ -94,7 +95,7 @@ class near_optimal_search {
   }
   void search_rounded(std::int64_t parts) {
     coarse_classes const coarse(lengths_, capacity_, parts);
-    best_fit_patterns best_fit;
+    best_fit_patterns<> best_fit;
     auto const packs = static_cast<std::int64_t>(best_fit.plan(coarse.classes(), parts));
     near_optimal_search rough(coarse.classes(), parts, best_fit, budget_, tuning_);
     rough.run(packing_lower_bound(coarse.classes(), parts, ~std::uint64_t{0}, packs), bound_.packs);
@@ -120,7 +121,7 @@ class near_optimal_search {
   }
 
   void search_dive(std::size_t bands) {
-    if (!dive_) dive_.emplace(length_rest(shape_, tuning_), natural_, budget_);
+    if (!dive_) dive_.emplace(length_rest<>(shape_, tuning_), natural_, budget_);
     if (loose_) tighten();
     take(dive_->run(lengths_.counts, {.bands = bands, .seed = ++seeds_}));
     if (worths_.empty()) worths_ = dive_->worths();
@@ -130,7 +131,7 @@ class near_optimal_search {
     auto start = start_from_exact_classes(shape_, best_fit_.patterns(lengths_), budget_);
     worths_ = std::move(start.worths);
     take(std::move(start.proof));
-    dive_.emplace(length_rest(shape_, tuning_), natural_, budget_);
+    dive_.emplace(length_rest<>(shape_, tuning_), natural_, budget_);
     for (auto const bands : tuning_.exact_bands) {
       if (!open()) return;
       auto found = start.whole;
@@ -148,7 +149,7 @@ class near_optimal_search {
       while (capacity_ / u > tuning_.bound_cells / (std::max)(classes(), std::int64_t{1})) u *= 2;
       return u;
     }();
-    bound_zoom zoom(lengths_, capacity_, unit);
+    bound_zoom<> zoom(lengths_, capacity_, unit);
     take(zoom.run(natural_, best_fit_.patterns(lengths_, tuning_.bound_patterns), static_cast<std::int64_t>(best_packs_), budget_,
                   budget_.spent() + tuning_.bound_work));
   }
@@ -157,7 +158,7 @@ class near_optimal_search {
     if (!tuning_.pair_concentration) return;
     loosen();
     if (!loose_) return;
-    pair_concentration finisher(lengths_, capacity_, ++seeds_);
+    pair_concentration<> finisher(lengths_, capacity_, ++seeds_);
     auto const fixed = best_.packs();
     auto const enough = static_cast<std::uint64_t>(bound_.packs) > fixed ? static_cast<std::uint64_t>(bound_.packs) - fixed : 1;
     finisher.run(*loose_, static_cast<std::size_t>(enough), budget_, budget_.spent() + work);
@@ -251,16 +252,16 @@ class near_optimal_search {
   length_shape shape_;
   std::optional<search_budget> own_budget_;
   search_budget& budget_;
-  best_fit_patterns& best_fit_;
+  best_fit_patterns<>& best_fit_;
   search_tuning const& tuning_;
   std::int64_t goal_ = 0;
   packs_needed bound_;
   dual_proof proof_;
   pooled_vector<std::int64_t> natural_, worths_;
   std::optional<length_dive> dive_;
-  std::optional<ruin_recreate> ruin_;
+  std::optional<ruin_recreate<>> ruin_;
   std::optional<stock> filled_;
-  std::optional<random_filler> filler_;
+  std::optional<random_filler<>> filler_;
   splitmix64 generator_{1};
   pooled_patterns best_;  // with loose_, the best plan; empty as long as that is the plan of best fit
   std::optional<loose_packs> loose_;

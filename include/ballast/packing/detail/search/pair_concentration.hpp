@@ -17,6 +17,7 @@
 namespace ballast::inline v0_2::detail {
 
 /// Exchanges samples between pairs of packs such that empty room gathers in few packs, until a pack is saved.
+template <class = when_called>
 class pair_concentration {
  public:
   pair_concentration(histogram const& lengths, std::int64_t capacity, std::uint64_t seed)

@@ -15,6 +15,7 @@ namespace ballast::inline v0_2::detail {
 
 /// Fills pack after pack: the longest sample first, then samples drawn at random, so that the remaining samples keep their mixture, and the
 /// last few by subset sums, so that the pack is full. If packs hold many samples, or many samples are short, hardly any token stays empty.
+template <class = when_called>
 class random_filler {
  public:
   explicit random_filler(std::int64_t capacity) : capacity_(capacity) {}

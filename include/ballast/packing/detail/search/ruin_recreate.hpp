@@ -13,6 +13,7 @@ namespace ballast::inline v0_2::detail {
 
 /// Ruin and recreate: dissolves the packs that waste most value under the dual values, and some other packs, and packs their samples again
 /// by a small dive.
+template <class = when_called>
 class ruin_recreate {
  public:
   ruin_recreate(histogram const& lengths, std::int64_t capacity, pooled_vector<std::int64_t> natural_borders,
@@ -23,7 +24,7 @@ class ruin_recreate {
         budget_(budget),
         tuning_(tuning),
         shape_{part_, capacity},
-        dive_(length_rest(shape_, tuning), std::move(natural_borders), budget) {}
+        dive_(length_rest<>(shape_, tuning), std::move(natural_borders), budget) {}
   ruin_recreate(ruin_recreate const&) = delete;  // it refers to its own part
   ruin_recreate& operator=(ruin_recreate const&) = delete;
 

@@ -13,6 +13,7 @@
 namespace ballast::inline v0_2::detail {
 
 /// Best-fit decreasing of a histogram as patterns: packs are cut into segments at the begin and end of each run.
+template <class = when_called>
 class best_fit_patterns {
  public:
   /// Packs all of `lengths` and returns the number of packs.

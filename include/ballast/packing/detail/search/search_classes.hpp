@@ -15,6 +15,7 @@
 namespace ballast::inline v0_2::detail {
 
 /// A plan of classes, in the current pool, with the proof of its lower bound.
+template <class = when_called>
 struct found_plan {
   pooled_patterns patterns;
   packs_needed bound{};
@@ -23,7 +24,7 @@ struct found_plan {
   bool complete = true;
 
   /// Takes the plan and the bound of a search, unless a better bound is known.
-  void take(near_optimal_search& search) {
+  void take(near_optimal_search<>& search) {
     patterns = std::move(search.patterns());
     work += search.budget().spent();
     complete = !search.budget().interrupted();
@@ -39,10 +40,11 @@ struct found_plan {
 }
 
 /// The plan under a limit of samples per pack: the limit is a second measure, of which every sample needs 1.
-[[nodiscard]] inline found_plan search_limited(histogram const& weights, std::int64_t capacity, std::uint64_t max_samples,
-                                               packs_needed const& bound, best_fit_patterns& best_fit, search_limits limits,
-                                               search_tuning const& tuning) {
-  found_plan out;
+template <class = when_called>
+[[nodiscard]] inline found_plan<> search_limited(histogram const& weights, std::int64_t capacity, std::uint64_t max_samples,
+                                                 packs_needed const& bound, best_fit_patterns<>& best_fit, search_limits limits,
+                                                 search_tuning const& tuning) {
+  found_plan<> out;
   auto const packs = best_fit.packs();
   out.bound = bound;
   auto const keeps_limit = [&](pooled_patterns const& plan) {
@@ -52,9 +54,9 @@ struct found_plan {
         return false;
     return true;
   };
-  if (best_fit_patterns any_number; any_number.plan(weights, capacity) == packs) {  // the limit may not bind
+  if (best_fit_patterns<> any_number; any_number.plan(weights, capacity) == packs) {  // the limit may not bind
     limits.work /= 2;
-    near_optimal_search search(weights, capacity, any_number, limits, tuning);
+    near_optimal_search<> search(weights, capacity, any_number, limits, tuning);
     search.run(bound_without_limit(weights, capacity, packs));
     out.take(search);
     if (keeps_limit(out.patterns)) return out;
@@ -66,7 +68,7 @@ struct found_plan {
   std::int64_t const capacities[] = {capacity, static_cast<std::int64_t>(max_samples)};
   if (tuning.completion_start)
     if (auto completed = plan_bin_completion(classes, capacities); completed.packs() < packs) start = std::move(completed);
-  vector_search search(classes, capacities, limits);
+  vector_search<> search(classes, capacities, limits);
   search.run(&start);
   out.patterns = std::move(search.best());
   out.work += search.budget().spent();
@@ -85,17 +87,18 @@ struct found_plan {
 
 /// The plan of a histogram of weights, none above the capacity. `best_fit` must have planned them, and `bound` is the best lower bound by
 /// formula.
-[[nodiscard]] inline found_plan search_classes(histogram const& weights, std::int64_t capacity, std::uint64_t max_samples,
-                                               packs_needed const& bound, best_fit_patterns& best_fit, search_limits const& limits,
-                                               search_tuning const& tuning = default_tuning) {
-  found_plan out;
+template <class = when_called>
+[[nodiscard]] inline found_plan<> search_classes(histogram const& weights, std::int64_t capacity, std::uint64_t max_samples,
+                                                 packs_needed const& bound, best_fit_patterns<>& best_fit, search_limits const& limits,
+                                                 search_tuning const& tuning = default_tuning) {
+  found_plan<> out;
   if (weights.lengths.empty()) return out;
   auto const most = capacity / weights.lengths.front();
   require(most <= (std::numeric_limits<std::uint32_t>::max)(),
           [&] { return "capacity = " + std::to_string(capacity) + " holds 2^32 samples or more"; });
   if (max_samples < weights.samples() && max_samples < static_cast<std::uint64_t>(most))
     return search_limited(weights, capacity, max_samples, bound, best_fit, limits, tuning);
-  near_optimal_search search(weights, capacity, best_fit, limits, tuning);
+  near_optimal_search<> search(weights, capacity, best_fit, limits, tuning);
   search.run(max_samples >= weights.samples() ? bound : bound_without_limit(weights, capacity, best_fit.packs()));
   out.take(search);
   return out;

@@ -33,7 +33,7 @@ struct class_decision {
   bool searched = false;  ///< true: the plan is `found.patterns`; false: that of best fit
   std::uint64_t packs = 0;
   packs_needed bound{};
-  found_plan found;
+  found_plan<> found;
 };
 
 /// Decides between best fit and search. `judge(packs, bound)` applies the demanded number of packs. Must be called, and its result used, in
@@ -41,7 +41,7 @@ struct class_decision {
 /// formula under the demanded number of packs.
 template <class Judge>
 [[nodiscard]] class_decision decide(histogram const& weights, std::int64_t capacity, std::uint64_t max_samples, search_rule const& rule,
-                                    best_fit_patterns& best_fit, Judge const& judge, bool counts) {
+                                    best_fit_patterns<>& best_fit, Judge const& judge, bool counts) {
   class_decision out;
   out.packs = best_fit.plan(weights, capacity, max_samples);
   out.bound = packing_lower_bound(weights, capacity, max_samples, static_cast<std::int64_t>(out.packs));
@@ -68,7 +68,7 @@ struct search_solver {
   template <class Weights>
   solved operator()(packing_items<Weights> const& items, groups<Index>& packs) const {
     pool_scope const scope(ws.searches);
-    best_fit_patterns best_fit;
+    best_fit_patterns<> best_fit;
     auto const alone = std::uint64_t{ws.driver.alone.size()}, placed = items.classes.samples();
     auto const judge = [&](std::uint64_t count, packs_needed bound) {
       bound.packs += static_cast<std::int64_t>(alone);
@@ -91,6 +91,7 @@ struct search_solver {
 };
 
 /// The number of packs for a histogram after the over-size policy was applied.
+template <class = when_called>
 [[nodiscard]] inline pack_tally tally(trained_histogram const& items, packing_options const& o, search_rule const& rule) {
   auto const samples = items.weights.samples() + items.alone;
   auto const judge = [&](std::uint64_t count, packs_needed bound) {
@@ -99,7 +100,7 @@ struct search_solver {
   };
   pooled_memory memory;
   pool_scope const scope(memory);
-  best_fit_patterns best_fit;
+  best_fit_patterns<> best_fit;
   auto const decision = decide(items.weights, round_down(o.capacity, o.pack_multiple), o.max_samples != 0 ? o.max_samples : samples + 1,
                                rule, best_fit, judge, true);
   auto const verdict = judge(decision.packs, decision.bound);

@@ -14,6 +14,7 @@ namespace ballast::inline v0_2::detail {
 
 /// Primal simplex method that minimises the sum of x, plus artificial variables with prices, subject to A x >= demand and x >= 0. Columns
 /// can be added between solves. The inverse of the basis is explicit and dense, since there are tens of rows, sometimes hundreds.
+template <class = when_called>
 class simplex {
  public:
   /// Starts a new program without columns, with the artificial variable of each row in the basis.

@@ -14,6 +14,7 @@ namespace ballast::inline v0_2::detail {
 
 /// Packs the remaining samples pack after pack: the longest sample first, then those samples, tried in random order, that fill the rest
 /// best.
+template <class = when_called>
 class subset_sum_filler {
  public:
   explicit subset_sum_filler(std::int64_t capacity) : capacity_(capacity) {}

@@ -16,6 +16,7 @@ namespace ballast::inline v0_2::detail {
 
 /// As `prove`, turns the dual values of positions into a proof by position. The knapsack is solved for exact sizes or, if that is too
 /// expensive, for sizes rounded down to a coarser unit, with which only more samples fit.
+template <class = when_called>
 [[nodiscard]] inline dual_proof prove_values(vector_slices const& slices, pooled_vector<std::int64_t> const& worths,
                                              search_budget& budget) {
   constexpr std::uint64_t most_cells = 600'000'000, largest_table = std::uint64_t{1} << 23;
@@ -38,6 +39,7 @@ struct program_bound {
 
 /// Solves the linear program by bands that are refined where they fit worst, until the bound is at least `enough`, will stay below `least`,
 /// hardly grows, or the spent work reaches `end`. `known` are patterns of positions; `cells` limits the resolution.
+template <class = when_called>
 [[nodiscard]] inline program_bound bound_by_program(vector_slices const& slices, pooled_patterns const& known, std::int64_t least,
                                                     std::int64_t enough, std::uint64_t cells, search_budget& budget, std::uint64_t end) {
   pooled_vector<std::uint32_t> all(slices.positions());

@@ -33,6 +33,7 @@ template <class Patterns>
 }
 
 /// The remaining samples of a dive over several measures, and their packing by best fit and completion.
+template <class = when_called>
 class vector_rest {
  public:
   using shape = vector_slices;
@@ -95,6 +96,6 @@ class vector_rest {
   std::int64_t volume_ = 0;
   pack_patterns fit_;
 };
-using vector_dive = guided_dive<vector_rest>;
+using vector_dive = guided_dive<vector_rest<>>;
 
 }  // namespace ballast::inline v0_2::detail

@@ -25,6 +25,7 @@ namespace ballast::inline v0_2::detail {
 
 /// One near-optimal search over samples of several measures: a first plan, the lower bound of the linear program, then dives and repairs.
 /// The order does not depend on the limits, so more work only continues the same search.
+template <class = when_called>
 class vector_search {
  public:
   vector_search(measure_classes const& classes, std::span<std::int64_t const> capacity, search_limits const& limits)
@@ -33,11 +34,11 @@ class vector_search {
   void run(pack_patterns const* start) {
     begin(start);
     if (!open() || !slices_) return;
-    dive_.emplace(vector_rest(classes_, capacity_, *slices_), pooled_vector<std::int64_t>{}, budget_);
+    dive_.emplace(vector_rest<>(classes_, capacity_, *slices_), pooled_vector<std::int64_t>{}, budget_);
     known_ = renamed(best_, slices_->position);
     auto const few = few_classes();
     if ((!few || slices_->positions() > 100) && !slices_->rounded && slices_->positions() < 5000)
-      prove(100'000'000, 4 * vector_rest::round_cells);
+      prove(100'000'000, 4 * vector_rest<>::round_cells);
     if (few) plan_exactly();
     static constexpr std::size_t accuracy[] = {32, 64, 128, 96};
     for (std::size_t round = 0; open(); ++round) {
@@ -52,7 +53,7 @@ class vector_search {
     begin(nullptr);
     if (!open() || !slices_ || slices_->rounded) return;
     known_ = renamed(best_, slices_->position);
-    prove(1'000'000'000, 16 * vector_rest::round_cells);
+    prove(1'000'000'000, 16 * vector_rest<>::round_cells);
   }
 
   [[nodiscard]] pooled_patterns& best() noexcept { return best_; }
@@ -149,7 +150,7 @@ class vector_search {
       for (auto const w : dive_->worths()) worths_.push_back(static_cast<std::int32_t>((std::min)(w, std::int64_t{2} * value_one)));
     } else if (worths_.empty() && open()) {
       known_ = renamed(best_, slices_->position);
-      prove(300'000'000, 16 * vector_rest::round_cells);
+      prove(300'000'000, 16 * vector_rest<>::round_cells);
     }
   }
 

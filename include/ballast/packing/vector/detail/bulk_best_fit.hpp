@@ -15,11 +15,12 @@
 namespace ballast::inline v0_2::detail {
 
 /// Best fit in bulk: the classes in the given order, all samples of a class at once.
+template <class = when_called>
 [[nodiscard]] inline pack_patterns best_fit_in_order(measure_classes const& classes, std::span<std::int64_t const> capacity,
                                                      std::span<std::uint32_t const> order, room_score const& score) {
   auto const k = classes.measures;
   constexpr auto most_copies = std::uint64_t{(std::numeric_limits<std::uint32_t>::max)()};
-  open_packs open(k);
+  open_packs<> open(k);
   pack_patterns out;
   // least[m] at position p: what every later sample needs at least of measure m. A pack with less room is closed.
   std::vector<std::int64_t> least((order.size() + 1) * k, (std::numeric_limits<std::int64_t>::max)());
@@ -54,7 +55,7 @@ namespace ballast::inline v0_2::detail {
       auto const at = open.find(sample);
       if (open.is_end(at)) {
         auto const copies = copies_in(capacity);
-        put(copies, left / copies, open_packs::nothing, capacity);
+        put(copies, left / copies, open_packs<>::nothing, capacity);
         continue;
       }
       auto const e = open[at];

@@ -21,6 +21,7 @@
 namespace ballast::inline v0_2::detail {
 
 /// Which samples exceed a capacity.
+template <class = when_called>
 [[nodiscard]] inline std::vector<bool> above_capacity(sample_measures const& samples, vector_packing_options const& o) {
   require(o.capacity.size() == samples.measures(), [&] {
     return std::to_string(samples.measures()) + " measures need as many capacities, not " + std::to_string(o.capacity.size());

@@ -45,6 +45,7 @@ struct mixture {
   std::vector<std::int64_t> weights;
   std::int64_t capacity = 0;  // 0 if they overflow
 };
+template <class = when_called>
 [[nodiscard]] inline mixture mix_two(measure_classes const& classes, std::span<std::int64_t const> capacity, std::size_t a, std::size_t b,
                                      std::int64_t part, std::int64_t parts) {
   constexpr auto largest = std::int64_t{1} << 60;

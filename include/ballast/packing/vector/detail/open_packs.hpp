@@ -14,6 +14,7 @@
 
 namespace ballast::inline v0_2::detail {
 
+template <class = when_called>
 class open_packs {
  public:
   explicit open_packs(std::size_t measures) : measures_(measures) {}

@@ -30,6 +30,7 @@ inline constexpr std::array<completion_rule, 3> completion_rules{
     {{false, 4, full_share / 32}, {true, 0, full_share / 256}, {true, 1, full_share / 256}}};
 inline constexpr std::uint64_t completion_looks = std::uint64_t{1} << 22;  // searches in slices, over all passes; one pass is always made
 
+template <class = when_called>
 class pack_filler {
  public:
   /// After `most_looks` searches in slices, packs are accepted without further trials.

@@ -15,6 +15,7 @@ namespace ballast::inline v0_2::detail {
 
 /// `rank_distances` of the first measures for patterns that are not expanded yet, with the packs in a random order: planners leave equal
 /// packs next to each other, unlike a training order.
+template <class = when_called>
 [[nodiscard]] inline std::vector<double> pattern_distances(pack_patterns const& patterns, measure_classes const& classes,
                                                            std::size_t measures, std::uint64_t ranks, std::uint64_t seed) {
   std::vector<std::uint32_t> pattern_of;

@@ -46,6 +46,7 @@ inline constexpr std::size_t many_classes = std::size_t{1} << 15;  // with more 
 }
 
 /// The demand of all samples for each measure, relative to the capacity: 1024 for the largest demand, the others in proportion.
+template <class = when_called>
 [[nodiscard]] inline std::vector<std::int64_t> relative_demand(measure_classes const& classes, std::span<std::int64_t const> capacity) {
   std::vector<std::int64_t> packs(classes.measures);
   for (std::size_t m = 0; m < packs.size(); ++m) packs[m] = classes.total(m) / capacity[m];

@@ -20,6 +20,7 @@
 namespace ballast::inline v0_2::detail {
 
 /// Packs samples, given by their classes, by best fit.
+template <class = when_called>
 [[nodiscard]] inline pack_patterns finish_by_best_fit(measure_classes const& classes, std::span<std::int64_t const> capacity,
                                                       std::span<std::uint32_t const> samples) {
   std::vector<std::uint64_t> counts(classes.size(), 0);
@@ -38,6 +39,7 @@ namespace ballast::inline v0_2::detail {
 }
 
 /// Appends the first packs of `packs`, whose members are classes.
+template <class = when_called>
 inline void append_packs(groups<std::uint32_t> const& packs, std::size_t count, pack_patterns& out) {
   std::vector<std::uint32_t> sorted;
   std::vector<pattern_item> pattern;

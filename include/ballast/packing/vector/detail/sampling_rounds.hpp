@@ -16,6 +16,7 @@ namespace ballast::inline v0_2::detail {
 
 /// The remaining samples, given by their classes, and the full packs of all rounds. Samples of a class are assigned to packs when the packs
 /// are expanded.
+template <class = when_called>
 class sampling_rounds {
  public:
   sampling_rounds(measure_classes const& classes, std::span<std::int64_t const> capacity, std::span<std::int64_t const> filter)
