@@ -30,6 +30,7 @@ namespace ballast::inline v0_2 {
 /// @par Source
 /// Graham, "Bounds on multiprocessing timing anomalies", SIAM J. Appl. Math. 17 (1969): mean and largest item. Dell'Amico, Martello,
 /// "Optimal scheduling of tasks on identical parallel processors", ORSA J. Computing 7 (1995): pigeonholes.
+template <class = when_called>
 [[nodiscard]] inline load_bound balance_lower_bound(std::span<std::int64_t const> descending, std::uint64_t sets,
                                                     std::uint64_t min_items = 0) {
   std::vector<std::int64_t> prefix(descending.size() + 1);
@@ -49,6 +50,7 @@ namespace ballast::inline v0_2 {
 /// @return the lower bound; 0 with `balance_bound::none` if the capacity implies no bound
 /// @par Complexity
 /// O(items).
+template <class = when_called>
 [[nodiscard]] inline load_bound capacity_bound(std::span<std::int64_t const> costs, std::span<std::int64_t const> sizes, std::uint64_t sets,
                                                std::int64_t capacity) {
   std::int64_t total = 0;

@@ -24,6 +24,7 @@ namespace ballast::inline v0_2 {
 /// @brief Describes a verdict in a sentence, such as "set 17 holds 9000, more than its capacity 8192".
 /// @param v  a verdict of `check_balance`
 /// @return the sentence
+template <class = when_called>
 [[nodiscard]] inline std::string describe(verdict<balance_fault> const& v) {
   auto const index = std::to_string(v.index), found = std::to_string(v.found), expected = std::to_string(v.expected);
   switch (v.fault) {

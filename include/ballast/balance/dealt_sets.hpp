@@ -36,7 +36,7 @@ struct keyed_item {
 /// @tparam Index  type of the item numbers
 template <index_type Index = std::uint32_t>
 struct dealt_sets {
-  static constexpr std::uint32_t none = detail::winner_tree::none;                       ///< entry of `set_of` for an item in no set
+  static constexpr std::uint32_t none = detail::winner_tree<>::none;                     ///< entry of `set_of` for an item in no set
   static constexpr std::int64_t unlimited = (std::numeric_limits<std::int64_t>::max)();  ///< value of `capacity` without a limit
 
   std::uint64_t sets = 0;                ///< number of sets, at least 1
@@ -53,7 +53,7 @@ struct dealt_sets {
   std::vector<std::uint64_t> count;                         ///< by set: number of items
   std::vector<std::vector<keyed_item<Index>>> sorted_sets;  ///< by set: its items in order; written by `refine`
 
-  detail::winner_tree tree;             ///< private
+  detail::winner_tree<> tree;           ///< private
   std::vector<std::uint32_t> cheapest;  ///< private
   std::uint64_t base = 0;               ///< private: fewest items of a set under `equal`
   std::uint64_t extra = 0;              ///< private: how many sets may still get one item more

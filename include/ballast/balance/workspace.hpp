@@ -32,7 +32,7 @@ struct bulk_balance_workspace {
   std::vector<std::int64_t> prefix;      ///< private: cost of these items
   std::vector<std::uint64_t> given;      ///< private: by set, items of the current class
   std::vector<std::uint32_t> touched;    ///< private: sets that got items of the current class
-  detail::winner_tree tree;              ///< private
+  detail::winner_tree<> tree;            ///< private
   std::vector<std::uint32_t> class_of;   ///< private: by length
   std::vector<std::uint64_t> first_run;  ///< private: by class, the run that takes its next sample
   std::vector<std::uint64_t> next;       ///< private: by run, position of its next member

@@ -19,6 +19,7 @@
 namespace ballast::inline v0_2 {
 
 /// @brief Describes a verdict in a few words. @param v any verdict @return for instance "mixed keys at 17"
+template <class = when_called>
 [[nodiscard]] inline std::string describe(verdict<micro_batch_fault> const& v) {
   if (v.valid()) return "valid";
   if (v.fault == micro_batch_fault::not_a_step) return describe(verdict<batching_fault>{static_cast<batching_fault>(v.found), v.index});

@@ -28,6 +28,7 @@ namespace ballast::inline v0_2 {
 /// @param state   bytes per parameter for each kind of state
 /// @return layers from first to last
 /// @throws invalid_input as `require_valid` of the model and of the degrees, or as `state_bytes`
+template <class = when_called>
 [[nodiscard]] inline std::vector<layer> layers_of(transformer const& model, parallelism const& spread = {},
                                                   training_state const& state = {}) {
   require_valid(model);
@@ -46,6 +47,7 @@ namespace ballast::inline v0_2 {
 /// @param state   bytes per parameter for each kind of state
 /// @return layers from first to last
 /// @throws invalid_input as the other overload
+template <class = when_called>
 [[nodiscard]] inline std::vector<layer> layers_of(vision_language_model const& model, parallelism const& spread = {},
                                                   training_state const& state = {}) {
   require_valid(model.vision);

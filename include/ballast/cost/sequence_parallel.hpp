@@ -85,6 +85,7 @@ inline void require_valid(sequence_parallel_setup const& on, level const& at) {
 /// All arithmetic is in integers.
 /// @par Source
 /// Exchanges: Jacobs et al., "DeepSpeed Ulysses", arXiv 2309.14509; if there are fewer key and value heads than devices, they are repeated.
+template <class = when_called>
 [[nodiscard]] inline level_time modelled_level_time(sequence_parallel_setup const& on, level const& at) {
   require_valid(on, at);
   auto const layers = static_cast<std::uint64_t>(on.model.layers), again = std::uint64_t{at.recomputed_layers};
@@ -127,6 +128,7 @@ inline void require_valid(sequence_parallel_setup const& on, level const& at) {
 /// @param at   the level
 /// @return bytes, negative if a pack does not fit; it depends only on the tokens per device, `capacity / sp`, and the recomputed layers
 /// @throws invalid_input if a constant or the level is out of range
+template <class = when_called>
 [[nodiscard]] inline std::int64_t remaining_memory(sequence_parallel_setup const& on, level const& at) {
   require_valid(on, at);
   auto const& m = on.model;
@@ -155,6 +157,7 @@ inline void require_valid(sequence_parallel_setup const& on, level const& at) {
 /// @throws invalid_input if a constant, capacity or degree is out of range
 /// @par Complexity
 /// O(capacities * degrees * layers^2).
+template <class = when_called>
 [[nodiscard]] inline std::vector<timed_level> modelled_levels(sequence_parallel_setup const& on, std::span<std::int64_t const> capacity,
                                                               std::span<std::uint32_t const> degrees) {
   std::vector<timed_level> out;

@@ -207,6 +207,7 @@ class symbolic {
 /// @throws invalid_input as `symbolic::bounds`, or if a coefficient of the difference reaches 2^63
 /// @par Source
 /// The symbolic comparison of BladeDISC++, arXiv 2412.16985, section 3, with this library's bounds by expansion.
+template <class = when_called>
 [[nodiscard]] inline std::partial_ordering compare(symbolic const& a, symbolic const& b, std::span<dimension const> dimensions) {
   auto const difference = (a - b).bounds(dimensions);
   if (difference.low > 0) return std::partial_ordering::greater;
@@ -217,6 +218,7 @@ class symbolic {
 
 /// @brief Writes a polynomial as text, as in "34 tokens^2 + 5 tiles". @param p the polynomial @param dimensions names of all dimensions
 /// @return the text
+template <class = when_called>
 [[nodiscard]] inline std::string to_string(symbolic const& p, std::span<dimension const> dimensions) {
   std::string out;
   for (auto at = p.terms().rbegin(); at != p.terms().rend(); ++at) {

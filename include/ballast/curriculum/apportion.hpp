@@ -33,6 +33,7 @@ namespace ballast::inline v0_2 {
 /// A pure function of its arguments.
 /// @par Source
 /// The method of A. Hamilton; Balinski, Young, "Fair representation", 1982.
+template <class = when_called>
 [[nodiscard]] inline std::vector<std::uint64_t> largest_remainder(std::span<std::int64_t const> share, std::uint64_t total) {
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < share.size(); ++i) {
@@ -72,6 +73,7 @@ namespace ballast::inline v0_2 {
 /// O(sources log sources).
 /// @par Determinism
 /// A pure function of its arguments.
+template <class = when_called>
 [[nodiscard]] inline std::vector<std::uint64_t> steps_of_passes(std::span<curriculum_source const> sources,
                                                                 std::span<std::uint32_t const> thousandths) {
   require(sources.size() == thousandths.size(), [&] {

@@ -33,6 +33,7 @@ namespace ballast::inline v0_2 {
 /// counts; or a step, for `step_too_seldom`, where the steps of all sources are numbered one after another
 /// @par Complexity
 /// O(steps + sources).
+template <class = when_called>
 [[nodiscard]] inline verdict<curriculum_fault> check_curriculum(curriculum_plan const& plan, std::span<curriculum_source const> sources,
                                                                 curriculum_options const& options) {
   using enum curriculum_fault;

@@ -38,6 +38,7 @@ namespace ballast::inline v0_2 {
 /// @par Source
 /// Warm-up: Yao et al., "Hierarchical Balance Packing", arXiv 2503.07680, section on the dynamic training pipeline. Limit of the warm-up:
 /// this library. Interleaving: Tijdeman, "The chairman assignment problem", Discrete Mathematics 32 (1980), rotated by a random phase.
+template <class = when_called>
 [[nodiscard]] inline curriculum_plan plan_curriculum(std::span<curriculum_source const> sources, curriculum_options const& options = {}) {
   detail::require_valid(sources, options);
   auto const total = static_cast<std::size_t>(detail::steps_in_epoch(sources, options.epoch));

@@ -36,6 +36,7 @@ struct level_choice {
 /// @throws invalid_input unless the histogram is valid, capacities ascend, and the longest length fits the last level
 /// @par Complexity
 /// O(distinct lengths + levels).
+template <class = when_called>
 [[nodiscard]] inline std::int64_t time_of_levels(histogram const& lengths, std::span<timed_level const> levels) {
   detail::require_positive(levels, "levels");
   std::vector<std::int64_t> limits;
@@ -70,6 +71,7 @@ struct level_choice {
 /// O(distinct lengths + candidates * capacities + capacities^2 * levels).
 /// @par Determinism
 /// A pure function of its arguments.
+template <class = when_called>
 [[nodiscard]] inline level_choice choose_levels(histogram const& lengths, std::span<timed_level const> candidates,
                                                 std::size_t most_levels = 0) {
   detail::require_positive(candidates, "candidates");

@@ -91,6 +91,7 @@ constexpr void require_count(std::span<std::int64_t const> counts, std::size_t i
 /// O(sequences); for powers other than 0, 1/2 and 1, some hundred integer operations per sequence.
 /// @par Determinism
 /// The same integers for every partition and order of the sequences, on host and device.
+template <class = when_called>
 [[nodiscard]] inline loss_totals loss_totals_of(std::span<std::int64_t const> counts, loss_normaliser const& normaliser) {
   auto const power = detail::checked_power(normaliser.power);
   std::int64_t tokens = 0, sequences = 0, whole = 0, fraction = 0;

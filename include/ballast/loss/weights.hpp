@@ -45,6 +45,7 @@ struct sequence_weight {
 
 namespace detail {
 // The message for a fault in totals.
+template <class = when_called>
 [[nodiscard]] inline std::string sentence_of(weight_parts const& found, loss_totals const& totals, loss_totals const& part,
                                              loss_normaliser const& normaliser) {
   auto const name = std::string(found.in_part ? "part" : "totals");
@@ -103,6 +104,7 @@ namespace detail {
 /// @par Determinism
 /// The same bits on every platform, host and device, unless a flag like -ffast-math allows other values. For p = 0 and 1, a weight is the
 /// exact quotient, rounded once; for other powers, it is within a relative 2^-51 of the exact value for this weight sum.
+template <class = when_called>
 inline void loss_weights(std::span<std::int64_t const> counts, loss_totals const& totals, loss_normaliser const& normaliser,
                          gradient_path const& path, std::span<double> out, loss_totals const& part = {}) {
   require(out.size() == counts.size(), [&] {
@@ -127,6 +129,7 @@ inline void loss_weights(std::span<std::int64_t const> counts, loss_totals const
 /// @param part totals of the rank or the micro-batch, if the scope is not the step
 /// @return one weight per sequence
 /// @throws invalid_input as the overload with `out`
+template <class = when_called>
 [[nodiscard]] inline std::vector<double> loss_weights(std::span<std::int64_t const> counts, loss_totals const& totals,
                                                       loss_normaliser const& normaliser, gradient_path const& path,
                                                       loss_totals const& part = {}) {

@@ -103,6 +103,7 @@ struct profiling {
 /// @throws invalid_input if there is no profile or an entry is not positive
 /// @par Complexity
 /// O(profile).
+template <class = when_called>
 [[nodiscard]] inline std::vector<level> select_levels(std::span<profiled_level const> profile) {
   require(!profile.empty(), [] { return std::string("profile is empty: no strategy fits in memory"); });
   auto const slower = [](profiled_level const& a, profiled_level const& b) {

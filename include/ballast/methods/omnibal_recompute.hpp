@@ -39,6 +39,7 @@ struct layer_bytes {
 /// @throws invalid_input if a number is out of range
 /// @par Source
 /// Yao et al., OmniBal, arXiv 2407.20761, section on adaptive re-computation, and its code.
+template <class = when_called>
 [[nodiscard]] inline layer_bytes solve_probes(std::array<memory_probe, 2> const& probes, layer_bytes const& guess = {}) {
   for (std::size_t i = 0; i < 2; ++i) {
     auto const within = [&](char const* field, std::int64_t value, std::int64_t most) {
@@ -79,6 +80,7 @@ struct layer_bytes {
 /// @throws invalid_input if a count is negative or a size not positive
 /// @par Source
 /// As `solve_probes`.
+template <class = when_called>
 [[nodiscard]] inline std::int64_t recomputed_layers(std::int64_t vision, std::int64_t language, std::int64_t room,
                                                     layer_bytes const& bytes) {
   require(vision >= 0 && language >= 0,

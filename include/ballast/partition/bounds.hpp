@@ -32,6 +32,7 @@ struct bottleneck_bound {
 /// @return the largest bound; among equal ones the first of the enumeration
 /// @par Complexity
 /// O(layers).
+template <class = when_called>
 [[nodiscard]] inline bottleneck_bound partition_lower_bound(std::span<std::int64_t const> prefix, std::int64_t largest,
                                                             std::uint64_t stages) {
   auto const n = prefix.size() - 1;
@@ -56,6 +57,7 @@ struct bottleneck_bound {
 /// @return the lower bound
 /// @par Complexity
 /// O(stages * log(total)).
+template <class = when_called>
 [[nodiscard]] inline bottleneck_bound unequal_lower_bound(std::int64_t total, std::span<std::int64_t const> unit_time) {
   if (total == 0) return {};
   auto const holds = [&](std::int64_t limit) {

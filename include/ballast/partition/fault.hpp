@@ -28,6 +28,7 @@ enum class partition_fault : std::uint8_t {
 /// @brief Describes a verdict in a sentence, such as "stage 3 holds 9000, more than its capacity 8192".
 /// @param v  a verdict of `check_partition` or `check_virtual_stages`
 /// @return the sentence
+template <class = when_called>
 [[nodiscard]] inline std::string describe(verdict<partition_fault> const& v) {
   auto const index = std::to_string(v.index), found = std::to_string(v.found), expected = std::to_string(v.expected);
   switch (v.fault) {

@@ -68,7 +68,7 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
   auto const others = cheapest * static_cast<std::int64_t>((v - 1) * options.min_layers);  // no more than all layers cost
   if (out.bottleneck.value + others > bound.cost) bound = {out.bottleneck.value + others, partition_bound::company};
 
-  detail::chunk_search search(d, static_cast<std::size_t>(p), d.min_layers, options.work);
+  detail::chunk_search<> search(d, static_cast<std::size_t>(p), d.min_layers, options.work);
   std::vector<std::size_t> cuts(q + 1);
   for (std::size_t k = 1; k <= q; ++k) {  // the proportional partition
     auto const share = static_cast<std::int64_t>(multiply_divide_up(static_cast<std::uint64_t>(d.total()), k, q));

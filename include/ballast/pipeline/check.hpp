@@ -33,7 +33,7 @@ template <stage_work_model Work>
 [[nodiscard]] verdict<timeline_fault, std::int64_t> check_timeline(pipeline_timeline const& timeline,
                                                                    std::span<std::uint32_t const> stage_of, std::uint64_t micro_batches,
                                                                    Work const& work) {
-  detail::timeline_rules rules(timeline, stage_of, micro_batches, work);
+  detail::timeline_rules<> rules(timeline, stage_of, micro_batches, work);
   if (auto const v = rules.check_events(); !v.valid()) return v;
   if (auto const v = rules.check_arrivals(); !v.valid()) return v;
   return rules.check_figures();

@@ -28,6 +28,7 @@ enum class timeline_fault : std::uint8_t {
 /// @brief Describes a verdict in a sentence, such as "events[17] begins at 30, but what it needs arrives at 34".
 /// @param v  a verdict of `check_timeline`
 /// @return the sentence
+template <class = when_called>
 [[nodiscard]] inline std::string describe(verdict<timeline_fault, std::int64_t> const& v) {
   auto const index = std::to_string(v.index), found = std::to_string(v.found), expected = std::to_string(v.expected);
   switch (v.fault) {

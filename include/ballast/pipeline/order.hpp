@@ -19,8 +19,9 @@ namespace ballast::inline v0_2 {
 
 /// @brief The order of GPipe: all forwards, then all backwards in reverse. @param schedule the schedule @param stages at least 1
 /// @param micro_batches at least 1 @return the order @throws invalid_input if a count is 0 or above 2^32 - 1
+template <class = when_called>
 [[nodiscard]] inline pipeline_order order_of(gpipe_schedule const& schedule, std::uint64_t stages, std::uint64_t micro_batches) {
-  detail::order_writer out(schedule, stages, micro_batches);
+  detail::order_writer<> out(schedule, stages, micro_batches);
   for (std::uint64_t s = 0; s < stages; ++s) {
     for (std::uint64_t m = 0; m < micro_batches; ++m) out.forward(s, m);
     for (auto m = micro_batches; m-- > 0;) out.backward(s, m);
@@ -31,12 +32,14 @@ namespace ballast::inline v0_2 {
 
 /// @brief The order of 1F1B. @param schedule the schedule @param stages at least 1 @param micro_batches at least 1 @return the order
 /// @throws invalid_input if a count is 0 or above 2^32 - 1
+template <class = when_called>
 [[nodiscard]] inline pipeline_order order_of(one_f_one_b_schedule const& schedule, std::uint64_t stages, std::uint64_t micro_batches) {
   return detail::one_by_one(schedule, stages, micro_batches, [&](std::uint64_t s) { return stages - s - 1; });
 }
 
 /// @brief The order of ZB1P, which is that of 1F1B. @param schedule the schedule @param stages at least 1 @param micro_batches at least 1
 /// @return the order; the simulator places weight parts @throws invalid_input if a count is 0 or above 2^32 - 1
+template <class = when_called>
 [[nodiscard]] inline pipeline_order order_of(zb1p_schedule const& schedule, std::uint64_t stages, std::uint64_t micro_batches) {
   return detail::one_by_one(schedule, stages, micro_batches, [&](std::uint64_t s) { return stages - s - 1; });
 }
@@ -44,6 +47,7 @@ namespace ballast::inline v0_2 {
 /// @brief The order of ZB2P. @param schedule the schedule @param stages at least 1 @param micro_batches at least 1
 /// @return the order; the simulator places weight parts
 /// @throws invalid_input if a count is 0 or above 2^32 - 1
+template <class = when_called>
 [[nodiscard]] inline pipeline_order order_of(zb2p_schedule const& schedule, std::uint64_t stages, std::uint64_t micro_batches) {
   return detail::one_by_one(schedule, stages, micro_batches, [&](std::uint64_t s) { return 2 * (stages - s - 1); });
 }
@@ -51,8 +55,9 @@ namespace ballast::inline v0_2 {
 /// @brief The order of interleaved 1F1B: groups of S micro-batches pass one chunk after the other.
 /// @param schedule the schedule, at least 2 chunks @param stages at least 1 @param micro_batches a multiple of `stages` @return the order
 /// @throws invalid_input if a count is 0 or above 2^32 - 1, there are fewer than 2 chunks, or `micro_batches` is not a multiple of `stages`
+template <class = when_called>
 [[nodiscard]] inline pipeline_order order_of(interleaved_schedule const& schedule, std::uint64_t stages, std::uint64_t micro_batches) {
-  detail::order_writer out(schedule, stages, micro_batches);
+  detail::order_writer<> out(schedule, stages, micro_batches);
   auto const chunks = schedule.chunks;
   require(chunks >= 2, [&] { return "chunks = " + std::to_string(chunks) + ": an interleaved schedule has at least 2"; });
   require(micro_batches % stages == 0, [&] {
@@ -85,8 +90,9 @@ namespace ballast::inline v0_2 {
 /// @brief The order of ZB-V, from its published pattern for any number of micro-batches. @param schedule the schedule
 /// @param stages at least 1 @param micro_batches at least 1 @return the order; the simulator places weight parts
 /// @throws invalid_input if a count is 0 or above 2^32 - 1
+template <class = when_called>
 [[nodiscard]] inline pipeline_order order_of(zbv_schedule const& schedule, std::uint64_t stages, std::uint64_t micro_batches) {
-  detail::order_writer out(schedule, stages, micro_batches);
+  detail::order_writer<> out(schedule, stages, micro_batches);
   auto const count = (std::max)(micro_batches, 2 * stages - 1);  // the pattern needs this many; tasks of others are left out
   for (std::uint64_t s = 0; s < stages; ++s) {
     auto const down = s, up = 2 * stages - 1 - s;
@@ -119,6 +125,7 @@ namespace ballast::inline v0_2 {
 /// @brief The order of a schedule that is chosen at run time. @param schedule any schedule @param stages at least 1
 /// @param micro_batches at least 1
 /// @return the order @throws invalid_input as for the schedule itself
+template <class = when_called>
 [[nodiscard]] inline pipeline_order order_of(any_schedule const& schedule, std::uint64_t stages, std::uint64_t micro_batches) {
   return std::visit([&](auto const& s) { return order_of(s, stages, micro_batches); }, schedule);
 }

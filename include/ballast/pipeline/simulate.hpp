@@ -48,7 +48,7 @@ void simulate_order(pipeline_order const& order, Work const& work, bool events, 
   auto const split = detail::check_order(order, workspace.counts);
   workspace.works.load(order.stage_of.size(), static_cast<std::size_t>(order.micro_batches), work);
   // The result is written to `out` only at the end: a task of the order may wait for itself.
-  detail::order_runner(order, workspace.works, events, workspace.runner, workspace.timeline).run();
+  detail::order_runner<>(order, workspace.works, events, workspace.runner, workspace.timeline).run();
   auto const bound = detail::bound_of(workspace.works, order.stage_of, order.stages(), split, workspace.bound);
   std::swap(out, workspace.timeline);
   out.makespan.lower_bound = bound.time;

@@ -32,6 +32,7 @@ namespace ballast::inline v0_2 {
 /// A pure function of its arguments, in integers.
 /// @par Source
 /// This library.
+template <class = when_called>
 [[nodiscard]] inline std::int64_t steps_lower_bound(weighed_samples const& samples, batching_options const& options) {
   std::vector<detail::priced_sample> all(samples.size());
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = {samples.cost[i], samples.tokens[i]};

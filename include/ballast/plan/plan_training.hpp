@@ -86,7 +86,7 @@ template <index_type Index>
     return out;
   }
   for (auto const& s : out.stages.figures) out.memory.push_back({.state = s.state, .activations = 0, .budget = options.memory});
-  detail::step_timer(detail::joined_stages(layers, out.stages), evaluate, options.schedule, packs).time(steps, out);
+  detail::step_timer<>(detail::joined_stages(layers, out.stages), evaluate, options.schedule, packs).time(steps, out);
   return out;
 }
 

@@ -37,6 +37,7 @@ struct memory_shortage {
 /// O(stages log layers log bytes).
 /// @par Determinism
 /// A pure function of its arguments.
+template <class = when_called>
 [[nodiscard]] inline memory_shortage shortage_of(std::span<stage_layer const> layers, std::span<std::uint64_t const> in_flight,
                                                  std::int64_t budget) {
   require(!in_flight.empty() && layers.size() >= in_flight.size(),

@@ -107,6 +107,7 @@ struct training_plan {
 /// @brief Describes what limits a training, in sentences for people.
 /// @param plan  the result of `plan_training`
 /// @return two sentences if the plan takes time, one if it does not fit, none if it has no steps
+template <class = when_called>
 [[nodiscard]] inline std::vector<std::string> describe(training_plan const& plan) {
   if (plan.status != status::feasible) {
     if (plan.shortage.needed == 0) return {"There are fewer layers than stages."};

@@ -51,6 +51,7 @@ struct chain_schedule {
 /// A pure function of its arguments.
 /// @par Source
 /// Beaumont, Eyraud-Dubois, Herrmann, Joly, Shilova, "Optimal checkpointing for heterogeneous chains", arXiv 1911.13214.
+template <class = when_called>
 [[nodiscard]] inline chain_schedule checkpoint_chain(std::span<chain_block const> blocks, chain_options const& options) {
   detail::require_valid(blocks, options.input);
   require(options.budget >= 0, [&] { return "budget = " + std::to_string(options.budget) + " must not be negative"; });
@@ -70,10 +71,10 @@ struct chain_schedule {
   auto const budget = (std::min)(options.budget, useful);
   auto const least_unit = budget / static_cast<std::int64_t>(options.slots) + 1;
   auto const unit = (std::max)(divisor, least_unit);
-  detail::chain_table const table(blocks, options.input, budget, unit, true);
+  detail::chain_table<> const table(blocks, options.input, budget, unit, true);
   auto const exact = unit == divisor;
-  auto const bound = exact ? table.value() : detail::chain_table(blocks, options.input, budget, unit, false).value();
-  constexpr auto never = detail::chain_table::never;
+  auto const bound = exact ? table.value() : detail::chain_table<>(blocks, options.input, budget, unit, false).value();
+  constexpr auto never = detail::chain_table<>::never;
   if (table.value() == never) return {.status = bound == never ? status::infeasible : status::unknown, .time = {}, .steps = {}};
   return {.status = status::feasible, .time = {table.value(), bound}, .steps = table.schedule()};
 }

@@ -78,6 +78,7 @@ inline void require_valid(std::span<chain_block const> blocks, std::int64_t inpu
 /// @throws invalid_input as `checkpoint_chain`
 /// @par Complexity
 /// O(steps + blocks).
+template <class = when_called>
 [[nodiscard]] inline std::optional<chain_figures> chain_peak(std::span<chain_block const> blocks, std::int64_t input,
                                                              std::span<chain_step const> steps) {
   detail::require_valid(blocks, input);

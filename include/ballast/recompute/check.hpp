@@ -28,6 +28,7 @@ enum class selection_fault : std::uint8_t {
 };
 
 /// @brief Describes a verdict. @param v  a verdict of `check_selection` @return for instance "wrong count at 17"
+template <class = when_called>
 [[nodiscard]] inline std::string describe(verdict<selection_fault> const& v) {
   constexpr char const* names[] = {"none",        "wrong size",     "wrong count", "wrong memory",
                                    "over budget", "wrong transfer", "wrong time",  "wrong bound"};
@@ -42,6 +43,7 @@ enum class selection_fault : std::uint8_t {
 /// @throws invalid_input as `require_valid`
 /// @par Complexity
 /// O(options).
+template <class = when_called>
 [[nodiscard]] inline verdict<selection_fault> check_selection(selection const& chosen, option_classes const& items,
                                                               selection_options const& options) {
   require_valid(items);

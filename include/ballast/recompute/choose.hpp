@@ -35,12 +35,13 @@ namespace ballast::inline v0_2 {
 /// @par Source
 /// Pisinger, "A minimal algorithm for the bounded knapsack problem", INFORMS Journal on Computing 12 (2000), for bounds that limit how far
 /// a class deviates; the treatment of hidden link time is this library's.
+template <class = when_called>
 [[nodiscard]] inline selection choose_options(option_classes const& items, selection_options const& options) {
   require_valid(items);
   detail::require_valid(options);
   detail::choice_problem const problem(items, options);
   if (!problem.feasible) return {.status = status::infeasible, .time = {}, .memory = problem.least, .copies = {}};
-  detail::choice_search const search(problem, detail::best_prices(problem), options.work);
+  detail::choice_search<> const search(problem, detail::best_prices(problem), options.work);
   return detail::to_selection(problem, search.best(), search.lower_bound(), items.options.size(), search.operations());
 }
 
@@ -57,6 +58,7 @@ namespace ballast::inline v0_2 {
 /// A pure function of its arguments.
 /// @par Source
 /// Dantzig, "Discrete-variable extremum problems", Operations Research 5 (1957); Everett, Operations Research 11 (1963) for the bound.
+template <class = when_called>
 [[nodiscard]] inline selection choose_options_greedily(option_classes const& items, selection_options const& options) {
   require_valid(items);
   detail::require_valid(options);
@@ -76,6 +78,7 @@ namespace ballast::inline v0_2 {
 /// @return for each item, the index of the option that it takes
 /// @par Complexity
 /// O(items + options).
+template <class = when_called>
 [[nodiscard]] inline std::vector<std::uint32_t> option_of_each(folded_options const& folded, selection const& chosen) {
   auto left = chosen.copies;
   std::vector<std::uint64_t> at(folded.classes.offsets.begin(), folded.classes.offsets.end());

@@ -34,6 +34,7 @@ struct kept_tensors {
 };
 
 namespace detail {
+template <class = when_called>
 [[nodiscard]] inline kept_tensors keep(std::span<saved_tensor const> tensors, selection_options const& options, auto const& choose) {
   option_classes items;
   items.options.reserve(2 * tensors.size());

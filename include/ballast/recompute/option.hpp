@@ -101,6 +101,7 @@ struct folded_options {
 /// O(options) expected, O(options * classes) at worst.
 /// @par Determinism
 /// The result is in order of first appearance and does not depend on the hash.
+template <class = when_called>
 [[nodiscard]] inline folded_options fold(option_classes const& items) {
   require_valid(items);
   folded_options out;

@@ -45,11 +45,12 @@ struct recompute_peak {
 /// O(operators + inputs + needs).
 /// @par Determinism
 /// A pure function of its arguments.
+template <class = when_called>
 [[nodiscard]] inline recompute_peak evaluate_recompute(std::span<forward_operator const> operators, std::span<bool const> kept) {
   auto const n = operators.size();
   require(kept.size() == n, [&] { return std::to_string(kept.size()) + " kept entries for " + std::to_string(n) + " operators"; });
   detail::require_valid(operators);
-  detail::step_events const step(operators, kept);
+  detail::step_events<> const step(operators, kept);
   recompute_peak out;
   for (std::size_t i = 0; i < n; ++i)
     if (step.computed_again(i)) {

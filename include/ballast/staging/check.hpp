@@ -41,6 +41,7 @@ enum class staging_fault : std::uint8_t {
 /// @brief Describes a verdict in a sentence, such as "stage 3 holds more than its capacity".
 /// @param v  a verdict of `check_stages` or `prove_stages`
 /// @return the sentence
+template <class = when_called>
 [[nodiscard]] inline std::string describe(verdict<staging_fault> const& v) {
   auto const stage = "stage " + std::to_string(v.index);
   switch (v.fault) {
@@ -123,6 +124,7 @@ template <index_type Index>
 /// @throws invalid_input as `require_valid` of the chain and of the options
 /// @par Complexity
 /// O(layers^2 * (stages log k + options * k)) for k selections that no other dominates; k^2 instead of k if transfers are hidden.
+template <class = when_called>
 [[nodiscard]] inline std::optional<std::int64_t> least_stage_bottleneck(layer_chain const& chain, staging_options const& options) {
   require_valid(chain);
   require_valid(options);
@@ -140,7 +142,7 @@ template <index_type Index>
   for (std::size_t begin = 0; begin <= n; ++begin) {
     if (options.min_layers == 0)
       for (std::size_t s = 0; s < p; ++s) reach(s, begin, begin, 0);
-    detail::stage_selections selections(largest_room, options.hidden_percent);
+    detail::stage_selections<> selections(largest_room, options.hidden_percent);
     std::int64_t state = 0;
     for (auto end = begin + 1; end <= n && selections.any(); ++end) {
       state += layers[end - 1]->state;

@@ -45,7 +45,7 @@ namespace ballast::inline v0_2 {
 /// section 4.
 template <index_type Index = std::uint32_t>
 [[nodiscard]] joint_stages<Index> plan_stages(layer_chain const& chain, staging_options const& options) {
-  detail::stage_oracle oracle(chain, options);
+  detail::stage_oracle<> oracle(chain, options);
   joint_stages<Index> out;
   // First find out whether any plan exists: a stage costs its time without recomputation, or does not fit.
   auto next = min_max_partition<Index>(oracle.layers(), oracle.cut(), [&](std::uint64_t b, std::uint64_t e, std::uint64_t s) {

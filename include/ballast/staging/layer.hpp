@@ -72,6 +72,7 @@ inline void require_valid(layer_chain const& chain) {
 /// O(layers + runs * classes).
 /// @par Determinism
 /// A pure function of its argument.
+template <class = when_called>
 [[nodiscard]] inline layer_chain fold_layers(std::span<stage_layer const> layers) {
   layer_chain out;
   out.runs = fold_runs(std::uint64_t{layers.size()}, [&](std::uint64_t a, std::uint64_t b) {
@@ -100,6 +101,7 @@ inline void require_valid(layer_chain const& chain) {
 /// O(layers).
 /// @par Determinism
 /// A pure function of its arguments; all arithmetic is in integers.
+template <class = when_called>
 [[nodiscard]] inline std::vector<stage_layer> stage_layers_of(std::span<layer const> layers, batch_shape const& mean,
                                                               batch_shape const& largest, layer_rates const& rates = {}) {
   layer_evaluator const evaluate(rates);

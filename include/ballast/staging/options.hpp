@@ -59,6 +59,7 @@ inline void require_valid(staging_options const& options) {
 /// @param micro_batches  number of micro-batches in a step, at least 1
 /// @return one number per stage
 /// @throws invalid_input if the schedule has several chunks per stage, or a count is 0
+template <class = when_called>
 [[nodiscard]] inline std::vector<std::uint64_t> held_by_stage(any_schedule const& schedule, std::uint64_t stages,
                                                               std::uint64_t micro_batches) {
   require(stages >= 1 && micro_batches >= 1, [&] {

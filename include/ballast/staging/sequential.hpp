@@ -34,7 +34,7 @@ namespace ballast::inline v0_2 {
 /// The two steps of OmniBal, arXiv 2407.20761, section 4.
 template <index_type Index = std::uint32_t>
 [[nodiscard]] joint_stages<Index> plan_stages_in_sequence(layer_chain const& chain, staging_options const& options) {
-  detail::stage_oracle oracle(chain, options);
+  detail::stage_oracle<> oracle(chain, options);
   joint_stages<Index> out;
   out.partition = min_max_partition<Index>(oracle.layers(), oracle.cut(),
                                            [&](std::uint64_t b, std::uint64_t e, std::uint64_t) { return oracle.sums(b, e).time; });

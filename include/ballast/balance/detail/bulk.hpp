@@ -68,6 +68,7 @@ std::uint64_t sort_classes(histogram const& classes, Cost const& cost, bulk_bala
 }
 
 /// Deals the sorted classes to the sets.
+template <class = when_called>
 inline void deal_classes(histogram const& classes, std::uint64_t sets, bulk_balance_workspace& ws, balance_runs& out) {
   auto const k = static_cast<std::size_t>(sets);
   auto& load = out.loads;

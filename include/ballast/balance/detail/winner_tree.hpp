@@ -13,6 +13,7 @@ namespace ballast::inline v0_2::detail {
 /// A tournament tree of sets that finds the best set with room for an item, for few changes of sets between searches.
 ///
 /// A set with negative room does not take part. `better(a, b)` returns whether set a beats set b; of equal sets, the lower number wins.
+template <class = when_called>
 class winner_tree {
  public:
   static constexpr std::uint32_t none = 0xffffffffU;

@@ -74,6 +74,7 @@ class repeat_budget {
 
 /// The value and lower bound of one step, from the costs c(r, m) of its places (0 for an empty place) and the cost of its most expensive
 /// sample alone in a micro-batch. Another distribution of the step may have fewer micro-batches, unless all places are taken.
+template <class = when_called>
 [[nodiscard]] inline certificate step_time(std::span<std::int64_t const> cost, std::int64_t most_expensive, std::uint64_t ranks,
                                            std::uint64_t micro_batches, batching_options const& o) noexcept {
   auto const each = static_cast<std::size_t>(micro_batches), count = static_cast<std::size_t>(ranks);

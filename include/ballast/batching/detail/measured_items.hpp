@@ -41,6 +41,7 @@ struct measured_items {
 }
 
 /// The given weights, or weights under which the sums of all measures are equal. Products of weights and sums stay below 2^61.
+template <class = when_called>
 [[nodiscard]] inline std::vector<std::int64_t> weights_of(sample_measures const& samples, measured_batching_options const& o) {
   auto const k = samples.measures();
   require(o.weights.empty() || o.weights.size() == k,

@@ -167,6 +167,7 @@ template <index_type Index>
 }
 
 /// The columns to balance, weighted: each measure with a weight, and the cost if it is not their sum.
+template <class = when_called>
 [[nodiscard]] inline load_table balanced_columns(pack_loads const& packs, measured_items const& of, std::size_t window_rows) {
   auto const& [measures, sums] = packs;
   std::vector<std::size_t> counted;

@@ -37,6 +37,7 @@ void offer_windows(plan_choice<Index>& choice, weighed_samples const& items, bat
 }
 
 /// The options of `stream_steps` to try, in order, chosen by the critical ratios of the samples.
+template <class = when_called>
 [[nodiscard]] inline std::vector<stream_options> ways_to_stream(weighed_samples const& items, step_constraints const& c,
                                                                 batching_options const& o) {
   auto const room = o.capacity * static_cast<std::int64_t>(o.micro_batches);

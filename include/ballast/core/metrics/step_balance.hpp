@@ -62,6 +62,7 @@ struct step_balance {
 /// O(loads).
 /// @par Source
 /// DBR: Yao et al., OmniBal, arXiv 2407.20761; ABR: Yao et al., HBP, arXiv 2503.07680.
+template <class = when_called>
 [[nodiscard]] inline step_balance balance_of_steps(std::span<std::int64_t const> loads, std::size_t ranks,
                                                    std::span<std::int64_t const> largest = {}) {
   require(ranks > 0 && loads.size() % ranks == 0,

@@ -17,6 +17,7 @@
 namespace ballast::inline v0_2::detail {
 
 /// Every source must have the demanded number of steps, and each of its steps its share of that number.
+template <class = when_called>
 [[nodiscard]] inline verdict<curriculum_fault> check_counts(curriculum_plan const& plan, std::span<curriculum_source const> sources,
                                                             std::vector<std::uint64_t> const& asked) {
   using enum curriculum_fault;
@@ -39,6 +40,7 @@ namespace ballast::inline v0_2::detail {
 }
 
 /// Keys after the warm-up must ascend from bucket to bucket; there are `buckets` buckets, or as many as steps if that is less.
+template <class = when_called>
 [[nodiscard]] inline verdict<curriculum_fault> check_ascending(curriculum_plan const& plan, std::span<curriculum_source const> sources,
                                                                std::uint64_t most_buckets) {
   auto const first = static_cast<std::size_t>(plan.warm_up), rest = plan.source.size() - first;
@@ -55,6 +57,7 @@ namespace ballast::inline v0_2::detail {
 }
 
 /// After the warm-up, every source must be as near to its share at every point as interleaving guarantees.
+template <class = when_called>
 [[nodiscard]] inline verdict<curriculum_fault> check_interleaved(curriculum_plan const& plan, std::size_t sources) {
   auto const first = static_cast<std::size_t>(plan.warm_up), n = plan.source.size();
   std::vector<std::int64_t> of(sources, 0), seen(sources, 0);

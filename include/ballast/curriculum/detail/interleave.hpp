@@ -53,6 +53,7 @@ class chairman_windows {
 
 // Returns the source of each step: `count[s]` steps of source s, evenly mixed. The sum of counts is below 2^31, and there are fewer than
 // 2^16 sources.
+template <class = when_called>
 [[nodiscard]] inline std::vector<std::uint32_t> interleave(std::span<std::uint64_t const> count) {
   std::uint64_t all = 0, sources = 0;
   for (auto c : count) {

@@ -18,6 +18,7 @@
 namespace ballast::inline v0_2::detail {
 
 // The number of steps of each source in the warm-up: in proportion, from the sources of smallest capacity that have steps.
+template <class = when_called>
 [[nodiscard]] inline std::vector<std::uint64_t> warm_up_counts(std::span<curriculum_source const> sources,
                                                                std::span<std::uint64_t const> count, curriculum_options const& o) {
   auto least = (std::numeric_limits<std::int64_t>::max)();
@@ -34,6 +35,7 @@ namespace ballast::inline v0_2::detail {
 }
 
 // Appends `count[s]` steps of each source to the order, evenly mixed; the seed rotates the cycle.
+template <class = when_called>
 inline void append_interleaved(std::vector<std::uint32_t>& order, std::span<std::uint64_t const> count, std::uint64_t seed) {
   auto const cycle = interleave(count);
   if (cycle.empty()) return;
@@ -45,6 +47,7 @@ inline void append_interleaved(std::vector<std::uint32_t>& order, std::span<std:
 
 // Sorts the steps after the warm-up, which are in random order, by their keys. Steps with equal keys, and steps of one bucket, keep their
 // order.
+template <class = when_called>
 inline void order_by_key(curriculum_plan& plan, std::span<curriculum_source const> sources, curriculum_options const& o) {
   auto const first = static_cast<std::size_t>(plan.warm_up), n = plan.size() - first;
   std::vector<std::pair<std::int64_t, std::uint32_t>> by_key(n);

@@ -26,6 +26,7 @@ enum class curriculum_draw : std::uint64_t { pass, thinned, window, phase, mix, 
   return mixed;
 }
 
+template <class = when_called>
 inline void shuffle(std::vector<std::uint32_t>& items, std::size_t first, std::uint64_t seed) {
   splitmix64 draw(seed);
   for (auto i = first + 1; i < items.size(); ++i)
@@ -42,6 +43,7 @@ inline void shuffle(std::vector<std::uint32_t>& items, std::size_t first, std::u
 
 // The steps of source `s` in an epoch: full passes in random order, then the rest. The rest of each epoch is the next window of one fixed
 // permutation, taken cyclically. So over any number of epochs, the numbers of times that two steps were trained differ by at most one.
+template <class = when_called>
 [[nodiscard]] inline std::vector<std::uint32_t> epoch_sequence(curriculum_source const& source, std::uint64_t s, std::uint64_t epoch,
                                                                std::uint64_t seed) {
   auto const count = steps_in_epoch(source, epoch);

@@ -13,6 +13,7 @@ namespace ballast::inline v0_2::detail {
 // Sums and products of two counts stay below 2^62.
 inline constexpr std::uint64_t most_curriculum_steps = (std::uint64_t{1} << 31) - 1;
 
+template <class = when_called>
 [[nodiscard]] inline std::uint64_t steps_in_epoch(curriculum_source const& source, std::uint64_t epoch) {
   if (source.per_epoch.empty()) return source.steps;
   return epoch < source.per_epoch.size() ? source.per_epoch[static_cast<std::size_t>(epoch)] : source.per_epoch.back();
@@ -47,6 +48,7 @@ inline void require_valid(std::span<curriculum_source const> sources, curriculum
 }
 
 // The steps of one epoch.
+template <class = when_called>
 [[nodiscard]] inline std::uint64_t steps_in_epoch(std::span<curriculum_source const> sources, std::uint64_t epoch) {
   std::uint64_t sum = 0;
   for (auto const& source : sources) sum += steps_in_epoch(source, epoch);

@@ -22,6 +22,7 @@ namespace ballast::inline v0_2::detail {
 struct length_sums {
   std::int64_t tokens = 0, squares = 0;
 };
+template <class = when_called>
 [[nodiscard]] inline std::vector<length_sums> sums_up_to(histogram const& lengths, std::span<std::int64_t const> limits) {
   require_valid(lengths);
   auto const longest = lengths.lengths.empty() ? 1 : lengths.lengths.back();
@@ -40,6 +41,7 @@ struct length_sums {
   }
   return out;
 }
+template <class = when_called>
 [[nodiscard]] inline std::int64_t time_between(length_sums const& from, length_sums const& to, timed_level const& at) {
   auto const tokens = to.tokens - from.tokens;
   auto const packs = static_cast<std::uint64_t>(divide_up(tokens, at.setting.capacity));

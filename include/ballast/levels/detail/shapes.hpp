@@ -28,6 +28,7 @@ namespace ballast::inline v0_2::detail {
   return devices / at.sp;
 }
 /// The shape of one level's steps.
+template <class = when_called>
 [[nodiscard]] inline batching_options shape_of(level const& at, std::span<level const> levels, level_batching_options const& o) {
   require(o.tokens_per_step >= 0, [&] { return "tokens_per_step = " + std::to_string(o.tokens_per_step) + " must not be negative"; });
   require(o.devices < std::uint64_t{1} << 20, [&] { return "devices = " + std::to_string(o.devices) + " must be below 2^20"; });
@@ -47,6 +48,7 @@ namespace ballast::inline v0_2::detail {
           .epoch = o.epoch};
 }
 
+template <class = when_called>
 [[nodiscard]] inline std::pair<std::vector<level>, std::vector<level_time>> settings_and_times(std::span<timed_level const> levels) {
   std::pair<std::vector<level>, std::vector<level_time>> out;
   for (auto const& [setting, time] : levels) {
@@ -57,6 +59,7 @@ namespace ballast::inline v0_2::detail {
 }
 
 /// The shape of the steps: every level has as many tokens in a step as the level with most has in `micro_batches` micro-batches.
+template <class = when_called>
 [[nodiscard]] inline level_batching_options shape_of(std::span<level const> levels, level_plan_options const& o) {
   require(!levels.empty(), [] { return std::string("levels is empty"); });
   require(o.micro_batches > 0 && o.micro_batches < std::uint64_t{1} << 20,
@@ -86,6 +89,7 @@ template <length_range R>
 }
 
 /// Puts one number for each device and step, given level after level, into training order.
+template <class = when_called>
 [[nodiscard]] inline std::vector<std::int64_t> in_training_order(std::span<std::int64_t const> by_level, curriculum_plan const& order,
                                                                  std::size_t devices) {
   std::vector<std::size_t> first(order.settings.size() + 1, 0);  // first step of each level

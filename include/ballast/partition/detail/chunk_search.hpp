@@ -15,6 +15,7 @@
 namespace ballast::inline v0_2::detail {
 
 /// Local search over cuts that balances the loads of the devices.
+template <class = when_called>
 class chunk_search {
  public:
   chunk_search(chain_data const& chain, std::size_t devices, std::size_t min_layers, std::uint64_t work)

@@ -57,6 +57,7 @@ struct crossing {
 };
 
 /// Throws unless there is one volume for each inner cut of `layers`, with sums below 2^63; returns an upper bound on any sum of them.
+template <class = when_called>
 inline std::int64_t require_volumes(std::span<std::int64_t const> volume, std::size_t layers, std::uint64_t stages) {
   auto const cuts = layers == 0 ? 0 : layers - 1;
   require(volume.size() == cuts,

@@ -31,6 +31,7 @@ inline void require_stages(partition_options const& o) {
 }
 
 /// Validates the options that apply to any chain.
+template <class = when_called>
 inline void load_options(partition_options const& o, chain_data& d) {
   require_stages(o);
   d.stages = d.used = static_cast<std::size_t>(o.stages);
@@ -40,6 +41,7 @@ inline void load_options(partition_options const& o, chain_data& d) {
 }
 
 /// Writes the prefix sums of entries, from 0; throws if an entry is negative or a sum reaches 2^63.
+template <class = when_called>
 inline void add_up(std::span<std::int64_t const> entries, char const* name, std::vector<std::int64_t>& sums) {
   sums.resize(entries.size() + 1);
   sums[0] = 0;
@@ -58,6 +60,7 @@ template <class Cost>
 }
 
 /// Validates unit times and transfers; `total` is the cost of all layers.
+template <class = when_called>
 inline void load_speeds(partition_options const& o, std::int64_t total, chain_data& d) {
   d.unit_time = o.unit_time;
   require(o.unit_time.empty() || o.unit_time.size() == o.stages,
@@ -128,6 +131,7 @@ void load_chain(R const& layers, partition_options const& o, Cost const& cost, c
 }
 
 /// A reason why there is no plan, found without a search: the bound, with what is available and what is needed.
+template <class = when_called>
 [[nodiscard]] inline std::pair<partition_bound, certificate> impossible(chain_data const& d, std::size_t weighted) {
   auto const lacks = [&](std::size_t there, std::size_t each) { return each != 0 && d.stages > there / each; };
   auto const numbers = [&](std::size_t there, std::size_t each) {
@@ -147,6 +151,7 @@ void load_chain(R const& layers, partition_options const& o, Cost const& cost, c
 }
 
 /// The lower bound for stages that may be unequal: the mean, or the most expensive layer on the fastest stage.
+template <class = when_called>
 [[nodiscard]] inline bottleneck_bound unequal_bound(std::int64_t total, std::int64_t largest, std::span<std::int64_t const> unit_time,
                                                     std::uint64_t stages) {
   auto const p = static_cast<std::int64_t>(stages);
@@ -190,6 +195,7 @@ void load_runs(chain_runs const& runs, partition_options const& o, Cost const& c
 }
 
 /// The lower bounds for equal stages; the cheapest window of a folded chain begins or ends at the border of a run.
+template <class = when_called>
 [[nodiscard]] inline bottleneck_bound bound_of_runs(run_chain const& chain, std::size_t stages) {
   auto const& d = chain.data;
   auto best = unequal_bound(d.work.back(), d.largest, {}, stages);

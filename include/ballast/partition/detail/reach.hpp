@@ -13,6 +13,7 @@
 namespace ballast::inline v0_2::detail {
 
 /// Writes into `w.nearest`, for each cut, the last cut of a row at or before it.
+template <class = when_called>
 inline void index_row(probe_state& w, std::size_t row) {
   auto last = nowhere;
   for (std::size_t i = 0; i < w.nearest.size(); ++i) {

@@ -14,6 +14,7 @@
 namespace ballast::inline v0_2::detail {
 
 // Returns whether backwards are split. A task that is listed twice is found in the simulation, because it waits forever.
+template <class = when_called>
 [[nodiscard]] inline bool check_order(pipeline_order const& order, std::vector<std::uint64_t>& counts) {
   auto const stages = order.offsets.empty() ? std::size_t{0} : order.stages(), virtual_stages = order.stage_of.size();
   constexpr auto most = (std::numeric_limits<std::uint32_t>::max)();

@@ -40,6 +40,7 @@ struct runner_memory {
   std::vector<std::uint32_t> awake;
 };
 
+template <class = when_called>
 class order_runner {
  public:
   order_runner(pipeline_order const& order, work_table const& table, bool events, runner_memory& memory, pipeline_timeline& out)

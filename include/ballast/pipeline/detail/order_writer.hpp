@@ -16,6 +16,7 @@
 namespace ballast::inline v0_2::detail {
 
 // Lists tasks by micro-batch counters, so that the code of a schedule reads like its description.
+template <class = when_called>
 class order_writer {
  public:
   template <pipeline_schedule S>
@@ -56,7 +57,7 @@ class order_writer {
 // A warm-up of forwards, then one forward and one backward in turn, then the remaining backwards.
 template <pipeline_schedule S, class WarmUp>
 [[nodiscard]] pipeline_order one_by_one(S const& schedule, std::uint64_t stages, std::uint64_t micro_batches, WarmUp const& warm_up) {
-  order_writer out(schedule, stages, micro_batches);
+  order_writer<> out(schedule, stages, micro_batches);
   for (std::uint64_t s = 0; s < stages; ++s) {
     std::uint64_t forwards = 0, backwards = 0;
     for (auto const first = (std::min)(warm_up(s), micro_batches); forwards < first;) out.forward(s, forwards++);

@@ -25,6 +25,7 @@ struct stage_bound {
 };
 
 // If `split`, the weight part may wait; otherwise it is on the way back.
+template <class = when_called>
 [[nodiscard]] inline makespan_bound bound_of(work_table const& table, std::span<std::uint32_t const> stage_of, std::size_t stages,
                                              bool split, std::vector<stage_bound>& on) {
   auto const n = table.virtual_stages;

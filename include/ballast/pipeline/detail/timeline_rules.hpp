@@ -17,6 +17,7 @@
 
 namespace ballast::inline v0_2::detail {
 
+template <class = when_called>
 class timeline_rules {
  public:
   using verdict_type = verdict<timeline_fault, std::int64_t>;

@@ -19,6 +19,7 @@ namespace ballast::inline v0_2::detail {
 using priced_sample = std::pair<std::int64_t, std::int64_t>;  ///< cost, tokens
 
 /// Sorts the samples. Their costs and their tokens each sum to less than 2^62.
+template <class = when_called>
 [[nodiscard]] inline std::int64_t steps_lower_bound(std::vector<priced_sample>& samples, batching_options const& options) {
   require_valid(options);
   struct sample_class {

@@ -60,6 +60,7 @@ template <class Index>
 }
 
 /// Turns each stage of a plan into one layer with one option: the sum of its layers, under the options that they take.
+template <class = when_called>
 [[nodiscard]] inline std::vector<layer> joined_stages(std::span<layer const> layers, joint_stages<> const& plan) {
   std::vector<layer> out;
   auto const& cuts = plan.partition.boundaries;
@@ -80,6 +81,7 @@ template <class Index>
 }
 
 /// Simulates every rank of every step; its memory is reused.
+template <class = when_called>
 class step_timer {
  public:
   step_timer(std::vector<layer> stages, layer_evaluator const& evaluate, any_schedule const& schedule, std::span<batch_shape const> packs)

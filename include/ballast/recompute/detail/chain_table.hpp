@@ -14,6 +14,7 @@
 namespace ballast::inline v0_2::detail {
 
 // The dynamic programme over (first block, last block, units of memory).
+template <class = when_called>
 class chain_table {
  public:
   static constexpr std::int64_t never = (std::numeric_limits<std::int64_t>::max)() / 4;

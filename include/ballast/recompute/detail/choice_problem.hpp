@@ -124,6 +124,7 @@ struct prices {
 };
 
 /// Memory of the cheapest choices.
+template <class = when_called>
 [[nodiscard]] inline std::int64_t memory_at(choice_problem const& p, prices const& at) {
   std::int64_t sum = 0;
   for (auto const& c : p.classes) sum += c.count * c.choices[at.cheapest(c)].memory;
@@ -131,6 +132,7 @@ struct prices {
 }
 
 /// Lower bound on the scaled time of any selection within the slack.
+template <class = when_called>
 [[nodiscard]] inline std::int64_t scaled_bound(choice_problem const& p, prices const& at) {
   auto sum = -at.memory * p.slack - at.link * p.window * (std::int64_t{1} << at.shift);
   for (auto const& c : p.classes) sum += c.count * at.of(c.choices[at.cheapest(c)]);
@@ -138,6 +140,7 @@ struct prices {
 }
 
 /// The least price of memory at which the cheapest choices fit, for a given price of link time.
+template <class = when_called>
 [[nodiscard]] inline prices fitting_prices(choice_problem const& p, std::int64_t link) {
   auto const largest = (std::int64_t{1} << 61) / (p.memory + p.slack + 1);
   prices at{.memory = largest, .link = link};
@@ -159,6 +162,7 @@ struct prices {
 }
 
 /// The prices with the best bound. The bound is concave in the price of link time, so a ternary search over sixteenths finds them.
+template <class = when_called>
 [[nodiscard]] inline prices best_prices(choice_problem const& p) {
   if (p.transfer == p.window) return fitting_prices(p, 0);
   auto best = fitting_prices(p, 16);

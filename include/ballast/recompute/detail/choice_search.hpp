@@ -29,6 +29,7 @@ struct bundle {
   std::vector<std::size_t> choices;  // choices[0] is the favoured choice
 };
 
+template <class = when_called>
 class choice_search {
  public:
   choice_search(choice_problem const& problem, prices const& at, std::uint64_t work)
@@ -227,7 +228,7 @@ class choice_search {
   std::int64_t memory_ = 0, time_ = 0, transfer_ = 0;
   std::vector<bundle> bundles_;
   std::vector<std::int64_t> falls_, rises_;
-  undominated_filter filter_;
+  undominated_filter<> filter_;
 };
 
 }  // namespace ballast::inline v0_2::detail

@@ -28,6 +28,7 @@ struct assignment {
 };
 
 /// Takes the cheapest choices, then upgrades in order of gain per unit of memory.
+template <class = when_called>
 [[nodiscard]] inline assignment greedy_assignment(choice_problem const& p, prices const& at) {
   struct move {
     std::int64_t gain, memory;
@@ -75,6 +76,7 @@ struct assignment {
 }
 
 /// Converts an assignment to its public form.
+template <class = when_called>
 [[nodiscard]] inline selection to_selection(choice_problem const& p, assignment const& a, std::int64_t lower_bound, std::size_t options,
                                             std::uint64_t operations) {
   selection out{.status = status::feasible,

@@ -23,6 +23,7 @@ struct partial {
 }
 
 /// Removes selections that another dominates in memory, time and time that is not hidden.
+template <class = when_called>
 class undominated_filter {
  public:
   /// `list` is sorted by `before`; `transfers` says whether time on the link counts.

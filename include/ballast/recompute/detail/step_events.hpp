@@ -38,6 +38,7 @@ inline void require_valid(std::span<forward_operator const> operators) {
 }
 
 /// The forward of every operator, then the backwards, with the recomputations that they need.
+template <class = when_called>
 class step_events {
  public:
   struct event {

@@ -38,6 +38,7 @@ struct stage_sums {
 
 /// Costs of stages of a valid chain. Selections are remembered by their counts of classes, so a stage that slides along a run is evaluated
 /// once; few selections are solved exactly.
+template <class = when_called>
 class stage_oracle {
  public:
   stage_oracle(layer_chain const& chain, staging_options const& options) : chain_(chain), options_(options), counts_(chain.classes.size()) {
@@ -194,7 +195,7 @@ class stage_oracle {
 
 /// Fills figures and options for boundaries whose stages all fit.
 template <index_type Index>
-void fill_stages(stage_oracle& oracle, joint_stages<Index>& out) {
+void fill_stages(stage_oracle<>& oracle, joint_stages<Index>& out) {
   auto const& cuts = out.partition.boundaries;
   out.figures.resize(cuts.size() - 1);
   out.option.reserve(static_cast<std::size_t>(oracle.layers()));

@@ -25,6 +25,7 @@ namespace ballast::inline v0_2::detail {
 }
 
 /// All selections for the layers of a stage that no other selection dominates, by memory.
+template <class = when_called>
 class stage_selections {
  public:
   stage_selections(std::int64_t largest_room, std::int64_t hidden_percent) : largest_room_(largest_room), percent_(hidden_percent) {}
