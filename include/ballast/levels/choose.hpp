@@ -89,7 +89,7 @@ template <class = when_called>
   }
 
   struct option {
-    std::int64_t time = never;
+    std::int64_t time = (std::numeric_limits<std::int64_t>::max)();  // g++ 12 does not survive `never` here
     std::size_t from = 0, candidate = 0;
   };
   std::vector<option> between(m * m);  // [i * m + j]: the samples above capacity i - 1 up to capacity j, best setting of j
