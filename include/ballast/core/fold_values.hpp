@@ -91,7 +91,7 @@ void fold(Values const& values, std::size_t count, std::int64_t longest, histogr
   auto& sorted = workspace.sorted;
   sorted.resize(count);
   for (std::size_t i = 0; i < count; ++i) sorted[i] = static_cast<std::int64_t>(values[i]);
-  std::sort(sorted.begin(), sorted.end());
+  std::sort(sorted.data(), sorted.data() + sorted.size());
   for (auto v : sorted) {
     if (v == 0) continue;
     if (out.lengths.empty() || out.lengths.back() != v) {

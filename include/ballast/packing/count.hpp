@@ -46,9 +46,10 @@ template <index_type Index, class Weight>
     for (std::size_t j = 0; j < pack.size(); ++j)
       if (j != keep) movable.emplace_back(weight(pack[j]), pack[j]);
   }
-  auto const last = movable.begin() + static_cast<std::ptrdiff_t>(moves);
-  std::nth_element(movable.begin(), last - 1, movable.end());
-  std::sort(movable.begin(), last);
+  auto* const first = movable.data();  // pointers: programs compile one sort for all vectors
+  auto* const last = first + moves;
+  std::nth_element(first, last - 1, first + movable.size());
+  std::sort(first, last);
   auto const heaviest_moved = *(last - 1);
 
   groups<Index> raised;
@@ -62,7 +63,7 @@ template <index_type Index, class Weight>
       if (j == keep || candidate{weight(pack[j]), pack[j]} > heaviest_moved) raised.members.push_back(pack[j]);
     raised.offsets.push_back(raised.members.size());
   }
-  for (auto it = movable.begin(); it != last; ++it) {
+  for (auto const* it = first; it != last; ++it) {
     raised.members.push_back(it->second);
     raised.offsets.push_back(raised.members.size());
   }

@@ -102,7 +102,7 @@ void sort_canonically(Weights const& weight, std::size_t count, Order const& vis
     ws.sorted.clear();
     for (std::size_t j = 0; j < count; ++j)
       if (auto const w = static_cast<std::int64_t>(weight[visit(j)]); w != 0) ws.sorted.emplace_back(-w, static_cast<Index>(j));
-    std::sort(ws.sorted.begin(), ws.sorted.end());
+    std::sort(ws.sorted.data(), ws.sorted.data() + ws.sorted.size());
     for (std::size_t p = 0; p < ws.sorted.size(); ++p) out[p] = static_cast<Index>(visit(ws.sorted[p].second));
     return;
   }
