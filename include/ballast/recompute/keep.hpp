@@ -72,7 +72,7 @@ template <class = when_called>
 /// @par Determinism
 /// A pure function of its arguments.
 [[nodiscard]] inline kept_tensors keep_tensors(std::span<saved_tensor const> tensors, std::int64_t budget, std::uint64_t work = 1U << 22) {
-  return detail::keep(tensors, {.budget = budget, .work = work}, choose_options);
+  return detail::keep(tensors, {.budget = budget, .work = work}, choose_options<>);
 }
 
 /// @brief Finds the tensors to keep by greedy choice, in microseconds, with a lower bound.
@@ -85,7 +85,7 @@ template <class = when_called>
 /// @par Determinism
 /// A pure function of its arguments.
 [[nodiscard]] inline kept_tensors keep_tensors_greedily(std::span<saved_tensor const> tensors, std::int64_t budget) {
-  return detail::keep(tensors, {.budget = budget}, choose_options_greedily);
+  return detail::keep(tensors, {.budget = budget}, choose_options_greedily<>);
 }
 
 }  // namespace ballast::inline v0_2
