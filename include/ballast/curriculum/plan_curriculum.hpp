@@ -66,6 +66,7 @@ template <class = when_called>
     detail::shuffle(plan.source, static_cast<std::size_t>(plan.warm_up), seed(detail::curriculum_draw::mix, 0));
   }
   std::vector<std::vector<std::uint32_t>> sequence;
+  sequence.reserve(sources.size());
   for (std::size_t s = 0; s < sources.size(); ++s) sequence.push_back(detail::epoch_sequence(sources[s], s, options.epoch, options.seed));
   std::vector<std::size_t> taken(sources.size(), 0);
   plan.index.reserve(total);

@@ -121,7 +121,7 @@ template <index_type Index>
   std::vector<std::string> text{"In this plan the slowest ranks take " + above_mean(plan.slowest.value) + " more than the mean" +
                                 (bound == above_mean(0) ? "." : "; no plan takes less than " + bound + " more without cutting samples.")};
   if (limits.dominated == 0) {
-    text.push_back("In no step does one sample alone cost more than a mean rank, so only the mean bounds the balance of these steps.");
+    text.emplace_back("In no step does one sample alone cost more than a mean rank, so only the mean bounds the balance of these steps.");
   } else {
     auto const& d = limits.samples.front();
     text.push_back("In " + std::to_string(limits.dominated) + " of " + std::to_string(plan.steps()) +

@@ -73,6 +73,7 @@ template <class = when_called>
       },
       schedule);
   std::vector<std::uint64_t> out;
+  out.reserve(stages);
   for (std::uint64_t s = 0; s < stages; ++s) out.push_back(in_flight(schedule, s, stages, micro_batches).held);
   return out;
 }

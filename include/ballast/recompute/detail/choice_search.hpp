@@ -177,7 +177,7 @@ class choice_search {
 
   // Keeps the `width` partial selections with the least bounds; returns the least bound of the others.
   std::int64_t narrow(std::vector<partial>& list, std::size_t width, std::optional<std::pair<std::size_t, std::uint32_t>>& found,
-                      std::size_t step) {
+                      std::size_t step) const {
     std::vector<std::uint32_t> order(list.size());
     for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
     auto const mine = found && found->first == step ? std::optional(found->second) : std::nullopt;

@@ -68,6 +68,7 @@ class vector_search {
   /// By class.
   [[nodiscard]] std::vector<std::int32_t> duals() const {
     std::vector<std::int32_t> out;
+    out.reserve(classes_.size());
     for (std::size_t c = 0; c < classes_.size(); ++c) out.push_back(proof_.value[slices_->position[c]]);
     return out;
   }
