@@ -21,6 +21,7 @@
 #include <ballast/cost/evaluate.hpp>
 #include <ballast/cost/layer.hpp>
 #include <ballast/cost/level_time.hpp>
+#include <ballast/cost/link_time.hpp>
 #include <ballast/cost/makespan.hpp>
 #include <ballast/cost/memory.hpp>
 #include <ballast/cost/model_layers.hpp>
