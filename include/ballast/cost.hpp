@@ -17,6 +17,7 @@
 
 #include <ballast/cost/attention.hpp>
 #include <ballast/cost/calibration.hpp>
+#include <ballast/cost/collective.hpp>
 #include <ballast/cost/device.hpp>
 #include <ballast/cost/evaluate.hpp>
 #include <ballast/cost/layer.hpp>

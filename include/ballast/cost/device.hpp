@@ -17,34 +17,41 @@ struct device {
   std::string_view name;          ///< name in lower case, as in "h100"
   std::int64_t bf16_flops = 0;    ///< dense bfloat16 FLOP/s of the tensor cores; datasheets also print twice as many, for sparse matrices
   std::int64_t memory_bytes = 0;  ///< bytes of memory; the GB of a datasheet are 10^9 bytes
-  std::int64_t memory_bandwidth = 0;  ///< bytes/s of the memory
-  std::int64_t link_bandwidth = 0;    ///< bytes/s of NVLink, both directions together
+  std::int64_t memory_bandwidth = 0;   ///< bytes/s of the memory
+  std::int64_t link_bandwidth = 0;     ///< bytes/s of NVLink, both directions together
+  std::int64_t network_bandwidth = 0;  ///< bytes/s to other nodes of the adapter that a DGX system has for each accelerator, one direction
 
   friend constexpr bool operator==(device const&, device const&) = default;
 };
 
-/// @brief Known accelerators, all on SXM boards. Sources: NVIDIA's datasheets of the A100 80GB, H100, H200 and HGX B200.
+/// @brief Known accelerators, all on SXM boards. Sources: NVIDIA's datasheets of the A100 80GB, H100, H200 and HGX B200. For the network:
+/// NVIDIA's reference architectures of the DGX SuperPOD with A100 (200 Gb/s for each) and of the DGX BasePOD with H100, H200 and B200
+/// (400 Gb/s for each).
 inline constexpr std::array devices{
     device{.name = "a100",
            .bf16_flops = 312'000'000'000'000,
            .memory_bytes = 80'000'000'000,
            .memory_bandwidth = 2'039'000'000'000,
-           .link_bandwidth = 600'000'000'000},
+           .link_bandwidth = 600'000'000'000,
+           .network_bandwidth = 25'000'000'000},
     device{.name = "h100",
            .bf16_flops = 989'400'000'000'000,
            .memory_bytes = 80'000'000'000,
            .memory_bandwidth = 3'350'000'000'000,
-           .link_bandwidth = 900'000'000'000},
+           .link_bandwidth = 900'000'000'000,
+           .network_bandwidth = 50'000'000'000},
     device{.name = "h200",
            .bf16_flops = 989'400'000'000'000,
            .memory_bytes = 141'000'000'000,
            .memory_bandwidth = 4'800'000'000'000,
-           .link_bandwidth = 900'000'000'000},
+           .link_bandwidth = 900'000'000'000,
+           .network_bandwidth = 50'000'000'000},
     device{.name = "b200",
            .bf16_flops = 2'250'000'000'000'000,
            .memory_bytes = 180'000'000'000,
            .memory_bandwidth = 8'000'000'000'000,
-           .link_bandwidth = 1'800'000'000'000},
+           .link_bandwidth = 1'800'000'000'000,
+           .network_bandwidth = 50'000'000'000},
 };
 
 /// @brief Finds an accelerator by name.
