@@ -2,8 +2,8 @@
 #pragma once
 
 /// @file
-/// @brief Includes all of cost/: cost models of samples, layers, pipeline stages and devices. Only `cost/calibrate.hpp`, which needs Eigen,
-/// is not included.
+/// @brief Includes all of cost/: cost models of samples, layers, pipeline stages, collectives and devices. Only `cost/calibrate.hpp`, which
+/// needs Eigen, is not included.
 ///
 /// `sample_cost` turns the shape of a model into the cost of one sample, `layers_of` into a chain of layers, and `calibrate` fits a cost to
 /// measured times. Every planner takes any callable from a length to an integer.
@@ -18,8 +18,10 @@
 #include <ballast/cost/attention.hpp>
 #include <ballast/cost/calibration.hpp>
 #include <ballast/cost/collective.hpp>
+#include <ballast/cost/communication.hpp>
 #include <ballast/cost/device.hpp>
 #include <ballast/cost/evaluate.hpp>
+#include <ballast/cost/exchange.hpp>
 #include <ballast/cost/layer.hpp>
 #include <ballast/cost/level_time.hpp>
 #include <ballast/cost/link_time.hpp>

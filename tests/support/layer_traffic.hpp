@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/cost/communication.hpp>
+#include <ballast/cost/transformer.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace ballast_test {
+
+/// Bytes that one rank sends for one purpose in one phase, where every rank is a node of its own.
+inline std::int64_t traffic_of(std::vector<ballast::layer_exchange> const& all, ballast::traffic what, ballast::exchange_phase when) {
+  std::int64_t sum = 0;
+  for (auto const& e : all)
+    if (e.what == what && e.when == when) sum += e.calls * ballast::bytes_sent(e.how, e.bytes, e.over, 1).between;
+  return sum;
+}
+
+/// The same from the formulas of the papers, in doubles and without rounding.
+inline double published_traffic(ballast::transformer const& m, std::int64_t layer, ballast::exchange_setting const& by, std::int64_t tokens,
+                                ballast::traffic what, ballast::exchange_phase when) {
+  using ballast::traffic;
+  auto const& s = by.spread;
+  auto const forward = when == ballast::exchange_phase::forward, backward = when == ballast::exchange_phase::backward;
+  auto const t = static_cast<double>(s.tensor), c = static_cast<double>(s.context), e = static_cast<double>(by.expert);
+  auto const d = static_cast<double>(s.data), h = static_cast<double>(m.hidden), width = static_cast<double>(by.element_bytes);
+  auto const rows = static_cast<double>(tokens) / c;
+  auto const moe = m.experts > 0 && layer >= m.dense_layers, spread_out = moe && by.expert > 1;
+  auto const passes = forward ? 1.0 : by.recomputed == ballast::recomputation::full ? 2.0 : 1.0;  // how often forward exchanges occur
+
+  if (what == traffic::tensor || what == traffic::kept_input) {
+    if (!forward && !backward) return 0;
+    auto const blocks = spread_out && m.shared_ffn == 0 ? 1.0 : 2.0;
+    auto const one_way = blocks * rows * h * width * (t - 1) / t;
+    return what == traffic::tensor ? 2 * passes * one_way : backward && s.sequence_parallel ? one_way : 0;
+  }
+  if (what == traffic::context) {
+    if (!forward && !backward) return 0;
+    auto const k_and_v = static_cast<double>(m.head_width + (m.v_width > 0 ? m.v_width : m.head_width));
+    auto const queries = static_cast<double>(m.query_heads) / t;
+    auto const keys = m.kv_rank > 0 ? queries : (std::max)(1.0, static_cast<double>(m.kv_heads) / t);
+    if (by.method == ballast::context_method::ring) {
+      auto const block = rows * keys * k_and_v * width;
+      return (c - 1) * block * (forward ? 1 : passes + 1);
+    }
+    return passes * rows * (queries + (std::min)(queries, (std::max)(keys, c))) * k_and_v * width * (c - 1) / c;
+  }
+  if (what == traffic::expert) {
+    if ((!forward && !backward) || !spread_out) return 0;
+    auto routed = rows / (s.sequence_parallel ? t : 1) * static_cast<double>(m.active_experts);
+    if (by.capacity > 0) {  // whole rows for each expert
+      std::int64_t each = 0;
+      while (static_cast<double>(each) * static_cast<double>(m.experts) * 1000 < routed * static_cast<double>(by.capacity)) ++each;
+      routed = static_cast<double>(each * m.experts);
+    }
+    return 2 * passes * routed * h * width * (e - 1) / e;
+  }
+  // Parameters of experts that are distributed, and all others, each over its own group.
+  auto const matrices = static_cast<double>(m.gated ? 3 : 2);
+  auto const f = static_cast<double>(m.expert_ffn);
+  auto const biases = m.ffn_bias ? static_cast<double>(m.gated ? 2 : 1) * f + h : 0.0;
+  auto const in_experts = spread_out ? static_cast<double>(m.experts) * (matrices * h * f + biases) : 0.0;
+  auto const others = static_cast<double>(ballast::layer_parameters(m, layer)) - in_experts;
+  auto const sent = [&](double bytes) {  // one gather or scatter of all parameters
+    auto const group = t * d / e;
+    auto const rest = static_cast<double>((static_cast<std::int64_t>(others) + s.tensor - 1) / s.tensor) * (d - 1) / d;
+    return bytes * (rest + (spread_out ? in_experts / e * (group - 1) / group : 0));
+  };
+  if (what == traffic::gradient) {
+    auto const once = sent(static_cast<double>(by.state.gradient));
+    return s.zero >= 2 ? (backward ? once : 0) : forward || backward ? 0 : s.zero == 0 ? 2 * once : once;
+  }
+  auto const once = sent(static_cast<double>(by.state.parameter));
+  return s.zero == 3 ? (forward || backward ? once : 0) : s.zero == 0 || forward || backward ? 0 : once;
+}
+
+}  // namespace ballast_test
