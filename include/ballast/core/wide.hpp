@@ -49,6 +49,7 @@ struct wide {
 /// @return the quotient
 [[nodiscard]] BALLAST_HD constexpr std::uint64_t multiply_divide_up(std::uint64_t a, std::uint64_t b, std::uint64_t divisor) noexcept {
   auto const product = multiply(a, b);
+  if (product.high == 0) return product.low / divisor + (product.low % divisor != 0 ? 1U : 0U);
   auto rest = product.high % divisor, quotient = std::uint64_t{0};
   for (int bit = 63; bit >= 0; --bit) {
     auto const carry = rest >> 63 != 0;

@@ -3,7 +3,6 @@
 #include <ballast/core/checked.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
-#include <ballast/core/math.hpp>
 #include <ballast/core/wide.hpp>
 
 #include <algorithm>
@@ -107,9 +106,8 @@ class link_time {
     [[nodiscard]] checked operator()(std::int64_t bytes) const noexcept {
       auto const over = static_cast<std::uint64_t>((std::max)(bytes - from, std::int64_t{0}));
       auto const factor = static_cast<std::uint64_t>(rise), by = static_cast<std::uint64_t>(width);
-      auto const product = multiply(factor, over);
-      if (product.high >= by) return checked(checked::none);
-      auto const risen = product.high == 0 ? divide_up(product.low, by) : multiply_divide_up(factor, over, by);
+      if (multiply(factor, over).high >= by) return checked(checked::none);
+      auto const risen = multiply_divide_up(factor, over, by);
       return checked(start) + checked(risen > static_cast<std::uint64_t>(checked::most) ? checked::none : static_cast<std::int64_t>(risen));
     }
   };
