@@ -19,6 +19,7 @@ namespace ballast::inline v0_2::detail {
 
 /// The x >= 0 that minimises |a x - 1|^2: the best of those least-squares solutions on subsets of columns whose coefficients are all
 /// positive. The optimum is one of them, and with a few columns there are few subsets.
+template <class = when_called>
 [[nodiscard]] inline Eigen::VectorXd non_negative_least_squares(Eigen::MatrixXd const& a) {
   auto const columns = a.cols();
   Eigen::VectorXd const ones = Eigen::VectorXd::Ones(a.rows());
