@@ -104,7 +104,7 @@ class stage_oracle {
       known.solved = true;
       learned_ = true;
       if (!known.chosen.time.optimal()) {
-        auto better = select(of, room(of, stage), (options_.work - spent_) / (100 * most_options_), choose_options);
+        auto better = select(of, room(of, stage), (options_.work - spent_) / (100 * most_options_), choose_options<>);
         if (better.time.value <= known.chosen.time.value) known.chosen = std::move(better);
       }
     }
@@ -173,7 +173,7 @@ class stage_oracle {
     return chosen;
   }
   answer& greedy(stage_sums const& of, std::int64_t space) {
-    return known_[{space, counts_}] = {.chosen = select(of, space, 0, choose_options_greedily)};
+    return known_[{space, counts_}] = {.chosen = select(of, space, 0, choose_options_greedily<>)};
   }
   answer& entry_of(stage_sums const& of, std::uint64_t begin, std::uint64_t end, std::uint64_t stage) {
     count(begin, end);
