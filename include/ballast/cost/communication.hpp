@@ -8,6 +8,7 @@
 #include <ballast/cost/detail/transformer_counts.hpp>
 #include <ballast/cost/exchange.hpp>
 #include <ballast/cost/memory.hpp>
+#include <ballast/cost/parameter_groups.hpp>
 #include <ballast/cost/transformer_shape.hpp>
 
 #include <algorithm>
@@ -185,13 +186,10 @@ struct exchange_maker {
     }
   }
 
-  auto const of = [&](std::int64_t experts) {
-    return detail::attention_matrices(model) + detail::layer_ffn_matrices(model, layer, experts) +
-           detail::layer_vectors(model, layer, experts);
-  };
-  auto const all = of(model.experts), rest = distributed ? of(0) : all;
-  maker.add_states(divide_up(rest, tensor), {data, tensor});
-  if (distributed) maker.add_states(divide_up(all - rest, by.expert), {tensor * data / by.expert, by.expert});
+  auto const groups = layer_parameter_groups(model, layer);
+  auto const experts = distributed ? groups.experts : 0;
+  maker.add_states(divide_up(groups.total() - experts, tensor), {data, tensor});
+  if (distributed) maker.add_states(divide_up(experts, by.expert), {tensor * data / by.expert, by.expert});
   return maker.made;
 }
 
