@@ -28,6 +28,7 @@
 #include <ballast/cost/makespan.hpp>
 #include <ballast/cost/memory.hpp>
 #include <ballast/cost/model_layers.hpp>
+#include <ballast/cost/moe.hpp>
 #include <ballast/cost/parameter_groups.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/cost/presets.hpp>

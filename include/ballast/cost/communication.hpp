@@ -3,11 +3,11 @@
 #include <ballast/core/checked.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
-#include <ballast/core/wide.hpp>
 #include <ballast/cost/collective.hpp>
 #include <ballast/cost/detail/transformer_counts.hpp>
 #include <ballast/cost/exchange.hpp>
 #include <ballast/cost/memory.hpp>
+#include <ballast/cost/moe.hpp>
 #include <ballast/cost/parameter_groups.hpp>
 #include <ballast/cost/transformer_shape.hpp>
 
@@ -158,14 +158,8 @@ struct exchange_maker {
   auto const width = model.head_width + detail::value_width(model);
   auto const queries = model.query_heads / tensor;
   auto const shared = model.kv_rank > 0 ? queries : divide_up(model.kv_heads, tensor);
-  auto const sent = by.capacity == 0 ? model.active_experts : std::int64_t{1};
-  auto const held = sequence_parallel ? divide_up(mine, tensor) : mine;  // rows that the device routes
-  auto const taken =
-      by.capacity == 0
-          ? held
-          : model.experts * static_cast<std::int64_t>(multiply_divide_up(
-                                static_cast<std::uint64_t>(held * model.active_experts), static_cast<std::uint64_t>(by.capacity),
-                                static_cast<std::uint64_t>((std::max)(model.experts, std::int64_t{1})) * 1000));
+  auto const held = sequence_parallel ? divide_up(mine, tensor) : mine;  // tokens that the device routes
+  expert_routing const routing{model.experts, model.active_experts, by.capacity};
   for (auto const when : {forward, backward}) {
     for (auto const how : {all_gather, reduce_scatter, all_reduce})
       if (sequence_parallel == (how != all_reduce)) maker.add(traffic::tensor, how, tensor_group, when, bytes(mine, model.hidden), blocks);
@@ -176,7 +170,7 @@ struct exchange_maker {
     else
       maker.add(traffic::context, all_to_all, context_group, when,
                 bytes(mine, (queries + (std::min)(queries, (std::max)(shared, context))) * width));
-    if (distributed) maker.add(traffic::expert, all_to_all, {by.expert, 1}, when, bytes(taken, sent * model.hidden), 2);
+    if (distributed) maker.add(traffic::expert, all_to_all, {by.expert, 1}, when, bytes(expert_rows(held, routing), model.hidden), 2);
     if (when == forward && by.recomputed == recomputation::full) {
       auto const again = maker.made;
       for (auto e : again) {
