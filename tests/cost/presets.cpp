@@ -21,6 +21,9 @@ TEST_CASE("presets: the parameters of a language model are the published ones, t
   STATIC_REQUIRE(parameters(transformer_preset("qwen2.5-14b")) == 14'770'033'664);
   STATIC_REQUIRE(parameters(transformer_preset("qwen2.5-32b")) == 32'763'876'352);
   STATIC_REQUIRE(parameters(transformer_preset("qwen2.5-72b")) == 72'706'203'648);
+  STATIC_REQUIRE(parameters(transformer_preset("qwen3-30b-a3b")) == 30'532'122'624);
+  STATIC_REQUIRE(active_parameters(transformer_preset("qwen3-30b-a3b")) == 3'353'032'704);
+  STATIC_REQUIRE(parameters(transformer_preset("qwen-7b-chat")) == 7'721'324'544);
   STATIC_REQUIRE(parameters(transformer_preset("internlm2-20b")) == 19'861'149'696);
   STATIC_REQUIRE(parameters(transformer_preset("vicuna-7b")) == 6'738'415'616);
   STATIC_REQUIRE(parameters(transformer_preset("gpt2-xl")) == 1'557'611'200);
