@@ -23,12 +23,14 @@
 #include <ballast/cost/evaluate.hpp>
 #include <ballast/cost/exchange.hpp>
 #include <ballast/cost/layer.hpp>
+#include <ballast/cost/layer_matrices.hpp>
 #include <ballast/cost/level_time.hpp>
 #include <ballast/cost/link_time.hpp>
 #include <ballast/cost/makespan.hpp>
 #include <ballast/cost/memory.hpp>
 #include <ballast/cost/model_layers.hpp>
 #include <ballast/cost/moe.hpp>
+#include <ballast/cost/optimizer.hpp>
 #include <ballast/cost/parameter_groups.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/cost/presets.hpp>

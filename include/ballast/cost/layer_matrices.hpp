@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/cost/detail/transformer_counts.hpp>
+#include <ballast/cost/transformer_shape.hpp>
+
+#include <concepts>
+#include <cstdint>
+
+/// @file
+/// @brief `for_each_matrix`: the weight matrices of a transformer layer, one by one, for counts that depend on rows and columns.
+
+namespace ballast::inline v0_2 {
+
+/// @brief One weight matrix of a layer, or several of the same shape.
+struct weight_matrix {
+  std::int64_t in = 1;       ///< width of the input; a vector (a norm, a bias) is a matrix whose `in` or `out` is 1
+  std::int64_t out = 1;      ///< width of the output
+  std::int64_t copies = 1;   ///< how many matrices of this shape there are, as with experts
+  std::int64_t visited = 1;  ///< how many of the copies a token passes through
+  bool router = false;       ///< whether the matrix chooses experts
+
+  friend constexpr bool operator==(weight_matrix const&, weight_matrix const&) = default;
+};
+
+/// @brief Visits the weight matrices of a layer, attention first.
+///
+/// Queries, keys and values are three matrices, and gate and up are two, as Hugging Face stores them. Frameworks that fuse them (Megatron)
+/// have fewer and larger matrices with as many parameters. Biases and norms are not visited.
+///
+/// @tparam Visit  a callable of a `weight_matrix const&`
+/// @param model  the shape
+/// @param layer  0 … layers - 1
+/// @param visit  called once for each shape and role
+/// @post the sum of `in * out * copies` is the number of parameters of the layer without biases, norms and scales
+/// @throws invalid_input as `require_valid`, or if `layer` is out of range; and whatever `visit` throws
+/// @par Complexity
+/// At most eleven calls of `visit`.
+template <std::invocable<weight_matrix const&> Visit>
+constexpr void for_each_matrix(transformer const& model, std::int64_t layer, Visit&& visit) {
+  detail::require_layer(model, layer);
+  auto const h = model.hidden, v = detail::value_width(model);
+  auto const one = [&](std::int64_t in, std::int64_t out) { visit(weight_matrix{.in = in, .out = out}); };
+  auto const queries = model.query_heads * model.head_width;
+  if (model.q_rank > 0) one(h, model.q_rank);
+  one(model.q_rank > 0 ? model.q_rank : h, queries);
+  if (model.kv_rank > 0) {
+    one(h, model.kv_rank + model.rope_width);
+    one(model.kv_rank, model.query_heads * (model.head_width - model.rope_width + v));
+  } else {
+    one(h, model.kv_heads * model.head_width);
+    one(h, model.kv_heads * v);
+  }
+  one(model.query_heads * v, h);
+
+  auto const block = [&](std::int64_t width, std::int64_t copies, std::int64_t visited) {
+    if (width == 0 || copies == 0) return;
+    weight_matrix const into{.in = h, .out = width, .copies = copies, .visited = visited};
+    visit(into);
+    if (model.gated) visit(into);
+    visit(weight_matrix{.in = width, .out = h, .copies = copies, .visited = visited});
+  };
+  if (!detail::has_experts(model, layer)) return block(model.ffn, 1, 1);
+  visit(weight_matrix{.in = h, .out = model.experts, .router = true});
+  block(model.expert_ffn, model.experts, model.active_experts);
+  block(model.shared_ffn, 1, 1);
+}
+
+}  // namespace ballast::inline v0_2

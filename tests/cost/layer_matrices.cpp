@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ballast/cost/layer_matrices.hpp>
+#include <ballast/cost/presets.hpp>
+
+#include "support/catch.hpp"
+#include "support/refusal.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace test_cost_layer_matrices {
+
+using namespace ballast;
+using ballast_test::refusal;
+
+std::vector<weight_matrix> matrices(transformer const& model, std::int64_t layer) {
+  std::vector<weight_matrix> all;
+  for_each_matrix(model, layer, [&](weight_matrix const& m) { all.push_back(m); });
+  return all;
+}
+
+TEST_CASE("layer_matrices: their weights are the FLOPs and the parameters of each preset's layers") {
+  for (auto const& [name, model] : transformer_presets)
+    for (std::int64_t const layer : {std::int64_t{0}, model.layers - 1}) {
+      CAPTURE(name, layer);
+      std::int64_t all = 0, active = 0;
+      for (auto const& m : matrices(model, layer)) {
+        all += m.copies * m.in * m.out;
+        active += m.visited * m.in * m.out;
+      }
+      CHECK(all + detail::layer_vectors(model, layer, model.experts) == layer_parameters(model, layer));
+      CHECK(2 * active == layer_flops(model, layer).per_token);
+    }
+}
+
+TEST_CASE("layer_matrices: the shapes of a layer with grouped heads, with experts, with latent attention") {
+  auto const& qwen = transformer_preset("qwen2.5-7b");  // the shapes of its published checkpoint
+  CHECK(matrices(qwen, 0) == std::vector<weight_matrix>{{.in = 3584, .out = 3584},
+                                                        {.in = 3584, .out = 512},
+                                                        {.in = 3584, .out = 512},
+                                                        {.in = 3584, .out = 3584},
+                                                        {.in = 3584, .out = 18944},
+                                                        {.in = 3584, .out = 18944},
+                                                        {.in = 18944, .out = 3584}});
+  auto const& deepseek = transformer_preset("deepseek-v3");
+  CHECK(matrices(deepseek, 3) == std::vector<weight_matrix>{{.in = 7168, .out = 1536},
+                                                            {.in = 1536, .out = 24576},
+                                                            {.in = 7168, .out = 576},
+                                                            {.in = 512, .out = 32768},
+                                                            {.in = 16384, .out = 7168},
+                                                            {.in = 7168, .out = 256, .router = true},
+                                                            {.in = 7168, .out = 2048, .copies = 256, .visited = 8},
+                                                            {.in = 7168, .out = 2048, .copies = 256, .visited = 8},
+                                                            {.in = 2048, .out = 7168, .copies = 256, .visited = 8},
+                                                            {.in = 7168, .out = 2048},
+                                                            {.in = 7168, .out = 2048},
+                                                            {.in = 2048, .out = 7168}});
+  CHECK(matrices(transformer_preset("gpt2-xl"), 47).size() == 6);  // no gate
+  CHECK(refusal([&] { return matrices(qwen, 28).size(); }) == "layer = 28 must be in [0, 28)");
+}
+
+}  // namespace test_cost_layer_matrices
