@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ballast/partition/min_max.hpp>
 #include <ballast/partition/min_max_runs.hpp>
 
 #include "suite.hpp"

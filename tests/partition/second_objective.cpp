@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ballast/partition/min_max.hpp>
 #include <ballast/partition/second_objective.hpp>
 
 #include "suite.hpp"
