@@ -3,10 +3,12 @@
 
 #include "support/catch.hpp"
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 namespace test_core_error {
@@ -35,6 +37,17 @@ TEST_CASE("require_index: every item has an index, or the sentence says which ty
   ballast::require_index<std::uint64_t>(most + 1, "samples");
   CHECK_THROWS_WITH(ballast::require_index<std::uint32_t>(most + 1, "samples"),
                     "4294967296 samples need a 64-bit index: call with <std::uint64_t>");
+}
+
+TEST_CASE("find_named: the entry itself, or the names that there are") {
+  struct named {
+    std::string_view name;
+    int value;
+  };
+  static constexpr std::array table{named{"one", 1}, named{"two", 2}};
+  STATIC_REQUIRE(ballast::find_named(table, "two", "number").value == 2);
+  CHECK(&ballast::find_named(table, "one", "number") == &table[0]);
+  CHECK_THROWS_WITH(ballast::find_named(table, "", "number"), "no number \"\"; there are one, two");
 }
 
 }  // namespace test_core_error

@@ -181,7 +181,7 @@ void test_bad_data(On on) {
   std::vector<std::uint32_t> sets(200, 7);
   rate(costs, sets);
   sets[150] = 8;
-  ballast_test::expect_refusal("set_of[150] = 8 is none of 8 sets", [&] { rate(costs, sets); });
+  ballast_test::expect_refusal("set_of[150] = 8 must be below 8, the number of sets", [&] { rate(costs, sets); });
 
   auto const in = gpu::send(on, costs);
   auto const call = [&](ballast::balance_options const& options, void* temp, std::size_t bytes) {

@@ -45,8 +45,10 @@ std::vector<std::filesystem::path> all_pages() {
 /// The anchors of a page, as its readers' browsers know them: headings in small letters, with dashes for spaces, without punctuation.
 std::set<std::string> anchors_of(std::filesystem::path const& page) {
   std::set<std::string> out;
+  bool code = false;  // where # begins a comment
   for (auto const& line : house::lines_of(page)) {
-    if (!line.starts_with('#')) continue;
+    if (line.starts_with("```")) code = !code;
+    if (code || !line.starts_with('#')) continue;
     std::string anchor;
     for (char const c : line.substr((std::min)(line.find_first_not_of("# "), line.size())))
       if (std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == ' ')

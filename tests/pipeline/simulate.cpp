@@ -273,8 +273,10 @@ TEST_CASE("simulate_order: refuses an order that is none") {
           o.offsets = {0, 3, 7};
         }) == "order: stage 0 does not list each of its tasks once");
   CHECK(changed([](auto& o) { o.fill = {1, 1}; }) == "order: stage 0 does not list each of its tasks once");
-  CHECK(changed([](auto& o) { o.tasks[5].micro_batch = 2; }) == "order.tasks[5] (micro-batch 2 on virtual stage 1) is none of stage 1");
-  CHECK(changed([](auto& o) { o.tasks[5].virtual_stage = 0; }) == "order.tasks[5] (micro-batch 0 on virtual stage 0) is none of stage 1");
+  CHECK(changed([](auto& o) { o.tasks[5].micro_batch = 2; }) ==
+        "order.tasks[5] (micro-batch 2 on virtual stage 1) does not belong to stage 1");
+  CHECK(changed([](auto& o) { o.tasks[5].virtual_stage = 0; }) ==
+        "order.tasks[5] (micro-batch 0 on virtual stage 0) does not belong to stage 1");
   CHECK(changed([](auto& o) { o.stage_of[1] = 2; }) == "order.stage_of[1] = 2 must be below 2");
   CHECK(changed([](auto& o) { o.fill = {1}; }) == "order.fill has 1 entries, which is neither none nor one for each of 2 stages");
   CHECK(changed([](auto& o) { o.offsets[2] = 7; }) == "order.offsets must rise from 0 to the number of tasks");

@@ -248,7 +248,7 @@ TEST_CASE("plan_stages: corners and refusals") {
   CHECK(sentence() == "capacity[0] = -3 must not be negative");
   CHECK(refusal([&] { return plan_stages(layer_chain{}, {.stages = 3, .capacity = capacity, .in_flight = in_flight}); }) ==
         "capacity has 2 entries for 3 stages");
-  CHECK(refusal([&] { return plan_stages(layer_chain{{}, {{0}, {1}}}, options); }) == "runs.values[0] = 0 is none of 0 classes");
+  CHECK(refusal([&] { return plan_stages(layer_chain{{}, {{0}, {1}}}, options); }) == "runs.values[0] = 0 must be in [0, 0), the classes");
 }
 
 }  // namespace test_staging_joint

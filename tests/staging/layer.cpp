@@ -60,7 +60,7 @@ TEST_CASE("layer_chain: what makes no sense is refused") {
   };
   CHECK(sentence() == "accepted");
   chain.runs.values[0] = 1;
-  CHECK(sentence() == "runs.values[0] = 1 is none of 1 classes");
+  CHECK(sentence() == "runs.values[0] = 1 must be in [0, 1), the classes");
   chain.runs.values[0] = 0;
   chain.classes[0].state = std::int64_t{1} << 57;
   CHECK(sentence() == "classes[0].state = 144115188075855872 is negative, or brings the sum above 2^58");

@@ -6,6 +6,7 @@
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
 /// @file
@@ -51,6 +52,26 @@ template <index_type Index>
 constexpr void require_index(std::uint64_t count, char const* what) {
   require(count <= (std::numeric_limits<Index>::max)(),
           [&] { return std::to_string(count) + " " + what + " need a 64-bit index: call with <std::uint64_t>"; });
+}
+
+/// @brief Finds an entry of a table by name.
+/// @tparam Table  a range of entries with a member `name`, not empty
+/// @param table  the table; the result refers to it
+/// @param name   the name, as it is written in the table
+/// @param what   what the entries are, for the message, such as "device"
+/// @return the entry
+/// @throws invalid_input, with a list of the names, if the name is unknown: "no device "h10"; there are a100, h100"
+/// @par Complexity
+/// O(entries).
+template <class Table>
+[[nodiscard]] constexpr auto const& find_named(Table const& table, std::string_view name, std::string_view what) {
+  for (auto const& t : table)
+    if (t.name == name) return t;
+  throw invalid_input([&] {
+    auto sentence = "no " + std::string(what) + " \"" + std::string(name) + "\"; there are ";
+    for (auto const& t : table) sentence += (&t == &table.front() ? "" : ", ") + std::string(t.name);
+    return sentence;
+  }());
 }
 
 }  // namespace ballast::inline v0_2

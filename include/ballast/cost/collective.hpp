@@ -6,9 +6,9 @@
 #include <ballast/cost/calibration.hpp>
 #include <ballast/cost/device.hpp>
 #include <ballast/cost/link_time.hpp>
+#include <ballast/cost/scaled.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -120,6 +120,7 @@ struct sent_bytes {
 /// @throws invalid_input as `bytes_sent`, or if the time reaches 2^62 picoseconds
 /// @par Determinism
 /// All arithmetic is in integers.
+template <class = when_called>
 [[nodiscard]] inline std::int64_t collective_time(collective what, std::int64_t bytes, rank_group const& group, fabric const& over) {
   auto const sent = bytes_sent(what, bytes, group, over.per_node);
   auto const calls = what == collective::all_reduce ? 2 : 1;
@@ -146,6 +147,7 @@ struct sent_bytes {
 /// @param rows   sizes in bytes (as `length`), strictly ascending, and milliseconds
 /// @return the link, with one row for each measured one
 /// @throws invalid_input if there are fewer than 2 ranks, or a row has no bytes, is out of order, or falls below its predecessor
+template <class = when_called>
 [[nodiscard]] inline link_time measured_link(collective what, std::int64_t ranks, std::span<timing const> rows) {
   require(ranks >= 2, [&] { return "ranks = " + std::to_string(ranks) + " must be at least 2"; });
   std::vector<link_point> points;
@@ -154,7 +156,7 @@ struct sent_bytes {
     require(rows[i].ms > 0 && rows[i].ms < 1e9,
             [&] { return "rows[" + std::to_string(i) + "].ms = " + std::to_string(rows[i].ms) + " must be in (0, 10^9)"; });
     auto const sent = bytes_sent(what, rows[i].length, {.ranks = ranks}, ranks).inside / calls;
-    points.push_back({sent, std::llround(rows[i].ms * 1e9 / calls)});
+    points.push_back({sent, detail::nearest(rows[i].ms * 1e9 / calls)});
   }
   return link_time(points);
 }

@@ -106,6 +106,7 @@ struct exchange_maker {
 /// @throws invalid_input if `parameters` or the degrees are out of range
 /// @par Source
 /// Rajbhandari et al., "ZeRO", arXiv 1910.02054, section 7.
+template <class = when_called>
 [[nodiscard]] inline std::vector<layer_exchange> state_exchanges(std::int64_t parameters, exchange_setting const& by) {
   require_valid(by.spread);
   detail::require_within("parameters", parameters, 0, std::int64_t{1} << 52);
@@ -139,6 +140,7 @@ struct exchange_maker {
 /// @par Source
 /// Korthikanti et al., arXiv 2205.05198 (tensor and sequence parallelism); Liu et al., "Ring Attention", arXiv 2310.01889; Jacobs et al.,
 /// "DeepSpeed Ulysses", arXiv 2309.14509; Lepikhin et al., "GShard", arXiv 2006.16668 (experts).
+template <class = when_called>
 [[nodiscard]] inline std::vector<layer_exchange> layer_exchanges(transformer const& model, std::int64_t layer, exchange_setting const& by,
                                                                  std::int64_t tokens) {
   using enum collective;

@@ -58,15 +58,7 @@ inline constexpr std::array devices{
 /// @param name  one of `devices`, as in "h100"
 /// @return its datasheet
 /// @throws invalid_input, with a list of the names, if the name is unknown
-[[nodiscard]] constexpr device const& device_named(std::string_view name) {
-  for (auto const& d : devices)
-    if (d.name == name) return d;
-  throw invalid_input([&] {
-    auto sentence = "no device \"" + std::string(name) + "\"; there are ";
-    for (auto const& d : devices) sentence += (&d == &devices.front() ? "" : ", ") + std::string(d.name);
-    return sentence;
-  }());
-}
+[[nodiscard]] constexpr device const& device_named(std::string_view name) { return find_named(devices, name, "device"); }
 
 /// @brief Milliseconds that a number of FLOPs takes at a share of the peak rate.
 /// @param flops  bfloat16 FLOPs, not negative

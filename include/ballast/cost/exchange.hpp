@@ -72,6 +72,7 @@ struct exchange_time {
 /// @throws invalid_input as `collective_time`, if a share is out of range, or if a sum reaches 2^63
 /// @par Determinism
 /// All arithmetic is in integers.
+template <class = when_called>
 [[nodiscard]] inline exchange_time exposed_time(std::span<layer_exchange const> exchanges, fabric const& over,
                                                 hidden_share const& hidden = {}) {
   std::array const shares{hidden.tensor, hidden.kept_input, hidden.context, hidden.expert, hidden.gradient, hidden.parameter};

@@ -4,9 +4,9 @@
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/wide.hpp>
+#include <ballast/cost/scaled.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -43,7 +43,7 @@ struct link_point {
   require(latency >= 0 && latency <= most, [&] { return "latency_ms = " + std::to_string(latency_ms) + " must be in [0, 2^60 / 10^9]"; });
   require(bandwidth >= 1 && bandwidth <= most,
           [&] { return "ms_per_byte = " + std::to_string(ms_per_byte) + " must give a bandwidth in [1, 2^60]"; });
-  return {static_cast<std::int64_t>(std::llround(latency)), static_cast<std::int64_t>(std::llround(bandwidth))};
+  return {detail::nearest(latency), detail::nearest(bandwidth)};
 }
 
 /// @brief The time of a transfer, in picoseconds, as a function of its bytes.

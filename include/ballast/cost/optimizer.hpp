@@ -59,15 +59,7 @@ inline constexpr std::array optimizers{
 /// @param name  one of `optimizers`, as in "adam"
 /// @return what it keeps in memory
 /// @throws invalid_input, with a list of the names, if the name is unknown
-[[nodiscard]] constexpr optimizer const& optimizer_named(std::string_view name) {
-  for (auto const& o : optimizers)
-    if (o.name == name) return o;
-  throw invalid_input([&] {
-    auto sentence = "no optimizer \"" + std::string(name) + "\"; there are ";
-    for (auto const& o : optimizers) sentence += (&o == &optimizers.front() ? "" : ", ") + std::string(o.name);
-    return sentence;
-  }());
-}
+[[nodiscard]] constexpr optimizer const& optimizer_named(std::string_view name) { return find_named(optimizers, name, "optimizer"); }
 
 /// @brief Bytes of model states: those of a matrix, a layer or a model, not per parameter as in `training_state`.
 struct state_size {

@@ -188,25 +188,12 @@ inline constexpr std::array vision_presets{
                                          .layer_scale = true}}},
 };
 
-namespace detail {
-template <class Presets>
-[[nodiscard]] constexpr auto const& find_preset(Presets const& presets, std::string_view name, char const* what) {
-  for (auto const& p : presets)
-    if (p.name == name) return p.model;
-  throw invalid_input([&] {
-    auto sentence = "no " + std::string(what) + " preset \"" + std::string(name) + "\"; there are ";
-    for (auto const& p : presets) sentence += (&p == &presets.front() ? "" : ", ") + std::string(p.name);
-    return sentence;
-  }());
-}
-}  // namespace detail
-
 /// @brief Finds a language model by name.
 /// @param name  one of `transformer_presets`, as in "llama-3.1-8b"
 /// @return its shape
 /// @throws invalid_input, with a list of the names, if there is no such preset
 [[nodiscard]] constexpr transformer const& transformer_preset(std::string_view name) {
-  return detail::find_preset(transformer_presets, name, "transformer");
+  return find_named(transformer_presets, name, "transformer preset").model;
 }
 
 /// @brief Finds a vision transformer by name.
@@ -214,7 +201,7 @@ template <class Presets>
 /// @return its shape
 /// @throws invalid_input, with a list of the names, if there is no such preset
 [[nodiscard]] constexpr vision_transformer const& vision_preset(std::string_view name) {
-  return detail::find_preset(vision_presets, name, "vision");
+  return find_named(vision_presets, name, "vision preset").model;
 }
 
 /// @brief Vision-language models: a vision transformer, a projector and a language model.
@@ -234,7 +221,7 @@ inline constexpr std::array vision_language_presets{
 /// @return its shape
 /// @throws invalid_input, with a list of the names, if there is no such preset
 [[nodiscard]] constexpr vision_language_model const& vision_language_preset(std::string_view name) {
-  return detail::find_preset(vision_language_presets, name, "vision-language");
+  return find_named(vision_language_presets, name, "vision-language preset").model;
 }
 
 }  // namespace ballast::inline v0_2

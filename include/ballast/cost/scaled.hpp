@@ -13,6 +13,11 @@
 
 namespace ballast::inline v0_2 {
 
+namespace detail {
+/// The nearest integer to a number in [0, 2^62), halves up. Adding 0.5 would round once more, and might be fused with a product before.
+constexpr std::int64_t nearest(double value) { return (static_cast<std::int64_t>(2 * value) + 1) / 2; }
+}  // namespace detail
+
 /// @brief A floating cost turned into an integer cost: `units_per_1` units for a cost of 1, rounded to nearest, halves up.
 ///
 /// @tparam Cost  a callable from a length to a floating-point number that is not negative
@@ -22,9 +27,7 @@ struct scaled_cost {
   Cost cost;               ///< the floating cost
   double units_per_1 = 1;  ///< integer units per unit of `cost`
   /// @brief The cost in integer units. @param length tokens, with `fits(length)`
-  constexpr std::int64_t operator()(std::int64_t length) const {
-    return (static_cast<std::int64_t>(2 * exact(length)) + 1) / 2;  // adding 0.5 would round once more, and might be fused with the product
-  }
+  constexpr std::int64_t operator()(std::int64_t length) const { return detail::nearest(exact(length)); }
   /// @brief Whether the scaled cost is a number in [0, 2^53): up to there, doubles represent all integers. @param length tokens
   [[nodiscard]] constexpr bool fits(std::int64_t length) const {
     auto const units = exact(length);

@@ -74,14 +74,6 @@ inline constexpr std::array loss_presets{
 /// @param name  one of `loss_presets`, as in "verl-token-mean"
 /// @return a copy, in which the caller fills in the numbers of ranks
 /// @throws invalid_input, with a list of the names, if there is no such preset
-[[nodiscard]] constexpr loss_preset loss_preset_named(std::string_view name) {
-  for (auto const& preset : loss_presets)
-    if (preset.name == name) return preset;
-  throw invalid_input([&] {
-    auto sentence = "no loss preset \"" + std::string(name) + "\"; there are ";
-    for (auto const& preset : loss_presets) sentence += (&preset == &loss_presets.front() ? "" : ", ") + std::string(preset.name);
-    return sentence;
-  }());
-}
+[[nodiscard]] constexpr loss_preset loss_preset_named(std::string_view name) { return find_named(loss_presets, name, "loss preset"); }
 
 }  // namespace ballast::inline v0_2

@@ -44,7 +44,7 @@ inline void require_valid(layer_chain const& chain) {
   for (std::size_t r = 0; r < chain.runs.size(); ++r) {
     auto const k = chain.runs.values[r];
     require(k >= 0 && static_cast<std::uint64_t>(k) < chain.classes.size(),
-            [&] { return entry("runs.values", r, k) + " is none of " + std::to_string(chain.classes.size()) + " classes"; });
+            [&] { return entry("runs.values", r, k) + " must be in [0, " + std::to_string(chain.classes.size()) + "), the classes"; });
     items[static_cast<std::size_t>(k)] += chain.runs.counts[r];
   }
   option_classes all;

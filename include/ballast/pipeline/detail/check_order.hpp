@@ -43,7 +43,7 @@ template <class = when_called>
                   task.pass <= pipeline_pass::weight,
               [&] {
                 return "order.tasks[" + std::to_string(i) + "] (micro-batch " + std::to_string(task.micro_batch) + " on virtual stage " +
-                       std::to_string(task.virtual_stage) + ") is none of stage " + std::to_string(s);
+                       std::to_string(task.virtual_stage) + ") does not belong to stage " + std::to_string(s);
               });
       ++of[static_cast<std::size_t>(task.pass)];
     }

@@ -69,8 +69,9 @@ void score(On on, candidate_plans const& in, load_figures* out) {
   call(on, "score", [&](void* temp, std::size_t& bytes) { return score(on, temp, bytes, in, out, bad.data()); });
   detail::balance_require_costs(on, bad, in.costs);
   auto const first = fetch_one(on, bad.data() + 1);
-  require(first == none_bad,
-          [&] { return entry("set_of", first, fetch_one(on, in.set_of + first)) + " is none of " + std::to_string(in.sets) + " sets"; });
+  require(first == none_bad, [&] {
+    return entry("set_of", first, fetch_one(on, in.set_of + first)) + " must be below " + std::to_string(in.sets) + ", the number of sets";
+  });
 }
 
 }  // namespace ballast::inline v0_2::gpu
