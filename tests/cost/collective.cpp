@@ -83,7 +83,8 @@ TEST_CASE("collective: bytes, message by message", "[property]") {
     for (std::int64_t stride = 1; stride <= 9; ++stride)
       for (std::int64_t ranks = 1; ranks <= 24; ++ranks) {
         rank_group const group{ranks, stride};
-        if (refusal([&] { return ranks_in_node(group, per_node); }) != "accepted") continue;
+        auto const most = (per_node + stride - 1) / stride;  // in the first node; other nodes may not have equally many
+        if (stride < per_node && ranks > most && (per_node % stride != 0 || ranks % most != 0)) continue;
         CAPTURE(per_node, stride, ranks);
         constexpr std::int64_t part = 1000;
         for (auto const what : {all_gather, all_to_all}) {
@@ -92,6 +93,15 @@ TEST_CASE("collective: bytes, message by message", "[property]") {
           for (auto const& sent : messages.sent) REQUIRE(sent == bytes_sent(what, part * ranks, group, per_node));
         }
       }
+}
+
+TEST_CASE("collective: nodes that cannot have equally many ranks count as if they had a divisor of them") {
+  CHECK(ranks_in_node({16, 1}, 8) == 8);
+  CHECK(ranks_in_node({12, 1}, 8) == 4);
+  CHECK(ranks_in_node({6, 2}, 8) == 2);
+  CHECK(ranks_in_node({13, 1}, 8) == 1);
+  CHECK(ranks_in_node({6, 3}, 8) == 2);
+  CHECK(ranks_in_node({6, 3}, 4) == 1);
 }
 
 TEST_CASE("collective: identities") {
@@ -169,9 +179,6 @@ TEST_CASE("collective: bad input, and times that do not fit") {
   CHECK(of(1, {0, 1}) == "ranks = 0 must be in [1, 2^24]");
   CHECK(of(1, {2, 0}) == "stride = 0 must be in [1, 2^24]");
   CHECK(of(1, {2, 1}, 0) == "per_node = 0 must be in [1, 2^24]");
-  CHECK(of(1, {2, 3}) == "stride = 3 must divide per_node = 8, or be as large");
-  CHECK(of(1, {12, 1}) == "ranks = 12 must be a multiple of the 8 ranks in a node");
-  CHECK(of(1, {6, 2}) == "ranks = 6 must be a multiple of the 4 ranks in a node");
   CHECK((of(1, {1, 3}) == "accepted" && of(1, {3, 9}) == "accepted"));
   // 2^60 bytes at 10 GB/s between two ranks: 2^59 bytes each way take 5.8 * 10^19 ps.
   CHECK(of(std::int64_t{1} << 60, {2, 8}) == "a collective of 1152921504606846976 bytes on 2 ranks takes 2^62 picoseconds or more");

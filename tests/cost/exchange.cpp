@@ -62,8 +62,8 @@ TEST_CASE("exposed_time: bad input, and times that do not fit") {
   CHECK(of(e, {.tensor = -1}) == "tensor = -1 must be in [0, 1000]");
   CHECK(of(e, {.parameter = 1001}) == "parameter = 1001 must be in [0, 1000]");
   auto bad = e;
-  bad.over.ranks = 6;
-  CHECK(of(bad) == "ranks = 6 must be a multiple of the 4 ranks in a node");
+  bad.over.ranks = 0;
+  CHECK(of(bad) == "ranks = 0 must be in [1, 2^24]");
   bad = e;
   bad.calls = std::int64_t{1} << 60;
   CHECK(of(bad) == "exchanges take 2^63 picoseconds or more");

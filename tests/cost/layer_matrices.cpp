@@ -43,15 +43,15 @@ TEST_CASE("layer_matrices: the shapes of a layer with grouped heads, with expert
                                                         {.in = 3584, .out = 18944},
                                                         {.in = 18944, .out = 3584}});
   auto const& deepseek = transformer_preset("deepseek-v3");
-  CHECK(matrices(deepseek, 3) == std::vector<weight_matrix>{{.in = 7168, .out = 1536},
+  CHECK(matrices(deepseek, 3) == std::vector<weight_matrix>{{.in = 7168, .out = 1536, .replicated = true},
                                                             {.in = 1536, .out = 24576},
-                                                            {.in = 7168, .out = 576},
+                                                            {.in = 7168, .out = 576, .replicated = true},
                                                             {.in = 512, .out = 32768},
                                                             {.in = 16384, .out = 7168},
-                                                            {.in = 7168, .out = 256, .router = true},
-                                                            {.in = 7168, .out = 2048, .copies = 256, .visited = 8},
-                                                            {.in = 7168, .out = 2048, .copies = 256, .visited = 8},
-                                                            {.in = 2048, .out = 7168, .copies = 256, .visited = 8},
+                                                            {.in = 7168, .out = 256, .router = true, .replicated = true},
+                                                            {.in = 7168, .out = 2048, .copies = 256, .visited = 8, .expert = true},
+                                                            {.in = 7168, .out = 2048, .copies = 256, .visited = 8, .expert = true},
+                                                            {.in = 2048, .out = 7168, .copies = 256, .visited = 8, .expert = true},
                                                             {.in = 7168, .out = 2048},
                                                             {.in = 7168, .out = 2048},
                                                             {.in = 2048, .out = 7168}});

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 
 namespace test_cost_trainable {
 
@@ -29,7 +30,7 @@ TEST_CASE("trainable: the states of published fine-tuning runs") {
   auto const states = [&](trainable const& is) {
     state_size sum = state_bytes({.in = outside}, adam);
     if (is.what != trained::all) sum = {.parameter = sum.parameter};
-    for (std::int64_t l = 0; l < model.layers; ++l) sum += layer_states(model, l, adam, is);
+    for (std::int64_t l = 0; l < model.layers; ++l) sum += layer_states(model, l, adam, is).total();
     return sum;
   };
   CHECK(states({}).total() == 18 * parameters(model));
@@ -51,21 +52,43 @@ TEST_CASE("trainable: the states of published fine-tuning runs") {
 
 TEST_CASE("trainable: the states of a layer with experts, vector and router apart") {
   auto const& model = transformer_preset("qwen3-30b-a3b");
-  CHECK(layer_states(model, 5, optimizer_named("adam")).total() == 18 * layer_parameters(model, 5));
+  CHECK(layer_states(model, 5, optimizer_named("adam")).total().total() == 18 * layer_parameters(model, 5));
   std::int64_t const h = 2048, f = 768, r = 4;
   auto const attention = r * (h + 4096) + 2 * r * (h + 512) + r * (4096 + h);
   auto const experts = 128 * 3 * r * (h + f);  // an adapter for each expert's matrix, none for the router
   CHECK(adapter_parameters(model, 5, r) == attention + experts);
-  CHECK(layer_states(model, 5, optimizer_named("adam-bf16-gradients"), {.what = trained::low_rank, .rank = r}) ==
+  CHECK(layer_states(model, 5, optimizer_named("adam-bf16-gradients"), {.what = trained::low_rank, .rank = r}).total() ==
         state_size{.parameter = 2 * (layer_parameters(model, 5) + attention + experts),
                    .gradient = 2 * (attention + experts),
                    .optimizer = 12 * (attention + experts)});
   // Adafactor: rows and columns of each matrix of the adapters, too
   transformer const plain{.hidden = 64, .query_heads = 1, .kv_heads = 1, .head_width = 64, .ffn = 256, .gated = false};
-  auto const adapted = layer_states(plain, 0, optimizer_named("adafactor"), {.what = trained::low_rank, .rank = r});
+  auto const adapted = layer_states(plain, 0, optimizer_named("adafactor"), {.what = trained::low_rank, .rank = r}).total();
   CHECK(adapted.optimizer == 4 * r * (4 * 128 + 2 * 320) + 4 * (10 * (64 + r) + 2 * (256 + r)));
-  CHECK(layer_states(plain, 0, optimizer_named("adafactor")).optimizer ==
+  CHECK(layer_states(plain, 0, optimizer_named("adafactor")).total().optimizer ==
         4 * layer_parameters(plain, 0) + 4 * (4 * 128 + 2 * 320) + 4 * 128);  // two norms: a vector of 128
+}
+
+TEST_CASE("trainable: states by the devices that hold them are those of the parameter groups") {
+  auto const& adam = optimizer_named("adam");
+  for (auto const& [name, model] : transformer_presets)
+    for (std::int64_t const l : {std::int64_t{0}, model.layers - 1}) {
+      CAPTURE(name, l);
+      auto const groups = layer_parameter_groups(model, l);
+      auto const states = layer_states(model, l, adam);
+      CHECK(states == states_of(groups, adam));
+      CHECK(states.sharded.total() == 18 * groups.sharded);
+      CHECK(states.replicated.total() == 18 * groups.replicated);
+      CHECK(states.experts.total() == 18 * groups.experts);
+      for (int zero = 0; zero <= 3; ++zero) {
+        parallelism const spread{.tensor = 4, .data = 16, .zero = zero};
+        expert_parallelism const by{.expert = groups.experts > 0 ? 16 : 1, .expert_tensor = groups.experts > 0 ? 1 : 4};
+        CHECK(std::llabs(device_states(states, spread, by).total() - state_bytes(groups, spread, by)) <=
+              18);  // bytes, not parameters, rounded
+      }
+      auto const frozen = layer_states(model, l, adam, {.what = trained::none});
+      CHECK(frozen.total() == state_size{.parameter = states.total().parameter});
+    }
 }
 
 TEST_CASE("trainable: matrices cost one, two or three forward passes") {

@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/core/checked.hpp>
 #include <ballast/core/error.hpp>
+#include <ballast/core/math.hpp>
 #include <ballast/core/wide.hpp>
 #include <ballast/cost/calibration.hpp>
 #include <ballast/cost/device.hpp>
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <string>
 #include <vector>
@@ -51,10 +53,14 @@ struct sent_bytes {
 };
 
 /// @brief The number of ranks of a group that are in the same node.
+///
+/// If nodes cannot have equally many ranks of the group, it is the largest divisor that fits: 12 ranks on nodes of 8 devices count as 3
+/// nodes with 4 ranks each.
+///
 /// @param group     the group
 /// @param per_node  number of devices in a node
 /// @return ranks in each node that has one
-/// @throws invalid_input if a number is out of range, or if the nodes would not have equally many ranks of the group
+/// @throws invalid_input if a number is out of range
 [[nodiscard]] constexpr std::int64_t ranks_in_node(rank_group const& group, std::int64_t per_node) {
   auto const counted = [](char const* name, std::int64_t value) {
     require(value >= 1 && value <= 1 << 24, [&] { return std::string(name) + " = " + std::to_string(value) + " must be in [1, 2^24]"; });
@@ -62,15 +68,8 @@ struct sent_bytes {
   counted("ranks", group.ranks);
   counted("stride", group.stride);
   counted("per_node", per_node);
-  if (group.stride >= per_node || group.ranks == 1) return 1;
-  require(per_node % group.stride == 0, [&] {
-    return "stride = " + std::to_string(group.stride) + " must divide per_node = " + std::to_string(per_node) + ", or be as large";
-  });
-  auto const most = per_node / group.stride;
-  require(group.ranks <= most || group.ranks % most == 0, [&] {
-    return "ranks = " + std::to_string(group.ranks) + " must be a multiple of the " + std::to_string(most) + " ranks in a node";
-  });
-  return (std::min)(group.ranks, most);
+  if (group.ranks <= divide_up(per_node, group.stride)) return group.ranks;
+  return group.stride >= per_node ? 1 : std::gcd(group.ranks, per_node / group.stride);
 }
 
 /// @brief The bytes that each rank sends in a collective.

@@ -18,6 +18,8 @@ struct weight_matrix {
   std::int64_t copies = 1;   ///< how many matrices of this shape there are, as with experts
   std::int64_t visited = 1;  ///< how many of the copies a token passes through
   bool router = false;       ///< whether the matrix chooses experts
+  bool replicated = false;   ///< whether each device of a tensor-parallel group has all of it (`parameter_groups`)
+  bool expert = false;       ///< whether the copies are routed experts
 
   friend constexpr bool operator==(weight_matrix const&, weight_matrix const&) = default;
 };
@@ -41,10 +43,11 @@ constexpr void for_each_matrix(transformer const& model, std::int64_t layer, Vis
   auto const h = model.hidden, v = detail::value_width(model);
   auto const one = [&](std::int64_t in, std::int64_t out) { visit(weight_matrix{.in = in, .out = out}); };
   auto const queries = model.query_heads * model.head_width;
-  if (model.q_rank > 0) one(h, model.q_rank);
+  auto const compress = [&](std::int64_t out) { visit(weight_matrix{.in = h, .out = out, .replicated = true}); };
+  if (model.q_rank > 0) compress(model.q_rank);
   one(model.q_rank > 0 ? model.q_rank : h, queries);
   if (model.kv_rank > 0) {
-    one(h, model.kv_rank + model.rope_width);
+    compress(model.kv_rank + model.rope_width);
     one(model.kv_rank, model.query_heads * (model.head_width - model.rope_width + v));
   } else {
     one(h, model.kv_heads * model.head_width);
@@ -52,17 +55,17 @@ constexpr void for_each_matrix(transformer const& model, std::int64_t layer, Vis
   }
   one(model.query_heads * v, h);
 
-  auto const block = [&](std::int64_t width, std::int64_t copies, std::int64_t visited) {
+  auto const block = [&](std::int64_t width, std::int64_t copies, std::int64_t visited, bool expert) {
     if (width == 0 || copies == 0) return;
-    weight_matrix const into{.in = h, .out = width, .copies = copies, .visited = visited};
+    weight_matrix const into{.in = h, .out = width, .copies = copies, .visited = visited, .expert = expert};
     visit(into);
     if (model.gated) visit(into);
-    visit(weight_matrix{.in = width, .out = h, .copies = copies, .visited = visited});
+    visit(weight_matrix{.in = width, .out = h, .copies = copies, .visited = visited, .expert = expert});
   };
-  if (!detail::has_experts(model, layer)) return block(model.ffn, 1, 1);
-  visit(weight_matrix{.in = h, .out = model.experts, .router = true});
-  block(model.expert_ffn, model.experts, model.active_experts);
-  block(model.shared_ffn, 1, 1);
+  if (!detail::has_experts(model, layer)) return block(model.ffn, 1, 1, false);
+  visit(weight_matrix{.in = h, .out = model.experts, .router = true, .replicated = true});
+  block(model.expert_ffn, model.experts, model.active_experts, true);
+  block(model.shared_ffn, 1, 1, false);
 }
 
 }  // namespace ballast::inline v0_2

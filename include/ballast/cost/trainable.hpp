@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/math.hpp>
 #include <ballast/cost/layer_matrices.hpp>
+#include <ballast/cost/memory.hpp>
 #include <ballast/cost/optimizer.hpp>
+#include <ballast/cost/parameter_groups.hpp>
 #include <ballast/cost/transformer.hpp>
 
 #include <cstdint>
@@ -45,34 +48,90 @@ struct trainable {
   return sum;
 }
 
-/// @brief Bytes of the states of a layer on all devices of one tensor-parallel group.
+/// @brief Bytes of states, by the devices that hold them: as `parameter_groups`, for each kind of state.
+struct grouped_states {
+  state_size sharded{};     ///< each device of a tensor-parallel group has a part
+  state_size replicated{};  ///< each device of a tensor-parallel group has all
+  state_size experts{};     ///< routed experts
+
+  /// @brief All bytes together, those on one device of each kind.
+  [[nodiscard]] constexpr state_size total() const noexcept {
+    auto sum = sharded;
+    sum += replicated;
+    sum += experts;
+    return sum;
+  }
+  friend constexpr bool operator==(grouped_states const&, grouped_states const&) = default;
+};
+
+/// @brief Bytes of the states of parameters whose shapes do not matter, such as an embedding or a head.
 ///
-/// A frozen layer has only its parameters. A layer with adapters has its parameters and the states of the adapters. Norms, biases and
-/// scales are counted together, as one vector.
+/// They are counted as vectors: GaLore does not project them, and Adafactor does not factor them.
+///
+/// @param parameters  numbers of parameters by group, each at most 2^52
+/// @param by          the optimiser
+/// @param is          which of them are trained; adapters are for the matrices of layers alone, so `trained::low_rank` is frozen here
+/// @return bytes by group
+/// @throws invalid_input if an argument is out of range
+[[nodiscard]] constexpr grouped_states states_of(parameter_groups const& parameters, optimizer const& by, trainable const& is = {}) {
+  auto const of = [&](std::int64_t n) {
+    if (n == 0) return state_size{};
+    auto const all = state_bytes({.in = n}, by);
+    return is.what == trained::all ? all : state_size{.parameter = all.parameter};
+  };
+  return {of(parameters.sharded), of(parameters.replicated), of(parameters.experts)};
+}
+
+/// @brief Bytes of the states of a layer, by the devices that hold them.
+///
+/// A frozen layer has only its parameters. A layer with adapters has its parameters and the states of the adapters. An adapter belongs to
+/// the group of its matrix. Norms, biases and scales of a group are counted together, as one vector.
 ///
 /// @param model  the shape
 /// @param layer  0 … layers - 1
 /// @param by     the optimiser
 /// @param is     which parameters are trained
-/// @return bytes
+/// @return bytes on all devices of one tensor-parallel group, by group
 /// @throws invalid_input as `require_valid`, or if an argument is out of range
-[[nodiscard]] constexpr state_size layer_states(transformer const& model, std::int64_t layer, optimizer const& by,
-                                                trainable const& is = {}) {
-  detail::require_layer(model, layer);
+[[nodiscard]] constexpr grouped_states layer_states(transformer const& model, std::int64_t layer, optimizer const& by,
+                                                    trainable const& is = {}) {
+  auto vectors = layer_parameter_groups(model, layer);
   if (is.what == trained::low_rank) detail::require_within("rank", is.rank, 1, 1 << 16);
-  state_size sum{};
-  auto const add = [&](weight_matrix const& m) {
+  grouped_states sum{};
+  for_each_matrix(model, layer, [&](weight_matrix const& m) {
+    auto& group = m.expert ? sum.experts : m.replicated ? sum.replicated : sum.sharded;
+    (m.expert ? vectors.experts : m.replicated ? vectors.replicated : vectors.sharded) -= m.copies * m.in * m.out;
     auto const own = state_bytes(m, by);
-    sum += is.what == trained::all ? own : state_size{.parameter = own.parameter};
+    group += is.what == trained::all ? own : state_size{.parameter = own.parameter};
     if (is.what != trained::low_rank || m.router) return;
-    sum += state_bytes({.in = m.in, .out = is.rank, .copies = m.copies}, by);
-    sum += state_bytes({.in = is.rank, .out = m.out, .copies = m.copies}, by);
+    group += state_bytes({.in = m.in, .out = is.rank, .copies = m.copies}, by);
+    group += state_bytes({.in = is.rank, .out = m.out, .copies = m.copies}, by);
+  });
+  auto const rest = states_of(vectors, by, is);
+  sum.sharded += rest.sharded;
+  sum.replicated += rest.replicated;
+  sum.experts += rest.experts;
+  return sum;
+}
+
+/// @brief Bytes of states on one device under tensor and expert parallelism and ZeRO.
+/// @param states  bytes by group; see `layer_states`
+/// @param spread  degrees within the pipeline stage
+/// @param by      how experts are distributed
+/// @return bytes of each kind of state, each share rounded up
+/// @throws invalid_input as `require_valid` of the degrees
+[[nodiscard]] constexpr state_size device_states(grouped_states const& states, parallelism const& spread, expert_parallelism const& by) {
+  require_valid(by, spread);
+  auto const of = [&](state_size const& all, std::int64_t parts, std::int64_t ranks) {
+    state_size const mine{divide_up(all.parameter, parts), divide_up(all.gradient, parts), divide_up(all.optimizer, parts)};
+    return state_size{spread.zero >= 3 ? divide_up(mine.parameter, ranks) : mine.parameter,
+                      spread.zero >= 2 ? divide_up(mine.gradient, ranks) : mine.gradient,
+                      spread.zero >= 1 ? divide_up(mine.optimizer, ranks) : mine.optimizer};
   };
-  for_each_matrix(model, layer, add);
-  if (auto const n = detail::layer_vectors(model, layer, model.experts); n > 0) {
-    auto const own = state_bytes({.in = n}, by);
-    sum += is.what == trained::all ? own : state_size{.parameter = own.parameter};
-  }
+  auto const parts = by.expert * by.expert_tensor;
+  auto sum = of(states.sharded, spread.tensor, spread.data);
+  sum += of(states.replicated, 1, spread.data);
+  sum += of(states.experts, parts, spread.tensor * spread.data / parts);
   return sum;
 }
 
