@@ -42,15 +42,15 @@ problem vision_language(benchmark::State const& state) {
   auto const time = [&](std::int64_t flops) { return flops / tensor / per_microsecond; };
   auto const units = [&](std::int64_t bytes) { return (bytes / tensor + unit - 1) / unit; };
   auto const fixed = [&](std::int64_t flops, std::int64_t parameters, std::int64_t bytes) {
-    return ballast::stage_layer{3 * time(flops), units(18 * parameters), {{.memory = units(bytes)}}};
+    return ballast::stage_layer{.time = 3 * time(flops), .state = units(18 * parameters), .options = {{.memory = units(bytes)}}};
   };
   auto const layer = [&](ballast::transformer const& t, std::int64_t flops, std::int64_t n) {
     auto const matrices = t.gated ? 3 : 2;
-    return ballast::stage_layer{3 * time(flops),
-                                units(18 * ballast::layer_parameters(t, 0)),
-                                {{.memory = units((14 * t.hidden + 2 * matrices * t.ffn) * n)},
-                                 {.memory = units(14 * t.hidden * n), .time = time(2 * (matrices - 1) * t.hidden * t.ffn * n)},
-                                 {.memory = units(2 * t.hidden * n), .time = time(flops)}}};
+    return ballast::stage_layer{.time = 3 * time(flops),
+                                .state = units(18 * ballast::layer_parameters(t, 0)),
+                                .options = {{.memory = units((14 * t.hidden + 2 * matrices * t.ffn) * n)},
+                                            {.memory = units(14 * t.hidden * n), .time = time(2 * (matrices - 1) * t.hidden * t.ffn * n)},
+                                            {.memory = units(2 * t.hidden * n), .time = time(flops)}}};
   };
   auto const vision = ballast::layer_flops(m.vision.body, 0)(m.vision.tokens());
   auto const embedding = ballast::tile_flops(m.vision) - m.vision.body.layers * vision;
@@ -163,7 +163,7 @@ void adversarial(benchmark::State& state) {
   std::int64_t bytes = 0;
   for (int i = 0; i < 80; ++i) {
     auto const time = between(20'000, 40'000), kept = between(500'000, 900'000);
-    p.layers.push_back({time, 0, {{.memory = kept}}});
+    p.layers.push_back({.time = time, .options = {{.memory = kept}}});
     auto& options = p.layers.back().options;
     if (state.range(0) == 0) {
       options.push_back({.memory = kept / 2, .time = kept / 100 + between(0, 3)});

@@ -34,6 +34,7 @@
 #include <ballast/core/metrics/randomness.hpp>
 #include <ballast/core/metrics/step_balance.hpp>
 #include <ballast/core/random.hpp>
+#include <ballast/core/range_maximum.hpp>
 #include <ballast/core/runs.hpp>
 #include <ballast/core/search_limits.hpp>
 #include <ballast/core/status.hpp>

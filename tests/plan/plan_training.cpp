@@ -206,7 +206,7 @@ TEST_CASE("plan_training: steps, shares, memory and stages are what their defini
     // The cut by its own validator, on layers that are worked out here.
     std::vector<stage_layer> layers;
     for (auto const& l : of.layers) {
-      stage_layer made{l.forward(plan.mean) + l.backward(plan.mean), l.state, {}};
+      stage_layer made{.time = l.forward(plan.mean) + l.backward(plan.mean), .state = l.state, .options = {}};
       for (auto const& o : l.options) made.options.push_back({.memory = o.bytes(plan.largest), .time = o.work(plan.mean)});
       layers.push_back(made);
     }

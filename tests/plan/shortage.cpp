@@ -2,6 +2,7 @@
 #include <ballast/plan/shortage.hpp>
 
 #include <ballast/core/random.hpp>
+#include <ballast/staging/joint.hpp>
 
 #include "support/catch.hpp"
 #include "support/refusal.hpp"
@@ -10,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
 
 namespace test_plan_shortage {
@@ -23,12 +25,13 @@ using ballast_test::refusal;
 std::int64_t leanest(std::vector<stage_layer> const& layers, std::vector<std::uint64_t> const& held, std::size_t begin, std::size_t stage) {
   if (stage == held.size()) return begin == layers.size() ? 0 : (std::numeric_limits<std::int64_t>::max)();
   auto best = (std::numeric_limits<std::int64_t>::max)();
-  std::int64_t bytes = 0;
+  std::int64_t bytes = 0, working = 0;
   for (auto end = begin; end < layers.size(); ++end) {
     auto least = layers[end].options[0].memory;
     for (auto const& o : layers[end].options) least = (std::min)(least, o.memory);
     bytes += layers[end].state + static_cast<std::int64_t>(held[stage]) * least;
-    best = (std::min)(best, (std::max)(bytes, leanest(layers, held, end + 1, stage + 1)));
+    working = (std::max)(working, layers[end].working);
+    best = (std::min)(best, (std::max)(bytes + working, leanest(layers, held, end + 1, stage + 1)));
   }
   return best;
 }
@@ -42,6 +45,7 @@ TEST_CASE("shortage_of: the least memory of all cuts, and a stage that needs it"
     std::vector<stage_layer> layers(1 + static_cast<std::size_t>(below(7)));
     for (auto& l : layers) {
       l.state = below(20);
+      l.working = round % 2 == 0 ? 0 : below(40);
       l.options.resize(1 + static_cast<std::size_t>(below(3)));
       for (auto& o : l.options) o.memory = below(30);
     }
@@ -52,6 +56,13 @@ TEST_CASE("shortage_of: the least memory of all cuts, and a stage that needs it"
     CHECK(found.needed == leanest(layers, held, 0, 0));
     CHECK(found.stage < held.size());
     CHECK(found.budget == 7);
+    auto const plans = [&](std::int64_t bytes) {
+      std::vector<std::int64_t> const capacity(held.size(), bytes);
+      staging_options const options{.stages = held.size(), .capacity = capacity, .in_flight = held};
+      return plan_stages(std::span<stage_layer const>(layers), options).partition.status;
+    };
+    CHECK(plans(found.needed) == status::feasible);
+    if (found.needed > 0) CHECK(plans(found.needed - 1) == status::infeasible);  // one byte less is too few
   }
   std::vector<stage_layer> const two{{.options = {{.memory = 9}}}, {.state = 5, .options = {{.memory = 1}}}};
   CHECK(shortage_of(two, std::vector<std::uint64_t>{1, 5}, 3) == memory_shortage{.stage = 1, .needed = 10, .budget = 3});

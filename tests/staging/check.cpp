@@ -22,8 +22,8 @@ TEST_CASE("least_stage_bottleneck: the programme agrees with trying everything")
 }
 
 TEST_CASE("check_stages: every broken rule is named, with its place") {
-  std::vector<stage_layer> const layers(4, {.time = 30, .state = 10, .options = {{.memory = 10}, {.memory = 4, .time = 10}}});
-  std::vector<std::int64_t> const capacity{35, 59};
+  std::vector<stage_layer> const layers(4, {.time = 30, .state = 10, .working = 6, .options = {{.memory = 10}, {.memory = 4, .time = 10}}});
+  std::vector<std::int64_t> const capacity{41, 65};
   std::vector<std::uint64_t> const in_flight{2, 1};
   staging_options const options{.stages = 2, .capacity = capacity, .in_flight = in_flight};
   auto const chain = fold_layers(layers);
@@ -46,6 +46,7 @@ TEST_CASE("check_stages: every broken rule is named, with its place") {
   CHECK(after([](auto& p) { p.option[3] = 0; }) == verdict<staging_fault>{f::over_capacity, 1});
   CHECK(after([](auto& p) { p.partition.boundaries[1] = 2; }) == verdict<staging_fault>{f::over_capacity, 0});
   CHECK(after([](auto& p) { p.figures[1].activations += 1; }) == verdict<staging_fault>{f::wrong_figures, 1});
+  CHECK(after([](auto& p) { p.figures[1].working += 1; }) == verdict<staging_fault>{f::wrong_figures, 1});
   CHECK(after([](auto& p) { p.option[2] = 1; }) == verdict<staging_fault>{f::wrong_figures, 1});
   CHECK(after([](auto& p) { p.partition.bottleneck.value -= 1; }) == verdict<staging_fault>{f::wrong_value, 0});
   CHECK(after([](auto& p) { p.partition.bottleneck.lower_bound += 1; }) == verdict<staging_fault>{f::wrong_bound, 0});
@@ -55,8 +56,8 @@ TEST_CASE("check_stages: every broken rule is named, with its place") {
 
   auto dear = good;  // legal, but not the best, under a bound that claims it is
   dear.option = {1, 1, 1, 1};
-  dear.figures = {{.time = 30, .added = 10, .state = 10, .activations = 4, .memory = 18},
-                  {.time = 90, .added = 30, .state = 30, .activations = 12, .memory = 42}};
+  dear.figures = {{.time = 30, .added = 10, .state = 10, .working = 6, .activations = 4, .memory = 24},
+                  {.time = 90, .added = 30, .state = 30, .working = 6, .activations = 12, .memory = 48}};
   dear.partition.bottleneck = {120, 120};
   CHECK(check_stages(dear, chain, options).valid());
   CHECK(prove_stages(dear, chain, options) == verdict<staging_fault>{f::false_bound, 0});

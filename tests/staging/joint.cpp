@@ -121,6 +121,25 @@ TEST_CASE("plan_stages: cut for time, and the first stage does not fit; cut for 
   CHECK(none.partition.bottleneck == certificate{3, 4});  // layers placed at most, layers in all
 }
 
+TEST_CASE("plan_stages: the largest working set of a stage exists once, whatever is in flight") {
+  std::vector<stage_layer> layers(4, {.time = 30, .state = 10, .options = {{.memory = 10}, {.memory = 4, .time = 10}}});
+  layers[0].working = 3;
+  layers[2].working = 7;
+  layers[3].working = 5;
+  std::vector<std::int64_t> capacity{33, 67};
+  std::vector<std::uint64_t> const in_flight{2, 1};
+  staging_options const options{.stages = 2, .capacity = capacity, .in_flight = in_flight};
+  auto const plan = plan_stages(std::span<stage_layer const>(layers), options);
+  CHECK(plan.partition.boundaries == cut{0, 1, 4});
+  CHECK(plan.partition.bottleneck == certificate{90, 90});
+  CHECK((plan.figures[0] == staged_figures{.time = 30, .state = 10, .working = 3, .activations = 10, .memory = 33}));
+  CHECK((plan.figures[1] == staged_figures{.time = 90, .state = 30, .working = 7, .activations = 30, .memory = 67}));
+  capacity[1] = 66;  // one of the three is computed again
+  CHECK(plan_stages(std::span<stage_layer const>(layers), options).partition.bottleneck == certificate{100, 100});
+  capacity[1] = 48;  // 30 of states, 7 of the working set and 3 * 4 are 49
+  CHECK(plan_stages(std::span<stage_layer const>(layers), options).partition.status == status::infeasible);
+}
+
 TEST_CASE("plan_stages: a transfer costs what does not hide") {
   std::vector<stage_layer> const layers(
       2, {.time = 100, .options = {{.memory = 8}, {.memory = 1, .time = 30}, {.memory = 0, .transfer = 60}}});

@@ -22,6 +22,9 @@ TEST_CASE("fold_layers: equal layers are one class wherever they stand, equal ne
   CHECK(chain.runs.values == std::vector<std::int64_t>{0, 1, 0});
   CHECK(chain.runs.counts == std::vector<std::uint64_t>{2, 1, 1});
   CHECK(fold_layers({}) == layer_chain{});
+  auto more = a;
+  more.working = 1;
+  CHECK(fold_layers(std::vector{a, more}).classes == std::vector{a, more});  // the working set tells layers apart
 }
 
 TEST_CASE("stage_layers_of: a model's layers with what recomputation frees and costs") {
@@ -65,6 +68,12 @@ TEST_CASE("layer_chain: what makes no sense is refused") {
   chain.classes[0].state = std::int64_t{1} << 57;
   CHECK(sentence() == "classes[0].state = 144115188075855872 is negative, or brings the sum above 2^58");
   chain.classes[0].state = 0;
+  chain.classes[0].working = (std::int64_t{1} << 58) + 1;
+  CHECK(sentence() == "classes[0].working = 288230376151711745 must be in [0, 2^58]");
+  chain.classes[0].working = -1;
+  CHECK(sentence() == "classes[0].working = -1 must be in [0, 2^58]");
+  chain.classes[0].working = std::int64_t{1} << 58;  // three such layers: the bytes are not summed
+  CHECK(sentence() == "accepted");
   chain.classes[0].options[0].memory = -1;
   CHECK(sentence() == "options[0].memory = -1 must be in [0, 2^58]");
   chain.runs.counts[0] = 0;

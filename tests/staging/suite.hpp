@@ -32,7 +32,7 @@ struct staging_case {
   }
 };
 
-/// Layers of few kinds or of many, with one to three options, under memory from hopeless to ample.
+/// Layers of few kinds or of many, with one to three options, in half of the cases with a working set, under memory from hopeless to ample.
 inline staging_case random_staging_case(std::uint64_t seed, std::int64_t most_layers, std::int64_t most_stages) {
   ballast::splitmix64 draw(seed);
   staging_case c;
@@ -54,6 +54,9 @@ inline staging_case random_staging_case(std::uint64_t seed, std::int64_t most_la
     }
     kind.push_back(layer);
   }
+  ballast::splitmix64 apart(~seed);
+  if (between(0, 1, apart) == 0)
+    for (auto& layer : kind) layer.working = between(0, 2, apart) == 0 ? 0 : between(1, 12, apart);
   for (std::int64_t i = 0; i < n; ++i) c.layers.push_back(kind[static_cast<std::size_t>(between(0, kinds - 1, draw))]);
   if (between(0, 1, draw) == 0)  // in runs, as models are
     std::sort(c.layers.begin(), c.layers.end(), [](auto const& a, auto const& b) { return a.time < b.time; });
@@ -92,9 +95,12 @@ inline std::optional<std::int64_t> try_all(staging_case const& c, std::size_t be
   for (auto end = begin + static_cast<std::size_t>(c.min_layers); end <= n; ++end) {
     auto const rest = try_all(c, end, stage + 1);
     if (!rest) continue;
-    std::int64_t state = 0;
-    for (auto i = begin; i < end; ++i) state += c.layers[i].state;
-    auto const left = c.capacity[stage] - state;
+    std::int64_t state = 0, working = 0;
+    for (auto i = begin; i < end; ++i) {
+      state += c.layers[i].state;
+      working = (std::max)(working, c.layers[i].working);
+    }
+    auto const left = c.capacity[stage] - state - working;
     if (begin != end && left < 0) continue;
     auto const own = try_options(c, begin, end, begin == end ? 0 : left / static_cast<std::int64_t>(c.in_flight[stage]), 0, 0, 0);
     if (own && (!best || (std::max)(*own, *rest) < *best)) best = (std::max)(*own, *rest);

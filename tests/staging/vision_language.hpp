@@ -24,15 +24,16 @@ struct vision_language_case {
     auto const units = [&](std::int64_t bytes) { return (bytes / tensor + unit - 1) / unit; };
     std::vector<ballast::stage_layer> out;
     auto const fixed = [&](std::int64_t flops, std::int64_t parameters, std::int64_t bytes) {
-      out.push_back({3 * time(flops), units(18 * parameters), {{.memory = units(bytes)}}});
+      out.push_back({.time = 3 * time(flops), .state = units(18 * parameters), .options = {{.memory = units(bytes)}}});
     };
     auto const layers = [&](ballast::transformer const& t, std::int64_t flops, std::int64_t n) {
       auto const matrices = t.gated ? 3 : 2;
-      ballast::stage_layer const one{3 * time(flops),
-                                     units(18 * ballast::layer_parameters(t, 0)),
-                                     {{.memory = units((14 * t.hidden + 2 * matrices * t.ffn) * n)},
-                                      {.memory = units(14 * t.hidden * n), .time = time(2 * (matrices - 1) * t.hidden * t.ffn * n)},
-                                      {.memory = units(2 * t.hidden * n), .time = time(flops)}}};
+      ballast::stage_layer const one{
+          .time = 3 * time(flops),
+          .state = units(18 * ballast::layer_parameters(t, 0)),
+          .options = {{.memory = units((14 * t.hidden + 2 * matrices * t.ffn) * n)},
+                      {.memory = units(14 * t.hidden * n), .time = time(2 * (matrices - 1) * t.hidden * t.ffn * n)},
+                      {.memory = units(2 * t.hidden * n), .time = time(flops)}}};
       out.insert(out.end(), static_cast<std::size_t>(t.layers), one);
     };
     auto const& language = m.language;

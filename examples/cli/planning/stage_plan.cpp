@@ -79,8 +79,9 @@ stage_plan plan_memory(layer_table const& table, std::vector<std::uint64_t> cons
   std::vector<layer_options> ways;
   for (auto const& row : table.layers) {
     ways.push_back(options_of(row, asked.offload, table));
-    layers.push_back({row.forward + row.backward, row.parameter_bytes, ways.back().options});
-    without_offload.push_back({row.forward + row.backward, row.parameter_bytes, options_of(row, {}, table).options});
+    auto const time = row.forward + row.backward;
+    layers.push_back({.time = time, .state = row.parameter_bytes, .options = ways.back().options});
+    without_offload.push_back({.time = time, .state = row.parameter_bytes, .options = options_of(row, {}, table).options});
   }
   std::vector<std::int64_t> const capacity(held.size(), asked.memory);
   ballast::staging_options const options{

@@ -115,7 +115,7 @@ template <index_type Index>
   auto const consider = [&](std::uint32_t others, std::uint32_t firsts, std::size_t first_layers, std::string const& flags) {
     std::int64_t bottleneck = 0;
     for (std::size_t s = 0; s + 1 < cuts.size(); ++s) {
-      std::int64_t time = 0, state = 0, activations = 0;
+      std::int64_t time = 0, state = 0, working = 0, activations = 0;
       std::size_t decoders = 0;
       for (auto i = static_cast<std::size_t>(cuts[s]); i < cuts[s + 1]; ++i) {
         auto const& layer = layers[i];
@@ -123,9 +123,10 @@ template <index_type Index>
         auto const& o = layer.options[(std::min)(std::size_t{way}, layer.options.size() - 1)];
         time += layer.time + o.time + o.transfer;
         state += layer.state;
+        working = (std::max)(working, layer.working);
         activations += o.memory;
       }
-      auto const room = options.capacity[s] - state;
+      auto const room = options.capacity[s] - state - working;
       if (room < 0 || activations > room / static_cast<std::int64_t>(options.in_flight[s])) return;
       bottleneck = (std::max)(bottleneck, time);
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/error.hpp>
+#include <ballast/core/range_maximum.hpp>
 #include <ballast/partition/probe.hpp>
 #include <ballast/staging/layer.hpp>
 #include <ballast/staging/result.hpp>
@@ -34,7 +35,7 @@ struct memory_shortage {
 /// @return the largest stage of that partition, and the bytes that it needs, capped below 2^63
 /// @throws invalid_input if there are fewer layers than stages, no stages, or a layer without options
 /// @par Complexity
-/// O(stages log layers log bytes).
+/// O(layers log layers + stages log layers log bytes).
 /// @par Determinism
 /// A pure function of its arguments.
 template <class = when_called>
@@ -42,16 +43,18 @@ template <class = when_called>
                                                  std::int64_t budget) {
   require(!in_flight.empty() && layers.size() >= in_flight.size(),
           [&] { return std::to_string(layers.size()) + " layers cannot fill " + std::to_string(in_flight.size()) + " stages"; });
-  std::vector<std::int64_t> state{0}, least{0};
+  std::vector<std::int64_t> state{0}, least{0}, each;
   for (auto const& layer : layers) {
     require(!layer.options.empty(), [&] { return "layers[" + std::to_string(state.size() - 1) + "] has no options"; });
     state.push_back(state.back() + layer.state);
+    each.push_back(layer.working);
     auto const by_memory = [](auto const& a, auto const& b) { return a.memory < b.memory; };
     least.push_back(least.back() + std::min_element(layer.options.begin(), layer.options.end(), by_memory)->memory);
   }
+  range_maximum const working{std::span<std::int64_t const>(each)};
   auto const bytes = [&](std::uint64_t b, std::uint64_t e, std::uint64_t s) {
     auto const begin = static_cast<std::size_t>(b), end = static_cast<std::size_t>(e);
-    return stage_bytes(state[end] - state[begin], least[end] - least[begin], in_flight[static_cast<std::size_t>(s)]);
+    return stage_bytes(state[end] - state[begin], working(begin, end), least[end] - least[begin], in_flight[static_cast<std::size_t>(s)]);
   };
   auto const cut = min_max_partition(layers.size(), {.stages = in_flight.size()}, bytes);
   std::size_t stage = 0;

@@ -98,13 +98,14 @@ template <index_type Index>
       own.added += taken.time;
       own.transfer += taken.transfer;
       own.state += layers[i]->state;
+      own.working = (std::max)(own.working, layers[i]->working);
       own.activations += taken.memory;
     }
     own.added += (std::max)(own.transfer - detail::hidden_part(own.time, options.hidden_percent), std::int64_t{0});
     auto const copies = static_cast<std::int64_t>(options.in_flight[s]);
-    if (own.state > options.capacity[s] || own.activations > (options.capacity[s] - own.state) / copies)
-      return {staging_fault::over_capacity, s};
-    own.memory = own.state + copies * own.activations;
+    auto const beside = own.state + own.working;
+    if (beside > options.capacity[s] || own.activations > (options.capacity[s] - beside) / copies) return {staging_fault::over_capacity, s};
+    own.memory = beside + copies * own.activations;
     if (own != plan.figures[s]) return {staging_fault::wrong_figures, s};
     slowest = (std::max)(slowest, own.time + own.added);
   }
@@ -143,14 +144,16 @@ template <class = when_called>
     if (options.min_layers == 0)
       for (std::size_t s = 0; s < p; ++s) reach(s, begin, begin, 0);
     detail::stage_selections<> selections(largest_room, options.hidden_percent);
-    std::int64_t state = 0;
+    std::int64_t state = 0, working = 0;
     for (auto end = begin + 1; end <= n && selections.any(); ++end) {
       state += layers[end - 1]->state;
+      working = (std::max)(working, layers[end - 1]->working);
       selections.add(*layers[end - 1]);
       if (end - begin < options.min_layers) continue;
       for (std::size_t s = 0; s < p; ++s) {
-        if (best[s][begin] == never || state > options.capacity[s]) continue;
-        auto const time = selections.least_time((options.capacity[s] - state) / static_cast<std::int64_t>(options.in_flight[s]));
+        auto const room = options.capacity[s] - state - working;
+        if (best[s][begin] == never || room < 0) continue;
+        auto const time = selections.least_time(room / static_cast<std::int64_t>(options.in_flight[s]));
         if (time) reach(s, begin, end, *time);
       }
     }

@@ -22,10 +22,11 @@ namespace ballast::inline v0_2 {
 /// slowest stage is as fast as possible.
 ///
 /// A stage costs the forward and backward of its layers, plus the least time that a selection of options adds if it fits in the memory that
-/// remains beside the states, divided by the micro-batches in flight. This cost does not decrease if the stage grows, so one probe decides
-/// a limit (`min_max_partition` by stage cost), and no table over all ranges of layers is needed. The probe uses lower bounds, which greedy
-/// selections prove. Exact selections are computed only for the stages of the partition that it finds, and the probe is repeated until
-/// partition and bound meet. This may find a plan where none is found by cutting for time first and fitting into memory afterwards
+/// remains beside the states and the largest working set, divided by the micro-batches in flight. This cost does not decrease if the stage
+/// grows, because neither the states nor the largest working set decrease. So one probe decides a limit (`min_max_partition` by stage
+/// cost), and no table over all ranges of layers is needed. The probe uses lower bounds, which greedy selections prove. Exact selections
+/// are computed only for the stages of the partition that it finds, and the probe is repeated until partition and bound meet. This may find
+/// a plan where none is found by cutting for time first and fitting into memory afterwards
 /// (`plan_stages_in_sequence`).
 ///
 /// @tparam Index  type of the boundaries
@@ -49,7 +50,8 @@ template <index_type Index = std::uint32_t>
   joint_stages<Index> out;
   // First find out whether any plan exists: a stage costs its time without recomputation, or does not fit.
   auto next = min_max_partition<Index>(oracle.layers(), oracle.cut(), [&](std::uint64_t b, std::uint64_t e, std::uint64_t s) {
-    return oracle.fits(b, e, s) ? oracle.sums(b, e).time : unaffordable;
+    auto const of = oracle.sums(b, e);
+    return oracle.fits(of, s) ? of.time : unaffordable;
   });
   auto best = unaffordable;
   std::int64_t bound = 0;

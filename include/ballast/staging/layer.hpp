@@ -20,9 +20,14 @@
 namespace ballast::inline v0_2 {
 
 /// @brief A layer in numbers, as `stage_layers_of` makes it: its time, the bytes of its states, and options for its activations.
+///
+/// While the backward of a layer runs, there are bytes in addition to those that are kept: activations that are computed again, gradients
+/// of activations, logits, gathered parameters, buffers of communication. This is the working set of the layer. It does not depend on the
+/// option, because a layer that recomputes everything makes about as many activations again as another has gradients of activations.
 struct stage_layer {
   std::int64_t time = 0;               ///< forward and backward of one micro-batch, without recomputation; not negative, any unit
   std::int64_t state = 0;              ///< bytes of parameters, gradients and optimiser states, not negative
+  std::int64_t working = 0;            ///< bytes of the working set, which exist only while the layer's backward runs, in [0, 2^58]
   std::vector<memory_option> options;  ///< options for one micro-batch: bytes held, time added, link time; at least one
   friend bool operator==(stage_layer const&, stage_layer const&) = default;
 };
@@ -34,7 +39,7 @@ struct layer_chain {
   friend bool operator==(layer_chain const&, layer_chain const&) = default;
 };
 
-/// @brief Throws unless a chain is valid and its sums are at most 2^58.
+/// @brief Throws unless a chain is valid and its sums, and the working set of each layer, are at most 2^58.
 /// @param chain  the chain
 /// @throws invalid_input naming the first entry that breaks a rule
 inline void require_valid(layer_chain const& chain) {
@@ -60,6 +65,8 @@ inline void require_valid(layer_chain const& chain) {
     };
     take(time_left, layer.time, "time");
     take(state_left, layer.state, "state");
+    require(layer.working >= 0 && layer.working <= most,
+            [&] { return "classes[" + std::to_string(k) + "].working = " + std::to_string(layer.working) + " must be in [0, 2^58]"; });
     all.add(layer.options, count);
   }
   require_valid(all);

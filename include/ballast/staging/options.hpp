@@ -17,8 +17,8 @@ namespace ballast::inline v0_2 {
 
 /// @brief Options of a planner of stages and memory. `stages`, `capacity` and `in_flight` have no default.
 ///
-/// A stage fits if the bytes of its states, plus `in_flight` times the bytes that its layers hold for one micro-batch, are within its
-/// capacity.
+/// A stage fits if the bytes of its states, plus `in_flight` times the bytes that its layers hold for one micro-batch, plus the largest
+/// working set of its layers, are within its capacity.
 struct staging_options {
   std::uint64_t stages = 0;                    ///< number of pipeline stages, 1 … 2^31
   std::span<std::int64_t const> capacity{};    ///< for each stage, the bytes that the plan may use, not negative

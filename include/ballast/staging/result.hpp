@@ -18,19 +18,23 @@ struct staged_figures {
   std::int64_t added = 0;      ///< time that recomputation, and transfers that are not hidden, add
   std::int64_t transfer = 0;   ///< link time of one micro-batch, hidden or not
   std::int64_t state = 0;      ///< bytes of parameters, gradients and optimiser states
+  std::int64_t working = 0;    ///< largest working set of its layers in bytes
   std::int64_t activations{};  ///< bytes that its layers hold for one micro-batch
-  std::int64_t memory = 0;     ///< total bytes: states, and activations of all micro-batches in flight
+  std::int64_t memory = 0;     ///< total bytes: states, the largest working set, and activations of all micro-batches in flight
   friend constexpr bool operator==(staged_figures const&, staged_figures const&) = default;
 };
 
 /// @brief Computes the bytes of a stage that holds activations of several micro-batches.
 /// @param state        bytes of states, at most 2^58
+/// @param working      largest working set of its layers in bytes, at most 2^58
 /// @param activations  bytes that its layers hold for one micro-batch, at most 2^58
 /// @param in_flight    number of micro-batches held, at least 1
 /// @return the bytes, capped below `unaffordable`
-[[nodiscard]] constexpr std::int64_t stage_bytes(std::int64_t state, std::int64_t activations, std::uint64_t in_flight) noexcept {
+[[nodiscard]] constexpr std::int64_t stage_bytes(std::int64_t state, std::int64_t working, std::int64_t activations,
+                                                 std::uint64_t in_flight) noexcept {
   auto const copies = static_cast<std::int64_t>(in_flight);
-  return activations > (unaffordable - 1 - state) / copies ? unaffordable - 1 : state + copies * activations;
+  auto const rest = state + working;
+  return activations > (unaffordable - 1 - rest) / copies ? unaffordable - 1 : rest + copies * activations;
 }
 
 /// @brief A chain cut into pipeline stages, with the option that each layer takes.

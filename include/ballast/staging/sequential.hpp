@@ -41,13 +41,13 @@ template <index_type Index = std::uint32_t>
   if (out.partition.status != status::feasible) return out;
   auto const& cuts = out.partition.boundaries;
   for (std::size_t s = 0; s + 1 < cuts.size(); ++s) {
-    if (oracle.fits(cuts[s], cuts[s + 1], s)) {
+    auto const of = oracle.sums(cuts[s], cuts[s + 1]);
+    if (oracle.fits(of, s)) {
       static_cast<void>(oracle.settle(cuts[s], cuts[s + 1], s, 0));
       continue;
     }
-    auto const of = oracle.sums(cuts[s], cuts[s + 1]);
     out.partition = {.status = status::infeasible,
-                     .bottleneck = {options.capacity[s], stage_bytes(of.state, of.least, options.in_flight[s])},
+                     .bottleneck = {options.capacity[s], stage_bytes(of.state, of.working, of.least, options.in_flight[s])},
                      .bound = partition_bound::capacity,
                      .boundaries = {}};
     return out;

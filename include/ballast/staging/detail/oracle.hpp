@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/concepts.hpp>
+#include <ballast/core/range_maximum.hpp>
 #include <ballast/partition/options.hpp>
 #include <ballast/partition/stage_cost.hpp>
 #include <ballast/recompute/choose.hpp>
@@ -12,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -23,9 +25,10 @@ namespace ballast::inline v0_2::detail {
 /// Sums over layers, or over all layers before a position.
 struct stage_sums {
   std::int64_t time = 0, state = 0;
-  std::int64_t least = 0;  // bytes if each layer holds as little as it can
-  std::int64_t free = 0;   // bytes if each layer takes the smallest option that costs nothing
-  std::int64_t bound = 0;  // layers without such an option
+  std::int64_t least = 0;    // bytes if each layer holds as little as it can
+  std::int64_t free = 0;     // bytes if each layer takes the smallest option that costs nothing
+  std::int64_t bound = 0;    // layers without such an option
+  std::int64_t working = 0;  // largest of a range of layers; no sum
 
   void add(stage_sums const& o, std::int64_t times) {
     time += times * o.time;
@@ -57,32 +60,37 @@ class stage_oracle {
       of.push_back(one);
     }
     stage_sums sum;
+    std::vector<std::int64_t> working;
     for (std::size_t r = 0; r < chain.runs.size(); ++r) {
       before_.push_back(sum);
       first_.push_back(layers_);
       each_.push_back(of[static_cast<std::size_t>(chain.runs.values[r])]);
+      working.push_back(chain.classes[static_cast<std::size_t>(chain.runs.values[r])].working);
       sum.add(each_.back(), static_cast<std::int64_t>(chain.runs.counts[r]));
       layers_ += chain.runs.counts[r];
     }
+    working_ = range_maximum(std::span<std::int64_t const>(working));
   }
   [[nodiscard]] std::uint64_t layers() const { return layers_; }
   [[nodiscard]] partition_options cut() const { return {.stages = options_.stages, .min_layers = options_.min_layers}; }
 
   [[nodiscard]] stage_sums sums(std::uint64_t begin, std::uint64_t end) const {
-    auto out = at(end);
-    out.add(at(begin), -1);
+    if (begin == end) return {};
+    auto const last = run_of(end - 1);
+    auto out = at(end, last);
+    auto const first = begin == 0 ? 0 : begin >= first_[last] ? last : run_of(begin);
+    out.add(at(begin, first), -1);
+    out.working = working_(first, last + 1);
     return out;
   }
-  /// Bytes that a stage's layers may hold for one micro-batch; negative if the states alone do not fit.
+  /// Bytes that a stage's layers may hold for one micro-batch; negative if the states and the working set alone do not fit. Does not grow
+  /// if the stage does.
   [[nodiscard]] std::int64_t room(stage_sums const& of, std::uint64_t stage) const {
-    auto const left = options_.capacity[static_cast<std::size_t>(stage)] - of.state;
+    auto const left = options_.capacity[static_cast<std::size_t>(stage)] - of.state - of.working;
     return left < 0 ? -1 : left / static_cast<std::int64_t>(options_.in_flight[static_cast<std::size_t>(stage)]);
   }
   /// Whether a stage fits with any selection.
-  [[nodiscard]] bool fits(std::uint64_t begin, std::uint64_t end, std::uint64_t stage) const {
-    auto const of = sums(begin, end);
-    return of.least <= room(of, stage);
-  }
+  [[nodiscard]] bool fits(stage_sums const& of, std::uint64_t stage) const { return of.least <= room(of, stage); }
   /// Lower bound on the cost of a stage with any selection that fits: what the prices of a greedy selection prove, or the exact cost if it
   /// was solved. Values above `most` may be too low.
   [[nodiscard]] std::int64_t at_least(std::uint64_t begin, std::uint64_t end, std::uint64_t stage, std::int64_t most) {
@@ -118,8 +126,14 @@ class stage_oracle {
     if (begin == end) return;
     auto const of = sums(begin, end);
     auto chosen = entry_of(of, begin, end, stage).chosen;
-    figures = {of.time,  chosen.time.value, chosen.transfer,
-               of.state, chosen.memory,     stage_bytes(of.state, chosen.memory, options_.in_flight[static_cast<std::size_t>(stage)])};
+    auto const held = options_.in_flight[static_cast<std::size_t>(stage)];
+    figures = {.time = of.time,
+               .added = chosen.time.value,
+               .transfer = chosen.transfer,
+               .state = of.state,
+               .working = of.working,
+               .activations = chosen.memory,
+               .memory = stage_bytes(of.state, of.working, chosen.memory, held)};
     std::vector<std::size_t> at(counts_.size());  // for each class with layers here, where its options begin
     for (std::size_t k = 0, next = 0; k < at.size(); ++k) {
       at[k] = next;
@@ -139,9 +153,8 @@ class stage_oracle {
   [[nodiscard]] std::size_t run_of(std::uint64_t position) const {
     return static_cast<std::size_t>(std::upper_bound(first_.begin(), first_.end(), position) - first_.begin()) - 1;
   }
-  [[nodiscard]] stage_sums at(std::uint64_t position) const {
-    if (position == 0) return {};
-    auto const r = run_of(position - 1);
+  /// Sums over all layers before a position in run r or at its end.
+  [[nodiscard]] stage_sums at(std::uint64_t position, std::size_t r) const {
     auto out = before_[r];
     out.add(each_[r], static_cast<std::int64_t>(position - first_[r]));
     return out;
@@ -187,6 +200,7 @@ class stage_oracle {
   std::vector<std::uint64_t> counts_;      // number of layers of each class in the current stage
   std::vector<stage_sums> before_, each_;  // for each run: all layers before it, and one of its layers
   std::vector<std::uint64_t> first_;       // first layer of each run
+  range_maximum<std::int64_t> working_;    // by run
   std::uint64_t layers_ = 0;
   std::uint64_t spent_ = 0, most_options_ = 1;
   bool learned_ = false;
