@@ -12,7 +12,7 @@
 /// auto const cost = ballast::sample_cost(model);                   // exact, in integer units
 /// auto const flops = static_cast<double>(ballast::training_factor * cost.flops_per_unit) * static_cast<double>(cost(8192));
 /// ballast::modelled_ms(flops, ballast::device_named("h100"), 0.4); // milliseconds at 40 % of the peak
-/// auto const layers = ballast::layers_of(model, {.tensor = 8});    // work and bytes of each layer on one device
+/// auto const layers = ballast::layers_of(model, {.spread = {.tensor = 8}}); // work and bytes of each layer on one device
 /// @endcode
 
 #include <ballast/cost/attention.hpp>
@@ -29,6 +29,7 @@
 #include <ballast/cost/makespan.hpp>
 #include <ballast/cost/memory.hpp>
 #include <ballast/cost/model_layers.hpp>
+#include <ballast/cost/model_setting.hpp>
 #include <ballast/cost/moe.hpp>
 #include <ballast/cost/optimizer.hpp>
 #include <ballast/cost/parameter_groups.hpp>

@@ -65,10 +65,10 @@ TEST_CASE("plan --stages prints the library's training plan", "[cli]") {
     auto const cost = ballast::sample_cost(model);
     auto const data = ballast::plan_data(lengths, options, cost);
     auto const compared = compare_with_usual(data, options, ballast::ms_per_unit(cost, on) / 2);
-    std::int64_t const memory = stages == 1 ? std::int64_t{20} << 30 : std::int64_t{6} << 30;
+    std::int64_t const memory = stages == 1 ? std::int64_t{20} << 30 : std::int64_t{8} << 30;
     auto const run =
         ballast::plan_training(data, {.stages = options.steps.stages, .memory = memory, .schedule = ballast::schedule_named(schedule)},
-                               model, on, {.tensor = 2, .data = 2, .sequence_parallel = true, .zero = 2});
+                               model, on, {.spread = {.tensor = 2, .data = 2, .sequence_parallel = true, .zero = 2}});
     REQUIRE(run.status == ballast::status::feasible);
     auto const o =
         answer(in.ballast(std::string("plan f --json --capacity 512 --ranks 2 --micro-batches 5 --model gpt2-xl --device b200 ") +
@@ -86,7 +86,7 @@ TEST_CASE("plan --stages prints the library's training plan", "[cli]") {
     CHECK(close(m["bubble"], run.shares.share(run.shares.bubble)));
     CHECK(m["bubble"] == m["limits"]["bubble"]);
     double all = 0;
-    for (auto const* part : {"work", "recompute", "bubble", "waiting"}) all += m["limits"][part].get<double>();
+    for (auto const* part : {"work", "recompute", "exchange", "optimizer", "bubble", "waiting"}) all += m["limits"][part].get<double>();
     CHECK(close(all, 1));
     CHECK(m["limits"]["largest_loss"] == std::string(to_string(run.shares.largest_loss())));
     REQUIRE(m["memory"].size() == options.steps.stages);

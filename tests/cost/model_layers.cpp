@@ -3,16 +3,19 @@
 #include <ballast/cost/presets.hpp>
 
 #include "support/catch.hpp"
+#include "support/refusal.hpp"
 
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <initializer_list>
 #include <vector>
 
 namespace test_cost_model_layers {
 
 using namespace ballast;
+using ballast_test::refusal;
 
 TEST_CASE("layers_of: the chain adds up to the model") {
   auto const& llama = transformer_preset("llama-3.1-8b");
@@ -64,7 +67,8 @@ TEST_CASE("layers_of: the vision-language chain has the 97 layers that planners 
 
 TEST_CASE("layers_of: degrees divide, shares are rounded up") {
   auto const& model = vision_language_preset("internvl-chat-1.5");
-  auto const alone = layers_of(model), spread = layers_of(model, {.tensor = 4, .context = 2, .sequence_parallel = true});
+  auto const alone = layers_of(model),
+             spread = layers_of(model, {.spread = {.tensor = 4, .context = 2, .data = 2, .sequence_parallel = true}});
   for (std::size_t l = 0; l < alone.size(); ++l) {
     batch_shape const batch{.tokens = 1000, .squares = 1000 * 1000, .tiles = 3};
     CHECK(8 * spread[l].forward(batch) >= alone[l].forward(batch));
@@ -92,28 +96,151 @@ TEST_CASE("layers_of: OmniBal's table 4 is three boundaries in MiB") {
 
 TEST_CASE("layers_of: states and options of every layer are those of the shape") {
   auto const model = transformer_preset("llama-3.1-8b");
-  parallelism const spread{.tensor = 2, .data = 16, .sequence_parallel = true, .zero = 1};
-  auto const layers = layers_of(model, spread);
+  model_setting const by{.spread = {.tensor = 2, .data = 16, .sequence_parallel = true, .zero = 1}};
+  auto const layers = layers_of(model, by);
   std::int64_t states = 0;
-  for (auto const& of : layers) {
-    CAPTURE(of.name);
-    CHECK(of.state == state_bytes(of.parameters, spread));
-    states += of.state;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    CAPTURE(layers[i].name);
+    auto const groups = i == 0                   ? embedding_parameter_groups(model)
+                        : i + 1 == layers.size() ? head_parameter_groups(model)
+                                                 : layer_parameter_groups(model, static_cast<std::int64_t>(i) - 1);
+    CHECK(layers[i].parameters == groups.total());
+    CHECK(std::llabs(layers[i].state - state_bytes(groups, by.spread, by.experts())) <= 12);  // shares of bytes, not parameters, rounded up
+    states += layers[i].state;
   }
   auto const& decoder = layers[1];
   REQUIRE(decoder.options.size() == 3);
   for (auto const& o : decoder.options) {
-    CHECK(o.bytes == batch_cost{.per_token = activation_bytes_per_token(model, 0, spread, o.recomputed)});
+    CHECK(o.bytes == batch_cost{.per_token = activation_bytes_per_token(model, 0, by.spread, o.recomputed)});
     CHECK(o.work == (o.recomputed == recomputation::full
                          ? decoder.forward
-                         : batch_cost{.per_token = recomputed_flops_per_token(model, 0, spread, o.recomputed)}));
+                         : batch_cost{.per_token = recomputed_flops_per_token(model, 0, by.spread, o.recomputed)}));
   }
+  CHECK(decoder.working == decoder.options.front().bytes);
   CHECK(layers[0].options == std::vector<layer_option>{{}});  // the embedding keeps nothing
-  CHECK(layers.back().options.size() == 2);                   // the head knows no part
-  // 6 bytes of each half of the parameters, and a sixteenth of 12 more, up to rounding
-  auto const half = parameters(model) / 2;
-  CHECK((states >= 6 * half + 12 * half / 16 && states < 6 * half + 12 * half / 16 + 1000));
-  CHECK(layers_of(model, spread, {.parameter = 0, .gradient = 0, .optimizer = 0})[1].state == 0);
+  CHECK(layers.back().options.size() == 1);                   // logits exist in the head's backward pass, whatever is recomputed
+  // 6 bytes of each half of the parameters, and a sixteenth of 12 more, up to rounding and norms, which each device has
+  auto const half = parameters(model) / 2, norms = (2 * model.layers + 1) * model.hidden;
+  auto const expected = 6 * half + 12 * half / 16;
+  CHECK((states >= expected && states < expected + 9 * norms + 1000));
+  auto free = by;
+  free.optimizer.state = {.parameter = 0, .gradient = 0, .optimizer = 0};
+  CHECK(layers_of(model, free)[1].state == 0);
+}
+
+TEST_CASE("layers_of: the head works on logits as the loss is computed") {
+  auto const& model = transformer_preset("llama-3.1-8b");
+  auto const head = [&](head_loss const& loss, std::int64_t tensor) {
+    return layers_of(model, {.spread = {.tensor = tensor}, .loss = loss}).back();
+  };
+  using enum head_loss::kind;
+  auto const input = 4 * model.hidden;
+  CHECK(head({}, 1).options.front().bytes.per_token == 4 * 128'256 + input);
+  CHECK(head({}, 1).working.per_token == 8 * 128'256);
+  CHECK(head({}, 8).working.per_token == 128'256);
+  CHECK(head({.how = fused}, 1).options.front().bytes.per_token == input);
+  CHECK(head({.how = fused}, 1).working == batch_cost{});
+  CHECK(head({.how = chunked, .chunks = 8}, 1).options.front().bytes.per_token == input);
+  CHECK(head({.how = chunked, .chunks = 8}, 1).working.per_token == 12 * 128'256 / 8);
+  CHECK(refusal([] { return layers_of(transformer_preset("gpt2-xl"), {.loss = {.how = chunked, .chunks = 0}}).size(); }) ==
+        "loss.chunks = 0 must be in [1, 1099511627776]");
+}
+
+TEST_CASE("layers_of: a framework's activations are larger, the inputs of recomputed layers are not") {
+  auto const& model = transformer_preset("qwen2.5-7b");
+  auto const fused = layers_of(model)[1], eager = layers_of(model, {.framework = framework_named("eager")})[1];
+  for (std::size_t o = 0; o < 2; ++o) CHECK(eager.options[o].bytes.per_token == (fused.options[o].bytes.per_token * 43 + 9) / 10);
+  CHECK(eager.options[2] == fused.options[2]);
+  CHECK(eager.working == eager.options[0].bytes);
+  CHECK(refusal([] { return framework_named("jax").activations; }) == "no framework \"jax\"; there are fused, megatron, eager");
+}
+
+TEST_CASE("layers_of: ZeRO-3 gathers two layers and scatters the gradients of one") {
+  auto const& model = transformer_preset("llama-3.1-8b");
+  auto const of = [&](int zero, std::int64_t data) { return layers_of(model, {.spread = {.data = data, .zero = zero}}); };
+  CHECK(of(3, 8)[1].buffers == 8 * layer_parameters(model, 0));
+  CHECK(of(3, 8).back().buffers == 8 * (128'256 + 1) * model.hidden);
+  CHECK(of(2, 8)[1].buffers == 0);
+  CHECK(of(3, 1)[1].buffers == 0);  // nothing is sharded
+  auto const experts = layers_of(transformer_preset("qwen3-30b-a3b"), {.spread = {.data = 16, .zero = 3}, .expert = 8})[1];
+  auto const groups = layer_parameter_groups(transformer_preset("qwen3-30b-a3b"), 0);
+  CHECK(experts.buffers == 8 * (groups.sharded + groups.replicated + groups.experts / 8));
+}
+
+TEST_CASE("layers_of: a tied head needs a copy of the embedding where the two part") {
+  auto const& model = transformer_preset("gpt2-xl");
+  auto const layers = layers_of(model, {.spread = {.tensor = 1, .data = 8, .zero = 1}});
+  CHECK(layers.back().apart == 50'257 * model.hidden * (6 + 12) - 50'257 * model.hidden * 12 * 7 / 8);
+  CHECK(layers.back().state < 100'000);  // the final norm alone
+  CHECK(layers_of(transformer_preset("qwen2.5-7b")).back().apart == 0);
+}
+
+TEST_CASE("layers_of: frozen parts have no gradients, no states, and no backward pass in front of what is trained") {
+  auto const& model = vision_language_preset("internvl-chat-1.5");
+  auto const all = layers_of(model), tower = layers_of(model, {.vision = {.what = trained::none}}),
+             both = layers_of(model, {.vision = {.what = trained::none}, .projector = {.what = trained::none}}),
+             adapters = layers_of(model, {.language = {.what = trained::low_rank}, .vision = {.what = trained::none}});
+  batch_shape const batch{.tokens = 4096, .squares = 4096 * 4096, .tiles = 9};
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    CAPTURE(all[i].name);
+    if (i < 46) {  // the tower
+      CHECK(tower[i].backward == batch_cost{});
+      CHECK(tower[i].options == std::vector<layer_option>{{}});
+      CHECK(tower[i].state == 2 * all[i].parameters);
+    } else {
+      CHECK(tower[i] == all[i]);
+    }
+    CHECK(tower[i].forward == all[i].forward);
+    CHECK(both[i].backward(batch) == (i < 47 ? 0 : all[i].backward(batch)));
+  }
+  auto const& adapted = adapters[50];
+  CHECK(adapted.state == 2 * adapted.parameters + 18 * adapter_parameters(model.language, 0, 8));
+  CHECK(adapted.backward(batch) < 11 * adapted.forward(batch) / 10 + all[50].forward.per_square * batch.squares);
+  CHECK(adapters.back().backward == adapters.back().forward);
+  CHECK(adapters.back().state == 2 * adapters.back().parameters);
+}
+
+TEST_CASE("layers_of: exchanges of a layer are those of its states and activations") {
+  auto const& model = transformer_preset("qwen3-30b-a3b");
+  model_setting const by{.spread = {.tensor = 2, .context = 2, .data = 16, .sequence_parallel = true, .zero = 1}, .expert = 8};
+  auto const layers = layers_of(model, by);
+  std::int64_t const tokens = 8192;
+  auto const expected = layer_exchanges(model, 0, by.exchanges(), tokens);
+  auto const bytes = [](auto const& all, traffic what, exchange_phase when) {
+    std::int64_t sum = 0;
+    for (auto const& e : all) sum += e.what == what && e.when == when ? e.bytes * e.calls : 0;
+    return sum;
+  };
+  std::vector<layer_exchange> found;
+  for (auto const& e : layers[1].exchanges) found.push_back(e({.tokens = tokens}));
+  for (auto const what : {traffic::tensor, traffic::kept_input, traffic::context, traffic::expert, traffic::gradient, traffic::parameter})
+    for (auto const when : {exchange_phase::forward, exchange_phase::backward, exchange_phase::step}) {
+      CAPTURE(static_cast<int>(what), static_cast<int>(when));
+      CHECK(bytes(found, what, when) == bytes(expected, what, when));
+    }
+  CHECK(bytes(found, traffic::expert, exchange_phase::forward) > 0);
+  for (auto const& e : layers[0].exchanges) CHECK((e.what == traffic::gradient || e.what == traffic::parameter));
+  CHECK(layers_of(model)[1].exchanges.empty());
+  // what is frozen exchanges no gradients, and under ZeRO-3 its parameters
+  auto frozen = by;
+  frozen.language.what = trained::none;
+  CHECK(bytes(layers_of(model, frozen)[0].exchanges, traffic::gradient, exchange_phase::step) == 0);
+  frozen.spread.zero = 3;
+  auto const gathered = layers_of(model, frozen)[5].exchanges;
+  CHECK(bytes(gathered, traffic::parameter, exchange_phase::forward) > 0);
+  CHECK(bytes(gathered, traffic::parameter, exchange_phase::backward) == 0);
+}
+
+TEST_CASE("layers_of: the optimiser reads and writes the device's share of the states") {
+  auto const& model = transformer_preset("llama-3.1-8b");
+  auto const of = [&](int zero, offload moved = offload::none) {
+    return layers_of(model, {.spread = {.data = 8, .zero = zero}, .moved = moved})[1].updated;
+  };
+  auto const n = layer_parameters(model, 0);
+  CHECK(of(0) == 30 * n);  // 12 bytes read and written, 4 read, 2 written
+  CHECK(std::llabs(of(1) - 30 * n / 8) <= 4);
+  CHECK(of(1) == of(3));
+  CHECK(of(1, offload::optimizer) == 0);  // the host does it
 }
 
 }  // namespace test_cost_model_layers

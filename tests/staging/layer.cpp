@@ -28,15 +28,16 @@ TEST_CASE("fold_layers: equal layers are one class wherever they stand, equal ne
 }
 
 TEST_CASE("stage_layers_of: a model's layers with what recomputation frees and costs") {
-  auto const model = layers_of(vision_language_preset("internvl-chat-1.5"), {.tensor = 2});
+  auto const model = layers_of(vision_language_preset("internvl-chat-1.5"), {.spread = {.tensor = 2}});
   batch_shape const batch{.tokens = 4096, .squares = 4096 * 4096, .tiles = 9};
   auto const layers = stage_layers_of(model, batch, batch);  // a FLOP is a nanosecond
   REQUIRE(layers.size() == model.size());
   for (std::size_t i = 0; i < layers.size(); ++i) {
     CAPTURE(model[i].name);
     auto const& options = layers[i].options;
-    REQUIRE(layers[i].time == model[i].forward(batch) + model[i].backward(batch));
-    REQUIRE(layers[i].state == 18 * ((model[i].parameters + 1) / 2));
+    REQUIRE(layers[i].time == model[i].forward(batch) + model[i].backward(batch));  // without links no exchange takes time
+    REQUIRE(layers[i].state == model[i].state);
+    REQUIRE(layers[i].working == model[i].working(batch) + model[i].buffers);
     REQUIRE(options.front() == memory_option{.memory = model[i].options.front().bytes(batch)});
     for (std::size_t j = 1; j < options.size(); ++j) REQUIRE(options[j].memory < options[j - 1].memory);
     REQUIRE(options.back().time == (options.size() == 1 ? 0 : model[i].forward(batch)));
@@ -51,6 +52,25 @@ TEST_CASE("stage_layers_of: a model's layers with what recomputation frees and c
         "layer \"embedding\" brings the bytes of the largest micro-batch to 2^58 or more");
   CHECK(refusal([&] { return stage_layers_of(model, huge, batch); }) ==
         "layer \"embedding\" brings the bytes of the largest micro-batch to 2^58 or more");
+}
+
+TEST_CASE("stage_layers_of: exchanges take time, and full recomputation repeats those of the forward pass") {
+  auto const& preset = transformer_preset("llama-3.1-8b");
+  auto const model = layers_of(preset, {.spread = {.tensor = 8, .data = 2, .sequence_parallel = true, .zero = 3}});
+  batch_shape const batch{.tokens = 4096, .squares = 4096 * 4096};
+  layer_rates rates{.links = {.per_node = 8, .inside = link_line{0, 1'000'000'000}, .between = {}}};  // a byte takes a nanosecond
+  auto const layers = stage_layers_of(model, batch, batch, rates);
+  auto const gathered = std::int64_t{4096} * 4096 * 2 * 7 / 8;  // bytes that an all-gather of the hidden state sends
+  for (std::size_t i = 1; i <= 32; ++i) {
+    REQUIRE(layers[i].options.back().time == model[i].forward(batch) + 4 * gathered);               // two gathers, two scatters
+    REQUIRE(layers[i].time == model[i].forward(batch) + model[i].backward(batch) + 10 * gathered);  // and inputs gathered once more
+  }
+}
+
+TEST_CASE("stage_layers_of: a tied head has a copy of the embedding if there are several stages") {
+  auto const model = layers_of(transformer_preset("qwen2.5-0.5b"));
+  auto const state = [&](std::uint64_t stages) { return stage_layers_of(model, {}, {}, {}, stages).back().state; };
+  CHECK(state(2) - state(1) == std::int64_t{18} * 151'936 * 896);
 }
 
 TEST_CASE("layer_chain: what makes no sense is refused") {

@@ -62,9 +62,14 @@ inline double published_traffic(ballast::transformer const& m, std::int64_t laye
   auto const biases = m.ffn_bias ? static_cast<double>(m.gated ? 2 : 1) * f + h : 0.0;
   auto const in_experts = spread_out ? static_cast<double>(m.experts) * (matrices * h * f + biases) : 0.0;
   auto const others = static_cast<double>(ballast::layer_parameters(m, layer)) - in_experts;
+  // Every device of a tensor-parallel group has norms, the router, the compression of latent attention and the biases of summed outputs.
+  auto const routes = m.experts > 0 && layer >= m.dense_layers;
+  auto const copies = static_cast<double>(m.norms) * h + static_cast<double>(m.kv_rank) * (h + 1) +
+                      (routes ? h * static_cast<double>(m.experts) : 0.0) + (m.ffn_bias && (!routes || m.shared_ffn > 0) ? h : 0.0);
   auto const sent = [&](double bytes) {  // one gather or scatter of all parameters
     auto const group = t * d / e;
-    auto const rest = static_cast<double>((static_cast<std::int64_t>(others) + s.tensor - 1) / s.tensor) * (d - 1) / d;
+    auto const split = (static_cast<std::int64_t>(others - copies) + s.tensor - 1) / s.tensor;
+    auto const rest = (static_cast<double>(split) + copies) * (d - 1) / d;
     return bytes * (rest + (spread_out ? in_experts / e * (group - 1) / group : 0));
   };
   if (what == traffic::gradient) {

@@ -131,9 +131,13 @@ model_input read_model(model_request const& asked, model_on_device const& on, ba
   }
   auto cost = modelled_cost(on);
   cost.ms_per_unit /= static_cast<double>(asked.tensor);
-  ballast::parallelism const spread{
-      .tensor = asked.tensor, .data = static_cast<std::int64_t>(shape.ranks), .sequence_parallel = asked.tensor > 1, .zero = asked.zero};
-  return {{ballast::layers_of(model_of(on.model), spread), ballast::rates_of({device, on.utilisation()})}, std::move(cost)};
+  ballast::model_setting const by{.spread = {.tensor = asked.tensor,
+                                             .data = static_cast<std::int64_t>(shape.ranks),
+                                             .sequence_parallel = asked.tensor > 1,
+                                             .zero = asked.zero}};
+  return {{ballast::layers_of(model_of(on.model), by),
+           ballast::rates_of({.device = device, .mfu = on.utilisation()}, by.spread.tensor * by.spread.data)},
+          std::move(cost)};
 }
 
 planned_model plan_model(model_request const& asked, model_on_device const& on, rated_layers model, ballast::data_plan<> const& data,
@@ -183,11 +187,14 @@ nlohmann::ordered_json to_json(planned_model const& plan) {
                               {"schedule", plan.schedule},
                               {"bubble", of.share(of.bubble)},
                               {"modelled_step_ms", training.step_ms()},
+                              {"end_of_step_ms", ms(training.end_of_step)},
                               {"modelled_run_ms", ms(training.time.value)},
                               {"run_lower_bound_ms", ms(training.time.lower_bound)},
                               {"limits",
                                {{"work", of.share(of.work)},
                                 {"recompute", of.share(of.recompute)},
+                                {"exchange", of.share(of.exchange)},
+                                {"optimizer", of.share(of.optimizer)},
                                 {"bubble", of.share(of.bubble)},
                                 {"waiting", of.share(of.waiting)},
                                 {"largest_loss", to_string(of.largest_loss())}}},

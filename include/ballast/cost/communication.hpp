@@ -54,8 +54,8 @@ constexpr void require_valid(transformer const& model, exchange_setting const& b
   };
   auto const& [tensor, context, data, sequence_parallel, zero] = by.spread;
   divides("context", context, "data", data);
-  divides("tensor", tensor, "query_heads", model.query_heads);
-  if (by.method == context_method::ulysses) divides("context", context, "the query heads of a device", model.query_heads / tensor);
+  if (by.method == context_method::ulysses)
+    divides("context", context, "the query heads of a device", divide_up(model.query_heads, tensor));
   if (by.expert != 1) {
     divides("expert", by.expert, "experts", model.experts);
     divides("expert", by.expert, "tensor * data", tensor * data);
@@ -82,10 +82,12 @@ struct exchange_maker {
   }
   /// Gradients and parameters of `parameters` parameters on each of `over`.
   void add_states(std::int64_t parameters, rank_group const& over) {
+    add_states(checked(by.state.parameter) * checked(parameters), checked(by.state.gradient) * checked(parameters), over);
+  }
+  void add_states(checked parameter, checked gradient, rank_group const& over) {
     using enum collective;
     using enum exchange_phase;
     auto const zero = by.spread.zero;
-    auto const parameter = checked(by.state.parameter) * checked(parameters), gradient = checked(by.state.gradient) * checked(parameters);
     if (zero >= 3)
       for (auto const when : {forward, backward}) add(traffic::parameter, all_gather, over, when, parameter);
     add(traffic::gradient, zero == 0 ? all_reduce : reduce_scatter, over, zero >= 2 ? backward : step, gradient);
@@ -158,7 +160,7 @@ template <class = when_called>
   rank_group const tensor_group{tensor, 1}, context_group{context, tensor};
   auto const blocks = distributed && model.shared_ffn == 0 ? 1 : 2;
   auto const width = model.head_width + detail::value_width(model);
-  auto const queries = model.query_heads / tensor;
+  auto const queries = divide_up(model.query_heads, tensor);  // frameworks pad
   auto const shared = model.kv_rank > 0 ? queries : divide_up(model.kv_heads, tensor);
   auto const held = sequence_parallel ? divide_up(mine, tensor) : mine;  // tokens that the device routes
   expert_routing const routing{model.experts, model.active_experts, by.capacity};
@@ -184,7 +186,7 @@ template <class = when_called>
 
   auto const groups = layer_parameter_groups(model, layer);
   auto const experts = distributed ? groups.experts : 0;
-  maker.add_states(divide_up(groups.total() - experts, tensor), {data, tensor});
+  maker.add_states(divide_up(groups.sharded + groups.experts - experts, tensor) + groups.replicated, {data, tensor});
   if (distributed) maker.add_states(divide_up(experts, by.expert), {tensor * data / by.expert, by.expert});
   return maker.made;
 }

@@ -4,13 +4,17 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/wide.hpp>
+#include <ballast/cost/collective.hpp>
+#include <ballast/cost/exchange.hpp>
 #include <ballast/cost/layer.hpp>
+#include <ballast/cost/link_time.hpp>
 
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
 #include <span>
 #include <string>
+#include <vector>
 
 /// @file
 /// @brief Time and bytes of a layer for one micro-batch, from the layer's work and the rates of a device.
@@ -24,8 +28,12 @@ namespace ballast::inline v0_2 {
 struct layer_rates {
   std::int64_t work_per_ms = 1'000'000;  ///< units of work that a device does in a millisecond, at least 1
   std::int64_t units_per_byte = 1;       ///< units of `layer_option::bytes` and `layer::boundary` per byte, at least 1
-  std::int64_t link_bytes_per_ms = 0;    ///< bytes per millisecond that a link between stages moves, one way; 0: transfers take no time
-  friend constexpr bool operator==(layer_rates const&, layer_rates const&) = default;
+  std::int64_t link_bytes_per_ms = 0;    ///< bytes per millisecond that a link between stages moves, one way; 0: as `stage_devices` says
+  fabric links{};                        ///< links for the exchanges of layers; by default exchanges take no time
+  hidden_share hidden{};                 ///< share of each kind of exchange that computation hides; by default nothing is hidden
+  std::int64_t stage_devices = 0;        ///< devices of a stage, neighbours of those of the next: transfers between stages use `links`;
+                                         ///< 0: they take no time, unless `link_bytes_per_ms` is given
+  std::int64_t memory_bytes_per_ms = 0;  ///< bytes per millisecond of a device's memory, for the optimiser; 0: it takes no time
 };
 
 /// @brief Time and bytes of a layer for one micro-batch, under one of the layer's options. Each number is rounded up once.
@@ -36,7 +44,23 @@ struct layer_figures {
   std::int64_t recompute = 0;  ///< nanoseconds of recomputation that the option adds
   std::int64_t transfer = 0;   ///< nanoseconds on the link to the next stage, if a stage ends with this layer
   std::int64_t bytes = 0;      ///< bytes held from the forward to the backward pass
+  std::int64_t working = 0;    ///< bytes in addition while the backward pass runs, buffers included
   friend constexpr bool operator==(layer_figures const&, layer_figures const&) = default;
+};
+
+/// @brief The time in which a device waits for the exchanges of a layer. Each number is rounded up once.
+struct layer_waits {
+  std::int64_t forward = 0;   ///< nanoseconds in the forward pass of a micro-batch
+  std::int64_t backward = 0;  ///< nanoseconds in the backward pass of a micro-batch, without recomputation
+  std::int64_t again = 0;     ///< nanoseconds in the backward pass in addition under full recomputation, which repeats the forward pass
+  friend constexpr bool operator==(layer_waits const&, layer_waits const&) = default;
+};
+
+/// @brief The time of a device at the end of a step, after all its micro-batches. Each number is rounded up once.
+struct step_end {
+  std::int64_t exchange = 0;   ///< nanoseconds in which the device waits for exchanges of gradients and parameters
+  std::int64_t optimizer = 0;  ///< nanoseconds in which the optimiser reads and writes the device's states
+  friend constexpr bool operator==(step_end const&, step_end const&) = default;
 };
 
 namespace detail {
@@ -68,25 +92,61 @@ class layer_evaluator {
       : time_(nanoseconds_of_ms, at_least("work_per_ms", rates.work_per_ms, 1)),
         bytes_(1, at_least("units_per_byte", rates.units_per_byte, 1)),
         link_(at_least("link_bytes_per_ms", rates.link_bytes_per_ms, 0) == 0 ? 0 : nanoseconds_of_ms,
-              (std::max)(rates.link_bytes_per_ms, std::int64_t{1})) {}
+              (std::max)(rates.link_bytes_per_ms, std::int64_t{1})),
+        memory_(at_least("memory_bytes_per_ms", rates.memory_bytes_per_ms, 0) == 0 ? 0 : nanoseconds_of_ms,
+                (std::max)(rates.memory_bytes_per_ms, std::int64_t{1})),
+        links_(rates.links),
+        hidden_(rates.hidden),
+        stage_devices_(at_least("stage_devices", rates.stage_devices, 0)) {
+    at_least("links.per_node", links_.per_node, 1);
+  }
 
-  /// @brief Evaluates one layer.
+  /// @brief Evaluates one layer, without its exchanges (`waits`).
   /// @param of     the layer
   /// @param taken  one of its options
   /// @param batch  the micro-batch; no number may exceed those of a `largest` that passed `require_fits` with this layer's chain
+  /// @param stage  the stage that the layer ends, from 0, for the links that lead to the next one
   /// @return time and bytes
   /// @par Complexity
   /// O(1), without an allocation.
   /// @par Determinism
   /// All arithmetic is in integers.
-  [[nodiscard]] layer_figures operator()(layer const& of, layer_option const& taken, batch_shape const& batch) const {
+  [[nodiscard]] layer_figures operator()(layer const& of, layer_option const& taken, batch_shape const& batch,
+                                         std::uint64_t stage = 0) const {
     auto const forward = of.forward(batch), backward = of.backward(batch);
     return {.time = time_(forward + backward),
             .forward = time_(forward),
             .backward = time_(backward),
             .recompute = time_(taken.work(batch)),
-            .transfer = link_(bytes_(of.boundary(batch))),
-            .bytes = bytes_(taken.bytes(batch))};
+            .transfer = transfer(bytes_(of.boundary(batch)), stage),
+            .bytes = bytes_(taken.bytes(batch)),
+            .working = bytes_(of.working(batch)) + of.buffers};
+  }
+  /// @brief The waits of a layer for its exchanges.
+  /// @param of     the layer
+  /// @param batch  the micro-batch, as for evaluation
+  /// @return nanoseconds
+  /// @throws invalid_input as `exposed_time`
+  /// @par Complexity
+  /// O(exchanges of the layer).
+  /// @par Determinism
+  /// All arithmetic is in integers.
+  [[nodiscard]] layer_waits waits(layer const& of, batch_shape const& batch) const {
+    if (of.exchanges.empty()) return {};
+    std::vector<layer_exchange> all, forward;
+    for (auto const& e : of.exchanges) all.push_back(e(batch));
+    for (auto const& e : all)
+      if (e.when == exchange_phase::forward && e.what != traffic::parameter) forward.push_back(e);
+    auto const time = exposed_time(all, links_, hidden_);
+    return {from_ps(time.forward), from_ps(time.backward), from_ps(exposed_time(forward, links_, hidden_).forward)};
+  }
+  /// @brief The time of a device at the end of a step. @param of a layer, or the sum of layers @return nanoseconds
+  /// @throws invalid_input as `exposed_time`
+  [[nodiscard]] step_end end_of_step(layer const& of) const {
+    std::vector<layer_exchange> all;
+    for (auto const& e : of.exchanges)
+      if (e.when == exchange_phase::step) all.push_back(e({}));
+    return {from_ps(exposed_time(all, links_, hidden_).step), memory_(of.updated)};
   }
 
   /// @brief Throws unless the times and bytes of a chain stay below 2^58 for all its stages and options.
@@ -97,6 +157,7 @@ class layer_evaluator {
   /// @param largest  a micro-batch of which each number is the largest of all micro-batches
   /// @throws invalid_input naming the layer that has no options or a negative cost, or that brings a sum to 2^58
   void require_fits(std::span<layer const> layers, batch_shape const& largest) const {
+    constexpr auto most = std::int64_t{1} << 58;
     batch_cost work, bytes;
     for (auto const& l : layers) {
       auto const add = [&](batch_cost& sum, batch_cost const& more) {
@@ -118,25 +179,41 @@ class layer_evaluator {
         add(work, o.work);
         add(bytes, o.bytes);
       }
+      add(bytes, l.working);
+      for (auto const value : {l.apart, l.updated, l.buffers})
+        require(value >= 0 && value < most,
+                [&] { return "layer \"" + l.name + "\" has bytes apart, updated or in buffers outside [0, 2^58)"; });
       fits(work, time_, "nanoseconds");
       fits(bytes, bytes_, "bytes");
       batch_cost handed;
       add(handed, l.boundary);
       fits(handed, bytes_, "bytes");
-      require(link_.fits(bytes_(handed(largest))),
+      auto const sent = bytes_(handed(largest));
+      auto const crosses = [&](link_time const& link) { return link.fits(sent) && link(sent) / 1000 < most; };
+      require(stage_devices_ == 0 ? link_.fits(sent) : crosses(links_.inside) && crosses(links_.between),
               [&] { return "layer \"" + l.name + "\" hands on bytes that take 2^58 nanoseconds or more"; });
     }
   }
 
  private:
   static constexpr std::int64_t nanoseconds_of_ms = 1'000'000;
+  [[nodiscard]] static std::int64_t from_ps(std::int64_t picoseconds) { return divide_up(picoseconds, std::int64_t{1000}); }
+  [[nodiscard]] std::int64_t transfer(std::int64_t bytes, std::uint64_t stage) const {
+    if (stage_devices_ == 0) return link_(bytes);
+    auto const first = static_cast<std::int64_t>(stage) * stage_devices_;  // Megatron-LM numbers the devices of a stage one after the other
+    auto const crosses = first / links_.per_node != (first + stage_devices_) / links_.per_node;
+    return from_ps((crosses ? links_.between : links_.inside)(bytes));
+  }
   static std::int64_t at_least(char const* field, std::int64_t value, std::int64_t least) {
     require(value >= least,
             [&] { return std::string(field) + " = " + std::to_string(value) + " must be at least " + std::to_string(least); });
     return value;
   }
 
-  detail::layer_rate time_, bytes_, link_;
+  detail::layer_rate time_, bytes_, link_, memory_;
+  fabric links_;
+  hidden_share hidden_;
+  std::int64_t stage_devices_;
 };
 
 }  // namespace ballast::inline v0_2

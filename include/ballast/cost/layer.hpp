@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/checked.hpp>
+#include <ballast/cost/exchange.hpp>
 #include <ballast/cost/memory.hpp>
 #include <ballast/cost/symbolic.hpp>
 
@@ -59,6 +60,23 @@ struct layer_option {
   friend constexpr bool operator==(layer_option const&, layer_option const&) = default;
 };
 
+/// @brief An exchange of a layer, by the size of the micro-batch: `layer_exchange` before the micro-batch is known.
+struct layer_traffic {
+  traffic what{};               ///< what it is for
+  collective how{};             ///< the collective
+  rank_group over{};            ///< the ranks that take part
+  exchange_phase when{};        ///< when it takes place
+  std::int64_t bytes = 0;       ///< bytes of one call, whatever the micro-batch; not negative
+  batch_cost bytes_of_batch{};  ///< bytes of one call in addition, for one micro-batch
+  std::int64_t calls = 1;       ///< number of calls
+
+  /// @brief The exchange for one micro-batch. @param of the micro-batch, with `bytes_of_batch.fits(of)`
+  [[nodiscard]] constexpr layer_exchange operator()(batch_shape const& of) const noexcept {
+    return {what, how, over, when, bytes + bytes_of_batch(of), calls};
+  }
+  friend constexpr bool operator==(layer_traffic const&, layer_traffic const&) = default;
+};
+
 /// @brief One layer on one device of its stage. `layers_of` makes layers from a model; write measured layers by hand.
 ///
 /// Work is in FLOPs for layers made from a model, and in time for measured layers; `layer_rates` says how much work a millisecond takes.
@@ -68,8 +86,15 @@ struct layer {
   batch_cost backward{};                ///< work of the backward pass, without recomputation
   std::int64_t parameters = 0;          ///< parameters on all devices of one tensor-parallel group; 0 if only `state` is known
   std::int64_t state = 0;               ///< bytes of parameters, gradients and optimiser states on the device, not negative
+  std::int64_t apart = 0;               ///< bytes of states in addition if the chain's first layer is on another device (tied embedding)
+  std::int64_t updated = 0;             ///< bytes of states that the optimiser reads and writes on the device in a step
   std::vector<layer_option> options{};  ///< ways to treat activations, at least one; the first keeps most
-  batch_cost boundary{};                ///< data sent to the next layer: bytes, or units of them (`layer_rates`)
+  /// Memory in addition while the layer's backward runs, under any option: recomputed activations, or their gradients; bytes, or units of
+  /// them (`layer_rates`).
+  batch_cost working{};
+  std::int64_t buffers = 0;  ///< bytes in addition to `working`, whatever the micro-batch: gathered parameters and their gradients
+  batch_cost boundary{};     ///< data sent to the next layer: bytes, or units of them (`layer_rates`)
+  std::vector<layer_traffic> exchanges{};  ///< what the layer exchanges with other devices of its stage, and of other ranks
 
   /// @brief Appends an option if it is the first, or keeps fewer bytes per token, square or tile than the last.
   /// @param option  an option that keeps less memory and costs more work than the last one

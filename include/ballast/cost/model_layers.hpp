@@ -2,7 +2,9 @@
 #pragma once
 #include <ballast/cost/detail/layer_maker.hpp>
 #include <ballast/cost/layer.hpp>
-#include <ballast/cost/memory.hpp>
+#include <ballast/cost/model_setting.hpp>
+#include <ballast/cost/parameter_groups.hpp>
+#include <ballast/cost/trainable.hpp>
 #include <ballast/cost/transformer.hpp>
 #include <ballast/cost/vision.hpp>
 
@@ -21,18 +23,21 @@ namespace ballast::inline v0_2 {
 /// FLOPs and bytes are those of one device of a tensor- and context-parallel group, shares rounded up. Layers with a window count `window`
 /// pairs per token, which is an upper bound. Boundaries are counted in full, in a 16-bit format, as they are sent without sequence
 /// parallelism. The options of a layer are no, selective and full recomputation; an option that keeps no less than the one before is left
-/// out.
+/// out. The head has one option, because its logits exist in its backward pass whatever is recomputed. A layer that no backward pass
+/// reaches keeps nothing.
 ///
-/// @param model   the shape
-/// @param spread  degrees
-/// @param state   bytes per parameter for each kind of state
+/// While its backward pass runs, a layer has as many bytes in addition as it keeps without recomputation: recomputed activations, or the
+/// gradients of those that were kept. The head has its logits (`logits_of`). Under ZeRO-3 the parameters of two layers are gathered, and
+/// the gradients of one wait to be scattered.
+///
+/// @param model  the shape
+/// @param by     how the model is trained
 /// @return layers from first to last
-/// @throws invalid_input as `require_valid` of the model and of the degrees, or as `state_bytes`
+/// @throws invalid_input as `require_valid` of the model and of the setting, or as `layer_exchanges`
 template <class = when_called>
-[[nodiscard]] inline std::vector<layer> layers_of(transformer const& model, parallelism const& spread = {},
-                                                  training_state const& state = {}) {
+[[nodiscard]] inline std::vector<layer> layers_of(transformer const& model, model_setting const& by = {}) {
   require_valid(model);
-  detail::layer_maker maker(spread, state);
+  detail::layer_maker maker(by);
   maker.add_language_model(model, "layer");
   return std::move(maker.made);
 }
@@ -42,29 +47,29 @@ template <class = when_called>
 /// Vision layers have costs per tile, language layers per token. Boundaries of vision layers carry vision tokens, the boundary of the
 /// projector carries the merged tokens.
 ///
-/// @param model   the shape
-/// @param spread  degrees, the same for both parts
-/// @param state   bytes per parameter for each kind of state
+/// @param model  the shape
+/// @param by     how the model is trained; the degrees are the same for both parts
 /// @return layers from first to last
 /// @throws invalid_input as the other overload
 template <class = when_called>
-[[nodiscard]] inline std::vector<layer> layers_of(vision_language_model const& model, parallelism const& spread = {},
-                                                  training_state const& state = {}) {
+[[nodiscard]] inline std::vector<layer> layers_of(vision_language_model const& model, model_setting const& by = {}) {
   require_valid(model.vision);
   require_valid(model.language);
-  detail::layer_maker maker(spread, state);
+  detail::layer_maker maker(by);
   auto const& vision = model.vision;
   auto const n = vision.tokens(), h = vision.body.hidden, patches = n - vision.extra_tokens;
   auto const pixels = vision.patch * vision.patch * vision.channels;
   std::int64_t of_layers = 0;
   for (std::int64_t l = 0; l < vision.body.layers; ++l) of_layers += layer_parameters(vision.body, l);
-  maker.add_by_tile("patches", 2 * patches * pixels * h, parameters(vision) - of_layers, 2 * patches * pixels, 2 * patches * pixels,
-                    2 * n * h);
-  for (std::int64_t l = 0; l < vision.body.layers; ++l) maker.add_transformer_layer(vision.body, l, "vision " + std::to_string(l), n);
+  trainable const outside{.what = by.vision.what == trained::all ? trained::all : trained::none};  // patch embedding, norms
+  maker.add_by_tile("patches", 2 * patches * pixels * h, {.replicated = parameters(vision) - of_layers}, outside, 2 * patches * pixels,
+                    2 * patches * pixels, 2 * n * h);
+  for (std::int64_t l = 0; l < vision.body.layers; ++l)
+    maker.add_transformer_layer(vision.body, l, "vision " + std::to_string(l), by.vision, n);
   auto const& p = model.projector;
   auto const read = 2 * p.tokens * p.input;
-  maker.add_by_tile("projector", tile_flops(p), parameters(p), (p.norm ? 2 : 1) * read + 2 * 2 * p.tokens * p.output, read,
-                    2 * p.tokens * p.output);
+  maker.add_by_tile("projector", tile_flops(p), {.sharded = parameters(p)}, by.projector,
+                    (p.norm ? 2 : 1) * read + 2 * 2 * p.tokens * p.output, read, 2 * p.tokens * p.output);
   maker.add_language_model(model.language, "language");
   return std::move(maker.made);
 }

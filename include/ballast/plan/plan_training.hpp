@@ -6,8 +6,8 @@
 #include <ballast/core/status.hpp>
 #include <ballast/cost/evaluate.hpp>
 #include <ballast/cost/layer.hpp>
-#include <ballast/cost/memory.hpp>
 #include <ballast/cost/model_layers.hpp>
+#include <ballast/cost/model_setting.hpp>
 #include <ballast/cost/schedule.hpp>
 #include <ballast/cost/transformer.hpp>
 #include <ballast/plan/cluster.hpp>
@@ -42,8 +42,9 @@ struct training_options {
 ///
 /// One plan of stages serves all steps. Stages and what they recompute are chosen together (`plan_stages`): balanced in time for the mean
 /// micro-batch, and within memory for the largest. Then every rank of every step gets a timeline of its own packs, in their order; a step
-/// takes as long as its slowest rank. The model does not include the exchange of gradients, the optimiser, and the working set of the layer
-/// that is being computed. If the schedule splits backwards, both parts take half the time, and activations are held until the second ends.
+/// takes as long as its slowest rank, and then exchanges gradients and parameters and runs the optimiser. Memory includes the working set
+/// of the layer whose backward pass runs. If the schedule splits backwards, both parts take half the time, and activations are held until
+/// the second ends.
 ///
 /// @tparam Index  index type of the data plan
 /// @param steps    which packs each rank trains in each step; each rank is a pipeline
@@ -52,7 +53,7 @@ struct training_options {
 /// @param options  stages, memory, schedule
 /// @param rates    rates that turn work into time; see `rates_of`
 /// @return stages, times, memory, what limits the training, and the timeline of the slowest rank; infeasible if no partition fits in memory
-/// @post no stage exceeds its memory in any step; the four shares add up to the time of all devices
+/// @post no stage exceeds its memory in any step; the shares add up to the time of all devices
 /// @throws invalid_input if an option, rate or layer is out of range, the schedule has several chunks per stage, sizes do not match, or
 ///         times or bytes come near 2^63
 /// @par Complexity
@@ -76,7 +77,7 @@ template <index_type Index>
   training_plan out;
   out.mean = batches.mean;
   out.largest = batches.largest;
-  out.layers = stage_layers_of(layers, batches.mean, batches.largest, rates);
+  out.layers = stage_layers_of(layers, batches.mean, batches.largest, rates, options.stages);
   out.in_flight = held_by_stage(options.schedule, options.stages, batches.most_of_a_rank);
   out.stages =
       plan_stages<>(std::span<stage_layer const>(out.layers), {.stages = options.stages, .capacity = capacity, .in_flight = out.in_flight});
@@ -86,7 +87,7 @@ template <index_type Index>
     return out;
   }
   for (auto const& s : out.stages.figures) out.memory.push_back({.state = s.state, .activations = 0, .budget = options.memory});
-  detail::step_timer<>(detail::joined_stages(layers, out.stages), evaluate, options.schedule, packs).time(steps, out);
+  detail::step_timer<>(detail::joined_stages(layers, out.stages), evaluate, options.schedule, batches.largest, packs).time(steps, out);
   return out;
 }
 
@@ -97,7 +98,7 @@ template <index_type Index>
 /// @param options  stages, memory, schedule
 /// @param model    the shape of the model
 /// @param on       the devices
-/// @param spread   degrees of parallelism; ZeRO shards over `spread.data` devices, usually the ranks
+/// @param by       how the model is trained; `by.spread.data` devices share states, usually the ranks times the context-parallel degree
 /// @return as the other overload
 /// @throws invalid_input as the other overload, `layers_of`, `rates_of` and `shapes_of`
 /// @par Complexity
@@ -106,9 +107,9 @@ template <index_type Index>
 /// As the other overload.
 template <index_type Index>
 [[nodiscard]] training_plan plan_training(data_plan<Index> const& data, training_options const& options, transformer const& model,
-                                          cluster const& on, parallelism const& spread) {
+                                          cluster const& on, model_setting const& by) {
   auto const packs = shapes_of(data.steps.packs, std::span<std::int64_t const>(data.samples.tokens));
-  return plan_training<Index>(data.steps, packs, layers_of(model, spread), options, rates_of(on));
+  return plan_training<Index>(data.steps, packs, layers_of(model, by), options, rates_of(on, by.spread.tensor * by.spread.data));
 }
 
 }  // namespace ballast::inline v0_2

@@ -25,6 +25,8 @@ namespace ballast::inline v0_2 {
 enum class lost_time : std::uint8_t {
   none,       ///< nothing: devices compute all the time
   recompute,  ///< forward passes that are repeated to save memory
+  exchange,   ///< exchanges between devices that computation does not hide
+  optimizer,  ///< the optimiser, which reads and writes the states
   bubble,     ///< stages that wait while their rank's pipeline runs
   waiting,    ///< ranks that wait for the slowest rank of their step
 };
@@ -34,6 +36,8 @@ enum class lost_time : std::uint8_t {
   switch (loss) {
     case lost_time::none: return "none";
     case lost_time::recompute: return "recompute";
+    case lost_time::exchange: return "exchange";
+    case lost_time::optimizer: return "optimizer";
     case lost_time::bubble: return "bubble";
     case lost_time::waiting: return "waiting";
   }
@@ -44,15 +48,17 @@ enum class lost_time : std::uint8_t {
 struct time_shares {
   std::int64_t work = 0;       ///< nanoseconds of forward and backward passes
   std::int64_t recompute = 0;  ///< nanoseconds of repeated forward passes
-  std::int64_t bubble = 0;     ///< nanoseconds in which devices wait while their rank's pipeline runs
+  std::int64_t exchange = 0;   ///< nanoseconds in which devices wait for exchanges of activations, gradients and parameters
+  std::int64_t optimizer = 0;  ///< nanoseconds of the optimiser
+  std::int64_t bubble = 0;     ///< nanoseconds in which devices wait while their rank's pipeline runs, or other stages end the step
   std::int64_t waiting = 0;    ///< nanoseconds in which devices wait for the slowest rank of the step
-  /// @brief The sum of the four parts: exactly the time of all steps, times ranks and stages. @return nanoseconds
-  [[nodiscard]] constexpr std::int64_t total() const noexcept { return work + recompute + bubble + waiting; }
-  /// @brief A part as a share of the sum. @param part one of the four @return the share, in [0, 1]; 0 if the sum is 0
+  /// @brief The sum of the parts: exactly the time of all steps, times ranks and stages. @return nanoseconds
+  [[nodiscard]] constexpr std::int64_t total() const noexcept { return work + recompute + exchange + optimizer + bubble + waiting; }
+  /// @brief A part as a share of the sum. @param part one of the parts @return the share, in [0, 1]; 0 if the sum is 0
   [[nodiscard]] constexpr double share(std::int64_t part) const noexcept {
     return total() == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(total());
   }
-  /// @brief The largest of the three losses. @return the first of equal ones; `none` if all are 0
+  /// @brief The largest of the losses. @return the first of equal ones; `none` if all are 0
   [[nodiscard]] constexpr lost_time largest_loss() const noexcept {
     auto most = std::int64_t{0};
     auto loss = lost_time::none;
@@ -62,6 +68,8 @@ struct time_shares {
       loss = which;
     };
     consider(lost_time::recompute, recompute);
+    consider(lost_time::exchange, exchange);
+    consider(lost_time::optimizer, optimizer);
     consider(lost_time::bubble, bubble);
     consider(lost_time::waiting, waiting);
     return loss;
@@ -72,7 +80,7 @@ struct time_shares {
 /// @brief The memory of the device of one stage.
 struct stage_memory {
   std::int64_t state = 0;        ///< bytes of parameters, gradients and optimiser states
-  std::int64_t activations = 0;  ///< largest number of bytes of activations at any time, over all steps and ranks
+  std::int64_t activations = 0;  ///< largest number of bytes of activations and working sets at any time, over all steps and ranks
   std::int64_t budget = 0;       ///< bytes that the plan may use
   /// @brief The peak memory of the stage: states and activations. @return bytes
   [[nodiscard]] constexpr std::int64_t bytes() const noexcept { return state + activations; }
@@ -88,7 +96,8 @@ struct training_plan {
   joint_stages<> stages;                 ///< partition, options, and figures: time of the mean micro-batch, bytes of the largest
   std::vector<stage_layer> layers;       ///< the layers that were planned: time of the mean micro-batch, bytes of the largest
   std::vector<std::uint64_t> in_flight;  ///< for each stage, the most micro-batches that it holds
-  std::vector<std::int64_t> steps;       ///< time of each step: that of its slowest rank
+  std::vector<std::int64_t> steps;       ///< time of each step: that of its slowest rank, and `end_of_step`
+  std::int64_t end_of_step = 0;          ///< time at the end of each step: exchanges and optimiser of the stage that takes longest
   certificate time;                  ///< time of all steps, and a lower bound for any order of the same tasks on the same stages and ranks
   time_shares shares;                ///< where the device-time goes
   std::vector<stage_memory> memory;  ///< memory of each stage
@@ -123,11 +132,15 @@ template <class = when_called>
     return std::string(text);
   };
   std::string const all = "Of the device-time " + percent(of.work) + " is forward and backward, " + percent(of.recompute) +
-                          " recomputed forward, " + percent(of.bubble) + " waiting inside pipelines, " + percent(of.waiting) +
-                          " waiting for the slowest rank.";
+                          " recomputed forward, " + percent(of.exchange) + " exchange, " + percent(of.optimizer) + " optimiser, " +
+                          percent(of.bubble) + " waiting inside pipelines, " + percent(of.waiting) + " waiting for the slowest rank.";
   switch (of.largest_loss()) {
     case lost_time::none: return {all, "Nothing is lost."};
     case lost_time::recompute: return {all, "Recomputation costs most: with more memory, or smaller micro-batches, less of it is needed."};
+    case lost_time::exchange:
+      return {all,
+              "Exchange costs most: more micro-batches in a step, or smaller groups of devices that exchange activations, make it less."};
+    case lost_time::optimizer: return {all, "The optimiser costs most: shard its states (ZeRO), or use more micro-batches in a step."};
     case lost_time::bubble: return {all, "The bubble costs most: more micro-batches in a step, or fewer stages, make it a smaller part."};
     case lost_time::waiting: return {all, "Waiting for the slowest rank costs most: the longest samples bound how balanced steps can be."};
   }

@@ -102,7 +102,9 @@ template <class = when_called>
 /// @param mean     the micro-batch whose time is balanced
 /// @param largest  the micro-batch whose bytes must fit: the largest of each number over all micro-batches
 /// @param rates    rates of the devices (`rates_of` a cluster), or of the measurement
-/// @return one entry per layer, with its options in their order; nanoseconds and bytes
+/// @param stages   stages that the chain is cut into; with several, the first and the last layer are on different devices, and a tied head
+///                 has a copy of the embedding (`layer::apart`)
+/// @return one entry per layer, with its options in their order; nanoseconds, exchanges included, and bytes
 /// @throws invalid_input as `layer_evaluator` and its `require_fits`
 /// @par Complexity
 /// O(layers).
@@ -110,7 +112,8 @@ template <class = when_called>
 /// A pure function of its arguments; all arithmetic is in integers.
 template <class = when_called>
 [[nodiscard]] inline std::vector<stage_layer> stage_layers_of(std::span<layer const> layers, batch_shape const& mean,
-                                                              batch_shape const& largest, layer_rates const& rates = {}) {
+                                                              batch_shape const& largest, layer_rates const& rates = {},
+                                                              std::uint64_t stages = 1) {
   layer_evaluator const evaluate(rates);
   evaluate.require_fits(layers, {.tokens = (std::max)(mean.tokens, largest.tokens),
                                  .squares = (std::max)(mean.squares, largest.squares),
@@ -118,11 +121,14 @@ template <class = when_called>
   std::vector<stage_layer> out;
   out.reserve(layers.size());
   for (auto const& l : layers) {
-    stage_layer made{.time = 0, .state = l.state, .options = {}};
+    auto const waits = evaluate.waits(l, mean);
+    stage_layer made{.time = 0, .state = l.state + (stages > 1 ? l.apart : 0), .options = {}};
     for (auto const& o : l.options) {
-      auto const figures = evaluate(l, o, mean);
-      made.time = figures.time;
-      made.options.push_back({.memory = evaluate(l, o, largest).bytes, .time = figures.recompute});
+      auto const figures = evaluate(l, o, mean), at_most = evaluate(l, o, largest);
+      made.time = figures.time + waits.forward + waits.backward;
+      made.working = at_most.working;
+      made.options.push_back(
+          {.memory = at_most.bytes, .time = figures.recompute + (o.recomputed == recomputation::full ? waits.again : 0)});
     }
     out.push_back(std::move(made));
   }

@@ -15,10 +15,17 @@ using namespace ballast;
 inline void put(digest& d, batch_shape const& s) { put(d, s.tokens, s.squares, s.tiles); }
 inline void put(digest& d, batch_cost const& c) { put(d, c.per_token, c.per_square, c.per_tile); }
 inline void put(digest& d, layer_option const& o) { put(d, o.recomputed, o.bytes, o.work); }
-inline void put(digest& d, layer const& l) { put(d, l.forward, l.backward, l.state, l.options, l.boundary); }
-inline void put(digest& d, layer_rates const& r) { put(d, r.work_per_ms, r.units_per_byte, r.link_bytes_per_ms); }
+inline void put(digest& d, layer_traffic const& t) {
+  put(d, t.what, t.how, t.over.ranks, t.over.stride, t.when, t.bytes, t.bytes_of_batch, t.calls);
+}
+inline void put(digest& d, layer const& l) {
+  put(d, l.forward, l.backward, l.state, l.apart, l.updated, l.options, l.working, l.buffers, l.boundary, l.exchanges);
+}
+inline void put(digest& d, layer_rates const& r) {
+  put(d, r.work_per_ms, r.units_per_byte, r.link_bytes_per_ms, r.stage_devices, r.memory_bytes_per_ms);
+}
 inline void put(digest& d, memory_shortage const& s) { put(d, s.stage, s.needed, s.budget); }
-inline void put(digest& d, time_shares const& s) { put(d, s.work, s.recompute, s.bubble, s.waiting); }
+inline void put(digest& d, time_shares const& s) { put(d, s.work, s.recompute, s.exchange, s.optimizer, s.bubble, s.waiting); }
 inline void put(digest& d, stage_memory const& m) { put(d, m.state, m.activations, m.budget); }
 inline void put(digest& d, stage_work const& w) {
   put(d, w.forward, w.backward, w.weight, w.recompute, w.transfer, w.kept, w.recomputed, w.residue);
@@ -64,9 +71,9 @@ void of_data() {
 void of_training() {
   auto const model = transformer_preset("qwen2.5-7b");
   auto const lengths = long_tailed(500, 8192, 132);
-  parallelism const spread{.tensor = 2, .data = 4, .sequence_parallel = true, .zero = 1};
-  auto const layers = layers_of(model, spread);
-  auto const rates = rates_of({});
+  model_setting const by{.spread = {.tensor = 2, .data = 4, .sequence_parallel = true, .zero = 1}};
+  auto const layers = layers_of(model, by);
+  auto const rates = rates_of({}, 8);
   show("run_model_of", "qwen2.5-7b", layers, rates);
   data_plan_options const options{.steps = {.capacity = 8192, .ranks = 4, .micro_batches = 8, .left_over = left_over::shorten}};
   auto const data = plan_data(lengths, options, model);
@@ -76,7 +83,7 @@ void of_training() {
     for (std::int64_t const gigabytes : {10, 24, 40, 80}) {
       auto const name = std::string(schedule) + ',' + std::to_string(gigabytes);
       training_options const o{.stages = 4, .memory = gigabytes * 1'000'000'000, .schedule = schedule_named(schedule)};
-      auto const run = plan_training(data, o, model, {}, spread);
+      auto const run = plan_training(data, o, model, {}, by);
       show("plan_whole_run", name, run);
       show("plan_whole_run.works", name, run.works);
       show("plan_whole_run.layers", name, run.layers);

@@ -47,7 +47,7 @@ void staging() {
   }
   auto const model = transformer_preset("llama-3.1-8b");
   batch_shape const batch{.tokens = 8192, .squares = 20'000'000};
-  auto const of_model = layers_of(model, {.tensor = 4, .data = 8, .sequence_parallel = true, .zero = 1});
+  auto const of_model = layers_of(model, {.spread = {.tensor = 4, .data = 8, .sequence_parallel = true, .zero = 1}});
   auto const layers = stage_layers_of(of_model, batch, batch);
   show("stage_layers_of", "llama-3.1-8b", layers);
   for (std::int64_t const gigabytes : {18, 30, 60}) {

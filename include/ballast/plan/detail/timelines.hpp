@@ -3,8 +3,11 @@
 #include <ballast/batching/result.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
+#include <ballast/core/wide.hpp>
 #include <ballast/cost/evaluate.hpp>
+#include <ballast/cost/exchange.hpp>
 #include <ballast/cost/layer.hpp>
+#include <ballast/cost/link_time.hpp>
 #include <ballast/cost/schedule.hpp>
 #include <ballast/pipeline/order.hpp>
 #include <ballast/pipeline/result.hpp>
@@ -21,6 +24,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -59,22 +63,92 @@ template <class Index>
   return out;
 }
 
-/// Turns each stage of a plan into one layer with one option: the sum of its layers, under the options that they take.
+/// The time of exchanges over the size of a micro-batch, as straight lines between equally distant sizes: exact for links with one latency
+/// and one bandwidth. Exchanges depend on the tokens or on the tiles.
 template <class = when_called>
-[[nodiscard]] inline std::vector<layer> joined_stages(std::span<layer const> layers, joint_stages<> const& plan) {
-  std::vector<layer> out;
+class exchange_times {
+ public:
+  exchange_times(layer_evaluator const& evaluate, layer const& of, batch_shape const& largest) {
+    if (of.exchanges.empty()) return;
+    auto const at = [&](batch_shape const& batch) {
+      auto const waits = evaluate.waits(of, batch);
+      return std::pair{waits.forward, waits.backward};
+    };
+    auto const none = at({});
+    auto const table = [&](std::int64_t most, auto const& shape) {
+      std::array<std::vector<link_point>, 2> points;
+      constexpr std::int64_t pieces = 32;
+      for (std::int64_t k = 0, last = -1; k <= pieces; ++k) {
+        auto const size = static_cast<std::int64_t>(
+            multiply_divide_up(static_cast<std::uint64_t>(most), static_cast<std::uint64_t>(k), static_cast<std::uint64_t>(pieces)));
+        if (size == std::exchange(last, size)) continue;
+        auto const [forward, backward] = at(shape(size));
+        points[0].push_back({size, forward - none.first});
+        points[1].push_back({size, backward - none.second});
+      }
+      return std::array{link_time(points[0]), link_time(points[1])};
+    };
+    constant_ = {none.first, none.second};
+    by_token_ = table(largest.tokens, [](std::int64_t n) { return batch_shape{.tokens = n}; });
+    by_tile_ = table(largest.tiles, [](std::int64_t n) { return batch_shape{.tiles = n}; });
+  }
+  [[nodiscard]] std::int64_t forward(batch_shape const& batch) const { return of(0, batch); }
+  [[nodiscard]] std::int64_t backward(batch_shape const& batch) const { return of(1, batch); }
+
+ private:
+  [[nodiscard]] std::int64_t of(std::size_t pass, batch_shape const& batch) const {
+    return constant_[pass] + by_token_[pass](batch.tokens) + by_tile_[pass](batch.tiles);
+  }
+  std::array<std::int64_t, 2> constant_{};
+  std::array<link_time, 2> by_token_, by_tile_;
+};
+
+/// A stage of a plan as one layer with one option: the sum of its layers, under the options that they take.
+struct joined_stage {
+  layer sum;
+  std::vector<layer> working;  // layers of which each may have the largest working set; nothing else of them is set
+};
+
+template <class = when_called>
+[[nodiscard]] inline std::vector<joined_stage> joined_stages(std::span<layer const> layers, joint_stages<> const& plan) {
+  std::vector<joined_stage> out;
   auto const& cuts = plan.partition.boundaries;
   for (std::size_t s = 0; s + 1 < cuts.size(); ++s) {
-    layer stage{.name = {}, .options = {{}}};
-    auto& taken = stage.options.front();
+    joined_stage stage{.sum = {.name = {}, .options = {{}}}, .working = {}};
+    auto& sum = stage.sum;
+    auto& taken = sum.options.front();
+    auto const exchange = [&](layer_traffic const& more) {
+      for (auto& e : sum.exchanges) {
+        auto const calls = e.calls;
+        e.calls = more.calls;
+        auto const same = e == more;
+        e.calls = same ? calls + more.calls : calls;
+        if (same) return;
+      }
+      sum.exchanges.push_back(more);
+    };
     for (std::size_t i = cuts[s]; i < cuts[s + 1]; ++i) {
-      auto const& option = layers[i].options[plan.option[i]];
-      stage.forward = stage.forward + layers[i].forward;
-      stage.backward = stage.backward + layers[i].backward;
+      auto const& of = layers[i];
+      auto const& option = of.options[plan.option[i]];
+      sum.forward = sum.forward + of.forward;
+      sum.backward = sum.backward + of.backward;
+      sum.updated += of.updated;
       taken.work = taken.work + option.work;
       taken.bytes = taken.bytes + option.bytes;
+      for (auto e : of.exchanges) {
+        exchange(e);
+        if (option.recomputed != recomputation::full || e.when != exchange_phase::forward || e.what == traffic::parameter) continue;
+        e.when = exchange_phase::backward;
+        exchange(e);
+      }
+      auto const larger = [&](layer const& w) {
+        auto const &a = w.working, &b = of.working;
+        return a.per_token >= b.per_token && a.per_square >= b.per_square && a.per_tile >= b.per_tile && w.buffers >= of.buffers;
+      };
+      if (std::none_of(stage.working.begin(), stage.working.end(), larger))
+        stage.working.push_back({.name = {}, .options = {}, .working = of.working, .buffers = of.buffers});
     }
-    if (cuts[s + 1] < layers.size()) stage.boundary = layers[cuts[s + 1] - 1].boundary;
+    if (cuts[s + 1] < layers.size()) sum.boundary = layers[cuts[s + 1] - 1].boundary;
     out.push_back(std::move(stage));
   }
   return out;
@@ -84,12 +158,19 @@ template <class = when_called>
 template <class = when_called>
 class step_timer {
  public:
-  step_timer(std::vector<layer> stages, layer_evaluator const& evaluate, any_schedule const& schedule, std::span<batch_shape const> packs)
+  step_timer(std::vector<joined_stage> stages, layer_evaluator const& evaluate, any_schedule const& schedule, batch_shape const& largest,
+             std::span<batch_shape const> packs)
       : stages_(std::move(stages)),
         evaluate_(evaluate),
         schedule_(schedule),
         splits_(std::visit([](auto const& s) { return s.splits_backward; }, schedule)),
-        packs_(packs) {}
+        packs_(packs) {
+    for (auto const& stage : stages_) {
+      exchanges_.emplace_back(evaluate_, stage.sum, largest);
+      ends_.push_back(evaluate_.end_of_step(stage.sum));
+      end_ = (std::max)(end_, ends_.back().exchange + ends_.back().optimizer);
+    }
+  }
 
   template <class Index>
   void time(batching<Index> const& steps, training_plan& out) {
@@ -97,6 +178,7 @@ class step_timer {
     auto const devices = static_cast<std::int64_t>(steps.ranks * stages_.size());
     std::vector<std::int64_t> makespans(ranks);
     std::int64_t slowest = -1;
+    out.end_of_step = end_;
     for (std::size_t s = 0; s < steps.steps(); ++s) {
       std::int64_t bound = 0;
       for (std::size_t r = 0; r < ranks; ++r) {
@@ -107,12 +189,17 @@ class step_timer {
       }
       auto const at = std::max_element(makespans.begin(), makespans.end());
       auto const step = *at;
-      require(step <= (std::numeric_limits<std::int64_t>::max)() / devices - out.time.value,
+      require(step + end_ <= (std::numeric_limits<std::int64_t>::max)() / devices - out.time.value,
               [&] { return "step " + std::to_string(s) + " brings the time of all devices to 2^63 nanoseconds"; });
       for (auto const makespan : makespans) out.shares.waiting += (step - makespan) * static_cast<std::int64_t>(stages_.size());
-      out.steps.push_back(step);
-      out.time.value += step;
-      out.time.lower_bound += bound;
+      for (auto const& end : ends_) {
+        out.shares.exchange += end.exchange * static_cast<std::int64_t>(ranks);
+        out.shares.optimizer += end.optimizer * static_cast<std::int64_t>(ranks);
+        out.shares.bubble += (end_ - end.exchange - end.optimizer) * static_cast<std::int64_t>(ranks);
+      }
+      out.steps.push_back(step + end_);
+      out.time.value += step + end_;
+      out.time.lower_bound += bound + end_;
       if (step <= slowest) continue;
       slowest = step;
       out.slowest_step = s;
@@ -129,6 +216,7 @@ class step_timer {
   template <class Index>
   void simulate(batching<Index> const& steps, std::size_t step, std::size_t rank, bool events) {
     works_.clear();
+    exchanged_ = 0;
     std::uint64_t micro_batches = 0;
     for (auto const pack : steps.pack_numbers_of(step, rank)) {
       append_works(packs_[static_cast<std::size_t>(pack)]);
@@ -144,22 +232,29 @@ class step_timer {
     simulate_order(*order_, work, events, workspace_, timeline_);
   }
   void append_works(batch_shape const& batch) {
-    for (auto const& stage : stages_) {
-      auto const of = evaluate_(stage, stage.options.front(), batch);
+    for (std::size_t s = 0; s < stages_.size(); ++s) {
+      auto const& [sum, working] = stages_[s];
+      auto const of = evaluate_(sum, sum.options.front(), batch, s);
+      auto const forward = exchanges_[s].forward(batch), backward = exchanges_[s].backward(batch);
+      exchanged_ += forward + backward;
+      std::int64_t more = 0;
+      for (auto const& w : working) more = (std::max)(more, evaluate_(w, {}, batch).working);
       auto const weight = splits_ ? of.backward / 2 : 0;
-      works_.push_back({.forward = of.forward,
-                        .backward = of.backward - weight,
+      works_.push_back({.forward = of.forward + forward,
+                        .backward = of.backward - weight + backward,
                         .weight = weight,
                         .recompute = of.recompute,
                         .transfer = of.transfer,
                         .kept = of.bytes,
-                        .recomputed = 0,
+                        .recomputed = more,
                         .residue = splits_ ? of.bytes : 0});
     }
   }
   void count(training_plan& out) const {
     for (auto const& w : works_) out.shares.recompute += w.recompute;
     for (auto const& w : works_) out.shares.work += w.forward + w.backward + w.weight;
+    out.shares.work -= exchanged_;
+    out.shares.exchange += exchanged_;
     for (std::size_t s = 0; s < stages_.size(); ++s) {
       auto const& figures = timeline_.stages[s];
       out.shares.bubble += timeline_.makespan.value - figures.busy;
@@ -167,7 +262,10 @@ class step_timer {
     }
   }
 
-  std::vector<layer> stages_;
+  std::vector<joined_stage> stages_;
+  std::vector<exchange_times<>> exchanges_;
+  std::vector<step_end> ends_;
+  std::int64_t end_ = 0, exchanged_ = 0;
   layer_evaluator const& evaluate_;
   any_schedule const& schedule_;
   bool splits_;
