@@ -15,6 +15,7 @@
 /// auto const layers = ballast::layers_of(model, {.spread = {.tensor = 8}}); // work and bytes of each layer on one device
 /// @endcode
 
+#include <ballast/cost/activations.hpp>
 #include <ballast/cost/attention.hpp>
 #include <ballast/cost/calibration.hpp>
 #include <ballast/cost/collective.hpp>
@@ -35,6 +36,7 @@
 #include <ballast/cost/parameter_groups.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/cost/presets.hpp>
+#include <ballast/cost/recompute_modules.hpp>
 #include <ballast/cost/scaled.hpp>
 #include <ballast/cost/schedule.hpp>
 #include <ballast/cost/sequence_parallel.hpp>
