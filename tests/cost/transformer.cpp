@@ -120,6 +120,30 @@ TEST_CASE("transformer: experts cost what a token visits and weigh what there is
   CHECK(layer_flops(model, 0).per_pair == 2 * 128 * 320);
 }
 
+TEST_CASE("transformer: layers for multi-token prediction have the published weights and FLOPs") {
+  auto model = transformer_preset("deepseek-v3");
+  CHECK(mtp_parameters(model) == 0);
+  auto const without = forward_flops(model);
+  auto const main = parameters(model);
+  model.mtp_layers = 1;
+  // DeepSeek-V3's files hold 13,463,426,304 weights for it, copies of the embedding and of the head included
+  CHECK(mtp_parameters(model) + 2 * model.vocabulary * model.hidden == 13'463'426'304);
+  CHECK(parameters(model) == main);
+  // the FLOPs of a training step at 4,096 tokens from which NVIDIA computes the throughput of DeepSeek-V3: 2.606e11 per token
+  auto const per_token = [](transformer_cost const& forward) { return static_cast<double>(training_factor * forward(4096)) / 4096; };
+  CHECK(close_to(per_token(forward_flops(model)), 2.606e11, 0.0005));
+  CHECK(close_to(per_token(without), 2.5045e11, 0.0005));
+  CHECK(forward_flops(model)(4096) - without(4096) == mtp_layer_flops(model)(4096));
+  CHECK(mtp_layer_flops(model).per_token ==
+        layer_flops(model, 60).per_token + 2 * (2 * model.hidden * model.hidden) + head_flops_per_token(model));
+  model.mtp_layers = 2;
+  CHECK(forward_flops(model)(4096) - without(4096) == 2 * mtp_layer_flops(model)(4096));
+  auto const& llama = transformer_preset("llama-3.1-8b");
+  auto two = llama;
+  two.mtp_layers = 2;
+  CHECK(mtp_parameters(two) == 2 * (layer_parameters(llama, 0) + 2 * 4096 * 4096 + 3 * 4096));
+}
+
 TEST_CASE("transformer: activation bytes are Megatron's") {
   // plain attention, four-fold feed-forward, dropout: 34 s b h, table 2 of arXiv 2205.05198; 18 h + 4 f for any f
   transformer const plain{.hidden = 1024, .query_heads = 16, .kv_heads = 16, .head_width = 64, .ffn = 4096, .gated = false};

@@ -28,6 +28,7 @@ TEST_CASE("transformer: a shape that makes no sense is named") {
   CHECK(of([](transformer& m) { m.q_rank = 4; }) == "q_rank = 4 must be in [0, 0]");
   CHECK(of([](transformer& m) { m.experts = 8; }) == "active_experts = 0 must be in [1, 8]");
   CHECK(of([](transformer& m) { m.ffn = -1; }) == "ffn = -1 must be in [0, 524288]");
+  CHECK(of([](transformer& m) { m.mtp_layers = 17; }) == "mtp_layers = 17 must be in [0, 16]");
   CHECK(of([](transformer& m) { m.causal = false, m.window = 9; }) == "window = 9 needs causal = true");
   auto const& model = transformer_preset("llama-3.1-8b");
   CHECK(refusal([&] { return layer_parameters(model, 32); }) == "layer = 32 must be in [0, 32)");
@@ -45,7 +46,8 @@ TEST_CASE("transformer: a shape that makes no sense is named") {
                          .experts = 2048,
                          .active_experts = 2048,
                          .expert_ffn = 1 << 19,
-                         .shared_ffn = 1 << 19};
+                         .shared_ffn = 1 << 19,
+                         .mtp_layers = 16};
   CHECK(static_cast<double>(parameters(huge)) > 0.99 * 1024 * 2048 * 3 * (1 << 18) * static_cast<double>(1 << 19));
   CHECK(sample_cost(huge).quadratic().linear > 0);
 }

@@ -21,6 +21,8 @@ namespace ballast::inline v0_2 {
 inline constexpr std::int64_t training_factor = 3;
 
 /// @brief Number of parameters of a model: embedding, positions, layers, final norm and, if it is not tied, the head.
+///
+/// Layers for multi-token prediction are left out, as in published counts (`mtp_parameters`).
 /// @param model  the shape
 /// @return the number of parameters
 /// @throws invalid_input as `require_valid`
@@ -41,6 +43,21 @@ inline constexpr std::int64_t training_factor = 3;
   detail::require_layer(model, layer);
   return detail::attention_matrices(model) + detail::layer_ffn_matrices(model, layer, model.experts) +
          detail::layer_vectors(model, layer, model.experts);
+}
+
+/// @brief Number of parameters of the layers for multi-token prediction, without the embedding and the head, which are those of the model.
+///
+/// Each is a layer like the last one, a matrix that merges the hidden state with the embedding of the next token (2 h x h), a norm for each
+/// of both, and a norm in front of the head. Files of weights may hold copies of the embedding and of the head for each of them.
+///
+/// @param model  the shape
+/// @return the number of parameters, all experts included; 0 if `mtp_layers` is 0
+/// @throws invalid_input as `require_valid`
+/// @par Source
+/// DeepSeek-AI, "DeepSeek-V3 technical report", arXiv 2412.19437, section 2.2.
+[[nodiscard]] constexpr std::int64_t mtp_parameters(transformer const& model) {
+  auto const h = model.hidden;
+  return model.mtp_layers * (layer_parameters(model, model.layers - 1) + 2 * h * h + 3 * h * (model.norm_bias ? 2 : 1));
 }
 
 /// @brief Bytes of activations that one layer keeps per token from forward to backward, without recomputation, in a 16-bit format.
@@ -93,14 +110,27 @@ inline constexpr std::int64_t training_factor = 3;
   return 2 * model.vocabulary * model.hidden;
 }
 
-/// @brief Forward FLOPs of the model, layers and head, for one sample.
+/// @brief Forward FLOPs of one layer for multi-token prediction for one sample: a layer like the last one, the merging matrix, and the
+/// head.
+///
+/// All tokens of the sample are counted, though a layer that predicts the token d + 1 further on has d tokens less.
+/// @param model  the shape
+/// @return a cost in FLOPs
+/// @throws invalid_input as `require_valid`
+[[nodiscard]] constexpr transformer_cost mtp_layer_flops(transformer const& model) {
+  auto cost = layer_flops(model, model.layers - 1);
+  cost.per_token += 4 * model.hidden * model.hidden + head_flops_per_token(model);
+  return cost;
+}
+
+/// @brief Forward FLOPs of the model, layers and head, for one sample, with those of the layers for multi-token prediction.
 /// @param model  the shape
 /// @return a cost in FLOPs
 /// @throws invalid_input as `require_valid`
 [[nodiscard]] constexpr transformer_cost forward_flops(transformer const& model) {
   transformer_cost sum{.per_token = head_flops_per_token(model), .window = model.window, .causal = model.causal};
-  for (std::int64_t l = 0; l < model.layers; ++l) {
-    auto const layer = layer_flops(model, l);
+  for (std::int64_t l = 0; l < model.layers + model.mtp_layers; ++l) {
+    auto const layer = l < model.layers ? layer_flops(model, l) : mtp_layer_flops(model);
     sum.per_token += layer.per_token;
     sum.per_pair += layer.per_pair;
     sum.per_windowed_pair += layer.per_windowed_pair;

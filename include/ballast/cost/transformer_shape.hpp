@@ -40,6 +40,8 @@ struct transformer {
   std::int64_t shared_ffn = 0;      ///< inner width of all experts together that every token visits
   std::int64_t dense_layers = 0;    ///< number of first layers that are dense although the model has experts
 
+  std::int64_t mtp_layers = 0;  ///< number of layers behind the last one that predict further tokens in training; not in `layers`
+
   bool router_bias = false;  ///< whether each expert has a bias in the router (auxiliary-loss-free balancing)
   bool qkv_bias = false;     ///< whether query, key and value projections have biases
   bool output_bias = false;  ///< whether the attention's output projection has a bias
@@ -90,6 +92,7 @@ constexpr void require_valid(transformer const& model) {
   within("expert_ffn", model.expert_ffn, 0, widest);
   within("shared_ffn", model.shared_ffn, 0, widest);
   within("dense_layers", model.dense_layers, 0, model.layers);
+  within("mtp_layers", model.mtp_layers, 0, 16);
   within("norms", model.norms, 0, 16);
   within("qk_norm", model.qk_norm, 0, 2 * widest);
 }
