@@ -40,6 +40,7 @@ TEST_CASE("attention: every mask counts the ones of the mask it stands for") {
       for (std::int64_t sinks = 0; sinks <= 4; ++sinks)
         CHECK(window_pairs{.window = a, .sinks = sinks}(n) ==
               ones(n, n, [&](auto q, auto k) { return causal(q, k) && (q - k < a || k < sinks); }));
+      if (a > 0) CHECK(chunked_pairs{.chunk = a, .causal = false}(n) == ones(n, n, [&](auto q, auto k) { return q / a == k / a; }));
       if (a > 0) CHECK(chunked_pairs{.chunk = a}(n) == ones(n, n, [&](auto q, auto k) { return causal(q, k) && q / a == k / a; }));
       for (std::int64_t answers = 0; answers <= 3; ++answers)
         CHECK(shared_question_pairs{.question = a, .answers = answers}(n) == ones(a + answers * n, a + answers * n, [&](auto q, auto k) {
@@ -90,6 +91,7 @@ TEST_CASE("attention: fits is exact at the border") {
       });
     }
     if (p > 0) check_border(chunked_pairs{.chunk = p}, [&](int128 n) { return n / p * triangle(p < n ? int128{p} : 0) + triangle(n % p); });
+    if (p > 0) check_border(chunked_pairs{.chunk = p, .causal = false}, [&](int128 n) { return (n - n % p) * p + (n % p) * (n % p); });
     if (p > 0 && p < most / 2)
       check_border(zigzag_pairs{.ranks = p}, [&](int128 n) {
         auto const u = (n + 2 * int128{p} - 1) / (2 * int128{p});
@@ -118,6 +120,7 @@ TEST_CASE("attention: parameters that make no sense fit nothing") {
   CHECK_FALSE(window_pairs{.window = -1}.fits(3));
   CHECK_FALSE(window_pairs{.window = most, .sinks = 1}.fits(3));
   CHECK_FALSE(chunked_pairs{.chunk = 0}.fits(3));
+  CHECK_FALSE(chunked_pairs{.chunk = 1, .causal = false}.fits(-1));
   CHECK_FALSE(zigzag_pairs{.ranks = 0}.fits(3));
   CHECK_FALSE(shared_question_pairs{.question = -1}.fits(3));
   CHECK_FALSE(shared_question_pairs{.answers = -1}.fits(3));

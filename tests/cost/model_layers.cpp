@@ -65,6 +65,20 @@ TEST_CASE("layers_of: the vision-language chain has the 97 layers that planners 
   CHECK(chain[48].name == "language 0");
 }
 
+TEST_CASE("layers_of: an encoder with windows and without learned positions adds up, too") {
+  auto const& model = vision_language_preset("qwen2.5-vl-7b");
+  auto const chain = layers_of(model);
+  REQUIRE(chain.size() == 1 + 32 + 1 + 1 + 28 + 1);
+  batch_shape const tile{.tiles = 1};
+  std::int64_t vision = 0, weights = 0;
+  for (std::size_t l = 0; l <= 32; ++l) vision += chain[l].forward(tile);
+  for (auto const& c : chain) weights += c.parameters;
+  CHECK(vision == tile_flops(model.vision));
+  CHECK(chain[33].forward(tile) == tile_flops(model.projector));
+  CHECK(chain[33].boundary(tile) == 2 * 256 * 3584);
+  CHECK(weights == parameters(model));
+}
+
 TEST_CASE("layers_of: degrees divide, shares are rounded up") {
   auto const& model = vision_language_preset("internvl-chat-1.5");
   auto const alone = layers_of(model),

@@ -52,6 +52,13 @@ TEST_CASE("presets: the vision side, tensor by tensor") {
   CHECK(parameters(vision_preset("internvit-6b-448")) == 45 * vit_layer + (h * 14 * 14 * 3 + h) + h + 1025 * h);
   CHECK(parameters(vision_preset("clip-l-14-336")) == 303'507'456);
   CHECK(parameters(vision_language_preset("llava-1.5-7b").projector) == (1024 * 4096 + 4096) + (4096 * 4096 + 4096));
+  auto const& qwen = vision_language_preset("qwen2.5-vl-7b");
+  std::int64_t const q = 1280, g = 3420;
+  auto const qwen_layer = 2 * q + 4 * (q * q + q) + 2 * (q * g + g) + (g * q + q);
+  CHECK(parameters(qwen.vision) == 32 * qwen_layer + q * 2 * 14 * 14 * 3);
+  CHECK(parameters(qwen.projector) == q + (5120 * 5120 + 5120) + (5120 * 3584 + 3584));
+  CHECK(parameters(qwen.vision) + parameters(qwen.projector) == 676'550'144);
+  CHECK(parameters(qwen) == 8'292'166'656);
   CHECK(parameters(vision_language_preset("internvl-chat-1.5").projector) == 2 * 12800 + (12800 * 6144 + 6144) + (6144 * 6144 + 6144));
 }
 
@@ -61,9 +68,10 @@ TEST_CASE("presets: each is found by its name and no other") {
   CHECK(refusal([] {
           return transformer_preset("llama").layers;
         }).starts_with("no transformer preset \"llama\"; there are llama-3.1-8b, llama-3.1-70b, "));
-  CHECK(refusal([] { return vision_preset("").patch; }) == "no vision preset \"\"; there are clip-l-14-336, internvit-6b-448");
+  CHECK(refusal([] { return vision_preset("").patch; }) ==
+        "no vision preset \"\"; there are clip-l-14-336, internvit-6b-448, qwen2.5-vl-vit");
   CHECK(refusal([] { return vision_language_preset("clip-l-14-336").vision.patch; }) ==
-        "no vision-language preset \"clip-l-14-336\"; there are llava-1.5-7b, internvl-chat-1.5");
+        "no vision-language preset \"clip-l-14-336\"; there are llava-1.5-7b, internvl-chat-1.5, qwen2.5-vl-7b");
 }
 
 }  // namespace test_cost_presets

@@ -25,6 +25,11 @@ TEST_CASE("transformer_cost: every term counts, and fits is exact at the border"
                              [](int128 n) { return n <= 2 ? 3 * n * (n + 1) / 2 : 9 + (n - 2) * 6; });
   ballast_test::check_border(transformer_cost{.per_token = 9, .window = -1},
                              [](int128 n) { return 9 * n; });  // a term that is absent asks nothing
+  constexpr transformer_cost blocks{.per_token = 5, .per_pair = 7, .per_windowed_pair = 11, .window = 100, .causal = false};
+  STATIC_REQUIRE(blocks(250) == 5 * 250 + 7 * 250 * 250 + 11 * (2 * 100 * 100 + 50 * 50));
+  ballast_test::check_border(transformer_cost{.per_windowed_pair = 3, .window = 2, .causal = false},
+                             [](int128 n) { return 3 * ((n - n % 2) * 2 + n % 2); });
+  CHECK_FALSE(transformer_cost{.per_windowed_pair = 1, .causal = false}.fits(1));
   CHECK_FALSE(transformer_cost{.per_windowed_pair = 1, .window = -1}.fits(1));
   CHECK_FALSE(transformer_cost{.per_token = -1}.fits(1));
   CHECK_FALSE(transformer_cost{.per_pair = 1}.fits(-1));

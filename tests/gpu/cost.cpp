@@ -70,6 +70,7 @@ void test_every_cost(On on) {
   test_cost(on, "prefix_pairs", ballast::prefix_pairs{.prefix = 100});
   test_cost(on, "window_pairs", ballast::window_pairs{.window = 64, .sinks = 4});
   test_cost(on, "chunked_pairs", ballast::chunked_pairs{.chunk = 96});
+  test_cost(on, "chunked_pairs, not causal", ballast::chunked_pairs{.chunk = 96, .causal = false});
   test_cost(on, "shared_question_pairs", ballast::shared_question_pairs{.question = 77, .answers = 8});
   test_cost(on, "zigzag_pairs", ballast::zigzag_pairs{.ranks = 3});
   test_cost(on, "masked_cost", ballast::masked_cost<ballast::window_pairs>{.per_token = 5, .per_pair = 512, .mask = {.window = 4096}});
@@ -78,6 +79,8 @@ void test_every_cost(On on) {
   test_cost(on, "transformer_cost", ballast::sample_cost(ballast::transformer_preset("llama-3.1-8b")));
   test_cost(on, "windowed transformer_cost",
             ballast::transformer_cost{.per_token = 9, .per_pair = 2, .per_windowed_pair = 3, .window = 700});
+  test_cost(on, "windowed transformer_cost, not causal",
+            ballast::transformer_cost{.per_token = 9, .per_pair = 2, .per_windowed_pair = 3, .window = 700, .causal = false});
   ballast::cost_table const table({64, 256, 1024, 65536}, {28, 37, 133, 206287});
   auto const lengths = gpu::send(on, lengths_type{64, 256, 1024, 65536});
   auto const costs = gpu::send(on, lengths_type{28, 37, 133, 206287});

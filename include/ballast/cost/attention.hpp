@@ -69,17 +69,19 @@ struct window_pairs {
   friend constexpr bool operator==(window_pairs const&, window_pairs const&) = default;
 };
 
-/// @brief Chunked attention: the sequence is cut into chunks of `chunk` tokens; attention is causal inside a chunk and none crosses chunks.
+/// @brief Chunked attention: the sequence is cut into chunks of `chunk` tokens; no query sees a key of another chunk.
 struct chunked_pairs {
   std::int64_t chunk = 1;  ///< tokens of a chunk, positive
+  bool causal = true;      ///< whether a query sees no later key of its chunk; otherwise it sees its complete chunk (window attention)
 
   /// @brief The number of pairs. @param length tokens, with `fits(length)`
   BALLAST_HD constexpr std::int64_t operator()(std::int64_t length) const noexcept {
-    return detail::count_chunks<std::int64_t>(length, chunk);
+    return causal ? detail::count_chunks<std::int64_t>(length, chunk) : detail::count_blocks<std::int64_t>(length, chunk);
   }
   /// @brief Whether the count is below 2^63 and the chunk valid. @param length tokens
   [[nodiscard]] BALLAST_HD constexpr bool fits(std::int64_t length) const noexcept {
-    return chunk > 0 && length >= 0 && detail::count_chunks<checked>(length, chunk).fits();
+    if (chunk <= 0 || length < 0) return false;
+    return (causal ? detail::count_chunks<checked>(length, chunk) : detail::count_blocks<checked>(length, chunk)).fits();
   }
   friend constexpr bool operator==(chunked_pairs const&, chunked_pairs const&) = default;
 };
@@ -124,7 +126,7 @@ struct zigzag_pairs {
 
 /// @brief Pairs of the last `queries` tokens of a sequence of `keys` tokens: a shard of the queries, or new tokens after cached ones.
 ///
-/// @tparam Mask  `causal_pairs`, `window_pairs` or `chunked_pairs`: a mask under which a query sees no later key
+/// @tparam Mask  `causal_pairs`, `window_pairs` or causal `chunked_pairs`: a mask under which a query sees no later key
 /// @param mask     mask of the complete sequence
 /// @param queries  tokens of the shard, 0 … keys
 /// @param keys     position of the shard's end in the sequence, with `mask.fits(keys)`

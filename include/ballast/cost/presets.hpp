@@ -186,6 +186,25 @@ inline constexpr std::array vision_presets{
                                          .final_norm = false,
                                          .qk_norm = 6400,
                                          .layer_scale = true}}},
+    // for an image of 448 x 448 pixels, in windows of 112 x 112; an image is two equal frames
+    preset<vision_transformer>{"qwen2.5-vl-vit",
+                               {.body = {.layers = 32,
+                                         .hidden = 1280,
+                                         .query_heads = 16,
+                                         .kv_heads = 16,
+                                         .head_width = 80,
+                                         .ffn = 3420,
+                                         .causal = false,
+                                         .window = 64,
+                                         .full_every = 8,
+                                         .qkv_bias = true,
+                                         .output_bias = true,
+                                         .ffn_bias = true,
+                                         .final_norm = false},
+                                .channels = 6,
+                                .extra_tokens = 0,
+                                .patch_bias = false,
+                                .tile_tokens = 1024}},
 };
 
 /// @brief Finds a language model by name.
@@ -214,6 +233,11 @@ inline constexpr std::array vision_language_presets{
                                   {.vision = vision_preset("internvit-6b-448"),
                                    .projector = {.input = 12800, .output = 6144, .tokens = 256, .norm = true},
                                    .language = transformer_preset("internlm2-20b")}},
+    preset<vision_language_model>{
+        "qwen2.5-vl-7b",
+        {.vision = vision_preset("qwen2.5-vl-vit"),
+         .projector = {.input = 5120, .output = 3584, .tokens = 256, .norm = true, .inner = 5120, .norm_weights = 1280},
+         .language = transformer_preset("qwen2.5-7b")}},
 };
 
 /// @brief Finds a vision-language model by name.

@@ -20,25 +20,30 @@ struct transformer_cost {
   std::int64_t per_token = 0;          ///< units per token, not negative
   std::int64_t per_pair = 0;           ///< units per pair in layers without a window, not negative
   std::int64_t per_windowed_pair = 0;  ///< units per pair in layers with a window, not negative
-  std::int64_t window = 0;             ///< number of keys that a token sees in layers with a window, which are causal
-  bool causal = true;                  ///< whether layers without a window are causal
+  std::int64_t window = 0;             ///< number of keys that a token sees in layers with a window
+  bool causal = true;                  ///< whether layers are causal; if not, windows do not slide: they are `chunked_pairs`
   std::int64_t flops_per_unit = 1;     ///< forward FLOPs of one unit
 
   /// @brief The cost in units. @param length tokens, with `fits(length)`
   BALLAST_HD constexpr std::int64_t operator()(std::int64_t length) const noexcept {
     auto const pairs = per_pair == 0 ? 0 : causal ? causal_pairs{}(length) : full_pairs{}(length);
-    auto const windowed = per_windowed_pair == 0 ? 0 : window_pairs{.window = window}(length);
-    return per_token * length + per_pair * pairs + per_windowed_pair * windowed;
+    return per_token * length + per_pair * pairs + per_windowed_pair * windowed_pairs(length);
   }
   /// @brief Whether the cost is below 2^63 and the parameters valid. @param length tokens
   [[nodiscard]] BALLAST_HD constexpr bool fits(std::int64_t length) const noexcept {
-    window_pairs const windowed{.window = window};
     if (per_pair != 0 && !(causal ? causal_pairs{}.fits(length) : full_pairs{}.fits(length))) return false;
-    if (per_windowed_pair != 0 && !windowed.fits(length)) return false;
+    if (per_windowed_pair != 0 &&
+        !(causal ? window_pairs{.window = window}.fits(length) : chunked_pairs{.chunk = window, .causal = false}.fits(length)))
+      return false;
     auto const pairs = per_pair == 0 ? 0 : causal ? causal_pairs{}(length) : full_pairs{}(length);
     return (checked(per_token) * checked(length) + checked(per_pair) * checked(pairs) +
-            checked(per_windowed_pair) * checked(per_windowed_pair == 0 ? 0 : windowed(length)))
+            checked(per_windowed_pair) * checked(windowed_pairs(length)))
         .fits();
+  }
+  /// @brief The number of pairs in a layer with a window; 0 if there is no such layer. @param length tokens, with `fits(length)`
+  [[nodiscard]] BALLAST_HD constexpr std::int64_t windowed_pairs(std::int64_t length) const noexcept {
+    if (per_windowed_pair == 0) return 0;
+    return causal ? window_pairs{.window = window}(length) : chunked_pairs{.chunk = window, .causal = false}(length);
   }
   /// @brief The same cost in the form a l + l^2, up to a factor. `.linear` is a, rounded to nearest: the length at which the linear and the
   /// quadratic part are equal.

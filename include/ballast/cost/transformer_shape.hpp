@@ -26,8 +26,8 @@ struct transformer {
   bool tied = false;             ///< whether the head uses the embedding's matrix
   std::int64_t positions = 0;    ///< rows of a learned position embedding
   bool causal = true;            ///< whether a token sees only itself and the tokens before it
-  std::int64_t window = 0;       ///< number of keys that a token sees in layers with a window; 0: no layer has one
-  std::int64_t full_every = 0;   ///< if there is a window: every n-th layer has none; 0: all layers have it
+  std::int64_t window = 0;      ///< number of keys that a token sees in layers with a window, which slides if `causal`; 0: no layer has one
+  std::int64_t full_every = 0;  ///< if there is a window: every n-th layer has none; 0: all layers have it
 
   std::int64_t kv_rank = 0;     ///< latent attention: width of the compressed keys and values; 0: ordinary attention
   std::int64_t q_rank = 0;      ///< latent attention: width of the compressed queries; 0: not compressed
@@ -82,7 +82,6 @@ constexpr void require_valid(transformer const& model) {
   within("vocabulary", model.vocabulary, 0, 1 << 24);
   within("positions", model.positions, 0, 1 << 24);
   within("window", model.window, 0, 1 << 28);
-  require(model.causal || model.window == 0, [&] { return "window = " + std::to_string(model.window) + " needs causal = true"; });
   within("full_every", model.full_every, 0, model.layers);
   within("kv_rank", model.kv_rank, 0, widest);
   within("q_rank", model.q_rank, 0, model.kv_rank > 0 ? widest : 0);

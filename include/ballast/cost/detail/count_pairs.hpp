@@ -24,6 +24,11 @@ template <class Number>
   return n < chunk ? triangle<Number>(n) : Number(n / chunk) * triangle<Number>(chunk) + triangle<Number>(n % chunk);
 }
 template <class Number>
+[[nodiscard]] BALLAST_HD constexpr Number count_blocks(std::int64_t n, std::int64_t block) noexcept {
+  auto const rest = Number(n % block);
+  return Number(n - n % block) * Number(block) + rest * rest;
+}
+template <class Number>
 [[nodiscard]] BALLAST_HD constexpr Number count_answers(std::int64_t answer, std::int64_t question, std::int64_t answers) noexcept {
   return triangle<Number>(question) + Number(answers) * (Number(question) * Number(answer) + triangle<Number>(answer));
 }
