@@ -16,6 +16,7 @@ using ballast_test::refusal;
 TEST_CASE("presets: the parameters of a language model are the published ones, to the last") {
   STATIC_REQUIRE(parameters(transformer_preset("llama-3.1-8b")) == 8'030'261'248);
   STATIC_REQUIRE(parameters(transformer_preset("llama-3.1-70b")) == 70'553'706'496);
+  STATIC_REQUIRE(parameters(transformer_preset("llama-3.1-405b")) == 405'853'388'800);
   STATIC_REQUIRE(parameters(transformer_preset("qwen2.5-0.5b")) == 494'032'768);
   STATIC_REQUIRE(parameters(transformer_preset("qwen2.5-7b")) == 7'615'616'512);
   STATIC_REQUIRE(parameters(transformer_preset("qwen2.5-14b")) == 14'770'033'664);
@@ -23,6 +24,7 @@ TEST_CASE("presets: the parameters of a language model are the published ones, t
   STATIC_REQUIRE(parameters(transformer_preset("qwen2.5-72b")) == 72'706'203'648);
   STATIC_REQUIRE(parameters(transformer_preset("qwen3-30b-a3b")) == 30'532'122'624);
   STATIC_REQUIRE(active_parameters(transformer_preset("qwen3-30b-a3b")) == 3'353'032'704);
+  STATIC_REQUIRE(parameters(transformer_preset("qwen3-235b-a22b")) == 235'093'634'560);
   STATIC_REQUIRE(parameters(transformer_preset("qwen-7b-chat")) == 7'721'324'544);
   STATIC_REQUIRE(parameters(transformer_preset("internlm2-20b")) == 19'861'149'696);
   STATIC_REQUIRE(parameters(transformer_preset("vicuna-7b")) == 6'738'415'616);
