@@ -47,4 +47,5 @@
 #include <ballast/cost/transformer.hpp>
 #include <ballast/cost/transformer_cost.hpp>
 #include <ballast/cost/transformer_shape.hpp>
+#include <ballast/cost/utilisation.hpp>
 #include <ballast/cost/vision.hpp>
