@@ -156,7 +156,7 @@ TEST_CASE("activations: by default the choices are those of the layers of a mode
   for (auto const& p : transformer_presets)
     for (parallelism const& spread : {parallelism{}, parallelism{.tensor = 8, .sequence_parallel = true}, parallelism{.tensor = 3}}) {
       CAPTURE(p.name, spread.tensor);
-      auto const layers = layers_of(p.model, spread);
+      auto const layers = layers_of(p.model, {.spread = spread});
       for (std::int64_t l = 0; l < p.model.layers; ++l) {
         auto const& options = layers[static_cast<std::size_t>(l + 1)].options;  // behind the embedding
         auto const choices = recompute_options(p.model, l, spread);

@@ -160,6 +160,58 @@ TEST_CASE("layers_of: the head works on logits as the loss is computed") {
         "loss.chunks = 0 must be in [1, 1099511627776]");
 }
 
+TEST_CASE("layers_of: modules that may be recomputed are options") {
+  auto const& model = transformer_preset("deepseek-v3");
+  using enum recompute_module;
+  // what DeepSeek-V3 recomputed, by its report: norms and the up-projection of latent attention
+  model_setting by{.spread = {.data = 128}, .expert = 64, .recompute_modules = {layernorm, mla_up_projection}};
+  auto const layer = layers_of(model, by)[40];
+  REQUIRE(layer.options.size() == 4);
+  CHECK(layer.options[1].modules == module_set{layernorm});
+  CHECK(layer.options[2].modules == module_set{layernorm, mla_up_projection});
+  CHECK(layer.options[2].recomputed == recomputation::selective);
+  CHECK(layer.options[2].bytes == kept_bytes(model, 39, by.spread, {layernorm, mla_up_projection}));
+  CHECK(layer.options[2].work == repeated_flops(model, 39, by.spread, {layernorm, mla_up_projection}));
+  CHECK(layer.options[3].recomputed == recomputation::full);
+  by.recompute_modules = {};
+  CHECK(layers_of(model, by)[40].options.size() == 2);
+}
+
+TEST_CASE("layers_of: stored scores take five bytes a head and pair, in every framework") {
+  auto const& model = transformer_preset("qwen-7b-chat");
+  auto const of = [&](model_setting by) {
+    by.attention = attention_kernel::stored_scores;
+    by.recompute_modules = {recompute_module::core_attention};
+    return layers_of(model, by)[1];
+  };
+  auto const plain = of({}), split = of({.spread = {.tensor = 4}}), eager = of({.framework = framework_named("eager")});
+  CHECK(plain.options[0].bytes.per_square == 5 * 32);
+  CHECK(plain.forward.per_square == 2 * layers_of(model)[1].forward.per_square);  // hidden pairs are computed too
+  CHECK(plain.working.per_square == 5 * 32);
+  CHECK(split.options[0].bytes.per_square == 5 * 8);
+  CHECK(eager.options[0].bytes.per_square == 5 * 32);
+  CHECK(plain.options[1].bytes == layers_of(model)[1].options[0].bytes);  // recomputed, scores are gone
+  CHECK(layers_of(model)[1].options[0].bytes.per_square == 0);
+}
+
+TEST_CASE("layers_of: layers for multi-token prediction run the head once more") {
+  auto model = transformer_preset("deepseek-v3");
+  auto const main = layers_of(model);
+  model.mtp_layers = 1;
+  auto const all = layers_of(model);
+  REQUIRE(all.size() == main.size() + 1);
+  auto const& mtp = all[all.size() - 2];
+  CHECK(mtp.name == "mtp 0");
+  CHECK(mtp.parameters == mtp_parameters(model));
+  CHECK(mtp.state == 18 * mtp_parameters(model));
+  CHECK(mtp.forward.per_token - mtp_layer_flops(model).per_token == main[60].forward.per_token - layer_flops(model, 60).per_token);
+  CHECK(mtp.backward.per_token == 2 * mtp.forward.per_token);
+  auto const& before = all[all.size() - 3];
+  CHECK(mtp.working.per_token == before.working.per_token + 8 * model.vocabulary);
+  CHECK(mtp.options.back().bytes.per_token == before.options.back().bytes.per_token + 4 * model.vocabulary + 4 * model.hidden);
+  CHECK(all.back() == main.back());
+}
+
 TEST_CASE("layers_of: a framework's activations are larger, the inputs of recomputed layers are not") {
   auto const& model = transformer_preset("qwen2.5-7b");
   auto const fused = layers_of(model)[1], eager = layers_of(model, {.framework = framework_named("eager")})[1];

@@ -3,6 +3,7 @@
 #include <ballast/core/checked.hpp>
 #include <ballast/cost/exchange.hpp>
 #include <ballast/cost/memory.hpp>
+#include <ballast/cost/recompute_modules.hpp>
 #include <ballast/cost/symbolic.hpp>
 
 #include <array>
@@ -57,6 +58,7 @@ struct layer_option {
   recomputation recomputed = recomputation::none;  ///< what is computed again in the backward pass
   batch_cost bytes{};                              ///< memory held for one micro-batch: bytes, or units of them (`layer_rates`)
   batch_cost work{};                               ///< work that recomputation adds to the backward pass
+  module_set modules{};                            ///< the modules that `selective` recomputes, if they are known
   friend constexpr bool operator==(layer_option const&, layer_option const&) = default;
 };
 

@@ -22,9 +22,10 @@ namespace ballast::inline v0_2 {
 ///
 /// FLOPs and bytes are those of one device of a tensor- and context-parallel group, shares rounded up. Layers with a window count `window`
 /// pairs per token, which is an upper bound. Boundaries are counted in full, in a 16-bit format, as they are sent without sequence
-/// parallelism. The options of a layer are no, selective and full recomputation; an option that keeps no less than the one before is left
-/// out. The head has one option, because its logits exist in its backward pass whatever is recomputed. A layer that no backward pass
-/// reaches keeps nothing.
+/// parallelism. The options of a layer are those of `recompute_options`: nothing, growing sets of the allowed modules, and the whole layer;
+/// an option that keeps no less than the one before is left out. A layer for multi-token prediction runs the head once more, and uses the
+/// matrices of embedding and head, so it belongs to the last stage. The head has one option, because its logits exist in its backward pass
+/// whatever is recomputed. A layer that no backward pass reaches keeps nothing.
 ///
 /// While its backward pass runs, a layer has as many bytes in addition as it keeps without recomputation: recomputed activations, or the
 /// gradients of those that were kept. The head has its logits (`logits_of`). Under ZeRO-3 the parameters of two layers are gathered, and
@@ -69,7 +70,7 @@ template <class = when_called>
   auto const& p = model.projector;
   auto const read = 2 * p.tokens * p.input;
   maker.add_by_tile("projector", tile_flops(p), {.sharded = parameters(p)}, by.projector,
-                    (p.norm ? 2 : 1) * read + 2 * 2 * p.tokens * p.output, read, 2 * p.tokens * p.output);
+                    (p.norm ? 2 : 1) * read + 2 * 2 * p.tokens * p.inner_width(), read, 2 * p.tokens * p.output);
   maker.add_language_model(model.language, "language");
   return std::move(maker.made);
 }

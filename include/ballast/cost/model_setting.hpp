@@ -2,10 +2,12 @@
 #pragma once
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
+#include <ballast/cost/activations.hpp>
 #include <ballast/cost/communication.hpp>
 #include <ballast/cost/memory.hpp>
 #include <ballast/cost/optimizer.hpp>
 #include <ballast/cost/parameter_groups.hpp>
+#include <ballast/cost/recompute_modules.hpp>
 #include <ballast/cost/trainable.hpp>
 
 #include <array>
@@ -65,9 +67,11 @@ struct model_setting {
   offload moved = offload::none;     ///< which states are in host memory
   ballast::framework framework{};    ///< how large activations are: `framework_named("eager")` and others
   head_loss loss{};                  ///< how the loss is computed
-  trainable language{};              ///< which parameters of the language model are trained; with adapters, embedding and head are frozen
-  trainable vision{};                ///< which parameters of the vision transformer are trained
-  trainable projector{};             ///< which parameters of the projector are trained; adapters are not supported
+  attention_kernel attention = attention_kernel::fused;  ///< whether scores are stored
+  module_set recompute_modules = feed_forward_modules;   ///< modules that a plan may recompute where it does not recompute a whole layer
+  trainable language{};   ///< which parameters of the language model are trained; with adapters, embedding and head are frozen
+  trainable vision{};     ///< which parameters of the vision transformer are trained
+  trainable projector{};  ///< which parameters of the projector are trained; adapters are not supported
 
   /// @brief How routed experts are distributed: over `expert` devices, or as all matrices if it is 1.
   [[nodiscard]] constexpr expert_parallelism experts() const noexcept {

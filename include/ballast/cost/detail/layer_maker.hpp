@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
+#include <ballast/cost/activations.hpp>
 #include <ballast/cost/communication.hpp>
 #include <ballast/cost/layer.hpp>
 #include <ballast/cost/memory.hpp>
@@ -57,10 +58,12 @@ struct layer_maker {
   /// tokens are given, it is a layer of a vision encoder and has costs by tile.
   void add_transformer_layer(transformer const& model, std::int64_t which, std::string name, trainable const& is, std::int64_t tile = 0) {
     auto const flops = layer_training_flops(model, which, is, trained_before);
-    // pairs are tokens^2 where all see all, half of (tokens^2 + tokens) where causal, at most `window` a token where windowed
+    // pairs are tokens^2 where all see all or scores are stored, half of (tokens^2 + tokens) where causal, at most `window` a token where
+    // windowed
+    auto const halved = by.attention == attention_kernel::fused;
     auto const work = [&](transformer_cost const& cost) {
-      auto const squares = cost.causal ? cost.per_pair / 2 : cost.per_pair;
-      auto const diagonal = cost.causal ? cost.per_pair - squares : 0;
+      auto const squares = cost.causal && halved ? cost.per_pair / 2 : cost.per_pair;
+      auto const diagonal = cost.causal && halved ? cost.per_pair - squares : 0;
       return batch_cost{divide_up(cost.per_token + diagonal + cost.per_windowed_pair * cost.window, shards()), divide_up(squares, shards()),
                         0};
     };
@@ -78,13 +81,19 @@ struct layer_maker {
     out.backward = of(work(flops.backward));
     auto const backward = backward_factor(is, trained_before) > 0;
     add_activation_exchanges(out, model, which, tile, backward);
-    using enum recomputation;
-    auto const kept = [&](recomputation how) { return activation_bytes_per_token(model, which, by.spread, how); };
-    out.working = by_token(in_framework(kept(none)));
+    auto const options = recompute_options(model, which, by.spread, by.recompute_modules, by.attention);
+    auto const share = [&](batch_cost const& c) {
+      return of({divide_up(c.per_token, by.spread.context), divide_up(c.per_square, by.spread.context), 0});
+    };
+    out.working = share(in_framework(options.front().bytes));
     if (!backward) return out.add({});
-    for (auto const recomputed : {none, selective, full})
-      out.add({recomputed, by_token(recomputed == full ? kept(full) : in_framework(kept(recomputed))),
-               recomputed == full ? out.forward : by_token(recomputed_flops_per_token(model, which, by.spread, recomputed))});
+    for (auto const& o : options)
+      out.add({.recomputed = o.full              ? recomputation::full
+                             : o.modules.empty() ? recomputation::none
+                                                 : recomputation::selective,
+               .bytes = share(o.full ? o.bytes : in_framework(o.bytes)),
+               .work = o.full ? out.forward : share(o.work),
+               .modules = o.modules});
     trained_before = trained_before || is.what != trained::none;
   }
 
@@ -99,6 +108,23 @@ struct layer_maker {
       trained_before = trained_before || outside.what == trained::all;
     }
     for (std::int64_t l = 0; l < model.layers; ++l) add_transformer_layer(model, l, layers + " " + std::to_string(l), is);
+    auto const logits = logits_of(model.vocabulary, by.loss, by.spread.tensor);
+    for (std::int64_t l = 0; l < model.mtp_layers; ++l) {  // a layer, the projection of two inputs in front of it, and the head once more
+      auto const h = model.hidden;
+      add_transformer_layer(model, model.layers - 1, "mtp " + std::to_string(l), is);
+      auto& out = made.back();
+      parameter_groups const more{.sharded = 2 * h * h, .replicated = 3 * h * (model.norm_bias ? 2 : 1)};
+      out.parameters += more.total();
+      auto const states = device_states(states_of(more, by.optimizer, outside), by.spread, by.experts());
+      out.state += place(states, by.moved).device.total();
+      auto const flops = mtp_layer_flops(model).per_token - layer_flops(model, model.layers - 1).per_token;
+      batch_cost const work{.per_token = divide_up(flops, shards())};
+      out.forward = out.forward + work;
+      out.backward = out.backward + work;
+      if (outside.what == trained::all) out.backward = out.backward + work;
+      out.working = out.working + by_token(logits.working);
+      for (auto& o : out.options) o.bytes = o.bytes + by_token(logits.kept + 4 * h);
+    }
     if (model.vocabulary == 0) return;
     auto const of_head = head_parameter_groups(model);
     auto& head = add("head", of_head.total(), states_of(of_head, by.optimizer, outside), outside, {});
@@ -109,7 +135,6 @@ struct layer_maker {
     head.forward.per_token = divide_up(head_flops_per_token(model), shards());
     head.backward = head.forward;
     if (outside.what == trained::all) head.backward = head.backward + head.forward;
-    auto const logits = logits_of(model.vocabulary, by.loss, by.spread.tensor);
     head.add({.bytes = by_token(logits.kept + 2 * model.hidden + (model.final_norm ? 2 * model.hidden : 0))});
     head.working = by_token(logits.working);
   }
@@ -130,10 +155,11 @@ struct layer_maker {
   }
 
  private:
-  [[nodiscard]] std::int64_t in_framework(std::int64_t bytes) const {
-    require(bytes <= (std::int64_t{1} << 62) / by.framework.activations,
+  /// Stored scores are as large in all frameworks.
+  [[nodiscard]] batch_cost in_framework(batch_cost const& bytes) const {
+    require(bytes.per_token <= (std::int64_t{1} << 62) / by.framework.activations,
             [] { return std::string("activations reach 2^62 bytes a token"); });
-    return divide_up(bytes * by.framework.activations, std::int64_t{1000});
+    return {divide_up(bytes.per_token * by.framework.activations, std::int64_t{1000}), bytes.per_square, 0};
   }
   void add_exchanges(layer& to, std::vector<layer_exchange> const& all) {
     for (auto const& e : all) to.exchanges.push_back({e.what, e.how, e.over, e.when, e.bytes, {}, e.calls});
