@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ballast/cost/model_layers.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/cost/sequence_parallel.hpp>
 
@@ -93,6 +94,20 @@ TEST_CASE("remaining_memory: depends on a device's tokens, and recomputed layers
   CHECK(ballast::remaining_memory(run, {131072, 8, 20}) == ballast::remaining_memory(run, {16384, 1, 20}));
   CHECK(ballast::remaining_memory(run, {16384, 1, 21}) > ballast::remaining_memory(run, {16384, 1, 20}));
   CHECK(ballast::remaining_memory(run, {131072, 1, 32}) < 0);
+}
+
+TEST_CASE("remaining_memory: the memory of plans of stages", "[cost]") {
+  auto const run = llama();
+  auto const layers =
+      ballast::layers_of(run.model, {.spread = {.data = 32, .zero = 3}, .optimizer = run.optimizer, .framework = run.framework});
+  std::int64_t const tokens = 4096;
+  std::int64_t bytes = run.reserved_bytes, working = 0;
+  for (std::size_t i = 0; i < layers.size(); ++i) {  // layers 0 to 7 are behind the embedding
+    auto const& taken = i >= 1 && i <= 8 ? layers[i].options.back() : layers[i].options.front();
+    bytes += layers[i].state + taken.bytes.per_token * tokens;
+    working = std::max(working, layers[i].working.per_token * tokens + layers[i].buffers);
+  }
+  CHECK(ballast::remaining_memory(run, {4096, 1, 8}) == run.device.memory_bytes - bytes - working);
 }
 
 TEST_CASE("modelled_levels: recomputed layers as in table 4 to one or two, what is out of memory there is left out", "[cost][published]") {

@@ -25,6 +25,7 @@ namespace ballast::inline v0_2 {
 struct framework {
   std::string_view name = "fused";  ///< name in lower case
   std::int64_t activations = 1000;  ///< bytes of activations, in thousandths of those of fused kernels, in [1, 10^5]
+  bool separate_logits = false;     ///< whether logits cannot take the memory that layers worked with, so that both are held at once
   friend constexpr bool operator==(framework const&, framework const&) = default;
 };
 
@@ -33,7 +34,7 @@ struct framework {
 inline constexpr std::array frameworks{
     framework{},
     framework{.name = "megatron", .activations = 2000},
-    framework{.name = "eager", .activations = 4300},
+    framework{.name = "eager", .activations = 4150, .separate_logits = true},
 };
 
 /// @brief Finds a framework by name.

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/checked.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/level.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/wide.hpp>
 #include <ballast/cost/device.hpp>
+#include <ballast/cost/layer.hpp>
 #include <ballast/cost/level_time.hpp>
+#include <ballast/cost/model_layers.hpp>
+#include <ballast/cost/model_setting.hpp>
+#include <ballast/cost/optimizer.hpp>
 #include <ballast/cost/transformer.hpp>
 #include <ballast/cost/transformer_cost.hpp>
 
@@ -21,9 +26,10 @@
 ///
 /// The time of a pack has three parts: matrix products at a share of the device's peak, where recomputed layers run their forward pass
 /// once more; the all-to-all exchanges of queries, keys, values and outputs (forward, backward and recomputed), over the links within a
-/// node and over the network beyond; and a fixed time to gather the sharded parameters and reduce the gradients. Memory has sharded states,
-/// kept activations, inputs of recomputed layers, the activations of two layers at work, and logits. The six constants are fitted to tables
-/// 4, 18 and 19 of HBP (docs/hbp.md shows the fit).
+/// node and over the network beyond; and a fixed time to gather the sharded parameters and reduce the gradients. Memory is that of
+/// `layers_of` under ZeRO-3 on one stage, as in every plan of stages: sharded states, kept activations, the largest working set, gathered
+/// parameters. Utilisation, bandwidths, the framework's factor and the reserve are fitted to tables 4, 18 and 19 of HBP (docs/hbp.md shows
+/// the fit).
 
 namespace ballast::inline v0_2 {
 
@@ -37,8 +43,10 @@ struct sequence_parallel_setup {
   std::uint32_t link_share = 80;                       ///< thousandths of the link bandwidth that an exchange reaches
   std::int64_t network_bandwidth = 20'000'000'000;     ///< bytes/s that a device exchanges with other nodes
   std::int64_t parameter_bandwidth = 520'000'000'000;  ///< bytes/s of parameters and gradients, counting only time that is not overlapped
-  std::uint32_t activation_share = 4300;               ///< a framework's activation bytes, in thousandths of those of fused kernels
-  std::int64_t reserved_bytes = 5'000'000'000;         ///< bytes for context, communication buffers and fragmentation
+  ballast::framework framework = framework_named("eager");                ///< how large activations are
+  head_loss loss{};                                                       ///< how the loss is computed
+  ballast::optimizer optimizer = optimizer_named("adam-bf16-gradients");  ///< what the optimiser keeps
+  std::int64_t reserved_bytes = std::int64_t{4} << 30;                    ///< bytes for context, communication buffers and fragmentation
 };
 
 /// @brief Throws unless all constants are in range.
@@ -53,7 +61,6 @@ inline void require_valid(sequence_parallel_setup const& on) {
   counted("per_node", on.per_node);
   counted("utilisation", on.utilisation);
   counted("link_share", on.link_share);
-  counted("activation_share", on.activation_share);
   require(on.device.bf16_flops >= 1'000'000'000 && on.device.link_bandwidth > 0 && on.device.memory_bytes > 0,
           [&] { return "the device \"" + std::string(on.device.name) + "\" has no peak rate, link bandwidth or memory"; });
   require(on.network_bandwidth > 0 && on.parameter_bandwidth > 0,
@@ -123,26 +130,42 @@ template <class = when_called>
   return time;
 }
 
+namespace detail {
+/// The layers of a level's packs on one device, of which the first ones are recomputed.
+template <class = when_called>
+[[nodiscard]] inline std::vector<layer> level_layers(sequence_parallel_setup const& on) {
+  return layers_of(
+      on.model,
+      {.spread = {.data = std::int64_t{on.devices}, .zero = 3}, .optimizer = on.optimizer, .framework = on.framework, .loss = on.loss});
+}
+template <class = when_called>
+[[nodiscard]] inline std::int64_t memory_left(sequence_parallel_setup const& on, level const& at, std::vector<layer> const& layers) {
+  batch_shape const batch{.tokens = divide_up(at.capacity, std::int64_t{at.sp})};
+  auto const room = on.device.memory_bytes - on.reserved_bytes;
+  checked bytes(0), working(0);
+  std::int64_t again = at.recomputed_layers;
+  for (auto const& l : layers) {
+    auto const full = l.options.size() > 1 && again-- > 0;
+    auto const& kept = (full ? l.options.back() : l.options.front()).bytes;
+    auto const more = checked(l.working.per_token) * checked(batch.tokens) + checked(l.buffers);
+    bytes = bytes + checked(l.state) + checked(kept.per_token) * checked(batch.tokens);
+    if (!more.fits() || more.value > working.value) working = more;
+  }
+  auto const all = bytes + working;
+  constexpr auto most = (std::numeric_limits<std::int64_t>::max)();
+  return all.fits() && all.value < most / 2 ? room - all.value : -most / 2;
+}
+}  // namespace detail
+
 /// @brief The memory that a device has left with full packs of a level, as modelled.
 /// @param on   model, devices and constants
-/// @param at   the level
+/// @param at   the level; its first `recomputed_layers` layers are recomputed in full
 /// @return bytes, negative if a pack does not fit; it depends only on the tokens per device, `capacity / sp`, and the recomputed layers
 /// @throws invalid_input if a constant or the level is out of range
 template <class = when_called>
 [[nodiscard]] inline std::int64_t remaining_memory(sequence_parallel_setup const& on, level const& at) {
   require_valid(on, at);
-  auto const& m = on.model;
-  auto const tokens = divide_up(at.capacity, std::int64_t{at.sp});
-  auto const over = std::int64_t{on.devices}, again = std::int64_t{at.recomputed_layers};
-  std::int64_t layer = 0;  // bytes per token of the largest one
-  for (std::int64_t l = 0; l < m.layers; ++l) layer = (std::max)(layer, activation_bytes_per_token(m, l));
-  layer = layer * on.activation_share / 1000;
-  auto const states = divide_up(parameters(m) * 16, over);  // parameter, gradient, and three 32-bit copies of the optimiser
-  auto const per_token =
-      (m.layers - again + 2) * layer + again * 2 * m.hidden + 6 * m.vocabulary;  // two layers are at work; logits in 16 and 32 bits
-  auto const room = on.device.memory_bytes - on.reserved_bytes - states;
-  constexpr auto most = (std::numeric_limits<std::int64_t>::max)();
-  return per_token > most / 2 / tokens ? -most / 2 : room - tokens * per_token;
+  return detail::memory_left(on, at, detail::level_layers(on));
 }
 
 /// @brief The levels that fit in memory, each with the fewest recomputed layers, and their times: candidates for `choose_levels`.
@@ -160,13 +183,17 @@ template <class = when_called>
 template <class = when_called>
 [[nodiscard]] inline std::vector<timed_level> modelled_levels(sequence_parallel_setup const& on, std::span<std::int64_t const> capacity,
                                                               std::span<std::uint32_t const> degrees) {
+  require_valid(on);
   std::vector<timed_level> out;
+  auto const layers = detail::level_layers(on);
+  auto const left = [&](level const& at) { return detail::memory_left(on, at, layers); };
   auto const add = [&](level const& at) { out.push_back({at, modelled_level_time(on, at)}); };
   for (auto const c : capacity)
     for (auto const sp : degrees) {
       level at{.capacity = c, .sp = sp};
-      while (std::int64_t{at.recomputed_layers} < on.model.layers && remaining_memory(on, at) < 0) ++at.recomputed_layers;
-      if (remaining_memory(on, at) < 0) continue;
+      require_valid(on, at);
+      while (std::int64_t{at.recomputed_layers} < on.model.layers && left(at) < 0) ++at.recomputed_layers;
+      if (left(at) < 0) continue;
       add(at);
       if (sp > 1 && c >= std::int64_t{sp}) add({c / std::int64_t{sp}, 1, at.recomputed_layers});
     }

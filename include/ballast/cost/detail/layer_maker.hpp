@@ -127,6 +127,7 @@ struct layer_maker {
     }
     if (model.vocabulary == 0) return;
     auto const of_head = head_parameter_groups(model);
+    auto const beside = by.framework.separate_logits ? made.back().working : batch_cost{};
     auto& head = add("head", of_head.total(), states_of(of_head, by.optimizer, outside), outside, {});
     if (model.tied) {
       auto const copy = states_of({.sharded = embedding.sharded}, by.optimizer, outside);
@@ -136,7 +137,7 @@ struct layer_maker {
     head.backward = head.forward;
     if (outside.what == trained::all) head.backward = head.backward + head.forward;
     head.add({.bytes = by_token(logits.kept + 2 * model.hidden + (model.final_norm ? 2 * model.hidden : 0))});
-    head.working = by_token(logits.working);
+    head.working = by_token(logits.working) + beside;
   }
 
   /// Adds a layer that is not a transformer layer, with costs by tile.
