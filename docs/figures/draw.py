@@ -434,10 +434,31 @@ def pipeline():
     axes[1].set_title("dark: backward", loc="right", weight="normal", fontsize=9.5, color=SOFT)
 
 
+def memory_model():
+    _, axes = figure(3.7)
+    ends = [10, 90]
+    axes.fill_between(ends, [0.85 * e for e in ends], [1.15 * e for e in ends], color=WAIT, alpha=0.6, linewidth=0)
+    axes.plot(ends, ends, color=SOFT, linewidth=1)
+    for name, title, colour in (("torchtitan", "torchtitan", BLUE), ("megatron_swift", "ms-swift, Megatron", ORANGE),
+                                ("deepspeed_swift", "ms-swift, DeepSpeed", GREEN), ("swift", "SWIFT, LoRA on one GPU", PURPLE),
+                                ("chunkflow", "ChunkFlow", GREY)):
+        rows = [(measured / 1024, computed / 1024, fitted) for measured, computed, fitted in data[f"memory_model.{name}"]]
+        for fitted in (0, 1):
+            some = [row for row in rows if row[2] == fitted]
+            axes.plot([x for x, _, _ in some], [y for _, y, _ in some], "o", markersize=6, markeredgecolor=colour,
+                      markerfacecolor=PAPER if fitted else colour)
+        axes.plot([], [], "o", color=colour, label=title)
+    axes.set_xlim(*ends)
+    axes.set_ylim(*ends)
+    axes.set_title("computed GiB")
+    axes.set_xlabel("measured GiB; filled: predicted, hollow: a constant was fitted to the row; grey: 15 %")
+    axes.legend(loc="upper left", fontsize=9.5, handletextpad=0.2)
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
-    for draw in (first_look, packing, near_optimal, omnibal, layout, balance, loss, batching, plan, levels, curriculum, cost, partition,
-                 recompute, staging, pipeline):
+    for draw in (first_look, packing, near_optimal, omnibal, layout, balance, loss, batching, plan, levels, curriculum, cost, memory_model,
+                 partition, recompute, staging, pipeline):
         draw()
         save(draw.__name__.replace("_", "-"), folder)
 

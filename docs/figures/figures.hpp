@@ -65,6 +65,7 @@ void levels(writer& show);
 void curriculum(writer& show);
 void plan(writer& show);
 void cost(writer& show);
+void memory_model(writer& show);
 void partition(writer& show);
 void recompute(writer& show);
 void staging(writer& show);
