@@ -165,4 +165,25 @@ TEST_CASE("calibrate: what a micro-batch cannot tell, and what is refused") {
         std::numeric_limits<double>::infinity());
 }
 
+TEST_CASE("calibrate: rows of any units of work") {
+  ballast::splitmix64 draw(3);
+  std::vector<work_timing<3>> rows;  // steps, micro-batches, tokens
+  for (int i = 0; i < 40; ++i) {
+    auto const batches = static_cast<double>(ballast_test::between(1, 8, draw)),
+               tokens = static_cast<double>(ballast_test::between(100, 9000, draw));
+    rows.push_back({{1, batches, tokens}, 20 + 3 * batches + 0.01 * tokens});
+  }
+  auto const found = calibrate(rows);
+  CHECK((close_to(found.coefficients[0], 20, 1e-9) && close_to(found.coefficients[1], 3, 1e-9)));
+  CHECK((close_to(found.coefficients[2], 0.01, 1e-12) && found.fit.worst < 1e-9 && found.held_out.worst < 1e-9));
+  for (auto& row : rows) row = {{1, 4, 500}, 37};  // one row in effect: the first unit takes it all
+  CHECK(close_to(calibrate(rows).coefficients[0], 37, 1e-9));
+  rows[7].units[2] = -1;
+  CHECK(refusal([&] { return calibrate(rows); }) == "timings[7].units[2] = -1.000000 must be finite and not negative");
+  rows[7] = {{1, 1, 1}, 0};
+  CHECK(refusal([&] { return calibrate(rows); }) == "timings[7].ms = 0.000000 must be positive and finite");
+  rows.resize(2);
+  CHECK(refusal([&] { return calibrate(rows); }) == "2 timings do not determine 3 coefficients");
+}
+
 }  // namespace test_cost_calibrate

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -103,6 +104,41 @@ template <cost_model... Terms>
   calibration<Terms...> out{std::tuple<Terms...>(terms...), {}, found.coefficients[0], found.fit, found.held_out};
   std::copy(found.coefficients.begin() + 1, found.coefficients.end(), out.coefficients.begin());
   return out;
+}
+
+/// @brief Fits non-negative coefficients of units of work to measured times, by least squares of relative errors.
+///
+/// It takes measurements that are longer than a micro-batch, such as the steps of a rank. The other overloads count the units of samples
+/// and of micro-batches themselves.
+///
+/// @tparam Columns  number of units, at most 10
+/// @param rows     measurements, at least as many as units
+/// @param options  how the error on unseen rows is estimated
+/// @return coefficients and errors. For the held-out errors, row i is in fold i mod folds; they are infinite unless the other folds
+/// together have at least one row more than units. If several fits are equally good, the coefficients that come first are not 0
+/// @throws invalid_input if there are fewer rows than units, a time is not positive, or an amount is negative or not finite
+/// @par Complexity
+/// O(folds * rows * 2^units).
+/// @par Determinism
+/// The result is floating point, equal up to rounding on other compilers and machines. Fit once and keep the coefficients.
+template <std::size_t Columns>
+  requires(Columns >= 1 && Columns <= 10)
+[[nodiscard]] work_calibration<Columns> calibrate(std::vector<work_timing<Columns>> const& rows, calibrate_options options = {}) {
+  detail::require_rows(rows.size(), Columns, options);
+  std::vector<std::array<double, Columns>> units;
+  std::vector<double> ms;
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    detail::require_time(rows[i].ms, i);
+    for (std::size_t k = 0; k < Columns; ++k)
+      require(rows[i].units[k] >= 0 && std::isfinite(rows[i].units[k]), [&] {
+        return "timings[" + std::to_string(i) + "]." + entry("units", k, rows[i].units[k]) + " must be finite and not negative";
+      });
+    units.push_back(rows[i].units);
+    ms.push_back(rows[i].ms);
+    order.push_back(i);
+  }
+  return detail::fit_relatively(units, ms, order, options.folds);
 }
 
 }  // namespace ballast::inline v0_2

@@ -27,6 +27,15 @@ struct micro_batch_timing {
   double ms = 0;                      ///< milliseconds, positive and finite
 };
 
+/// @brief The measured time of work that is counted in several units, such as tokens, micro-batches and steps.
+/// @tparam Columns  number of units, at least 1
+template <std::size_t Columns>
+struct work_timing {
+  std::array<double, Columns> units{};  ///< amount of work in each unit, not negative
+  double ms = 0;                        ///< milliseconds, positive and finite
+  friend constexpr bool operator==(work_timing const&, work_timing const&) = default;
+};
+
 /// @brief How `calibrate` estimates its error on new lengths.
 struct calibrate_options {
   std::size_t folds = 10;  ///< parts of the rows, at least 2; the rows of each part are predicted by a fit to the other parts
@@ -36,6 +45,15 @@ struct calibrate_options {
 struct relative_errors {
   double worst = 0;  ///< largest error
   double mean = 0;   ///< mean error
+};
+
+/// @brief What `calibrate` finds for work that is counted in several units.
+/// @tparam Columns  number of units
+template <std::size_t Columns>
+struct work_calibration {
+  std::array<double, Columns> coefficients{};  ///< milliseconds per unit, not negative
+  relative_errors fit{};                       ///< errors over the rows that were fitted
+  relative_errors held_out{};                  ///< errors when each row is predicted by a fit without it
 };
 
 /// @brief A fitted cost: a sum of terms, each a cost model with a coefficient that is not negative.

@@ -20,18 +20,11 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Coefficients, and how well they predict.
-template <std::size_t Columns>
-struct relative_fit {
-  std::array<double, Columns> coefficients{};
-  relative_errors fit{}, held_out{};
-};
-
 /// Fits rows, each given by how much a unit of each coefficient adds to its time. The row of rank i in `order` is in fold i mod folds.
 template <std::size_t Columns>
-[[nodiscard]] relative_fit<Columns> fit_relatively(std::vector<std::array<double, Columns>> const& units, std::vector<double> const& ms,
-                                                   std::vector<std::size_t> const& order, std::size_t folds) {
-  relative_fit<Columns> out;
+[[nodiscard]] work_calibration<Columns> fit_relatively(std::vector<std::array<double, Columns>> const& units, std::vector<double> const& ms,
+                                                       std::vector<std::size_t> const& order, std::size_t folds) {
+  work_calibration<Columns> out;
   // Fits the rows that `in` accepts, by rank; returns their number.
   auto const fit = [&](auto const& in) {
     std::vector<double> design;
