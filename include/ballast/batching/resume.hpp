@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/batching/detail/items.hpp>
+#include <ballast/batching/options.hpp>
 #include <ballast/batching/result.hpp>
+#include <ballast/batching/weigh.hpp>
 #include <ballast/core/error.hpp>
 
 #include <algorithm>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <ranges>
 #include <span>
 #include <string>
@@ -74,6 +78,52 @@ void renumber(batching<Index>& plan, std::span<Index const> samples) {
   for (auto* list : {&plan.packs.members, &plan.dropped, &plan.repeated})
     for (auto& i : *list) i = samples[i];
   for (auto& s : plan.shared) s.sample = samples[s.sample];
+}
+
+/// @brief Returns the steps of a plan from one step on, as a plan of its own, valued under costs that may be new.
+///
+/// @tparam Index  index type of the plan
+/// @param plan     a plan in which ranks share no sample
+/// @param first    number of the step that becomes step 0; if it is `plan.steps()`, the result has no steps
+/// @param tokens   tokens of each sample of the plan
+/// @param cost     cost of each sample of these steps
+/// @param options  where ranks wait, and the fixed costs of micro-batches and steps
+/// @return the steps, with `dropped` and `repeated` of the plan; its other figures are those of the samples in these steps
+/// @throws invalid_input if the plan has fewer steps, a sample is shared by ranks or has no tokens and cost, or as `weigh`
+/// @par Complexity
+/// O(samples + places).
+template <index_type Index>
+[[nodiscard]] batching<Index> steps_from(batching<Index> const& plan, std::size_t first, std::span<std::int64_t const> tokens,
+                                         std::span<std::int64_t const> cost, batching_options const& options) {
+  require(first <= plan.steps(),
+          [&] { return "step " + std::to_string(first) + " is out of range: the plan has " + std::to_string(plan.steps()) + " steps"; });
+  require(plan.shared.empty(), [&] { return "sample " + std::to_string(plan.shared[0].sample) + " is shared by ranks"; });
+  batching<Index> rest;
+  rest.ranks = plan.ranks;
+  rest.micro_batches = plan.micro_batches;
+  std::vector<Index> member_of, pack;  // the sample of each member: one that is repeated is several members
+  std::vector<std::int64_t> tokens_of, cost_of;
+  for (auto s = first; s < plan.steps(); ++s)
+    for (auto const p : plan.step(s)) {
+      rest.table.push_back(p == plan.none ? plan.none : static_cast<Index>(rest.packs.size()));
+      if (p == plan.none) continue;
+      pack.clear();
+      for (auto const i : plan.packs[p]) {
+        require(i < tokens.size() && i < cost.size(), [&] { return "sample " + std::to_string(i) + " has no tokens or no cost"; });
+        pack.push_back(static_cast<Index>(member_of.size()));
+        member_of.push_back(i);
+        tokens_of.push_back(tokens[i]);
+        cost_of.push_back(cost[i]);
+      }
+      rest.packs.push_back(pack);
+    }
+  detail::certify(rest, weigh(tokens_of, cost_of, options), options);
+  for (auto& i : rest.packs.members) i = member_of[i];
+  rest.dropped = plan.dropped;
+  rest.repeated = plan.repeated;
+  rest.method = plan.method;
+  rest.window = plan.window;
+  return rest;
 }
 
 }  // namespace ballast::inline v0_2
