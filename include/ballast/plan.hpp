@@ -6,7 +6,7 @@
 /// and presets of models and devices.
 ///
 /// `plan_data` makes packs and steps, `compare_with_usual` compares them with what trainers usually do, `limits_of` says what no plan can
-/// improve, and `plan_training` adds pipeline stages, recomputation and modelled times.
+/// improve, and `plan_training` adds pipeline stages, recomputation and modelled times. `plan_rest` plans the steps to come anew.
 /// @code
 /// ballast::data_plan_options const options{.steps = {.capacity = 32768, .ranks = 16}};
 /// auto const model = ballast::transformer_preset("llama-3.1-8b");
@@ -27,6 +27,7 @@
 #include <ballast/plan/figures.hpp>
 #include <ballast/plan/limits.hpp>
 #include <ballast/plan/plan_data.hpp>
+#include <ballast/plan/plan_rest.hpp>
 #include <ballast/plan/plan_training.hpp>
 #include <ballast/plan/samples.hpp>
 #include <ballast/plan/shapes.hpp>

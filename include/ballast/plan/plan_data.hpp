@@ -4,6 +4,7 @@
 #include <ballast/batching/plan_steps.hpp>
 #include <ballast/batching/result.hpp>
 #include <ballast/batching/resume.hpp>
+#include <ballast/batching/weighed_samples.hpp>
 #include <ballast/core/certificate.hpp>
 #include <ballast/core/classes.hpp>
 #include <ballast/core/concepts.hpp>
@@ -21,6 +22,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 
 /// @file
 /// @brief `plan_data`: plans an epoch, that is, which samples each rank trains on in each step.
@@ -42,6 +44,37 @@ struct data_plan {
   certificate packs;               ///< number of packs, and the lower bound for the same samples
   packing_bound bound = packing_bound::none;  ///< the argument that proves the lower bound of `packs`
 };
+
+namespace detail {
+
+/// Bounds the number of packs of a plan of steps of these samples.
+template <index_type Index>
+void bound_packs(data_plan<Index>& plan, weighed_samples const& samples, batching_options const& o) {
+  auto const& steps = plan.steps;
+  plan.packs.value = std::count_if(steps.table.begin(), steps.table.end(), [&](Index p) { return p != steps.none; });
+  if (steps.dropped.empty() && steps.repeated.empty()) {
+    auto const tally = count_packs(ballast::fold(samples.tokens), {.capacity = o.capacity});
+    plan.packs.lower_bound = tally.count.lower_bound;
+    plan.bound = tally.bound;
+  } else {  // dropped or repeated samples change what is packed
+    plan.packs.lower_bound = divide_up(steps.tokens, o.capacity);
+    plan.bound = packing_bound::volume;
+  }
+}
+
+/// Plans the steps of all samples that are not set aside.
+template <index_type Index>
+[[nodiscard]] data_plan<Index> plan_trained(trained_samples<Index> samples, batching_options const& o) {
+  data_plan<Index> out;
+  out.samples = std::move(samples);
+  auto const placed = detail::placed_samples(out.samples, o);
+  out.steps = plan_steps<Index>(placed.samples, o);
+  bound_packs(out, placed.samples, o);
+  if (!placed.kept.empty()) renumber(out.steps, std::span<Index const>(placed.kept));
+  return out;
+}
+
+}  // namespace detail
 
 /// @brief Plans an epoch under any cost.
 ///
@@ -65,21 +98,7 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
 [[nodiscard]] data_plan<Index> plan_data(R const& lengths, data_plan_options const& options, Cost const& cost) {
   auto const& o = options.steps;
   require(options.oversize != oversize::alone, [] { return std::string("oversize = alone: a micro-batch never exceeds the capacity"); });
-  data_plan<Index> out;
-  out.samples = apply_oversize<Index>(lengths, {.capacity = o.capacity, .oversize = options.oversize}, cost);
-  auto const placed = detail::placed_samples(out.samples, o);
-  out.steps = plan_steps<Index>(placed.samples, o);
-  out.packs.value = std::count_if(out.steps.table.begin(), out.steps.table.end(), [&](Index p) { return p != out.steps.none; });
-  if (out.steps.dropped.empty() && out.steps.repeated.empty()) {
-    auto const tally = count_packs(fold(placed.samples.tokens), {.capacity = o.capacity});
-    out.packs.lower_bound = tally.count.lower_bound;
-    out.bound = tally.bound;
-  } else {  // dropped or repeated samples change what is packed
-    out.packs.lower_bound = divide_up(out.steps.tokens, o.capacity);
-    out.bound = packing_bound::volume;
-  }
-  if (!placed.kept.empty()) renumber(out.steps, std::span<Index const>(placed.kept));
-  return out;
+  return detail::plan_trained(apply_oversize<Index>(lengths, {.capacity = o.capacity, .oversize = options.oversize}, cost), o);
 }
 
 /// @brief Plans an epoch for a model: `plan_data` under the cost that the shape of the model implies.
