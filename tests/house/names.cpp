@@ -74,7 +74,7 @@ TEST_CASE("the face of a room includes every public header of it", "[house]") {
       if (house::room_of(h.path) == room && !house::is_private(h.path)) room_has.insert(h.path);
       if (h.path == "ballast/" + room + ".hpp") face_has.insert(h.includes.begin(), h.includes.end());
     }
-    room_has.erase("ballast/cost/calibrate.hpp");  // needs Eigen, and is included by name
+    for (auto const* const by_name : {"ballast/cost/calibrate.hpp", "ballast/plan/observe.hpp"}) room_has.erase(by_name);  // need Eigen
     CAPTURE(room);
     CHECK(std::includes(face_has.begin(), face_has.end(), room_has.begin(), room_has.end()));
   }
