@@ -82,6 +82,23 @@ TEST_CASE("check_batching names each broken rule and the first place") {
   uneven.table = {0, plan::none, 1, plan::none};
   uneven.slowest = {};
   CHECK(ballast::check_batching(uneven, two, shape, cost).fault == fault::wrong_value);
+  // Ranks with different numbers of micro-batches: a fault if there are samples for all ranks, or if it is not the last step.
+  ballast::batching_options const replicas{
+      .capacity = 100, .ranks = 2, .micro_batches = 2, .synchronisation = ballast::synchronisation::pipeline};
+  auto const last = [&](ballast::groups<> packs, std::vector<std::uint32_t> table, bool equal) {
+    auto made = ballast::deal_steps(ballast::groups<>{{0, 1, 2, 3, 4}, {0, 1, 2, 3}}, four, replicas, cost, {});
+    made.packs = std::move(packs);
+    made.table = std::move(table);
+    made.slowest = {};
+    auto wanted = replicas;
+    wanted.equal_micro_batches = equal;
+    return ballast::check_batching(made, four, wanted, cost);
+  };
+  constexpr auto none = plan::none;
+  CHECK(last({{0, 1, 3, 4}, {0, 1, 2, 3}}, {0, 1, 2, none}, true) == is(fault::unequal_micro_batches, 3));
+  CHECK(last({{0, 1, 3, 4}, {0, 1, 2, 3}}, {0, 1, 2, none}, false).fault == fault::wrong_value);
+  CHECK(last({{0, 2, 4}, {0, 1, 2, 3}}, {0, none, 1, none}, true).fault == fault::wrong_value);
+  CHECK(last({{0, 1, 2, 3, 4}, {0, 1, 2, 3}}, {0, 1, 2, none, 3, none, none, none}, true) == is(fault::unequal_micro_batches, 3));
   auto tight = o;
   tight.capacity = 59;
   CHECK(ballast::check_batching(good, lengths, tight, cost).fault == fault::overfull_pack);

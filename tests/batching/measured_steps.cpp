@@ -137,6 +137,7 @@ std::uint64_t hash_of(plan_of_steps const& plan) {
 
 TEST_CASE("deal_steps of measures: every sample once or listed, figures that are true, for any number of measures") {
   ballast::splitmix64 draw(1);
+  ballast::fnv1a unequal;  // the plans whose ranks may have different numbers of micro-batches
   for (int round = 0; round < 72; ++round) {
     auto const c = mixture(draw() % 700, 1 + static_cast<std::size_t>(round % 3), draw);
     options o{.capacity = {capacities.begin(), capacities.begin() + static_cast<std::ptrdiff_t>(c.size())},
@@ -162,7 +163,22 @@ TEST_CASE("deal_steps of measures: every sample once or listed, figures that are
     CHECK(empty < kinds * places);
     if (o.left_over != ballast::left_over::drop) CHECK(plan.dropped.empty());
     if (o.left_over != ballast::left_over::repeat) CHECK(plan.repeated.empty());
+    for (std::size_t s = 0; s < plan.steps(); ++s) {
+      std::size_t fewest = plan.table.size(), most = 0, held = 0;
+      for (std::size_t r = 0; r < plan.ranks; ++r) {
+        auto const mine = plan.packs_of(s, r);
+        auto const has = static_cast<std::size_t>(std::ranges::distance(mine.begin(), mine.end()));
+        for (auto const pack : mine) held += pack.size();
+        fewest = std::min(fewest, has);
+        most = std::max(most, has);
+      }
+      CHECK((fewest == most || (held < most * plan.ranks && s + kinds >= plan.steps())));
+    }
+    auto without = o;
+    without.equal_micro_batches = false;
+    unequal.append(hash_of(ballast::deal_steps(packs, view(c), without)));
   }
+  CHECK(unequal.value() == 0xb623ffef246626f8U);
 }
 
 TEST_CASE("deal_steps of measures: each measure is balanced at once, where random steps are not") {

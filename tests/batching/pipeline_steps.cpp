@@ -24,8 +24,13 @@ TEST_CASE("pipeline_steps: expensive micro-batches meet in few replicas, which r
   ballast::splitmix64 draw(4);
   auto const lengths = random_lengths(3000, 4000, draw);
   ballast::quadratic_cost const attention{.linear = 0, .quadratic = 1};
-  options const o{
-      .capacity = 4096, .ranks = 4, .micro_batches = 4, .synchronisation = ballast::synchronisation::pipeline, .stages = 8, .seed = 1};
+  options const o{.capacity = 4096,
+                  .ranks = 4,
+                  .micro_batches = 4,
+                  .synchronisation = ballast::synchronisation::pipeline,
+                  .stages = 8,
+                  .seed = 1,
+                  .equal_micro_batches = false};
   auto const plan = ballast::pipeline_steps(lengths, o, attention);
   CHECK(ballast::describe(ballast::check_batching(plan, lengths, o, attention)) == "valid");
   auto const packs = ballast::best_fit_shuffled(lengths, {.capacity = o.capacity, .seed = 1}).packs;
@@ -53,6 +58,26 @@ TEST_CASE("pipeline_steps: expensive micro-batches meet in few replicas, which r
     fewer += static_cast<std::size_t>(std::distance(mine.begin(), mine.end())) < most ? 1U : 0U;
   }
   CHECK(2 * fewer > plan.steps());
+}
+
+TEST_CASE("pipeline_steps: equal numbers of micro-batches cost no time and no step", "[batching]") {
+  ballast::splitmix64 draw(6);
+  for (std::uint64_t const each : {1U, 2U, 4U, 8U})
+    for (bool const heavy : {false, true}) {
+      auto lengths = random_lengths(2000, 900, draw);
+      if (heavy)
+        for (std::size_t i = 0; i < lengths.size(); i += 16) lengths[i] = 16000;  // each costs more than a replica's mean step
+      options o{.capacity = 16384, .ranks = 4, .micro_batches = each, .stages = 4, .seed = each};
+      o.synchronisation = ballast::synchronisation::pipeline;
+      auto const cost = ballast::dense_4096_cost;
+      auto const equal = ballast::pipeline_steps(lengths, o, cost);
+      o.equal_micro_batches = false;
+      auto const free = ballast::pipeline_steps(lengths, o, cost);
+      CAPTURE(each, heavy, equal.slowest.value, free.slowest.value);
+      CHECK(equal.steps() == free.steps());
+      CHECK(equal.micro_batches <= free.micro_batches);
+      CHECK(static_cast<double>(equal.slowest.value) <= (heavy ? 1.01 : 0.98) * static_cast<double>(free.slowest.value));
+    }
 }
 
 TEST_CASE("pipeline_steps: fewer tokens a step where less fill is asked for, and refusals", "[batching]") {

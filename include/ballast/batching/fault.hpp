@@ -24,19 +24,23 @@ enum class batching_fault : std::uint8_t {
   wrong_list,           ///< `dropped` or `repeated` is not ascending, or has an entry that is not the index of a sample
   sample_missing,       ///< a sample that is not in `dropped` is in no step, or in fewer places than `repeated` says
   sample_twice,         ///< a sample occurs in more places than `repeated` says
-  empty_place,   ///< a place is empty though samples, or the policy `left_over`, could fill it; with pipelines, a rank has no micro-batch
-  uneven_step,   ///< in the last step, a rank has two micro-batches more than another rank that has an empty place
-  wrong_tokens,  ///< `tokens` is not the sum over the packs in the table
-  wrong_cost,    ///< `cost` is not the sum over the packs in the table
-  wrong_value,   ///< `slowest.value` is not the cost of the table
-  wrong_bound,   ///< `slowest.lower_bound` exceeds `slowest.value`
+  empty_place,  ///< a place is empty though samples, or the policy `left_over`, could fill it; with pipelines, a rank has no micro-batch
+  uneven_step,  ///< in the last step, a rank has two micro-batches more than another rank that has an empty place
+  unequal_micro_batches,  ///< with `equal_micro_batches`, ranks have different numbers of micro-batches though samples could make them
+                          ///< equal
+  wrong_tokens,           ///< `tokens` is not the sum over the packs in the table
+  wrong_cost,             ///< `cost` is not the sum over the packs in the table
+  wrong_value,            ///< `slowest.value` is not the cost of the table
+  wrong_bound,            ///< `slowest.lower_bound` exceeds `slowest.value`
 };
 
 /// @brief The name of a fault. @param fault any enumerator @return a few words, such as "overfull pack"
 [[nodiscard]] constexpr char const* to_string(batching_fault fault) noexcept {
-  constexpr char const* names[] = {"none",        "wrong shape",  "bad offsets",   "empty pack", "member out of range", "pack out of range",
-                                   "pack twice",  "wrong shared", "overfull pack", "wrong list", "sample missing",      "sample twice",
-                                   "empty place", "uneven step",  "wrong tokens",  "wrong cost", "wrong value",         "wrong bound"};
+  constexpr char const* names[] = {
+      "none",        "wrong shape",  "bad offsets",           "empty pack",   "member out of range", "pack out of range",
+      "pack twice",  "wrong shared", "overfull pack",         "wrong list",   "sample missing",      "sample twice",
+      "empty place", "uneven step",  "unequal micro-batches", "wrong tokens", "wrong cost",          "wrong value",
+      "wrong bound"};
   return names[static_cast<std::size_t>(fault)];
 }
 

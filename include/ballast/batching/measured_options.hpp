@@ -39,6 +39,9 @@ struct measured_batching_options {
   std::optional<std::size_t> separate{};
   std::uint64_t seed = 0;   ///< any value; another seed gives another order
   std::uint64_t epoch = 0;  ///< another epoch gives another order under the same seed
+  /// Whether all ranks run the same number of micro-batches in a step. Only the last step of each kind of samples can be unequal, if there
+  /// are too few samples to split packs.
+  bool equal_micro_batches = true;
 };
 
 /// @brief The default cost of a sample: the sum of its measures times `measured_batching_options::weights`.

@@ -46,6 +46,10 @@ struct batching_options {
   /// Share of the capacity of all places, in thousandths, below which `plan_steps` does not give up fill for balance. A plan is less full
   /// only if the planner knows no plan that reaches this share.
   std::uint32_t least_fill = 0;
+  /// Whether all ranks run the same number of micro-batches in a step, as trainers need that exchange data at every micro-batch (FSDP,
+  /// ZeRO-3, expert parallelism). A step is then unequal only if it has fewer samples than its ranks would need for the largest number of
+  /// any rank, and the packs do not fit into fewer.
+  bool equal_micro_batches = true;
 };
 
 /// @brief The seed of one epoch. @param o options with seed and epoch @return a seed that differs from those of other epochs under the same

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <ranges>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -165,21 +166,43 @@ class batching_checker {
 
   verdict<batching_fault> places() {
     auto const may_split = [&](Index p) { return splits(p); };
-    auto const all_thin = std::ranges::find(plan_.table, plan_.none) != plan_.table.end() && std::ranges::none_of(plan_.table, may_split);
     auto const places = plan_.ranks * plan_.micro_batches;
+    auto const last = plan_.steps() - (plan_.table.empty() ? 0 : 1);
+    auto const all_thin = std::ranges::find(plan_.table, plan_.none) != plan_.table.end() &&
+                          std::ranges::none_of(std::span(plan_.table).first(last * places), may_split) &&
+                          (std::ranges::none_of(plan_.step(last), may_split) || as_many_as_can_be_equal(last));
     auto const rank_counts = o_.synchronisation == synchronisation::pipeline;  // replicas may have empty places
     for (std::size_t s = 0; s < plan_.steps(); ++s) {
       auto const gap = gap_of(s, rank_counts);
-      if (gap.place == places) continue;
       auto const held = std::ranges::any_of(plan_.shared, [&](auto const& x) { return x.step == s; });  // shared samples keep their ranks
-      if (held && all_thin) continue;
-      auto const thin = o_.left_over == left_over::split     ? all_thin
-                        : o_.left_over == left_over::shorten ? gap.fewest != 0 || std::ranges::none_of(plan_.step(s), may_split)
-                                                             : false;
-      if (s + 1 != plan_.steps() || !thin) return {empty_place, s * places + gap.place};
-      if (gap.most > gap.fewest + 1 && !held && (!rank_counts || gap.fewest == 0)) return {uneven_step, s * places + gap.place};
+      if (gap.place != places && !(held && all_thin)) {
+        auto const thin = o_.left_over == left_over::split     ? all_thin
+                          : o_.left_over == left_over::shorten ? gap.fewest != 0 || std::ranges::none_of(plan_.step(s), may_split)
+                                                               : false;
+        if (s != last || !thin) return {empty_place, s * places + gap.place};
+        if (gap.most > gap.fewest + 1 && !held && (!rank_counts || gap.fewest == 0)) return {uneven_step, s * places + gap.place};
+      }
+      if (o_.equal_micro_batches && gap.fewest != gap.most && ((s != last && !held) || samples_of(s) >= gap.most * plan_.ranks))
+        return {unequal_micro_batches, s * places + gap.first};
     }
     return {};
+  }
+  /// Whether the ranks of a step have equal numbers of micro-batches, and too few samples for one more.
+  [[nodiscard]] bool as_many_as_can_be_equal(std::size_t s) const {
+    auto const gap = gap_of(s, false);
+    return o_.equal_micro_batches && gap.fewest == gap.most && samples_of(s) < (gap.most + 1) * plan_.ranks;
+  }
+  /// The largest number of packs that the samples of a step could make on their own: samples with one key, and samples shared in one pack,
+  /// stay together.
+  [[nodiscard]] std::uint64_t samples_of(std::size_t s) const {
+    std::uint64_t sum = 0;
+    for (auto p : plan_.step(s)) {
+      if (p == plan_.none) continue;
+      std::set<std::uint64_t> units;
+      for (auto i : plan_.packs[p]) units.insert(degree_[i] != 1 ? n_ : keys_.empty() ? std::uint64_t{i} : keys_[i]);
+      sum += units.size();
+    }
+    return sum;
   }
   /// Whether a pack could give a sample to an empty place.
   [[nodiscard]] bool splits(Index p) const {
@@ -191,17 +214,19 @@ class batching_checker {
   struct step_gap {
     std::uint64_t place;         ///< the first empty place that is a fault, or the number of places
     std::uint64_t fewest, most;  ///< micro-batches of a rank
+    std::uint64_t first;         ///< the first empty place of a rank with fewest
   };
   [[nodiscard]] step_gap gap_of(std::size_t s, bool rank_counts) const {
     auto const each = plan_.micro_batches;
-    step_gap gap{plan_.ranks * each, each, 0};
+    step_gap gap{plan_.ranks * each, each, 0, plan_.ranks * each};
     for (auto r = plan_.ranks; r-- > 0;) {
       auto const mine = plan_.step(s, static_cast<std::size_t>(r));
       auto const has = each - static_cast<std::uint64_t>(std::ranges::count(mine, plan_.none));
+      auto const empty = r * each + static_cast<std::uint64_t>(std::ranges::find(mine, plan_.none) - mine.begin());
+      if (has <= gap.fewest) gap.first = empty;
       gap.fewest = (std::min)(gap.fewest, has);
       gap.most = (std::max)(gap.most, has);
-      if (has == 0 || (has < each && !rank_counts))
-        gap.place = r * each + static_cast<std::uint64_t>(std::ranges::find(mine, plan_.none) - mine.begin());
+      if (has == 0 || (has < each && !rank_counts)) gap.place = empty;
     }
     return gap;
   }

@@ -44,25 +44,29 @@ void take_packs(batching<Index>& b, groups<Index> packs, weighed_samples const& 
     if (!seen[i]) b.dropped.push_back(static_cast<Index>(i));
 }
 
-/// Raises the number of packs to a multiple of one step's places, if the policy asks for it and there are enough samples. The last packs
-/// give up samples, if they can: a few steps of packs are enough, and a search for the shortest samples of all packs would take longer than
-/// all other work.
+/// Raises the number of packs to a multiple of `unit`, if there are enough samples; returns whether it is one now. The last packs give up
+/// samples, if they can: a few steps of packs are enough, and a search for the shortest samples of all packs would take longer than all
+/// other work.
 template <index_type Index>
-void split_left_over(batching<Index>& b, weighed_samples const& items, batching_options const& o) {
-  auto const places = static_cast<std::size_t>(o.ranks * o.micro_batches), given = b.packs.size();
-  auto const missing = (places - given % places) % places;
-  if (o.left_over != left_over::split || missing == 0) return;
+bool split_to_multiple(groups<Index>& packs, std::size_t unit, weighed_samples const& items, batching_options const& o) {
+  auto const places = static_cast<std::size_t>(o.ranks * o.micro_batches), given = packs.size();
+  auto const missing = (unit - given % unit) % unit;
+  if (missing == 0) return true;
   auto const tokens = [&](Index i) { return items.tokens[i]; };
   groups<Index> last;
   auto const first = given - (std::min)(given, 4 * places);
-  for (auto p = first; p < given; ++p) last.push_back(b.packs[p]);
-  if (!raise_pack_count(last, last.size() + missing, tokens)) {
-    (void)raise_pack_count(b.packs, given + missing, tokens);
-    return;
-  }
-  b.packs.offsets.resize(first + 1);
-  b.packs.members.resize(static_cast<std::size_t>(b.packs.offsets.back()));
-  for (auto const pack : last) b.packs.push_back(pack);
+  for (auto p = first; p < given; ++p) last.push_back(packs[p]);
+  if (!raise_pack_count(last, last.size() + missing, tokens)) return raise_pack_count(packs, given + missing, tokens);
+  packs.offsets.resize(first + 1);
+  packs.members.resize(static_cast<std::size_t>(packs.offsets.back()));
+  for (auto const pack : last) packs.push_back(pack);
+  return true;
+}
+
+/// Raises the number of packs to a multiple of one step's places, if the policy asks for it.
+template <index_type Index>
+void split_left_over(batching<Index>& b, weighed_samples const& items, batching_options const& o) {
+  if (o.left_over == left_over::split) (void)split_to_multiple(b.packs, static_cast<std::size_t>(o.ranks * o.micro_batches), items, o);
 }
 
 /// Applies the policies that act on an order of packs: the incomplete last step is dropped, or filled with copies of the first packs.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/batching/detail/items.hpp>
-#include <ballast/batching/detail/step_mixer.hpp>
+#include <ballast/batching/detail/step_evener.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -17,17 +17,15 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Whether samples of different packs may share a pack.
-enum class mixing : std::uint8_t { never, allowed };
-
 /// Fills empty places. First, packs are split within the step. Steps that still have empty slots are then merged, dissolved into room of
 /// other steps, or dealt again together with a full step. If such a step remains, it becomes the last step: as `left_over` says, samples of
-/// full steps move there, copies fill it, or it is dropped; otherwise its packs are spread evenly over the ranks.
+/// full steps move there, copies fill it, or it is dropped; otherwise its packs are spread evenly over the ranks and, if ranks must have
+/// equal numbers of packs, split or merged.
 template <index_type Index>
-class place_filler : step_mixer<Index> {
+class place_filler : step_evener<Index> {
  public:
   place_filler(batching<Index>& b, weighed_samples const& items, batching_options const& o, mixing how)
-      : step_mixer<Index>(b, items, o), mix_(how == mixing::allowed) {}
+      : step_evener<Index>(b, items, o, how) {}
 
   /// Returns whether anything changed.
   bool run() {
@@ -40,16 +38,19 @@ class place_filler : step_mixer<Index> {
     put_together();
     if (mix_ && !lacking_.empty() && !has_shared(lacking_.front()) && (dissolve(lacking_.front()) || deal_with_neighbour(lacking_.front())))
       lacking_.clear();
-    for (std::size_t k = 1; k < lacking_.size(); ++k) take_from_others(lacking_[k]);
+    for (std::size_t k = 1; k < lacking_.size(); ++k) {
+      take_from_others(lacking_[k]);
+      even_out(lacking_[k]);
+    }
     if (!lacking_.empty()) settle(lacking_.front());
     write_back();
     return true;
   }
 
  private:
-  using base = step_mixer<Index>;
-  using base::b_, base::items_, base::o_, base::ranks_, base::each_, base::contents_, base::bound_, base::none;
-  using base::can_give, base::has_shared, base::new_pack, base::costs_more, base::movable, base::split_inside, base::spread;
+  using base = step_evener<Index>;
+  using base::b_, base::items_, base::o_, base::ranks_, base::each_, base::contents_, base::bound_, base::mix_, base::none;
+  using base::even_out, base::can_give, base::has_shared, base::new_pack, base::costs_more, base::movable, base::split_inside, base::spread;
   using base::read_packs, base::write_back, base::step, base::empty_slot, base::load, base::dissolve, base::deal_with_neighbour;
   using typename base::open_slots;
 
@@ -135,6 +136,7 @@ class place_filler : step_mixer<Index> {
     if (o_.left_over == left_over::split) take_from_others(last);
     if (o_.left_over == left_over::repeat) repeat(last);
     if (empty_slot(last) != none) spread(last);
+    even_out(last);
   }
   void drop(std::size_t s) {
     for (auto& p : step(s)) {
@@ -168,7 +170,6 @@ class place_filler : step_mixer<Index> {
     }
     std::sort(b_.repeated.begin(), b_.repeated.end());
   }
-  bool mix_;
   std::vector<std::size_t> lacking_;
 };
 

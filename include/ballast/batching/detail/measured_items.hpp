@@ -37,7 +37,13 @@ struct measured_items {
 
 /// The options for planners of one measure, without the capacity, which differs between measures.
 [[nodiscard]] inline batching_options shape_of(measured_batching_options const& o) {
-  return {.capacity = 1, .ranks = o.ranks, .micro_batches = o.micro_batches, .left_over = o.left_over, .seed = o.seed, .epoch = o.epoch};
+  return {.capacity = 1,
+          .ranks = o.ranks,
+          .micro_batches = o.micro_batches,
+          .left_over = o.left_over,
+          .seed = o.seed,
+          .epoch = o.epoch,
+          .equal_micro_batches = o.equal_micro_batches};
 }
 
 /// The given weights, or weights under which the sums of all measures are equal. Products of weights and sums stay below 2^61.

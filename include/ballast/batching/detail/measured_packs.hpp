@@ -112,24 +112,24 @@ template <index_type Index>
   return true;
 }
 
-/// If packs must be split to fill the last step, deals the samples of the last packs again, so that these are balanced. Returns the first
-/// pack that has changed; the packs from there on belong in the same steps. If that is not possible, single samples are split off.
+/// If packs must be split to fill the last step, deals the samples of the last packs again, so that these are balanced. If that is not
+/// possible, or only the ranks must have equal numbers of packs, single samples are split off. Returns the first pack that has changed; the
+/// packs from there on belong in the same steps.
 template <index_type Index>
 [[nodiscard]] std::size_t split_alike(groups<Index>& packs, measured_items const& of, measured_batching_options const& o) {
   auto const places = static_cast<std::size_t>(o.ranks * o.micro_batches), given = packs.size();
-  if (o.left_over != left_over::split || given % places == 0) return given;
+  auto const shape = shape_of(o);
+  if (o.left_over == left_over::repeat || o.left_over == left_over::drop || given % places == 0) return given;
   constexpr std::size_t most_steps = 8;
-  for (std::size_t steps = 1; steps <= most_steps && steps * places <= given + places; ++steps) {
+  for (std::size_t steps = 1; o.left_over == left_over::split && steps <= most_steps && steps * places <= given + places; ++steps) {
     auto const take = given % places + (steps - 1) * places;
     auto const first = given - take;
     if (packs.members.size() - packs.offsets[first] >= 2 * steps * places && redeal_last(packs, take, steps * places, of, o.capacity))
       return first;
   }
-  batching<Index> b;
-  b.packs = std::move(packs);
-  split_left_over(b, of.items, shape_of(o));
-  packs = std::move(b.packs);
-  return 0;
+  auto const filled = o.left_over == left_over::split && split_to_multiple(packs, places, of.items, shape);
+  if (!filled && o.equal_micro_batches) (void)split_to_multiple(packs, static_cast<std::size_t>(o.ranks), of.items, shape);
+  return o.left_over == left_over::split || packs.size() != given ? 0 : given;
 }
 
 /// Settles left-overs, puts the packs of each kind of samples in a random order, and sums their loads.

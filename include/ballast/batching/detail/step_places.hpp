@@ -14,8 +14,8 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// A slot is a place or, with pipelines, a rank, since pipelines may have different numbers of micro-batches. Samples shared by ranks stay
-/// in their places.
+/// A slot is a place. Pipelines have more places than micro-batches: their slots are the places up to the largest number of micro-batches
+/// of a rank or, if the numbers may differ, one slot of each rank. Samples shared by ranks stay in their places.
 template <index_type Index>
 class step_places {
  public:
@@ -65,10 +65,18 @@ class step_places {
     auto const mine = step(s).subspan(r * each_, each_);
     return each_ - static_cast<std::size_t>(std::count(mine.begin(), mine.end(), b_.none));
   }
+  /// The number of micro-batches that each rank of a step should have.
+  [[nodiscard]] std::size_t slots_of_rank(std::size_t s) {
+    if (level_ != 0) return level_;
+    if (width_ == 1) return each_;
+    std::size_t most = 1;
+    for (std::size_t r = 0; o_.equal_micro_batches && r < ranks_; ++r) most = (std::max)(most, taken(s, r));
+    return most;
+  }
   /// The place in the step of an empty slot of the rank with fewest packs, or none.
   [[nodiscard]] std::size_t empty_slot(std::size_t s) {
     auto best = none;
-    auto fewest = width_ == 1 ? each_ : std::size_t{1};
+    auto fewest = slots_of_rank(s);
     for (std::size_t r = 0; r < ranks_; ++r)
       if (auto const has = taken(s, r); has < fewest) {
         fewest = has;
@@ -79,7 +87,7 @@ class step_places {
   /// The empty slots of a step, in the order in which they are filled: always a slot of the rank with fewest packs.
   class open_slots {
    public:
-    open_slots(step_places& of, std::size_t s) : of_(of), step_(s), full_(of.width_ == 1 ? of.each_ : std::size_t{1}) {
+    open_slots(step_places& of, std::size_t s) : of_(of), step_(s), full_(of.slots_of_rank(s)) {
       for (std::size_t r = 0; r < of.ranks_; ++r)
         if (auto const has = of.taken(s, r); has < full_) ranks_.emplace(has, r);
     }
@@ -149,7 +157,7 @@ class step_places {
     std::vector<std::pair<std::size_t, std::int64_t>> has(ranks_);
     for (std::size_t r = 0; r < ranks_; ++r) has[r].first = taken(s, r);
     auto const [few, many] = std::minmax_element(has.begin(), has.end());
-    if (many->first - few->first < 2 || (width_ != 1 && few->first != 0)) return;
+    if (many->first - few->first < 2 || (width_ != 1 && few->first != 0 && level_ == 0)) return;
     std::vector<Index> free;
     for (auto& p : step(s))
       if (movable(p)) free.push_back(std::exchange(p, b_.none));
@@ -167,7 +175,8 @@ class step_places {
   weighed_samples const& items_;
   batching_options const& o_;
   std::size_t ranks_, each_;
-  std::size_t width_;  ///< number of places of a slot
+  std::size_t width_;      ///< number of places of a slot
+  std::size_t level_ = 0;  ///< if not 0, the number of slots of each rank
   std::vector<std::vector<Index>> contents_;
   std::vector<char> bound_;  ///< whether each sample is shared by ranks
 };

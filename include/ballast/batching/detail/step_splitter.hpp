@@ -22,7 +22,7 @@ class step_splitter : protected step_places<Index> {
 
  protected:
   using base = step_places<Index>;
-  using base::b_, base::items_, base::o_, base::ranks_, base::each_, base::width_, base::contents_, base::bound_, base::none;
+  using base::b_, base::items_, base::o_, base::ranks_, base::each_, base::width_, base::level_, base::contents_, base::bound_, base::none;
   using base::can_give, base::has_shared, base::new_pack, base::costs_more, base::step, base::load;
   using typename base::open_slots;
 
@@ -48,7 +48,7 @@ class step_splitter : protected step_places<Index> {
   /// half of its samples; for a rank without a pack, a pack of the most loaded rank gives half; otherwise the cheapest sample of all is
   /// given.
   void split_inside(std::size_t s, bool ranks_only) {
-    if (!ranks_only && width_ == 1 && !has_shared(s) && separate(s)) return;
+    if (!ranks_only && width_ == 1 && level_ == 0 && !has_shared(s) && separate(s)) return;
     open_slots slots(*this, s);
     if (slots.empty()) return;
     for (givers from(*this, s); !slots.empty() && !(ranks_only && !slots.idle());)
