@@ -47,8 +47,10 @@ struct batching_options {
   /// only if the planner knows no plan that reaches this share.
   std::uint32_t least_fill = 0;
   /// Whether all ranks run the same number of micro-batches in a step, as trainers need that exchange data at every micro-batch (FSDP,
-  /// ZeRO-3, expert parallelism). A step is then unequal only if it has fewer samples than its ranks would need for the largest number of
-  /// any rank, and the packs do not fit into fewer.
+  /// ZeRO-3, expert parallelism). Packs are split for that, so every pack still meets the capacity. Only the last step, and steps with
+  /// shared samples, can stay unequal: if a step has fewer samples than ranks times the largest number of any rank, its packs are merged;
+  /// it is unequal if they do not fit into fewer, come from different packs of `deal_steps`, or there are fewer samples than ranks
+  /// (`batching::idle_ranks`).
   bool equal_micro_batches = true;
 };
 

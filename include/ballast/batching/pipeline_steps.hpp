@@ -11,16 +11,17 @@
 #include <string>
 
 /// @file
-/// @brief `pipeline_steps`: random steps for replicas that are pipelines. Micro-batches hold similar samples, and each replica gets as many
-/// micro-batches as it has time for.
+/// @brief `pipeline_steps`: random steps for replicas that are pipelines, with micro-batches of about equal cost.
 
 namespace ballast::inline v0_2 {
 
 /// @brief Draws random steps and distributes each draw over pipelines such that the slowest pipeline finishes early.
 ///
-/// A pipeline of P stages takes the sum of its micro-batches' costs plus (P - 1) times the largest of them. Micro-batches are cut from the
-/// samples sorted by cost, so that expensive micro-batches are in few replicas, which then run fewer of them. Replicas train on different
-/// numbers of tokens, so weigh the loss by tokens.
+/// A pipeline of P stages takes the sum of its micro-batches' costs plus (P - 1) times the largest of them. Samples are dealt to
+/// micro-batches of equal cost, the same number on every replica. Where single samples cost too much for that, micro-batches are cut from
+/// the samples sorted by length, so that expensive micro-batches are in few replicas, and packs are split until all replicas have equal
+/// numbers; without `equal_micro_batches`, replicas with expensive micro-batches run fewer. Replicas train on different numbers of tokens,
+/// so weigh the loss by tokens.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
@@ -29,10 +30,11 @@ namespace ballast::inline v0_2 {
 /// @param options  shape of a step, `stages`, seed and `left_over` (`split` and `shorten` spread the samples evenly over the steps)
 /// @param cost     cost of a sample by its length
 /// @param fill     share of a step's capacity that is drawn for it, in thousandths
-/// @return the plan; `micro_batches` is the largest number of any replica, and replicas with fewer have empty places at their end
+/// @return the plan; `micro_batches` is the largest number of any replica in any step, and replicas with fewer have empty places at their
+/// end
 /// @throws invalid_input for a bad option, length or cost
 /// @par Complexity
-/// O(samples log samples), plus about 40 trials a step in O(micro-batches log ranks) each.
+/// O(samples log samples), plus about 80 trials a step in O(micro-batches log ranks) each, and a bounded number of exchanges.
 /// @par Determinism
 /// A pure function of its arguments.
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
