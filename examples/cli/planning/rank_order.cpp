@@ -18,6 +18,7 @@ void order_for_ranks(ballast::groups<Index>& packs, ballast::sample_measures con
   options.ranks = ranks;
   options.left_over = ballast::left_over::shorten;
   options.seed = seed;
+  options.equal_micro_batches = false;  // the trainer cuts the order into steps; no pack is split for them
   auto const steps = ballast::deal_steps(std::move(packs), samples, options);
   packs.clear();
   for (auto const pack : steps.table)
