@@ -5,7 +5,8 @@
 // Stage times are in ms at 400 TFLOP/s, -1 where a stage does not fit: `joint`; `sequential`, the cut for time alone and the best recompute
 // after it; `equal`, an equal count of layers and the best recompute; `full`, everything recomputed and the best cut for that; `unlimited`,
 // the least if memory were no matter. `all_different` plans 96 layers of which no two are alike,
-// `adversarial` 80 whose selections are hard.
+// `adversarial` 80 whose selections are hard. `chunks` plans stages with several chunks (interleaved with 2 or 4, or ZB-V as 0): `chunks`,
+// the plan and its lower bound, and `equal`, as many layers in every chunk, of which all take the first option that fits everywhere.
 //
 // A layer holds 14 h + 4 f bytes a token (6 f where gated), 14 h if the feed-forward block's inner part is computed again, 2 h if all is;
 // the embeddings 2 h, the head its logits in float32 too. Units of 32 MiB, 18 bytes a parameter, 16 micro-batches, GB = 2^30.
@@ -185,6 +186,52 @@ void adversarial(benchmark::State& state) {
   state.counters["work"] = static_cast<double>(plan.work) / 1e6;
 }
 
+/// Time of the slowest stage in ms if every chunk has as many layers, and all layers take the same option; -1 if that fits with none.
+double equal_chunks(problem const& p, ballast::chunks_in_flight const& held) {
+  auto const q = held.stage_of.size(), n = p.layers.size();
+  for (std::size_t way = 0; way < 3; ++way) {
+    std::vector<std::int64_t> time(p.capacity.size()), beside(time.size()), working(time.size());
+    std::vector<std::vector<std::int64_t>> bytes(time.size());
+    for (std::size_t k = 0; k < q; ++k) {
+      auto const s = held.stage_of[k];
+      bytes[s].push_back(0);
+      for (auto i = (2 * k * n + q) / (2 * q); i < (2 * (k + 1) * n + q) / (2 * q); ++i) {
+        auto const& layer = p.layers[i];
+        auto const& taken = layer.options[(std::min)(way, layer.options.size() - 1)];
+        time[s] += layer.time + taken.time;
+        beside[s] += layer.state;
+        working[s] = (std::max)(working[s], layer.working);
+        bytes[s].back() += taken.memory;
+      }
+    }
+    auto fits = true;
+    for (std::size_t s = 0; s < time.size(); ++s)
+      for (std::size_t at = 0; at < held.held[s].size(); at += bytes[s].size()) {
+        auto sum = beside[s] + working[s];
+        for (std::size_t c = 0; c < bytes[s].size(); ++c) sum += static_cast<std::int64_t>(held.held[s][at + c]) * bytes[s][c];
+        fits = fits && sum <= p.capacity[s];
+      }
+    if (fits) return static_cast<double>(*std::max_element(time.begin(), time.end())) / 1000;
+  }
+  return -1;
+}
+
+void chunks(benchmark::State& state) {
+  auto const p = vision_language(state);
+  auto const count = static_cast<std::uint64_t>(state.range(5)), stages = static_cast<std::uint64_t>(state.range(3));
+  auto const held = ballast::held_by_chunk(
+      count == 0 ? ballast::any_schedule(ballast::zbv_schedule{}) : ballast::any_schedule(ballast::interleaved_schedule{.chunks = count}),
+      stages, 16);
+  ballast::chunk_options const options{.capacity = p.capacity};
+  std::span<ballast::stage_layer const> const layers(p.layers);
+  ballast::joint_stages<> plan;
+  for (auto _ : state) plan = ballast::plan_chunks(layers, held, options);
+  if (!check_chunks(plan, layers, held, options).valid()) return state.SkipWithError("not a valid plan");
+  state.counters["chunks_ms"] = milliseconds(plan);
+  state.counters["bound_ms"] = static_cast<double>(plan.partition.bottleneck.lower_bound) / 1000;
+  state.counters["equal_ms"] = equal_chunks(p, held);
+}
+
 void tight(benchmark::internal::Benchmark* b) {
   b->ArgNames({"tiles", "text", "TP", "stages", "GB"});
   for (auto const& row : std::vector<std::vector<std::int64_t>>{{7, 512, 1, 8, 76},
@@ -206,5 +253,9 @@ BENCHMARK(adversarial)
     ->ArgsProduct({{0, 1}, {15, 30, 50}, {0, 20, 40}})
     ->Unit(benchmark::kMillisecond);
 BENCHMARK(joint)->Apply(tight)->Unit(benchmark::kMillisecond);
+BENCHMARK(chunks)
+    ->ArgNames({"tiles", "text", "TP", "stages", "GB", "chunks"})
+    ->ArgsProduct({{24}, {2048, 4096}, {2}, {8}, {60, 76}, {0, 2, 4}})
+    ->Unit(benchmark::kMillisecond);
 
 }  // namespace

@@ -54,7 +54,7 @@ inline void require_valid(staging_options const& options) {
 ///
 /// If the backward is split, micro-batches of which only the weight part is left count too, because their activations are still held.
 ///
-/// @param schedule       a schedule with one chunk per stage (with several chunks, a stage is not a part of a chain)
+/// @param schedule       a schedule with one chunk per stage; `held_by_chunk` takes the others
 /// @param stages         number of stages of the pipeline, at least 1
 /// @param micro_batches  number of micro-batches in a step, at least 1
 /// @return one number per stage

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/status.hpp>
+#include <ballast/partition/min_max.hpp>
+#include <ballast/staging/chunk_options.hpp>
+#include <ballast/staging/detail/chunk_cuts.hpp>
+#include <ballast/staging/detail/chunk_oracle.hpp>
+#include <ballast/staging/detail/chunk_prices.hpp>
+#include <ballast/staging/detail/chunk_table.hpp>
+#include <ballast/staging/layer.hpp>
+#include <ballast/staging/result.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+/// @file
+/// @brief `plan_chunks`: a chain cut into the chunks of interleaved schedules and ZB-V, and what each stage recomputes, within memory.
+
+namespace ballast::inline v0_2 {
+
+/// @brief Cuts a chain into the virtual stages of a pipeline and chooses what each stage recomputes or sends to the host, such that all
+/// stages fit in memory and the slowest is fast, by local search, with a lower bound.
+///
+/// A stage runs several chunks that are not neighbours in the chain, and no fast exact method is known to us. The search starts from chunks
+/// that are balanced in time and from cuts that are cheapest at prices of memory. It moves single cuts to where their two stages are best,
+/// each with its own selection of options, until no move improves the plan. Then it moves a few cuts of the best plan at random, and
+/// repeats. Prices also prove the lower bound: the least of a weighted mean of the stages and of the bytes that they lack, over all cuts
+/// whose chunks could be part of a faster plan.
+///
+/// @tparam Index  type of the boundaries
+/// @param layers   the layers, first to last
+/// @param held     the virtual stages, and what the stages hold at once (`held_by_chunk`)
+/// @param options  memory, limits of the search
+/// @return the plan. `partition` has virtual stages + 1 boundaries. `figures` has one entry per stage; its `activations` are those of one
+/// micro-batch in all chunks, and its `memory` is the most that the stage holds. Infeasible if there are too few layers, or if it is proven
+/// that no plan fits; unknown if neither a plan nor a proof was found
+/// @post no stage exceeds its capacity, whatever it holds at once according to `held`; no plan is faster than the lower bound
+/// @throws invalid_input as `require_valid` of the chain and of the options, or if the bytes of all micro-batches held may exceed 2^56
+/// @par Complexity
+/// O(virtual stages * layers) for each of some hundred shortest paths, and `options.work`, plus a few greedy selections for each stage.
+/// @par Determinism
+/// A pure function of its arguments; all arithmetic is in integers.
+/// @par Source
+/// This library (docs/staging.md). The bound: Everett, Operations Research 11 (1963). The chunks of a stage: Narayanan et al., arXiv
+/// 2104.04473, section 2.2; Qi et al., arXiv 2405.15362.
+template <index_type Index = std::uint32_t>
+[[nodiscard]] joint_stages<Index> plan_chunks(std::span<stage_layer const> layers, chunks_in_flight const& held,
+                                              chunk_options const& options) {
+  detail::chunk_table<> const table(layers, held, options);
+  detail::chunk_oracle<> oracle(table);
+  joint_stages<Index> out;
+  auto const n = layers.size(), q = table.virtual_stages();
+  std::vector<std::int64_t> time;
+  for (auto const& layer : layers) time.push_back(layer.time);
+  auto const even = min_max_partition<Index>(time, {.stages = q, .min_layers = options.min_layers});
+  if (even.status != status::feasible) {
+    out.partition = even;
+    return out;
+  }
+  detail::chunk_cuts<> search(table, oracle);
+  search.descend({even.boundaries.begin(), even.boundaries.end()});
+  detail::chunk_prices<> prices(table);
+  constexpr auto never = (std::numeric_limits<std::int64_t>::max)();
+  auto const visit = [&](std::vector<std::size_t> const& cuts) { search.descend(cuts); };
+  std::vector<std::size_t> shares;  // as many layers in every virtual stage
+  for (std::size_t k = 0; k <= q; ++k) shares.push_back(k * (n / q) + (std::min)(k, n % q));
+  search.descend(shares);
+  search.kick(prices.raise(search.best().lacks > 0 ? never : search.best().time, 40, visit));
+  if (search.best().lacks > 0) {
+    out.partition.status = prices.hopeless(100) ? status::infeasible : status::unknown;
+    out.work = oracle.spent();
+    return out;
+  }
+  auto const& cuts = search.cuts();
+  for (bool again = true; again;) {  // solve exactly what is slowest
+    std::size_t slowest = 0;
+    for (std::size_t s = 1; s < table.stages(); ++s)
+      if (oracle.cost(slowest, cuts) < oracle.cost(s, cuts)) slowest = s;
+    again = oracle.solve(slowest, cuts);
+  }
+  out.partition.status = status::feasible;
+  out.partition.boundaries.assign(cuts.begin(), cuts.end());
+  out.partition.bound = partition_bound::mean;
+  out.figures.resize(table.stages());
+  out.option.resize(n);
+  std::int64_t value = 0;
+  for (std::size_t s = 0; s < table.stages(); ++s) {
+    oracle.fill(s, cuts, out.figures[s], out.option);
+    value = (std::max)(value, out.figures[s].time + out.figures[s].added);
+  }
+  out.partition.bottleneck = {value, prices.raise(value, 100, [](auto const&) {})};
+  out.work = oracle.spent();
+  return out;
+}
+
+}  // namespace ballast::inline v0_2
