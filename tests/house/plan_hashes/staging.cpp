@@ -44,6 +44,12 @@ void staging() {
     show("plan_stages", name, plan_stages(chain, o));
     show("plan_stages", name + ",layers", plan_stages<>(std::span<stage_layer const>(layers), o));
     show("plan_stages_in_sequence", name, plan_stages_in_sequence(chain, o));
+    auto const chunks = round % 2 == 0 ? any_schedule(zbv_schedule{}) : any_schedule(interleaved_schedule{.chunks = 2});
+    auto const held_at_once = held_by_chunk(chunks, stages, 2 * stages);
+    show("held_by_chunk", name, held_at_once.stage_of, held_at_once.held);
+    show("plan_chunks", name,
+         plan_chunks(std::span<stage_layer const>(layers), held_at_once,
+                     {.capacity = capacity, .min_layers = o.min_layers, .hidden_percent = o.hidden_percent, .work = 500'000}));
   }
   auto const model = transformer_preset("llama-3.1-8b");
   batch_shape const batch{.tokens = 8192, .squares = 20'000'000};
