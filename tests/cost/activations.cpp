@@ -216,4 +216,18 @@ TEST_CASE("activations: what makes no sense is refused") {
   CHECK(refusal([&] { return recompute_options(v3, 0, {.tensor = 0}).size(); }) == "tensor = 0 must be in [1, 65536]");
 }
 
+TEST_CASE("kept_bytes: routed experts in 8 bits keep half of what they keep") {
+  auto const& model = transformer_preset("deepseek-v3");
+  auto const kept = [&](module_set modules, bool fp8) {
+    return kept_bytes(model, 40, {}, modules, attention_kernel::fused, fp8).per_token;
+  };
+  using enum recompute_module;
+  std::int64_t const copies = 8 * 7168, inner = 8 * 3 * 2048;  // elements that the experts of a token keep
+  CHECK(kept({}, false) - kept({}, true) == copies + inner);
+  CHECK(kept({moe_activation}, false) - kept({moe_activation}, true) == copies + inner - 8 * 2048);
+  CHECK(kept({experts}, false) - kept({experts}, true) == copies);
+  CHECK(kept({moe}, false) == kept({moe}, true));
+  CHECK(kept_bytes(model, 1, {}, {}, attention_kernel::fused, true) == kept_bytes(model, 1, {}, {}));  // a dense layer
+}
+
 }  // namespace test_cost_activations

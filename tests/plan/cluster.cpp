@@ -34,7 +34,7 @@ TEST_CASE("rates_of: a boundary takes the link that it crosses") {
   auto const rates = rates_of({}, 4);  // two stages fill a node
   layer_evaluator const evaluate(rates);
   layer const of{.name = {}, .options = {{}}, .boundary = {.per_token = 450}};
-  auto const transfer = [&](std::uint64_t stage) { return evaluate(of, of.options[0], {.tokens = 1'000'000}, stage).transfer; };
+  auto const transfer = [&](std::uint64_t stage) { return evaluate(of, of.options[0], {.tokens = 1'000'000}, stage, stage + 1).transfer; };
   CHECK((transfer(0) == 1'000'000 && transfer(2) == 1'000'000));  // 450 MB at 450 GB/s
   CHECK((transfer(1) == 9'000'000 && transfer(3) == 9'000'000));  // at 50 GB/s
 }

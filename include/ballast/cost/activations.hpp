@@ -110,8 +110,12 @@ struct activation_part {
 }
 
 [[nodiscard]] constexpr batch_cost kept_without(transformer const& model, std::int64_t layer, parallelism const& spread,
-                                                std::array<activation_part, 8> const& parts, module_set modules) {
-  auto const dropped = dropped_part(parts, modules);
+                                                std::array<activation_part, 8> const& parts, module_set modules, bool fp8_experts) {
+  auto dropped = dropped_part(parts, modules);
+  for (auto const& p : parts)  // of the routed experts, half of what is not dropped
+    if (fp8_experts && p.modules.contains(recompute_module::moe) && !p.modules.contains(recompute_module::shared_experts) &&
+        (p.modules.bits & modules.bits) == 0)
+      dropped.split += p.split / 2;
   auto const residual = 2 * (2 + model.norms) * model.hidden + (model.kv_rank > 0 ? 4 * (model.q_rank + model.kv_rank) : 0);
   auto const whole = residual - dropped.whole, split = activation_bytes_per_token(model, layer) - residual - dropped.split;
   auto const t = spread.tensor;
@@ -131,6 +135,7 @@ struct activation_part {
 /// @param spread   degrees; context parallelism divides the tokens and pairs of a device, not the bytes for each
 /// @param modules  what is recomputed
 /// @param kernel   how attention is computed
+/// @param fp8_experts  whether routed experts keep their inputs and inner activations in 8 bits
 /// @return bytes per token, and per pair of tokens for stored scores (`per_square`), each rounded up
 /// @post without modules, `per_token` is `activation_bytes_per_token(model, layer, spread, recomputation::none)`; with
 /// `feed_forward_modules`, it is the same of `recomputation::selective`
@@ -138,10 +143,10 @@ struct activation_part {
 /// @par Source
 /// Korthikanti et al., arXiv 2205.05198, section 4 (the bytes of a layer, the scores). Modules as in Megatron-Core.
 [[nodiscard]] constexpr batch_cost kept_bytes(transformer const& model, std::int64_t layer, parallelism const& spread, module_set modules,
-                                              attention_kernel kernel = attention_kernel::fused) {
+                                              attention_kernel kernel = attention_kernel::fused, bool fp8_experts = false) {
   require_valid(spread);
   detail::require_layer(model, layer);
-  return detail::kept_without(model, layer, spread, detail::activation_parts(model, layer, kernel), modules);
+  return detail::kept_without(model, layer, spread, detail::activation_parts(model, layer, kernel), modules, fp8_experts);
 }
 
 /// @brief Forward FLOPs that one device repeats in the backward pass of one layer if some modules are recomputed.
@@ -197,6 +202,7 @@ struct recompute_option {
 /// @param spread   degrees
 /// @param allowed  modules that may be recomputed; the default gives the three choices of `recomputation`
 /// @param kernel   how attention is computed
+/// @param fp8_experts  as for `kept_bytes`
 /// @return at least one choice; each keeps fewer bytes than the one before, and costs as much work or more
 /// @throws invalid_input as `require_valid`, or if `layer` is out of range
 /// @par Complexity
@@ -204,8 +210,8 @@ struct recompute_option {
 template <class = when_called>
 [[nodiscard]] std::vector<recompute_option> recompute_options(transformer const& model, std::int64_t layer, parallelism const& spread = {},
                                                               module_set allowed = feed_forward_modules,
-                                                              attention_kernel kernel = attention_kernel::fused) {
-  std::vector<recompute_option> out{{.bytes = kept_bytes(model, layer, spread, {}, kernel)}};
+                                                              attention_kernel kernel = attention_kernel::fused, bool fp8_experts = false) {
+  std::vector<recompute_option> out{{.bytes = kept_bytes(model, layer, spread, {}, kernel, fp8_experts)}};
   auto const parts = detail::activation_parts(model, layer, kernel);
   auto const add = [&](recompute_option const& option) {
     auto const& last = out.back().bytes;
@@ -232,7 +238,7 @@ template <class = when_called>
     if (next.contains(experts)) next = next.without({moe_activation});
     if (next == chosen) break;
     add({.modules = next,
-         .bytes = detail::kept_without(model, layer, spread, parts, next),
+         .bytes = detail::kept_without(model, layer, spread, parts, next, fp8_experts),
          .work = detail::split_work(detail::dropped_part(parts, next), spread)});
   }
   detail::activation_part const all{{}, 0, 0, 0, layer_flops(model, layer).per_token + parts[0].flops, parts[0].pair_flops};

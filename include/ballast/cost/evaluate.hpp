@@ -105,20 +105,21 @@ class layer_evaluator {
   /// @param of     the layer
   /// @param taken  one of its options
   /// @param batch  the micro-batch; no number may exceed those of a `largest` that passed `require_fits` with this layer's chain
-  /// @param stage  the stage that the layer ends, from 0, for the links that lead to the next one
+  /// @param from   the stage that the layer ends, from 0
+  /// @param to     the stage of the next layer: both decide which links its boundary takes
   /// @return time and bytes
   /// @par Complexity
   /// O(1), without an allocation.
   /// @par Determinism
   /// All arithmetic is in integers.
-  [[nodiscard]] layer_figures operator()(layer const& of, layer_option const& taken, batch_shape const& batch,
-                                         std::uint64_t stage = 0) const {
+  [[nodiscard]] layer_figures operator()(layer const& of, layer_option const& taken, batch_shape const& batch, std::uint64_t from = 0,
+                                         std::uint64_t to = 1) const {
     auto const forward = of.forward(batch), backward = of.backward(batch);
     return {.time = time_(forward + backward),
             .forward = time_(forward),
             .backward = time_(backward),
             .recompute = time_(taken.work(batch)),
-            .transfer = transfer(bytes_(of.boundary(batch)), stage),
+            .transfer = transfer(bytes_(of.boundary(batch)), from, to),
             .bytes = bytes_(taken.bytes(batch)),
             .working = bytes_(of.working(batch)) + of.buffers};
   }
@@ -198,11 +199,11 @@ class layer_evaluator {
  private:
   static constexpr std::int64_t nanoseconds_of_ms = 1'000'000;
   [[nodiscard]] static std::int64_t from_ps(std::int64_t picoseconds) { return divide_up(picoseconds, std::int64_t{1000}); }
-  [[nodiscard]] std::int64_t transfer(std::int64_t bytes, std::uint64_t stage) const {
+  [[nodiscard]] std::int64_t transfer(std::int64_t bytes, std::uint64_t from, std::uint64_t to) const {
     if (stage_devices_ == 0) return link_(bytes);
-    auto const first = static_cast<std::int64_t>(stage) * stage_devices_;  // Megatron-LM numbers the devices of a stage one after the other
-    auto const crosses = first / links_.per_node != (first + stage_devices_) / links_.per_node;
-    return from_ps((crosses ? links_.between : links_.inside)(bytes));
+    // Megatron-LM numbers the devices of a stage one after the other
+    auto const node = [&](std::uint64_t stage) { return static_cast<std::int64_t>(stage) * stage_devices_ / links_.per_node; };
+    return from_ps((node(from) == node(to) ? links_.inside : links_.between)(bytes));
   }
   static std::int64_t at_least(char const* field, std::int64_t value, std::int64_t least) {
     require(value >= least,

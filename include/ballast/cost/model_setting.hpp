@@ -69,6 +69,7 @@ struct model_setting {
   ballast::framework framework{};    ///< how large activations are: `framework_named("eager")` and others
   head_loss loss{};                  ///< how the loss is computed
   attention_kernel attention = attention_kernel::fused;  ///< whether scores are stored
+  bool fp8_experts = false;                              ///< whether routed experts keep what they keep in 8 bits
   module_set recompute_modules = feed_forward_modules;   ///< modules that a plan may recompute where it does not recompute a whole layer
   trainable language{};   ///< which parameters of the language model are trained; with adapters, embedding and head are frozen
   trainable vision{};     ///< which parameters of the vision transformer are trained

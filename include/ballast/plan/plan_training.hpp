@@ -3,6 +3,7 @@
 #include <ballast/batching/result.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
+#include <ballast/core/math.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/cost/evaluate.hpp>
 #include <ballast/cost/layer.hpp>
@@ -16,6 +17,8 @@
 #include <ballast/plan/shapes.hpp>
 #include <ballast/plan/shortage.hpp>
 #include <ballast/plan/training_plan.hpp>
+#include <ballast/staging/chunk_options.hpp>
+#include <ballast/staging/chunks.hpp>
 #include <ballast/staging/joint.hpp>
 #include <ballast/staging/layer.hpp>
 #include <ballast/staging/options.hpp>
@@ -24,6 +27,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 /// @file
@@ -33,14 +37,16 @@ namespace ballast::inline v0_2 {
 
 /// @brief Options of `plan_training`. `stages` and `memory` have no default.
 struct training_options {
-  std::uint64_t stages = 0;                        ///< number of pipeline stages of each rank, 1 … 2^20
-  std::int64_t memory = 0;                         ///< bytes of each device that the plan may use, not negative
-  any_schedule schedule = one_f_one_b_schedule{};  ///< a schedule with one chunk per stage
+  std::uint64_t stages = 0;  ///< number of pipeline stages of each rank, 1 … 2^20
+  std::int64_t memory = 0;   ///< bytes of each device that the plan may use, not negative
+  any_schedule schedule =
+      one_f_one_b_schedule{};  ///< any schedule; an interleaved one gets empty micro-batches up to a multiple of `stages`
 };
 
 /// @brief Plans the stages of a model for the micro-batches of a data plan, and computes the time of every step.
 ///
-/// One plan of stages serves all steps. Stages and what they recompute are chosen together (`plan_stages`): balanced in time for the mean
+/// One plan of stages serves all steps. Stages and what they recompute are chosen together (`plan_stages`, or
+/// `plan_chunks` if the schedule has several chunks per stage): balanced in time for the mean
 /// micro-batch, and within memory for the largest. Then every rank of every step gets a timeline of its own packs, in their order; a step
 /// takes as long as its slowest rank, and then exchanges gradients and parameters and runs the optimiser. Memory includes the working set
 /// of the layer whose backward pass runs. If the schedule splits backwards, both parts take half the time, and activations are held until
@@ -54,7 +60,7 @@ struct training_options {
 /// @param rates    rates that turn work into time; see `rates_of`
 /// @return stages, times, memory, what limits the training, and the timeline of the slowest rank; infeasible if no partition fits in memory
 /// @post no stage exceeds its memory in any step; the shares add up to the time of all devices
-/// @throws invalid_input if an option, rate or layer is out of range, the schedule has several chunks per stage, sizes do not match, or
+/// @throws invalid_input if an option, rate or layer is out of range, sizes do not match, or
 ///         times or bytes come near 2^63
 /// @par Complexity
 /// As `plan_stages`, and O(micro-batches * stages) for the timelines.
@@ -72,22 +78,29 @@ template <index_type Index>
   require(options.memory >= 0, [&] { return "memory = " + std::to_string(options.memory) + " must not be negative"; });
   require(!layers.empty(), [] { return std::string("layers is empty"); });
   layer_evaluator const evaluate(rates);
+  training_plan out;
   auto const batches = detail::batches_of(steps, packs);
   std::vector<std::int64_t> const capacity(static_cast<std::size_t>(options.stages), options.memory);
-  training_plan out;
+  auto const chunks = std::visit([](auto const& s) { return s.chunks_per_stage(); }, options.schedule);
+  auto most = batches.most_of_a_rank;
+  if (std::holds_alternative<interleaved_schedule>(options.schedule)) most = divide_up(most, options.stages) * options.stages;
+  for (std::uint64_t s = 0; s < options.stages; ++s) out.in_flight.push_back(in_flight(options.schedule, s, options.stages, most).held);
   out.mean = batches.mean;
   out.largest = batches.largest;
-  out.layers = stage_layers_of(layers, batches.mean, batches.largest, rates, options.stages);
-  out.in_flight = held_by_stage(options.schedule, options.stages, batches.most_of_a_rank);
-  out.stages =
-      plan_stages<>(std::span<stage_layer const>(out.layers), {.stages = options.stages, .capacity = capacity, .in_flight = out.in_flight});
+  // the last layer of ZB-V is on the stage of the first
+  auto const apart = std::holds_alternative<zbv_schedule>(options.schedule) ? 1 : options.stages;
+  out.layers = stage_layers_of(layers, batches.mean, batches.largest, rates, apart);
+  out.stages = chunks == 1 ? plan_stages<>(std::span<stage_layer const>(out.layers),
+                                           {.stages = options.stages, .capacity = capacity, .in_flight = out.in_flight})
+                           : plan_chunks<>(out.layers, held_by_chunk(options.schedule, options.stages, most), {.capacity = capacity});
   out.status = out.stages.partition.status;
   if (out.status != status::feasible) {
-    if (out.layers.size() >= options.stages) out.shortage = shortage_of(out.layers, out.in_flight, options.memory);
+    if (chunks == 1 && out.layers.size() >= options.stages) out.shortage = shortage_of(out.layers, out.in_flight, options.memory);
     return out;
   }
   for (auto const& s : out.stages.figures) out.memory.push_back({.state = s.state, .activations = 0, .budget = options.memory});
-  detail::step_timer<>(detail::joined_stages(layers, out.stages), evaluate, options.schedule, batches.largest, packs).time(steps, out);
+  detail::step_timer<>(detail::joined_stages(layers, out.stages), options.stages, evaluate, options.schedule, batches.largest, packs)
+      .time(steps, out);
   return out;
 }
 

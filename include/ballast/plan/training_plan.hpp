@@ -89,10 +89,11 @@ struct stage_memory {
 
 /// @brief Stages of a model, and all steps of a data plan on a modelled timeline. Times are in nanoseconds.
 struct training_plan {
-  ballast::status status = ballast::status::infeasible;  ///< infeasible: there are fewer layers than stages, or see `shortage`
-  memory_shortage shortage;                              ///< how much memory is missing, if that makes it infeasible; otherwise 0
-  batch_shape mean;                                      ///< size of the mean micro-batch, rounded up: stages are balanced for it
-  batch_shape largest;                                   ///< largest of each number over all micro-batches: memory is planned for it
+  ballast::status status = ballast::status::infeasible;  ///< infeasible: there are too few layers, or see `shortage`; unknown, with several
+                                                         ///< chunks per stage: no plan was found, and it is not proven that there is none
+  memory_shortage shortage;              ///< how much memory is missing, if that makes it infeasible and stages have one chunk; otherwise 0
+  batch_shape mean;                      ///< size of the mean micro-batch, rounded up: stages are balanced for it
+  batch_shape largest;                   ///< largest of each number over all micro-batches: memory is planned for it
   joint_stages<> stages;                 ///< partition, options, and figures: time of the mean micro-batch, bytes of the largest
   std::vector<stage_layer> layers;       ///< the layers that were planned: time of the mean micro-batch, bytes of the largest
   std::vector<std::uint64_t> in_flight;  ///< for each stage, the most micro-batches that it holds
@@ -105,7 +106,9 @@ struct training_plan {
   std::uint64_t slowest_step = 0;  ///< the longest step, the first of equal ones
   std::uint64_t slowest_rank = 0;  ///< the slowest rank of that step
   pipeline_timeline timeline;      ///< timeline of that rank in that step, with its events
-  std::vector<stage_work> works;   ///< work of the timeline's tasks: `works[micro_batch * stages + stage]`
+  /// Work of the timeline's tasks: `works[micro_batch * v + virtual_stage]` for v virtual stages, which are the stages if the schedule has
+  /// one chunk per stage.
+  std::vector<stage_work> works;
 
   /// @brief The mean time of a step. @return milliseconds; 0 if there are no steps
   [[nodiscard]] double step_ms() const noexcept {
@@ -119,7 +122,8 @@ struct training_plan {
 template <class = when_called>
 [[nodiscard]] inline std::vector<std::string> describe(training_plan const& plan) {
   if (plan.status != status::feasible) {
-    if (plan.shortage.needed == 0) return {"There are fewer layers than stages."};
+    if (plan.status == status::unknown) return {"No partition into chunks was found that fits; more memory, or fewer chunks, may help."};
+    if (plan.shortage.needed == 0) return {"There are too few layers for the stages, or they do not fit in memory with any recomputation."};
     return {"No partition into stages fits in " + std::to_string(plan.shortage.budget) +
             " bytes per device: in the one that needs least, stage " + std::to_string(plan.shortage.stage) + " needs " +
             std::to_string(plan.shortage.needed) + ", which is " + std::to_string(plan.shortage.needed - plan.shortage.budget) + " more."};

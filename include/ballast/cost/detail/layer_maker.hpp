@@ -81,7 +81,7 @@ struct layer_maker {
     out.backward = of(work(flops.backward));
     auto const backward = backward_factor(is, trained_before) > 0;
     add_activation_exchanges(out, model, which, tile, backward);
-    auto const options = recompute_options(model, which, by.spread, by.recompute_modules, by.attention);
+    auto const options = recompute_options(model, which, by.spread, by.recompute_modules, by.attention, by.fp8_experts);
     auto const share = [&](batch_cost const& c) {
       return of({divide_up(c.per_token, by.spread.context), divide_up(c.per_square, by.spread.context), 0});
     };

@@ -103,7 +103,7 @@ class exchange_times {
   std::array<link_time, 2> by_token_, by_tile_;
 };
 
-/// A stage of a plan as one layer with one option: the sum of its layers, under the options that they take.
+/// A stage of a plan, or a chunk of one, as one layer with one option: the sum of its layers, under the options that they take.
 struct joined_stage {
   layer sum;
   std::vector<layer> working;  // layers of which each may have the largest working set; nothing else of them is set
@@ -158,24 +158,29 @@ template <class = when_called>
 template <class = when_called>
 class step_timer {
  public:
-  step_timer(std::vector<joined_stage> stages, layer_evaluator const& evaluate, any_schedule const& schedule, batch_shape const& largest,
-             std::span<batch_shape const> packs)
-      : stages_(std::move(stages)),
+  /// `chunks` are the virtual stages, `stages` the stages that they belong to.
+  step_timer(std::vector<joined_stage> chunks, std::uint64_t stages, layer_evaluator const& evaluate, any_schedule const& schedule,
+             batch_shape const& largest, std::span<batch_shape const> packs)
+      : chunks_(std::move(chunks)),
+        ends_(static_cast<std::size_t>(stages)),
         evaluate_(evaluate),
         schedule_(schedule),
         splits_(std::visit([](auto const& s) { return s.splits_backward; }, schedule)),
         packs_(packs) {
-    for (auto const& stage : stages_) {
-      exchanges_.emplace_back(evaluate_, stage.sum, largest);
-      ends_.push_back(evaluate_.end_of_step(stage.sum));
-      end_ = (std::max)(end_, ends_.back().exchange + ends_.back().optimizer);
+    for (std::size_t k = 0; k < chunks_.size(); ++k) {
+      stage_of_.push_back(std::visit([&](auto const& s) { return s.stage_of(k, stages); }, schedule));
+      exchanges_.emplace_back(evaluate_, chunks_[k].sum, largest);
+      auto const more = evaluate_.end_of_step(chunks_[k].sum);
+      auto& end = ends_[static_cast<std::size_t>(stage_of_.back())];
+      end = {end.exchange + more.exchange, end.optimizer + more.optimizer};
+      end_ = (std::max)(end_, end.exchange + end.optimizer);
     }
   }
 
   template <class Index>
   void time(batching<Index> const& steps, training_plan& out) {
     auto const ranks = static_cast<std::size_t>(steps.ranks);
-    auto const devices = static_cast<std::int64_t>(steps.ranks * stages_.size());
+    auto const devices = static_cast<std::int64_t>(steps.ranks * ends_.size());
     std::vector<std::int64_t> makespans(ranks);
     std::int64_t slowest = -1;
     out.end_of_step = end_;
@@ -191,7 +196,7 @@ class step_timer {
       auto const step = *at;
       require(step + end_ <= (std::numeric_limits<std::int64_t>::max)() / devices - out.time.value,
               [&] { return "step " + std::to_string(s) + " brings the time of all devices to 2^63 nanoseconds"; });
-      for (auto const makespan : makespans) out.shares.waiting += (step - makespan) * static_cast<std::int64_t>(stages_.size());
+      for (auto const makespan : makespans) out.shares.waiting += (step - makespan) * static_cast<std::int64_t>(ends_.size());
       for (auto const& end : ends_) {
         out.shares.exchange += end.exchange * static_cast<std::int64_t>(ranks);
         out.shares.optimizer += end.optimizer * static_cast<std::int64_t>(ranks);
@@ -224,18 +229,19 @@ class step_timer {
     }
     if (micro_batches == 0) {
       timeline_ = {};
-      timeline_.stages.resize(stages_.size());
+      timeline_.stages.resize(ends_.size());
       return;
     }
-    if (!order_ || order_->micro_batches != micro_batches) order_ = order_of(schedule_, stages_.size(), micro_batches);
-    auto const work = [&](std::uint64_t k, std::uint64_t m) { return works_[static_cast<std::size_t>(m * stages_.size() + k)]; };
+    for (; micro_batches % group() != 0; ++micro_batches) works_.resize(works_.size() + chunks_.size());  // micro-batches without tokens
+    if (!order_ || order_->micro_batches != micro_batches) order_ = order_of(schedule_, ends_.size(), micro_batches);
+    auto const work = [&](std::uint64_t k, std::uint64_t m) { return works_[static_cast<std::size_t>(m * chunks_.size() + k)]; };
     simulate_order(*order_, work, events, workspace_, timeline_);
   }
   void append_works(batch_shape const& batch) {
-    for (std::size_t s = 0; s < stages_.size(); ++s) {
-      auto const& [sum, working] = stages_[s];
-      auto const of = evaluate_(sum, sum.options.front(), batch, s);
-      auto const forward = exchanges_[s].forward(batch), backward = exchanges_[s].backward(batch);
+    for (std::size_t k = 0; k < chunks_.size(); ++k) {
+      auto const& [sum, working] = chunks_[k];
+      auto const of = evaluate_(sum, sum.options.front(), batch, stage_of_[k], stage_of_[(std::min)(k + 1, chunks_.size() - 1)]);
+      auto const forward = exchanges_[k].forward(batch), backward = exchanges_[k].backward(batch);
       exchanged_ += forward + backward;
       std::int64_t more = 0;
       for (auto const& w : working) more = (std::max)(more, evaluate_(w, {}, batch).working);
@@ -255,16 +261,22 @@ class step_timer {
     for (auto const& w : works_) out.shares.work += w.forward + w.backward + w.weight;
     out.shares.work -= exchanged_;
     out.shares.exchange += exchanged_;
-    for (std::size_t s = 0; s < stages_.size(); ++s) {
+    for (std::size_t s = 0; s < ends_.size(); ++s) {
       auto const& figures = timeline_.stages[s];
       out.shares.bubble += timeline_.makespan.value - figures.busy;
       out.memory[s].activations = (std::max)(out.memory[s].activations, figures.peak_memory);
     }
   }
 
-  std::vector<joined_stage> stages_;
+  /// Micro-batches of a step come in multiples of this number.
+  [[nodiscard]] std::uint64_t group() const {
+    return std::holds_alternative<interleaved_schedule>(schedule_) ? std::uint64_t{ends_.size()} : 1;
+  }
+
+  std::vector<joined_stage> chunks_;
+  std::vector<std::uint64_t> stage_of_;
   std::vector<exchange_times<>> exchanges_;
-  std::vector<step_end> ends_;
+  std::vector<step_end> ends_;  // of each stage
   std::int64_t end_ = 0, exchanged_ = 0;
   layer_evaluator const& evaluate_;
   any_schedule const& schedule_;
