@@ -123,4 +123,22 @@ TEST_CASE("nearest_megatron_recompute: the least loss among the settings that fi
   CHECK_THROWS_AS(nearest_megatron_recompute<std::uint32_t>(layers, kinds_of("Et"), plan, asked, {}), invalid_input);
 }
 
+TEST_CASE("nearest_megatron_recompute: selective recomputation names its modules") {
+  std::vector<stage_layer> const layers(2, {.time = 30, .options = {{.memory = 100}, {.memory = 60, .time = 2}}});
+  std::vector<std::uint64_t> const held{1};
+  std::vector<std::int64_t> const capacity{150};
+  staging_options const asked{.stages = 1, .capacity = capacity, .in_flight = held};
+  auto const plan = plan_stages<>(std::span<stage_layer const>(layers), asked);
+  auto const flags = [&](module_set modules) {
+    megatron_options const means{.selective = 1U, .full = {}, .modules = modules};
+    return nearest_megatron_recompute<std::uint32_t>(layers, kinds_of("tt"), plan, asked, means).flags;
+  };
+  using enum recompute_module;
+  CHECK(flags(megatron_options{}.modules) == "--recompute-granularity selective --recompute-modules mlp");
+  CHECK(flags({moe, mlp}) == "--recompute-granularity selective --recompute-modules mlp moe");
+  CHECK(flags({layernorm, mla_up_projection}) == "--recompute-granularity selective --recompute-modules layernorm mla_up_proj");
+  CHECK_THROWS_AS(flags({}), invalid_input);
+  CHECK_THROWS_AS(flags(feed_forward_modules), invalid_input);
+}
+
 }  // namespace test_plan_exports

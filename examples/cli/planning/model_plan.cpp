@@ -75,7 +75,6 @@ void add_megatron(planned_model& plan, model_request const& asked, model_on_devi
   plan.layout = ballast::megatron_layout(std::span<std::uint32_t const>(cuts), kinds);
   if (!plan.layout) return;
   ballast::megatron_options means;
-  auto experts = false;
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     if (kinds[i] != ballast::layer_kind::decoder) continue;
     auto const& options = plan.model.layers[i].options;
@@ -84,7 +83,7 @@ void add_megatron(planned_model& plan, model_request const& asked, model_on_devi
       if (options[k].recomputed == recomputation::full) means.full = k;
     }
   }
-  if (asked.layers.empty()) experts = model_of(on.model).experts > 0;
+  if (asked.layers.empty() && model_of(on.model).experts > 0) means.modules = means.modules.with(ballast::recompute_module::moe);
   std::vector<std::int64_t> const capacity(cuts.size() - 1, plan.training.memory.front().budget);
   plan.megatron = ballast::nearest_megatron_recompute<std::uint32_t>(
       plan.training.layers, kinds, plan.training.stages,
@@ -97,10 +96,6 @@ void add_megatron(planned_model& plan, model_request const& asked, model_on_devi
     auto const end = (std::min)(text.find(' ', at), text.size());
     flags.push_back(text.substr(at, end - at));
     at = end + 1;
-  }
-  if (text.ends_with("selective")) {  // what is recomputed in part is the feed-forward block
-    flags.insert(flags.end(), {"--recompute-modules", "mlp"});
-    if (experts) flags.push_back("moe");
   }
 }
 

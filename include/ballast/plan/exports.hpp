@@ -4,6 +4,7 @@
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/status.hpp>
+#include <ballast/cost/recompute_modules.hpp>
 #include <ballast/staging/layer.hpp>
 #include <ballast/staging/options.hpp>
 #include <ballast/staging/result.hpp>
@@ -72,9 +73,10 @@ template <index_type Index>
 
 /// @brief Which of a layer's options correspond to Megatron-LM's recompute settings. Layers with fewer options take their last one.
 struct megatron_options {
-  std::uint32_t keep = 0;                  ///< index of the option without recomputation
-  std::optional<std::uint32_t> selective;  ///< index of the option for `selective`, which applies to all decoder layers
-  std::optional<std::uint32_t> full;       ///< index of the option for `full`, which applies to a stage's first decoder layers (`block`)
+  std::uint32_t keep = 0;                     ///< index of the option without recomputation
+  std::optional<std::uint32_t> selective;     ///< index of the option for `selective`, which applies to all decoder layers
+  std::optional<std::uint32_t> full;          ///< index of the option for `full`, which applies to a stage's first decoder layers (`block`)
+  module_set modules{recompute_module::mlp};  ///< what the option for `selective` recomputes; Megatron-LM has no `experts`, but `moe`
 };
 
 /// @brief The recompute setting of Megatron-LM that comes closest to a plan.
@@ -86,8 +88,8 @@ struct megatron_recompute {
 
 /// @brief Finds the recompute flags of Megatron-LM that fit in memory and make the slowest stage fastest.
 ///
-/// Megatron-LM has one setting for all stages: nothing, `selective`, or `full` for the first n decoder layers of every stage. All are
-/// tried.
+/// Megatron-LM has one setting for all stages: nothing, `selective` with a list of modules, or `full` for the first n decoder layers of
+/// every stage. All are tried. The flags always name the modules, because without a list Megatron-LM recomputes attention scores alone.
 ///
 /// @tparam Index  type of the boundaries
 /// @param layers   the layers of the chain
@@ -96,7 +98,8 @@ struct megatron_recompute {
 /// @param options  the options that it was planned with
 /// @param means    which options of a layer correspond to the settings
 /// @return the flags, and the slowest stage with them and in the plan
-/// @throws invalid_input if the sizes do not match, or `options` are not valid
+/// @throws invalid_input if the sizes do not match, `options` are not valid, or there is an option for `selective` and `means.modules` is
+///         empty or has a module that Megatron-LM does not know
 /// @par Complexity
 /// O(layers * decoder layers of the longest stage).
 /// @par Determinism
@@ -111,6 +114,8 @@ template <index_type Index>
     return "layers = " + std::to_string(layers.size()) + ", kinds = " + std::to_string(kinds.size()) + " and " +
            std::to_string(cuts.size()) + " boundaries of " + std::to_string(options.stages) + " stages do not match";
   });
+  require(!means.selective || !(means.modules.empty() || means.modules.contains(recompute_module::experts)),
+          [&] { return "modules = \"" + to_string(means.modules) + "\" must name modules that Megatron-LM recomputes"; });
   megatron_recompute out;
   auto const consider = [&](std::uint32_t others, std::uint32_t firsts, std::size_t first_layers, std::string const& flags) {
     std::int64_t bottleneck = 0;
@@ -134,7 +139,11 @@ template <index_type Index>
     out = {.status = status::feasible, .flags = flags, .bottleneck = {bottleneck, plan.partition.bottleneck.value}};
   };
   consider(means.keep, means.keep, 0, "");
-  if (means.selective) consider(*means.selective, *means.selective, 0, "--recompute-granularity selective");
+  if (means.selective) {
+    auto modules = to_string(means.modules);
+    std::replace(modules.begin(), modules.end(), ',', ' ');
+    consider(*means.selective, *means.selective, 0, "--recompute-granularity selective --recompute-modules " + modules);
+  }
   std::size_t longest = 0;
   for (std::size_t s = 0; s + 1 < cuts.size(); ++s)
     longest = (std::max)(
