@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/batching/deal_steps.hpp>
+#include <ballast/batching/result.hpp>
 #include <ballast/core/concepts.hpp>
+#include <ballast/core/status.hpp>
+#include <ballast/cost/evaluate.hpp>
+#include <ballast/cost/layer.hpp>
 #include <ballast/cost/transformer.hpp>
 #include <ballast/cost/transformer_cost.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
@@ -11,40 +15,100 @@
 #include <ballast/plan/detail/placed_samples.hpp>
 #include <ballast/plan/figures.hpp>
 #include <ballast/plan/plan_data.hpp>
+#include <ballast/plan/plan_training.hpp>
+#include <ballast/plan/shapes.hpp>
+#include <ballast/plan/training_plan.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
 /// @file
-/// @brief `compare_with_usual`: compares a data plan with what trainers usually do.
+/// @brief `compare_with_usual` and `compare_training`: compare a plan with what trainers usually do.
 
 namespace ballast::inline v0_2 {
+
+/// @brief The two plans that a plan is compared with.
+/// @tparam Index  type of the sample indices
+template <index_type Index = std::uint32_t>
+struct usual_batchings {
+  batching<Index> naive;  ///< the naive plan: packs by next fit in input order, dealt in order
+  batching<Index> usual;  ///< the usual plan: packs by best-fit decreasing, dealt at random
+};
+
+/// @brief Plans the samples of a plan in the naive and in the usual way, with the same shape of steps, seed and left-over policy.
+///
+/// @tparam Index  type of the sample indices
+/// @param plan     the plan of an epoch, as `plan_data` returned it
+/// @param options  the options that it was planned with
+/// @return both plans; their samples are indices into `plan.samples`, as those of the plan are
+/// @throws invalid_input as `deal_steps`
+/// @par Complexity
+/// O(n log n).
+/// @par Determinism
+/// A pure function of its arguments.
+template <index_type Index>
+[[nodiscard]] usual_batchings<Index> usual_batchings_of(data_plan<Index> const& plan, data_plan_options const& options) {
+  auto const& o = options.steps;
+  detail::placed_samples const placed(plan.samples, o);
+  packing_options const pack{.capacity = o.capacity};
+  auto const& tokens = placed.samples.tokens;
+  usual_batchings<Index> out{
+      .naive = deal_steps(next_fit<Index>(tokens, pack).packs, placed.samples, o, {.how = dealing::in_order}),
+      .usual = deal_steps(best_fit_decreasing<Index>(tokens, pack).packs, placed.samples, o, {.how = dealing::random})};
+  if (placed.kept.empty()) return out;
+  for (auto* const made : {&out.naive, &out.usual})
+    for (auto* const list : {&made->packs.members, &made->dropped, &made->repeated})
+      for (auto& sample : *list) sample = placed.kept[static_cast<std::size_t>(sample)];
+  return out;
+}
 
 /// @brief Figures of three plans of the same samples.
 struct plan_comparison {
   plan_figures planned;  ///< figures of the plan itself
-  plan_figures naive;    ///< figures of the naive plan: packs by next fit in input order, dealt in order
-  plan_figures usual;    ///< figures of the usual plan: packs by best-fit decreasing, dealt at random
+  plan_figures naive;    ///< figures of the naive plan
+  plan_figures usual;    ///< figures of the usual plan
 };
 
 /// @brief Compares a plan with the naive and the usual plan for the same samples, shape of steps, seed and left-over policy.
 ///
 /// @tparam Index  type of the sample indices
 /// @param plan         the plan of an epoch, as `plan_data` returned it
-/// @param options      the options that it was planned with
+/// @param others       the naive and the usual plan, as `usual_batchings_of` returned them
+/// @param options      the options that all were planned with
 /// @param ms_per_unit  milliseconds that one unit of cost takes on one device
 /// @return the figures of all three plans
-/// @throws invalid_input as `deal_steps` and `figures_of`
+/// @throws invalid_input as `figures_of`
 /// @par Complexity
-/// O(n log n).
+/// O(samples + places).
 /// @par Determinism
 /// Figures are doubles, computed from exact sums.
 template <index_type Index>
+[[nodiscard]] plan_comparison compare_with_usual(data_plan<Index> const& plan, usual_batchings<Index> const& others,
+                                                 data_plan_options const& options, double ms_per_unit) {
+  auto const score = [&](batching<Index> const& steps) { return figures_of(steps, plan.samples, options.steps, ms_per_unit); };
+  return {.planned = score(plan.steps), .naive = score(others.naive), .usual = score(others.usual)};
+}
+
+/// @brief Makes the naive and the usual plan, and compares a plan with them.
+///
+/// @tparam Index  type of the sample indices
+/// @param plan         the plan of an epoch, as `plan_data` returned it
+/// @param options      the options that it was planned with
+/// @param ms_per_unit  milliseconds that one unit of cost takes on one device
+/// @return the figures of all three plans
+/// @throws invalid_input as `usual_batchings_of` and the other overload
+/// @par Complexity
+/// O(n log n).
+/// @par Determinism
+/// As the other overload.
+template <index_type Index>
 [[nodiscard]] plan_comparison compare_with_usual(data_plan<Index> const& plan, data_plan_options const& options, double ms_per_unit) {
-  auto const& o = options.steps;
-  auto const samples = detail::placed_samples(plan.samples, o).samples;
-  packing_options const pack{.capacity = o.capacity};
-  auto const score = [&](batching<Index> const& steps) { return figures_of(steps, samples, o, ms_per_unit); };
-  return {.planned = figures_of(plan.steps, plan.samples, o, ms_per_unit),
-          .naive = score(deal_steps(next_fit<Index>(samples.tokens, pack).packs, samples, o, {.how = dealing::in_order})),
-          .usual = score(deal_steps(best_fit_decreasing<Index>(samples.tokens, pack).packs, samples, o, {.how = dealing::random}))};
+  return compare_with_usual(plan, usual_batchings_of(plan, options), options, ms_per_unit);
 }
 
 /// @brief Compares a plan with the naive and the usual plan, with times modelled from the shape of a model and a cluster.
@@ -55,15 +119,70 @@ template <index_type Index>
 /// @param model    the shape of the model
 /// @param on       the devices
 /// @return the figures of all three plans
-/// @throws invalid_input as the other overload, and as `ms_per_unit`
+/// @throws invalid_input as the other overloads, and as `ms_per_unit`
 /// @par Complexity
-/// As the other overload.
+/// O(n log n).
 /// @par Determinism
-/// As the other overload.
+/// As the other overloads.
 template <index_type Index>
 [[nodiscard]] plan_comparison compare_with_usual(data_plan<Index> const& plan, data_plan_options const& options, transformer const& model,
                                                  cluster const& on = {}) {
   return compare_with_usual(plan, options, ms_per_unit(sample_cost(model), on));
+}
+
+/// @brief Three plans of the same samples with the stages of a model, simulated.
+struct training_comparison {
+  training_plan planned;  ///< stages and timelines of the plan itself
+  training_plan naive;    ///< those of the naive plan; infeasible if it does not fit in memory
+  training_plan usual;    ///< those of the usual plan; infeasible if it does not fit in memory
+};
+
+/// @brief Plans and simulates a training with a plan, with the naive and with the usual plan. Each of them gets stages of its own.
+///
+/// @tparam Index  type of the sample indices
+/// @param plan     the plan of an epoch, as `plan_data` returned it
+/// @param others   the naive and the usual plan, as `usual_batchings_of` returned them
+/// @param layers   the layers of the model, first to last; see `layers_of`
+/// @param options  stages, memory, schedule
+/// @param rates    rates that turn work into time; see `rates_of`
+/// @return the training of all three plans
+/// @throws invalid_input as `plan_training` and `shapes_of`
+/// @par Complexity
+/// Three times that of `plan_training`.
+/// @par Determinism
+/// A pure function of its arguments, in integers.
+template <index_type Index>
+[[nodiscard]] training_comparison compare_training(data_plan<Index> const& plan, usual_batchings<Index> const& others,
+                                                   std::span<layer const> layers, training_options const& options,
+                                                   layer_rates const& rates) {
+  auto const run = [&](batching<Index> const& steps) {
+    auto const packs = shapes_of(steps.packs, std::span<std::int64_t const>(plan.samples.tokens));
+    return plan_training<Index>(steps, packs, layers, options, rates);
+  };
+  return {.planned = run(plan.steps), .naive = run(others.naive), .usual = run(others.usual)};
+}
+
+/// @brief Describes what is remarkable in a comparison, in sentences for people: a plan that does not fit, or one that is faster.
+/// @param of  the result of `compare_training`
+/// @return a sentence for each of the naive and the usual plan that does not fit in memory, or that takes less time than the plan
+template <class = when_called>
+[[nodiscard]] inline std::vector<std::string> describe(training_comparison const& of) {
+  std::vector<std::string> out;
+  if (of.planned.status != status::feasible) return out;
+  for (auto const& [name, other] : {std::pair{"naive", &of.naive}, {"usual", &of.usual}}) {
+    auto const the = std::string("The ") + name + " plan ";
+    if (other->status != status::feasible) {
+      auto const& lack = other->shortage;
+      out.push_back(the + "does not fit in memory: with all that can be recomputed, stage " + std::to_string(lack.stage) + " needs " +
+                    std::to_string(lack.needed - lack.budget) + " bytes more.");
+    } else if (other->time.value < of.planned.time.value) {
+      char share[32];
+      auto const planned = static_cast<double>(of.planned.time.value);
+      (void)std::snprintf(share, sizeof share, "%.2f %%", 100 * (planned - static_cast<double>(other->time.value)) / planned);
+      out.push_back(the + "takes " + share + " less time than this plan, by simulation.");
+    }
+  }
+  return out;
 }
 
 }  // namespace ballast::inline v0_2
