@@ -62,7 +62,11 @@ void plan(writer& show) {
   ballast_cli::model_on_device const on;
   std::vector<numbers> shares;  // ranks, stages, seconds of the epoch, then device-time in millionths
   for (std::uint64_t const stages : {1U, 2U, 4U, 8U}) {
-    ballast_cli::model_request const asked{.stages = stages, .memory = std::int64_t{120} << 30, .zero = 1, .layers = {}};
+    ballast_cli::model_request const asked{.stages = stages,
+                                           .memory = std::int64_t{120} << 30,
+                                           .setting = {.spread = {.zero = 1}, .optimizer = ballast::optimizer_named("adam")},
+                                           .hidden = {},
+                                           .layers = {}};
     auto const options = [&] {
       auto o = shape_of(16 / stages, 16);
       o.steps.synchronisation = ballast::synchronisation::pipeline;

@@ -346,7 +346,7 @@ TEST_CASE("options of the model side that make no sense are refused", "[cli]") {
       {"partition f --stages 2 --micro-batches 1 --schedule pipedream", "no schedule \"pipedream\"; there are gpipe, 1f1b"},
       {"partition f --stages 2 --micro-batches 1 --schedule zbv", "schedule zbv has 2 chunks a stage, not 1\n"},
       {"recompute f", "--budget is required"},
-      {"recompute f --budget 1 --offload 4 --overlap 101", "--overlap 101: expected a percentage, at most 100\n"},
+      {"recompute f --budget 1 --offload 4 --overlap 101", "--overlap 101: expected a percentage from 0 to 100\n"},
       {"simulate f --stages 2 --micro-batches 1 --boundaries 0,4", "--boundaries has 2 numbers; 2 stages of 1 chunk take 3\n"},
       {"simulate f --stages 2 --micro-batches 1 --boundaries 0,5,4", "--boundaries must rise from 0 to the number of layers, 4\n"},
       {"simulate f --stages 2 --micro-batches 1 --boundaries 0,,4", "--boundaries an empty field: expected a whole number from 0"},

@@ -91,7 +91,11 @@ TEST_CASE("plan --stages prints the library's training plan", "[cli]") {
     CHECK(m["limits"]["largest_loss"] == std::string(to_string(run.shares.largest_loss())));
     REQUIRE(m["memory"].size() == options.steps.stages);
     for (std::size_t s = 0; s < m["memory"].size(); ++s)
-      CHECK(m["memory"][s] == json{{"stage", s}, {"bytes", run.memory[s].bytes()}, {"budget", memory}});
+      CHECK(m["memory"][s] == json{{"stage", s},
+                                   {"bytes", run.memory[s].bytes()},
+                                   {"state", run.memory[s].state},
+                                   {"activations", run.memory[s].activations},
+                                   {"budget", memory}});
     auto const changed = std::count_if(run.stages.option.begin(), run.stages.option.end(), [](auto k) { return k != 0; });
     CHECK(m["recompute"].size() + m["recompute_selective"].size() == static_cast<std::size_t>(changed));
     std::vector<std::string> const flags = m["megatron_flags"];
@@ -181,7 +185,7 @@ TEST_CASE("plan --stages: what does not fit, and what makes no sense", "[cli]") 
       {"--stages 2 --schedule zbv", "schedule zbv has 2 chunks a stage, not 1\n"},
       {"--stages 2 --schedule pipedream", "no schedule \"pipedream\""},
       {"--stages 2 --tp 0", "--tp 0: expected a whole number from 1"},
-      {"--stages 2 --zero 4", "zero = 4 must be in [0, 3]\n"},
+      {"--stages 2 --zero 4", "--zero 4: expected a ZeRO stage from 0 to 3\n"},
       {"--stages 2 --layers missing.csv", "missing.csv: cannot be read"},
       {"--stages 2 --layers layers.csv --tp 2", "--tp excludes --layers"},
       {"--stages 2 --layers layers.csv --model gpt2-xl", "--model excludes --layers"},

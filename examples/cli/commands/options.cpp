@@ -64,6 +64,14 @@ double milliseconds(std::string const& option, std::string const& text) {
   return value;
 }
 
+std::int64_t percentage(std::string const& option, std::string const& text) {
+  std::int64_t value = 0;
+  auto const [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || stop != text.data() + text.size() || value < 0 || value > 100)
+    throw bad_input(option + " " + printable(text) + ": expected a percentage from 0 to 100");
+  return value;
+}
+
 std::uint32_t thousandths(std::string const& option, std::string const& text) {
   auto const value = decimal(option, text);
   if (!(value >= 0 && value <= 1)) throw bad_input(option + " " + printable(text) + ": expected a share from 0 to 1, as in 0.97");
@@ -110,11 +118,6 @@ void read_capacities(limit_arguments& limits, input_arguments const& input) {
 CLI::Option* add_offload(CLI::App& command, offload_link& offload) {
   auto* const link = add_value(command, "--offload", offload.bytes_per_1, some_bytes,
                                "bytes that the link to the host moves in one unit of the file's time");
-  auto const percentage = [](std::string const& option, std::string const& text) {
-    auto const value = whole<std::int64_t, 0>(option, text);
-    if (value > 100) throw bad_input(option + " " + printable(text) + ": expected a percentage, at most 100");
-    return value;
-  };
   add_value(command, "--overlap", offload.overlap, percentage,
             "percent of the compute time under which transfers to the host hide; 0 by default")
       ->needs(link);

@@ -50,6 +50,8 @@ inline constexpr auto from_0 = whole<std::uint64_t, 0>;
 [[nodiscard]] double decimal(std::string const& option, std::string const& text);
 /// From 0 to 10^6. Throws bad_input.
 [[nodiscard]] double milliseconds(std::string const& option, std::string const& text);
+/// From 0 to 100. Throws bad_input.
+[[nodiscard]] std::int64_t percentage(std::string const& option, std::string const& text);
 /// A share in thousandths, rounded up. Throws bad_input.
 [[nodiscard]] std::uint32_t thousandths(std::string const& option, std::string const& text);
 

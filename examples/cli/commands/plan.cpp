@@ -2,6 +2,7 @@
 #include "commands/plan.hpp"
 
 #include "commands/commands.hpp"
+#include "commands/model_options.hpp"
 #include "commands/options.hpp"
 #include "errors.hpp"
 #include "report/plan_folder.hpp"
@@ -51,28 +52,6 @@ void add_level_side(CLI::App& command, plan_arguments& plan, plan_options& of) {
       ->needs(of.levels);
 }
 
-void add_model_side(CLI::App& command, plan_arguments& plan, plan_options const& of) {
-  auto& side = plan.model_side;
-  auto* const stages =
-      add_value(command, "--stages", side.stages, small_positive, "pipeline stages of a rank: plan the model and time every step too")
-          ->excludes(of.levels)
-          ->excludes(of.cost);
-  add_value(command, "--memory", side.memory, bytes, "bytes of a device, Ki, Mi or Gi allowed; nine tenths of --device's by default")
-      ->needs(stages);
-  add_value(command, "--schedule", side.schedule, schedule, "schedule of the pipelines: 1f1b (default), gpipe, zb1p or zb2p")
-      ->needs(stages);
-  auto* const tensor =
-      add_value(command, "--tp", side.tensor, small_positive, "tensor-parallel devices of a stage; 1 by default")->needs(stages);
-  auto* const zero =
-      add_value(command, "--zero", side.zero, whole<std::int32_t, 0>, "ZeRO stage over the ranks, 0 (default) to 3")->needs(stages);
-  command.add_option("--layers", side.layers, "CSV of layers, as for partition, in milliseconds of a micro-batch of --capacity tokens")
-      ->needs(stages)
-      ->excludes(of.model)
-      ->excludes(of.mfu)
-      ->excludes(tensor)
-      ->excludes(zero);
-}
-
 void add_balance(CLI::App& command, plan_arguments& plan, plan_options const& of) {
   add_value(command, "--step-overhead-ms", plan.step_overhead_ms, milliseconds,
             "milliseconds of a step besides its micro-batches, as for the all-reduce and the optimiser; 0 by default")
@@ -104,7 +83,7 @@ void add_plan(CLI::App& app, std::string const& command_line) {
   add_input(command, arguments->input, "lengths, as for pack");
   auto of = add_data_side(command, *arguments);
   add_level_side(command, *arguments, of);
-  add_model_side(command, *arguments, of);
+  add_model_options(command, arguments->model_side, {.not_with_stages = {of.levels, of.cost}, .of_model = {of.model, of.mfu}});
   add_balance(command, *arguments, of);
   command.add_option("--out", arguments->out,
                      "folder for offsets.npy, members.npy, steps.npy, plan.json and report.html; levels.npy with --levels");

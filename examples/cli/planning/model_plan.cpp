@@ -3,6 +3,7 @@
 
 #include "errors.hpp"
 #include "planning/layer_times.hpp"
+#include "planning/model_setting.hpp"
 #include "planning/stage_plan.hpp"
 #include "report/output.hpp"
 #include "report/words.hpp"
@@ -62,6 +63,16 @@ using ballast::recomputation;
           "layers of " + name, device};
 }
 
+/// The work of a token in a forward and backward pass, over that where all parameters are trained: three times the forward pass.
+[[nodiscard]] double share_of_passes(rated_layers const& model) {
+  std::int64_t forward = 0, backward = 0;
+  for (auto const& l : model.layers) {
+    forward += l.forward.per_token;
+    backward += l.backward.per_token;
+  }
+  return forward == 0 ? 1.0 : static_cast<double>(forward + backward) / (3.0 * static_cast<double>(forward));
+}
+
 [[nodiscard]] std::vector<std::string> layer_names(rated_layers const& model) {
   std::vector<std::string> names;
   for (auto const& layer : model.layers) names.push_back(layer.name);
@@ -69,7 +80,7 @@ using ballast::recomputation;
 }
 
 /// The setting of Megatron-LM that is nearest to the plan, and its options.
-void add_megatron(planned_model& plan, model_request const& asked, model_on_device const& on) {
+void add_megatron(planned_model& plan, ballast::any_schedule const& schedule) {
   auto const kinds = kinds_of(layer_names(plan.model));
   auto const& cuts = plan.training.stages.partition.boundaries;
   plan.layout = ballast::megatron_layout(std::span<std::uint32_t const>(cuts), kinds);
@@ -83,14 +94,19 @@ void add_megatron(planned_model& plan, model_request const& asked, model_on_devi
       if (options[k].recomputed == recomputation::full) means.full = k;
     }
   }
-  if (asked.layers.empty() && model_of(on.model).experts > 0) means.modules = means.modules.with(ballast::recompute_module::moe);
+  if (plan.model.experts) means.modules = means.modules.with(ballast::recompute_module::moe);
   std::vector<std::int64_t> const capacity(cuts.size() - 1, plan.training.memory.front().budget);
   plan.megatron = ballast::nearest_megatron_recompute<std::uint32_t>(
       plan.training.layers, kinds, plan.training.stages,
       {.stages = cuts.size() - 1, .capacity = capacity, .in_flight = plan.training.in_flight}, means);
+  auto const setting = megatron_setting_of(plan.model.setting.value_or(ballast::model_setting{}), plan.model.experts);
+  plan.megatron_without = setting.without;
+  if (!std::holds_alternative<ballast::one_f_one_b_schedule>(schedule)) plan.megatron_without.push_back("--schedule " + plan.schedule);
   auto& flags = plan.megatron_flags;
-  flags = {"--tensor-model-parallel-size",  std::to_string(asked.tensor),       "--pipeline-model-parallel-size",
-           std::to_string(cuts.size() - 1), "--pipeline-model-parallel-layout", *plan.layout};
+  flags = setting.degrees;
+  flags.insert(flags.end(),
+               {"--pipeline-model-parallel-size", std::to_string(cuts.size() - 1), "--pipeline-model-parallel-layout", *plan.layout});
+  flags.insert(flags.end(), setting.others.begin(), setting.others.end());
   auto const& text = plan.megatron.flags;
   for (std::size_t at = 0; at < text.size();) {
     auto const end = (std::min)(text.find(' ', at), text.size());
@@ -111,6 +127,13 @@ void add_megatron(planned_model& plan, model_request const& asked, model_on_devi
   return text;
 }
 
+/// A sentence, if Megatron-LM lacks options.
+[[nodiscard]] std::string without_in_words(planned_model const& plan) {
+  std::string text;
+  for (auto const& option : plan.megatron_without) text += (text.empty() ? "Megatron-LM has no flag for " : ", ") + option;
+  return text.empty() ? text : text + ".\n";
+}
+
 constexpr double nanoseconds_of_ms = 1e6;
 [[nodiscard]] double ms(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) / nanoseconds_of_ms; }
 
@@ -125,14 +148,15 @@ model_input read_model(model_request const& asked, model_on_device const& on, ba
     return {std::move(model), std::move(cost)};
   }
   auto cost = modelled_cost(on);
-  cost.ms_per_unit /= static_cast<double>(asked.tensor);
-  ballast::model_setting const by{.spread = {.tensor = asked.tensor,
-                                             .data = static_cast<std::int64_t>(shape.ranks),
-                                             .sequence_parallel = asked.tensor > 1,
-                                             .zero = asked.zero}};
-  return {{ballast::layers_of(model_of(on.model), by),
-           ballast::rates_of({.device = device, .mfu = on.utilisation()}, by.spread.tensor * by.spread.data)},
-          std::move(cost)};
+  auto const shape_of_model = model_of(on.model);
+  auto const by = setting_for(asked.setting, shape.ranks, shape_of_model, on.model);
+  rated_layers model{.layers = ballast::layers_of(shape_of_model, by),
+                     .rates = ballast::rates_of({.device = device, .mfu = on.utilisation(), .links = {}, .hidden = asked.hidden},
+                                                by.spread.tensor * by.spread.data),
+                     .setting = by,
+                     .experts = shape_of_model.experts > 0};
+  cost.ms_per_unit *= share_of_passes(model) / static_cast<double>(by.spread.tensor * by.spread.context);
+  return {std::move(model), std::move(cost)};
 }
 
 planned_model plan_model(model_request const& asked, model_on_device const& on, rated_layers model, ballast::data_plan<> const& data,
@@ -145,7 +169,8 @@ planned_model plan_model(model_request const& asked, model_on_device const& on, 
                     .selective = {},
                     .layout = {},
                     .megatron = {},
-                    .megatron_flags = {}};
+                    .megatron_flags = {},
+                    .megatron_without = {}};
   auto const packs = ballast::shapes_of(data.steps.packs, std::span<std::int64_t const>(data.samples.tokens));
   out.training = ballast::plan_training<std::uint32_t>(
       data.steps, packs, out.model.layers, {.stages = asked.stages, .memory = memory, .schedule = asked.schedule}, out.model.rates);
@@ -161,7 +186,7 @@ planned_model plan_model(model_request const& asked, model_on_device const& on, 
     auto const again = layer.options[out.training.stages.option[i]].recomputed;
     if (again != recomputation::none) (again == recomputation::full ? out.recompute : out.selective).push_back(layer.name);
   }
-  add_megatron(out, asked, on);
+  add_megatron(out, asked.schedule);
   return out;
 }
 
@@ -170,9 +195,14 @@ nlohmann::ordered_json to_json(planned_model const& plan) {
   auto const& cuts = training.stages.partition.boundaries;
   auto memory = nlohmann::ordered_json::array();
   for (std::size_t s = 0; s < training.memory.size(); ++s)
-    memory.push_back({{"stage", s}, {"bytes", training.memory[s].bytes()}, {"budget", training.memory[s].budget}});
+    memory.push_back({{"stage", s},
+                      {"bytes", training.memory[s].bytes()},
+                      {"state", training.memory[s].state},
+                      {"activations", training.memory[s].activations},
+                      {"budget", training.memory[s].budget}});
   auto const& of = training.shares;
   nlohmann::ordered_json json{{"status", "feasible"},
+                              {"setting", nullptr},
                               {"boundaries", cuts},
                               {"bottleneck_ms", ms(training.stages.partition.bottleneck.value)},
                               {"lower_bound_ms", ms(training.stages.partition.bottleneck.lower_bound)},
@@ -195,8 +225,10 @@ nlohmann::ordered_json to_json(planned_model const& plan) {
                                 {"largest_loss", to_string(of.largest_loss())}}},
                               {"megatron", plan.layout.value_or("")},
                               {"megatron_flags", plan.megatron_flags},
+                              {"megatron_without", plan.megatron_without},
                               {"megatron_loss", nullptr},
                               {"deepspeed", cuts}};
+  if (plan.model.setting) json["setting"] = to_json(*plan.model.setting, plan.model.rates.hidden);
   if (plan.layout && plan.megatron.status == ballast::status::feasible) json["megatron_loss"] = plan.megatron.bottleneck.gap();
   return json;
 }
@@ -209,22 +241,28 @@ std::string in_words(planned_model const& plan) {
               duration(ms(cut.bottleneck.value)) + " for a mean micro-batch, and " +
               (cut.bottleneck.optimal() ? std::string("no plan takes less")
                                         : "no plan takes less than " + duration(ms(cut.bottleneck.lower_bound))) +
-              ".\n\n";
+              ".\n";
+  if (plan.model.setting) text += in_words(*plan.model.setting, plan.model.rates.hidden);
+  text += "\n";
   auto const names = layer_names(plan.model);
   std::vector<stage_line> lines;
   for (std::size_t s = 0; s < training.memory.size(); ++s) {
     auto const begin = cut.boundaries[s], end = cut.boundaries[s + 1];
     auto const& of = training.stages.figures[s];
-    lines.push_back(
-        {span_in_words(names, begin, end), end - begin, duration(ms(of.time + of.added)), many_bytes(training.memory[s].bytes())});
+    lines.push_back({span_in_words(names, begin, end), end - begin, duration(ms(of.time + of.added)),
+                     many_bytes(training.memory[s].bytes()) + "  " + many_bytes(training.memory[s].state)});
   }
-  text += stage_table(lines, "memory at its peak");
+  text += stage_table(lines, "memory at its peak    of which states");
   text += "\n" + list_in_words("Recomputed: ", plan.recompute) + list_in_words("Recomputed in part: ", plan.selective);
   if (!training.steps.empty())
     text += "By its timelines a step takes " + duration(training.step_ms()) + ", all take " + duration(ms(training.time.value)) +
             "; no order of the same work takes less than " + duration(ms(training.time.lower_bound)) + ".\n";
+  if (training.end_of_step > 0)
+    text += "A step ends with " + duration(ms(training.end_of_step)) +
+            " in which gradients and parameters are exchanged and the optimiser runs.\n";
   for (auto const& sentence : describe(training)) text += sentence + "\n";
   if (plan.layout) text += "Megatron-LM (" + nearest_in_words(plan) + "):\n  " + flags_in_words(plan) + "\n";
+  text += without_in_words(plan);
   return text;
 }
 

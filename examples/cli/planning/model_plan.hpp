@@ -4,7 +4,10 @@
 #include "report/page.hpp"
 
 #include <ballast/cost/evaluate.hpp>
+#include <ballast/cost/exchange.hpp>
 #include <ballast/cost/layer.hpp>
+#include <ballast/cost/model_setting.hpp>
+#include <ballast/cost/optimizer.hpp>
 #include <ballast/cost/schedule.hpp>
 #include <ballast/plan/exports.hpp>
 #include <ballast/plan/plan_data.hpp>
@@ -26,15 +29,17 @@ struct model_request {
   std::uint64_t stages = 0;            ///< of a rank's pipeline; 0: the data alone are planned
   std::optional<std::int64_t> memory;  ///< bytes of a device; none: nine tenths of those of the datasheet
   ballast::any_schedule schedule = ballast::one_f_one_b_schedule{};
-  std::int64_t tensor = 1;  ///< tensor-parallel devices of a stage
-  int zero = 0;             ///< ZeRO stage
-  std::string layers;       ///< file of layers, in milliseconds of a full micro-batch; empty: the model's
+  ballast::model_setting setting = {.optimizer = ballast::optimizer_named("adam")};  ///< how the model is trained, but for the ranks
+  ballast::hidden_share hidden;                                                      ///< of exchanges
+  std::string layers;  ///< file of layers, in milliseconds of a full micro-batch; empty: the model's
 };
 
 /// A chain of layers with the rates of its devices.
 struct rated_layers {
   std::vector<ballast::layer> layers;
   ballast::layer_rates rates;
+  std::optional<ballast::model_setting> setting = {};  ///< how the model is trained; none: the layers were measured
+  bool experts = false;                                ///< whether the model has any
 };
 
 /// The layers as the options name them, and what a sample costs on one device of each stage.
@@ -52,7 +57,8 @@ struct planned_model {
   std::vector<std::string> recompute, selective;  ///< names of layers that are recomputed in full, in part
   std::optional<std::string> layout;              ///< of Megatron-LM
   ballast::megatron_recompute megatron;
-  std::vector<std::string> megatron_flags;  ///< options of Megatron-LM, each and its values
+  std::vector<std::string> megatron_flags;    ///< options of Megatron-LM, each and its values
+  std::vector<std::string> megatron_without;  ///< options of ours that Megatron-LM has none for
 };
 /// Throws no_plan, beginning with `title`, where no cut fits.
 [[nodiscard]] planned_model plan_model(model_request const& asked, model_on_device const& on, rated_layers model,

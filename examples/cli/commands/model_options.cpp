@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/model_options.hpp"
+
+#include "commands/options.hpp"
+#include "errors.hpp"
+#include "planning/model_setting.hpp"
+
+#include <ballast/cost/optimizer.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ballast_cli {
+
+namespace {
+
+[[nodiscard]] ballast::head_loss head_loss(std::string const& option, std::string const& text) {
+  using enum ballast::head_loss::kind;
+  constexpr std::string_view chunks = "chunked:";
+  if (text == "plain") return {};
+  if (text == "fused") return {.how = fused};
+  if (text.starts_with(chunks))
+    return {.how = chunked, .chunks = whole<std::int32_t>(option + " chunked:N, N =", text.substr(chunks.size()))};
+  throw bad_input(option + " " + printable(text) + ": expected plain, fused or chunked:N, as in chunked:8");
+}
+
+[[nodiscard]] ballast::trainable trained_part(std::string const& option, std::string const& text) {
+  constexpr std::string_view adapters = "lora:";
+  if (text == "all") return {};
+  if (text == "none") return {.what = ballast::trained::none};
+  if (text.starts_with(adapters)) {
+    auto const rank = whole<std::int64_t>(option + " lora:RANK, RANK =", text.substr(adapters.size()));
+    if (rank > 1 << 16) throw bad_input(option + " " + printable(text) + ": the rank of the adapters is at most 65536");
+    return {.what = ballast::trained::low_rank, .rank = rank};
+  }
+  throw bad_input(option + " " + printable(text) + ": expected all, none or lora:RANK, as in lora:8");
+}
+
+[[nodiscard]] ballast::hidden_share hidden_exchanges(std::string const& option, std::string const& text) {
+  ballast::hidden_share out;
+  if (text.find('=') == std::string::npos) {
+    auto const of_all = 10 * percentage(option, text);
+    for (auto const& kind : exchange_kinds) out.*kind.share = of_all;
+    return out;
+  }
+  for (std::size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {
+    end = text.find(',', begin);
+    auto const part = text.substr(begin, end == std::string::npos ? end : end - begin);
+    auto const sign = (std::min)(part.find('='), part.size());
+    auto const& kind = named(option, part.substr(0, sign), std::span(exchange_kinds));
+    out.*kind.share = 10 * percentage(option + " " + std::string(kind.word), part.substr((std::min)(sign + 1, part.size())));
+  }
+  return out;
+}
+
+}  // namespace
+
+void add_model_options(CLI::App& command, model_request& asked, model_option_rules const& rules) {
+  auto& by = asked.setting;
+  auto* const stages =
+      add_value(command, "--stages", asked.stages, small_positive, "pipeline stages of a rank: plan the model and time every step too");
+  for (auto* const other : rules.not_with_stages) stages->excludes(other);
+  add_value(command, "--memory", asked.memory, bytes, "bytes of a device, Ki, Mi or Gi allowed; nine tenths of --device's by default")
+      ->needs(stages);
+  add_value(command, "--schedule", asked.schedule, schedule, "schedule of the pipelines: 1f1b (default), gpipe, zb1p or zb2p")
+      ->needs(stages);
+
+  std::vector<CLI::Option*> of_setting;
+  auto const add = [&](char const* name, auto& value, auto parse, char const* help) {
+    of_setting.push_back(add_value(command, name, value, parse, help)->needs(stages));
+  };
+  auto const zero_stage = [](std::string const& option, std::string const& text) {
+    if (text.size() != 1 || text[0] < '0' || text[0] > '3')
+      throw bad_input(option + " " + printable(text) + ": expected a ZeRO stage from 0 to 3");
+    return text[0] - '0';
+  };
+  add("--tp", by.spread.tensor, small_positive, "tensor-parallel devices of a stage, with sequence parallelism; 1 by default");
+  add("--cp", by.spread.context, small_positive, "context-parallel devices that share a micro-batch; 1 by default");
+  add(
+      "--cp-method", by.method, [](auto const& option, auto const& text) { return named(option, text, std::span(context_methods)).method; },
+      "how they share attention: ring (default) or ulysses");
+  add("--ep", by.expert, small_positive, "expert-parallel devices, of those of a stage; 1 by default");
+  add("--zero", by.spread.zero, zero_stage, "ZeRO stage over the ranks and context-parallel devices, 0 (default) to 3");
+  add(
+      "--optimizer", by.optimizer, [](auto const&, auto const& text) { return ballast::optimizer_named(text); },
+      "adam (default), adam-bf16-gradients, adam-8bit, adafactor, sgd, sgd-momentum or galore");
+  add(
+      "--offload", by.moved, [](auto const& option, auto const& text) { return named(option, text, std::span(offloads)).what; },
+      "states in host memory: none (default), optimizer, gradients (and optimizer) or parameters (and all others)");
+  add(
+      "--framework", by.framework, [](auto const&, auto const& text) { return ballast::framework_named(text); },
+      "how large activations are: fused (default), megatron or eager");
+  add("--head-loss", by.loss, head_loss, "which logits exist at a time: plain (all, default), fused (none) or chunked:N");
+  add("--train", by.language, trained_part, "what is trained: all (default), none or lora:RANK");
+  add("--overlap", asked.hidden, hidden_exchanges, "percent of exchanges that computation hides, as in 80 or tensor=80,gradient=95");
+
+  auto* const layers =
+      command
+          .add_option("--layers", asked.layers, "CSV of layers, as for partition, in milliseconds of a micro-batch of --capacity tokens")
+          ->needs(stages);
+  of_setting.insert(of_setting.end(), rules.of_model.begin(), rules.of_model.end());
+  for (auto* const other : of_setting) layers->excludes(other);
+}
+
+}  // namespace ballast_cli

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planning/model_setting.hpp"
+
+#include "errors.hpp"
+#include "report/words.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cstddef>
+#include <initializer_list>
+
+namespace ballast_cli {
+
+namespace {
+
+[[nodiscard]] std::string in_words(ballast::head_loss const& loss) {
+  using enum ballast::head_loss::kind;
+  return loss.how == plain ? "plain" : loss.how == fused ? "fused" : "chunked:" + std::to_string(loss.chunks);
+}
+[[nodiscard]] std::string in_words(ballast::trainable const& is) {
+  using enum ballast::trained;
+  return is.what == all ? "all" : is.what == none ? "none" : "lora:" + std::to_string(is.rank);
+}
+[[nodiscard]] std::string in_words(ballast::offload moved) { return std::string(offloads[static_cast<std::size_t>(moved)].word); }
+[[nodiscard]] std::string in_words(ballast::context_method method) {
+  return std::string(context_methods[static_cast<std::size_t>(method)].word);
+}
+
+}  // namespace
+
+ballast::model_setting setting_for(ballast::model_setting by, std::uint64_t ranks, ballast::transformer const& model,
+                                   std::string const& name) {
+  auto const given = [](char const* option, std::int64_t value) { return std::string(option) + " " + std::to_string(value); };
+  auto const refuse = [](std::string const& what, std::string const& why) { throw bad_input(what + ": " + why); };
+  auto& [tensor, context, data, sequence_parallel, zero] = by.spread;
+  if (tensor > 1 << 16) refuse(given("--tp", tensor), "tensor-parallel devices are at most 2^16");
+  if (context > 1 << 20 || tensor * context > 1 << 24)
+    refuse(given("--cp", context), "context-parallel devices are at most 2^20, and 2^24 together with those of --tp");
+  constexpr auto most = std::uint64_t{1} << 24;
+  if (ranks > most / static_cast<std::uint64_t>(context))
+    refuse("--ranks " + std::to_string(ranks), "ranks times --cp are at most 2^24, with --stages");
+  data = static_cast<std::int64_t>(ranks) * context;
+  sequence_parallel = tensor > 1;
+  if (by.method == ballast::context_method::ulysses && context > 1) {
+    auto const heads = (model.query_heads + tensor - 1) / tensor;
+    if (heads % context != 0)
+      refuse(given("--cp", context) + " --cp-method ulysses",
+             "must divide the " + std::to_string(heads) + " query heads on a device; --cp-method ring takes any number");
+  }
+  if (by.expert > 1) {
+    auto const what = given("--ep", by.expert);
+    if (model.experts == 0) refuse(what, printable(name) + " has no experts");
+    if (model.experts % by.expert != 0) refuse(what, "must divide the " + std::to_string(model.experts) + " experts of " + printable(name));
+    if (tensor * data % by.expert != 0)
+      refuse(what, "must divide the " + std::to_string(tensor * data) + " devices of a stage, which are --tp times --cp times --ranks");
+  }
+  return by;
+}
+
+std::string in_words(ballast::model_setting const& by, ballast::hidden_share const& hidden) {
+  auto const& spread = by.spread;
+  auto text = "It assumes framework " + std::string(by.framework.name) + ", head loss " + in_words(by.loss) + ", optimiser " +
+              std::string(by.optimizer.name);
+  if (by.moved != ballast::offload::none) text += " with " + in_words(by.moved) + " in host memory";
+  if (by.language.what != ballast::trained::all) text += ", trained " + in_words(by.language);
+  text += ", ZeRO stage " + std::to_string(spread.zero) + " over " + counted(static_cast<std::uint64_t>(spread.data), "device");
+  if (spread.tensor > 1) text += ", TP " + std::to_string(spread.tensor);
+  if (spread.context > 1) text += ", CP " + std::to_string(spread.context) + " (" + in_words(by.method) + ")";
+  if (by.expert > 1) text += ", EP " + std::to_string(by.expert);
+  std::string shares;
+  for (auto const& kind : exchange_kinds)
+    if (auto const share = hidden.*kind.share; share > 0)
+      shares += (shares.empty() ? "" : ", ") + std::string(kind.word) + " " + std::to_string(share / 10) + " %";
+  return text + ". " + (shares.empty() ? "No exchange is hidden by computation" : "Computation hides of exchanges: " + shares) + ".\n";
+}
+
+nlohmann::ordered_json to_json(ballast::model_setting const& by, ballast::hidden_share const& hidden) {
+  nlohmann::ordered_json json{{"framework", by.framework.name},
+                              {"head_loss", in_words(by.loss)},
+                              {"optimizer", by.optimizer.name},
+                              {"offload", in_words(by.moved)},
+                              {"train", in_words(by.language)},
+                              {"tensor", by.spread.tensor},
+                              {"context", by.spread.context},
+                              {"context_method", in_words(by.method)},
+                              {"expert", by.expert},
+                              {"data", by.spread.data},
+                              {"zero", by.spread.zero},
+                              {"overlap", nlohmann::ordered_json::object()}};
+  for (auto const& kind : exchange_kinds) json["overlap"][std::string(kind.word)] = hidden.*kind.share / 10;
+  return json;
+}
+
+megatron_setting megatron_setting_of(ballast::model_setting const& by, bool experts) {
+  megatron_setting out;
+  auto const& spread = by.spread;
+  auto const add = [](std::vector<std::string>& to, std::initializer_list<std::string> words) { to.insert(to.end(), words); };
+  add(out.degrees, {"--tensor-model-parallel-size", std::to_string(spread.tensor)});
+  if (spread.sequence_parallel) add(out.others, {"--sequence-parallel"});
+  if (spread.context > 1)
+    add(out.others, {"--context-parallel-size", std::to_string(spread.context), "--cp-comm-type",
+                     by.method == ballast::context_method::ring ? "p2p" : "a2a"});
+  if (experts)
+    add(out.others, {"--expert-model-parallel-size", std::to_string(by.expert), "--expert-tensor-parallel-size",
+                     std::to_string(by.experts().expert_tensor), "--moe-token-dispatcher-type", "alltoall"});
+  if (spread.zero > 0) add(out.others, {"--use-distributed-optimizer"});
+  if (spread.zero > 1)
+    add(out.others, {"--use-megatron-fsdp", "--data-parallel-sharding-strategy", spread.zero == 2 ? "optim_grads" : "optim_grads_params"});
+  if (by.loss.how == ballast::head_loss::kind::fused)
+    add(out.others, {"--cross-entropy-loss-fusion", "--cross-entropy-fusion-impl", "linear"});
+  if (by.loss.how == ballast::head_loss::kind::chunked) out.without.push_back("--head-loss " + in_words(by.loss));
+  auto const name = by.optimizer.name;
+  if (name == "adam-bf16-gradients")
+    add(out.others, {"--grad-reduce-in-bf16"});
+  else if (name == "sgd-momentum")
+    add(out.others, {"--optimizer", "sgd"});
+  else if (name == "sgd")
+    add(out.others, {"--optimizer", "sgd", "--sgd-momentum", "0"});
+  else if (name != "adam")
+    out.without.push_back("--optimizer " + std::string(name));
+  if (by.moved == ballast::offload::optimizer)
+    add(out.others, {"--optimizer-cpu-offload"});
+  else if (by.moved != ballast::offload::none)
+    out.without.push_back("--offload " + in_words(by.moved));
+  if (by.language.what != ballast::trained::all) out.without.push_back("--train " + in_words(by.language));
+  return out;
+}
+
+}  // namespace ballast_cli

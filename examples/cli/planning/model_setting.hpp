@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/cost/communication.hpp>
+#include <ballast/cost/exchange.hpp>
+#include <ballast/cost/model_setting.hpp>
+#include <ballast/cost/optimizer.hpp>
+#include <ballast/cost/transformer.hpp>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// How a model is trained, as the options of `plan --stages` say it.
+
+namespace ballast_cli {
+
+/// What has a name on the command line, in the order of the library's numbers.
+struct offload_name {
+  ballast::offload what;
+  std::string_view word;
+};
+inline constexpr offload_name offloads[] = {{ballast::offload::none, "none"},
+                                            {ballast::offload::optimizer, "optimizer"},
+                                            {ballast::offload::gradients, "gradients"},
+                                            {ballast::offload::parameters, "parameters"}};
+struct context_method_name {
+  ballast::context_method method;
+  std::string_view word;
+};
+inline constexpr context_method_name context_methods[] = {{ballast::context_method::ring, "ring"},
+                                                          {ballast::context_method::ulysses, "ulysses"}};
+struct exchange_kind {
+  std::int64_t ballast::hidden_share::* share;
+  std::string_view word;
+};
+inline constexpr exchange_kind exchange_kinds[] = {
+    {&ballast::hidden_share::tensor, "tensor"},     {&ballast::hidden_share::kept_input, "kept-input"},
+    {&ballast::hidden_share::context, "context"},   {&ballast::hidden_share::expert, "expert"},
+    {&ballast::hidden_share::gradient, "gradient"}, {&ballast::hidden_share::parameter, "parameter"}};
+
+/// A setting for a number of data-parallel ranks, each of which is a context-parallel group. Throws bad_input, naming the options, where
+/// degrees do not suit each other or the model.
+[[nodiscard]] ballast::model_setting setting_for(ballast::model_setting setting, std::uint64_t ranks, ballast::transformer const& model,
+                                                 std::string const& name);
+
+/// What a plan assumes, in a sentence.
+[[nodiscard]] std::string in_words(ballast::model_setting const& by, ballast::hidden_share const& hidden);
+[[nodiscard]] nlohmann::ordered_json to_json(ballast::model_setting const& by, ballast::hidden_share const& hidden);
+
+/// Options of Megatron-LM for a setting, and the options of ours that it has none for.
+struct megatron_setting {
+  std::vector<std::string> degrees, others, without;
+};
+[[nodiscard]] megatron_setting megatron_setting_of(ballast::model_setting const& by, bool experts);
+
+}  // namespace ballast_cli
