@@ -75,7 +75,8 @@ void plan(writer& show) {
     }();
     auto input = ballast_cli::read_model(asked, on, options.steps);
     auto const data = ballast::plan_data(lengths, options, input.cost);
-    auto const made = ballast_cli::plan_model(asked, on, std::move(input.model), data, "").training;
+    auto const others = ballast::usual_batchings_of(data, options);
+    auto const made = ballast_cli::plan_model(asked, on, std::move(input.model), data, others, "").runs.planned;
     auto const part = [&](std::int64_t time) { return millionths(made.shares.share(time), 1); };
     shares.push_back({static_cast<std::int64_t>(16 / stages), static_cast<std::int64_t>(stages), made.time.value / 1'000'000'000,
                       part(made.shares.work), part(made.shares.recompute), part(made.shares.bubble), part(made.shares.waiting)});

@@ -274,6 +274,26 @@ TEST_CASE("report_page: a plan with stages shows them, their memory and the time
   CHECK(count(page, "stage 0 75.00\u00a0%; stage 1 50.00\u00a0%; ") == 1);
   CHECK(count(page, "waiting inside a pipeline 25.00\u00a0%; ") == 1);
   CHECK(count(page, "<code>--pipeline-model-parallel-size 2</code>") == 1);
+  for (auto const* part : {"exchange", "optimiser"}) CHECK(count(page, std::string(part) + " 0.00\u00a0%; ") == 1);
+
+  auto simulated = data;
+  for (auto& r : simulated.plans) r.bubble = 0.125, r.exchange = 0.0625;
+  auto const told = render_report(simulated);
+  CHECK(verdict(told) == "well formed");
+  CHECK(count(told,
+              "Stages wait 12.50\u00a0% of the time inside their pipelines, and 25.00\u00a0% for the slowest rank (naive 12.50\u00a0%, "
+              "usual 12.50\u00a0%; naive 25.00\u00a0%, usual 25.00\u00a0%). Simulated, an epoch takes 2.50\u00a0h instead of "
+              "2.50\u00a0h: it is 1.000 times as fast as usual.") == 1);
+  CHECK(count(told, "<dt>waiting for the slowest rank</dt>") == 1);
+  CHECK(count(told, "<dt>waiting inside pipelines</dt>") == 1);
+  CHECK(count(page, "<dt>waiting inside pipelines</dt>") == 0);
+  CHECK(count(told, ">exchange</th><td>6.25\u00a0%</td><td>6.25\u00a0%</td><td>6.25\u00a0%</td>") == 1);
+  CHECK(count(told, "times the mean. Without cutting samples") == 0);
+  simulated.plans[1].fits = false;
+  auto const tight = render_report(simulated);
+  CHECK(verdict(tight) == "well formed");
+  CHECK(count(tight, "Simulated, an epoch takes 2.50\u00a0h; the usual plan does not fit in memory.") == 1);
+  CHECK(count(tight, "<dd>usual does not fit</dd>") == 4);
 
   auto const infinity = std::numeric_limits<double>::infinity();
   for (int change = 0; change < 5; ++change) {

@@ -64,18 +64,34 @@ TEST_CASE("plan --stages prints the library's training plan", "[cli]") {
     options.steps.synchronisation = stages == 1 ? ballast::synchronisation::per_step : ballast::synchronisation::pipeline;
     auto const cost = ballast::sample_cost(model);
     auto const data = ballast::plan_data(lengths, options, cost);
-    auto const compared = compare_with_usual(data, options, ballast::ms_per_unit(cost, on) / 2);
     std::int64_t const memory = stages == 1 ? std::int64_t{20} << 30 : std::int64_t{8} << 30;
-    auto const run =
-        ballast::plan_training(data, {.stages = options.steps.stages, .memory = memory, .schedule = ballast::schedule_named(schedule)},
-                               model, on, {.spread = {.tensor = 2, .data = 2, .sequence_parallel = true, .zero = 2}});
+    ballast::model_setting const by{.spread = {.tensor = 2, .data = 2, .sequence_parallel = true, .zero = 2}};
+    auto const others = usual_batchings_of(data, options);
+    auto const runs = compare_training(data, others, ballast::layers_of(model, by),
+                                       {.stages = options.steps.stages, .memory = memory, .schedule = ballast::schedule_named(schedule)},
+                                       ballast::rates_of(on, 4));
+    auto const& run = runs.planned;
     REQUIRE(run.status == ballast::status::feasible);
     auto const o =
         answer(in.ballast(std::string("plan f --json --capacity 512 --ranks 2 --micro-batches 5 --model gpt2-xl --device b200 ") +
                           "--mfu 0.25 --tp 2 --zero 2 --stages " + std::to_string(stages) + " --schedule " + schedule + " --memory " +
                           std::to_string(memory >> 30) + "Gi"));
     auto const& m = o["model_plan"];
-    CHECK(close(o["modelled_step_ms"], compared.planned.modelled_step_ms));
+    auto const check_simulated = [&](json const& shown, ballast::training_plan const& of) {  // the headline is the simulation
+      REQUIRE(of.status == ballast::status::feasible);
+      CHECK(shown["status"] == "feasible");
+      CHECK(shown["steps"] == of.steps.size());
+      CHECK(close(shown["modelled_step_ms"], of.step_ms()));
+      CHECK(close(shown["modelled_run_ms"], static_cast<double>(of.time.value) / 1e6));
+      CHECK(close(shown["bubble"], of.shares.share(of.shares.bubble)));
+      CHECK(close(shown["waiting"], of.shares.share(of.shares.waiting)));
+      CHECK(close(shown["exchange"], of.shares.share(of.shares.exchange)));
+      CHECK(close(shown["optimizer"], of.shares.share(of.shares.optimizer)));
+      CHECK(!shown.contains("idle"));
+    };
+    check_simulated(o, run);
+    check_simulated(o["naive"], runs.naive);
+    check_simulated(o["usual"], runs.usual);
     CHECK(m["status"] == "feasible");
     CHECK(m["boundaries"] == json(run.stages.partition.boundaries));
     CHECK(m["deepspeed"] == m["boundaries"]);
@@ -107,6 +123,7 @@ TEST_CASE("plan --stages prints the library's training plan", "[cli]") {
   }
   auto const plain = answer(in.ballast("plan f --json --capacity 512 --ranks 2 --model gpt2-xl"));
   CHECK(!plain.contains("model_plan"));
+  CHECK(plain.contains("idle"));
 }
 
 TEST_CASE("plan --stages --layers: measured layers scale by tokens, and full micro-batches take what they were measured at", "[cli]") {
@@ -140,6 +157,36 @@ TEST_CASE("plan --stages --layers: measured layers scale by tokens, and full mic
   CHECK(close(half["model_plan"]["modelled_run_ms"], 2 * 9.5));  // by tokens: 20 of them
 }
 
+TEST_CASE("plan --stages: a baseline that is faster, or does not fit, is not passed over in silence") {
+  scratch const in;
+  in.file("layers.csv", four);
+  in.file("few", "10\n2\n5\n2\n");
+  auto const few = std::string("plan few --capacity 10 --ranks 2 --micro-batches 3 --layers layers.csv --stages 2 --memory 80");
+  auto const times = answer(in.ballast(few + " --json"));
+  CHECK(times["usual"]["modelled_run_ms"] == 9.5);
+  CHECK(times["modelled_run_ms"] == 11.3);
+  auto const faster = in.ballast(few);
+  CAPTURE(faster.out, faster.err);
+  CHECK(faster.out.find("The usual plan takes 15.93 % less time than this plan, by simulation.\n") != std::string::npos);
+  in.file("uneven", "90\n10\n50\n");  // full packs of 90 + 10 tokens need 5700 bytes
+  in.file("bytes.csv",
+          "name,forward,backward,parameter_bytes,activation_bytes,checkpoint_bytes,boundary_bytes\n"
+          "a,1,2.5,2000,4000,900,0\n"
+          "b,1,2.5,2000,4000,800,0\n");
+  auto const plan = std::string("plan uneven --capacity 100 --ranks 2 --layers bytes.csv --stages 1 --memory 5600");
+  auto const tight = in.ballast(plan + " --out d");
+  CAPTURE(tight.out, tight.err);
+  CHECK(tight.out.find("naive             2         1   75.00 %  does not fit in memory\n") != std::string::npos);
+  CHECK(tight.out.find("The naive plan does not fit in memory: with all that can be recomputed, stage 0 needs 100 bytes more.\n") !=
+        std::string::npos);
+  auto const o = answer(in.ballast(plan + " --json"));
+  CHECK(o["usual"]["status"] == "infeasible");
+  CHECK(!o["usual"].contains("modelled_step_ms"));
+  CHECK(o["status"] == "feasible");
+  CHECK(o["modelled_run_ms"].get<double>() > 0);
+  CHECK(read_whole(in / "d/report.html").find("the usual plan does not fit in memory") != std::string::npos);
+}
+
 TEST_CASE("plan --stages: in words, in the folder and in the report", "[cli]") {
   scratch const in;
   in.file("layers.csv", four);
@@ -160,8 +207,10 @@ TEST_CASE("plan --stages: in words, in the folder and in the report", "[cli]") {
   }
   CHECK(json::parse(read_whole(in / "d/plan.json"))["model_plan"]["megatron"] == "Et|tL");
   auto const page = read_whole(in / "d/report.html");
+  CHECK(o.out.find("a step          all    bubble   waiting  exchange\n") != std::string::npos);
   for (auto const* part :
-       {"<svg id=\"timeline\"", "<h2>Stages</h2>", "<svg id=\"device-time\"", "<svg id=\"memory\"", "recomputed forward"})
+       {"waiting inside pipelines", "waiting for the slowest rank", ">Stages wait ", "Simulated, an epoch takes ", "<svg id=\"timeline\"",
+        "<h2>Stages</h2>", "<svg id=\"device-time\"", "<svg id=\"memory\"", "recomputed forward"})
     CHECK(page.find(part) != std::string::npos);
   CHECK(in.ballast("plan f --capacity 10 --ranks 2 --micro-batches 2 --out e").code == 0);
   CHECK(read_whole(in / "e/report.html").find("timeline") == std::string::npos);

@@ -19,19 +19,22 @@
 
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 namespace ballast_cli {
 
 namespace {
 
-/// The plan of the data, what it is worth and what limits it.
+/// The plan of the data, what it is worth and what limits it, and that of the model.
 struct data_plan {
   ballast::data_plan<> made;
   ballast::plan_comparison compared;
   ballast::plan_limits<> limits;
+  std::optional<planned_model> stages;
 };
 
 [[nodiscard]] std::uint64_t hash_of(ballast::batching<> const& plan) {
@@ -52,17 +55,41 @@ void add_figures(nlohmann::ordered_json& json, ballast::plan_figures const& f) {
   json["modelled_step_ms"] = f.modelled_step_ms;
 }
 
+/// The same of a plan with stages, by simulation; none if it does not fit in memory.
+void add_figures(nlohmann::ordered_json& json, ballast::plan_figures const& f, ballast::training_plan const& run) {
+  json["steps"] = f.steps;
+  json["dbr"] = f.dbr;
+  json["abr"] = f.abr;
+  json["status"] = run.status == ballast::status::feasible ? "feasible" : "infeasible";
+  if (run.status != ballast::status::feasible) return;
+  auto const& of = run.shares;
+  json["bubble"] = of.share(of.bubble);
+  json["waiting"] = of.share(of.waiting);
+  json["exchange"] = of.share(of.exchange);
+  json["optimizer"] = of.share(of.optimizer);
+  json["recompute"] = of.share(of.recompute);
+  json["modelled_step_ms"] = run.step_ms();
+  json["modelled_run_ms"] = static_cast<double>(run.time.value) / 1e6;
+}
+
 [[nodiscard]] nlohmann::ordered_json to_json(packing_report const& report, data_plan const& plan, plan_arguments const& arguments) {
   auto json = to_json(report);
   json.erase("naive");
   json["ranks"] = arguments.options.steps.ranks;
   json["micro_batches"] = arguments.options.steps.micro_batches;
-  add_figures(json, plan.compared.planned);
-  json["any_plan_bound"] = plan.limits.slowest_over_mean;
-  for (auto const& [name, figures] : {std::pair{"naive", &plan.compared.naive}, {"usual", &plan.compared.usual}}) {
+  auto const* const runs = plan.stages ? &plan.stages->runs : nullptr;
+  auto const add = [&](nlohmann::ordered_json& to, ballast::plan_figures const& f,
+                       ballast::training_plan ballast::training_comparison::* which) {
+    runs != nullptr ? add_figures(to, f, runs->*which) : add_figures(to, f);
+  };
+  add(json, plan.compared.planned, &ballast::training_comparison::planned);
+  if (runs == nullptr) json["any_plan_bound"] = plan.limits.slowest_over_mean;
+  for (auto const& [name, figures, run] : {std::tuple{"naive", &plan.compared.naive, &ballast::training_comparison::naive},
+                                           {"usual", &plan.compared.usual, &ballast::training_comparison::usual}}) {
     auto& other = json[name] = {{"packs", figures->packs}, {"fill", figures->fill}};
-    add_figures(other, *figures);
+    add(other, *figures, run);
   }
+  if (plan.stages) json["model_plan"] = to_json(*plan.stages);
   return json;
 }
 
@@ -103,9 +130,23 @@ void add_figures(nlohmann::ordered_json& json, ballast::plan_figures const& f) {
     for (auto const load : f.loads) r.loads.push_back(static_cast<double>(load) * ms_per_unit);
     return r;
   };
-  return {shown("naive", "next fit in input order, dealt in order", plan.compared.naive),
-          shown("usual", "best fit, dealt at random", plan.compared.usual),
-          shown("planned", "samples dealt to ranks by cost", plan.compared.planned)};
+  std::array plans{shown("naive", "next fit in input order, dealt in order", plan.compared.naive),
+                   shown("usual", "best fit, dealt at random", plan.compared.usual),
+                   shown("planned", "samples dealt to ranks by cost", plan.compared.planned)};
+  if (!plan.stages) return plans;
+  auto const& runs = plan.stages->runs;
+  std::array const simulated{&runs.naive, &runs.usual, &runs.planned};
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    auto const& run = *simulated[i];
+    auto& r = plans[i];
+    r.fits = run.status == ballast::status::feasible;
+    r.idle = run.shares.share(run.shares.waiting);
+    r.bubble = run.shares.share(run.shares.bubble);
+    r.exchange = run.shares.share(run.shares.exchange);
+    r.modelled_step_ms = run.step_ms();
+    r.modelled_hours = static_cast<double>(run.time.value) / 3.6e12;
+  }
+  return plans;
 }
 
 /// Milliseconds of a device as units of the cost.
@@ -118,17 +159,21 @@ void add_figures(nlohmann::ordered_json& json, ballast::plan_figures const& f) {
 }
 
 /// What the plan gave up for what, ranks without work, and a floor that it does not reach.
-[[nodiscard]] std::vector<std::string> trade_in_words(data_plan const& plan, ballast::batching_options const& o) {
+[[nodiscard]] std::vector<std::string> trade_in_words(data_plan const& plan, std::array<report_plan, 3> const& shown,
+                                                      ballast::batching_options const& o) {
   std::vector<std::string> text;
   auto const places = static_cast<double>(plan.made.steps.steps() * o.ranks * o.micro_batches);  // with stages, on average
   auto const fill = places == 0 ? 1.0 : static_cast<double>(plan.made.steps.tokens) / (static_cast<double>(o.capacity) * places);
-  if (auto const &planned = plan.compared.planned, &usual = plan.compared.usual;
-      planned.fill < usual.fill - 0.01 && planned.idle < usual.idle)
-    text.push_back("The plan trades fill for balance: its packs are " + percent(planned.fill) + " full where those of best fit are " +
-                   percent(usual.fill) +
-                   (planned.steps > usual.steps ? ", in " + counted(planned.steps - usual.steps, "step") + " more" : "") +
-                   ", and ranks wait " + percent(planned.idle) + " of the time, not " + percent(usual.idle) +
-                   ". --least-fill sets a floor; --step-overhead-ms and --micro-batch-overhead-ms say what more steps cost.");
+  auto const &usual = shown[1], &planned = shown[2];
+  auto const gains = planned.bubble ? planned.modelled_hours < usual.modelled_hours : planned.idle < usual.idle;
+  if (usual.fits && planned.fill < usual.fill - 0.01 && gains)
+    text.push_back(
+        "The plan trades fill for balance: its packs are " + percent(planned.fill) + " full where those of best fit are " +
+        percent(usual.fill) + (planned.steps > usual.steps ? ", in " + counted(planned.steps - usual.steps, "step") + " more" : "") +
+        (planned.bubble
+             ? ", and all steps take " + duration(planned.modelled_hours * 3.6e6) + ", not " + duration(usual.modelled_hours * 3.6e6)
+             : ", and ranks wait " + percent(planned.idle) + " of the time, not " + percent(usual.idle)) +
+        ". --least-fill sets a floor; --step-overhead-ms and --micro-batch-overhead-ms say what more steps cost.");
   if (auto const idle = plan.made.steps.idle_ranks(); !idle.empty())
     text.push_back("The last step has fewer samples than ranks, and " + counted(idle.size(), "rank") +
                    " without a micro-batch, the first of them rank " + std::to_string(idle.front()) +
@@ -145,25 +190,38 @@ struct in_words_of {
   std::vector<std::string> limits;
 };
 
+[[nodiscard]] std::string table_of(std::array<report_plan, 3> const& plans) {
+  auto const simulated = plans.back().bubble.has_value();
+  std::string text = simulated ? "              packs     steps      fill        a step          all    bubble   waiting  exchange\n"
+                               : "              packs     steps      fill      idle  slowest/mean        a step          all\n";
+  for (auto const& r : plans) {
+    text += formatted("%-8s %10s %9s %9s", r.name.c_str(), grouped(r.packs).c_str(), grouped(r.steps).c_str(), percent(r.fill).c_str());
+    auto const times = formatted(" %13s %12s", duration(r.modelled_step_ms).c_str(), duration(r.modelled_hours * 3.6e6).c_str());
+    if (!simulated)
+      text += formatted(" %9s %13.4f", percent(r.idle).c_str(), r.slowest_over_mean) + times + "\n";
+    else if (!r.fits)
+      text += "  does not fit in memory\n";
+    else
+      text += times + formatted(" %9s %9s %9s\n", percent(*r.bubble).c_str(), percent(r.idle).c_str(), percent(r.exchange).c_str());
+  }
+  return text;
+}
+
 [[nodiscard]] std::string in_words(in_words_of const& what, packing_report const& report, timed_cost const& cost,
                                    plan_arguments const& arguments) {
   auto const& o = arguments.options.steps;
   auto const ranks = grouped(o.ranks) + (o.ranks == 1 ? " rank" : " ranks");
   auto text = what.title + ": " + grouped(report.samples) + " samples, " + grouped(static_cast<std::uint64_t>(report.tokens)) +
               " tokens in places of " + grouped(static_cast<std::uint64_t>(o.capacity)) + ", " + grouped(o.micro_batches) + " on each of " +
-              ranks + "; " + cost.model + (cost.device.empty() ? "" : " on " + cost.device) + ".\n\n" +
-              "              packs     steps      fill      idle  slowest/mean        a step          all\n";
-  for (auto const& r : what.plans)
-    text += formatted("%-8s %10s %9s %9s %9s %13.4f %13s %12s\n", r.name.c_str(), grouped(r.packs).c_str(), grouped(r.steps).c_str(),
-                      percent(r.fill).c_str(), percent(r.idle).c_str(), r.slowest_over_mean, duration(r.modelled_step_ms).c_str(),
-                      duration(r.modelled_hours * 3.6e6).c_str());
-  text += "\n";
+              ranks + "; " + cost.model + (cost.device.empty() ? "" : " on " + cost.device) + ".\n\n" + table_of(what.plans) + "\n";
   for (auto const& r : what.plans) text += r.name + ": " + r.how + ". ";
-  text += "Times are modelled";
-  auto const* between = ", with ";
+  auto const simulated = what.plans.back().bubble.has_value();
+  text += simulated ? "Times are simulated, each plan with stages of its own" : "Times are modelled";
+  std::string overheads;
   for (auto const& [ms, of] :
        {std::pair{arguments.step_overhead_ms, " for every step"}, {micro_batch_ms(arguments, cost), " for every micro-batch"}})
-    if (ms > 0) text += std::exchange(between, " and ") + duration(ms) + of;
+    if (ms > 0) overheads += (overheads.empty() ? "" : " and ") + duration(ms) + of;
+  if (!overheads.empty()) text += (simulated ? "; the choice of packs, but not these times, counts " : ", with ") + overheads;
   text += ".\n";
   for (auto const& sentence : what.limits) text += sentence + "\n";
   if (!report.set_aside.empty())
@@ -190,7 +248,7 @@ struct in_words_of {
                    .single_sample_bound = plan.limits.slowest_over_mean,
                    .pack_bound = static_cast<std::uint64_t>(report.packs.lower_bound),
                    .pack_bound_by = report.bound,
-                   .limits = {what.limits.begin() + (what.limits.empty() ? 0 : 1), what.limits.end()},  // the page has the first itself
+                   .limits = {what.limits.begin() + (what.limits.empty() || plan.stages ? 0 : 1), what.limits.end()},  // it has the first
                    .command = arguments.command_line};
   std::vector<std::int64_t> trained;
   for (auto const i : plan.made.steps.packs.members) trained.push_back(plan.made.samples.tokens[i]);
@@ -214,12 +272,12 @@ void plan_one_capacity(plan_arguments const& arguments) {
   auto const ms_of_rank = cost.ms_per_unit / static_cast<double>(o.stages);  // whose stages share the work
   options.steps.cost_per_step = in_units("--step-overhead-ms", arguments.step_overhead_ms, ms_of_rank);
   options.steps.cost_per_micro_batch = in_units("--micro-batch-overhead-ms", micro_batch_ms(arguments, cost), ms_of_rank);
-  data_plan plan{.made = ballast::plan_data(lengths, options, cost), .compared = {}, .limits = {}};
-  plan.compared = compare_with_usual(plan.made, options, cost.ms_per_unit);
+  data_plan plan{.made = ballast::plan_data(lengths, options, cost), .compared = {}, .limits = {}, .stages = {}};
+  auto const others = usual_batchings_of(plan.made, options);
+  plan.compared = compare_with_usual(plan.made, others, options, cost.ms_per_unit);
   plan.limits = limits_of(plan.made.steps, plan.made.samples, options.steps);
   auto const title = title_of(arguments.input.files);
-  std::optional<planned_model> stages;
-  if (with_model) stages = plan_model(arguments.model_side, arguments.on, std::move(model.model), plan.made, title);
+  if (with_model) plan.stages = plan_model(arguments.model_side, arguments.on, std::move(model.model), plan.made, others, title);
   auto const plan_seconds = watch.lap();
 
   packing_report const report{.samples = lengths.size(),
@@ -232,23 +290,27 @@ void plan_one_capacity(plan_arguments const& arguments) {
                               .set_aside = {plan.made.samples.set_aside.begin(), plan.made.samples.set_aside.end()},
                               .naive_packs = plan.compared.naive.packs};
   auto json = to_json(report, plan, arguments);
-  if (stages) json["model_plan"] = to_json(*stages);
   in_words_of what{.title = title, .plans = three_plans(plan, ms_of_rank), .limits = describe(plan.limits, plan.made.steps)};
-  for (auto& sentence : trade_in_words(plan, o)) what.limits.push_back(std::move(sentence));
+  if (plan.stages && !what.limits.empty()) {  // instead of the balance of costs, what the simulation shows
+    what.limits.erase(what.limits.begin());
+    auto const shown = describe(plan.stages->runs);
+    what.limits.insert(what.limits.begin(), shown.begin(), shown.end());
+  }
+  for (auto& sentence : trade_in_words(plan, what.plans, o)) what.limits.push_back(std::move(sentence));
   if (!arguments.out.empty()) {
     auto files = pack_files(plan.made.steps.packs);
     std::array const shape{plan.made.steps.steps(), static_cast<std::size_t>(o.ranks),
                            static_cast<std::size_t>(plan.made.steps.micro_batches)};
     files.push_back(array_file<std::uint32_t>("steps.npy", "<i4", shape, plan.made.steps.table));
     auto page_data = page_of(what, report, plan, cost, arguments);
-    if (stages) page_data.model_side = on_page(*stages);
+    if (plan.stages) page_data.model_side = on_page(*plan.stages);
     auto const page = render_report(page_data);
     files.push_back({"report.html", {}, page});
     write_plan(arguments.out, files, plan_json(json, plan, arguments, cost));
   }
   json["seconds"] = {{"read", read_seconds}, {"plan", plan_seconds}, {"write", watch.lap()}};
   if (arguments.json) return print_json(json);
-  write_standard_output(in_words(what, report, cost, arguments) + (stages ? in_words(*stages) : ""));
+  write_standard_output(in_words(what, report, cost, arguments) + (plan.stages ? in_words(*plan.stages) : ""));
 }
 
 }  // namespace ballast_cli

@@ -12,8 +12,7 @@
 #include <ballast/cost/model_layers.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/plan/cluster.hpp>
-#include <ballast/plan/plan_training.hpp>
-#include <ballast/plan/shapes.hpp>
+#include <ballast/plan/training_plan.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -82,7 +81,7 @@ using ballast::recomputation;
 /// The setting of Megatron-LM that is nearest to the plan, and its options.
 void add_megatron(planned_model& plan, ballast::any_schedule const& schedule) {
   auto const kinds = kinds_of(layer_names(plan.model));
-  auto const& cuts = plan.training.stages.partition.boundaries;
+  auto const& cuts = plan.runs.planned.stages.partition.boundaries;
   plan.layout = ballast::megatron_layout(std::span<std::uint32_t const>(cuts), kinds);
   if (!plan.layout) return;
   ballast::megatron_options means;
@@ -95,11 +94,11 @@ void add_megatron(planned_model& plan, ballast::any_schedule const& schedule) {
     }
   }
   if (plan.model.experts) means.modules = means.modules.with(ballast::recompute_module::moe);
-  std::vector<std::int64_t> const capacity(cuts.size() - 1, plan.training.memory.front().budget);
+  std::vector<std::int64_t> const capacity(cuts.size() - 1, plan.runs.planned.memory.front().budget);
   plan.megatron = ballast::nearest_megatron_recompute<std::uint32_t>(
-      plan.training.layers, kinds, plan.training.stages,
-      {.stages = cuts.size() - 1, .capacity = capacity, .in_flight = plan.training.in_flight}, means);
-  auto const setting = megatron_setting_of(plan.model.setting.value_or(ballast::model_setting{}), plan.model.experts);
+      plan.runs.planned.layers, kinds, plan.runs.planned.stages,
+      {.stages = cuts.size() - 1, .capacity = capacity, .in_flight = plan.runs.planned.in_flight}, means);
+  auto const setting = megatron_setting_of(plan.model.setting.value_or(model_request{}.setting), plan.model.experts);
   plan.megatron_without = setting.without;
   if (!std::holds_alternative<ballast::one_f_one_b_schedule>(schedule)) plan.megatron_without.push_back("--schedule " + plan.schedule);
   auto& flags = plan.megatron_flags;
@@ -160,22 +159,21 @@ model_input read_model(model_request const& asked, model_on_device const& on, ba
 }
 
 planned_model plan_model(model_request const& asked, model_on_device const& on, rated_layers model, ballast::data_plan<> const& data,
-                         std::string const& title) {
+                         ballast::usual_batchings<> const& others, std::string const& title) {
   auto const memory = asked.memory.value_or(device_of(on.device).memory_bytes / 10 * 9);
   planned_model out{.schedule = std::visit([](auto const& s) { return std::string(s.name); }, asked.schedule),
                     .model = std::move(model),
-                    .training = {},
+                    .runs = {},
                     .recompute = {},
                     .selective = {},
                     .layout = {},
                     .megatron = {},
                     .megatron_flags = {},
                     .megatron_without = {}};
-  auto const packs = ballast::shapes_of(data.steps.packs, std::span<std::int64_t const>(data.samples.tokens));
-  out.training = ballast::plan_training<std::uint32_t>(
-      data.steps, packs, out.model.layers, {.stages = asked.stages, .memory = memory, .schedule = asked.schedule}, out.model.rates);
-  if (out.training.status != ballast::status::feasible) {
-    auto const& lack = out.training.shortage;
+  out.runs = ballast::compare_training(data, others, out.model.layers,
+                                       {.stages = asked.stages, .memory = memory, .schedule = asked.schedule}, out.model.rates);
+  if (out.runs.planned.status != ballast::status::feasible) {
+    auto const& lack = out.runs.planned.shortage;
     require_layers(title, out.model.layers.size(), asked.stages);
     throw no_plan(title + ": no cut into " + counted(asked.stages, "stage") + " fits " + many_bytes(memory) +
                   " a device; at the least, all recomputed that can be, stage " + std::to_string(lack.stage) + " needs " +
@@ -183,7 +181,7 @@ planned_model plan_model(model_request const& asked, model_on_device const& on, 
   }
   for (std::size_t i = 0; i < out.model.layers.size(); ++i) {
     auto const& layer = out.model.layers[i];
-    auto const again = layer.options[out.training.stages.option[i]].recomputed;
+    auto const again = layer.options[out.runs.planned.stages.option[i]].recomputed;
     if (again != recomputation::none) (again == recomputation::full ? out.recompute : out.selective).push_back(layer.name);
   }
   add_megatron(out, asked.schedule);
@@ -191,7 +189,7 @@ planned_model plan_model(model_request const& asked, model_on_device const& on, 
 }
 
 nlohmann::ordered_json to_json(planned_model const& plan) {
-  auto const& training = plan.training;
+  auto const& training = plan.runs.planned;
   auto const& cuts = training.stages.partition.boundaries;
   auto memory = nlohmann::ordered_json::array();
   for (std::size_t s = 0; s < training.memory.size(); ++s)
@@ -234,7 +232,7 @@ nlohmann::ordered_json to_json(planned_model const& plan) {
 }
 
 std::string in_words(planned_model const& plan) {
-  auto const& training = plan.training;
+  auto const& training = plan.runs.planned;
   auto const& cut = training.stages.partition;
   auto text = "\n" + counted(plan.model.layers.size(), "layer") + " in " + counted(training.memory.size(), "stage") + " under " +
               plan.schedule + ", " + many_bytes(training.memory.front().budget) + " a device; the slowest stage takes " +
@@ -267,12 +265,14 @@ std::string in_words(planned_model const& plan) {
 }
 
 report_model on_page(planned_model const& plan) {
-  auto const& training = plan.training;
+  auto const& training = plan.runs.planned;
   auto const& of = training.shares;
   report_model out{.schedule = plan.schedule,
                    .stages = {},
                    .work = of.share(of.work),
                    .recompute = of.share(of.recompute),
+                   .exchange = of.share(of.exchange),
+                   .optimizer = of.share(of.optimizer),
                    .bubble = of.share(of.bubble),
                    .waiting = of.share(of.waiting),
                    .step = training.slowest_step,

@@ -9,9 +9,9 @@
 #include <ballast/cost/model_setting.hpp>
 #include <ballast/cost/optimizer.hpp>
 #include <ballast/cost/schedule.hpp>
+#include <ballast/plan/compare.hpp>
 #include <ballast/plan/exports.hpp>
 #include <ballast/plan/plan_data.hpp>
-#include <ballast/plan/training_plan.hpp>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -53,7 +53,7 @@ struct model_input {
 struct planned_model {
   std::string schedule;
   rated_layers model;
-  ballast::training_plan training;
+  ballast::training_comparison runs;              ///< simulated: the plan, and those that it is compared with
   std::vector<std::string> recompute, selective;  ///< names of layers that are recomputed in full, in part
   std::optional<std::string> layout;              ///< of Megatron-LM
   ballast::megatron_recompute megatron;
@@ -62,7 +62,8 @@ struct planned_model {
 };
 /// Throws no_plan, beginning with `title`, where no cut fits.
 [[nodiscard]] planned_model plan_model(model_request const& asked, model_on_device const& on, rated_layers model,
-                                       ballast::data_plan<> const& data, std::string const& title);
+                                       ballast::data_plan<> const& data, ballast::usual_batchings<> const& others,
+                                       std::string const& title);
 
 [[nodiscard]] nlohmann::ordered_json to_json(planned_model const& plan);
 [[nodiscard]] std::string in_words(planned_model const& plan);

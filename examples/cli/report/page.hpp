@@ -22,6 +22,11 @@ struct report_plan {
   double modelled_step_ms = 0;  ///< mean over steps
   double modelled_hours = 0;    ///< the whole epoch
   std::vector<double> loads;    ///< modelled milliseconds of each rank in each step, step after step; `steps * ranks` values
+
+  // Of a plan with stages, whose times are simulated:
+  bool fits = true;                   ///< in memory; if not, it has no times
+  std::optional<double> bubble = {};  ///< share of the device-time that stages wait inside a pipeline; `idle` is the waiting of ranks
+  double exchange = 0;                ///< share of the device-time in which devices wait for exchanges
 };
 
 /// A level of a plan in several.
@@ -52,9 +57,9 @@ struct report_task {
 struct report_model {
   std::string schedule;  ///< "1f1b"
   std::vector<report_stage> stages;
-  double work = 0, recompute = 0, bubble = 0, waiting = 0;  ///< shares of the device-time
-  std::uint64_t step = 0, rank = 0, micro_batches = 0;      ///< what is drawn
-  double step_ms = 0, step_waits = 0;                       ///< its time, and the share of it that stages wait
+  double work = 0, recompute = 0, exchange = 0, optimizer = 0, bubble = 0, waiting = 0;  ///< shares of the device-time
+  std::uint64_t step = 0, rank = 0, micro_batches = 0;                                   ///< what is drawn
+  double step_ms = 0, step_waits = 0;                                                    ///< its time, and the share of it that stages wait
   std::vector<report_task> tasks;
   std::vector<std::string> notes;  ///< sentences
   std::string megatron;            ///< options of Megatron-LM

@@ -71,9 +71,14 @@ struct shown_plan {
   return out;
 }
 
-[[nodiscard]] std::string epoch(report_plan const& r) { return short_duration(r.modelled_hours * 3'600e3); }
-[[nodiscard]] std::string step_time(report_plan const& r) { return short_duration(r.modelled_step_ms); }
-[[nodiscard]] std::string idle(report_plan const& r) { return share(r.idle); }
+/// A figure of a simulated plan; one that does not fit in memory has none.
+[[nodiscard]] std::string if_fits(report_plan const& r, std::string words) { return r.fits ? std::move(words) : "does not fit"; }
+[[nodiscard]] std::string epoch(report_plan const& r) { return if_fits(r, short_duration(r.modelled_hours * 3'600e3)); }
+[[nodiscard]] std::string step_time(report_plan const& r) { return if_fits(r, short_duration(r.modelled_step_ms)); }
+[[nodiscard]] std::string idle(report_plan const& r) { return if_fits(r, share(r.idle)); }
+[[nodiscard]] std::string bubble(report_plan const& r) { return if_fits(r, share(r.bubble.value_or(0))); }
+[[nodiscard]] std::string exchange(report_plan const& r) { return if_fits(r, share(r.exchange)); }
+[[nodiscard]] char const* idle_name(report_plan const& r) { return r.bubble ? "waiting for the slowest rank" : "time spent waiting"; }
 [[nodiscard]] std::string fill(report_plan const& r) { return share(r.fill); }
 [[nodiscard]] std::string packs(report_plan const& r) { return grouped(r.packs); }
 
@@ -87,10 +92,14 @@ struct shown_plan {
 [[nodiscard]] std::string lead(std::vector<shown_plan> const& plans) {
   auto const& plan = *plans.back().plan;
   auto words = "Ranks spend " + idle(plan) + " of their time waiting for the slowest";
+  if (plan.bubble)
+    words = "Stages wait " + bubble(plan) + " of the time inside their pipelines, and " + idle(plan) + " for the slowest rank";
   if (plans.size() > 1) {
     auto const& usual = *plans[plans.size() - 2].plan;
-    words += " (" + others(plans, idle) + "). Modelled, an epoch takes " + epoch(plan) + " instead of " + epoch(usual);
-    if (plan.modelled_hours > 0)
+    words += (plan.bubble ? " (" + others(plans, bubble) + "; " + others(plans, idle) : " (" + others(plans, idle)) + "). " +
+             (plan.bubble ? "Simulated" : "Modelled") + ", an epoch takes " + epoch(plan);
+    words += usual.fits ? " instead of " + epoch(usual) : "; the " + usual.name + " plan does not fit in memory";
+    if (usual.fits && plan.modelled_hours > 0)
       words += ": it is " + factor(usual.modelled_hours / plan.modelled_hours) + " times as fast as " + usual.name;
   }
   return words + ".";
@@ -184,8 +193,9 @@ struct shown_plan {
   std::string out;
   auto const item = [&](std::string const& words) { out += "<li>" + escaped(words) + "</li>\n"; };
   if (data.levels.empty()) {
-    item("Time: the slowest ranks take " + factor(plan.slowest_over_mean) +
-         " times the mean. Without cutting samples, no plan goes below " + factor(data.single_sample_bound) + ".");
+    if (!plan.bubble)
+      item("Time: the slowest ranks take " + factor(plan.slowest_over_mean) +
+           " times the mean. Without cutting samples, no plan goes below " + factor(data.single_sample_bound) + ".");
     item("Packs: " + grouped(plan.packs) + ". " +
          (plan.packs == data.pack_bound ? "No plan has fewer" : "No plan has fewer than " + grouped(data.pack_bound)) +
          (data.pack_bound_by.empty() ? "." : " (proof: " + data.pack_bound_by + " bound)."));
@@ -195,11 +205,22 @@ struct shown_plan {
 }
 
 [[nodiscard]] std::string all_figures(std::vector<shown_plan> const& plans) {
-  table_rows rows{{"", "packs", "steps", "fill", "time spent waiting", "slowest over mean", "DBR (tokens)", "ABR (attention)",
-                   "modelled step", "modelled epoch"}};
-  for (auto const& [plan, style, steps, ratios] : plans)
-    rows.push_back({plan->name, packs(*plan), grouped(plan->steps), fill(*plan), idle(*plan), factor(plan->slowest_over_mean),
-                    share(plan->dbr), share(plan->abr), step_time(*plan), epoch(*plan)});
+  auto const simulated = plans.back().plan->bubble.has_value();
+  table_rows rows{{"", "packs", "steps", "fill", idle_name(*plans.back().plan)}};
+  if (simulated)
+    rows[0].insert(rows[0].end(), {"waiting inside pipelines", "exchange"});
+  else
+    rows[0].push_back("slowest over mean");
+  rows[0].insert(rows[0].end(), {"DBR (tokens)", "ABR (attention)", "modelled step", "modelled epoch"});
+  for (auto const& [plan, style, steps, ratios] : plans) {
+    rows.push_back({plan->name, packs(*plan), grouped(plan->steps), fill(*plan), idle(*plan)});
+    auto& row = rows.back();
+    if (simulated)
+      row.insert(row.end(), {bubble(*plan), exchange(*plan)});
+    else
+      row.push_back(factor(plan->slowest_over_mean));
+    row.insert(row.end(), {share(plan->dbr), share(plan->abr), step_time(*plan), epoch(*plan)});
+  }
   table_rows turned(rows[0].size());
   for (std::size_t j = 0; j < turned.size(); ++j)
     for (auto const& row : rows) turned[j].push_back(row[j]);
@@ -216,7 +237,9 @@ void add_plans(page_places& places, report_data const& data) {
   for (std::size_t i = 0; i < data.plans.size(); ++i) plans.emplace_back(data.plans[i], data.plans.size() - 1 - i, data.ranks);
   places["lead"] = escaped(lead(plans));
   places["scope"] = escaped(scope(data));
+  places["idle_name"] = idle_name(data.plans.back());
   places["idle_of_plans"] = of_plans(plans, idle);
+  places["bubble_of_plans"] = data.plans.back().bubble ? of_plans(plans, bubble) : "";
   places["step_of_plans"] = of_plans(plans, step_time);
   places["epoch_of_plans"] = of_plans(plans, epoch);
   places["packs_of_plans"] = of_plans(plans, packs);

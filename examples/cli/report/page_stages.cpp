@@ -75,11 +75,13 @@ constexpr std::array<task_shape, 4> task_shapes{{{report_task::forward, "forward
   std::vector<share_bar> bars;
   for (auto const& [name, style, part] : {std::tuple{"forward and backward", "c2", model.work},
                                           {"recomputed forward", "c1", model.recompute},
+                                          {"exchange", "c3", model.exchange},
+                                          {"optimiser", "c3", model.optimizer},
                                           {"waiting inside a pipeline", "c0", model.bubble},
                                           {"waiting for the slowest rank", "c0", model.waiting}})
     bars.push_back({name, share(part), style, part});
   return figure("Where the device-time goes", share_bars("device-time", "Where the device-time goes", bars),
-                "All devices, all steps: the four parts add up to the total time.");
+                "All devices, all steps: the parts add up to the total time.");
 }
 
 [[nodiscard]] std::string memory_of_stages(report_model const& model) {
@@ -89,9 +91,10 @@ constexpr std::array<task_shape, 4> task_shapes{{{report_task::forward, "forward
     auto const part = of.budget == 0 ? 0.0 : static_cast<double>(of.memory) / static_cast<double>(of.budget);
     bars.push_back({"stage " + std::to_string(s), share(part), "c3", part});
   }
-  return figure(
-      "Memory at its peak", share_bars("memory", "Memory at its peak, of the budget", bars),
-      "Share of the budget of a device: parameters, gradients, optimiser states and the activations of all micro-batches in flight.");
+  return figure("Memory at its peak", share_bars("memory", "Memory at its peak, of the budget", bars),
+                "Share of the budget of a device: parameters, gradients, optimiser states, the activations of all micro-batches in flight, "
+                "and the working "
+                "set of a layer.");
 }
 
 }  // namespace
