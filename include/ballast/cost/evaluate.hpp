@@ -121,8 +121,11 @@ class layer_evaluator {
             .recompute = time_(taken.work(batch)),
             .transfer = transfer(bytes_(of.boundary(batch)), from, to),
             .bytes = bytes_(taken.bytes(batch)),
-            .working = bytes_(of.working(batch)) + of.buffers};
+            .working = working(of, batch)};
   }
+  /// @brief The bytes of a layer in addition to what it keeps, while its backward pass runs. @param of the layer @param batch the
+  /// micro-batch, as for evaluation @return bytes
+  [[nodiscard]] std::int64_t working(layer const& of, batch_shape const& batch) const { return bytes_(of.working(batch)) + of.buffers; }
   /// @brief The waits of a layer for its exchanges.
   /// @param of     the layer
   /// @param batch  the micro-batch, as for evaluation

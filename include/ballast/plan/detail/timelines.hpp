@@ -89,18 +89,18 @@ class exchange_times {
       return std::array{link_time(points[0]), link_time(points[1])};
     };
     constant_ = {none.first, none.second};
-    by_token_ = table(largest.tokens, [](std::int64_t n) { return batch_shape{.tokens = n}; });
-    by_tile_ = table(largest.tiles, [](std::int64_t n) { return batch_shape{.tiles = n}; });
+    if (at({.tokens = largest.tokens}) != none) by_token_ = table(largest.tokens, [](std::int64_t n) { return batch_shape{.tokens = n}; });
+    if (at({.tiles = largest.tiles}) != none) by_tile_ = table(largest.tiles, [](std::int64_t n) { return batch_shape{.tiles = n}; });
   }
   [[nodiscard]] std::int64_t forward(batch_shape const& batch) const { return of(0, batch); }
   [[nodiscard]] std::int64_t backward(batch_shape const& batch) const { return of(1, batch); }
 
  private:
   [[nodiscard]] std::int64_t of(std::size_t pass, batch_shape const& batch) const {
-    return constant_[pass] + by_token_[pass](batch.tokens) + by_tile_[pass](batch.tiles);
+    return constant_[pass] + (by_token_ ? (*by_token_)[pass](batch.tokens) : 0) + (by_tile_ ? (*by_tile_)[pass](batch.tiles) : 0);
   }
   std::array<std::int64_t, 2> constant_{};
-  std::array<link_time, 2> by_token_, by_tile_;
+  std::optional<std::array<link_time, 2>> by_token_, by_tile_;
 };
 
 /// A stage of a plan, or a chunk of one, as one layer with one option: the sum of its layers, under the options that they take.
@@ -244,7 +244,7 @@ class step_timer {
       auto const forward = exchanges_[k].forward(batch), backward = exchanges_[k].backward(batch);
       exchanged_ += forward + backward;
       std::int64_t more = 0;
-      for (auto const& w : working) more = (std::max)(more, evaluate_(w, {}, batch).working);
+      for (auto const& w : working) more = (std::max)(more, evaluate_.working(w, batch));
       auto const weight = splits_ ? of.backward / 2 : 0;
       works_.push_back({.forward = of.forward + forward,
                         .backward = of.backward - weight + backward,
