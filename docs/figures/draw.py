@@ -280,16 +280,16 @@ def stacked(axes, rows, colours):
 def plan():
     rows = data["plan.shares"]
     _, axes = figure(2.7)
-    colours = (BLUE, SKY, ORANGE, WAIT)
+    colours = (BLUE, SKY, ORANGE, WAIT, WAIT)
     parts = [[row[2] / 60 * share / 1e6 for share in row[3:]] for row in rows]
     stacked(axes, parts, colours)
     for y, row in enumerate(rows):
         at = 0
         for part, share in zip(parts[y], row[3:]):
-            if share > 65000:
+            if share > 80000:
                 note(axes, at + part / 2, y, f"{share / 1e4:.0f} %", BLACK if part is parts[y][1] else PAPER, ha="center", va="center", fontsize=9.5)
             at += part
-    for x, colour, name in zip((0, 0.38, 0.6, 0.9), (BLUE, SKY, ORANGE, SOFT), ("forward, backward", "recomputed", "pipeline bubble", "waiting")):
+    for x, colour, name in zip((0, 0.38, 0.6, 0.9), (BLUE, SKY, ORANGE, SOFT), ("forward, backward", "recomputed", "pipeline bubble", "other")):
         note(axes, x, 1.02, name, colour, weight="bold", xycoords="axes fraction")
     axes.set_yticks(range(len(rows)), [f"{row[0]} ranks, {row[1]} stage" + ("s" if row[1] > 1 else "") for row in rows])
     axes.set_xlabel("modelled minutes of an epoch, split by where device-time goes")

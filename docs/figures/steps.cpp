@@ -62,11 +62,9 @@ void plan(writer& show) {
   ballast_cli::model_on_device const on;
   std::vector<numbers> shares;  // ranks, stages, seconds of the epoch, then device-time in millionths
   for (std::uint64_t const stages : {1U, 2U, 4U, 8U}) {
-    ballast_cli::model_request const asked{.stages = stages,
-                                           .memory = std::int64_t{120} << 30,
-                                           .setting = {.spread = {.zero = 1}, .optimizer = ballast::optimizer_named("adam")},
-                                           .hidden = {},
-                                           .layers = {}};
+    ballast_cli::model_request asked{.stages = stages, .memory = std::int64_t{72} << 30, .hidden = {}, .layers = {}};
+    asked.setting.spread.zero = 1;
+    asked.setting.loss = {.how = ballast::head_loss::kind::chunked, .chunks = 8};
     auto const options = [&] {
       auto o = shape_of(16 / stages, 16);
       o.steps.synchronisation = ballast::synchronisation::pipeline;
@@ -79,7 +77,8 @@ void plan(writer& show) {
     auto const made = ballast_cli::plan_model(asked, on, std::move(input.model), data, others, "").runs.planned;
     auto const part = [&](std::int64_t time) { return millionths(made.shares.share(time), 1); };
     shares.push_back({static_cast<std::int64_t>(16 / stages), static_cast<std::int64_t>(stages), made.time.value / 1'000'000'000,
-                      part(made.shares.work), part(made.shares.recompute), part(made.shares.bubble), part(made.shares.waiting)});
+                      part(made.shares.work), part(made.shares.recompute), part(made.shares.bubble), part(made.shares.waiting),
+                      part(made.shares.exchange + made.shares.optimizer)});
   }
   show("plan.shares", shares);
 }
