@@ -66,7 +66,8 @@ void add_model_options(CLI::App& command, model_request& asked, model_option_rul
   for (auto* const other : rules.not_with_stages) stages->excludes(other);
   add_value(command, "--memory", asked.memory, bytes, "bytes of a device, Ki, Mi or Gi allowed; nine tenths of --device's by default")
       ->needs(stages);
-  add_value(command, "--schedule", asked.schedule, schedule, "schedule of the pipelines: 1f1b (default), gpipe, zb1p or zb2p")
+  add_value(command, "--schedule", asked.schedule, schedule,
+            "schedule of the pipelines: 1f1b (default), gpipe, interleaved, interleaved:CHUNKS, zb1p, zb2p or zbv")
       ->needs(stages);
 
   std::vector<CLI::Option*> of_setting;

@@ -85,7 +85,11 @@ ballast::oversize planned_oversize_policy(std::string const& option, std::string
   return named(option, text, std::span(oversize_policies).first<4>()).policy;
 }
 
-ballast::any_schedule schedule(std::string const&, std::string const& name) { return ballast::schedule_named(name); }
+ballast::any_schedule schedule(std::string const& option, std::string const& name) {
+  auto const colon = name.find(':');
+  if (name.substr(0, colon) != ballast::interleaved_schedule::name || colon == std::string::npos) return ballast::schedule_named(name);
+  return ballast::interleaved_schedule{.chunks = static_cast<std::uint64_t>(small_positive(option, name.substr(colon + 1)))};
+}
 
 void add_input(CLI::App& command, input_arguments& input, std::string const& files) {
   command.add_option("FILE", input.files, files)->required();

@@ -78,6 +78,25 @@ using ballast::recomputation;
   return names;
 }
 
+/// The layers of each chunk of a stage: first, and one behind the last.
+[[nodiscard]] std::vector<std::pair<std::size_t, std::size_t>> chunks_of(planned_model const& plan, std::size_t stage) {
+  auto const& cuts = plan.runs.planned.stages.partition.boundaries;
+  std::vector<std::pair<std::size_t, std::size_t>> chunks;
+  for (std::size_t k = 0; k < plan.stage_of.size(); ++k)
+    if (plan.stage_of[k] == stage) chunks.emplace_back(cuts[k], cuts[k + 1]);
+  return chunks;
+}
+[[nodiscard]] std::string layers_in_words(planned_model const& plan, std::vector<std::string> const& names, std::size_t stage) {
+  std::string text;
+  for (auto const& [begin, end] : chunks_of(plan, stage)) text += (text.empty() ? "" : ", ") + span_in_words(names, begin, end);
+  return text;
+}
+[[nodiscard]] std::uint32_t number_of_layers(planned_model const& plan, std::size_t stage) {
+  std::size_t sum = 0;
+  for (auto const& [begin, end] : chunks_of(plan, stage)) sum += end - begin;
+  return static_cast<std::uint32_t>(sum);
+}
+
 /// The setting of Megatron-LM that is nearest to the plan, and its options.
 void add_megatron(planned_model& plan, ballast::any_schedule const& schedule) {
   auto const kinds = kinds_of(layer_names(plan.model));
@@ -94,17 +113,21 @@ void add_megatron(planned_model& plan, ballast::any_schedule const& schedule) {
     }
   }
   if (plan.model.experts) means.modules = means.modules.with(ballast::recompute_module::moe);
-  std::vector<std::int64_t> const capacity(cuts.size() - 1, plan.runs.planned.memory.front().budget);
-  plan.megatron = ballast::nearest_megatron_recompute<std::uint32_t>(
-      plan.runs.planned.layers, kinds, plan.runs.planned.stages,
-      {.stages = cuts.size() - 1, .capacity = capacity, .in_flight = plan.runs.planned.in_flight}, means);
+  auto const stages = plan.runs.planned.memory.size();
+  std::vector<std::int64_t> const capacity(stages, plan.runs.planned.memory.front().budget);
+  if (stages == plan.stage_of.size())
+    plan.megatron = ballast::nearest_megatron_recompute<std::uint32_t>(
+        plan.runs.planned.layers, kinds, plan.runs.planned.stages,
+        {.stages = stages, .capacity = capacity, .in_flight = plan.runs.planned.in_flight}, means);
   auto const setting = megatron_setting_of(plan.model.setting.value_or(model_request{}.setting), plan.model.experts);
   plan.megatron_without = setting.without;
-  if (!std::holds_alternative<ballast::one_f_one_b_schedule>(schedule)) plan.megatron_without.push_back("--schedule " + plan.schedule);
+  if (!std::holds_alternative<ballast::one_f_one_b_schedule>(schedule) && !std::holds_alternative<ballast::interleaved_schedule>(schedule))
+    plan.megatron_without.push_back("--schedule " + plan.schedule);
+  if (stages != plan.stage_of.size() && !(plan.recompute.empty() && plan.selective.empty()))
+    plan.megatron_without.push_back("recomputation that differs by chunk");
   auto& flags = plan.megatron_flags;
   flags = setting.degrees;
-  flags.insert(flags.end(),
-               {"--pipeline-model-parallel-size", std::to_string(cuts.size() - 1), "--pipeline-model-parallel-layout", *plan.layout});
+  flags.insert(flags.end(), {"--pipeline-model-parallel-size", std::to_string(stages), "--pipeline-model-parallel-layout", *plan.layout});
   flags.insert(flags.end(), setting.others.begin(), setting.others.end());
   auto const& text = plan.megatron.flags;
   for (std::size_t at = 0; at < text.size();) {
@@ -115,6 +138,7 @@ void add_megatron(planned_model& plan, ballast::any_schedule const& schedule) {
 }
 
 [[nodiscard]] std::string nearest_in_words(planned_model const& plan) {
+  if (plan.stage_of.size() != plan.runs.planned.memory.size()) return "layout alone";
   if (plan.megatron.status != ballast::status::feasible) return no_megatron_setting;
   return "nearest setting: " + loss_in_words(plan.megatron);
 }
@@ -164,6 +188,7 @@ planned_model plan_model(model_request const& asked, model_on_device const& on, 
   planned_model out{.schedule = std::visit([](auto const& s) { return std::string(s.name); }, asked.schedule),
                     .model = std::move(model),
                     .runs = {},
+                    .stage_of = {},
                     .recompute = {},
                     .selective = {},
                     .layout = {},
@@ -174,11 +199,18 @@ planned_model plan_model(model_request const& asked, model_on_device const& on, 
                                        {.stages = asked.stages, .memory = memory, .schedule = asked.schedule}, out.model.rates);
   if (out.runs.planned.status != ballast::status::feasible) {
     auto const& lack = out.runs.planned.shortage;
-    require_layers(title, out.model.layers.size(), asked.stages);
+    auto const chunks = std::visit([](auto const& s) { return s.chunks_per_stage(); }, asked.schedule);
+    require_layers(title, out.model.layers.size(), asked.stages, chunks);
+    if (chunks > 1)
+      throw no_plan(title + ": no cut into " + counted(asked.stages, "stage") + " of " + counted(chunks, "chunk") +
+                    (out.runs.planned.status == ballast::status::unknown ? " was found that fits " : " fits ") + many_bytes(memory) +
+                    " a device; --schedule 1f1b holds less, and more --memory, stages or recomputation may help");
     throw no_plan(title + ": no cut into " + counted(asked.stages, "stage") + " fits " + many_bytes(memory) +
                   " a device; at the least, all recomputed that can be, stage " + std::to_string(lack.stage) + " needs " +
                   many_bytes(lack.needed) + ", " + grouped(static_cast<std::uint64_t>(lack.needed - memory)) + " more");
   }
+  for (std::size_t k = 0; k + 1 < out.runs.planned.stages.partition.boundaries.size(); ++k)
+    out.stage_of.push_back(std::visit([&](auto const& s) { return s.stage_of(k, asked.stages); }, asked.schedule));
   for (std::size_t i = 0; i < out.model.layers.size(); ++i) {
     auto const& layer = out.model.layers[i];
     auto const again = layer.options[out.runs.planned.stages.option[i]].recomputed;
@@ -202,6 +234,7 @@ nlohmann::ordered_json to_json(planned_model const& plan) {
   nlohmann::ordered_json json{{"status", "feasible"},
                               {"setting", nullptr},
                               {"boundaries", cuts},
+                              {"stage_of", plan.stage_of},
                               {"bottleneck_ms", ms(training.stages.partition.bottleneck.value)},
                               {"lower_bound_ms", ms(training.stages.partition.bottleneck.lower_bound)},
                               {"recompute", plan.recompute},
@@ -225,7 +258,8 @@ nlohmann::ordered_json to_json(planned_model const& plan) {
                               {"megatron_flags", plan.megatron_flags},
                               {"megatron_without", plan.megatron_without},
                               {"megatron_loss", nullptr},
-                              {"deepspeed", cuts}};
+                              {"deepspeed", nullptr}};
+  if (plan.stage_of.size() == training.memory.size()) json["deepspeed"] = cuts;
   if (plan.model.setting) json["setting"] = to_json(*plan.model.setting, plan.model.rates.hidden);
   if (plan.layout && plan.megatron.status == ballast::status::feasible) json["megatron_loss"] = plan.megatron.bottleneck.gap();
   return json;
@@ -245,9 +279,8 @@ std::string in_words(planned_model const& plan) {
   auto const names = layer_names(plan.model);
   std::vector<stage_line> lines;
   for (std::size_t s = 0; s < training.memory.size(); ++s) {
-    auto const begin = cut.boundaries[s], end = cut.boundaries[s + 1];
     auto const& of = training.stages.figures[s];
-    lines.push_back({span_in_words(names, begin, end), end - begin, duration(ms(of.time + of.added)),
+    lines.push_back({layers_in_words(plan, names, s), number_of_layers(plan, s), duration(ms(of.time + of.added)),
                      many_bytes(training.memory[s].bytes()) + "  " + many_bytes(training.memory[s].state)});
   }
   text += stage_table(lines, "memory at its peak    of which states");
@@ -277,27 +310,27 @@ report_model on_page(planned_model const& plan) {
                    .waiting = of.share(of.waiting),
                    .step = training.slowest_step,
                    .rank = training.slowest_rank,
-                   .micro_batches = training.works.size() / training.memory.size(),
+                   .micro_batches = training.works.size() / plan.stage_of.size(),
                    .step_ms = ms(training.timeline.makespan.value),
                    .step_waits = training.timeline.bubble(),
                    .tasks = {},
                    .notes = describe(training),
                    .megatron = plan.layout ? flags_in_words(plan) : ""};
   auto const names = layer_names(plan.model);
-  auto const& cuts = training.stages.partition.boundaries;
   for (std::size_t s = 0; s < training.memory.size(); ++s) {
-    report_stage stage{.layers = span_in_words(names, cuts[s], cuts[s + 1]),
-                       .number = cuts[s + 1] - cuts[s],
+    report_stage stage{.layers = layers_in_words(plan, names, s),
+                       .number = number_of_layers(plan, s),
                        .recomputed = 0,
                        .ms = ms(training.stages.figures[s].time + training.stages.figures[s].added),
                        .busy_ms = training.steps.empty() ? 0 : ms(training.timeline.stages[s].busy),
                        .memory = static_cast<std::uint64_t>(training.memory[s].bytes()),
                        .budget = static_cast<std::uint64_t>(training.memory[s].budget)};
-    for (auto i = cuts[s]; i < cuts[s + 1]; ++i) stage.recomputed += training.stages.option[i] != 0 ? 1U : 0U;
+    for (auto const& [begin, end] : chunks_of(plan, s))
+      for (auto i = begin; i < end; ++i) stage.recomputed += training.stages.option[i] != 0 ? 1U : 0U;
     out.stages.push_back(std::move(stage));
   }
   for (auto const& e : training.timeline.events) {
-    auto const& work = training.works[e.micro_batch * training.memory.size() + e.stage];
+    auto const& work = training.works[e.micro_batch * plan.stage_of.size() + e.virtual_stage];
     auto const backward = e.pass == ballast::pipeline_pass::backward || e.pass == ballast::pipeline_pass::backward_input;
     auto const again = backward ? work.recompute : 0;
     if (again > 0) out.tasks.push_back({e.stage, ms(e.start), ms(e.start + again), report_task::recompute});

@@ -54,6 +54,7 @@ struct planned_model {
   std::string schedule;
   rated_layers model;
   ballast::training_comparison runs;              ///< simulated: the plan, and those that it is compared with
+  std::vector<std::uint64_t> stage_of;            ///< for each virtual stage, its stage
   std::vector<std::string> recompute, selective;  ///< names of layers that are recomputed in full, in part
   std::optional<std::string> layout;              ///< of Megatron-LM
   ballast::megatron_recompute megatron;

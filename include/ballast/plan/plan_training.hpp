@@ -83,7 +83,10 @@ template <index_type Index>
   std::vector<std::int64_t> const capacity(static_cast<std::size_t>(options.stages), options.memory);
   auto const chunks = std::visit([](auto const& s) { return s.chunks_per_stage(); }, options.schedule);
   auto most = batches.most_of_a_rank;
-  if (std::holds_alternative<interleaved_schedule>(options.schedule)) most = divide_up(most, options.stages) * options.stages;
+  if (std::holds_alternative<interleaved_schedule>(options.schedule)) {
+    require(chunks >= 2, [&] { return "chunks = " + std::to_string(chunks) + ": an interleaved schedule has at least 2"; });
+    most = divide_up(most, options.stages) * options.stages;
+  }
   for (std::uint64_t s = 0; s < options.stages; ++s) out.in_flight.push_back(in_flight(options.schedule, s, options.stages, most).held);
   out.mean = batches.mean;
   out.largest = batches.largest;
