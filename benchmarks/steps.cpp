@@ -19,6 +19,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -234,6 +235,35 @@ void print_attention(trace const& t, std::vector<std::int64_t> const& lengths) {
               idle);
 }
 
+// Replicas that are pipelines of 4 stages, with different and with equal numbers of micro-batches in a step: time of the slowest replica
+// over its mean work, and the mean number of micro-batches of the busiest one.
+void print_equal(trace const& t, std::vector<std::int64_t> const& lengths, std::uint64_t ranks, std::uint64_t micro_batches) {
+  std::printf("| %s, %lld, %llu, %llu |", t.name, static_cast<long long>(t.capacity), static_cast<unsigned long long>(ranks),
+              static_cast<unsigned long long>(micro_batches));
+  for (auto const equal : {false, true}) {
+    options const o{.capacity = t.capacity,
+                    .ranks = ranks,
+                    .micro_batches = micro_batches,
+                    .synchronisation = ballast::synchronisation::pipeline,
+                    .stages = 4,
+                    .equal_micro_batches = equal};
+    auto const plan = ballast::plan_steps(lengths, o, ballast::dense_4096_cost);
+    std::size_t busiest = 0;
+    for (std::size_t s = 0; s < plan.steps(); ++s) {
+      std::size_t most = 0;
+      for (std::size_t r = 0; r < ranks; ++r) {
+        std::size_t count = 0;
+        for ([[maybe_unused]] auto const pack : plan.packs_of(s, r)) ++count;
+        most = (std::max)(most, count);
+      }
+      busiest += most;
+    }
+    if (!equal) std::printf(" %zu |", plan.steps());
+    std::printf(" %.3f, %.1f |", plan.slowest_over_mean(), static_cast<double>(busiest) / static_cast<double>(plan.steps()));
+  }
+  std::puts("");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -286,6 +316,18 @@ int main(int argc, char** argv) {
                                             {"mm-image", "servegen_mm_image_sampled.txt", {0, 1, 3}, 8192},
                                             source})
       print_attention(t, read(path(t), t.columns, 8192));
+    std::puts(
+        "\nPipelines of 4 stages: slowest replica over mean work, micro-batches of the busiest\n\n"
+        "| trace, capacity, ranks, micro-batches | steps | unequal: slow, number | equal: slow, number |\n|---|---|---|---|");
+    for (auto [t, ranks, micro_batches] :
+         std::vector<std::tuple<trace, std::uint64_t, std::uint64_t>>{{{"arxiv", "arxiv_summarization_llama2.txt", {0, 1}, 32768}, 8, 4},
+                                                                      {{"openchat", "openchat_v1_sft.txt", {0}, 8192}, 8, 4},
+                                                                      {{"azure", "azure_llm_2023_conv.txt", {0, 1}, 16384}, 16, 8},
+                                                                      {{"omnibal", "omnibal_vlm_sft.txt", {0}, 16384}, 16, 8},
+                                                                      {{"repositories", "repo_source_files_approx.txt", {0}, 65536}, 8, 4},
+                                                                      {mooncake, 8, 4},
+                                                                      {r1, 8, 4}})
+      print_equal(t, read(path(t), t.columns, t.capacity), ranks, micro_batches);
   } catch (std::exception const& e) {
     std::fprintf(stderr, "%s\n", e.what());
     return 1;
