@@ -195,13 +195,12 @@ struct layer_maker {
     auto const tokens = tile != 0 ? tile : many * by.spread.context * by.spread.tensor;
     for (auto const& e : layer_exchanges(model, which, setting, tokens)) {
       if (e.what == traffic::gradient || e.what == traffic::parameter || (e.when == exchange_phase::backward && !backward)) continue;
-      to.exchanges.push_back(
-          {.what = e.what,
-           .how = e.how,
-           .over = e.over,
-           .when = e.when,
-           .bytes_of_batch = tile != 0 ? batch_cost{.per_tile = e.bytes} : batch_cost{.per_token = divide_up(e.bytes, tokens)},
-           .calls = e.calls});
+      to.exchanges.push_back({.what = e.what,
+                              .how = e.how,
+                              .over = e.over,
+                              .when = e.when,
+                              .bytes_of_batch = {tile != 0 ? 0 : divide_up(e.bytes, tokens), 0, tile != 0 ? e.bytes : 0},
+                              .calls = e.calls});
     }
   }
 };
