@@ -231,6 +231,7 @@ TEST_CASE("plan --stages: schedules with several chunks", "[cli]") {
     CHECK(m["boundaries"].size() == 2 * chunks + 1);
     CHECK(m["stage_of"].size() == 2 * chunks);
     CHECK(m["stage_of"][2] == (schedule == "zbv" ? 1 : 0));
+    CHECK((m["megatron"] == "") == (schedule == "zbv"));  // Megatron-LM has no such placement
     CHECK(m["deepspeed"].is_null());
     CHECK(m["memory"].size() == 2);
     CHECK(m["modelled_run_ms"].get<double>() < answer(in.ballast(command + "1f1b --json"))["model_plan"]["modelled_run_ms"].get<double>());

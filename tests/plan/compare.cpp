@@ -93,6 +93,9 @@ TEST_CASE("compare_training: each plan has its own stages, as plan_training make
   REQUIRE(describe(tight).size() == 1);
   CHECK(describe(tight)[0].starts_with("The naive plan does not fit in memory: "));
   CHECK(describe(compared(1)).empty());
+  auto unknown = tight;  // as with several chunks a stage, where no shortage is known
+  unknown.naive.shortage = {};
+  CHECK(describe(unknown) == std::vector<std::string>{"The naive plan does not fit in memory."});
 }
 
 }  // namespace test_plan_compare

@@ -101,7 +101,8 @@ using ballast::recomputation;
 void add_megatron(planned_model& plan, ballast::any_schedule const& schedule) {
   auto const kinds = kinds_of(layer_names(plan.model));
   auto const& cuts = plan.runs.planned.stages.partition.boundaries;
-  plan.layout = ballast::megatron_layout(std::span<std::uint32_t const>(cuts), kinds);
+  if (!std::holds_alternative<ballast::zbv_schedule>(schedule))  // whose chunks are on other stages than those of a layout
+    plan.layout = ballast::megatron_layout(std::span<std::uint32_t const>(cuts), kinds);
   if (!plan.layout) return;
   ballast::megatron_options means;
   for (std::size_t i = 0; i < kinds.size(); ++i) {

@@ -173,8 +173,10 @@ template <class = when_called>
     auto const the = std::string("The ") + name + " plan ";
     if (other->status != status::feasible) {
       auto const& lack = other->shortage;
-      out.push_back(the + "does not fit in memory: with all that can be recomputed, stage " + std::to_string(lack.stage) + " needs " +
-                    std::to_string(lack.needed - lack.budget) + " bytes more.");
+      out.push_back(the + "does not fit in memory" +
+                    (lack.needed == 0 ? "."
+                                      : ": with all that can be recomputed, stage " + std::to_string(lack.stage) + " needs " +
+                                            std::to_string(lack.needed - lack.budget) + " bytes more."));
     } else if (other->time.value < of.planned.time.value) {
       char share[32];
       auto const planned = static_cast<double>(of.planned.time.value);
