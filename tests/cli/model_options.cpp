@@ -32,7 +32,7 @@ struct setting_case {
 
 /// Each option alone, and all of them.
 std::vector<setting_case> setting_cases() {
-  std::vector<setting_case> out(14);
+  std::vector<setting_case> out(17);
   auto at = out.begin();
   (++at)->options = "--framework eager";
   at->by.framework = ballast::framework_named("eager");
@@ -64,6 +64,12 @@ std::vector<setting_case> setting_cases() {
   at->by.spread.tensor = 2;
   at->by.spread.sequence_parallel = true;
   at->hidden = {800, 800, 800, 800, 800, 800};
+  (++at)->options = "--attention stored-scores";
+  at->by.attention = ballast::attention_kernel::stored_scores;
+  (++at)->options = "--recompute-modules layernorm,moe_act";
+  at->by.recompute_modules = ballast::module_set_named("layernorm,moe_act");
+  (++at)->options = "--fp8-experts";
+  at->by.fp8_experts = true;
   (++at)->options =
       "--tp 2 --cp 2 --ep 8 --zero 1 --offload gradients --optimizer adam-8bit --framework megatron --head-loss chunked:3 "
       "--overlap gradient=95,tensor=10,kept-input=100";
@@ -175,6 +181,8 @@ TEST_CASE("plan --stages: a setting that makes no sense is refused in one senten
       {"--ep 64 --model deepseek-v3", "--ep 64: must divide the 4 devices of a stage, which are --tp times --cp times --ranks"},
       {"--head-loss chunk", "--head-loss chunk: expected plain, fused or chunked:N, as in chunked:8"},
       {"--head-loss chunked:0", "--head-loss chunked:N, N = 0: expected a whole number from 1"},
+      {"--attention flash", "--attention flash: expected one of fused, stored-scores"},
+      {"--recompute-modules mlp,attention", "no recompute module \"attention\"; there are core_attn, "},
       {"--framework hf", "no framework \"hf\"; there are fused, megatron, eager"},
       {"--optimizer adamw", "no optimizer \"adamw\"; there are adam, "},
       {"--offload cpu", "--offload cpu: expected one of none, optimizer, gradients, parameters"},

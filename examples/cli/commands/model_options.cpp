@@ -96,6 +96,15 @@ void add_model_options(CLI::App& command, model_request& asked, model_option_rul
       "--framework", by.framework, [](auto const&, auto const& text) { return ballast::framework_named(text); },
       "how large activations are: fused (default), megatron or eager");
   add("--head-loss", by.loss, head_loss, "which logits exist at a time: plain (all, default), fused (none) or chunked:N");
+  add(
+      "--attention", by.attention,
+      [](auto const& option, auto const& text) { return named(option, text, std::span(attention_kernels)).kernel; },
+      "how attention is computed: fused (default) or stored-scores");
+  add(
+      "--recompute-modules", by.recompute_modules, [](auto const&, auto const& text) { return ballast::module_set_named(text); },
+      "modules that may be recomputed where a layer is not: core_attn, layernorm, mla_up_proj, mlp, moe_act, experts, shared_experts, moe; "
+      "mlp,experts,shared_experts by default");
+  of_setting.push_back(command.add_flag("--fp8-experts", by.fp8_experts, "routed experts keep their inputs in 8 bits")->needs(stages));
   add("--train", by.language, trained_part, "what is trained: all (default), none or lora:RANK");
   add("--overlap", asked.hidden, hidden_exchanges, "percent of exchanges that computation hides, as in 80 or tensor=80,gradient=95");
 

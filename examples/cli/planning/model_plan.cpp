@@ -105,15 +105,21 @@ void add_megatron(planned_model& plan, ballast::any_schedule const& schedule) {
     plan.layout = ballast::megatron_layout(std::span<std::uint32_t const>(cuts), kinds);
   if (!plan.layout) return;
   ballast::megatron_options means;
+  ballast::module_set modules;
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     if (kinds[i] != ballast::layer_kind::decoder) continue;
     auto const& options = plan.model.layers[i].options;
     for (std::uint32_t k = 0; k < options.size(); ++k) {
-      if (options[k].recomputed == recomputation::selective) means.selective = k;
+      if (options[k].recomputed == recomputation::selective) {
+        means.selective = k;
+        for (auto const& m : ballast::recompute_modules)  // Megatron-LM recomputes experts as a whole block
+          if (options[k].modules.contains(m.module))
+            modules = modules.with(m.module == ballast::recompute_module::experts ? ballast::recompute_module::moe : m.module);
+      }
       if (options[k].recomputed == recomputation::full) means.full = k;
     }
   }
-  if (plan.model.experts) means.modules = means.modules.with(ballast::recompute_module::moe);
+  if (!modules.empty()) means.modules = modules;
   auto const stages = plan.runs.planned.memory.size();
   std::vector<std::int64_t> const capacity(stages, plan.runs.planned.memory.front().budget);
   if (stages == plan.stage_of.size())

@@ -62,6 +62,10 @@ std::string in_words(ballast::model_setting const& by, ballast::hidden_share con
   auto text = "It assumes framework " + std::string(by.framework.name) + ", head loss " + in_words(by.loss) + ", optimiser " +
               std::string(by.optimizer.name);
   if (by.moved != ballast::offload::none) text += " with " + in_words(by.moved) + " in host memory";
+  if (by.attention != ballast::attention_kernel::fused) text += ", attention with stored scores";
+  if (by.fp8_experts) text += ", experts in 8 bits";
+  if (by.recompute_modules != ballast::feed_forward_modules)
+    text += ", recomputable modules " + (by.recompute_modules.empty() ? "none" : to_string(by.recompute_modules));
   if (by.language.what != ballast::trained::all) text += ", trained " + in_words(by.language);
   text += ", ZeRO stage " + std::to_string(spread.zero) + " over " + counted(static_cast<std::uint64_t>(spread.data), "device");
   if (spread.tensor > 1) text += ", TP " + std::to_string(spread.tensor);
@@ -79,6 +83,9 @@ nlohmann::ordered_json to_json(ballast::model_setting const& by, ballast::hidden
                               {"head_loss", in_words(by.loss)},
                               {"optimizer", by.optimizer.name},
                               {"offload", in_words(by.moved)},
+                              {"attention", attention_kernels[static_cast<std::size_t>(by.attention)].word},
+                              {"fp8_experts", by.fp8_experts},
+                              {"recompute_modules", to_string(by.recompute_modules)},
                               {"train", in_words(by.language)},
                               {"tensor", by.spread.tensor},
                               {"context", by.spread.context},
@@ -122,6 +129,8 @@ megatron_setting megatron_setting_of(ballast::model_setting const& by, bool expe
     add(out.others, {"--optimizer-cpu-offload"});
   else if (by.moved != ballast::offload::none)
     out.without.push_back("--offload " + in_words(by.moved));
+  if (by.attention != ballast::attention_kernel::fused) add(out.others, {"--attention-backend", "unfused"});
+  if (by.fp8_experts) out.without.push_back("--fp8-experts");
   if (by.language.what != ballast::trained::all) out.without.push_back("--train " + in_words(by.language));
   return out;
 }

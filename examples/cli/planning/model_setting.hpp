@@ -32,6 +32,12 @@ struct context_method_name {
 };
 inline constexpr context_method_name context_methods[] = {{ballast::context_method::ring, "ring"},
                                                           {ballast::context_method::ulysses, "ulysses"}};
+struct attention_kernel_name {
+  ballast::attention_kernel kernel;
+  std::string_view word;
+};
+inline constexpr attention_kernel_name attention_kernels[] = {{ballast::attention_kernel::fused, "fused"},
+                                                              {ballast::attention_kernel::stored_scores, "stored-scores"}};
 struct exchange_kind {
   std::int64_t ballast::hidden_share::* share;
   std::string_view word;
