@@ -227,4 +227,21 @@ TEST_CASE("plan --levels refuses what it cannot use, in one sentence", "[cli]") 
   }
 }
 
+TEST_CASE("levels: the framework and the loss decide what is recomputed", "[cli]") {
+  scratch const in;
+  REQUIRE(in.ballast("generate --like long-context-sft --samples 5000 --seed 1 --out f").code == 0);
+  auto const recomputed = [&](std::string const& options) {
+    auto const o = in.ballast("levels f --max-length 131072 --oversize truncate --gpus 32 --json " + options);
+    REQUIRE(o.code == 0);
+    auto const parsed = json::parse(o.out);
+    std::int64_t most = 0;
+    for (auto const& level : parsed["levels"]) most = std::max(most, level["recomputed_layers"].get<std::int64_t>());
+    return most;
+  };
+  CHECK(recomputed("") == recomputed("--framework eager --head-loss plain"));
+  CHECK(recomputed("--framework fused --head-loss fused") < recomputed("--framework eager"));
+  CHECK(in.ballast("levels f --max-length 32768 --gpus 16 --framework jax").err ==
+        "no framework \"jax\"; there are fused, megatron, eager\n");
+}
+
 }  // namespace test_cli_level_plan

@@ -18,16 +18,6 @@ namespace ballast_cli {
 
 namespace {
 
-[[nodiscard]] ballast::head_loss head_loss(std::string const& option, std::string const& text) {
-  using enum ballast::head_loss::kind;
-  constexpr std::string_view chunks = "chunked:";
-  if (text == "plain") return {};
-  if (text == "fused") return {.how = fused};
-  if (text.starts_with(chunks))
-    return {.how = chunked, .chunks = whole<std::int32_t>(option + " chunked:N, N =", text.substr(chunks.size()))};
-  throw bad_input(option + " " + printable(text) + ": expected plain, fused or chunked:N, as in chunked:8");
-}
-
 [[nodiscard]] ballast::trainable trained_part(std::string const& option, std::string const& text) {
   constexpr std::string_view adapters = "lora:";
   if (text == "all") return {};

@@ -85,6 +85,16 @@ ballast::oversize planned_oversize_policy(std::string const& option, std::string
   return named(option, text, std::span(oversize_policies).first<4>()).policy;
 }
 
+ballast::head_loss head_loss(std::string const& option, std::string const& text) {
+  using enum ballast::head_loss::kind;
+  constexpr std::string_view chunks = "chunked:";
+  if (text == "plain") return {};
+  if (text == "fused") return {.how = fused};
+  if (text.starts_with(chunks))
+    return {.how = chunked, .chunks = whole<std::int32_t>(option + " chunked:N, N =", text.substr(chunks.size()))};
+  throw bad_input(option + " " + printable(text) + ": expected plain, fused or chunked:N, as in chunked:8");
+}
+
 ballast::any_schedule schedule(std::string const& option, std::string const& name) {
   auto const colon = name.find(':');
   if (name.substr(0, colon) != ballast::interleaved_schedule::name || colon == std::string::npos) return ballast::schedule_named(name);

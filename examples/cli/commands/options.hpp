@@ -4,6 +4,7 @@
 #include "planning/packers.hpp"
 #include "readers/lengths.hpp"
 
+#include <ballast/cost/model_setting.hpp>
 #include <ballast/cost/schedule.hpp>
 #include <ballast/packing/options.hpp>
 
@@ -69,6 +70,7 @@ template <class Named, std::size_t extent>
 /// Those of a plan, whose places never hold more than the capacity.
 [[nodiscard]] ballast::oversize planned_oversize_policy(std::string const& option, std::string const& text);
 
+[[nodiscard]] ballast::head_loss head_loss(std::string const& option, std::string const& text);
 [[nodiscard]] ballast::any_schedule schedule(std::string const& option, std::string const& name);
 
 /// An option whose value becomes `parse(name, text)`.

@@ -135,7 +135,9 @@ void write(planned_levels const& planned, device_table const& table, nlohmann::o
 void plan_several_levels(plan_arguments const& arguments) {
   stopwatch watch;
   auto const& o = arguments.options.steps;
-  level_request const request{.on = arguments.on, .gpus = arguments.gpus, .table = {}};
+  level_request request;
+  request.on = arguments.on;
+  request.gpus = arguments.gpus;
   level_setup const on(request);
   auto const given = arguments.levels_from_file();
   planned_levels planned;

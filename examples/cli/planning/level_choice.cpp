@@ -104,6 +104,8 @@ level_setup::level_setup(level_request const& request) : model(request.on.model)
   cluster.model = model_of(request.on.model);
   cluster.device = device_of(request.on.device);
   cluster.devices = request.gpus;
+  cluster.framework = request.framework;
+  cluster.loss = request.loss;
   if (request.on.mfu) cluster.utilisation = static_cast<std::uint32_t>(std::lround(*request.on.mfu * 1000));
   device = device_in_words(request.on.device, cluster.utilisation / 1000.0);
 }

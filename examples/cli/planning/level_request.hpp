@@ -2,6 +2,7 @@
 #pragma once
 #include "planning/sample_cost.hpp"
 
+#include <ballast/cost/model_setting.hpp>
 #include <ballast/curriculum/options.hpp>
 
 #include <cstddef>
@@ -21,6 +22,8 @@ struct level_request {
   model_on_device on;
   std::uint32_t gpus = 1;
   std::string table;  ///< a measured profile; empty: times are modelled
+  ballast::framework framework = ballast::framework_named("eager");
+  ballast::head_loss loss{};
 };
 
 enum class level_rule { exact, hbp, given };

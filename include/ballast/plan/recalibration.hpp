@@ -4,6 +4,7 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/wide.hpp>
 #include <ballast/cost/calibration.hpp>
+#include <ballast/cost/scaled.hpp>
 #include <ballast/plan/plan_data.hpp>
 
 #include <algorithm>
@@ -46,7 +47,7 @@ struct coefficient {
     value *= 2;  // exact
     out.denominator *= 2;
   }
-  out.numerator = static_cast<std::uint64_t>(value + 0.5);
+  out.numerator = static_cast<std::uint64_t>(detail::nearest(value));
   return out;
 }
 
