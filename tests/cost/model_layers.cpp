@@ -204,6 +204,8 @@ TEST_CASE("layers_of: layers for multi-token prediction run the head once more")
   CHECK(mtp.name == "mtp 0");
   CHECK(mtp.parameters == mtp_parameters(model));
   CHECK(mtp.state == 18 * mtp_parameters(model));
+  CHECK(mtp.apart == 18 * model.vocabulary * model.hidden);  // it looks up the next tokens
+  CHECK(layers_of(model, {.spread = {.data = 8, .zero = 3}})[62].buffers == 8 * mtp_parameters(model));
   CHECK(mtp.forward.per_token - mtp_layer_flops(model).per_token == main[60].forward.per_token - layer_flops(model, 60).per_token);
   CHECK(mtp.backward.per_token == 2 * mtp.forward.per_token);
   auto const& before = all[all.size() - 3];

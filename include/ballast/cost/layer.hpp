@@ -83,13 +83,13 @@ struct layer_traffic {
 ///
 /// Work is in FLOPs for layers made from a model, and in time for measured layers; `layer_rates` says how much work a millisecond takes.
 struct layer {
-  std::string name;                     ///< name for messages and reports, as in "language 12"
-  batch_cost forward{};                 ///< work of the forward pass
-  batch_cost backward{};                ///< work of the backward pass, without recomputation
-  std::int64_t parameters = 0;          ///< parameters on all devices of one tensor-parallel group; 0 if only `state` is known
-  std::int64_t state = 0;               ///< bytes of parameters, gradients and optimiser states on the device, not negative
-  std::int64_t apart = 0;               ///< bytes of states in addition if the chain's first layer is on another device (tied embedding)
-  std::int64_t updated = 0;             ///< bytes of states that the optimiser reads and writes on the device in a step
+  std::string name;             ///< name for messages and reports, as in "language 12"
+  batch_cost forward{};         ///< work of the forward pass
+  batch_cost backward{};        ///< work of the backward pass, without recomputation
+  std::int64_t parameters = 0;  ///< parameters on all devices of one tensor-parallel group; 0 if only `state` is known
+  std::int64_t state = 0;       ///< bytes of parameters, gradients and optimiser states on the device, not negative
+  std::int64_t apart = 0;       ///< bytes of states in addition if the chain's first layer is on another device (an embedding's copy)
+  std::int64_t updated = 0;     ///< bytes of states that the optimiser reads and writes on the device in a step
   std::vector<layer_option> options{};  ///< ways to treat activations, at least one; the first keeps most
   /// Memory in addition while the layer's backward runs, under any option: recomputed activations, or their gradients; bytes, or units of
   /// them (`layer_rates`).

@@ -24,8 +24,8 @@ namespace ballast::inline v0_2 {
 /// pairs per token, which is an upper bound. Boundaries are counted in full, in a 16-bit format, as they are sent without sequence
 /// parallelism. The options of a layer are those of `recompute_options`: nothing, growing sets of the allowed modules, and the whole layer;
 /// an option that keeps no less than the one before is left out. A layer for multi-token prediction runs the head once more, and uses the
-/// matrices of embedding and head, so it belongs to the last stage. The head has one option, because its logits exist in its backward pass
-/// whatever is recomputed. A layer that no backward pass reaches keeps nothing.
+/// matrices of embedding and head: it belongs to the last stage, which holds a copy of the embedding if there are several. The head has one
+/// option, because its logits exist in its backward pass whatever is recomputed. A layer that no backward pass reaches keeps nothing.
 ///
 /// While its backward pass runs, a layer has as many bytes in addition as it keeps without recomputation: recomputed activations, or the
 /// gradients of those that were kept. The head has its logits (`logits_of`), in some frameworks beside

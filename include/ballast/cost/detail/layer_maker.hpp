@@ -56,7 +56,9 @@ struct layer_maker {
 
   /// Adds one transformer layer, with costs by token and square on one tensor-parallel device; context parallelism divides both. If `tile`
   /// tokens are given, it is a layer of a vision encoder and has costs by tile.
-  void add_transformer_layer(transformer const& model, std::int64_t which, std::string name, trainable const& is, std::int64_t tile = 0) {
+  /// `more` parameters belong to the layer beside its own.
+  void add_transformer_layer(transformer const& model, std::int64_t which, std::string name, trainable const& is, std::int64_t tile = 0,
+                             parameter_groups const& more = {}) {
     auto const flops = layer_training_flops(model, which, is, trained_before);
     // pairs are tokens^2 where all see all or scores are stored, half of (tokens^2 + tokens) where causal, at most `window` a token where
     // windowed
@@ -75,8 +77,11 @@ struct layer_maker {
       return batch_cost{.per_tile = c(sample)};
     };
     auto const by_token = [&](std::int64_t cost) { return of({.per_token = divide_up(cost, by.spread.context)}); };
-    auto& out =
-        add(std::move(name), layer_parameters(model, which), layer_states(model, which, by.optimizer, is), is, by_token(2 * model.hidden));
+    auto states = layer_states(model, which, by.optimizer, is);
+    auto const others = states_of(more, by.optimizer, is);
+    states.sharded += others.sharded;
+    states.replicated += others.replicated;
+    auto& out = add(std::move(name), layer_parameters(model, which) + more.total(), states, is, by_token(2 * model.hidden));
     out.forward = of(work(flops.forward));
     out.backward = of(work(flops.backward));
     auto const backward = backward_factor(is, trained_before) > 0;
@@ -108,15 +113,15 @@ struct layer_maker {
       trained_before = trained_before || outside.what == trained::all;
     }
     for (std::int64_t l = 0; l < model.layers; ++l) add_transformer_layer(model, l, layers + " " + std::to_string(l), is);
+    auto const copy = states_of({.sharded = embedding.sharded}, by.optimizer, outside);
+    auto const copied = place(device_states(copy, by.spread, by.experts()), by.moved).device.total();
     auto const logits = logits_of(model.vocabulary, by.loss, by.spread.tensor);
     for (std::int64_t l = 0; l < model.mtp_layers; ++l) {  // a layer, the projection of two inputs in front of it, and the head once more
       auto const h = model.hidden;
-      add_transformer_layer(model, model.layers - 1, "mtp " + std::to_string(l), is);
+      add_transformer_layer(model, model.layers - 1, "mtp " + std::to_string(l), is, 0,
+                            {.sharded = 2 * h * h, .replicated = 3 * h * (model.norm_bias ? 2 : 1)});
       auto& out = made.back();
-      parameter_groups const more{.sharded = 2 * h * h, .replicated = 3 * h * (model.norm_bias ? 2 : 1)};
-      out.parameters += more.total();
-      auto const states = device_states(states_of(more, by.optimizer, outside), by.spread, by.experts());
-      out.state += place(states, by.moved).device.total();
+      if (l == 0 && !model.tied) out.apart = copied;
       auto const flops = mtp_layer_flops(model).per_token - layer_flops(model, model.layers - 1).per_token;
       batch_cost const work{.per_token = divide_up(flops, shards())};
       out.forward = out.forward + work;
@@ -129,10 +134,7 @@ struct layer_maker {
     auto const of_head = head_parameter_groups(model);
     auto const beside = by.framework.separate_logits ? made.back().working : batch_cost{};
     auto& head = add("head", of_head.total(), states_of(of_head, by.optimizer, outside), outside, {});
-    if (model.tied) {
-      auto const copy = states_of({.sharded = embedding.sharded}, by.optimizer, outside);
-      head.apart = place(device_states(copy, by.spread, by.experts()), by.moved).device.total();
-    }
+    if (model.tied) head.apart = copied;
     head.forward.per_token = divide_up(head_flops_per_token(model), shards());
     head.backward = head.forward;
     if (outside.what == trained::all) head.backward = head.backward + head.forward;
