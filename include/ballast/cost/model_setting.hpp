@@ -63,11 +63,13 @@ struct model_setting {
   parallelism spread{};                          ///< degrees within a pipeline stage; `data` must be a multiple of `context`
   std::int64_t expert = 1;                       ///< expert-parallel degree: a divisor of the experts, and of `tensor * data`
   context_method method = context_method::ring;  ///< how a context-parallel group shares attention
-  std::int64_t expert_capacity = 0;  ///< tokens that each expert takes, in thousandths of an even share; 0: as many as come (dropless)
-  ballast::optimizer optimizer{};    ///< what the optimiser keeps: `optimizer_named("adam")` and others
-  offload moved = offload::none;     ///< which states are in host memory
-  ballast::framework framework{};    ///< how large activations are: `framework_named("eager")` and others
-  head_loss loss{};                  ///< how the loss is computed
+  /// Tokens that each expert takes, in thousandths of an even share; 0: as many as come (dropless). It counts for the exchange of tokens
+  /// alone: FLOPs and activations are those of an even share.
+  std::int64_t expert_capacity = 0;
+  ballast::optimizer optimizer{};                        ///< what the optimiser keeps: `optimizer_named("adam")` and others
+  offload moved = offload::none;                         ///< which states are in host memory
+  ballast::framework framework{};                        ///< how large activations are: `framework_named("eager")` and others
+  head_loss loss{};                                      ///< how the loss is computed
   attention_kernel attention = attention_kernel::fused;  ///< whether scores are stored
   bool fp8_experts = false;                              ///< whether routed experts keep what they keep in 8 bits
   module_set recompute_modules = feed_forward_modules;   ///< modules that a plan may recompute where it does not recompute a whole layer

@@ -7,6 +7,7 @@
 #include <ballast/cost/attention.hpp>
 #include <ballast/cost/calibrate.hpp>
 #include <ballast/cost/polynomial.hpp>
+#include <ballast/cost/scaled.hpp>
 #include <ballast/plan/detail/timed_steps.hpp>
 #include <ballast/plan/plan_data.hpp>
 #include <ballast/plan/recalibration.hpp>
@@ -139,7 +140,7 @@ class step_observer {
     out.cost.per_unit[0] = coefficient_of(weights[0] * nanoseconds);
     for (std::size_t k = 1; k <= sizeof...(Terms); ++k) out.cost.per_unit[k] = coefficient_of(weights[k + 2] * nanoseconds);
     auto const fixed = [&](std::int64_t modelled, double ms) {
-      return out.cost.per_unit[0].times(modelled) + static_cast<std::int64_t>(ms * nanoseconds + 0.5);
+      return out.cost.per_unit[0].times(modelled) + detail::nearest(ms * nanoseconds);
     };
     out.per_step = fixed(steps_.options.cost_per_step, weights[1]);
     out.per_micro_batch = fixed(steps_.options.cost_per_micro_batch, weights[2]);

@@ -197,14 +197,25 @@ class chunk_prices {
       std::swap(best, next);
     }
     if (best[n] == never) return std::nullopt;
-    auto value = best[n];
     cuts_.assign(q + 1, n);
     for (auto k = q; k-- > 0;) cuts_[k] = from[k][cuts_[k + 1]];
+    sum_path(taken);
+    auto value = best[n];
+    std::int64_t weights = 0;
+    for (std::size_t s = 0; s < table_.stages(); ++s) {
+      weights += weight_[s];
+      for (auto const l : price_[s]) value -= l * room_[s];
+    }
+    return weights == 0 ? value : divide_up((std::max)(value, std::int64_t{0}), weights);
+  }
+  /// Leaves the time that the chunks of `cuts_` use on each stage, and the bytes by which they exceed its room, with the options taken by
+  /// each class of layers in each virtual stage.
+  void sum_path(std::vector<std::vector<std::uint32_t>> const& taken) {
     time_used_.assign(table_.stages(), 0);
     over_.clear();
     for (std::size_t s = 0; s < table_.stages(); ++s) over_.emplace_back(price_[s].size(), -room_[s]);
-    std::fill(chunk.begin(), chunk.end(), std::size_t{0});
-    for (std::size_t k = 0; k < q; ++k) {
+    std::vector<std::size_t> chunk(table_.stages());
+    for (std::size_t k = 0; k < taken.size(); ++k) {
       auto const s = table_.stage_of(k), c = chunk[s]++;
       std::int64_t state = 0, bytes = 0;
       for (auto i = cuts_[k]; i < cuts_[k + 1]; ++i) {
@@ -216,12 +227,6 @@ class chunk_prices {
       }
       for (std::size_t r = 0; r < over_[s].size(); ++r) over_[s][r] += state + table_.row(s, r, c) * bytes;
     }
-    std::int64_t weights = 0;
-    for (std::size_t s = 0; s < table_.stages(); ++s) {
-      weights += weight_[s];
-      for (auto const l : price_[s]) value -= l * room_[s];
-    }
-    return weights == 0 ? value : divide_up((std::max)(value, std::int64_t{0}), weights);
   }
   /// Raises the weights of stages that were used more than the weighted mean, and the prices of bytes that were lacking.
   void adapt(std::int64_t slow) {
