@@ -35,3 +35,4 @@
 #include <ballast/plan/shapes.hpp>
 #include <ballast/plan/shortage.hpp>
 #include <ballast/plan/training_plan.hpp>
+#include <ballast/plan/training_setting.hpp>

@@ -42,6 +42,7 @@ struct one_chunk_a_stage {
   [[nodiscard]] constexpr std::uint64_t stage_of(std::uint64_t virtual_stage, std::uint64_t /*stages*/) const noexcept {
     return virtual_stage;
   }
+  friend constexpr bool operator==(one_chunk_a_stage const&, one_chunk_a_stage const&) = default;
 };
 
 /// @brief GPipe: all forwards, then all backwards, the last micro-batch first. Source: Huang et al., "GPipe", arXiv 1811.06965.
@@ -87,6 +88,7 @@ struct interleaved_schedule {
     auto const count = (std::min)(micro_batches * chunks, 2 * (stages - stage - 1) + (chunks - 1) * stages + 1);
     return {count, count};
   }
+  friend constexpr bool operator==(interleaved_schedule const&, interleaved_schedule const&) = default;
 };
 
 /// @brief ZB-H1: 1F1B with a split backward; weight parts fill waiting times. No stage holds more micro-batches than the first
@@ -136,6 +138,7 @@ struct zbv_schedule {
     auto const count = 2 * (std::min)(micro_batches, stages);
     return {count, count};
   }
+  friend constexpr bool operator==(zbv_schedule const&, zbv_schedule const&) = default;
 };
 
 static_assert(pipeline_schedule<gpipe_schedule> && pipeline_schedule<one_f_one_b_schedule> && pipeline_schedule<interleaved_schedule> &&

@@ -41,6 +41,7 @@ struct training_options {
   std::int64_t memory = 0;   ///< bytes of each device that the plan may use, not negative
   any_schedule schedule =
       one_f_one_b_schedule{};  ///< any schedule; an interleaved one gets empty micro-batches up to a multiple of `stages`
+  friend constexpr bool operator==(training_options const&, training_options const&) = default;
 };
 
 /// @brief Plans the stages of a model for the micro-batches of a data plan, and computes the time of every step.

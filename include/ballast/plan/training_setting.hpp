@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/config.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/cost/communication.hpp>
+#include <ballast/cost/model_setting.hpp>
+#include <ballast/cost/optimizer.hpp>
+#include <ballast/cost/recompute_modules.hpp>
+#include <ballast/cost/schedule.hpp>
+#include <ballast/cost/transformer_shape.hpp>
+#include <ballast/plan/plan_training.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+/// @file
+/// @brief `training_setting`: all that the plan of a training depends on and that a framework can be told: degrees, stages, schedule, cut,
+/// recomputation and batch sizes.
+
+namespace ballast::inline v0_2 {
+
+/// @brief What all stages of a training recompute, in the forms that frameworks have settings for.
+struct recompute_setting {
+  /// @brief The form.
+  enum class kind : std::uint8_t {
+    none,       ///< nothing
+    modules,    ///< some modules of every layer (Megatron-LM's `selective`)
+    block,      ///< the first `layers` transformer layers of each chunk of a stage, in full
+    uniform,    ///< all transformer layers, in units of `layers` that keep one input together
+    alternate,  ///< every `layers`-th transformer layer in full (torchtitan's `selective` with a number)
+    products,   ///< what is not an output of every second matrix product or of attention (torchtitan's `selective` by operators)
+  };
+  kind what = kind::none;   ///< the form
+  std::int64_t layers = 1;  ///< number of layers, for the forms that have one; at least 1
+  module_set modules{};     ///< what `modules` recomputes; not empty then
+
+  friend constexpr bool operator==(recompute_setting const&, recompute_setting const&) = default;
+};
+
+/// @brief All that the plan of a training depends on and that a framework can be told.
+///
+/// Exports write it (plan/export_flags.hpp), `judge_setting` computes memory and time for it. It says nothing of the model, the data and
+/// the devices.
+struct training_setting {
+  model_setting model{.optimizer = optimizer_named("adam")};  ///< how the model is trained; `model.spread.data` counts the ranks of a stage
+                                                              ///< times the context-parallel degree
+  training_options pipeline{.stages = 1};                     ///< stages, schedule with its chunks, and memory, which no framework is told
+  std::vector<std::uint32_t> boundaries{};  ///< cut of the chain of `layers_of` into chunks: one number more than chunks; empty: as evenly
+                                            ///< as the framework cuts
+  recompute_setting recompute{};            ///< what is recomputed
+  std::int64_t sequence = 4096;             ///< tokens of a sequence, at least 1
+  std::int64_t micro_batch = 1;             ///< number of sequences of a micro-batch, at least 1
+  std::int64_t micro_batches = 1;           ///< number of micro-batches of a rank in a step, at least 1
+
+  /// @brief Number of data-parallel ranks. @return `data` over the context-parallel degree
+  [[nodiscard]] constexpr std::int64_t ranks() const noexcept { return model.spread.data / model.spread.context; }
+  /// @brief Number of devices. @return stages times the devices of a stage
+  [[nodiscard]] constexpr std::int64_t gpus() const noexcept {
+    return static_cast<std::int64_t>(pipeline.stages) * model.spread.tensor * model.spread.data;
+  }
+  /// @brief Number of sequences of a step. @return those of all ranks
+  [[nodiscard]] constexpr std::int64_t global_batch() const noexcept { return micro_batch * micro_batches * ranks(); }
+  /// @brief Number of chunks of a stage. @return 1 unless the schedule has several
+  [[nodiscard]] constexpr std::uint64_t chunks() const {
+    return std::visit([](auto const& s) { return s.chunks_per_stage(); }, pipeline.schedule);
+  }
+  friend bool operator==(training_setting const&, training_setting const&) = default;
+};
+
+/// @brief Throws unless a setting is in range and suits a model.
+/// @param by     the setting
+/// @param model  the shape
+/// @throws invalid_input naming the field
+template <class = when_called>
+inline void require_valid(training_setting const& by, transformer const& model) {
+  require_valid(by.model);
+  require_valid(model, by.model.exchanges());
+  auto const within = [](char const* field, std::int64_t value, std::int64_t most) { detail::require_within(field, value, 1, most); };
+  constexpr std::int64_t stages = 1 << 20, tokens = std::int64_t{1} << 40, batches = std::int64_t{1} << 31;
+  detail::require_within("stages", static_cast<std::int64_t>((std::min)(by.pipeline.stages, std::uint64_t{1} << 62)), 1, stages);
+  within("sequence", by.sequence, tokens);
+  within("micro_batch", by.micro_batch, tokens / by.sequence);
+  within("micro_batches", by.micro_batches, batches);
+  within("recompute.layers", by.recompute.layers, model.layers);
+  require((by.recompute.what == recompute_setting::kind::modules) == !by.recompute.modules.empty(),
+          [&] { return "recompute.modules = \"" + to_string(by.recompute.modules) + "\" must be empty unless modules are recomputed"; });
+  auto const layers = static_cast<std::uint64_t>(model.layers + model.mtp_layers + (model.vocabulary > 0 ? 2 : 0));
+  auto const chunks = by.pipeline.stages * by.chunks();
+  require(chunks <= layers, [&] {
+    return "stages = " + std::to_string(by.pipeline.stages) + " of " + std::to_string(by.chunks()) + " chunks are more than the " +
+           std::to_string(layers) + " layers";
+  });
+  auto const& cuts = by.boundaries;
+  require(
+      cuts.empty() || (cuts.size() == chunks + 1 && cuts.front() == 0 && cuts.back() == layers && std::is_sorted(cuts.begin(), cuts.end())),
+      [&] {
+        return "boundaries must be " + std::to_string(chunks + 1) + " numbers that rise from 0 to the number of layers, " +
+               std::to_string(layers);
+      });
+}
+
+}  // namespace ballast::inline v0_2
