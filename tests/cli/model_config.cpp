@@ -14,7 +14,7 @@ namespace {
 
 using namespace ballast_cli;
 
-ballast::transformer config(std::string const& text) { return read_model_config(text, "config.json"); }
+ballast::transformer config(std::string const& text) { return read_model_config(text, "config.json").language; }
 std::string refused(std::string const& text) {
   try {
     (void)config(text);

@@ -102,7 +102,7 @@ ballast::transformer model_of(std::string const& model) {
   if (!std::filesystem::exists(model, error))
     throw bad_input("--model " + printable(model) + ": there is no such file, and the presets are " + names(ballast::transformer_presets));
   file_bytes const bytes(model);
-  return read_model_config(bytes.view(), model);
+  return read_model_config(bytes.view(), model).language;
 }
 
 ballast::device const& device_of(std::string const& name) {

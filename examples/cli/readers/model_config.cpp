@@ -146,19 +146,20 @@ void read_experts(ballast::transformer& model, fields const& in) {
 
 }  // namespace
 
-ballast::transformer read_model_config(std::string_view text, std::string const& name) {
+model_shape read_model_config(std::string_view text, std::string const& name) {
   auto const json = parse_document(text, name);
   if (!json.is_object()) throw bad_input(name + ": not a JSON object");
   auto const* config = &json;
   for (auto const* part : {"text_config", "llm_config", "language_config"})
     if (auto const found = json.find(part); found != json.end() && found->is_object()) config = &*found;
-  auto const model = read(fields(*config, name));
+  fields const in(*config, name);
+  auto const model = read(in);
   try {
     require_valid(model);
   } catch (ballast::invalid_input const& e) {
     throw bad_input(name + ": " + e.what());
   }
-  return model;
+  return {.family = in.text("model_type"), .language = model, .notes = {}};
 }
 
 }  // namespace ballast_cli

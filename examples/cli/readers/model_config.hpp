@@ -4,12 +4,18 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace ballast_cli {
 
-/// The language model that a Hugging Face `config.json` describes; of a vision-language model, the part that reads tokens.
-/// Shapes are read by their fields, so a family this program has never heard of works if it names them as Llama, GPT-2, Mixtral,
-/// Qwen or DeepSeek do. Throws bad_input, naming `name` and the field.
-[[nodiscard]] ballast::transformer read_model_config(std::string_view text, std::string const& name);
+/// What a Hugging Face `config.json` says of a model.
+struct model_shape {
+  std::string family;              ///< its `model_type`
+  ballast::transformer language;   ///< the part that reads tokens
+  std::vector<std::string> notes;  ///< what was assumed, a sentence each
+};
+
+/// Reads a `config.json`. Throws bad_input, naming `name` and the field.
+[[nodiscard]] model_shape read_model_config(std::string_view text, std::string const& name);
 
 }  // namespace ballast_cli
