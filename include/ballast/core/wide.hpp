@@ -50,15 +50,30 @@ struct wide {
 [[nodiscard]] BALLAST_HD constexpr std::uint64_t multiply_divide_up(std::uint64_t a, std::uint64_t b, std::uint64_t divisor) noexcept {
   auto const product = multiply(a, b);
   if (product.high == 0) return product.low / divisor + (product.low % divisor != 0 ? 1U : 0U);
-  auto rest = product.high % divisor, quotient = std::uint64_t{0};
-  for (int bit = 63; bit >= 0; --bit) {
-    auto const carry = rest >> 63 != 0;
-    rest = (rest << 1) | (product.low >> bit & 1U);
-    auto const fits = carry || rest >= divisor;
-    if (fits) rest -= divisor;
-    quotient = (quotient << 1) | (fits ? 1U : 0U);
+  // Long division with digits of 32 bits (Knuth, The Art of Computer Programming 2, algorithm D): shift until the first bit is set.
+  constexpr std::uint64_t half = 0xffffffffU;
+  auto by = divisor;
+  int shift = 0;
+  for (int s = 32; s > 0; s /= 2) {
+    if (by >> (64 - s) != 0) continue;
+    by <<= s;
+    shift += s;
   }
-  return rest == 0 ? quotient : quotient + 1;
+  auto const high = shift == 0 ? product.high : product.high << shift | product.low >> (64 - shift), low = product.low << shift;
+  auto const digit = [by](std::uint64_t above, std::uint64_t next) {  // of (above * 2^32 + next) / by, where above < by
+    auto guess = above / (by >> 32), rest = above % (by >> 32);
+    while (guess > half || guess * (by & half) > (rest << 32 | next)) {
+      --guess;
+      rest += by >> 32;
+      if (rest > half) break;
+    }
+    return guess;
+  };
+  auto const first = digit(high, low >> 32);
+  auto const middle = (high << 32 | low >> 32) - first * by;  // modulo 2^64
+  auto const second = digit(middle, low & half);
+  auto const rest = (middle << 32 | (low & half)) - second * by;
+  return (first << 32 | second) + (rest != 0 ? 1U : 0U);
 }
 
 }  // namespace ballast::inline v0_2
