@@ -357,6 +357,22 @@ TEST_CASE("plan_training: schedules with several chunks keep the budget, and the
   CHECK((feasible > 150 && lacking > 30));
 }
 
+TEST_CASE("plan_training: memory has room for the largest micro-batch that is named") {
+  auto const model = transformer_preset("llama-3.1-8b");
+  std::vector<std::int64_t> const tokens(16, 1024);
+  auto const data = plan_data(tokens, {.steps = {.capacity = 2048, .ranks = 2, .micro_batches = 4}}, model);
+  training_options options{.stages = 2, .memory = 200'000'000'000};
+  auto const without = plan_training(data, options, model, {}, {.optimizer = optimizer_named("adam")});
+  options.largest = {.tokens = 4096, .squares = 1};
+  auto const with = plan_training(data, options, model, {}, {.optimizer = optimizer_named("adam")});
+  CHECK(with.largest == batch_shape{.tokens = 4096, .squares = without.largest.squares});
+  CHECK(with.time == without.time);
+  for (std::size_t s = 0; s < 2; ++s) {
+    CHECK(with.stages.figures[s].activations == 2 * without.stages.figures[s].activations);
+    CHECK(with.memory[s] == without.memory[s]);  // of what was planned
+  }
+}
+
 TEST_CASE("plan_training: more chunks make the bubble smaller where transfers are free") {
   std::vector<std::int64_t> const tokens(8, 10);  // one step of 8 micro-batches
   auto const of = [&](any_schedule const& schedule) {

@@ -49,4 +49,34 @@ TEST_CASE("held_by_chunk: as many as the schedule says, and as held_by_stage wit
       }
 }
 
+TEST_CASE("held_by_chunk: the rows of an interleaved schedule are those of its order, however many micro-batches follow") {
+  for (std::uint64_t stages = 1; stages <= 5; ++stages)
+    for (std::uint64_t chunks = 2; chunks <= 4; ++chunks)
+      for (std::uint64_t const groups : {1U, 2U, 3U, 7U}) {
+        CAPTURE(stages, chunks, groups);
+        interleaved_schedule const schedule{.chunks = chunks};
+        auto const order = order_of(schedule, stages, groups * stages);
+        auto const of = held_by_chunk(schedule, stages, groups * stages);
+        for (std::size_t s = 0; s < stages; ++s) {
+          std::vector<std::vector<std::uint64_t>> rows, kept;
+          std::vector<std::uint64_t> row(chunks);
+          for (auto i = static_cast<std::size_t>(order.offsets[s]); i < order.offsets[s + 1]; ++i) {
+            auto const forward = order.tasks[i].pass == pipeline_pass::forward;
+            row[order.tasks[i].virtual_stage / stages] += forward ? 1U : ~std::uint64_t{0};
+            rows.push_back(row);
+          }
+          std::sort(rows.begin(), rows.end());
+          rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+          for (auto const& one : rows)
+            if (std::none_of(rows.begin(), rows.end(), [&](auto const& by) {
+                  return by != one && std::equal(one.begin(), one.end(), by.begin(), [](auto a, auto b) { return a <= b; });
+                }))
+              kept.insert(kept.end(), one);
+          std::vector<std::uint64_t> flat;
+          for (auto const& one : kept) flat.insert(flat.end(), one.begin(), one.end());
+          REQUIRE(of.held[s] == flat);
+        }
+      }
+}
+
 }  // namespace test_staging_chunk_options

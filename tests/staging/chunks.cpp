@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ballast/partition/min_max.hpp>
 #include <ballast/pipeline/simulate.hpp>
 #include <ballast/staging/check.hpp>
 #include <ballast/staging/check_chunks.hpp>
@@ -50,6 +51,34 @@ TEST_CASE("plan_chunks: against every plan of small chains: bound, optimum and v
   }
   CAPTURE(feasible, infeasible, unknown, missed, best, proven);
   CHECK((feasible > 300 && infeasible > 60 && unknown < 30 && missed <= 2 && 100 * best >= 98 * feasible && 3 * proven > feasible));
+}
+
+TEST_CASE("plan_chunks: cuts that are not moved are those of equal times, and what they recompute fits") {
+  int feasible = 0, unknown = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    CAPTURE(seed);
+    auto const c = random_chunk_case(seed, true, 8);
+    auto fixed = c.options();
+    fixed.move_cuts = false;
+    auto const plan = plan_chunks(std::span<stage_layer const>(c.layers), c.held, fixed);
+    auto const verdict = check_chunks(plan, std::span<stage_layer const>(c.layers), c.held, fixed);
+    INFO(describe(verdict));
+    REQUIRE(verdict.valid());
+    std::vector<std::int64_t> time;
+    for (auto const& l : c.layers) time.push_back(l.time);
+    auto const even = min_max_partition<std::uint32_t>(time, {.stages = c.held.stage_of.size(), .min_layers = fixed.min_layers});
+    REQUIRE((plan.partition.status == status::infeasible) == (even.status == status::infeasible));
+    unknown += plan.partition.status == status::unknown ? 1 : 0;
+    if (plan.partition.status != status::feasible) continue;
+    REQUIRE(plan.partition.boundaries == even.boundaries);
+    auto const least = try_all_chunks(c);
+    REQUIRE(least.has_value());
+    REQUIRE(plan.partition.bottleneck.value >= *least);
+    REQUIRE(plan.partition.bottleneck.lower_bound <= *least);
+    ++feasible;
+  }
+  CAPTURE(feasible, unknown);
+  CHECK((feasible > 60 && unknown > 20));
 }
 
 TEST_CASE("plan_chunks: with one chunk a stage, never better than plan_stages, and mostly as good") {

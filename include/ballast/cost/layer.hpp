@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <vector>
 
 /// @file
@@ -105,6 +106,14 @@ struct layer {
       return option.bytes.per_token < than.per_token || option.bytes.per_square < than.per_square || option.bytes.per_tile < than.per_tile;
     };
     if (options.empty() || saves(options.back().bytes)) options.push_back(option);
+  }
+  /// @brief Whether a layer is the same but for its name. @param other a layer
+  [[nodiscard]] bool costs_as(layer const& other) const {
+    auto const costs = [](layer const& l) {
+      return std::tie(l.forward, l.backward, l.parameters, l.state, l.apart, l.updated, l.options, l.working, l.buffers, l.boundary,
+                      l.exchanges);
+    };
+    return costs(*this) == costs(other);
   }
   friend bool operator==(layer const&, layer const&) = default;
 };

@@ -23,6 +23,7 @@
 #include <ballast/staging/layer.hpp>
 #include <ballast/staging/options.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -41,6 +42,7 @@ struct training_options {
   std::int64_t memory = 0;   ///< bytes of each device that the plan may use, not negative
   any_schedule schedule =
       one_f_one_b_schedule{};  ///< any schedule; an interleaved one gets empty micro-batches up to a multiple of `stages`
+  batch_shape largest{};       ///< a micro-batch that must fit in memory besides those of the plan: of each number the larger one counts
   friend constexpr bool operator==(training_options const&, training_options const&) = default;
 };
 
@@ -90,10 +92,12 @@ template <index_type Index>
   }
   for (std::uint64_t s = 0; s < options.stages; ++s) out.in_flight.push_back(in_flight(options.schedule, s, options.stages, most).held);
   out.mean = batches.mean;
-  out.largest = batches.largest;
+  out.largest = {.tokens = (std::max)(batches.largest.tokens, options.largest.tokens),
+                 .squares = (std::max)(batches.largest.squares, options.largest.squares),
+                 .tiles = (std::max)(batches.largest.tiles, options.largest.tiles)};
   // the last layer of ZB-V is on the stage of the first
   auto const apart = std::holds_alternative<zbv_schedule>(options.schedule) ? 1 : options.stages;
-  out.layers = stage_layers_of(layers, batches.mean, batches.largest, rates, apart);
+  out.layers = stage_layers_of(layers, out.mean, out.largest, rates, apart);
   out.stages = chunks == 1 ? plan_stages<>(std::span<stage_layer const>(out.layers),
                                            {.stages = options.stages, .capacity = capacity, .in_flight = out.in_flight})
                            : plan_chunks<>(out.layers, held_by_chunk(options.schedule, options.stages, most), {.capacity = capacity});
@@ -103,7 +107,7 @@ template <index_type Index>
     return out;
   }
   for (auto const& s : out.stages.figures) out.memory.push_back({.state = s.state, .activations = 0, .budget = options.memory});
-  detail::step_timer<>(detail::joined_stages(layers, out.stages), options.stages, evaluate, options.schedule, batches.largest, packs)
+  detail::step_timer<>(detail::joined_stages(layers, out.stages), options.stages, evaluate, options.schedule, out.largest, packs)
       .time(steps, out);
   return out;
 }

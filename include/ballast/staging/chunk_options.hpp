@@ -9,9 +9,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <numeric>
 #include <set>
 #include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 /// @file
@@ -41,12 +44,15 @@ struct chunks_in_flight {
 /// @return the stage of each virtual stage, and for each stage the rows that no other row dominates, in lexicographic order
 /// @throws invalid_input as `order_of`
 /// @par Complexity
-/// O(virtual stages * micro-batches * log), plus the square of the different rows of a stage.
+/// O(virtual stages * min(micro-batches, stages) * log), plus the square of the different rows of a stage. GPipe: all micro-batches.
 /// @par Determinism
 /// A pure function of its arguments.
 template <class = when_called>
 [[nodiscard]] inline chunks_in_flight held_by_chunk(any_schedule const& schedule, std::uint64_t stages, std::uint64_t micro_batches) {
-  auto const order = order_of(schedule, stages, micro_batches);
+  auto const whole = std::holds_alternative<gpipe_schedule>(schedule) ||
+                     (std::holds_alternative<interleaved_schedule>(schedule) && micro_batches % stages != 0);  // which is refused
+  auto const distinct = whole ? micro_batches : (std::min)(micro_batches, 2 * stages);  // then what stages hold repeats itself
+  auto const order = order_of(schedule, stages, distinct);
   chunks_in_flight out{order.stage_of, std::vector<std::vector<std::uint64_t>>(order.stages())};
   for (std::size_t s = 0; s < order.stages(); ++s) {
     std::vector<std::size_t> chunk(order.stage_of.size());  // of a virtual stage, its number among those of this stage
@@ -72,12 +78,18 @@ template <class = when_called>
         --row[c];
       }
     }
-    auto const dominated = [&](std::vector<std::uint64_t> const& by, std::vector<std::uint64_t> const& one) {
-      return by != one && std::equal(one.begin(), one.end(), by.begin(), [](auto a, auto b) { return a <= b; });
-    };
-    for (auto const& one : rows)
-      if (std::none_of(rows.begin(), rows.end(), [&](auto const& by) { return dominated(by, one); }))
-        out.held[s].insert(out.held[s].end(), one.begin(), one.end());
+    // a row is dominated by rows with more micro-batches alone
+    auto const total = [](auto const& r) { return std::accumulate(r.begin(), r.end(), std::uint64_t{0}); };
+    std::vector<std::vector<std::uint64_t>> by_total(rows.begin(), rows.end()), kept;
+    std::stable_sort(by_total.begin(), by_total.end(), [&](auto const& a, auto const& b) { return total(a) > total(b); });
+    std::size_t more = 0;  // rows in `kept` with more micro-batches than the row
+    for (auto const& one : by_total) {
+      while (more < kept.size() && total(kept[more]) > total(one)) ++more;
+      auto const dominates = [&](auto const& by) { return std::equal(one.begin(), one.end(), by.begin(), std::less_equal{}); };
+      if (std::none_of(kept.begin(), kept.begin() + static_cast<std::ptrdiff_t>(more), dominates)) kept.push_back(one);
+    }
+    std::sort(kept.begin(), kept.end());
+    for (auto const& one : kept) out.held[s].insert(out.held[s].end(), one.begin(), one.end());
   }
   return out;
 }
@@ -87,6 +99,7 @@ struct chunk_options {
   std::span<std::int64_t const> capacity{};  ///< for each stage, the bytes that the plan may use, not negative
   std::uint64_t min_layers = 1;              ///< smallest number of layers of a virtual stage; 0 allows empty ones
   std::int64_t hidden_percent = 0;           ///< 0 … 100: share of a stage's forward and backward time that hides transfers
+  bool move_cuts = true;                     ///< false: chunks stay balanced in time, and only what they recompute is planned
   std::uint64_t work = 20'000'000;           ///< limit for the complete call, in units of `selection::operations`: about 1 ns each
   std::uint64_t seed = 0;                    ///< seed of the random perturbations of the search
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/concepts.hpp>
+#include <ballast/core/math.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/partition/min_max.hpp>
 #include <ballast/staging/chunk_options.hpp>
@@ -15,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -31,6 +33,9 @@ namespace ballast::inline v0_2 {
 /// each with its own selection of options, until no move improves the plan. Then it moves a few cuts of the best plan at random, and
 /// repeats. Prices also prove the lower bound: the least of a weighted mean of the stages and of the bytes that they lack, over all cuts
 /// whose chunks could be part of a faster plan.
+///
+/// With `move_cuts = false`, chunks are as equal in time as they can be, and stay so. That takes a hundredth of the time; the bound is the
+/// mean of the stages, and the status is `unknown` where these chunks do not fit.
 ///
 /// @tparam Index  type of the boundaries
 /// @param layers   the layers, first to last
@@ -62,6 +67,35 @@ template <index_type Index = std::uint32_t>
     out.partition = even;
     return out;
   }
+  auto const finish = [&](std::vector<std::size_t> const& cuts, auto const& bound) {
+    for (bool again = true; again;) {  // solve exactly what is slowest
+      std::size_t slowest = 0;
+      for (std::size_t s = 1; s < table.stages(); ++s)
+        if (oracle.cost(slowest, cuts) < oracle.cost(s, cuts)) slowest = s;
+      if (oracle.cost(slowest, cuts).lacks > 0) return false;
+      again = oracle.solve(slowest, cuts);
+    }
+    out.partition.status = status::feasible;
+    out.partition.boundaries.assign(cuts.begin(), cuts.end());
+    out.partition.bound = partition_bound::mean;
+    out.figures.resize(table.stages());
+    out.option.resize(n);
+    std::int64_t value = 0;
+    for (std::size_t s = 0; s < table.stages(); ++s) {
+      oracle.fill(s, cuts, out.figures[s], out.option);
+      value = (std::max)(value, out.figures[s].time + out.figures[s].added);
+    }
+    out.partition.bottleneck = {value, bound(value)};
+    return true;
+  };
+  if (!options.move_cuts) {
+    auto const sum = std::accumulate(time.begin(), time.end(), std::int64_t{0});
+    std::vector<std::size_t> const cuts(even.boundaries.begin(), even.boundaries.end());
+    auto const planned = finish(cuts, [&](std::int64_t) { return divide_up(sum, static_cast<std::int64_t>(table.stages())); });
+    if (!planned) out.partition.status = status::unknown;
+    out.work = oracle.spent();
+    return out;
+  }
   detail::chunk_cuts<> search(table, oracle);
   search.descend({even.boundaries.begin(), even.boundaries.end()});
   detail::chunk_prices<> prices(table);
@@ -76,24 +110,7 @@ template <index_type Index = std::uint32_t>
     out.work = oracle.spent();
     return out;
   }
-  auto const& cuts = search.cuts();
-  for (bool again = true; again;) {  // solve exactly what is slowest
-    std::size_t slowest = 0;
-    for (std::size_t s = 1; s < table.stages(); ++s)
-      if (oracle.cost(slowest, cuts) < oracle.cost(s, cuts)) slowest = s;
-    again = oracle.solve(slowest, cuts);
-  }
-  out.partition.status = status::feasible;
-  out.partition.boundaries.assign(cuts.begin(), cuts.end());
-  out.partition.bound = partition_bound::mean;
-  out.figures.resize(table.stages());
-  out.option.resize(n);
-  std::int64_t value = 0;
-  for (std::size_t s = 0; s < table.stages(); ++s) {
-    oracle.fill(s, cuts, out.figures[s], out.option);
-    value = (std::max)(value, out.figures[s].time + out.figures[s].added);
-  }
-  out.partition.bottleneck = {value, prices.raise(value, 100, [](auto const&) {})};
+  (void)finish(search.cuts(), [&](std::int64_t value) { return prices.raise(value, 100, [](auto const&) {}); });
   out.work = oracle.spent();
   return out;
 }

@@ -121,6 +121,10 @@ template <class = when_called>
   std::vector<stage_layer> out;
   out.reserve(layers.size());
   for (auto const& l : layers) {
+    if (!out.empty() && l.costs_as(layers[out.size() - 1])) {
+      out.push_back(out.back());
+      continue;
+    }
     auto const waits = evaluate.waits(l, mean);
     stage_layer made{.time = 0, .state = l.state + (stages > 1 ? l.apart : 0), .options = {}};
     for (auto const& o : l.options) {

@@ -75,7 +75,13 @@ class step_timer {
         packs_(packs) {
     for (std::size_t k = 0; k < chunks_.size(); ++k) {
       stage_of_.push_back(std::visit([&](auto const& s) { return s.stage_of(k, stages); }, schedule));
-      exchanges_.emplace_back(evaluate_, chunks_[k].sum, largest);
+      auto const alike = std::find_if(chunks_.begin(), chunks_.begin() + static_cast<std::ptrdiff_t>(k),
+                                      [&](auto const& other) { return other.sum.exchanges == chunks_[k].sum.exchanges; });
+      auto const before = static_cast<std::size_t>(alike - chunks_.begin());
+      if (before < k)
+        exchanges_.push_back(exchanges_[before]);
+      else
+        exchanges_.emplace_back(evaluate_, chunks_[k].sum, largest);
       auto const more = evaluate_.end_of_step(chunks_[k].sum);
       auto& end = ends_[static_cast<std::size_t>(stage_of_.back())];
       end = {end.exchange + more.exchange, end.optimizer + more.optimizer};
@@ -122,6 +128,15 @@ class step_timer {
     out.works = works_;
   }
 
+  /// The time of a step of micro-batches that are all like the first pack.
+  [[nodiscard]] std::int64_t time_of_equal(std::uint64_t micro_batches) {
+    works_.clear();
+    append_works(packs_.front());
+    for (std::uint64_t m = 1; m < micro_batches; ++m) append_again();
+    run(micro_batches, false);
+    return timeline_.makespan.value + end_;
+  }
+
  private:
   /// Simulates one rank in one step; without micro-batches it takes no time.
   template <class Index>
@@ -129,10 +144,19 @@ class step_timer {
     works_.clear();
     exchanged_ = 0;
     std::uint64_t micro_batches = 0;
+    auto last = steps.none;
     for (auto const pack : steps.pack_numbers_of(step, rank)) {
-      append_works(packs_[static_cast<std::size_t>(pack)]);
+      if (pack == last)
+        append_again();
+      else
+        append_works(packs_[static_cast<std::size_t>(pack)]);
+      last = pack;
       ++micro_batches;
     }
+    run(micro_batches, events);
+  }
+  /// Simulates the works of some micro-batches.
+  void run(std::uint64_t micro_batches, bool events) {
     if (micro_batches == 0) {
       timeline_ = {};
       timeline_.stages.resize(ends_.size());
@@ -144,6 +168,7 @@ class step_timer {
     simulate_order(*order_, work, events, workspace_, timeline_);
   }
   void append_works(batch_shape const& batch) {
+    auto const before = exchanged_;
     for (std::size_t k = 0; k < chunks_.size(); ++k) {
       auto const& [sum, working] = chunks_[k];
       auto const of = evaluate_(sum, sum.options.front(), batch, stage_of_[k], stage_of_[(std::min)(k + 1, chunks_.size() - 1)]);
@@ -161,6 +186,12 @@ class step_timer {
                         .recomputed = more,
                         .residue = splits_ ? of.bytes : 0});
     }
+    last_exchanged_ = exchanged_ - before;
+  }
+  /// Appends the works of the last micro-batch once more.
+  void append_again() {
+    for (std::size_t k = 0; k < chunks_.size(); ++k) works_.push_back(works_[works_.size() - chunks_.size()]);
+    exchanged_ += last_exchanged_;
   }
   void count(training_plan& out) const {
     for (auto const& w : works_) out.shares.recompute += w.recompute;
@@ -183,7 +214,7 @@ class step_timer {
   std::vector<std::uint64_t> stage_of_;
   std::vector<exchange_times<>> exchanges_;
   std::vector<step_end> ends_;  // of each stage
-  std::int64_t end_ = 0, exchanged_ = 0;
+  std::int64_t end_ = 0, exchanged_ = 0, last_exchanged_ = 0;
   layer_evaluator const& evaluate_;
   any_schedule const& schedule_;
   bool splits_;
