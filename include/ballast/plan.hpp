@@ -6,7 +6,8 @@
 /// and presets of models and devices.
 ///
 /// `plan_data` makes packs and steps, `compare_with_usual` compares them with what trainers usually do, `limits_of` says what no plan can
-/// improve, and `plan_training` adds pipeline stages, recomputation and modelled times. `plan_rest` plans the steps to come anew;
+/// improve, and `plan_training` adds pipeline stages, recomputation and modelled times. `search_degrees` chooses how to distribute a
+/// training over a number of devices. `plan_rest` plans the steps to come anew;
 /// `plan/observe.hpp`, which needs Eigen and is not included, finds their cost from measured times.
 /// @code
 /// ballast::data_plan_options const options{.steps = {.capacity = 32768, .ranks = 16}};
@@ -32,6 +33,8 @@
 #include <ballast/plan/plan_training.hpp>
 #include <ballast/plan/recalibration.hpp>
 #include <ballast/plan/samples.hpp>
+#include <ballast/plan/search_degrees.hpp>
+#include <ballast/plan/searched_settings.hpp>
 #include <ballast/plan/shapes.hpp>
 #include <ballast/plan/shortage.hpp>
 #include <ballast/plan/training_plan.hpp>

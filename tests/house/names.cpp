@@ -49,6 +49,7 @@ std::set<std::string> const data{
     "pipeline/tasks",
     "pipeline/work",
     "plan/samples",
+    "plan/searched_settings",
     "recompute/forward_operator",
     "recompute/selection",
     "staging/result",

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/batching/result.hpp>
+#include <ballast/core/checked.hpp>
+#include <ballast/core/config.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/core/math.hpp>
+#include <ballast/core/random.hpp>
+#include <ballast/core/status.hpp>
+#include <ballast/cost/evaluate.hpp>
+#include <ballast/cost/layer.hpp>
+#include <ballast/cost/model_layers.hpp>
+#include <ballast/cost/model_setting.hpp>
+#include <ballast/cost/transformer.hpp>
+#include <ballast/cost/vision.hpp>
+#include <ballast/partition/min_max.hpp>
+#include <ballast/plan/cluster.hpp>
+#include <ballast/plan/detail/degree_space.hpp>
+#include <ballast/plan/plan_training.hpp>
+#include <ballast/plan/searched_settings.hpp>
+#include <ballast/staging/chunk_options.hpp>
+#include <ballast/staging/chunks.hpp>
+#include <ballast/staging/joint.hpp>
+#include <ballast/staging/layer.hpp>
+#include <ballast/staging/result.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+// The search over degrees. Private.
+
+namespace ballast::inline v0_2::detail {
+
+[[nodiscard]] constexpr transformer const& language_of(transformer const& model) noexcept { return model; }
+[[nodiscard]] constexpr transformer const& language_of(vision_language_model const& model) noexcept { return model.language; }
+
+/// A number of packs as one.
+[[nodiscard]] constexpr batch_shape times(batch_shape const& pack, std::int64_t packs) {
+  auto const product = [&](std::int64_t value) {
+    auto const all = checked(value) * checked(packs);
+    require(all.fits(), [] { return std::string("a micro-batch has 2^63 tokens, squares or tiles"); });
+    return all.value;
+  };
+  return {.tokens = product(pack.tokens), .squares = product(pack.squares), .tiles = product(pack.tiles)};
+}
+
+/// Samples drawn at random until they have a number of tokens.
+template <class = when_called>
+[[nodiscard]] inline std::vector<std::int64_t> drawn_samples(std::vector<std::int64_t> const& lengths, checked tokens) {
+  if (!tokens.fits()) return lengths;
+  std::vector<std::int64_t> out;
+  std::int64_t sum = 0;
+  for (auto const i : random_permutation<std::uint64_t>(lengths.size(), 0)) {
+    auto const length = lengths[static_cast<std::size_t>(i)];
+    if (length > tokens.value - sum) break;
+    sum += length;
+    out.push_back(length);
+  }
+  return out;
+}
+
+/// Visits settings by lower bounds on their steps, plans them, and keeps the best of each family.
+template <class Model>
+class degree_search {
+ public:
+  degree_search(Model const& model, pack_sizes const& packs, search_options const& o, cluster const& on, model_setting by)
+      : model_(model), mean_(packs.mean), largest_(packs.largest), o_(o), on_(on), by_(by) {
+    auto const positive = [](char const* field, std::int64_t value) {
+      require(value >= 1, [&] { return std::string(field) + " = " + std::to_string(value) + " must be at least 1"; });
+    };
+    positive("gpus", o.gpus);
+    positive("memory", o.memory);
+    positive("sequence", o.sequence);
+    positive("global_batch", o.global_batch);
+    positive("keep", static_cast<std::int64_t>(o.keep));
+    require(o.gpus <= 1 << 20, [&] { return "gpus = " + std::to_string(o.gpus) + " must be at most 2^20"; });
+    require(!o.zero.empty() && !o.schedules.empty(), [] { return std::string("zero and schedules must not be empty"); });
+    by_.spread = {};
+    by_.expert = 1;
+  }
+
+  [[nodiscard]] searched_settings run() {
+    std::vector<bounded> all;
+    degree_space const space(o_, language_of(model_), layers_of(model_, by_).size(), rates_of(on_).links.per_node);
+    std::size_t families = 0;
+    space.each([&](degrees const& at) {
+      families = (std::max)(families, at.family + 1);
+      all.push_back({bound_of(at), at});
+    });
+    std::stable_sort(all.begin(), all.end(), [](bounded const& a, bounded const& b) { return a.step < b.step; });
+    best_.assign(families, never);
+    found_.resize(families);
+    searched_settings out{.settings = all.size()};
+    for (auto const& [bound, at] : all) {
+      if (bound >= limit(at)) {
+        ++out.excluded;
+        continue;
+      }
+      visit(at, out);
+    }
+    for (std::size_t f = 0; f < families; ++f)
+      if (best_[f] != never) out.ranked.push_back(std::move(found_[f]));
+    std::stable_sort(out.ranked.begin(), out.ranked.end(), [](auto const& a, auto const& b) { return a.step < b.step; });
+    if (out.ranked.size() > o_.keep) out.ranked.resize(o_.keep);
+    if (out.ranked.empty()) return out;
+    out.status = status::feasible;
+    out.step = {out.ranked.front().step, out.ranked.front().step};
+    return out;
+  }
+
+ private:
+  static constexpr auto never = (std::numeric_limits<std::int64_t>::max)();
+  struct bounded {
+    std::int64_t step;
+    degrees at;
+  };
+
+  /// Times from which a setting is not among the best.
+  [[nodiscard]] std::int64_t limit(degrees const& at) const { return (std::min)(best_[at.family], worst_kept_); }
+
+  /// The time of all layers for one micro-batch, by TP, CP, EP and micro-batch: whatever DP and ZeRO are, it is not less.
+  [[nodiscard]] std::int64_t bound_of(degrees const& at) {
+    auto const [known, added] = time_.try_emplace({at.tensor, at.context, at.expert, at.micro_batch});
+    if (added) {
+      auto free = at;
+      free.data = o_.gpus / at.tensor;
+      free.zero = 1;
+      auto const& [layers, runs] = chain_for(free);
+      layer_evaluator const evaluate(rates_of(on_, o_.gpus));
+      auto const batch = times(mean_, at.micro_batch);
+      evaluate.require_fits(layers, times(largest_, at.micro_batch));
+      for (auto const& [first, count] : runs) {
+        auto const& l = layers[first];
+        auto const waits = evaluate.waits(l, batch);
+        known->second += count * (evaluate(l, l.options.front(), batch).time + waits.forward + waits.backward);
+      }
+    }
+    return bound_of(known->second, at);
+  }
+  /// Times are rounded up by layer here and by stage there: a thousandth is more than that.
+  [[nodiscard]] static std::int64_t bound_of(std::int64_t time, degrees const& at) { return least_step(time - time / 1000, at); }
+
+  /// The layers of a setting, and runs of layers that are alike: the first one, and how many.
+  struct chain {
+    std::vector<layer> layers{};
+    std::vector<std::pair<std::size_t, std::int64_t>> runs{};
+  };
+  [[nodiscard]] chain const& chain_for(degrees const& at) {
+    auto const [known, added] = chains_.try_emplace({at.tensor, at.context, at.expert, at.data, at.zero});
+    if (!added) return known->second;
+    auto& [layers, runs] = known->second;
+    layers = layers_of(model_, at.setting(by_, o_).model);
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      if (i == 0 || !layers[i].costs_as(layers[i - 1])) runs.push_back({i, 0});
+      ++runs.back().second;
+    }
+    return known->second;
+  }
+
+  /// What stages with several chunks hold, by stages and schedule.
+  [[nodiscard]] chunks_in_flight const& held_for(degrees const& at) {
+    auto const many = (std::min)(static_cast<std::uint64_t>(at.micro_batches), 2 * at.stages);  // then it repeats itself
+    auto const [known, added] = held_.try_emplace({at.schedule.index(), at.chunks(), at.stages, many});
+    if (added) known->second = held_by_chunk(at.schedule, at.stages, many);
+    return known->second;
+  }
+
+  void visit(degrees const& at, searched_settings& out) {
+    auto const& [layers, runs] = chain_for(at);
+    auto const rates = rates_of(on_, at.tensor * at.data);
+    layer_evaluator const evaluate(rates);
+    auto const mean = times(mean_, at.micro_batch), largest = times(largest_, at.micro_batch);
+    auto const apart = std::holds_alternative<zbv_schedule>(at.schedule) ? 1 : at.stages;
+    auto const each = stage_layers_of(layers, mean, largest, rates, apart);
+    std::vector<std::int64_t> const capacity(static_cast<std::size_t>(at.stages), o_.memory);
+    std::int64_t time = 0, end = 0, state = 0;
+    for (auto const& l : each) {
+      time += l.time;
+      state += l.state;
+    }
+    for (auto const& [first, count] : runs) {
+      auto const more = evaluate.end_of_step(layers[first]);
+      end += count * (more.exchange + more.optimizer);
+    }
+    auto const stages = static_cast<std::int64_t>(at.stages);
+    end = (end - end / 1000) / stages;
+    auto bound = bound_of(time, at);
+    if (at.chunks() > 1) bound = (std::max)(bound, bound_of_chunks(each, at));
+    if (bound + end >= limit(at)) {
+      ++out.excluded;
+      return;
+    }
+    joint_stages<> planned;
+    if (state / stages <= o_.memory) {
+      if (at.chunks() > 1) {
+        planned = plan_chunks<>(each, held_for(at), {.capacity = capacity, .move_cuts = false});
+      } else {
+        std::vector<std::uint64_t> held;
+        for (std::uint64_t s = 0; s < at.stages; ++s)
+          held.push_back(in_flight(at.schedule, s, at.stages, static_cast<std::uint64_t>(at.micro_batches)).held);
+        planned = plan_stages<>(each, {.stages = at.stages, .capacity = capacity, .in_flight = held});
+      }
+    }
+    if (planned.partition.status != status::feasible) {
+      ++out.unfit;
+      return;
+    }
+    std::int64_t slowest = 0, before = 0;
+    for (auto const& f : planned.figures) {
+      auto const one = f.time + f.added;
+      slowest = (std::max)(slowest, one * at.micro_batches + before);
+      before += at.chunks() == 1 && !splits(at) ? one : 0;
+    }
+    if (slowest - slowest / 1000 + end >= limit(at)) {
+      ++out.excluded;
+      return;
+    }
+    ++out.planned;
+    auto const value = step_timer<>(joined_stages(layers, planned), at.stages, evaluate, at.schedule, largest, std::span(&mean, 1))
+                           .time_of_equal(static_cast<std::uint64_t>(at.micro_batches));
+    if (value >= best_[at.family]) return;
+    best_[at.family] = value;
+    found_[at.family] = {.setting = at.setting(by_, o_), .step = value, .plan = {}};
+    if (o_.keep > best_.size()) return;
+    auto sorted = best_;
+    auto const kept = sorted.begin() + static_cast<std::ptrdiff_t>(o_.keep - 1);
+    std::nth_element(sorted.begin(), kept, sorted.end());
+    worst_kept_ = *kept;
+  }
+  /// A stage runs its chunks for all micro-batches; before, the first micro-batch runs forward through the chunks in front of its first
+  /// one, and at last the backward passes of one run there.
+  [[nodiscard]] static std::int64_t bound_of_chunks(std::vector<stage_layer> const& each, degrees const& at) {
+    std::vector<std::int64_t> time;
+    for (auto const& l : each) time.push_back(l.time);
+    auto const count = static_cast<std::size_t>(at.stages * at.chunks());
+    auto const cut = min_max_partition(time, {.stages = count});
+    std::vector<std::int64_t> of_stage(static_cast<std::size_t>(at.stages));
+    std::int64_t most = 0, before = 0;
+    for (std::size_t pass = 0; pass < 2; ++pass)  // sum the chunks of each stage, then bound each where it begins
+      for (std::size_t k = 0; k < (pass == 0 ? count : of_stage.size()); ++k) {
+        auto const of = std::accumulate(time.begin() + cut.boundaries[k], time.begin() + cut.boundaries[k + 1], std::int64_t{0});
+        if (pass == 0) {
+          of_stage[static_cast<std::size_t>(std::visit([&](auto const& s) { return s.stage_of(k, at.stages); }, at.schedule))] += of;
+        } else {
+          most = (std::max)(most, of_stage[k] * at.micro_batches + (splits(at) ? 0 : before));
+          before += of;
+        }
+      }
+    return most - most / 1000;
+  }
+
+  Model const& model_;
+  batch_shape mean_, largest_;
+  search_options const& o_;
+  cluster const& on_;
+  model_setting by_;
+  std::map<std::array<std::int64_t, 4>, std::int64_t> time_;
+  std::map<std::array<std::int64_t, 5>, chain> chains_;
+  std::map<std::array<std::uint64_t, 4>, chunks_in_flight> held_;
+  std::vector<std::int64_t> best_;     // of each family, in nanoseconds
+  std::vector<ranked_setting> found_;  // of each family
+  std::int64_t worst_kept_ = never;
+};
+
+}  // namespace ballast::inline v0_2::detail

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/error.hpp>
+#include <ballast/core/math.hpp>
+#include <ballast/core/wide.hpp>
+#include <ballast/cost/model_setting.hpp>
+#include <ballast/cost/schedule.hpp>
+#include <ballast/cost/transformer_shape.hpp>
+#include <ballast/plan/searched_settings.hpp>
+#include <ballast/plan/training_setting.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <variant>
+#include <vector>
+
+// The settings that a search over degrees chooses from, and lower bounds on their steps. Private.
+
+namespace ballast::inline v0_2::detail {
+
+/// One setting of the space.
+struct degrees {
+  std::int64_t tensor = 1, context = 1, expert = 1, data = 1, micro_batch = 1, micro_batches = 1;
+  std::uint64_t stages = 1;
+  int zero = 1;
+  any_schedule schedule{};
+  std::size_t family = 0;  // number of the choice of TP, CP, EP and stages
+
+  [[nodiscard]] std::uint64_t chunks() const {
+    return std::visit([](auto const& s) { return s.chunks_per_stage(); }, schedule);
+  }
+  [[nodiscard]] training_setting setting(model_setting by, search_options const& o) const {
+    by.spread = {.tensor = tensor, .context = context, .data = data, .sequence_parallel = tensor > 1, .zero = zero};
+    by.expert = expert;
+    return {.model = by,
+            .pipeline = {.stages = stages, .memory = o.memory, .schedule = schedule},
+            .sequence = o.sequence,
+            .micro_batch = micro_batch,
+            .micro_batches = micro_batches};
+  }
+};
+
+/// The values of a list that divide a number and that `suits` accepts; without a list, all such divisors.
+template <class Value, class Suits>
+[[nodiscard]] std::vector<Value> divisors_in(std::vector<Value> list, std::int64_t of, Suits const& suits) {
+  auto const divides = [&](Value v) { return v > 0 && of % static_cast<std::int64_t>(v) == 0 && suits(static_cast<std::int64_t>(v)); };
+  if (list.empty()) {
+    for (std::int64_t d = 1; d <= of / d; ++d) {
+      if (of % d != 0) continue;
+      list.push_back(static_cast<Value>(d));
+      list.push_back(static_cast<Value>(of / d));
+    }
+  }
+  std::sort(list.begin(), list.end());
+  list.erase(std::unique(list.begin(), list.end()), list.end());
+  std::erase_if(list, [&](Value v) { return !divides(v); });
+  return list;
+}
+
+/// All settings of the space for a model with a chain of `layers` layers, of which `decoders` are transformer layers.
+class degree_space {
+ public:
+  degree_space(search_options const& o, transformer const& language, std::size_t layers, std::int64_t per_node)
+      : o_(o), model_(language), layers_(static_cast<std::int64_t>(layers)), per_node_(per_node) {}
+
+  template <class Take>
+  void each(Take const& take) const {
+    degrees at;
+    auto const kv_heads = model_.kv_rank > 0 ? model_.query_heads : model_.kv_heads;
+    auto const heads = [&](std::int64_t n) {
+      return model_.query_heads % n == 0 && kv_heads % n == 0 && (!o_.tensor.empty() || n <= per_node_);
+    };
+    for (auto const tensor : divisors_in(o_.tensor, o_.gpus, heads)) {
+      at.tensor = tensor;
+      for (auto const stages : divisors_in(o_.stages, o_.gpus / tensor, [&](std::int64_t n) { return n <= layers_; })) {
+        at.stages = stages;
+        auto const left = o_.gpus / tensor / static_cast<std::int64_t>(stages);
+        auto const cuts = [&](std::int64_t n) { return n == 1 || o_.sequence % (2 * n) == 0; };
+        for (auto const context : divisors_in(o_.context, left, cuts)) {
+          at.context = context;
+          at.data = left;
+          auto const ranks = left / context;
+          if (ranks > o_.global_batch) continue;
+          auto const experts = [&](std::int64_t n) { return n == 1 || (model_.experts > 0 && model_.experts % n == 0); };
+          for (auto const expert : divisors_in(o_.expert, tensor * left, experts)) {
+            at.expert = expert;
+            each_of_family(at, ranks, take);
+            ++at.family;
+          }
+        }
+      }
+    }
+  }
+
+ private:
+  template <class Take>
+  void each_of_family(degrees at, std::int64_t ranks, Take const& take) const {
+    auto sizes = o_.micro_batch;
+    if (sizes.empty())
+      for (std::int64_t n = 1; n <= o_.global_batch / ranks; n *= 2) sizes.push_back(n);
+    for (auto const size : sizes) {
+      if (size < 1 || size > o_.global_batch / ranks) continue;
+      at.micro_batch = size;
+      at.micro_batches = divide_up(o_.global_batch, ranks * size);
+      for (auto const& schedule : o_.schedules) {
+        if (at.stages == 1 && &schedule != &o_.schedules.front()) break;
+        at.schedule = at.stages == 1 ? any_schedule{one_f_one_b_schedule{}} : schedule;
+        for (auto const chunks : chunks_of(at)) {
+          if (std::holds_alternative<interleaved_schedule>(at.schedule)) at.schedule = interleaved_schedule{.chunks = chunks};
+          for (auto const zero : o_.zero) {
+            if (at.data == 1 && zero != o_.zero.front()) break;  // nothing is shared
+            at.zero = at.data == 1 ? 0 : zero;
+            if (zero != 2 || at.stages == 1) take(at);
+          }
+        }
+      }
+    }
+  }
+  /// The numbers of chunks that are tried under the schedule of a setting.
+  [[nodiscard]] std::vector<std::uint64_t> chunks_of(degrees const& at) const {
+    auto const most = static_cast<std::uint64_t>(layers_) / at.stages;
+    if (!std::holds_alternative<interleaved_schedule>(at.schedule)) {
+      if (at.chunks() > most) return {};
+      return {at.chunks()};
+    }
+    if (static_cast<std::uint64_t>(at.micro_batches) % at.stages != 0) return {};
+    std::vector<std::uint64_t> out;
+    for (std::uint64_t v = 2; v <= most; ++v) {
+      auto const virtual_stages = static_cast<std::int64_t>(at.stages * v);
+      auto const even = model_.layers % virtual_stages == 0 || layers_ % virtual_stages == 0;
+      if (o_.chunks.empty() ? even : std::find(o_.chunks.begin(), o_.chunks.end(), v) != o_.chunks.end()) out.push_back(v);
+    }
+    return out;
+  }
+
+  search_options const& o_;
+  transformer const& model_;
+  std::int64_t layers_, per_node_;
+};
+
+/// Whether backward passes are split under the schedule of a setting.
+[[nodiscard]] constexpr bool splits(degrees const& at) {
+  return std::visit([](auto const& s) { return s.splits_backward; }, at.schedule);
+}
+
+/// A lower bound on the time of M equal micro-batches, each of which takes `time` on all stages together. Some stage takes its share of
+/// all. Unless passes are split or stages have several chunks, stage s also waits for the forward passes of the first micro-batch on the
+/// stages before it, and the backward passes of the last micro-batch follow there: it takes M t_s + t_0 + ... + t_(s-1) for all s.
+[[nodiscard]] inline std::int64_t least_step(std::int64_t time, degrees const& at) {
+  auto const m = static_cast<std::uint64_t>(at.micro_batches), all = static_cast<std::uint64_t>(time);
+  auto const share = static_cast<std::int64_t>(multiply_divide_up(all, m, at.stages));
+  if (at.stages == 1 || at.chunks() > 1 || splits(at)) return share;
+  auto const reached = [&](std::int64_t step) {  // the longest stages with which a step takes no longer
+    std::int64_t sum = 0;
+    for (std::uint64_t s = 0; s < at.stages && sum < time; ++s) sum += divide_up(step - sum, at.micro_batches);
+    return sum >= time;
+  };
+  auto low = share - 1, high = (std::max)(share, time) * 2;
+  while (!reached(high)) high *= 2;
+  while (low + 1 < high) {
+    auto const middle = low + (high - low) / 2;
+    (reached(middle) ? high : low) = middle;
+  }
+  return high;
+}
+
+}  // namespace ballast::inline v0_2::detail

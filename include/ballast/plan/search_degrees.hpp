@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/batching/options.hpp>
+#include <ballast/batching/result.hpp>
+#include <ballast/core/checked.hpp>
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/config.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/core/lengths.hpp>
+#include <ballast/core/math.hpp>
+#include <ballast/cost/layer.hpp>
+#include <ballast/cost/model_layers.hpp>
+#include <ballast/cost/model_setting.hpp>
+#include <ballast/cost/transformer.hpp>
+#include <ballast/plan/cluster.hpp>
+#include <ballast/plan/detail/degree_search.hpp>
+#include <ballast/plan/plan_data.hpp>
+#include <ballast/plan/plan_training.hpp>
+#include <ballast/plan/searched_settings.hpp>
+#include <ballast/plan/shapes.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <span>
+#include <string>
+#include <vector>
+
+/// @file
+/// @brief `search_degrees`: the fastest ways to distribute a training over devices: TP, PP, chunks, DP, CP, EP, ZeRO, micro-batches,
+/// schedule and recomputation.
+
+namespace ballast::inline v0_2 {
+
+/// @brief The packs that samples fill if as few packs as their tokens need are all equal.
+///
+/// @tparam R  range of integers
+/// @param lengths   tokens of each sample, not negative and at most `sequence`
+/// @param sequence  tokens of a pack, at least 1
+/// @return the mean pack; and one of `sequence` tokens, all of them in samples as long as the longest
+/// @throws invalid_input if `sequence` or a length is out of range, or sums reach 2^63
+/// @par Complexity
+/// O(samples).
+template <length_range R>
+[[nodiscard]] pack_sizes pack_sizes_of(R const& lengths, std::int64_t sequence) {
+  require(sequence >= 1, [&] { return "sequence = " + std::to_string(sequence) + " must be at least 1"; });
+  std::int64_t tokens = 0, squares = 0, longest = 0;
+  std::size_t i = 0;
+  for (auto const value : lengths) {
+    auto const length = static_cast<std::int64_t>(value);
+    require(length >= 0 && length <= sequence,
+            [&] { return entry("lengths", i, length) + " must be in [0, " + std::to_string(sequence) + "], the tokens of a pack"; });
+    add_checked(tokens, length, "lengths", i);
+    auto const square = checked(length) * checked(length);
+    add_checked(squares, square.value, "squared lengths", i);
+    longest = (std::max)(longest, length);
+    ++i;
+  }
+  auto const packs = (std::max)(divide_up(tokens, sequence), std::int64_t{1});
+  return {.mean = {.tokens = divide_up(tokens, packs), .squares = divide_up(squares, packs)},
+          .largest = {.tokens = sequence, .squares = sequence * longest}};
+}
+
+namespace detail {
+/// Plans a setting for the steps of some packs.
+template <class Model>
+void plan_ranked(ranked_setting& ranked, batching<> const& steps, std::span<batch_shape const> packs, pack_sizes const& sizes,
+                 Model const& model, cluster const& on) {
+  auto const& by = ranked.setting.model;
+  auto pipeline = ranked.setting.pipeline;
+  pipeline.largest = times(sizes.largest, ranked.setting.micro_batch);
+  ranked.plan = plan_training(steps, packs, layers_of(model, by), pipeline, rates_of(on, by.spread.tensor * by.spread.data));
+  ranked.setting.boundaries = ranked.plan.stages.partition.boundaries;
+}
+/// Orders settings by the times of their plans.
+template <class = when_called>
+void rank(searched_settings& found) {
+  std::stable_sort(found.ranked.begin(), found.ranked.end(),
+                   [](ranked_setting const& a, ranked_setting const& b) { return a.plan.time.value < b.plan.time.value; });
+}
+}  // namespace detail
+
+/// @brief Finds the fastest settings for steps of equal micro-batches.
+///
+/// Every setting of the space (`search_options`) is compared by the time that `plan_training` models for one step of `global_batch` mean
+/// packs: its stages and recomputation are planned exactly for this step, within memory for the largest pack. Settings are visited by a
+/// lower bound on their time, and the visit ends when no bound is below the best times found. So the result is what trying all would give.
+/// Under schedules with several chunks, a setting is as fast as `plan_chunks` makes it, which is not exact.
+///
+/// @tparam Model  `transformer` or `vision_language_model`
+/// @param model    the shape of the model
+/// @param packs    sizes of packs; see `pack_sizes_of`
+/// @param options  devices, memory, packs, and the space
+/// @param on       the devices
+/// @param by       how the model is trained; `by.spread` and `by.expert` are what is searched, and are not read
+/// @return the fastest settings, one for each choice of TP, CP, EP and stages
+/// @throws invalid_input if an option is out of range, and as `layers_of` and `plan_training`
+/// @par Complexity
+/// O(settings log settings), and `plan_training` of one rank for those that bounds do not exclude.
+/// @par Determinism
+/// A pure function of its arguments, in integers; of equally fast settings, the one with smaller TP, stages, CP, EP, micro-batch and ZeRO
+/// stage, in this order.
+/// @par Source
+/// This library (docs/plan.md).
+template <class Model>
+[[nodiscard]] searched_settings search_degrees(Model const& model, pack_sizes const& packs, search_options const& options,
+                                               cluster const& on, model_setting const& by) {
+  auto out = detail::degree_search<Model>(model, packs, options, on, by).run();
+  for (auto& ranked : out.ranked) {
+    batching<> step;  // one rank, and the mean pack in all its places
+    step.micro_batches = static_cast<std::uint64_t>(ranked.setting.micro_batches);
+    step.table.assign(static_cast<std::size_t>(step.micro_batches), 0);
+    step.packs.push_back({});
+    auto const mean = detail::times(packs.mean, ranked.setting.micro_batch);
+    detail::plan_ranked(ranked, step, std::span(&mean, 1), packs, model, on);
+  }
+  detail::rank(out);
+  return out;
+}
+
+/// @brief Finds the fastest settings for a data set: those for steps of equal micro-batches, planned and simulated for steps of the data,
+/// and ranked by the times of those.
+///
+/// Ranks that wait for each other count in this ranking, but a setting that is not among the `keep` best for equal micro-batches is not
+/// simulated. The data of the simulated steps are samples drawn at random, the same for all settings.
+///
+/// @tparam R  range of integers
+/// @param lengths  tokens of each sample, at most `options.sequence`
+/// @param model    the shape of the model
+/// @param options  devices, memory, packs, and the space
+/// @param on       the devices
+/// @param by       how the model is trained; `by.spread` and `by.expert` are what is searched, and are not read
+/// @return the fastest settings; `plan` of each is the plan of the simulated steps
+/// @throws invalid_input as the other overload and `plan_data`
+/// @par Complexity
+/// As the other overload, and `keep` times `plan_data` and `plan_training` of `steps` steps.
+/// @par Determinism
+/// As the other overload.
+template <length_range R>
+[[nodiscard]] searched_settings search_degrees(R const& lengths, transformer const& model, search_options const& options, cluster const& on,
+                                               model_setting const& by) {
+  auto const packs = pack_sizes_of(lengths, options.sequence);
+  std::vector<std::int64_t> const all(std::begin(lengths), std::end(lengths));
+  auto const steps = divide_up((std::max)(options.packs, options.global_batch), options.global_batch);
+  auto const drawn = detail::drawn_samples(all, checked(options.global_batch) * checked(options.sequence) * checked(steps));
+  if (drawn.empty()) return search_degrees(model, packs, options, on, by);
+  auto out = detail::degree_search<transformer>(model, packs, options, on, by).run();
+  for (auto& ranked : out.ranked) {
+    auto const& setting = ranked.setting;
+    auto const stages = setting.pipeline.stages;
+    auto const data = plan_data(drawn,
+                                {.steps = {.capacity = setting.sequence * setting.micro_batch,
+                                           .ranks = static_cast<std::uint64_t>(setting.ranks()),
+                                           .micro_batches = static_cast<std::uint64_t>(setting.micro_batches),
+                                           .synchronisation = stages > 1 ? synchronisation::pipeline : synchronisation::per_step,
+                                           .stages = stages}},
+                                model);
+    auto const shapes = shapes_of(data.steps.packs, std::span<std::int64_t const>(data.samples.tokens));
+    detail::plan_ranked(ranked, data.steps, std::span(shapes), packs, model, on);
+  }
+  detail::rank(out);
+  return out;
+}
+
+}  // namespace ballast::inline v0_2

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/certificate.hpp>
+#include <ballast/core/status.hpp>
+#include <ballast/cost/layer.hpp>
+#include <ballast/cost/schedule.hpp>
+#include <ballast/plan/training_plan.hpp>
+#include <ballast/plan/training_setting.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+/// @file
+/// @brief Data, options and result of `search_degrees`.
+
+namespace ballast::inline v0_2 {
+
+/// @brief The packs of a data set, as a search over degrees sees them.
+struct pack_sizes {
+  batch_shape mean{};     ///< the mean pack, rounded up
+  batch_shape largest{};  ///< of each number the most that a pack may have
+  friend constexpr bool operator==(pack_sizes const&, pack_sizes const&) = default;
+};
+
+/// @brief Options of `search_degrees`. `gpus`, `memory`, `sequence` and `global_batch` have no default.
+///
+/// Each list has the values that the search may choose from. An empty list stands for all values that suit the model and divide the
+/// devices, as its comment says.
+struct search_options {
+  std::int64_t gpus = 0;                    ///< number of devices of the training, at least 1
+  std::int64_t memory = 0;                  ///< bytes of each device that a setting may use, at least 1
+  std::int64_t sequence = 0;                ///< tokens of a pack, at least 1; no sample is longer
+  std::int64_t global_batch = 0;            ///< number of packs in a step, over all ranks; at least 1
+  std::vector<std::int64_t> tensor{};       ///< tensor-parallel degrees; empty: up to a node, divisors of the heads and the key heads
+  std::vector<std::int64_t> context{};      ///< context-parallel degrees; empty: those that cut a pack into twice as many parts
+  std::vector<std::int64_t> expert{};       ///< expert-parallel degrees; empty: divisors of the experts
+  std::vector<std::uint64_t> stages{};      ///< numbers of pipeline stages; empty: up to the number of layers
+  std::vector<int> zero{1, 2, 3};           ///< ZeRO stages; 2 is tried without a pipeline alone, as frameworks have it
+  std::vector<std::int64_t> micro_batch{};  ///< packs of a micro-batch; empty: powers of two
+  std::vector<std::uint64_t> chunks{};      ///< chunks of a stage, at least 2, for interleaved schedules; empty: those that give all
+                                            ///< chunks equally many layers, with or without embedding and head
+  std::vector<any_schedule> schedules{one_f_one_b_schedule{}, interleaved_schedule{}};  ///< schedules, where there are several stages
+  std::size_t keep = 10;                                                                ///< most settings that are returned, at least 1
+  std::int64_t packs = 1024;  ///< packs of data that the returned settings are simulated with: at least a step, at least 1
+};
+
+/// @brief A setting that fits, with its modelled time.
+struct ranked_setting {
+  training_setting setting;  ///< degrees, stages, schedule, ZeRO stage and micro-batches
+  std::int64_t step = 0;     ///< nanoseconds of a step of equal micro-batches, all of the mean size: what the search minimises
+  training_plan plan{};      ///< stages, recomputation, memory and times: of the data, if there are any, otherwise of such a step
+};
+
+/// @brief The result of `search_degrees`.
+struct searched_settings {
+  ballast::status status = ballast::status::infeasible;  ///< infeasible: no setting of the space fits in memory
+  std::vector<ranked_setting> ranked{};                  ///< the best settings: one for each choice of TP, CP, EP and stages, fastest first
+  certificate step{};          ///< least `ranked_setting::step`, and a lower bound for all settings of the space: equal, as it is a proof
+  std::uint64_t settings = 0;  ///< number of settings in the space
+  std::uint64_t excluded = 0;  ///< number of those whose lower bound showed that they are not among the best
+  std::uint64_t unfit = 0;     ///< number of those that do not fit in memory
+  std::uint64_t planned = 0;   ///< number of those that were planned
+};
+
+}  // namespace ballast::inline v0_2

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ballast/plan/search_degrees.hpp>
+
+#include <ballast/core/random.hpp>
+#include <ballast/cost/optimizer.hpp>
+#include <ballast/cost/presets.hpp>
+
+#include "support/catch.hpp"
+#include "support/refusal.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace test_plan_search_degrees {
+
+namespace {
+
+using namespace ballast;
+using ballast_test::refusal;
+
+constexpr transformer dense{
+    .layers = 10, .hidden = 512, .query_heads = 8, .kv_heads = 4, .head_width = 64, .ffn = 1536, .vocabulary = 32000};
+constexpr transformer experts{.layers = 6,
+                              .hidden = 512,
+                              .query_heads = 8,
+                              .kv_heads = 4,
+                              .head_width = 64,
+                              .vocabulary = 16000,
+                              .experts = 8,
+                              .active_experts = 2,
+                              .expert_ffn = 512};
+model_setting const adam{.optimizer = optimizer_named("adam")};
+cluster const two_nodes{.links = fabric{.per_node = 4,
+                                        .inside = link_time(link_line{10'000'000, 200'000'000'000}),
+                                        .between = link_time(link_line{20'000'000, 20'000'000'000})}};
+pack_sizes const packs{.mean = {.tokens = 4000, .squares = 4'000'000}, .largest = {.tokens = 4096, .squares = 4096 * 4096}};
+
+using family = std::array<std::int64_t, 4>;
+family family_of(training_setting const& s) {
+  return {s.model.spread.tensor, s.model.spread.context, s.model.expert, static_cast<std::int64_t>(s.pipeline.stages)};
+}
+
+/// The least step of each family by a search for each single setting, in which bounds exclude nothing; and the number of settings.
+std::pair<std::map<family, std::int64_t>, std::uint64_t> by_single_settings(transformer const& model, search_options const& o) {
+  std::map<family, std::int64_t> least;
+  std::uint64_t settings = 0;
+  for (std::int64_t const tensor : {1, 2, 4, 8})
+    for (std::uint64_t const stages : {1U, 2U, 3U, 4U, 6U, 8U})
+      for (std::int64_t const context : {1, 2, 4, 8})
+        for (std::int64_t const expert : {1, 2, 4, 8})
+          for (std::int64_t const micro_batch : {1, 2, 4, 8, 16, 32})
+            for (int const zero : {1, 2, 3})
+              for (auto const& schedule : o.schedules)
+                for (std::uint64_t const chunks : {2U, 3U, 4U, 5U, 6U}) {
+                  auto const interleaved = std::holds_alternative<interleaved_schedule>(schedule);
+                  if (!interleaved && chunks > 2) continue;
+                  auto one = o;
+                  one.tensor = {tensor};
+                  one.stages = {stages};
+                  one.context = {context};
+                  one.expert = {expert};
+                  one.micro_batch = {micro_batch};
+                  one.zero = {zero};
+                  one.schedules = {schedule};
+                  if (stages == 1 && schedule != o.schedules.front()) continue;
+                  if (o.gpus == tensor * static_cast<std::int64_t>(stages) && zero > 1) continue;  // nothing is shared
+                  auto const all = static_cast<std::int64_t>(stages * chunks);
+                  auto const even = model.layers % all == 0 || (model.layers + 2) % all == 0;
+                  if (interleaved && stages > 1) {
+                    if (!even) continue;
+                    one.chunks = {chunks};
+                  } else if (chunks > 2) {
+                    continue;
+                  }
+                  auto const found = detail::degree_search<transformer>(model, packs, one, two_nodes, adam).run();
+                  settings += found.settings;
+                  if (found.ranked.empty()) continue;
+                  auto const [at, added] = least.try_emplace(family_of(found.ranked[0].setting), found.ranked[0].step);
+                  if (!added) at->second = (std::min)(at->second, found.ranked[0].step);
+                }
+  return {least, settings};
+}
+
+}  // namespace
+
+TEST_CASE("search_degrees: bounds exclude no setting that is among the best") {
+  std::vector<any_schedule> const all{one_f_one_b_schedule{}, interleaved_schedule{}, zb1p_schedule{}, zbv_schedule{}};
+  struct {
+    transformer const& model;
+    std::int64_t gpus, memory, batch;
+  } const cases[] = {
+      {dense, 8, 60'000'000'000, 32}, {dense, 8, 5'400'000'000, 32}, {dense, 6, 5'200'000'000, 24}, {experts, 8, 5'000'000'000, 16}};
+  for (auto const& c : cases) {
+    search_options o{.gpus = c.gpus, .memory = c.memory, .sequence = 4096, .global_batch = c.batch, .schedules = all};
+    auto const [least, settings] = by_single_settings(c.model, o);
+    std::vector<std::pair<std::int64_t, family>> best;
+    for (auto const& [family, step] : least) best.emplace_back(step, family);
+    std::sort(best.begin(), best.end());
+    REQUIRE(best.size() > 4);
+    for (std::size_t const keep : {std::size_t{1}, std::size_t{4}, best.size() + 1}) {
+      o.keep = keep;
+      auto const found = search_degrees(c.model, packs, o, two_nodes, adam);
+      CAPTURE(c.gpus, c.memory, keep);
+      CHECK(found.settings == settings);
+      CHECK(found.settings == found.excluded + found.unfit + found.planned);
+      REQUIRE(found.ranked.size() == (std::min)(keep, best.size()));
+      std::vector<std::int64_t> steps, least_steps;
+      for (auto const& r : found.ranked) {
+        steps.push_back(r.step);
+        CHECK(least.at(family_of(r.setting)) == r.step);
+      }
+      std::sort(steps.begin(), steps.end());
+      for (std::size_t i = 0; i < steps.size(); ++i) least_steps.push_back(best[i].first);
+      CHECK(steps == least_steps);
+      CHECK(found.step == certificate{steps.front(), steps.front()});
+      if (keep == 1) CHECK(found.excluded > found.settings / 2);
+    }
+  }
+}
+
+TEST_CASE("search_degrees: settings fit, are valid and count all devices") {
+  splitmix64 draw(7);
+  std::vector<std::int64_t> lengths;
+  for (int i = 0; i < 3000; ++i) lengths.push_back(1 + static_cast<std::int64_t>(uniform_below(uniform_below(4096, draw) + 1, draw)));
+  search_options const o{.gpus = 8, .memory = 6'000'000'000, .sequence = 4096, .global_batch = 20, .keep = 50};
+  auto const found = search_degrees(lengths, dense, o, two_nodes, adam);
+  REQUIRE(found.status == status::feasible);
+  std::vector<family> families;
+  std::int64_t last = 0;
+  for (auto const& [setting, step, plan] : found.ranked) {
+    CHECK_NOTHROW(require_valid(setting, dense));
+    CHECK(setting.gpus() == 8);
+    CHECK(setting.global_batch() >= 20);
+    CHECK(setting.global_batch() - setting.micro_batch * setting.ranks() < 20);
+    CHECK(setting.model.spread.sequence_parallel == (setting.model.spread.tensor > 1));
+    CHECK(setting.boundaries == plan.stages.partition.boundaries);
+    REQUIRE(plan.status == status::feasible);
+    for (auto const& m : plan.memory) CHECK(m.bytes() <= 6'000'000'000);
+    CHECK(step >= found.step.value);
+    CHECK(plan.time.value >= last);
+    CHECK(plan.shares.total() == plan.time.value * setting.ranks() * static_cast<std::int64_t>(setting.pipeline.stages));
+    last = plan.time.value;
+    families.push_back(family_of(setting));
+  }
+  std::sort(families.begin(), families.end());
+  CHECK(std::adjacent_find(families.begin(), families.end()) == families.end());
+}
+
+TEST_CASE("search_degrees: the best setting found is no slower with more memory, and none fits in too little") {
+  search_options o{
+      .gpus = 8, .memory = 300'000'000, .sequence = 4096, .global_batch = 16, .schedules = {one_f_one_b_schedule{}}, .keep = 1};
+  std::int64_t before = 0;
+  int unfit = 0, changed = 0;
+  for (; o.memory < 12'000'000'000; o.memory += o.memory / 8) {
+    auto const found = detail::degree_search<transformer>(dense, packs, o, two_nodes, adam).run();
+    if (found.status != status::feasible) {
+      CHECK(before == 0);
+      CHECK(found.ranked.empty());
+      CHECK(found.unfit == found.settings);
+      ++unfit;
+      continue;
+    }
+    if (before != 0) CHECK(found.step.value <= before);
+    changed += found.step.value != before ? 1 : 0;
+    before = found.step.value;
+  }
+  CHECK(unfit > 0);
+  CHECK(changed > 2);
+}
+
+TEST_CASE("pack_sizes_of: the mean pack holds its share of all tokens and squares") {
+  std::vector<int> const lengths{100, 200, 300, 400};
+  CHECK(pack_sizes_of(lengths, 1000) == pack_sizes{{1000, 300'000, 0}, {1000, 400'000, 0}});
+  CHECK(pack_sizes_of(lengths, 500) == pack_sizes{{500, 150'000, 0}, {500, 200'000, 0}});
+  CHECK(pack_sizes_of(lengths, 400) == pack_sizes{{334, 100'000, 0}, {400, 160'000, 0}});
+  CHECK(pack_sizes_of(std::vector<int>{}, 400) == pack_sizes{{}, {400, 0, 0}});
+  CHECK(refusal([&] { return pack_sizes_of(lengths, 399); }) == "lengths[3] = 400 must be in [0, 399], the tokens of a pack");
+}
+
+TEST_CASE("search_degrees: what is out of range is refused by name") {
+  search_options const good{.gpus = 4, .memory = 60'000'000'000, .sequence = 4096, .global_batch = 8};
+  auto const refused = [&](auto const& change) {
+    auto bad = good;
+    change(bad);
+    return refusal([&] { return search_degrees(dense, packs, bad, two_nodes, adam); });
+  };
+  CHECK(refused([](auto& o) { o.gpus = 0; }) == "gpus = 0 must be at least 1");
+  CHECK(refused([](auto& o) { o.gpus = (1 << 20) + 1; }).starts_with("gpus = 1048577 "));
+  CHECK(refused([](auto& o) { o.memory = 0; }).starts_with("memory = 0 "));
+  CHECK(refused([](auto& o) { o.sequence = -1; }).starts_with("sequence = -1 "));
+  CHECK(refused([](auto& o) { o.global_batch = 0; }).starts_with("global_batch = 0 "));
+  CHECK(refused([](auto& o) { o.keep = 0; }).starts_with("keep = 0 "));
+  CHECK(refused([](auto& o) { o.zero = {}; }).starts_with("zero and schedules "));
+}
+
+}  // namespace test_plan_search_degrees
