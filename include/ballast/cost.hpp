@@ -25,6 +25,7 @@
 #include <ballast/cost/exchange.hpp>
 #include <ballast/cost/layer.hpp>
 #include <ballast/cost/layer_matrices.hpp>
+#include <ballast/cost/layer_set.hpp>
 #include <ballast/cost/level_time.hpp>
 #include <ballast/cost/link_time.hpp>
 #include <ballast/cost/makespan.hpp>

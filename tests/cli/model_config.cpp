@@ -71,7 +71,7 @@ TEST_CASE("model_config: other families have the parameters they publish") {
       R"({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text", "head_dim": 256, "hidden_size": 2560, "intermediate_size": 10240,
     "num_attention_heads": 8, "num_hidden_layers": 34, "num_key_value_heads": 4, "sliding_window": 1024, "sliding_window_pattern": 6, "vocab_size": 262208}})");
   CHECK(parameters(gemma3) == 3'880'263'168);
-  CHECK((gemma3.window == 1024 && gemma3.full_every == 6));
+  CHECK((gemma3.window == 1024 && gemma3.windowed == ~ballast::layer_set::every(6)));
   auto const llava =
       config(R"({"model_type": "llava", "vision_config": {"hidden_size": 1024}, "text_config": {"model_type": "llama", )" + llama + "}}");
   CHECK(llava == ballast::transformer_preset("llama-3.1-8b"));
@@ -80,18 +80,16 @@ TEST_CASE("model_config: other families have the parameters they publish") {
 TEST_CASE("model_config: windows") {
   auto const of = [](std::string const& more) {
     auto const m = config("{" + tiny + more + "}");
-    return std::pair(m.window, m.full_every);
+    return std::pair(m.window, m.layers - m.windowed.count(m.layers));
   };
   CHECK(of("") == std::pair<std::int64_t, std::int64_t>(0, 0));
   CHECK(of(R"(, "sliding_window": 64)") == std::pair<std::int64_t, std::int64_t>(64, 0));
   CHECK(of(R"(, "sliding_window": 64, "use_sliding_window": false)") == std::pair<std::int64_t, std::int64_t>(0, 0));
-  CHECK(of(R"(, "sliding_window": 64, "sliding_window_pattern": 6)") == std::pair<std::int64_t, std::int64_t>(64, 6));
-  CHECK(of(R"(, "sliding_window": 64, "model_type": "gemma2")") == std::pair<std::int64_t, std::int64_t>(64, 2));
+  CHECK(of(R"(, "sliding_window": 64, "sliding_window_pattern": 6)") == std::pair<std::int64_t, std::int64_t>(64, 1));
+  CHECK(of(R"(, "sliding_window": 64, "model_type": "gemma2")") == std::pair<std::int64_t, std::int64_t>(64, 3));
   std::string const s = "\"sliding_attention\"", f = "\"full_attention\"";
   CHECK(of(R"(, "sliding_window": 64, "layer_types": [)" + s + "," + f + "," + s + "," + f + "," + s + "," + f + "]") ==
-        std::pair<std::int64_t, std::int64_t>(64, 2));
-  CHECK(refused("{" + tiny + R"(, "sliding_window": 64, "layer_types": [)" + f + "," + s + "]}")
-            .ends_with("has no period, which is not supported"));
+        std::pair<std::int64_t, std::int64_t>(64, 3));
 }
 
 TEST_CASE("model_config: what cannot be used is refused, with its field") {

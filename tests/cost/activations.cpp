@@ -5,6 +5,7 @@
 #include <ballast/cost/presets.hpp>
 
 #include "support/catch.hpp"
+#include "support/hybrid_shapes.hpp"
 #include "support/refusal.hpp"
 
 #include <cstddef>
@@ -41,6 +42,7 @@ void for_each_shape(Check const& check) {
     check(model, model.layers - 1);
   };
   for (auto const& p : transformer_presets) both(p.model);
+  for (auto const& p : ballast_test::hybrid_shapes) both(p.model);
   for (auto const& p : vision_presets) both(p.model.body);
 }
 

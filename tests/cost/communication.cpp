@@ -47,6 +47,8 @@ TEST_CASE("layer_exchanges: as restated from the papers", "[property]") {
     model.query_heads = model.kv_heads * power(4);
     model.gated = any(2) == 0;
     model.qkv_bias = any(2) == 0;
+    model.parallel = any(4) == 0;
+    if (any(4) == 0) model.linear = {.layers = {1}, .key_heads = 2, .key_width = 16, .value_heads = 8, .value_width = 24};
     if (any(3) == 0) model.v_width = 24;
     if (any(3) == 0) model.kv_rank = 16;
     if (any(2) == 0) {
@@ -54,7 +56,7 @@ TEST_CASE("layer_exchanges: as restated from the papers", "[property]") {
       model.active_experts = 1 + any(4);
       model.expert_ffn = 32;
       model.shared_ffn = any(2) * 48;
-      model.dense_layers = any(2);
+      model.expert_layers = layer_set::from(any(2));
       model.ffn_bias = any(2) == 0;
     }
     exchange_setting by{.spread = {.tensor = (std::min)(power(4), model.query_heads), .context = power(4)}};

@@ -3,6 +3,7 @@
 #include <ballast/cost/presets.hpp>
 
 #include "support/catch.hpp"
+#include "support/hybrid_shapes.hpp"
 #include "support/refusal.hpp"
 
 #include <cstdint>
@@ -20,7 +21,7 @@ std::vector<weight_matrix> matrices(transformer const& model, std::int64_t layer
 }
 
 TEST_CASE("layer_matrices: their weights are the FLOPs and the parameters of each preset's layers") {
-  for (auto const& [name, model] : transformer_presets)
+  auto const check = [](auto name, transformer const& model) {
     for (std::int64_t const layer : {std::int64_t{0}, model.layers - 1}) {
       CAPTURE(name, layer);
       std::int64_t all = 0, active = 0;
@@ -29,8 +30,13 @@ TEST_CASE("layer_matrices: their weights are the FLOPs and the parameters of eac
         active += m.visited * m.in * m.out;
       }
       CHECK(all + detail::layer_vectors(model, layer, model.experts) == layer_parameters(model, layer));
-      CHECK(2 * active == layer_flops(model, layer).per_token);
+      auto const& l = model.linear;  // the convolution and the state have no matrix that is visited
+      auto const others = l.layers.contains(layer) ? l.kernel * l.convolved() + 3 * l.value_heads * l.key_width * l.value_width : 0;
+      CHECK(2 * (active + others) == layer_flops(model, layer).per_token);
     }
+  };
+  for (auto const& p : transformer_presets) check(p.name, p.model);
+  for (auto const& p : ballast_test::hybrid_shapes) check(p.name, p.model);
 }
 
 TEST_CASE("layer_matrices: the shapes of a layer with grouped heads, with experts, with latent attention") {
@@ -55,6 +61,13 @@ TEST_CASE("layer_matrices: the shapes of a layer with grouped heads, with expert
                                                             {.in = 7168, .out = 2048},
                                                             {.in = 7168, .out = 2048},
                                                             {.in = 2048, .out = 7168}});
+  auto const& next = ballast_test::hybrid_shapes[0].model;
+  auto const linear = matrices(next, 0), gated = matrices(next, 3);
+  CHECK(linear.size() == gated.size() - 1);
+  CHECK((linear[0] == weight_matrix{.in = 2048, .out = 12288} && linear[1] == weight_matrix{.in = 2048, .out = 64} &&
+         linear[2] == weight_matrix{.in = 4096, .out = 2048}));
+  CHECK((gated[0] == weight_matrix{.in = 2048, .out = 8192} && gated[3] == weight_matrix{.in = 4096, .out = 2048}));
+  CHECK(linear[4] == weight_matrix{.in = 2048, .out = 1, .replicated = true});
   CHECK(matrices(transformer_preset("gpt2-xl"), 47).size() == 6);  // no gate
   CHECK(refusal([&] { return matrices(qwen, 28).size(); }) == "layer = 28 must be in [0, 28)");
 }

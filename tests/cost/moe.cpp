@@ -101,7 +101,7 @@ TEST_CASE("moe: router, routed and shared experts make up the FLOPs of a layer")
   for (auto const* name : {"deepseek-v2", "deepseek-v3"}) {
     auto const& m = transformer_preset(name);
     auto attention_only = m;
-    attention_only.dense_layers = m.layers;
+    attention_only.expert_layers = {};
     attention_only.ffn = 0;
     auto const shared = 2 * 3 * m.hidden * m.shared_ffn;
     CHECK(layer_flops(m, m.layers - 1).per_token ==

@@ -5,6 +5,7 @@
 #include <ballast/cost/presets.hpp>
 
 #include "support/catch.hpp"
+#include "support/hybrid_shapes.hpp"
 #include "support/megatron_memory.hpp"
 #include "support/refusal.hpp"
 
@@ -28,15 +29,33 @@ transformer without_biases(transformer m) {
 }  // namespace
 
 TEST_CASE("parameter_groups: the groups of layers and models add up to their parameters", "[property]") {
-  for (auto const& p : transformer_presets) {
+  auto const check = [](preset<transformer> const& p) {
     CAPTURE(p.name);
     CHECK(model_parameter_groups(p.model).total() == parameters(p.model));
     for (std::int64_t l = 0; l < p.model.layers; ++l) {
       auto const groups = layer_parameter_groups(p.model, l);
       CHECK(groups.total() == layer_parameters(p.model, l));
-      CHECK((groups.experts > 0) == (p.model.experts > 0 && l >= p.model.dense_layers));
+      CHECK((groups.experts > 0) == (p.model.experts > 0 && p.model.expert_layers.contains(l)));
     }
-  }
+  };
+  for (auto const& p : transformer_presets) check(p);
+  for (auto const& p : ballast_test::hybrid_shapes) check(p);
+}
+
+TEST_CASE("parameter_groups: what only some families have") {
+  auto const& [next, oss, maverick, falcon, phi] = ballast_test::hybrid_shapes;
+  // the norm of each value head's output, both norms, the router and the shared expert's gate are on every device
+  CHECK(layer_parameter_groups(next.model, 0).replicated == 128 + 2 * 2048 + 2048 * 512 + 2048);
+  CHECK(layer_parameter_groups(next.model, 3).replicated == 512 + 2 * 2048 + 2048 * 512 + 2048);
+  // heads share the sinks and the biases of queries, keys and values
+  CHECK(layer_parameter_groups(oss.model, 0) ==
+        parameter_groups{.sharded = 2880 * (64 + 2 * 8) * 64 + 64 * 64 * 2880 + (64 + 2 * 8) * 64 + 64,
+                         .replicated = 2880 + 2 * 2880 + 32 * (2880 + 1),
+                         .experts = 32 * (3 * 2880 * 2880 + 2 * 2880 + 2880)});
+  CHECK(layer_parameter_groups(maverick.model, 0).experts == 0);
+  CHECK(layer_parameter_groups(maverick.model, 1).experts == std::int64_t{128} * 3 * 5120 * 8192);
+  CHECK(layer_parameter_groups(falcon.model, 0).replicated == 2 * 4544);
+  CHECK(head_parameter_groups(phi.model) == parameter_groups{.sharded = 32064 * 4097, .replicated = 2 * 4096});
 }
 
 TEST_CASE("parameter_groups: every part of a layer counted by hand") {
@@ -53,7 +72,7 @@ TEST_CASE("parameter_groups: every part of a layer counted by hand") {
                 .active_experts = 2,
                 .expert_ffn = 90,
                 .shared_ffn = 40,
-                .dense_layers = 1,
+                .expert_layers = layer_set::from(1),
                 .router_bias = true,
                 .qkv_bias = true,
                 .output_bias = true,

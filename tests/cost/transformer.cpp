@@ -4,6 +4,7 @@
 
 #include "support/catch.hpp"
 #include "support/cost_border.hpp"
+#include "support/hybrid_shapes.hpp"
 
 #include <cmath>
 #include <cstdint>
@@ -93,7 +94,7 @@ TEST_CASE("transformer: windowed layers see their window, the others everything"
   auto model = transformer_preset("llama-3.1-8b");
   model.window = 4096;
   for (std::int64_t every : {0, 1, 2, 6}) {
-    model.full_every = every;
+    model.windowed = ~layer_set::every(every);
     std::int64_t full = 0;
     for (std::int64_t l = 0; l < 32; ++l) {
       auto const layer = layer_flops(model, l);
@@ -108,6 +109,74 @@ TEST_CASE("transformer: windowed layers see their window, the others everything"
     CHECK(cost(50000) * cost.flops_per_unit == flops(50000));
     CHECK(cost.quadratic().quadratic == (full > 0 ? 1 : 0));
   }
+}
+
+namespace {
+
+/// Pairs of one layer, counted one by one.
+std::int64_t counted_pairs_of(transformer const& m, std::int64_t layer, std::int64_t n) {
+  std::int64_t sum = 0;
+  for (std::int64_t query = 0; query < n; ++query)
+    for (std::int64_t key = 0; key < n; ++key) {
+      auto seen = !m.causal || key <= query;
+      if (m.window > 0 && m.windowed.contains(layer))
+        seen = seen && (m.chunked || !m.causal ? key / m.window == query / m.window : query - key < m.window);
+      sum += seen && !m.linear.layers.contains(layer) ? 1 : 0;
+    }
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("transformer: sliding, chunked, linear and full layers against pairs counted one by one") {
+  transformer model{.layers = 9, .hidden = 6, .query_heads = 2, .kv_heads = 1, .head_width = 5, .v_width = 4};
+  model.linear = {.layers = {2, 5}, .key_heads = 1, .key_width = 2, .value_heads = 3, .value_width = 4, .kernel = 2};
+  std::int64_t const state = 3 * 2 * 4, convolved = 2 * 2 + 3 * 4;
+  // in: queries, keys, values and a gate of each value, and two numbers of each value head; out: the values
+  std::int64_t const linear_weights = 6 * (convolved + 3 * 4 + 2 * 3) + 3 * 4 * 6, weights = 6 * (2 * 5 + 5 + 4) + 2 * 4 * 6;
+  for (bool const causal : {true, false})
+    for (bool const chunked : {true, false})
+      for (std::int64_t const window : {0, 1, 7, 16})
+        for (auto const& windowed : {layer_set::all(), layer_set{0, 1, 4, 8}, ~layer_set::every(3), layer_set{}}) {
+          model.causal = causal, model.chunked = chunked, model.window = window, model.windowed = windowed;
+          auto const flops = forward_flops(model), cost = sample_cost(model);
+          for (std::int64_t const n : {0, 1, 7, 15, 16, 17, 50}) {
+            CAPTURE(causal, chunked, window, windowed.count(9), n);
+            std::int64_t sum = 0;
+            for (std::int64_t l = 0; l < 9; ++l) {
+              auto const linear = model.linear.layers.contains(l);
+              auto const per_token = 2 * (linear ? linear_weights + 2 * convolved + 3 * state : weights);  // each product is two FLOPs
+              auto const expected = per_token * n + 2 * 2 * (5 + 4) * counted_pairs_of(model, l, n);
+              REQUIRE(layer_flops(model, l)(n) == expected);
+              sum += expected;
+            }
+            REQUIRE(flops(n) == sum);
+            REQUIRE(cost(n) * cost.flops_per_unit == sum);
+          }
+        }
+}
+
+TEST_CASE("transformer: families with layers of several kinds have the published weights", "[published]") {
+  using ballast_test::hybrid_shapes;
+  std::int64_t const published[]{79'674'391'296, 20'914'757'184, 400'711'848'960, 6'921'720'704, 41'873'153'344};
+  for (std::size_t i = 0; i < hybrid_shapes.size(); ++i) {
+    CAPTURE(hybrid_shapes[i].name);
+    CHECK(parameters(hybrid_shapes[i].model) == published[i]);
+  }
+  // a layer of Qwen3-Next with linear attention, tensor by tensor as Hugging Face stores it, and the experts
+  std::int64_t const h = 2048, linear = h * 12288 + h * 64 + 8192 * 4 + 32 + 32 + 128 + 4096 * h;
+  std::int64_t const experts = h * 512 + 512 * 3 * h * 512 + 3 * h * 512 + h, norms = 2 * h;
+  auto const& next = hybrid_shapes[0].model;
+  CHECK(layer_parameters(next, 0) == linear + experts + norms);
+  CHECK(layer_parameters(next, 3) == h * 8192 + 2 * h * 512 + 4096 * h + 512 + experts + norms);
+  CHECK(layer_flops(next, 0).per_pair == 0);
+  CHECK(layer_flops(next, 3).per_pair == 4 * 16 * 256);
+  CHECK(activation_bytes_per_token(next, 0) - activation_bytes_per_token(next, 3) ==
+        2 * (2 * 8192 + 2 * 32 + 3 * 4096 - 2 * (4096 + 512) - 2 * 4096));
+  // Falcon's blocks read one norm's output: two inputs less than with two norms one after the other
+  auto after = hybrid_shapes[3].model;
+  after.parallel = false, after.norms = 2;
+  CHECK(activation_bytes_per_token(after, 0) - activation_bytes_per_token(hybrid_shapes[3].model, 0) == 2 * 2 * 4544);
 }
 
 TEST_CASE("transformer: experts cost what a token visits and weigh what there is") {

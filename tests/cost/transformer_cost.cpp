@@ -29,6 +29,11 @@ TEST_CASE("transformer_cost: every term counts, and fits is exact at the border"
   STATIC_REQUIRE(blocks(250) == 5 * 250 + 7 * 250 * 250 + 11 * (2 * 100 * 100 + 50 * 50));
   ballast_test::check_border(transformer_cost{.per_windowed_pair = 3, .window = 2, .causal = false},
                              [](int128 n) { return 3 * ((n - n % 2) * 2 + n % 2); });
+  constexpr transformer_cost chunks{.per_token = 5, .per_pair = 7, .per_windowed_pair = 11, .window = 100, .chunked = true};
+  STATIC_REQUIRE(chunks(250) == 5 * 250 + 7 * (250 * 251 / 2) + 11 * (2 * (100 * 101 / 2) + 50 * 51 / 2));
+  ballast_test::check_border(transformer_cost{.per_windowed_pair = 3, .window = 2, .chunked = true},
+                             [](int128 n) { return 3 * (n / 2 * 3 + n % 2); });
+  CHECK_FALSE(transformer_cost{.per_windowed_pair = 1, .chunked = true}.fits(1));
   CHECK_FALSE(transformer_cost{.per_windowed_pair = 1, .causal = false}.fits(1));
   CHECK_FALSE(transformer_cost{.per_windowed_pair = 1, .window = -1}.fits(1));
   CHECK_FALSE(transformer_cost{.per_token = -1}.fits(1));
@@ -43,6 +48,11 @@ TEST_CASE("transformer_cost: the family a l + l^2 is the same cost up to a facto
   STATIC_REQUIRE(transformer_cost{.per_token = 100, .per_pair = 8, .causal = false}.quadratic().linear == 13);  // 12.5, halves up
   STATIC_REQUIRE(transformer_cost{.per_token = 100, .per_pair = 8, .per_windowed_pair = 2, .window = 50}.quadratic().linear == 51);
   STATIC_REQUIRE(transformer_cost{.per_token = 100, .per_windowed_pair = 2, .window = 50}.quadratic() == quadratic_cost{});
+  // a token of a chunk of 49 sees 1 to 49 keys, 25 on average
+  constexpr transformer_cost chunks{.per_token = 100, .per_pair = 8, .per_windowed_pair = 2, .window = 49, .chunked = true};
+  STATIC_REQUIRE((chunks.windowed_keys() == 25 && chunks.quadratic().linear == 39));  // (2 * 150 + 12) / 8
+  STATIC_REQUIRE(transformer_cost{.per_windowed_pair = 2, .window = 49, .causal = false, .chunked = true}.windowed_keys() == 49);
+  STATIC_REQUIRE(transformer_cost{.window = 49}.windowed_keys() == 0);
 }
 
 }  // namespace test_cost_transformer_cost

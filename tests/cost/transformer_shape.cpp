@@ -30,24 +30,29 @@ TEST_CASE("transformer: a shape that makes no sense is named") {
   CHECK(of([](transformer& m) { m.ffn = -1; }) == "ffn = -1 must be in [0, 524288]");
   CHECK(of([](transformer& m) { m.mtp_layers = 17; }) == "mtp_layers = 17 must be in [0, 16]");
   CHECK(of([](transformer& m) { m.causal = false, m.window = 9; }) == "accepted");
+  CHECK(of([](transformer& m) { m.linear.layers = {1}; }) == "linear.value_heads = 0, but there are layers with linear attention");
+  CHECK(of([](transformer& m) { m.linear.kernel = 8193; }) == "linear.kernel = 8193 must be in [0, 8192]");
+  CHECK(of([](transformer& m) { m.linear = {.key_heads = 64, .key_width = 8192}; }) ==
+        "the width of linear attention = 1048576 must be in [0, 524288]");
   auto const& model = transformer_preset("llama-3.1-8b");
   CHECK(refusal([&] { return layer_parameters(model, 32); }) == "layer = 32 must be in [0, 32)");
   CHECK(refusal([&] { return layer_flops(model, -1); }) == "layer = -1 must be in [0, 32)");
   // the largest that is accepted does not overflow: the sums grow with every field
-  transformer const huge{.layers = 1024,
-                         .hidden = 1 << 18,
-                         .query_heads = 8192,
-                         .kv_heads = 8192,
-                         .head_width = 64,
-                         .ffn = 1 << 19,
-                         .vocabulary = 1 << 24,
-                         .window = 1 << 28,
-                         .full_every = 1024,
-                         .experts = 2048,
-                         .active_experts = 2048,
-                         .expert_ffn = 1 << 19,
-                         .shared_ffn = 1 << 19,
-                         .mtp_layers = 16};
+  transformer const huge{
+      .layers = 1024,
+      .hidden = 1 << 18,
+      .query_heads = 8192,
+      .kv_heads = 8192,
+      .head_width = 64,
+      .ffn = 1 << 19,
+      .vocabulary = 1 << 24,
+      .window = 1 << 28,
+      .linear = {.layers = layer_set::every(2), .key_heads = 1, .key_width = 8192, .value_heads = 62, .value_width = 8192, .kernel = 8192},
+      .experts = 2048,
+      .active_experts = 2048,
+      .expert_ffn = 1 << 19,
+      .shared_ffn = 1 << 19,
+      .mtp_layers = 16};
   CHECK(static_cast<double>(parameters(huge)) > 0.99 * 1024 * 2048 * 3 * (1 << 18) * static_cast<double>(1 << 19));
   CHECK(sample_cost(huge).quadratic().linear > 0);
 }

@@ -26,7 +26,7 @@ double flops_per_token(transformer const& model, std::int64_t sequence, counted_
 bool near(double value, double expected, double most) { return std::fabs(value - expected) <= most; }
 
 /// FLOPs per token of the routers, in training.
-std::int64_t router_flops(transformer const& m) { return 2 * training_factor * (m.layers - m.dense_layers) * m.hidden * m.experts; }
+std::int64_t router_flops(transformer const& m) { return 2 * training_factor * m.expert_layers.count(m.layers) * m.hidden * m.experts; }
 
 }  // namespace
 

@@ -81,6 +81,8 @@ void test_every_cost(On on) {
             ballast::transformer_cost{.per_token = 9, .per_pair = 2, .per_windowed_pair = 3, .window = 700});
   test_cost(on, "windowed transformer_cost, not causal",
             ballast::transformer_cost{.per_token = 9, .per_pair = 2, .per_windowed_pair = 3, .window = 700, .causal = false});
+  test_cost(on, "chunked transformer_cost",
+            ballast::transformer_cost{.per_token = 9, .per_pair = 2, .per_windowed_pair = 3, .window = 700, .chunked = true});
   ballast::cost_table const table({64, 256, 1024, 65536}, {28, 37, 133, 206287});
   auto const lengths = gpu::send(on, lengths_type{64, 256, 1024, 65536});
   auto const costs = gpu::send(on, lengths_type{28, 37, 133, 206287});

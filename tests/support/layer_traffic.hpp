@@ -26,17 +26,22 @@ inline double published_traffic(ballast::transformer const& m, std::int64_t laye
   auto const t = static_cast<double>(s.tensor), c = static_cast<double>(s.context), e = static_cast<double>(by.expert);
   auto const d = static_cast<double>(s.data), h = static_cast<double>(m.hidden), width = static_cast<double>(by.element_bytes);
   auto const rows = static_cast<double>(tokens) / c;
-  auto const moe = m.experts > 0 && layer >= m.dense_layers, spread_out = moe && by.expert > 1;
+  auto const moe = m.experts > 0 && m.expert_layers.contains(layer), spread_out = moe && by.expert > 1;
   auto const passes = forward ? 1.0 : by.recomputed == ballast::recomputation::full ? 2.0 : 1.0;  // how often forward exchanges occur
 
   if (what == traffic::tensor || what == traffic::kept_input) {
     if (!forward && !backward) return 0;
-    auto const blocks = spread_out && m.shared_ffn == 0 ? 1.0 : 2.0;
+    auto const blocks = m.parallel || (spread_out && m.shared_ffn == 0) ? 1.0 : 2.0;
     auto const one_way = blocks * rows * h * width * (t - 1) / t;
     return what == traffic::tensor ? 2 * passes * one_way : backward && s.sequence_parallel ? one_way : 0;
   }
   if (what == traffic::context) {
     if (!forward && !backward) return 0;
+    if (m.linear.layers.contains(layer)) {  // queries, keys, values, two numbers of each value head; and its output back
+      auto const heads = static_cast<double>(m.linear.value_heads), outputs = heads * static_cast<double>(m.linear.value_width);
+      auto const inputs = 2 * static_cast<double>(m.linear.key_heads * m.linear.key_width) + outputs + 2 * heads;
+      return passes * rows * (inputs + outputs) / t * width * (c - 1) / c;
+    }
     auto const k_and_v = static_cast<double>(m.head_width + (m.v_width > 0 ? m.v_width : m.head_width));
     auto const queries = static_cast<double>(m.query_heads) / t;
     auto const keys = m.kv_rank > 0 ? queries : (std::max)(1.0, static_cast<double>(m.kv_heads) / t);
@@ -63,9 +68,11 @@ inline double published_traffic(ballast::transformer const& m, std::int64_t laye
   auto const in_experts = spread_out ? static_cast<double>(m.experts) * (matrices * h * f + biases) : 0.0;
   auto const others = static_cast<double>(ballast::layer_parameters(m, layer)) - in_experts;
   // Every device of a tensor-parallel group has norms, the router, the compression of latent attention and the biases of summed outputs.
-  auto const routes = m.experts > 0 && layer >= m.dense_layers;
-  auto const copies = static_cast<double>(m.norms) * h + static_cast<double>(m.kv_rank) * (h + 1) +
-                      (routes ? h * static_cast<double>(m.experts) : 0.0) + (m.ffn_bias && (!routes || m.shared_ffn > 0) ? h : 0.0);
+  auto const routes = m.experts > 0 && m.expert_layers.contains(layer);
+  auto const linear = m.linear.layers.contains(layer);
+  auto const in_attention = linear ? static_cast<double>(m.linear.value_width) : static_cast<double>(m.kv_rank) * (h + 1);
+  auto const copies = static_cast<double>(m.norms) * h + in_attention + (routes ? h * static_cast<double>(m.experts) : 0.0) +
+                      (m.ffn_bias && (!routes || m.shared_ffn > 0) ? h : 0.0);
   auto const sent = [&](double bytes) {  // one gather or scatter of all parameters
     auto const group = t * d / e;
     auto const split = (static_cast<std::int64_t>(others - copies) + s.tensor - 1) / s.tensor;

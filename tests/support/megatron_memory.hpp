@@ -28,7 +28,7 @@ inline double megatron_state_bytes(ballast::transformer const& m, megatron_degre
   }
   auto const mlp = 2 * h * real(m.ffn) * glu, shared = 2 * h * real(m.shared_ffn) * glu;
   auto const routed = 2 * h * real(m.expert_ffn) * real(m.experts) * glu;
-  auto const layers = real(m.layers), sparse = m.experts > 0 ? real(m.layers - m.dense_layers) : 0.0, dense = layers - sparse;
+  auto const layers = real(m.layers), sparse = m.experts > 0 ? real(m.expert_layers.count(m.layers)) : 0.0, dense = layers - sparse;
   auto const embedding = h * real(m.vocabulary);
 
   auto const p = real(by.pipeline), t = real(by.tensor);

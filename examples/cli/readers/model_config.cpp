@@ -74,7 +74,8 @@ void read_windows(ballast::transformer& model, fields const& in) {
   if (!in.flag("use_sliding_window", true)) return;
   model.window = in.number({"sliding_window"}).value_or(0);
   if (model.window == 0) return;
-  model.full_every = in.number({"sliding_window_pattern", "_sliding_window_pattern"}).value_or(in.text("model_type") == "gemma2" ? 2 : 0);
+  model.windowed = ~ballast::layer_set::every(
+      in.number({"sliding_window_pattern", "_sliding_window_pattern"}).value_or(in.text("model_type") == "gemma2" ? 2 : 0));
   auto const* const types = in.array("layer_types");
   if (types == nullptr) {
     auto const from = in.number({"max_window_layers"}).value_or(0);  // Qwen2: the layers from there on have windows
@@ -82,13 +83,10 @@ void read_windows(ballast::transformer& model, fields const& in) {
     if (from > 0 && from < model.layers) in.refuse("max_window_layers", "is not supported: windows in some of the layers need layer_types");
     return;
   }
-  auto const full = [&](std::size_t layer) { return (*types)[layer] == "full_attention"; };
-  model.full_every = 0;
-  for (std::size_t l = 0; l < types->size() && model.full_every == 0; ++l)
-    if (full(l)) model.full_every = static_cast<std::int64_t>(l) + 1;
+  ballast::layer_set full;
   for (std::size_t l = 0; l < types->size(); ++l)
-    if (full(l) != (model.full_every != 0 && (l + 1) % static_cast<std::size_t>(model.full_every) == 0))
-      in.refuse("layer_types", "has no period, which is not supported");
+    if ((*types)[l] == "full_attention") full.add(static_cast<std::int64_t>(l));
+  model.windowed = ~full;
 }
 
 void read_experts(ballast::transformer& model, fields const& in) {
@@ -101,7 +99,7 @@ void read_experts(ballast::transformer& model, fields const& in) {
   model.expert_ffn = in.number({"moe_intermediate_size"}).value_or(model.ffn);
   model.shared_ffn =
       in.number({"shared_expert_intermediate_size"}).value_or(in.number({"n_shared_experts"}).value_or(0) * model.expert_ffn);
-  model.dense_layers = in.number({"first_k_dense_replace"}).value_or(0);
+  model.expert_layers = ballast::layer_set::from(in.number({"first_k_dense_replace"}).value_or(0));
   model.router_bias = in.text("topk_method") == "noaux_tc";
   for (auto const* period : {"decoder_sparse_step", "moe_layer_freq"})
     if (in.number({period}).value_or(1) != 1) in.refuse(period, "is not supported: experts in every layer are");

@@ -57,12 +57,13 @@ struct activation_part {
 [[nodiscard]] constexpr activation_part score_part(transformer const& model, std::int64_t layer, attention_kernel kernel) {
   activation_part out{.modules = {recompute_module::core_attention}};
   auto const flops = layer_flops(model, layer);
+  if (is_linear(model, layer)) return out;  // no scores
   if (kernel == attention_kernel::stored_scores) {
     out.scores = 5 * model.query_heads;
     out.pair_flops = flops.per_pair + flops.per_windowed_pair;
   } else {
     out.pair_flops = flops.causal ? flops.per_pair / 2 : flops.per_pair;
-    out.flops = flops.per_windowed_pair * flops.window + (flops.causal ? flops.per_pair - out.pair_flops : 0);
+    out.flops = flops.per_windowed_pair * flops.windowed_keys() + (flops.causal ? flops.per_pair - out.pair_flops : 0);
   }
   return out;
 }
@@ -79,7 +80,8 @@ struct activation_part {
   };
   out[0] = score_part(model, layer, kernel);
   out[1] = {.modules = {layernorm}, .whole = 2 * (model.norms < 2 ? model.norms : 2) * h};
-  if (model.kv_rank > 0)  // the part of the key that carries the position is computed before, so it must be kept instead
+  if (model.kv_rank > 0 &&
+      !is_linear(model, layer))  // the part of the key that carries the position is computed before, so it must be kept instead
     out[2] = {.modules = {mla_up_projection},
               .whole = -2 * model.rope_width,
               .split = 2 * (2 * queries + values),
@@ -116,7 +118,7 @@ struct activation_part {
     if (fp8_experts && p.modules.contains(recompute_module::moe) && !p.modules.contains(recompute_module::shared_experts) &&
         (p.modules.bits & modules.bits) == 0)
       dropped.split += p.split / 2;
-  auto const residual = 2 * (2 + model.norms) * model.hidden + (model.kv_rank > 0 ? 4 * (model.q_rank + model.kv_rank) : 0);
+  auto const residual = 2 * residual_values(model) + 4 * latent_values(model, layer);
   auto const whole = residual - dropped.whole, split = activation_bytes_per_token(model, layer) - residual - dropped.split;
   auto const t = spread.tensor;
   return {spread.sequence_parallel ? divide_up(whole + split, t) : whole + divide_up(split, t),

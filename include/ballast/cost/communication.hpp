@@ -124,8 +124,10 @@ template <class = when_called>
 /// A device has t = tokens / context tokens of width h, and e bytes an element. Forward pass:
 /// - tensor: an all-reduce of t h e bytes after attention and one after the feed-forward block; with sequence parallelism a reduce-scatter,
 ///   and an all-gather in front of the block. A block of distributed experts has none, unless all tokens also visit a shared expert;
+///   parallel blocks have one together;
 /// - ring: context - 1 times, a device sends the keys and values of its tokens, of the key and value heads on it, to the next one;
 /// - Ulysses: one all-to-all of queries, keys, values and outputs; if there are fewer key and value heads than devices, they are repeated;
+/// - linear attention, with either method: one all-to-all of queries, keys, values, decay, step and outputs;
 /// - experts: two all-to-alls, of k h e bytes for each token that the device routes, where k experts see a token. With a capacity, of the
 ///   rows of all experts, empty ones included.
 ///
@@ -158,7 +160,7 @@ template <class = when_called>
   detail::exchange_maker maker{by};
 
   rank_group const tensor_group{tensor, 1}, context_group{context, tensor};
-  auto const blocks = distributed && model.shared_ffn == 0 ? 1 : 2;
+  auto const blocks = model.parallel || (distributed && model.shared_ffn == 0) ? 1 : 2;
   auto const width = model.head_width + detail::value_width(model);
   auto const queries = divide_up(model.query_heads, tensor);  // frameworks pad
   auto const shared = model.kv_rank > 0 ? queries : divide_up(model.kv_heads, tensor);
@@ -169,7 +171,9 @@ template <class = when_called>
       if (sequence_parallel == (how != all_reduce)) maker.add(traffic::tensor, how, tensor_group, when, bytes(mine, model.hidden), blocks);
     if (when == backward && sequence_parallel)
       maker.add(traffic::kept_input, all_gather, tensor_group, when, bytes(mine, model.hidden), blocks);
-    if (by.method == context_method::ring)
+    if (detail::is_linear(model, layer))
+      maker.add(traffic::context, all_to_all, context_group, when, bytes(mine, divide_up(detail::linear_exchanged(model), tensor)));
+    else if (by.method == context_method::ring)
       maker.add(traffic::context, send, context_group, when, bytes(mine, (when == forward ? 1 : 2) * shared * width), context - 1);
     else
       maker.add(traffic::context, all_to_all, context_group, when,

@@ -27,33 +27,39 @@ struct weight_matrix {
 /// @brief Visits the weight matrices of a layer, attention first.
 ///
 /// Queries, keys and values are three matrices, and gate and up are two, as Hugging Face stores them. Frameworks that fuse them (Megatron)
-/// have fewer and larger matrices with as many parameters. Biases and norms are not visited.
+/// have fewer and larger matrices with as many parameters. Biases, norms and convolutions are not visited.
 ///
 /// @tparam Visit  a callable of a `weight_matrix const&`
 /// @param model  the shape
 /// @param layer  0 … layers - 1
 /// @param visit  called once for each shape and role
-/// @post the sum of `in * out * copies` is the number of parameters of the layer without biases, norms and scales
+/// @post the sum of `in * out * copies` is the number of parameters of the layer without biases, norms, scales and convolutions
 /// @throws invalid_input as `require_valid`, or if `layer` is out of range; and whatever `visit` throws
 /// @par Complexity
-/// At most eleven calls of `visit`.
+/// At most twelve calls of `visit`.
 template <std::invocable<weight_matrix const&> Visit>
 constexpr void for_each_matrix(transformer const& model, std::int64_t layer, Visit&& visit) {
   detail::require_layer(model, layer);
   auto const h = model.hidden, v = detail::value_width(model);
   auto const one = [&](std::int64_t in, std::int64_t out) { visit(weight_matrix{.in = in, .out = out}); };
-  auto const queries = model.query_heads * model.head_width;
+  auto const queries = model.query_heads * model.head_width * (model.output_gate ? 2 : 1);
   auto const compress = [&](std::int64_t out) { visit(weight_matrix{.in = h, .out = out, .replicated = true}); };
-  if (model.q_rank > 0) compress(model.q_rank);
-  one(model.q_rank > 0 ? model.q_rank : h, queries);
-  if (model.kv_rank > 0) {
-    compress(model.kv_rank + model.rope_width);
-    one(model.kv_rank, model.query_heads * (model.head_width - model.rope_width + v));
+  if (detail::is_linear(model, layer)) {
+    one(h, detail::linear_inputs(model));
+    one(h, 2 * model.linear.value_heads);
+    one(detail::linear_values(model), h);
   } else {
-    one(h, model.kv_heads * model.head_width);
-    one(h, model.kv_heads * v);
+    if (model.q_rank > 0) compress(model.q_rank);
+    one(model.q_rank > 0 ? model.q_rank : h, queries);
+    if (model.kv_rank > 0) {
+      compress(model.kv_rank + model.rope_width);
+      one(model.kv_rank, model.query_heads * (model.head_width - model.rope_width + v));
+    } else {
+      one(h, model.kv_heads * model.head_width);
+      one(h, model.kv_heads * v);
+    }
+    one(model.query_heads * v, h);
   }
-  one(model.query_heads * v, h);
 
   auto const block = [&](std::int64_t width, std::int64_t copies, std::int64_t visited, bool expert) {
     if (width == 0 || copies == 0) return;
@@ -64,6 +70,7 @@ constexpr void for_each_matrix(transformer const& model, std::int64_t layer, Vis
   };
   if (!detail::has_experts(model, layer)) return block(model.ffn, 1, 1, false);
   visit(weight_matrix{.in = h, .out = model.experts, .router = true, .replicated = true});
+  if (model.shared_gate) visit(weight_matrix{.in = h, .out = 1, .replicated = true});
   block(model.expert_ffn, model.experts, model.active_experts, true);
   block(model.shared_ffn, 1, 1, false);
 }

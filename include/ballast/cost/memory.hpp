@@ -134,8 +134,7 @@ struct megatron_layer {
   auto const ffn = [&](std::int64_t width) { return (model.gated ? 3 : 2) * width; };
   auto const experts = detail::has_experts(model, layer);
   auto const inner = 2 * (experts ? model.active_experts * ffn(model.expert_ffn) + ffn(model.shared_ffn) : ffn(model.ffn));
-  auto const latent = model.kv_rank > 0 ? 4 * (model.q_rank + model.kv_rank) : 0;
-  auto const residual = 2 * (2 + model.norms) * model.hidden + latent;
+  auto const residual = 2 * detail::residual_values(model) + 4 * detail::latent_values(model, layer);
   auto const kept = recomputed == recomputation::full ? 2 * model.hidden : recomputed == recomputation::selective ? all - inner : all;
   auto const whole = recomputed == recomputation::full ? kept : residual;
   return spread.sequence_parallel ? divide_up(kept, spread.tensor) : whole + divide_up(kept - whole, spread.tensor);

@@ -146,7 +146,7 @@ inline constexpr std::array transformer_presets{
                          .active_experts = 6,
                          .expert_ffn = 1536,
                          .shared_ffn = 3072,
-                         .dense_layers = 1}},
+                         .expert_layers = layer_set::from(1)}},
     preset<transformer>{"deepseek-v3",
                         {.layers = 61,
                          .hidden = 7168,
@@ -163,7 +163,7 @@ inline constexpr std::array transformer_presets{
                          .active_experts = 8,
                          .expert_ffn = 2048,
                          .shared_ffn = 2048,
-                         .dense_layers = 3,
+                         .expert_layers = layer_set::from(3),
                          .router_bias = true}},
 };
 
@@ -210,7 +210,7 @@ inline constexpr std::array vision_presets{
                                          .ffn = 3420,
                                          .causal = false,
                                          .window = 64,
-                                         .full_every = 8,
+                                         .windowed = ~layer_set{7, 15, 23, 31},
                                          .qkv_bias = true,
                                          .output_bias = true,
                                          .ffn_bias = true,

@@ -100,7 +100,7 @@ template <class = when_called>
   auto const forward = forward_flops(on.model);
   auto const head = static_cast<std::uint64_t>(head_flops_per_token(on.model));
   auto const causal = forward.causal ? 2U : 1U;  // pairs are l (l + 1) / 2
-  auto const in_layers = static_cast<std::uint64_t>(forward.per_token + forward.per_windowed_pair * forward.window) - head +
+  auto const in_layers = static_cast<std::uint64_t>(forward.per_token + forward.per_windowed_pair * forward.windowed_keys()) - head +
                          (forward.causal ? static_cast<std::uint64_t>(forward.per_pair) / 2 : 0);
   auto const flops_ps = [&](std::uint64_t flops) {  // picoseconds of `flops` FLOPs, divided by the layers
     auto const rate = static_cast<std::uint64_t>(on.device.bf16_flops) / 1'000'000'000 * on.utilisation;
@@ -118,8 +118,10 @@ template <class = when_called>
     auto const v = on.model.v_width > 0 ? on.model.v_width : on.model.head_width;
     auto const shared = on.model.kv_rank > 0 ? on.model.query_heads : on.model.kv_heads;
     auto const kv = (std::min)(on.model.query_heads, (std::max)(shared, std::int64_t{at.sp}));
-    auto const width = static_cast<std::uint64_t>((on.model.query_heads + kv) * (on.model.head_width + v));
-    auto const sent = 2 * width * (2 * layers + again);  // 16 bits each; forward, backward, and forward again
+    auto const linear = on.model.linear.layers.count(on.model.layers);
+    auto const widths = static_cast<std::uint64_t>((on.model.layers - linear) * (on.model.query_heads + kv) * (on.model.head_width + v) +
+                                                   linear * detail::linear_exchanged(on.model));  // of all layers
+    auto const sent = 2 * widths * (2 * layers + again) / layers;  // 16 bits each; forward, backward, and forward again
     auto const inside = std::uint64_t{(std::min)(at.sp, on.per_node) - 1}, outside = std::uint64_t{at.sp} - 1 - inside;
     auto const exchange = [&](std::uint64_t peers, std::uint64_t bandwidth) {
       return static_cast<std::int64_t>(multiply_divide_up(sent * peers, 1'000'000'000'000, bandwidth * at.sp));

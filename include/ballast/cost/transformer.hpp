@@ -41,7 +41,7 @@ inline constexpr std::int64_t training_factor = 3;
 /// @throws invalid_input as `require_valid`, or if `layer` is out of range
 [[nodiscard]] constexpr std::int64_t layer_parameters(transformer const& model, std::int64_t layer) {
   detail::require_layer(model, layer);
-  return detail::attention_matrices(model) + detail::layer_ffn_matrices(model, layer, model.experts) +
+  return detail::attention_matrices(model, layer) + detail::layer_ffn_matrices(model, layer, model.experts) +
          detail::layer_vectors(model, layer, model.experts);
 }
 
@@ -65,7 +65,7 @@ inline constexpr std::int64_t training_factor = 3;
 /// Every matrix and every norm keeps its input, attention its queries, keys and values, and an activation function its input. This is the
 /// count of Korthikanti et al., arXiv 2205.05198, section 4. Their s b h (34 + 5 a s / h) is for plain attention, a feed-forward width of
 /// 4 h, and dropout; here the quadratic part is absent, because fused kernels recompute scores, and the two dropout masks are counted only
-/// with `dropout`. Statistics of norms and softmax are not counted, as there.
+/// with `dropout`. Statistics of norms and softmax are not counted, as there, nor what a kernel of linear attention keeps of its chunks.
 ///
 /// @param model    the shape
 /// @param layer    0 … layers - 1
@@ -74,18 +74,24 @@ inline constexpr std::int64_t training_factor = 3;
 /// @throws invalid_input as `require_valid`, or if `layer` is out of range
 [[nodiscard]] constexpr std::int64_t activation_bytes_per_token(transformer const& model, std::int64_t layer, bool dropout = false) {
   detail::require_layer(model, layer);
-  auto const v = detail::value_width(model);
-  auto const kv_heads = model.kv_rank > 0 ? model.query_heads : model.kv_heads;  // the kernel takes expanded keys and values
-  auto const heads = model.query_heads * (model.head_width + v) + kv_heads * (model.head_width + v);
-  auto const latent = model.kv_rank > 0 ? 2 * (model.q_rank + model.kv_rank) : 0;  // the inputs of their norms and of the matrices behind
+  auto const attention = [&] {
+    auto const& m = model.linear;  // the convolution's input and output, decay and step, the gate, the norm's input and output
+    if (detail::is_linear(model, layer)) return 2 * (m.convolved() + m.value_heads) + 3 * detail::linear_values(model);
+    auto const v = detail::value_width(model);
+    auto const kv_heads = model.kv_rank > 0 ? model.query_heads : model.kv_heads;  // the kernel takes expanded keys and values
+    auto const gate = model.output_gate ? 2 * model.query_heads * v : 0;           // and the output behind it
+    return model.query_heads * (model.head_width + v) + kv_heads * (model.head_width + v) + gate + 2 * detail::latent_values(model, layer);
+  }();
   auto const ffn = [&](std::int64_t width) { return (model.gated ? 3 : 2) * width; };
   auto const experts = detail::has_experts(model, layer);
   auto const inner = experts ? model.active_experts * (model.hidden + ffn(model.expert_ffn)) + ffn(model.shared_ffn) : ffn(model.ffn);
-  auto const values = (2 + model.norms) * model.hidden + heads + latent + inner;
-  return 2 * values + (dropout ? 2 * model.hidden : 0);
+  return 2 * (detail::residual_values(model) + attention + inner) + (dropout ? 2 * model.hidden : 0);
 }
 
 /// @brief Forward FLOPs of one layer for one sample.
+///
+/// A layer with linear attention has no pairs: a token costs the convolution and three products with the state of each value head, as in
+/// the recurrence. Kernels that work in chunks compute more.
 /// @param model  the shape
 /// @param layer  0 … layers - 1
 /// @return a cost in FLOPs
@@ -94,11 +100,21 @@ inline constexpr std::int64_t training_factor = 3;
   detail::require_layer(model, layer);
   attention_heads const heads{.count = model.query_heads, .qk_width = model.head_width, .v_width = detail::value_width(model)};
   auto const windowed = detail::is_windowed(model, layer);
-  return {.per_token = 2 * (detail::attention_matrices(model) + detail::layer_ffn_matrices(model, layer, model.active_experts)),
+  auto const per_token = 2 * (detail::attention_matrices(model, layer) + detail::layer_ffn_matrices(model, layer, model.active_experts));
+  if (detail::is_linear(model, layer)) {
+    auto const& m = model.linear;
+    auto const state = 6 * m.value_heads * m.key_width * m.value_width;  // read with the key, updated, read with the query
+    return {.per_token = per_token + 2 * m.kernel * m.convolved() + state,
+            .window = model.window,
+            .causal = model.causal,
+            .chunked = model.chunked};
+  }
+  return {.per_token = per_token,
           .per_pair = windowed ? 0 : heads.flops_per_pair(),
           .per_windowed_pair = windowed ? heads.flops_per_pair() : 0,
           .window = model.window,
-          .causal = model.causal};
+          .causal = model.causal,
+          .chunked = model.chunked};
 }
 
 /// @brief Forward FLOPs of the head, per token with a label. The embedding is a look-up and has no FLOPs.
@@ -128,7 +144,7 @@ inline constexpr std::int64_t training_factor = 3;
 /// @return a cost in FLOPs
 /// @throws invalid_input as `require_valid`
 [[nodiscard]] constexpr transformer_cost forward_flops(transformer const& model) {
-  transformer_cost sum{.per_token = head_flops_per_token(model), .window = model.window, .causal = model.causal};
+  transformer_cost sum{.per_token = head_flops_per_token(model), .window = model.window, .causal = model.causal, .chunked = model.chunked};
   for (std::int64_t l = 0; l < model.layers + model.mtp_layers; ++l) {
     auto const layer = l < model.layers ? layer_flops(model, l) : mtp_layer_flops(model);
     sum.per_token += layer.per_token;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/error.hpp>
+#include <ballast/cost/layer_set.hpp>
 
 #include <cstdint>
 #include <string>
@@ -10,42 +11,69 @@
 
 namespace ballast::inline v0_2 {
 
-/// @brief The shape of a transformer: decoder or encoder, dense or mixture of experts, with grouped or latent attention.
+/// @brief Linear attention (gated delta rule): each value head has a state of `key_width` x `value_width`, which every token updates and
+/// reads. The cost of a token does not depend on the length of the sequence.
+///
+/// A layer has a matrix that makes queries, keys, values and an output gate, one that makes two numbers for each value head (decay and
+/// step), a causal convolution over queries, keys and values, a norm of each value head's output, and the output matrix. It has no biases.
+/// Source: Yang et al., "Gated delta networks", arXiv 2412.06464; Hugging Face transformers, `models/qwen3_next`.
+struct linear_attention {
+  layer_set layers{};            ///< layers that have linear attention instead of the attention with scores
+  std::int64_t key_heads = 0;    ///< number of query and of key heads
+  std::int64_t key_width = 0;    ///< width of a query and key head
+  std::int64_t value_heads = 0;  ///< number of value heads
+  std::int64_t value_width = 0;  ///< width of a value head
+  std::int64_t kernel = 4;       ///< number of tokens that the convolution sees
+
+  /// @brief Width of the convolution: all queries, keys and values.
+  [[nodiscard]] constexpr std::int64_t convolved() const noexcept { return 2 * key_heads * key_width + value_heads * value_width; }
+  friend constexpr bool operator==(linear_attention const&, linear_attention const&) = default;
+};
+
+/// @brief The shape of a transformer: decoder or encoder, dense or mixture of experts, with grouped, latent or linear attention.
 ///
 /// It is a plain struct: fill it by hand, from a preset (presets.hpp) or from a `config.json` (the command line does). All sizes are counts
 /// or widths; 0 or false means that the model has none. `require_valid` throws unless the shape is valid.
 struct transformer {
-  std::int64_t layers = 1;       ///< number of transformer layers
-  std::int64_t hidden = 1;       ///< width of the residual stream
-  std::int64_t query_heads = 1;  ///< number of query heads
-  std::int64_t kv_heads = 1;     ///< number of key and value heads, a divisor of `query_heads`
-  std::int64_t head_width = 1;   ///< width of a query and key head; with latent attention, `rope_width` included
-  std::int64_t ffn = 0;          ///< inner width of a dense feed-forward block
-  bool gated = true;             ///< whether feed-forward blocks have a gate (three matrices instead of two)
-  std::int64_t vocabulary = 0;   ///< rows of the embedding; 0: neither embedding nor head
-  bool tied = false;             ///< whether the head uses the embedding's matrix
-  std::int64_t positions = 0;    ///< rows of a learned position embedding
-  bool causal = true;            ///< whether a token sees only itself and the tokens before it
-  std::int64_t window = 0;      ///< number of keys that a token sees in layers with a window, which slides if `causal`; 0: no layer has one
-  std::int64_t full_every = 0;  ///< if there is a window: every n-th layer has none; 0: all layers have it
+  std::int64_t layers = 1;                ///< number of transformer layers
+  std::int64_t hidden = 1;                ///< width of the residual stream
+  std::int64_t query_heads = 1;           ///< number of query heads
+  std::int64_t kv_heads = 1;              ///< number of key and value heads, a divisor of `query_heads`
+  std::int64_t head_width = 1;            ///< width of a query and key head; with latent attention, `rope_width` included
+  std::int64_t ffn = 0;                   ///< inner width of a dense feed-forward block
+  bool gated = true;                      ///< whether feed-forward blocks have a gate (three matrices instead of two)
+  std::int64_t vocabulary = 0;            ///< rows of the embedding; 0: neither embedding nor head
+  bool tied = false;                      ///< whether the head uses the embedding's matrix
+  std::int64_t positions = 0;             ///< rows of a learned position embedding
+  bool causal = true;                     ///< whether a token sees only itself and the tokens before it
+  std::int64_t window = 0;                ///< number of keys that a token sees in layers with a window; 0: no layer has one
+  layer_set windowed = layer_set::all();  ///< if there is a window: the layers that have it
+  bool chunked = false;  ///< whether windows are chunks of the sequence that do not overlap; if not, they slide, but not without `causal`
 
   std::int64_t kv_rank = 0;     ///< latent attention: width of the compressed keys and values; 0: ordinary attention
   std::int64_t q_rank = 0;      ///< latent attention: width of the compressed queries; 0: not compressed
   std::int64_t rope_width = 0;  ///< latent attention: part of a key that carries the position and is shared by all heads
   std::int64_t v_width = 0;     ///< width of a value head; 0: `head_width`
 
-  std::int64_t experts = 0;         ///< number of experts of a mixture-of-experts layer; 0: every layer is dense
-  std::int64_t active_experts = 0;  ///< number of experts that a token is sent to
-  std::int64_t expert_ffn = 0;      ///< inner width of an expert
-  std::int64_t shared_ffn = 0;      ///< inner width of all experts together that every token visits
-  std::int64_t dense_layers = 0;    ///< number of first layers that are dense although the model has experts
+  linear_attention linear{};  ///< linear attention, and the layers that have it
+
+  std::int64_t experts = 0;                    ///< number of experts of a mixture-of-experts layer; 0: every layer is dense
+  std::int64_t active_experts = 0;             ///< number of experts that a token is sent to
+  std::int64_t expert_ffn = 0;                 ///< inner width of an expert
+  std::int64_t shared_ffn = 0;                 ///< inner width of all experts together that every token visits
+  layer_set expert_layers = layer_set::all();  ///< if there are experts: the layers that have them; the others are dense
 
   std::int64_t mtp_layers = 0;  ///< number of layers behind the last one that predict further tokens in training; not in `layers`
 
+  bool parallel = false;     ///< whether attention and feed-forward block read the same input, and their outputs are added
+  bool output_gate = false;  ///< whether the queries' matrix also makes a gate, as wide as the queries, of the attention's output
+  bool sinks = false;        ///< whether each query head has a learned score beside those of the keys
+  bool shared_gate = false;  ///< whether a gate, one row of weights, scales the output of the shared experts
   bool router_bias = false;  ///< whether each expert has a bias in the router (auxiliary-loss-free balancing)
   bool qkv_bias = false;     ///< whether query, key and value projections have biases
   bool output_bias = false;  ///< whether the attention's output projection has a bias
   bool ffn_bias = false;     ///< whether the feed-forward matrices have biases
+  bool head_bias = false;    ///< whether the head has a bias
   bool norm_bias = false;    ///< whether norms have a bias (LayerNorm) beside the weight (RMSNorm)
   std::int64_t norms = 2;    ///< number of norms in a layer
   bool final_norm = true;    ///< whether a norm follows the last layer
@@ -82,7 +110,6 @@ constexpr void require_valid(transformer const& model) {
   within("vocabulary", model.vocabulary, 0, 1 << 24);
   within("positions", model.positions, 0, 1 << 24);
   within("window", model.window, 0, 1 << 28);
-  within("full_every", model.full_every, 0, model.layers);
   within("kv_rank", model.kv_rank, 0, widest);
   within("q_rank", model.q_rank, 0, model.kv_rank > 0 ? widest : 0);
   within("rope_width", model.rope_width, 0, model.kv_rank > 0 ? model.head_width : 0);
@@ -90,7 +117,14 @@ constexpr void require_valid(transformer const& model) {
   within("active_experts", model.active_experts, model.experts > 0 ? 1 : 0, model.experts);
   within("expert_ffn", model.expert_ffn, 0, widest);
   within("shared_ffn", model.shared_ffn, 0, widest);
-  within("dense_layers", model.dense_layers, 0, model.layers);
+  require(model.linear.layers == layer_set() || model.linear.value_heads > 0,
+          [] { return "linear.value_heads = 0, but there are layers with linear attention"; });
+  within("linear.key_heads", model.linear.key_heads, 0, 8192);
+  within("linear.key_width", model.linear.key_width, 0, 8192);
+  within("linear.value_heads", model.linear.value_heads, 0, 8192);
+  within("linear.value_width", model.linear.value_width, 0, 8192);
+  within("linear.kernel", model.linear.kernel, 0, 8192);
+  within("the width of linear attention", model.linear.convolved(), 0, widest);
   within("mtp_layers", model.mtp_layers, 0, 16);
   within("norms", model.norms, 0, 16);
   within("qk_norm", model.qk_norm, 0, 2 * widest);

@@ -66,8 +66,8 @@ struct layer_maker {
     auto const work = [&](transformer_cost const& cost) {
       auto const squares = cost.causal && halved ? cost.per_pair / 2 : cost.per_pair;
       auto const diagonal = cost.causal && halved ? cost.per_pair - squares : 0;
-      return batch_cost{divide_up(cost.per_token + diagonal + cost.per_windowed_pair * cost.window, shards()), divide_up(squares, shards()),
-                        0};
+      return batch_cost{divide_up(cost.per_token + diagonal + cost.per_windowed_pair * cost.windowed_keys(), shards()),
+                        divide_up(squares, shards()), 0};
     };
     auto const of = [&](batch_cost const& c) {
       if (tile == 0) return c;
