@@ -2,144 +2,46 @@
 #include "readers/model_config.hpp"
 
 #include "errors.hpp"
+#include "readers/config_fields.hpp"
 #include "readers/json_document.hpp"
+#include "readers/language_config.hpp"
 
 #include <ballast/core/error.hpp>
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <initializer_list>
+#include <array>
 #include <optional>
-#include <string>
-#include <string_view>
 
 namespace ballast_cli {
 
 namespace {
 
-/// The fields of one JSON object, each under the names that families of models give it.
-class fields {
- public:
-  using names = std::initializer_list<char const*>;
-  fields(nlohmann::json const& object, std::string const& file) : object_(object), file_(file) {}
-
-  [[nodiscard]] std::optional<std::int64_t> number(names keys) const {
-    for (auto const* key : keys) {
-      auto const found = object_.find(key);
-      if (found == object_.end() || found->is_null()) continue;
-      if (!found->is_number_unsigned() || found->get<std::uint64_t>() > (std::uint64_t{1} << 31))
-        refuse(key, "must be a whole number up to 2^31");
-      return found->get<std::int64_t>();
-    }
-    return std::nullopt;
-  }
-  [[nodiscard]] std::int64_t required(names keys) const {
-    if (auto const value = number(keys)) return *value;
-    throw bad_input(file_ + ": the field " + *keys.begin() + " is missing: not the configuration of a transformer");
-  }
-  [[nodiscard]] bool flag(char const* key, bool otherwise) const {
-    auto const found = object_.find(key);
-    if (found == object_.end() || found->is_null()) return otherwise;
-    if (!found->is_boolean()) refuse(key, "must be true or false");
-    return found->get<bool>();
-  }
-  [[nodiscard]] std::string text(char const* key) const {
-    auto const found = object_.find(key);
-    return found != object_.end() && found->is_string() ? found->get<std::string>() : std::string();
-  }
-  [[nodiscard]] nlohmann::json const* array(char const* key) const {
-    auto const found = object_.find(key);
-    return found != object_.end() && found->is_array() && !found->empty() ? &*found : nullptr;
-  }
-  [[noreturn]] void refuse(char const* key, std::string const& why) const {
-    throw bad_input(file_ + ": the field " + key + " = " + printable(object_.at(key).dump()) + " " + why);
-  }
-
- private:
-  nlohmann::json const& object_;
-  std::string const& file_;
-};
-
-[[nodiscard]] bool starts_with_any(std::string_view text, std::initializer_list<std::string_view> prefixes) {
-  for (auto const prefix : prefixes)
-    if (text.starts_with(prefix)) return true;
-  return false;
+/// The class that reads the language model of a vision-language model whose fields are not in an object of their own.
+[[nodiscard]] std::string_view language_class(std::string_view model_type) {
+  constexpr std::array<std::array<std::string_view, 2>, 5> classes{{{"qwen2_vl", "qwen2_vl_text"},
+                                                                    {"qwen2_5_vl", "qwen2_5_vl_text"},
+                                                                    {"llava_llama", "llama"},
+                                                                    {"llava_mistral", "mistral"},
+                                                                    {"llava_qwen", "qwen2"}}};
+  for (auto const& [type, language] : classes)
+    if (type == model_type) return language;
+  return model_type;
 }
 
-/// Which layers see everything: `layer_types` lists them, older files give a period.
-void read_windows(ballast::transformer& model, fields const& in) {
-  if (!in.flag("use_sliding_window", true)) return;
-  model.window = in.number({"sliding_window"}).value_or(0);
-  if (model.window == 0) return;
-  model.windowed = ~ballast::layer_set::every(
-      in.number({"sliding_window_pattern", "_sliding_window_pattern"}).value_or(in.text("model_type") == "gemma2" ? 2 : 0));
-  auto const* const types = in.array("layer_types");
-  if (types == nullptr) {
-    auto const from = in.number({"max_window_layers"}).value_or(0);  // Qwen2: the layers from there on have windows
-    if (from >= model.layers) model.window = 0;
-    if (from > 0 && from < model.layers) in.refuse("max_window_layers", "is not supported: windows in some of the layers need layer_types");
-    return;
-  }
-  ballast::layer_set full;
-  for (std::size_t l = 0; l < types->size(); ++l)
-    if ((*types)[l] == "full_attention") full.add(static_cast<std::int64_t>(l));
-  model.windowed = ~full;
+[[nodiscard]] bool is_one_of(std::string_view name, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-void read_experts(ballast::transformer& model, fields const& in) {
-  model.experts = in.number({"n_routed_experts", "num_local_experts", "num_experts"}).value_or(0);
-  if (model.experts <= 1) {
-    model.experts = 0;
-    return;
-  }
-  model.active_experts = in.required({"num_experts_per_tok", "experts_per_token"});
-  model.expert_ffn = in.number({"moe_intermediate_size"}).value_or(model.ffn);
-  model.shared_ffn =
-      in.number({"shared_expert_intermediate_size"}).value_or(in.number({"n_shared_experts"}).value_or(0) * model.expert_ffn);
-  model.expert_layers = ballast::layer_set::from(in.number({"first_k_dense_replace"}).value_or(0));
-  model.router_bias = in.text("topk_method") == "noaux_tc";
-  for (auto const* period : {"decoder_sparse_step", "moe_layer_freq"})
-    if (in.number({period}).value_or(1) != 1) in.refuse(period, "is not supported: experts in every layer are");
-  if (in.array("mlp_only_layers") != nullptr) in.refuse("mlp_only_layers", "is not supported");
-}
-
-[[nodiscard]] ballast::transformer read(fields const& in) {
-  auto const family = in.text("model_type");
-  auto const is = [&](std::initializer_list<std::string_view> prefixes) { return starts_with_any(family, prefixes); };
-  auto const gpt2 = is({"gpt2"});
-  ballast::transformer model{.layers = in.required({"num_hidden_layers", "n_layer"}),
-                             .hidden = in.required({"hidden_size", "n_embd"}),
-                             .query_heads = in.required({"num_attention_heads", "n_head"})};
-  model.kv_heads = in.number({"num_key_value_heads"}).value_or(model.query_heads);
-  model.head_width = in.number({"head_dim"}).value_or(model.hidden / (std::max)(std::int64_t{1}, model.query_heads));
-  model.ffn = gpt2 ? in.number({"n_inner"}).value_or(4 * model.hidden) : in.required({"intermediate_size"});
-  model.vocabulary = in.required({"vocab_size"});
-  model.tied = in.flag("tie_word_embeddings", gpt2 || is({"gemma"}));
-  model.gated = !gpt2;
-  if (gpt2) {
-    model.positions = in.required({"n_positions"});
-    model.qkv_bias = model.output_bias = model.ffn_bias = model.norm_bias = true;
-  }
-  auto const attention_bias = in.flag("attention_bias", false) || (is({"internlm2"}) && in.flag("bias", false));
-  model.qkv_bias |= attention_bias || is({"qwen2"});
-  model.output_bias |= attention_bias;
-  model.ffn_bias |= in.flag("mlp_bias", false);
-  if (is({"qwen3", "gemma3"})) model.qk_norm = 2 * model.head_width;
-  if (is({"gemma2", "gemma3"})) model.norms = 4;
-  if (auto const rank = in.number({"kv_lora_rank"})) {
-    model.kv_rank = *rank;
-    model.q_rank = in.number({"q_lora_rank"}).value_or(0);
-    model.rope_width = in.required({"qk_rope_head_dim"});
-    model.head_width = in.required({"qk_nope_head_dim"}) + model.rope_width;
-    model.v_width = in.required({"v_head_dim"});
-    model.kv_heads = model.query_heads;
-  }
-  read_experts(model, in);
-  read_windows(model, in);
-  return model;
+/// Whether head and embedding are one matrix, where the file of a larger model says so: its own field decides. In some, that of the part
+/// ties them too.
+[[nodiscard]] std::optional<bool> tied_outside(config_fields& whole, config_fields& part, std::string_view model_type) {
+  if (!whole.has("tie_word_embeddings"))
+    return is_one_of(model_type, {"gemma3", "internvl", "mistral3"}) ? std::optional(true) : std::nullopt;
+  auto const outer = whole.flag("tie_word_embeddings", false);
+  auto const either = is_one_of(model_type, {"llava", "llava_next", "llava_onevision", "qwen2_vl", "qwen2_5_vl"});
+  return outer || (either && part.flag("tie_word_embeddings", false));
 }
 
 }  // namespace
@@ -150,14 +52,33 @@ model_shape read_model_config(std::string_view text, std::string const& name) {
   auto const* config = &json;
   for (auto const* part : {"text_config", "llm_config", "language_config"})
     if (auto const found = json.find(part); found != json.end() && found->is_object()) config = &*found;
-  fields const in(*config, name);
-  auto const model = read(in);
+  config_fields whole(json, name), in(*config, name);
+  for (auto* fields : {&whole, &in})
+    if (fields->has("quantization_config"))
+      throw bad_input(name +
+                      ": the field quantization_config: training of quantised weights is not modelled; without the field, the model "
+                      "is read as one in 16 bits");
+  auto const type = in.text("model_type");
+  if (type.empty()) throw bad_input(name + ": the field model_type is missing: not a Hugging Face config.json");
+  auto const language = language_class(type);
+  if (!is_language_family(language))
+    throw bad_input(name + ": the model_type " + printable(type) + " is not known; known are " + language_families());
+  model_shape out{.family = config == &json ? type : whole.text("model_type"), .language = {}, .notes = {}};
+  if (out.family.empty()) out.family = type;
+  auto const tied = config == &json ? std::nullopt : tied_outside(whole, in, out.family);
+  out.language = read_language_config(in, language, tied);
   try {
-    require_valid(model);
+    require_valid(out.language);
   } catch (ballast::invalid_input const& e) {
     throw bad_input(name + ": " + e.what());
   }
-  return {.family = in.text("model_type"), .language = model, .notes = {}};
+  std::string defaults;
+  for (auto const& field : in.defaults()) defaults += (defaults.empty() ? "" : ", ") + field;
+  if (!defaults.empty())
+    out.notes.push_back("The file leaves these fields to the class of " + std::string(language) + ": " + defaults + ".");
+  if (auto const more = in.number({"num_nextn_predict_layers", "num_mtp_layers", "mtp_num_hidden_layers"}).value_or(0); more > 0)
+    out.notes.push_back("Layers for multi-token prediction are not counted: the file has " + std::to_string(more) + ".");
+  return out;
 }
 
 }  // namespace ballast_cli

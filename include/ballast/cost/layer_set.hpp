@@ -55,7 +55,7 @@ class layer_set {
   /// @brief How many of the first layers are in the set. @param layers number of layers of the model
   [[nodiscard]] constexpr std::int64_t count(std::int64_t layers) const noexcept {
     std::int64_t sum = 0;
-    for (std::int64_t l = 0; l < layers; ++l) sum += contains(l) ? 1 : 0;
+    for (std::int64_t l = 0; l < layers && l < most; ++l) sum += contains(l) ? 1 : 0;
     return sum;
   }
   /// @brief The layers that are not in a set. @param set the set
