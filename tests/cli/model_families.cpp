@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "planning/model_words.hpp"
+#include "program.hpp"
 #include "readers/model_config.hpp"
 
 #include "support/catch.hpp"
@@ -250,6 +252,40 @@ TEST_CASE("model_families: layers with experts") {
   for (std::int64_t l = 0; l < 61; ++l) REQUIRE(deepseek.expert_layers.contains(l) == (l >= 3));
   CHECK(active_parameters(model_of("Qwen3-Next 80B-A3B")) < 4'000'000'000);
   CHECK(active_parameters(model_of("gpt-oss 120b")) < 6'000'000'000);
+}
+
+TEST_CASE("model_families: commands say what they read of a config.json") {
+  auto const said = [](std::string const& fields) { return ballast_cli::in_words(read_model_config("{" + fields + "}", "c"), "c"); };
+  std::string const all = R"("num_hidden_layers": 6, "hidden_size": 8, "num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 4,
+                             "intermediate_size": 16, "vocab_size": 10, "model_type": )";
+  // a layer: four matrices of 8 x 8, three of 8 x 16, two norms; then the final norm, and 8 x 10 twice or once
+  CHECK(said(all + R"("llama")") == "c: llama of 4,104 parameters, 3,944 without embedding and head; 6 layers: 6 full.\n");
+  CHECK(said(all + R"("llama", "tie_word_embeddings": true)") ==
+        "c: llama of 4,024 parameters, 3,944 without embedding and head, which are one matrix; 6 layers: 6 full.\n");
+  CHECK(said(all + R"("phi3", "sliding_window": 2047)").find("; 6 layers: 6 sliding 2,047.\n") != std::string::npos);
+  CHECK(said(all + R"("llama4_text", "num_local_experts": 4, "num_experts_per_tok": 1, "intermediate_size_mlp": 32,
+                      "interleave_moe_layer_step": 2, "attention_chunk_size": 8192)") ==
+        "c: llama4_text of 9,960 parameters, 9,800 without embedding and head; a token uses 6,504; "
+        "6 layers: 1 full, 5 chunked 8,192.\n");
+  auto const next = said(all + R"("qwen3_next", "num_experts": 4, "num_experts_per_tok": 1)");
+  CHECK(next.find("; 6 layers: 1 full, 5 linear.\nThe file leaves these fields to the class of qwen3_next: ") != std::string::npos);
+
+  ballast_test::scratch const in;
+  in.file("config.json", "{" + all + R"("llama"})");
+  in.file("f", "5\n6\n7\n8\n");
+  std::string const line = "config.json: llama of 4,104 parameters, 3,944 without embedding and head; 6 layers: 6 full.\n";
+  for (auto const* command :
+       {"plan f --capacity 8 --ranks 2 --model config.json", "pack f --capacity 8 --ranks 2 --model config.json",
+        "plan f --capacity 8 --ranks 2 --stages 2 --model config.json", "levels f --max-length 4096 --gpus 2 --model config.json",
+        "plan f --capacity 4096 --levels auto --gpus 2 --model config.json"}) {
+    auto const o = in.ballast(command);
+    CAPTURE(command, o.out, o.err);
+    CHECK((o.code == 0 && o.out.starts_with(line)));
+  }
+  CHECK(in.ballast("plan f --capacity 8 --ranks 2").out.find("parameters") == std::string::npos);
+  in.file("config.json", R"({"model_type": "bert"})");
+  auto const o = in.ballast("plan f --capacity 8 --ranks 2 --model config.json");
+  CHECK((o.code == 2 && o.err.starts_with("config.json: the model_type bert is not known; known are llama, ")));
 }
 
 }  // namespace test_cli_model_families

@@ -3,6 +3,7 @@
 #include "commands/options.hpp"
 #include "errors.hpp"
 #include "planning/level_plan.hpp"
+#include "planning/model_words.hpp"
 #include "readers/data_set.hpp"
 #include "report/json.hpp"
 #include "report/output.hpp"
@@ -43,8 +44,8 @@ void run(levels_arguments const& arguments) {
   add_level_figures(json, choice, plan);
   json["seconds"] = {{"read", read_seconds}, {"plan", watch.lap()}};
   if (arguments.json) return print_json(json);
-  auto text = title_of(arguments.input.files) + ": " + counted(h.samples(), "sample") + " on " + counted(arguments.request.gpus, "GPU") +
-              "; " + on.model + " on " + on.device + ".\n\n" + in_words(choice, plan);
+  auto text = config_in_words(arguments.request.on.model) + title_of(arguments.input.files) + ": " + counted(h.samples(), "sample") +
+              " on " + counted(arguments.request.gpus, "GPU") + "; " + on.model + " on " + on.device + ".\n\n" + in_words(choice, plan);
   if (auto const aside = plan.packed.set_aside.size(); aside != 0)
     text += counted(aside, "sample") + " longer than " + grouped(static_cast<std::uint64_t>(arguments.max_length)) + " set aside.\n";
   write_standard_output(text);

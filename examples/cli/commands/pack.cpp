@@ -2,6 +2,7 @@
 #include "commands/pack.hpp"
 
 #include "commands/commands.hpp"
+#include "planning/model_words.hpp"
 #include "planning/rank_order.hpp"
 #include "planning/sample_cost.hpp"
 #include "readers/data_set.hpp"
@@ -194,7 +195,9 @@ void run(pack_arguments const& arguments) {
     report = indices < (std::numeric_limits<std::uint32_t>::max)() ? pack<std::uint32_t>(arguments, lengths, watch, spent)
                                                                    : pack<std::uint64_t>(arguments, lengths, watch, spent);
   }
-  if (!arguments.json) return write_standard_output(in_words(report, std::string(name.title)));
+  if (!arguments.json)
+    return write_standard_output((arguments.model.empty() ? "" : config_in_words(arguments.model)) +
+                                 in_words(report, std::string(name.title)));
   auto json = to_json(report);
   json["seconds"] = {{"read", spent.read}, {"plan", spent.plan}, {"write", spent.write}};
   print_json(json);

@@ -3,6 +3,7 @@
 
 #include "errors.hpp"
 #include "planning/model_plan.hpp"
+#include "planning/model_words.hpp"
 #include "planning/packers.hpp"
 #include "planning/sample_cost.hpp"
 #include "readers/data_set.hpp"
@@ -310,7 +311,9 @@ void plan_one_capacity(plan_arguments const& arguments) {
   }
   json["seconds"] = {{"read", read_seconds}, {"plan", plan_seconds}, {"write", watch.lap()}};
   if (arguments.json) return print_json(json);
-  write_standard_output(in_words(what, report, cost, arguments) + (plan.stages ? in_words(*plan.stages) : ""));
+  auto const modelled = arguments.cost.empty() && arguments.model_side.layers.empty();
+  write_standard_output((modelled ? config_in_words(arguments.on.model) : "") + in_words(what, report, cost, arguments) +
+                        (plan.stages ? in_words(*plan.stages) : ""));
 }
 
 }  // namespace ballast_cli

@@ -2,6 +2,7 @@
 #include "commands/plan.hpp"
 #include "errors.hpp"
 #include "planning/level_plan.hpp"
+#include "planning/model_words.hpp"
 #include "planning/packers.hpp"
 #include "readers/data_set.hpp"
 #include "report/json.hpp"
@@ -163,7 +164,7 @@ void plan_several_levels(plan_arguments const& arguments) {
 
   auto json = to_json(planned, table, arguments);
   if (!arguments.out.empty()) write(planned, table, json, arguments, on);
-  if (!arguments.json) return write_standard_output(in_words(planned, arguments, on));
+  if (!arguments.json) return write_standard_output(config_in_words(arguments.on.model) + in_words(planned, arguments, on));
   json["seconds"] = {{"read", read_seconds}, {"plan", plan_seconds}, {"write", watch.lap()}};
   print_json(json);
 }

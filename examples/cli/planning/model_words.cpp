@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planning/model_words.hpp"
+
+#include "readers/file_bytes.hpp"
+#include "report/output.hpp"
+
+#include <ballast/cost/presets.hpp>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace ballast_cli {
+
+namespace {
+
+/// "12 layers full, 36 linear".
+[[nodiscard]] std::string masks_in_words(ballast::transformer const& m) {
+  auto const linear = m.linear.layers.count(m.layers);
+  std::int64_t windowed = 0;
+  for (std::int64_t l = 0; l < m.layers; ++l) windowed += m.window > 0 && m.windowed.contains(l) && !m.linear.layers.contains(l) ? 1 : 0;
+  std::string text = std::to_string(m.layers) + " layers: ";
+  auto first = true;
+  auto const add = [&](std::int64_t count, std::string const& what) {
+    if (count > 0) text += (first ? "" : ", ") + std::to_string(count) + " " + what;
+    first = first && count == 0;
+  };
+  add(m.layers - windowed - linear, "full");
+  add(windowed, (m.chunked ? "chunked " : "sliding ") + grouped(static_cast<std::uint64_t>(m.window)));
+  add(linear, "linear");
+  return text;
+}
+
+}  // namespace
+
+std::string in_words(model_shape const& shape, std::string const& name) {
+  auto const& m = shape.language;
+  auto const count = [](std::int64_t n) { return grouped(static_cast<std::uint64_t>(n)); };
+  auto const all = parameters(m), outside = m.vocabulary * m.hidden * (m.tied ? 1 : 2);
+  auto text = name + ": " + shape.family + " of " + count(all) + " parameters, " + count(all - outside) + " without embedding and head" +
+              (m.tied ? ", which are one matrix" : "");
+  if (m.experts > 0) text += "; a token uses " + count(active_parameters(m));
+  text += "; " + masks_in_words(m) + ".\n";
+  for (auto const& note : shape.notes) text += note + "\n";
+  return text;
+}
+
+std::string config_in_words(std::string const& model) {
+  auto const is_preset = [&](auto const& presets) {
+    return std::any_of(presets.begin(), presets.end(), [&](auto const& p) { return p.name == model; });
+  };
+  if (is_preset(ballast::transformer_presets) || is_preset(ballast::vision_language_presets)) return {};
+  file_bytes const bytes(model);
+  return in_words(read_model_config(bytes.view(), model), shown_name(model));
+}
+
+}  // namespace ballast_cli
