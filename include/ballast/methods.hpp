@@ -7,12 +7,13 @@
 /// Use them to reproduce a paper. `hbp::plan_training` plans multi-level packing, `longalign::sorted_batches` and `packing_steps`
 /// make LongAlign's batches, and the functions of `omnibal` choose micro-batches, partitions and recomputation as OmniBal does.
 /// @code
-/// auto const levels = ballast::hbp::select_levels(profile);        // from measured iteration times
+/// auto const levels = ballast::hbp::select_levels(profile);        // from measured times, see `find_best_setting`
 /// auto const plan = ballast::hbp::plan_training(lengths, levels, {.devices = 32});
 /// for (std::size_t i = 0; i < plan.order.size(); ++i) train(plan.order.at(i)); // level, index of its step, setting
 /// @endcode
 
 #include <ballast/methods/hbp.hpp>
+#include <ballast/methods/hbp_profile.hpp>
 #include <ballast/methods/longalign.hpp>
 #include <ballast/methods/omnibal.hpp>
 #include <ballast/methods/omnibal_partition.hpp>
