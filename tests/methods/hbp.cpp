@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/levels/figures.hpp>
+#include <ballast/loss/presets.hpp>
 #include <ballast/methods/hbp.hpp>
 
 #include "support/catch.hpp"
@@ -45,6 +46,99 @@ TEST_CASE("hbp: a run trains every sample once, short level first", "[methods]")
   CHECK(figures.attention_ratio < 0.03);
   CHECK(figures.attention_ratio < 0.1 * ballast::figures_of(random.steps, random.packed.lengths, times).attention_ratio);
   CHECK(hbp::plan_training(lengths, levels, {.devices = 16, .warm_up = 50}).order == plan.order);
+}
+
+namespace {
+
+// The loss that a trainer reports: the mean over the ranks of what each rank sums, of the sequences' summed token losses.
+double loss_of(hbp::plan<> const& p, std::size_t i, std::vector<std::int64_t> const& labels, std::vector<double> const& losses) {
+  auto const step = p.order.at(i);
+  auto const& steps = p.steps.steps[step.source];
+  double sum = 0;
+  for (std::size_t r = 0; r < steps.ranks; ++r) {
+    auto const weights = hbp::loss_weights_of(p, i, r, labels);
+    auto weight = weights.begin();
+    for (auto const pack : steps.packs_of(step.index, r))
+      for (auto const m : pack) sum += *weight++ * losses[m];
+    CHECK(weight == weights.end());
+  }
+  auto const path = hbp::path_of(p, i);  // all of a pack's devices see its losses, together once
+  return sum / static_cast<double>(path.averaged_over());
+}
+
+}  // namespace
+
+TEST_CASE("hbp: the losses of the paper's four normalisers, from the weights of a plan", "[methods][published]") {
+  for (std::uint32_t const sp : {1U, 2U}) {
+    auto const loss = [&](char const* name) {
+      auto const p = hbp::plan_training(std::vector<int>{4, 4, 4, 4}, levels_t{{8, sp, 0}},
+                                        {.devices = 2 * sp, .loss = ballast::loss_preset_named(name)});
+      REQUIRE(p.order.size() == 1);
+      std::vector<std::int64_t> labels(4);
+      std::vector<double> losses(4);
+      std::size_t next = 0;  // rank 0 has 1 and 1 labels, rank 1 has 4 and 2
+      for (auto const pack : p.steps.steps[0].packs_of(0))
+        for (auto const m : pack) {
+          labels[m] = std::vector<std::int64_t>{1, 1, 4, 2}[next];
+          losses[m] = std::vector<double>{2, 1, 4, 3}[next++];
+        }
+      return loss_of(p, 0, labels, losses);
+    };
+    using Catch::Matchers::WithinRel;
+    CHECK_THAT(loss("hbp-sum"), WithinRel(10.0, 1e-12));
+    CHECK_THAT(loss("hbp-token-mean"), WithinRel((3 / 2. + 7 / 6.) / 2, 1e-12));
+    CHECK_THAT(loss("hbp-sample-mean"), WithinRel(1.375, 1e-12));
+    CHECK_THAT(loss("hbp-ave-token"), WithinRel(1.25, 1e-12));
+  }
+}
+
+TEST_CASE("hbp: the weights of every step's tokens sum to what the normaliser says", "[methods]") {
+  ballast::splitmix64 draw(5);
+  std::vector<std::int64_t> lengths(3000);
+  for (auto& l : lengths) l = draw() % 50 == 0 ? ballast_test::between(2049, 16384, draw) : ballast_test::between(16, 900, draw);
+  levels_t const levels{{2048, 1, 0}, {16384, 8, 0}};
+  CHECK(hbp::options{}.loss == ballast::loss_preset_named("hbp-ave-token"));
+  for (auto const* const name : {"hbp-ave-token", "hf", "hf-2024-09", "internvl-square"}) {
+    auto const p = hbp::plan_training(lengths, levels, {.devices = 16, .warm_up = 5, .loss = ballast::loss_preset_named(name)});
+    std::size_t of_each[2]{};
+    for (std::size_t i = 0; i < p.order.size(); ++i) {
+      auto const step = p.order.at(i);
+      auto const& steps = p.steps.steps[step.source];
+      auto const path = hbp::path_of(p, i);
+      CHECK(path.ranks * path.context == 16);
+      CHECK(path.context == (step.source == 0 ? 1 : 8));
+      ++of_each[step.source];
+      // The mean over the ranks of T / (B T_ave); a mean over tokens has the sum 1.
+      double wanted = 0, all_tokens = 0, all_samples = 0;
+      for (auto const pack : steps.packs_of(step.index)) {
+        all_samples += static_cast<double>(pack.size());
+        for (auto const m : pack) all_tokens += static_cast<double>(p.packed.lengths[m]);
+      }
+      for (std::size_t r = 0; r < steps.ranks; ++r) {
+        double tokens = 0, samples = 0;
+        for (auto const pack : steps.packs_of(step.index, r)) {
+          samples += static_cast<double>(pack.size());
+          for (auto const m : pack) tokens += static_cast<double>(p.packed.lengths[m]);
+        }
+        if (samples > 0) wanted += tokens / (samples * (all_tokens / all_samples)) / static_cast<double>(steps.ranks);
+      }
+      std::vector<double> tokens(p.packed.lengths.begin(), p.packed.lengths.end());
+      auto const sum = loss_of(p, i, p.packed.lengths, tokens);
+      CAPTURE(name, i, step.source);
+      auto const is_mean_of_steps = p.loss.normaliser.scope == ballast::loss_scope::step && p.loss.normaliser.power == 0;
+      if (p.loss == ballast::loss_preset_named("hbp-ave-token")) CHECK_THAT(sum, Catch::Matchers::WithinRel(wanted, 1e-9));
+      if (is_mean_of_steps) CHECK_THAT(sum, Catch::Matchers::WithinRel(1.0, 1e-9));
+    }
+    CHECK(of_each[0] > 5);
+    CHECK(of_each[1] > 5);
+  }
+}
+
+TEST_CASE("hbp: loss weights of a rank or labels that are not there", "[methods]") {
+  auto const p = hbp::plan_training(std::vector<int>{4, 4}, levels_t{{4, 1, 0}}, {.devices = 2});
+  CHECK(ballast_test::refusal([&] { (void)hbp::loss_weights_of(p, 0, 2, p.packed.lengths); }) == "rank = 2 of 2 ranks");
+  CHECK(ballast_test::refusal([&] { (void)hbp::loss_weights_of(p, 0, 0, std::vector<std::int64_t>(1)); }) ==
+        "1 labels for 2 samples and pieces");
 }
 
 }  // namespace test_methods_hbp
