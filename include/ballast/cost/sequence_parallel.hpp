@@ -28,25 +28,28 @@
 /// once more; the all-to-all exchanges of queries, keys, values and outputs (forward, backward and recomputed), over the links within a
 /// node and over the network beyond; and a fixed time to gather the sharded parameters and reduce the gradients. Memory is that of
 /// `layers_of` under ZeRO-3 on one stage, as in every plan of stages: sharded states, kept activations, the largest working set, gathered
-/// parameters. Utilisation, bandwidths, the framework's factor and the reserve are fitted to tables 4, 18 and 19 of HBP (docs/hbp.md shows
-/// the fit).
+/// parameters.
+///
+/// Six constants are fitted, not predicted. Utilisation, link share and the two bandwidths are fitted to the times of tables 18 and 19 of
+/// HBP, and the framework's factor to the recomputed layers of table 4; the reserve is fitted to other measurements (docs/memory-model.md).
+/// docs/hbp.md shows the fit, and what a fit without packs of 64K tokens predicts for them.
 
 namespace ballast::inline v0_2 {
 
-/// @brief A model, its devices, and the constants of the time and memory model. Defaults: 32 H100, ZeRO-3.
+/// @brief A model, its devices, and the constants of the time and memory model. Defaults: 32 H100, ZeRO-3; fitted to one model on them.
 struct sequence_parallel_setup {
-  transformer model{};                                 ///< the model to train
-  ballast::device device = device_named("h100");       ///< the accelerator
-  std::uint32_t devices = 32;                          ///< number of devices of the training; states are sharded over all of them
-  std::uint32_t per_node = 8;                          ///< number of devices in a node, which links connect
-  std::uint32_t utilisation = 383;                     ///< thousandths of the peak that matrix products reach, recomputed ones included
-  std::uint32_t link_share = 80;                       ///< thousandths of the link bandwidth that an exchange reaches
-  std::int64_t network_bandwidth = 20'000'000'000;     ///< bytes/s that a device exchanges with other nodes
-  std::int64_t parameter_bandwidth = 520'000'000'000;  ///< bytes/s of parameters and gradients, counting only time that is not overlapped
-  ballast::framework framework = framework_named("eager");                ///< how large activations are
-  head_loss loss{};                                                       ///< how the loss is computed
+  transformer model{};                            ///< the model to train
+  ballast::device device = device_named("h100");  ///< the accelerator
+  std::uint32_t devices = 32;                     ///< number of devices of the training; states are sharded over all of them
+  std::uint32_t per_node = 8;                     ///< number of devices in a node, which links connect
+  std::uint32_t utilisation = 383;                ///< thousandths of the peak that matrix products reach, recomputed ones included; fitted
+  std::uint32_t link_share = 80;                  ///< thousandths of the link bandwidth that an exchange reaches; fitted
+  std::int64_t network_bandwidth = 20'000'000'000;          ///< bytes/s that a device exchanges with other nodes; fitted
+  std::int64_t parameter_bandwidth = 520'000'000'000;       ///< bytes/s of parameters and gradients, for time not overlapped; fitted
+  ballast::framework framework = framework_named("eager");  ///< how large activations are; its factor is fitted
+  head_loss loss{};                                         ///< how the loss is computed
   ballast::optimizer optimizer = optimizer_named("adam-bf16-gradients");  ///< what the optimiser keeps
-  std::int64_t reserved_bytes = std::int64_t{4} << 30;                    ///< bytes for context, communication buffers and fragmentation
+  std::int64_t reserved_bytes = std::int64_t{4} << 30;                    ///< bytes for context, buffers and fragmentation; fitted
 };
 
 /// @brief Throws unless all constants are in range.
