@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prints the tables of docs/omnibal.md: iterative sampling and filtering as published, and every packer of several measures, on OmniBal's
 // four published files and on stand-ins for its whole mixture. Each plan of the library is validated; a fault ends the program with status
-// 1. The published procedure is restated here, with its faults, and run on the same samples. Where the files are not at hand, they are
-// redrawn from their published statistics.
+// 1. Where the files are not at hand, they are redrawn from their published statistics.
 #include "omnibal_surrogate.hpp"
 
 #include <ballast/batching/measured_steps.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/methods/omnibal.hpp>
+#include <ballast/methods/omnibal_units.hpp>
 #include <ballast/packing/vector/best_fit.hpp>
 #include <ballast/packing/vector/bin_completion.hpp>
 #include <ballast/packing/vector/bounds.hpp>
@@ -50,55 +50,6 @@ struct limits {
   std::int64_t tiles, tokens;
 };
 
-// One pass as published: shuffle, one open pack, next fit. Samples above a limit are dropped, and the open pack is lost where one of them
-// comes last.
-groups<> sample_as_published(std::vector<std::uint32_t> pool, samples const& data, limits most, std::uint64_t seed) {
-  ballast::splitmix64 random(seed);
-  for (auto left = pool.size(); left > 1; --left)
-    std::swap(pool[left - 1], pool[static_cast<std::size_t>(ballast::uniform_below(left, random))]);
-  groups<> packs;
-  std::vector<std::uint32_t> open;
-  limits load{0, 0};
-  for (std::size_t at = 0; at < pool.size(); ++at) {
-    auto const i = pool[at];
-    if (data.tiles[i] > most.tiles || data.tokens[i] > most.tokens) continue;
-    if (load.tiles + data.tiles[i] > most.tiles || load.tokens + data.tokens[i] > most.tokens) {
-      packs.push_back(open);
-      open.clear();
-      load = {0, 0};
-    }
-    open.push_back(i);
-    load.tiles += data.tiles[i];
-    load.tokens += data.tokens[i];
-    if (at + 1 == pool.size()) packs.push_back(open);
-  }
-  return packs;
-}
-
-groups<> isf_as_published(samples const& data, limits most, limits filter, std::uint32_t rounds, std::uint64_t seed) {
-  std::vector<std::uint32_t> pool(data.tiles.size());
-  std::iota(pool.begin(), pool.end(), 0U);
-  auto packs = sample_as_published(pool, data, most, seed);
-  groups<> accepted;
-  for (std::uint32_t round = 0; round + 1 < rounds; ++round) {
-    pool.clear();
-    for (auto const pack : packs) {
-      limits load{0, 0};
-      for (auto const i : pack) {
-        load.tiles += data.tiles[i];
-        load.tokens += data.tokens[i];
-      }
-      if (load.tiles == filter.tiles || load.tokens >= filter.tokens)
-        accepted.push_back(pack);
-      else
-        pool.insert(pool.end(), pack.begin(), pack.end());
-    }
-    packs = sample_as_published(pool, data, most, seed + round);
-  }
-  for (auto const pack : packs) accepted.push_back(pack);
-  return accepted;
-}
-
 struct reported {
   std::uint32_t rounds;
   std::int64_t packs;
@@ -127,8 +78,9 @@ class table {
       std::printf("| authors' program, %u rounds | %lld | | | | | | %s | %s | | %s | |\n", r.rounds, static_cast<long long>(r.packs),
                   number(r.tiles).c_str(), number(r.text).c_str(), number(r.text_64).c_str());
     auto const begin = std::clock();
-    auto const packs = isf_as_published(*case_.data, case_.most, {case_.most.tiles, case_.most.tokens - 128}, r.rounds, 1024);
-    row("as published, " + std::to_string(r.rounds) + " rounds", packs, {}, seconds(begin));
+    auto const plan = ballast::omnibal::pack_data(
+        {case_.data->tiles, case_.data->tokens, {.tiles = case_.most.tiles, .tokens = case_.most.tokens}}, {.rounds = r.rounds});
+    row("as published, " + std::to_string(r.rounds) + " rounds", plan.packing.packs, {}, seconds(begin));
   }
 
   template <class Packer>
@@ -228,13 +180,54 @@ void print_searches(samples const& four, char const* folder) {
 }
 
 void print_choice(char const* name, samples const& data, char const* authors) {
-  auto const choice = ballast::choose_capacities({data.tiles, data.tokens});
+  auto const published = ballast::sampling_options{.finish = ballast::sampling_finish::next_fit, .keep = ballast::kept_round::last};
+  auto const choice = ballast::choose_capacities({data.tiles, data.tokens}, {.sampling = published});
   for (std::size_t i = 0; i < choice.trials.size(); ++i) {
     auto const& t = choice.trials[i];
     std::printf("| %s%s | (%lld, %lld) | %lld | %.2f | %.4f | %.4f | %.4f | %s |\n", i == choice.best ? "chosen: " : "", name,
                 static_cast<long long>(t.capacity[0]), static_cast<long long>(t.capacity[1]), static_cast<long long>(t.packs),
                 t.samples_per_pack, t.rank_distance[0], t.rank_distance[1], t.score, i == choice.best ? authors : "");
   }
+}
+
+// The three samplers of the authors' code on the packs of their procedure: DistRatio over rows of `ranks` packs.
+void print_samplers(test_case const& c) {
+  ballast::sample_measures const view{c.data->tiles, c.data->tokens};
+  ballast::omnibal::pack_limits const limits{.tiles = c.most.tiles, .tokens = c.most.tokens};
+  auto const packs = ballast::omnibal::pack_data({c.data->tiles, c.data->tokens, limits}).packing.packs;
+  std::vector<std::int64_t> tokens;
+  for (auto const pack : packs) {
+    tokens.push_back(0);
+    for (auto const i : pack) tokens.back() += c.data->tokens[i];
+  }
+  for (std::uint64_t const ranks : {8U, 64U}) {
+    auto const row = [&](char const* name, std::vector<std::uint32_t> const& order) {
+      groups<> dealt;
+      for (auto const p : order) dealt.push_back(packs[p]);
+      auto const distance = ballast::rank_distances(dealt, view, ranks);
+      std::printf("| %s | (%lld, %lld) | %llu | %s | %.4f | %.4f |\n", c.name.c_str(), static_cast<long long>(c.most.tiles),
+                  static_cast<long long>(c.most.tokens), static_cast<unsigned long long>(ranks), name, distance[0], distance[1]);
+    };
+    auto order = ballast::random_permutation(packs.size(), 1);
+    row("random", order);
+    // length_group: the packs of a step are sorted, and with one pack for each rank that is all
+    auto grouped = order;
+    for (std::size_t at = 0; at + ranks <= grouped.size(); at += ranks)
+      std::sort(grouped.begin() + static_cast<std::ptrdiff_t>(at), grouped.begin() + static_cast<std::ptrdiff_t>(at + ranks),
+                [&](auto a, auto b) { return tokens[a] > tokens[b]; });
+    row("length_group", grouped);
+    // group_random: whole steps, the first packs repeated, then bins of 512 tokens from short to long
+    for (std::size_t k = 0; order.size() % ranks != 0; ++k) order.push_back(order[k]);
+    std::vector<std::uint32_t> binned;
+    for (auto const k : ballast::random_permutation(order.size() / ranks, 2))
+      for (std::size_t r = 0; r < ranks; ++r) binned.push_back(order[k * ranks + r]);
+    std::stable_sort(binned.begin(), binned.end(), [&](auto a, auto b) { return tokens[a] / 512 < tokens[b] / 512; });
+    row("group_random", binned);
+  }
+  auto const units = ballast::omnibal::sequence_units_of(packs, view, 4);
+  std::printf("| %s | (%lld, %lld) | | units of 4 for sequence parallelism; padding %.7f | %.7f | %.7f |\n", c.name.c_str(),
+              static_cast<long long>(c.most.tiles), static_cast<long long>(c.most.tokens), units.padding, units.distance[0],
+              units.distance[1]);
 }
 
 // Steps of one pack per rank: the published method, and plan_steps under several windows.
@@ -249,7 +242,7 @@ void print_steps(test_case const& c) {
     };
     auto begin = std::clock();
     auto const paper = ballast::omnibal::plan_data(c.data->tiles, c.data->tokens,
-                                                   {.most_tiles = c.most.tiles, .most_tokens = c.most.tokens, .ranks = ranks});
+                                                   {.limits = {.tiles = c.most.tiles, .tokens = c.most.tokens}, .ranks = ranks});
     row("omnibal::plan_data", paper.steps, paper.distance[0], paper.distance[1], begin);
     for (std::uint64_t const window : {1U, 4U, 16U, 64U}) {
       begin = std::clock();
@@ -304,6 +297,10 @@ int main(int argc, char** argv) {
         "\nsteps\n\n| data | capacity | ranks | plan | steps | dropped | distance: tiles | tokens | CPU s |\n"
         "|---|---|---|---|---|---|---|---|---|");
     for (auto const& c : cases) print_steps(c);
+    std::puts(
+        "\nsamplers of the authors' code\n\n| data | capacity | ranks | sampler | distance: tiles | tokens |\n|---|---|---|---|---|---|");
+    print_samplers(cases[0]);
+    print_samplers(cases[2]);
     std::puts(
         "\nchoose_capacities\n\n| data | capacity | packs | samples per pack | distance: tiles | tokens | score | authors' choice |\n"
         "|---|---|---|---|---|---|---|---|");

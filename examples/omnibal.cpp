@@ -23,7 +23,7 @@ int main() {
   };
 
   auto const paper = ballast::omnibal::plan_data(tiles, tokens);
-  show("as published", paper.packing.count, paper.steps.steps(), paper.distance[0], paper.distance[1]);
+  show("as published", paper.sets[0].packing.count, paper.steps.steps(), paper.distance[0], paper.distance[1]);
 
   std::uint64_t const ranks = 8, my_rank = 3;  // from your launcher
   auto const plan = ballast::plan_steps({tiles, tokens}, {.capacity = {9, 4096}, .ranks = ranks, .seed = 2026});

@@ -18,3 +18,4 @@
 #include <ballast/methods/omnibal.hpp>
 #include <ballast/methods/omnibal_partition.hpp>
 #include <ballast/methods/omnibal_recompute.hpp>
+#include <ballast/methods/omnibal_units.hpp>

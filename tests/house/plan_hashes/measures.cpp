@@ -55,7 +55,8 @@ void measures() {
     show("linear_program_bound", c.name, linear_program_bound(classes, c.capacity, {.work = 300'000}));
     show("plan_bin_completion", c.name, plan_bin_completion(classes, c.capacity));
     show("plan_vector_best_fit", c.name, plan_vector_best_fit(classes, c.capacity));
-    show("plan_iterative_sampling", c.name, plan_iterative_sampling(classes, c.capacity, full_packs(c.capacity), 10, 3));
+    show("plan_iterative_sampling", c.name,
+         plan_iterative_sampling(classes, c.capacity, {.rounds = 10, .filter = full_packs(c.capacity)}, 3));
     show("plan_near_optimal_vector", c.name, plan_near_optimal(classes, c.capacity, {.work = 300'000}));
 
     auto tight = c.capacity;

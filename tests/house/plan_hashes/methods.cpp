@@ -18,7 +18,12 @@ void put(digest& d, hbp::plan<Index> const& p) {
 inline void put(digest& d, hbp::checkpointing const& c) { put(d, c.status, c.layers); }
 template <class Index>
 void put(digest& d, omnibal::data_plan<Index> const& p) {
-  put(d, p.capacity, p.packing, p.steps);
+  for (auto const& set : p.sets) put(d, numbers{set.limits.tiles, set.limits.tokens}, set.packing);
+  put(d, p.steps);
+}
+template <class Index>
+void put(digest& d, omnibal::sequence_units<Index> const& u) {
+  put(d, u.units, u.repeated);
 }
 template <class Index>
 void put(digest& d, omnibal::partition_candidate<Index> const& c) {
@@ -73,6 +78,13 @@ void methods() {
   show("omnibal::plan_data", "plain", omnibal::plan_data(tiles, tokens));
   show("omnibal::plan_data", "capacities",
        omnibal::plan_data(tiles, tokens, {.choose_capacities = true, .rounds = 10, .ranks = 4, .epoch = 2}));
+  show("omnibal::plan_data", "filters,best",
+       omnibal::plan_data(tiles, tokens,
+                          {.filters = 10, .finish = sampling_finish::best_fit, .keep = kept_round::best, .micro_batches = 3}));
+  numbers const text = uniform(300, 16, 2000, 126), none(300, 0);
+  std::array const sets{omnibal::data_set{tiles, tokens, {}}, omnibal::data_set{none, text, {.tiles = 1, .tokens = 8192, .spare = 28}}};
+  show("omnibal::plan_data_sets", "two", omnibal::plan_data_sets(sets, {.ranks = 4}));
+  show("omnibal::sequence_units_of", "4", omnibal::sequence_units_of(omnibal::pack_data(sets[0]).packing.packs, {tiles, tokens}, 4));
   auto const layers = uniform(40, 1, 900, 124), volume = uniform(39, 0, 1500, 125);
   show("omnibal::partition_around_anchor", "4", omnibal::partition_around_anchor(layers, volume, {.stages = 4}));
   show("omnibal::partition_around_anchor", "5,radius=2",

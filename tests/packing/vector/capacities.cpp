@@ -90,6 +90,20 @@ TEST_CASE("choose_capacities: up and down, the best of the wanted ones") {
   }
 }
 
+TEST_CASE("choose_capacities: packs as the plan that follows") {
+  auto const data = images(1500, 300, 4);
+  ballast::sampling_options const published{.rounds = 20, .finish = ballast::sampling_finish::next_fit, .keep = ballast::kept_round::last};
+  for (std::int64_t const spare : {0, 28, 128}) {
+    auto const choice = ballast::choose_capacities(data.view(), {.spare = spare, .sampling = published, .seed = 3});
+    for (auto const& t : choice.trials) {
+      auto sampling = published;
+      sampling.filter = {t.capacity[0], t.capacity[1] - spare};
+      CHECK(ballast::iterative_sampling(data.view(), {.capacity = t.capacity, .seed = 3}, sampling).packs.size() ==
+            static_cast<std::size_t>(t.packs));
+    }
+  }
+}
+
 TEST_CASE("choose_capacities: where no capacity has the wanted samples per pack, the closest is chosen") {
   pairs const data{std::vector<std::int64_t>(64, 2), std::vector<std::int64_t>(64, 3000)};
   ballast::capacity_search const search{.samples_per_pack_least = 1.25, .samples_per_pack_most = 1.75};
@@ -129,6 +143,8 @@ TEST_CASE("choose_capacities: bad arguments are named") {
   CHECK(refused({.start = 0}) == "start = 0 must be positive");
   CHECK(refused({.most_trials = 0}) == "most_trials = 0 must be positive");
   CHECK(refused({.samples_per_pack_least = 6}) == "samples_per_pack_least = 6.000000 must not exceed samples_per_pack_most = 5.000000");
+  CHECK(refused({.sampling = {.rounds = 0}}) == "rounds = 0 must be positive");
+  CHECK(refused({.sampling = {.filter = {9, 4000}}}) == "filter must be empty: spare sets it");
   CHECK(ballast_test::refusal([&] { return ballast::choose_capacities({data.tiles}); }) == "1 measures, but capacities are chosen for 2");
   pairs const none;
   CHECK(ballast_test::refusal([&] { return ballast::choose_capacities(none.view()); }) == "samples are needed to choose capacities");

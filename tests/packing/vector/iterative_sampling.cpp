@@ -179,6 +179,28 @@ TEST_CASE("iterative_sampling: no more packs than the published procedure after 
   }
 }
 
+TEST_CASE("iterative_sampling: the published finish and round, and each half of them", "[published]") {
+  using enum ballast::sampling_finish;
+  using enum ballast::kept_round;
+  std::vector<std::int64_t> const capacity{9, 4096}, filter{9, 3968};
+  for (std::uint64_t seed = 0; seed < 8; ++seed)
+    for (std::uint32_t const rounds : {1U, 2U, 5U, 20U}) {
+      CAPTURE(seed, rounds);
+      auto const data = seed == 0 ? large_and_fillers() : images(500, seed);
+      auto const packs = [&](ballast::sampling_finish finish, ballast::kept_round keep) {
+        ballast::vector_packing_options const o{.capacity = capacity, .seed = seed};
+        auto const plan = ballast::iterative_sampling(view(data), o, {.rounds = rounds, .filter = filter, .finish = finish, .keep = keep});
+        CHECK(ballast::check_packing(plan, view(data), o).valid());
+        return plan.packs.size();
+      };
+      auto const published = packs_as_published(data, capacity, filter, rounds, seed);
+      CHECK(packs(next_fit, last) == published.back());
+      CHECK(packs(next_fit, best) == *std::min_element(published.begin(), published.end()));
+      CHECK(packs(best_fit, last) <= published.back());
+      CHECK(packs(best_fit, best) <= packs(best_fit, last));
+    }
+}
+
 TEST_CASE("iterative_sampling: more rounds never make more packs") {
   auto const data = images(900, 3);
   auto before = (std::numeric_limits<std::size_t>::max)();
@@ -257,11 +279,11 @@ TEST_CASE("plan_iterative_sampling: a plan that is known ends the rounds, and wh
   auto const data = images(2000, 4);
   auto const classes = ballast::classify(view(data)).classes;
   std::vector<std::int64_t> const capacity{9, 4096};
-  auto const filter = ballast::full_packs(capacity);
-  auto const free = ballast::plan_iterative_sampling(classes, capacity, filter, 50, 0).packs();
-  auto const bound = ballast::detail::sampling_rounds(classes, capacity, filter).least_packs();
+  ballast::sampling_options const sampling{.filter = ballast::full_packs(capacity)};
+  auto const free = ballast::plan_iterative_sampling(classes, capacity, sampling, 0).packs();
+  auto const bound = ballast::detail::sampling_rounds(classes, capacity, sampling.filter).least_packs();
   for (auto const known : {bound, static_cast<std::size_t>(free)}) {
-    auto const plan = ballast::plan_iterative_sampling(classes, capacity, filter, 50, 0, known);
+    auto const plan = ballast::plan_iterative_sampling(classes, capacity, sampling, 0, known);
     std::vector<std::uint64_t> counts(classes.size(), 0);
     for (std::size_t p = 0; p < plan.size(); ++p)
       for (auto const& [c, copies] : plan[p]) counts[c] += copies * plan.repeats[p];

@@ -28,6 +28,8 @@ struct capacity_search {
   double samples_per_pack_most = 5;   ///< largest wanted mean number of samples in a pack
   std::int64_t start = 4096;          ///< capacity of measure 1 in the first trial, at least 1
   std::uint32_t most_trials = 32;     ///< largest number of trials, at least 1
+  std::int64_t spare = 128;           ///< a pack with at most this much room in measure 1 is full
+  sampling_options sampling{};        ///< rounds, finish and kept round of the packings; the filter must be empty: `spare` sets it
   std::uint64_t seed = 0;             ///< seed of the packings
 };
 
@@ -61,6 +63,8 @@ inline void require_valid(capacity_search const& search) {
     return "samples_per_pack_least = " + std::to_string(search.samples_per_pack_least) +
            " must not exceed samples_per_pack_most = " + std::to_string(search.samples_per_pack_most);
   });
+  require(search.sampling.rounds > 0, [] { return std::string("rounds = 0 must be positive"); });
+  require(search.sampling.filter.empty(), [] { return std::string("filter must be empty: spare sets it"); });
 }
 }  // namespace detail
 
@@ -81,7 +85,8 @@ inline void require_valid(capacity_search const& search) {
 /// @par Determinism
 /// A pure function of its arguments; scores are sums of quotients of exact integers.
 /// @par Source
-/// `search_arguments` in the code of Yao et al., OmniBal, arXiv 2407.20761, which steps up and down without a limit.
+/// `search_arguments` in the code of Yao et al., OmniBal, arXiv 2407.20761, which steps up and down without a limit. Its score also has the
+/// padding ratio, which is 0 for packs.
 template <class = when_called>
 [[nodiscard]] inline capacity_choice choose_capacities(sample_measures const& samples, capacity_search const& search = {}) {
   require(samples.measures() == 2, [&] { return std::to_string(samples.measures()) + " measures, but capacities are chosen for 2"; });
@@ -109,7 +114,9 @@ template <class = when_called>
   };
   auto const try_one = [&](std::int64_t first, std::int64_t second) {
     capacity_trial t{.capacity = {first, second}};
-    auto const patterns = plan_iterative_sampling(classes, t.capacity, full_packs(t.capacity), sampling_options{}.rounds, search.seed);
+    auto sampling = search.sampling;
+    sampling.filter = full_packs(t.capacity, search.spare);
+    auto const patterns = plan_iterative_sampling(classes, t.capacity, sampling, search.seed);
     t.packs = static_cast<std::int64_t>(patterns.packs());
     t.samples_per_pack = static_cast<double>(count) / static_cast<double>(t.packs);
     t.rank_distance = detail::pattern_distances(patterns, classes, 2, search.ranks, search.seed);

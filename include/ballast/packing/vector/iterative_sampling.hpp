@@ -28,22 +28,41 @@
 
 namespace ballast::inline v0_2 {
 
-/// @brief Options of `iterative_sampling`: how long to sample, and when a pack counts as full.
+/// @brief How the samples that are in no full pack are packed at the end.
+enum class sampling_finish : std::uint8_t {
+  next_fit,  ///< in the packs of the last round, which next fit made: as published
+  best_fit,  ///< by best fit, unless next fit made fewer packs
+};
+
+/// @brief Which round's plan is returned.
+enum class kept_round : std::uint8_t {
+  last,  ///< that of the last round: as published
+  best,  ///< that of the round after which the plan has fewest packs; of equal rounds, the last
+};
+
+/// @brief Options of `iterative_sampling`: how long to sample, when a pack counts as full, and which plan is returned.
 struct sampling_options {
   std::uint32_t rounds = 50;  ///< most rounds over the remaining samples, at least 1
   /// A pack is full if some measure reaches its entry here. Entries are at least 1; an entry above the capacity is never reached. Empty:
   /// `full_packs`.
   std::vector<std::int64_t> filter{};
+  sampling_finish finish = sampling_finish::best_fit;  ///< how the samples that are in no full pack are packed
+  kept_round keep = kept_round::best;                  ///< which round's plan is returned
 };
 
+/// @brief Returns a filter: a pack is full at the capacity of any measure, or if it has little room in the last measure.
+/// @param capacity capacity of one pack in each measure @param spare the largest room of a full pack in the last measure; published
+/// settings of OmniBal are 28 to 128 of 4096 tokens @return one entry for each measure, at least 1 for positive capacities
+[[nodiscard]] inline std::vector<std::int64_t> full_packs(std::span<std::int64_t const> capacity, std::int64_t spare) {
+  std::vector<std::int64_t> filter(capacity.begin(), capacity.end());
+  if (!filter.empty()) filter.back() = (std::max)(filter.back() - spare, std::int64_t{1});
+  return filter;
+}
+
 /// @brief Returns the default filter: a pack is full at the capacity of any measure, or at 127/128 of the capacity of the last measure.
-///
-/// Of 4096 tokens, this leaves 32 free; the published settings leave 28 to 128.
 /// @param capacity capacity of one pack in each measure @return one entry for each measure
 [[nodiscard]] inline std::vector<std::int64_t> full_packs(std::span<std::int64_t const> capacity) {
-  std::vector<std::int64_t> filter(capacity.begin(), capacity.end());
-  if (!filter.empty()) filter.back() -= filter.back() / 128;
-  return filter;
+  return full_packs(capacity, capacity.empty() ? 0 : capacity.back() / 128);
 }
 
 namespace detail {
@@ -57,12 +76,13 @@ inline void require_valid(sampling_options const& sampling, std::size_t measures
     require(sampling.filter[m] > 0, [&] { return entry("filter", m, sampling.filter[m]) + " must be positive"; });
 }
 
-/// The filter for all measures that a packer sees; a pack with `max_samples` samples is full.
+/// Options with the filter for all measures that a packer sees; a pack with `max_samples` samples is full.
 template <class = when_called>
-[[nodiscard]] inline std::vector<std::int64_t> filter_of(sampling_options const& sampling, vector_packing_options const& options) {
-  auto filter = sampling.filter.empty() ? full_packs(options.capacity) : sampling.filter;
+[[nodiscard]] inline sampling_options with_filter(sampling_options sampling, vector_packing_options const& options) {
+  auto& filter = sampling.filter;
+  if (filter.empty()) filter = full_packs(options.capacity);
   if (options.max_samples != 0) filter.push_back(static_cast<std::int64_t>((std::min)(options.max_samples, std::uint64_t{1} << 62)));
-  return filter;
+  return sampling;
 }
 
 }  // namespace detail
@@ -71,48 +91,51 @@ template <class = when_called>
 ///
 /// @param classes   any number of classes, with no measure above its capacity
 /// @param capacity  capacity of one pack in each measure
-/// @param filter    a pack is full if some measure reaches its entry here
-/// @param rounds    most rounds over the remaining samples, at least 1
+/// @param sampling  rounds, filter with one entry for each measure, finish and kept round
 /// @param seed      seed of the random orders
-/// @param at_most   number of packs of a known plan: the rounds end if they can only give more packs, and a plan with more packs may be
-/// returned
+/// @param at_most   number of packs of a known plan: if the best round is kept, the rounds end if they can only give more packs, and a plan
+/// with more packs may be returned
 /// @return patterns of classes; those of the packs kept by the filter come first, one pattern for each pack
 template <class = when_called>
 [[nodiscard]] inline pack_patterns plan_iterative_sampling(measure_classes const& classes, std::span<std::int64_t const> capacity,
-                                                           std::span<std::int64_t const> filter, std::uint32_t rounds, std::uint64_t seed,
+                                                           sampling_options const& sampling, std::uint64_t seed,
                                                            std::size_t at_most = (std::numeric_limits<std::size_t>::max)()) {
   constexpr std::size_t many =
       std::size_t{1} << 19;  // classes packed by best fit; beyond this, best fit is only called in rounds 1, 2, 4, 8, …
-  detail::sampling_rounds<> state(classes, capacity, filter);
+  detail::sampling_rounds<> state(classes, capacity, sampling.filter);
   // The best plan so far: the first `prefix` full packs, and either `finish` or `rest`.
   std::size_t fewest = (std::numeric_limits<std::size_t>::max)(), prefix = 0, finished = 0;
   auto finished_at = fewest;  // full packs at the last call of best fit; with the same number, the result would be the same
   pack_patterns finish;
   groups<std::uint32_t> rest;
   splitmix64 seeds(seed);
+  auto const keeps_best = sampling.keep == kept_round::best;
   for (std::uint32_t round = 0;; ++round) {
     auto const& left = state.left();
     auto const taken = state.taken().size();
-    if (round > 0 && taken + left.size() <= fewest) {
-      fewest = taken + left.size();
-      prefix = taken;
-      rest = left;
-      finish.clear();
-    }
-    auto const least = state.least_packs();
-    if (left.members.empty() || least > fewest || (round > 0 && least > at_most)) break;
-    if (taken != finished_at && (finished < many || std::has_single_bit(round))) {
-      finished_at = taken;
-      auto patterns = detail::finish_by_best_fit(classes, capacity, left.members);
-      finished += (std::min)(classes.size(), left.members.size());
-      if (auto const packs = taken + static_cast<std::size_t>(patterns.packs()); packs <= fewest) {
-        fewest = packs;
+    auto const done = round == sampling.rounds || (round > 0 && left.members.empty());
+    if (keeps_best || done) {
+      if (round > 0 && taken + left.size() <= fewest) {
+        fewest = taken + left.size();
         prefix = taken;
-        rest.clear();
-        finish = std::move(patterns);
+        rest = left;
+        finish.clear();
+      }
+      auto const least = state.least_packs();
+      if (left.members.empty() || least > fewest || (keeps_best && round > 0 && least > at_most)) break;
+      if (sampling.finish == sampling_finish::best_fit && taken != finished_at && (finished < many || std::has_single_bit(round))) {
+        finished_at = taken;
+        auto patterns = detail::finish_by_best_fit(classes, capacity, left.members);
+        finished += (std::min)(classes.size(), left.members.size());
+        if (auto const packs = taken + static_cast<std::size_t>(patterns.packs()); packs <= fewest) {
+          fewest = packs;
+          prefix = taken;
+          rest.clear();
+          finish = std::move(patterns);
+        }
       }
     }
-    if (round == rounds) break;
+    if (done) break;
     state.sample(seeds());
   }
 
@@ -127,19 +150,19 @@ template <class = when_called>
 /// are nearly full in some measure.
 ///
 /// Each round puts the remaining samples into a random order and packs them by next fit. Packs that are full in some measure are kept, and
-/// the samples of all other packs remain for the next round. In addition to the published procedure, the samples that remain after a round
-/// are packed by best fit, and the plan after the round with fewest packs is returned (of equal rounds, the last; zero rounds are also
-/// possible). More rounds may give more packs, since the filter can use up small samples that fit beside large ones. Rounds end once a
-/// lower bound shows that no later round can give fewer packs. Samples above a capacity are listed in `set_aside`, or the call throws; no
-/// other sample is lost.
+/// the samples of all other packs remain for the next round. By default, unlike the published procedure, the samples that remain after a
+/// round are packed by best fit, and the plan after the round with fewest packs is returned (zero rounds are also possible). More rounds
+/// may give more packs, since the filter can use up small samples that fit beside large ones. Rounds end once a lower bound shows that no
+/// later round can give fewer packs. `{.finish = sampling_finish::next_fit, .keep = kept_round::last}` is the procedure as published.
+/// Samples above a capacity are listed in `set_aside`, or the call throws; no other sample is lost.
 ///
 /// @tparam Index  type of the sample indices
 /// @param samples   measures of each sample
 /// @param options   capacities and limits: `{.capacity = {9, 4096}}`; another `seed` gives another plan
-/// @param sampling  rounds and filter
+/// @param sampling  rounds, filter, finish and kept round
 /// @return packs of sample indices, those kept by the filter first; samples of a class take random places of the class
-/// @post no pack exceeds a capacity, except under `oversize::alone`; each sample is in exactly one pack or in `set_aside`; no more packs
-/// than the published procedure makes from the same random orders in any number of rounds up to `rounds`
+/// @post no pack exceeds a capacity, except under `oversize::alone`; each sample is in exactly one pack or in `set_aside`; by
+/// default, no more packs than the published procedure makes from the same random orders in any number of rounds up to `rounds`
 /// @throws invalid_input for a bad option or measure, or a sample above a capacity under `oversize::reject`
 /// @par Complexity
 /// O(rounds * n * measures) at most; O(n * measures) if the filter keeps a fixed share of the packs in each round; plus that of
@@ -153,8 +176,7 @@ template <index_type Index = std::uint32_t>
                                                        sampling_options const& sampling = {}) {
   detail::require_valid(sampling, samples.measures());
   return detail::drive<Index>(samples, options, vector_packer::iterative_sampling, [&](auto const& items, vector_packing<Index>& out) {
-    auto const filter = detail::filter_of(sampling, options);
-    auto const patterns = plan_iterative_sampling(items.classes, items.capacity, filter, sampling.rounds, items.seed);
+    auto const patterns = plan_iterative_sampling(items.classes, items.capacity, detail::with_filter(sampling, options), items.seed);
     auto const order = detail::mixed_order(items);
     detail::expand_all<Index>(patterns, {items.classes, order, items.begin, items.capacity, items.seed}, out.packs);
   });

@@ -91,8 +91,7 @@ class vector_search {
       auto const n = std::uint64_t{classes_.size()};
       try_to(14'000 * n, 300'000'000, [&] { return plan_bin_completion(classes_, capacity_); });
       try_to(16'000 * n + 60 * classes_.samples(), budget_.limit() / 16, [&] {
-        return plan_iterative_sampling(classes_, capacity_, full_packs(capacity_), sampling_options{}.rounds, 1,
-                                       static_cast<std::size_t>(best_packs_));
+        return plan_iterative_sampling(classes_, capacity_, {.filter = full_packs(capacity_)}, 1, static_cast<std::size_t>(best_packs_));
       });
       if (!open()) return;
     }

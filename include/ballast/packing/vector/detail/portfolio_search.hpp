@@ -38,8 +38,7 @@ template <index_type Index>
     auto plan = plan_near_optimal(items.classes, items.capacity, limits, start != nullptr ? &start->patterns : nullptr);
     return {std::move(plan.patterns), plan.bound, plan.complete};
   }
-  sampling_options const sampling;
-  return {plan_iterative_sampling(items.classes, items.capacity, filter_of(sampling, options), sampling.rounds, items.seed, at_most)};
+  return {plan_iterative_sampling(items.classes, items.capacity, with_filter({}, options), items.seed, at_most)};
 }
 
 /// The largest cost of a near-optimal search, which continues until an optimum is proven.
