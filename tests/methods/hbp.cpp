@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ballast/core/metrics/step_balance.hpp>
+#include <ballast/core/random.hpp>
 #include <ballast/levels/figures.hpp>
 #include <ballast/loss/presets.hpp>
 #include <ballast/methods/hbp.hpp>
+#include <ballast/packing/first_fit_decreasing.hpp>
+#include <ballast/packing/shuffled.hpp>
+#include <ballast/packing/worst_fit.hpp>
 
 #include "support/catch.hpp"
 #include "support/lengths.hpp"
@@ -10,6 +15,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace test_methods_hbp {
@@ -139,6 +145,80 @@ TEST_CASE("hbp: loss weights of a rank or labels that are not there", "[methods]
   CHECK(ballast_test::refusal([&] { (void)hbp::loss_weights_of(p, 0, 2, p.packed.lengths); }) == "rank = 2 of 2 ranks");
   CHECK(ballast_test::refusal([&] { (void)hbp::loss_weights_of(p, 0, 0, std::vector<std::int64_t>(1)); }) ==
         "1 labels for 2 samples and pieces");
+}
+
+TEST_CASE("hbp: the base packer keeps packs with 128 free tokens and the last round, as the authors' code does", "[methods][published]") {
+  ballast::splitmix64 draw(6);
+  std::vector<std::int64_t> lengths(1500);
+  for (auto& l : lengths) l = ballast_test::between(200, 900, draw);
+  auto const packs = [&](ballast::sampling_options sampling, std::int64_t spare) {
+    if (spare > 0) sampling.filter = {4096 - spare};
+    return hbp::isf_packer{std::move(sampling)}(lengths, {.capacity = 4096}, std::uint32_t{}).packs;
+  };
+  auto const published = hbp::isf_packer{}(lengths, {.capacity = 4096}, std::uint32_t{}).packs;
+  CHECK(published == packs(hbp::options{}.sampling, 0));
+  CHECK(published == packs(hbp::published_sampling(), 128));
+  CHECK_FALSE(published == packs(hbp::published_sampling(), 32));
+  CHECK_FALSE(published == packs({}, 128));
+  CHECK(hbp::isf_packer{}(std::vector<std::int64_t>{3, 3, 2}, {.capacity = 5}, std::uint32_t{}).packs.size() == 2);
+}
+
+namespace {
+
+// A small stand-in for short conversations and a few long documents.
+std::vector<std::int64_t> mixed_lengths() {
+  ballast::splitmix64 draw(8);
+  std::vector<std::int64_t> lengths(40000);
+  for (auto& l : lengths) {
+    auto const most = std::int64_t{1} << ballast_test::between(5, 11, draw);  // of every order of magnitude
+    l = draw() % 500 == 0 ? ballast_test::between(4097, 16384, draw) : ballast_test::between(16, most, draw);
+  }
+  return lengths;
+}
+double attention_ratio(ballast::groups<> const& packs, std::vector<std::int64_t> const& lengths, std::size_t ranks) {
+  std::vector<std::int64_t> squares;  // of packs in random order
+  for (auto const p : ballast::random_permutation<std::uint32_t>(packs.size() / ranks * ranks, 5)) {
+    squares.push_back(0);
+    for (auto const m : packs[p]) squares.back() += lengths[m] * lengths[m];
+  }
+  return ballast::balance_of_steps(squares, ranks).mean_ratio;
+}
+
+}  // namespace
+
+TEST_CASE("hbp: packers that begin with the longest samples balance attention worse in random steps, table 13", "[methods][published]") {
+  auto const lengths = mixed_lengths();
+  auto descending = lengths;
+  std::sort(descending.rbegin(), descending.rend());
+  ballast::packing_options const pack{.capacity = 16384};
+  auto const decreasing = std::min(attention_ratio(ballast::first_fit_decreasing(lengths, pack).packs, lengths, 4),
+                                   attention_ratio(ballast::worst_fit(descending, pack).packs, descending, 4));  // SPFHP
+  auto const of = [&](auto const& plan) { return attention_ratio(plan.packs, lengths, 4); };
+  auto const random_order = {of(ballast::first_fit_shuffled(lengths, pack)), of(ballast::best_fit_shuffled(lengths, pack)),
+                             of(hbp::isf_packer{}(lengths, pack, std::uint32_t{}))};
+  for (auto const abr : random_order) {
+    CAPTURE(abr, decreasing);
+    CHECK(abr < 0.97 * decreasing);
+  }
+}
+
+TEST_CASE("hbp: levels and balance each lower the time, and balance removes the ABR, tables 6 and 22", "[methods][published]") {
+  auto const lengths = mixed_lengths();
+  auto const figures = [&](levels_t const& levels, bool balanced) {
+    auto const plan = hbp::plan_training(lengths, levels, {.devices = 32, .balanced = balanced});
+    std::vector<ballast::level_time> times;  // an exchange in the long level, attention as much as the rest at 16K
+    for (auto const& l : levels) times.push_back({0, l.sp > 1 ? 16384 + 2000 : 16384, 1});
+    return ballast::figures_of(plan.steps, plan.packed.lengths, times);
+  };
+  levels_t const one{{16384, 8, 0}}, two{{2048, 1, 0}, {16384, 8, 0}};
+  auto const naive = figures(one, false), hierarchical = figures(two, false), balanced = figures(two, true);
+  CAPTURE(naive.attention_ratio, hierarchical.attention_ratio, balanced.attention_ratio);
+  CHECK(balanced.attention_ratio < 0.1 * naive.attention_ratio);
+  CHECK(balanced.attention_ratio < 0.1 * hierarchical.attention_ratio);
+  CHECK(hierarchical.seconds < naive.seconds);
+  CHECK(balanced.seconds < hierarchical.seconds);
+  CHECK(naive.communication_ratio == 1);
+  CHECK(balanced.communication_ratio < 0.5);
 }
 
 }  // namespace test_methods_hbp

@@ -25,21 +25,29 @@
 
 namespace ballast::inline v0_2::hbp {
 
+/// @brief Iterative sampling and filtering as published, without a filter. @return options: next fit, and the packs of the last round
+[[nodiscard]] inline sampling_options published_sampling() { return {.finish = sampling_finish::next_fit, .keep = kept_round::last}; }
+
 /// @brief The base packer of the paper, for `pack_levels`: iterative sampling and filtering.
+///
+/// Without a filter, a pack that leaves at most 128 tokens free is full, as in the authors' code.
 struct isf_packer {
-  sampling_options sampling{};  ///< rounds and filter
-  std::uint64_t seed = 0;       ///< any value; another seed is another plan
+  sampling_options sampling = published_sampling();  ///< rounds, filter, finish and kept round
+  std::uint64_t seed = 0;                            ///< any value; another seed is another plan
   /// @brief Packs samples. @param lengths tokens of each sample @param options the level's capacity @return the plan
   template <index_type Index>
   [[nodiscard]] vector_packing<Index> operator()(std::span<std::int64_t const> lengths, packing_options const& options, Index) const {
-    return iterative_sampling<Index>(sample_measures({lengths}), {.capacity = {options.capacity}, .seed = seed}, sampling);
+    std::vector<std::int64_t> const capacity{options.capacity};
+    auto with_filter = sampling;
+    if (with_filter.filter.empty()) with_filter.filter = full_packs(capacity, 128);
+    return iterative_sampling<Index>(sample_measures({lengths}), {.capacity = capacity, .seed = seed}, with_filter);
   }
 };
 
 /// @brief Options of HBP. The defaults are those of the paper where it states them.
 struct options {
   std::uint64_t devices = 32;                                ///< number of devices
-  sampling_options sampling{};                               ///< rounds and filter of the base packer
+  sampling_options sampling = published_sampling();          ///< rounds, filter, finish and kept round of the base packer
   level_fill fill = level_fill::always;                      ///< whether long packs are filled with short samples
   bool balanced = true;                                      ///< whether steps have packs of similar attention; false for the ablation
   ballast::left_over left_over = ballast::left_over::split;  ///< policy for an incomplete last step; the paper does not state it
