@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints the tables of docs/hbp.md: levels and balance on a stand-in for HBP's data, 32 GPUs, LLaMA-3.1-8B. Times of training are modelled;
-// times of planning are CPU seconds of this run. Published figures stand beside ours.
+// Prints tables of docs/hbp.md (bench_hbp prints the others): levels and balance on a stand-in for HBP's data, 32 GPUs, LLaMA-3.1-8B. Times
+// of training are modelled; times of planning are CPU seconds of this run. Published figures stand beside ours.
 #include <ballast/core/classes.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/cost/sequence_parallel.hpp>
@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <ctime>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -52,46 +53,6 @@ std::string name_of(levels_t const& levels) {
     name += (name.empty() ? "" : ", ") + std::to_string(at.capacity / 1024) + "K/" + std::to_string(at.sp) + "/" +
             std::to_string(at.recomputed_layers);
   return name;
-}
-
-// Modelled seconds of an iteration of 512K tokens in samples of `length` tokens.
-double iteration(ballast::level const& at, std::int64_t length) {
-  constexpr std::int64_t tokens = 512 * 1024;
-  return static_cast<double>(
-             ballast::modelled_level_time(run(), at)(static_cast<std::uint64_t>(tokens / at.capacity), tokens, tokens * length)) /
-         1e9 / run().devices;
-}
-
-void print_model() {
-  std::puts("\nThe model against the paper's profiles (tables 4, 18 and 19): fewest recomputed layers that fit, seconds of an iteration\n");
-  std::puts(
-      "| length | SP | layers published | modelled | full-length samples, published | modelled | the paper's data, published | modelled |");
-  std::puts("|---|---|---|---|---|---|---|---|");
-  struct row {
-    std::int64_t k;
-    std::uint32_t sp;
-    int layers;
-    double full, mixed;
-  };
-  for (auto const& r :
-       {row{8, 2, 8, 0, 2.69}, row{16, 1, 28, 0, 2.65}, row{32, 1, -1, 0, 0}, row{32, 2, 28, 4.45, 0}, row{32, 4, 23, 4.35, 0},
-        row{32, 8, 8, 4.12, 2.83}, row{32, 16, 0, 0, 3.60}, row{64, 2, -1, 0, 0}, row{64, 4, 28, 6.3, 3.01}, row{64, 8, 24, 6.2, 0},
-        row{128, 4, -1, 0, 0}, row{128, 8, 29, 10.2, 3.05}, row{128, 16, 23, 10.5, 0}}) {
-    ballast::level at{.capacity = r.k * 1024, .sp = r.sp};
-    while (at.recomputed_layers < 32 && ballast::remaining_memory(run(), at) < 0) ++at.recomputed_layers;
-    auto const fits = ballast::remaining_memory(run(), at) >= 0;
-    auto const text = [](double value) {
-      char buffer[32];
-      std::snprintf(buffer, sizeof buffer, "%.2f", value);
-      return value > 0 ? std::string(buffer) : std::string("–");
-    };
-    auto const modelled = fits ? std::to_string(at.recomputed_layers) : "out of memory";
-    if (r.layers >= 0) at.recomputed_layers = static_cast<std::uint32_t>(r.layers);  // times at the published setting
-    std::printf("| %dK | %u | %s | %s | %s | %s | %s | %s |\n", static_cast<int>(r.k), r.sp,
-                r.layers < 0 ? "out of memory" : std::to_string(r.layers).c_str(), modelled.c_str(), text(r.full).c_str(),
-                r.layers < 0 ? "–" : text(iteration(at, at.capacity)).c_str(), text(r.mixed).c_str(),
-                r.layers < 0 ? "–" : text(iteration(at, 1750)).c_str());
-  }
 }
 
 void print_figures(ballast::level_figures const& f, double naive) {
@@ -164,7 +125,6 @@ int main() {
                   static_cast<double>(h.tokens()),
               std::accumulate(lengths.begin(), lengths.end(), 0.0,
                               [](double sum, auto l) { return sum + static_cast<double>(l) * static_cast<double>(l); }));
-  print_model();
 
   // HBP's choice from its published profile, and from the modelled one; the exact choice.
   std::vector<hbp::profiled_level> const table_19{
@@ -173,14 +133,22 @@ int main() {
   std::vector<std::uint32_t> const degrees{1, 2, 4, 8};
   auto candidates = ballast::modelled_levels(run(), capacities, degrees);
   std::vector<hbp::profiled_level> modelled_profile;
-  for (auto const& [at, time] : candidates) {
-    if (std::find(capacities.begin(), capacities.end(), at.capacity) == capacities.end()) continue;
-    std::int64_t tokens = 0, squares = 0;
-    for (std::size_t i = 0; i < h.lengths.size() && h.lengths[i] <= at.capacity; ++i) {
+  for (auto const capacity : capacities) {
+    std::int64_t tokens = 0, squares = 0;  // of the samples that packs of this length can hold
+    for (std::size_t i = 0; i < h.lengths.size() && h.lengths[i] <= capacity; ++i) {
       tokens += h.lengths[i] * static_cast<std::int64_t>(h.counts[i]);
       squares += h.lengths[i] * h.lengths[i] * static_cast<std::int64_t>(h.counts[i]);
     }
-    modelled_profile.push_back({at, time(static_cast<std::uint64_t>((tokens + at.capacity - 1) / at.capacity), tokens, squares), tokens});
+    auto const remaining = [&](std::uint32_t sp, std::uint32_t layers) -> std::optional<std::int64_t> {
+      auto const left = ballast::remaining_memory(run(), {capacity, sp, layers});
+      return left < 0 ? std::nullopt : std::optional(left);
+    };
+    auto const time = [&](std::uint32_t sp, std::uint32_t layers) {
+      return ballast::modelled_level_time(run(), {capacity, sp, layers})(static_cast<std::uint64_t>((tokens + capacity - 1) / capacity),
+                                                                         tokens, squares);
+    };
+    if (auto const best = hbp::find_best_setting(capacity, degrees, remaining, time, {.least = 20, .most = 32, .tokens = tokens}))
+      modelled_profile.push_back(*best);
   }
   auto const naive_levels = timed({{131072, 8, 28}});
   auto const hbp_levels = timed(hbp::select_levels(table_19));
