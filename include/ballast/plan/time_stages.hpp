@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/batching/result.hpp>
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/core/math.hpp>
+#include <ballast/core/status.hpp>
+#include <ballast/cost/evaluate.hpp>
+#include <ballast/cost/layer.hpp>
+#include <ballast/cost/schedule.hpp>
+#include <ballast/plan/detail/timelines.hpp>
+#include <ballast/plan/plan_training.hpp>
+#include <ballast/plan/training_plan.hpp>
+#include <ballast/staging/layer.hpp>
+#include <ballast/staging/result.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+/// @file
+/// @brief `time_stages`: memory and a modelled timeline of every step for stages whose cut and recomputation are given.
+
+namespace ballast::inline v0_2 {
+
+/// @brief Computes memory and time of a training whose stages are given. Every layer takes its first option.
+///
+/// Timelines are those of `plan_training`. The result also has memory and times if a stage needs more memory than there is.
+///
+/// @tparam Index  index type of the data plan
+/// @param steps       which packs each rank trains in each step; each rank is a pipeline
+/// @param packs       tokens, squares and tiles of each pack; see `shapes_of`
+/// @param layers      the layers of the model; the first option of each is what it keeps and recomputes
+/// @param boundaries  stages (times chunks per stage) + 1 layers, ascending from 0 to all; only the first part
+///                    must have a layer
+/// @param options     stages, memory, schedule
+/// @param rates       rates that turn work into time; see `rates_of`
+/// @return as `plan_training`; `status` is infeasible if the peak of a stage is above the memory, and `stages.partition.bottleneck` has the
+///         mean time of a stage as its bound
+/// @throws invalid_input if the boundaries are no cut of the layers into the stages, or as `plan_training`
+/// @par Complexity
+/// O(layers + micro-batches * stages).
+/// @par Determinism
+/// A pure function of its arguments, in integers.
+/// @par Source
+/// This library (docs/plan.md).
+template <index_type Index>
+[[nodiscard]] training_plan time_stages(batching<Index> const& steps, std::span<batch_shape const> packs, std::span<layer const> layers,
+                                        std::span<std::uint32_t const> boundaries, training_options const& options,
+                                        layer_rates const& rates) {
+  require(packs.size() == steps.packs.size(),
+          [&] { return "packs has " + std::to_string(packs.size()) + " entries for " + std::to_string(steps.packs.size()) + " packs"; });
+  require(options.stages >= 1 && options.stages <= std::uint64_t{1} << 20,
+          [&] { return "stages = " + std::to_string(options.stages) + " must be in 1 ... 2^20"; });
+  auto const cuts = boundaries;
+  auto const chunks = options.stages * std::visit([](auto const& s) { return s.chunks_per_stage(); }, options.schedule);
+  auto const rises = [&] {
+    return cuts[0] == 0 && cuts[1] > 0 && cuts.back() == layers.size() && std::is_sorted(cuts.begin(), cuts.end());
+  };
+  require(cuts.size() == chunks + 1 && rises(), [&] {
+    return "boundaries must be " + std::to_string(chunks + 1) + " numbers that rise from 0 to the number of layers, " +
+           std::to_string(layers.size());
+  });
+  layer_evaluator const evaluate(rates);
+  training_plan out;
+  auto const batches = detail::batches_of(steps, packs);
+  auto most = batches.most_of_a_rank;
+  if (std::holds_alternative<interleaved_schedule>(options.schedule)) most = divide_up(most, options.stages) * options.stages;
+  for (std::uint64_t s = 0; s < options.stages; ++s) out.in_flight.push_back(in_flight(options.schedule, s, options.stages, most).held);
+  out.mean = batches.mean;
+  out.largest = batches.largest;
+  // the last layer of ZB-V is on the stage of the first
+  auto const apart = std::holds_alternative<zbv_schedule>(options.schedule) ? 1 : options.stages;
+  out.layers = stage_layers_of(layers, batches.mean, batches.largest, rates, apart);
+  auto& bottleneck = out.stages.partition.bottleneck;
+  out.stages.partition.boundaries.assign(cuts.begin(), cuts.end());
+  out.stages.option.resize(layers.size());
+  out.stages.figures.resize(static_cast<std::size_t>(options.stages));
+  std::int64_t sum = 0;
+  for (std::size_t k = 0; k < chunks; ++k) {
+    auto const s = std::visit([&](auto const& schedule) { return schedule.stage_of(k, options.stages); }, options.schedule);
+    auto& figures = out.stages.figures[static_cast<std::size_t>(s)];
+    for (std::size_t i = cuts[k]; i < cuts[k + 1]; ++i) {
+      auto const& of = out.layers[i];
+      figures.time += of.time;
+      figures.added += of.options.front().time;
+      figures.state += of.state;
+      figures.working = (std::max)(figures.working, of.working);
+      figures.activations += of.options.front().memory;
+      sum += of.time + of.options.front().time;
+    }
+    bottleneck.value = (std::max)(bottleneck.value, figures.time + figures.added);
+  }
+  bottleneck.lower_bound = divide_up(sum, static_cast<std::int64_t>(options.stages));
+  for (auto const& s : out.stages.figures) out.memory.push_back({.state = s.state, .activations = 0, .budget = options.memory});
+  detail::step_timer<>(detail::joined_stages(layers, out.stages), options.stages, evaluate, options.schedule, batches.largest, packs)
+      .time(steps, out);
+  for (std::size_t s = 0; s < out.memory.size(); ++s) out.stages.figures[s].memory = out.memory[s].bytes();
+  auto const fits = std::all_of(out.memory.begin(), out.memory.end(), [](stage_memory const& m) { return m.bytes() <= m.budget; });
+  out.status = fits ? status::feasible : status::infeasible;
+  out.stages.partition.status = out.status;
+  return out;
+}
+
+}  // namespace ballast::inline v0_2
