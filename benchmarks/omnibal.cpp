@@ -2,7 +2,7 @@
 // Prints the tables of docs/omnibal.md: iterative sampling and filtering as published, and every packer of several measures, on OmniBal's
 // four published files and on stand-ins for its whole mixture. Each plan of the library is validated; a fault ends the program with status
 // 1. Where the files are not at hand, they are redrawn from their published statistics.
-#include "omnibal_surrogate.hpp"
+#include "../tests/support/omnibal_surrogate.hpp"
 
 #include <ballast/batching/measured_steps.hpp>
 #include <ballast/core/random.hpp>

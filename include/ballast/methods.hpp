@@ -5,7 +5,7 @@
 /// @brief Includes all of methods/: published systems, composed of the other rooms: HBP, LongAlign, OmniBal.
 ///
 /// Use them to reproduce a paper. `hbp::plan_training` plans multi-level packing, `longalign::sorted_batches` and `packing_steps`
-/// make LongAlign's batches, and the functions of `omnibal` choose micro-batches, partitions and recomputation as OmniBal does.
+/// make LongAlign's batches, and `omnibal::plan_training` chooses micro-batches, stages and recomputation as OmniBal does.
 /// @code
 /// auto const levels = ballast::hbp::select_levels(profile);        // from measured times, see `find_best_setting`
 /// auto const plan = ballast::hbp::plan_training(lengths, levels, {.devices = 32});
@@ -18,4 +18,5 @@
 #include <ballast/methods/omnibal.hpp>
 #include <ballast/methods/omnibal_partition.hpp>
 #include <ballast/methods/omnibal_recompute.hpp>
+#include <ballast/methods/omnibal_training.hpp>
 #include <ballast/methods/omnibal_units.hpp>

@@ -14,6 +14,9 @@
 
 namespace ballast::inline v0_2::omnibal {
 
+/// @brief Memory that the published code leaves free: bytes.
+inline constexpr std::int64_t default_reserve = std::int64_t{3} << 30;
+
 /// @brief A probe of one stage: layers that were released from recomputation, and the memory that this took.
 struct memory_probe {
   std::int64_t vision = 0;    ///< number of released vision layers
@@ -74,7 +77,7 @@ template <class = when_called>
 ///
 /// @param vision    number of vision layers of the stage
 /// @param language  number of language layers of the stage
-/// @param room      memory that is free if all layers are recomputed, minus a reserve
+/// @param room      memory that is free if all layers are recomputed, minus a reserve (`default_reserve`)
 /// @param bytes     bytes of a released layer of each kind, positive
 /// @return the number of recomputed layers
 /// @throws invalid_input if a count is negative or a size not positive

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ballast/cost/presets.hpp>
 #include <ballast/methods.hpp>
 
 #include "levels.hpp"
@@ -32,6 +33,10 @@ void put(digest& d, omnibal::partition_candidate<Index> const& c) {
 template <class Index>
 void put(digest& d, omnibal::partition_candidates<Index> const& c) {
   put(d, c.anchor, c.candidates, c.tried);
+}
+template <class Index>
+void put(digest& d, omnibal::training<Index> const& t) {
+  put(d, t.data, t.cuts, t.measured, t.recomputed, t.plan.steps);
 }
 inline void put(digest& d, omnibal::layer_bytes const& b) { put(d, b.vision, b.language); }
 
@@ -85,6 +90,11 @@ void methods() {
   std::array const sets{omnibal::data_set{tiles, tokens, {}}, omnibal::data_set{none, text, {.tiles = 1, .tokens = 8192, .spare = 28}}};
   show("omnibal::plan_data_sets", "two", omnibal::plan_data_sets(sets, {.ranks = 4}));
   show("omnibal::sequence_units_of", "4", omnibal::sequence_units_of(omnibal::pack_data(sets[0]).packing.packs, {tiles, tokens}, 4));
+  cluster const a100{.device = device_named("a100"), .mfu = 0.5};
+  model_setting const spread{.spread = {.tensor = 4, .data = 2, .zero = 1}};
+  show("omnibal::plan_training", "internvl-chat-1.5",
+       omnibal::plan_training(tiles, tokens, vision_language_preset("internvl-chat-1.5"), a100, spread,
+                              {.data = {.ranks = 2, .micro_batches = 8}, .memory = 60'000'000'000}));
   auto const layers = uniform(40, 1, 900, 124), volume = uniform(39, 0, 1500, 125);
   show("omnibal::partition_around_anchor", "4", omnibal::partition_around_anchor(layers, volume, {.stages = 4}));
   show("omnibal::partition_around_anchor", "5,radius=2",
