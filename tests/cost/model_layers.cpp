@@ -92,7 +92,7 @@ TEST_CASE("layers_of: degrees divide, shares are rounded up") {
   }
 }
 
-TEST_CASE("layers_of: OmniBal's table 4 is three boundaries in MiB") {
+TEST_CASE("layers_of: the volumes of three cuts are those of OmniBal's table 4, in MiB") {
   auto const chain = layers_of(vision_language_preset("internvl-chat-1.5"));
   batch_shape const step{.tokens = 4096, .squares = 4096 * 4096, .tiles = 9};  // the paper's largest micro-batch
   auto const volume = [&](std::initializer_list<std::size_t> last_layers) {
@@ -100,8 +100,8 @@ TEST_CASE("layers_of: OmniBal's table 4 is three boundaries in MiB") {
     for (auto const l : last_layers) bytes += chain[l].boundary(step);
     return static_cast<double>(bytes) / (1 << 20);
   };
-  // Cuts by parameters all stand in the language model; cuts by profiled time put two into the vision model; the balanced ones put one
-  // right behind the projector (layer 46).
+  // Three cuts chosen by hand: all in the language model, two in the vision model, one right behind the projector (layer 46). No search
+  // finds the second and the third from one profile: tests/methods/omnibal_partition.cpp.
   auto const by_parameters = volume({50, 65, 80});
   CHECK(by_parameters == 3 * 48.0);
   CHECK(std::round(10 * (volume({20, 40, 72}) - by_parameters)) == 166);   // +16.6 MB

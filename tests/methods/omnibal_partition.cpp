@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/core/random.hpp>
+#include <ballast/cost/model_layers.hpp>
+#include <ballast/cost/presets.hpp>
 #include <ballast/methods/omnibal_partition.hpp>
 #include <ballast/partition/check.hpp>
 #include <ballast/partition/second_objective.hpp>
@@ -10,8 +12,10 @@
 #include "support/refusal.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <set>
 #include <span>
 #include <vector>
@@ -81,6 +85,72 @@ TEST_CASE("omnibal_partition: a projector's narrow cut is found from the level o
   REQUIRE(found.candidates.size() == 2);
   CHECK(found.candidates[1].boundaries == cut{0, 5, 9});
   CHECK(found.candidates[1].volume == 27);
+}
+
+namespace {
+/// A full micro-batch of the paper: 9 tiles and 4,096 tokens.
+constexpr batch_shape full{.tokens = 4096, .squares = 4096 * 4096, .tiles = 9};
+/// The volume across the cuts of four stages less that of three cuts inside the language model: MiB, as table 4 of the paper counts them.
+double more_volume(std::vector<layer> const& chain, cut const& boundaries) {
+  std::int64_t bytes = 0;
+  for (std::size_t s = 1; s < 4; ++s) bytes += chain[boundaries[s] - 1].boundary(full) - chain[95].boundary(full);
+  return static_cast<double>(bytes) / (1 << 20);
+}
+std::int64_t bottleneck(numbers const& weights, cut const& boundaries) {
+  std::int64_t most = 0;
+  for (std::size_t s = 0; s + 1 < boundaries.size(); ++s)
+    most = (std::max)(most, std::accumulate(weights.begin() + boundaries[s], weights.begin() + boundaries[s + 1], std::int64_t{0}));
+  return most;
+}
+}  // namespace
+
+TEST_CASE("omnibal_partition: the chain of InternVL-Chat-1.5, cut by parameters", "[published]") {
+  auto const chain = layers_of(vision_language_preset("internvl-chat-1.5"));
+  REQUIRE(chain.size() == 97);
+  numbers weights;
+  for (auto const& l : chain) weights.push_back(l.parameters);
+  CHECK(min_max_partition(weights, {.stages = 4}).boundaries == cut{0, 49, 65, 81, 97});
+  // The authors' chain has 101 units: a cast comes first, and the head is one of four units at the end. Their example is the same cut but
+  // for one language layer, which makes its largest stage 0.3 % larger.
+  numbers units{0};
+  units.insert(units.end(), weights.begin(), weights.end());
+  units.insert(units.end(), 3, 0);
+  cut const example{0, 49, 66, 82, 101};
+  auto const found = min_max_partition(units, {.stages = 4});
+  CHECK(found.boundaries == cut{0, 50, 66, 82, 101});
+  CHECK(found.bottleneck.value == 6'611'598'720);
+  CHECK(bottleneck(units, example) == 6'631'403'520);
+}
+
+TEST_CASE("omnibal_partition: no profile of one chain gives both rows of table 4", "[published]") {
+  auto const chain = layers_of(vision_language_preset("internvl-chat-1.5"));
+  numbers volume;
+  for (std::size_t i = 0; i + 1 < chain.size(); ++i) volume.push_back(chain[i].boundary(full));
+  auto const is = [](double mib, double published) { return std::abs(mib - published) < 0.05; };
+  int of_profile = 0, of_search = 0;
+  for (std::int64_t percent = 20; percent <= 400; ++percent) {  // time of the vision layers over what their FLOPs say
+    numbers times;
+    for (std::size_t i = 0; i < chain.size(); ++i) times.push_back(chain[i].forward(full) * (i <= 46 ? percent : 100) / 100);
+    auto const anchor = more_volume(chain, min_max_partition(times, {.stages = 4}).boundaries);
+    auto least = anchor;
+    for (std::uint64_t const radius : {1U, 2U, 4U}) {
+      auto const found = omnibal::partition_around_anchor(times, volume, {.stages = 4, .radius = radius});
+      REQUIRE(found.tried == (radius == 1 ? 27U : radius == 2 ? 125U : 729U));
+      for (auto const& c : found.candidates) least = (std::min)(least, more_volume(chain, c.boundaries));
+      if (percent == 100) {  // by FLOPs, one cut is in the vision model, and no candidate sends less
+        CHECK(found.anchor.boundaries == cut{0, 30, 57, 77, 97});
+        CHECK(is(anchor, 8.3));
+        CHECK(least == anchor);
+      }
+    }
+    CAPTURE(percent, anchor, least);
+    CHECK(is(anchor, 16.6) == (percent >= 157));                  // the row "profile"
+    CHECK(is(least, -21.0) == (percent >= 38 && percent <= 58));  // the row "BMP"
+    if (is(anchor, 16.6)) CHECK(least > -12.8);
+    of_profile += is(anchor, 16.6) ? 1 : 0;
+    of_search += is(least, -21.0) ? 1 : 0;
+  }
+  CHECK((of_profile == 244 && of_search == 21));
 }
 
 TEST_CASE("omnibal_partition: boundaries keep rising, and refusals") {
