@@ -37,15 +37,6 @@ namespace {
 using ballast::groups;
 using surrogate::samples;
 
-samples read_four_files(std::string const& path) {
-  std::ifstream in(path);
-  if (!in) throw std::runtime_error("cannot read " + path);
-  samples out;
-  std::int64_t tokens = 0, tiles = 0, file = 0;
-  while (in >> tokens >> tiles >> file) out.push_back(tiles, tokens);
-  return out;
-}
-
 struct limits {
   std::int64_t tiles, tokens;
 };
@@ -258,7 +249,8 @@ void print_steps(test_case const& c) {
 int main(int argc, char** argv) {
   auto const* const folder = argc > 1 ? argv[1] : std::getenv("BALLAST_TRACES");
   try {
-    auto const four = folder == nullptr ? surrogate::four_files_redrawn() : read_four_files(std::string(folder) + "/omnibal_vlm_sft.txt");
+    auto const four =
+        folder == nullptr ? surrogate::four_files_redrawn() : surrogate::read_four_files(std::string(folder) + "/omnibal_vlm_sft.txt");
     auto const mixture = surrogate::vision_mixture(four);
     auto const text = surrogate::pure_text();
     if (folder == nullptr)

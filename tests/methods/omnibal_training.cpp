@@ -71,6 +71,9 @@ TEST_CASE("omnibal_training: packs, cut and recomputation follow one another") {
   }
   CHECK(some > 0);
   CHECK(found.plan.time.value < all.time.value);
+  auto const of_model = omnibal::plan_training(mixture().tiles, mixture().tokens, m.model, m.on, m.by,
+                                               {.data = {.ranks = 4, .micro_batches = 16}, .memory = m.memory});
+  CHECK(of_model.plan.steps == found.plan.steps);
 }
 
 TEST_CASE("omnibal_training: cuts are measured by a callable") {
@@ -124,6 +127,8 @@ TEST_CASE("omnibal_training: too few layers, and too little memory") {
   CHECK(tight.plan.status == status::infeasible);
   CHECK(std::count(tight.recomputed.begin(), tight.recomputed.end(), 0) == 0);
   CHECK(tight.plan.time.value > 0);
+  CHECK(refusal([&] { return omnibal::plan_training(few.tiles, few.tokens, m.layers, std::span(m.kinds).first(96), m.rates(), {}); }) ==
+        "kinds has 96 entries for 97 layers");
 }
 
 }  // namespace test_methods_omnibal_training

@@ -102,7 +102,7 @@ struct trained_model {
   }
   [[nodiscard]] omnibal::training<> omnibal_plan(surrogate::samples const& data) const {
     return omnibal::plan_training(
-        data.tiles, data.tokens, model, on, by,
+        data.tiles, data.tokens, layers, kinds, rates(),
         {.data = {.ranks = ranks, .micro_batches = micro_batches}, .search = {.stages = stages}, .memory = memory});
   }
   [[nodiscard]] loaded_steps library_steps(surrogate::samples const& data) const {
@@ -120,6 +120,18 @@ inline trained_model with_megatron(vision_language_model const& model) {
           .stages = 4,
           .ranks = 4,
           .micro_batches = 16};
+}
+
+/// The same if vision layers take `percent` of the time that their FLOPs say.
+inline trained_model with_slower_vision(trained_model m, std::int64_t percent) {
+  for (std::size_t i = 0; i < m.layers.size(); ++i) {
+    if (m.kinds[i] != omnibal::layer_kind::vision) continue;
+    auto const scale = [&](batch_cost& work) { work.per_tile = work.per_tile / 100 * percent; };
+    scale(m.layers[i].forward);
+    scale(m.layers[i].backward);
+    for (auto& o : m.layers[i].options) scale(o.work);
+  }
+  return m;
 }
 
 /// A row of the ablation.

@@ -6,6 +6,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <fstream>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 // Stand-ins for the instruction-tuning mixture of OmniBal (arXiv 2407.20761), of whose ten files four are published. The other vision files
@@ -87,6 +90,16 @@ inline samples four_files_redrawn() {
       auto const text = f.text[above - 1] + static_cast<std::int64_t>(ballast::uniform_below(width, random));
       out.push_back(tiles, whole_length(tiles, text));
     }
+  return out;
+}
+
+/// The four published files: tokens, tiles and number of the file of a sample in each line.
+inline samples read_four_files(std::string const& path) {
+  std::ifstream in(path);
+  if (!in) throw std::runtime_error("cannot read " + path);
+  samples out;
+  std::int64_t tokens = 0, tiles = 0, file = 0;
+  while (in >> tokens >> tiles >> file) out.push_back(tiles, tokens);
   return out;
 }
 

@@ -104,7 +104,7 @@ struct training {
   training_plan plan;                    ///< stages, memory and the timeline of every step
 };
 
-/// @brief Plans a training of a vision-language model as OmniBal does: packs, then a cut into stages, then recomputation.
+/// @brief Plans a training as OmniBal does: packs, then a cut into stages, then recomputation.
 ///
 /// 1. Data: `plan_data` makes packs and steps.
 /// 2. Model: the forward times of layers for the mean micro-batch give a balanced cut, the anchor. Candidates around it are measured with
@@ -122,14 +122,14 @@ struct training {
 /// @tparam Measure  `by_simulation`, or a callable (boundaries) -> integer, the time of a cut
 /// @param tiles    image tiles of each sample
 /// @param tokens   text length of each sample, its tiles' tokens included
-/// @param model    the shape, without layers for multi-token prediction
-/// @param on       the devices
-/// @param by       how the model is trained; `by.spread.data` is usually the number of ranks
+/// @param layers   the layers of the model, modelled or measured
+/// @param kinds    the kind of each layer
+/// @param rates    rates that turn work into time
 /// @param o        limits, ranks, stages, memory
 /// @param measure  measures a cut; called once for each candidate
 /// @return packs, steps, cut, recomputation and timeline; `plan.status` is infeasible if there are too few layers, or too little memory
 /// even if all layers are recomputed
-/// @throws invalid_input as `plan_data`, `partition_around_anchor`, `layers_of`, `rates_of` and `time_stages`
+/// @throws invalid_input as `plan_data`, `partition_around_anchor` and `time_stages`, or if layers and kinds differ in size
 /// @par Complexity
 /// That of `plan_data`, and O(stages * micro-batches) for the timeline.
 /// @par Determinism
@@ -139,9 +139,11 @@ struct training {
 template <index_type Index = std::uint32_t, class Measure = by_simulation>
   requires std::same_as<Measure, by_simulation> || std::regular_invocable<Measure const&, std::span<std::uint32_t const>>
 [[nodiscard]] training<Index> plan_training(std::span<std::int64_t const> tiles, std::span<std::int64_t const> tokens,
-                                            vision_language_model const& model, cluster const& on, model_setting const& by,
+                                            std::vector<layer> const& layers, std::span<layer_kind const> kinds, layer_rates const& rates,
                                             training_options const& o, Measure const& measure = {}) {
   using cut = std::span<std::uint32_t const>;
+  require(layers.size() == kinds.size(),
+          [&] { return "kinds has " + std::to_string(kinds.size()) + " entries for " + std::to_string(layers.size()) + " layers"; });
   training<Index> out;
   out.data = plan_data<Index>(tiles, tokens, o.data);
   auto const& steps = out.data.steps;
@@ -155,16 +157,13 @@ template <index_type Index = std::uint32_t, class Measure = by_simulation>
   auto const count = (std::max)(static_cast<std::int64_t>(packs.size()), std::int64_t{1});
   mean = {mean.tokens / count, mean.squares / count, mean.tiles / count};
 
-  auto const layers = layers_of(model, by);
-  auto const kinds = layer_kinds(model);
-  auto const rates = rates_of(on, by.spread.tensor * by.spread.data);
   layer_evaluator const evaluate(rates);
   std::vector<std::int64_t> profile, volume;
   for (auto const& l : layers) {
     profile.push_back(evaluate(l, l.options.front(), mean).forward + evaluate.waits(l, mean).forward);
     volume.push_back(l.boundary({.tokens = limits.tokens, .squares = 0, .tiles = limits.tiles}));
   }
-  volume.pop_back();
+  if (!volume.empty()) volume.pop_back();
   out.cuts = partition_around_anchor(profile, volume, o.search);
   if (out.cuts.candidates.empty()) return out;
 
@@ -173,15 +172,13 @@ template <index_type Index = std::uint32_t, class Measure = by_simulation>
     return time_stages<Index>(of, packs, with_recomputation(layers, kinds, boundaries, out.recomputed), boundaries,
                               {.stages = o.search.stages, .memory = o.memory}, rates);
   };
-  auto first = steps;
-  if constexpr (std::same_as<Measure, by_simulation>)
-    first.table.resize(
-        static_cast<std::size_t>(steps.ranks * steps.micro_batches * (std::min)(measure.steps, std::uint64_t{steps.steps()})));
-  for (auto const& candidate : out.cuts.candidates) {
-    if constexpr (std::same_as<Measure, by_simulation>)
-      out.measured.push_back(timed(first, candidate.boundaries).time.value);
-    else
-      out.measured.push_back(measure(cut(candidate.boundaries)));
+  if constexpr (std::same_as<Measure, by_simulation>) {
+    auto first = steps;
+    auto const some = (std::min)(measure.steps, std::uint64_t{steps.steps()});
+    first.table.resize(static_cast<std::size_t>(steps.ranks * steps.micro_batches * some));
+    for (auto const& c : out.cuts.candidates) out.measured.push_back(timed(first, c.boundaries).time.value);
+  } else {
+    for (auto const& c : out.cuts.candidates) out.measured.push_back(measure(cut(c.boundaries)));
   }
   out.chosen = static_cast<std::size_t>(std::min_element(out.measured.begin(), out.measured.end()) - out.measured.begin());
   auto const& boundaries = out.cuts.candidates[out.chosen].boundaries;
@@ -195,13 +192,39 @@ template <index_type Index = std::uint32_t, class Measure = by_simulation>
       auto const held = [&](layer_option const& option) { return evaluate(layers[i], option, all.largest).bytes; };
       auto const more = held(layers[i].options.front()) - held(layers[i].options.back());
       auto& of_kind = kinds[i] == layer_kind::vision ? bytes.vision : bytes.language;
-      of_kind = (std::max)(static_cast<std::int64_t>(all.in_flight[s]) * more, std::int64_t{1});
-      ++(kinds[i] == layer_kind::vision ? vision : language);
+      auto& number = kinds[i] == layer_kind::vision ? vision : language;
+      auto const of_stage = (std::max)(static_cast<std::int64_t>(all.in_flight[s]) * more, std::int64_t{1});
+      of_kind = number++ == 0 ? of_stage : (std::max)(of_kind, of_stage);
     }
     out.recomputed[s] = recomputed_layers(vision, language, o.memory - o.reserve - all.memory[s].bytes(), bytes);
   }
   out.plan = timed(steps, boundaries);
   return out;
+}
+
+/// @brief As above, for the shape of a vision-language model on a cluster.
+///
+/// @tparam Index    type of the sample indices
+/// @tparam Measure  `by_simulation`, or a callable (boundaries) -> integer, the time of a cut
+/// @param tiles    image tiles of each sample
+/// @param tokens   text length of each sample, its tiles' tokens included
+/// @param model    the shape, without layers for multi-token prediction
+/// @param on       the devices
+/// @param by       how the model is trained; `by.spread.data` is usually the number of ranks
+/// @param o        limits, ranks, stages, memory
+/// @param measure  measures a cut; called once for each candidate
+/// @return as above
+/// @throws invalid_input as above, `layers_of` and `rates_of`
+/// @par Complexity
+/// As above.
+/// @par Determinism
+/// As above.
+template <index_type Index = std::uint32_t, class Measure = by_simulation>
+[[nodiscard]] training<Index> plan_training(std::span<std::int64_t const> tiles, std::span<std::int64_t const> tokens,
+                                            vision_language_model const& model, cluster const& on, model_setting const& by,
+                                            training_options const& o, Measure const& measure = {}) {
+  return plan_training<Index>(tiles, tokens, layers_of(model, by), layer_kinds(model), rates_of(on, by.spread.tensor * by.spread.data), o,
+                              measure);
 }
 
 }  // namespace ballast::inline v0_2::omnibal
