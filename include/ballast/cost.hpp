@@ -50,3 +50,4 @@
 #include <ballast/cost/transformer_shape.hpp>
 #include <ballast/cost/utilisation.hpp>
 #include <ballast/cost/vision.hpp>
+#include <ballast/cost/vision_language_cost.hpp>

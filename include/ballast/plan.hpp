@@ -28,6 +28,7 @@
 #include <ballast/plan/exports.hpp>
 #include <ballast/plan/figures.hpp>
 #include <ballast/plan/limits.hpp>
+#include <ballast/plan/measured_data.hpp>
 #include <ballast/plan/plan_data.hpp>
 #include <ballast/plan/plan_rest.hpp>
 #include <ballast/plan/plan_training.hpp>

@@ -25,6 +25,11 @@ TEST_CASE("shapes_of: tokens and squares of each pack") {
   std::vector<std::int64_t> tokens{3, 5, 4};
   CHECK(shapes_of(packs, std::span<std::int64_t const>(tokens)) ==
         std::vector<batch_shape>{{.tokens = 7, .squares = 25}, {.tokens = 5, .squares = 25}});
+  std::vector<std::int64_t> const tiles{1, 0, 7};
+  CHECK(shapes_of(packs, std::span<std::int64_t const>(tokens), std::span<std::int64_t const>(tiles)) ==
+        std::vector<batch_shape>{{.tokens = 7, .squares = 25, .tiles = 8}, {.tokens = 5, .squares = 25}});
+  CHECK(refusal([&] { return shapes_of(packs, std::span<std::int64_t const>(tokens), std::span<std::int64_t const>(tiles).first(2)); }) ==
+        "tiles has 2 entries for 3 samples");
   tokens[2] = std::int64_t{1} << 32;
   CHECK(refusal([&] { return shapes_of(packs, std::span<std::int64_t const>(tokens)); }) ==
         "tokens[2] = 4294967296 is negative, or brings a sum of squares to 2^63");

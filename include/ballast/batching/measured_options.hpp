@@ -25,6 +25,10 @@ struct measured_batching_options {
   std::vector<std::int64_t> capacity{};  ///< largest total of each measure in one pack: one entry for each measure, at least 1
   std::uint64_t ranks = 1;               ///< data-parallel ranks; at least 1
   std::uint64_t micro_batches = 1;       ///< packs of one rank in one step; at least 1
+  /// Where ranks wait for each other, by which `slowest` is computed. With `pipeline` and several stages, rows of similar cost share a
+  /// step.
+  ballast::synchronisation synchronisation = ballast::synchronisation::per_step;
+  std::uint64_t stages = 1;                                  ///< pipeline stages, for `synchronisation::pipeline`; at least 1
   ballast::left_over left_over = ballast::left_over::split;  ///< what happens to an incomplete last step
   /// What happens to a sample that exceeds a capacity: `reject`, `set_aside` (it is listed as dropped) or `alone`.
   ballast::oversize oversize = ballast::oversize::reject;
@@ -37,8 +41,10 @@ struct measured_batching_options {
   /// A measure that is 0 for some samples (text without images, for example). Samples with 0 of it never share a pack or a step with other
   /// samples.
   std::optional<std::size_t> separate{};
-  std::uint64_t seed = 0;   ///< any value; another seed gives another order
-  std::uint64_t epoch = 0;  ///< another epoch gives another order under the same seed
+  std::uint64_t seed = 0;                 ///< any value; another seed gives another order
+  std::uint64_t epoch = 0;                ///< another epoch gives another order under the same seed
+  std::int64_t cost_per_micro_batch = 0;  ///< fixed cost of a micro-batch, as in `batching_options`
+  std::int64_t cost_per_step = 0;         ///< fixed cost of a step for each rank, as in `batching_options`
   /// Whether all ranks run the same number of micro-batches in a step. Only the last step of each kind of samples can be unequal, if there
   /// are too few samples to split packs.
   bool equal_micro_batches = true;

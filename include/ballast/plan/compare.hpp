@@ -3,6 +3,7 @@
 #include <ballast/batching/deal_steps.hpp>
 #include <ballast/batching/result.hpp>
 #include <ballast/core/concepts.hpp>
+#include <ballast/core/groups.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/cost/evaluate.hpp>
 #include <ballast/cost/layer.hpp>
@@ -11,7 +12,10 @@
 #include <ballast/packing/best_fit_decreasing.hpp>
 #include <ballast/packing/next_fit.hpp>
 #include <ballast/packing/options.hpp>
+#include <ballast/packing/vector/best_fit.hpp>
+#include <ballast/packing/vector/measures.hpp>
 #include <ballast/plan/cluster.hpp>
+#include <ballast/plan/detail/placed_measures.hpp>
 #include <ballast/plan/detail/placed_samples.hpp>
 #include <ballast/plan/figures.hpp>
 #include <ballast/plan/plan_data.hpp>
@@ -40,6 +44,30 @@ struct usual_batchings {
   batching<Index> usual;  ///< the usual plan: packs by best-fit decreasing, dealt at random
 };
 
+namespace detail {
+
+/// Packs samples of several measures in input order into one open pack.
+template <index_type Index>
+[[nodiscard]] groups<Index> next_fit_of_measures(sample_measures const& samples, std::span<std::int64_t const> capacity) {
+  groups<Index> packs;
+  std::vector<Index> open;
+  std::vector<std::int64_t> room(capacity.begin(), capacity.end());
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    auto fits = true;
+    for (std::size_t m = 0; m < room.size(); ++m) fits = fits && samples.column(m)[i] <= room[m];
+    if (!fits) {
+      packs.push_back(std::exchange(open, {}));
+      room.assign(capacity.begin(), capacity.end());
+    }
+    open.push_back(static_cast<Index>(i));
+    for (std::size_t m = 0; m < room.size(); ++m) room[m] -= samples.column(m)[i];
+  }
+  if (!open.empty()) packs.push_back(open);
+  return packs;
+}
+
+}  // namespace detail
+
 /// @brief Plans the samples of a plan in the naive and in the usual way, with the same shape of steps, seed and left-over policy.
 ///
 /// @tparam Index  type of the sample indices
@@ -53,13 +81,23 @@ struct usual_batchings {
 /// A pure function of its arguments.
 template <index_type Index>
 [[nodiscard]] usual_batchings<Index> usual_batchings_of(data_plan<Index> const& plan, data_plan_options const& options) {
-  auto const& o = options.steps;
+  auto o = options.steps;
   detail::placed_samples const placed(plan.samples, o);
-  packing_options const pack{.capacity = o.capacity};
-  auto const& tokens = placed.samples.tokens;
-  usual_batchings<Index> out{
-      .naive = deal_steps(next_fit<Index>(tokens, pack).packs, placed.samples, o, {.how = dealing::in_order}),
-      .usual = deal_steps(best_fit_decreasing<Index>(tokens, pack).packs, placed.samples, o, {.how = dealing::random})};
+  groups<Index> by_next_fit, by_best_fit;
+  if (plan.others.empty()) {
+    packing_options const pack{.capacity = o.capacity};
+    auto const& tokens = placed.samples.tokens;
+    by_next_fit = next_fit<Index>(tokens, pack).packs;
+    by_best_fit = best_fit_decreasing<Index>(tokens, pack).packs;
+  } else {
+    detail::placed_measures<Index> const measures(plan);
+    auto const capacity = detail::capacities_of(options);
+    by_next_fit = detail::next_fit_of_measures<Index>(measures.view(), capacity);
+    by_best_fit = vector_best_fit<Index>(measures.view(), {.capacity = capacity}).packs;
+    o.equal_micro_batches = false;  // which may merge packs, by their tokens alone
+  }
+  usual_batchings<Index> out{.naive = deal_steps(std::move(by_next_fit), placed.samples, o, {.how = dealing::in_order}),
+                             .usual = deal_steps(std::move(by_best_fit), placed.samples, o, {.how = dealing::random})};
   if (placed.kept.empty()) return out;
   for (auto* const made : {&out.naive, &out.usual})
     for (auto* const list : {&made->packs.members, &made->dropped, &made->repeated})
@@ -156,7 +194,7 @@ template <index_type Index>
                                                    std::span<layer const> layers, training_options const& options,
                                                    layer_rates const& rates) {
   auto const run = [&](batching<Index> const& steps) {
-    auto const packs = shapes_of(steps.packs, std::span<std::int64_t const>(plan.samples.tokens));
+    auto const packs = shapes_of(steps.packs, std::span<std::int64_t const>(plan.samples.tokens), plan.tiles());
     return plan_training<Index>(steps, packs, layers, options, rates);
   };
   return {.planned = run(plan.steps), .naive = run(others.naive), .usual = run(others.usual)};

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -90,6 +91,44 @@ template <index_type Index>
   f.modelled_total_ms = static_cast<double>(plan.slowest.value) * ms_per_unit / static_cast<double>(sharing);
   f.modelled_step_ms = f.modelled_total_ms / static_cast<double>(f.steps);
   return f;
+}
+
+/// @brief How much of one measure is in the packs of a plan, and how balanced it is.
+struct measure_figures {
+  double fill = 0;     ///< share of the packs' capacity that is used
+  double balance = 0;  ///< see `step_balance::mean_ratio`, with the measure as load: the distance ratio of OmniBal
+
+  friend bool operator==(measure_figures const&, measure_figures const&) = default;
+};
+
+/// @brief Computes the figures of one measure, such as image tiles, of a plan of steps.
+///
+/// @tparam Index  index type of the plan
+/// @param plan      a valid plan (see `check_batching`) in which ranks share no sample
+/// @param measure   the measure of each sample, not negative; its sum is below 2^63
+/// @param capacity  its capacity in one pack, positive
+/// @return the figures; 0 without packs
+/// @throws invalid_input if the sum of a step reaches 2^63
+/// @par Complexity
+/// O(samples + places).
+/// @par Determinism
+/// The figures are doubles, computed from exact sums.
+template <index_type Index>
+[[nodiscard]] measure_figures figures_of_measure(batching<Index> const& plan, std::span<std::int64_t const> measure,
+                                                 std::int64_t capacity) {
+  auto const ranks = static_cast<std::size_t>(plan.ranks);
+  std::vector<std::int64_t> loads(plan.steps() * ranks);
+  double sum = 0;
+  std::uint64_t packs = 0;
+  for (std::size_t turn = 0; turn < loads.size(); ++turn) {
+    for (auto const pack : plan.packs_of(turn / ranks, turn % ranks)) {
+      ++packs;
+      for (auto const i : pack) add_checked(loads[turn], measure[static_cast<std::size_t>(i)], "measure", static_cast<std::size_t>(i));
+    }
+    sum += static_cast<double>(loads[turn]);
+  }
+  if (packs == 0) return {};
+  return {.fill = sum / (static_cast<double>(capacity) * static_cast<double>(packs)), .balance = balance_of_steps(loads, ranks).mean_ratio};
 }
 
 }  // namespace ballast::inline v0_2

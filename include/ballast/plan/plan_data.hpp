@@ -23,6 +23,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 /// @file
 /// @brief `plan_data`: plans an epoch, that is, which samples each rank trains on in each step.
@@ -33,6 +34,8 @@ namespace ballast::inline v0_2 {
 struct data_plan_options {
   batching_options steps;  ///< capacity, ranks, micro-batches, where ranks wait, left-over policy, seed and epoch
   ballast::oversize oversize = ballast::oversize::reject;  ///< any policy but `alone`: a micro-batch never exceeds the capacity
+  /// Samples of several measures (measured_data.hpp): the capacity of each measure in front of the tokens, such as image tiles.
+  std::vector<std::int64_t> others{};
 };
 
 /// @brief The plan of an epoch, with its bounds.
@@ -42,7 +45,16 @@ struct data_plan {
   batching<Index> steps;           ///< the result of `plan_steps`; members are indices of `samples`
   trained_samples<Index> samples;  ///< tokens and cost of each sample as it is trained, then of each piece; samples that are set aside
   certificate packs;               ///< number of packs, and the lower bound for the same samples
-  packing_bound bound = packing_bound::none;  ///< the argument that proves the lower bound of `packs`
+  packing_bound bound = packing_bound::none;  ///< the argument that proves the lower bound of `packs`; none with several measures
+  /// Samples of several measures: each measure in front of the tokens, one list for all samples. The first are image tiles, if the model
+  /// reads images.
+  std::vector<std::vector<std::int64_t>> others{};
+
+  /// @brief Image tiles of each sample. @return a view of `others[0]`; empty if samples have tokens alone
+  [[nodiscard]] std::span<std::int64_t const> tiles() const& noexcept {
+    return others.empty() ? std::span<std::int64_t const>() : std::span<std::int64_t const>(others.front());
+  }
+  std::span<std::int64_t const> tiles() const&& = delete;  ///< a view of a temporary would dangle
 };
 
 namespace detail {

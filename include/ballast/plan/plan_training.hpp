@@ -11,6 +11,7 @@
 #include <ballast/cost/model_setting.hpp>
 #include <ballast/cost/schedule.hpp>
 #include <ballast/cost/transformer.hpp>
+#include <ballast/cost/vision.hpp>
 #include <ballast/plan/cluster.hpp>
 #include <ballast/plan/detail/timelines.hpp>
 #include <ballast/plan/plan_data.hpp>
@@ -130,6 +131,29 @@ template <index_type Index>
 [[nodiscard]] training_plan plan_training(data_plan<Index> const& data, training_options const& options, transformer const& model,
                                           cluster const& on, model_setting const& by) {
   auto const packs = shapes_of(data.steps.packs, std::span<std::int64_t const>(data.samples.tokens));
+  return plan_training<Index>(data.steps, packs, layers_of(model, by), options, rates_of(on, by.spread.tensor * by.spread.data));
+}
+
+/// @brief Plans the stages of a vision-language model on a cluster for a data plan of image tiles and tokens.
+///
+/// @tparam Index  index type of the data plan
+/// @param data     the plan of an epoch, as `plan_data` (measured_data.hpp) returned it
+/// @param options  stages, memory, schedule
+/// @param model    the shape of the model
+/// @param on       the devices
+/// @param by       how the model is trained, as for a language model
+/// @return as the other overload
+/// @throws invalid_input as the other overload, or if the samples have tokens alone
+/// @par Complexity
+/// As the other overload.
+/// @par Determinism
+/// As the other overload.
+template <index_type Index>
+[[nodiscard]] training_plan plan_training(data_plan<Index> const& data, training_options const& options, vision_language_model const& model,
+                                          cluster const& on, model_setting const& by) {
+  require(!data.others.empty(),
+          [] { return std::string("others is empty: a vision-language model needs the image tiles of each sample"); });
+  auto const packs = shapes_of(data.steps.packs, std::span<std::int64_t const>(data.samples.tokens), data.tiles());
   return plan_training<Index>(data.steps, packs, layers_of(model, by), options, rates_of(on, by.spread.tensor * by.spread.data));
 }
 

@@ -48,10 +48,11 @@ class row_dealer {
   std::vector<Index> row_;
 };
 
-/// The steps of one kind of samples: rows of similar packs from windows of the random order, and rows of different cost in each step.
+/// The steps of one kind of samples: rows of similar packs from windows of the random order, and rows of different cost in each step; of
+/// similar cost in pipelines, where a micro-batch that takes longer than the others makes their stages wait.
 template <index_type Index>
 [[nodiscard]] std::vector<Index> steps_of_rows(batching<Index> const& b, std::vector<Index>& order, std::span<pack_sum const> sums,
-                                               load_table const& columns, std::size_t window, splitmix64& draw) {
+                                               load_table const& columns, std::size_t window, bool pipelines, splitmix64& draw) {
   auto const ranks = static_cast<std::size_t>(b.ranks), each = static_cast<std::size_t>(b.micro_batches), places = ranks * each;
   like_rows<Index> sort_rows(columns, ranks);
   row_dealer<Index> deal(b, sums);
@@ -74,8 +75,9 @@ template <index_type Index>
     auto const emitted = emit<Index>(steps, emission::cyclic, draw);
     for (std::size_t s = 0; s < steps; ++s) turn[emitted[s]] = s;
     for (std::size_t j = 0; j < rows.size(); ++j) {
-      auto const row = j / steps, k = j % steps;
-      auto const step = first + turn[row % 2 == 0 ? k : steps - 1 - k] * places;
+      auto const row = pipelines ? j % each : j / steps;
+      auto const k = pipelines ? j / each : row % 2 == 0 ? j % steps : steps - 1 - j % steps;
+      auto const step = first + turn[k] * places;
       deal(row_at(rows[j].second), std::span(table).subspan(step, places), row);
     }
   }
@@ -123,8 +125,9 @@ template <index_type Index>
   auto const window = o.window == 0 || o.window > most ? most : static_cast<std::size_t>(o.window);
   auto const columns = balanced_columns(loads, of, window * static_cast<std::size_t>(o.micro_batches));
   splitmix64 draw(~epoch_seed(shape));
+  auto const pipelines = o.synchronisation == synchronisation::pipeline && o.stages > 1;
   std::array<std::vector<Index>, 2> table;
-  for (std::size_t kind = 0; kind < 2; ++kind) table[kind] = steps_of_rows<Index>(b, order[kind], sums, columns, window, draw);
+  for (std::size_t kind = 0; kind < 2; ++kind) table[kind] = steps_of_rows<Index>(b, order[kind], sums, columns, window, pipelines, draw);
   interleave<Index>(b, table, {order[0].size() / places, order[1].size() / places});
   certify(b, of.items, shape, sums);
   b.critical = {};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/batching/detail/items.hpp>
+#include <ballast/batching/detail/weigh.hpp>
 #include <ballast/batching/measured_options.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/wide.hpp>
@@ -40,9 +41,13 @@ struct measured_items {
   return {.capacity = 1,
           .ranks = o.ranks,
           .micro_batches = o.micro_batches,
+          .synchronisation = o.synchronisation,
+          .stages = o.stages,
           .left_over = o.left_over,
           .seed = o.seed,
           .epoch = o.epoch,
+          .cost_per_micro_batch = o.cost_per_micro_batch,
+          .cost_per_step = o.cost_per_step,
           .equal_micro_batches = o.equal_micro_batches};
 }
 
@@ -87,6 +92,7 @@ template <index_type Index, row_cost Cost>
           [] { return std::string("no measure has a positive weight"); });
   measured_items out{samples, {}, weights_of(samples, o), !std::same_as<Cost, weighted_sum>};
   auto& items = out.items;
+  auto const most = (std::min)(most_cost(n, shape_of(o)), (std::int64_t{1} << 61) - 1) + 1;
   items.tokens.assign(samples.column(k - 1).begin(), samples.column(k - 1).end());
   items.cost.assign(n, 0);
   if constexpr (std::same_as<Cost, weighted_sum>) {
@@ -98,7 +104,7 @@ template <index_type Index, row_cost Cost>
     for (std::size_t i = 0; i < n; ++i) {
       for (std::size_t m = 0; m < k; ++m) row[m] = samples.column(m)[i];
       auto const value = cost(std::span<std::int64_t const>(row));
-      require(std::cmp_greater_equal(value, 0) && std::cmp_less_equal(value, (std::int64_t{1} << 61) - sum), [&] {
+      require(std::cmp_greater_equal(value, 0) && std::cmp_less_equal(value, most - sum), [&] {
         return "sample " + std::to_string(i) + " has cost " + std::to_string(value) +
                ", which is negative or brings the sum of costs too near to 2^63";
       });
@@ -107,6 +113,10 @@ template <index_type Index, row_cost Cost>
   }
   items.all_tokens = std::accumulate(items.tokens.begin(), items.tokens.end(), std::int64_t{0});
   items.all_cost = std::accumulate(items.cost.begin(), items.cost.end(), std::int64_t{0});
+  require(items.all_cost <= most, [&] {
+    return "the weighted sum of all measures, " + std::to_string(items.all_cost) + ", is too near to 2^63 for " + std::to_string(o.stages) +
+           " stages and the fixed costs";
+  });
   return out;
 }
 

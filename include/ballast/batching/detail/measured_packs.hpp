@@ -29,9 +29,9 @@ struct pack_loads {
   std::vector<pack_sum> sums;
 };
 
-/// Sums the packs from number `from` on; the sums of earlier packs are known.
+/// Sums the packs from number `from` on; the sums of earlier packs are known. `each` is the fixed cost of a micro-batch.
 template <index_type Index>
-void sum_up(groups<Index> const& packs, measured_items const& of, std::size_t from, pack_loads& out) {
+void sum_up(groups<Index> const& packs, measured_items const& of, std::int64_t each, std::size_t from, pack_loads& out) {
   auto const k = of.samples.measures(), count = packs.size(), slack = count / 64 + 4096;  // room for the few packs that are added
   out.measures.columns = k;
   out.measures.loads.reserve((from == 0 ? count + slack : count) * k);
@@ -47,11 +47,11 @@ void sum_up(groups<Index> const& packs, measured_items const& of, std::size_t fr
   out.sums.reserve(from == 0 ? count + slack : count);
   out.sums.resize(count);
   for (auto p = from; p < count; ++p) {
-    pack_sum sum;
+    pack_sum sum{.cost = each};
     for (auto i : packs[p]) {
       auto const cost = of.items.cost[i];
       sum.cost += cost;
-      sum.most_expensive = (std::max)(sum.most_expensive, cost);
+      sum.most_expensive = (std::max)(sum.most_expensive, cost + each);
     }
     out.sums[p] = sum;
   }
@@ -139,7 +139,7 @@ template <index_type Index>
   auto shape = shape_of(o);
   shape.capacity = (std::numeric_limits<std::int64_t>::max)();
   take_packs(b, std::move(packs), of.items, shape);
-  sum_up(b.packs, of, 0, loads);
+  sum_up(b.packs, of, o.cost_per_micro_batch, 0, loads);
   require_legal(b.packs, loads.measures, of, o);
   std::array<groups<Index>, 2> part;
   if (o.separate)
@@ -162,7 +162,7 @@ template <index_type Index>
       for (auto const pack : part[1]) b.packs.push_back(pack);
   }
   for (auto& of_kind : order) settle_left_over(b, of_kind, of.items, shape);
-  sum_up(b.packs, of, same, loads);
+  sum_up(b.packs, of, o.cost_per_micro_batch, same, loads);
   return order;
 }
 

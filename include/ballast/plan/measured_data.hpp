@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/batching/measured_options.hpp>
+#include <ballast/batching/measured_steps.hpp>
+#include <ballast/batching/options.hpp>
+#include <ballast/batching/resume.hpp>
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/core/math.hpp>
+#include <ballast/core/wide.hpp>
+#include <ballast/cost/model_setting.hpp>
+#include <ballast/cost/vision.hpp>
+#include <ballast/cost/vision_language_cost.hpp>
+#include <ballast/packing/options.hpp>
+#include <ballast/packing/vector/measures.hpp>
+#include <ballast/plan/detail/placed_measures.hpp>
+#include <ballast/plan/plan_data.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// @file
+/// @brief `plan_data` for samples of several measures, such as image tiles and tokens.
+
+namespace ballast::inline v0_2 {
+
+namespace detail {
+
+/// The windows are widened until ranks wait at most one part in a hundred. A pipeline waits for its slowest micro-batch too, which wider
+/// windows hardly change.
+template <index_type Index, class Cost>
+[[nodiscard]] measured_batching<Index> plan_in_windows(sample_measures const& samples, measured_batching_options by, Cost const& cost) {
+  auto best = plan_steps<Index>(samples, by, cost);
+  if (by.synchronisation == synchronisation::pipeline || !best.repeated.empty()) return best;
+  for (std::uint64_t const window : {64U, 0U}) {
+    if (by.window >= best.steps() || compare_products(best.slowest.value, 100 * static_cast<std::int64_t>(by.ranks), best.cost, 101) <= 0)
+      break;
+    by.window = window;
+    auto wider = deal_steps<Index>(best.packs, samples, by, cost);
+    wider.pack_count = best.pack_count;
+    if (wider.slowest.value < best.slowest.value) best = std::move(wider);
+  }
+  return best;
+}
+
+}  // namespace detail
+
+/// @brief Plans an epoch of samples with several measures, under any cost.
+///
+/// The last measure counts tokens, those of images included. Another one may count image tiles, for example: it limits what a micro-batch
+/// holds, and the cost says how long that takes. Packs are those of `plan_steps`. They are balanced by their cost alone or, if ranks are
+/// pipelines, by each measure too, because stages of a vision tower and of a language model take their time from different measures.
+/// Samples cannot be cut, and `least_fill` is not read: packs are as full as the packers make them.
+///
+/// @tparam Index  type of the sample indices
+/// @tparam Cost   a `row_cost`
+/// @param samples  measures of each sample; tokens are the last one, at least 1
+/// @param options  the capacity of tokens is `steps.capacity`, those of the measures in front of them are `others`:
+/// `{.steps = {.capacity = 4096, .ranks = 64}, .others = {9}}`
+/// @param cost     maps the measures of a sample to its cost, positive; a pure function
+/// @return the plan; `others` holds the measures in front of the tokens
+/// @post every sample is in a step exactly once, or is named by `samples.set_aside`, `steps.dropped` or `steps.repeated`; no micro-batch
+/// exceeds a capacity
+/// @throws invalid_input if an option, measure or cost is out of range, or a sample exceeds a capacity under `oversize::reject`
+/// @par Complexity
+/// As `plan_steps` for several measures, and that of `deal_steps` for each window that is tried.
+/// @par Determinism
+/// A pure function of its arguments.
+template <index_type Index = std::uint32_t, row_cost Cost>
+  requires(!std::same_as<Cost, weighted_sum>)
+[[nodiscard]] data_plan<Index> plan_data(sample_measures const& samples, data_plan_options const& options, Cost const& cost) {
+  auto const& o = options.steps;
+  auto const last = samples.measures() - 1;
+  require(options.others.size() == last, [&] {
+    return "others has " + std::to_string(options.others.size()) + " capacities for " + std::to_string(last) +
+           " measures in front of the tokens";
+  });
+  require(options.oversize == oversize::reject || options.oversize == oversize::set_aside,
+          [] { return std::string("oversize: a sample of several measures can be rejected or set aside"); });
+  auto const capacity = detail::capacities_of(options);
+  data_plan<Index> out;
+  out.samples.tokens.assign(samples.column(last).begin(), samples.column(last).end());
+  for (std::size_t i = 0; i < samples.size(); ++i)
+    require(out.samples.tokens[i] > 0, [&] { return entry("tokens", i, out.samples.tokens[i]) + " must be positive"; });
+  for (std::size_t m = 0; m < last; ++m) out.others.emplace_back(samples.column(m).begin(), samples.column(m).end());
+  if (options.oversize == oversize::set_aside)
+    for (std::size_t i = 0; i < samples.size(); ++i)
+      for (std::size_t m = 0; m <= last; ++m)
+        if (samples.column(m)[i] > capacity[m]) {
+          out.samples.set_aside.push_back(static_cast<Index>(i));
+          break;
+        }
+  detail::placed_measures<Index> const placed(out);
+  auto const pipelines = o.synchronisation == synchronisation::pipeline && o.stages > 1;
+  auto plan = detail::plan_in_windows<Index>(placed.view(),
+                                             {.capacity = capacity,
+                                              .ranks = o.ranks,
+                                              .micro_batches = o.micro_batches,
+                                              .synchronisation = o.synchronisation,
+                                              .stages = o.stages,
+                                              .left_over = o.left_over,
+                                              .weights = std::vector<std::int64_t>(pipelines ? 0 : last + 1),
+                                              .seed = o.seed,
+                                              .epoch = o.epoch,
+                                              .cost_per_micro_batch = o.cost_per_micro_batch,
+                                              .cost_per_step = o.cost_per_step,
+                                              .equal_micro_batches = o.equal_micro_batches},
+                                             cost);
+  if (!placed.kept.empty()) renumber<Index>(plan, placed.kept);
+  out.packs.value = std::count_if(plan.table.begin(), plan.table.end(), [&](Index p) { return p != plan.none; });
+  // dropped or repeated samples change what is packed
+  out.packs.lower_bound = plan.dropped.empty() && plan.repeated.empty() ? plan.pack_count.lower_bound : divide_up(plan.tokens, o.capacity);
+  out.steps = std::move(plan);
+  out.samples.cost.assign(samples.size(), 0);
+  auto next = out.samples.set_aside.begin();
+  std::vector<std::int64_t> row(last + 1);
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    if (next != out.samples.set_aside.end() && *next == i) {
+      ++next;
+      continue;
+    }
+    for (std::size_t m = 0; m <= last; ++m) row[m] = samples.column(m)[i];
+    out.samples.cost[i] = static_cast<std::int64_t>(cost(std::span<std::int64_t const>(row)));
+    require(out.samples.cost[i] > 0, [&] { return "sample " + std::to_string(i) + " has no cost"; });
+    out.samples.all_cost += out.samples.cost[i];
+    out.samples.all_tokens += out.samples.tokens[i];
+  }
+  return out;
+}
+
+/// @brief Plans an epoch of image tiles and tokens for a vision-language model: `plan_data` under the cost that its shape implies.
+///
+/// @tparam Index  type of the sample indices
+/// @param samples  image tiles and tokens of each sample: `{tiles, tokens}`; tokens include those of images
+/// @param options  as for the other overload, with one capacity of `others`: the most tiles of a micro-batch
+/// @param model    the shape of the model
+/// @param by       how it is trained; what is frozen costs less
+/// @return the plan; `others[0]` are the tiles
+/// @throws invalid_input as the other overload, or if the shape is not valid, or there are not two measures
+/// @par Complexity
+/// As the other overload.
+/// @par Determinism
+/// As the other overload.
+template <index_type Index = std::uint32_t>
+[[nodiscard]] data_plan<Index> plan_data(sample_measures const& samples, data_plan_options const& options,
+                                         vision_language_model const& model, model_setting const& by = {}) {
+  require(samples.measures() == 2,
+          [&] { return "a vision-language model takes two measures, tiles and tokens, not " + std::to_string(samples.measures()); });
+  return plan_data<Index>(samples, options, sample_cost(model, by));
+}
+
+}  // namespace ballast::inline v0_2
