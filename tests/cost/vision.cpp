@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ballast/cost/layer.hpp>
+#include <ballast/cost/model_layers.hpp>
 #include <ballast/cost/presets.hpp>
+#include <ballast/cost/transformer.hpp>
 #include <ballast/cost/vision.hpp>
 
 #include "support/catch.hpp"
@@ -26,6 +29,80 @@ TEST_CASE("vision: the FLOPs of an image tile") {
   CHECK(tile_flops(vision_language_preset("internvl-chat-1.5").projector) == std::int64_t{2} * 256 * (12800 + 6144) * 6144);
 }
 
+namespace {
+
+/// The tower and projector of Qwen3-VL-8B for a tile of 512 x 512 pixels.
+vision_language_model qwen3_vl() {
+  vision_language_model out{
+      .vision = {.body = {.layers = 27,
+                          .hidden = 1152,
+                          .query_heads = 16,
+                          .kv_heads = 16,
+                          .head_width = 72,
+                          .ffn = 4304,
+                          .gated = false,
+                          .positions = 2304,
+                          .causal = false,
+                          .qkv_bias = true,
+                          .output_bias = true,
+                          .ffn_bias = true,
+                          .norm_bias = true,
+                          .final_norm = false},
+                 .patch = 16,
+                 .channels = 6,
+                 .extra_tokens = 0,
+                 .tile_tokens = 1024},
+      .projector = {.input = 4608, .output = 4096, .tokens = 256, .norm = true, .inner = 4608, .norm_weights = 2304, .deep = {8, 16, 24}},
+      .language = transformer_preset("llama-3.1-8b")};
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("vision: projectors of other depths, and those of deep layers") {
+  auto const deep = qwen3_vl();
+  CHECK(parameters(deep.vision) + parameters(deep.projector) == 576'388'336);
+  CHECK(tile_flops(deep.projector) == std::int64_t{2} * 256 * 4 * (4608 * 4608 + 4608 * 4096));
+  // Llama 4: 5,632 -> 4,096 -> 4,096 -> 5,120; Gemma 3: 1,152 -> h behind a norm of 1,152; neither has biases
+  projector const three{.input = 5632, .output = 5120, .tokens = 144, .inner = 4096, .matrices = 3, .bias = false};
+  CHECK(parameters(three) == 5632 * 4096 + 4096 * 4096 + 4096 * 5120);
+  CHECK(tile_flops(three) == 2 * 144 * parameters(three));
+  projector const one{
+      .input = 1152, .output = 2560, .tokens = 256, .norm = true, .norm_weights = 1152, .matrices = 1, .bias = false, .vectors = 2};
+  CHECK(parameters(one) == 1152 * 2560 + 1152 + 2 * 2560);
+}
+
+TEST_CASE("vision: layers that are never computed are weights alone, and deep outputs go to the language model") {
+  auto const& llava = vision_language_preset("llava-1.5-7b");
+  auto whole = llava;
+  whole.vision.unused_layers = 0;
+  CHECK(parameters(llava) == parameters(whole));
+  CHECK(parameters(llava) == 7'062'902'784);
+  CHECK(tile_flops(whole.vision) - tile_flops(llava.vision) == layer_flops(llava.vision.body, 23)(577));
+  auto const chain = layers_of(llava), all = layers_of(whole);
+  CHECK(chain.size() + 1 == all.size());
+  CHECK(chain[0].state - all[0].state == 2 * layer_parameters(llava.vision.body, 23));  // bf16 weights, as frozen ones
+
+  auto const deep = layers_of(qwen3_vl());
+  batch_shape const tile{.tiles = 1};
+  std::int64_t flops = 0, weights = 0;
+  for (auto const& l : deep) {
+    flops += l.forward(tile);
+    weights += l.parameters;
+  }
+  CHECK(flops == tile_flops(qwen3_vl().vision) + tile_flops(qwen3_vl().projector));
+  CHECK(weights == parameters(qwen3_vl()));
+  auto const raw = 2 * 1024 * 1152, merged = 2 * 256 * 4096;  // bytes
+  CHECK(deep[8].boundary(tile) == raw);                       // vision layer 7, behind the patches
+  CHECK(deep[9].boundary(tile) == 2 * raw);
+  CHECK(deep[27].boundary(tile) == 4 * raw);
+  CHECK(deep[28].boundary(tile) == 4 * merged);
+  CHECK(deep[29].boundary(tile) == 3 * merged);  // the embedding; the first layers add one each
+  CHECK(deep[30].boundary(tile) == 2 * merged);
+  CHECK(deep[31].boundary(tile) == merged);
+  CHECK(deep[32].boundary(tile) == 0);
+}
+
 TEST_CASE("vision: a shape that makes no sense is refused by name") {
   auto const of = [](auto const& change) {
     auto model = vision_preset("clip-l-14-336");
@@ -39,9 +116,22 @@ TEST_CASE("vision: a shape that makes no sense is refused by name") {
   CHECK(of([](vision_transformer& m) { m.tile_tokens = 99, m.extra_tokens = 100; }) == "extra_tokens = 100 must be in [0, 99]");
   CHECK(of([](vision_transformer& m) { m.tile_tokens = -1; }) == "tile_tokens = -1 must be in [0, 16777216]");
   CHECK(of([](vision_transformer& m) { m.tile_tokens = 1 << 24; }) == "tile_tokens = 16777216 bring the FLOPs of a tile to 2^63 or more");
+  CHECK(of([](vision_transformer& m) { m.unused_layers = 24; }) == "unused_layers = 24 must be in [0, 23]");
   CHECK(of([](vision_transformer& m) { m.body.layers = -1; }) == "layers = -1 must be in [1, 1024]");
   CHECK(of([](vision_transformer& m) { m.body.positions = 1 << 24; }) ==
         "body.positions = 16777216 bring the FLOPs of a tile to 2^63 or more");
+}
+
+TEST_CASE("vision: a projector that does not suit its tower is refused by name") {
+  auto const of = [](auto const& change) {
+    auto model = qwen3_vl();
+    change(model);
+    return refusal([&] { return layers_of(model); });
+  };
+  CHECK(of([](vision_language_model&) {}) == "accepted");
+  CHECK(of([](vision_language_model& m) { m.projector.matrices = 0; }) == "projector.matrices = 0 must be in [1, 8]");
+  CHECK(of([](vision_language_model& m) { m.projector.deep.add(27); }) ==
+        "projector.deep has 4 layers, of which 3 are among the computed ones of the vision transformer, for a language model of 32");
 }
 
 }  // namespace test_cost_vision

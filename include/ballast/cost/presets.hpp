@@ -240,7 +240,12 @@ inline constexpr std::array vision_presets{
 /// @brief Vision-language models: a vision transformer, a projector and a language model.
 inline constexpr std::array vision_language_presets{
     preset<vision_language_model>{"llava-1.5-7b",
-                                  {.vision = vision_preset("clip-l-14-336"),
+                                  {.vision =
+                                       [] {
+                                         auto tower = vision_preset("clip-l-14-336");
+                                         tower.unused_layers = 1;  // the features are those of the last layer but one
+                                         return tower;
+                                       }(),
                                    .projector = {.input = 1024, .output = 4096, .tokens = 576},
                                    .language = transformer_preset("vicuna-7b")}},
     preset<vision_language_model>{"internvl-chat-1.5",

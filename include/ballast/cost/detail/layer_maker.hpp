@@ -157,6 +157,14 @@ struct layer_maker {
     trained_before = trained_before || is.what == trained::all;
   }
 
+  /// Adds frozen parameters that nothing computes with to the last layer.
+  void add_frozen(parameter_groups const& parameters) {
+    auto& to = made.back();
+    to.parameters += parameters.total();
+    auto const states = states_of(parameters, by.optimizer, {.what = trained::none});
+    to.state += place(device_states(states, by.spread, by.experts()), by.moved).device.total();
+  }
+
  private:
   /// Stored scores are as large in all frameworks.
   [[nodiscard]] batch_cost in_framework(batch_cost const& bytes) const {
