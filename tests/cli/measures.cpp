@@ -152,6 +152,119 @@ TEST_CASE("samples of several measures that exceed a capacity are refused or lis
   CHECK(in.ballast("pack zero --columns 2,1 --capacity 9,4096").err == "zero:2: every measure is 0; a sample needs one that is not\n");
 }
 
+TEST_CASE("plan takes several measures of any form, and check finds its folder valid", "[cli]") {
+  scratch const in;
+  in.file("f", rows(1500));
+  std::string csv = "text,images\n", lines, array = "[";
+  auto const text = read_whole(in / "f");
+  for (auto const* at = text.c_str(); *at != 0;) {
+    char* end = nullptr;
+    auto const tokens = std::to_string(std::strtoll(at, &end, 10)), tiles = std::to_string(std::strtoll(end, &end, 10));
+    csv += tokens + "," + tiles + "\n";
+    lines += "{\"images\": " + tiles + ", \"text\": " + tokens + "}\n";
+    array += (array == "[" ? "" : ", ") + ("{\"images\": " + tiles + ", \"text\": " + tokens + "}");
+    at = end + 1;
+  }
+  in.file("csv", csv);
+  in.file("jsonl", lines);
+  in.file("json", array + "]");
+  auto const plan = [&](std::string const& file, std::string const& columns, std::string const& more = "") {
+    auto const o = in.ballast("plan " + file + " --columns " + columns + " --capacity 9,4096 --ranks 4 --out plan --json" + more);
+    CAPTURE(file, o.err);
+    REQUIRE(o.code == 0);
+    auto const checked = in.ballast("check plan " + file + " --columns " + columns + " --capacity 9,4096 --json");
+    CAPTURE(checked.err);
+    CHECK(checked.code == 0);
+    return nlohmann::json::parse(figures(o.out) + "}");
+  };
+  auto const json = plan("f", "2,1");
+  CHECK(json["capacity"] == std::vector<int>{9, 4096});
+  CHECK(json["samples"] == 1500);
+  CHECK(json["packs"] >= json["lower_bound"]);
+  REQUIRE(json["fill"].size() == 2);
+  CHECK(json["fill"][0] > 0.8);
+  CHECK(json["usual"]["dist"].size() == 2);
+  for (auto const& [file, columns] : {std::pair{"csv", "images,text"}, {"jsonl", "images,text"}, {"json", "images,text"}})
+    CHECK(plan(file, columns) == json);
+  auto const images = plan("f", "2,1", " --model internvl-chat-1.5");
+  CHECK(images["idle"] < 0.02);
+  CHECK(images["idle"] < images["usual"]["idle"].get<double>() / 3);
+  CHECK(images["hash"] != json["hash"]);  // balanced by another cost
+  auto const page = read_whole(in / "plan/report.html");
+  CHECK(page.find("packs hold") != std::string::npos);
+}
+
+TEST_CASE("plan --stages plans tower, projector and language model, and frozen parts take less", "[cli]") {
+  scratch const in;
+  in.file("f", rows(1500));
+  std::string const command = "plan f --columns 2,1 --capacity 9,4096 --ranks 4 --micro-batches 8 --stages 4 --tp 4 --zero 1 --model ";
+  auto const run = [&](std::string const& more) {
+    auto const o = in.ballast(command + more + " --json");
+    CAPTURE(o.err);
+    REQUIRE(o.code == 0);
+    return nlohmann::json::parse(o.out);
+  };
+  auto const all = run("internvl-chat-1.5");
+  CHECK(all["model_plan"]["boundaries"].back() == 97);
+  CHECK(all["model_plan"]["megatron"] == "");
+  CHECK(all["modelled_step_ms"] < all["usual"]["modelled_step_ms"]);
+  CHECK(all["model_plan"]["setting"].count("freeze") == 0);
+  auto const frozen = run("internvl-chat-1.5 --freeze vision,projector");
+  CHECK(frozen["model_plan"]["setting"]["freeze"] == std::vector<std::string>{"vision", "projector"});
+  CHECK(frozen["modelled_step_ms"] < 0.8 * all["modelled_step_ms"].get<double>());
+  CHECK(in.ballast(command + "internvl-chat-1.5 --freeze vision").out.find(", vision frozen, ") != std::string::npos);
+}
+
+TEST_CASE("stats describes each of several measures", "[cli]") {
+  scratch const in;
+  in.file("f", "700 2\n30 0\n300 1\n300 1\n");
+  auto const json = nlohmann::json::parse(in.ballast("stats f --columns 2,1 --json").out);
+  CHECK(json["samples"] == 4);
+  REQUIRE(json["measures"].size() == 2);
+  CHECK(json["measures"][0] ==
+        nlohmann::json({{"sum", 4}, {"min", 0}, {"mean", 1.0}, {"p50", 1}, {"p90", 2}, {"p99", 2}, {"max", 2}, {"distinct", 3}}));
+  CHECK(json["measures"][1]["sum"] == 1330);
+  CHECK(in.ballast("stats f --columns 2,1").out.find("max                    2           700\n") != std::string::npos);
+}
+
+TEST_CASE("what several measures cannot have is refused in one sentence", "[cli]") {
+  scratch const in;
+  in.file("f", "700 2\n30 0\n300 1\n300 1\n");
+  in.file("long", "700 2\n5000 1\n");
+  in.file("none", "700 2\n0 1\n");
+  in.file("j", "[{\"n\": 0, \"m\": 0}]");
+  in.file("k", "[{\"n\": -1, \"m\": 0}]");
+  std::pair<std::string, std::string> const refused[] = {
+      {"f --columns 2,1 --capacity 4096 --ranks 2", "--capacity 4096: expected one capacity for each of 2 measures; "},
+      {"f --columns 1 --capacity 9,4096 --ranks 2", "--capacity 9,4096: expected one capacity for each of 1 measure; "},
+      {"f --columns 2,1 --capacity 9,x --ranks 2", "--capacity x: expected a whole number"},
+      {"long --columns 2,1 --capacity 9,4096 --ranks 2", "long:2: 5000 exceeds the capacity 4096; --oversize set-aside says what"},
+      {"none --columns 2,1 --capacity 9,4096 --ranks 2", "none:2: 0 tokens; the last measure of a plan is tokens"},
+      {"f --columns 2,1 --capacity 9,4096 --ranks 2 --oversize truncate", "--oversize truncate: samples of several measures are not cut"},
+      {"f --columns 2,1 --capacity 9,4096 --ranks 2 --least-fill 0.9", "--least-fill is for one measure"},
+      {"f --columns 2,1,1 --capacity 9,9,4096 --ranks 2 --model llava-1.5-7b", "--model llava-1.5-7b: reads images, so samples have two"},
+      {"f --columns 2,1 --capacity 9,4096 --ranks 2 --freeze vision", "--freeze: llama-3.1-8b has no vision tower or projector"},
+      {"f --columns 1 --capacity 4096 --ranks 2 --model llava-1.5-7b --freeze vision", "--freeze: these samples have no images; "},
+      {"f --columns 2,1 --capacity 9,4096 --ranks 2 --model llava-1.5-7b --freeze tower", "--freeze tower: expected one of vision, proj"},
+      {"f --columns 2,1 --capacity 4096 --gpus 2 --levels auto", "plan --levels takes one length a sample, not 2 measures"},
+      {"f --columns 2,1 --capacity 9,4096 --ranks 2 --model gpt-9", "--model gpt-9: there is no such file, and the presets are "},
+      {"j --columns n,m --capacity 5,5 --ranks 1", "j: entry 1: every measure is 0"},
+      {"k --columns n,m --capacity 5,5 --ranks 1", "k: entry 1: -1 is not a measure"},
+  };
+  for (auto const& [arguments, sentence] : refused) {
+    auto const o = in.ballast("plan " + arguments);
+    CAPTURE(arguments, o.err);
+    CHECK(o.code == 2);
+    CHECK(o.err.find(sentence) == 0);
+  }
+  auto const aside = in.ballast("plan long --columns 2,1 --capacity 9,4096 --ranks 1 --oversize set-aside --json");
+  REQUIRE(aside.code == 0);
+  CHECK(nlohmann::json::parse(aside.out)["set_aside"] == std::vector<int>{1});
+  CHECK(
+      in.ballast("plan f --columns 1 --capacity 4096 --ranks 1 --model qwen2.5-vl-7b").out.find("qwen2.5-vl-7b (its language model) on") !=
+      std::string::npos);
+}
+
 TEST_CASE("capacities are chosen and listed", "[cli]") {
   scratch const in;
   in.file("f", rows(2000));

@@ -37,14 +37,17 @@ namespace {
     for (auto const& kind : exchange_kinds) out.*kind.share = of_all;
     return out;
   }
-  for (std::size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {
-    end = text.find(',', begin);
-    auto const part = text.substr(begin, end == std::string::npos ? end : end - begin);
+  for (auto const& part : words_of(text)) {
     auto const sign = (std::min)(part.find('='), part.size());
     auto const& kind = named(option, part.substr(0, sign), std::span(exchange_kinds));
     out.*kind.share = 10 * percentage(option + " " + std::string(kind.word), part.substr((std::min)(sign + 1, part.size())));
   }
   return out;
+}
+
+/// The setting with the parts frozen that are listed.
+void freeze(ballast::model_setting& by, std::string const& option, std::string const& text) {
+  for (auto const& word : words_of(text)) by.*named(option, word, std::span(frozen_parts)).is = {.what = ballast::trained::none};
 }
 
 }  // namespace
@@ -95,8 +98,13 @@ void add_model_options(CLI::App& command, model_request& asked, model_option_rul
       "modules that may be recomputed where a layer is not: core_attn, layernorm, mla_up_proj, mlp, moe_act, experts, shared_experts, moe; "
       "mlp,experts,shared_experts by default");
   of_setting.push_back(command.add_flag("--fp8-experts", by.fp8_experts, "routed experts keep their inputs in 8 bits")->needs(stages));
-  add("--train", by.language, trained_part, "what is trained: all (default), none or lora:RANK");
+  add("--train", by.language, trained_part, "what is trained of the language model: all (default), none or lora:RANK");
   add("--overlap", asked.hidden, hidden_exchanges, "percent of exchanges that computation hides, as in 80 or tensor=80,gradient=95");
+
+  of_setting.push_back(command.add_option_function<std::string>(
+      "--freeze", [&by](std::string const& text) { freeze(by, "--freeze", text); },
+      "frozen parts of a vision-language model: vision, projector or vision,projector"));
+  for (auto* const other : rules.not_with_stages) of_setting.back()->excludes(other);
 
   auto* const layers =
       command

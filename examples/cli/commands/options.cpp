@@ -33,14 +33,20 @@ namespace {
 template <class Parse>
 [[nodiscard]] auto parts_of(std::string const& option, std::string const& text, Parse const& parse) {
   std::vector<decltype(parse(option, text))> out;
-  for (std::size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {
-    end = text.find(',', begin);
-    out.push_back(parse(option, text.substr(begin, end == std::string::npos ? end : end - begin)));
-  }
+  for (auto const& word : words_of(text)) out.push_back(parse(option, word));
   return out;
 }
 
 }  // namespace
+
+std::vector<std::string> words_of(std::string const& text) {
+  std::vector<std::string> words;
+  for (std::size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {
+    end = text.find(',', begin);
+    words.push_back(text.substr(begin, end == std::string::npos ? end : end - begin));
+  }
+  return words;
+}
 
 std::vector<std::uint64_t> whole_numbers(std::string const& option, std::string const& text) {
   auto const numbers = parts_of(option, text, whole<std::int64_t, 0>);

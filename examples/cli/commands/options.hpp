@@ -39,6 +39,9 @@ inline constexpr auto positive = whole<std::int64_t>;
 inline constexpr auto small_positive = whole<std::int32_t>;
 inline constexpr auto from_0 = whole<std::uint64_t, 0>;
 
+/// What is between commas.
+[[nodiscard]] std::vector<std::string> words_of(std::string const& text);
+
 /// Whole numbers from 0 between commas. Throws bad_input.
 [[nodiscard]] std::vector<std::uint64_t> whole_numbers(std::string const& option, std::string const& text);
 

@@ -22,8 +22,9 @@ struct plan_options {
 [[nodiscard]] plan_options add_data_side(CLI::App& command, plan_arguments& plan) {
   auto& o = plan.options.steps;
   plan_options out{};
-  out.capacity =
-      add_value(command, "--capacity", o.capacity, positive, "tokens of a micro-batch on one rank; with --levels, of the longest level");
+  out.capacity = command.add_option("--capacity", plan.capacity,
+                                    "tokens of a micro-batch on one rank; 9,4096: one capacity for each measure, the tokens last; with "
+                                    "--levels, tokens of the longest level");
   out.ranks = add_value(command, "--ranks", o.ranks, positive, "data-parallel ranks");
   add_value(command, "--micro-batches", o.micro_batches, positive, "micro-batches of a rank in one step; 1 by default");
   add_value(command, "--oversize", plan.options.oversize, planned_oversize_policy,
@@ -74,6 +75,24 @@ void require_shape(plan_arguments const& plan, plan_options const& of) {
     if (needed != nullptr && needed->count() == 0) throw bad_input(needed->get_name() + " is required");
 }
 
+/// Capacities, and what only one measure takes.
+void read_measures(plan_arguments& plan) {
+  auto& o = plan.options;
+  if (!plan.levels.empty()) {
+    if (!plan.capacity.empty()) o.steps.capacity = positive("--capacity", plan.capacity);
+    return;
+  }
+  limit_arguments limits{.capacity_text = plan.capacity, .capacity = {}, .options = {}};
+  read_capacities(limits, plan.input);
+  o.steps.capacity = limits.capacity.back();
+  o.others.assign(limits.capacity.begin(), limits.capacity.end() - 1);
+  if (plan.measures() == 1) return;
+  for (auto const& cut : oversize_policies)
+    if (cut.policy == o.oversize && o.oversize != ballast::oversize::reject && o.oversize != ballast::oversize::set_aside)
+      throw bad_input("--oversize " + std::string(cut.word) + ": samples of several measures are not cut; expected reject or set-aside");
+  if (o.steps.least_fill != 0) throw bad_input("--least-fill is for one measure");
+}
+
 }  // namespace
 
 void add_plan(CLI::App& app, std::string const& command_line) {
@@ -91,6 +110,7 @@ void add_plan(CLI::App& app, std::string const& command_line) {
   command.callback([arguments, of] {
     auto& plan = *arguments;
     require_shape(plan, of);
+    read_measures(plan);
     if (plan.model_side.stages > 1) {  // samples are dealt to pipelines
       plan.options.steps.synchronisation = ballast::synchronisation::pipeline;
       plan.options.steps.stages = plan.model_side.stages;

@@ -7,6 +7,7 @@
 
 #include <ballast/plan/plan_data.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -17,7 +18,8 @@ namespace ballast_cli {
 
 struct plan_arguments {
   input_arguments input;
-  ballast::data_plan_options options;
+  std::string capacity;                ///< as it was given: one for each measure
+  ballast::data_plan_options options;  ///< of several measures, the last is the tokens
   model_on_device on;
   std::string cost;                                    ///< file of measured times; empty: the model on the device
   double step_overhead_ms = 0;                         ///< that samples do not account for
@@ -30,6 +32,7 @@ struct plan_arguments {
   std::string command_line;                            ///< for the report
   bool json = false;
 
+  [[nodiscard]] std::size_t measures() const { return options.others.size() + 1; }
   [[nodiscard]] bool levels_from_file() const { return !levels.empty() && levels != "auto" && levels != "hbp"; }
 };
 

@@ -16,26 +16,40 @@
 
 #include <ballast/core/hash.hpp>
 #include <ballast/plan/compare.hpp>
+#include <ballast/plan/figures.hpp>
 #include <ballast/plan/limits.hpp>
+#include <ballast/plan/measured_data.hpp>
 
 #include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 namespace ballast_cli {
 
 namespace {
 
+/// How full packs are of each measure, and how balanced it is, in the plan and in the two that it is compared with.
+struct measure_comparison {
+  std::string name;
+  std::int64_t capacity = 0;
+  ballast::measure_figures naive, usual, planned;
+};
+
 /// The plan of the data, what it is worth and what limits it, and that of the model.
 struct data_plan {
+  std::uint64_t samples = 0;  ///< that were read
   ballast::data_plan<> made;
   ballast::plan_comparison compared;
   ballast::plan_limits<> limits;
   std::optional<planned_model> stages;
+  std::vector<measure_comparison> measures;  ///< of several
 };
 
 [[nodiscard]] std::uint64_t hash_of(ballast::batching<> const& plan) {
@@ -73,6 +87,21 @@ void add_figures(nlohmann::ordered_json& json, ballast::plan_figures const& f, b
   json["modelled_run_ms"] = static_cast<double>(run.time.value) / 1e6;
 }
 
+/// One capacity, fill and balance for each measure, instead of those of tokens alone.
+void add_measures(nlohmann::ordered_json& json, std::vector<measure_comparison> const& measures) {
+  json["capacity"] = nlohmann::ordered_json::array();
+  for (auto const& [name, figures] :
+       {std::pair{"", &measure_comparison::planned}, {"naive", &measure_comparison::naive}, {"usual", &measure_comparison::usual}}) {
+    auto& to = *name == 0 ? json : json[name];
+    to["fill"] = to["dist"] = nlohmann::ordered_json::array();
+    for (auto const& m : measures) {
+      to["fill"].push_back((m.*figures).fill);
+      to["dist"].push_back((m.*figures).balance);
+    }
+  }
+  for (auto const& m : measures) json["capacity"].push_back(m.capacity);
+}
+
 [[nodiscard]] nlohmann::ordered_json to_json(packing_report const& report, data_plan const& plan, plan_arguments const& arguments) {
   auto json = to_json(report);
   json.erase("naive");
@@ -90,6 +119,7 @@ void add_figures(nlohmann::ordered_json& json, ballast::plan_figures const& f, b
     auto& other = json[name] = {{"packs", figures->packs}, {"fill", figures->fill}};
     add(other, *figures, run);
   }
+  if (!plan.measures.empty()) add_measures(json, plan.measures);
   if (plan.stages) json["model_plan"] = to_json(*plan.stages);
   return json;
 }
@@ -108,7 +138,7 @@ void add_figures(nlohmann::ordered_json& json, ballast::plan_figures const& f, b
                                  {"least_fill", arguments.options.steps.least_fill / 1000.0},
                                  {"model", cost.model}};
   if (!cost.device.empty()) options["device"] = cost.device;
-  figures["bound"] = to_string(plan.made.bound);
+  if (plan.measures.empty()) figures["bound"] = to_string(plan.made.bound);
   auto document = plan_document(arguments.input.files, figures, options);
   document["pieces"] = pieces_json(plan.made.samples.pieces);
   return text_of(document);
@@ -167,7 +197,7 @@ void add_figures(nlohmann::ordered_json& json, ballast::plan_figures const& f, b
   auto const fill = places == 0 ? 1.0 : static_cast<double>(plan.made.steps.tokens) / (static_cast<double>(o.capacity) * places);
   auto const &usual = shown[1], &planned = shown[2];
   auto const gains = planned.bubble ? planned.modelled_hours < usual.modelled_hours : planned.idle < usual.idle;
-  if (usual.fits && planned.fill < usual.fill - 0.01 && gains)
+  if (plan.measures.empty() && usual.fits && planned.fill < usual.fill - 0.01 && gains)
     text.push_back(
         "The plan trades fill for balance: its packs are " + percent(planned.fill) + " full where those of best fit are " +
         percent(usual.fill) + (planned.steps > usual.steps ? ", in " + counted(planned.steps - usual.steps, "step") + " more" : "") +
@@ -189,7 +219,32 @@ struct in_words_of {
   std::string title;  ///< the files
   std::array<report_plan, 3> plans;
   std::vector<std::string> limits;
+  std::vector<measure_comparison> const& measures;
 };
+
+/// A line for each plan: how full its packs are of each measure, and how balanced its ranks are.
+[[nodiscard]] std::vector<std::string> sentences_of(std::vector<measure_comparison> const& measures) {
+  std::vector<std::string> text;
+  if (measures.empty()) return text;
+  for (auto const& [name, figures] :
+       {std::pair{"naive", &measure_comparison::naive}, {"usual", &measure_comparison::usual}, {"planned", &measure_comparison::planned}}) {
+    std::string fills, balances;
+    for (auto const& m : measures) {
+      fills += (fills.empty() ? "" : ", ") + percent((m.*figures).fill) + " of " + m.name;
+      balances += (balances.empty() ? "" : ", ") + percent((m.*figures).balance);
+    }
+    text.push_back(formatted("%-8s packs hold ", name) + fills + "; ranks differ by " + balances);
+  }
+  return text;
+}
+
+/// The capacities of a place.
+[[nodiscard]] std::string places_in_words(plan_arguments const& arguments, std::vector<measure_comparison> const& measures) {
+  if (measures.empty()) return grouped(static_cast<std::uint64_t>(arguments.options.steps.capacity));
+  std::string text;
+  for (auto const& m : measures) text += (text.empty() ? "" : ", ") + grouped(static_cast<std::uint64_t>(m.capacity)) + " " + m.name;
+  return text;
+}
 
 [[nodiscard]] std::string table_of(std::array<report_plan, 3> const& plans) {
   auto const simulated = plans.back().bubble.has_value();
@@ -213,8 +268,10 @@ struct in_words_of {
   auto const& o = arguments.options.steps;
   auto const ranks = grouped(o.ranks) + (o.ranks == 1 ? " rank" : " ranks");
   auto text = what.title + ": " + grouped(report.samples) + " samples, " + grouped(static_cast<std::uint64_t>(report.tokens)) +
-              " tokens in places of " + grouped(static_cast<std::uint64_t>(o.capacity)) + ", " + grouped(o.micro_batches) + " on each of " +
+              " tokens in places of " + places_in_words(arguments, what.measures) + ", " + grouped(o.micro_batches) + " on each of " +
               ranks + "; " + cost.model + (cost.device.empty() ? "" : " on " + cost.device) + ".\n\n" + table_of(what.plans) + "\n";
+  for (auto const& line : sentences_of(what.measures)) text += line + "\n";
+  if (!what.measures.empty()) text += "\n";
   for (auto const& r : what.plans) text += r.name + ": " + r.how + ". ";
   auto const simulated = what.plans.back().bubble.has_value();
   text += simulated ? "Times are simulated, each plan with stages of its own" : "Times are modelled";
@@ -251,10 +308,48 @@ struct in_words_of {
                    .pack_bound_by = report.bound,
                    .limits = {what.limits.begin() + (what.limits.empty() || plan.stages ? 0 : 1), what.limits.end()},  // it has the first
                    .command = arguments.command_line};
+  for (auto const& sentence : sentences_of(plan.measures)) page.limits.push_back(sentence);
   std::vector<std::int64_t> trained;
   for (auto const i : plan.made.steps.packs.members) trained.push_back(plan.made.samples.tokens[i]);
   if (!trained.empty()) add_histogram(page, trained);
   return page;
+}
+
+/// Names of measures, and their figures in three plans.
+[[nodiscard]] std::vector<measure_comparison> compare_measures(data_plan const& plan, ballast::usual_batchings<> const& others,
+                                                               ballast::data_plan_options const& o, bool tiles) {
+  std::vector<measure_comparison> out;
+  for (std::size_t m = 0; m <= o.others.size(); ++m) {
+    auto const last = m == o.others.size();
+    std::span<std::int64_t const> const column = last ? plan.made.samples.tokens : plan.made.others[m];
+    auto const capacity = last ? o.steps.capacity : o.others[m];
+    auto const of = [&](ballast::batching<> const& steps) { return figures_of_measure(steps, column, capacity); };
+    out.push_back({.name = last    ? "tokens"
+                           : tiles ? "tiles"
+                                   : "measure " + std::to_string(m + 1),
+                   .capacity = capacity,
+                   .naive = of(others.naive),
+                   .usual = of(others.usual),
+                   .planned = of(plan.made.steps)});
+  }
+  return out;
+}
+
+/// Reads samples of several measures.
+[[nodiscard]] measure_columns measures_within(plan_arguments const& arguments) {
+  auto const rows = read_lengths(arguments.input.files, arguments.input.select);
+  auto capacity = arguments.options.others;
+  capacity.push_back(arguments.options.steps.capacity);
+  refuse_oversize(rows, capacity, {.oversize = arguments.options.oversize}, "set-aside");
+  require_few_samples(rows.rows());
+  for (std::size_t row = 0; row < rows.rows(); ++row)
+    if (rows.values()[(row + 1) * rows.measures() - 1] == 0)
+      throw bad_input(rows.where(row) + ": 0 tokens; the last measure of a plan is tokens, those of images included");
+  return measure_columns(rows);
+}
+
+[[nodiscard]] auto row_cost_of(timed_cost const& cost) {
+  return [&cost](std::span<std::int64_t const> row) -> std::int64_t { return cost(row); };
 }
 
 }  // namespace
@@ -263,35 +358,50 @@ void plan_one_capacity(plan_arguments const& arguments) {
   stopwatch watch;
   auto const& o = arguments.options.steps;
   auto const with_model = arguments.model_side.stages != 0;
-  auto model = with_model ? read_model(arguments.model_side, arguments.on, o) : model_input{};
-  auto const cost = with_model ? model.cost : arguments.cost.empty() ? modelled_cost(arguments.on) : measured_cost(arguments.cost);
-  sample_lengths const samples(arguments.input, "plan", o.capacity, arguments.options.oversize);
-  auto const lengths = samples.view();
+  auto const several = arguments.measures() > 1;
+  auto model = with_model ? read_model(arguments.model_side, arguments.on, o, arguments.measures()) : model_input{};
+  auto const cost = with_model               ? model.cost
+                    : arguments.cost.empty() ? modelled_cost(arguments.on, arguments.measures(), arguments.model_side.setting)
+                                             : measured_cost(arguments.cost);
+  std::optional<sample_lengths> lengths;
+  std::optional<measure_columns> columns;
+  if (several)
+    columns.emplace(measures_within(arguments));
+  else
+    lengths.emplace(arguments.input, "plan", o.capacity, arguments.options.oversize);
   auto const read_seconds = watch.lap();
 
   auto options = arguments.options;
   auto const ms_of_rank = cost.ms_per_unit / static_cast<double>(o.stages);  // whose stages share the work
   options.steps.cost_per_step = in_units("--step-overhead-ms", arguments.step_overhead_ms, ms_of_rank);
   options.steps.cost_per_micro_batch = in_units("--micro-batch-overhead-ms", micro_batch_ms(arguments, cost), ms_of_rank);
-  data_plan plan{.made = ballast::plan_data(lengths, options, cost), .compared = {}, .limits = {}, .stages = {}};
+  data_plan plan{.samples = several ? columns->view().size() : lengths->view().size(),
+                 .made = several ? ballast::plan_data(columns->view(), options, row_cost_of(cost))
+                                 : ballast::plan_data(lengths->view(), options, cost),
+                 .compared = {},
+                 .limits = {},
+                 .stages = {},
+                 .measures = {}};
   auto const others = usual_batchings_of(plan.made, options);
   plan.compared = compare_with_usual(plan.made, others, options, cost.ms_per_unit);
   plan.limits = limits_of(plan.made.steps, plan.made.samples, options.steps);
+  if (several) plan.measures = compare_measures(plan, others, options, cost.units_per_tile > 0);
   auto const title = title_of(arguments.input.files);
   if (with_model) plan.stages = plan_model(arguments.model_side, arguments.on, std::move(model.model), plan.made, others, title);
   auto const plan_seconds = watch.lap();
 
-  packing_report const report{.samples = lengths.size(),
+  packing_report const report{.samples = plan.samples,
                               .tokens = plan.made.steps.tokens,
                               .capacity = o.capacity,
                               .strategy = "plan",
                               .packs = plan.made.packs,
-                              .bound = std::string(to_string(plan.made.bound)),
+                              .bound = several ? "measures" : std::string(to_string(plan.made.bound)),
                               .hash = hash_of(plan.made.steps),
                               .set_aside = {plan.made.samples.set_aside.begin(), plan.made.samples.set_aside.end()},
                               .naive_packs = plan.compared.naive.packs};
   auto json = to_json(report, plan, arguments);
-  in_words_of what{.title = title, .plans = three_plans(plan, ms_of_rank), .limits = describe(plan.limits, plan.made.steps)};
+  in_words_of what{
+      .title = title, .plans = three_plans(plan, ms_of_rank), .limits = describe(plan.limits, plan.made.steps), .measures = plan.measures};
   if (plan.stages && !what.limits.empty()) {  // instead of the balance of costs, what the simulation shows
     what.limits.erase(what.limits.begin());
     auto const shown = describe(plan.stages->runs);

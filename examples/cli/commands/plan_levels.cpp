@@ -144,7 +144,7 @@ void plan_several_levels(plan_arguments const& arguments) {
   planned_levels planned;
   if (given) planned.choice = read_levels(arguments.levels, on);
   auto const longest = given ? planned.choice.levels.back().setting.capacity : o.capacity;
-  sample_lengths const samples(arguments.input, "plan", longest, arguments.options.oversize);
+  sample_lengths const samples(arguments.input, "plan --levels", longest, arguments.options.oversize);
   auto const read_seconds = watch.lap();
 
   if (!given)

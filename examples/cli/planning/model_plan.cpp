@@ -99,6 +99,7 @@ using ballast::recomputation;
 
 /// The setting of Megatron-LM that is nearest to the plan, and its options.
 void add_megatron(planned_model& plan, ballast::any_schedule const& schedule) {
+  if (plan.model.images) return;  // its layouts have no vision layers
   auto const kinds = kinds_of(layer_names(plan.model));
   auto const& cuts = plan.runs.planned.stages.partition.boundaries;
   if (!std::holds_alternative<ballast::zbv_schedule>(schedule))  // whose chunks are on other stages than those of a layout
@@ -169,7 +170,8 @@ constexpr double nanoseconds_of_ms = 1e6;
 
 }  // namespace
 
-model_input read_model(model_request const& asked, model_on_device const& on, ballast::batching_options const& shape) {
+model_input read_model(model_request const& asked, model_on_device const& on, ballast::batching_options const& shape,
+                       std::size_t measures) {
   auto const& device = device_of(on.device);
   if (!asked.layers.empty()) {
     auto const table = read_layers_file(asked.layers, false);
@@ -177,15 +179,18 @@ model_input read_model(model_request const& asked, model_on_device const& on, ba
     auto cost = cost_of_layers(model, title_of({asked.layers}), on.device);
     return {std::move(model), std::move(cost)};
   }
-  auto cost = modelled_cost(on);
-  auto const shape_of_model = model_of(on.model);
-  auto const by = setting_for(asked.setting, shape.ranks, shape_of_model, on.model);
-  rated_layers model{.layers = ballast::layers_of(shape_of_model, by),
+  auto cost = modelled_cost(on, measures, asked.setting);
+  auto const known = model_named(on.model);
+  auto const images = known.images && measures > 1;
+  auto const by = setting_for(asked.setting, shape.ranks, known.language, on.model);
+  rated_layers model{.layers = images ? ballast::layers_of(*known.images, by) : ballast::layers_of(known.language, by),
                      .rates = ballast::rates_of({.device = device, .mfu = on.utilisation(), .links = {}, .hidden = asked.hidden},
                                                 by.spread.tensor * by.spread.data),
                      .setting = by,
-                     .experts = shape_of_model.experts > 0};
-  cost.ms_per_unit *= share_of_passes(model) / static_cast<double>(by.spread.tensor * by.spread.context);
+                     .experts = known.language.experts > 0,
+                     .images = images};
+  if (!images) cost.ms_per_unit *= share_of_passes(model);
+  cost.ms_per_unit /= static_cast<double>(by.spread.tensor * by.spread.context);
   return {std::move(model), std::move(cost)};
 }
 

@@ -15,6 +15,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -40,6 +41,7 @@ struct rated_layers {
   ballast::layer_rates rates;
   std::optional<ballast::model_setting> setting = {};  ///< how the model is trained; none: the layers were measured
   bool experts = false;                                ///< whether the model has any
+  bool images = false;                                 ///< whether it has layers of a vision tower
 };
 
 /// The layers as the options name them, and what a sample costs on one device of each stage.
@@ -47,8 +49,9 @@ struct model_input {
   rated_layers model;
   timed_cost cost;
 };
-/// `shape` says the capacity and the ranks. Throws bad_input.
-[[nodiscard]] model_input read_model(model_request const& asked, model_on_device const& on, ballast::batching_options const& shape);
+/// `shape` says the capacity and the ranks; with two measures, a model that reads images has its vision tower. Throws bad_input.
+[[nodiscard]] model_input read_model(model_request const& asked, model_on_device const& on, ballast::batching_options const& shape,
+                                     std::size_t measures = 1);
 
 struct planned_model {
   std::string schedule;

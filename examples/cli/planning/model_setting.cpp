@@ -67,6 +67,8 @@ std::string in_words(ballast::model_setting const& by, ballast::hidden_share con
   if (by.recompute_modules != ballast::feed_forward_modules)
     text += ", recomputable modules " + (by.recompute_modules.empty() ? "none" : to_string(by.recompute_modules));
   if (by.language.what != ballast::trained::all) text += ", trained " + in_words(by.language);
+  for (auto const& part : frozen_parts)
+    if ((by.*part.is).what != ballast::trained::all) text += ", " + std::string(part.word) + " frozen";
   text += ", ZeRO stage " + std::to_string(spread.zero) + " over " + counted(static_cast<std::uint64_t>(spread.data), "device");
   if (spread.tensor > 1) text += ", TP " + std::to_string(spread.tensor);
   if (spread.context > 1) text += ", CP " + std::to_string(spread.context) + " (" + in_words(by.method) + ")";
@@ -94,6 +96,8 @@ nlohmann::ordered_json to_json(ballast::model_setting const& by, ballast::hidden
                               {"data", by.spread.data},
                               {"zero", by.spread.zero},
                               {"overlap", nlohmann::ordered_json::object()}};
+  for (auto const& part : frozen_parts)
+    if ((by.*part.is).what != ballast::trained::all) json["freeze"].push_back(part.word);
   for (auto const& kind : exchange_kinds) json["overlap"][std::string(kind.word)] = hidden.*kind.share / 10;
   return json;
 }

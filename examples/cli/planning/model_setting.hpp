@@ -4,6 +4,7 @@
 #include <ballast/cost/exchange.hpp>
 #include <ballast/cost/model_setting.hpp>
 #include <ballast/cost/optimizer.hpp>
+#include <ballast/cost/trainable.hpp>
 #include <ballast/cost/transformer.hpp>
 
 #include <nlohmann/json_fwd.hpp>
@@ -38,6 +39,13 @@ struct attention_kernel_name {
 };
 inline constexpr attention_kernel_name attention_kernels[] = {{ballast::attention_kernel::fused, "fused"},
                                                               {ballast::attention_kernel::stored_scores, "stored-scores"}};
+/// The parts of a vision-language model that --freeze takes.
+struct frozen_part {
+  ballast::trainable ballast::model_setting::* is;
+  std::string_view word;
+};
+inline constexpr frozen_part frozen_parts[] = {{&ballast::model_setting::vision, "vision"},
+                                               {&ballast::model_setting::projector, "projector"}};
 struct exchange_kind {
   std::int64_t ballast::hidden_share::* share;
   std::string_view word;

@@ -7,9 +7,12 @@
 #include "readers/model_config.hpp"
 #include "readers/timings.hpp"
 
+#include <ballast/core/checked.hpp>
+#include <ballast/cost/device.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/cost/scaled.hpp>
 #include <ballast/cost/table.hpp>
+#include <ballast/cost/vision_language_cost.hpp>
 #include <ballast/plan/cluster.hpp>
 
 #include <nlohmann/json.hpp>
@@ -96,14 +99,25 @@ struct fitted_cost {
 
 }  // namespace
 
-ballast::transformer model_of(std::string const& model) {
-  std::error_code error;
-  if (auto const* const preset = find(ballast::transformer_presets, model)) return preset->model;
-  if (!std::filesystem::exists(model, error))
-    throw bad_input("--model " + printable(model) + ": there is no such file, and the presets are " + names(ballast::transformer_presets));
-  file_bytes const bytes(model);
-  return read_model_config(bytes.view(), model).language;
+std::int64_t timed_cost::operator()(std::span<std::int64_t const> measures) const {
+  if (!fits(measures.back())) return -1;
+  auto const cost = ballast::checked(units_per_tile) * ballast::checked(measures.front()) + ballast::checked(units(measures.back()));
+  return cost.fits() ? cost.value : -1;
 }
+
+named_model model_named(std::string const& model) {
+  std::error_code error;
+  if (auto const* const preset = find(ballast::transformer_presets, model)) return {.language = preset->model, .images = {}};
+  if (auto const* const preset = find(ballast::vision_language_presets, model))
+    return {.language = preset->model.language, .images = preset->model};
+  if (!std::filesystem::exists(model, error))
+    throw bad_input("--model " + printable(model) + ": there is no such file, and the presets are " + names(ballast::transformer_presets) +
+                    ", " + names(ballast::vision_language_presets));
+  file_bytes const bytes(model);
+  return {.language = read_model_config(bytes.view(), model).language, .images = {}};
+}
+
+ballast::transformer model_of(std::string const& model) { return model_named(model).language; }
 
 ballast::device const& device_of(std::string const& name) {
   auto const* const accelerator = find(ballast::devices, name);
@@ -118,9 +132,29 @@ std::string device_in_words(std::string const& device, double mfu) {
 }
 
 timed_cost modelled_cost(model_on_device const& on) {
-  auto const cost = ballast::sample_cost(model_of(on.model));
+  auto const known = model_named(on.model);
+  auto const cost = ballast::sample_cost(known.language);
   auto const mfu = on.utilisation();
-  return erased(cost, ballast::ms_per_unit(cost, {device_of(on.device), mfu}), on.model, device_in_words(on.device, mfu));
+  return erased(cost, ballast::ms_per_unit(cost, {device_of(on.device), mfu}), on.model + (known.images ? " (its language model)" : ""),
+                device_in_words(on.device, mfu));
+}
+
+timed_cost modelled_cost(model_on_device const& on, std::size_t measures, ballast::model_setting const& by) {
+  auto const known = model_named(on.model);
+  auto const frozen = by.vision.what != ballast::trained::all || by.projector.what != ballast::trained::all;
+  if (frozen && !known.images) throw bad_input("--freeze: " + printable(on.model) + " has no vision tower or projector");
+  if (frozen && measures == 1)
+    throw bad_input("--freeze: these samples have no images; two measures are tiles and tokens, as in --columns 2,1 --capacity 9,4096");
+  if (!known.images || measures == 1) return modelled_cost(on);
+  if (measures != 2)
+    throw bad_input("--model " + printable(on.model) + ": reads images, so samples have two measures, tiles and tokens, not " +
+                    std::to_string(measures));
+  auto const cost = ballast::sample_cost(*known.images, by);
+  auto const mfu = on.utilisation();
+  auto const ms = ballast::modelled_ms(static_cast<double>(cost.language.flops_per_unit), device_of(on.device), mfu);
+  auto out = erased(cost.language, ms, on.model, device_in_words(on.device, mfu));
+  out.units_per_tile = cost.per_tile;
+  return out;
 }
 
 timed_cost measured_cost(std::string const& file) {

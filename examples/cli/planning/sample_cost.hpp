@@ -2,11 +2,15 @@
 #pragma once
 #include <ballast/core/concepts.hpp>
 #include <ballast/cost/device.hpp>
+#include <ballast/cost/model_setting.hpp>
 #include <ballast/cost/transformer.hpp>
+#include <ballast/cost/vision.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 
 // What a sample costs, as the options of `plan` say: a model on a device, or measured times.
@@ -26,23 +30,36 @@ struct timed_cost {
   std::function<std::int64_t(std::int64_t)> units;
   std::function<bool(std::int64_t)> in_range;
   double ms_per_unit;
-  std::string model, device;      ///< in words
-  double ms_per_micro_batch = 0;  ///< what a fit found that a micro-batch takes beside its samples
+  std::string model, device;        ///< in words
+  double ms_per_micro_batch = 0;    ///< what a fit found that a micro-batch takes beside its samples
+  std::int64_t units_per_tile = 0;  ///< of a sample of image tiles and tokens
 
   std::int64_t operator()(std::int64_t length) const { return units(length); }
+  /// The cost of a sample of several measures, of which the last are tokens, and the first tiles where a tile costs anything. Negative
+  /// where it is out of range.
+  std::int64_t operator()(std::span<std::int64_t const> measures) const;
   [[nodiscard]] bool fits(std::int64_t length) const { return in_range(length); }
 };
 static_assert(ballast::bounded_cost_model<timed_cost>);
 
+/// What --model names.
+struct named_model {
+  ballast::transformer language;
+  std::optional<ballast::vision_language_model> images;  ///< with tower and projector; none: it reads tokens alone
+};
 /// A preset's name or a Hugging Face config.json. Throws bad_input.
+[[nodiscard]] named_model model_named(std::string const& model);
+/// The part that reads tokens. Throws bad_input.
 [[nodiscard]] ballast::transformer model_of(std::string const& model);
 /// Throws bad_input, listing the names.
 [[nodiscard]] ballast::device const& device_of(std::string const& name);
 /// "h100 at 40 % of its dense bfloat16 peak".
 [[nodiscard]] std::string device_in_words(std::string const& device, double mfu);
 
-/// Throws bad_input.
+/// The cost of tokens. Throws bad_input.
 [[nodiscard]] timed_cost modelled_cost(model_on_device const& on);
+/// The cost of samples of several measures: of tiles and tokens if the model reads images, else of tokens. Throws bad_input.
+[[nodiscard]] timed_cost modelled_cost(model_on_device const& on, std::size_t measures, ballast::model_setting const& by);
 
 /// What `ballast calibrate --json` printed, or a table of lengths and milliseconds. Throws bad_input.
 [[nodiscard]] timed_cost measured_cost(std::string const& file);

@@ -63,13 +63,14 @@ void refuse_oversize(table const& input, std::span<std::int64_t const> capacity,
   if (o.oversize != ballast::oversize::reject) return;
   auto const& v = input.values();
   auto const one = input.histogram() || input.measures() == 1;
+  std::string_view const other = one ? "set-aside, truncate, split or alone" : "set-aside or alone";
   for (std::size_t i = 0; i < v.size(); i += input.measures())
     for (std::size_t m = 0; m < (one ? 1 : input.measures()); ++m)
       if (v[i + m] > capacity[m] - capacity[m] % o.sample_multiple)
         throw bad_input(input.where(i / input.measures()) + ": " + std::to_string(v[i + m]) + " exceeds the capacity " +
                         std::to_string(capacity[m]) +
                         (o.sample_multiple > 1 ? " when rounded up to a multiple of " + std::to_string(o.sample_multiple) : "") +
-                        "; --oversize " + (one ? std::string(others) : "set-aside or alone") + " says what to do with it");
+                        "; --oversize " + std::string(others.empty() ? other : others) + " says what to do with it");
 }
 
 sample_lengths::sample_lengths(input_arguments const& input, std::string_view command, std::int64_t longest, ballast::oversize policy)
@@ -77,9 +78,13 @@ sample_lengths::sample_lengths(input_arguments const& input, std::string_view co
   require_one_measure(rows_, command);
   refuse_oversize(rows_, std::array{longest}, {.oversize = policy}, "set-aside, truncate or split");
   counts_ = to_histogram(rows_);
-  if (counts_.samples() >= std::uint64_t{1} << 31)
-    throw bad_input("there are " + grouped(counts_.samples()) + " samples; a plan numbers up to 2^31-1, so plan shards of them");
+  require_few_samples(counts_.samples());
   lengths_ = to_lengths(rows_, expanded_);
+}
+
+void require_few_samples(std::uint64_t samples) {
+  if (samples >= std::uint64_t{1} << 31)
+    throw bad_input("there are " + grouped(samples) + " samples; a plan numbers up to 2^31-1, so plan shards of them");
 }
 
 std::uint64_t count_next_fit(table const& rows, ballast::packing_options const& o) {

@@ -40,9 +40,12 @@ class measure_columns {
 }
 
 /// A sample over capacity is bad input unless a policy says otherwise; checked here, because only the table knows where it was. `others`
-/// names the policies there are for one measure.
+/// names the policies there are; none: those of `pack`.
 void refuse_oversize(table const& input, std::span<std::int64_t const> capacity, ballast::packing_options const& options,
-                     std::string_view others = "set-aside, truncate, split or alone");
+                     std::string_view others = {});
+
+/// Throws bad_input for more samples than a plan numbers.
+void require_few_samples(std::uint64_t samples);
 
 /// The samples of a plan, one length each.
 class sample_lengths {

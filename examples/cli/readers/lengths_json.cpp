@@ -13,22 +13,48 @@ namespace ballast_cli {
 
 namespace {
 
+/// The keys that are read, as --field or --columns name them.
+struct wanted_fields {
+  std::string option;
+  std::vector<std::string> names;
+  std::vector<std::vector<std::size_t>> measures;  ///< the numbers of the fields that each measure adds
+  bool zeros = false;                              ///< whether a field may be 0
+
+  explicit wanted_fields(selection const& select) : option(select.field.empty() ? "--columns" : "--field") {
+    auto const sums = select.field.empty() ? select.measures : std::vector(1, std::vector(1, select.field));
+    for (auto const& sum : sums) {
+      measures.emplace_back();
+      for (auto const& key : sum) {
+        measures.back().push_back(number_of(key));
+        if (measures.back().back() == names.size()) names.push_back(key);
+      }
+    }
+    zeros = measures.size() > 1 || names.size() > 1;
+  }
+  /// The number of a key; beyond the last if it is not read.
+  [[nodiscard]] std::size_t number_of(std::string const& key) const {
+    return static_cast<std::size_t>(std::find(names.begin(), names.end(), key) - names.begin());
+  }
+};
+
 /// Receives nlohmann's events. An entry is a value at nesting depth `entries_at`.
 class collector {
  public:
-  collector(table& out, selection const& select, int entries_at, std::uint64_t number)
-      : out_(out), field_(select.field), entries_at_(entries_at), number_(number) {}
+  collector(table& out, wanted_fields const& fields, int entries_at, std::uint64_t number)
+      : out_(out), fields_(fields), entries_at_(entries_at), number_(number) {}
 
   bool null() { return other("null"); }
   bool boolean(bool value) { return other(value ? "true" : "false"); }
   bool number_integer(std::int64_t value) { return other(std::to_string(value)); }  // only negative ones come here
   bool number_unsigned(std::uint64_t value) {
-    if (value == 0 || value > static_cast<std::uint64_t>(largest_length)) return other(std::to_string(value));
+    if (value > static_cast<std::uint64_t>(largest_length) || (value == 0 && !(fields_.zeros && wanted())))
+      return other(std::to_string(value));
     if (depth_ == entries_at_) {
-      if (!field_.empty()) throw bad_input(place() + ": a number where --field expects objects");
-      add(static_cast<std::int64_t>(value));
+      if (!fields_.names.empty()) throw bad_input(place() + ": a number where " + fields_.option + " expects objects");
+      out_.next_row_at(number_++);
+      out_.push(static_cast<std::int64_t>(value));
     } else if (wanted()) {
-      found_ = static_cast<std::int64_t>(value);
+      found_[at_] = static_cast<std::int64_t>(value);
     }
     return true;
   }
@@ -40,18 +66,23 @@ class collector {
   bool start_object(std::size_t) {
     keys_.open();
     if (depth_ != entries_at_) return open("an object");
-    if (field_.empty()) throw bad_input(place() + ": an object; name the field that holds the length with --field");
-    found_.reset();
-    at_field_ = false;
+    if (fields_.names.empty()) throw bad_input(place() + ": an object; name the field that holds the length with --field");
+    found_.assign(fields_.names.size(), std::nullopt);
+    at_ = fields_.names.size();
     ++depth_;
     return true;
   }
-  bool key(std::string const& name) { return keys_.add(name), at_field_ = name == field_, true; }
+  bool key(std::string const& name) {
+    keys_.add(name);
+    at_ = fields_.number_of(name);
+    return true;
+  }
   bool end_object() {
     if (auto const twice = keys_.close()) throw bad_input(place() + ": the key " + printable(*twice) + " occurs twice in one object");
     if (--depth_ != entries_at_) return true;
-    if (!found_) throw bad_input(place() + ": the object has no field " + printable(field_));
-    add(*found_);
+    for (std::size_t k = 0; k < found_.size(); ++k)
+      if (!found_[k]) throw bad_input(place() + ": the object has no field " + printable(fields_.names[k]));
+    append_row(out_, number_++, fields_.measures, [&](std::size_t key, std::size_t) { return *found_[key]; });
     return true;
   }
   bool parse_error(std::size_t byte, std::string const&, nlohmann::json::exception const&) {
@@ -62,15 +93,10 @@ class collector {
 
  private:
   [[nodiscard]] std::string place() const { return out_.place(number_); }
-  [[nodiscard]] bool wanted() const { return depth_ == entries_at_ + 1 && at_field_; }
-  void add(std::int64_t length) {
-    out_.next_row_at(number_);
-    out_.push(length);
-    ++number_;
-  }
+  [[nodiscard]] bool wanted() const { return depth_ == entries_at_ + 1 && at_ < fields_.names.size(); }
   /// A value that is not a length: a fault where a length is wanted, of no interest elsewhere.
   bool other(std::string const& shown) {
-    if (depth_ == entries_at_ || wanted()) throw not_a_value(place(), shown);
+    if (depth_ == entries_at_ || wanted()) throw not_a_value(place(), shown, fields_.zeros ? value_kind::measure : value_kind::length);
     return true;
   }
   bool open(std::string const& shown) {
@@ -80,12 +106,12 @@ class collector {
   }
 
   table& out_;
-  std::string const& field_;
+  wanted_fields const& fields_;
   int entries_at_;
   int depth_ = 0;
   std::uint64_t number_;
-  bool at_field_ = false;
-  std::optional<std::int64_t> found_;
+  std::size_t at_ = 0;  // the field whose value comes next
+  std::vector<std::optional<std::int64_t>> found_;
   open_keys keys_;
 };
 
@@ -94,17 +120,17 @@ void parse(std::string_view text, collector events) { (void)nlohmann::json::sax_
 }  // namespace
 
 void append_json(table& out, std::string_view bytes, std::string const& name, selection const& select) {
-  if (select.histogram || !select.measures.empty())
-    throw bad_input(name + ": this is JSON, which has no columns" +
-                    (select.histogram ? "; a histogram is read from text, CSV or .npy" : "; see --field"));
+  if (select.histogram) throw bad_input(name + ": this is JSON, which has no columns; a histogram is read from text, CSV or .npy");
+  if (!select.field.empty() && !select.measures.empty()) throw bad_input("--field and --columns both say what is read; give one");
+  wanted_fields const fields(select);
   auto const array = bytes[bytes.find_first_not_of(" \t\r\n")] == '[';
   out.begin_file(name, array ? table::counted_by::entry : table::counted_by::line);
-  if (array) return parse(bytes, collector(out, select, 1, 1));
+  if (array) return parse(bytes, collector(out, fields, 1, 1));
   std::uint64_t line = 1;
   for (std::size_t at = 0; at < bytes.size(); ++line) {
     auto const stop = (std::min)(bytes.find('\n', at), bytes.size());
     auto const text = bytes.substr(at, stop - at);
-    if (text.find_first_not_of(" \t\r") != std::string_view::npos) parse(text, collector(out, select, 0, line));
+    if (text.find_first_not_of(" \t\r") != std::string_view::npos) parse(text, collector(out, fields, 0, line));
     at = stop + 1;
   }
 }

@@ -64,7 +64,8 @@ template <index_type Index, class Cost>
 /// @param options  the capacity of tokens is `steps.capacity`, those of the measures in front of them are `others`:
 /// `{.steps = {.capacity = 4096, .ranks = 64}, .others = {9}}`
 /// @param cost     maps the measures of a sample to its cost, positive; a pure function
-/// @return the plan; `others` holds the measures in front of the tokens
+/// @return the plan; `others` holds the measures in front of the tokens, and `steps.critical.cost` compares the most expensive sample with
+/// the mean packs of a rank's step
 /// @post every sample is in a step exactly once, or is named by `samples.set_aside`, `steps.dropped` or `steps.repeated`; no micro-batch
 /// exceeds a capacity
 /// @throws invalid_input if an option, measure or cost is out of range, or a sample exceeds a capacity under `oversize::reject`
@@ -117,6 +118,7 @@ template <index_type Index = std::uint32_t, row_cost Cost>
   // dropped or repeated samples change what is packed
   out.packs.lower_bound = plan.dropped.empty() && plan.repeated.empty() ? plan.pack_count.lower_bound : divide_up(plan.tokens, o.capacity);
   out.steps = std::move(plan);
+  std::int64_t most = 0;
   out.samples.cost.assign(samples.size(), 0);
   auto next = out.samples.set_aside.begin();
   std::vector<std::int64_t> row(last + 1);
@@ -129,8 +131,12 @@ template <index_type Index = std::uint32_t, row_cost Cost>
     out.samples.cost[i] = static_cast<std::int64_t>(cost(std::span<std::int64_t const>(row)));
     require(out.samples.cost[i] > 0, [&] { return "sample " + std::to_string(i) + " has no cost"; });
     out.samples.all_cost += out.samples.cost[i];
+    most = (std::max)(most, out.samples.cost[i]);
     out.samples.all_tokens += out.samples.tokens[i];
   }
+  if (most > 0)
+    out.steps.critical.cost = static_cast<double>(most) * static_cast<double>(out.packs.value) /
+                              (static_cast<double>(o.micro_batches) * static_cast<double>(out.samples.all_cost));
   return out;
 }
 
