@@ -27,6 +27,7 @@
 #include <ballast/plan/compare.hpp>
 #include <ballast/plan/exports.hpp>
 #include <ballast/plan/figures.hpp>
+#include <ballast/plan/judge_setting.hpp>
 #include <ballast/plan/limits.hpp>
 #include <ballast/plan/measured_data.hpp>
 #include <ballast/plan/plan_data.hpp>

@@ -69,7 +69,7 @@ TEST_CASE("training_setting: what is out of range is refused by name") {
   CHECK(refused(bad).starts_with("recompute.layers = 33 "));
   bad = good;
   bad.pipeline.stages = 2;
-  for (auto const& cuts : {std::vector<std::uint32_t>{0, 34}, {0, 35, 34}, {0, 17, 33}, {1, 17, 34}}) {
+  for (auto const& cuts : {std::vector<std::uint32_t>{0, 34}, {0, 35, 34}, {0, 17, 33}, {1, 17, 34}, {0, 0, 34}}) {
     bad.boundaries = cuts;
     CHECK(refused(bad).starts_with("boundaries must be 3 numbers "));
   }

@@ -95,12 +95,13 @@ inline void require_valid(training_setting const& by, transformer const& model) 
            std::to_string(layers) + " layers";
   });
   auto const& cuts = by.boundaries;
-  require(
-      cuts.empty() || (cuts.size() == chunks + 1 && cuts.front() == 0 && cuts.back() == layers && std::is_sorted(cuts.begin(), cuts.end())),
-      [&] {
-        return "boundaries must be " + std::to_string(chunks + 1) + " numbers that rise from 0 to the number of layers, " +
-               std::to_string(layers);
-      });
+  auto const rises = [&] {  // the embedding is in the first chunk, whatever the others have
+    return cuts.size() == chunks + 1 && cuts[0] == 0 && cuts[1] > 0 && cuts.back() == layers && std::is_sorted(cuts.begin(), cuts.end());
+  };
+  require(cuts.empty() || rises(), [&] {
+    return "boundaries must be " + std::to_string(chunks + 1) + " numbers that rise from 0 to the number of layers, " +
+           std::to_string(layers);
+  });
 }
 
 }  // namespace ballast::inline v0_2

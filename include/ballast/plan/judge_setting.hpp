@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/batching/result.hpp>
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/config.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/core/math.hpp>
+#include <ballast/core/status.hpp>
+#include <ballast/cost/evaluate.hpp>
+#include <ballast/cost/layer.hpp>
+#include <ballast/cost/memory.hpp>
+#include <ballast/cost/schedule.hpp>
+#include <ballast/cost/transformer.hpp>
+#include <ballast/plan/cluster.hpp>
+#include <ballast/plan/detail/recomputed_layers.hpp>
+#include <ballast/plan/detail/timelines.hpp>
+#include <ballast/plan/plan_data.hpp>
+#include <ballast/plan/shapes.hpp>
+#include <ballast/plan/training_plan.hpp>
+#include <ballast/plan/training_setting.hpp>
+#include <ballast/staging/layer.hpp>
+#include <ballast/staging/result.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+/// @file
+/// @brief `judge_setting`: memory and time of a training whose cut and recomputation are given, as a framework's setting gives them.
+
+namespace ballast::inline v0_2 {
+
+/// @brief A cut of the chain of a language model into chunks with equal numbers of transformer layers.
+///
+/// The embedding is in the first chunk; the head and the layers for multi-token prediction are in the last.
+///
+/// @param model   the shape
+/// @param layers  number of transformer layers of each chunk
+/// @return boundaries of the chain of `layers_of(model)`
+/// @throws invalid_input unless the numbers add up to the layers of the model
+template <class = when_called>
+[[nodiscard]] inline std::vector<std::uint32_t> cut_by_layers(transformer const& model, std::span<std::int64_t const> layers) {
+  auto const ends = model.vocabulary > 0 ? 1 : 0;
+  std::vector<std::uint32_t> cuts{0};
+  std::int64_t sum = 0;
+  for (auto const n : layers) {
+    require(n >= 0 && n <= model.layers - sum, [&] {
+      return "layers of chunk " + std::to_string(cuts.size() - 1) + " = " + std::to_string(n) + " are negative, or more than are left of " +
+             std::to_string(model.layers);
+    });
+    sum += n;
+    cuts.push_back(static_cast<std::uint32_t>(sum + ends));
+  }
+  require(sum == model.layers && !layers.empty(),
+          [&] { return "the chunks have " + std::to_string(sum) + " layers, the model has " + std::to_string(model.layers); });
+  cuts.back() += static_cast<std::uint32_t>(model.mtp_layers + ends);
+  return cuts;
+}
+
+/// @brief The cut of a setting: its boundaries or, if it has none, chunks whose numbers of transformer layers differ by at most one.
+/// @param by     the setting
+/// @param model  the shape
+/// @return boundaries; of unequal chunks, the first ones have a layer more
+/// @throws invalid_input as `require_valid`
+template <class = when_called>
+[[nodiscard]] inline std::vector<std::uint32_t> boundaries_of(training_setting const& by, transformer const& model) {
+  require_valid(by, model);
+  if (!by.boundaries.empty()) return by.boundaries;
+  auto const chunks = static_cast<std::int64_t>(by.pipeline.stages * by.chunks());
+  std::vector<std::int64_t> layers;
+  for (std::int64_t c = 0; c < chunks; ++c) layers.push_back(model.layers / chunks + (c < model.layers % chunks ? 1 : 0));
+  return cut_by_layers(model, layers);
+}
+
+/// @brief Computes memory and time of a training for a setting that leaves nothing to choose.
+///
+/// Every stage has the layers that the cut gives it, and every layer recomputes what the setting says. Timelines are those of
+/// `plan_training`. The result also has memory and times if a stage needs more memory than there is.
+///
+/// @tparam Index  index type of the data plan
+/// @param steps   which packs each rank trains in each step; each rank is a pipeline
+/// @param packs   tokens, squares and tiles of each pack; see `shapes_of`
+/// @param model   the shape
+/// @param by      the setting, with the memory of a device in `pipeline.memory`
+/// @param rates   rates that turn work into time; see `rates_of`
+/// @return as `plan_training`; `status` is infeasible if the peak of a stage is above the memory, and `stages.partition.bottleneck` has the
+///         least time of the slowest stage for any cut of the same layers as its bound
+/// @throws invalid_input as `require_valid` of the setting, and as `plan_training`
+/// @par Complexity
+/// O(layers + micro-batches * stages).
+/// @par Determinism
+/// A pure function of its arguments, in integers.
+template <index_type Index>
+[[nodiscard]] training_plan judge_setting(batching<Index> const& steps, std::span<batch_shape const> packs, transformer const& model,
+                                          training_setting const& by, layer_rates const& rates) {
+  require(packs.size() == steps.packs.size(),
+          [&] { return "packs has " + std::to_string(packs.size()) + " entries for " + std::to_string(steps.packs.size()) + " packs"; });
+  auto const cuts = boundaries_of(by, model);
+  auto const layers = detail::recomputed_layers(model, by, cuts);
+  auto const stages = by.pipeline.stages;
+  layer_evaluator const evaluate(rates);
+  training_plan out;
+  auto const batches = detail::batches_of(steps, packs);
+  auto most = batches.most_of_a_rank;
+  if (std::holds_alternative<interleaved_schedule>(by.pipeline.schedule)) most = divide_up(most, stages) * stages;
+  for (std::uint64_t s = 0; s < stages; ++s) out.in_flight.push_back(in_flight(by.pipeline.schedule, s, stages, most).held);
+  out.mean = batches.mean;
+  out.largest = batches.largest;
+  auto const apart = std::holds_alternative<zbv_schedule>(by.pipeline.schedule) ? 1 : stages;  // the loss is on the first stage
+  out.layers = stage_layers_of(layers, batches.mean, batches.largest, rates, apart);
+  out.stages.partition.boundaries = cuts;
+  out.stages.option.resize(layers.size());
+  out.stages.figures.resize(static_cast<std::size_t>(stages));
+  auto& bottleneck = out.stages.partition.bottleneck;
+  std::int64_t sum = 0;
+  for (std::size_t k = 0; k + 1 < cuts.size(); ++k) {
+    auto const s = std::visit([&](auto const& schedule) { return schedule.stage_of(k, stages); }, by.pipeline.schedule);
+    auto& figures = out.stages.figures[static_cast<std::size_t>(s)];
+    for (std::size_t i = cuts[k]; i < cuts[k + 1]; ++i) {
+      auto const& of = out.layers[i];
+      figures.time += of.time;
+      figures.added += of.options.front().time;
+      figures.state += of.state;
+      figures.working = (std::max)(figures.working, of.working);
+      figures.activations += of.options.front().memory;
+      sum += of.time + of.options.front().time;
+    }
+    bottleneck.value = (std::max)(bottleneck.value, figures.time + figures.added);
+  }
+  bottleneck.lower_bound = divide_up(sum, static_cast<std::int64_t>(stages));
+  for (auto const& s : out.stages.figures) out.memory.push_back({.state = s.state, .activations = 0, .budget = by.pipeline.memory});
+  detail::step_timer<>(detail::joined_stages(layers, out.stages), stages, evaluate, by.pipeline.schedule, batches.largest, packs)
+      .time(steps, out);
+  auto const fits = [](stage_memory const& m) { return m.bytes() <= m.budget; };
+  for (std::size_t s = 0; s < out.memory.size(); ++s) out.stages.figures[s].memory = out.memory[s].bytes();
+  out.status = std::all_of(out.memory.begin(), out.memory.end(), fits) ? status::feasible : status::infeasible;
+  out.stages.partition.status = out.status;
+  return out;
+}
+
+/// @brief Computes memory and time of a training for a setting and a data plan.
+/// @tparam Index  index type of the data plan
+/// @param data   the plan of an epoch, as `plan_data` returned it, for the ranks of the setting
+/// @param model  the shape
+/// @param by     the setting, with the memory of a device in `pipeline.memory`
+/// @param on     the devices
+/// @return as the first overload
+/// @throws invalid_input as the first overload, or if the data plan has other ranks than the setting
+/// @par Complexity
+/// As the first overload.
+/// @par Determinism
+/// As the first overload.
+template <index_type Index>
+[[nodiscard]] training_plan judge_setting(data_plan<Index> const& data, transformer const& model, training_setting const& by,
+                                          cluster const& on) {
+  require(std::cmp_equal(data.steps.ranks, by.ranks()), [&] {
+    return "the data plan has " + std::to_string(data.steps.ranks) + " ranks, the setting has " + std::to_string(by.ranks());
+  });
+  auto const packs = shapes_of(data.steps.packs, std::span<std::int64_t const>(data.samples.tokens));
+  return judge_setting<Index>(data.steps, packs, model, by, rates_of(on, by.model.spread.tensor * by.model.spread.data));
+}
+
+/// @brief Computes memory and time of one step of a training for a setting, with full sequences of its length.
+///
+/// All ranks then take the same time, so the result has one of them.
+///
+/// @param model  the shape
+/// @param by     the setting, with the memory of a device in `pipeline.memory`
+/// @param on     the devices
+/// @return as the first overload, with one step of one rank
+/// @throws invalid_input as the first overload
+/// @par Complexity
+/// As the first overload.
+/// @par Determinism
+/// As the first overload.
+template <class = when_called>
+[[nodiscard]] inline training_plan judge_setting(transformer const& model, training_setting const& by, cluster const& on) {
+  require_valid(by, model);
+  batch_shape const full{.tokens = by.micro_batch * by.sequence, .squares = by.micro_batch * by.sequence * by.sequence, .tiles = 0};
+  auto const count = static_cast<std::size_t>(by.micro_batches);
+  batching<> steps;
+  steps.micro_batches = count;
+  for (std::size_t m = 0; m < count; ++m) {
+    steps.table.push_back(static_cast<std::uint32_t>(m));
+    steps.packs.members.push_back(static_cast<std::uint32_t>(m));
+    steps.packs.offsets.push_back(m + 1);
+  }
+  std::vector<batch_shape> const packs(count, full);
+  return judge_setting<std::uint32_t>(steps, packs, model, by, rates_of(on, by.model.spread.tensor * by.model.spread.data));
+}
+
+}  // namespace ballast::inline v0_2
