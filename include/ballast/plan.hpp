@@ -25,6 +25,8 @@
 #include <ballast/plan/bounds.hpp>
 #include <ballast/plan/cluster.hpp>
 #include <ballast/plan/compare.hpp>
+#include <ballast/plan/export_files.hpp>
+#include <ballast/plan/export_flags.hpp>
 #include <ballast/plan/exports.hpp>
 #include <ballast/plan/figures.hpp>
 #include <ballast/plan/judge_setting.hpp>

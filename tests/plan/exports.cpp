@@ -43,6 +43,13 @@ std::string unrolled(std::string const& text) {
   return out;
 }
 
+std::string flags_of(recompute_setting const& by) {
+  std::string out;
+  for (auto const& word : megatron_recompute_flags(by).value_or(std::vector<std::string>{"no such setting"}))
+    out += (out.empty() ? "" : " ") + word;
+  return out;
+}
+
 }  // namespace
 
 TEST_CASE("megatron_layout: the published string comes out of its boundaries") {
@@ -118,9 +125,19 @@ TEST_CASE("nearest_megatron_recompute: the least loss among the settings that fi
   std::vector<std::int64_t> const capacity{659, 439};
   staging_options const asked{.stages = 2, .capacity = capacity, .in_flight = held};
   auto const plan = plan_stages<>(std::span<stage_layer const>(layers), asked);
-  auto const flags = nearest_megatron_recompute<std::uint32_t>(layers, kinds, plan, asked, {.selective = {}, .full = full}).flags;
-  CHECK(flags == "--recompute-granularity full --recompute-method block --recompute-num-layers 1");
+  auto const nearest = nearest_megatron_recompute<std::uint32_t>(layers, kinds, plan, asked, {.selective = {}, .full = full});
+  CHECK(nearest.setting == recompute_setting{.what = recompute_setting::kind::block, .layers = 1});
+  CHECK(flags_of(nearest.setting) == "--recompute-granularity full --recompute-method block --recompute-num-layers 1");
   CHECK_THROWS_AS(nearest_megatron_recompute<std::uint32_t>(layers, kinds_of("Et"), plan, asked, {}), invalid_input);
+}
+
+TEST_CASE("megatron_recompute_flags: what Megatron-LM has a setting for") {
+  using enum recompute_setting::kind;
+  CHECK(flags_of({}).empty());
+  CHECK(flags_of({.what = uniform, .layers = 3}) == "--recompute-granularity full --recompute-method uniform --recompute-num-layers 3");
+  CHECK(flags_of({.what = alternate, .layers = 2}) == "no such setting");
+  CHECK(flags_of({.what = products}) == "no such setting");
+  CHECK(flags_of({.what = modules, .modules = feed_forward_modules}) == "no such setting");
 }
 
 TEST_CASE("nearest_megatron_recompute: selective recomputation names its modules") {
@@ -131,7 +148,7 @@ TEST_CASE("nearest_megatron_recompute: selective recomputation names its modules
   auto const plan = plan_stages<>(std::span<stage_layer const>(layers), asked);
   auto const flags = [&](module_set modules) {
     megatron_options const means{.selective = 1U, .full = {}, .modules = modules};
-    return nearest_megatron_recompute<std::uint32_t>(layers, kinds_of("tt"), plan, asked, means).flags;
+    return flags_of(nearest_megatron_recompute<std::uint32_t>(layers, kinds_of("tt"), plan, asked, means).setting);
   };
   using enum recompute_module;
   CHECK(flags(megatron_options{}.modules) == "--recompute-granularity selective --recompute-modules mlp");

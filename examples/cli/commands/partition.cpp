@@ -73,7 +73,8 @@ struct partition_arguments {
 [[nodiscard]] std::string flags_in_words(stage_plan const& plan) {
   auto const& nearest = plan.megatron;
   if (nearest.status != ballast::status::feasible) return "  " + std::string(no_megatron_setting) + "\n";
-  return "  " + (nearest.flags.empty() ? std::string("nothing recomputed") : nearest.flags) +
+  auto const flags = ballast::megatron_recompute_flags(nearest.setting).value_or(std::vector<std::string>{});
+  return "  " + (flags.empty() ? std::string("nothing recomputed") : ballast::in_shell(flags)) +
          " (the nearest setting: " + loss_in_words(nearest) + ")\n";
 }
 

@@ -98,7 +98,7 @@ using ballast::recomputation;
 }
 
 /// The setting of Megatron-LM that is nearest to the plan, and its options.
-void add_megatron(planned_model& plan, ballast::any_schedule const& schedule) {
+void add_megatron(planned_model& plan, ballast::any_schedule const& schedule, std::uint64_t micro_batches) {
   if (plan.model.images) return;  // its layouts have no vision layers
   auto const kinds = kinds_of(layer_names(plan.model));
   auto const& cuts = plan.runs.planned.stages.partition.boundaries;
@@ -127,22 +127,23 @@ void add_megatron(planned_model& plan, ballast::any_schedule const& schedule) {
     plan.megatron = ballast::nearest_megatron_recompute<std::uint32_t>(
         plan.runs.planned.layers, kinds, plan.runs.planned.stages,
         {.stages = stages, .capacity = capacity, .in_flight = plan.runs.planned.in_flight}, means);
-  auto const setting = megatron_setting_of(plan.model.setting.value_or(model_request{}.setting), plan.model.experts);
-  plan.megatron_without = setting.without;
-  if (!std::holds_alternative<ballast::one_f_one_b_schedule>(schedule) && !std::holds_alternative<ballast::interleaved_schedule>(schedule))
-    plan.megatron_without.push_back("--schedule " + plan.schedule);
-  if (stages != plan.stage_of.size() && !(plan.recompute.empty() && plan.selective.empty()))
-    plan.megatron_without.push_back("recomputation that differs by chunk");
-  auto& flags = plan.megatron_flags;
-  flags = setting.degrees;
-  flags.insert(flags.end(), {"--pipeline-model-parallel-size", std::to_string(stages), "--pipeline-model-parallel-layout", *plan.layout});
-  flags.insert(flags.end(), setting.others.begin(), setting.others.end());
-  auto const& text = plan.megatron.flags;
-  for (std::size_t at = 0; at < text.size();) {
-    auto const end = (std::min)(text.find(' ', at), text.size());
-    flags.push_back(text.substr(at, end - at));
-    at = end + 1;
+  if (plan.model.setting && plan.model.shape) {
+    plan.flags =
+        ballast::megatron_flags(*plan.model.shape, {.model = *plan.model.setting,
+                                                    .pipeline = {.stages = stages, .memory = capacity.front(), .schedule = schedule},
+                                                    .boundaries = cuts,
+                                                    .recompute = plan.megatron.setting,
+                                                    .sequence = plan.model.capacity,
+                                                    .micro_batches = static_cast<std::int64_t>(micro_batches)});
+  } else {
+    auto& words = plan.flags.words;
+    words = {"--pipeline-model-parallel-size", std::to_string(stages), "--pipeline-model-parallel-layout", *plan.layout};
+    auto const more = ballast::megatron_recompute_flags(plan.megatron.setting).value_or(std::vector<std::string>{});
+    words.insert(words.end(), more.begin(), more.end());
+    plan.flags.text = ballast::in_shell(words);
   }
+  if (stages != plan.stage_of.size() && !(plan.recompute.empty() && plan.selective.empty()))
+    plan.flags.without.push_back("recomputation that differs by chunk");
 }
 
 [[nodiscard]] std::string nearest_in_words(planned_model const& plan) {
@@ -151,17 +152,10 @@ void add_megatron(planned_model& plan, ballast::any_schedule const& schedule) {
   return "nearest setting: " + loss_in_words(plan.megatron);
 }
 
-[[nodiscard]] std::string flags_in_words(planned_model const& plan) {
-  std::string text;
-  for (auto const& flag : plan.megatron_flags)
-    text += (text.empty() ? "" : " ") + (flag.find('|') == std::string::npos ? flag : "\"" + flag + "\"");
-  return text;
-}
-
-/// A sentence, if Megatron-LM lacks options.
+/// A sentence, if Megatron-LM lacks flags.
 [[nodiscard]] std::string without_in_words(planned_model const& plan) {
   std::string text;
-  for (auto const& option : plan.megatron_without) text += (text.empty() ? "Megatron-LM has no flag for " : ", ") + option;
+  for (auto const& what : plan.flags.without) text += (text.empty() ? "Megatron-LM has no flag for " : ", ") + what;
   return text.empty() ? text : text + ".\n";
 }
 
@@ -187,7 +181,8 @@ model_input read_model(model_request const& asked, model_on_device const& on, ba
                      .rates = ballast::rates_of({.device = device, .mfu = on.utilisation(), .links = {}, .hidden = asked.hidden},
                                                 by.spread.tensor * by.spread.data),
                      .setting = by,
-                     .experts = known.language.experts > 0,
+                     .shape = known.language,
+                     .capacity = shape.capacity,
                      .images = images};
   if (!images) cost.ms_per_unit *= share_of_passes(model);
   cost.ms_per_unit /= static_cast<double>(by.spread.tensor * by.spread.context);
@@ -205,8 +200,7 @@ planned_model plan_model(model_request const& asked, model_on_device const& on, 
                     .selective = {},
                     .layout = {},
                     .megatron = {},
-                    .megatron_flags = {},
-                    .megatron_without = {}};
+                    .flags = {}};
   out.runs = ballast::compare_training(data, others, out.model.layers,
                                        {.stages = asked.stages, .memory = memory, .schedule = asked.schedule}, out.model.rates);
   if (out.runs.planned.status != ballast::status::feasible) {
@@ -228,7 +222,7 @@ planned_model plan_model(model_request const& asked, model_on_device const& on, 
     auto const again = layer.options[out.runs.planned.stages.option[i]].recomputed;
     if (again != recomputation::none) (again == recomputation::full ? out.recompute : out.selective).push_back(layer.name);
   }
-  add_megatron(out, asked.schedule);
+  add_megatron(out, asked.schedule, data.steps.micro_batches);
   return out;
 }
 
@@ -267,8 +261,8 @@ nlohmann::ordered_json to_json(planned_model const& plan) {
                                 {"waiting", of.share(of.waiting)},
                                 {"largest_loss", to_string(of.largest_loss())}}},
                               {"megatron", plan.layout.value_or("")},
-                              {"megatron_flags", plan.megatron_flags},
-                              {"megatron_without", plan.megatron_without},
+                              {"megatron_flags", plan.flags.words},
+                              {"megatron_without", plan.flags.without},
                               {"megatron_loss", nullptr},
                               {"deepspeed", nullptr}};
   if (plan.stage_of.size() == training.memory.size()) json["deepspeed"] = cuts;
@@ -304,7 +298,7 @@ std::string in_words(planned_model const& plan) {
     text += "A step ends with " + duration(ms(training.end_of_step)) +
             " in which gradients and parameters are exchanged and the optimiser runs.\n";
   for (auto const& sentence : describe(training)) text += sentence + "\n";
-  if (plan.layout) text += "Megatron-LM (" + nearest_in_words(plan) + "):\n  " + flags_in_words(plan) + "\n";
+  if (plan.layout) text += "Megatron-LM (" + nearest_in_words(plan) + "):\n  " + plan.flags.text + "\n";
   text += without_in_words(plan);
   return text;
 }
@@ -327,7 +321,7 @@ report_model on_page(planned_model const& plan) {
                    .step_waits = training.timeline.bubble(),
                    .tasks = {},
                    .notes = describe(training),
-                   .megatron = plan.layout ? flags_in_words(plan) : ""};
+                   .megatron = plan.layout ? plan.flags.text : ""};
   auto const names = layer_names(plan.model);
   for (std::size_t s = 0; s < training.memory.size(); ++s) {
     report_stage stage{.layers = layers_in_words(plan, names, s),

@@ -9,7 +9,9 @@
 #include <ballast/cost/model_setting.hpp>
 #include <ballast/cost/optimizer.hpp>
 #include <ballast/cost/schedule.hpp>
+#include <ballast/cost/transformer.hpp>
 #include <ballast/plan/compare.hpp>
+#include <ballast/plan/export_flags.hpp>
 #include <ballast/plan/exports.hpp>
 #include <ballast/plan/plan_data.hpp>
 
@@ -40,7 +42,8 @@ struct rated_layers {
   std::vector<ballast::layer> layers;
   ballast::layer_rates rates;
   std::optional<ballast::model_setting> setting = {};  ///< how the model is trained; none: the layers were measured
-  bool experts = false;                                ///< whether the model has any
+  std::optional<ballast::transformer> shape = {};      ///< of the model; none: the layers were measured
+  std::int64_t capacity = 0;                           ///< tokens of a micro-batch
   bool images = false;                                 ///< whether it has layers of a vision tower
 };
 
@@ -61,8 +64,7 @@ struct planned_model {
   std::vector<std::string> recompute, selective;  ///< names of layers that are recomputed in full, in part
   std::optional<std::string> layout;              ///< of Megatron-LM
   ballast::megatron_recompute megatron;
-  std::vector<std::string> megatron_flags;    ///< options of Megatron-LM, each and its values
-  std::vector<std::string> megatron_without;  ///< options of ours that Megatron-LM has none for
+  ballast::exported_setting flags;  ///< of Megatron-LM
 };
 /// Throws no_plan, beginning with `title`, where no cut fits.
 [[nodiscard]] planned_model plan_model(model_request const& asked, model_on_device const& on, rated_layers model,

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include <cstddef>
-#include <initializer_list>
 
 namespace ballast_cli {
 
@@ -100,43 +99,6 @@ nlohmann::ordered_json to_json(ballast::model_setting const& by, ballast::hidden
     if ((by.*part.is).what != ballast::trained::all) json["freeze"].push_back(part.word);
   for (auto const& kind : exchange_kinds) json["overlap"][std::string(kind.word)] = hidden.*kind.share / 10;
   return json;
-}
-
-megatron_setting megatron_setting_of(ballast::model_setting const& by, bool experts) {
-  megatron_setting out;
-  auto const& spread = by.spread;
-  auto const add = [](std::vector<std::string>& to, std::initializer_list<std::string> words) { to.insert(to.end(), words); };
-  add(out.degrees, {"--tensor-model-parallel-size", std::to_string(spread.tensor)});
-  if (spread.sequence_parallel) add(out.others, {"--sequence-parallel"});
-  if (spread.context > 1)
-    add(out.others, {"--context-parallel-size", std::to_string(spread.context), "--cp-comm-type",
-                     by.method == ballast::context_method::ring ? "p2p" : "a2a"});
-  if (experts)
-    add(out.others, {"--expert-model-parallel-size", std::to_string(by.expert), "--expert-tensor-parallel-size",
-                     std::to_string(by.experts().expert_tensor), "--moe-token-dispatcher-type", "alltoall"});
-  if (spread.zero > 0) add(out.others, {"--use-distributed-optimizer"});
-  if (spread.zero > 1)
-    add(out.others, {"--use-megatron-fsdp", "--data-parallel-sharding-strategy", spread.zero == 2 ? "optim_grads" : "optim_grads_params"});
-  if (by.loss.how == ballast::head_loss::kind::fused)
-    add(out.others, {"--cross-entropy-loss-fusion", "--cross-entropy-fusion-impl", "linear"});
-  if (by.loss.how == ballast::head_loss::kind::chunked) out.without.push_back("--head-loss " + in_words(by.loss));
-  auto const name = by.optimizer.name;
-  if (name == "adam-bf16-gradients")
-    add(out.others, {"--grad-reduce-in-bf16"});
-  else if (name == "sgd-momentum")
-    add(out.others, {"--optimizer", "sgd"});
-  else if (name == "sgd")
-    add(out.others, {"--optimizer", "sgd", "--sgd-momentum", "0"});
-  else if (name != "adam")
-    out.without.push_back("--optimizer " + std::string(name));
-  if (by.moved == ballast::offload::optimizer)
-    add(out.others, {"--optimizer-cpu-offload"});
-  else if (by.moved != ballast::offload::none)
-    out.without.push_back("--offload " + in_words(by.moved));
-  if (by.attention != ballast::attention_kernel::fused) add(out.others, {"--attention-backend", "unfused"});
-  if (by.fp8_experts) out.without.push_back("--fp8-experts");
-  if (by.language.what != ballast::trained::all) out.without.push_back("--train " + in_words(by.language));
-  return out;
 }
 
 }  // namespace ballast_cli

@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 // How a model is trained, as the options of `plan --stages` say it.
 
@@ -63,11 +62,5 @@ inline constexpr exchange_kind exchange_kinds[] = {
 /// What a plan assumes, in a sentence.
 [[nodiscard]] std::string in_words(ballast::model_setting const& by, ballast::hidden_share const& hidden);
 [[nodiscard]] nlohmann::ordered_json to_json(ballast::model_setting const& by, ballast::hidden_share const& hidden);
-
-/// Options of Megatron-LM for a setting, and the options of ours that it has none for.
-struct megatron_setting {
-  std::vector<std::string> degrees, others, without;
-};
-[[nodiscard]] megatron_setting megatron_setting_of(ballast::model_setting const& by, bool experts);
 
 }  // namespace ballast_cli

@@ -2,9 +2,11 @@
 #pragma once
 #include <ballast/core/certificate.hpp>
 #include <ballast/core/concepts.hpp>
+#include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/cost/recompute_modules.hpp>
+#include <ballast/plan/training_setting.hpp>
 #include <ballast/staging/layer.hpp>
 #include <ballast/staging/options.hpp>
 #include <ballast/staging/result.hpp>
@@ -16,11 +18,13 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 /// @file
 /// @brief Exports plans of stages to Megatron-LM: its layout string, and the recompute flags that come closest to a plan.
 ///
-/// DeepSpeed needs no export: the boundaries of a plan are what its `PipelineModule` stores as `parts`.
+/// Complete settings are written by plan/export_flags.hpp and plan/export_files.hpp. The boundaries of a plan are what DeepSpeed's
+/// `PipelineModule` stores as `parts`.
 
 namespace ballast::inline v0_2 {
 
@@ -71,6 +75,45 @@ template <index_type Index>
   return count(layer_kind::loss) == 0 ? out + "L" : out;
 }
 
+/// @brief Words as a command line.
+/// @param words  flags and values
+/// @return the words with blanks between them, and quotes where a shell needs them
+/// @par Complexity
+/// O(characters).
+template <class = when_called>
+[[nodiscard]] inline std::string in_shell(std::span<std::string const> words) {
+  std::string out;
+  for (auto const& word : words) {
+    auto const quote = word.empty() || word.find_first_of("|*() ") != word.npos;
+    out += (out.empty() ? "" : " ") + (quote ? "\"" + word + "\"" : word);
+  }
+  return out;
+}
+
+/// @brief The recompute flags of Megatron-LM for a setting.
+///
+/// They always name the modules, because without a list Megatron-LM recomputes attention scores alone.
+///
+/// @param by  what is recomputed
+/// @return flags and values, one after the other; nothing if Megatron-LM has no such setting: `alternate`, `products`, or the module
+///         `experts`
+template <class = when_called>
+[[nodiscard]] inline std::optional<std::vector<std::string>> megatron_recompute_flags(recompute_setting const& by) {
+  using enum recompute_setting::kind;
+  std::vector<std::string> out;
+  if (by.what == none) return out;
+  if (by.what == modules && !by.modules.contains(recompute_module::experts)) {
+    out = {"--recompute-granularity", "selective", "--recompute-modules"};
+    for (auto const& m : recompute_modules)
+      if (by.modules.contains(m.module)) out.emplace_back(m.name);
+    return out;
+  }
+  if (by.what != block && by.what != uniform) return std::nullopt;
+  return std::vector<std::string>{"--recompute-granularity", "full",
+                                  "--recompute-method",      by.what == block ? "block" : "uniform",
+                                  "--recompute-num-layers",  std::to_string(by.layers)};
+}
+
 /// @brief Which of a layer's options correspond to Megatron-LM's recompute settings. Layers with fewer options take their last one.
 struct megatron_options {
   std::uint32_t keep = 0;                     ///< index of the option without recomputation
@@ -82,14 +125,14 @@ struct megatron_options {
 /// @brief The recompute setting of Megatron-LM that comes closest to a plan.
 struct megatron_recompute {
   ballast::status status = ballast::status::infeasible;  ///< infeasible: with these boundaries, no setting fits in memory
-  std::string flags;                                     ///< flags for the command line; empty if nothing is recomputed
-  certificate bottleneck;  ///< time of the slowest stage with these flags, and in the plan; `gap()` is the loss
+  recompute_setting setting;                             ///< the setting; `megatron_recompute_flags` writes it
+  certificate bottleneck;  ///< time of the slowest stage with this setting, and in the plan; `gap()` is the loss
 };
 
 /// @brief Finds the recompute flags of Megatron-LM that fit in memory and make the slowest stage fastest.
 ///
 /// Megatron-LM has one setting for all stages: nothing, `selective` with a list of modules, or `full` for the first n decoder layers of
-/// every stage. All are tried. The flags always name the modules, because without a list Megatron-LM recomputes attention scores alone.
+/// every stage. All are tried.
 ///
 /// @tparam Index  type of the boundaries
 /// @param layers   the layers of the chain
@@ -97,7 +140,7 @@ struct megatron_recompute {
 /// @param plan     a feasible plan of these layers
 /// @param options  the options that it was planned with
 /// @param means    which options of a layer correspond to the settings
-/// @return the flags, and the slowest stage with them and in the plan
+/// @return the setting, and the slowest stage with it and in the plan
 /// @throws invalid_input if the sizes do not match, `options` are not valid, or there is an option for `selective` and `means.modules` is
 ///         empty or has a module that Megatron-LM does not know
 /// @par Complexity
@@ -117,7 +160,7 @@ template <index_type Index>
   require(!means.selective || !(means.modules.empty() || means.modules.contains(recompute_module::experts)),
           [&] { return "modules = \"" + to_string(means.modules) + "\" must name modules that Megatron-LM recomputes"; });
   megatron_recompute out;
-  auto const consider = [&](std::uint32_t others, std::uint32_t firsts, std::size_t first_layers, std::string const& flags) {
+  auto const consider = [&](std::uint32_t others, std::uint32_t firsts, std::size_t first_layers, recompute_setting const& setting) {
     std::int64_t bottleneck = 0;
     for (std::size_t s = 0; s + 1 < cuts.size(); ++s) {
       std::int64_t time = 0, state = 0, working = 0, activations = 0;
@@ -136,22 +179,18 @@ template <index_type Index>
       bottleneck = (std::max)(bottleneck, time);
     }
     if (out.status == status::feasible && bottleneck >= out.bottleneck.value) return;
-    out = {.status = status::feasible, .flags = flags, .bottleneck = {bottleneck, plan.partition.bottleneck.value}};
+    out = {.status = status::feasible, .setting = setting, .bottleneck = {bottleneck, plan.partition.bottleneck.value}};
   };
-  consider(means.keep, means.keep, 0, "");
-  if (means.selective) {
-    auto modules = to_string(means.modules);
-    std::replace(modules.begin(), modules.end(), ',', ' ');
-    consider(*means.selective, *means.selective, 0, "--recompute-granularity selective --recompute-modules " + modules);
-  }
+  using enum recompute_setting::kind;
+  consider(means.keep, means.keep, 0, {});
+  if (means.selective) consider(*means.selective, *means.selective, 0, {.what = modules, .modules = means.modules});
   std::size_t longest = 0;
   for (std::size_t s = 0; s + 1 < cuts.size(); ++s)
     longest = (std::max)(
         longest, static_cast<std::size_t>(std::count(kinds.begin() + static_cast<std::ptrdiff_t>(cuts[s]),
                                                      kinds.begin() + static_cast<std::ptrdiff_t>(cuts[s + 1]), layer_kind::decoder)));
   for (std::size_t n = 1; means.full && n <= longest; ++n)
-    consider(means.keep, *means.full, n,
-             "--recompute-granularity full --recompute-method block --recompute-num-layers " + std::to_string(n));
+    consider(means.keep, *means.full, n, {.what = block, .layers = static_cast<std::int64_t>(n)});
   return out;
 }
 

@@ -98,7 +98,7 @@ void of_training() {
       numbers const capacity(4, o.memory);
       staging_options const asked{.stages = 4, .capacity = capacity, .in_flight = run.in_flight};
       auto const nearest = nearest_megatron_recompute<std::uint32_t>(run.layers, kinds, run.stages, asked, {.selective = 1U, .full = 2U});
-      show("nearest_megatron_recompute", name, nearest.status, nearest.flags, nearest.bottleneck);
+      show("nearest_megatron_recompute", name, nearest.status, in_shell(*megatron_recompute_flags(nearest.setting)), nearest.bottleneck);
     }
 }
 

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/config.hpp>
+#include <ballast/cost/communication.hpp>
+#include <ballast/cost/model_setting.hpp>
+#include <ballast/cost/optimizer.hpp>
+#include <ballast/cost/recompute_modules.hpp>
+#include <ballast/cost/schedule.hpp>
+#include <ballast/cost/trainable.hpp>
+#include <ballast/cost/transformer_shape.hpp>
+#include <ballast/plan/exports.hpp>
+#include <ballast/plan/judge_setting.hpp>
+#include <ballast/plan/training_setting.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+/// @file
+/// @brief `megatron_flags` and `swift_flags`: a training setting as the command line of Megatron-LM or of ms-swift.
+///
+/// The flags are those of NVIDIA/Megatron-LM d98e8a64 and modelscope/ms-swift 3602360a. They were compared with the lists of flags there;
+/// they were not run there.
+
+namespace ballast::inline v0_2 {
+
+/// @brief A training setting in the words of a framework.
+struct exported_setting {
+  std::vector<std::string> words;    ///< of a command line: each flag and each value, without quotes; empty for a file
+  std::string text;                  ///< the command line, with quotes where a shell needs them; or the file
+  std::vector<std::string> without;  ///< what the plan depends on and the framework has no setting for, as in "schedule zb1p"
+};
+
+namespace detail {
+
+/// What the head's loss is called.
+template <class = when_called>
+[[nodiscard]] inline std::string loss_in_words(head_loss const& loss) {
+  using enum head_loss::kind;
+  return loss.how == plain ? "plain" : loss.how == fused ? "fused" : "chunked:" + std::to_string(loss.chunks);
+}
+[[nodiscard]] constexpr std::string_view offload_in_words(offload moved) noexcept {
+  constexpr std::string_view names[] = {"none", "optimizer", "gradients", "parameters"};
+  return names[static_cast<std::size_t>(moved)];
+}
+template <class = when_called>
+[[nodiscard]] inline std::string recompute_in_words(recompute_setting const& by) {
+  constexpr std::string_view names[] = {"none", "modules", "block", "uniform", "alternate", "products"};
+  auto const name = std::string(names[static_cast<std::size_t>(by.what)]);
+  if (by.what == recompute_setting::kind::modules) return name + " " + to_string(by.modules);
+  return by.layers == 1 ? name : name + " " + std::to_string(by.layers);
+}
+/// Thousandths as a decimal.
+template <class = when_called>
+[[nodiscard]] inline std::string thousandths_in_words(std::int64_t value) {
+  auto const rest = std::to_string(1000 + value % 1000);
+  return std::to_string(value / 1000) + "." + rest.substr(1);
+}
+
+/// Writes flags as Megatron-LM spells them, or as ms-swift does.
+template <class = when_called>
+struct flag_writer {
+  bool swift = false;
+  exported_setting out{};
+
+  void add(std::string name, std::vector<std::string> const& values) {
+    if (!swift) std::replace(name.begin(), name.end(), '_', '-');
+    out.words.push_back("--" + name);
+    out.words.insert(out.words.end(), values.begin(), values.end());
+  }
+  void add(std::string name, std::int64_t value) { add(std::move(name), {std::to_string(value)}); }
+  /// A switch: ms-swift takes its value.
+  void turn_on(std::string name) { add(std::move(name), swift ? std::vector<std::string>{"true"} : std::vector<std::string>{}); }
+  void lack(std::string const& what) { out.without.push_back(what); }
+
+  void add_degrees(transformer const& model, training_setting const& by) {
+    auto const& spread = by.model.spread;
+    add("tensor_model_parallel_size", spread.tensor);
+    add("pipeline_model_parallel_size", static_cast<std::int64_t>(by.pipeline.stages));
+    auto const interleaved = std::holds_alternative<interleaved_schedule>(by.pipeline.schedule);
+    std::optional<std::string> layout;
+    if (interleaved || by.chunks() == 1) {
+      std::vector<layer_kind> kinds(model.vocabulary > 0 ? 1 : 0, layer_kind::embedding);
+      kinds.insert(kinds.end(), static_cast<std::size_t>(model.layers), layer_kind::decoder);
+      kinds.insert(kinds.end(), static_cast<std::size_t>(model.mtp_layers), layer_kind::prediction);
+      if (model.vocabulary > 0) kinds.push_back(layer_kind::loss);
+      auto const cuts = boundaries_of(by, model);
+      layout = megatron_layout(std::span<std::uint32_t const>(cuts), kinds);
+      if (!layout) lack("layers for multi-token prediction in several stages");
+    }
+    if (layout) add("pipeline_model_parallel_layout", {*layout});
+    if (!interleaved && !std::holds_alternative<one_f_one_b_schedule>(by.pipeline.schedule))
+      lack("schedule " + std::visit([](auto const& s) { return std::string(s.name); }, by.pipeline.schedule));
+    add("context_parallel_size", spread.context);
+    if (spread.context > 1) add("cp_comm_type", {by.model.method == context_method::ring ? "p2p" : "a2a"});
+    if (spread.sequence_parallel) turn_on("sequence_parallel");
+    if (model.experts == 0) return;
+    add("expert_model_parallel_size", by.model.expert);
+    add("expert_tensor_parallel_size", by.model.experts().expert_tensor);
+    add("moe_token_dispatcher_type", {"alltoall"});
+    if (by.model.expert_capacity == 0) return;
+    add("moe_expert_capacity_factor", {thousandths_in_words(by.model.expert_capacity)});
+    turn_on("moe_pad_expert_input_to_capacity");
+  }
+
+  void add_states(model_setting const& by) {
+    auto const zero = by.spread.zero;
+    if (zero > 0 || swift)
+      add("use_distributed_optimizer", swift ? std::vector<std::string>{zero > 0 ? "true" : "false"} : std::vector<std::string>{});
+    if (zero > 1) {
+      turn_on("use_megatron_fsdp");
+      add("data_parallel_sharding_strategy", {zero == 2 ? "optim_grads" : "optim_grads_params"});
+    }
+    turn_on("bf16");
+    auto const name = by.optimizer.name;
+    if (name == "adam-bf16-gradients" && !swift)  // ms-swift always accumulates in float32
+      turn_on("grad_reduce_in_bf16");
+    else if (name == "sgd-momentum" || name == "sgd")
+      add("optimizer", {"sgd"});
+    else if (name != "adam")
+      lack("optimizer " + std::string(name));
+    if (name == "sgd") add("sgd_momentum", 0);
+    if (by.moved == offload::optimizer) {
+      turn_on("optimizer_cpu_offload");
+      add("optimizer_offload_fraction", {"1.0"});
+    } else if (by.moved != offload::none) {
+      lack("offload " + std::string(offload_in_words(by.moved)));
+    }
+    if (by.language.what == trained::low_rank && swift) {
+      add("tuner_type", {"lora"});
+      add("lora_rank", by.language.rank);
+    } else if (by.language.what != trained::all) {
+      lack(by.language.what == trained::none ? std::string("train none") : "train lora:" + std::to_string(by.language.rank));
+    }
+  }
+
+  void add_kernels(model_setting const& by) {
+    auto const fused = by.loss.how == head_loss::kind::fused;
+    if (fused) {
+      turn_on("cross_entropy_loss_fusion");
+      add("cross_entropy_fusion_impl", {"linear"});
+    }
+    if (by.loss.how == head_loss::kind::chunked) lack("head loss " + loss_in_words(by.loss));
+    if (by.attention != attention_kernel::fused) add("attention_backend", {"unfused"});
+    if (by.fp8_experts) lack("experts in 8 bits");
+  }
+
+  void add_recomputation(recompute_setting const& by) {
+    auto const flags = megatron_recompute_flags(by);
+    if (!flags) return lack("recompute " + recompute_in_words(by));
+    if (flags->empty() && swift) add("recompute_granularity", {"none"});  // selective is its default
+    for (auto flag : *flags) {
+      if (swift && flag.starts_with("--")) std::replace(flag.begin() + 2, flag.end(), '-', '_');
+      out.words.push_back(std::move(flag));
+    }
+  }
+
+  [[nodiscard]] exported_setting finished() {
+    out.text = in_shell(out.words);
+    return std::move(out);
+  }
+};
+
+template <class = when_called>
+[[nodiscard]] inline exported_setting flags_of(transformer const& model, training_setting const& by, bool swift) {
+  flag_writer<> writer{.swift = swift};
+  writer.add_degrees(model, by);
+  writer.add_states(by.model);
+  writer.add_kernels(by.model);
+  writer.add_recomputation(by.recompute);
+  writer.add(swift ? "max_length" : "seq_length", by.sequence);
+  if (swift) writer.turn_on("packing");
+  writer.add("micro_batch_size", by.micro_batch);
+  writer.add("global_batch_size", by.global_batch());
+  return writer.finished();
+}
+
+}  // namespace detail
+
+/// @brief Writes a training setting as flags of Megatron-LM: every flag that the plan depends on, but not the shape of the model.
+/// @param model  the shape
+/// @param by     the setting
+/// @return the flags, with the expert-tensor-parallel degree and the recomputed modules even where they are the default
+/// @throws invalid_input as `require_valid` of the setting
+/// @par Determinism
+/// A pure function of its arguments.
+/// @par Source
+/// NVIDIA/Megatron-LM, megatron/training/arguments.py, at d98e8a64.
+template <class = when_called>
+[[nodiscard]] inline exported_setting megatron_flags(transformer const& model, training_setting const& by) {
+  return detail::flags_of<>(model, by, false);
+}
+
+/// @brief Writes a training setting as flags of `megatron sft` of ms-swift: every flag that the plan depends on, but not the model.
+/// @param model  the shape
+/// @param by     the setting
+/// @return the flags; those whose defaults differ from Megatron-LM's are always written
+/// @throws invalid_input as `require_valid` of the setting
+/// @par Determinism
+/// A pure function of its arguments.
+/// @par Source
+/// modelscope/ms-swift, swift/megatron/arguments/megatron_args.py, at 3602360a.
+template <class = when_called>
+[[nodiscard]] inline exported_setting swift_flags(transformer const& model, training_setting const& by) {
+  return detail::flags_of<>(model, by, true);
+}
+
+}  // namespace ballast::inline v0_2
