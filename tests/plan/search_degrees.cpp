@@ -179,7 +179,38 @@ TEST_CASE("pack_sizes_of: the mean pack holds its share of all tokens and square
   CHECK(pack_sizes_of(lengths, 500) == pack_sizes{{500, 150'000, 0}, {500, 200'000, 0}});
   CHECK(pack_sizes_of(lengths, 400) == pack_sizes{{334, 100'000, 0}, {400, 160'000, 0}});
   CHECK(pack_sizes_of(std::vector<int>{}, 400) == pack_sizes{{}, {400, 0, 0}});
-  CHECK(refusal([&] { return pack_sizes_of(lengths, 399); }) == "lengths[3] = 400 must be in [0, 399], the tokens of a pack");
+  CHECK(refusal([&] { return pack_sizes_of(lengths, 399); }) == "lengths[3] = 400 must be in [0, 399], which is what a pack holds");
+}
+
+TEST_CASE("search_degrees: tiles and tokens of a vision-language model") {
+  auto model = vision_language_preset("internvl-chat-1.5");
+  model.vision.body.layers = 6;
+  model.language.layers = 6;
+  splitmix64 draw(11);
+  std::vector<std::int64_t> tiles, tokens;
+  for (int i = 0; i < 400; ++i) {
+    tiles.push_back(1 + static_cast<std::int64_t>(uniform_below(5, draw)));
+    tokens.push_back(256 * tiles.back() + 20 + static_cast<std::int64_t>(uniform_below(600, draw)));
+  }
+  search_options o{.gpus = 8, .memory = 60'000'000'000, .sequence = 4096, .global_batch = 16, .tiles = 9};
+  sample_measures const samples{tiles, tokens};
+  auto const sizes = pack_sizes_of(samples, 9, 4096);
+  CHECK(sizes.largest.tiles == 9);
+  CHECK(sizes.mean.tiles <= 9);
+  CHECK(sizes.mean.tokens <= 4096);
+  auto const found = search_degrees(samples, model, o, two_nodes, adam);
+  REQUIRE(found.status == status::feasible);
+  auto bare = adam;
+  bare.vision = bare.projector = {.what = trained::none};
+  auto const frozen = search_degrees(samples, model, o, two_nodes, bare);
+  REQUIRE(frozen.status == status::feasible);
+  CHECK(frozen.step.value < found.step.value);
+  for (auto const& r : found.ranked) {
+    CHECK(r.plan.largest.tiles == 9 * r.setting.micro_batch);
+    for (auto const& m : r.plan.memory) CHECK(m.bytes() <= o.memory);
+  }
+  o.tiles = 4;
+  CHECK(refusal([&] { return search_degrees(samples, model, o, two_nodes, adam); }).starts_with("tiles["));
 }
 
 TEST_CASE("search_degrees: what is out of range is refused by name") {

@@ -12,8 +12,11 @@
 #include <ballast/cost/model_layers.hpp>
 #include <ballast/cost/model_setting.hpp>
 #include <ballast/cost/transformer.hpp>
+#include <ballast/cost/vision.hpp>
+#include <ballast/packing/vector/measures.hpp>
 #include <ballast/plan/cluster.hpp>
 #include <ballast/plan/detail/degree_search.hpp>
+#include <ballast/plan/measured_data.hpp>
 #include <ballast/plan/plan_data.hpp>
 #include <ballast/plan/plan_training.hpp>
 #include <ballast/plan/searched_settings.hpp>
@@ -33,6 +36,28 @@
 
 namespace ballast::inline v0_2 {
 
+namespace detail {
+/// Sums of a measure, of which a pack has at most `most`.
+struct measure_sums {
+  std::int64_t all = 0, squares = 0, largest = 0;
+};
+template <length_range R>
+[[nodiscard]] measure_sums sums_of(R const& values, char const* name, std::int64_t most) {
+  measure_sums out;
+  std::size_t i = 0;
+  for (auto const value : values) {
+    auto const size = static_cast<std::int64_t>(value);
+    require(size >= 0 && size <= most,
+            [&] { return entry(name, i, size) + " must be in [0, " + std::to_string(most) + "], which is what a pack holds"; });
+    add_checked(out.all, size, name, i);
+    add_checked(out.squares, (checked(size) * checked(size)).value, name, i);
+    out.largest = (std::max)(out.largest, size);
+    ++i;
+  }
+  return out;
+}
+}  // namespace detail
+
 /// @brief The packs that samples fill if as few packs as their tokens need are all equal.
 ///
 /// @tparam R  range of integers
@@ -45,21 +70,29 @@ namespace ballast::inline v0_2 {
 template <length_range R>
 [[nodiscard]] pack_sizes pack_sizes_of(R const& lengths, std::int64_t sequence) {
   require(sequence >= 1, [&] { return "sequence = " + std::to_string(sequence) + " must be at least 1"; });
-  std::int64_t tokens = 0, squares = 0, longest = 0;
-  std::size_t i = 0;
-  for (auto const value : lengths) {
-    auto const length = static_cast<std::int64_t>(value);
-    require(length >= 0 && length <= sequence,
-            [&] { return entry("lengths", i, length) + " must be in [0, " + std::to_string(sequence) + "], the tokens of a pack"; });
-    add_checked(tokens, length, "lengths", i);
-    auto const square = checked(length) * checked(length);
-    add_checked(squares, square.value, "squared lengths", i);
-    longest = (std::max)(longest, length);
-    ++i;
-  }
-  auto const packs = (std::max)(divide_up(tokens, sequence), std::int64_t{1});
-  return {.mean = {.tokens = divide_up(tokens, packs), .squares = divide_up(squares, packs)},
-          .largest = {.tokens = sequence, .squares = sequence * longest}};
+  auto const tokens = detail::sums_of(lengths, "lengths", sequence);
+  auto const packs = (std::max)(divide_up(tokens.all, sequence), std::int64_t{1});
+  return {.mean = {.tokens = divide_up(tokens.all, packs), .squares = divide_up(tokens.squares, packs)},
+          .largest = {.tokens = sequence, .squares = sequence * tokens.largest}};
+}
+
+/// @brief The packs that samples of image tiles and tokens fill if as few packs as their tiles and tokens need are all equal.
+/// @param samples   image tiles and tokens of each sample: `{tiles, tokens}`
+/// @param tiles     image tiles of a pack, at least 1; no sample has more
+/// @param sequence  tokens of a pack, at least 1; no sample has more
+/// @return the mean pack; and one of `tiles` tiles and `sequence` tokens, all of them in samples as long as the longest
+/// @throws invalid_input if there are not two measures, and as the other overload
+/// @par Complexity
+/// O(samples).
+template <class = when_called>
+[[nodiscard]] inline pack_sizes pack_sizes_of(sample_measures const& samples, std::int64_t tiles, std::int64_t sequence) {
+  require(samples.measures() == 2, [&] { return "samples have " + std::to_string(samples.measures()) + " measures, not tiles and tokens"; });
+  require(tiles >= 1, [&] { return "tiles = " + std::to_string(tiles) + " must be at least 1"; });
+  require(sequence >= 1, [&] { return "sequence = " + std::to_string(sequence) + " must be at least 1"; });
+  auto const images = detail::sums_of(samples.column(0), "tiles", tiles), tokens = detail::sums_of(samples.column(1), "tokens", sequence);
+  auto const packs = (std::max)({divide_up(tokens.all, sequence), divide_up(images.all, tiles), std::int64_t{1}});
+  return {.mean = {.tokens = divide_up(tokens.all, packs), .squares = divide_up(tokens.squares, packs), .tiles = divide_up(images.all, packs)},
+          .largest = {.tokens = sequence, .squares = sequence * tokens.largest, .tiles = tiles}};
 }
 
 namespace detail {
@@ -78,6 +111,25 @@ template <class = when_called>
 void rank(searched_settings& found) {
   std::stable_sort(found.ranked.begin(), found.ranked.end(),
                    [](ranked_setting const& a, ranked_setting const& b) { return a.plan.time.value < b.plan.time.value; });
+}
+/// Plans the settings for steps of data, which `plan` deals to their ranks, and ranks them by the times.
+template <class Model, class Plan>
+void rank_by_data(searched_settings& found, pack_sizes const& sizes, search_options const& o, Model const& model, cluster const& on,
+                  Plan const& plan) {
+  for (auto& ranked : found.ranked) {
+    auto const& setting = ranked.setting;
+    auto const stages = setting.pipeline.stages;
+    data_plan_options options{.steps = {.capacity = setting.sequence * setting.micro_batch,
+                                        .ranks = static_cast<std::uint64_t>(setting.ranks()),
+                                        .micro_batches = static_cast<std::uint64_t>(setting.micro_batches),
+                                        .synchronisation = stages > 1 ? synchronisation::pipeline : synchronisation::per_step,
+                                        .stages = stages}};
+    if (o.tiles > 0) options.others.push_back(o.tiles * setting.micro_batch);
+    data_plan<> const data = plan(options);
+    auto const packs = shapes_of(data.steps.packs, std::span<std::int64_t const>(data.samples.tokens), data.tiles());
+    plan_ranked(ranked, data.steps, std::span(packs), sizes, model, on);
+  }
+  rank(found);
 }
 }  // namespace detail
 
@@ -138,28 +190,38 @@ template <class Model>
 /// @par Determinism
 /// As the other overload.
 template <length_range R>
-[[nodiscard]] searched_settings search_degrees(R const& lengths, transformer const& model, search_options const& options, cluster const& on,
-                                               model_setting const& by) {
-  auto const packs = pack_sizes_of(lengths, options.sequence);
-  std::vector<std::int64_t> const all(std::begin(lengths), std::end(lengths));
-  auto const steps = divide_up((std::max)(options.packs, options.global_batch), options.global_batch);
-  auto const drawn = detail::drawn_samples(all, checked(options.global_batch) * checked(options.sequence) * checked(steps));
-  if (drawn.empty()) return search_degrees(model, packs, options, on, by);
-  auto out = detail::degree_search<transformer>(model, packs, options, on, by).run();
-  for (auto& ranked : out.ranked) {
-    auto const& setting = ranked.setting;
-    auto const stages = setting.pipeline.stages;
-    auto const data = plan_data(drawn,
-                                {.steps = {.capacity = setting.sequence * setting.micro_batch,
-                                           .ranks = static_cast<std::uint64_t>(setting.ranks()),
-                                           .micro_batches = static_cast<std::uint64_t>(setting.micro_batches),
-                                           .synchronisation = stages > 1 ? synchronisation::pipeline : synchronisation::per_step,
-                                           .stages = stages}},
-                                model);
-    auto const shapes = shapes_of(data.steps.packs, std::span<std::int64_t const>(data.samples.tokens));
-    detail::plan_ranked(ranked, data.steps, std::span(shapes), packs, model, on);
-  }
-  detail::rank(out);
+[[nodiscard]] searched_settings search_degrees(R const& lengths, transformer const& model, search_options const& options,
+                                               cluster const& on, model_setting const& by) {
+  auto const sizes = pack_sizes_of(lengths, options.sequence);
+  std::vector<std::int64_t> tokens(std::begin(lengths), std::end(lengths));
+  auto out = detail::degree_search<transformer>(model, sizes, options, on, by).run();
+  tokens = detail::drawn_of(tokens, detail::drawn_samples(tokens, options));
+  detail::rank_by_data(out, sizes, options, model, on, [&](data_plan_options const& o) { return plan_data(tokens, o, model); });
+  return out;
+}
+
+/// @brief Finds the fastest settings for a data set of image tiles and tokens, as the overload for tokens does.
+///
+/// @param samples  image tiles and tokens of each sample: `{tiles, tokens}`; at most `options.tiles` and `options.sequence`
+/// @param model    the shape of the model
+/// @param options  devices, memory, packs, and the space; heads and experts are those of the language model
+/// @param on       the devices
+/// @param by       how the model is trained; `by.spread` and `by.expert` are what is searched, and are not read
+/// @return as the other overload
+/// @throws invalid_input as the other overload
+/// @par Complexity
+/// As the other overload.
+/// @par Determinism
+/// As the other overload.
+template <class = when_called>
+[[nodiscard]] searched_settings search_degrees(sample_measures const& samples, vision_language_model const& model,
+                                               search_options const& options, cluster const& on, model_setting const& by) {
+  auto const sizes = pack_sizes_of(samples, options.tiles, options.sequence);
+  auto out = detail::degree_search<vision_language_model>(model, sizes, options, on, by).run();
+  auto const drawn = detail::drawn_samples(samples.column(1), options);
+  auto const tiles = detail::drawn_of(samples.column(0), drawn), tokens = detail::drawn_of(samples.column(1), drawn);
+  sample_measures const some{tiles, tokens};
+  detail::rank_by_data(out, sizes, options, model, on, [&](data_plan_options const& o) { return plan_data(some, o, model, by); });
   return out;
 }
 

@@ -54,18 +54,25 @@ namespace ballast::inline v0_2::detail {
   return {.tokens = product(pack.tokens), .squares = product(pack.squares), .tiles = product(pack.tiles)};
 }
 
-/// Samples drawn at random until they have a number of tokens.
+/// Indices of samples, drawn at random until they have a number of tokens.
 template <class = when_called>
-[[nodiscard]] inline std::vector<std::int64_t> drawn_samples(std::vector<std::int64_t> const& lengths, checked tokens) {
-  if (!tokens.fits()) return lengths;
-  std::vector<std::int64_t> out;
+[[nodiscard]] inline std::vector<std::size_t> drawn_samples(std::span<std::int64_t const> tokens, search_options const& o) {
+  auto const steps = divide_up((std::max)(o.packs, o.global_batch), o.global_batch);
+  auto const wanted = checked(o.global_batch) * checked(o.sequence) * checked(steps);
+  std::vector<std::size_t> out;
   std::int64_t sum = 0;
-  for (auto const i : random_permutation<std::uint64_t>(lengths.size(), 0)) {
-    auto const length = lengths[static_cast<std::size_t>(i)];
-    if (length > tokens.value - sum) break;
-    sum += length;
-    out.push_back(length);
+  for (auto const i : random_permutation<std::uint64_t>(tokens.size(), 0)) {
+    auto const more = tokens[static_cast<std::size_t>(i)];
+    if (wanted.fits() && more > wanted.value - sum) break;
+    sum += more;
+    out.push_back(static_cast<std::size_t>(i));
   }
+  return out;
+}
+template <class = when_called>
+[[nodiscard]] inline std::vector<std::int64_t> drawn_of(std::span<std::int64_t const> values, std::vector<std::size_t> const& drawn) {
+  std::vector<std::int64_t> out;
+  for (auto const i : drawn) out.push_back(values[i]);
   return out;
 }
 
