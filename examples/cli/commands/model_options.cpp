@@ -52,33 +52,36 @@ void freeze(ballast::model_setting& by, std::string const& option, std::string c
 
 }  // namespace
 
-void add_model_options(CLI::App& command, model_request& asked, model_option_rules const& rules) {
+model_options add_model_options(CLI::App& command, model_request& asked, std::string& schedules, model_option_rules const& rules) {
+  model_options out;
   auto& by = asked.setting;
   auto* const stages =
       add_value(command, "--stages", asked.stages, small_positive, "pipeline stages of a rank: plan the model and time every step too");
+  out.stages = stages;
   for (auto* const other : rules.not_with_stages) stages->excludes(other);
-  add_value(command, "--memory", asked.memory, bytes, "bytes of a device, Ki, Mi or Gi allowed; nine tenths of --device's by default")
-      ->needs(stages);
-  add_value(command, "--schedule", asked.schedule, schedule,
-            "schedule of the pipelines: 1f1b (default), gpipe, interleaved, interleaved:CHUNKS, zb1p, zb2p or zbv")
-      ->needs(stages);
+  out.others.push_back(
+      add_value(command, "--memory", asked.memory, bytes, "bytes of a device, Ki, Mi or Gi allowed; nine tenths of --device's by default"));
+  out.others.push_back(command.add_option(
+      "--schedule", schedules,
+      "schedule of the pipelines: 1f1b (default), gpipe, interleaved, interleaved:CHUNKS, zb1p, zb2p or zbv; with --gpus "
+      "those to choose from, as in 1f1b,zbv"));
 
   std::vector<CLI::Option*> of_setting;
   auto const add = [&](char const* name, auto& value, auto parse, char const* help) {
-    of_setting.push_back(add_value(command, name, value, parse, help)->needs(stages));
+    return of_setting.emplace_back(add_value(command, name, value, parse, help));
   };
   auto const zero_stage = [](std::string const& option, std::string const& text) {
     if (text.size() != 1 || text[0] < '0' || text[0] > '3')
       throw bad_input(option + " " + printable(text) + ": expected a ZeRO stage from 0 to 3");
     return text[0] - '0';
   };
-  add("--tp", by.spread.tensor, small_positive, "tensor-parallel devices of a stage, with sequence parallelism; 1 by default");
-  add("--cp", by.spread.context, small_positive, "context-parallel devices that share a micro-batch; 1 by default");
+  out.tensor = add("--tp", by.spread.tensor, small_positive, "tensor-parallel devices of a stage, with sequence parallelism; 1 by default");
+  out.context = add("--cp", by.spread.context, small_positive, "context-parallel devices that share a micro-batch; 1 by default");
   add(
       "--cp-method", by.method, [](auto const& option, auto const& text) { return named(option, text, std::span(context_methods)).method; },
       "how they share attention: ring (default) or ulysses");
-  add("--ep", by.expert, small_positive, "expert-parallel devices, of those of a stage; 1 by default");
-  add("--zero", by.spread.zero, zero_stage, "ZeRO stage over the ranks and context-parallel devices, 0 (default) to 3");
+  out.expert = add("--ep", by.expert, small_positive, "expert-parallel devices, of those of a stage; 1 by default");
+  out.zero = add("--zero", by.spread.zero, zero_stage, "ZeRO stage over the ranks and context-parallel devices, 0 (default) to 3");
   add(
       "--optimizer", by.optimizer, [](auto const&, auto const& text) { return ballast::optimizer_named(text); },
       "adam (default), adam-bf16-gradients, adam-8bit, adafactor, sgd, sgd-momentum or galore");
@@ -97,7 +100,7 @@ void add_model_options(CLI::App& command, model_request& asked, model_option_rul
       "--recompute-modules", by.recompute_modules, [](auto const&, auto const& text) { return ballast::module_set_named(text); },
       "modules that may be recomputed where a layer is not: core_attn, layernorm, mla_up_proj, mlp, moe_act, experts, shared_experts, moe; "
       "mlp,experts,shared_experts by default");
-  of_setting.push_back(command.add_flag("--fp8-experts", by.fp8_experts, "routed experts keep their inputs in 8 bits")->needs(stages));
+  of_setting.push_back(command.add_flag("--fp8-experts", by.fp8_experts, "routed experts keep their inputs in 8 bits"));
   add("--train", by.language, trained_part, "what is trained of the language model: all (default), none or lora:RANK");
   add("--overlap", asked.hidden, hidden_exchanges, "percent of exchanges that computation hides, as in 80 or tensor=80,gradient=95");
 
@@ -106,12 +109,14 @@ void add_model_options(CLI::App& command, model_request& asked, model_option_rul
       "frozen parts of a vision-language model: vision, projector or vision,projector"));
   for (auto* const other : rules.not_with_stages) of_setting.back()->excludes(other);
 
-  auto* const layers =
-      command
-          .add_option("--layers", asked.layers, "CSV of layers, as for partition, in milliseconds of a micro-batch of --capacity tokens")
-          ->needs(stages);
+  auto* const layers = command.add_option("--layers", asked.layers,
+                                          "CSV of layers, as for partition, in milliseconds of a micro-batch of --capacity tokens");
+  out.layers = layers;
+  out.others.insert(out.others.end(), of_setting.begin(), of_setting.end());
+  out.others.push_back(layers);
   of_setting.insert(of_setting.end(), rules.of_model.begin(), rules.of_model.end());
   for (auto* const other : of_setting) layers->excludes(other);
+  return out;
 }
 
 }  // namespace ballast_cli

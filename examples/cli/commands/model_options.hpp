@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <string>
 #include <vector>
 
 // The options of `plan` for the model side: stages, memory, and how the model is trained.
@@ -16,7 +17,13 @@ struct model_option_rules {
   std::vector<CLI::Option*> of_model;         ///< those that say which model it is: --layers excludes them
 };
 
-/// All need --stages, which is one of them.
-void add_model_options(CLI::App& command, model_request& asked, model_option_rules const& rules);
+/// The options of which a search over degrees asks whether they are given, and all others but --stages.
+struct model_options {
+  CLI::Option *stages = nullptr, *tensor = nullptr, *context = nullptr, *expert = nullptr, *zero = nullptr, *layers = nullptr;
+  std::vector<CLI::Option*> others;
+};
+
+/// `schedules` are those of --schedule, as text.
+model_options add_model_options(CLI::App& command, model_request& asked, std::string& schedules, model_option_rules const& rules);
 
 }  // namespace ballast_cli

@@ -9,6 +9,8 @@
 
 #include <memory>
 #include <span>
+#include <string>
+#include <variant>
 
 namespace ballast_cli {
 
@@ -16,7 +18,8 @@ namespace {
 
 /// Options that others need or exclude.
 struct plan_options {
-  CLI::Option *capacity, *ranks, *model, *device, *mfu, *cost, *levels, *gpus;
+  CLI::Option *capacity, *ranks, *micro_batches, *model, *device, *mfu, *cost, *levels, *gpus, *global_batch;
+  model_options model_side;
 };
 
 [[nodiscard]] plan_options add_data_side(CLI::App& command, plan_arguments& plan) {
@@ -26,7 +29,7 @@ struct plan_options {
                                     "tokens of a micro-batch on one rank; 9,4096: one capacity for each measure, the tokens last; with "
                                     "--levels, tokens of the longest level");
   out.ranks = add_value(command, "--ranks", o.ranks, positive, "data-parallel ranks");
-  add_value(command, "--micro-batches", o.micro_batches, positive, "micro-batches of a rank in one step; 1 by default");
+  out.micro_batches = add_value(command, "--micro-batches", o.micro_batches, positive, "micro-batches of a rank in one step; 1 by default");
   add_value(command, "--oversize", plan.options.oversize, planned_oversize_policy,
             "samples longer than the capacity: reject, set-aside, truncate or split");
   out.model = command.add_option("--model", plan.on.model, "preset or Hugging Face config.json; llama-3.1-8b by default");
@@ -46,7 +49,14 @@ void add_level_side(CLI::App& command, plan_arguments& plan, plan_options& of) {
                               "packs of several lengths and settings: auto (the best choice), hbp (its rule) or a file from levels --json")
                   ->excludes(of.ranks)
                   ->excludes(of.cost);
-  of.gpus = add_value(command, "--gpus", plan.gpus, whole<std::uint32_t>, "GPUs of the run, with --levels")->needs(of.levels);
+  of.gpus = add_value(command, "--gpus", plan.gpus, whole<std::uint32_t>,
+                      "GPUs of the run: choose ranks, stages, TP, CP, EP, ZeRO, micro-batches and schedule; or those of --levels")
+                ->excludes(of.ranks)
+                ->excludes(of.cost);
+  of.global_batch = add_value(command, "--global-batch", plan.degrees.global_batch, positive,
+                              "packs of --capacity tokens in a step, with --gpus and without --levels; one for each GPU by default")
+                        ->needs(of.gpus)
+                        ->excludes(of.levels);
   auto const curriculum = [](auto const& option, auto const& text) { return named(option, text, std::span(curricula)); };
   add_value(command, "--curriculum", plan.curriculum, curriculum,
             "order of the steps, with --levels: hbp (default), interleaved, random, ascending, ascending-buckets or shuffled-buckets")
@@ -66,13 +76,37 @@ void add_balance(CLI::App& command, plan_arguments& plan, plan_options const& of
   add_value(command, "--seed", plan.options.steps.seed, from_0, "seed of the random choices");
 }
 
-/// What one way of planning needs, and the other does not take.
+/// What one way of planning needs, and the others do not take.
 void require_shape(plan_arguments const& plan, plan_options const& of) {
-  auto const in_file = plan.levels_from_file();
+  auto const in_file = plan.levels_from_file(), searched = plan.levels.empty() && of.gpus->count() != 0;
   if (in_file && of.capacity->count() != 0)
     throw bad_input("--capacity is for --levels auto or hbp; levels from a file say what they hold");
-  for (auto const* const needed : {in_file ? nullptr : of.capacity, plan.levels.empty() ? of.ranks : of.gpus})
+  for (auto const* const needed : {in_file ? nullptr : of.capacity, searched ? nullptr : plan.levels.empty() ? of.ranks : of.gpus})
     if (needed != nullptr && needed->count() == 0) throw bad_input(needed->get_name() + " is required");
+  for (auto const* const option : of.model_side.others)
+    if (option->count() != 0 && of.model_side.stages->count() == 0 && !searched)
+      throw bad_input(option->get_name() + " requires --stages" + (plan.levels.empty() ? " or --gpus" : ""));
+  if (!searched) return;
+  if (of.micro_batches->count() != 0)
+    throw bad_input("--micro-batches: --gpus chooses their number; --global-batch says how many packs a step has");
+  if (of.model_side.layers->count() != 0)
+    throw bad_input("--layers: --gpus needs a --model; measured layers do not say what other degrees take");
+}
+
+/// The schedule with stages, those to choose from without.
+void read_schedules(plan_arguments& plan, bool searched) {
+  if (plan.schedules.empty()) return;
+  for (auto const& word : words_of(plan.schedules)) {
+    auto const one = schedule("--schedule", word);
+    if (auto const* const interleaved = std::get_if<ballast::interleaved_schedule>(&one);
+        interleaved != nullptr && word.find(':') != std::string::npos)
+      plan.degrees.chunks.push_back(interleaved->chunks);
+    plan.degrees.schedules.push_back(one);
+  }
+  if (searched) return;
+  if (plan.degrees.schedules.size() > 1)
+    throw bad_input("--schedule " + printable(plan.schedules) + ": one schedule is planned; several are to choose from with --gpus");
+  plan.model_side.schedule = plan.degrees.schedules.front();
 }
 
 /// Capacities, and what only one measure takes.
@@ -102,7 +136,8 @@ void add_plan(CLI::App& app, std::string const& command_line) {
   add_input(command, arguments->input, "lengths, as for pack");
   auto of = add_data_side(command, *arguments);
   add_level_side(command, *arguments, of);
-  add_model_options(command, arguments->model_side, {.not_with_stages = {of.levels, of.cost}, .of_model = {of.model, of.mfu}});
+  of.model_side = add_model_options(command, arguments->model_side, arguments->schedules,
+                                    {.not_with_stages = {of.levels, of.cost}, .of_model = {of.model, of.mfu}});
   add_balance(command, *arguments, of);
   command.add_option("--out", arguments->out,
                      "folder for offsets.npy, members.npy, steps.npy, plan.json and report.html; levels.npy with --levels");
@@ -111,10 +146,19 @@ void add_plan(CLI::App& app, std::string const& command_line) {
     auto& plan = *arguments;
     require_shape(plan, of);
     read_measures(plan);
-    if (plan.model_side.stages > 1) {  // samples are dealt to pipelines
-      plan.options.steps.synchronisation = ballast::synchronisation::pipeline;
-      plan.options.steps.stages = plan.model_side.stages;
-    }
+    auto const searched = plan.levels.empty() && of.gpus->count() != 0;
+    read_schedules(plan, searched);
+    auto const& given = of.model_side;
+    if (searched)
+      plan.degrees = {.gpus = plan.gpus,
+                      .global_batch = plan.degrees.global_batch,
+                      .tensor = given.tensor->count() != 0,
+                      .context = given.context->count() != 0,
+                      .expert = given.expert->count() != 0,
+                      .stages = given.stages->count() != 0,
+                      .zero = given.zero->count() != 0,
+                      .schedules = plan.degrees.schedules,
+                      .chunks = plan.degrees.chunks};
     require_plan_folder(plan.out);
     plan.levels.empty() ? plan_one_capacity(plan) : plan_several_levels(plan);
   });

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "planning/degree_choice.hpp"
 #include "planning/level_request.hpp"
 #include "planning/model_plan.hpp"
 #include "planning/sample_cost.hpp"
@@ -27,7 +28,9 @@ struct plan_arguments {
   model_request model_side;                            ///< with stages
   std::string levels;                                  ///< auto, hbp or a file; empty: one capacity
   curriculum_name curriculum = curricula[0];           ///< order of the steps of several levels
-  std::uint32_t gpus = 1;                              ///< of the run, where there are levels
+  std::uint32_t gpus = 1;                              ///< of the run, where there are levels or degrees are chosen
+  std::string schedules;                               ///< as they were given
+  degree_request degrees;                              ///< to choose, with GPUs and without levels
   std::string out;                                     ///< folder; empty: nothing is written
   std::string command_line;                            ///< for the report
   bool json = false;
@@ -37,7 +40,7 @@ struct plan_arguments {
 };
 
 /// Plans samples in places of one capacity and, where there are stages, the model.
-void plan_one_capacity(plan_arguments const& arguments);
+void plan_one_capacity(plan_arguments arguments);
 /// Plans packs of several lengths and settings.
 void plan_several_levels(plan_arguments const& arguments);
 

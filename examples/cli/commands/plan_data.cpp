@@ -354,15 +354,11 @@ struct in_words_of {
 
 }  // namespace
 
-void plan_one_capacity(plan_arguments const& arguments) {
+void plan_one_capacity(plan_arguments arguments) {
   stopwatch watch;
   auto const& o = arguments.options.steps;
-  auto const with_model = arguments.model_side.stages != 0;
   auto const several = arguments.measures() > 1;
-  auto model = with_model ? read_model(arguments.model_side, arguments.on, o, arguments.measures()) : model_input{};
-  auto const cost = with_model               ? model.cost
-                    : arguments.cost.empty() ? modelled_cost(arguments.on, arguments.measures(), arguments.model_side.setting)
-                                             : measured_cost(arguments.cost);
+  auto const title = title_of(arguments.input.files);
   std::optional<sample_lengths> lengths;
   std::optional<measure_columns> columns;
   if (several)
@@ -370,6 +366,24 @@ void plan_one_capacity(plan_arguments const& arguments) {
   else
     lengths.emplace(arguments.input, "plan", o.capacity, arguments.options.oversize);
   auto const read_seconds = watch.lap();
+
+  std::optional<ballast::searched_settings> found;
+  if (auto const& what = arguments.degrees; what.gpus > 0) {
+    auto const& [asked, on, data] = std::tie(arguments.model_side, arguments.on, arguments.options);
+    found = several ? choose_degrees(what, asked, on, data, columns->view(), title)
+                    : choose_degrees(what, asked, on, data, lengths->view(), title);
+    take_first(*found, arguments.model_side, arguments.options);
+  }
+  auto const search_seconds = watch.lap();
+  if (arguments.model_side.stages > 1) {  // samples are dealt to pipelines
+    arguments.options.steps.synchronisation = ballast::synchronisation::pipeline;
+    arguments.options.steps.stages = arguments.model_side.stages;
+  }
+  auto const with_model = arguments.model_side.stages != 0;
+  auto model = with_model ? read_model(arguments.model_side, arguments.on, o, arguments.measures()) : model_input{};
+  auto const cost = with_model               ? model.cost
+                    : arguments.cost.empty() ? modelled_cost(arguments.on, arguments.measures(), arguments.model_side.setting)
+                                             : measured_cost(arguments.cost);
 
   auto options = arguments.options;
   auto const ms_of_rank = cost.ms_per_unit / static_cast<double>(o.stages);  // whose stages share the work
@@ -386,7 +400,6 @@ void plan_one_capacity(plan_arguments const& arguments) {
   plan.compared = compare_with_usual(plan.made, others, options, cost.ms_per_unit);
   plan.limits = limits_of(plan.made.steps, plan.made.samples, options.steps);
   if (several) plan.measures = compare_measures(plan, others, options, cost.units_per_tile > 0);
-  auto const title = title_of(arguments.input.files);
   if (with_model) plan.stages = plan_model(arguments.model_side, arguments.on, std::move(model.model), plan.made, others, title);
   auto const plan_seconds = watch.lap();
 
@@ -400,6 +413,7 @@ void plan_one_capacity(plan_arguments const& arguments) {
                               .set_aside = {plan.made.samples.set_aside.begin(), plan.made.samples.set_aside.end()},
                               .naive_packs = plan.compared.naive.packs};
   auto json = to_json(report, plan, arguments);
+  if (found) add_search(json, *found);
   in_words_of what{
       .title = title, .plans = three_plans(plan, ms_of_rank), .limits = describe(plan.limits, plan.made.steps), .measures = plan.measures};
   if (plan.stages && !what.limits.empty()) {  // instead of the balance of costs, what the simulation shows
@@ -420,10 +434,11 @@ void plan_one_capacity(plan_arguments const& arguments) {
     write_plan(arguments.out, files, plan_json(json, plan, arguments, cost));
   }
   json["seconds"] = {{"read", read_seconds}, {"plan", plan_seconds}, {"write", watch.lap()}};
+  if (found) json["seconds"]["search"] = search_seconds;
   if (arguments.json) return print_json(json);
   auto const modelled = arguments.cost.empty() && arguments.model_side.layers.empty();
-  write_standard_output((modelled ? config_in_words(arguments.on.model) : "") + in_words(what, report, cost, arguments) +
-                        (plan.stages ? in_words(*plan.stages) : ""));
+  write_standard_output((modelled ? config_in_words(arguments.on.model) : "") + (found ? in_words(*found) : "") +
+                        in_words(what, report, cost, arguments) + (plan.stages ? in_words(*plan.stages) : ""));
 }
 
 }  // namespace ballast_cli

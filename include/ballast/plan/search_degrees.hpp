@@ -86,13 +86,15 @@ template <length_range R>
 /// O(samples).
 template <class = when_called>
 [[nodiscard]] inline pack_sizes pack_sizes_of(sample_measures const& samples, std::int64_t tiles, std::int64_t sequence) {
-  require(samples.measures() == 2, [&] { return "samples have " + std::to_string(samples.measures()) + " measures, not tiles and tokens"; });
+  require(samples.measures() == 2,
+          [&] { return "samples have " + std::to_string(samples.measures()) + " measures, not tiles and tokens"; });
   require(tiles >= 1, [&] { return "tiles = " + std::to_string(tiles) + " must be at least 1"; });
   require(sequence >= 1, [&] { return "sequence = " + std::to_string(sequence) + " must be at least 1"; });
   auto const images = detail::sums_of(samples.column(0), "tiles", tiles), tokens = detail::sums_of(samples.column(1), "tokens", sequence);
   auto const packs = (std::max)({divide_up(tokens.all, sequence), divide_up(images.all, tiles), std::int64_t{1}});
-  return {.mean = {.tokens = divide_up(tokens.all, packs), .squares = divide_up(tokens.squares, packs), .tiles = divide_up(images.all, packs)},
-          .largest = {.tokens = sequence, .squares = sequence * tokens.largest, .tiles = tiles}};
+  return {
+      .mean = {.tokens = divide_up(tokens.all, packs), .squares = divide_up(tokens.squares, packs), .tiles = divide_up(images.all, packs)},
+      .largest = {.tokens = sequence, .squares = sequence * tokens.largest, .tiles = tiles}};
 }
 
 namespace detail {
@@ -190,8 +192,8 @@ template <class Model>
 /// @par Determinism
 /// As the other overload.
 template <length_range R>
-[[nodiscard]] searched_settings search_degrees(R const& lengths, transformer const& model, search_options const& options,
-                                               cluster const& on, model_setting const& by) {
+[[nodiscard]] searched_settings search_degrees(R const& lengths, transformer const& model, search_options const& options, cluster const& on,
+                                               model_setting const& by) {
   auto const sizes = pack_sizes_of(lengths, options.sequence);
   std::vector<std::int64_t> tokens(std::begin(lengths), std::end(lengths));
   auto out = detail::degree_search<transformer>(model, sizes, options, on, by).run();

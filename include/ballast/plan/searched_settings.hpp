@@ -32,7 +32,7 @@ struct search_options {
   std::int64_t memory = 0;                  ///< bytes of each device that a setting may use, at least 1
   std::int64_t sequence = 0;                ///< tokens of a pack, at least 1; no sample is longer
   std::int64_t global_batch = 0;            ///< number of packs in a step, over all ranks; at least 1
-  std::int64_t tiles = 0;                    ///< image tiles of a pack, for vision-language models
+  std::int64_t tiles = 0;                   ///< image tiles of a pack, for vision-language models
   std::vector<std::int64_t> tensor{};       ///< tensor-parallel degrees; empty: up to a node, divisors of the heads and the key heads
   std::vector<std::int64_t> context{};      ///< context-parallel degrees; empty: those that cut a pack into twice as many parts
   std::vector<std::int64_t> expert{};       ///< expert-parallel degrees; empty: divisors of the experts

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planning/degree_choice.hpp"
+
+#include "errors.hpp"
+#include "report/output.hpp"
+#include "report/words.hpp"
+
+#include <ballast/cost/model_setting.hpp>
+#include <ballast/plan/cluster.hpp>
+#include <ballast/plan/search_degrees.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+#include <variant>
+
+namespace ballast_cli {
+
+namespace {
+
+[[nodiscard]] ballast::search_options options_of(degree_request const& what, model_request const& asked, model_on_device const& on,
+                                                 ballast::data_plan_options const& options) {
+  auto const& by = asked.setting;
+  ballast::search_options out{.gpus = what.gpus,
+                              .memory = asked.memory.value_or(device_of(on.device).memory_bytes / 10 * 9),
+                              .sequence = options.steps.capacity,
+                              .global_batch = what.global_batch > 0 ? what.global_batch : what.gpus,
+                              .tiles = options.others.empty() ? 0 : options.others.front()};
+  if (what.tensor) out.tensor = {by.spread.tensor};
+  if (what.context) out.context = {by.spread.context};
+  if (what.expert) out.expert = {by.expert};
+  if (what.stages) out.stages = {asked.stages};
+  if (what.zero) out.zero = {by.spread.zero};
+  if (!what.schedules.empty()) out.schedules = what.schedules;
+  out.chunks = what.chunks;
+  if (options.oversize != ballast::oversize::reject) out.micro_batch = {1};  // where samples are cut does not depend on the choice
+  return out;
+}
+
+[[nodiscard]] ballast::cluster cluster_of(model_request const& asked, model_on_device const& on) {
+  return {.device = device_of(on.device), .mfu = on.utilisation(), .links = {}, .hidden = asked.hidden};
+}
+
+void require_one(ballast::searched_settings const& found, ballast::search_options const& o, std::string const& title) {
+  if (found.status == ballast::status::feasible) return;
+  if (found.settings == 0)
+    throw no_plan(title + ": no setting uses all of " + counted(static_cast<std::uint64_t>(o.gpus), "GPU") +
+                  " with these degrees, the heads and experts of the model, and " +
+                  counted(static_cast<std::uint64_t>(o.global_batch), "pack") + " in a step");
+  throw no_plan(title + ": none of " + counted(found.settings, "setting") + " of " + counted(static_cast<std::uint64_t>(o.gpus), "GPU") +
+                " fits " + many_bytes(o.memory) + " a device; more GPUs, a shorter --capacity, --head-loss fused or --optimizer may help");
+}
+
+[[nodiscard]] std::string schedule_of(ballast::training_setting const& s) {
+  if (s.pipeline.stages == 1) return "-";
+  auto const name = std::visit([](auto const& schedule) { return std::string(schedule.name); }, s.pipeline.schedule);
+  return std::holds_alternative<ballast::interleaved_schedule>(s.pipeline.schedule) ? name + ":" + std::to_string(s.chunks()) : name;
+}
+
+[[nodiscard]] std::int64_t peak_bytes(ballast::training_plan const& plan) {
+  std::int64_t most = 0;
+  for (auto const& m : plan.memory) most = (std::max)(most, m.bytes());
+  return most;
+}
+
+template <class Data, class Model>
+[[nodiscard]] ballast::searched_settings chosen(degree_request const& what, model_request const& asked, model_on_device const& on,
+                                                ballast::data_plan_options const& options, Data const& data, Model const& model,
+                                                std::string const& title) {
+  auto const o = options_of(what, asked, on, options);
+  auto found = ballast::search_degrees(data, model, o, cluster_of(asked, on), asked.setting);
+  require_one(found, o, title);
+  return found;
+}
+
+}  // namespace
+
+ballast::searched_settings choose_degrees(degree_request const& what, model_request const& asked, model_on_device const& on,
+                                          ballast::data_plan_options const& options, std::span<std::int64_t const> lengths,
+                                          std::string const& title) {
+  auto const trained =
+      ballast::apply_oversize(lengths, {.capacity = options.steps.capacity, .oversize = options.oversize}, ballast::token_cost{});
+  std::vector<std::int64_t> tokens;
+  for (std::size_t i = 0, next = 0; i < trained.tokens.size(); ++i) {
+    if (next < trained.set_aside.size() && trained.set_aside[next] == i)
+      ++next;
+    else
+      tokens.push_back(trained.tokens[i]);
+  }
+  return chosen(what, asked, on, options, tokens, model_of(on.model), title);
+}
+
+ballast::searched_settings choose_degrees(degree_request const& what, model_request const& asked, model_on_device const& on,
+                                          ballast::data_plan_options const& options, ballast::sample_measures const& samples,
+                                          std::string const& title) {
+  auto const known = model_named(on.model);
+  if (!known.images || samples.measures() != 2)
+    throw bad_input("--gpus: of samples with several measures, those of tiles and tokens for a vision-language --model are searched");
+  if (options.oversize != ballast::oversize::reject)
+    throw bad_input("--oversize with --gpus: samples of several measures can be rejected alone");
+  return chosen(what, asked, on, options, samples, *known.images, title);
+}
+
+void take_first(ballast::searched_settings const& found, model_request& asked, ballast::data_plan_options& options) {
+  auto const& s = found.ranked.front().setting;
+  options.steps.capacity *= s.micro_batch;
+  for (auto& other : options.others) other *= s.micro_batch;
+  options.steps.ranks = static_cast<std::uint64_t>(s.ranks());
+  options.steps.micro_batches = static_cast<std::uint64_t>(s.micro_batches);
+  asked.stages = s.pipeline.stages;
+  asked.schedule = s.pipeline.schedule;
+  asked.setting = s.model;
+}
+
+std::string in_words(ballast::searched_settings const& found) {
+  auto const& first = found.ranked.front();
+  auto text = counted(found.settings, "setting") + " of " + counted(static_cast<std::uint64_t>(first.setting.gpus()), "GPU") + ": " +
+              grouped(found.excluded) + " excluded by bounds, " + grouped(found.unfit) + " too large for memory, " +
+              grouped(found.planned) + " planned. With micro-batches that are all like the mean one, none takes less than " +
+              duration(static_cast<double>(found.step.value) / 1e6) +
+              " a step. The best, simulated with some of the data:\n\n"
+              "    TP    PP    CP    EP    DP  ZeRO  micro-batches        schedule       a step   time         memory  recompute  bubble"
+              "  waiting  exchange\n";
+  for (auto const& r : found.ranked) {
+    auto const& s = r.setting;
+    auto const& of = r.plan.shares;
+    auto const number = [](std::int64_t value) { return std::to_string(value); };
+    text += formatted("%6s%6s%6s%6s%6s%6s", number(s.model.spread.tensor).c_str(), std::to_string(s.pipeline.stages).c_str(),
+                      number(s.model.spread.context).c_str(), number(s.model.expert).c_str(), number(s.ranks()).c_str(),
+                      number(s.model.spread.zero).c_str());
+    auto const batches =
+        number(s.micro_batches) + (s.micro_batch == 1 ? "" : " of " + counted(static_cast<std::uint64_t>(s.micro_batch), "pack"));
+    text += formatted("%15s%16s%13s%7.3f%15s", batches.c_str(), schedule_of(s).c_str(), duration(r.plan.step_ms()).c_str(),
+                      static_cast<double>(r.plan.time.value) / static_cast<double>(first.plan.time.value),
+                      grouped(static_cast<std::uint64_t>(peak_bytes(r.plan))).c_str());
+    text += formatted("%11s%8s%9s%10s\n", percent(of.share(of.recompute)).c_str(), percent(of.share(of.bubble)).c_str(),
+                      percent(of.share(of.waiting)).c_str(), percent(of.share(of.exchange)).c_str());
+  }
+  return text + "\nThe first is planned for all of the data:\n\n";
+}
+
+void add_search(nlohmann::ordered_json& json, ballast::searched_settings const& found) {
+  json["search"] = {{"gpus", found.ranked.front().setting.gpus()},
+                    {"settings", found.settings},
+                    {"excluded", found.excluded},
+                    {"unfit", found.unfit},
+                    {"planned", found.planned},
+                    {"mean_step_ms", static_cast<double>(found.step.value) / 1e6}};
+  auto& ranked = json["ranked"] = nlohmann::ordered_json::array();
+  for (auto const& r : found.ranked) {
+    auto const& s = r.setting;
+    auto const& of = r.plan.shares;
+    auto memory = nlohmann::ordered_json::array();
+    for (auto const& m : r.plan.memory) memory.push_back(m.bytes());
+    ranked.push_back({{"tensor", s.model.spread.tensor},
+                      {"stages", s.pipeline.stages},
+                      {"context", s.model.spread.context},
+                      {"expert", s.model.expert},
+                      {"ranks", s.ranks()},
+                      {"zero", s.model.spread.zero},
+                      {"packs_per_micro_batch", s.micro_batch},
+                      {"micro_batches", s.micro_batches},
+                      {"schedule", schedule_of(s)},
+                      {"mean_step_ms", static_cast<double>(r.step) / 1e6},
+                      {"modelled_step_ms", r.plan.step_ms()},
+                      {"modelled_ms", static_cast<double>(r.plan.time.value) / 1e6},
+                      {"memory", std::move(memory)},
+                      {"boundaries", s.boundaries},
+                      {"limits",
+                       {{"work", of.share(of.work)},
+                        {"recompute", of.share(of.recompute)},
+                        {"exchange", of.share(of.exchange)},
+                        {"optimizer", of.share(of.optimizer)},
+                        {"bubble", of.share(of.bubble)},
+                        {"waiting", of.share(of.waiting)},
+                        {"largest_loss", to_string(of.largest_loss())}}}});
+  }
+}
+
+}  // namespace ballast_cli
