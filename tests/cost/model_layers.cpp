@@ -3,6 +3,7 @@
 #include <ballast/cost/presets.hpp>
 
 #include "support/catch.hpp"
+#include "support/hybrid_shapes.hpp"
 #include "support/refusal.hpp"
 
 #include <cmath>
@@ -41,6 +42,29 @@ TEST_CASE("layers_of: the chain adds up to the model") {
   CHECK(flops == forward_flops(llama)(n));
   CHECK(weights == parameters(llama));
   CHECK(held == 32 * n * activation_bytes_per_token(llama, 0));
+}
+
+TEST_CASE("layers_of: layers of several kinds add up, too") {
+  for (auto const& p : ballast_test::hybrid_shapes) {
+    auto const& model = p.model;
+    auto const chain = layers_of(model);
+    std::int64_t const n = 32768;
+    batch_shape const one{.tokens = n, .squares = n * n};
+    std::int64_t weights = 0;
+    for (auto const& c : chain) weights += c.parameters;
+    CHECK(weights == parameters(model));
+    for (std::int64_t l = 0; l < model.layers; ++l) {
+      CAPTURE(p.name, l);
+      auto const& c = chain[static_cast<std::size_t>(l + 1)];
+      auto const flops = layer_flops(model, l);
+      // a token is charged with a full window, as in the middle of a long sample, or with half a chunk, rounded up
+      auto const w = model.window, more = flops.per_windowed_pair == 0 ? 0 : model.chunked ? n / 2 : w * (w - 1) / 2;
+      REQUIRE(c.forward(one) == flops(n) + flops.per_windowed_pair * more);
+      REQUIRE(c.backward(one) == 2 * c.forward(one));
+      REQUIRE(c.options.front().bytes(one) == n * activation_bytes_per_token(model, l));
+      REQUIRE(c.options.back().work == c.forward);
+    }
+  }
 }
 
 TEST_CASE("layers_of: samples of a micro-batch attend to themselves alone") {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "readers/timings.hpp"
 #include "errors.hpp"
+#include "planning/model_words.hpp"
 #include "readers/model_config.hpp"
 #include "readers/profile.hpp"
 
@@ -27,7 +28,8 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
       for (auto const& row : read_micro_batches(text, "input"))
         if (row.lengths.empty() || *std::min_element(row.lengths.begin(), row.lengths.end()) < 1 || !(row.ms > 0.0)) std::abort();
     } else {
-      (void)read_model_config(text, "input");
+      auto const shape = read_model_config(text, "input");  // whatever is accepted can be counted and said
+      if (forward_flops(shape.language).per_token < 0 || in_words(shape, "input").empty()) std::abort();
     }
   } catch (bad_input const& e) {
     if (std::string(e.what()).find('\n') != std::string::npos) std::abort();
