@@ -22,6 +22,8 @@ TEST_CASE("presets: the parameters of a language model are the published ones, t
   STATIC_REQUIRE(parameters(transformer_preset("qwen2.5-14b")) == 14'770'033'664);
   STATIC_REQUIRE(parameters(transformer_preset("qwen2.5-32b")) == 32'763'876'352);
   STATIC_REQUIRE(parameters(transformer_preset("qwen2.5-72b")) == 72'706'203'648);
+  STATIC_REQUIRE(parameters(transformer_preset("mixtral-8x7b")) == 46'702'792'704);
+  STATIC_REQUIRE(parameters(transformer_preset("mixtral-8x22b")) == 140'620'634'112);
   STATIC_REQUIRE(parameters(transformer_preset("qwen3-30b-a3b")) == 30'532'122'624);
   STATIC_REQUIRE(active_parameters(transformer_preset("qwen3-30b-a3b")) == 3'353'032'704);
   STATIC_REQUIRE(parameters(transformer_preset("qwen3-235b-a22b")) == 235'093'634'560);
@@ -40,6 +42,8 @@ TEST_CASE("presets: those that publish rounded counts agree to the last digit gi
   };
   CHECK(rounds_to(active_parameters(transformer_preset("deepseek-v2")), 21.4e9, 0.1e9));
   CHECK(rounds_to(active_parameters(transformer_preset("deepseek-v3")), 37.6e9, 0.1e9));
+  CHECK(rounds_to(active_parameters(transformer_preset("mixtral-8x7b")), 12.9e9, 0.1e9));
+  CHECK(rounds_to(active_parameters(transformer_preset("mixtral-8x22b")), 39e9, 1e9));
   CHECK(rounds_to(parameters(vision_preset("clip-l-14-336")), 303.5e6, 0.1e6));
   CHECK(rounds_to(parameters(vision_preset("internvit-6b-448")), 5.54e9, 0.01e9));
   CHECK(rounds_to(parameters(vision_language_preset("llava-1.5-7b").projector), 21.0e6, 0.1e6));
