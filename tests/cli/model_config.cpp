@@ -68,6 +68,7 @@ TEST_CASE("model_config: published files give the presets") {
           R"({"model_type": "qwen2", "hidden_size": 896, "intermediate_size": 4864, "max_window_layers": 21, "num_attention_heads": 14, "num_hidden_layers": 24,
     "num_key_value_heads": 2, "sliding_window": 32768, "tie_word_embeddings": true, "use_sliding_window": false, "vocab_size": 151936})") ==
       ballast::transformer_preset("qwen2.5-0.5b"));
+  CHECK(config(R"({"model_type": "mixtral"})") == ballast::transformer_preset("mixtral-8x7b"));
   CHECK(config(R"({"model_type": "qwen3_moe", "head_dim": 128, "hidden_size": 2048, "intermediate_size": 6144, "moe_intermediate_size": 768,
     "num_attention_heads": 32, "num_hidden_layers": 48, "num_key_value_heads": 4})") == ballast::transformer_preset("qwen3-30b-a3b"));
   CHECK(
@@ -180,7 +181,9 @@ TEST_CASE("model_config: what cannot be used is refused, with its field") {
   CHECK(refused("[]") == "config.json: not a JSON object");
   CHECK(refused("{}") == "config.json: the field model_type is missing: not a Hugging Face config.json");
   CHECK(refused(R"({"model_type": 3})") == "config.json: the field model_type = 3 must be a word");
-  CHECK(refused(small("bert")).starts_with("config.json: the model_type bert is not known; known are llama, llama4_text, mistral, "));
+  CHECK(refused(small("bert"))
+            .starts_with("config.json: the model_type bert is not known; if the model is built like one of these, name it in a copy of the "
+                         "file: llama, llama4_text, mistral, "));
   CHECK(refused(R"({"model_type": "llama", "num_hidden_layers": 2, "hidden_size": "big"})") ==
         "config.json: the field hidden_size = \"big\" must be a whole number up to 2^30");
   CHECK(refused(R"({"model_type": "llama", "num_hidden_layers": -2})") ==
@@ -189,6 +192,8 @@ TEST_CASE("model_config: what cannot be used is refused, with its field") {
   CHECK(refused(R"({"model_type": "llama", "num_attention_heads": 2, "num_key_value_heads": 3})") ==
         "config.json: kv_heads = 3 must be in [1, 2]");
   CHECK(refused(R"({"model_type": "llama", "num_attention_heads": 0})") == "config.json: query_heads = 0 must be in [1, 8192]");
+  CHECK(refused(small("gemma3_text", R"("use_bidirectional_attention": true)"))
+            .ends_with("use_bidirectional_attention = true is not modelled"));
   CHECK(refused(small("deepseek_v2")) == "config.json: the field num_experts_per_tok is missing, and has no default");
   CHECK(refused(small("llama", R"("quantization_config": {"quant_method": "fp8"})"))
             .starts_with("config.json: the field quantization_config: training of quantised weights is not modelled"));

@@ -258,12 +258,17 @@ void add_deepseek_v3(transformer& model, config_fields& in) {
   auto const how = in.text("topk_method");
   model.router_bias = how.empty() || how == "noaux_tc";
 }
+void refuse_both_ways(config_fields& in) {
+  if (in.flag("use_bidirectional_attention", false)) in.refuse("use_bidirectional_attention", "is not modelled");
+}
 void add_gemma2(transformer& model, config_fields& in) {
+  refuse_both_ways(in);
   set_attention_bias(model, in);
   model.norms = 4;
   set_window(model, in, 4096, true, [](std::int64_t l) { return l % 2 == 0; });
 }
 void add_gemma3(transformer& model, config_fields& in) {
+  refuse_both_ways(in);
   set_attention_bias(model, in);
   add_head_norms(model);
   model.norms = 4;

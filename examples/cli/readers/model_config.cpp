@@ -62,7 +62,8 @@ model_shape read_model_config(std::string_view text, std::string const& name) {
   if (type.empty()) throw bad_input(name + ": the field model_type is missing: not a Hugging Face config.json");
   auto const language = language_class(type);
   if (!is_language_family(language))
-    throw bad_input(name + ": the model_type " + printable(type) + " is not known; known are " + language_families());
+    throw bad_input(name + ": the model_type " + printable(type) +
+                    " is not known; if the model is built like one of these, name it in a copy of the file: " + language_families());
   model_shape out{.family = config == &json ? type : whole.text("model_type"), .language = {}, .notes = {}};
   if (out.family.empty()) out.family = type;
   auto const tied = config == &json ? std::nullopt : tied_outside(whole, in, out.family);
