@@ -13,6 +13,7 @@
 #include "support/catch.hpp"
 #include "support/lengths.hpp"
 #include "support/refusal.hpp"
+#include "support/rounds.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -149,7 +150,7 @@ some_training draw_training(splitmix64& draw) {
 TEST_CASE("plan_training: steps, shares, memory and stages are what their definitions say") {
   splitmix64 draw(21);
   int feasible = 0, tight = 0, recomputed = 0;
-  for (int round = 0; round < 600; ++round) {
+  for (int round = 0; round < 600; round += round_step) {
     auto const of = draw_training(draw);
     CAPTURE(round);
     auto const plan = plan_of(of.steps, of.tokens, of.layers, of.options, of.rates);
@@ -300,13 +301,13 @@ TEST_CASE("plan_training: steps, shares, memory and stages are what their defini
           "the plan is valid");
   }
   CAPTURE(feasible, tight, recomputed);
-  CHECK((feasible > 200 && tight > 30 && recomputed > 30));  // all answers were there
+  CHECK((feasible > 200 / round_step && tight > 30 / round_step && recomputed > 30 / round_step));  // all answers were there
 }
 
 TEST_CASE("plan_training: the simulated peak never exceeds the budget, in 10,000 trainings", "[property]") {
   splitmix64 draw(27);
   int feasible = 0, nearly_full = 0;
-  for (int round = 0; round < 10'000; ++round) {
+  for (int round = 0; round < 10'000; round += round_step) {
     auto const of = draw_training(draw);
     auto const plan = plan_of(of.steps, of.tokens, of.layers, of.options, of.rates);
     if (plan.status != status::feasible) continue;
@@ -320,13 +321,13 @@ TEST_CASE("plan_training: the simulated peak never exceeds the budget, in 10,000
     }
   }
   CAPTURE(feasible, nearly_full);
-  CHECK((feasible > 5000 && nearly_full > 400));
+  CHECK((feasible > 5000 / round_step && nearly_full > 400 / round_step));
 }
 
 TEST_CASE("plan_training: schedules with several chunks keep the budget, and their timelines are those of the simulator", "[property]") {
   splitmix64 draw(28);
   int feasible = 0, lacking = 0;
-  for (int round = 0; round < 400; ++round) {
+  for (int round = 0; round < 400; round += round_step) {
     auto of = draw_training(draw);
     of.options.schedule = round % 2 == 0 ? any_schedule(zbv_schedule{}) : any_schedule(interleaved_schedule{.chunks = 2});
     of.options.stages = 1 + uniform_below(3, draw);
@@ -354,7 +355,7 @@ TEST_CASE("plan_training: schedules with several chunks keep the budget, and the
     CHECK(timeline.makespan.value + plan.end_of_step == plan.steps[plan.slowest_step]);
   }
   CAPTURE(feasible, lacking);
-  CHECK((feasible > 150 && lacking > 30));
+  CHECK((feasible > 150 / round_step && lacking > 30 / round_step));
 }
 
 TEST_CASE("plan_training: memory has room for the largest micro-batch that is named") {
