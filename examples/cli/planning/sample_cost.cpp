@@ -114,7 +114,10 @@ named_model model_named(std::string const& model) {
     throw bad_input("--model " + printable(model) + ": there is no such file, and the presets are " + names(ballast::transformer_presets) +
                     ", " + names(ballast::vision_language_presets));
   file_bytes const bytes(model);
-  return {.language = read_model_config(bytes.view(), model).language, .images = {}};
+  auto const shape = read_model_config(bytes.view(), model);
+  named_model out{.language = shape.language, .images = {}, .no_images = shape.no_images};
+  if (shape.images) out.images = {.vision = shape.images->tower, .projector = shape.images->projector, .language = shape.language};
+  return out;
 }
 
 ballast::transformer model_of(std::string const& model) { return model_named(model).language; }
@@ -142,6 +145,7 @@ timed_cost modelled_cost(model_on_device const& on) {
 timed_cost modelled_cost(model_on_device const& on, std::size_t measures, ballast::model_setting const& by) {
   auto const known = model_named(on.model);
   auto const frozen = by.vision.what != ballast::trained::all || by.projector.what != ballast::trained::all;
+  if (measures > 1 && !known.no_images.empty()) throw bad_input(known.no_images);
   if (frozen && !known.images) throw bad_input("--freeze: " + printable(on.model) + " has no vision tower or projector");
   if (frozen && measures == 1)
     throw bad_input("--freeze: these samples have no images; two measures are tiles and tokens, as in --columns 2,1 --capacity 9,4096");

@@ -46,6 +46,7 @@ static_assert(ballast::bounded_cost_model<timed_cost>);
 struct named_model {
   ballast::transformer language;
   std::optional<ballast::vision_language_model> images;  ///< with tower and projector; none: it reads tokens alone
+  std::string no_images = {};                            ///< a sentence, if it reads images by a tower that is not known
 };
 /// A preset's name or a Hugging Face config.json. Throws bad_input.
 [[nodiscard]] named_model model_named(std::string const& model);

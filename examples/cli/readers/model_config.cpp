@@ -20,8 +20,9 @@ namespace {
 
 /// The class that reads the language model of a vision-language model whose fields are not in an object of their own.
 [[nodiscard]] std::string_view language_class(std::string_view model_type) {
-  constexpr std::array<std::array<std::string_view, 2>, 5> classes{{{"qwen2_vl", "qwen2_vl_text"},
+  constexpr std::array<std::array<std::string_view, 2>, 6> classes{{{"qwen2_vl", "qwen2_vl_text"},
                                                                     {"qwen2_5_vl", "qwen2_5_vl_text"},
+                                                                    {"llava", "llama"},
                                                                     {"llava_llama", "llama"},
                                                                     {"llava_mistral", "mistral"},
                                                                     {"llava_qwen", "qwen2"}}};
@@ -79,6 +80,15 @@ model_shape read_model_config(std::string_view text, std::string const& name) {
     out.notes.push_back("The file leaves these fields to the class of " + std::string(language) + ": " + defaults + ".");
   if (auto const more = in.number({"num_nextn_predict_layers", "num_mtp_layers", "mtp_num_hidden_layers"}).value_or(0); more > 0)
     out.notes.push_back("Layers for multi-token prediction are not counted: the file has " + std::to_string(more) + ".");
+  if (!has_vision(json)) return out;
+  auto const family = json.contains("mm_vision_tower") ? std::string("llava_llama") : out.family;
+  if (is_vision_family(family)) try {
+      out.images = read_vision_config(json, family, out.language.hidden, name, out.notes);
+    } catch (bad_input const& e) {  // no fault where the language model alone is wanted
+      out.no_images = e.what();
+    }
+  else
+    out.no_images = name + ": the vision tower of " + printable(out.family) + " is not known; known are those of " + vision_families();
   return out;
 }
 

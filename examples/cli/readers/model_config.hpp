@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "readers/vision_config.hpp"
+
 #include <ballast/cost/transformer.hpp>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,9 +13,11 @@ namespace ballast_cli {
 
 /// What a Hugging Face `config.json` says of a model.
 struct model_shape {
-  std::string family;              ///< its `model_type`
-  ballast::transformer language;   ///< the part that reads tokens
-  std::vector<std::string> notes;  ///< what was assumed, a sentence each
+  std::string family;                      ///< its `model_type`
+  ballast::transformer language;           ///< the part that reads tokens
+  std::vector<std::string> notes;          ///< what was assumed, a sentence each
+  std::optional<vision_part> images = {};  ///< tower and projector, if it reads images
+  std::string no_images = {};              ///< why a model that reads images has neither here; empty if it reads none
 };
 
 /// Reads a `config.json`. Throws bad_input, naming `name` and the field.
