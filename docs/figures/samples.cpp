@@ -11,6 +11,7 @@
 #include <ballast/cost/transformer.hpp>
 #include <ballast/layout.hpp>
 #include <ballast/loss.hpp>
+#include <ballast/methods/omnibal.hpp>
 
 #include <algorithm>
 #include <array>
@@ -115,7 +116,7 @@ void omnibal(writer& show) {
     show("omnibal." + name, shares);
   };
   ballast::vector_packing_options const o{.capacity = {9, 4096}};
-  show_ranks("published", ballast_cli::run_packer<std::uint32_t>(strategy::isf, samples, o).packs);
+  show_ranks("published", ballast::omnibal::pack_data({tiles, tokens, {}}).packing.packs);
   auto packs = ballast_cli::run_packer<std::uint32_t>(strategy::automatic, samples, o).packs;
   ballast_cli::order_for_ranks(packs, samples, capacity, 8, 0);
   show_ranks("plan", packs);
