@@ -65,9 +65,7 @@ inline loaded_steps random_batches(surrogate::samples const& data, std::uint64_t
   return out;
 }
 inline loaded_steps loaded(batching<> steps, surrogate::samples const& data) {
-  auto packs = shapes_of(steps.packs, std::span<std::int64_t const>(data.tokens));
-  for (std::size_t p = 0; p < packs.size(); ++p)
-    for (auto const i : steps.packs[p]) packs[p].tiles += data.tiles[i];
+  auto packs = shapes_of(steps.packs, std::span<std::int64_t const>(data.tokens), data.tiles);
   auto const samples = steps.packs.members.size();
   return {std::move(steps), std::move(packs), samples};
 }

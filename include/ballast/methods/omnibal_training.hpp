@@ -148,12 +148,9 @@ template <index_type Index = std::uint32_t, class Measure = by_simulation>
   out.data = plan_data<Index>(tiles, tokens, o.data);
   auto const& steps = out.data.steps;
   auto const& limits = out.data.sets[0].limits;
-  auto packs = shapes_of(steps.packs, tokens);
+  auto const packs = shapes_of(steps.packs, tokens, tiles);
   batch_shape mean;
-  for (std::size_t p = 0; p < packs.size(); ++p) {
-    for (auto const i : steps.packs[p]) packs[p].tiles += tiles[i];
-    mean = {mean.tokens + packs[p].tokens, mean.squares + packs[p].squares, mean.tiles + packs[p].tiles};
-  }
+  for (auto const& p : packs) mean = {mean.tokens + p.tokens, mean.squares + p.squares, mean.tiles + p.tiles};
   auto const count = (std::max)(static_cast<std::int64_t>(packs.size()), std::int64_t{1});
   mean = {mean.tokens / count, mean.squares / count, mean.tiles / count};
 
