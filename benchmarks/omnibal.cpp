@@ -209,10 +209,12 @@ void print_samplers(test_case const& c) {
     row("length_group", grouped);
     // group_random: whole steps, the first packs repeated, then bins of 512 tokens from short to long
     for (std::size_t k = 0; order.size() % ranks != 0; ++k) order.push_back(order[k]);
-    std::vector<std::uint32_t> binned;
+    std::vector<std::uint32_t> steps, binned;
     for (auto const k : ballast::random_permutation(order.size() / ranks, 2))
-      for (std::size_t r = 0; r < ranks; ++r) binned.push_back(order[k * ranks + r]);
-    std::stable_sort(binned.begin(), binned.end(), [&](auto a, auto b) { return tokens[a] / 512 < tokens[b] / 512; });
+      for (std::size_t r = 0; r < ranks; ++r) steps.push_back(order[k * ranks + r]);
+    for (std::int64_t bin = 0; bin <= c.most.tokens / 512; ++bin)
+      for (auto const p : steps)
+        if (tokens[p] / 512 == bin) binned.push_back(p);
     row("group_random", binned);
   }
   auto const units = ballast::omnibal::sequence_units_of(packs, view, 4);
