@@ -6,6 +6,7 @@
 #include <ballast/cost/presets.hpp>
 
 #include "support/catch.hpp"
+#include "support/published_settings.hpp"
 #include "support/refusal.hpp"
 
 #include <algorithm>
@@ -211,6 +212,17 @@ TEST_CASE("search_degrees: tiles and tokens of a vision-language model") {
   }
   o.tiles = 4;
   CHECK(refusal([&] { return search_degrees(samples, model, o, two_nodes, adam); }).starts_with("tiles["));
+}
+
+TEST_CASE("search_degrees: no published setting is faster, under the same model", "[published]") {
+  for (auto const& p : ballast_test::published_settings) {
+    if (p.gpus > 64) continue;  // bench_degrees has all
+    CAPTURE(p.source, p.model, p.gpus);
+    auto const found = ballast_test::search_beside(p);
+    REQUIRE(found.published.settings == 1);
+    REQUIRE(found.published.status == status::feasible);
+    CHECK(found.best.step.value <= found.published.step.value);
+  }
 }
 
 TEST_CASE("search_degrees: what is out of range is refused by name") {

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "program.hpp"
+
+#include "support/catch.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <string>
+
+namespace test_cli_degree_choice {
+
+using namespace ballast_test;
+
+namespace {
+
+std::string lengths() {
+  std::string text;
+  for (int i = 0; i < 3000; ++i) text += std::to_string(1 + 4000 * 20 / (20 + i * 7919 % 400)) + "\n";
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("plan --gpus: the settings are ranked, fit, and the first is planned", "[cli]") {
+  scratch const in;
+  in.file("f", lengths());
+  auto const o = in.ballast("plan f --capacity 8192 --gpus 16 --global-batch 48 --memory 60Gi --head-loss fused --json");
+  REQUIRE(o.code == 0);
+  auto const json = nlohmann::json::parse(o.out);
+  auto const& search = json["search"];
+  CHECK(search["gpus"] == 16);
+  CHECK(search["settings"] == search["excluded"].get<int>() + search["unfit"].get<int>() + search["planned"].get<int>());
+  auto const& ranked = json["ranked"];
+  REQUIRE(ranked.size() == 10);
+  double last = 0;
+  for (auto const& r : ranked) {
+    CHECK(r["tensor"].get<int>() * r["stages"].get<int>() * r["context"].get<int>() * r["ranks"].get<int>() == 16);
+    CHECK(r["packs_per_micro_batch"].get<int>() * r["micro_batches"].get<int>() * r["ranks"].get<int>() >= 48);
+    CHECK(r["modelled_ms"].get<double>() >= last);
+    CHECK(r["mean_step_ms"] >= search["mean_step_ms"]);
+    CHECK(r["memory"].size() == r["stages"]);
+    for (auto const& bytes : r["memory"]) CHECK(bytes.get<std::int64_t>() <= std::int64_t{60} << 30);
+    CHECK(r["limits"].contains("largest_loss"));
+    last = r["modelled_ms"].get<double>();
+  }
+  auto const& first = ranked[0];
+  CHECK(json["ranks"] == first["ranks"]);
+  CHECK(json["micro_batches"] == first["micro_batches"]);
+  CHECK(json["capacity"] == 8192 * first["packs_per_micro_batch"].get<int>());
+  CHECK(json["model_plan"]["setting"]["tensor"] == first["tensor"]);
+  CHECK(json["model_plan"]["setting"]["zero"] == first["zero"]);
+  CHECK(json["model_plan"]["memory"].size() == first["stages"]);
+
+  auto const words = in.ballast("plan f --capacity 8192 --gpus 16 --global-batch 48 --memory 60Gi --head-loss fused");
+  CHECK(words.out.find("\nThe first is planned for all of the data:\n") != std::string::npos);
+  CHECK(words.out.find(std::to_string(search["settings"].get<int>()) + " settings of 16 GPUs: ") == 0);
+}
+
+TEST_CASE("plan --gpus: options fix what is searched", "[cli]") {
+  scratch const in;
+  in.file("f", lengths());
+  auto const ranked = [&](std::string const& more) {
+    auto const o = in.ballast("plan f --capacity 4096 --gpus 8 --head-loss fused --json " + more);
+    CAPTURE(more, o.err);
+    REQUIRE(o.code == 0);
+    return nlohmann::json::parse(o.out)["ranked"];
+  };
+  for (auto const& r : ranked("--tp 2 --stages 2 --schedule zb1p,1f1b --oversize truncate")) {
+    CHECK(r["tensor"] == 2);
+    CHECK(r["stages"] == 2);
+    CHECK((r["schedule"] == "zb1p" || r["schedule"] == "1f1b"));
+    CHECK(r["packs_per_micro_batch"] == 1);
+  }
+  for (auto const& r : ranked("--cp 2 --zero 3 --model qwen3-30b-a3b --ep 8 --optimizer adam-8bit")) {
+    CHECK(r["context"] == 2);
+    CHECK(r["zero"] == 3);
+    CHECK(r["expert"] == 8);
+  }
+  for (auto const& r : ranked("--stages 4 --schedule interleaved:2")) CHECK(r["schedule"] == "interleaved:2");
+  in.file("images", "300 1\n700 2\n1200 4\n900 3\n2000 6\n");
+  auto const o = in.ballast(
+      "plan images --columns 2,1 --capacity 9,4096 --gpus 8 --global-batch 8 --model qwen2.5-vl-7b --freeze vision --head-loss fused "
+      "--json");
+  REQUIRE(o.code == 0);
+  CHECK(nlohmann::json::parse(o.out)["model_plan"]["setting"]["freeze"][0] == "vision");
+}
+
+TEST_CASE("plan --gpus: what it does not take, and what does not fit", "[cli]") {
+  scratch const in;
+  in.file("f", "100\n200\n5000\n");
+  struct {
+    std::string options, sentence;
+    int code = 2;
+  } const cases[] = {
+      {"--capacity 8192 --gpus 8 --ranks 2", "--gpus excludes --ranks"},
+      {"--capacity 8192 --gpus 8 --micro-batches 2",
+       "--micro-batches: --gpus chooses their number; --global-batch says how many packs a step has"},
+      {"--capacity 8192 --gpus 8 --layers f", "--layers: --gpus needs a --model"},
+      {"--gpus 8", "--capacity is required"},
+      {"--capacity 8192 --ranks 2 --global-batch 2", "--global-batch requires --gpus"},
+      {"--capacity 8192 --ranks 2 --zero 1", "--zero requires --stages or --gpus"},
+      {"--capacity 8192 --ranks 2 --stages 2 --schedule 1f1b,zbv", "--schedule 1f1b,zbv: one schedule is planned"},
+      {"--capacity 4096 --gpus 8", "f:3: 5000"},
+      {"--capacity 8192 --gpus 8 --tp 3", "f: no setting uses all of 8 GPUs with these degrees", 3},
+      {"--capacity 8192 --gpus 8 --memory 1Gi", "f: none of ", 3},
+  };
+  for (auto const& c : cases) {
+    auto const o = in.ballast("plan f " + c.options);
+    CAPTURE(c.options, o.out, o.err);
+    CHECK(o.code == c.code);
+    CHECK(o.out.empty());
+    CHECK(o.err.starts_with(c.sentence));
+    CHECK(std::count(o.err.begin(), o.err.end(), '\n') == 1);
+  }
+}
+
+}  // namespace test_cli_degree_choice
