@@ -145,7 +145,7 @@ TEST_CASE("transformer: sliding, chunked, linear and full layers against pairs c
             std::int64_t sum = 0;
             for (std::int64_t l = 0; l < 9; ++l) {
               auto const linear = model.linear.layers.contains(l);
-              auto const per_token = 2 * (linear ? linear_weights + 2 * convolved + 3 * state : weights);  // each product is two FLOPs
+              auto const per_token = 2 * (linear ? linear_weights + 2 * convolved + 4 * state : weights);  // each product is two FLOPs
               auto const expected = per_token * n + 2 * 2 * (5 + 4) * counted_pairs_of(model, l, n);
               REQUIRE(layer_flops(model, l)(n) == expected);
               sum += expected;
@@ -170,6 +170,11 @@ TEST_CASE("transformer: families with layers of several kinds have the published
   CHECK(layer_parameters(next, 0) == linear + experts + norms);
   CHECK(layer_parameters(next, 3) == h * 8192 + 2 * h * 512 + 4096 * h + 512 + experts + norms);
   CHECK(layer_flops(next, 0).per_pair == 0);
+  // Megatron-LM's count of a layer with linear attention, training/training.py: projections, convolution, gated delta rule
+  auto attention_only = next;
+  attention_only.experts = attention_only.active_experts = 0;
+  CHECK(layer_flops(attention_only, 0).per_token ==
+        2 * (h * (2 * 2048 + 2 * 4096 + 2 * 32) + 4 * (2 * 2048 + 4096) + 32 * 128 * 128 * 4 + h * 4096));
   CHECK(layer_flops(next, 3).per_pair == 4 * 16 * 256);
   CHECK(activation_bytes_per_token(next, 0) - activation_bytes_per_token(next, 3) ==
         2 * (2 * 8192 + 2 * 32 + 3 * 4096 - 2 * (4096 + 512) - 2 * 4096));

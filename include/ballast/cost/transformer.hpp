@@ -90,8 +90,8 @@ inline constexpr std::int64_t training_factor = 3;
 
 /// @brief Forward FLOPs of one layer for one sample.
 ///
-/// A layer with linear attention has no pairs: a token costs the convolution and three products with the state of each value head, as in
-/// the recurrence. Kernels that work in chunks compute more.
+/// A layer with linear attention has no pairs: a token costs the convolution and, in each value head, four products as large as the state:
+/// keys with keys, values with keys, the step of the state, and the state with the query. Megatron-LM counts so (`training/training.py`).
 /// @param model  the shape
 /// @param layer  0 … layers - 1
 /// @return a cost in FLOPs
@@ -103,8 +103,8 @@ inline constexpr std::int64_t training_factor = 3;
   auto const per_token = 2 * (detail::attention_matrices(model, layer) + detail::layer_ffn_matrices(model, layer, model.active_experts));
   if (detail::is_linear(model, layer)) {
     auto const& m = model.linear;
-    auto const state = 6 * m.value_heads * m.key_width * m.value_width;  // read with the key, updated, read with the query
-    return {.per_token = per_token + 2 * m.kernel * m.convolved() + state,
+    auto const state = 4 * m.value_heads * m.key_width * m.value_width;
+    return {.per_token = per_token + 2 * (m.kernel * m.convolved() + state),
             .window = model.window,
             .causal = model.causal,
             .chunked = model.chunked};
