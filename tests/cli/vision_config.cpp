@@ -278,6 +278,10 @@ TEST_CASE("vision_config: what a tower cannot be is refused by its field, where 
   CHECK(of("Llama 4 Scout", R"("num_attention_heads": 16)", R"("num_attention_heads": 15)").find("hidden_size = 1408 is no multiple of") !=
         std::string::npos);
   CHECK(of("Qwen3-VL 8B", "[8, 16, 24]", "[8, 16, 27]").find("deepstack_visual_indexes = [8,16,27] has a layer") != std::string::npos);
+  CHECK(of("Qwen3-VL 8B", R"("depth": 27)", R"("depth": 2000)").find("vision_config: layers = 2000 must be in [1, 1024]") !=
+        std::string::npos);
+  CHECK(of("Qwen2.5-VL 7B", R"("patch_size": 14)", R"("patch_size": 0)").find("patch_size = 0 must be positive") != std::string::npos);
+  CHECK(of("InternVL3 8B", R"("downsample_ratio": 0.5)", R"("downsample_ratio": 1e-310)").find("must be one over") != std::string::npos);
   CHECK(of("Qwen3-VL 8B", R"("num_heads": 16)", R"("num_heads": 16, "sliding_window": 7)").find("sliding_window = 7 changes the shape") !=
         std::string::npos);
   CHECK(refused(R"("model_type": "mistral3", "vision_config": {}, "text_config": {"model_type": "mistral"})")

@@ -3,6 +3,7 @@
 
 #include "errors.hpp"
 
+#include <ballast/core/error.hpp>
 #include <ballast/cost/layer_set.hpp>
 #include <ballast/cost/presets.hpp>
 
@@ -62,7 +63,7 @@ struct vision_fields {
 [[nodiscard]] std::int64_t merged(nlohmann::json const& object, config_fields& fields, char const* key) {
   auto const found = object.find(key);
   auto const share = found == object.end() || found->is_null() ? 0.5 : found->is_number() ? found->get<double>() : 0.0;
-  auto const times = share > 0 && share <= 1 ? std::lround(1 / share) : 0;
+  auto const times = share >= 1.0 / 64 && share <= 1 ? std::lround(1 / share) : 0;
   if (times == 0 || static_cast<double>(times) * share != 1.0) fields.refuse(key, "must be one over a whole number");
   return times;
 }
@@ -128,6 +129,7 @@ void set_patches(ballast::vision_transformer& tower, vision_fields& f, std::int6
   ballast::vision_transformer tower{.body = std::move(body)};
   tower.body.final_norm = false;
   tower.patch = f.in.number({"patch_size"}, patch);
+  if (tower.patch == 0) f.in.refuse("patch_size", "must be positive");
   tower.channels = f.in.number({"in_channels", "in_chans"}, 3) * f.in.number({"temporal_patch_size"}, 2);
   tower.extra_tokens = 0;
   tower.patch_bias = false;
@@ -325,18 +327,19 @@ vision_part read_vision_config(nlohmann::json const& whole, std::string_view fam
   nlohmann::json const none = nlohmann::json::object();
   vision_fields fields(whole, found != whole.end() && found->is_object() ? *found : none, file, hidden, notes);
   auto const original = whole.contains("mm_vision_tower");  // a file of the first LLaVA, whatever its class is called now
-  auto out = original ? llava_original(fields) : vision_class(family)->read(fields);
-  fields.in.pass_over({"tie_word_embeddings"});
-  fields.in.refuse_others(std::string(family) + "'s vision tower");
-  std::string defaults;
-  for (auto const& field : fields.in.defaults()) defaults += (defaults.empty() ? "" : ", ") + field;
-  if (!defaults.empty()) notes.push_back("The file leaves these fields to the class of the vision tower: " + defaults + ".");
+  vision_part out;
   try {
+    out = original ? llava_original(fields) : vision_class(family)->read(fields);
     require_valid(out.tower);
     require_valid(out.projector);
   } catch (ballast::invalid_input const& e) {
     throw bad_input(file + ": vision_config: " + e.what());
   }
+  fields.in.pass_over({"tie_word_embeddings"});
+  fields.in.refuse_others(std::string(family) + "'s vision tower");
+  std::string defaults;
+  for (auto const& field : fields.in.defaults()) defaults += (defaults.empty() ? "" : ", ") + field;
+  if (!defaults.empty()) notes.push_back("The file leaves these fields to the class of the vision tower: " + defaults + ".");
   return out;
 }
 
