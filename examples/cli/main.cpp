@@ -41,6 +41,7 @@ int run(int argc, char** argv) {
   add_levels(app);
   add_calibrate(app);
   add_check(app);
+  add_check_config(app);
   add_capacities(app);
   add_partition(app);
   add_recompute(app);

@@ -17,6 +17,7 @@ void add_plan(CLI::App& app, std::string const& command_line);
 void add_levels(CLI::App& app);
 void add_calibrate(CLI::App& app);
 void add_check(CLI::App& app);
+void add_check_config(CLI::App& app);
 void add_capacities(CLI::App& app);
 void add_partition(CLI::App& app);
 void add_recompute(CLI::App& app);

@@ -81,6 +81,7 @@ template <class = when_called>
     if (!std::holds_alternative<one_f_one_b_schedule>(by.pipeline.schedule))
       lack("schedule " + std::visit([](auto const& s) { return std::string(s.name); }, by.pipeline.schedule));
     if (again && !units) lack("recompute " + detail::recompute_in_words(by.recompute));
+    if (spread.zero > 1) lack("ZeRO stage " + std::to_string(spread.zero) + " with a pipeline");
     lack("the cut, which is the argument `parts` of PipelineModule");
   } else if (again) {
     lack("recompute " + detail::recompute_in_words(by.recompute));
@@ -97,6 +98,8 @@ template <class = when_called>
   if (moved == offload::gradients || moved == offload::parameters) text += ", \"offload_optimizer\": {\"device\": \"cpu\"}";
   if (moved == offload::parameters) text += ", \"offload_param\": {\"device\": \"cpu\"}";
   if (moved == offload::optimizer) lack("offload optimizer without gradients");
+  if (moved != offload::none && spread.zero < (moved == offload::parameters ? 3 : 1))
+    lack("offload " + std::string(detail::offload_in_words(moved)) + " under ZeRO stage " + std::to_string(spread.zero));
   text += "}\n}\n";
   detail::lack_common(out, by);
   return out;

@@ -165,14 +165,37 @@ template <index_type Index>
   return judge_setting<Index>(data.steps, packs, model, by, rates_of(on, by.model.spread.tensor * by.model.spread.data));
 }
 
+/// @brief One step of one rank with full sequences, and the sizes of its micro-batches.
+struct full_step {
+  batching<> steps;                ///< one step: as many micro-batches as the setting has
+  std::vector<batch_shape> packs;  ///< the size of each
+};
+
+/// @brief The step of a setting in which all sequences have its length. All ranks take the same time then, so one stands for all.
+/// @param by  the setting
+/// @return one step of one rank
+/// @pre the setting is valid, see `require_valid`
+/// @par Complexity
+/// O(micro-batches).
+template <class = when_called>
+[[nodiscard]] inline full_step full_step_of(training_setting const& by) {
+  full_step out;
+  auto const count = static_cast<std::uint32_t>(by.micro_batches);
+  out.steps.micro_batches = count;
+  for (std::uint32_t m = 0; m < count; ++m) {
+    out.steps.table.push_back(m);
+    out.steps.packs.push_back(std::span<std::uint32_t const>(&m, 1));
+  }
+  auto const tokens = by.micro_batch * by.sequence;
+  out.packs.assign(count, {.tokens = tokens, .squares = tokens * by.sequence, .tiles = 0});
+  return out;
+}
+
 /// @brief Computes memory and time of one step of a training for a setting, with full sequences of its length.
-///
-/// All ranks then take the same time, so the result has one of them.
-///
 /// @param model  the shape
 /// @param by     the setting, with the memory of a device in `pipeline.memory`
 /// @param on     the devices
-/// @return as the first overload, with one step of one rank
+/// @return as the first overload, with the step of `full_step_of`
 /// @throws invalid_input as the first overload
 /// @par Complexity
 /// As the first overload.
@@ -181,17 +204,8 @@ template <index_type Index>
 template <class = when_called>
 [[nodiscard]] inline training_plan judge_setting(transformer const& model, training_setting const& by, cluster const& on) {
   require_valid(by, model);
-  batch_shape const full{.tokens = by.micro_batch * by.sequence, .squares = by.micro_batch * by.sequence * by.sequence, .tiles = 0};
-  auto const count = static_cast<std::size_t>(by.micro_batches);
-  batching<> steps;
-  steps.micro_batches = count;
-  for (std::size_t m = 0; m < count; ++m) {
-    steps.table.push_back(static_cast<std::uint32_t>(m));
-    steps.packs.members.push_back(static_cast<std::uint32_t>(m));
-    steps.packs.offsets.push_back(m + 1);
-  }
-  std::vector<batch_shape> const packs(count, full);
-  return judge_setting<std::uint32_t>(steps, packs, model, by, rates_of(on, by.model.spread.tensor * by.model.spread.data));
+  auto const full = full_step_of(by);
+  return judge_setting<std::uint32_t>(full.steps, full.packs, model, by, rates_of(on, by.model.spread.tensor * by.model.spread.data));
 }
 
 }  // namespace ballast::inline v0_2

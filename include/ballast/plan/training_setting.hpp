@@ -80,10 +80,10 @@ inline void require_valid(training_setting const& by, transformer const& model) 
   require_valid(by.model);
   require_valid(model, by.model.exchanges());
   auto const within = [](char const* field, std::int64_t value, std::int64_t most) { detail::require_within(field, value, 1, most); };
-  constexpr std::int64_t stages = 1 << 20, tokens = std::int64_t{1} << 40, batches = std::int64_t{1} << 31;
+  constexpr std::int64_t stages = 1 << 20, tokens = std::int64_t{1} << 31, batches = 1 << 24;
   detail::require_within("stages", static_cast<std::int64_t>((std::min)(by.pipeline.stages, std::uint64_t{1} << 62)), 1, stages);
   within("sequence", by.sequence, tokens);
-  within("micro_batch", by.micro_batch, tokens / by.sequence);
+  within("micro_batch", by.micro_batch, tokens / by.sequence);  // so that squares stay below 2^62
   within("micro_batches", by.micro_batches, batches);
   within("recompute.layers", by.recompute.layers, model.layers);
   require((by.recompute.what == recompute_setting::kind::modules) == !by.recompute.modules.empty(),

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "errors.hpp"
+#include "readers/framework_setting.hpp"
+
+#include <ballast/cost/presets.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+// The readers behind `check-config`, from memory: argument lines, YAML, JSON or TOML become a valid setting, or one sentence.
+
+extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
+  using namespace ballast_cli;
+  if (size == 0) return 0;
+  std::string const text(reinterpret_cast<char const*>(data + 1), size - 1);
+  constexpr char const* names[] = {"run.sh", "a.yaml", "ds.json", "train.toml"};
+  setting_request const asked{.model = ballast::transformer_preset(data[0] % 8 < 4 ? "llama-3.1-8b" : "qwen3-30b-a3b"), .gpus = 64};
+  try {
+    auto const of = read_framework_setting(text, names[data[0] % 4], data[0] % 16 < 8 ? asked : setting_request{});
+    require_valid(of.setting, of.model);
+  } catch (bad_input const& e) {
+    if (std::string(e.what()).find('\n') != std::string::npos) std::abort();
+  }
+  return 0;
+}

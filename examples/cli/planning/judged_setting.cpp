@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planning/judged_setting.hpp"
+
+#include "planning/model_setting.hpp"
+#include "planning/stage_plan.hpp"
+#include "report/output.hpp"
+#include "report/words.hpp"
+
+#include <ballast/cost/model_layers.hpp>
+#include <ballast/plan/judge_setting.hpp>
+#include <ballast/plan/plan_training.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <variant>
+
+namespace ballast_cli {
+
+namespace {
+
+[[nodiscard]] double ms_of(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e6; }
+
+[[nodiscard]] std::string schedule_name(imported_setting const& of) {
+  return std::visit([](auto const& s) { return std::string(s.name); }, of.setting.pipeline.schedule);
+}
+
+[[nodiscard]] std::string again_in_words(ballast::recompute_setting const& by) {
+  using enum ballast::recompute_setting::kind;
+  auto const layers = std::to_string(by.layers);
+  switch (by.what) {
+    case none: return "Nothing is recomputed";
+    case modules: return "All layers recompute " + to_string(by.modules);
+    case block: return "The first " + counted(static_cast<std::uint64_t>(by.layers), "layer") + " of each chunk of a stage are recomputed";
+    case uniform: return by.layers == 1 ? std::string("All layers are recomputed") : "All layers are recomputed, in units of " + layers;
+    case alternate: return "Every layer whose number is a multiple of " + layers + " is recomputed";
+    case products: return "Every second matrix product is recomputed";
+  }
+  return {};
+}
+
+[[nodiscard]] std::vector<std::string> names_in(judged_setting const& of) {
+  std::vector<std::string> names;
+  for (auto const& layer : ballast::layers_of(of.given.model, of.given.setting.model)) names.push_back(layer.name);
+  return names;
+}
+
+/// The chunks of a stage as spans of layers.
+[[nodiscard]] stage_line line_of(judged_setting const& of, std::vector<std::string> const& names, std::size_t stage) {
+  auto const& by = of.given.setting;
+  auto const& cuts = of.judged.stages.partition.boundaries;
+  stage_line out{.layers = {}, .number = 0, .time = {}, .memory = {}};
+  for (std::size_t k = 0; k + 1 < cuts.size(); ++k) {
+    if (std::visit([&](auto const& s) { return s.stage_of(k, by.pipeline.stages); }, by.pipeline.schedule) != stage) continue;
+    if (cuts[k] == cuts[k + 1]) continue;
+    out.layers += (out.layers.empty() ? "" : ", ") + span_in_words(names, cuts[k], cuts[k + 1]);
+    out.number += cuts[k + 1] - cuts[k];
+  }
+  auto const& figures = of.judged.stages.figures[stage];
+  auto const& memory = of.judged.memory[stage];
+  out.time = duration(ms_of(figures.time + figures.added));
+  out.memory = many_bytes(memory.bytes()) + "  " + many_bytes(memory.state) + (memory.bytes() > memory.budget ? "  too much" : "");
+  return out;
+}
+
+[[nodiscard]] std::string better_in_words(judged_setting const& of) {
+  auto const &is = of.judged, &better = of.better;
+  if (better.status != ballast::status::feasible) return "With the same degrees, no cut and no recomputation that was found fits.\n";
+  auto const fits = is.status == ballast::status::feasible;
+  auto const faster = 1 - better.step_ms() / is.step_ms();
+  auto const text = "With the same degrees, the best cut and recomputation take " + duration(better.step_ms()) + " a step";
+  if (!fits) return text + ", and fit.\n";
+  return text + (faster > 0 ? ", " + percent(faster) + " less.\n" : ": this setting is as good.\n");
+}
+
+}  // namespace
+
+judged_setting judge(imported_setting given, ballast::cluster const& on, ballast::batching<> const& steps,
+                     std::vector<ballast::batch_shape> const& packs) {
+  judged_setting out{.file = {}, .device = std::string(on.device.name), .given = std::move(given), .judged = {}, .better = {}};
+  auto const& by = out.given.setting;
+  auto const rates = ballast::rates_of(on, by.model.spread.tensor * by.model.spread.data);
+  out.judged = ballast::judge_setting<std::uint32_t>(steps, packs, out.given.model, by, rates);
+  out.better = ballast::plan_training<std::uint32_t>(steps, packs, ballast::layers_of(out.given.model, by.model), by.pipeline, rates);
+  return out;
+}
+
+nlohmann::ordered_json to_json(judged_setting const& of) {
+  auto const& by = of.given.setting;
+  auto const& is = of.judged;
+  auto memory = nlohmann::ordered_json::array();
+  for (std::size_t s = 0; s < is.memory.size(); ++s)
+    memory.push_back({{"stage", s},
+                      {"bytes", is.memory[s].bytes()},
+                      {"state", is.memory[s].state},
+                      {"activations", is.memory[s].activations},
+                      {"budget", is.memory[s].budget}});
+  nlohmann::ordered_json json{{"framework", of.given.framework},
+                              {"parameters", ballast::parameters(of.given.model)},
+                              {"gpus", by.gpus()},
+                              {"setting", to_json(by.model, ballast::hidden_share{})},
+                              {"stages", by.pipeline.stages},
+                              {"chunks", by.chunks()},
+                              {"schedule", schedule_name(of.given)},
+                              {"boundaries", is.stages.partition.boundaries},
+                              {"recompute", again_in_words(by.recompute)},
+                              {"sequence", by.sequence},
+                              {"micro_batch", by.micro_batch},
+                              {"micro_batches", by.micro_batches},
+                              {"global_batch", by.global_batch()},
+                              {"fits", is.status == ballast::status::feasible},
+                              {"memory", std::move(memory)},
+                              {"bubble", is.shares.share(is.shares.bubble)},
+                              {"modelled_step_ms", is.step_ms()},
+                              {"notes", of.given.notes},
+                              {"better", nullptr}};
+  if (of.better.status == ballast::status::feasible)
+    json["better"] = {{"boundaries", of.better.stages.partition.boundaries}, {"modelled_step_ms", of.better.step_ms()}};
+  return json;
+}
+
+std::string in_words(judged_setting const& of) {
+  auto const& by = of.given.setting;
+  auto const& is = of.judged;
+  auto text = of.file + ": a setting of " + of.given.framework + " for " +
+              grouped(static_cast<std::uint64_t>(ballast::parameters(of.given.model))) + " parameters on " +
+              counted(static_cast<std::uint64_t>(by.gpus()), "device") + " (" + of.device + "), " + counted(by.pipeline.stages, "stage") +
+              (by.chunks() > 1 ? " of " + counted(by.chunks(), "chunk") : "") + " under " + schedule_name(of.given) + ".\nA rank trains " +
+              grouped(static_cast<std::uint64_t>(by.micro_batches)) + (by.micro_batches == 1 ? " micro-batch of " : " micro-batches of ") +
+              counted(static_cast<std::uint64_t>(by.micro_batch), "sequence") + " of up to " +
+              counted(static_cast<std::uint64_t>(by.sequence), "token") + " in a step; all ranks train " +
+              counted(static_cast<std::uint64_t>(by.global_batch()), "sequence") + ".\n" + again_in_words(by.recompute) + ". " +
+              in_words(by.model, ballast::hidden_share{}) + "\n";
+  auto const names = names_in(of);
+  std::vector<stage_line> lines;
+  for (std::size_t s = 0; s < is.memory.size(); ++s) lines.push_back(line_of(of, names, s));
+  text += stage_table(lines, "memory at its peak    of which states") + "\n";
+  auto const most =
+      std::max_element(is.memory.begin(), is.memory.end(), [](auto const& a, auto const& b) { return a.bytes() < b.bytes(); });
+  auto const stage = std::to_string(most - is.memory.begin());
+  if (is.status == ballast::status::feasible)
+    text += "It fits: stage " + stage + " needs most, " + many_bytes(most->bytes()) + " of " + many_bytes(most->budget) + ".\n";
+  else
+    text += "It does not fit: stage " + stage + " needs " + many_bytes(most->bytes()) + ", " + many_bytes(most->bytes() - most->budget) +
+            " more than the " + many_bytes(most->budget) + " of a device; " +
+            (most->state > most->budget ? "its states alone are too many" : "its activations are too many") + ".\n";
+  text += "A step takes " + duration(is.step_ms()) + "; stages wait " + percent(is.shares.share(is.shares.bubble)) +
+          " of the time inside their pipelines.\n" + better_in_words(of);
+  for (auto const& note : of.given.notes) text += "Note: " + note + ".\n";
+  return text;
+}
+
+}  // namespace ballast_cli

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "readers/framework_setting.hpp"
+
+#include <ballast/batching/result.hpp>
+#include <ballast/cost/layer.hpp>
+#include <ballast/plan/cluster.hpp>
+#include <ballast/plan/training_plan.hpp>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <string>
+#include <vector>
+
+// A setting of a framework with what is computed for it.
+
+namespace ballast_cli {
+
+struct judged_setting {
+  std::string file, device;
+  imported_setting given;
+  ballast::training_plan judged;
+  ballast::training_plan better;  ///< the best cut and recomputation for the same degrees, stages and micro-batches
+};
+
+/// Judges a setting on its micro-batches. The memory of a device is in the setting.
+[[nodiscard]] judged_setting judge(imported_setting given, ballast::cluster const& on, ballast::batching<> const& steps,
+                                   std::vector<ballast::batch_shape> const& packs);
+
+[[nodiscard]] nlohmann::ordered_json to_json(judged_setting const& of);
+[[nodiscard]] std::string in_words(judged_setting const& of);
+
+}  // namespace ballast_cli

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "readers/argument_lines.hpp"
+
+#include "errors.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <utility>
+
+namespace ballast_cli {
+
+namespace {
+
+struct shell_word {
+  std::string text;
+  std::size_t line;
+  bool operator_ = false;  ///< what ends a command: a newline, |, &, ; or a redirection
+};
+
+[[nodiscard]] bool is_name(std::string_view text) {
+  auto const letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  return !text.empty() && letter(text[0]) &&
+         std::all_of(text.begin(), text.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
+}
+
+[[nodiscard]] std::optional<std::int64_t> small_number(std::string const& text) {
+  if (text.empty() || text.size() > 7 || !std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; })) return {};
+  auto const value = std::stoll(text);
+  return value > 0 ? std::optional<std::int64_t>(value) : std::nullopt;
+}
+
+/// The words of a script, with its variables in place.
+class shell_reader {
+ public:
+  shell_reader(std::string_view text, std::string const& name) : text_(text), name_(name) {}
+
+  /// Reads all commands; words of assignments are not among them.
+  std::vector<shell_word> read() {
+    std::vector<shell_word> out;
+    auto begins = true;  // a command begins, so an assignment may
+    while (skip_blanks()) {
+      auto const line = line_;
+      if (ends_command(text_[at_])) {
+        auto const end = text_[at_] == '\n';
+        step();
+        out.push_back({end ? "\n" : "", line, true});
+        begins = true;
+        continue;
+      }
+      if (begins && assignment()) continue;
+      auto const first = out.size();
+      word(out);
+      begins = begins && out.size() == first + 1 && out.back().text == "export";
+    }
+    return out;
+  }
+  [[nodiscard]] std::map<std::string, std::vector<std::string>> const& variables() const noexcept { return variables_; }
+  [[nodiscard]] std::vector<shell_word> const& in_arrays() const noexcept { return in_arrays_; }
+
+ private:
+  [[noreturn]] void fail(std::size_t line, std::string const& why) const {
+    throw bad_input(name_ + ":" + std::to_string(line) + ": " + why);
+  }
+  static bool ends_command(char c) { return c == '\n' || c == '|' || c == '&' || c == ';' || c == '>' || c == '<'; }
+  void step() { line_ += text_[at_++] == '\n' ? 1U : 0U; }
+  [[nodiscard]] bool continues() const {
+    return text_[at_] == '\\' && at_ + 1 < text_.size() && (text_[at_ + 1] == '\n' || text_.substr(at_ + 1, 2) == "\r\n");
+  }
+  /// Skips blanks, comments and continued line ends. Returns whether there is more.
+  bool skip_blanks() {
+    while (at_ < text_.size()) {
+      auto const c = text_[at_];
+      if (c == '#') {
+        at_ = (std::min)(text_.find('\n', at_), text_.size());
+      } else if (continues()) {
+        at_ = text_.find('\n', at_);
+        step();
+      } else if (c == ' ' || c == '\t' || c == '\r') {
+        ++at_;
+      } else {
+        return true;
+      }
+    }
+    return false;
+  }
+  /// NAME=value or NAME=( ... ) at this place.
+  bool assignment() {
+    auto const equals = text_.find('=', at_);
+    if (equals == text_.npos || !is_name(text_.substr(at_, equals - at_))) return false;
+    std::string const name(text_.substr(at_, equals - at_));
+    at_ = equals + 1;
+    auto& value = variables_[name];
+    value.clear();
+    std::vector<std::string> words;
+    if (at_ < text_.size() && text_[at_] == '(') {
+      auto const line = line_;
+      ++at_;
+      std::vector<shell_word> in;
+      while (true) {
+        if (!skip_blanks()) fail(line, "the array " + printable(name) + " is not closed");
+        if (text_[at_] == ')') break;
+        if (ends_command(text_[at_]))
+          step();
+        else
+          word(in, true);
+      }
+      ++at_;
+      for (auto& w : in) {
+        words.push_back(w.text);
+        in_arrays_.push_back(std::move(w));
+      }
+    } else if (at_ < text_.size() && text_[at_] != ' ' && text_[at_] != '\t' && !ends_command(text_[at_])) {
+      std::vector<shell_word> in;
+      word(in);
+      for (auto& w : in) words.push_back(std::move(w.text));
+    }
+    variables_[name] = std::move(words);
+    return true;
+  }
+  /// One word; several if an array stands for it.
+  void word(std::vector<shell_word>& out, bool in_array = false) {
+    auto const line = line_;
+    std::string text;
+    auto quoted = false;
+    char quote = 0;
+    for (; at_ < text_.size(); step()) {
+      auto const c = text_[at_];
+      if (quote == 0 && (c == ' ' || c == '\t' || c == '\r' || ends_command(c) || (in_array && c == ')'))) break;
+      if (quote != '\'' && c == '\\' && at_ + 1 < text_.size()) {
+        if (continues()) {
+          if (quote == 0) break;
+          while (text_[at_] != '\n') ++at_;
+          continue;
+        }
+        step();
+        text += text_[at_];
+      } else if (c == quote) {
+        quote = 0;
+      } else if (quote == 0 && (c == '\'' || c == '"')) {
+        quote = c;
+        quoted = true;
+      } else if (quote != '\'' && c == '$') {
+        if (!expand(text, out, line, quote == 0)) return;
+      } else {
+        text += c;
+      }
+      if (text.size() > most_) fail(line, "a word is longer than 2^16 characters");
+    }
+    if (quote != 0) fail(line, "a quote is opened and never closed");
+    auto const redirects = at_ < text_.size() && (text_[at_] == '>' || text_[at_] == '<') && small_number(text);  // 2>&1
+    auto const arguments = text == "$@" || text == "$*";  // those of the script, which nobody knows here
+    if (!arguments && !redirects && (quoted || !text.empty())) put(out, {std::move(text), line, false});
+  }
+  /// A variable at `$`; leaves at its last character. False if it stands for several words, which are put.
+  bool expand(std::string& text, std::vector<shell_word>& out, std::size_t line, bool splits) {
+    auto const begin = at_;
+    auto const next = at_ + 1 < text_.size() ? text_[at_ + 1] : '\0';
+    std::string_view name;
+    std::optional<std::string> otherwise;
+    auto array = false;
+    if (next == '(') {  // a command or a sum: kept as text
+      int open = 0;
+      for (; at_ < text_.size(); step()) {
+        open += text_[at_] == '(' ? 1 : text_[at_] == ')' ? -1 : 0;
+        if (open == 0 && text_[at_] == ')') break;
+      }
+      if (at_ >= text_.size()) fail(line, "a bracket is opened and never closed");
+      text += "$(...)";
+      return true;
+    }
+    if (next == '{') {
+      auto const end = text_.find('}', at_);
+      if (end == text_.npos) fail(line, "a bracket is opened and never closed");
+      auto const inside = text_.substr(at_ + 2, end - at_ - 2);
+      name = inside.substr(0, inside.find_first_of(":[-"));
+      array = inside.ends_with("[@]") || inside.ends_with("[*]");
+      if (auto const sign = inside.find(":-"); sign != inside.npos) otherwise = std::string(inside.substr(sign + 2));
+      at_ = end;
+    } else {
+      auto end = at_ + 1;
+      while (end < text_.size() && is_name(text_.substr(at_ + 1, end + 1 - at_ - 1))) ++end;
+      name = text_.substr(at_ + 1, end - at_ - 1);
+      at_ = end - 1;
+    }
+    auto const found = variables_.find(std::string(name));
+    if (array) {
+      if (found == variables_.end()) fail(line, "the array " + printable(name) + " is not set in the file");
+      ++at_;
+      if (at_ < text_.size() && text_[at_] == '"') ++at_;
+      for (auto const& w : found->second) put(out, {w, line, false});
+      return false;
+    }
+    auto const set = found != variables_.end() && found->second.size() == 1;
+    constexpr auto blanks = " \t\r\n";
+    if (set && splits && text.empty() && found->second.front().find_first_of(blanks) != std::string::npos) {
+      ++at_;
+      auto const& all = found->second.front();
+      for (auto first = all.find_first_not_of(blanks); first != all.npos;) {
+        auto const end = (std::min)(all.find_first_of(blanks, first), all.size());
+        put(out, {all.substr(first, end - first), line, false});
+        first = all.find_first_not_of(blanks, end);
+      }
+      return false;
+    }
+    if (set)
+      text += found->second.front();
+    else if (otherwise)
+      text += *otherwise;
+    else
+      text += text_.substr(begin, at_ + 1 - begin);
+    return true;
+  }
+  void put(std::vector<shell_word>& out, shell_word word) const {
+    if (out.size() >= most_) fail(word.line, "there are more than 2^16 words");
+    out.push_back(std::move(word));
+  }
+
+  static constexpr std::size_t most_ = std::size_t{1} << 16;
+  std::string_view text_;
+  std::string const& name_;
+  std::size_t at_ = 0, line_ = 1;
+  std::map<std::string, std::vector<std::string>> variables_;
+  std::vector<shell_word> in_arrays_;
+};
+
+/// "--Micro-batch-size" becomes "micro_batch_size".
+[[nodiscard]] std::string key_of_flag(std::string_view flag) {
+  std::string key(flag.substr(2));
+  std::replace(key.begin(), key.end(), '-', '_');
+  return key;
+}
+
+}  // namespace
+
+argument_lines read_argument_lines(std::string_view text, std::string const& name) {
+  shell_reader reader(text, name);
+  auto words = reader.read();
+  argument_lines out{.flags = setting_table(name), .commands = {}, .gpus = {}};
+  auto const is_flag = [](shell_word const& w) { return !w.operator_ && w.text.size() > 2 && w.text.starts_with("--"); };
+  if (std::none_of(words.begin(), words.end(), is_flag)) words = reader.in_arrays();
+  std::map<std::string, std::string> launched;  // of torchrun
+  auto const launches = [&](std::string const& key, std::vector<std::string> const& values) {
+    for (auto const* const known : {"nproc_per_node", "nnodes"})
+      if (key == known && !values.empty()) launched[key] = values.front();
+  };
+  for (auto const* const variable : {"NPROC_PER_NODE", "NNODES"})
+    if (auto const found = reader.variables().find(variable); found != reader.variables().end() && found->second.size() == 1)
+      launched[variable[1] == 'P' ? "nproc_per_node" : "nnodes"] = found->second.front();
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    auto const& word = words[i];
+    if (word.operator_) continue;
+    if (!is_flag(word)) {
+      out.commands.push_back(word.text);
+      continue;
+    }
+    auto const equals = word.text.find('=');
+    setting_entry entry{
+        .key = key_of_flag(std::string_view(word.text).substr(0, equals)), .words = {}, .place = name + ":" + std::to_string(word.line)};
+    if (equals != word.text.npos)
+      entry.words.push_back(word.text.substr(equals + 1));
+    else
+      while (i + 1 < words.size() && !words[i + 1].operator_ && !is_flag(words[i + 1])) {
+        entry.words.push_back(words[++i].text);
+        if (entry.words.back().ends_with(".py")) {  // the program behind the flags of its launcher
+          out.commands.push_back(entry.words.back());
+          entry.words.pop_back();
+        }
+      }
+    launches(entry.key, entry.words);
+    out.flags.add(std::move(entry));
+  }
+  if (auto const processes = launched.find("nproc_per_node"); processes != launched.end())
+    if (auto const of_node = small_number(processes->second)) {
+      auto const nodes = launched.contains("nnodes") ? small_number(launched["nnodes"]) : std::optional<std::int64_t>(1);
+      if (nodes) out.gpus = *of_node * *nodes;
+    }
+  return out;
+}
+
+}  // namespace ballast_cli

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "readers/setting_table.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// Flags of a training as a shell script gives them, or as a file of flags alone.
+
+namespace ballast_cli {
+
+/// What a script says.
+struct argument_lines {
+  setting_table flags;                ///< "--micro-batch-size" is micro_batch_size
+  std::vector<std::string> commands;  ///< words of commands in front of their flags, such as torchrun, megatron or sft
+  std::optional<std::int64_t> gpus;   ///< processes of a node times nodes, where flags or variables of torchrun say them
+};
+
+/// Reads flags. Understood are comments, quotes, a backslash at the end of a line, `NAME=value` with `$NAME`, `${NAME}` and
+/// `${NAME:-value}` behind it, and arrays `NAME=( ... )` with `"${NAME[@]}"`. Other variables stay as they are, and are refused where a
+/// value is needed. Throws bad_input, naming `name` and the line.
+[[nodiscard]] argument_lines read_argument_lines(std::string_view text, std::string const& name);
+
+}  // namespace ballast_cli

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "errors.hpp"
+#include "readers/framework_setting.hpp"
+
+#include <ballast/cost/model_layers.hpp>
+#include <ballast/cost/model_setting.hpp>
+#include <ballast/cost/optimizer.hpp>
+#include <ballast/partition/min_max.hpp>
+
+#include <algorithm>
+#include <cctype>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+// deepspeedai/DeepSpeed edaa7221: the JSON file; and `swift sft` of modelscope/ms-swift 3602360a, which trains with DeepSpeed.
+
+namespace ballast_cli {
+
+namespace {
+
+[[nodiscard]] ballast::transformer const& model_asked_for(setting_table const& in, setting_request const& asked) {
+  if (!asked.model) throw bad_input(in.file() + ": the setting does not hold the shape of the model; --model names it");
+  return *asked.model;
+}
+
+[[nodiscard]] std::int64_t asked_length(setting_table const& in, setting_request const& asked) {
+  if (!asked.sequence) throw bad_input(in.file() + ": the setting does not say the length of a sequence; --seq-length does");
+  return *asked.sequence;
+}
+
+/// The cut of PipelineModule by default: the largest number of parameters of a stage is as small as it can be.
+[[nodiscard]] std::vector<std::uint32_t> cut_by_parameters(imported_setting const& out) {
+  std::vector<std::int64_t> parameters;
+  for (auto const& layer : ballast::layers_of(out.model, out.setting.model)) parameters.push_back(layer.parameters);
+  return ballast::min_max_partition(parameters, {.stages = out.setting.pipeline.stages}).boundaries;
+}
+
+class deepspeed_importer {
+ public:
+  deepspeed_importer(setting_table& table, setting_request const& asked) : in_(table), asked_(asked) {}
+
+  imported_setting read() {
+    out_.framework = "DeepSpeed";
+    out_.model = model_asked_for(in_, asked_);
+    out_.setting.sequence = asked_length(in_, asked_);
+    out_.setting.model.framework = ballast::framework_named("eager");
+    if (asked_.checkpointing) out_.setting.recompute.what = ballast::recompute_setting::kind::uniform;
+    read_degrees();
+    read_states();
+    read_zero();
+    read_batches();
+    if (in_.has_section("activation_checkpointing."))
+      note(
+          "activation_checkpointing acts only where the model's code calls it; --gradient-checkpointing says that all layers are "
+          "recomputed");
+    in_.ignore({"activation_checkpointing.*",
+                "gradient_clipping",
+                "prescale_gradients",
+                "steps_per_print",
+                "wall_clock_breakdown",
+                "dump_state",
+                "scheduler.*",
+                "optimizer.*",
+                "flops_profiler.*",
+                "tensorboard.*",
+                "wandb.*",
+                "csv_monitor.*",
+                "comms_logger.*",
+                "zero_allow_untested_optimizer",
+                "zero_force_ds_cpu_optimizer",
+                "communication_data_type",
+                "gradient_predivide_factor",
+                "sparse_gradients",
+                "fp16.*",
+                "bf16.*",
+                "amp.*",
+                "aio.*",
+                "checkpoint.*",
+                "pipeline.*",
+                "memory_breakdown",
+                "seed",
+                "disable_allgather",
+                "fp32_allreduce",
+                "data_types.*",
+                "elasticity.*",
+                "autotuning.*",
+                "curriculum_learning.*",
+                "compile.*"});
+    in_.finish(out_.framework);
+    if (out_.setting.pipeline.stages > 1) {
+      try {
+        out_.setting.boundaries = cut_by_parameters(out_);
+      } catch (ballast::invalid_input const& e) {
+        throw bad_input(in_.file() + ": " + e.what());
+      }
+      note("the cut is that of partition_method = \"parameters\", the default of PipelineModule, which takes it in code");
+    }
+    require_suits(in_, out_);
+    return std::move(out_);
+  }
+
+ private:
+  void note(std::string const& what) { out_.notes.push_back(what); }
+  [[nodiscard]] bool is_auto(char const* key) { return in_.has(key) && in_.word(key) == "auto"; }
+
+  void read_degrees() {
+    auto& spread = out_.setting.model.spread;
+    auto const stages = is_auto("pipeline.stages") ? 1 : in_.number_or("pipeline.stages", 1);
+    out_.setting.pipeline.stages = static_cast<std::uint64_t>(stages);
+    if (auto const interval = in_.number_or("pipeline.activation_checkpoint_interval", 0, 0); interval > 0 && stages > 1)
+      out_.setting.recompute = {.what = ballast::recompute_setting::kind::uniform, .layers = (std::min)(interval, out_.model.layers)};
+    spread.tensor = (std::max)(in_.number_or("tensor_parallel.autotp_size", 1, 0), std::int64_t{1});
+    spread.context = in_.number_or("sequence_parallel_size", 1);
+    if (spread.context > 1) out_.setting.model.method = ballast::context_method::ulysses;
+    for (auto const degree : {stages, spread.tensor, spread.context})
+      if (degree > 1 << 16) throw bad_input(in_.file() + ": a degree is above 2^16");
+    auto const degrees = stages * spread.tensor * spread.context;
+    spread.data = ranks_of(in_, gpus_of(in_, asked_), degrees, "stages x autotp_size x sequence_parallel_size") * spread.context;
+    in_.ignore({"tensor_parallel.*"});
+  }
+
+  void read_states() {
+    auto& optimizer = out_.setting.model.optimizer;
+    auto const on = [&](char const* key) {
+      if (is_auto(key)) {
+        note(std::string(key) + " = auto is judged as true, as the trainer's usual value");
+        return true;
+      }
+      return in_.flag(key);
+    };
+    auto const bf16 = on("bf16.enabled"), fp16 = in_.has("fp16.enabled") && !bf16 && on("fp16.enabled");
+    auto const accumulated = in_.word("data_types.grad_accum_dtype", bf16 ? "bf16" : fp16 ? "fp16" : "fp32");
+    optimizer = ballast::optimizer_named(accumulated == "fp32" ? "adam" : "adam-bf16-gradients");  // None is the model's format
+    if (!bf16 && !fp16) optimizer = {.name = "adam in float32", .state = {.parameter = 4, .gradient = 4, .optimizer = 8}};
+    auto const short_master = in_.flag("bf16.bf16_master_weights_and_grads"), short_moments = in_.flag("bf16.bf16_optimizer_states");
+    auto type = in_.word("optimizer.type", "AdamW");
+    std::transform(type.begin(), type.end(), type.begin(),
+                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+    if (type == "sgd") {
+      auto const momentum = in_.decimal_number("optimizer.params.momentum").value_or(0);
+      optimizer = ballast::optimizer_named(momentum > 0 ? "sgd-momentum" : "sgd");
+    } else if (type == "lion" || type == "muon") {
+      optimizer.name = type == "lion" ? "lion" : "muon";
+      optimizer.state.optimizer -= 4;
+    } else if (type.starts_with("onebit") || type.starts_with("zeroone")) {
+      note("optimizer.type " + type + " is judged as Adam: exchanges of gradients are too long");
+    } else if (type != "adam" && type != "adamw" && type != "fusedadam" && type != "deepspeedcpuadam" && type != "auto") {
+      in_.refuse("optimizer.type", "is not modelled");
+    }
+    if (short_master) optimizer.state.optimizer -= 2;
+    if (short_moments) optimizer.state.optimizer -= 4;
+    if (short_master || short_moments) optimizer.name = "adam with states in bfloat16";
+  }
+
+  void read_zero() {
+    auto& m = out_.setting.model;
+    m.spread.zero = static_cast<int>(in_.number_or("zero_optimization.stage", 0, 0));
+    if (m.spread.zero > 3) in_.refuse("zero_optimization.stage", "must be 0 to 3");
+    if (out_.setting.pipeline.stages > 1 && m.spread.zero > 1)
+      in_.refuse("zero_optimization.stage", "is refused by DeepSpeed with a pipeline");
+    auto const away = [&](char const* key) { return in_.one_of(key, {"none", "cpu", "nvme"}) != "none"; };
+    auto const states = away("zero_optimization.offload_optimizer.device"), parameters = away("zero_optimization.offload_param.device");
+    auto const share = in_.decimal_number("zero_optimization.offload_optimizer.ratio").value_or(1);
+    if (share < 1) note("zero_optimization.offload_optimizer.ratio below 1 is judged as 1: the memory is too low");
+    if (states && m.spread.zero >= 1) m.moved = ballast::offload::gradients;
+    if (parameters && m.spread.zero < 3) note("zero_optimization.offload_param acts under stage 3 alone, and is not counted");
+    if (parameters && m.spread.zero == 3) m.moved = ballast::offload::parameters;
+    auto const stage3 = m.spread.zero == 3;
+    auto const overlaps = in_.has("zero_optimization.overlap_comm") && !is_auto("zero_optimization.overlap_comm")
+                              ? in_.flag("zero_optimization.overlap_comm", stage3)
+                              : stage3;
+    auto const bucket = [&](char const* key) { return is_auto(key) ? 0 : in_.number_or(key, 500'000'000, 0); };
+    auto const buckets = 2 * (bucket("zero_optimization.reduce_bucket_size") + bucket("zero_optimization.allgather_bucket_size"));
+    if (m.spread.zero > 0 && buckets > 0)
+      note("buckets of up to " + std::to_string(overlaps ? 2 * buckets : buckets) + " bytes are not counted: the memory is too low");
+    if (overlaps && m.spread.zero > 0) note("overlap_comm hides exchanges that are counted in full: the step is too long");
+    if (stage3 && !is_auto("zero_optimization.stage3_max_live_parameters"))
+      note("of " + std::to_string(in_.number_or("zero_optimization.stage3_max_live_parameters", 1'000'000'000, 0)) +
+           " gathered parameters that may live, those of two layers are counted: the memory may be too low");
+    if (in_.number_or("zero_optimization.zero_hpz_partition_size", 1) > 1)
+      note("zero_hpz_partition_size is not modelled: the memory is too low, and exchanges are too long");
+    for (auto const* const key : {"zero_quantized_weights", "zero_quantized_gradients"})
+      if (in_.flag("zero_optimization." + std::string(key))) note(std::string(key) + " is not modelled: exchanges are too long");
+    if (in_.word("zero_optimization.mics_shard_size", "-1") != "-1") note("mics_shard_size is not modelled: the memory is too low");
+    in_.ignore({"zero_optimization.contiguous_gradients", "zero_optimization.reduce_scatter", "zero_optimization.round_robin_gradients",
+                "zero_optimization.allgather_partitions", "zero_optimization.offload_optimizer.*", "zero_optimization.offload_param.*",
+                "zero_optimization.sub_group_size", "zero_optimization.stage3_*", "zero_optimization.cpu_offload*",
+                "zero_optimization.elastic_checkpoint", "zero_optimization.load_from_fp32_weights",
+                "zero_optimization.ignore_unused_parameters", "zero_optimization.gather_16bit_weights_on_model_save",
+                "zero_optimization.zero_hpz_*", "zero_optimization.memory_efficient_linear", "zero_optimization.log_trace_cache_warnings"});
+  }
+
+  void read_batches() {
+    auto& by = out_.setting;
+    auto const value = [&](char const* key, std::optional<std::int64_t> const& given) -> std::optional<std::int64_t> {
+      if (is_auto(key)) return given;
+      auto const in_file = in_.number(key);
+      return given ? given : in_file;
+    };
+    auto micro = value("train_micro_batch_size_per_gpu", asked_.micro_batch),
+         steps = value("gradient_accumulation_steps", asked_.micro_batches);
+    auto const global = is_auto("train_batch_size") ? std::nullopt : in_.number("train_batch_size");
+    auto const ranks = by.ranks();
+    if (global && !micro && !steps) steps = 1;  // as DeepSpeed: one micro-batch
+    if (global && !micro && *global % (ranks * *steps) == 0) micro = *global / ranks / *steps;
+    if (!micro)
+      throw bad_input(in_.file() +
+                      ": train_micro_batch_size_per_gpu is missing or auto, which the trainer replaces; --micro-batch says it");
+    by.micro_batch = *micro;
+    if (global && !asked_.micro_batch && !asked_.micro_batches) {
+      set_global_batch(in_, by, *global, "train_batch_size");
+      if (steps && *steps != by.micro_batches)
+        in_.refuse("train_batch_size",
+                   "is not train_micro_batch_size_per_gpu x gradient_accumulation_steps x " + std::to_string(ranks) + " ranks");
+    } else {
+      by.micro_batches = steps.value_or(1);
+    }
+  }
+
+  setting_table& in_;
+  setting_request const& asked_;
+  imported_setting out_;
+};
+
+class swift_importer {
+ public:
+  swift_importer(setting_table& table, setting_request const& asked) : in_(table), asked_(asked) {}
+
+  imported_setting read() {
+    out_.framework = "ms-swift";
+    out_.model = model_asked_for(in_, asked_);
+    auto& by = out_.setting;
+    auto& m = by.model;
+    m.framework = ballast::framework_named("eager");
+    m.spread.context = in_.number_or("sequence_parallel_size", 1);
+    if (m.spread.context > 1) m.method = ballast::context_method::ulysses;
+    m.spread.tensor = in_.number_or("deepspeed_autotp_size", 1);
+    if (m.spread.context > 1 << 16 || m.spread.tensor > 1 << 16) throw bad_input(in_.file() + ": a degree is above 2^16");
+    m.spread.data =
+        ranks_of(in_, gpus_of(in_, asked_), m.spread.context * m.spread.tensor, "sequence_parallel_size x deepspeed_autotp_size") *
+        m.spread.context;
+    auto const zero = in_.word("deepspeed", "none");
+    if (zero.starts_with("zero") && zero.size() >= 5 && zero[4] >= '0' && zero[4] <= '3') {
+      m.spread.zero = zero[4] - '0';
+      m.optimizer = ballast::optimizer_named("adam-bf16-gradients");
+      auto const rest = zero.substr(5);
+      if (rest == "_offload") m.moved = zero[4] == '3' ? ballast::offload::parameters : ballast::offload::gradients;
+      if (!rest.empty() && rest != "_offload") in_.refuse("deepspeed", "is not zero0 to zero3, zero2_offload or zero3_offload");
+      if (m.spread.zero > 0) note("buckets of 2e8 elements are not counted: the memory is too low");
+    } else if (zero != "none") {
+      in_.refuse("deepspeed", "is a file: judge that one, which holds the setting");
+    } else {
+      m.optimizer = {.name = "adam in bfloat16", .state = {.parameter = 2, .gradient = 2, .optimizer = 4}};
+    }
+    if (!in_.word("fsdp").empty()) m.spread.zero = 3;
+    if (in_.number_or("zero_hpz_partition_size", 1) > 1) note("zero_hpz_partition_size is not modelled: the memory is too low");
+    auto const quantised = in_.word("quant_method");
+    if (!quantised.empty() || in_.number("quant_bits", 0)) in_.refuse(quantised.empty() ? "quant_bits" : "quant_method", "is not modelled");
+    if (in_.flag("use_galore")) {
+      m.optimizer = ballast::optimizer_named("galore");
+      m.optimizer.rank = in_.number_or("galore_rank", 128);
+    }
+    auto const optim = in_.word("optim", "adamw_torch");
+    if (!optim.starts_with("adamw_torch")) note("optim " + printable(optim) + " is judged as Adam");
+    if (in_.flag("use_liger_kernel")) m.loss.how = ballast::head_loss::kind::fused;
+    if (auto const attention = in_.word("attn_impl"); attention == "eager") m.attention = ballast::attention_kernel::stored_scores;
+    if (in_.flag("gradient_checkpointing", true)) by.recompute.what = ballast::recompute_setting::kind::uniform;
+    auto const type = in_.one_of("tuner_type", {"lora", "full", "lora_llm"}),
+               older = in_.one_of("train_type", {"lora", "full", "lora_llm"});
+    auto const rank = in_.number_or("lora_rank", 8);
+    if (type != "full" && older != "full") m.language = {.what = ballast::trained::low_rank, .rank = rank};
+    if (in_.flag("freeze_llm")) m.language.what = ballast::trained::none;
+    auto const packed = in_.number("packing_length"), longest = in_.number("max_length");
+    by.sequence = asked_.sequence ? *asked_.sequence : packed ? *packed : longest.value_or(0);
+    if (by.sequence == 0) throw bad_input(in_.file() + ": max_length is missing; --seq-length says it too");
+    by.micro_batch = asked_.micro_batch.value_or(in_.number_or("per_device_train_batch_size", 1));
+    auto const least = (15 + by.micro_batch * by.ranks()) / (by.micro_batch * by.ranks());  // so that a step has 16 sequences or more
+    by.micro_batches = asked_.micro_batches.value_or(in_.number_or("gradient_accumulation_steps", least));
+    in_.ignore({"freeze_*",
+                "vit_*",
+                "packing",
+                "packing_*",
+                "padding_free",
+                "group_by_length",
+                "truncation_strategy",
+                "lora_*",
+                "target_*",
+                "model*",
+                "dataset*",
+                "val_dataset*",
+                "torch_dtype",
+                "bf16",
+                "fp16",
+                "num_train_epochs",
+                "max_steps",
+                "learning_rate",
+                "eval_*",
+                "save_*",
+                "logging_*",
+                "output_dir",
+                "warmup_*",
+                "dataloader_*",
+                "system",
+                "use_hf",
+                "galore_*",
+                "attn_impl",
+                "use_logits_to_keep",
+                "split_dataset_ratio",
+                "streaming",
+                "report_to",
+                "seed",
+                "lazy_tokenize",
+                "template",
+                "load_*",
+                "nproc_per_node",
+                "nnodes",
+                "node_rank",
+                "master_*",
+                "standalone",
+                "lr_*",
+                "weight_decay",
+                "max_grad_norm",
+                "adam_*",
+                "trainable_*",
+                "modules_to_save",
+                "agent_*",
+                "loss_scale",
+                "resume_*",
+                "gradient_checkpointing_kwargs",
+                "use_dora",
+                "init_weights",
+                "fsdp_*",
+                "task_type",
+                "custom_*",
+                "columns",
+                "strict",
+                "ddp_*",
+                "metric*",
+                "push_to_hub",
+                "create_checkpoint_symlink",
+                "cached_dataset"});
+    in_.finish("ms-swift");
+    require_suits(in_, out_);
+    return std::move(out_);
+  }
+
+ private:
+  void note(std::string const& what) { out_.notes.push_back(what); }
+
+  setting_table& in_;
+  setting_request const& asked_;
+  imported_setting out_;
+};
+
+}  // namespace
+
+imported_setting read_deepspeed_setting(setting_table table, setting_request const& asked) {
+  return deepspeed_importer(table, asked).read();
+}
+imported_setting read_swift_setting(setting_table table, setting_request const& asked) { return swift_importer(table, asked).read(); }
+
+}  // namespace ballast_cli

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "readers/megatron_model.hpp"
+
+#include "errors.hpp"
+
+#include <ballast/core/error.hpp>
+#include <ballast/core/math.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace ballast_cli {
+
+namespace {
+
+/// Which layers have experts: a number N, of which layers 0, N, 2N, ... have, or a list such as ([0]*3+[1]*58). Returns the first dense
+/// layers; the others have to have experts.
+[[nodiscard]] std::int64_t dense_layers(setting_table& in, std::int64_t layers) {
+  auto const text = in.word("moe_layer_freq", "1");
+  if (text == "1") return 0;
+  auto const unclear = [&] { in.refuse("moe_layer_freq", "is neither a number nor a list such as ([0]*3+[1]*58)"); };
+  auto const number = [&](std::size_t& at) {
+    std::int64_t value = 0;
+    auto const [stop, error] = std::from_chars(text.data() + at, text.data() + text.size(), value);
+    if (error != std::errc{} || value < 0 || value > 4096) unclear();
+    at = static_cast<std::size_t>(stop - text.data());
+    return value;
+  };
+  std::vector<bool> experts;
+  std::size_t at = 0;
+  if (text[0] >= '0' && text[0] <= '9') {
+    auto const period = number(at);
+    if (at != text.size() || period == 0) unclear();
+    for (std::int64_t i = 0; i < layers; ++i) experts.push_back(i % period == 0);
+  } else {
+    std::vector<bool> piece;
+    while (at < text.size()) {
+      auto const c = text[at];
+      if (c == '[' || c == '+') piece.clear();
+      if (c == '0' || c == '1') {
+        piece.push_back(c == '1');
+        experts.push_back(c == '1');
+      }
+      ++at;
+      if (c == '*') {
+        auto const times = number(at);
+        if (piece.empty() || times == 0 || static_cast<std::size_t>(times) * piece.size() + experts.size() > 8192) unclear();
+        for (std::int64_t k = 1; k < times; ++k) experts.insert(experts.end(), piece.begin(), piece.end());
+      } else if (std::string("[]()+, 01").find(c) == std::string::npos) {
+        unclear();
+      }
+    }
+  }
+  if (static_cast<std::int64_t>(experts.size()) != layers) in.refuse("moe_layer_freq", "does not have one entry for each layer");
+  auto const first = std::find(experts.begin(), experts.end(), true);
+  if (std::find(first, experts.end(), false) != experts.end())
+    in.refuse("moe_layer_freq", "is not modelled: dense layers behind one with experts");
+  return first - experts.begin();
+}
+
+void read_attention(setting_table& in, ballast::transformer& model) {
+  if (in.flag("multi_latent_attention")) {
+    model.q_rank = in.number_or("q_lora_rank", 0);
+    model.kv_rank = in.number_or("kv_lora_rank", 32);
+    model.rope_width = in.number_or("qk_pos_emb_head_dim", 64);
+    model.head_width = in.number_or("qk_head_dim", 128) + model.rope_width;
+    model.v_width = in.number_or("v_head_dim", 128);
+    model.kv_heads = model.query_heads;
+  }
+  auto const window = in.list("window_size");
+  if (!window.empty() && window[0] != "-1") {
+    std::int64_t left = 0;
+    auto const& text = window[0];
+    auto const [stop, error] = std::from_chars(text.data(), text.data() + text.size(), left);
+    if (error != std::errc{} || stop != text.data() + text.size() || left < 0) in.refuse("window_size", "is not a window");
+    model.window = left + 1;  // the token itself, and those to its left
+    auto const period = in.word("window_attn_skip_freq");
+    if (!period.empty() && period.find('[') != period.npos) in.refuse("window_attn_skip_freq", "is not modelled: a list");
+    model.full_every = in.number_or("window_attn_skip_freq", 0);
+  }
+  for (auto const* const key : {"linear_attention_freq", "experimental_attention_variant"})
+    if (!in.word(key).empty()) in.refuse(key, "is not modelled");
+}
+
+void read_routing(setting_table& in, ballast::transformer& model) {
+  auto const experts = in.number("num_experts"), too = in.number("num_moe_experts");
+  model.experts = experts ? *experts : too.value_or(0);
+  auto const width = in.number_or("moe_ffn_hidden_size", model.ffn), active = in.number_or("moe_router_topk", 2),
+             shared = in.number_or("moe_shared_expert_intermediate_size", 0);
+  auto const dense = dense_layers(in, model.layers);
+  if (in.number("moe_latent_size")) in.refuse("moe_latent_size", "is not modelled");
+  in.ignore({"moe_shared_expert_gate"});
+  if (model.experts == 0) return;
+  model.expert_ffn = width;
+  model.active_experts = active;
+  model.shared_ffn = shared;
+  model.dense_layers = dense;
+  model.router_bias = in.flag("moe_router_enable_expert_bias");
+}
+
+}  // namespace
+
+ballast::transformer read_megatron_model(setting_table& in, std::optional<ballast::transformer> const& given, std::int64_t tensor) {
+  auto const layers = in.number("num_layers"), hidden = in.number("hidden_size"), heads = in.number("num_attention_heads");
+  if (!given && !(layers && hidden && heads))
+    throw bad_input(in.file() +
+                    ": the setting does not hold the shape of the model (num_layers, hidden_size, num_attention_heads); --model names it");
+  ballast::transformer model;
+  model.layers = layers.value_or(1);
+  model.hidden = hidden.value_or(1);
+  model.query_heads = heads.value_or(1);
+  auto const groups = in.number_or("num_query_groups", 1);
+  model.kv_heads = in.flag("group_query_attention") ? groups : model.query_heads;  // without the flag the number is not read
+  model.head_width = in.number_or("kv_channels", (std::max)(model.hidden / model.query_heads, std::int64_t{1}));
+  auto const swiglu = in.flag("swiglu"), gated_gelu = in.flag("quick_geglu") || in.flag("gated_linear_unit");
+  in.ignore({"squared_relu"});
+  model.gated = swiglu || gated_gelu;
+  model.ffn = in.number_or("ffn_hidden_size", swiglu ? 8 * model.hidden / 3 / 64 * 64 : 4 * model.hidden);
+  auto const biases = in.flag("add_bias_linear", true) && !in.flag("disable_bias_linear");
+  model.qkv_bias = in.flag("add_qkv_bias") || biases;
+  model.output_bias = model.ffn_bias = biases;
+  model.norm_bias = in.one_of("normalization", {"LayerNorm", "RMSNorm", "L2Norm"}) == "LayerNorm";
+  if (in.flag("qk_layernorm")) model.qk_norm = 2 * model.head_width * (model.norm_bias ? 2 : 1);
+  model.tied = !in.flag("untie_embeddings_and_output_weights");
+  auto const positions = in.number_or("max_position_embeddings", 0);
+  if (in.word("position_embedding_type", "learned_absolute") == "learned_absolute") model.positions = positions;
+  auto const padding = in.number_or("make_vocab_size_divisible_by", 128), vocabulary = in.number_or("vocab_size", 0),
+             padded = in.number_or("padded_vocab_size", 0);
+  if (!given && vocabulary == 0 && padded == 0)
+    throw bad_input(in.file() + ": vocab_size is missing: the tokenizer decides it, and the setting has to say it here");
+  if (padding > 1 << 20) in.refuse("make_vocab_size_divisible_by", "is above 2^20");
+  auto const multiple = padding * tensor;
+  model.vocabulary = padded > 0 ? padded : ballast::divide_up(vocabulary, multiple) * multiple;
+  model.mtp_layers = in.number_or("mtp_num_layers", 0, 0);
+  read_attention(in, model);
+  read_routing(in, model);
+  if (given) {
+    for (auto const& [key, mine, theirs] : {std::tuple{"num_layers", layers, given->layers}, {"hidden_size", hidden, given->hidden}})
+      if (mine && *mine != theirs) in.refuse(key, "is not that of --model, " + std::to_string(theirs));
+    auto out = *given;
+    if (in.has("mtp_num_layers")) out.mtp_layers = model.mtp_layers;
+    return out;
+  }
+  try {
+    require_valid(model);
+  } catch (ballast::invalid_input const& e) {
+    throw bad_input(in.file() + ": the model: " + e.what());
+  }
+  return model;
+}
+
+}  // namespace ballast_cli

@@ -1,0 +1,567 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "errors.hpp"
+#include "readers/framework_setting.hpp"
+#include "readers/megatron_model.hpp"
+
+#include <ballast/cost/model_setting.hpp>
+#include <ballast/cost/optimizer.hpp>
+#include <ballast/cost/recompute_modules.hpp>
+#include <ballast/plan/judge_setting.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+// NVIDIA/Megatron-LM d98e8a64, and `megatron sft` of modelscope/ms-swift 3602360a, which has other defaults.
+
+namespace ballast_cli {
+
+namespace {
+
+using ballast::recompute_setting;
+
+class megatron_importer {
+ public:
+  megatron_importer(setting_table& table, setting_request const& asked, bool swift) : in_(table), asked_(asked), swift_(swift) {}
+
+  imported_setting read() {
+    out_.framework = swift_ ? "ms-swift" : "Megatron-LM";
+    auto& by = out_.setting;
+    by.model.spread.tensor = in_.number_or("tensor_model_parallel_size", 1);
+    out_.model = read_megatron_model(in_, asked_.model, by.model.spread.tensor);
+    read_degrees();
+    read_states();
+    read_kernels();
+    read_recomputation();
+    read_stages();
+    read_batches();
+    read_trained_parts();
+    read_others();
+    in_.finish(out_.framework);
+    require_suits(in_, out_);
+    return std::move(out_);
+  }
+
+ private:
+  void note(std::string const& what) { out_.notes.push_back(what); }
+  /// A flag that is not modelled, where it is on.
+  void note_flag(char const* key, std::string const& direction) {
+    if (in_.flag(key)) note(std::string(key) + " is not modelled: " + direction);
+  }
+
+  void read_degrees() {
+    auto& m = out_.setting.model;
+    auto& spread = m.spread;
+    out_.setting.pipeline.stages = static_cast<std::uint64_t>(in_.number_or("pipeline_model_parallel_size", 1));
+    spread.context = in_.number_or("context_parallel_size", 1);
+    auto const stages = static_cast<std::int64_t>(out_.setting.pipeline.stages);
+    for (auto const degree : {spread.tensor, spread.context, stages})
+      if (degree > 1 << 16) throw bad_input(in_.file() + ": a degree is above 2^16");
+    auto const given = in_.number("world_size");
+    auto const gpus = given && !asked_.gpus ? *given : gpus_of(in_, asked_);
+    spread.data = ranks_of(in_, gpus, spread.tensor * spread.context * stages, "TP x PP x CP") * spread.context;
+    spread.sequence_parallel = in_.flag("sequence_parallel") && spread.tensor > 1;  // Megatron-LM turns it off at TP 1
+    auto const how = in_.one_of("cp_comm_type", {"p2p", "all_gather", "a2a", "a2a+p2p", "allgather"});
+    m.method = how == "a2a" ? ballast::context_method::ulysses : ballast::context_method::ring;
+    if (how != "p2p" && how != "a2a" && spread.context > 1)
+      note("cp_comm_type " + how + " is judged as p2p: the memory of gathered keys and values is too low");
+    m.expert = in_.number_or("expert_model_parallel_size", 1);
+    auto const expert_tensor = in_.number_or("expert_tensor_parallel_size", swift_ ? 1 : spread.tensor);
+    if (out_.model.experts == 0) return;
+    auto const modelled = m.experts().expert_tensor;
+    if (expert_tensor > modelled)
+      note("expert_tensor_parallel_size " + std::to_string(expert_tensor) +
+           (in_.has("expert_tensor_parallel_size") ? "" : ", which is TP because it is not given,") +
+           " is judged as 1: the memory of experts is too high");
+    if (expert_tensor < modelled)
+      note("expert_tensor_parallel_size " + std::to_string(expert_tensor) + " without expert parallelism is judged as " +
+           std::to_string(modelled) + ": the memory of experts is too low");
+    auto const dispatcher = in_.word("moe_token_dispatcher_type", swift_ ? "alltoall" : "allgather");
+    if (dispatcher != "alltoall" && m.expert > 1)
+      note("moe_token_dispatcher_type " + dispatcher + (in_.has("moe_token_dispatcher_type") ? "" : ", the default,") +
+           " is judged as alltoall: exchanges of tokens are " + (dispatcher == "allgather" ? "too short" : "too long"));
+    if (auto const capacity = in_.decimal_number("moe_expert_capacity_factor")) {
+      m.expert_capacity = static_cast<std::int64_t>(*capacity * 1000 + 0.5);
+      if (!in_.flag("moe_pad_expert_input_to_capacity"))
+        note("moe_expert_capacity_factor is judged with padding: exchanges of tokens are too long");
+    }
+  }
+
+  void read_states() {
+    auto& m = out_.setting.model;
+    auto const distributed = in_.flag("use_distributed_optimizer", swift_);
+    m.spread.zero = distributed ? 1 : 0;
+    auto const strategy = in_.one_of("data_parallel_sharding_strategy", {"optim_grads_params", "optim_grads", "optim", "no_shard"});
+    if (in_.flag("use_megatron_fsdp"))
+      m.spread.zero = strategy == "optim_grads_params" ? 3 : strategy == "optim_grads" ? 2 : strategy == "optim" ? 1 : 0;
+    if (in_.flag("use_torch_fsdp2")) m.spread.zero = 3;
+    auto const halves = in_.flag("bf16", swift_), fp16 = in_.flag("fp16");
+    auto const bytes = [&](char const* key) { return in_.one_of(key, {"fp32", "bf16", "fp16", "fp8"}) == "fp32" ? 4 : 2; };
+    auto const main_gradient = bytes("main_grads_dtype"), main_parameter = bytes("main_params_dtype"), first = bytes("exp_avg_dtype"),
+               second = bytes("exp_avg_sq_dtype");
+    auto const short_gradient = in_.flag("grad_reduce_in_bf16") || main_gradient == 2;
+    auto& optimizer = m.optimizer;
+    optimizer = ballast::optimizer_named(halves && (!short_gradient || swift_) ? "adam" : "adam-bf16-gradients");
+    if (!halves && !fp16) optimizer = {.name = "adam in float32", .state = {.parameter = 4, .gradient = 4, .optimizer = 8}};
+    auto const name = in_.one_of("optimizer", {"adam", "sgd", "muon", "lion", "soap", "adaptive_muon", "dist_muon"});
+    auto const momentum = in_.decimal_number("sgd_momentum").value_or(0.9);
+    auto const precision_aware = in_.flag("use_precision_aware_optimizer");
+    if (name == "sgd") {
+      optimizer = ballast::optimizer_named(momentum == 0 ? "sgd" : "sgd-momentum");
+    } else if (name == "lion" || name == "muon" || name == "dist_muon") {
+      optimizer.name = name == "lion" ? "lion" : "muon";
+      optimizer.state.optimizer -= 4;
+      if (name != "lion") note("the embedding's second moment under muon is not counted: the memory is too low");
+    } else if (name != "adam") {
+      in_.refuse("optimizer", "is not modelled");
+    }
+    if (precision_aware && name == "adam") {  // a master copy of bfloat16 parameters keeps the other 16 bits
+      optimizer.name = "precision-aware adam";
+      auto const remainder = in_.flag("store_param_remainders", true) && halves && main_parameter == 4;
+      optimizer.state = {.parameter = 2, .gradient = main_gradient, .optimizer = (remainder ? 2 : main_parameter) + first + second};
+    }
+    in_.ignore({"store_param_remainders"});
+    if (in_.flag("optimizer_cpu_offload")) {
+      auto const share = in_.decimal_number("optimizer_offload_fraction").value_or(1);
+      if (share == 1)
+        m.moved = ballast::offload::optimizer;
+      else
+        note("optimizer_offload_fraction below 1 is judged as 0: the memory is too high");
+    }
+    in_.ignore({"optimizer_offload_fraction", "accumulate_allreduce_grads_in_fp32"});
+    if (in_.number_or("num_distributed_optimizer_instances", 1) > 1 && m.spread.zero > 0)
+      note("num_distributed_optimizer_instances is judged as 1: the memory of optimiser states is too low");
+  }
+
+  void read_kernels() {
+    auto& m = out_.setting.model;
+    auto const linear = in_.one_of("cross_entropy_fusion_impl", {"native", "te", "linear"}) == "linear";
+    if (in_.flag("cross_entropy_loss_fusion", swift_) && linear) m.loss.how = ballast::head_loss::kind::fused;
+    auto const backend = in_.word("attention_backend", swift_ ? "flash" : "auto");
+    if (backend == "local" || backend == "unfused") m.attention = ballast::attention_kernel::stored_scores;
+    for (auto const* const key : {"fp8_format", "fp4_format", "fp8", "fp4"})
+      if (auto const format = in_.word(key); !format.empty())
+        note(std::string(key) + " " + format + " is not modelled: the time is too long; published memory is higher with it");
+  }
+
+  void read_recomputation() {
+    using enum recompute_setting::kind;
+    auto& again = out_.setting.recompute;
+    auto granularity = in_.one_of("recompute_granularity", {swift_ ? "selective" : "none", "full", "selective", "none"});
+    if (in_.flag("recompute_activations")) granularity = "selective";
+    auto const method = in_.one_of("recompute_method", {"none", "uniform", "block"});
+    auto const layers = in_.number("recompute_num_layers");
+    auto names = in_.list("recompute_modules");
+    if (granularity == "full") {
+      if (method == "none") throw bad_input(in_.file() + ": recompute_granularity full needs recompute_method uniform or block");
+      again = {.what = method == "block" ? block : uniform, .layers = layers.value_or(1)};
+      again.layers = (std::min)(again.layers, out_.model.layers);
+    } else if (granularity == "selective") {
+      if (method != "none") in_.refuse("recompute_method", "is not allowed with selective recomputation");
+      if (layers) in_.refuse("recompute_num_layers", "is not allowed with selective recomputation");
+      if (names.empty()) names = {"core_attn"};
+      for (auto const& name : names) {
+        auto const unknown = name == "gdn_norm_out" || name == "gdp_in_proj" || name == "gdp_qkv" || name == "mhc";
+        auto const at = std::find_if(ballast::recompute_modules.begin(), ballast::recompute_modules.end(),
+                                     [&](auto const& m) { return m.name == name; });
+        if (unknown)
+          note("recompute_modules " + name + " is not modelled: the memory is too high");
+        else if (at == ballast::recompute_modules.end() || at->module == ballast::recompute_module::experts)
+          in_.refuse("recompute_modules", "names " + printable(name) + ", which is no module");
+        else
+          again.modules = again.modules.with(at->module);
+      }
+      if (!again.modules.empty()) again.what = modules;
+    }
+    if (in_.flag("distribute_saved_activations") && granularity == "full" && !out_.setting.model.spread.sequence_parallel)
+      note("distribute_saved_activations is not modelled: the memory is too high");
+    if (in_.number_or("cpu_offloading_num_layers", 0, 0) > 0 || in_.flag("cpu_offloading"))
+      note("activations in host memory (cpu_offloading) are not modelled: the memory is too high");
+    note_flag("fine_grained_activation_offloading", "the memory is too high");
+    note_flag("moe_paged_stash", "the memory is too high");
+  }
+
+  void read_stages() {
+    auto& by = out_.setting;
+    auto const stages = static_cast<std::int64_t>(by.pipeline.stages), layers = out_.model.layers;
+    auto const ways = std::initializer_list<char const*>{"num_layers_per_virtual_pipeline_stage", "num_virtual_stages_per_pipeline_rank",
+                                                         "virtual_pipeline_model_parallel_size", "pipeline_model_parallel_layout"};
+    auto const layout = in_.word("pipeline_model_parallel_layout");
+    auto const of_chunk = in_.number("num_layers_per_virtual_pipeline_stage"), of_rank = in_.number("num_virtual_stages_per_pipeline_rank"),
+               of_rank_too = in_.number("virtual_pipeline_model_parallel_size");
+    auto const given = (of_chunk ? 1 : 0) + (of_rank || of_rank_too ? 1 : 0) + (layout.empty() ? 0 : 1);
+    if (given > 1)
+      for (auto const* const key : ways)
+        if (in_.has(key)) in_.refuse(key, "is one of several ways to say the chunks of a stage; Megatron-LM takes one");
+    auto chunks = of_rank ? *of_rank : of_rank_too.value_or(1);
+    auto const first = in_.number("decoder_first_pipeline_num_layers", 0), last = in_.number("decoder_last_pipeline_num_layers", 0);
+    auto const e = in_.flag("account_for_embedding_in_pipeline_split") ? 1 : 0, l = in_.flag("account_for_loss_in_pipeline_split") ? 1 : 0;
+    if (!layout.empty()) {
+      auto const numbers = layers_of_layout(layout);
+      if (static_cast<std::int64_t>(numbers.size()) % stages != 0)
+        in_.refuse("pipeline_model_parallel_layout",
+                   "has " + std::to_string(numbers.size()) + " parts, which are no multiple of the " + std::to_string(stages) + " stages");
+      chunks = static_cast<std::int64_t>(numbers.size()) / stages;
+      cut(numbers, "pipeline_model_parallel_layout");
+    } else {
+      std::vector<std::int64_t> of_stage(static_cast<std::size_t>(stages));
+      auto const ends = first.value_or(0) + last.value_or(0), inner = stages - (first ? 1 : 0) - (last ? 1 : 0);
+      auto const rest = layers - ends + e + l;
+      if (inner < 0 || rest < 0 || (inner == 0 ? rest != 0 : rest % inner != 0))
+        throw bad_input(in_.file() + ": num_layers = " + std::to_string(layers) + " cannot be split evenly over " + std::to_string(stages) +
+                        " stages; pipeline_model_parallel_layout or decoder_first_pipeline_num_layers says how else");
+      for (auto& n : of_stage) n = inner == 0 ? 0 : rest / inner;
+      if (first) of_stage.front() = *first;
+      if (last) of_stage.back() = *last;
+      of_stage.front() -= first ? 0 : e;
+      of_stage.back() -= last ? 0 : l;
+      if (of_chunk) {
+        if ((layers / stages) % *of_chunk != 0) in_.refuse("num_layers_per_virtual_pipeline_stage", "must divide the layers of a stage");
+        chunks = layers / stages / *of_chunk;
+      }
+      if (chunks > layers) throw bad_input(in_.file() + ": a stage has more chunks than the model has layers");
+      std::vector<std::int64_t> numbers;
+      for (std::int64_t c = 0; c < chunks; ++c)
+        for (auto const n : of_stage) {
+          if (n % chunks != 0)
+            throw bad_input(in_.file() + ": the " + std::to_string(n) + " layers of a stage cannot be split into " +
+                            std::to_string(chunks) + " chunks");
+          numbers.push_back(n / chunks);
+        }
+      cut(numbers, "num_layers");
+    }
+    if (chunks > 1 && stages == 1)
+      in_.refuse(layout.empty() ? "num_layers_per_virtual_pipeline_stage" : ways.end()[-1], "needs several stages");
+    if (chunks > 1) by.pipeline.schedule = ballast::interleaved_schedule{.chunks = static_cast<std::uint64_t>(chunks)};
+    auto const mtp = "time and memory are judged without it";
+    note_flag("overlap_moe_expert_parallel_comm", "the memory is too low, the time too long");
+    note_flag("delay_wgrad_compute", "the memory is too low, the time too long");
+    note_flag("defer_embedding_wgrad_compute", "the time is too long");
+    note_flag("mtp_use_repeated_layer", mtp);
+  }
+  void cut(std::vector<std::int64_t> const& numbers, char const* key) {
+    try {
+      out_.setting.boundaries = ballast::cut_by_layers(out_.model, numbers);
+    } catch (ballast::invalid_input const& e) {
+      in_.refuse(key, "does not suit the model: " + std::string(e.what()));
+    }
+  }
+  /// The numbers of layers that a layout gives its parts: letters, `x*n`, `(..)*n`, commas.
+  [[nodiscard]] std::vector<std::int64_t> layers_of_layout(std::string const& text) const {
+    auto const fail = [&](std::string const& why) { in_.refuse("pipeline_model_parallel_layout", why); };
+    std::string flat;
+    std::size_t last = 0, group = std::string::npos;  // where the piece that a factor repeats begins
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      auto const c = text[i];
+      if (c == ',' || c == ' ') continue;
+      if (c == '(') {
+        if (group != std::string::npos) fail("has brackets inside brackets");
+        group = flat.size();
+      } else if (c == ')') {
+        if (group == std::string::npos) fail("closes a bracket that is not open");
+        last = std::exchange(group, std::string::npos);
+      } else if (c == '*') {
+        std::size_t times = 0, digits = 0;
+        for (; i + 1 < text.size() && text[i + 1] >= '0' && text[i + 1] <= '9' && digits < 5; ++digits)
+          times = 10 * times + static_cast<std::size_t>(text[++i] - '0');
+        auto const piece = flat.substr(last);
+        if (digits == 0 || times == 0 || piece.empty() || times * piece.size() > 1 << 16)
+          fail("has a factor that repeats nothing, or too much");
+        for (std::size_t k = 1; k < times; ++k) flat += piece;
+      } else if (c == 'E' || c == 't' || c == 'm' || c == 'L' || c == '|') {
+        last = flat.size();
+        flat += c;
+      } else {
+        fail("has a letter other than E, t, m, L");
+      }
+    }
+    if (group != std::string::npos) fail("has a bracket that is not closed");
+    auto const count = [&](char c) { return std::count(flat.begin(), flat.end(), c); };
+    if (!flat.starts_with("E") || count('E') != 1 || !flat.ends_with("L") || count('L') != 1)
+      fail("must begin with its one E and end with its one L");
+    std::vector<std::int64_t> numbers{0};
+    for (auto const c : flat)
+      if (c == '|')
+        numbers.push_back(0);
+      else if (c == 't')
+        ++numbers.back();
+    return numbers;
+  }
+
+  void read_batches() {
+    auto& by = out_.setting;
+    auto const length = swift_ ? in_.number("packing_length") : in_.number("seq_length");
+    auto const longest = swift_ ? in_.number("max_length") : std::nullopt;
+    by.sequence = asked_.sequence ? *asked_.sequence : length ? *length : longest.value_or(0);
+    if (by.sequence == 0)
+      throw bad_input(in_.file() + ": " + (swift_ ? "max_length" : "seq_length") + " is missing; --seq-length says it too");
+    auto const both = 2 * by.model.spread.context;
+    if (by.model.spread.context > 1 && by.sequence % both != 0)
+      throw bad_input(in_.file() + ": a sequence of " + std::to_string(by.sequence) +
+                      " tokens is no multiple of twice the context-parallel degree, " + std::to_string(both));
+    by.micro_batch = asked_.micro_batch ? *asked_.micro_batch
+                     : swift_           ? in_.number_or("micro_batch_size", 1)
+                                        : in_.required("micro_batch_size");
+    in_.ignore({"micro_batch_size"});
+    auto const otherwise = swift_ ? 16 : by.micro_batch * by.ranks();
+    auto const global = in_.number_or("global_batch_size", otherwise);
+    if (asked_.micro_batches)
+      by.micro_batches = *asked_.micro_batches;
+    else
+      set_global_batch(in_, by, global, "global_batch_size");
+    if (!in_.list("rampup_batch_size").empty() || !in_.word("step_batch_size_schedule").empty())
+      note("batch sizes that change during the run are judged at their last: earlier steps are shorter");
+  }
+
+  void read_trained_parts() {
+    if (!swift_) return;
+    auto& language = out_.setting.model.language;
+    auto const type = in_.one_of("tuner_type", {"full", "lora", "lora_llm"}),
+               older = in_.one_of("train_type", {"full", "lora", "lora_llm"});
+    auto const rank = in_.number_or("lora_rank", 8);
+    if (type != "full" || older != "full") language = {.what = ballast::trained::low_rank, .rank = rank};
+    if (in_.flag("freeze_llm")) language.what = ballast::trained::none;
+    if (auto const modules = in_.list("target_modules");
+        language.what == ballast::trained::low_rank && !modules.empty() && modules[0] != "all-linear")
+      note("target_modules are judged as all-linear: the memory is too high");
+    for (auto const* const key : {"freeze_parameters", "freeze_parameters_regex", "freeze_parameters_ratio", "trainable_parameters"})
+      if (!in_.list(key).empty()) note(std::string(key) + " is not modelled: the memory is too high");
+    if (!in_.list("modules_to_save").empty()) note("modules_to_save is not modelled: the memory is too low");
+    in_.ignore({"freeze_vit",
+                "freeze_aligner",
+                "vit_gradient_checkpointing",
+                "packing",
+                "padding_free",
+                "lora_*",
+                "group_by_length",
+                "sequence_packing_scheduler",
+                "cp_partition_mode",
+                "mtp_shared_weights",
+                "fp8_amax_*",
+                "model",
+                "model_type",
+                "template",
+                "dataset*",
+                "val_dataset",
+                "max_epochs",
+                "num_train_epochs",
+                "finetune",
+                "ref_adapters",
+                "mcore_*",
+                "max_length",
+                "agent_*",
+                "loss_scale",
+                "system",
+                "use_hf",
+                "strict",
+                "columns",
+                "streaming",
+                "packing_*",
+                "torch_dtype",
+                "no_initialization",
+                "load_*",
+                "merge_lora",
+                "split_dataset_ratio",
+                "truncation_strategy",
+                "experts_impl",
+                "create_checkpoint_symlink",
+                "warmup_*",
+                "cached_dataset",
+                "lazy_tokenize",
+                "truncation",
+                "create_*",
+                "safe_serialization"});
+  }
+
+  void read_others() {
+    for (auto const* const key : {"overlap_grad_reduce", "overlap_param_gather", "tp_comm_overlap"})
+      note_flag(key, "exchanges are counted in full, and the step is too long");
+    if (in_.number_or("tensor_parallel_num_weight_shards", 1) > 1 || in_.number_or("gtp_weight_remat_size", 1) > 1)
+      note("weights that are sharded further are not modelled: the memory is too high");
+    if (auto const levels = in_.list("hierarchical_context_parallel_sizes"); !levels.empty())
+      note("hierarchical_context_parallel_sizes are not modelled: exchanges of context parallelism are too long");
+    note_flag("hybrid_context_parallel", "the time is too long");
+    for (auto const* const key : {"fsdp_double_buffer"}) note_flag(key, "the memory is too low");
+    if (in_.has_section("cuda_graph") || in_.flag("enable_cuda_graph") || in_.flag("external_cuda_graph"))
+      note("memory of CUDA graphs is not modelled: the memory is too low");
+    if (in_.flag("reset_attention_mask") && !swift_)
+      note("attention by document is judged as of whole sequences, unless lengths are given: the time is too long");
+    in_.ignore({// no effect on memory, time or layout
+                "cuda_graph*",
+                "use_mcore_models",
+                "transformer_impl",
+                "use_flash_attn",
+                "moe_grouped_gemm",
+                "moe_permute_fusion",
+                "moe_router_*",
+                "moe_aux_loss_coeff",
+                "moe_z_loss_coeff",
+                "moe_token_drop_policy",
+                "moe_flex_dispatcher_backend",
+                "moe_input_jitter_eps",
+                "moe_per_layer_logging",
+                "moe_shared_expert_overlap",
+                "moe_pad_expert_input_to_capacity",
+                "moe_enable_deepep",
+                "moe_use_*",
+                "moe_apply_*",
+                "moe_deepep_num_sms",
+                "microbatch_group_size_per_vp_stage",
+                "overlap_p2p_comm",
+                "no_overlap_p2p_communication",
+                "wgrad_deferral_limit",
+                "ep_overlap_early_attn_memory_release",
+                "mtp_loss_scaling_factor",
+                "use_tp_pp_dp_mapping",
+                "max_seqlen_per_dp_cp_rank",
+                "overlap_cpu_optimizer_d2h_h2d",
+                "pin_cpu_*",
+                "no_pin_cpu_*",
+                "offload_modules",
+                "activation_offload_fraction",
+                "delta_offload_bytes_across_pp_ranks",
+                "min_offloaded_tensor_size",
+                "align_*",
+                "ddp_*",
+                "outer_dp_sharding_strategy",
+                "suggested_communication_unit_size",
+                "torch_fsdp2_reshard_after_forward",
+                "reduce_scatter_with_fp32_accumulation",
+                "fp8_*",
+                "first_last_layers_bf16",
+                "num_layers_at_*",
+                "keep_fp8_transpose_cache",
+                "output_logit_dtype",
+                "fp16_lm_cross_entropy",
+                "empty_unused_memory_level",
+                "reset_position_ids",
+                "reset_attention_mask",
+                "dataloader_*",
+                "sft",
+                "sft_*",
+                "eod_mask_loss",
+                "create_attention_mask_in_dataloader",
+                "no_create_attention_mask_in_dataloader",
+                "gradient_accumulation_fusion",
+                "no_gradient_accumulation_fusion",
+                "attention_softmax_in_fp32",
+                "no_masked_softmax_fusion",
+                "no_bias_gelu_fusion",
+                "no_bias_swiglu_fusion",
+                "no_bias_dropout_fusion",
+                "no_rope_fusion",
+                "apply_rope_fusion",
+                "apply_layernorm_1p",
+                "attention_dropout",
+                "hidden_dropout",
+                "norm_epsilon",
+                "layernorm_epsilon",
+                "init_method_*",
+                "rotary_*",
+                "use_rotary_*",
+                "use_rope_*",
+                "rope_*",
+                "mscale*",
+                "original_max_*",
+                "no_rope_freq",
+                "no_position_embedding",
+                "lr",
+                "lr_*",
+                "min_lr",
+                "weight_decay*",
+                "clip_grad",
+                "adam_*",
+                "muon_*",
+                "loss_scale",
+                "initial_loss_scale",
+                "min_loss_scale",
+                "seed",
+                "train_*",
+                "eval_*",
+                "test_mode",
+                "exit_*",
+                "save*",
+                "load*",
+                "no_save_*",
+                "no_load_*",
+                "ckpt_*",
+                "async_save",
+                "dist_ckpt_*",
+                "use_dist_ckpt",
+                "finetune",
+                "data_*",
+                "num_dataset_builder_threads",
+                "split",
+                "vocab_file",
+                "merge_file",
+                "tokenizer_*",
+                "tiktoken_*",
+                "mock_data",
+                "num_workers",
+                "no_mmap_bin_files",
+                "log_*",
+                "logging_*",
+                "wandb_*",
+                "tensorboard_*",
+                "timing_log_*",
+                "distributed_*",
+                "master_addr",
+                "master_port",
+                "nproc_per_node",
+                "nnodes",
+                "node_rank",
+                "rdzv_*",
+                "standalone",
+                "max_restarts",
+                "tee",
+                "local_rank",
+                "use_cpu_initialization",
+                "manual_gc*",
+                "check_for_nan_*",
+                "no_check_for_nan_*",
+                "rerun_mode",
+                "override_opt_*",
+                "use_checkpoint_*",
+                "auto_detect_ckpt_format",
+                "high_priority_stream_groups",
+                "num_query_groups",
+                "disable_*",
+                "profile*",
+                "use_pytorch_profiler",
+                "enable_experimental",
+                "calculate_per_token_loss",
+                "no_async_*",
+                "te_rng_tracker",
+                "bert_*",
+                "export_*",
+                "hf_*",
+                "trust_remote_code",
+                "report_to",
+                "output_dir",
+                "model_author",
+                "model_name",
+                "add_version",
+                "attn_impl",
+                "linear_*",
+                "deterministic_mode",
+                "nccl_*",
+                "use_nccl_*",
+                "use_sharp",
+                "dataset",
+                "fim_*"});
+  }
+
+  setting_table& in_;
+  setting_request const& asked_;
+  bool swift_;
+  imported_setting out_;
+};
+
+}  // namespace
+
+imported_setting read_megatron_setting(setting_table table, setting_request const& asked, bool swift) {
+  return megatron_importer(table, asked, swift).read();
+}
+
+}  // namespace ballast_cli

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "readers/setting_documents.hpp"
+
+#include "errors.hpp"
+#include "readers/json_document.hpp"
+
+#include <toml++/toml.h>
+#include <yaml-cpp/yaml.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+namespace ballast_cli {
+
+namespace {
+
+[[nodiscard]] std::string in_section(std::string const& section, std::string const& key) {
+  return section.empty() ? key : section + "." + key;
+}
+
+/// In front of each list that is in a list.
+constexpr auto inner_list = "/";
+
+void add_json(setting_table& table, nlohmann::json const& value, std::string const& key, std::string const& name) {
+  if (value.is_object()) {
+    for (auto const& [inner, of] : value.items()) add_json(table, of, in_section(key, inner), name);
+    return;
+  }
+  auto const text = [](nlohmann::json const& v) { return v.is_string() ? v.get<std::string>() : v.dump(); };
+  setting_entry entry{.key = key, .words = {}, .place = name};
+  auto const add = [&](auto const& self, nlohmann::json const& v, bool inner) -> void {
+    if (!v.is_array()) return entry.words.push_back(text(v));
+    if (inner) entry.words.emplace_back(inner_list);
+    for (auto const& element : v) self(self, element, true);
+  };
+  add(add, value, false);
+  table.add(std::move(entry));
+}
+
+[[nodiscard]] std::string yaml_text(YAML::Node const& node) {
+  if (node.IsScalar()) return node.Scalar();
+  if (node.IsNull()) return "null";
+  std::string out = "[";
+  for (auto const& element : node) out += (out.size() == 1 ? "" : ",") + yaml_text(element);
+  return out + "]";
+}
+
+void add_yaml(setting_table& table, YAML::Node const& node, std::string const& section, std::string const& name) {
+  for (auto const& pair : node) {
+    auto const place = name + ":" + std::to_string(pair.first.Mark().line + 1);
+    if (!pair.first.IsScalar()) throw bad_input(place + ": a key is not a word");
+    auto key = pair.first.Scalar();
+    std::replace(key.begin(), key.end(), '-', '_');
+    key = in_section(section, key);
+    if (pair.second.IsMap()) {
+      add_yaml(table, pair.second, key, name);
+      continue;
+    }
+    setting_entry entry{.key = key, .words = {}, .place = place};
+    if (pair.second.IsSequence())
+      for (auto const& element : pair.second) entry.words.push_back(yaml_text(element));
+    else
+      entry.words.push_back(yaml_text(pair.second));
+    table.add(std::move(entry));
+  }
+}
+
+/// Whether a document is deeper than any setting; readers of documents recurse. Aliases could make a small text a huge document.
+void require_plain(std::string_view text, std::string const& name) {
+  std::size_t open = 0, deepest = 0;
+  for (auto const c : text) {
+    if (c == '[' || c == '{') deepest = (std::max)(deepest, ++open);
+    if ((c == ']' || c == '}') && open > 0) --open;
+  }
+  if (deepest > 64 || text.size() > std::size_t{1} << 22) throw bad_input(name + ": this is larger or deeper than any setting");
+}
+
+/// Whether a key of TOML has so many parts that the tables which it makes are deeper than any setting.
+void require_short_keys(std::string_view text, std::string const& name) {
+  std::size_t dots = 0;
+  char quote = 0;
+  for (auto const c : text) {
+    if (quote == 0 && (c == '\n' || c == '=' || c == ',')) dots = 0;
+    if (c == '\n') quote = 0;
+    if (quote == 0 && c == '.' && ++dots > 64) throw bad_input(name + ": this is larger or deeper than any setting");
+    if (quote == 0 && (c == '"' || c == '\''))
+      quote = c;
+    else if (c == quote)
+      quote = 0;
+  }
+}
+
+void add_toml(setting_table& table, toml::table const& in, std::string const& section, std::string const& name) {
+  for (auto const& [inner, value] : in) {
+    auto const key = in_section(section, std::string(inner.str()));
+    if (auto const* const of = value.as_table()) {
+      add_toml(table, *of, key, name);
+      continue;
+    }
+    setting_entry entry{.key = key, .words = {}, .place = name + ":" + std::to_string(value.source().begin.line)};
+    auto const add = [&](auto const& self, toml::node const& node, bool in_list) -> void {
+      if (auto const* const word = node.as_string()) return entry.words.push_back(word->get());
+      if (auto const* const list = node.as_array()) {
+        if (in_list) entry.words.emplace_back(inner_list);
+        for (auto const& element : *list) self(self, element, true);
+        return;
+      }
+      std::ostringstream out;
+      node.visit([&](auto const& v) { out << v; });
+      entry.words.push_back(out.str());
+    };
+    add(add, value, false);
+    table.add(std::move(entry));
+  }
+}
+
+}  // namespace
+
+setting_table read_json_setting(std::string_view text, std::string const& name) {
+  require_plain(text, name);
+  auto const json = parse_document(text, name);
+  if (!json.is_object()) throw bad_input(name + ": not a JSON object");
+  setting_table table(name);
+  add_json(table, json, {}, name);
+  return table;
+}
+
+setting_table read_yaml_setting(std::string_view text, std::string const& name) {
+  require_plain(text, name);
+  if (text.find('&') != text.npos && text.find('*') != text.npos) throw bad_input(name + ": YAML with anchors is not read");
+  try {
+    auto const node = YAML::Load(std::string(text));
+    if (!node.IsMap()) throw bad_input(name + ": not a YAML mapping");
+    setting_table table(name);
+    add_yaml(table, node, {}, name);
+    return table;
+  } catch (YAML::Exception const& e) {
+    throw bad_input(name + ":" + std::to_string(e.mark.line + 1) + ": " + printable(e.msg));
+  }
+}
+
+setting_table read_toml_setting(std::string_view text, std::string const& name) {
+  require_plain(text, name);
+  require_short_keys(text, name);
+  try {
+    auto const document = toml::parse(text);
+    setting_table table(name);
+    add_toml(table, document, {}, name);
+    return table;
+  } catch (toml::parse_error const& e) {
+    throw bad_input(name + ":" + std::to_string(e.source().begin.line) + ": " + printable(e.description()));
+  }
+}
+
+}  // namespace ballast_cli

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "readers/setting_table.hpp"
+
+#include "errors.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <system_error>
+#include <utility>
+
+namespace ballast_cli {
+
+namespace {
+
+[[nodiscard]] std::string value_in_words(std::vector<std::string> const& words) {
+  std::string text;
+  for (auto const& word : words) text += (text.empty() ? "" : " ") + word;
+  return words.empty() ? "without a value" : "= " + printable(text);
+}
+
+}  // namespace
+
+void setting_table::add(setting_entry entry) {
+  if (auto const* const other = look_up(entry.key)) {
+    if (other->words != entry.words)
+      throw bad_input(entry.place + ": " + printable(entry.key) + " is given twice, and before " + value_in_words(other->words));
+    return;
+  }
+  if (entries_.size() == 1 << 12) throw bad_input(entry.place + ": there are more than 2^12 keys");
+  entries_.push_back(std::move(entry));
+}
+
+setting_entry const* setting_table::look_up(std::string_view key) const {
+  auto const at = std::find_if(entries_.begin(), entries_.end(), [&](auto const& e) { return e.key == key; });
+  return at == entries_.end() ? nullptr : &*at;
+}
+
+bool setting_table::has_section(std::string_view prefix) const {
+  return std::any_of(entries_.begin(), entries_.end(), [&](auto const& e) { return e.key.starts_with(prefix); });
+}
+
+setting_entry const* setting_table::take(std::string_view key) {
+  for (auto& entry : entries_) {
+    if (entry.key != key) continue;
+    entry.used = true;
+    auto const none = entry.words.size() == 1 && (entry.words[0] == "None" || entry.words[0] == "null" || entry.words[0] == "~");
+    return none ? nullptr : &entry;
+  }
+  return nullptr;
+}
+
+void setting_table::refuse(std::string_view key, std::string const& why) const {
+  auto const* const entry = look_up(key);
+  if (entry == nullptr) throw bad_input(file_ + ": " + std::string(key) + " " + why);
+  throw bad_input(entry->place + ": " + printable(key) + " " + value_in_words(entry->words) + " " + why);
+}
+
+std::string const& setting_table::only_word(setting_entry const& entry) const {
+  if (entry.words.size() != 1) refuse(entry.key, "is not one value");
+  auto const& word = entry.words[0];
+  if (word.find('$') != word.npos) refuse(entry.key, "has a variable that is not set in the file");
+  return word;
+}
+
+std::optional<std::int64_t> setting_table::number(std::string_view key, std::int64_t least) {
+  auto const* const entry = take(key);
+  if (entry == nullptr) return std::nullopt;
+  auto const& word = only_word(*entry);
+  std::int64_t value = 0;
+  auto const [stop, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (error == std::errc{} && stop == word.data() + word.size() && value >= least && value <= std::int64_t{1} << 40) return value;
+  double decimal = 0;  // JSON files write 5e8
+  auto const [end, fault] = std::from_chars(word.data(), word.data() + word.size(), decimal);
+  if (fault == std::errc{} && end == word.data() + word.size() && decimal >= static_cast<double>(least) && decimal <= 1e12 &&
+      std::floor(decimal) == decimal)
+    return static_cast<std::int64_t>(decimal);
+  refuse(key, "must be a whole number from " + std::to_string(least) + " to 2^40");
+}
+
+std::int64_t setting_table::required(std::string_view key) {
+  if (auto const value = number(key)) return *value;
+  throw bad_input(file_ + ": " + std::string(key) + " is missing");
+}
+
+std::optional<double> setting_table::decimal_number(std::string_view key) {
+  auto const* const entry = take(key);
+  if (entry == nullptr) return std::nullopt;
+  auto const& word = only_word(*entry);
+  double value = 0;
+  auto const [stop, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (error != std::errc{} || stop != word.data() + word.size() || !(value >= 0 && value <= 1e12))
+    refuse(key, "must be a number from 0 to 10^12");
+  return value;
+}
+
+bool setting_table::flag(std::string_view key, bool otherwise) {
+  auto const* const entry = take(key);
+  if (entry == nullptr) return otherwise;
+  if (entry->words.empty()) return true;
+  auto const& word = only_word(*entry);
+  for (auto const* const yes : {"true", "True", "1", "yes"})
+    if (word == yes) return true;
+  for (auto const* const no : {"false", "False", "0", "no"})
+    if (word == no) return false;
+  refuse(key, "must be true or false");
+}
+
+std::string setting_table::word(std::string_view key, std::string const& otherwise) {
+  auto const* const entry = take(key);
+  return entry == nullptr ? otherwise : only_word(*entry);
+}
+
+std::string setting_table::one_of(std::string_view key, std::initializer_list<std::string_view> words) {
+  auto const given = word(key, std::string(*words.begin()));
+  if (std::find(words.begin(), words.end(), given) != words.end()) return given;
+  std::string text;
+  for (auto const known : words) text += (text.empty() ? "" : ", ") + std::string(known);
+  refuse(key, "must be one of " + text);
+}
+
+std::vector<std::string> setting_table::list(std::string_view key) {
+  auto const* const entry = take(key);
+  std::vector<std::string> out;
+  if (entry == nullptr) return out;
+  for (auto const& word : entry->words) {
+    std::string part;
+    for (auto const c : word + ",") {
+      auto const parts = c == ',' || c == '[' || c == ']' || c == '(' || c == ')' || c == ' ' || c == '\'' || c == '"';
+      if (!parts) part += c;
+      if (parts && !part.empty()) out.push_back(std::exchange(part, {}));
+    }
+  }
+  return out;
+}
+
+void setting_table::ignore(std::initializer_list<std::string_view> keys) {
+  for (auto const key : keys)
+    for (auto& entry : entries_) {
+      auto const all = key.ends_with('*') && entry.key.starts_with(key.substr(0, key.size() - 1));
+      if (all || entry.key == key) entry.used = true;
+    }
+}
+
+void setting_table::finish(std::string const& framework) const {
+  for (auto const& entry : entries_)
+    if (!entry.used) throw bad_input(entry.place + ": " + printable(entry.key) + " is no key of " + framework + " that this program knows");
+}
+
+}  // namespace ballast_cli

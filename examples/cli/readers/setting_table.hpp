@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// The keys of a framework's setting with their values, from whatever format, for the importers of frameworks.
+
+namespace ballast_cli {
+
+/// A key with its value: words, because flags of a command line may have several.
+struct setting_entry {
+  std::string key;  ///< as the framework's Python names it, sections in front: "zero_optimization.stage"
+  std::vector<std::string> words;
+  std::string place;  ///< "run.sh:12"
+  bool used = false;  ///< whether an importer asked for it
+};
+
+/// A table of keys. Importers ask for those that they know, and then `finish` refuses the rest. All throw bad_input, naming place and key.
+class setting_table {
+ public:
+  explicit setting_table(std::string file) : file_(std::move(file)) {}
+
+  /// Throws if the key is there with another value.
+  void add(setting_entry entry);
+
+  [[nodiscard]] std::string const& file() const noexcept { return file_; }
+  [[nodiscard]] bool has(std::string_view key) const { return look_up(key) != nullptr; }
+  /// Whether a key is there that begins so.
+  [[nodiscard]] bool has_section(std::string_view prefix) const;
+
+  /// A whole number in [least, 2^40]; nothing if it is missing or None.
+  [[nodiscard]] std::optional<std::int64_t> number(std::string_view key, std::int64_t least = 1);
+  [[nodiscard]] std::int64_t number_or(std::string_view key, std::int64_t otherwise, std::int64_t least = 1) {
+    return number(key, least).value_or(otherwise);
+  }
+  /// The same, but it has to be there.
+  [[nodiscard]] std::int64_t required(std::string_view key);
+  /// A decimal of 0 or more.
+  [[nodiscard]] std::optional<double> decimal_number(std::string_view key);
+  /// True for a flag without a value.
+  [[nodiscard]] bool flag(std::string_view key, bool otherwise = false);
+  /// One word; `otherwise` if it is missing or None.
+  [[nodiscard]] std::string word(std::string_view key, std::string const& otherwise = {});
+  /// One of `words`, of which the first is the default.
+  [[nodiscard]] std::string one_of(std::string_view key, std::initializer_list<std::string_view> words);
+  /// All words; commas and brackets part them too.
+  [[nodiscard]] std::vector<std::string> list(std::string_view key);
+
+  [[noreturn]] void refuse(std::string_view key, std::string const& why) const;
+
+  /// Marks keys as known: those given, and those that begin with a given word that ends in '*'.
+  void ignore(std::initializer_list<std::string_view> keys);
+  /// Refuses the first key that nothing has asked for.
+  void finish(std::string const& framework) const;
+
+ private:
+  [[nodiscard]] setting_entry const* look_up(std::string_view key) const;
+  /// The entry, marked as used; nothing if it is missing or None.
+  [[nodiscard]] setting_entry const* take(std::string_view key);
+  [[nodiscard]] std::string const& only_word(setting_entry const& entry) const;
+
+  std::string file_;
+  std::vector<setting_entry> entries_;
+};
+
+}  // namespace ballast_cli

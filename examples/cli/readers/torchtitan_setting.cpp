@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "errors.hpp"
+#include "readers/framework_setting.hpp"
+
+#include <ballast/cost/model_setting.hpp>
+#include <ballast/cost/optimizer.hpp>
+#include <ballast/cost/presets.hpp>
+#include <ballast/plan/judge_setting.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+// pytorch/torchtitan: TOML as it was read until 9810191b (2026-02-23), also with the section names of before mid-2025, and the resolved
+// setting that b5bcd76c saves as JSON.
+
+namespace ballast_cli {
+
+namespace {
+
+using ballast::recompute_setting;
+
+class torchtitan_importer {
+ public:
+  torchtitan_importer(setting_table& table, setting_request const& asked) : in_(table), asked_(asked) {}
+
+  imported_setting read() {
+    out_.framework = "torchtitan";
+    read_model();
+    read_degrees();
+    read_states();
+    read_recomputation();
+    read_batches();
+    read_stages();
+    read_others();
+    in_.finish(out_.framework);
+    require_suits(in_, out_);
+    return std::move(out_);
+  }
+
+ private:
+  void note(std::string const& what) { out_.notes.push_back(what); }
+  /// A key in the section that has it: sections were renamed, the words in them were not.
+  [[nodiscard]] std::string placed(std::string const& key) const {
+    for (auto const* const section : {"parallelism.", "training.", "experimental."})
+      if (in_.has(section + key)) return section + key;
+    return "parallelism." + key;
+  }
+  [[nodiscard]] std::int64_t degree(std::string const& key) {
+    auto const value = in_.number_or(placed(key), 1);
+    if (value > 1 << 16) in_.refuse(placed(key), "is above 2^16");
+    return value;
+  }
+
+  void read_model() {
+    auto const name = in_.word("model.name"), flavor = in_.word("model.flavor");
+    in_.ignore({"model.*", "model_spec*"});
+    constexpr std::pair<std::string_view, std::string_view> known[] = {{"llama3/8B", "llama-3.1-8b"},
+                                                                       {"llama3/70B", "llama-3.1-70b"},
+                                                                       {"llama3/405B", "llama-3.1-405b"},
+                                                                       {"deepseek_v3/671B", "deepseek-v3"}};
+    if (asked_.model) {
+      out_.model = *asked_.model;
+      return;
+    }
+    for (auto const& [theirs, ours] : known)
+      if (theirs == name + "/" + flavor) {
+        out_.model = ballast::transformer_preset(ours);
+        return;
+      }
+    throw bad_input(in_.file() + ": model.name and model.flavor (" + printable(name + " " + flavor) +
+                    ") name sizes in torchtitan's code that are not known here; --model names the model");
+  }
+
+  void read_degrees() {
+    auto& m = out_.setting.model;
+    auto& spread = m.spread;
+    spread.tensor = degree("tensor_parallel_degree");
+    spread.context = degree("context_parallel_degree");
+    auto const stages = degree("pipeline_parallel_degree");
+    out_.setting.pipeline.stages = static_cast<std::uint64_t>(stages);
+    spread.sequence_parallel = spread.tensor > 1 && in_.flag("parallelism.enable_sequence_parallel", true);
+    auto const ranks =
+        ranks_of(in_, gpus_of(in_, asked_), spread.tensor * spread.context * stages, "the tensor, context and pipeline degrees");
+    spread.data = ranks * spread.context;
+    auto const replicas = degree("data_parallel_replicate_degree");
+    auto shards = ranks / (std::max)(replicas, std::int64_t{1});
+    auto const key = placed("data_parallel_shard_degree");
+    if (in_.has(key) && in_.word(key) != "-1") shards = in_.number_or(key, shards);
+    if (replicas * shards != ranks)
+      throw bad_input(in_.file() + ": data_parallel_replicate_degree x data_parallel_shard_degree = " + std::to_string(replicas * shards) +
+                      ", but " + std::to_string(ranks) + " data-parallel ranks are left of the devices");
+    auto const reshard = in_.one_of("parallelism.fsdp_reshard_after_forward", {"default", "always", "never"});
+    auto const sharded = shards * spread.context > 1;
+    auto const gathers = reshard == "always" || (reshard == "default" && stages == 1);
+    spread.zero = !sharded ? 0 : gathers ? 3 : 2;
+    if (sharded && replicas > 1)
+      note("states are judged as sharded over all ranks, not over one of " + std::to_string(replicas) +
+           " groups of them: the memory is too low");
+    if (sharded && !gathers && stages > 1)
+      note("with fsdp_reshard_after_forward " + reshard +
+           " and a pipeline, gradients that wait to be scattered are not counted: the memory is too low");
+    if (spread.context > 1 && in_.one_of("parallelism.context_parallel_rotate_method", {"allgather", "alltoall"}) == "allgather")
+      note("context_parallel_rotate_method allgather is judged as a ring: the memory of gathered keys and values is too low");
+    m.expert = degree("expert_parallel_degree");
+    if (in_.flag("parallelism.disable_loss_parallel") && spread.tensor > 1)
+      note("disable_loss_parallel is judged as false: the memory of logits is too low");
+    auto const expert_tensor = degree("expert_tensor_parallel_degree");
+    if (out_.model.experts > 0 && expert_tensor != m.experts().expert_tensor)
+      note("expert_tensor_parallel_degree " + std::to_string(expert_tensor) + " is judged as " + std::to_string(m.experts().expert_tensor) +
+           ": the memory of experts is too " + (expert_tensor > m.experts().expert_tensor ? "high" : "low"));
+  }
+
+  void read_states() {
+    auto& m = out_.setting.model;
+    auto const dtype = in_.one_of("training.dtype", {"float32", "bfloat16"});
+    m.optimizer = ballast::optimizer_named("adam-bf16-gradients");  // 16 bytes too: float32 parameters, gradients and moments
+    if (dtype == "bfloat16") m.optimizer = {.name = "adam in bfloat16", .state = {.parameter = 2, .gradient = 2, .optimizer = 4}};
+    auto const name = in_.word("optimizer.name", "AdamW");
+    if (name != "AdamW" && name != "Adam") in_.refuse("optimizer.name", "is not modelled");
+    if (in_.flag("optimizer.early_step_in_backward")) note("early_step_in_backward is not modelled: the memory is too high");
+    if (in_.flag("training.enable_cpu_offload") || in_.flag("experimental.enable_fsdp2_cpu_offload"))
+      m.moved = ballast::offload::parameters;
+  }
+
+  void read_recomputation() {
+    using enum recompute_setting::kind;
+    auto& again = out_.setting.recompute;
+    auto mode = in_.has("activation_checkpoint") ? in_.word("activation_checkpoint") : std::string();
+    for (auto const* const key : {"activation_checkpoint._type", "activation_checkpoint.type", "activation_checkpoint.cls",
+                                  "activation_checkpoint._target_", "activation_checkpoint.class"})
+      if (in_.has(key)) mode = in_.word(key);
+    auto const is = [&](char const* name) { return mode.find(name) != mode.npos; };
+    std::string option = in_.word("activation_checkpoint.selective_ac_option", "2");
+    if (in_.has("activation_checkpoint.mode") || !(in_.has("activation_checkpoint") || in_.has_section("activation_checkpoint.")))
+      mode = in_.one_of("activation_checkpoint.mode", {"selective", "full", "memory_budget", "none"});
+    else if (is("FullAC"))
+      mode = "full";
+    else if (is("SelectiveAC"))
+      mode = "selective", option = "op";
+    else if (is("MemoryBudgetAC"))
+      mode = "memory_budget";
+    else if (mode.empty())
+      mode = in_.has("activation_checkpoint") ? "none" : "selective";
+    in_.ignore({"activation_checkpoint.*"});
+    if (mode == "full") again.what = uniform;
+    if (mode == "memory_budget")
+      note("activation_checkpoint.mode memory_budget is judged as none: the memory is too high, the step too short");
+    if (mode != "selective") return;
+    again.what = products;
+    if (option == "op") return;
+    std::int64_t period = 0;
+    auto const [stop, error] = std::from_chars(option.data(), option.data() + option.size(), period);
+    if (error != std::errc{} || stop != option.data() + option.size() || period < 1)
+      in_.refuse("activation_checkpoint.selective_ac_option", "is neither op nor a number from 1");
+    again = {.what = alternate, .layers = (std::min)(period, out_.model.layers)};
+  }
+
+  void read_batches() {
+    auto& by = out_.setting;
+    auto const stages = by.pipeline.stages;
+    auto const ranks = by.ranks();
+    if (in_.has("training.num_tokens_per_microbatch_per_dp_rank") || in_.has("training.max_context_length")) {  // since 2026
+      by.sequence = in_.number_or("training.max_context_length", 2048);
+      auto const tokens = in_.number_or("training.num_tokens_per_microbatch_per_dp_rank", 16384);
+      if (tokens % by.sequence != 0)
+        in_.refuse("training.num_tokens_per_microbatch_per_dp_rank",
+                   "is no multiple of max_context_length, " + std::to_string(by.sequence));
+      auto const all = tokens / by.sequence, parts = in_.number_or(placed("num_pp_microbatches"), 1);
+      if (all % parts != 0)
+        in_.refuse(placed("num_pp_microbatches"), "does not divide the " + std::to_string(all) + " sequences of a rank");
+      by.micro_batch = all / parts;
+      auto const step = in_.has("training.num_tokens_per_train_step") && in_.word("training.num_tokens_per_train_step") != "-1"
+                            ? in_.number_or("training.num_tokens_per_train_step", tokens * ranks)
+                            : tokens * ranks;
+      if (step % (tokens * ranks) != 0) in_.refuse("training.num_tokens_per_train_step", "is no multiple of the tokens of all ranks");
+      by.micro_batches = parts * (step / (tokens * ranks));
+    } else {
+      by.sequence = in_.number_or("training.seq_len", 2048);
+      auto const local = in_.number_or(in_.has("training.batch_size") ? "training.batch_size" : "training.local_batch_size", 8);
+      auto const part = in_.number_or(placed("pipeline_parallel_microbatch_size"), 1);
+      by.micro_batch = stages > 1 ? part : local;
+      if (local % by.micro_batch != 0) in_.refuse("training.local_batch_size", "is no multiple of pipeline_parallel_microbatch_size");
+      auto const global = in_.has("training.global_batch_size") && in_.word("training.global_batch_size") != "-1"
+                              ? in_.number_or("training.global_batch_size", local * ranks)
+                              : local * ranks;
+      set_global_batch(in_, by, global, "training.global_batch_size");
+    }
+    by.sequence = asked_.sequence.value_or(by.sequence);
+    by.micro_batch = asked_.micro_batch.value_or(by.micro_batch);
+    by.micro_batches = asked_.micro_batches.value_or(by.micro_batches);
+  }
+
+  void read_stages() {
+    auto& by = out_.setting;
+    auto const stages = static_cast<std::int64_t>(by.pipeline.stages);
+    auto const schedule = in_.one_of(placed("pipeline_parallel_schedule"), {"1F1B", "GPipe", "Interleaved1F1B", "InterleavedZeroBubble",
+                                                                            "ZBVZeroBubble", "LoopedBFS", "DualPipeV"});
+    auto const first = in_.number_or(placed("pipeline_parallel_first_stage_less_layers"), 1, 0),
+               last = in_.number_or(placed("pipeline_parallel_last_stage_less_layers"), 1, 0);
+    auto const of_chunk = in_.number(placed("pipeline_parallel_layers_per_stage"));
+    auto const names = in_.list("parallelism.module_fqns_per_model_part");
+    if (stages == 1) return;
+    auto const several = schedule != "1F1B" && schedule != "GPipe";
+    auto const layers = out_.model.layers;
+    auto chunks = of_chunk ? (layers + first + last + *of_chunk - 1) / *of_chunk : stages * (several ? 2 : 1);
+    std::vector<std::int64_t> numbers;
+    if (!names.empty()) {
+      numbers = layers_of_parts(names);
+      chunks = static_cast<std::int64_t>(numbers.size());
+    }
+    if (chunks % stages != 0 || chunks > layers + 2 || (several ? chunks < 2 * stages : chunks != stages))
+      throw bad_input(in_.file() + ": the layers are cut into " + std::to_string(chunks) + " parts, which do not suit " +
+                      std::to_string(stages) + " stages under the schedule " + schedule);
+    if (numbers.empty()) {
+      auto const all = layers + first + last;
+      for (std::int64_t c = 0; c < chunks; ++c) numbers.push_back(all / chunks + (c < all % chunks ? 1 : 0));
+      numbers.front() -= first;
+      numbers.back() -= last;
+    }
+    try {
+      by.boundaries = ballast::cut_by_layers(out_.model, numbers);
+    } catch (ballast::invalid_input const& e) {
+      throw bad_input(in_.file() + ": the cut into stages: " + e.what());
+    }
+    if (schedule == "GPipe") by.pipeline.schedule = ballast::gpipe_schedule{};
+    if (schedule == "ZBVZeroBubble") by.pipeline.schedule = ballast::zbv_schedule{};
+    if (schedule == "ZBVZeroBubble" && chunks != 2 * stages) throw bad_input(in_.file() + ": ZBVZeroBubble has two parts a stage");
+    if (schedule == "Interleaved1F1B" || schedule == "InterleavedZeroBubble")
+      by.pipeline.schedule = ballast::interleaved_schedule{.chunks = static_cast<std::uint64_t>(chunks / stages)};
+    if (schedule == "InterleavedZeroBubble") note("the schedule InterleavedZeroBubble is judged as Interleaved1F1B: the step is too long");
+    if (schedule == "LoopedBFS" || schedule == "DualPipeV") in_.refuse(placed("pipeline_parallel_schedule"), "is not modelled");
+  }
+  /// Numbers of layers from the names of modules; a new part begins where the list that holds it does. Lists were joined on the way here,
+  /// so a part ends where its bracket does.
+  [[nodiscard]] std::vector<std::int64_t> layers_of_parts(std::vector<std::string> const& names) const {
+    std::vector<std::int64_t> numbers;
+    std::int64_t next = 0;
+    for (auto const& name : names) {
+      if (name == "/") {
+        numbers.push_back(0);
+        continue;
+      }
+      if (numbers.empty()) in_.refuse("parallelism.module_fqns_per_model_part", "is not a list of lists");
+      if (!name.starts_with("layers.")) continue;
+      if (name != "layers." + std::to_string(next)) in_.refuse("parallelism.module_fqns_per_model_part", "has its layers in another order");
+      ++next;
+      ++numbers.back();
+    }
+    return numbers;
+  }
+
+  void read_others() {
+    if (in_.flag("compile.enable") || in_.flag("training.compile")) note("compile is not modelled: the memory and the time are too high");
+    auto converters = in_.list("model.converters");
+    auto const has_converter = std::find(converters.begin(), converters.end(), "float8") != converters.end();
+    if (has_converter || in_.has_section("quantize.linear.float8") || in_.flag("float8.enable_float8_linear"))
+      note("Float8 is not modelled: the time is too long");
+    for (auto const* const key :
+         {"parallelism.enable_async_tensor_parallel", "experimental.enable_async_tensor_parallel", "compile.enable_async_tensor_parallel"})
+      if (in_.flag(key)) note("asynchronous tensor parallelism is not modelled: exchanges are too long");
+    in_.ignore({"job.*",
+                "profiling.*",
+                "metrics.*",
+                "optimizer.*",
+                "lr_scheduler.*",
+                "checkpoint.*",
+                "comm.*",
+                "float8.*",
+                "quantize.*",
+                "compile.*",
+                "validation.*",
+                "fault_tolerance.*",
+                "memory_estimation.*",
+                "debug.*",
+                "dataloader.*",
+                "tokenizer.*",
+                "mx.*",
+                "training.dataset*",
+                "training.warmup_steps",
+                "training.max_norm",
+                "training.steps",
+                "training.seed",
+                "training.deterministic",
+                "training.gc_*",
+                "training.data_parallel_type",
+                "training.mixed_precision_*",
+                "training.tensor_parallel_*",
+                "training.compile",
+                "parallelism.context_parallel_load_balancer",
+                "parallelism.context_parallel_rotate_method",
+                "parallelism.expert_parallel_comm_backend",
+                "parallelism.pipeline_parallel_split_points",
+                "experimental.context_parallel_rotate_method",
+                "experimental.custom_*",
+                "experimental.enable_async_tensor_parallel",
+                "parallelism.enable_compiled_autograd",
+                "parallelism.pipeline_parallel_schedule_csv",
+                "hf_assets_path",
+                "dump_folder",
+                "parallelism.pipeline_parallel_expert_*",
+                "loss.*",
+                "trainer.*",
+                "model_converters*",
+                "activation_checkpoint"});
+  }
+
+  setting_table& in_;
+  setting_request const& asked_;
+  imported_setting out_;
+};
+
+}  // namespace
+
+imported_setting read_torchtitan_setting(setting_table table, setting_request const& asked) {
+  return torchtitan_importer(table, asked).read();
+}
+
+}  // namespace ballast_cli

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "program.hpp"
+
+#include "support/catch.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+namespace test_cli_check_config {
+
+namespace {
+
+using namespace ballast_test;
+using nlohmann::json;
+
+std::string const setting =
+    "megatron sft --tensor_model_parallel_size 2 --pipeline_model_parallel_size 2 --sequence_parallel true "
+    "--max_length 8192 --micro_batch_size 1 --global_batch_size 64\n";
+
+json judged(scratch const& in, std::string const& arguments) {
+  auto const o = in.ballast("check-config " + arguments + " --json");
+  CAPTURE(arguments, o.err);
+  REQUIRE(o.code == 0);
+  return json::parse(o.out);
+}
+
+}  // namespace
+
+TEST_CASE("check-config: a setting is judged, and too little memory is named with its stage") {
+  scratch const in;
+  in.file("run.sh", setting);
+  auto const roomy = judged(in, "run.sh --gpus 8 --model llama-3.1-8b");
+  CHECK(roomy["framework"] == "ms-swift");
+  CHECK(roomy["fits"] == true);
+  CHECK(roomy["memory"].size() == 2);
+  CHECK(roomy["global_batch"] == 64);
+  CHECK(roomy["better"]["modelled_step_ms"] <= roomy["modelled_step_ms"]);
+  auto const tight = judged(in, "run.sh --gpus 8 --model llama-3.1-8b --memory 30Gi");
+  CHECK(tight["fits"] == false);
+  CHECK(tight["modelled_step_ms"] == roomy["modelled_step_ms"]);
+  auto const words = in.ballast("check-config run.sh --gpus 8 --model llama-3.1-8b --memory 30Gi");
+  CHECK(words.out.find("It does not fit: stage ") != std::string::npos);
+  CHECK(words.out.find(" more than the 32,212,254,720 bytes of a device; its ") != std::string::npos);
+  CHECK(words.out.find("  too much\n") != std::string::npos);
+  CHECK(judged(in, "run.sh --gpus 8 --model llama-3.1-8b --memory 1Ki")["better"].is_null());
+}
+
+TEST_CASE("check-config: lengths are packed into the micro-batches of the setting") {
+  scratch const in;
+  in.file("run.sh", setting);
+  std::string lengths;
+  for (int i = 0; i < 512; ++i) lengths += std::to_string(100 + i * 7919 % 8000) + "\n";
+  in.file("f", lengths);
+  auto const full = judged(in, "run.sh --gpus 8 --model llama-3.1-8b"), packed = judged(in, "run.sh f --gpus 8 --model llama-3.1-8b");
+  CHECK(packed["modelled_step_ms"] < full["modelled_step_ms"]);  // squares of shorter samples
+  CHECK(packed["bubble"] != full["bubble"]);
+  in.file("g", "9000\n");
+  auto const o = in.ballast("check-config run.sh g --gpus 8 --model llama-3.1-8b");
+  CHECK(o.code == 2);
+  CHECK(o.err.starts_with("g:1: 9000 exceeds the capacity 8192"));
+  CHECK(judged(in, "run.sh g --gpus 8 --model llama-3.1-8b --oversize truncate")["fits"] == true);
+}
+
+TEST_CASE("check-config: what the setting does not say is asked for by name") {
+  scratch const in;
+  in.file("run.sh", setting);
+  in.file("ds.json", R"({"zero_optimization": {"stage": 2}, "train_micro_batch_size_per_gpu": 1})");
+  std::pair<std::string, std::string> const cases[] = {
+      {"run.sh --gpus 8", "run.sh: the setting does not hold the shape of the model"},
+      {"run.sh --model llama-3.1-8b", "run.sh: the setting does not say the number of devices; --gpus does"},
+      {"run.sh --model llama-3.1-8b --gpus 6", "run.sh: 6 devices are no multiple of TP x PP x CP, 4"},
+      {"ds.json --gpus 8 --model llama-3.1-8b", "ds.json: the setting does not say the length of a sequence; --seq-length does"},
+      {"ds.json --gpus 0", "--gpus 0: expected a whole number from 1"},
+      {"none.sh --gpus 8", "none.sh: "},
+  };
+  for (auto const& [arguments, sentence] : cases) {
+    auto const o = in.ballast("check-config " + arguments);
+    CAPTURE(arguments, o.err);
+    CHECK(o.code == 2);
+    CHECK(o.err.starts_with(sentence));
+    CHECK(o.out.empty());
+  }
+  CHECK(judged(in, "ds.json --gpus 8 --model llama-3.1-8b --seq-length 4096")["framework"] == "DeepSpeed");
+}
+
+}  // namespace test_cli_check_config

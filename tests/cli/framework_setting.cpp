@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "readers/framework_setting.hpp"
+#include "errors.hpp"
+
+#include <ballast/cost/presets.hpp>
+#include <ballast/plan/cluster.hpp>
+#include <ballast/plan/export_files.hpp>
+#include <ballast/plan/export_flags.hpp>
+#include <ballast/plan/judge_setting.hpp>
+
+#include "support/catch.hpp"
+#include "support/measured_memory.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace test_cli_framework_setting {
+
+namespace {
+
+using namespace ballast_cli;
+using ballast::training_setting;
+using ballast::transformer_preset;
+using enum ballast::recompute_setting::kind;
+
+imported_setting read(std::string const& text, std::string const& name, setting_request const& asked = {}) {
+  return read_framework_setting(text, name, asked);
+}
+/// The sentence, or what was read.
+std::string refused(std::string const& text, std::string const& name, setting_request const& asked) {
+  try {
+    (void)read(text, name, asked);
+  } catch (bad_input const& e) {
+    return e.what();
+  }
+  return "accepted";
+}
+bool has_note(imported_setting const& of, std::string const& part) {
+  return std::any_of(of.notes.begin(), of.notes.end(), [&](auto const& n) { return n.find(part) != n.npos; });
+}
+
+/// A setting that draws everything that frameworks can say, and some that they cannot.
+training_setting drawn(std::uint64_t seed, ballast::transformer const& model) {
+  auto draw = [state = seed * 0x9e3779b97f4a7c15U + 1](std::uint64_t n) mutable {
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    return static_cast<std::int64_t>((state >> 33) % n);
+  };
+  training_setting by;
+  auto const tensor = std::int64_t{1} << draw(3), context = std::int64_t{1} << draw(2);
+  by.model.spread = {.tensor = tensor, .context = context, .data = context << draw(4), .sequence_parallel = tensor > 1 && draw(4) > 0};
+  by.model.spread.zero = static_cast<int>(draw(4));
+  if (context > 1) by.model.method = static_cast<ballast::context_method>(draw(2));
+  by.model.optimizer = ballast::optimizers[static_cast<std::size_t>(draw(3) == 0 ? draw(ballast::optimizers.size()) : draw(2))];
+  by.model.moved = static_cast<ballast::offload>(draw(3) == 0 ? draw(4) : 0);
+  by.model.loss.how = draw(4) == 0 ? ballast::head_loss::kind::fused : ballast::head_loss::kind::plain;
+  by.model.attention = static_cast<ballast::attention_kernel>(draw(5) == 0 ? 1 : 0);
+  if (draw(6) == 0) by.model.language = {.what = ballast::trained::low_rank, .rank = 1 + draw(64)};
+  if (model.experts > 0) {
+    by.model.expert = by.model.spread.data >= 4 && (tensor == 1 || by.model.spread.sequence_parallel) && draw(2) == 0 ? 4 : 1;
+    by.model.expert_capacity = draw(2) * 1250;
+  }
+  constexpr std::string_view schedules[] = {"1f1b", "1f1b", "interleaved", "gpipe", "zbv"};
+  by.pipeline.stages = std::uint64_t{1} << draw(3);
+  if (by.pipeline.stages > 1) by.pipeline.schedule = ballast::schedule_named(schedules[draw(5)]);
+  by.recompute.what = static_cast<ballast::recompute_setting::kind>(draw(6));
+  if (by.recompute.what == modules) by.recompute.modules = ballast::module_set_named(draw(2) == 0 ? "mlp,layernorm" : "core_attn");
+  if (by.recompute.what == block || by.recompute.what == uniform || by.recompute.what == alternate) by.recompute.layers = 1 + draw(3);
+  by.sequence = 256 * (1 + draw(32));
+  by.micro_batch = 1 + draw(3);
+  by.micro_batches = 1 + draw(32);
+  auto cuts = boundaries_of(by, model);
+  if (cuts.size() > 2 && draw(2) == 0) ++cuts[1];
+  by.boundaries = cuts;
+  return by;
+}
+
+std::int64_t most_bytes(imported_setting const& of) {
+  auto by = of.setting;
+  by.pipeline.memory = std::int64_t{1} << 50;
+  auto const judged = judge_setting(of.model, by, ballast::cluster{});
+  std::int64_t most = 0;
+  for (auto const& m : judged.memory) most = (std::max)(most, m.bytes());
+  return most;
+}
+
+}  // namespace
+
+TEST_CASE("framework_setting: what is exported is imported as the same setting and the same plan") {
+  using exporter = ballast::exported_setting (*)(ballast::transformer const&, training_setting const&);
+  struct {
+    exporter write;
+    char const *name, *before;
+    bool hugging_face;
+  } const frameworks[] = {{ballast::megatron_flags<>, "run.sh", "torchrun pretrain_gpt.py ", false},
+                          {ballast::swift_flags<>, "run.sh", "megatron sft --model X/Y ", false},
+                          {ballast::deepspeed_json<>, "ds.json", "", true},
+                          {ballast::torchtitan_toml<>, "train.toml", "", false}};
+  for (auto const& framework : frameworks) {
+    int same = 0;
+    for (auto const* model_name : {"llama-3.1-8b", "qwen3-30b-a3b"}) {
+      auto const& model = transformer_preset(model_name);
+      for (std::uint64_t seed = 0; seed < 6000; ++seed) {
+        auto by = drawn(seed, model);
+        if (framework.hugging_face) by.model.framework = ballast::framework_named("eager");
+        if (framework.name == std::string("train.toml") && by.model.spread.data == 1) by.model.spread.zero = 0;
+        auto const exported = framework.write(model, by);
+        auto const cut_lost = exported.without == std::vector<std::string>{"the cut, which is the argument `parts` of PipelineModule"};
+        if (!exported.without.empty() && !cut_lost) continue;
+        CAPTURE(framework.name, model_name, seed, exported.text);
+        auto back = read(framework.before + exported.text, framework.name, {.model = model, .gpus = by.gpus(), .sequence = by.sequence});
+        CHECK(back.model == model);
+        if (cut_lost) by.boundaries = back.setting.boundaries;
+        back.setting.boundaries = boundaries_of(back.setting, model);
+        CHECK(back.setting == by);
+        if (++same % 16 == 0) {
+          auto const mine = judge_setting(model, by, {}), theirs = judge_setting(back.model, back.setting, {});
+          CHECK(mine.memory == theirs.memory);
+          CHECK(mine.time == theirs.time);
+        }
+      }
+    }
+    CAPTURE(framework.name);
+    CHECK(same >= 100);
+  }
+}
+
+namespace {
+
+std::string const llama_8b =
+    "--num-layers 32 --hidden-size 4096 --ffn-hidden-size 14336 --num-attention-heads 32 --group-query-attention --num-query-groups 8 "
+    "--seq-length 8192 --max-position-embeddings 8192 --position-embedding-type rope --swiglu --normalization RMSNorm "
+    "--disable-bias-linear --untie-embeddings-and-output-weights --vocab-size 128256 --micro-batch-size 1 --bf16 ";
+std::string const mixture = llama_8b + "--num-experts 8 --moe-router-topk 2 --moe-ffn-hidden-size 14336 ";
+
+imported_setting megatron(std::string const& flags, std::int64_t gpus = 8) { return read(flags, "run.sh", {.gpus = gpus}); }
+std::string megatron_refused(std::string const& flags, std::int64_t gpus = 8) { return refused(flags, "run.sh", {.gpus = gpus}); }
+
+}  // namespace
+
+TEST_CASE("framework_setting: Megatron-LM's model flags and their defaults") {
+  CHECK(megatron(llama_8b).model == transformer_preset("llama-3.1-8b"));
+  std::string const gpt2 =
+      "--num-layers 48 --hidden-size 1600 --num-attention-heads 25 --seq-length 1024 --max-position-embeddings 1024 --vocab-size 50257 "
+      "--make-vocab-size-divisible-by 1 --micro-batch-size 4 --fp16";
+  CHECK(megatron(gpt2).model == transformer_preset("gpt2-xl"));  // all other flags at their defaults
+  auto const without = [&](std::string flags, std::string const& part) {
+    auto const at = flags.find(part);
+    REQUIRE(at != flags.npos);
+    return flags.erase(at, part.size());
+  };
+  CHECK(megatron(without(llama_8b, "--group-query-attention ")).model.kv_heads == 32);  // groups are read with the flag alone
+  CHECK(megatron(without(llama_8b, "--num-query-groups 8 ")).model.kv_heads == 1);
+  CHECK(megatron(without(llama_8b, "--ffn-hidden-size 14336 ")).model.ffn == 8 * 4096 / 3 / 64 * 64);
+  CHECK(megatron(without(without(llama_8b, "--ffn-hidden-size 14336 "), "--swiglu ")).model.ffn == 4 * 4096);
+  CHECK(megatron(without(llama_8b, "--disable-bias-linear ")).model.ffn_bias);
+  CHECK(megatron(without(llama_8b, "--untie-embeddings-and-output-weights ")).model.tied);
+  CHECK(megatron(without(llama_8b, "--position-embedding-type rope ")).model.positions == 8192);
+  auto odd = without(llama_8b, "--vocab-size 128256 ") + "--vocab-size 50257 ";
+  CHECK(megatron(odd).model.vocabulary == 50304);
+  CHECK(megatron(odd + "--tensor-model-parallel-size 8").model.vocabulary == 51200);  // a multiple of 128 x TP
+  CHECK(megatron(llama_8b + "--window-size 4095,0 --window-attn-skip-freq 4").model.window == 4096);
+  CHECK(megatron(llama_8b + "--window-size 4095,0 --window-attn-skip-freq 4").model.full_every == 4);
+  auto const latent = megatron(llama_8b + "--multi-latent-attention --q-lora-rank 1536").model;
+  CHECK((latent.kv_rank == 32 && latent.q_rank == 1536 && latent.head_width == 192 && latent.v_width == 128));
+  CHECK(megatron(mixture).model.dense_layers == 0);
+  CHECK(megatron(mixture + "--moe-layer-freq '([0]*3+[1]*29)'").model.dense_layers == 3);
+  CHECK(megatron(mixture + "--moe-layer-freq [0,0]*1+[1]*30").model.dense_layers == 2);
+  CHECK(megatron_refused(mixture + "--moe-layer-freq 2").starts_with("run.sh:1: moe_layer_freq = 2 is not modelled"));
+  CHECK(megatron_refused(mixture + "--moe-layer-freq ([0]*3+[1]*28)").find("one entry for each layer") != std::string::npos);
+  CHECK(megatron_refused(mixture + "--moe-layer-freq abc").find("is neither a number nor a list") != std::string::npos);
+  CHECK(megatron_refused(llama_8b + "--linear-attention-freq 4").starts_with("run.sh:1: linear_attention_freq = 4 is not modelled"));
+}
+
+TEST_CASE("framework_setting: Megatron-LM's degrees, states and batches, with the defaults of absent flags") {
+  auto const plain = megatron(llama_8b).setting;
+  CHECK(plain.model.spread == ballast::parallelism{.data = 8});
+  CHECK(plain.model.optimizer == ballast::optimizer_named("adam"));
+  CHECK((plain.micro_batches == 1 && plain.global_batch() == 8));  // micro x DP
+  auto const degrees = megatron(llama_8b +
+                                    "--tensor-model-parallel-size 2 --pipeline-model-parallel-size 2 --context-parallel-size 2 "
+                                    "--sequence-parallel --use-distributed-optimizer --global-batch-size 64",
+                                16)
+                           .setting;
+  CHECK(degrees.model.spread == ballast::parallelism{.tensor = 2, .context = 2, .data = 4, .sequence_parallel = true, .zero = 1});
+  CHECK(degrees.micro_batches == 32);
+  CHECK(!megatron(llama_8b + "--sequence-parallel").setting.model.spread.sequence_parallel);  // switched off at TP 1
+  CHECK(megatron(llama_8b + "--use-megatron-fsdp").setting.model.spread.zero == 3);
+  CHECK(megatron(llama_8b + "--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads").setting.model.spread.zero == 2);
+  CHECK(megatron(llama_8b + "--grad-reduce-in-bf16").setting.model.optimizer.state.gradient == 2);
+  CHECK(megatron(llama_8b + "--use-precision-aware-optimizer --exp-avg-dtype bf16 --exp-avg-sq-dtype bf16")
+            .setting.model.optimizer.state.optimizer == 6);
+  CHECK(megatron(llama_8b + "--optimizer-cpu-offload").setting.model.moved == ballast::offload::optimizer);
+  CHECK(megatron(llama_8b + "--cross-entropy-loss-fusion").setting.model.loss.how == ballast::head_loss::kind::plain);
+  CHECK(megatron(llama_8b + "--attention-backend unfused").setting.model.attention == ballast::attention_kernel::stored_scores);
+  // ETP that is not given is TP, and its error is named
+  auto const experts = mixture + "--tensor-model-parallel-size 2 --sequence-parallel --expert-model-parallel-size 4 ";
+  CHECK(has_note(megatron(experts), "expert_tensor_parallel_size 2, which is TP because it is not given,"));
+  CHECK(!has_note(megatron(experts + "--expert-tensor-parallel-size 1"), "expert_tensor_parallel_size"));
+  CHECK(has_note(megatron(experts), "moe_token_dispatcher_type allgather, the default,"));
+  CHECK(has_note(megatron(llama_8b + "--overlap-grad-reduce"), "the step is too long"));
+  CHECK(megatron_refused(llama_8b + "--tensor-model-parallel-size 3").starts_with("run.sh: 8 devices are no multiple of TP x PP x CP, 3"));
+  CHECK(megatron_refused(llama_8b + "--global-batch-size 12")
+            .starts_with("run.sh: global_batch_size = 12 is no multiple of the 8 sequences"));
+  CHECK(refused(llama_8b, "run.sh", {}) == "run.sh: the setting does not say the number of devices; --gpus does");
+  CHECK(refused("--micro-batch-size 1", "run.sh", {.gpus = 8}).starts_with("run.sh: the setting does not hold the shape of the model"));
+  CHECK(refused(llama_8b, "run.sh", {.model = transformer_preset("llama-3.1-70b"), .gpus = 8})
+            .starts_with("run.sh:1: num_layers = 32 is not that of"));
+}
+
+TEST_CASE("framework_setting: Megatron-LM's recomputation and its rules") {
+  auto const again = [](std::string const& flags) { return megatron(llama_8b + flags).setting.recompute; };
+  CHECK(again("") == ballast::recompute_setting{});
+  auto const attention = ballast::recompute_setting{.what = modules, .modules = {ballast::recompute_module::core_attention}};
+  CHECK(again("--recompute-activations") == attention);
+  CHECK(again("--recompute-granularity selective") == attention);
+  CHECK(again("--recompute-granularity selective --recompute-modules layernorm mlp").modules == ballast::module_set_named("layernorm,mlp"));
+  CHECK(again("--recompute-granularity full --recompute-method uniform") == ballast::recompute_setting{.what = uniform});
+  CHECK(again("--recompute-granularity full --recompute-method block --recompute-num-layers 3") ==
+        ballast::recompute_setting{.what = block, .layers = 3});
+  CHECK(
+      megatron_refused(llama_8b + "--recompute-granularity full").starts_with("run.sh: recompute_granularity full needs recompute_method"));
+  CHECK(megatron_refused(llama_8b + "--recompute-granularity selective --recompute-method block")
+            .starts_with("run.sh:1: recompute_method = block is not allowed with selective"));
+  CHECK(megatron_refused(llama_8b + "--recompute-granularity selective --recompute-num-layers 1").find("is not allowed with selective") !=
+        std::string::npos);
+  CHECK(megatron_refused(llama_8b + "--recompute-granularity selective --recompute-modules mpl").find("names mpl, which is no module") !=
+        std::string::npos);
+}
+
+TEST_CASE("framework_setting: Megatron-LM's three ways to chunks, and its uneven ends") {
+  auto const with = [](std::string const& flags) { return megatron(llama_8b + "--pipeline-model-parallel-size 4 " + flags).setting; };
+  auto const even = with("");
+  CHECK(even.boundaries == std::vector<std::uint32_t>{0, 9, 17, 25, 34});
+  CHECK(even.pipeline.schedule == ballast::any_schedule(ballast::one_f_one_b_schedule{}));
+  for (auto const* flags : {"--num-layers-per-virtual-pipeline-stage 4", "--num-virtual-stages-per-pipeline-rank 2",
+                            "--pipeline-model-parallel-layout 'Et*4|(t*4|)*6t*4L'"}) {
+    CAPTURE(flags);
+    CHECK(with(flags).pipeline.schedule == ballast::any_schedule(ballast::interleaved_schedule{.chunks = 2}));
+    CHECK(with(flags).boundaries == std::vector<std::uint32_t>{0, 5, 9, 13, 17, 21, 25, 29, 34});
+  }
+  CHECK(with("--num-virtual-stages-per-pipeline-rank 1") == even);
+  CHECK(with("--decoder-first-pipeline-num-layers 6 --decoder-last-pipeline-num-layers 8").boundaries ==
+        std::vector<std::uint32_t>{0, 7, 16, 25, 34});
+  CHECK(with("--pipeline-model-parallel-layout 'E,t*7|t*8|t*9|t*8,L'").boundaries == std::vector<std::uint32_t>{0, 8, 16, 25, 34});
+  auto const counted =
+      read(llama_8b + "--account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split --pipeline-model-parallel-size 2",
+           "run.sh", {.gpus = 8})
+          .setting;
+  CHECK(counted.boundaries == std::vector<std::uint32_t>{0, 17, 34});
+  auto const bad = [](std::string const& flags) { return megatron_refused(llama_8b + "--pipeline-model-parallel-size 4 " + flags); };
+  CHECK(bad("--num-layers-per-virtual-pipeline-stage 4 --num-virtual-stages-per-pipeline-rank 2").find("is one of several ways") !=
+        std::string::npos);
+  CHECK(bad("--num-layers-per-virtual-pipeline-stage 3").find("must divide the layers of a stage") != std::string::npos);
+  CHECK(bad("--decoder-first-pipeline-num-layers 6").starts_with("run.sh: num_layers = 32 cannot be split evenly"));
+  for (auto const* layout : {"t*32L", "Et*32", "Et*32LL", "Et*32|L|", "E(t*(8|)*4)L", "Ex", "E*0L", "Et*99999L", "E)L", "E(tL"}) {
+    CAPTURE(layout);
+    CHECK(bad(std::string("--pipeline-model-parallel-layout '") + layout + "'").starts_with("run.sh:1: pipeline_model_parallel_layout = "));
+  }
+}
+
+TEST_CASE("framework_setting: a key that nobody knows is refused by name, one without effect is not") {
+  setting_request const asked{.model = transformer_preset("llama-3.1-8b"), .gpus = 8, .sequence = 4096, .micro_batch = 1};
+  CHECK(refused(llama_8b + "--tensor-model-paralel-size 2", "run.sh", asked) ==
+        "run.sh:1: tensor_model_paralel_size is no key of Megatron-LM that this program knows");
+  CHECK(refused("megatron sft \\\n --max_length 4096 --recompute_granularty full", "run.sh", asked) ==
+        "run.sh:2: recompute_granularty is no key of ms-swift that this program knows");
+  CHECK(refused("swift sft --deepspeed zero2 --use_ligr_kernel true", "run.sh", asked) ==
+        "run.sh:1: use_ligr_kernel is no key of ms-swift that this program knows");
+  CHECK(refused(R"({"zero_optimization": {"stage": 2, "overlap_com": true}})", "ds.json", asked) ==
+        "ds.json: zero_optimization.overlap_com is no key of DeepSpeed that this program knows");
+  CHECK(refused("[parallelism]\ntensor_parallel_degre = 2\n", "t.toml", asked) ==
+        "t.toml:2: parallelism.tensor_parallel_degre is no key of torchtitan that this program knows");
+  CHECK(refused("micro_batch_size: 1\nseq_length: 4096\ntensor_parallel: 2\n", "a.yaml", asked) ==
+        "a.yaml:3: tensor_parallel is no key of Megatron-LM that this program knows");
+  CHECK(refused(llama_8b + "--lr 1e-4 --save /tmp --log-interval 1 --train-iters 100 --adam-beta2 0.95 --data-path a b c", "run.sh",
+                asked) == "accepted");
+  CHECK(refused(R"({"gradient_clipping": 1.0, "steps_per_print": 10, "zero_optimization": {"stage": 1}})", "ds.json", asked) == "accepted");
+  CHECK(refused("[metrics]\nlog_freq = 10\n[checkpoint]\ninterval = 500\n", "t.toml", asked) == "accepted");
+}
+
+TEST_CASE("framework_setting: malformed files give one sentence with file and line or key") {
+  setting_request const asked{.model = transformer_preset("llama-3.1-8b"), .gpus = 8, .sequence = 4096, .micro_batch = 1};
+  struct {
+    std::string text;
+    char const *name, *sentence;
+  } const cases[] = {
+      {"{\"a\": ", "a.json", "a.json: not a JSON object"},
+      {"[1]", "a.json", "a.json: not a JSON object"},
+      {"{\"zero_optimization\": {\"stage\": 1, \"stage\": 2}}", "a.json", "a.json: the key zero_optimization.stage occurs twice"},
+      {"{\"zero_optimization\": {\"stage\": \"two\"}}", "a.json", "a.json: zero_optimization.stage = two must be a whole number"},
+      {"{\"zero_optimization\": {\"stage\": 4}}", "a.json", "a.json: zero_optimization.stage = 4 must be 0 to 3"},
+      {std::string(200, '[') + std::string(200, ']'), "a.json", "a.json: this is larger or deeper than any setting"},
+      {"[training\nseq_len = 1", "a.toml", "a.toml:1: "},
+      {"[training]\nseq_len = 1.5", "a.toml", "a.toml:2: training.seq_len = 1.5 must be a whole number"},
+      {"[training]\ndtype = \"float64\"", "a.toml", "a.toml:2: training.dtype = float64 must be one of float32, bfloat16"},
+      {"a: [1", "a.yaml", "a.yaml:"},
+      {"- 1\n- 2", "a.yaml", "a.yaml: not a YAML mapping"},
+      {"a: &x 1\nb: *x\n", "a.yaml", "a.yaml: YAML with anchors is not read"},
+      {"micro_batch_size: 1\nseq_length: many\n", "a.yaml", "a.yaml:2: seq_length = many must be a whole number"},
+      {"x 'y", "a.sh", "a.sh:1: a quote is opened and never closed"},
+      {"A=(\n--b", "a.sh", "a.sh:1: the array A is not closed"},
+      {"x ${A[@]}", "a.sh", "a.sh:1: the array A is not set in the file"},
+      {"x ${A", "a.sh", "a.sh:1: a bracket is opened and never closed"},
+      {"x\n--seq-length 1\n --seq-length 2", "a.sh", "a.sh:3: seq_length is given twice, and before = 1"},
+      {"x --micro-batch-size $MBS --seq-length 1", "a.sh", "a.sh:1: "},
+      {"x --micro-batch-size 1 2 --seq-length 1", "a.sh", "a.sh: seq_length"},
+  };
+  for (auto const& c : cases) {
+    auto const sentence = refused(
+        c.text, c.name, asked.sequence && std::string_view(c.name) == "a.sh" ? setting_request{.model = asked.model, .gpus = 8} : asked);
+    CAPTURE(c.text, sentence, c.sentence);
+    if (std::string_view(c.sentence) == "a.sh: seq_length") {
+      CHECK(sentence.starts_with("a.sh:1: micro_batch_size = 1 2 is not one value"));
+      continue;
+    }
+    CHECK(sentence.starts_with(c.sentence));
+    CHECK(sentence.find('\n') == sentence.npos);
+  }
+  CHECK(refused("x --micro-batch-size $MBS --seq-length 1", "a.sh", {.model = asked.model, .gpus = 8}) ==
+        "a.sh:1: micro_batch_size = $MBS has a variable that is not set in the file");
+}
+
+TEST_CASE("framework_setting: DeepSpeed's batches, states and pipeline") {
+  setting_request const asked{.model = transformer_preset("llama-3.1-8b"), .gpus = 8, .sequence = 4096};
+  auto const json = [&](std::string const& text, setting_request const& by) { return read("{" + text + "}", "ds.json", by); };
+  auto const two = json(R"("train_batch_size": 64, "gradient_accumulation_steps": 4, "bf16": {"enabled": true})", asked).setting;
+  CHECK((two.micro_batch == 2 && two.micro_batches == 4));
+  CHECK(two.model.optimizer.state == ballast::training_state{.parameter = 2, .gradient = 2, .optimizer = 12});  // the model's format
+  CHECK(json(R"("train_micro_batch_size_per_gpu": 2)", asked).setting.model.optimizer.state ==
+        ballast::training_state{.parameter = 4, .gradient = 4, .optimizer = 8});
+  auto const automatic =
+      R"("train_batch_size": "auto", "train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 3, "reduce_bucket_size": "auto"})";
+  CHECK(refused(std::string("{") + automatic + "}", "ds.json", asked).find("--micro-batch says it") != std::string::npos);
+  auto with = asked;
+  with.micro_batch = 1;
+  with.checkpointing = true;
+  auto const three = json(automatic, with);
+  CHECK(three.setting.model.spread.zero == 3);
+  CHECK(three.setting.recompute.what == uniform);
+  CHECK(has_note(three, "gathered parameters that may live"));
+  auto const offloaded =
+      json(R"("zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu"}, "offload_param": {"device": "nvme"}})", with);
+  CHECK(offloaded.setting.model.moved == ballast::offload::parameters);
+  CHECK(json(R"("zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}})", with).setting.model.moved ==
+        ballast::offload::gradients);
+  auto const pipeline = json(R"("pipeline": {"stages": 4, "activation_checkpoint_interval": 2}, "zero_optimization": {"stage": 1})", with);
+  CHECK(pipeline.setting.pipeline.stages == 4);
+  CHECK(pipeline.setting.recompute == ballast::recompute_setting{.what = uniform, .layers = 2});
+  CHECK(pipeline.setting.boundaries.size() == 5);
+  CHECK(refused(R"({"pipeline": {"stages": 4}, "zero_optimization": {"stage": 2}})", "ds.json", with)
+            .find("is refused by DeepSpeed with a pipeline") != std::string::npos);
+  CHECK(refused(R"({"train_batch_size": 64, "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 3})", "ds.json", asked)
+            .find("is not train_micro_batch_size_per_gpu x") != std::string::npos);
+}
+
+TEST_CASE("framework_setting: torchtitan's defaults, cuts, old and new names") {
+  setting_request const asked{.gpus = 64};
+  std::string const model = "[model]\nname = \"llama3\"\nflavor = \"8B\"\n";
+  auto const plain = read(model, "t.toml", asked);
+  CHECK(plain.model == transformer_preset("llama-3.1-8b"));
+  CHECK((plain.setting.micro_batch == 8 && plain.setting.sequence == 2048 && plain.setting.model.spread.zero == 3));
+  CHECK(plain.setting.recompute == ballast::recompute_setting{.what = alternate, .layers = 2});
+  auto const ends = read(model + "[parallelism]\npipeline_parallel_degree = 4\n", "t.toml", asked);
+  CHECK(ends.setting.boundaries == std::vector<std::uint32_t>{0, 9, 18, 26, 34});  // 34 / 4: 9, 9, 8, 8, and the ends one less
+  CHECK(ends.setting.model.spread.zero == 2);                                      // gathered weights stay with a pipeline
+  CHECK((ends.setting.micro_batch == 1 && ends.setting.micro_batches == 8));
+  auto const old = read(model +
+                            "[training]\nbatch_size = 2\ndata_parallel_shard_degree = 8\ntensor_parallel_degree = 2\n"
+                            "[experimental]\npipeline_parallel_degree = 4\n",
+                        "t.toml", asked)
+                       .setting;
+  CHECK((old.model.spread.tensor == 2 && old.pipeline.stages == 4 && old.model.spread.data == 8 && old.micro_batches == 2));
+  auto const saved =
+      read(R"({"training": {"num_tokens_per_microbatch_per_dp_rank": 16384, "num_tokens_per_train_step": -1, "max_context_length": 8192},
+    "parallelism": {"tensor_parallel_degree": 2, "num_pp_microbatches": 1, "enable_sequence_parallel": true},
+    "activation_checkpoint": {"_type": "FullAC"}, "model": {"name": "llama3", "flavor": "70B"}})",
+           "saved.json", asked);
+  CHECK(saved.model == transformer_preset("llama-3.1-70b"));
+  CHECK((saved.setting.micro_batch == 2 && saved.setting.sequence == 8192 && saved.setting.recompute.what == uniform));
+  CHECK(refused("[model]\nname = \"qwen9\"\n", "t.toml", asked).find("--model names the model") != std::string::npos);
+  CHECK(refused(model + "[parallelism]\ndata_parallel_shard_degree = 5\n", "t.toml", asked).find("but 64 data-parallel ranks") !=
+        std::string::npos);
+}
+
+// Written from the tables of docs/memory-model.md and of the frameworks' pages; 4 GiB are those that no setting says.
+TEST_CASE("framework_setting: published settings need the published memory") {
+  auto const check = [](char const* what, imported_setting const& of, double published, double window) {
+    auto const gib = static_cast<double>(most_bytes(of) + ballast_test::fixed_bytes) / ballast_test::gib;
+    CAPTURE(what, gib, published);
+    CHECK(std::abs(gib / published - 1) <= window);
+  };
+  auto const swift = [](char const* model, std::int64_t gpus, std::string const& flags) {
+    return read(
+        "megatron sft --model X/" + std::string(model) + " --packing true --micro_batch_size 1 --cross_entropy_loss_fusion true " + flags,
+        "run.sh", {.model = transformer_preset(model), .gpus = gpus});
+  };
+  std::string const full = "--recompute_granularity full --recompute_method uniform --recompute_num_layers 1 ";
+  check("14B", swift("qwen2.5-14b", 8, "--tensor_model_parallel_size 4 --sequence_parallel true --max_length 8192 --global_batch_size 16"),
+        64, 0.15);
+  check("7B 32K",
+        swift("qwen2.5-7b", 4, full + "--tensor_model_parallel_size 4 --sequence_parallel true --max_length 32768 --global_batch_size 8"),
+        50, 0.15);
+  check("72B",
+        swift("qwen2.5-72b", 8,
+              full + "--tensor_model_parallel_size 8 --sequence_parallel true --max_length 8192 --optimizer_cpu_offload true "
+                     "--optimizer_offload_fraction 1 --use_precision_aware_optimizer true"),
+        65, 0.15);
+  check("30B-A3B",
+        swift("qwen3-30b-a3b", 16,
+              full + "--pipeline_model_parallel_size 2 --expert_model_parallel_size 8 --max_length 8192 "
+                     "--moe_permute_fusion true --moe_grouped_gemm true --moe_aux_loss_coeff 1e-3"),
+        60, 0.15);
+  check("30B-A3B, TP 4",
+        swift("qwen3-30b-a3b", 8,
+              full + "--pipeline_model_parallel_size 2 --decoder_first_pipeline_num_layers 25 --tensor_model_parallel_size 4 "
+                     "--sequence_parallel true --expert_model_parallel_size 4 --max_length 8192 --global_batch_size 4"),
+        76, 0.15);
+  check("30B-A3B, LoRA",
+        swift("qwen3-30b-a3b", 4, full + "--expert_model_parallel_size 4 --tuner_type lora --lora_rank 32 --max_length 8192"), 49, 0.15);
+  auto const deepspeed = [](char const* model, std::int64_t gpus, std::string const& flags) {
+    return read("NPROC_PER_NODE=" + std::to_string(gpus) +
+                    " swift sft --model X --tuner_type full --packing true --gradient_accumulation_steps 2 " + flags,
+                "run.sh", {.model = transformer_preset(model)});
+  };
+  check("14B ZeRO-2", deepspeed("qwen2.5-14b", 8, "--deepspeed zero2 --max_length 8192"), 80, 0.15);
+  check("14B ZeRO-3", deepspeed("qwen2.5-14b", 8, "--deepspeed zero3 --max_length 8192"), 58, 0.15);
+  check("7B ZeRO-3, Liger", deepspeed("qwen2.5-7b", 4, "--deepspeed zero3 --max_length 8192 --use_liger_kernel true"), 44, 0.15);
+  check("7B, one device", deepspeed("qwen2.5-7b", 1, "--max_length 2048"), 76, 0.15);
+  check("7B ZeRO-3, its JSON",
+        read(R"({"bf16": {"enabled": "auto"}, "zero_optimization": {"stage": 3, "overlap_comm": false, "contiguous_gradients": true,
+    "reduce_bucket_size": "auto", "stage3_prefetch_bucket_size": "auto", "stage3_param_persistence_threshold": "auto", "sub_group_size": 1e9,
+    "stage3_max_live_parameters": 1e9, "stage3_max_reuse_distance": 1e9, "stage3_gather_16bit_weights_on_model_save": true},
+    "gradient_accumulation_steps": "auto", "gradient_clipping": "auto", "train_batch_size": "auto", "train_micro_batch_size_per_gpu": "auto"})",
+             "zero3.json",
+             {.model = transformer_preset("qwen2.5-7b"),
+              .gpus = 4,
+              .sequence = 8192,
+              .micro_batch = 1,
+              .micro_batches = 2,
+              .checkpointing = true}),
+        54, 0.15);
+  auto const titan = [](char const* flavor, std::int64_t gpus, std::string const& training, std::string const& parallelism,
+                        std::string const& again) {
+    return read("[job]\ndump_folder = \"./outputs\"\n[model]\nname = \"llama3\"\nflavor = \"" + std::string(flavor) +
+                    "\"\n[optimizer]\nname = \"AdamW\"\nlr = 3e-4\n[training]\n" + training + "\n[parallelism]\n" + parallelism +
+                    "\n[activation_checkpoint]\n" + again + "\n",
+                "llama3.toml", {.gpus = gpus});
+  };
+  std::string const by_operators = "mode = \"selective\"\nselective_ac_option = \"op\"", all = "mode = \"full\"";
+  check("8B, 8 devices", titan("8B", 8, "local_batch_size = 2\nseq_len = 8192", "data_parallel_shard_degree = -1", by_operators), 82.4,
+        0.1);
+  check("8B, 128 devices", titan("8B", 128, "local_batch_size = 2\nseq_len = 8192", "", by_operators), 67.0, 0.1);
+  check("8B, 32,768", titan("8B", 8, "local_batch_size = 1\nseq_len = 32768", "", all), 83.9, 0.1);
+  check("8B, CP 2, 65,536", titan("8B", 8, "local_batch_size = 1\nseq_len = 65536", "context_parallel_degree = 2", all), 84.2, 0.1);
+  check("8B, CP 8, 262,144", titan("8B", 8, "local_batch_size = 1\nseq_len = 262144", "context_parallel_degree = 8", all), 84.5, 0.1);
+  check("70B", titan("70B", 256, "local_batch_size = 16\nseq_len = 8192", "tensor_parallel_degree = 8", all), 71.9, 0.3);
+  auto const large =
+      titan("405B", 512, "local_batch_size = 32\nseq_len = 8192", "tensor_parallel_degree = 8\npipeline_parallel_degree = 8", all);
+  CHECK((large.setting.micro_batches == 32 && large.setting.model.spread.data == 8 && large.setting.gpus() == 512));
+  CHECK(has_note(large, "gradients that wait to be scattered are not counted: the memory is too low"));
+  CHECK(static_cast<double>(most_bytes(large)) / ballast_test::gib < 82.5);
+}
+
+}  // namespace test_cli_framework_setting
