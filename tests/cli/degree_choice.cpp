@@ -93,7 +93,7 @@ TEST_CASE("plan --gpus: what it does not take, and what does not fit", "[cli]") 
     std::string options, sentence;
     int code = 2;
   } const cases[] = {
-      {"--capacity 8192 --gpus 8 --ranks 2", "--gpus excludes --ranks"},
+      {"--capacity 8192 --gpus 8 --ranks 2", "--ranks excludes --gpus"},
       {"--capacity 8192 --gpus 8 --micro-batches 2",
        "--micro-batches: --gpus chooses their number; --global-batch says how many packs a step has"},
       {"--capacity 8192 --gpus 8 --layers f", "--layers: --gpus needs a --model"},

@@ -195,7 +195,7 @@ TEST_CASE("plan --levels refuses what it cannot use, in one sentence", "[cli]") 
       {"--levels auto --capacity 8192", "--gpus is required"},
       {"--levels auto --capacity 8192 --gpus 8 --ranks 8", "--ranks excludes --levels"},
       {"--levels auto --capacity 8192 --gpus 8 --cost f", "--cost excludes --levels"},
-      {"--capacity 8192 --ranks 8 --gpus 8", "--gpus requires --levels"},
+      {"--capacity 8192 --ranks 8 --gpus 8", "--ranks excludes --gpus"},
       {"--capacity 8192 --ranks 8 --curriculum hbp", "--curriculum requires --levels"},
       {"--levels auto --capacity 8192 --gpus 8 --curriculum sideways",
        "--curriculum sideways: expected one of hbp, interleaved, random, ascending, ascending-buckets, shuffled-buckets"},

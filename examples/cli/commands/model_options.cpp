@@ -104,6 +104,7 @@ model_options add_model_options(CLI::App& command, model_request& asked, std::st
   add("--train", by.language, trained_part, "what is trained of the language model: all (default), none or lora:RANK");
   add("--overlap", asked.hidden, hidden_exchanges, "percent of exchanges that computation hides, as in 80 or tensor=80,gradient=95");
 
+  out.others.insert(out.others.end(), of_setting.begin(), of_setting.end());
   of_setting.push_back(command.add_option_function<std::string>(
       "--freeze", [&by](std::string const& text) { freeze(by, "--freeze", text); },
       "frozen parts of a vision-language model: vision, projector or vision,projector"));
@@ -112,7 +113,6 @@ model_options add_model_options(CLI::App& command, model_request& asked, std::st
   auto* const layers = command.add_option("--layers", asked.layers,
                                           "CSV of layers, as for partition, in milliseconds of a micro-batch of --capacity tokens");
   out.layers = layers;
-  out.others.insert(out.others.end(), of_setting.begin(), of_setting.end());
   out.others.push_back(layers);
   of_setting.insert(of_setting.end(), rules.of_model.begin(), rules.of_model.end());
   for (auto* const other : of_setting) layers->excludes(other);

@@ -359,6 +359,20 @@ void plan_one_capacity(plan_arguments arguments) {
   auto const& o = arguments.options.steps;
   auto const several = arguments.measures() > 1;
   auto const title = title_of(arguments.input.files);
+  model_input input;
+  auto const read_costs = [&] {
+    if (arguments.model_side.stages > 1) {  // samples are dealt to pipelines
+      arguments.options.steps.synchronisation = ballast::synchronisation::pipeline;
+      arguments.options.steps.stages = arguments.model_side.stages;
+    }
+    if (arguments.model_side.stages != 0)
+      input = read_model(arguments.model_side, arguments.on, o, arguments.measures());
+    else
+      input.cost = arguments.cost.empty() ? modelled_cost(arguments.on, arguments.measures(), arguments.model_side.setting)
+                                          : measured_cost(arguments.cost);
+  };
+  auto const& wanted = arguments.degrees;
+  if (wanted.gpus == 0) read_costs();
   std::optional<sample_lengths> lengths;
   std::optional<measure_columns> columns;
   if (several)
@@ -368,22 +382,16 @@ void plan_one_capacity(plan_arguments arguments) {
   auto const read_seconds = watch.lap();
 
   std::optional<ballast::searched_settings> found;
-  if (auto const& what = arguments.degrees; what.gpus > 0) {
+  if (wanted.gpus > 0) {
     auto const& [asked, on, data] = std::tie(arguments.model_side, arguments.on, arguments.options);
-    found = several ? choose_degrees(what, asked, on, data, columns->view(), title)
-                    : choose_degrees(what, asked, on, data, lengths->view(), title);
+    found = several ? choose_degrees(wanted, asked, on, data, columns->view(), title)
+                    : choose_degrees(wanted, asked, on, data, lengths->view(), title);
     take_first(*found, arguments.model_side, arguments.options);
+    read_costs();
   }
   auto const search_seconds = watch.lap();
-  if (arguments.model_side.stages > 1) {  // samples are dealt to pipelines
-    arguments.options.steps.synchronisation = ballast::synchronisation::pipeline;
-    arguments.options.steps.stages = arguments.model_side.stages;
-  }
   auto const with_model = arguments.model_side.stages != 0;
-  auto model = with_model ? read_model(arguments.model_side, arguments.on, o, arguments.measures()) : model_input{};
-  auto const cost = with_model               ? model.cost
-                    : arguments.cost.empty() ? modelled_cost(arguments.on, arguments.measures(), arguments.model_side.setting)
-                                             : measured_cost(arguments.cost);
+  auto const& cost = input.cost;
 
   auto options = arguments.options;
   auto const ms_of_rank = cost.ms_per_unit / static_cast<double>(o.stages);  // whose stages share the work
@@ -400,7 +408,7 @@ void plan_one_capacity(plan_arguments arguments) {
   plan.compared = compare_with_usual(plan.made, others, options, cost.ms_per_unit);
   plan.limits = limits_of(plan.made.steps, plan.made.samples, options.steps);
   if (several) plan.measures = compare_measures(plan, others, options, cost.units_per_tile > 0);
-  if (with_model) plan.stages = plan_model(arguments.model_side, arguments.on, std::move(model.model), plan.made, others, title);
+  if (with_model) plan.stages = plan_model(arguments.model_side, arguments.on, std::move(input.model), plan.made, others, title);
   auto const plan_seconds = watch.lap();
 
   packing_report const report{.samples = plan.samples,

@@ -4,30 +4,22 @@
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
-#include <ballast/core/math.hpp>
-#include <ballast/core/status.hpp>
 #include <ballast/cost/evaluate.hpp>
 #include <ballast/cost/layer.hpp>
-#include <ballast/cost/memory.hpp>
-#include <ballast/cost/schedule.hpp>
 #include <ballast/cost/transformer.hpp>
 #include <ballast/plan/cluster.hpp>
 #include <ballast/plan/detail/recomputed_layers.hpp>
-#include <ballast/plan/detail/timelines.hpp>
 #include <ballast/plan/plan_data.hpp>
 #include <ballast/plan/shapes.hpp>
+#include <ballast/plan/time_stages.hpp>
 #include <ballast/plan/training_plan.hpp>
 #include <ballast/plan/training_setting.hpp>
-#include <ballast/staging/layer.hpp>
-#include <ballast/staging/result.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 /// @file
@@ -98,49 +90,8 @@ template <class = when_called>
 template <index_type Index>
 [[nodiscard]] training_plan judge_setting(batching<Index> const& steps, std::span<batch_shape const> packs, transformer const& model,
                                           training_setting const& by, layer_rates const& rates) {
-  require(packs.size() == steps.packs.size(),
-          [&] { return "packs has " + std::to_string(packs.size()) + " entries for " + std::to_string(steps.packs.size()) + " packs"; });
   auto const cuts = boundaries_of(by, model);
-  auto const layers = detail::recomputed_layers(model, by, cuts);
-  auto const stages = by.pipeline.stages;
-  layer_evaluator const evaluate(rates);
-  training_plan out;
-  auto const batches = detail::batches_of(steps, packs);
-  auto most = batches.most_of_a_rank;
-  if (std::holds_alternative<interleaved_schedule>(by.pipeline.schedule)) most = divide_up(most, stages) * stages;
-  for (std::uint64_t s = 0; s < stages; ++s) out.in_flight.push_back(in_flight(by.pipeline.schedule, s, stages, most).held);
-  out.mean = batches.mean;
-  out.largest = batches.largest;
-  auto const apart = std::holds_alternative<zbv_schedule>(by.pipeline.schedule) ? 1 : stages;  // the loss is on the first stage
-  out.layers = stage_layers_of(layers, batches.mean, batches.largest, rates, apart);
-  out.stages.partition.boundaries = cuts;
-  out.stages.option.resize(layers.size());
-  out.stages.figures.resize(static_cast<std::size_t>(stages));
-  auto& bottleneck = out.stages.partition.bottleneck;
-  std::int64_t sum = 0;
-  for (std::size_t k = 0; k + 1 < cuts.size(); ++k) {
-    auto const s = std::visit([&](auto const& schedule) { return schedule.stage_of(k, stages); }, by.pipeline.schedule);
-    auto& figures = out.stages.figures[static_cast<std::size_t>(s)];
-    for (std::size_t i = cuts[k]; i < cuts[k + 1]; ++i) {
-      auto const& of = out.layers[i];
-      figures.time += of.time;
-      figures.added += of.options.front().time;
-      figures.state += of.state;
-      figures.working = (std::max)(figures.working, of.working);
-      figures.activations += of.options.front().memory;
-      sum += of.time + of.options.front().time;
-    }
-    bottleneck.value = (std::max)(bottleneck.value, figures.time + figures.added);
-  }
-  bottleneck.lower_bound = divide_up(sum, static_cast<std::int64_t>(stages));
-  for (auto const& s : out.stages.figures) out.memory.push_back({.state = s.state, .activations = 0, .budget = by.pipeline.memory});
-  detail::step_timer<>(detail::joined_stages(layers, out.stages), stages, evaluate, by.pipeline.schedule, batches.largest, packs)
-      .time(steps, out);
-  auto const fits = [](stage_memory const& m) { return m.bytes() <= m.budget; };
-  for (std::size_t s = 0; s < out.memory.size(); ++s) out.stages.figures[s].memory = out.memory[s].bytes();
-  out.status = std::all_of(out.memory.begin(), out.memory.end(), fits) ? status::feasible : status::infeasible;
-  out.stages.partition.status = out.status;
-  return out;
+  return time_stages<Index>(steps, packs, detail::recomputed_layers(model, by, cuts), cuts, by.pipeline, rates);
 }
 
 /// @brief Computes memory and time of a training for a setting and a data plan.

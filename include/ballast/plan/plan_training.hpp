@@ -29,6 +29,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -46,6 +47,51 @@ struct training_options {
   batch_shape largest{};       ///< a micro-batch that must fit in memory besides those of the plan: of each number the larger one counts
   friend constexpr bool operator==(training_options const&, training_options const&) = default;
 };
+
+namespace detail {
+
+/// A plan of which the stages are missing, and the most micro-batches of a rank in a step, empty ones of interleaved schedules included.
+struct begun_training {
+  training_plan plan;
+  std::uint64_t most = 1;
+};
+template <index_type Index>
+[[nodiscard]] begun_training begin_training(batching<Index> const& steps, std::span<batch_shape const> packs, std::span<layer const> layers,
+                                            training_options const& options, layer_rates const& rates) {
+  require(packs.size() == steps.packs.size(),
+          [&] { return "packs has " + std::to_string(packs.size()) + " entries for " + std::to_string(steps.packs.size()) + " packs"; });
+  require(options.stages >= 1 && options.stages <= std::uint64_t{1} << 20,
+          [&] { return "stages = " + std::to_string(options.stages) + " must be in 1 ... 2^20"; });
+  require(options.memory >= 0, [&] { return "memory = " + std::to_string(options.memory) + " must not be negative"; });
+  auto const batches = batches_of(steps, packs);
+  begun_training begun{.plan = {}, .most = batches.most_of_a_rank};
+  auto& [out, most] = begun;
+  if (auto const* const interleaved = std::get_if<interleaved_schedule>(&options.schedule)) {
+    require(interleaved->chunks >= 2,
+            [&] { return "chunks = " + std::to_string(interleaved->chunks) + ": an interleaved schedule has at least 2"; });
+    most = divide_up(most, options.stages) * options.stages;
+  }
+  for (std::uint64_t s = 0; s < options.stages; ++s) out.in_flight.push_back(in_flight(options.schedule, s, options.stages, most).held);
+  out.mean = batches.mean;
+  out.largest = {.tokens = (std::max)(batches.largest.tokens, options.largest.tokens),
+                 .squares = (std::max)(batches.largest.squares, options.largest.squares),
+                 .tiles = (std::max)(batches.largest.tiles, options.largest.tiles)};
+  // the last layer of ZB-V is on the stage of the first
+  auto const apart = std::holds_alternative<zbv_schedule>(options.schedule) ? 1 : options.stages;
+  out.layers = stage_layers_of(layers, out.mean, out.largest, rates, apart);
+  return begun;
+}
+
+/// Adds memory and timelines to a plan with stages.
+template <index_type Index>
+void time_training(batching<Index> const& steps, std::span<batch_shape const> packs, std::span<layer const> layers,
+                   training_options const& options, layer_rates const& rates, training_plan& out) {
+  layer_evaluator const evaluate(rates);
+  for (auto const& s : out.stages.figures) out.memory.push_back({.state = s.state, .activations = 0, .budget = options.memory});
+  step_timer<>(joined_stages(layers, out.stages), options.stages, evaluate, options.schedule, out.largest, packs).time(steps, out);
+}
+
+}  // namespace detail
 
 /// @brief Plans the stages of a model for the micro-batches of a data plan, and computes the time of every step.
 ///
@@ -75,42 +121,21 @@ struct training_options {
 template <index_type Index>
 [[nodiscard]] training_plan plan_training(batching<Index> const& steps, std::span<batch_shape const> packs, std::span<layer const> layers,
                                           training_options const& options, layer_rates const& rates) {
-  require(packs.size() == steps.packs.size(),
-          [&] { return "packs has " + std::to_string(packs.size()) + " entries for " + std::to_string(steps.packs.size()) + " packs"; });
-  require(options.stages >= 1 && options.stages <= std::uint64_t{1} << 20,
-          [&] { return "stages = " + std::to_string(options.stages) + " must be in 1 ... 2^20"; });
-  require(options.memory >= 0, [&] { return "memory = " + std::to_string(options.memory) + " must not be negative"; });
   require(!layers.empty(), [] { return std::string("layers is empty"); });
-  layer_evaluator const evaluate(rates);
-  training_plan out;
-  auto const batches = detail::batches_of(steps, packs);
+  auto begun = detail::begin_training<Index>(steps, packs, layers, options, rates);
+  auto& out = begun.plan;
   std::vector<std::int64_t> const capacity(static_cast<std::size_t>(options.stages), options.memory);
   auto const chunks = std::visit([](auto const& s) { return s.chunks_per_stage(); }, options.schedule);
-  auto most = batches.most_of_a_rank;
-  if (std::holds_alternative<interleaved_schedule>(options.schedule)) {
-    require(chunks >= 2, [&] { return "chunks = " + std::to_string(chunks) + ": an interleaved schedule has at least 2"; });
-    most = divide_up(most, options.stages) * options.stages;
-  }
-  for (std::uint64_t s = 0; s < options.stages; ++s) out.in_flight.push_back(in_flight(options.schedule, s, options.stages, most).held);
-  out.mean = batches.mean;
-  out.largest = {.tokens = (std::max)(batches.largest.tokens, options.largest.tokens),
-                 .squares = (std::max)(batches.largest.squares, options.largest.squares),
-                 .tiles = (std::max)(batches.largest.tiles, options.largest.tiles)};
-  // the last layer of ZB-V is on the stage of the first
-  auto const apart = std::holds_alternative<zbv_schedule>(options.schedule) ? 1 : options.stages;
-  out.layers = stage_layers_of(layers, out.mean, out.largest, rates, apart);
   out.stages = chunks == 1 ? plan_stages<>(std::span<stage_layer const>(out.layers),
                                            {.stages = options.stages, .capacity = capacity, .in_flight = out.in_flight})
-                           : plan_chunks<>(out.layers, held_by_chunk(options.schedule, options.stages, most), {.capacity = capacity});
+                           : plan_chunks<>(out.layers, held_by_chunk(options.schedule, options.stages, begun.most), {.capacity = capacity});
   out.status = out.stages.partition.status;
   if (out.status != status::feasible) {
     if (chunks == 1 && out.layers.size() >= options.stages) out.shortage = shortage_of(out.layers, out.in_flight, options.memory);
-    return out;
+    return std::move(out);
   }
-  for (auto const& s : out.stages.figures) out.memory.push_back({.state = s.state, .activations = 0, .budget = options.memory});
-  detail::step_timer<>(detail::joined_stages(layers, out.stages), options.stages, evaluate, options.schedule, out.largest, packs)
-      .time(steps, out);
-  return out;
+  detail::time_training<Index>(steps, packs, layers, options, rates, out);
+  return std::move(out);
 }
 
 /// @brief Plans the stages of a language model on a cluster for a data plan. Each rank is a pipeline of tensor-parallel groups.

@@ -28,6 +28,7 @@
 #include <iterator>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 /// @file
@@ -108,11 +109,15 @@ void plan_ranked(ranked_setting& ranked, batching<> const& steps, std::span<batc
   ranked.plan = plan_training(steps, packs, layers_of(model, by), pipeline, rates_of(on, by.spread.tensor * by.spread.data));
   ranked.setting.boundaries = ranked.plan.stages.partition.boundaries;
 }
-/// Orders settings by the times of their plans.
+/// Orders settings by the times of their plans; of equal ones, the first stays in front.
 template <class = when_called>
 void rank(searched_settings& found) {
-  std::stable_sort(found.ranked.begin(), found.ranked.end(),
-                   [](ranked_setting const& a, ranked_setting const& b) { return a.plan.time.value < b.plan.time.value; });
+  std::vector<std::pair<std::int64_t, std::size_t>> order;
+  for (auto const& r : found.ranked) order.emplace_back(r.plan.time.value, order.size());
+  std::sort(order.begin(), order.end());
+  std::vector<ranked_setting> ranked;
+  for (auto const& [time, i] : order) ranked.push_back(std::move(found.ranked[i]));
+  found.ranked = std::move(ranked);
 }
 /// Plans the settings for steps of data, which `plan` deals to their ranks, and ranks them by the times.
 template <class Model, class Plan>

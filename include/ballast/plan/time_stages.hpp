@@ -8,11 +8,8 @@
 #include <ballast/cost/evaluate.hpp>
 #include <ballast/cost/layer.hpp>
 #include <ballast/cost/schedule.hpp>
-#include <ballast/plan/detail/timelines.hpp>
 #include <ballast/plan/plan_training.hpp>
 #include <ballast/plan/training_plan.hpp>
-#include <ballast/staging/layer.hpp>
-#include <ballast/staging/result.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -52,10 +49,7 @@ template <index_type Index>
 [[nodiscard]] training_plan time_stages(batching<Index> const& steps, std::span<batch_shape const> packs, std::span<layer const> layers,
                                         std::span<std::uint32_t const> boundaries, training_options const& options,
                                         layer_rates const& rates) {
-  require(packs.size() == steps.packs.size(),
-          [&] { return "packs has " + std::to_string(packs.size()) + " entries for " + std::to_string(steps.packs.size()) + " packs"; });
-  require(options.stages >= 1 && options.stages <= std::uint64_t{1} << 20,
-          [&] { return "stages = " + std::to_string(options.stages) + " must be in 1 ... 2^20"; });
+  auto out = detail::begin_training<Index>(steps, packs, layers, options, rates).plan;
   auto const cuts = boundaries;
   auto const chunks = options.stages * std::visit([](auto const& s) { return s.chunks_per_stage(); }, options.schedule);
   auto const rises = [&] {
@@ -65,17 +59,6 @@ template <index_type Index>
     return "boundaries must be " + std::to_string(chunks + 1) + " numbers that rise from 0 to the number of layers, " +
            std::to_string(layers.size());
   });
-  layer_evaluator const evaluate(rates);
-  training_plan out;
-  auto const batches = detail::batches_of(steps, packs);
-  auto most = batches.most_of_a_rank;
-  if (std::holds_alternative<interleaved_schedule>(options.schedule)) most = divide_up(most, options.stages) * options.stages;
-  for (std::uint64_t s = 0; s < options.stages; ++s) out.in_flight.push_back(in_flight(options.schedule, s, options.stages, most).held);
-  out.mean = batches.mean;
-  out.largest = batches.largest;
-  // the last layer of ZB-V is on the stage of the first
-  auto const apart = std::holds_alternative<zbv_schedule>(options.schedule) ? 1 : options.stages;
-  out.layers = stage_layers_of(layers, batches.mean, batches.largest, rates, apart);
   auto& bottleneck = out.stages.partition.bottleneck;
   out.stages.partition.boundaries.assign(cuts.begin(), cuts.end());
   out.stages.option.resize(layers.size());
@@ -96,9 +79,7 @@ template <index_type Index>
     bottleneck.value = (std::max)(bottleneck.value, figures.time + figures.added);
   }
   bottleneck.lower_bound = divide_up(sum, static_cast<std::int64_t>(options.stages));
-  for (auto const& s : out.stages.figures) out.memory.push_back({.state = s.state, .activations = 0, .budget = options.memory});
-  detail::step_timer<>(detail::joined_stages(layers, out.stages), options.stages, evaluate, options.schedule, batches.largest, packs)
-      .time(steps, out);
+  detail::time_training<Index>(steps, packs, layers, options, rates, out);
   for (std::size_t s = 0; s < out.memory.size(); ++s) out.stages.figures[s].memory = out.memory[s].bytes();
   auto const fits = std::all_of(out.memory.begin(), out.memory.end(), [](stage_memory const& m) { return m.bytes() <= m.budget; });
   out.status = fits ? status::feasible : status::infeasible;

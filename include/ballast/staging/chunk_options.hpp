@@ -81,7 +81,10 @@ template <class = when_called>
     // a row is dominated by rows with more micro-batches alone
     auto const total = [](auto const& r) { return std::accumulate(r.begin(), r.end(), std::uint64_t{0}); };
     std::vector<std::vector<std::uint64_t>> by_total(rows.begin(), rows.end()), kept;
-    std::stable_sort(by_total.begin(), by_total.end(), [&](auto const& a, auto const& b) { return total(a) > total(b); });
+    std::sort(by_total.begin(), by_total.end(), [&](auto const& a, auto const& b) {
+      auto const of_a = total(a), of_b = total(b);
+      return of_a != of_b ? of_a > of_b : a < b;
+    });
     std::size_t more = 0;  // rows in `kept` with more micro-batches than the row
     for (auto const& one : by_total) {
       while (more < kept.size() && total(kept[more]) > total(one)) ++more;

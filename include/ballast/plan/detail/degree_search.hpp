@@ -102,24 +102,27 @@ class degree_search {
     std::size_t families = 0;
     space.each([&](degrees const& at) {
       families = (std::max)(families, at.family + 1);
-      all.push_back({bound_of(at), at});
+      all.push_back({bound_of(at), all.size(), at});
     });
-    std::stable_sort(all.begin(), all.end(), [](bounded const& a, bounded const& b) { return a.step < b.step; });
+    std::sort(all.begin(), all.end(),
+              [](bounded const& a, bounded const& b) { return a.step != b.step ? a.step < b.step : a.number < b.number; });
     best_.assign(families, never);
     found_.resize(families);
     searched_settings out{.settings = all.size()};
-    for (auto const& [bound, at] : all) {
+    for (auto const& [bound, number, at] : all) {
       if (bound >= limit(at)) {
         ++out.excluded;
         continue;
       }
       visit(at, out);
     }
+    std::vector<std::pair<std::int64_t, std::size_t>> order;
     for (std::size_t f = 0; f < families; ++f)
-      if (best_[f] != never) out.ranked.push_back(std::move(found_[f]));
-    std::stable_sort(out.ranked.begin(), out.ranked.end(), [](auto const& a, auto const& b) { return a.step < b.step; });
-    if (out.ranked.size() > o_.keep) out.ranked.resize(o_.keep);
-    if (out.ranked.empty()) return out;
+      if (best_[f] != never) order.emplace_back(best_[f], f);
+    if (order.empty()) return out;
+    std::sort(order.begin(), order.end());
+    if (order.size() > o_.keep) order.resize(o_.keep);
+    for (auto const& [step, family] : order) out.ranked.push_back(std::move(found_[family]));
     out.status = status::feasible;
     out.step = {out.ranked.front().step, out.ranked.front().step};
     return out;
@@ -129,6 +132,7 @@ class degree_search {
   static constexpr auto never = (std::numeric_limits<std::int64_t>::max)();
   struct bounded {
     std::int64_t step;
+    std::size_t number;
     degrees at;
   };
 
