@@ -36,6 +36,8 @@ TEST_CASE("check-config: a setting is judged, and too little memory is named wit
   CHECK(roomy["memory"].size() == 2);
   CHECK(roomy["global_batch"] == 64);
   CHECK(roomy["better"]["modelled_step_ms"] <= roomy["modelled_step_ms"]);
+  CHECK(roomy["best"]["modelled_step_ms"] <= roomy["better"]["modelled_step_ms"]);  // the search has this setting too
+  CHECK(roomy["best"]["settings"] > 1);
   auto const tight = judged(in, "run.sh --gpus 8 --model llama-3.1-8b --memory 30Gi");
   CHECK(tight["fits"] == false);
   CHECK(tight["modelled_step_ms"] == roomy["modelled_step_ms"]);
@@ -44,6 +46,7 @@ TEST_CASE("check-config: a setting is judged, and too little memory is named wit
   CHECK(words.out.find(" more than the 32,212,254,720 bytes of a device; its ") != std::string::npos);
   CHECK(words.out.find("  too much\n") != std::string::npos);
   CHECK(judged(in, "run.sh --gpus 8 --model llama-3.1-8b --memory 1Ki")["better"].is_null());
+  CHECK(judged(in, "run.sh --gpus 8 --model llama-3.1-8b --memory 1Ki")["best"].is_null());
 }
 
 TEST_CASE("check-config: lengths are packed into the micro-batches of the setting") {

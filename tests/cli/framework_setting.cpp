@@ -2,6 +2,7 @@
 #include "readers/framework_setting.hpp"
 #include "errors.hpp"
 
+#include <ballast/cost/layer_set.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/plan/cluster.hpp>
 #include <ballast/plan/export_files.hpp>
@@ -165,13 +166,17 @@ TEST_CASE("framework_setting: Megatron-LM's model flags and their defaults") {
   CHECK(megatron(odd).model.vocabulary == 50304);
   CHECK(megatron(odd + "--tensor-model-parallel-size 8").model.vocabulary == 51200);  // a multiple of 128 x TP
   CHECK(megatron(llama_8b + "--window-size 4095,0 --window-attn-skip-freq 4").model.window == 4096);
-  CHECK(megatron(llama_8b + "--window-size 4095,0 --window-attn-skip-freq 4").model.full_every == 4);
+  CHECK(megatron(llama_8b + "--window-size 4095,0 --window-attn-skip-freq 4").model.windowed ==
+        ~ballast::layer_set{3, 7, 11, 15, 19, 23, 27, 31});
+  CHECK(megatron(llama_8b + "--window-size 4095,0 --window-attn-skip-freq [1,0]*16").model.windowed.count(32) == 16);
   auto const latent = megatron(llama_8b + "--multi-latent-attention --q-lora-rank 1536").model;
   CHECK((latent.kv_rank == 32 && latent.q_rank == 1536 && latent.head_width == 192 && latent.v_width == 128));
-  CHECK(megatron(mixture).model.dense_layers == 0);
-  CHECK(megatron(mixture + "--moe-layer-freq '([0]*3+[1]*29)'").model.dense_layers == 3);
-  CHECK(megatron(mixture + "--moe-layer-freq [0,0]*1+[1]*30").model.dense_layers == 2);
-  CHECK(megatron_refused(mixture + "--moe-layer-freq 2").starts_with("run.sh:1: moe_layer_freq = 2 is not modelled"));
+  CHECK(megatron(mixture).model.expert_layers == ballast::layer_set::all());
+  CHECK(megatron(mixture + "--moe-layer-freq 1").model.expert_layers == ballast::layer_set::all());
+  CHECK(megatron(mixture + "--moe-layer-freq '([0]*3+[1]*29)'").model.expert_layers == ballast::layer_set::from(3));
+  CHECK(megatron(mixture + "--moe-layer-freq [0,0]*1+[1]*30").model.expert_layers == ballast::layer_set::from(2));
+  CHECK(megatron(mixture + "--moe-layer-freq 2").model.expert_layers.count(32) == 16);
+  CHECK(megatron(mixture + "--moe-layer-freq 2").model.expert_layers.contains(0));
   CHECK(megatron_refused(mixture + "--moe-layer-freq ([0]*3+[1]*28)").find("one entry for each layer") != std::string::npos);
   CHECK(megatron_refused(mixture + "--moe-layer-freq abc").find("is neither a number nor a list") != std::string::npos);
   CHECK(megatron_refused(llama_8b + "--linear-attention-freq 4").starts_with("run.sh:1: linear_attention_freq = 4 is not modelled"));

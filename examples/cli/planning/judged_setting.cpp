@@ -6,9 +6,11 @@
 #include "report/output.hpp"
 #include "report/words.hpp"
 
+#include <ballast/core/math.hpp>
 #include <ballast/cost/model_layers.hpp>
 #include <ballast/plan/judge_setting.hpp>
 #include <ballast/plan/plan_training.hpp>
+#include <ballast/plan/search_degrees.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -76,15 +78,38 @@ namespace {
   return text + (faster > 0 ? ", " + percent(faster) + " less.\n" : ": this setting is as good.\n");
 }
 
+[[nodiscard]] std::string best_in_words(judged_setting const& of) {
+  if (of.best.ranked.empty()) return "No setting of " + grouped(of.best.settings) + " with other degrees fits.\n";
+  auto const& setting = of.best.ranked.front().setting;
+  auto const& spread = setting.model.spread;
+  auto text = "Of " + grouped(of.best.settings) + " settings with all degrees, the fastest takes " +
+              duration(ms_of(of.best.ranked.front().step)) + " a step of equal micro-batches: " + counted(setting.pipeline.stages, "stage");
+  if (setting.chunks() > 1) text += " of " + counted(setting.chunks(), "chunk");
+  for (auto const& [name, degree] : {std::pair{"TP", spread.tensor}, {"CP", spread.context}, {"EP", setting.model.expert}})
+    if (degree > 1) text += ", " + std::string(name) + " " + std::to_string(degree);
+  return text + ", ZeRO stage " + std::to_string(spread.zero) + ", " + grouped(static_cast<std::uint64_t>(setting.micro_batches)) +
+         (setting.micro_batches == 1 ? " micro-batch of " : " micro-batches of ") +
+         counted(static_cast<std::uint64_t>(setting.micro_batch), "sequence") + ".\n";
+}
+
 }  // namespace
 
 judged_setting judge(imported_setting given, ballast::cluster const& on, ballast::batching<> const& steps,
                      std::vector<ballast::batch_shape> const& packs) {
-  judged_setting out{.file = {}, .device = std::string(on.device.name), .given = std::move(given), .judged = {}, .better = {}};
+  judged_setting out{.file = {}, .device = std::string(on.device.name), .given = std::move(given), .judged = {}, .better = {}, .best = {}};
   auto const& by = out.given.setting;
   auto const rates = ballast::rates_of(on, by.model.spread.tensor * by.model.spread.data);
   out.judged = ballast::judge_setting<std::uint32_t>(steps, packs, out.given.model, by, rates);
   out.better = ballast::plan_training<std::uint32_t>(steps, packs, ballast::layers_of(out.given.model, by.model), by.pipeline, rates);
+  auto const pack_of = [&](ballast::batch_shape const& batch) {  // of one sequence
+    return ballast::batch_shape{.tokens = ballast::divide_up(batch.tokens, by.micro_batch),
+                                .squares = ballast::divide_up(batch.squares, by.micro_batch),
+                                .tiles = 0};
+  };
+  out.best = ballast::search_degrees(
+      out.given.model, {.mean = pack_of(out.judged.mean), .largest = pack_of(out.judged.largest)},
+      {.gpus = by.gpus(), .memory = by.pipeline.memory, .sequence = by.sequence, .global_batch = by.global_batch(), .keep = 1}, on,
+      by.model);
   return out;
 }
 
@@ -116,9 +141,24 @@ nlohmann::ordered_json to_json(judged_setting const& of) {
                               {"bubble", is.shares.share(is.shares.bubble)},
                               {"modelled_step_ms", is.step_ms()},
                               {"notes", of.given.notes},
-                              {"better", nullptr}};
+                              {"better", nullptr},
+                              {"best", nullptr}};
   if (of.better.status == ballast::status::feasible)
     json["better"] = {{"boundaries", of.better.stages.partition.boundaries}, {"modelled_step_ms", of.better.step_ms()}};
+  if (!of.best.ranked.empty()) {
+    auto const& setting = of.best.ranked.front().setting;
+    auto const& spread = setting.model.spread;
+    json["best"] = {{"tensor", spread.tensor},
+                    {"context", spread.context},
+                    {"expert", setting.model.expert},
+                    {"stages", setting.pipeline.stages},
+                    {"chunks", setting.chunks()},
+                    {"zero", spread.zero},
+                    {"micro_batch", setting.micro_batch},
+                    {"micro_batches", setting.micro_batches},
+                    {"modelled_step_ms", ms_of(of.best.ranked.front().step)},
+                    {"settings", of.best.settings}};
+  }
   return json;
 }
 
@@ -148,7 +188,7 @@ std::string in_words(judged_setting const& of) {
             " more than the " + many_bytes(most->budget) + " of a device; " +
             (most->state > most->budget ? "its states alone are too many" : "its activations are too many") + ".\n";
   text += "A step takes " + duration(is.step_ms()) + "; stages wait " + percent(is.shares.share(is.shares.bubble)) +
-          " of the time inside their pipelines.\n" + better_in_words(of);
+          " of the time inside their pipelines.\n" + better_in_words(of) + best_in_words(of);
   for (auto const& note : of.given.notes) text += "Note: " + note + ".\n";
   return text;
 }

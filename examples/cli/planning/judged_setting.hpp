@@ -5,6 +5,7 @@
 #include <ballast/batching/result.hpp>
 #include <ballast/cost/layer.hpp>
 #include <ballast/plan/cluster.hpp>
+#include <ballast/plan/searched_settings.hpp>
 #include <ballast/plan/training_plan.hpp>
 
 #include <nlohmann/json_fwd.hpp>
@@ -20,7 +21,8 @@ struct judged_setting {
   std::string file, device;
   imported_setting given;
   ballast::training_plan judged;
-  ballast::training_plan better;  ///< the best cut and recomputation for the same degrees, stages and micro-batches
+  ballast::training_plan better;    ///< the best cut and recomputation for the same degrees, stages and micro-batches
+  ballast::searched_settings best;  ///< the fastest setting of all degrees for the same devices and sequences of a step
 };
 
 /// Judges a setting on its micro-batches. The memory of a device is in the setting.

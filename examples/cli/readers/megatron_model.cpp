@@ -5,10 +5,12 @@
 
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
+#include <ballast/cost/layer_set.hpp>
 
 #include <algorithm>
 #include <charconv>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -17,49 +19,47 @@ namespace ballast_cli {
 
 namespace {
 
-/// Which layers have experts: a number N, of which layers 0, N, 2N, ... have, or a list such as ([0]*3+[1]*58). Returns the first dense
-/// layers; the others have to have experts.
-[[nodiscard]] std::int64_t dense_layers(setting_table& in, std::int64_t layers) {
-  auto const text = in.word("moe_layer_freq", "1");
-  if (text == "1") return 0;
-  auto const unclear = [&] { in.refuse("moe_layer_freq", "is neither a number nor a list such as ([0]*3+[1]*58)"); };
+/// The layers that a pattern leaves out: a number N, for which `leaves_out(layer, N)` tells, or a list such as ([0]*3+[1]*58) of which it
+/// leaves out the zeros.
+template <class LeavesOut>
+[[nodiscard]] ballast::layer_set left_out(setting_table& in, char const* key, std::int64_t layers, LeavesOut const& leaves_out) {
+  auto const text = in.word(key);
+  auto const unclear = [&] { in.refuse(key, "is neither a number nor a list such as ([0]*3+[1]*58)"); };
   auto const number = [&](std::size_t& at) {
     std::int64_t value = 0;
     auto const [stop, error] = std::from_chars(text.data() + at, text.data() + text.size(), value);
-    if (error != std::errc{} || value < 0 || value > 4096) unclear();
+    if (error != std::errc{} || value < 1 || value > 4096) unclear();
     at = static_cast<std::size_t>(stop - text.data());
     return value;
   };
-  std::vector<bool> experts;
+  ballast::layer_set out;
   std::size_t at = 0;
-  if (text[0] >= '0' && text[0] <= '9') {
+  if (!text.empty() && text[0] >= '0' && text[0] <= '9') {
     auto const period = number(at);
-    if (at != text.size() || period == 0) unclear();
-    for (std::int64_t i = 0; i < layers; ++i) experts.push_back(i % period == 0);
-  } else {
-    std::vector<bool> piece;
-    while (at < text.size()) {
-      auto const c = text[at];
-      if (c == '[' || c == '+') piece.clear();
-      if (c == '0' || c == '1') {
-        piece.push_back(c == '1');
-        experts.push_back(c == '1');
-      }
-      ++at;
-      if (c == '*') {
-        auto const times = number(at);
-        if (piece.empty() || times == 0 || static_cast<std::size_t>(times) * piece.size() + experts.size() > 8192) unclear();
-        for (std::int64_t k = 1; k < times; ++k) experts.insert(experts.end(), piece.begin(), piece.end());
-      } else if (std::string("[]()+, 01").find(c) == std::string::npos) {
-        unclear();
-      }
+    if (at != text.size()) unclear();
+    for (std::int64_t i = 0; i < layers; ++i)
+      if (leaves_out(i, period)) out.add(i);
+    return out;
+  }
+  std::vector<bool> has, piece;
+  while (at < text.size()) {
+    auto const c = text[at++];
+    if (c == '[' || c == '+') piece.clear();
+    if (c == '0' || c == '1') {
+      piece.push_back(c == '1');
+      has.push_back(c == '1');
+    } else if (c == '*') {
+      auto const times = number(at);
+      if (piece.empty() || static_cast<std::size_t>(times) * piece.size() + has.size() > 8192) unclear();
+      for (std::int64_t k = 1; k < times; ++k) has.insert(has.end(), piece.begin(), piece.end());
+    } else if (std::string_view("[]()+, ").find(c) == std::string_view::npos) {
+      unclear();
     }
   }
-  if (static_cast<std::int64_t>(experts.size()) != layers) in.refuse("moe_layer_freq", "does not have one entry for each layer");
-  auto const first = std::find(experts.begin(), experts.end(), true);
-  if (std::find(first, experts.end(), false) != experts.end())
-    in.refuse("moe_layer_freq", "is not modelled: dense layers behind one with experts");
-  return first - experts.begin();
+  if (std::cmp_not_equal(has.size(), layers)) in.refuse(key, "does not have one entry for each layer");
+  for (std::int64_t i = 0; i < layers; ++i)
+    if (!has[static_cast<std::size_t>(i)]) out.add(i);
+  return out;
 }
 
 void read_attention(setting_table& in, ballast::transformer& model) {
@@ -77,10 +77,9 @@ void read_attention(setting_table& in, ballast::transformer& model) {
     auto const& text = window[0];
     auto const [stop, error] = std::from_chars(text.data(), text.data() + text.size(), left);
     if (error != std::errc{} || stop != text.data() + text.size() || left < 0) in.refuse("window_size", "is not a window");
-    model.window = left + 1;  // the token itself, and those to its left
-    auto const period = in.word("window_attn_skip_freq");
-    if (!period.empty() && period.find('[') != period.npos) in.refuse("window_attn_skip_freq", "is not modelled: a list");
-    model.full_every = in.number_or("window_attn_skip_freq", 0);
+    model.window = left + 1;                        // the token itself, and those to its left
+    if (!in.word("window_attn_skip_freq").empty())  // a full layer after N - 1 with windows
+      model.windowed = ~left_out(in, "window_attn_skip_freq", model.layers, [](auto i, auto n) { return (i + 1) % n == 0; });
   }
   for (auto const* const key : {"linear_attention_freq", "experimental_attention_variant"})
     if (!in.word(key).empty()) in.refuse(key, "is not modelled");
@@ -91,14 +90,15 @@ void read_routing(setting_table& in, ballast::transformer& model) {
   model.experts = experts ? *experts : too.value_or(0);
   auto const width = in.number_or("moe_ffn_hidden_size", model.ffn), active = in.number_or("moe_router_topk", 2),
              shared = in.number_or("moe_shared_expert_intermediate_size", 0);
-  auto const dense = dense_layers(in, model.layers);
+  auto const everywhere = in.word("moe_layer_freq").empty();
   if (in.number("moe_latent_size")) in.refuse("moe_latent_size", "is not modelled");
-  in.ignore({"moe_shared_expert_gate"});
+  auto const gate = in.flag("moe_shared_expert_gate");
   if (model.experts == 0) return;
   model.expert_ffn = width;
   model.active_experts = active;
   model.shared_ffn = shared;
-  model.dense_layers = dense;
+  model.shared_gate = gate && shared > 0;
+  if (!everywhere) model.expert_layers = ~left_out(in, "moe_layer_freq", model.layers, [](auto i, auto n) { return i % n != 0; });
   model.router_bias = in.flag("moe_router_enable_expert_bias");
 }
 
@@ -109,6 +109,7 @@ ballast::transformer read_megatron_model(setting_table& in, std::optional<ballas
   if (!given && !(layers && hidden && heads))
     throw bad_input(in.file() +
                     ": the setting does not hold the shape of the model (num_layers, hidden_size, num_attention_heads); --model names it");
+  if (layers.value_or(1) > ballast::layer_set::most) in.refuse("num_layers", "is above " + std::to_string(ballast::layer_set::most));
   ballast::transformer model;
   model.layers = layers.value_or(1);
   model.hidden = hidden.value_or(1);
