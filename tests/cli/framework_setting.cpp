@@ -238,6 +238,25 @@ TEST_CASE("framework_setting: Megatron-LM's recomputation and its rules") {
         std::string::npos);
 }
 
+TEST_CASE("framework_setting: ms-swift's defaults where they differ from Megatron-LM's") {
+  auto const of = [](std::string const& flags) {
+    return read("megatron sft --max_length 4096 " + flags, "run.sh", {.model = transformer_preset("qwen3-30b-a3b"), .gpus = 8});
+  };
+  auto const plain = of("");
+  CHECK(plain.framework == "ms-swift");
+  CHECK(plain.setting.recompute == ballast::recompute_setting{.what = modules, .modules = {ballast::recompute_module::core_attention}});
+  CHECK(of("--recompute_granularity none").setting.recompute.what == none);
+  CHECK((plain.setting.model.spread.zero == 1 && of("--use_distributed_optimizer false").setting.model.spread.zero == 0));
+  CHECK((plain.setting.micro_batch == 1 && plain.setting.global_batch() == 16));
+  CHECK(plain.setting.model.optimizer == ballast::optimizer_named("adam"));
+  CHECK(plain.setting.model.language == ballast::trainable{});
+  CHECK(of("--tuner_type lora").setting.model.language == ballast::trainable{.what = ballast::trained::low_rank, .rank = 8});
+  auto const experts = of("--tensor_model_parallel_size 2 --sequence_parallel true --expert_model_parallel_size 4");  // ETP is 1, not TP
+  CHECK(!has_note(experts, "expert_tensor_parallel_size"));
+  CHECK(!has_note(experts, "moe_token_dispatcher_type"));  // alltoall
+  CHECK(of("--packing_length 8192").setting.sequence == 8192);
+}
+
 TEST_CASE("framework_setting: Megatron-LM's three ways to chunks, and its uneven ends") {
   auto const with = [](std::string const& flags) { return megatron(llama_8b + "--pipeline-model-parallel-size 4 " + flags).setting; };
   auto const even = with("");
