@@ -102,11 +102,38 @@ void of_training() {
     }
 }
 
+/// Image tiles and tokens, for a vision-language model.
+void of_images() {
+  auto const& model = vision_language_preset("llava-1.5-7b");
+  splitmix64 draw(133);
+  numbers tiles, tokens;
+  for (int i = 0; i < 700; ++i) {
+    tiles.push_back(i % 4 == 0 ? 0 : between(1, 4, draw));
+    tokens.push_back(576 * tiles.back() + between(1, 900, draw));
+  }
+  model_setting const by{.spread = {.tensor = 2, .data = 4, .zero = 1}, .vision = {.what = trained::none}};
+  std::pair<std::string, data_plan_options> const variants[] = {
+      {"measures", {.steps = {.capacity = 4096, .ranks = 4}, .others = {5}}},
+      {"measures,set_aside",
+       {.steps = {.capacity = 2800, .ranks = 4, .micro_batches = 2, .left_over = left_over::shorten, .cost_per_micro_batch = 1000},
+        .oversize = oversize::set_aside,
+        .others = {3}}},
+      {"measures,pipeline",
+       {.steps = {.capacity = 4096, .ranks = 4, .micro_batches = 8, .synchronisation = synchronisation::pipeline, .stages = 2},
+        .others = {5}}}};
+  for (auto const& [name, o] : variants) {
+    auto const data = plan_data(sample_measures{tiles, tokens}, o, model, by);
+    show_data("", name, data, o);
+    show("plan_whole_run", name, plan_training(data, {.stages = 2, .memory = 80'000'000'000}, model, {}, by));
+  }
+}
+
 }  // namespace
 
 void plan() {
   of_data();
   of_training();
+  of_images();
 }
 
 }  // namespace plan_hashes
