@@ -242,7 +242,7 @@ TEST_CASE("what several measures cannot have is refused in one sentence", "[cli]
       {"none --columns 2,1 --capacity 9,4096 --ranks 2", "none:2: 0 tokens; the last measure of a plan is tokens"},
       {"f --columns 2,1 --capacity 9,4096 --ranks 2 --oversize truncate", "--oversize truncate: samples of several measures are not cut"},
       {"f --columns 2,1 --capacity 9,4096 --ranks 2 --least-fill 0.9", "--least-fill is for one measure"},
-      {"f --columns 2,1,1 --capacity 9,9,4096 --ranks 2 --model llava-1.5-7b", "--model llava-1.5-7b: reads images, so samples have two"},
+      {"f --columns 2,1,1 --capacity 9,999,4096 --ranks 2 --model llava-1.5-7b", "--model llava-1.5-7b: reads images, so samples have two"},
       {"f --columns 2,1 --capacity 9,4096 --ranks 2 --freeze vision", "--freeze: llama-3.1-8b has no vision tower or projector"},
       {"f --columns 1 --capacity 4096 --ranks 2 --model llava-1.5-7b --freeze vision", "--freeze: these samples have no images; "},
       {"f --columns 2,1 --capacity 9,4096 --ranks 2 --model llava-1.5-7b --freeze tower", "--freeze tower: expected one of vision, proj"},
@@ -260,6 +260,12 @@ TEST_CASE("what several measures cannot have is refused in one sentence", "[cli]
   auto const aside = in.ballast("plan long --columns 2,1 --capacity 9,4096 --ranks 1 --oversize set-aside --json");
   REQUIRE(aside.code == 0);
   CHECK(nlohmann::json::parse(aside.out)["set_aside"] == std::vector<int>{1});
+  CHECK(
+      in.ballast("pack f --columns 1 --capacity 4096 --ranks 1 --model llava-1.5-7b").out.find("time of llava-1.5-7b (its language mod") !=
+      std::string::npos);
+  CHECK(
+      in.ballast("levels f --columns 1 --max-length 4096 --gpus 8 --model llava-1.5-7b").out.find("; llava-1.5-7b (its language model)") !=
+      std::string::npos);
   CHECK(
       in.ballast("plan f --columns 1 --capacity 4096 --ranks 1 --model qwen2.5-vl-7b").out.find("qwen2.5-vl-7b (its language model) on") !=
       std::string::npos);

@@ -140,7 +140,7 @@ template <class Index>
   std::optional<rank_figures> in_ranks;
   if (arguments.ranks != 0) {
     auto const placed = placed_lengths(lengths, plan, o);
-    in_ranks = {.ranks = arguments.ranks, .model = arguments.model};
+    in_ranks = {.ranks = arguments.ranks, .model = arguments.model.empty() ? "" : name_of_language_part(arguments.model)};
     if (arguments.model.empty())
       order_for_ranks(plan.packs, {placed}, arguments.limits.capacity, arguments.ranks, o.seed);
     else

@@ -98,7 +98,7 @@ using ballast::timed_level;
 
 }  // namespace
 
-level_setup::level_setup(level_request const& request) : model(request.on.model) {
+level_setup::level_setup(level_request const& request) : model(name_of_language_part(request.on.model)) {
   if (request.on.mfu && !(*request.on.mfu >= 0.001 && *request.on.mfu <= 1))
     throw bad_input("--mfu " + formatted("%g", *request.on.mfu) + ": expected a share of the peak from 0.001 to 1");
   cluster.model = model_of(request.on.model);

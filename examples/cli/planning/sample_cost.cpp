@@ -122,6 +122,8 @@ named_model model_named(std::string const& model) {
 
 ballast::transformer model_of(std::string const& model) { return model_named(model).language; }
 
+std::string name_of_language_part(std::string const& model) { return model + (model_named(model).images ? " (its language model)" : ""); }
+
 ballast::device const& device_of(std::string const& name) {
   auto const* const accelerator = find(ballast::devices, name);
   if (accelerator == nullptr) throw bad_input("--device " + printable(name) + ": expected one of " + names(ballast::devices));
@@ -135,10 +137,9 @@ std::string device_in_words(std::string const& device, double mfu) {
 }
 
 timed_cost modelled_cost(model_on_device const& on) {
-  auto const known = model_named(on.model);
-  auto const cost = ballast::sample_cost(known.language);
+  auto const cost = ballast::sample_cost(model_of(on.model));
   auto const mfu = on.utilisation();
-  return erased(cost, ballast::ms_per_unit(cost, {device_of(on.device), mfu}), on.model + (known.images ? " (its language model)" : ""),
+  return erased(cost, ballast::ms_per_unit(cost, {device_of(on.device), mfu}), name_of_language_part(on.model),
                 device_in_words(on.device, mfu));
 }
 

@@ -52,6 +52,8 @@ struct named_model {
 [[nodiscard]] named_model model_named(std::string const& model);
 /// The part that reads tokens. Throws bad_input.
 [[nodiscard]] ballast::transformer model_of(std::string const& model);
+/// The name of what is modelled of a model where samples have tokens alone. Throws bad_input.
+[[nodiscard]] std::string name_of_language_part(std::string const& model);
 /// Throws bad_input, listing the names.
 [[nodiscard]] ballast::device const& device_of(std::string const& name);
 /// "h100 at 40 % of its dense bfloat16 peak".
