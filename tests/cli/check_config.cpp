@@ -49,6 +49,16 @@ TEST_CASE("check-config: a setting is judged, and too little memory is named wit
   CHECK(judged(in, "run.sh --gpus 8 --model llama-3.1-8b --memory 1Ki")["best"].is_null());
 }
 
+TEST_CASE("check-config: the note of a model that reads images says what is left out") {
+  scratch const in;
+  in.file("swift.sh", "swift sft --model x --deepspeed zero3 --max_length 2048 --packing true --tuner_type full --freeze_vit true");
+  auto const o = in.ballast("check-config swift.sh --gpus 8 --model qwen2.5-vl-7b");
+  CAPTURE(o.out, o.err);
+  CHECK(o.out.find("Note: qwen2.5-vl-7b reads images: its tower and projector are left out, so memory and time are too low.\n") !=
+        std::string::npos);
+  CHECK(in.ballast("check-config swift.sh --gpus 8 --model qwen2.5-7b").out.find("reads images") == std::string::npos);
+}
+
 TEST_CASE("check-config: lengths are packed into the micro-batches of the setting") {
   scratch const in;
   in.file("run.sh", setting);

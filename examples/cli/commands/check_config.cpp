@@ -39,9 +39,17 @@ struct config_arguments {
   auto const& file = arguments.input.files.front();
   auto const name = shown_name(file);
   auto asked = arguments.asked;
-  if (!arguments.model.empty()) asked.model = model_of(arguments.model);
+  auto reads_images = false;
+  if (!arguments.model.empty()) {
+    auto const known = model_named(arguments.model);
+    asked.model = known.language;
+    reads_images = known.images.has_value();
+  }
   file_bytes const bytes(file);
   auto given = read_framework_setting(bytes.view(), name, asked);
+  if (reads_images)
+    given.notes.push_back(printable(arguments.model) +
+                          " reads images: its tower and projector are left out, so memory and time are too low");
   auto& by = given.setting;
   auto const& device = device_of(arguments.on.device);
   by.pipeline.memory = arguments.memory.value_or(device.memory_bytes / 10 * 9);
