@@ -65,6 +65,7 @@ template <class = when_called>
   if (!by.boundaries.empty()) return by.boundaries;
   auto const chunks = static_cast<std::int64_t>(by.pipeline.stages * by.chunks());
   std::vector<std::int64_t> layers;
+  layers.reserve(static_cast<std::size_t>(chunks));
   for (std::int64_t c = 0; c < chunks; ++c) layers.push_back(model.layers / chunks + (c < model.layers % chunks ? 1 : 0));
   return cut_by_layers(model, layers);
 }

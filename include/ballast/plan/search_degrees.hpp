@@ -113,9 +113,11 @@ void plan_ranked(ranked_setting& ranked, batching<> const& steps, std::span<batc
 template <class = when_called>
 void rank(searched_settings& found) {
   std::vector<std::pair<std::int64_t, std::size_t>> order;
+  order.reserve(found.ranked.size());
   for (auto const& r : found.ranked) order.emplace_back(r.plan.time.value, order.size());
   std::sort(order.begin(), order.end());
   std::vector<ranked_setting> ranked;
+  ranked.reserve(order.size());
   for (auto const& [time, i] : order) ranked.push_back(std::move(found.ranked[i]));
   found.ranked = std::move(ranked);
 }

@@ -41,8 +41,8 @@
 
 namespace ballast::inline v0_2::detail {
 
-[[nodiscard]] constexpr transformer const& language_of(transformer const& model) noexcept { return model; }
-[[nodiscard]] constexpr transformer const& language_of(vision_language_model const& model) noexcept { return model.language; }
+[[nodiscard]] constexpr transformer language_of(transformer const& model) noexcept { return model; }
+[[nodiscard]] constexpr transformer language_of(vision_language_model const& model) noexcept { return model.language; }
 
 /// A number of packs as one.
 [[nodiscard]] constexpr batch_shape times(batch_shape const& pack, std::int64_t packs) {
@@ -72,6 +72,7 @@ template <class = when_called>
 template <class = when_called>
 [[nodiscard]] inline std::vector<std::int64_t> drawn_of(std::span<std::int64_t const> values, std::vector<std::size_t> const& drawn) {
   std::vector<std::int64_t> out;
+  out.reserve(drawn.size());
   for (auto const i : drawn) out.push_back(values[i]);
   return out;
 }
@@ -217,6 +218,7 @@ class degree_search {
         planned = plan_chunks<>(each, held_for(at), {.capacity = capacity, .move_cuts = false});
       } else {
         std::vector<std::uint64_t> held;
+        held.reserve(capacity.size());
         for (std::uint64_t s = 0; s < at.stages; ++s)
           held.push_back(in_flight(at.schedule, s, at.stages, static_cast<std::uint64_t>(at.micro_batches)).held);
         planned = plan_stages<>(each, {.stages = at.stages, .capacity = capacity, .in_flight = held});
@@ -252,6 +254,7 @@ class degree_search {
   /// one, and at last the backward passes of one run there.
   [[nodiscard]] static std::int64_t bound_of_chunks(std::vector<stage_layer> const& each, degrees const& at) {
     std::vector<std::int64_t> time;
+    time.reserve(each.size());
     for (auto const& l : each) time.push_back(l.time);
     auto const count = static_cast<std::size_t>(at.stages * at.chunks());
     auto const cut = min_max_partition(time, {.stages = count});

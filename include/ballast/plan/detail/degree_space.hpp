@@ -137,7 +137,7 @@ class degree_space {
   }
 
   search_options const& o_;
-  transformer const& model_;
+  transformer model_;
   std::int64_t layers_, per_node_;
 };
 
