@@ -5,11 +5,13 @@
 #include <ballast/core/random.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/plan/cluster.hpp>
+#include <ballast/staging/chunks.hpp>
 
 #include "support/catch.hpp"
 #include "support/lengths.hpp"
 #include "support/refusal.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -69,6 +71,32 @@ TEST_CASE("time_stages: the stages of a plan have the plan's times and memory") 
     CHECK(timed.stages.partition.bottleneck.value == plan.stages.partition.bottleneck.value);
     CHECK(timed.stages.partition.bottleneck.lower_bound <= timed.stages.partition.bottleneck.value);
   }
+}
+
+TEST_CASE("time_stages: with several chunks, a plan is no slower than chunks of equal time, nor than the moved ones") {
+  some_steps const data(2, 2, 8);
+  auto const layers = layers_of(transformer_preset("llama-3.1-8b"), {.spread = {.data = 2, .zero = 1}});
+  std::vector<std::int64_t> const capacity(4, 45'000'000'000);
+  int even_better = 0, moved_better = 0;
+  for (auto const& schedule :
+       {any_schedule{interleaved_schedule{.chunks = 2}}, any_schedule{interleaved_schedule{.chunks = 4}}, any_schedule{zbv_schedule{}}}) {
+    training_options const o{.stages = 4, .memory = capacity[0], .schedule = schedule};
+    auto const plan = plan_training<std::uint32_t>(data.steps, data.packs, layers, o, rates);
+    REQUIRE(plan.status == status::feasible);
+    auto const held = held_by_chunk(schedule, 4, 8);
+    std::vector<std::int64_t> times;
+    for (auto const moved : {false, true}) {
+      auto const stages = plan_chunks<>(plan.layers, held, {.capacity = capacity, .move_cuts = moved});
+      REQUIRE(stages.partition.status == status::feasible);
+      times.push_back(
+          time_stages<std::uint32_t>(data.steps, data.packs, taken(layers, stages), stages.partition.boundaries, o, rates).time.value);
+    }
+    CHECK(plan.time.value == (std::min)(times[0], times[1]));
+    even_better += times[0] < times[1] ? 1 : 0;
+    moved_better += times[1] < times[0] ? 1 : 0;
+  }
+  CHECK(even_better > 0);
+  CHECK(moved_better > 0);
 }
 
 TEST_CASE("time_stages: too little memory is an answer with times") {

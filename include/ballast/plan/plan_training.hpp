@@ -95,12 +95,12 @@ void time_training(batching<Index> const& steps, std::span<batch_shape const> pa
 
 /// @brief Plans the stages of a model for the micro-batches of a data plan, and computes the time of every step.
 ///
-/// One plan of stages serves all steps. Stages and what they recompute are chosen together (`plan_stages`, or
-/// `plan_chunks` if the schedule has several chunks per stage): balanced in time for the mean
-/// micro-batch, and within memory for the largest. Then every rank of every step gets a timeline of its own packs, in their order; a step
-/// takes as long as its slowest rank, and then exchanges gradients and parameters and runs the optimiser. Memory includes the working set
-/// of the layer whose backward pass runs. If the schedule splits backwards, both parts take half the time, and activations are held until
-/// the second ends.
+/// One plan of stages serves all steps. Stages and what they recompute are chosen together (`plan_stages`): balanced in time for the mean
+/// micro-batch, and within memory for the largest. If the schedule has several chunks per stage, the stages of `plan_chunks` are compared
+/// with chunks that are as equal in time as they can be, and the faster ones by their timelines are taken. Then every rank of every step
+/// gets a timeline of its own packs, in their order; a step takes as long as its slowest rank, and then exchanges gradients and parameters
+/// and runs the optimiser. Memory includes the working set of the layer whose backward pass runs. If the schedule splits backwards, both
+/// parts take half the time, and activations are held until the second ends.
 ///
 /// @tparam Index  index type of the data plan
 /// @param steps    which packs each rank trains in each step; each rank is a pipeline
@@ -126,16 +126,25 @@ template <index_type Index>
   auto& out = begun.plan;
   std::vector<std::int64_t> const capacity(static_cast<std::size_t>(options.stages), options.memory);
   auto const chunks = std::visit([](auto const& s) { return s.chunks_per_stage(); }, options.schedule);
-  out.stages = chunks == 1 ? plan_stages<>(std::span<stage_layer const>(out.layers),
-                                           {.stages = options.stages, .capacity = capacity, .in_flight = out.in_flight})
-                           : plan_chunks<>(out.layers, held_by_chunk(options.schedule, options.stages, begun.most), {.capacity = capacity});
-  out.status = out.stages.partition.status;
-  if (out.status != status::feasible) {
-    if (chunks == 1 && out.layers.size() >= options.stages) out.shortage = shortage_of(out.layers, out.in_flight, options.memory);
+  auto const finish = [&](training_plan& plan) {
+    plan.status = plan.stages.partition.status;
+    if (plan.status == status::feasible) detail::time_training<Index>(steps, packs, layers, options, rates, plan);
+    return plan.status == status::feasible;
+  };
+  if (chunks == 1) {
+    out.stages = plan_stages<>(std::span<stage_layer const>(out.layers),
+                               {.stages = options.stages, .capacity = capacity, .in_flight = out.in_flight});
+    if (!finish(out) && out.layers.size() >= options.stages) out.shortage = shortage_of(out.layers, out.in_flight, options.memory);
     return std::move(out);
   }
-  detail::time_training<Index>(steps, packs, layers, options, rates, out);
-  return std::move(out);
+  auto const held = held_by_chunk(options.schedule, options.stages, begun.most);
+  auto even = out;  // balanced stages may have unequal chunks, which wait for each other
+  out.stages = plan_chunks<>(out.layers, held, {.capacity = capacity});
+  even.stages = plan_chunks<>(even.layers, held, {.capacity = capacity, .move_cuts = false});
+  if (!finish(out) || even.stages.partition.boundaries == out.stages.partition.boundaries || !finish(even)) return std::move(out);
+  auto& bound = even.stages.partition.bottleneck.lower_bound;
+  bound = (std::max)(bound, out.stages.partition.bottleneck.lower_bound);
+  return even.time.value < out.time.value ? std::move(even) : std::move(out);
 }
 
 /// @brief Plans the stages of a language model on a cluster for a data plan. Each rank is a pipeline of tensor-parallel groups.
