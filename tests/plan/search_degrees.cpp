@@ -237,6 +237,7 @@ TEST_CASE("search_degrees: what is out of range is refused by name") {
   CHECK(refused([](auto& o) { o.memory = 0; }).starts_with("memory = 0 "));
   CHECK(refused([](auto& o) { o.sequence = -1; }).starts_with("sequence = -1 "));
   CHECK(refused([](auto& o) { o.global_batch = 0; }).starts_with("global_batch = 0 "));
+  CHECK(refused([](auto& o) { o.global_batch = (1 << 20) + 1; }).starts_with("global_batch = 1048577 "));
   CHECK(refused([](auto& o) { o.keep = 0; }).starts_with("keep = 0 "));
   CHECK(refused([](auto& o) { o.zero = {}; }).starts_with("zero and schedules "));
 }

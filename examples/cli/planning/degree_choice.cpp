@@ -168,14 +168,7 @@ void add_search(nlohmann::ordered_json& json, ballast::searched_settings const& 
                       {"modelled_ms", static_cast<double>(r.plan.time.value) / 1e6},
                       {"memory", std::move(memory)},
                       {"boundaries", s.boundaries},
-                      {"limits",
-                       {{"work", of.share(of.work)},
-                        {"recompute", of.share(of.recompute)},
-                        {"exchange", of.share(of.exchange)},
-                        {"optimizer", of.share(of.optimizer)},
-                        {"bubble", of.share(of.bubble)},
-                        {"waiting", of.share(of.waiting)},
-                        {"largest_loss", to_string(of.largest_loss())}}}});
+                      {"limits", limits_json(of)}});
   }
 }
 

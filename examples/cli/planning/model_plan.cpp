@@ -226,6 +226,16 @@ planned_model plan_model(model_request const& asked, model_on_device const& on, 
   return out;
 }
 
+nlohmann::ordered_json limits_json(ballast::time_shares const& of) {
+  return {{"work", of.share(of.work)},
+          {"recompute", of.share(of.recompute)},
+          {"exchange", of.share(of.exchange)},
+          {"optimizer", of.share(of.optimizer)},
+          {"bubble", of.share(of.bubble)},
+          {"waiting", of.share(of.waiting)},
+          {"largest_loss", to_string(of.largest_loss())}};
+}
+
 nlohmann::ordered_json to_json(planned_model const& plan) {
   auto const& training = plan.runs.planned;
   auto const& cuts = training.stages.partition.boundaries;
@@ -252,14 +262,7 @@ nlohmann::ordered_json to_json(planned_model const& plan) {
                               {"end_of_step_ms", ms(training.end_of_step)},
                               {"modelled_run_ms", ms(training.time.value)},
                               {"run_lower_bound_ms", ms(training.time.lower_bound)},
-                              {"limits",
-                               {{"work", of.share(of.work)},
-                                {"recompute", of.share(of.recompute)},
-                                {"exchange", of.share(of.exchange)},
-                                {"optimizer", of.share(of.optimizer)},
-                                {"bubble", of.share(of.bubble)},
-                                {"waiting", of.share(of.waiting)},
-                                {"largest_loss", to_string(of.largest_loss())}}},
+                              {"limits", limits_json(of)},
                               {"megatron", plan.layout.value_or("")},
                               {"megatron_flags", plan.flags.words},
                               {"megatron_without", plan.flags.without},

@@ -71,6 +71,8 @@ struct planned_model {
                                        ballast::data_plan<> const& data, ballast::usual_batchings<> const& others,
                                        std::string const& title);
 
+/// Where the device-time goes.
+[[nodiscard]] nlohmann::ordered_json limits_json(ballast::time_shares const& of);
 [[nodiscard]] nlohmann::ordered_json to_json(planned_model const& plan);
 [[nodiscard]] std::string in_words(planned_model const& plan);
 [[nodiscard]] report_model on_page(planned_model const& plan);

@@ -28,7 +28,7 @@ struct pack_sizes {
 /// Each list has the values that the search may choose from. An empty list stands for all values that suit the model and divide the
 /// devices, as its comment says.
 struct search_options {
-  std::int64_t gpus = 0;                    ///< number of devices of the training, at least 1
+  std::int64_t gpus = 0;                    ///< number of devices of the training, in [1, 2^20]
   std::int64_t memory = 0;                  ///< bytes of each device that a setting may use, at least 1
   std::int64_t sequence = 0;                ///< tokens of a pack, at least 1; no sample is longer
   std::int64_t global_batch = 0;            ///< number of packs in a step, over all ranks; at least 1
@@ -60,7 +60,7 @@ struct searched_settings {
   certificate step{};          ///< least `ranked_setting::step`, and a lower bound for all settings of the space: equal, as it is a proof
   std::uint64_t settings = 0;  ///< number of settings in the space
   std::uint64_t excluded = 0;  ///< number of those whose lower bound showed that they are not among the best
-  std::uint64_t unfit = 0;     ///< number of those that do not fit in memory
+  std::uint64_t unfit = 0;     ///< number of those that do not fit in memory, with chunks of equal time if a stage has several
   std::uint64_t planned = 0;   ///< number of those that were planned
 };
 

@@ -92,6 +92,7 @@ class degree_search {
     positive("global_batch", o.global_batch);
     positive("keep", static_cast<std::int64_t>(o.keep));
     require(o.gpus <= 1 << 20, [&] { return "gpus = " + std::to_string(o.gpus) + " must be at most 2^20"; });
+    require(o.global_batch <= 1 << 20, [&] { return "global_batch = " + std::to_string(o.global_batch) + " must be at most 2^20"; });
     require(!o.zero.empty() && !o.schedules.empty(), [] { return std::string("zero and schedules must not be empty"); });
     by_.spread = {};
     by_.expert = 1;
@@ -157,6 +158,8 @@ class degree_search {
         known->second += count * (evaluate(l, l.options.front(), batch).time + waits.forward + waits.backward);
       }
     }
+    auto const step = checked(2 * known->second) * checked(at.micro_batches);
+    require(step.fits(), [&] { return "a step of " + std::to_string(at.micro_batches) + " micro-batches takes 2^62 nanoseconds or more"; });
     return bound_of(known->second, at);
   }
   /// Times are rounded up by layer here and by stage there: a thousandth is more than that.
