@@ -44,6 +44,17 @@ TEST_CASE("argument_lines: variables and arrays") {
   CHECK(of("A=(\n --one 1 # first\n --two '2 3'\n)\na.py ${A[@]} --three 3", "three") == words{"3"});
   CHECK(of("A=(--one 1)", "one") == words{"1"});  // an array that nothing uses: a file of flags alone
   CHECK(of("ARGS=\" \\\n --one 1 \\\n --two 2 \"\na.py $ARGS \"$@\"", "two") == words{"2"});
+  CHECK(of("A=()\nif [[ \"$D\" == \"x\" ]]; then\n A+=(\"--one 1\" \"--two\")\nfi\na.py ${A[@]} --three 3", "one") == words{"1"});
+  CHECK(of("A=()\nif [[ \"$D\" == \"x\" ]]; then\n A+=(\"--one 1\" \"--two\")\nfi\na.py ${A[@]} --three 3", "two").empty());
+  for (std::string const fork : {"else", "elif [ y ]; then", "  else\n  if x\n  then\n   C=(--three)\n  fi"}) {
+    auto const script = "if x; then\n A+=(--one 1)\n" + fork + "\n A+=(--one 2)\nfi\nB=(--two 2)\na.py ${A[@]} ${B[@]}";
+    CHECK(of(script, "one") == words{"1"});
+    CHECK(of(script, "two") == words{"2"});
+  }
+  CHECK(of("elsewhere --one 1", "one") == words{"1"});
+  CHECK(of("if x; then\n A=(--one 1)\nelse\n A=(--two 2)", "one") == words{"1"});
+  CHECK(of("A=(--one 1)\nB=(--two 2)\nA+=(\"${B[@]}\")\na.py ${A[@]}", "two") == words{"2"});
+  CHECK(of("A=(--one 1)\nB+=(--two 2)\na.py ${A[@]} ${B[@]}", "two") == words{"2"});
   CHECK(of("a.py --one '$X' --two \"\\$Y\"", "two") == words{"$Y"});
   CHECK(of("N=2\na.py --one pre${N}post", "one") == words{"pre2post"});
 }

@@ -48,7 +48,7 @@ class shell_reader {
         begins = true;
         continue;
       }
-      if (begins && assignment()) continue;
+      if (begins && (assignment() || other_branch())) continue;
       auto const first = out.size();
       word(out);
       begins = begins && out.size() == first + 1 && out.back().text == "export";
@@ -84,15 +84,32 @@ class shell_reader {
     }
     return false;
   }
-  /// NAME=value or NAME=( ... ) at this place.
+  /// The branches of a condition behind its first one, at this place: they are skipped.
+  bool other_branch() {
+    auto const is = [&](std::string_view line, std::string_view word) {
+      return line.starts_with(word) && (line.size() == word.size() || !is_name(line.substr(0, word.size() + 1)));
+    };
+    if (!is(text_.substr(at_), "else") && !is(text_.substr(at_), "elif")) return false;
+    for (int open = 1; at_ < text_.size() && open > 0;) {
+      at_ = text_.find_first_not_of(" \t\r", at_);
+      if (at_ == text_.npos) at_ = text_.size();
+      auto const line = text_.substr(at_);
+      open += is(line, "if") ? 1 : is(line, "fi") ? -1 : 0;
+      for (at_ = (std::min)(text_.find('\n', at_), text_.size()); at_ < text_.size() && text_[at_] == '\n';) step();
+    }
+    return true;
+  }
+  /// NAME=value, NAME=( ... ) or NAME+=( ... ) at this place.
   bool assignment() {
     auto const equals = text_.find('=', at_);
-    if (equals == text_.npos || !is_name(text_.substr(at_, equals - at_))) return false;
-    std::string const name(text_.substr(at_, equals - at_));
+    if (equals == text_.npos) return false;
+    auto const appends = equals > at_ && text_[equals - 1] == '+';
+    auto const given = text_.substr(at_, equals - at_ - (appends ? 1 : 0));
+    if (!is_name(given)) return false;
+    std::string const name(given);
     at_ = equals + 1;
-    auto& value = variables_[name];
-    value.clear();
-    std::vector<std::string> words;
+    auto words = appends ? variables_[name] : std::vector<std::string>{};
+    if (!appends) variables_[name].clear();
     if (at_ < text_.size() && text_[at_] == '(') {
       auto const line = line_;
       ++at_;
@@ -152,6 +169,14 @@ class shell_reader {
     auto const arguments = text == "$@" || text == "$*";  // those of the script, which nobody knows here
     if (!arguments && !redirects && (quoted || !text.empty())) put(out, {std::move(text), line, false});
   }
+  /// The words of a value between blanks, as a shell splits what is not quoted.
+  void split(std::vector<shell_word>& out, std::string const& all, std::size_t line) const {
+    for (auto first = all.find_first_not_of(blanks); first != all.npos;) {
+      auto const end = (std::min)(all.find_first_of(blanks, first), all.size());
+      put(out, {all.substr(first, end - first), line, false});
+      first = all.find_first_not_of(blanks, end);
+    }
+  }
   /// A variable at `$`; leaves at its last character. False if it stands for several words, which are put.
   bool expand(std::string& text, std::vector<shell_word>& out, std::size_t line, bool splits) {
     auto const begin = at_;
@@ -188,19 +213,17 @@ class shell_reader {
       if (found == variables_.end()) fail(line, "the array " + printable(name) + " is not set in the file");
       ++at_;
       if (at_ < text_.size() && text_[at_] == '"') ++at_;
-      for (auto const& w : found->second) put(out, {w, line, false});
+      for (auto const& w : found->second)
+        if (splits)
+          split(out, w, line);
+        else
+          put(out, {w, line, false});
       return false;
     }
     auto const set = found != variables_.end() && found->second.size() == 1;
-    constexpr auto blanks = " \t\r\n";
     if (set && splits && text.empty() && found->second.front().find_first_of(blanks) != std::string::npos) {
       ++at_;
-      auto const& all = found->second.front();
-      for (auto first = all.find_first_not_of(blanks); first != all.npos;) {
-        auto const end = (std::min)(all.find_first_of(blanks, first), all.size());
-        put(out, {all.substr(first, end - first), line, false});
-        first = all.find_first_not_of(blanks, end);
-      }
+      split(out, found->second.front(), line);
       return false;
     }
     if (set)
@@ -216,6 +239,7 @@ class shell_reader {
     out.push_back(std::move(word));
   }
 
+  static constexpr auto blanks = " \t\r\n";
   static constexpr std::size_t most_ = std::size_t{1} << 16;
   std::string_view text_;
   std::string const& name_;

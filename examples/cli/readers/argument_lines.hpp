@@ -20,7 +20,8 @@ struct argument_lines {
 };
 
 /// Reads flags. Understood are comments, quotes, a backslash at the end of a line, `NAME=value` with `$NAME`, `${NAME}` and
-/// `${NAME:-value}` behind it, and arrays `NAME=( ... )` with `"${NAME[@]}"`. Other variables stay as they are, and are refused where a
+/// `${NAME:-value}` behind it, and arrays `NAME=( ... )` and `NAME+=( ... )` with `"${NAME[@]}"`, whose elements are split at blanks
+/// without the quotes. Of a condition, the first branch is read. Other variables stay as they are, and are refused where a
 /// value is needed. Throws bad_input, naming `name` and the line.
 [[nodiscard]] argument_lines read_argument_lines(std::string_view text, std::string const& name);
 

@@ -469,6 +469,7 @@ class megatron_importer {
                 "lr",
                 "lr_*",
                 "min_lr",
+                "decoupled_*",
                 "weight_decay*",
                 "clip_grad",
                 "adam_*",
