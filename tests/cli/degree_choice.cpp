@@ -2,6 +2,7 @@
 #include "program.hpp"
 
 #include "support/catch.hpp"
+#include "support/rounds.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -16,7 +17,7 @@ namespace {
 
 std::string lengths() {
   std::string text;
-  for (int i = 0; i < 3000; ++i) text += std::to_string(1 + 4000 * 20 / (20 + i * 7919 % 400)) + "\n";
+  for (int i = 0; i < (sanitized ? 300 : 3000); ++i) text += std::to_string(1 + 4000 * 20 / (20 + i * 7919 % 400)) + "\n";
   return text;
 }
 
@@ -25,18 +26,18 @@ std::string lengths() {
 TEST_CASE("plan --gpus: the settings are ranked, fit, and the first is planned", "[cli]") {
   scratch const in;
   in.file("f", lengths());
-  auto const o = in.ballast("plan f --capacity 8192 --gpus 16 --global-batch 48 --memory 60Gi --head-loss fused --json");
+  auto const o = in.ballast("plan f --capacity 8192 --gpus 8 --global-batch 24 --memory 60Gi --head-loss fused --json");
   REQUIRE(o.code == 0);
   auto const json = nlohmann::json::parse(o.out);
   auto const& search = json["search"];
-  CHECK(search["gpus"] == 16);
+  CHECK(search["gpus"] == 8);
   CHECK(search["settings"] == search["excluded"].get<int>() + search["unfit"].get<int>() + search["planned"].get<int>());
   auto const& ranked = json["ranked"];
   REQUIRE(ranked.size() == 10);
   double last = 0;
   for (auto const& r : ranked) {
-    CHECK(r["tensor"].get<int>() * r["stages"].get<int>() * r["context"].get<int>() * r["ranks"].get<int>() == 16);
-    CHECK(r["packs_per_micro_batch"].get<int>() * r["micro_batches"].get<int>() * r["ranks"].get<int>() >= 48);
+    CHECK(r["tensor"].get<int>() * r["stages"].get<int>() * r["context"].get<int>() * r["ranks"].get<int>() == 8);
+    CHECK(r["packs_per_micro_batch"].get<int>() * r["micro_batches"].get<int>() * r["ranks"].get<int>() >= 24);
     CHECK(r["modelled_ms"].get<double>() >= last);
     CHECK(r["mean_step_ms"] >= search["mean_step_ms"]);
     CHECK(r["memory"].size() == r["stages"]);
@@ -52,9 +53,9 @@ TEST_CASE("plan --gpus: the settings are ranked, fit, and the first is planned",
   CHECK(json["model_plan"]["setting"]["zero"] == first["zero"]);
   CHECK(json["model_plan"]["memory"].size() == first["stages"]);
 
-  auto const words = in.ballast("plan f --capacity 8192 --gpus 16 --global-batch 48 --memory 60Gi --head-loss fused");
+  auto const words = in.ballast("plan f --capacity 8192 --gpus 4 --tp 1 --cp 1 --head-loss fused");
   CHECK(words.out.find("\nThe first is planned for all of the data:\n") != std::string::npos);
-  CHECK(words.out.find(std::to_string(search["settings"].get<int>()) + " settings of 16 GPUs: ") == 0);
+  CHECK(words.out.find(" settings of 4 GPUs: ") != std::string::npos);
 }
 
 TEST_CASE("plan --gpus: options fix what is searched", "[cli]") {
@@ -72,7 +73,7 @@ TEST_CASE("plan --gpus: options fix what is searched", "[cli]") {
     CHECK((r["schedule"] == "zb1p" || r["schedule"] == "1f1b"));
     CHECK(r["packs_per_micro_batch"] == 1);
   }
-  for (auto const& r : ranked("--cp 2 --zero 3 --model qwen3-30b-a3b --ep 8 --optimizer adam-8bit")) {
+  for (auto const& r : ranked("--cp 2 --zero 3 --stages 1 --model qwen3-30b-a3b --ep 8 --optimizer adam-8bit")) {
     CHECK(r["context"] == 2);
     CHECK(r["zero"] == 3);
     CHECK(r["expert"] == 8);
