@@ -227,6 +227,38 @@ TEST_CASE("search_degrees: no published setting is faster, under the same model"
   }
 }
 
+TEST_CASE("search_degrees: with Ulysses, context parallelism divides the heads of all parts") {
+  auto ulysses = adam;
+  ulysses.method = context_method::ulysses;
+  search_options const o{.gpus = 16, .memory = 60'000'000'000, .sequence = 4096, .global_batch = 16, .keep = 50};
+  auto const found = search_degrees(dense, packs, o, two_nodes, ulysses);
+  REQUIRE(found.status == status::feasible);
+  for (auto const& r : found.ranked) CHECK(8 / r.setting.model.spread.tensor % r.setting.model.spread.context == 0);
+  CHECK(found.settings < search_degrees(dense, packs, o, two_nodes, adam).settings);
+  auto model = vision_language_preset("internvl-chat-1.5");  // 25 heads in the tower, 48 behind
+  model.vision.body.layers = 2;
+  model.language.layers = 2;
+  auto with_tiles = packs;
+  with_tiles.mean.tiles = with_tiles.largest.tiles = 9;
+  auto const both = search_degrees(model, with_tiles, o, two_nodes, ulysses);
+  REQUIRE(both.status == status::feasible);
+  for (auto const& r : both.ranked) {
+    auto const& [tensor, context, data, sequence, zero] = r.setting.model.spread;
+    CHECK((25 + tensor - 1) / tensor % context == 0);
+    CHECK(48 / tensor % context == 0);
+  }
+}
+
+TEST_CASE("search_degrees: a ZeRO stage does not matter where a device shares states with no other") {
+  search_options o{.gpus = 4, .memory = 60'000'000'000, .sequence = 4096, .global_batch = 8, .stages = {4}};
+  auto const any = search_degrees(dense, packs, o, two_nodes, adam);
+  o.zero = {2};
+  auto const two = search_degrees(dense, packs, o, two_nodes, adam);
+  REQUIRE(two.status == status::feasible);
+  CHECK(two.settings == any.settings);
+  CHECK(two.step == any.step);
+}
+
 TEST_CASE("search_degrees: what is out of range is refused by name") {
   search_options const good{.gpus = 4, .memory = 60'000'000'000, .sequence = 4096, .global_batch = 8};
   auto const refused = [&](auto const& change) {

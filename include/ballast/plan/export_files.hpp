@@ -105,6 +105,29 @@ template <class = when_called>
   return out;
 }
 
+namespace detail {
+/// The modules of each chunk, as torchtitan names them: lists in a list.
+template <class = when_called>
+[[nodiscard]] inline std::string torchtitan_parts(transformer const& model, std::vector<std::uint32_t> const& cuts) {
+  std::string text;
+  auto const first = std::uint32_t{model.vocabulary > 0 ? 1U : 0U}, last = first + static_cast<std::uint32_t>(model.layers);
+  for (std::size_t c = 0; c + 1 < cuts.size(); ++c) {
+    text += "\n  [";
+    std::string parts;
+    for (auto i = cuts[c]; i < cuts[c + 1]; ++i) {
+      auto const name = i < first  ? std::string("tok_embeddings")
+                        : i < last ? "layers." + std::to_string(i - first)
+                                   : std::string("output");
+      parts += (parts.empty() ? "\"" : ", \"") + (name == "output" ? "norm\", \"output" : name) + "\"";
+      if (i >= last) break;
+    }
+    text += parts + "],";
+  }
+  return text;
+}
+
+}  // namespace detail
+
 /// @brief Writes a training setting as a TOML file of torchtitan: every key that the plan depends on, but not the model.
 ///
 /// States are float32 there and sharded: 16 bytes per parameter as with `adam-bf16-gradients` under ZeRO-3.
@@ -156,20 +179,8 @@ template <class = when_called>
     else
       text += "pipeline_parallel_schedule = \"" + std::string(schedule) + "\"\n";
     text += degree("pipeline_parallel_microbatch_size", by.micro_batch) + "module_fqns_per_model_part = [";
-    auto const first = std::uint32_t{model.vocabulary > 0 ? 1U : 0U}, last = first + static_cast<std::uint32_t>(model.layers);
     if (model.mtp_layers > 0) lack("layers for multi-token prediction");
-    for (std::size_t c = 0; c + 1 < cuts.size(); ++c) {
-      text += "\n  [";
-      std::string parts;
-      for (auto i = cuts[c]; i < cuts[c + 1]; ++i) {
-        auto const name = i < first  ? std::string("tok_embeddings")
-                          : i < last ? "layers." + std::to_string(i - first)
-                                     : std::string("output");
-        parts += (parts.empty() ? "\"" : ", \"") + (name == "output" ? "norm\", \"output" : name) + "\"";
-        if (i >= last) break;
-      }
-      text += parts + "],";
-    }
+    text += detail::torchtitan_parts(model, cuts);
     text += "\n]\n";
   }
 

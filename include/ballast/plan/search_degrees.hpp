@@ -147,7 +147,7 @@ void rank_by_data(searched_settings& found, pack_sizes const& sizes, search_opti
 /// Every setting of the space (`search_options`) is compared by the time that `plan_training` models for one step of `global_batch` mean
 /// packs: its stages and recomputation are planned exactly for this step, within memory for the largest pack. Settings are visited by a
 /// lower bound on their time, and the visit ends when no bound is below the best times found. So the result is what trying all would give.
-/// Under schedules with several chunks, a setting is as fast as `plan_chunks` makes it, which is not exact.
+/// Under schedules with several chunks, chunks of equal time are compared; other cuts are tried for the settings that are returned.
 ///
 /// @tparam Model  `transformer` or `vision_language_model`
 /// @param model    the shape of the model
@@ -160,8 +160,8 @@ void rank_by_data(searched_settings& found, pack_sizes const& sizes, search_opti
 /// @par Complexity
 /// O(settings log settings), and `plan_training` of one rank for those that bounds do not exclude.
 /// @par Determinism
-/// A pure function of its arguments, in integers; of equally fast settings, the one with smaller TP, stages, CP, EP, micro-batch and ZeRO
-/// stage, in this order.
+/// A pure function of its arguments, in integers. Of equally fast settings, the one with the smaller bound; then the one with smaller TP,
+/// stages, CP, EP and micro-batch, in this order, then the schedule and ZeRO stage that is named first.
 /// @par Source
 /// This library (docs/plan.md).
 template <class Model>
@@ -195,7 +195,7 @@ template <class Model>
 /// @return the fastest settings; `plan` of each is the plan of the simulated steps
 /// @throws invalid_input as the other overload and `plan_data`
 /// @par Complexity
-/// As the other overload, and `keep` times `plan_data` and `plan_training` of `steps` steps.
+/// As the other overload, and `keep` times `plan_data` and `plan_training` of `options.packs` packs.
 /// @par Determinism
 /// As the other overload.
 template <length_range R>

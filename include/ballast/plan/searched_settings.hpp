@@ -41,8 +41,9 @@ struct search_options {
   std::vector<std::int64_t> micro_batch{};  ///< packs of a micro-batch; empty: powers of two
   std::vector<std::uint64_t> chunks{};      ///< chunks of a stage, at least 2, for interleaved schedules; empty: those that give all
                                             ///< chunks equally many layers, with or without embedding and head
-  std::vector<any_schedule> schedules{one_f_one_b_schedule{}, interleaved_schedule{}};  ///< schedules, where there are several stages
-  std::size_t keep = 10;                                                                ///< most settings that are returned, at least 1
+  std::vector<any_schedule> schedules{one_f_one_b_schedule{}, interleaved_schedule{}};  ///< where there are several stages; interleaved
+                                                                                        ///< ones have the numbers of chunks of `chunks`
+  std::size_t keep = 10;      ///< most settings that are returned, at least 1
   std::int64_t packs = 1024;  ///< packs of data that the returned settings are simulated with: at least a step, at least 1
 };
 

@@ -7,6 +7,7 @@
 #include <ballast/core/math.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/core/status.hpp>
+#include <ballast/cost/communication.hpp>
 #include <ballast/cost/evaluate.hpp>
 #include <ballast/cost/layer.hpp>
 #include <ballast/cost/model_layers.hpp>
@@ -22,6 +23,7 @@
 #include <ballast/staging/chunks.hpp>
 #include <ballast/staging/joint.hpp>
 #include <ballast/staging/layer.hpp>
+#include <ballast/staging/options.hpp>
 #include <ballast/staging/result.hpp>
 
 #include <algorithm>
@@ -43,6 +45,16 @@ namespace ballast::inline v0_2::detail {
 
 [[nodiscard]] constexpr transformer language_of(transformer const& model) noexcept { return model; }
 [[nodiscard]] constexpr transformer language_of(vision_language_model const& model) noexcept { return model.language; }
+
+/// Query heads of the parts of a model.
+template <class = when_called>
+[[nodiscard]] inline std::vector<std::int64_t> heads_of(transformer const& model) {
+  return {model.query_heads};
+}
+template <class = when_called>
+[[nodiscard]] inline std::vector<std::int64_t> heads_of(vision_language_model const& model) {
+  return {model.language.query_heads, model.vision.body.query_heads};
+}
 
 /// A number of packs as one.
 [[nodiscard]] constexpr batch_shape times(batch_shape const& pack, std::int64_t packs) {
@@ -100,7 +112,8 @@ class degree_search {
 
   [[nodiscard]] searched_settings run() {
     std::vector<bounded> all;
-    degree_space const space(o_, language_of(model_), layers_of(model_, by_).size(), rates_of(on_).links.per_node);
+    degree_space const space(o_, language_of(model_), layers_of(model_, by_).size(), rates_of(on_).links.per_node,
+                             by_.method == context_method::ring ? std::vector<std::int64_t>{} : heads_of(model_));
     std::size_t families = 0;
     space.each([&](degrees const& at) {
       families = (std::max)(families, at.family + 1);
@@ -190,6 +203,14 @@ class degree_search {
     return known->second;
   }
 
+  /// Stages and recomputation; chunks of equal time if a stage has several.
+  [[nodiscard]] joint_stages<> stages_of(std::vector<stage_layer> const& each, degrees const& at) {
+    std::vector<std::int64_t> const capacity(static_cast<std::size_t>(at.stages), o_.memory);
+    if (at.chunks() > 1) return plan_chunks<>(each, held_for(at), {.capacity = capacity, .move_cuts = false});
+    auto const held = held_by_stage(at.schedule, at.stages, static_cast<std::uint64_t>(at.micro_batches));
+    return plan_stages<>(each, {.stages = at.stages, .capacity = capacity, .in_flight = held});
+  }
+
   void visit(degrees const& at, searched_settings& out) {
     auto const& [layers, runs] = chain_for(at);
     auto const rates = rates_of(on_, at.tensor * at.data);
@@ -197,7 +218,6 @@ class degree_search {
     auto const mean = times(mean_, at.micro_batch), largest = times(largest_, at.micro_batch);
     auto const apart = std::holds_alternative<zbv_schedule>(at.schedule) ? 1 : at.stages;
     auto const each = stage_layers_of(layers, mean, largest, rates, apart);
-    std::vector<std::int64_t> const capacity(static_cast<std::size_t>(at.stages), o_.memory);
     std::int64_t time = 0, end = 0, state = 0;
     for (auto const& l : each) {
       time += l.time;
@@ -215,18 +235,7 @@ class degree_search {
       ++out.excluded;
       return;
     }
-    joint_stages<> planned;
-    if (state / stages <= o_.memory) {
-      if (at.chunks() > 1) {
-        planned = plan_chunks<>(each, held_for(at), {.capacity = capacity, .move_cuts = false});
-      } else {
-        std::vector<std::uint64_t> held;
-        held.reserve(capacity.size());
-        for (std::uint64_t s = 0; s < at.stages; ++s)
-          held.push_back(in_flight(at.schedule, s, at.stages, static_cast<std::uint64_t>(at.micro_batches)).held);
-        planned = plan_stages<>(each, {.stages = at.stages, .capacity = capacity, .in_flight = held});
-      }
-    }
+    auto const planned = state / stages <= o_.memory ? stages_of(each, at) : joint_stages<>{};
     if (planned.partition.status != status::feasible) {
       ++out.unfit;
       return;

@@ -12,8 +12,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -60,11 +59,16 @@ template <class Value, class Suits>
   return list;
 }
 
-/// All settings of the space for a model with a chain of `layers` layers, of which `decoders` are transformer layers.
+/// All settings of the space for a model with a chain of `layers` layers. With Ulysses, context parallelism splits the heads too.
 class degree_space {
  public:
-  degree_space(search_options const& o, transformer const& language, std::size_t layers, std::int64_t per_node)
-      : o_(o), model_(language), layers_(static_cast<std::int64_t>(layers)), per_node_(per_node) {}
+  degree_space(search_options const& o, transformer const& language, std::size_t layers, std::int64_t per_node,
+               std::vector<std::int64_t> ulysses_heads)
+      : o_(o),
+        model_(language),
+        layers_(static_cast<std::int64_t>(layers)),
+        per_node_(per_node),
+        ulysses_heads_(std::move(ulysses_heads)) {}
 
   template <class Take>
   void each(Take const& take) const {
@@ -78,7 +82,7 @@ class degree_space {
       for (auto const stages : divisors_in(o_.stages, o_.gpus / tensor, [&](std::int64_t n) { return n <= layers_; })) {
         at.stages = stages;
         auto const left = o_.gpus / tensor / static_cast<std::int64_t>(stages);
-        auto const cuts = [&](std::int64_t n) { return n == 1 || o_.sequence % (2 * n) == 0; };
+        auto const cuts = [&](std::int64_t n) { return n == 1 || (o_.sequence % (2 * n) == 0 && splits_heads(tensor, n)); };
         for (auto const context : divisors_in(o_.context, left, cuts)) {
           at.context = context;
           at.data = left;
@@ -96,6 +100,10 @@ class degree_space {
   }
 
  private:
+  [[nodiscard]] bool splits_heads(std::int64_t tensor, std::int64_t context) const {
+    return std::all_of(ulysses_heads_.begin(), ulysses_heads_.end(),
+                       [&](std::int64_t heads) { return divide_up(heads, tensor) % context == 0; });
+  }
   template <class Take>
   void each_of_family(degrees at, std::int64_t ranks, Take const& take) const {
     auto sizes = o_.micro_batch;
@@ -113,7 +121,7 @@ class degree_space {
           for (auto const zero : o_.zero) {
             if (at.data == 1 && zero != o_.zero.front()) break;  // nothing is shared
             at.zero = at.data == 1 ? 0 : zero;
-            if (zero != 2 || at.stages == 1) take(at);
+            if (at.zero != 2 || at.stages == 1) take(at);
           }
         }
       }
@@ -139,6 +147,7 @@ class degree_space {
   search_options const& o_;
   transformer model_;
   std::int64_t layers_, per_node_;
+  std::vector<std::int64_t> ulysses_heads_;  // query heads of the parts of the model; none: context parallelism is a ring
 };
 
 /// Whether backward passes are split under the schedule of a setting.
