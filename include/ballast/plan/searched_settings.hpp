@@ -43,7 +43,7 @@ struct search_options {
                                             ///< chunks equally many layers, with or without embedding and head
   std::vector<any_schedule> schedules{one_f_one_b_schedule{}, interleaved_schedule{}};  ///< where there are several stages; interleaved
                                                                                         ///< ones have the numbers of chunks of `chunks`
-  std::size_t keep = 10;      ///< most settings that are returned, at least 1
+  std::size_t keep = 10;                                                                ///< most settings that are returned, at least 1
   std::int64_t packs = 1024;  ///< packs of data that the returned settings are simulated with: at least a step, at least 1
 };
 
