@@ -21,4 +21,5 @@
 #include <ballast/pipeline.hpp>
 #include <ballast/plan.hpp>
 #include <ballast/recompute.hpp>
+#include <ballast/sharding.hpp>
 #include <ballast/staging.hpp>

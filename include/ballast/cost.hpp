@@ -20,6 +20,7 @@
 #include <ballast/cost/calibration.hpp>
 #include <ballast/cost/collective.hpp>
 #include <ballast/cost/communication.hpp>
+#include <ballast/cost/degree_cost.hpp>
 #include <ballast/cost/device.hpp>
 #include <ballast/cost/evaluate.hpp>
 #include <ballast/cost/exchange.hpp>

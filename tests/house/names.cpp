@@ -52,6 +52,8 @@ std::set<std::string> const data{
     "plan/searched_settings",
     "recompute/forward_operator",
     "recompute/selection",
+    "sharding/options",
+    "sharding/result",
     "staging/result",
 };
 

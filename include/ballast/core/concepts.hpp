@@ -33,6 +33,12 @@ concept bounded_cost_model = cost_model<C, Item> && requires(C const& cost, Item
   { cost.fits(item) } -> std::convertible_to<bool>;
 };
 
+/// @brief Maps a length and the number of ranks that share the sample to an integer time on each of these ranks. The callable must be pure
+/// and cheap to copy.
+template <class C>
+concept degree_cost_model = std::copy_constructible<C> && std::regular_invocable<C const&, std::int64_t, std::int64_t> &&
+                            integer<std::invoke_result_t<C const&, std::int64_t, std::int64_t>>;
+
 /// @brief An index into the samples: `std::uint32_t` unless there are 2^32 of them or more.
 template <class T>
 concept index_type = std::same_as<T, std::uint32_t> || std::same_as<T, std::uint64_t>;

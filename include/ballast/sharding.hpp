@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// @file
+/// @brief Includes all of sharding/: long samples, and short ones beside them, onto the ranks of one global batch.
+
+#include <ballast/sharding/make_shards.hpp>
+#include <ballast/sharding/options.hpp>
+#include <ballast/sharding/result.hpp>
+#include <ballast/sharding/time_shards.hpp>
