@@ -6,5 +6,6 @@
 
 #include <ballast/sharding/make_shards.hpp>
 #include <ballast/sharding/options.hpp>
+#include <ballast/sharding/power_of_two_groups.hpp>
 #include <ballast/sharding/result.hpp>
 #include <ballast/sharding/time_shards.hpp>

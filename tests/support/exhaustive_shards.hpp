@@ -48,6 +48,7 @@ struct exhaustive_times {
   static constexpr std::int64_t never = (std::numeric_limits<std::int64_t>::max)() / 4;
   std::int64_t independent = never;  ///< each rank runs its own passes, the widest first: the largest sum from the root to a leaf
   std::int64_t lockstep = never;     ///< all ranks wait for each other after each micro-batch: the sum of the longest passes
+  std::int64_t one_pass = never;     ///< at most one pass on each rank
 };
 
 /// Computes both optima in O(levels * 3^n): `ranks` is a power of two, the samples are at most about 12.
@@ -96,7 +97,7 @@ exhaustive_times exhaustive_shards(std::vector<std::int64_t> const& lengths, bal
   batches[0] = 0;
   for (std::size_t set = 1; set < sets; ++set)
     for (auto part = set; part != 0; part = (part - 1) & set) batches[set] = std::min(batches[set], micro[part] + batches[set ^ part]);
-  return {path.back(), std::min(never, batches.back())};
+  return {path.back(), std::min(never, batches.back()), micro.back()};
 }
 
 }  // namespace ballast_test
