@@ -22,6 +22,7 @@
 #include <ballast/cost/communication.hpp>
 #include <ballast/cost/degree_cost.hpp>
 #include <ballast/cost/device.hpp>
+#include <ballast/cost/divided_cost.hpp>
 #include <ballast/cost/evaluate.hpp>
 #include <ballast/cost/exchange.hpp>
 #include <ballast/cost/layer.hpp>

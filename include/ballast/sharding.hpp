@@ -4,6 +4,8 @@
 /// @file
 /// @brief Includes all of sharding/: long samples, and short ones beside them, onto the ranks of one global batch.
 
+#include <ballast/sharding/local_or_distributed.hpp>
+#include <ballast/sharding/local_or_distributed_options.hpp>
 #include <ballast/sharding/make_shards.hpp>
 #include <ballast/sharding/options.hpp>
 #include <ballast/sharding/power_of_two_groups.hpp>
