@@ -17,6 +17,7 @@
 #include <ballast/batching/check_micro_batches.hpp>
 #include <ballast/batching/deal_steps.hpp>
 #include <ballast/batching/fault.hpp>
+#include <ballast/batching/global_schedule.hpp>
 #include <ballast/batching/measured_options.hpp>
 #include <ballast/batching/measured_steps.hpp>
 #include <ballast/batching/micro_batch_options.hpp>

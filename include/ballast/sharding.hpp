@@ -4,6 +4,7 @@
 /// @file
 /// @brief Includes all of sharding/: long samples, and short ones beside them, onto the ranks of one global batch.
 
+#include <ballast/sharding/least_time.hpp>
 #include <ballast/sharding/local_or_distributed.hpp>
 #include <ballast/sharding/local_or_distributed_options.hpp>
 #include <ballast/sharding/make_shards.hpp>

@@ -10,7 +10,7 @@
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/sharding/detail/sample_time.hpp>
 #include <ballast/sharding/detail/split_samples.hpp>
-#include <ballast/sharding/detail/time_bound.hpp>
+#include <ballast/sharding/least_time.hpp>
 #include <ballast/sharding/local_or_distributed_options.hpp>
 #include <ballast/sharding/make_shards.hpp>
 #include <ballast/sharding/options.hpp>
@@ -125,7 +125,8 @@ template <index_type Index, length_range R, degree_cost_model Cost>
 template <index_type Index = std::uint32_t, length_range R, degree_cost_model Cost, cost_model Communication = linear_cost>
 [[nodiscard]] split_batch<Index> local_or_distributed(R const& lengths, local_or_distributed_options const& options, Cost const& cost,
                                                       Communication const& communication = no_communication) {
-  detail::require_valid(sharding_options{options.capacity, options.ranks, options.cost_per_pass});
+  sharding_options const as_sharding{.capacity = options.capacity, .ranks = options.ranks, .cost_per_pass = options.cost_per_pass};
+  detail::require_valid(as_sharding);
   auto samples = detail::time_samples<Index>(lengths, options.ranks, cost);
   std::sort(samples.begin(), samples.end(), detail::shorter<Index>);
   auto const n = static_cast<std::size_t>(options.ranks);
@@ -161,12 +162,12 @@ template <index_type Index = std::uint32_t, length_range R, degree_cost_model Co
   for (auto& load : out.loads) load += shared;
   for (auto const tokens : out.local_tokens) out.free_tokens.push_back(options.capacity - tokens - share);
 
+  if (!options.pieces) return out;
   pass_list<Index> list;
   if (!samples.empty()) detail::append_passes(samples, 0, static_cast<std::uint32_t>(n), list);
   out.shards = make_shards(lengths, list, options.ranks, options.layout);
   out.shards.execution = execution::mixed;
-  out.shards.time = {time_shards(out.shards, cost, options.cost_per_pass).makespan,
-                     detail::time_bound(lengths, options.capacity, options.ranks, cost, options.cost_per_pass)};
+  out.shards.time = {time_shards(out.shards, cost, options.cost_per_pass).makespan, least_time(lengths, as_sharding, cost)};
   return out;
 }
 

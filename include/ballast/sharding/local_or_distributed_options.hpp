@@ -32,6 +32,7 @@ struct local_or_distributed_options {
   rolling_back roll_back = rolling_back::corrected;  ///< how room is made
   local_rank local = local_rank::least_loaded;       ///< which rank is tried first
   share_layout layout = share_layout::zigzag;        ///< how the ranks cut a shared sample
+  bool pieces = true;                                ///< whether the result has `shards`; planners that place many micro-batches need none
 };
 
 }  // namespace ballast::inline v0_2
