@@ -170,6 +170,14 @@ TEST_CASE("local_or_distributed: takes the time of a share from the cost") {
   CHECK(batch.shards.time.value == time_shards(batch.shards, cost, 7).makespan);
 }
 
+TEST_CASE("local_or_distributed: a sample shorter than the ranks is shared only beside others") {
+  auto const batch = local_or_distributed(numbers{2, 9, 9, 9, 9, 10}, {.capacity = 12, .ranks = 4}, token_cost{});
+  REQUIRE(batch.status == status::feasible);
+  CHECK(batch.rolled_back == 5);
+  CHECK(batch.free_tokens == numbers(4, 0));
+  CHECK(local_or_distributed(numbers{3, 3, 3, 9}, {.capacity = 5, .ranks = 4}, token_cost{}).status == status::unknown);
+}
+
 TEST_CASE("local_or_distributed: no plan, no samples, and single ranks") {
   CHECK(local_or_distributed(numbers{20, 11}, {.capacity = 15, .ranks = 2}, token_cost{}).status == status::infeasible);
   CHECK(local_or_distributed(numbers{20, 10}, {.capacity = 15, .ranks = 2}, token_cost{}).free_tokens == numbers{0, 0});

@@ -92,28 +92,28 @@ class split_samples {
     emptiest_.add(rank, tokens);
     fullest_.add(rank, -tokens);
   }
-  /// Makes room on a rank: its shortest whole sample is shared by all ranks. Afterwards no rank may be above the capacity.
+  /// Makes room on the fullest rank: its shortest whole sample is shared by all ranks.
+  ///
+  /// Other ranks may then be above the capacity, but not for long: the sample that waits fits nowhere yet, because a rank that had room for
+  /// it beside its new share would have taken it before. So the next roll-back follows, on the rank that is then the fullest.
   [[nodiscard]] bool roll_back(std::uint32_t rank) {
     if (how_ == rolling_back::none) return false;
-    for (;;) {
-      auto before = none, i = head_[rank];
-      for (; i != none && shared_tokens_ + samples_[i].length < n_; i = next_[i]) before = i;  // too short to be shared alone
-      if (i == none) return false;
-      (before == none ? head_[rank] : next_[before]) = next_[i];
-      if (tail_[rank] == i) tail_[rank] = before;
-      next_[i] = none;
-      auto const& s = samples_[i];
-      share(i);
-      ++rolled_back_;
-      if (how_ == rolling_back::published) {  // the other ranks do not learn of their shares
-        charge(rank, s.length - n_ * s.length, s.shared - s.alone);
-        return true;
-      }
+    auto before = none, i = head_[rank];
+    for (; i != none && shared_tokens_ + samples_[i].length < n_; i = next_[i]) before = i;  // too short to be shared alone
+    if (i == none) return false;
+    (before == none ? head_[rank] : next_[before]) = next_[i];
+    if (tail_[rank] == i) tail_[rank] = before;
+    next_[i] = none;
+    auto const& s = samples_[i];
+    share(i);
+    ++rolled_back_;
+    if (how_ == rolling_back::published) {  // the other ranks do not learn of their shares
+      charge(rank, s.length - n_ * s.length, s.shared - s.alone);
+    } else {
       charge(rank, -n_ * s.length, -s.alone);
       charged_ += s.length;
-      rank = fullest_.first();
-      if (room(rank) >= 0) return true;
     }
+    return true;
   }
 
   std::vector<timed_sample<Index>>& samples_;
