@@ -4,6 +4,8 @@
 /// @file
 /// @brief Includes all of sharding/: long samples, and short ones beside them, onto the ranks of one global batch.
 
+#include <ballast/sharding/check.hpp>
+#include <ballast/sharding/fault.hpp>
 #include <ballast/sharding/least_time.hpp>
 #include <ballast/sharding/local_or_distributed.hpp>
 #include <ballast/sharding/local_or_distributed_options.hpp>

@@ -52,6 +52,7 @@ std::set<std::string> const data{
     "plan/searched_settings",
     "recompute/forward_operator",
     "recompute/selection",
+    "sharding/fault",
     "sharding/local_or_distributed_options",
     "sharding/options",
     "sharding/result",
