@@ -7,6 +7,7 @@
 #include <ballast/sharding/check.hpp>
 #include <ballast/sharding/check_prices.hpp>
 #include <ballast/sharding/fault.hpp>
+#include <ballast/sharding/homogeneous.hpp>
 #include <ballast/sharding/least_time.hpp>
 #include <ballast/sharding/local_or_distributed.hpp>
 #include <ballast/sharding/local_or_distributed_options.hpp>

@@ -4,6 +4,7 @@
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/groups.hpp>
 #include <ballast/core/status.hpp>
+#include <ballast/sharding/detail/degree_times.hpp>
 #include <ballast/sharding/detail/group_fit.hpp>
 #include <ballast/sharding/make_shards.hpp>
 #include <ballast/sharding/options.hpp>
@@ -80,8 +81,7 @@ template <index_type Index>
 template <index_type Index = std::uint32_t, length_range R, degree_cost_model Cost>
 [[nodiscard]] grouped_samples<Index> power_of_two_groups(R const& lengths, sharding_options const& options, Cost const& cost) {
   auto const times = detail::times_of_degrees(lengths, options, cost);
-  std::vector<std::size_t> samples(times.length.size());
-  std::iota(samples.begin(), samples.end(), std::size_t{0});
+  auto const samples = detail::all_positions(times);
   grouped_samples<Index> out;
   auto const tokens = std::accumulate(times.length.begin(), times.length.end(), std::int64_t{0});
   if (tokens > options.capacity * static_cast<std::int64_t>(options.ranks)) return out;

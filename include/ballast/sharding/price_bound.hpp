@@ -3,7 +3,7 @@
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/sharding/check_prices.hpp>
-#include <ballast/sharding/detail/group_fit.hpp>
+#include <ballast/sharding/detail/degree_times.hpp>
 #include <ballast/sharding/detail/price_search.hpp>
 #include <ballast/sharding/options.hpp>
 

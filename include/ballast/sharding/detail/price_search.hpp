@@ -3,7 +3,7 @@
 #include <ballast/core/math.hpp>
 #include <ballast/core/wide.hpp>
 #include <ballast/sharding/check_prices.hpp>
-#include <ballast/sharding/detail/group_fit.hpp>
+#include <ballast/sharding/detail/degree_times.hpp>
 
 #include <algorithm>
 #include <bit>

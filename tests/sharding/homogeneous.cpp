@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ballast/core/random.hpp>
+#include <ballast/cost/degree_cost.hpp>
+#include <ballast/sharding/homogeneous.hpp>
+#include <ballast/sharding/time_shards.hpp>
+
+#include "support/catch.hpp"
+#include "support/exhaustive_shards.hpp"
+#include "support/lengths.hpp"
+#include "support/sound_shards.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace test_sharding_homogeneous {
+
+using namespace ballast_test;
+using ballast::execution;
+using ballast::status;
+
+TEST_CASE("homogeneous_shards: the best size of groups for the batch", "[sharding]") {
+  // One nanosecond for a token, and one for each token on every rank that shares it: two pairs of ranks take 100 + 100.
+  ballast::degree_cost const cost{.linear = 1000, .exchange = {0, 1000}};
+  ballast::sharding_options o{.capacity = 100, .ranks = 4, .cost_per_pass = 10, .execution = execution::independent};
+  std::vector<std::int64_t> lengths{150, 150, 40, 40};
+  auto plan = homogeneous_shards(lengths, o, cost);
+  CHECK(sound_shards(plan, lengths, o, cost));
+  CHECK(plan.rank_groups.size() == 2);
+  CHECK(plan.time.value == 10 + 75 + 150 + 20 + 40);
+  lengths = {90, 90, 40, 40};
+  plan = homogeneous_shards(lengths, o, cost);
+  CHECK(plan.rank_groups.empty());
+  CHECK(plan.time == ballast::certificate{100, 100});
+  o.execution = execution::lockstep;
+  CHECK(homogeneous_shards(lengths, o, cost).time.value == 100);
+}
+
+TEST_CASE("homogeneous_shards: sound on random batches, and never better than the optimum", "[sharding][property]") {
+  auto const cost = flexsp_cost();
+  ballast::splitmix64 draw(11);
+  int feasible = 0;
+  for (int round = 0; round < 300; ++round) {
+    auto const batch = random_tiny_batch(draw);
+    auto const exact = exhaustive_shards(batch.lengths, batch.options, cost);
+    for (auto const policy : {execution::independent, execution::lockstep, execution::mixed}) {
+      auto o = batch.options;
+      o.execution = policy;
+      CAPTURE(round, to_string(policy), batch.lengths, o.capacity);
+      auto const plan = homogeneous_shards(batch.lengths, o, cost);
+      REQUIRE(plan.status == status::feasible);
+      ++feasible;
+      CHECK(sound_shards(plan, batch.lengths, o, cost));
+      auto const optimum = policy == execution::lockstep ? exact.lockstep : exact.independent;
+      CHECK(plan.time.lower_bound <= optimum);
+      CHECK(plan.time.value >= optimum);
+      auto together = plan;  // the same passes with a barrier after each micro-batch
+      together.execution = execution::lockstep;
+      CHECK(time_shards(together, cost, o.cost_per_pass).makespan >= time_shards(plan, cost, o.cost_per_pass).makespan);
+    }
+  }
+  CHECK(feasible == 900);
+}
+
+TEST_CASE("homogeneous_shards: any number of ranks", "[sharding][property]") {
+  ballast::splitmix64 draw(13);
+  for (int round = 0; round < 200; ++round) {
+    ballast::sharding_options o{.capacity = between(50, 400, draw), .ranks = static_cast<std::uint64_t>(between(1, 40, draw))};
+    o.cost_per_pass = between(0, 1000, draw);
+    o.execution = draw() % 2 == 0 ? execution::lockstep : execution::independent;
+    auto const lengths = random_lengths(static_cast<std::size_t>(between(0, 60, draw)), o.capacity * 2, draw);
+    ballast::degree_cost const cost{.linear = between(0, 5000, draw), .square = between(0, 100, draw), .exchange = {0, 700, 500, 900}};
+    auto const plan = homogeneous_shards(lengths, o, cost);
+    CAPTURE(round, lengths, o.capacity, o.ranks);
+    if (plan.status == status::feasible) CHECK(sound_shards(plan, lengths, o, cost));
+    auto const longest = lengths.empty() ? 0 : *std::max_element(lengths.begin(), lengths.end());
+    if (plan.status == status::infeasible) CHECK((o.ranks == 1 && longest > o.capacity));
+    auto const fixed = static_shards(lengths, 2 * o.capacity, o, cost);
+    o.execution = execution::lockstep;
+    if (fixed.status == status::feasible) CHECK(sound_shards(fixed, lengths, o, cost));
+    CHECK((fixed.status == status::infeasible) == (o.ranks == 1));
+  }
+}
+
+TEST_CASE("static_shards: as many ranks as the context needs, bins dealt in order", "[sharding]") {
+  ballast::degree_cost const cost{.linear = 1000};
+  ballast::sharding_options const o{.capacity = 10, .ranks = 4, .cost_per_pass = 3};
+  std::vector<std::int64_t> const lengths{5, 20, 8, 14, 6};
+  auto plan = static_shards(lengths, 20, o, cost);
+  CHECK(plan.execution == execution::lockstep);
+  // Pairs of ranks: 20, 14 + 6, 8 + 5; two micro-batches of 3 + 10 and 3 + 4 + 3 (each sample rounds up).
+  CHECK(plan.time.value == 13 + 10);
+  CHECK(plan.passes() == 8);
+  CHECK(plan.rank_groups.size() == 3);
+  auto lockstep = o;
+  lockstep.execution = execution::lockstep;
+  CHECK(sound_shards(plan, lengths, lockstep, cost));
+  CHECK(static_shards(lengths, 40, o, cost).time.value == 3 + 5 + 4 + 2 + 3 + 2 + 2);
+  CHECK(static_shards(lengths, 41, o, cost).status == status::infeasible);
+  CHECK_THROWS_AS(static_shards(lengths, 19, o, cost), ballast::invalid_input);
+  CHECK_THROWS_AS(static_shards(std::vector<int>{}, 0, o, cost), ballast::invalid_input);
+  CHECK(static_shards(std::vector<int>{}, 5, o, cost).time == ballast::certificate{});
+  CHECK(static_shards(std::vector{20, 20, 1}, 20, o, cost).status == status::unknown);  // one token for two ranks
+}
+
+}  // namespace test_sharding_homogeneous
