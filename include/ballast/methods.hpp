@@ -2,7 +2,7 @@
 #pragma once
 
 /// @file
-/// @brief Includes all of methods/: published systems, composed of the other rooms: HBP, LongAlign, OmniBal.
+/// @brief Includes all of methods/: published systems, composed of the other rooms: HBP, LongAlign, OmniBal, Skrull.
 ///
 /// Use them to reproduce a paper. `hbp::plan_training` plans multi-level packing, `longalign::sorted_batches` and `packing_steps`
 /// make LongAlign's batches, and `omnibal::plan_training` chooses micro-batches, stages and recomputation as OmniBal does.
@@ -20,3 +20,5 @@
 #include <ballast/methods/omnibal_recompute.hpp>
 #include <ballast/methods/omnibal_training.hpp>
 #include <ballast/methods/omnibal_units.hpp>
+#include <ballast/methods/skrull.hpp>
+#include <ballast/methods/skrull_costs.hpp>
