@@ -11,6 +11,7 @@
 #include <ballast/sharding/least_time.hpp>
 #include <ballast/sharding/local_or_distributed.hpp>
 #include <ballast/sharding/local_or_distributed_options.hpp>
+#include <ballast/sharding/lockstep.hpp>
 #include <ballast/sharding/make_shards.hpp>
 #include <ballast/sharding/options.hpp>
 #include <ballast/sharding/power_of_two_groups.hpp>
