@@ -4,6 +4,7 @@
 #include <ballast/cost/degree_cost.hpp>
 #include <ballast/cost/divided_cost.hpp>
 #include <ballast/cost/polynomial.hpp>
+#include <ballast/sharding/check.hpp>
 
 #include "support/catch.hpp"
 #include "support/lengths.hpp"
@@ -35,7 +36,11 @@ TEST_CASE("global_schedule: every token once, no rank above its capacity, and a 
     auto const exchange = [slope](std::int64_t tokens) { return 100 + slope * tokens; };
     global_schedule_options const options{
         .groups = static_cast<std::uint64_t>(groups),
-        .group = {.capacity = capacity, .ranks = static_cast<std::uint64_t>(ranks), .cost_per_pass = between(0, 50, draw)},
+        .group = {.capacity = capacity,
+                  .ranks = static_cast<std::uint64_t>(ranks),
+                  .cost_per_pass = between(0, 50, draw),
+                  .order = draw() % 4 == 0 ? placing_order::as_given : placing_order::shortest_first,
+                  .share_more = draw() % 2 == 0},
         .balance = draw() % 2 == 0 ? group_balance::karmarkar_karp : group_balance::longest_processing_time};
     auto const plan = global_schedule(lengths, options, cost, exchange);
     CAPTURE(round, ranks, groups, capacity, lengths);
@@ -55,6 +60,7 @@ TEST_CASE("global_schedule: every token once, no rank above its capacity, and a 
         CHECK((tokens > 0 && tokens <= capacity));
       }
     CHECK(seen == lengths);
+    CHECK(check_shards(plan.shards, lengths, {.capacity = capacity, .ranks = static_cast<std::uint64_t>(ranks * groups)}).valid());
     for (std::size_t g = 0; g < options.groups; ++g) {
       std::int64_t tokens = 0;
       for (auto const i : plan.samples[g]) tokens += lengths[i];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/core/random.hpp>
 #include <ballast/methods/skrull.hpp>
+#include <ballast/sharding/check.hpp>
 
 #include "support/catch.hpp"
 #include "support/lengths.hpp"
@@ -60,10 +61,11 @@ TEST_CASE("skrull: the schedule is within memory, and usually faster than sharin
     CHECK(most_tokens(plan.shards) <= by.model.capacity);
     CHECK(plan.overlapped.lower_bound <= plan.overlapped.value);
     CHECK(plan.shards.ranks() == 32);
+    CHECK(check_shards(plan.shards, lengths, {.capacity = by.model.capacity, .ranks = 32}).valid());
     for (auto const how : {skrull::baseline::deepspeed, skrull::baseline::sorted})
       for (auto const most : {std::uint64_t{1}, std::uint64_t{1000}}) {
         auto const all = skrull::share_all(lengths, by, how, most);
-        CHECK(most_tokens(all.shards) <= by.model.capacity);
+        CHECK(check_shards(all.shards, lengths, {.capacity = by.model.capacity, .ranks = 32}).valid());
         CHECK(all.shards.time.lower_bound <= all.shards.time.value);
         CHECK(all.overlapped.lower_bound <= all.overlapped.value);
         if (most == 1) faster += plan.overlapped.value < all.overlapped.value;

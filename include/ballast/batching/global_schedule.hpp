@@ -103,7 +103,7 @@ template <index_type Index, length_range R, degree_cost_model Cost, cost_model C
                              .execution = execution::mixed};
   require(group.cost_per_pass < (std::int64_t{1} << 62) / static_cast<std::int64_t>(count + 1),
           [&] { return "cost_per_pass = " + std::to_string(group.cost_per_pass) + " times the number of samples reaches 2^62"; });
-  auto const least = least_time(lengths, all, cost);
+  auto const least = group.pieces ? least_time(lengths, all, cost) : least_time(std::vector<std::int64_t>{}, all, cost);
 
   std::vector<std::int64_t> tokens(count);
   auto const longest = extent_of(lengths).longest;

@@ -34,6 +34,8 @@ struct run {
   std::int64_t cost_per_micro_batch = 0;                ///< nanoseconds of a micro-batch beside its tokens, such as launches
   rolling_back roll_back = rolling_back::corrected;     ///< see `local_or_distributed`
   local_rank local = local_rank::least_loaded;          ///< see `local_or_distributed`; `emptiest` is the round-robin baseline
+  placing_order order = placing_order::shortest_first;  ///< see `local_or_distributed`
+  bool share_more = false;                              ///< see `local_or_distributed`; the paper does not
   bool pieces = true;                                   ///< whether the result has `shards`
 };
 
@@ -45,6 +47,8 @@ struct run {
                     .cost_per_pass = of.cost_per_micro_batch,
                     .roll_back = of.roll_back,
                     .local = of.local,
+                    .order = of.order,
+                    .share_more = of.share_more,
                     .pieces = of.pieces}};
 }
 

@@ -128,7 +128,7 @@ template <index_type Index = std::uint32_t, length_range R, degree_cost_model Co
   sharding_options const as_sharding{.capacity = options.capacity, .ranks = options.ranks, .cost_per_pass = options.cost_per_pass};
   detail::require_valid(as_sharding);
   auto samples = detail::time_samples<Index>(lengths, options.ranks, cost);
-  std::sort(samples.begin(), samples.end(), detail::shorter<Index>);
+  if (options.order == placing_order::shortest_first) std::sort(samples.begin(), samples.end(), detail::shorter<Index>);
   auto const n = static_cast<std::size_t>(options.ranks);
   detail::split_samples<Index> split(samples, options.ranks, options.capacity, options.roll_back, options.local);
   split_batch<Index> out;
@@ -141,6 +141,7 @@ template <index_type Index = std::uint32_t, length_range R, degree_cost_model Co
     out.shards.status = out.status;
     return out;
   }
+  if (options.share_more) split.share_more(communication);
   out.shared_tokens = split.shared_tokens();
   out.rolled_back = split.rolled_back();
   out.rank_of.resize(samples.size());

@@ -24,15 +24,25 @@ enum class local_rank : std::uint8_t {
   emptiest,      ///< the rank with the most free tokens: the paper's round-robin baseline
 };
 
+/// @brief The order in which samples are placed.
+enum class placing_order : std::uint8_t {
+  shortest_first,  ///< ascending lengths
+  as_given,        ///< the order of the argument; a roll-back takes the first sample that was placed on the rank
+};
+
 /// @brief Shape of one micro-batch of a context-parallel group.
 struct local_or_distributed_options {
-  std::int64_t capacity = 0;                         ///< most tokens on one rank; at least 1
-  std::uint64_t ranks = 0;                           ///< number of ranks in the group, at least 1
-  std::int64_t cost_per_pass = 0;                    ///< fixed time of a pass, in units of the cost; not negative
-  rolling_back roll_back = rolling_back::corrected;  ///< how room is made
-  local_rank local = local_rank::least_loaded;       ///< which rank is tried first
-  share_layout layout = share_layout::zigzag;        ///< how the ranks cut a shared sample
-  bool pieces = true;                                ///< whether the result has `shards`; planners that place many micro-batches need none
+  std::int64_t capacity = 0;                            ///< most tokens on one rank; at least 1
+  std::uint64_t ranks = 0;                              ///< number of ranks in the group, at least 1
+  std::int64_t cost_per_pass = 0;                       ///< fixed time of a pass, in units of the cost; not negative
+  rolling_back roll_back = rolling_back::corrected;     ///< how room is made
+  local_rank local = local_rank::least_loaded;          ///< which rank is tried first
+  placing_order order = placing_order::shortest_first;  ///< which sample comes next
+  /// Whether whole samples become shared afterwards, the longest of the rank with the most work each time, as far as the objective falls.
+  /// This is not part of the paper's algorithm.
+  bool share_more = false;
+  share_layout layout = share_layout::zigzag;  ///< how the ranks cut a shared sample
+  bool pieces = true;                          ///< whether the result has `shards`; planners that place many micro-batches need none
 };
 
 }  // namespace ballast::inline v0_2

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/concepts.hpp>
+#include <ballast/core/groups.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/sharding/local_or_distributed.hpp>
@@ -25,7 +26,8 @@ struct group_scheduler {
   pass_list<Index> list{};
   std::vector<std::int64_t> slice{};
   std::vector<Index> order{};                 ///< samples of the group, shortest first
-  std::vector<split_batch<Index>> batches{};  ///< its micro-batches
+  groups<Index> slices{};                     ///< samples of each micro-batch of the group
+  std::vector<split_batch<Index>> batches{};  ///< their placements
 
   /// Makes the micro-batches of a group: of m, number j has every m-th sample from the j-th shortest on. Returns whether some m will do.
   template <degree_cost_model Cost, cost_model Communication>
@@ -42,15 +44,14 @@ struct group_scheduler {
   }
   /// Appends the passes of the micro-batches: of all ranks where they share a sample, otherwise of the ranks that hold one.
   void append(std::uint32_t first_rank) {
-    auto const m = batches.size();
-    for (std::size_t j = 0; j < m; ++j) {
+    for (std::size_t j = 0; j < batches.size(); ++j) {
       auto const& b = batches[j];
       auto const pass = static_cast<std::uint32_t>(list.ranks.size());
       for (std::uint32_t r = 0; r < group.ranks; ++r)
         if (b.shared_tokens > 0 || b.local_tokens[r] > 0) list.ranks.members.push_back(first_rank + r);
       list.ranks.offsets.push_back(list.ranks.members.size());
       for (std::size_t i = 0; i < b.rank_of.size(); ++i)
-        list.placements.push_back({order[j + i * m], pass, b.rank_of[i] == list.all_ranks ? list.all_ranks : first_rank + b.rank_of[i]});
+        list.placements.push_back({slices[j][i], pass, b.rank_of[i] == list.all_ranks ? list.all_ranks : first_rank + b.rank_of[i]});
     }
   }
 
@@ -58,14 +59,21 @@ struct group_scheduler {
   template <class Cost, class Communication>
   [[nodiscard]] bool split_into(std::size_t m, std::int64_t room, Cost const& cost, Communication const& communication) {
     batches.clear();
+    slices.clear();
     for (std::size_t j = 0; j < m; ++j) {  // tokens are counted before anything is placed
       std::int64_t tokens = 0;
-      for (auto i = j; i < order.size(); i += m) tokens += lengths[order[i]];
+      for (auto i = j; i < order.size(); i += m) {
+        slices.members.push_back(order[i]);
+        tokens += lengths[order[i]];
+      }
       if (tokens > room) return false;
+      auto const from = slices.members.begin() + static_cast<std::ptrdiff_t>(slices.offsets.back());
+      if (group.order == placing_order::as_given) std::sort(from, slices.members.end());
+      slices.offsets.push_back(slices.members.size());
     }
-    for (std::size_t j = 0; j < m; ++j) {
+    for (auto const samples : slices) {
       slice.clear();
-      for (auto i = j; i < order.size(); i += m) slice.push_back(lengths[order[i]]);
+      for (auto const i : samples) slice.push_back(lengths[i]);
       batches.push_back(local_or_distributed<Index>(slice, group, cost, communication));
       if (batches.back().status != status::feasible) return false;
     }

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 // The placement of one micro-batch: whole samples on single ranks, and samples that all ranks share.
@@ -28,7 +29,7 @@ template <index_type Index>
   return a.length != b.length ? a.length < b.length : a.sample < b.sample;
 }
 
-/// Places samples in ascending order of length.
+/// Places samples in their order, which is ascending in length unless a caller wants another.
 ///
 /// All ranks have the same charge for shared samples, except under the published roll-back, so ranks are compared by what they hold beside
 /// it. Room is counted in N-ths of a token, for N ranks: as whole tokens, a rank with T shared ones has then exactly `ceil(T / N)` of them.
@@ -37,9 +38,8 @@ class split_samples {
  public:
   static constexpr auto all_ranks = pass_list<Index>::all_ranks;
 
-  split_samples(std::vector<timed_sample<Index>>& ascending, std::uint64_t ranks, std::int64_t capacity, rolling_back how,
-                local_rank choice)
-      : samples_(ascending),
+  split_samples(std::vector<timed_sample<Index>>& in_order, std::uint64_t ranks, std::int64_t capacity, rolling_back how, local_rank choice)
+      : samples_(in_order),
         n_(static_cast<std::int64_t>(ranks)),
         capacity_(capacity),
         how_(how),
@@ -47,7 +47,7 @@ class split_samples {
         least_load_(static_cast<std::size_t>(ranks)),
         emptiest_(static_cast<std::size_t>(ranks)),
         fullest_(static_cast<std::size_t>(ranks)),
-        next_(ascending.size(), none),
+        next_(in_order.size(), none),
         head_(static_cast<std::size_t>(ranks), none),
         tail_(static_cast<std::size_t>(ranks), none) {}
 
@@ -55,8 +55,52 @@ class split_samples {
   [[nodiscard]] bool run() {
     for (std::size_t i = 0; i < samples_.size(); ++i)
       while (!placed(i))
-        if (!roll_back(fullest_.first())) return false;
+        if (!roll_back()) return false;
     return true;
+  }
+  /// Shares whole samples, each time the last one placed on the rank with the most work, and keeps the best of all these placements.
+  template <class Communication>
+  void share_more(Communication const& communication) {
+    std::int64_t shared = 0;
+    for (auto const& s : samples_)
+      if (s.rank == all_ranks) shared += s.shared;
+    std::vector<std::vector<std::size_t>> held(head_.size());
+    for (std::size_t r = 0; r < head_.size(); ++r)
+      for (auto i = head_[r]; i != none; i = next_[i]) held[r].push_back(i);
+    rank_order<> busiest(head_.size());
+    for (std::size_t r = 0; r < head_.size(); ++r) busiest.add(r, -least_load_.key(r));
+    auto const value = [&] {
+      auto const exchange = shared_tokens_ == 0 ? 0 : static_cast<std::int64_t>(communication(shared_tokens_));
+      return shared + (std::max)(exchange, -busiest.key(busiest.first()));
+    };
+    auto best = value();
+    auto const tokens = shared_tokens_;
+    std::vector<std::pair<std::size_t, std::uint32_t>> taken;
+    std::size_t keep = 0;
+    for (auto r = busiest.first(); !held[r].empty(); r = busiest.first()) {
+      auto const i = held[r].back();
+      auto const& s = samples_[i];
+      charge(r, -n_ * s.length, -s.alone);
+      charged_ += s.length;
+      if (room(fullest_.first()) < 0) break;
+      held[r].pop_back();
+      busiest.add(r, s.alone);
+      taken.emplace_back(i, r);
+      share(i);
+      shared += s.shared;
+      if (auto const now = value(); now < best && shared_tokens_ >= n_) {
+        best = now;
+        keep = taken.size();
+      }
+    }
+    shared_tokens_ = tokens;
+    for (std::size_t k = 0; k < taken.size(); ++k) {
+      auto const [i, r] = taken[k];
+      if (k < keep)
+        shared_tokens_ += samples_[i].length;
+      else
+        samples_[i].rank = r;
+    }
   }
   [[nodiscard]] std::int64_t shared_tokens() const { return shared_tokens_; }
   [[nodiscard]] std::uint64_t rolled_back() const { return rolled_back_; }
@@ -92,27 +136,29 @@ class split_samples {
     emptiest_.add(rank, tokens);
     fullest_.add(rank, -tokens);
   }
-  /// Makes room on the fullest rank: its shortest whole sample is shared by all ranks.
+  /// Makes room on the fullest rank: its first whole sample is shared by all ranks, and so on while a rank is above the capacity.
   ///
-  /// Other ranks may then be above the capacity, but not for long: the sample that waits fits nowhere yet, because a rank that had room for
-  /// it beside its new share would have taken it before. So the next roll-back follows, on the rank that is then the fullest.
-  [[nodiscard]] bool roll_back(std::uint32_t rank) {
+  /// In ascending order that takes one sample at a time: the one that waits is no shorter, so it fits nowhere until no rank is above.
+  [[nodiscard]] bool roll_back() {
     if (how_ == rolling_back::none) return false;
-    auto before = none, i = head_[rank];
-    for (; i != none && shared_tokens_ + samples_[i].length < n_; i = next_[i]) before = i;  // too short to be shared alone
-    if (i == none) return false;
-    (before == none ? head_[rank] : next_[before]) = next_[i];
-    if (tail_[rank] == i) tail_[rank] = before;
-    next_[i] = none;
-    auto const& s = samples_[i];
-    share(i);
-    ++rolled_back_;
-    if (how_ == rolling_back::published) {  // the other ranks do not learn of their shares
-      charge(rank, s.length - n_ * s.length, s.shared - s.alone);
-    } else {
-      charge(rank, -n_ * s.length, -s.alone);
-      charged_ += s.length;
-    }
+    do {
+      auto const rank = fullest_.first();
+      auto before = none, i = head_[rank];
+      for (; i != none && shared_tokens_ + samples_[i].length < n_; i = next_[i]) before = i;  // too short to be shared alone
+      if (i == none) return false;
+      (before == none ? head_[rank] : next_[before]) = next_[i];
+      if (tail_[rank] == i) tail_[rank] = before;
+      next_[i] = none;
+      auto const& s = samples_[i];
+      share(i);
+      ++rolled_back_;
+      if (how_ == rolling_back::published) {  // the other ranks do not learn of their shares
+        charge(rank, s.length - n_ * s.length, s.shared - s.alone);
+      } else {
+        charge(rank, -n_ * s.length, -s.alone);
+        charged_ += s.length;
+      }
+    } while (how_ == rolling_back::corrected && room(fullest_.first()) < 0);
     return true;
   }
 
