@@ -26,6 +26,9 @@ struct degree_times {
   std::vector<std::size_t> sample;   // index of the sample at each position; equal lengths keep their order
   std::vector<std::int64_t> length;  // at each position
   std::vector<std::int64_t> time;    // of each position, level after level
+  std::int64_t tokens = 0;           // of all samples
+  std::int64_t whole_time = 0;       // of all samples, each on one rank
+  bool monotone = true;              // whether no sample takes less rank-time on more ranks, nor less time than a shorter one
 
   [[nodiscard]] std::int64_t at(std::size_t i, std::size_t level) const { return time[i * levels + level]; }
   [[nodiscard]] std::int64_t area(std::size_t i, std::size_t level) const { return at(i, level) << level; }
@@ -33,6 +36,8 @@ struct degree_times {
   [[nodiscard]] bool allows(std::size_t i, std::size_t level) const {
     return length[i] <= options.capacity << level && length[i] >= std::int64_t{1} << level;
   }
+  /// Whether the longest sample has room on some block.
+  [[nodiscard]] bool allows_all() const { return length.empty() || length[0] <= options.capacity << (levels - 1); }
   /// The level of least area on which the sample takes at most `longest`; `levels` if there is none.
   [[nodiscard]] std::size_t cheapest(std::size_t i, std::int64_t longest) const {
     auto best = levels;
@@ -40,41 +45,93 @@ struct degree_times {
       if (at(i, l) <= longest && allows(i, l) && (best == levels || area(i, l) < area(i, best))) best = l;
     return best;
   }
+  /// Computes the times of one sample, and returns the largest rank-time.
+  template <class Cost, class What>
+  std::int64_t fill_row(std::size_t i, Cost const& cost, What const& what) {
+    std::int64_t largest = 0;
+    for (std::size_t l = 0; l < levels; ++l) {
+      auto const ranks = std::int64_t{1} << l;
+      auto const here = [&] { return what() + " on " + std::to_string(ranks) + " ranks"; };
+      if constexpr (requires { cost.fits(ranks, ranks); })
+        require(cost.fits(length[i], ranks), [&] { return here() + " takes a time of 2^63 or more"; });
+      auto const value = static_cast<std::int64_t>(cost(length[i], ranks));
+      require(value >= 0, [&] { return here() + " takes a negative time"; });
+      require(value < most >> l, [&] { return here() + " brings the sum of times to 2^62 or more"; });
+      monotone = monotone && value << l >= largest;
+      largest = (std::max)(largest, value << l);
+      time[i * levels + l] = value;
+    }
+    return largest;
+  }
+  /// The level on which the sample takes least time; the smaller one of two.
+  [[nodiscard]] std::size_t quickest(std::size_t i) const {
+    auto best = levels;
+    for (std::size_t l = 0; l < levels; ++l)
+      if (allows(i, l) && (best == levels || at(i, l) < at(i, best))) best = l;
+    return best;
+  }
 };
+
+/// The positions of the samples in descending order of length; equal lengths keep their order.
+template <class Read>
+[[nodiscard]] std::vector<std::size_t> longest_first(Read const& read, std::size_t n, std::int64_t longest) {
+  std::vector<std::size_t> order(n);
+  if (longest >= std::int64_t{1} << 31 || n >= std::size_t{1} << 32) {
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return read[a] != read[b] ? read[a] > read[b] : a < b; });
+    return order;
+  }
+  constexpr std::size_t digit = 11, values = std::size_t{1} << digit;  // by counting, from the last digit of the key on
+  std::vector<std::uint64_t> keys(n), other(n);
+  for (std::size_t i = 0; i < n; ++i) keys[i] = static_cast<std::uint64_t>(longest - static_cast<std::int64_t>(read[i])) << 32 | i;
+  if (n < 2 * values) {
+    std::sort(keys.begin(), keys.end());
+  } else {
+    for (std::size_t shift = 32; (static_cast<std::uint64_t>(longest) << 32) >> shift != 0; shift += digit) {
+      std::vector<std::size_t> next(values + 1, 0);
+      for (auto const k : keys) ++next[(k >> shift) % values + 1];
+      for (std::size_t v = 0; v < values; ++v) next[v + 1] += next[v];
+      for (auto const k : keys) other[next[(k >> shift) % values]++] = k;
+      keys.swap(other);
+    }
+  }
+  for (std::size_t i = 0; i < n; ++i) order[i] = static_cast<std::size_t>(keys[i] & 0xffffffffU);
+  return order;
+}
 
 /// Sorts the samples and computes their times. Throws unless the rank-times of all samples, and the fixed times of passes, are below 2^62
 /// together.
 template <length_range R, degree_cost_model Cost>
 [[nodiscard]] degree_times times_of_degrees(R const& lengths, sharding_options const& o, Cost const& cost) {
   require_valid(o);
-  auto const tokens = extent_of(lengths).tokens;
+  auto const extent = extent_of(lengths);
+  auto const tokens = extent.tokens;
   auto const read = read_by_position(lengths);
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
   auto const widest = o.most_ranks_shared == 0 ? o.ranks : (std::min)(o.most_ranks_shared, o.ranks);
   degree_times out;
   out.options = o;
+  out.tokens = tokens;
   while (std::uint64_t{1} << out.levels <= widest) ++out.levels;
-  out.sample.resize(n);
-  std::iota(out.sample.begin(), out.sample.end(), std::size_t{0});
-  std::sort(out.sample.begin(), out.sample.end(),
-            [&](std::size_t a, std::size_t b) { return read[a] != read[b] ? read[a] > read[b] : a < b; });
+  auto const levels = out.levels;
+  out.sample = longest_first(read, n, n == 0 ? 0 : extent.longest);
   out.length.resize(n);
-  out.time.resize(n * out.levels);
+  out.time.resize(n * levels);
   std::int64_t left = degree_times::most - 1;
+  std::int64_t largest = 0;  // rank-time of the sample, or of the one before it with the same length
   for (std::size_t i = 0; i < n; ++i) {
     auto const length = out.length[i] = static_cast<std::int64_t>(read[out.sample[i]]);
-    std::int64_t largest = 0;
-    for (std::size_t l = 0; l < out.levels; ++l) {
-      auto const what = [&] { return entry("lengths", out.sample[i], length) + " on " + std::to_string(std::int64_t{1} << l) + " ranks"; };
-      if constexpr (requires { cost.fits(length, length); })
-        require(cost.fits(length, std::int64_t{1} << l), [&] { return what() + " takes a time of 2^63 or more"; });
-      auto const time = static_cast<std::int64_t>(cost(length, std::int64_t{1} << l));
-      require(time >= 0, [&] { return what() + " takes a negative time"; });
-      require(time <= left >> l, [&] { return what() + " brings the sum of times to 2^62 or more"; });
-      largest = (std::max)(largest, time << l);
-      out.time[i * out.levels + l] = time;
+    auto* const row = out.time.data() + i * levels;
+    auto const what = [&] { return entry("lengths", out.sample[i], length); };
+    if (i > 0 && length == out.length[i - 1]) {
+      std::copy(row - levels, row, row);
+    } else {
+      largest = out.fill_row(i, cost, what);
+      for (std::size_t l = 0; l < levels && i > 0; ++l) out.monotone = out.monotone && row[l] <= (row - levels)[l];
     }
+    require(largest <= left, [&] { return what() + " brings the sum of times to 2^62 or more"; });
     left -= largest;
+    out.whole_time += row[0];
   }
   // No plan worth making has more passes than samples on every rank, or than its tokens need.
   auto const passes = (std::max)(static_cast<std::int64_t>(n), divide_up(tokens, o.capacity));

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/sharding/detail/degree_times.hpp>
+#include <ballast/sharding/detail/tree_blocks.hpp>
+#include <ballast/sharding/detail/tree_leaves.hpp>
+#include <ballast/sharding/detail/tree_state.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+// The search on the step time T: plans are constructed for shorter and shorter T, by several rules, and the best is kept.
+
+namespace ballast::inline v0_2::detail {
+
+/// The rules of one construction.
+struct tree_rules {
+  block_fill fill;
+  pass_count counts;
+  leaf_order order;
+  std::int64_t share;  // planned room, in thousandths of the tokens
+};
+
+/// Searches for a plan of independent or mixed passes.
+class tree_search {
+ public:
+  /// @param t  the samples, at least one @param lower  a lower bound @param incumbent  value of a plan that is known
+  /// @param deep  whether more rules are tried, in smaller steps
+  tree_search(degree_times const& t, std::int64_t lower, std::int64_t incumbent, bool deep)
+      : t_(t),
+        lower_(lower),
+        value_(incumbent),
+        deep_(deep),
+        fills_(t.options.execution == execution::mixed ? 2 : 1),
+        waiting_(t),
+        blocks_(t),
+        leaves_(t) {
+    using enum pass_count;
+    using enum leaf_order;
+    auto const few = t.tokens / static_cast<std::int64_t>(t.options.ranks) < 8 * t.options.capacity && t.length.size() <= 8192;
+    auto const add = [&](pass_count counts, leaf_order order, std::int64_t share) {
+      if (order == by_pass && !few) return;
+      if (fills_ == 2) rules_.push_back({block_fill::whole, counts, order, share});
+      rules_.push_back({block_fill::shared, counts, order, share});
+    };
+    add(by_tokens, least_load, 1000);
+    add(by_supply, by_pass, 1000);
+    add(by_supply, least_load, 1030);
+    add(by_supply, by_ratio, 1020);
+    add(by_supply, least_load, 1000);
+    add(by_supply, by_pass, 1040);
+    add(by_tokens, least_load, 1020);
+    if (!deep) return;
+    for (auto const counts : {by_tokens, by_supply})
+      for (auto const order : {by_pass, least_load, by_ratio})
+        for (auto const share : {1000, 1010, 1020, 1030, 1050, 1080, 1120}) add(counts, order, share);
+  }
+
+  /// Constructs at most `attempts` plans and returns the best that is faster than the incumbent; its value is `block_plan::none` if none
+  /// is.
+  block_plan const& run(std::int64_t attempts) {
+    attempts_ = attempts;
+    for (auto const thousandths : {1, 10, 50, 120, 250}) {  // until the first plan that meets its time
+      if (try_rules(lower_ + lower_ / 1000 * thousandths + thousandths, thousandths == 1 ? 1 : 2 * fills_)) break;
+    }
+    std::int64_t low = 0;  // no plan was found at this distance from the bound
+    while (attempts_ > 0 && gap() - low > lower_ / 1000) {
+      auto const middle = low + (gap() - low) / 4 * (deep_ ? 3 : 2);
+      if (!try_rules(lower_ + middle, rules_.size())) low = middle;
+    }
+    return best_;
+  }
+
+ private:
+  [[nodiscard]] std::int64_t gap() const { return value_ - lower_; }
+  /// Constructs plans for a time by up to `most` rules, most recently successful first, until one meets it.
+  bool try_rules(std::int64_t limit, std::size_t most) {
+    for (std::size_t k = 0; k < most && attempts_ > 0; ++k) {
+      --attempts_;
+      auto const rules = rules_[k];
+      if (construct(limit, rules)) {
+        std::swap(best_, next_);
+        value_ = best_.value;
+      }
+      if (value_ > limit) continue;
+      std::rotate(rules_.begin(), rules_.begin() + static_cast<std::ptrdiff_t>(k), rules_.begin() + static_cast<std::ptrdiff_t>(k) + 1);
+      return true;
+    }
+    return value_ <= limit;
+  }
+  /// Whether the rules give a plan that is better than the best so far.
+  bool construct(std::int64_t limit, tree_rules const& rules) {
+    next_.clear();
+    waiting_.reset();
+    blocks_.build(limit, rules.fill, waiting_, next_);
+    if (*std::max_element(blocks_.load.begin(), blocks_.load.end()) >= value_) return false;
+    return leaves_.build(limit, rules.counts, rules.order, rules.share, blocks_.load, value_, waiting_, next_);
+  }
+
+  degree_times const& t_;
+  std::int64_t lower_, value_, attempts_ = 0;
+  bool deep_;
+  std::size_t fills_;  // ways to fill passes of several ranks
+  std::vector<tree_rules> rules_;
+  waiting_samples waiting_;
+  block_builder blocks_;
+  leaf_builder leaves_;
+  block_plan best_, next_;
+};
+
+}  // namespace ballast::inline v0_2::detail

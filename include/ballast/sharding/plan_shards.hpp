@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/sharding/detail/degree_times.hpp>
+#include <ballast/sharding/detail/tree_bounds.hpp>
+#include <ballast/sharding/detail/tree_exact.hpp>
+#include <ballast/sharding/detail/tree_incumbent.hpp>
+#include <ballast/sharding/detail/tree_search.hpp>
+#include <ballast/sharding/lockstep.hpp>
+#include <ballast/sharding/make_shards.hpp>
+#include <ballast/sharding/options.hpp>
+#include <ballast/sharding/price_bound.hpp>
+#include <ballast/sharding/result.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// @file
+/// @brief `plan_shards`: the default planner of one global batch of samples of very different lengths.
+
+namespace ballast::inline v0_2 {
+
+/// @brief How far `plan_shards` searches.
+struct shard_search {
+  std::int64_t attempts = 0;  ///< most plans that are constructed; 0 = 32,768 over the number of samples, at least 1 and at most 24
+  bool deep = false;          ///< whether more rules are tried in smaller steps, and the lower bound is raised by `price_bound`
+  bool incumbents = true;     ///< whether simpler planners are run first, so that the plan is never slower than theirs
+};
+
+namespace detail {
+
+/// The passes of a plan on blocks, the widest first.
+template <index_type Index>
+[[nodiscard]] pass_list<Index> passes_of_blocks(degree_times const& t, block_plan const& plan) {
+  pass_list<Index> out;
+  std::vector<std::uint32_t> all(static_cast<std::size_t>(t.options.ranks)), order(plan.passes.size()), number(plan.passes.size());
+  std::iota(all.begin(), all.end(), std::uint32_t{0});
+  std::iota(order.begin(), order.end(), std::uint32_t{0});
+  std::sort(order.begin(), order.end(), [&](auto a, auto b) {
+    return plan.passes[a].level != plan.passes[b].level ? plan.passes[a].level > plan.passes[b].level : a < b;
+  });
+  for (std::size_t k = 0; k < order.size(); ++k) {
+    auto const& p = plan.passes[order[k]];
+    number[order[k]] = static_cast<std::uint32_t>(k);
+    out.ranks.push_back(std::span(all).subspan(std::size_t{p.block} << p.level, std::size_t{1} << p.level));
+  }
+  out.placements.reserve(plan.placements.size());
+  for (auto const& p : plan.placements)
+    out.placements.push_back({.sample = static_cast<Index>(t.sample[p.position]), .pass = number[p.pass], .rank = p.rank});
+  return out;
+}
+
+/// The best plan of independent or mixed passes that is found.
+[[nodiscard]] inline block_plan search_blocks(degree_times const& t, std::int64_t lower, shard_search const& search) {
+  constexpr std::int64_t small = 1024;  // samples of a batch whose groups of one pass are planned unless the search is deep
+  auto const n = static_cast<std::int64_t>(t.length.size());
+  auto const quick = std::clamp(std::int64_t{32768} / n, std::int64_t{1}, std::int64_t{24}) *
+                     (t.options.execution == execution::mixed && n <= 16384 ? 2 : 1);
+  tree_search tree(t, lower, block_plan::none, search.deep);
+  auto plan = tree.run(search.attempts > 0 ? search.attempts : search.deep ? 40 * quick : quick);
+  if (search.incumbents) {
+    if (auto equal = homogeneous_plan(t, plan.value); equal.value < plan.value) plan = std::move(equal);
+    if (n <= small || search.deep)
+      if (auto one = one_pass_plan(t); one.value < plan.value) plan = std::move(one);
+  }
+  if (exact_tree::takes(t)) exact_tree(t).improve(plan);
+  return plan;
+}
+
+}  // namespace detail
+
+/// @brief Plans one global batch: which ranks share which samples, in which passes, so that the last rank is done as early as possible.
+///
+/// Under `execution::independent` and `execution::mixed`, a pass is on an aligned block of 1, 2, 4, ... ranks. For a step time T, each
+/// sample goes to the number of ranks that costs the fewest rank-seconds within T; passes of several ranks are filled with shorter samples
+/// where a pass saved is worth more than their exchange; the others go to single ranks, which have two resources, time and tokens. The
+/// search shortens T and tries several rules for each. Each rank runs its widest passes first, so no rank waits before its last pass.
+/// Batches of at most 8 samples on a power of two ranks are planned optimally among independent passes on blocks. Under
+/// `execution::lockstep` the plan is that of `lockstep_shards`.
+///
+/// @tparam Index  type of the sample indices
+/// @tparam R      range of integers
+/// @tparam Cost   a `degree_cost_model`
+/// @param lengths  tokens of each sample; may be empty
+/// @param options  `{.capacity = 16384, .ranks = 64, .cost_per_pass = 30'000'000}`: the shape of the batch and its policy
+/// @param cost     time of a sample by its length and the number of ranks that share it, such as a `degree_cost`
+/// @param search   how far to search
+/// @return the shards, their modelled time and a lower bound; `infeasible` if a sample has room on no block
+/// @post `check_shards` accepts the result with `{.aligned = true}`, and `time.value` is the makespan of `time_shards`. With
+/// `search.incumbents` the plan is not slower than that of `homogeneous_shards`
+/// @throws invalid_input if a length or an option is not positive, `cost_per_pass` or a time is negative, the sum of all times reaches
+/// 2^62, or there are 2^32 samples or more
+/// @par Complexity
+/// O(n log n + n log ranks) for the bound, and O(n log ranks + passes of several ranks) for each attempt. A pass of a rank is found by
+/// first fit among its open passes.
+/// @par Determinism
+/// A pure function of its arguments, in integers; equal lengths keep their order.
+/// @par Source
+/// The dual search is that of monotone moldable tasks (Mounie, Rapine and Trystram, SIAM J. Computing 37, 2007). FlexSP (arXiv 2412.01523)
+/// states the problem for passes in lockstep, Skrull (2505.19609) for mixed ones, ByteScale (2502.21231) for independent ones.
+template <index_type Index = std::uint32_t, length_range R, degree_cost_model Cost>
+[[nodiscard]] shards<Index> plan_shards(R const& lengths, sharding_options const& options, Cost const& cost,
+                                        shard_search const& search = {}) {
+  require_index<std::uint32_t>(std::ranges::size(lengths), "samples");
+  require(search.attempts >= 0, [&] { return "attempts = " + std::to_string(search.attempts) + " must not be negative"; });
+  if (options.execution == execution::lockstep)
+    return lockstep_shards<Index>(lengths, options, cost, {.counts = search.deep ? std::uint64_t{6} : std::uint64_t{3}});
+  auto const times = detail::times_of_degrees(lengths, options, cost);
+  shards<Index> out;
+  out.execution = options.execution;
+  if (!times.allows_all()) {
+    out.status = status::infeasible;
+    return out;
+  }
+  detail::block_plan plan;
+  std::int64_t lower = 0;
+  if (!times.length.empty()) {
+    detail::tree_bounds const bounds(times);
+    lower = bounds.by_rate(bounds.by_area());
+    plan = detail::search_blocks(times, lower, search);
+    if (search.deep) lower = (std::max)(lower, price_bound(lengths, options, cost, {.lower = lower, .upper = plan.value}).lower_bound());
+  } else {
+    plan.value = 0;
+  }
+  out = make_shards(lengths, detail::passes_of_blocks<Index>(times, plan), options.ranks, options.layout);
+  out.execution = options.execution;
+  out.time = {plan.value, lower};
+  return out;
+}
+
+}  // namespace ballast::inline v0_2

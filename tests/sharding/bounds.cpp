@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ballast/cost/degree_cost.hpp>
+#include <ballast/sharding/bounds.hpp>
+
+#include "support/catch.hpp"
+#include "support/exhaustive_shards.hpp"
+#include "support/lengths.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace test_sharding_bounds {
+
+using ballast::execution;
+using ballast::shard_bounds;
+using ballast_test::between;
+
+TEST_CASE("shard_bounds: never above the exhaustive optimum") {
+  ballast::splitmix64 draw(11);
+  auto const cost = ballast_test::flexsp_cost();
+  double sum = 0;
+  int const rounds = 120;
+  for (int round = 0; round < rounds; ++round) {
+    auto batch = ballast_test::random_tiny_batch(draw);
+    auto const best = ballast_test::exhaustive_shards(batch.lengths, batch.options, cost);
+    auto const bound = shard_bounds(batch.lengths, batch.options, cost).lower();
+    CHECK(bound <= best.independent);
+    sum += static_cast<double>(best.independent) / static_cast<double>(bound);
+    batch.options.execution = execution::lockstep;
+    CHECK(shard_bounds(batch.lengths, batch.options, cost).lower() <= best.lockstep);
+  }
+  CHECK(sum / rounds < 1.06);  // and not far below it
+}
+
+TEST_CASE("shard_bounds: a harder problem never has a lower bound") {
+  ballast::splitmix64 draw(5);
+  auto const cost = ballast_test::flexsp_cost();
+  for (int round = 0; round < 60; ++round) {
+    auto const lengths = ballast_test::random_lengths(static_cast<std::size_t>(between(1, 60, draw)), 20000, draw);
+    ballast::sharding_options const o{
+        .capacity = 8192, .ranks = static_cast<std::uint64_t>(between(4, 24, draw)), .cost_per_pass = 1000000};
+    auto const bound = shard_bounds(lengths, o, cost).lower();
+    auto more = lengths;
+    more.push_back(between(1, 20000, draw));
+    CHECK(shard_bounds(more, o, cost).lower() >= bound);
+    auto harder = o;
+    harder.capacity = 6000;
+    CHECK(shard_bounds(lengths, harder, cost).lower() >= bound);
+    harder = o;
+    harder.ranks -= 1;
+    if (harder.ranks >= 4) CHECK(shard_bounds(lengths, harder, cost).lower() >= bound);
+    harder = o;
+    harder.cost_per_pass *= 3;
+    CHECK(shard_bounds(lengths, harder, cost).lower() >= bound);
+    harder = o;
+    harder.execution = execution::lockstep;
+    CHECK(shard_bounds(lengths, harder, cost).lower() >= bound);
+  }
+}
+
+TEST_CASE("shard_bounds: each bound by hand") {
+  ballast::degree_cost const cost{.linear = 1000};  // a nanosecond per token
+  // 100 tokens on 4 ranks take 25; all 130 tokens take 33 on each rank; a pass costs 10.
+  auto const b = shard_bounds(std::vector{100, 30}, {.capacity = 50, .ranks = 4, .cost_per_pass = 10}, cost);
+  CHECK(b.longest == 35);
+  CHECK(b.area == 43);
+  // 45 tokens on each rank, with room for 20: three passes on some rank.
+  auto const full = shard_bounds(std::vector(9, 20), {.capacity = 20, .ranks = 4, .cost_per_pass = 10}, cost);
+  CHECK(full.area == 68);  // (180 + 9 * 10) / 4
+  CHECK(full.rate == 75);  // a rank that holds 45 tokens runs three passes
+  CHECK(shard_bounds(std::vector<int>{}, {.capacity = 20, .ranks = 4}, cost) == ballast::shard_lower_bounds{});
+  CHECK(shard_bounds(std::vector{81}, {.capacity = 20, .ranks = 4}, cost).lower() == 0);  // has room nowhere
+}
+
+TEST_CASE("shard_bounds: a cost that takes less rank-time on more ranks is bounded by the least of it") {
+  ballast::degree_cost const cost{.linear = 1000000, .exchange = {900000, 100000, 100000}};  // a rank alone pays most
+  ballast::degree_cost const monotone{.linear = 1000000, .exchange = {100000, 100000, 100000}};
+  std::vector const lengths{1000, 900, 800, 30, 20, 10};
+  ballast::sharding_options const o{.capacity = 2000, .ranks = 4, .cost_per_pass = 1000};
+  auto const least = shard_bounds(lengths, o, cost);
+  CHECK(least.lower() >= shard_bounds(lengths, o, monotone).lower());
+  std::int64_t area = 0;
+  for (auto const l : lengths) {
+    auto smallest = cost(l, 1);
+    for (auto const d : {2, 4}) smallest = std::min(smallest, d * cost(l, d));
+    area += smallest;
+  }
+  CHECK(least.area >= area / 4 + 1000);
+}
+
+}  // namespace test_sharding_bounds

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ballast/cost/degree_cost.hpp>
+#include <ballast/sharding/bounds.hpp>
+#include <ballast/sharding/check.hpp>
+#include <ballast/sharding/homogeneous.hpp>
+#include <ballast/sharding/plan_shards.hpp>
+#include <ballast/sharding/time_shards.hpp>
+
+#include "support/catch.hpp"
+#include "support/exhaustive_shards.hpp"
+#include "support/lengths.hpp"
+#include "support/refusal.hpp"
+#include "support/rounds.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+namespace test_sharding_plan_shards {
+
+using ballast::execution;
+using ballast::plan_shards;
+using ballast::sharding_options;
+using ballast_test::between;
+using ballast_test::flexsp_cost;
+using ballast_test::refusal;
+
+/// Lengths with a long tail: most below 2,000, one in sixteen up to 60,000.
+std::vector<std::int64_t> long_tail(std::size_t n, ballast::splitmix64& draw) {
+  std::vector<std::int64_t> lengths(n);
+  for (auto& l : lengths) l = draw() % 16 == 0 ? between(2000, 60000, draw) : between(50, 2000, draw);
+  return lengths;
+}
+
+template <class R>
+void check_plan(ballast::shards<> const& plan, R const& lengths, sharding_options const& o, ballast::degree_cost const& cost) {
+  auto const v = check_shards(plan, lengths, o, {.aligned = true});
+  CAPTURE(describe(v), o.ranks, o.capacity, lengths.size(), to_string(o.execution));
+  REQUIRE(v.valid());
+  REQUIRE(plan.status == ballast::status::feasible);
+  CHECK(plan.left_out.empty());
+  CHECK(plan.time.value == time_shards(plan, cost, o.cost_per_pass).makespan);
+  CHECK(plan.time.lower_bound <= plan.time.value);
+  CHECK(plan.time.lower_bound >= shard_bounds(lengths, o, cost).lower());
+}
+
+TEST_CASE("plan_shards: every plan is valid, takes the time it says and is not slower than one degree for all") {
+  ballast::splitmix64 draw(3);
+  for (int round = 0; round < 240; round += ballast_test::round_step) {
+    auto const lengths = long_tail(static_cast<std::size_t>(between(1, 200, draw)), draw);
+    auto const longest = *std::max_element(lengths.begin(), lengths.end());
+    sharding_options o{.ranks = static_cast<std::uint64_t>(between(1, 40, draw))};  // any number, not powers of two alone
+    auto block = std::int64_t{1};
+    while (2 * block <= static_cast<std::int64_t>(o.ranks)) block *= 2;
+    o.capacity = std::max(between(500, 9000, draw), (longest + block - 1) / block);
+    o.cost_per_pass = draw() % 3 == 0 ? 0 : between(0, 700000000, draw);
+    o.execution = draw() % 2 == 0 ? execution::independent : execution::mixed;
+    auto const cost = flexsp_cost();
+    auto const plan = plan_shards(lengths, o, cost);
+    check_plan(plan, lengths, o, cost);
+    CHECK(plan.time.value <= homogeneous_shards(lengths, o, cost).time.value);
+    if (round % 8 == 0) {
+      auto const deep = plan_shards(lengths, o, cost, {.deep = true});
+      check_plan(deep, lengths, o, cost);
+      CHECK(deep.time.lower_bound >= plan.time.lower_bound);
+    }
+  }
+}
+
+TEST_CASE("plan_shards: four ranks and up to seven samples are planned optimally") {
+  ballast::splitmix64 draw(1);
+  auto const cost = flexsp_cost();
+  for (int round = 0; round < 240; round += ballast_test::round_step) {
+    auto const batch = ballast_test::random_tiny_batch(draw);
+    auto const best = ballast_test::exhaustive_shards(batch.lengths, batch.options, cost);
+    auto const plan = plan_shards(batch.lengths, batch.options, cost);
+    check_plan(plan, batch.lengths, batch.options, cost);
+    CHECK(plan.time.value == best.independent);
+    CHECK(plan.time.lower_bound <= best.independent);
+  }
+}
+
+TEST_CASE("plan_shards: nine to eleven samples are within 12 % of the optimum, 3 % on average") {
+  ballast::splitmix64 draw(3);
+  auto const cost = flexsp_cost();
+  double sum = 0, worst = 1;
+  int rounds = 0;
+  for (int round = 0; round < 60; round += ballast_test::round_step) {
+    auto batch = ballast_test::random_tiny_batch(draw);
+    while (batch.lengths.size() < 9 + static_cast<std::size_t>(round % 3))
+      batch.lengths.push_back(between(100, batch.options.capacity, draw));
+    auto const best = ballast_test::exhaustive_shards(batch.lengths, batch.options, cost);
+    auto const plan = plan_shards(batch.lengths, batch.options, cost, {.deep = true});
+    check_plan(plan, batch.lengths, batch.options, cost);
+    CHECK(plan.time.lower_bound <= best.independent);
+    auto const ratio = static_cast<double>(plan.time.value) / static_cast<double>(best.independent);
+    CHECK(ratio >= 1);
+    sum += ratio;
+    worst = std::max(worst, ratio);
+    ++rounds;
+  }
+  CAPTURE(sum / rounds, worst);
+  CHECK(sum / rounds < 1.03);
+  CHECK(worst < 1.12);
+}
+
+TEST_CASE("plan_shards: a batch of 512 samples is near its bound") {
+  ballast::splitmix64 draw(9);
+  auto const lengths = long_tail(512, draw);
+  // A model of 7B on accelerators of 400 TFLOP/s, with keys and values gathered at 6.4 us per MB.
+  ballast::degree_cost const cost{.linear = 55490000, .square = 3010, .exchange = {0, 3303000, 3303000, 3303000, 13212000}};
+  for (auto const policy : {execution::independent, execution::mixed}) {
+    sharding_options const o{.capacity = 13312, .ranks = 64, .cost_per_pass = 30000000, .execution = policy};
+    auto const plan = plan_shards(lengths, o, cost);
+    check_plan(plan, lengths, o, cost);
+    CHECK(plan.time.gap() < 0.02);
+  }
+  sharding_options const lock{.capacity = 13312, .ranks = 64, .cost_per_pass = 30000000, .execution = execution::lockstep};
+  auto const plan = plan_shards(lengths, lock, cost);
+  CHECK(check_shards(plan, lengths, lock).valid());
+  CHECK(plan.time.value == time_shards(plan, cost, lock.cost_per_pass).makespan);
+}
+
+TEST_CASE("plan_shards: a function of the lengths, not of their order") {
+  ballast::splitmix64 draw(4);
+  auto const lengths = long_tail(100, draw);
+  sharding_options const o{.capacity = 8192, .ranks = 16, .cost_per_pass = 100000000};
+  auto const plan = plan_shards(lengths, o, flexsp_cost());
+  CHECK(hash(plan) == hash(plan_shards(lengths, o, flexsp_cost())));
+  CHECK(hash(plan) == hash(plan_shards<std::uint64_t>(std::vector<std::int32_t>(lengths.begin(), lengths.end()), o, flexsp_cost())));
+  auto backwards = lengths;
+  std::reverse(backwards.begin(), backwards.end());
+  CHECK(plan_shards(backwards, o, flexsp_cost()).time == plan.time);
+}
+
+TEST_CASE("plan_shards: batches at the border") {
+  auto const cost = flexsp_cost();
+  sharding_options o{.capacity = 1000, .ranks = 8, .cost_per_pass = 50};
+  auto const none = plan_shards(std::vector<int>{}, o, cost);
+  CHECK(none.time == ballast::certificate{0, 0});
+  CHECK(none.ranks() == 8);
+  check_plan(plan_shards(std::vector{8000}, o, cost), std::vector{8000}, o, cost);        // fills all ranks
+  check_plan(plan_shards(std::vector(8, 1000), o, cost), std::vector(8, 1000), o, cost);  // fills each rank
+  check_plan(plan_shards(std::vector(64, 500), o, cost), std::vector(64, 500), o, cost);
+  auto const too_long = plan_shards(std::vector{8001, 5}, o, cost);
+  CHECK(too_long.status == ballast::status::infeasible);
+  CHECK(check_shards(too_long, std::vector{8001, 5}, o).valid());
+  o.most_ranks_shared = 2;
+  CHECK(plan_shards(std::vector{2001}, o, cost).status == ballast::status::infeasible);
+  check_plan(plan_shards(std::vector{2000, 2000, 30}, o, cost), std::vector{2000, 2000, 30}, o, cost);
+  o.ranks = 1;
+  check_plan(plan_shards(std::vector{1000, 600, 400}, o, cost), std::vector{1000, 600, 400}, o, cost);
+}
+
+TEST_CASE("plan_shards: any cost by length and degree, also one that falls with more ranks") {
+  auto const cost = [](std::int64_t length, std::int64_t ranks) { return length * (ranks == 1 ? 50 : 10) / ranks + 3 * ranks; };
+  std::vector const lengths{900, 800, 700, 650, 600, 30, 20, 10, 9, 8, 7, 6};
+  sharding_options const o{.capacity = 1000, .ranks = 8, .cost_per_pass = 20};
+  auto const plan = plan_shards(lengths, o, cost);
+  CHECK(check_shards(plan, lengths, o, {.aligned = true}).valid());
+  CHECK(plan.time.value == time_shards(plan, cost, o.cost_per_pass).makespan);
+  CHECK(plan.time.lower_bound <= plan.time.value);
+}
+
+TEST_CASE("plan_shards: refuses what it cannot plan, in a sentence") {
+  auto const cost = flexsp_cost();
+  std::vector const lengths{5, 7};
+  CHECK(refusal([&] { return plan_shards(lengths, {.capacity = 0, .ranks = 2}, cost); }) == "capacity = 0 must be positive");
+  CHECK(refusal([&] { return plan_shards(lengths, {.capacity = 9}, cost); }) == "ranks = 0 must be in 1 ... 2^20 - 1");
+  CHECK(refusal([&] { return plan_shards(std::vector{5, 0}, {.capacity = 9, .ranks = 2}, cost); }) == "lengths[1] = 0 must be positive");
+  CHECK(refusal([&] { return plan_shards(lengths, {.capacity = 9, .ranks = 2}, cost, {.attempts = -1}); }) ==
+        "attempts = -1 must not be negative");
+  auto const huge = [](std::int64_t, std::int64_t) { return std::numeric_limits<std::int64_t>::max(); };
+  CHECK(refusal([&] { return plan_shards(lengths, {.capacity = 9, .ranks = 2}, huge); }) ==
+        "lengths[1] = 7 on 1 ranks brings the sum of times to 2^62 or more");
+}
+
+}  // namespace test_sharding_plan_shards
