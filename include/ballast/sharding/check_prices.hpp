@@ -46,19 +46,24 @@ namespace detail {
 [[nodiscard]] inline bool within_budget(price_certificate const& proof, std::int64_t tokens, sharding_options const& o) {
   auto const classes = proof.per_token.size();
   auto const budget = static_cast<std::uint64_t>(price_certificate::budget);
+  auto const room = priced_capacity(o);
+  // More passes than hold all tokens leave less time for no more tokens.
+  auto const useful = tokens / room + (tokens % room != 0 ? 1 : 0);
+  auto const most = o.cost_per_pass == 0 ? useful : (std::min)(useful, proof.time / o.cost_per_pass);
   for (std::size_t c = 0; c < classes; ++c) {
     if (proof.per_token[c] < 0 || proof.per_time[c] < 0) return false;
+    auto const affordable = [&](std::int64_t passes) {
+      auto const held = passes >= useful ? tokens : passes * room;
+      auto const held_price = multiply(static_cast<std::uint64_t>(held), static_cast<std::uint64_t>(proof.per_token[c]));
+      auto const time_price =
+          multiply(static_cast<std::uint64_t>(proof.time - passes * o.cost_per_pass), static_cast<std::uint64_t>(proof.per_time[c]));
+      return held_price.high == 0 && time_price.high == 0 && held_price.low <= budget && time_price.low <= budget - held_price.low;
+    };
     auto const passes = static_cast<std::int64_t>(c) + 1;
     if (o.cost_per_pass > proof.time / passes) break;  // no rank has that many
-    // The last class has all ranks with that many passes or more: they hold at most all tokens, or what their passes have room for.
-    auto most = passes;
-    if (c + 1 == classes) most = o.cost_per_pass == 0 ? tokens : proof.time / o.cost_per_pass;
-    auto const room = priced_capacity(o);
-    auto const held = most > tokens / room ? tokens : most * room;
-    auto const held_price = multiply(static_cast<std::uint64_t>(held), static_cast<std::uint64_t>(proof.per_token[c]));
-    auto const time_price =
-        multiply(static_cast<std::uint64_t>(proof.time - passes * o.cost_per_pass), static_cast<std::uint64_t>(proof.per_time[c]));
-    if (held_price.high != 0 || time_price.high != 0 || held_price.low > budget || time_price.low > budget - held_price.low) return false;
+    if (!affordable(passes)) return false;
+    // The last class has all ranks with that many passes or more. What they may pay changes evenly with their passes, up to the last.
+    if (c + 1 == classes && most > passes && !(affordable(most - 1) && affordable(most))) return false;
   }
   return true;
 }

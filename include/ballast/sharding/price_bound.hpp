@@ -22,7 +22,7 @@ struct price_options {
   std::int64_t lower = 0;           ///< a known lower bound; only proofs of larger ones are searched
   std::int64_t upper = 0;           ///< time of a known plan; 0 = none
   std::int64_t evaluations = 3000;  ///< most sets of prices that are tried; one takes O(classes log samples)
-  std::uint64_t classes = 16;       ///< ranks with this many passes or more are one class
+  std::uint64_t classes = 8;        ///< ranks with this many passes or more are one class
 };
 
 /// @brief Proves a lower bound on the time of every plan of a batch.

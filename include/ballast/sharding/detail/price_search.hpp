@@ -90,12 +90,19 @@ class price_search {
     auto const useful = static_cast<std::size_t>(divide_up(tokens_, room));
     auto const possible = o.cost_per_pass == 0 ? useful : static_cast<std::size_t>(time / o.cost_per_pass);
     classes_ = (std::min)({most_classes_, useful, possible});
-    held_.resize(classes_);
     room_.resize(classes_);
+    limits_.clear();
+    auto const add = [&](std::size_t passes) {
+      limits_.push_back({passes >= useful ? tokens_ : static_cast<std::int64_t>(passes) * room,
+                         time - static_cast<std::int64_t>(passes) * o.cost_per_pass});
+    };
     for (std::size_t c = 0; c < classes_; ++c) {
-      auto const passes = c + 1 == classes_ ? (std::max)(possible, classes_) : c + 1;
-      held_[c] = passes >= useful ? tokens_ : static_cast<std::int64_t>(passes) * room;
-      room_[c] = time - static_cast<std::int64_t>(c + 1) * o.cost_per_pass;
+      add(c + 1);
+      room_[c] = limits_.back().time;
+    }
+    if (auto const most = (std::min)(useful, possible); most > classes_) {
+      add(most - 1);
+      add(most);
     }
     token_.resize(classes_);
     time_.resize(classes_);
@@ -107,7 +114,11 @@ class price_search {
   /// The largest price of time in a class, and the price of a token that is left beside a price of time.
   [[nodiscard]] std::int64_t most_slope(std::size_t c) const { return price_certificate::budget / (std::max)(room_[c], std::int64_t{1}); }
   [[nodiscard]] std::int64_t token_price(std::size_t c, std::int64_t slope) const {
-    return (price_certificate::budget - slope * room_[c]) / held_[c];
+    auto const price = [&](limit const& l) { return (price_certificate::budget - slope * l.time) / l.tokens; };
+    auto least = price(limits_[c]);
+    if (c + 1 == classes_)
+      for (auto k = classes_; k < limits_.size(); ++k) least = (std::min)(least, price(limits_[k]));
+    return least;
   }
 
   /// What all samples pay at the current prices: the least line over each density, a concave envelope.
@@ -226,6 +237,10 @@ class price_search {
     }
   }
 
+  /// What ranks of a class with some number of passes hold at most.
+  struct limit {
+    std::int64_t tokens, time;
+  };
   struct envelope_line {
     std::size_t line, begin;
   };
@@ -234,7 +249,8 @@ class price_search {
   std::int64_t left_, tokens_, length_of_plan_ = 0;
   std::vector<std::size_t> order_, by_slope_;
   std::vector<std::int64_t> length_, area_, lengths_, areas_;  // by ascending density, and their sums before each position
-  std::vector<std::int64_t> held_, room_;                      // most tokens and time of a rank in each class
+  std::vector<std::int64_t> room_;                             // most time of a rank in each class
+  std::vector<limit> limits_;                                  // one of each class, then those of more passes in the last
   std::vector<std::int64_t> token_, time_, best_token_, best_time_;
   std::vector<envelope_line> hull_;
   wide best_, enough_;
