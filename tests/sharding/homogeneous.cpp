@@ -37,11 +37,11 @@ TEST_CASE("homogeneous_shards: the best size of groups for the batch", "[shardin
 }
 
 TEST_CASE("homogeneous_shards: sound on random batches, and never better than the optimum", "[sharding][property]") {
-  auto const cost = flexsp_cost();
   ballast::splitmix64 draw(11);
   int feasible = 0;
   for (int round = 0; round < 300; ++round) {
     auto const batch = random_tiny_batch(draw);
+    auto const& cost = batch.cost;
     auto const exact = exhaustive_shards(batch.lengths, batch.options, cost);
     for (auto const policy : {execution::independent, execution::lockstep, execution::mixed}) {
       auto o = batch.options;
@@ -60,6 +60,16 @@ TEST_CASE("homogeneous_shards: sound on random batches, and never better than th
     }
   }
   CHECK(feasible == 900);
+}
+
+TEST_CASE("homogeneous_shards: how far from the optimum groups of one size are", "[sharding][property]") {
+  auto const ratios = compare_with_optimum(500, 3, [](auto const&... arguments) { return homogeneous_shards(arguments...); });
+  CHECK(ratios.unplanned == 0);
+  CHECK(ratios.below_optimum == 0);
+  CHECK(ratios.bound_above_optimum == 0);
+  CAPTURE(ratios.mean, ratios.worst, ratios.optimal, ratios.within_two_percent);
+  CHECK(ratios.mean > 1.01);
+  CHECK(ratios.mean < 1.04);
 }
 
 TEST_CASE("homogeneous_shards: any number of ranks", "[sharding][property]") {

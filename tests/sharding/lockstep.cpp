@@ -34,12 +34,12 @@ TEST_CASE("lockstep_shards: long samples share a micro-batch, and short ones ano
 }
 
 TEST_CASE("lockstep_shards: close to the optimum of 4 ranks, and never slower than groups of one size", "[sharding][property]") {
-  auto const cost = flexsp_cost();
   ballast::splitmix64 draw(2412);
   int best = 0, near = 0;
   constexpr int rounds = 500;
   for (int round = 0; round < rounds; ++round) {
     auto batch = random_tiny_batch(draw);
+    auto const& cost = batch.cost;
     batch.options.execution = execution::lockstep;
     auto const exact = exhaustive_shards(batch.lengths, batch.options, cost);
     auto const plan = lockstep_shards(batch.lengths, batch.options, cost);
@@ -56,7 +56,7 @@ TEST_CASE("lockstep_shards: close to the optimum of 4 ranks, and never slower th
   }
   CAPTURE(best, near);
   CHECK(best > rounds * 7 / 10);
-  CHECK(near > rounds * 98 / 100);
+  CHECK(near > rounds * 93 / 100);
 }
 
 TEST_CASE("lockstep_shards: any number of ranks", "[sharding][property]") {

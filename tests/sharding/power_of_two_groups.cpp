@@ -57,11 +57,11 @@ TEST_CASE("power_of_two_groups: the long sample gets the ranks that the short on
 }
 
 TEST_CASE("power_of_two_groups: close to the best of all groups of 4 ranks", "[sharding][property]") {
-  auto const cost = flexsp_cost();
   ballast::splitmix64 draw(20260715);
   int feasible = 0, best = 0, near = 0;
   for (int round = 0; round < 1500; ++round) {
     auto batch = random_tiny_batch(draw);
+    auto const& cost = batch.cost;
     batch.options.capacity *= 2;
     auto const exact = exhaustive_shards(batch.lengths, batch.options, cost);
     auto const plan = power_of_two_groups(batch.lengths, batch.options, cost);
@@ -78,7 +78,7 @@ TEST_CASE("power_of_two_groups: close to the best of all groups of 4 ranks", "[s
   CAPTURE(feasible, best, near);
   CHECK(feasible > 1000);
   CHECK(best * 100 > feasible * 85);
-  CHECK(near * 100 > feasible * 99);
+  CHECK(near * 100 > feasible * 98);
 }
 
 TEST_CASE("power_of_two_groups: any number of ranks, and a limit on the ranks that share a sample", "[sharding][property]") {

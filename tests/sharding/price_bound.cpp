@@ -59,12 +59,12 @@ std::vector<std::int64_t> web_lengths(std::uint64_t seed) {
 }
 
 TEST_CASE("price_bound: never above the optimum of 4 ranks", "[sharding][property]") {
-  auto const cost = flexsp_cost();
   ballast::splitmix64 draw(20241202);
   int proved = 0, above = 0, proofs = 0, better_or_none = 0;
   constexpr int rounds = 400;
   for (int round = 0; round < rounds; ++round) {
     auto const batch = random_tiny_batch(draw);
+    auto const& cost = batch.cost;
     auto const exact = exhaustive_shards(batch.lengths, batch.options, cost);
     auto const proof = price_bound(batch.lengths, batch.options, cost);
     auto const area = area_bound(batch.lengths, batch.options, cost);
@@ -114,7 +114,7 @@ TEST_CASE("price_bound: a proof holds for every harder batch", "[sharding][prope
   for (int round = 0; round < 200; ++round) {
     auto const batch = random_tiny_batch(draw);
     auto const& lengths = batch.lengths;
-    auto const cost = flexsp_cost();
+    auto const& cost = batch.cost;
     auto const proof = price_bound(lengths, batch.options, cost);
     CAPTURE(round);
     auto o = batch.options;
