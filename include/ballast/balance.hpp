@@ -23,6 +23,7 @@
 #include <ballast/balance/longest_processing_time.hpp>
 #include <ballast/balance/options.hpp>
 #include <ballast/balance/pair_exchange.hpp>
+#include <ballast/balance/phases.hpp>
 #include <ballast/balance/rate_matching.hpp>
 #include <ballast/balance/refine.hpp>
 #include <ballast/balance/result.hpp>
