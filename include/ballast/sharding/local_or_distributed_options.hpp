@@ -38,8 +38,8 @@ struct local_or_distributed_options {
   rolling_back roll_back = rolling_back::corrected;     ///< how room is made
   local_rank local = local_rank::least_loaded;          ///< which rank is tried first
   placing_order order = placing_order::shortest_first;  ///< which sample comes next
-  /// Whether whole samples become shared afterwards, the longest of the rank with the most work each time, as far as the objective falls.
-  /// This is not part of the paper's algorithm.
+  /// Whether whole samples become shared afterwards, as far as the objective falls: each time the last one placed on the rank with the most
+  /// work. This is not part of the paper's algorithm.
   bool share_more = false;
   share_layout layout = share_layout::zigzag;  ///< how the ranks cut a shared sample
   bool pieces = true;                          ///< whether the result has `shards`; planners that place many micro-batches need none

@@ -58,7 +58,8 @@ class split_samples {
         if (!roll_back()) return false;
     return true;
   }
-  /// Shares whole samples, each time the last one placed on the rank with the most work, and keeps the best of all these placements.
+  /// Shares whole samples, each time the last one placed on the rank with the most work, and keeps the best of all these placements that
+  /// are within the capacity.
   template <class Communication>
   void share_more(Communication const& communication) {
     std::int64_t shared = 0;
@@ -82,13 +83,12 @@ class split_samples {
       auto const& s = samples_[i];
       charge(r, -n_ * s.length, -s.alone);
       charged_ += s.length;
-      if (room(fullest_.first()) < 0) break;
       held[r].pop_back();
       busiest.add(r, s.alone);
       taken.emplace_back(i, r);
       share(i);
       shared += s.shared;
-      if (auto const now = value(); now < best && shared_tokens_ >= n_) {
+      if (auto const now = value(); now < best && room(fullest_.first()) >= 0 && shared_tokens_ >= n_) {
         best = now;
         keep = taken.size();
       }
