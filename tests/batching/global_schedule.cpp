@@ -5,6 +5,7 @@
 #include <ballast/cost/divided_cost.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/sharding/check.hpp>
+#include <ballast/sharding/time_shards.hpp>
 
 #include "support/catch.hpp"
 #include "support/lengths.hpp"

@@ -4,6 +4,7 @@
 #include <ballast/cost/link_time.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/sharding/local_or_distributed.hpp>
+#include <ballast/sharding/time_shards.hpp>
 
 #include "support/catch.hpp"
 #include "support/exact_split.hpp"
@@ -89,6 +90,7 @@ TEST_CASE("local_or_distributed: capacity, tokens and certificate on random micr
     auto const batch = local_or_distributed(lengths, options, small_model, exchange);
     auto good = batch.status == status::feasible && batch.overlapped.lower_bound <= batch.overlapped.value &&
                 batch.shards.time.lower_bound <= batch.shards.time.value;
+    if (round % 16 == 0) good = good && batch.shards.time.value == time_shards(batch.shards, divided_cost{small_model}).makespan;
     auto const held = tokens_of(batch.shards);
     good = good && std::accumulate(held.begin(), held.end(), std::int64_t{0}) == tokens;
     for (std::size_t r = 0; good && r < held.size(); ++r)

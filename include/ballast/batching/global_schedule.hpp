@@ -13,7 +13,6 @@
 #include <ballast/sharding/least_time.hpp>
 #include <ballast/sharding/local_or_distributed.hpp>
 #include <ballast/sharding/make_shards.hpp>
-#include <ballast/sharding/time_shards.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -74,7 +73,7 @@ struct group_schedule {
 /// @throws invalid_input as `local_or_distributed`, or if the groups are not `options.groups` sets that hold each sample once, or
 ///         `cost_per_pass` times the number of samples reaches 2^62
 /// @par Complexity
-/// O(K log K + K log N) for each number of micro-batches that is tried, and that of `least_time` and `time_shards`.
+/// O(K log K + K log N) for each number of micro-batches that is tried, and that of `least_time` and `make_shards`.
 /// @par Determinism
 /// A pure function of its arguments.
 /// @par Source
@@ -119,6 +118,7 @@ template <index_type Index, length_range R, degree_cost_model Cost, cost_model C
   if (longest > group.capacity * static_cast<std::int64_t>(group.ranks)) return none(status::infeasible);
   detail::group_scheduler<Index> scheduler{tokens, group};
   scheduler.group.pieces = false;
+  std::int64_t makespan = 0;
   for (std::size_t g = 0; g < options.groups; ++g) {
     std::int64_t time = 0;
     if (!samples[g].empty() && !scheduler.split(samples[g], cost, communication)) return none(status::unknown);
@@ -127,7 +127,8 @@ template <index_type Index, length_range R, degree_cost_model Cost, cost_model C
       time += b.overlapped.value + group.cost_per_pass;
       out.rolled_back += b.rolled_back;
     }
-    scheduler.append(static_cast<std::uint32_t>(g * group.ranks));
+    makespan = (std::max)(makespan, scheduler.makespan());
+    if (group.pieces) scheduler.append(static_cast<std::uint32_t>(g * group.ranks));
     out.micro_batches.push_back(scheduler.batches.size());
     out.times.push_back(time);
   }
@@ -137,7 +138,7 @@ template <index_type Index, length_range R, degree_cost_model Cost, cost_model C
   if (!group.pieces) return out;
   out.shards = make_shards(lengths, scheduler.list, all.ranks, group.layout);
   out.shards.execution = execution::mixed;
-  out.shards.time = {time_shards(out.shards, cost, group.cost_per_pass).makespan, least};
+  out.shards.time = {makespan, least};
   return out;
 }
 

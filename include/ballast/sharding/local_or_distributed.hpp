@@ -15,7 +15,6 @@
 #include <ballast/sharding/make_shards.hpp>
 #include <ballast/sharding/options.hpp>
 #include <ballast/sharding/result.hpp>
-#include <ballast/sharding/time_shards.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -168,7 +167,8 @@ template <index_type Index = std::uint32_t, length_range R, degree_cost_model Co
   if (!samples.empty()) detail::append_passes(samples, 0, static_cast<std::uint32_t>(n), list);
   out.shards = make_shards(lengths, list, options.ranks, options.layout);
   out.shards.execution = execution::mixed;
-  out.shards.time = {time_shards(out.shards, cost, options.cost_per_pass).makespan, least_time(lengths, as_sharding, cost)};
+  auto const slowest = *std::max_element(out.loads.begin(), out.loads.end());  // what `time_shards` returns
+  out.shards.time = {samples.empty() ? 0 : options.cost_per_pass + slowest, least_time(lengths, as_sharding, cost)};
   return out;
 }
 

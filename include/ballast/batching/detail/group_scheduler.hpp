@@ -42,6 +42,20 @@ struct group_scheduler {
       if (split_into(m, room, cost, communication)) return true;
     return false;
   }
+  /// When the last rank of the group is done, as `time_shards` computes it: ranks wait where they share a sample.
+  [[nodiscard]] std::int64_t makespan() const {
+    std::vector<std::int64_t> free(static_cast<std::size_t>(group.ranks), 0);
+    for (auto const& b : batches) {
+      if (b.shared_tokens > 0) {
+        auto const start = *std::max_element(free.begin(), free.end());
+        std::fill(free.begin(), free.end(), start + group.cost_per_pass + *std::max_element(b.loads.begin(), b.loads.end()));
+      } else {
+        for (std::size_t r = 0; r < free.size(); ++r)
+          if (b.local_tokens[r] > 0) free[r] += group.cost_per_pass + b.loads[r];
+      }
+    }
+    return *std::max_element(free.begin(), free.end());
+  }
   /// Appends the passes of the micro-batches: of all ranks where they share a sample, otherwise of the ranks that hold one.
   void append(std::uint32_t first_rank) {
     for (std::size_t j = 0; j < batches.size(); ++j) {
