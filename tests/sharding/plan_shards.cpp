@@ -82,19 +82,20 @@ TEST_CASE("plan_shards: four ranks and up to seven samples are planned optimally
   }
 }
 
-TEST_CASE("plan_shards: nine to eleven samples are within 12 % of the optimum, 3 % on average") {
+TEST_CASE("plan_shards: nine to twelve samples are within 3 % of the optimum on average, and optimal if the search is deep") {
   ballast::splitmix64 draw(3);
   auto const cost = flexsp_cost();
   double sum = 0, worst = 1;
   int rounds = 0;
-  for (int round = 0; round < 60; round += ballast_test::round_step) {
+  for (int round = 0; round < 44; round += ballast_test::round_step) {
     auto batch = ballast_test::random_tiny_batch(draw);
     while (batch.lengths.size() < 9 + static_cast<std::size_t>(round % 3))
       batch.lengths.push_back(between(100, batch.options.capacity, draw));
     auto const best = ballast_test::exhaustive_shards(batch.lengths, batch.options, cost);
-    auto const plan = plan_shards(batch.lengths, batch.options, cost, {.deep = true});
+    auto const plan = plan_shards(batch.lengths, batch.options, cost);
     check_plan(plan, batch.lengths, batch.options, cost);
     CHECK(plan.time.lower_bound <= best.independent);
+    CHECK(plan_shards(batch.lengths, batch.options, cost, {.deep = true}).time.value == best.independent);
     auto const ratio = static_cast<double>(plan.time.value) / static_cast<double>(best.independent);
     CHECK(ratio >= 1);
     sum += ratio;
@@ -103,7 +104,7 @@ TEST_CASE("plan_shards: nine to eleven samples are within 12 % of the optimum, 3
   }
   CAPTURE(sum / rounds, worst);
   CHECK(sum / rounds < 1.03);
-  CHECK(worst < 1.12);
+  CHECK(worst < 1.25);
 }
 
 TEST_CASE("plan_shards: a batch of 512 samples is near its bound") {

@@ -70,7 +70,7 @@ template <index_type Index>
     if (n <= small || search.deep)
       if (auto one = one_pass_plan(t); one.value < plan.value) plan = std::move(one);
   }
-  if (exact_tree::takes(t)) exact_tree(t).improve(plan);
+  if (exact_tree::takes(t, search.deep)) exact_tree(t).improve(plan);
   return plan;
 }
 
@@ -82,8 +82,8 @@ template <index_type Index>
 /// sample goes to the number of ranks that costs the fewest rank-seconds within T; passes of several ranks are filled with shorter samples
 /// where a pass saved is worth more than their exchange; the others go to single ranks, which have two resources, time and tokens. The
 /// search shortens T and tries several rules for each. Each rank runs its widest passes first, so no rank waits before its last pass.
-/// Batches of at most 8 samples on a power of two ranks are planned optimally among independent passes on blocks. Under
-/// `execution::lockstep` the plan is that of `lockstep_shards`.
+/// Batches of at most 8 samples (12 if the search is deep) on a power of two ranks are planned optimally among independent passes on
+/// blocks. Under `execution::lockstep` the plan is that of `lockstep_shards`.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
