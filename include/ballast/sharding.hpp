@@ -29,4 +29,5 @@
 #include <ballast/sharding/power_of_two_groups.hpp>
 #include <ballast/sharding/price_bound.hpp>
 #include <ballast/sharding/result.hpp>
+#include <ballast/sharding/shard_layout.hpp>
 #include <ballast/sharding/time_shards.hpp>
