@@ -22,3 +22,4 @@
 #include <ballast/methods/omnibal_units.hpp>
 #include <ballast/methods/skrull.hpp>
 #include <ballast/methods/skrull_costs.hpp>
+#include <ballast/methods/verl.hpp>
