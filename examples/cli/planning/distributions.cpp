@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <utility>
 
 namespace ballast_cli {
 namespace {
@@ -69,7 +70,60 @@ std::vector<part> vlm_parts() {
   return parts;
 }
 
-/// The table of all of them, as long as it is.
+/// A data set of one column, tokens.
+distribution of_tokens(std::string_view name, std::string_view description, std::string_view source, std::vector<quantile> points) {
+  return {name, description, source, {"tokens"}, {{1, {std::move(points)}}}};
+}
+
+/// Data sets of documents. Points between published ones are chosen so that the mean is that of the data, and so are the shares of the
+/// longest 1 % in the tokens and in the squared lengths.
+void add_documents(std::vector<distribution>& all) {
+  all.push_back(of_tokens(
+      "pretraining-documents", "encyclopaedia articles: short, with a tail beyond a million tokens",
+      "Wikipedia lengths published with FlexSP (arXiv 2412.01523): quantiles from p50 and shares up to 1K, 4K, 8K and 32K tokens, "
+      "longest; below the median the lognormal through p50 and p75",
+      {{0, 4},           {10000, 15},      {50000, 38},      {100000, 62},     {250000, 140},    {400000, 247},
+       {500000, 347},    {600000, 488},    {680000, 650},    {750000, 862},    {788100, 1024},   {850000, 1429},
+       {880000, 1790},   {900000, 2112},   {930000, 2826},   {950000, 3721},   {956100, 4096},   {966000, 4920},
+       {984000, 8192},   {987300, 9400},   {990000, 10921},  {992700, 12800},  {995000, 15600},  {997100, 21200},
+       {998000, 25200},  {998700, 32768},  {999000, 37367},  {999500, 52000},  {999750, 75000},  {999900, 120000},
+       {999960, 170000}, {999980, 225000}, {999990, 310000}, {999996, 430000}, {999999, 700000}, {1000000, 1824000}}));
+  all.push_back(of_tokens(
+      "prolong", "documents for training on long contexts: most of 1K to 6K tokens, one in 500 above 32K",
+      "ProLong lengths published with DistCA (arXiv 2510.18121), 77,932 documents: quantiles from p50 and shares up to 1K, 4K, 8K, 32K and "
+      "128K tokens, longest",
+      {{0, 64},         {149700, 1024},  {330000, 1460},  {500000, 1914},   {630000, 2560},   {750000, 3467},   {803400, 4096},
+       {900000, 6051},  {930000, 6950},  {947400, 8192},  {950000, 8379},   {975000, 10700},  {990000, 16273},  {995000, 20700},
+       {997900, 32768}, {999000, 47500}, {999500, 72000}, {999800, 131072}, {999900, 225000}, {1000000, 340000}}));
+  all.push_back(of_tokens(
+      "wikipedia-chinese", "encyclopaedia articles in Chinese: short, with a tail up to 78K tokens",
+      "Chinese Wikipedia: shares up to 1K, 4K, 8K and 32K tokens and the longest as in Skrull (arXiv 2505.19609), table 1; below 4K the "
+      "lognormal through the first two",
+      {{0, 4},         {1000, 11},     {10000, 25},    {50000, 52},     {100000, 76},    {200000, 122},   {300000, 170},  {400000, 227},
+       {500000, 297},  {600000, 388},  {700000, 517},  {800000, 724},   {878800, 1024},  {900000, 1154},  {950000, 1695}, {980000, 2613},
+       {993400, 4096}, {997200, 5793}, {999200, 8192}, {999600, 16384}, {999900, 32768}, {1000000, 78000}}));
+  all.push_back(of_tokens(
+      "wlb", "documents of at most 128K tokens: most of 1K to 6K, one in 100 above 26K",
+      "lengths published with DistCA (arXiv 2510.18121) for data as in WLB-LLM (2503.17924), 99,519 documents: quantiles from p50 and "
+      "shares up to 1K, 4K, 8K and 32K tokens, longest",
+      {{0, 64},
+       {159600, 1024},
+       {330000, 2000},
+       {500000, 3227},
+       {637000, 4096},
+       {750000, 4832},
+       {900000, 5784},
+       {950000, 6110},
+       {976300, 8192},
+       {984000, 12000},
+       {990000, 26070},
+       {991100, 32768},
+       {993600, 52000},
+       {996500, 88000},
+       {999000, 119836},
+       {1000000, 125000}}));
+}
+
 std::vector<distribution> make_distributions() {
   std::vector<distribution> all;
   all.push_back({"chat-sft",
@@ -99,16 +153,7 @@ std::vector<distribution> make_distributions() {
                      {701450, 16384},
                      {998600, 32768},
                      {1000000, 99000}}}}}});
-  all.push_back(
-      {"pretraining-documents",
-       "encyclopaedia articles: short, with a tail beyond a million tokens",
-       "Wikipedia lengths published with FlexSP (arXiv 2412.01523): quantiles from p50 and shares up to 1K, 4K, 8K and 32K tokens, "
-       "longest; below the median the lognormal through p50 and p75, in between and beyond 99.9 % power laws",
-       {"tokens"},
-       {{1, {{{0, 4},          {10000, 15},      {50000, 38},      {100000, 62},     {250000, 140},     {400000, 247},   {500000, 347},
-              {600000, 488},   {750000, 862},    {788100, 1024},   {850000, 1429},   {900000, 2112},    {930000, 2826},  {950000, 3721},
-              {956100, 4096},  {973500, 5793},   {984000, 8192},   {990000, 10921},  {995000, 15820},   {998700, 32768}, {999000, 37367},
-              {999500, 54138}, {999900, 131072}, {999950, 189900}, {999990, 449000}, {1000000, 1824000}}}}}});
+  add_documents(all);
   all.push_back(
       {"reasoning-rollouts",
        "requests to a reasoning model, prompt and answer: both heavy-tailed",
@@ -129,6 +174,7 @@ std::vector<distribution> make_distributions() {
        "(ModelTC/OmniBal), five by lognormals calibrated to the paper's imbalance figures",
        {"tokens", "tiles"},
        vlm_parts()});
+  std::sort(all.begin(), all.end(), [](auto const& a, auto const& b) { return a.name < b.name; });
   return all;
 }
 
