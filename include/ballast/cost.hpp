@@ -32,6 +32,7 @@
 #include <ballast/cost/link_time.hpp>
 #include <ballast/cost/makespan.hpp>
 #include <ballast/cost/memory.hpp>
+#include <ballast/cost/model_degree_cost.hpp>
 #include <ballast/cost/model_layers.hpp>
 #include <ballast/cost/model_setting.hpp>
 #include <ballast/cost/moe.hpp>
