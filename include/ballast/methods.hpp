@@ -15,6 +15,7 @@
 #include <ballast/methods/hbp.hpp>
 #include <ballast/methods/hbp_profile.hpp>
 #include <ballast/methods/longalign.hpp>
+#include <ballast/methods/megatron_hybrid_cp.hpp>
 #include <ballast/methods/omnibal.hpp>
 #include <ballast/methods/omnibal_partition.hpp>
 #include <ballast/methods/omnibal_recompute.hpp>
