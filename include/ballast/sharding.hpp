@@ -20,6 +20,7 @@
 #include <ballast/sharding/fault.hpp>
 #include <ballast/sharding/homogeneous.hpp>
 #include <ballast/sharding/least_time.hpp>
+#include <ballast/sharding/length_buckets.hpp>
 #include <ballast/sharding/local_or_distributed.hpp>
 #include <ballast/sharding/local_or_distributed_options.hpp>
 #include <ballast/sharding/lockstep.hpp>
