@@ -2,7 +2,7 @@
 #pragma once
 
 /// @file
-/// @brief Includes all of methods/: published systems, composed of the other rooms: HBP, LongAlign, OmniBal, Skrull.
+/// @brief Includes all of methods/: published systems, composed of the other rooms: FlexSP, HBP, LongAlign, OmniBal, Skrull.
 ///
 /// Use them to reproduce a paper. `hbp::plan_training` plans multi-level packing, `longalign::sorted_batches` and `packing_steps`
 /// make LongAlign's batches, and `omnibal::plan_training` chooses micro-batches, stages and recomputation as OmniBal does.
@@ -12,6 +12,8 @@
 /// for (std::size_t i = 0; i < plan.order.size(); ++i) train(plan.order.at(i)); // level, index of its step, setting
 /// @endcode
 
+#include <ballast/methods/flexsp.hpp>
+#include <ballast/methods/flexsp_costs.hpp>
 #include <ballast/methods/hbp.hpp>
 #include <ballast/methods/hbp_profile.hpp>
 #include <ballast/methods/longalign.hpp>
