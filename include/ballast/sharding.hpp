@@ -14,8 +14,10 @@
 /// plan.time.gap();  // relative distance to a lower bound
 /// @endcode
 
+#include <ballast/sharding/attention_tasks.hpp>
 #include <ballast/sharding/bounds.hpp>
 #include <ballast/sharding/check.hpp>
+#include <ballast/sharding/check_attention_tasks.hpp>
 #include <ballast/sharding/check_prices.hpp>
 #include <ballast/sharding/fault.hpp>
 #include <ballast/sharding/homogeneous.hpp>
@@ -32,3 +34,4 @@
 #include <ballast/sharding/result.hpp>
 #include <ballast/sharding/shard_layout.hpp>
 #include <ballast/sharding/time_shards.hpp>
+#include <ballast/sharding/water_filling.hpp>

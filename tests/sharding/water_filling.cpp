@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ballast/core/random.hpp>
+#include <ballast/sharding/check_attention_tasks.hpp>
+#include <ballast/sharding/make_shards.hpp>
+#include <ballast/sharding/water_filling.hpp>
+
+#include "support/catch.hpp"
+#include "support/lengths.hpp"
+#include "support/refusal.hpp"
+#include "support/wlb_lengths.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+namespace test_sharding_water_filling {
+
+using namespace ballast;
+using ballast_test::between;
+using ballast_test::refusal;
+using tasks = std::vector<attention_task<>>;
+
+namespace {
+
+/// Whole samples, each on the server with the fewest tokens so far.
+tasks dealt_by_tokens(std::vector<std::int64_t> const& lengths, std::size_t servers) {
+  std::vector<std::int64_t> tokens(servers, 0);
+  tasks out;
+  for (std::uint32_t i = 0; i < lengths.size(); ++i) {
+    auto const least = static_cast<std::size_t>(std::min_element(tokens.begin(), tokens.end()) - tokens.begin());
+    tokens[least] += lengths[i];
+    out.push_back({i, static_cast<std::uint32_t>(least), 0, lengths[i], 0, 0});
+  }
+  return out;
+}
+
+std::int64_t pairs_of(tasks const& of) {
+  return std::accumulate(of.begin(), of.end(), std::int64_t{0}, [](auto sum, auto const& t) { return sum + t.pairs(); });
+}
+
+}  // namespace
+
+TEST_CASE("water_filling: every query once, and no server worse than before", "[property]") {
+  splitmix64 draw(1);
+  for (int round = 0; round < 300; ++round) {
+    auto const servers = static_cast<std::size_t>(between(1, 12, draw));
+    auto const lengths = ballast_test::random_lengths(static_cast<std::size_t>(between(0, 60, draw)), between(1, 3000, draw), draw);
+    tasks given;
+    for (std::uint32_t i = 0; i < lengths.size(); ++i) {
+      auto const home = static_cast<std::uint32_t>(draw() % servers);
+      if (draw() % 3 != 0 || lengths[i] < 4) {
+        given.push_back({i, home, 0, lengths[i], 0, 0});
+      } else {  // a head and a tail here, what is between them there
+        auto const head = between(1, lengths[i] / 2, draw), tail = between(head, lengths[i] - 1, draw);
+        given.push_back({i, home, 0, head, tail, lengths[i]});
+        if (tail > head) given.push_back({i, static_cast<std::uint32_t>(draw() % servers), head, tail, tail, tail});
+      }
+    }
+    for (auto const how : {filling::two_sided, filling::one_sided}) {
+      water_filling_options const o{.servers = servers,
+                                    .query_bytes = 4,
+                                    .key_value_bytes = 1,
+                                    .multiple = between(1, 3, draw) * between(1, 64, draw),
+                                    .tolerance = between(0, 100, draw),
+                                    .filling = how};
+      auto const plan = water_filling(given, o);
+      CAPTURE(round, describe(check_attention_tasks(plan, given, o)));
+      CHECK(check_attention_tasks(plan, given, o).valid());
+      CHECK(plan.load.lower_bound <= plan.load.value);
+      CHECK(std::accumulate(plan.loads.begin(), plan.loads.end(), std::int64_t{0}) == pairs_of(given));
+      std::vector<std::int64_t> before(servers, 0);
+      for (auto const& t : given) before[t.home] += t.pairs();
+      if (!given.empty()) CHECK(plan.load.value <= *std::max_element(before.begin(), before.end()));
+      CHECK(hash(plan) == hash(water_filling(given, o)));
+    }
+  }
+}
+
+TEST_CASE("water_filling: within the tolerance on both sides where parts are small enough", "[property]") {
+  splitmix64 draw(2);
+  for (int round = 0; round < 100; ++round) {
+    auto const servers = static_cast<std::size_t>(between(2, 20, draw));
+    auto const lengths = ballast_test::random_lengths(40, 2000, draw);
+    auto given = dealt_by_tokens(lengths, servers);
+    for (auto const tolerance : {std::int64_t{200}, std::int64_t{20}}) {
+      water_filling_options const o{.servers = servers, .query_bytes = 2, .key_value_bytes = 1, .multiple = 1, .tolerance = tolerance};
+      auto const plan = water_filling(given, o);
+      auto const mean = pairs_of(given) / static_cast<std::int64_t>(servers);
+      auto const slack = mean * tolerance / 1000 + 4001;  // a part of one query at each end of the longest sample
+      for (auto const load : plan.loads) {
+        CHECK(load <= mean + slack);
+        CHECK(load >= mean - slack);
+      }
+    }
+  }
+}
+
+TEST_CASE("water_filling: 64 servers with long documents, from 9 times the mean to 1 % above it", "[published]") {
+  auto const lengths = ballast_test::wlb_lengths(2410, 3);
+  auto const given = dealt_by_tokens(lengths, 64);
+  water_filling_options o{.servers = 64, .query_bytes = 8192, .key_value_bytes = 4096, .tolerance = 100, .filling = filling::one_sided};
+  auto const one_sided = water_filling(given, o);
+  o.filling = filling::two_sided;
+  auto const loose = water_filling(given, o);
+  o.tolerance = 5;
+  auto const tight = water_filling(given, o);
+  for (auto const* plan : {&one_sided, &loose, &tight}) CHECK(check_attention_tasks(*plan, given, o).valid());
+  std::vector<std::int64_t> before(64, 0);
+  for (auto const& t : given) before[t.home] += t.pairs();
+  auto const mean = one_sided.load.lower_bound;
+  CHECK(*std::max_element(before.begin(), before.end()) > 3 * mean);
+  CHECK(one_sided.load.value > mean + mean / 10);  // the tolerance bounds the receivers only
+  CHECK(loose.load.value <= mean + mean / 10);
+  CHECK(tight.load.value * 1000 <= mean * 1010);
+  CHECK(*std::min_element(tight.loads.begin(), tight.loads.end()) * 1000 >= mean * 990);
+  CHECK(tight.bytes_moved < 2 * one_sided.bytes_moved);
+}
+
+TEST_CASE("water_filling: 256 servers, where a part of a long document is too large", "[published]") {
+  auto const lengths = ballast_test::wlb_lengths(10000, 4);
+  auto const given = dealt_by_tokens(lengths, 256);
+  water_filling_options const o{.servers = 256, .query_bytes = 8192, .key_value_bytes = 4096, .tolerance = 0};
+  auto const plan = water_filling(given, o);
+  CHECK(check_attention_tasks(plan, given, o).valid());
+  CHECK(plan.load.value * 1000 <= plan.load.lower_bound * 1012);
+}
+
+TEST_CASE("water_filling: tiny cases by hand") {
+  // 8 queries on server 0, none on 1: 36 pairs. Two queries off each end cost 2 * 9 = 18.
+  tasks const given{{0, 0, 0, 8, 0, 0}};
+  water_filling_options o{.servers = 2, .query_bytes = 1, .key_value_bytes = 1, .multiple = 2, .tolerance = 0};
+  auto const plan = water_filling(given, o);
+  CHECK(plan.loads == std::vector<std::int64_t>{18, 18});
+  CHECK(plan.load.optimal());
+  CHECK(plan.tasks == tasks{{0, 0, 2, 6, 6, 6}, {0, 0, 0, 2, 6, 8}});
+  CHECK(plan.moves == 1);
+  CHECK(plan.bytes_moved == 4 + 8);
+  o.multiple = 4;  // no part: a multiple off both ends would be all queries
+  CHECK(water_filling(given, o).moves == 0);
+  // The longer sample moves with fewer bytes per pair.
+  tasks const two{{0, 0, 0, 4, 0, 0}, {1, 0, 0, 4, 0, 0}, {2, 0, 0, 8, 0, 0}};
+  o.tolerance = 1000;
+  o.filling = filling::one_sided;
+  CHECK(water_filling(two, o).moves == 0);
+  o.tolerance = 900;
+  o.multiple = 1;
+  auto const moved = water_filling(two, o);
+  CHECK(moved(1).size() == 1);
+  CHECK(moved(1)[0].sample == 2);
+  CHECK(water_filling(tasks{}, o).loads == std::vector<std::int64_t>{0, 0});
+}
+
+TEST_CASE("water_filling: misuse") {
+  tasks const given{{0, 0, 0, 8, 0, 0}};
+  water_filling_options const o{.servers = 2, .query_bytes = 1, .key_value_bytes = 1};
+  auto const with = [&](auto change) {
+    auto other = o;
+    change(other);
+    return refusal([&] { return water_filling(given, other); });
+  };
+  CHECK(with([](auto& x) { x.servers = 0; }) == "servers = 0 must be in 1 ... 2^20 - 1");
+  CHECK(with([](auto& x) { x.query_bytes = 0; }) == "query_bytes = 0 must be in 1 ... 2^24 - 1");
+  CHECK(with([](auto& x) { x.key_value_bytes = 1 << 24; }) == "key_value_bytes = 16777216 must be in 1 ... 2^24 - 1");
+  CHECK(with([](auto& x) { x.multiple = 0; }) == "multiple = 0 must be in 1 ... 2^24 - 1");
+  CHECK(with([](auto& x) { x.tolerance = 1001; }) == "tolerance = 1001 must be in 0 ... 1000");
+  auto const of = [&](attention_task<> const& t) { return refusal([&] { return water_filling(tasks{t}, o); }); };
+  CHECK(of({0, 2, 0, 8, 0, 0}) == "tasks[0].home = 2 must be below servers");
+  CHECK(of({0, 0, 5, 5, 0, 0}) == "tasks[0] has the queries 5 to 5, which is no range");
+  CHECK(of({0, 0, 0, 5, 4, 8}) == "tasks[0].tail_begin must not be before its end");
+  CHECK(of({0, 0, 0, std::int64_t{1} << 31, 0, 0}) == "tasks[0] ends at key 2147483648, 2^31 or more");
+}
+
+}  // namespace test_sharding_water_filling
