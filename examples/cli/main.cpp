@@ -47,6 +47,8 @@ int run(int argc, char** argv) {
   add_recompute(app);
   add_simulate(app);
   add_stats(app);
+  add_compare(app, command_line);
+  add_schedule(app);
   add_generate(app);
   refuse_empty_values(app);
   try {

@@ -24,5 +24,8 @@ void add_recompute(CLI::App& app);
 void add_simulate(CLI::App& app);
 void add_stats(CLI::App& app);
 void add_generate(CLI::App& app);
+/// `command_line` is what was typed, for the report.
+void add_compare(CLI::App& app, std::string const& command_line);
+void add_schedule(CLI::App& app);
 
 }  // namespace ballast_cli

@@ -31,7 +31,8 @@ std::string filled(std::string_view page, page_places const& places) {
 }
 
 std::string render_report(report_data const& data) {
-  page_places places{{"title", escaped(data.title)}, {"chart_style", std::string(chart_style)}, {"command", escaped(data.command)}};
+  page_places places{
+      {"title", escaped(data.title)}, {"what", "a plan"}, {"chart_style", std::string(chart_style)}, {"command", escaped(data.command)}};
   add_plans(places, data);
   add_lengths(places, data);
   if (!data.levels.empty()) add_levels(places, data);

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/commands.hpp"
+#include "commands/scheduling.hpp"
+#include "errors.hpp"
+#include "readers/data_set.hpp"
+#include "report/output.hpp"
+#include "report/replace.hpp"
+#include "report/shards.hpp"
+#include "report/words.hpp"
+
+#include <ballast/sharding/time_shards.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace ballast_cli {
+
+namespace {
+
+struct schedule_arguments {
+  scheduling_arguments shared;
+  std::string method = "ballast";
+  std::string out;  ///< file; empty: standard output
+};
+
+void run(schedule_arguments const& arguments) {
+  auto const& method = named("--method", arguments.method, schedulers());
+  auto const model = modelled_cluster(arguments.shared.cluster);
+  sample_lengths const samples(arguments.shared.input, "schedule", (std::numeric_limits<std::int64_t>::max)(), ballast::oversize::reject);
+  auto const lengths = samples.view();
+  if (lengths.empty()) throw bad_input(title_of(arguments.shared.input.files) + ": there are no samples to plan");
+  auto const on = setting_of(arguments.shared, model, *std::max_element(lengths.begin(), lengths.end()));
+  std::string text;
+  std::vector<std::uint64_t> waiting;  // the next batch behind the samples that were left
+  std::uint64_t next = 0, batch = 0;
+  while (next < lengths.size() || !waiting.empty()) {
+    auto const before = waiting.size();
+    for (std::uint64_t k = 0; k < arguments.shared.batch && next < lengths.size(); ++k) waiting.push_back(next++);
+    std::vector<std::int64_t> mine;
+    for (auto const i : waiting) mine.push_back(lengths[i]);
+    auto plan = method.plan(mine, on).shards;
+    if (plan.status != ballast::status::feasible)
+      throw no_plan("batch " + std::to_string(batch) + ": " + arguments.method + " finds no plan for its " +
+                    counted(mine.size(), "sample") + ", the longest of " +
+                    counted(static_cast<std::uint64_t>(*std::max_element(mine.begin(), mine.end())), "token") +
+                    "; a larger --capacity or more --gpus make room");
+    plan.time.value = time_shards(plan, on.cost, on.options.cost_per_pass).makespan;
+    text += line_of(plan, waiting, batch++);
+    std::vector<std::uint64_t> left;
+    for (auto const j : plan.left_out) left.push_back(waiting[j]);
+    if (left.size() == before && left.size() == waiting.size()) break;  // the data are at their end, and the method waits for more
+    waiting = std::move(left);
+  }
+  arguments.out.empty() ? write_standard_output(text) : replace_file(arguments.out, text);
+}
+
+}  // namespace
+
+void add_schedule(CLI::App& app) {
+  auto const arguments = std::make_shared<schedule_arguments>();
+  auto& command = *app.add_subcommand("schedule", "write the shards of each batch: which tokens each GPU trains on in each pass");
+  add_scheduling(command, arguments->shared);
+  command.add_option("--method", arguments->method, "the scheduler; ballast by default, compare shows all");
+  command.add_option("--out", arguments->out, "file to write, one JSON object a line for each batch; standard output by default");
+  command.callback([arguments] { run(*arguments); });
+}
+
+}  // namespace ballast_cli

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/scheduling.hpp"
+
+namespace ballast_cli {
+
+void add_scheduling(CLI::App& command, scheduling_arguments& arguments) {
+  add_input(command, arguments.input, "lengths, as for pack");
+  add_value(command, "--gpus", arguments.cluster.gpus, small_positive, "GPUs that train a batch together")->required();
+  add_value(command, "--capacity", arguments.capacity, positive, "tokens that a GPU holds in one pass; the longest sample by default");
+  add_value(command, "--batch", arguments.batch, small_positive, "samples of a global batch; 512 by default");
+  command.add_option("--model", arguments.cluster.on.model, "preset or Hugging Face config.json; llama-3.1-8b by default");
+  command.add_option("--device", arguments.cluster.on.device, "a100, h100 (default), h200 or b200");
+  add_value(command, "--mfu", arguments.cluster.on.mfu, decimal, "share of the device's peak that is reached; 0.4 by default");
+  add_value(
+      command, "--framework", arguments.cluster.framework, [](auto const&, auto const& text) { return ballast::framework_named(text); },
+      "how large activations are: eager, megatron or fused (default)");
+  add_value(command, "--recomputed-layers", arguments.cluster.recomputed_layers, whole<std::uint32_t, 0>,
+            "layers that run their forward pass again; 0 by default");
+  add_value(command, "--micro-batch-overhead-ms", arguments.cluster.micro_batch_ms, milliseconds,
+            "milliseconds of a pass besides its samples; by default the time to read the weights three times");
+  add_value(command, "--seed", arguments.seed, from_0, "seed of methods that draw");
+}
+
+scheduling_setting setting_of(scheduling_arguments const& arguments, cluster_model const& model, std::int64_t longest) {
+  scheduling_setting out;
+  out.options.capacity = arguments.capacity == 0 ? longest : arguments.capacity;
+  out.options.ranks = arguments.cluster.gpus;
+  out.options.cost_per_pass = model.cost_per_pass;
+  out.cost = model.cost;
+  out.longest = longest;
+  out.seed = arguments.seed;
+  return out;
+}
+
+}  // namespace ballast_cli

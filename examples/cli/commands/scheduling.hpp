@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "commands/options.hpp"
+#include "planning/cluster_model.hpp"
+#include "planning/schedulers.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdint>
+#include <optional>
+
+// What `compare` and `schedule` both ask for: batches of samples, the GPUs, and what samples cost on them.
+
+namespace ballast_cli {
+
+struct scheduling_arguments {
+  input_arguments input;
+  cluster_request cluster;
+  std::int64_t capacity = 0;  ///< tokens of a pass; 0: the longest sample
+  std::uint64_t batch = 512;
+  std::uint64_t seed = 0;
+};
+
+void add_scheduling(CLI::App& command, scheduling_arguments& arguments);
+
+/// The setting for data whose longest sample is `longest`.
+[[nodiscard]] scheduling_setting setting_of(scheduling_arguments const& arguments, cluster_model const& model, std::int64_t longest);
+
+}  // namespace ballast_cli

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planning/cluster_model.hpp"
+
+#include <ballast/cost/communication.hpp>
+#include <ballast/cost/level_time.hpp>
+#include <ballast/cost/model_degree_cost.hpp>
+#include <ballast/cost/sequence_parallel.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace ballast_cli {
+
+namespace {
+
+/// Milliseconds in which a GPU reads all weights three times: forward, and for the gradients of inputs and weights.
+[[nodiscard]] double weights_ms(ballast::transformer const& model, ballast::device const& on) {
+  return 3 * 2e3 * static_cast<double>(parameters(model)) / static_cast<double>(on.memory_bandwidth);
+}
+
+}  // namespace
+
+cluster_model modelled_cluster(cluster_request const& asked) {
+  auto const model = model_of(asked.on.model);
+  auto const& device = device_of(asked.on.device);
+  auto const mfu = asked.on.utilisation();
+  if (!(mfu >= 0.001 && mfu <= 1)) throw bad_input("--mfu " + std::to_string(mfu) + ": expected a share from 0.001 to 1");
+  auto const utilisation = static_cast<std::uint32_t>(std::lround(1000 * mfu));
+  cluster_model out;
+  out.cost = degree_cost_of(model, device, ballast::datasheet_fabric(device),
+                            {.utilisation = utilisation,
+                             .recomputed_layers = asked.recomputed_layers,
+                             .ranks = static_cast<std::int64_t>(std::bit_floor(asked.gpus))});
+  out.cost_per_pass = std::llround(1e6 * asked.micro_batch_ms.value_or(weights_ms(model, device)));
+  out.memory = {.model = model,
+                .device = device,
+                .devices = static_cast<std::uint32_t>((std::min)(asked.gpus, std::uint64_t{1} << 20)),
+                .utilisation = utilisation,
+                .framework = asked.framework};
+  out.recomputed_layers = asked.recomputed_layers;
+  out.model = name_of_language_part(asked.on.model);
+  out.device = device_in_words(asked.on.device, mfu);
+  return out;
+}
+
+}  // namespace ballast_cli

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planning/comparison.hpp"
+
+#include "errors.hpp"
+#include "report/packing.hpp"
+
+#include <ballast/core/hash.hpp>
+#include <ballast/sharding/bounds.hpp>
+#include <ballast/sharding/check.hpp>
+#include <ballast/sharding/least_time.hpp>
+#include <ballast/sharding/plan_shards.hpp>
+#include <ballast/sharding/price_bound.hpp>
+#include <ballast/sharding/time_shards.hpp>
+
+#include <algorithm>
+#include <numeric>
+
+namespace ballast_cli {
+
+namespace {
+
+constexpr std::size_t few_samples = 2048;  // of a batch whose bound is raised by prices
+
+/// Adds up the steps of one scheduler.
+class step_sums {
+ public:
+  step_sums(scheduling_setting const& on, batch_bounds& bounds) : on_(on), bounds_(bounds), silent_(on.cost) { silent_.exchange.clear(); }
+
+  /// `trained` are the lengths of the samples in the plan.
+  void add(ballast::shards<> const& plan, std::int64_t time, std::span<std::int64_t const> trained, sample_division division) {
+    auto const fixed = on_.options.cost_per_pass;
+    auto const times = time_shards(plan, on_.cost, fixed), free = time_shards(plan, silent_, fixed);
+    std::int64_t passes = 0;
+    for (std::size_t p = 0; p < plan.passes(); ++p) {
+      std::int64_t tokens = 0;
+      for (auto const& piece : plan.of_pass(p)) tokens += piece.end - piece.begin;
+      passes += tokens > 0;
+      out.most_tokens = (std::max)(out.most_tokens, tokens);
+    }
+    auto const sum = [](std::vector<std::int64_t> const& v) { return static_cast<double>(std::accumulate(v.begin(), v.end(), 0.0)); };
+    auto const ms = static_cast<double>((std::max)(time, times.makespan)) * 1e-6;
+    busy_ += sum(times.busy);
+    silent_busy_ += sum(free.busy);
+    fixed_ += static_cast<double>(passes) * static_cast<double>(fixed);
+    bound_ += static_cast<double>(bounds_(trained, division)) * 1e-6;
+    out.ms_of_steps.push_back(ms);
+    for (auto const l : trained) out.tokens += static_cast<std::uint64_t>(l);
+    out.samples += trained.size();
+  }
+
+  [[nodiscard]] judged_scheduler take() {
+    auto const ms = std::accumulate(out.ms_of_steps.begin(), out.ms_of_steps.end(), 0.0);
+    auto const n = static_cast<double>(out.ms_of_steps.size()), all = ms * 1e6 * static_cast<double>(on_.options.ranks);
+    out.steps = out.ms_of_steps.size();
+    if (out.steps == 0 || ms <= 0) return std::move(out);
+    out.step_ms = ms / n;
+    out.bound_ms = bound_ / n;
+    out.planner_ms /= n;
+    out.slowest_over_mean = all / busy_;
+    out.exchange = (busy_ - silent_busy_) / all;
+    out.fixed = fixed_ / all;
+    out.compute = silent_busy_ / all - out.fixed;
+    out.waiting = 1 - busy_ / all;
+    if (out.tokens > 0) out.token_delay /= static_cast<double>(out.tokens);
+    return std::move(out);
+  }
+
+  judged_scheduler out;
+
+ private:
+  scheduling_setting const& on_;
+  batch_bounds& bounds_;
+  ballast::degree_cost silent_;  // without exchanges
+  double busy_ = 0, silent_busy_ = 0, fixed_ = 0, bound_ = 0;
+};
+
+/// The samples that a plan trains, ascending.
+[[nodiscard]] std::vector<std::uint32_t> samples_in(ballast::shards<> const& plan) {
+  std::vector<std::uint32_t> out;
+  for (auto const& p : plan.pieces) out.push_back(p.sample);
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+}  // namespace
+
+std::int64_t batch_bounds::operator()(std::span<std::int64_t const> lengths, sample_division division) {
+  if (lengths.empty()) return 0;
+  std::vector<std::int64_t> sorted(lengths.begin(), lengths.end());
+  std::sort(sorted.begin(), sorted.end());
+  ballast::fnv1a h;
+  for (auto const l : sorted) h.append(static_cast<std::uint64_t>(l));
+  auto const [entry, is_new] = known_.try_emplace({h.value(), division}, 0);
+  auto& bound = entry->second;
+  if (!is_new) return bound;
+  auto const& o = on_.options;
+  if (division == sample_division::any) return bound = least_time(sorted, o, on_.cost);
+  bound = shard_bounds(sorted, o, on_.cost).lower();
+  if (sorted.size() > few_samples) return bound;
+  auto const plan = plan_shards(sorted, o, on_.cost);
+  if (plan.time.value > bound)
+    bound = (std::max)(bound, price_bound(sorted, o, on_.cost, {.lower = bound, .upper = plan.time.value}).lower_bound());
+  return bound;
+}
+
+judged_scheduler judge(scheduler const& by, std::span<std::int64_t const> lengths, std::uint64_t batch, std::uint64_t steps,
+                       scheduling_setting const& on, batch_bounds& bounds) {
+  step_sums sums(on, bounds);
+  sums.out.word = by.word;
+  sums.out.about = by.about;
+  sums.out.randomness = by.randomness;
+  std::vector<std::uint64_t> waiting;  // samples of the data, the next batch behind those that were left
+  std::uint64_t next = 0;
+  for (std::uint64_t step = 0; step < steps && next < lengths.size(); ++step) {
+    for (std::uint64_t k = 0; k < batch && next < lengths.size(); ++k) waiting.push_back(next++);
+    std::vector<std::int64_t> mine;
+    for (auto const i : waiting) mine.push_back(lengths[i]);
+    stopwatch watch;
+    auto const planned = by.plan(mine, on);
+    auto const& plan = planned.shards;
+    sums.out.planner_ms += 1000 * watch.lap();
+    if (plan.status != ballast::status::feasible) {
+      sums.out.no_plan = plan.status == ballast::status::infeasible
+                             ? "a sample of " + std::to_string(*std::max_element(mine.begin(), mine.end())) + " tokens has no room"
+                             : "no plan was found for batch " + std::to_string(step);
+      return std::move(sums.out);
+    }
+    if (auto const verdict = check_shards(plan, mine, on.options); !verdict.valid())
+      throw std::logic_error(std::string(by.word) + ", batch " + std::to_string(step) + ": " + describe(verdict));
+    sums.out.policy = to_string(plan.execution);
+    std::vector<std::uint64_t> left;
+    std::vector<std::int64_t> trained;
+    std::size_t l = 0;
+    for (std::uint32_t j = 0; j < mine.size(); ++j) {
+      if (l < plan.left_out.size() && plan.left_out[l] == j) {
+        left.push_back(waiting[j]);
+        ++l;
+        continue;
+      }
+      trained.push_back(mine[j]);
+      auto const delay = step - waiting[j] / batch;
+      sums.out.delayed += delay > 0;
+      sums.out.token_delay += static_cast<double>(delay) * static_cast<double>(mine[j]);
+    }
+    sums.add(plan, planned.time, trained, by.division);
+    waiting = std::move(left);
+  }
+  sums.out.dropped = waiting.size();
+  return sums.take();
+}
+
+judged_scheduler judge(std::string const& name, std::span<ballast::shards<> const> plan, std::span<std::int64_t const> lengths,
+                       std::uint64_t batch, std::uint64_t steps, scheduling_setting const& on, batch_bounds& bounds) {
+  step_sums sums(on, bounds);
+  sums.out.word = name;
+  sums.out.about = "the given plan";
+  sums.out.randomness = "as given";
+  std::vector<bool> seen(lengths.size());
+  for (std::size_t b = 0; b < plan.size(); ++b) {
+    auto const where = name + ": batch " + std::to_string(b) + ": ";
+    auto local = plan[b];
+    auto const samples = samples_in(local);
+    std::vector<std::int64_t> mine;
+    for (auto const i : samples) {
+      if (i >= lengths.size())
+        throw bad_input(where + "sample " + std::to_string(i) + " is beyond the data, which has " + std::to_string(lengths.size()));
+      if (seen[i]) throw bad_input(where + "sample " + std::to_string(i) + " is in an earlier batch too");
+      seen[i] = true;
+      mine.push_back(lengths[i]);
+      auto const delay = static_cast<std::uint64_t>(b) > i / batch ? b - i / batch : 0;
+      sums.out.delayed += delay > 0;
+      sums.out.token_delay += static_cast<double>(delay) * static_cast<double>(mine.back());
+    }
+    for (auto& p : local.pieces)
+      p.sample = static_cast<std::uint32_t>(std::lower_bound(samples.begin(), samples.end(), p.sample) - samples.begin());
+    local.left_out.clear();
+    if (auto const verdict = check_shards(local, mine, on.options); !verdict.valid()) throw bad_input(where + describe(verdict));
+    sums.out.policy = to_string(local.execution);
+    sums.add(local, 0, mine, sample_division::any);
+  }
+  auto const considered = (std::min)(static_cast<std::uint64_t>(lengths.size()), batch * steps);
+  sums.out.dropped = static_cast<std::uint64_t>(std::count(seen.begin(), seen.begin() + static_cast<std::ptrdiff_t>(considered), false));
+  return sums.take();
+}
+
+}  // namespace ballast_cli

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/certificate.hpp>
+#include <ballast/cost/degree_cost.hpp>
+#include <ballast/sharding/options.hpp>
+#include <ballast/sharding/result.hpp>
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+// The planners of `ballast compare` and `ballast schedule`. To add one, write a function as those in schedulers.cpp and name it in
+// `schedulers()`.
+
+namespace ballast_cli {
+
+/// What every scheduler plans for.
+struct scheduling_setting {
+  ballast::sharding_options options;  ///< GPUs, tokens of a pass, fixed nanoseconds of a pass; `execution` is each scheduler's own
+  ballast::degree_cost cost;          ///< nanoseconds of a sample, by its length and the number of GPUs that share it
+  std::int64_t longest = 0;           ///< the longest sample of the data, for schedulers with one setting for all batches
+  std::uint64_t seed = 0;             ///< of schedulers that draw
+};
+
+/// A batch that was planned.
+struct scheduled {
+  ballast::shards<> shards;  ///< what a trainer runs; samples in `left_out` wait for the next batch
+  std::int64_t time = 0;     ///< modelled nanoseconds where the method's runtime waits more than the shards say; 0: those of the shards
+};
+
+/// What a scheduler may do with a sample, and so which bound holds for it.
+enum class sample_division : std::uint8_t {
+  powers_of_two,  ///< 1, 2, 4, ... GPUs share a sample equally
+  any,            ///< any number of GPUs share a sample equally
+};
+
+struct scheduler {
+  std::string_view word;
+  std::string_view about;       ///< in a few words
+  std::string_view randomness;  ///< "none", or what is drawn
+  sample_division division;
+  scheduled (*plan)(std::span<std::int64_t const> lengths, scheduling_setting const& on);
+};
+
+/// All schedulers, simple ones first. The last three are the planner of this library, once for each policy of execution.
+[[nodiscard]] std::span<scheduler const> schedulers();
+
+/// Those named between commas, in that order; all of them for an empty list. Throws bad_input, naming the option.
+[[nodiscard]] std::vector<scheduler> schedulers_named(std::string const& option, std::string const& words);
+
+}  // namespace ballast_cli

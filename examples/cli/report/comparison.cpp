@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/comparison.hpp"
+
+#include "report/html.hpp"
+#include "report/page_html.hpp"
+#include "report/page_parts.hpp"
+#include "report/words.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstddef>
+
+namespace ballast_cli {
+
+namespace {
+
+using namespace html;
+
+/// What a row says of samples that came late or never.
+[[nodiscard]] std::string lateness(judged_scheduler const& row) {
+  if (row.delayed == 0 && row.dropped == 0) return "-";
+  return formatted("%.2f steps", row.token_delay) + (row.dropped == 0 ? "" : ", " + grouped(row.dropped) + " left");
+}
+
+[[nodiscard]] double best_ms(comparison_report const& report) {
+  double best = 0;
+  for (auto const& row : report.rows)
+    if (!row.no_plan && (best == 0 || row.ms_per_token() < best)) best = row.ms_per_token();
+  return best;
+}
+
+/// The cells of a row, the head first.
+[[nodiscard]] table_rows cells_of(comparison_report const& report) {
+  table_rows out{{"method", "execution", "step", "of the best", "slowest/mean", "over bound", "compute", "exchange", "passes", "waiting",
+                  "memory", "planner", "delay", "random"}};
+  auto const best = best_ms(report);
+  for (auto const& row : report.rows) {
+    if (row.no_plan) {
+      out.push_back({row.word, "no plan: " + *row.no_plan});
+      continue;
+    }
+    out.push_back({row.word, row.policy, duration(row.step_ms), formatted("%.3f", row.ms_per_token() / best),
+                   formatted("%.3f", row.slowest_over_mean), formatted("%.1f %%", 100 * row.gap()), formatted("%.1f %%", 100 * row.compute),
+                   formatted("%.1f %%", 100 * row.exchange), formatted("%.1f %%", 100 * row.fixed), formatted("%.1f %%", 100 * row.waiting),
+                   formatted("%.1f GB", static_cast<double>(row.memory_bytes) * 1e-9), formatted("%.2f ms", row.planner_ms), lateness(row),
+                   row.randomness});
+  }
+  return out;
+}
+
+[[nodiscard]] std::string lead_of(comparison_report const& report) {
+  return plural(report.steps, "batch") + " of " + counted(report.batch, "sample") + " on " + counted(report.gpus, "GPU") + ", at most " +
+         grouped(static_cast<std::uint64_t>(report.capacity)) + " tokens a pass (a GPU has memory for " +
+         grouped(static_cast<std::uint64_t>(report.tokens_with_memory)) + "); " + report.model + " on " + report.device + ", " +
+         formatted("%.1f", report.ms_per_pass) + " ms for each pass beside its samples";
+}
+
+}  // namespace
+
+std::string in_words(comparison_report const& report) {
+  auto const cells = cells_of(report);
+  std::vector<std::size_t> width(cells.front().size(), 0);
+  for (auto const& row : cells)
+    for (std::size_t c = 0; row.size() == width.size() && c < row.size(); ++c) width[c] = (std::max)(width[c], row[c].size());
+  auto text = report.title + ": " + lead_of(report) + ".\n\n";
+  for (auto const& row : cells) {
+    std::string line;
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      auto const gap = std::string(width[c] > row[c].size() ? width[c] - row[c].size() : 0, ' ');
+      line += (c == 0 ? "" : "  ") + (c < 2 || row.size() != width.size() ? row[c] + gap : gap + row[c]);
+    }
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  return text +
+         "\nTimes are modelled, but for those of the planner, which ran on this machine. \"of the best\" compares times per token. "
+         "\"slowest/mean\" is the\ntime of a step over the time in which a mean GPU trains; \"over bound\" is the gap to a time that no "
+         "plan "
+         "of the same samples is below.\n";
+}
+
+nlohmann::ordered_json to_json(comparison_report const& report) {
+  nlohmann::ordered_json out{{"files", report.title},
+                             {"model", report.model},
+                             {"device", report.device},
+                             {"gpus", report.gpus},
+                             {"batch", report.batch},
+                             {"batches", report.steps},
+                             {"samples", report.samples},
+                             {"tokens", report.tokens},
+                             {"longest", report.longest},
+                             {"capacity", report.capacity},
+                             {"tokens_with_memory", report.tokens_with_memory},
+                             {"milliseconds_per_pass", report.ms_per_pass}};
+  out["methods"] = nlohmann::ordered_json::array();
+  for (auto const& row : report.rows) {
+    nlohmann::ordered_json one{{"method", row.word}, {"about", row.about}, {"random", row.randomness}};
+    if (row.no_plan) {
+      one["no_plan"] = *row.no_plan;
+    } else {
+      one.update({{"execution", row.policy},
+                  {"steps", row.steps},
+                  {"samples", row.samples},
+                  {"tokens", row.tokens},
+                  {"step_milliseconds", row.step_ms},
+                  {"bound_milliseconds", row.bound_ms},
+                  {"gap", row.gap()},
+                  {"slowest_over_mean", row.slowest_over_mean},
+                  {"compute", row.compute},
+                  {"exchange", row.exchange},
+                  {"passes", row.fixed},
+                  {"waiting", row.waiting},
+                  {"most_tokens", row.most_tokens},
+                  {"memory_bytes", row.memory_bytes},
+                  {"planner_milliseconds", row.planner_ms},
+                  {"delayed", row.delayed},
+                  {"token_delay", row.token_delay},
+                  {"left", row.dropped},
+                  {"milliseconds_of_steps", row.ms_of_steps}});
+    }
+    out["methods"].push_back(std::move(one));
+  }
+  return out;
+}
+
+namespace {
+
+/// One bar for each method: what its time is spent on, relative to the slowest.
+[[nodiscard]] std::string time_figure(comparison_report const& report) {
+  std::vector<bar_row> rows;
+  auto const best = best_ms(report);
+  double end = 0;
+  for (auto const& row : report.rows) {
+    if (row.no_plan) continue;
+    auto const all = row.ms_per_token() / best;
+    double at = 0;
+    bar_row bars{.name = row.word, .bars = {}};
+    auto const parts = {row.compute, row.exchange, row.fixed, row.waiting};
+    std::size_t shape = 0;
+    for (auto const part : parts) {
+      bars.bars.push_back({at, at + part * all, shape++});
+      at += part * all;
+    }
+    end = (std::max)(end, all);
+    rows.push_back(std::move(bars));
+  }
+  return figure("Time per token",
+                bar_rows("comparison", "Time per token of each method", "Stacked bars: compute, exchange, passes, waiting.", rows,
+                         {{"compute", "solid c2"}, {"exchange", "solid c1"}, {"passes", "solid c3"}, {"waiting", "soft c0"}}, end,
+                         [](double value) { return formatted("%.2f", value); }),
+                "Modelled time per token over that of the best method. Waiting is the time in which a GPU waits for others.");
+}
+
+[[nodiscard]] std::string gap_figure(comparison_report const& report) {
+  double most = 0;
+  for (auto const& row : report.rows)
+    if (!row.no_plan) most = (std::max)(most, row.gap());
+  std::vector<share_bar> bars;
+  for (auto const& row : report.rows)
+    if (!row.no_plan)
+      bars.push_back({row.word, formatted("%.1f %%", 100 * row.gap()), row.word.starts_with("ballast") ? "c2" : "c1",
+                      most > 0 ? row.gap() / most : 0});
+  return figure("Distance to the bound", share_bars("gaps", "Distance to the bound", bars),
+                "How far the modelled time is above a time that no plan of the same samples is below.");
+}
+
+}  // namespace
+
+std::string page_of(comparison_report const& report) {
+  report_data lengths;
+  lengths.title = report.title;
+  lengths.samples = report.samples;
+  lengths.tokens = report.tokens;
+  add_histogram(lengths, report.lengths);
+  page_places places{{"title", escaped(report.title)},
+                     {"what", "a comparison"},
+                     {"chart_style", std::string(chart_style)},
+                     {"command", escaped(report.command)},
+                     {"lead", escaped(lead_of(report) + ".")},
+                     {"comparison", "shown"},
+                     {"comparison_table", html_table("modelled times and shares of the time of all GPUs", cells_of(report))},
+                     {"comparison_times", time_figure(report)},
+                     {"comparison_gaps", gap_figure(report)}};
+  add_lengths(places, lengths);
+  return filled(page_html, places);
+}
+
+}  // namespace ballast_cli

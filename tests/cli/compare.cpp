@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// `ballast compare` and `ballast schedule`: every method plans every batch, and a plan that is written is read and scored as it was.
+#include "planning/schedulers.hpp"
+#include "readers/shards.hpp"
+
+#include "program.hpp"
+#include "support/catch.hpp"
+#include "support/lengths.hpp"
+
+#include <ballast/sharding/check.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace test_cli_compare {
+
+namespace {
+
+using namespace ballast_test;
+using nlohmann::json;
+
+/// Short samples, and one in twenty up to 40,000 tokens.
+std::vector<std::int64_t> mixture(std::size_t n) {
+  ballast::splitmix64 draw(31);
+  std::vector<std::int64_t> out;
+  for (std::size_t i = 0; i < n; ++i) out.push_back(between(20, i % 20 == 7 ? 40000 : 3000, draw));
+  return out;
+}
+
+void check_refused(scratch::outcome const& o, std::string const& sentence, int code = 2) {
+  CAPTURE(o.out, o.err, sentence);
+  CHECK(o.code == code);
+  CHECK(o.out.empty());
+  CHECK(o.err.substr(0, sentence.size()) == sentence);
+  CHECK(o.err.find('\n') == o.err.size() - 1);
+}
+
+}  // namespace
+
+TEST_CASE("compare: every method trains every sample once, and none is below its bound", "[cli][compare]") {
+  scratch const in;
+  auto const lengths = mixture(300);
+  in.file("f", as_text(lengths));
+  auto const o = in.ballast("compare f --gpus 8 --capacity 8192 --batch 100 --json");
+  CAPTURE(o.err);
+  REQUIRE(o.code == 0);
+  auto const got = json::parse(o.out);
+  CHECK(got["batches"] == 3);
+  std::map<std::string, double> step;
+  for (auto const& row : got["methods"]) {
+    auto const name = row["method"].get<std::string>();
+    CAPTURE(name);
+    REQUIRE(!row.contains("no_plan"));
+    CHECK(row["samples"].get<std::uint64_t>() + row["left"].get<std::uint64_t>() == 300);
+    CHECK(row["steps"] == row["milliseconds_of_steps"].size());
+    CHECK(row["gap"].get<double>() >= 0);
+    CHECK(row["most_tokens"].get<std::int64_t>() <= 8192);
+    auto const parts =
+        row["compute"].get<double>() + row["exchange"].get<double>() + row["passes"].get<double>() + row["waiting"].get<double>();
+    CHECK_THAT(parts, Catch::Matchers::WithinAbs(1.0, 1e-9));
+    CHECK(row["waiting"].get<double>() >= -1e-9);
+    if (row["left"] == 0) step[name] = row["step_milliseconds"].get<double>();
+  }
+  CHECK(got["methods"].size() == ballast_cli::schedulers().size());
+  for (auto const& [name, time] : step) {
+    CAPTURE(name, time, step["ballast"]);
+    CHECK(step["ballast"] <= time);
+  }
+  CHECK(step["ballast-lockstep"] <= step["homogeneous"]);
+  CHECK(in.ballast("compare f --gpus 8 --capacity 8192 --batch 100").out.find("\nballast ") != std::string::npos);
+}
+
+TEST_CASE("compare: no capacity is that of the longest sample; a sample without room is said", "[cli][compare]") {
+  scratch const in;
+  auto const lengths = mixture(60);
+  in.file("f", as_text(lengths));
+  auto const longest = *std::max_element(lengths.begin(), lengths.end());
+  CHECK(json::parse(in.ballast("compare f --gpus 8 --json").out)["capacity"] == longest);
+  auto const none = json::parse(in.ballast("compare f --gpus 2 --capacity 8192 --methods static,ballast --json").out);
+  REQUIRE(none["methods"].size() == 2);
+  for (auto const& row : none["methods"]) CHECK(row["no_plan"].get<std::string>().find(" tokens has no room") != std::string::npos);
+  check_refused(in.ballast("schedule f --gpus 2 --capacity 8192"), "batch 0: ballast finds no plan for its 60 samples", 3);
+}
+
+TEST_CASE("schedule: the shards of every method are valid, and compare scores them as the method", "[cli][compare]") {
+  scratch const in;
+  auto const lengths = mixture(150);
+  in.file("f", as_text(lengths));
+  for (auto const& method : ballast_cli::schedulers()) {
+    auto const name = std::string(method.word);
+    CAPTURE(name);
+    REQUIRE(in.ballast("schedule f --gpus 8 --capacity 8192 --batch 64 --method " + name + " --out shards.jsonl").code == 0);
+    auto const text = read_whole(in / "shards.jsonl");
+    std::set<std::uint32_t> seen;
+    for (auto const& plan : ballast_cli::read_shards(text, "shards.jsonl")) {
+      std::set<std::uint32_t> here;
+      for (auto const& p : plan.pieces) here.insert(p.sample);
+      for (auto const i : here) CHECK(seen.insert(i).second);
+      auto all = plan;
+      for (std::uint32_t i = 0; i < lengths.size(); ++i)
+        if (here.count(i) == 0) all.left_out.push_back(i);
+      std::sort(all.left_out.begin(), all.left_out.end());
+      all.left_out.erase(std::unique(all.left_out.begin(), all.left_out.end()), all.left_out.end());
+      CHECK(check_shards(all, lengths, {.capacity = 8192, .ranks = 8}).valid());
+    }
+    auto const o = in.ballast("compare f --gpus 8 --capacity 8192 --batch 64 --batches 3 --json --plan shards.jsonl --methods " + name);
+    CAPTURE(o.err);
+    REQUIRE(o.code == 0);
+    auto const rows = json::parse(o.out)["methods"];
+    REQUIRE(rows.size() == 2);
+    if (rows[0]["delayed"] == 0) {
+      CHECK(seen.size() == lengths.size());
+      auto const of_method = rows[0]["step_milliseconds"].get<double>(), as_given = rows[1]["step_milliseconds"].get<double>();
+      if (name == "megatron-hybrid-cp")  // its runtime waits after each round
+        CHECK(as_given <= of_method);
+      else
+        CHECK(as_given == of_method);
+      CHECK(rows[1]["left"] == 0);
+    }
+  }
+}
+
+TEST_CASE("compare: a plan with a fault is named, with its line or batch", "[cli][compare]") {
+  scratch const in;
+  in.file("f", "100\n200\n");
+  auto const refused = [&](std::string const& plan, std::string const& sentence) {
+    in.file("p", plan);
+    check_refused(in.ballast("compare f --gpus 1 --methods static --plan p"), sentence);
+  };
+  refused("", "p: there are no shards in it");
+  refused("[1]\n", "p:1: expected a JSON object, one a line for each batch");
+  refused("{\"ranks\":[]}", "p:1: the key \"execution\" must be");
+  refused("{\"execution\":\"mixed\"}", "p:1: the key \"ranks\" is missing");
+  refused("\n{\"execution\":\"mixed\",\"ranks\":[[[[0,1]]]]}", "p:2: a piece: expected [sample, begin, end]");
+  refused("{\"execution\":\"mixed\",\"ranks\":[[[[0,0,-1]]]]}", "p:1: an end: expected a whole number from 0 to");
+  refused("{\"execution\":\"mixed\",\"ranks\":[[[[0,0,100],[2,0,5]]]]}", "p: batch 0: sample 2 is beyond the data, which has 2");
+  refused("{\"execution\":\"mixed\",\"ranks\":[[[[0,0,90]],[[1,0,200]]]]}", "p: batch 0: sample 0: token 90 is on no rank");
+  refused("{\"execution\":\"mixed\",\"ranks\":[[[[0,0,100]]]]}\n{\"execution\":\"mixed\",\"ranks\":[[[[0,0,100]]]]}",
+          "p: batch 1: sample 0 is in an earlier batch too");
+  in.file("p", "{\"execution\":\"mixed\",\"ranks\":[[[[0,0,100]]]]}");
+  auto const o = in.ballast("compare f --gpus 1 --methods static --plan p --json");
+  CAPTURE(o.err);
+  CHECK(json::parse(o.out)["methods"][1]["left"] == 1);
+  check_refused(in.ballast("compare f --gpus 1 --methods statik"), "--methods statik: expected one of static, homogeneous");
+}
+
+TEST_CASE("compare --report writes a page that names every method", "[cli][compare]") {
+  scratch const in;
+  in.file("f", as_text(mixture(60)));
+  REQUIRE(in.ballast("compare f --gpus 8 --capacity 8192 --report p.html").code == 0);
+  auto const page = read_whole(in / "p.html");
+  for (auto const& method : ballast_cli::schedulers())
+    CHECK(page.find("<th scope=\"row\">" + std::string(method.word) + "</th>") != std::string::npos);
+  CHECK(page.find("{{") == std::string::npos);
+  CHECK(page.find("ballast: report of a comparison") != std::string::npos);
+}
+
+}  // namespace test_cli_compare
