@@ -25,4 +25,5 @@
 #include <ballast/methods/omnibal_units.hpp>
 #include <ballast/methods/skrull.hpp>
 #include <ballast/methods/skrull_costs.hpp>
+#include <ballast/methods/skrull_group_size.hpp>
 #include <ballast/methods/verl.hpp>
