@@ -14,6 +14,7 @@
 /// plan.time.gap();  // relative distance to a lower bound
 /// @endcode
 
+#include <ballast/sharding/any_degree.hpp>
 #include <ballast/sharding/attention_tasks.hpp>
 #include <ballast/sharding/bounds.hpp>
 #include <ballast/sharding/check.hpp>

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/wide.hpp>
+#include <ballast/sharding/detail/any_degree_times.hpp>
+#include <ballast/sharding/detail/tree_leaves.hpp>
+#include <ballast/sharding/detail/tree_state.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+// Passes on runs of neighbouring ranks, and the search on the step time T.
+
+namespace ballast::inline v0_2::detail {
+
+/// A pass on neighbouring ranks.
+struct run_pass {
+  std::uint32_t first, width;
+};
+/// Passes in the order in which they start, and the pass of each position.
+struct run_plan {
+  std::vector<run_pass> passes;
+  std::vector<std::uint32_t> pass_of;
+  std::int64_t value = block_plan::none;
+};
+
+/// Searches for a plan on any number of neighbouring ranks.
+template <degree_cost_model Cost>
+class any_degree_search {
+ public:
+  /// @param powers_of_two  whether groups have 1, 2, 4, ... ranks only
+  any_degree_search(any_degree_times<Cost> const& t, std::int64_t lower, bool powers_of_two)
+      : t_(t), lower_(lower), waiting_(t.alone), leaves_(t.alone) {
+    auto const rounds = t.allows_all(true);  // whether all samples have room on powers of two
+    auto const add = [&](pass_count counts, leaf_order order, std::int64_t share) {
+      for (auto const rounded : {false, true})
+        if (rounded ? rounds : !powers_of_two) rules_.push_back({rounded, counts, order, share});
+    };
+    add(pass_count::by_tokens, leaf_order::least_load, 1000);
+    add(pass_count::by_supply, leaf_order::by_pass, 1000);
+    add(pass_count::by_supply, leaf_order::least_load, 1030);
+    add(pass_count::by_supply, leaf_order::by_ratio, 1020);
+  }
+
+  /// Constructs at most `attempts` plans, at least one, and returns the best.
+  run_plan const& run(std::int64_t attempts) {
+    if (t_.samples() == 0) best_.value = 0;
+    attempts_ = t_.samples() == 0 ? 0 : attempts;
+    for (auto const thousandths : {1, 10, 50, 120, 250})
+      if (attempts_ > 0 && meets(lower_ + lower_ / 1000 * thousandths + thousandths, thousandths == 1 ? 2 : 4)) break;
+    std::int64_t low = 0;  // no plan was found at this distance from the bound
+    while (attempts_ > 0 && best_.value - lower_ - low > lower_ / 1000) {
+      auto const middle = low + (best_.value - lower_ - low) / 2;
+      if (!meets(lower_ + middle, rules_.size())) low = middle;
+    }
+    return best_;
+  }
+
+ private:
+  struct rules {
+    bool rounded;  // degrees to powers of two
+    pass_count counts;
+    leaf_order order;
+    std::int64_t share;
+  };
+  /// Whether a plan meets the time, by one of the first `most` rules, the most recently successful first.
+  bool meets(std::int64_t limit, std::size_t most) {
+    for (std::size_t k = 0; k < most && attempts_ > 0 && best_.value > limit; ++k) {
+      --attempts_;
+      construct(limit, rules_[k]);
+      if (best_.value <= limit)
+        std::rotate(rules_.begin(), rules_.begin() + static_cast<std::ptrdiff_t>(k), rules_.begin() + static_cast<std::ptrdiff_t>(k) + 1);
+    }
+    return best_.value <= limit;
+  }
+  /// Replaces the best plan if the rule gives a better one.
+  void construct(std::int64_t limit, rules const& rule) {
+    limit_ = limit;
+    rounded_ = rule.rounded;
+    waiting_.reset();
+    next_.passes.clear();
+    next_.pass_of.assign(t_.samples(), 0);
+    load_.assign(static_cast<std::size_t>(t_.alone.options.ranks), 0);
+    place_wide();
+    leaf_passes_.clear();
+    if (*std::max_element(load_.begin(), load_.end()) >= best_.value) return;
+    if (!leaves_.build(limit, rule.counts, rule.order, rule.share, load_, best_.value, waiting_, leaf_passes_)) return;
+    auto const before = static_cast<std::uint32_t>(next_.passes.size());
+    for (auto const& p : leaf_passes_.passes) next_.passes.push_back({p.block, 1});
+    for (auto const& p : leaf_passes_.placements) next_.pass_of[p.position] = before + p.pass;
+    next_.value = leaf_passes_.value;
+    if (next_.value < best_.value) std::swap(best_, next_);
+  }
+
+  struct wide_sample {
+    std::size_t position;
+    std::int64_t degree;
+  };
+  /// Places all samples that need several ranks, for room or for time.
+  void place_wide() {
+    auto const within = limit_ - t_.alone.options.cost_per_pass;
+    wide_.clear();
+    degree_.clear();  // of the leading positions
+    for (std::size_t i = 0; i < t_.samples() && (t_.alone.length[i] > t_.alone.options.capacity || t_.at(i, 1) > within); ++i) {
+      degree_.push_back(t_.degree(i, within, rounded_));
+      if (degree_.back() > 1) wide_.push_back({i, degree_.back()});
+    }
+    std::sort(wide_.begin(), wide_.end(), [](wide_sample const& a, wide_sample const& b) {
+      return a.degree != b.degree ? a.degree > b.degree : a.position < b.position;
+    });
+    for (auto const& s : wide_)
+      if (waiting_.from(s.position) == s.position) open_pass(s);
+  }
+  /// A pass that begins with the sample, on its number of ranks; on more of them if that meets the time and it does not.
+  void open_pass(wide_sample const& s) {
+    auto const fixed = t_.alone.options.cost_per_pass;
+    auto width = s.degree;
+    auto place = earliest(width);
+    if (place.start + fixed + t_.at(s.position, width) > limit_)
+      for (auto d = t_.allowed(s.position, width + 1, rounded_); d != 0 && d <= 4 * s.degree;
+           d = t_.allowed(s.position, d + (d + 3) / 4, rounded_)) {
+        auto const wider = earliest(d);
+        if (wider.start + fixed + t_.at(s.position, d) > limit_) continue;
+        place = wider;
+        width = d;
+        break;
+      }
+    auto time = fixed;
+    auto room = t_.alone.options.capacity * width;
+    auto const add = [&](std::size_t i) {
+      time += t_.at(i, width);
+      room -= t_.alone.length[i];
+      next_.pass_of[i] = static_cast<std::uint32_t>(next_.passes.size());
+      waiting_.take(i);
+    };
+    add(s.position);
+    for (;;) {
+      auto const left = limit_ - place.start - time;
+      auto const i = longest_fitting(room, width, left);
+      if (i == t_.samples() || !pays(i, width, left)) break;
+      add(i);
+    }
+    next_.passes.push_back({static_cast<std::uint32_t>(place.first), static_cast<std::uint32_t>(width)});
+    std::fill_n(load_.begin() + static_cast<std::ptrdiff_t>(place.first), width, place.start + time);
+  }
+  /// The longest waiting sample of at most `room` tokens that takes at most `left` on `width` ranks, if longer samples take longer.
+  [[nodiscard]] std::size_t longest_fitting(std::int64_t room, std::int64_t width, std::int64_t left) {
+    auto const n = t_.samples();
+    auto low = waiting_.from(waiting_.shorter(0, room)), high = n;
+    if (low == n || t_.at(low, width) <= left) return low;
+    while (low < high) {
+      auto const middle = low + (high - low) / 2;
+      if (t_.at(middle, width) > left)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    auto const i = waiting_.from(low);
+    return i < n && t_.at(i, width) <= left ? i : n;
+  }
+  /// Whether to share the sample among so many ranks: its rank-time grows by less than its tokens' part of a pass, or too little time is
+  /// left for another pass.
+  [[nodiscard]] bool pays(std::size_t i, std::int64_t width, std::int64_t left) const {
+    auto const fixed = t_.alone.options.cost_per_pass;
+    auto const degree = i < degree_.size() ? degree_[i] : 1;
+    if (degree == width || left < fixed + fixed / 2) return true;
+    auto const more = t_.at(i, width) * width - t_.at(i, degree) * degree;
+    return compare_products(more, t_.alone.options.capacity, fixed, t_.alone.length[i]) <= 0;
+  }
+  struct run_place {
+    std::size_t first;
+    std::int64_t start;
+  };
+  /// The neighbouring ranks that are all free earliest; the first of equal ones.
+  [[nodiscard]] run_place earliest(std::int64_t width) {
+    auto const d = static_cast<std::size_t>(width);
+    run_place best{0, block_plan::none};
+    peak_.clear();  // ranks with descending loads, the largest of the last `d` first
+    std::size_t head = 0;
+    for (std::size_t r = 0; r < load_.size(); ++r) {
+      while (peak_.size() > head && load_[peak_.back()] <= load_[r]) peak_.pop_back();
+      peak_.push_back(r);
+      if (peak_[head] + d <= r) ++head;
+      if (r + 1 >= d && load_[peak_[head]] < best.start) best = {r + 1 - d, load_[peak_[head]]};
+    }
+    return best;
+  }
+
+  any_degree_times<Cost> const& t_;
+  std::int64_t lower_, limit_ = 0, attempts_ = 0;
+  bool rounded_ = false;
+  std::vector<rules> rules_;  // the most recently successful first
+  waiting_samples waiting_;
+  leaf_builder leaves_;
+  block_plan leaf_passes_;
+  std::vector<wide_sample> wide_;
+  std::vector<std::int64_t> degree_, load_;
+  std::vector<std::size_t> peak_;
+  run_plan best_, next_;
+};
+
+}  // namespace ballast::inline v0_2::detail

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/core/math.hpp>
+#include <ballast/sharding/detail/degree_times.hpp>
+#include <ballast/sharding/detail/sample_time.hpp>
+#include <ballast/sharding/options.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <vector>
+
+// The times of a batch on any number of ranks, samples in descending order of length, and a lower bound from them.
+
+namespace ballast::inline v0_2::detail {
+
+/// The times on one rank are kept; those on several ranks are computed when they are asked for.
+template <degree_cost_model Cost>
+class any_degree_times {
+ public:
+  template <length_range R>
+  any_degree_times(R const& lengths, sharding_options const& o, Cost const& cost)
+      : alone(times_of_degrees(lengths, with_one_rank(o), cost)), cost_(cost) {
+    widest_ = static_cast<std::int64_t>(o.most_ranks_shared == 0 ? o.ranks : (std::min)(o.most_ranks_shared, o.ranks));
+    add_up();
+  }
+
+  degree_times alone;  ///< on one rank
+
+  [[nodiscard]] std::size_t samples() const { return alone.length.size(); }
+  [[nodiscard]] std::size_t sample(std::size_t i) const { return alone.sample[i]; }
+  [[nodiscard]] std::int64_t at(std::size_t i, std::int64_t degree) const {
+    return degree == 1 ? alone.at(i, 0) : static_cast<std::int64_t>(cost_(alone.length[i], degree));
+  }
+  /// The fewest ranks, from `degree` on, that a group with this sample may have; 0 if there are none.
+  [[nodiscard]] std::int64_t allowed(std::size_t i, std::int64_t degree, bool powers_of_two) const {
+    auto d = (std::max)(degree, divide_up(alone.length[i], alone.options.capacity));
+    if (powers_of_two) d = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(d)));
+    return d <= widest_ && d <= alone.length[i] ? d : 0;
+  }
+  /// Whether each sample has room on some group.
+  [[nodiscard]] bool allows_all(bool powers_of_two) const {
+    for (std::size_t i = 0; i < samples() && alone.length[i] > alone.options.capacity; ++i)
+      if (allowed(i, 1, powers_of_two) == 0) return false;
+    return true;
+  }
+  /// The fewest ranks on which the sample takes at most `within`, otherwise those on which it takes least.
+  [[nodiscard]] std::int64_t degree(std::size_t i, std::int64_t within, bool powers_of_two) const {
+    auto best = allowed(i, 1, powers_of_two);
+    for (auto d = best; d != 0 && at(i, best) > within; d = allowed(i, d + 1, powers_of_two))
+      if (at(i, d) < at(i, best)) best = d;
+    return best;
+  }
+  /// A lower bound on the time of any shards; 0 if a sample has room on no number of ranks.
+  [[nodiscard]] std::int64_t bound() const {
+    auto const n = samples();
+    if (n == 0 || divide_up(alone.length[0], alone.options.capacity) > widest_) return 0;
+    auto const fixed = alone.options.cost_per_pass, ranks = static_cast<std::int64_t>(alone.options.ranks);
+    auto const passes = (std::max)(divide_up(alone.tokens, alone.options.capacity), ranks);
+    std::int64_t others = 0;  // least rank-time of the samples that take it within the bound so far
+    for (auto const& s : best_) others += s.area;
+    auto const with_passes = [&](std::int64_t area) { return divide_up(area + (passes - ranks) * fixed, ranks) + fixed; };
+    auto const low = (std::max)(longest_ + fixed, with_passes(others));
+    std::vector<choices> long_ones;
+    for (std::size_t i = 0; i < n; ++i)
+      if (best_[i].time > low - fixed) {
+        long_ones.push_back(choices_of(i));
+        others -= best_[i].area;
+      }
+    auto const fits = [&](std::int64_t time) {
+      auto sum = others;
+      for (auto const& s : long_ones) {
+        auto const slower = std::upper_bound(s.begin(), s.end(), time - fixed, [](auto t, area_and_time const& c) { return t < c.time; });
+        sum += std::prev(slower)->area;
+      }
+      return with_passes(sum) <= time;
+    };
+    auto high = low, reject = low - 1;  // times up to `reject` are too short
+    for (std::int64_t step = 1; !fits(high); step *= 2) {
+      reject = high;
+      high += step;
+    }
+    while (high - reject > 1) {
+      auto const middle = reject + (high - reject) / 2;
+      (fits(middle) ? high : reject) = middle;
+    }
+    return high;
+  }
+
+ private:
+  struct area_and_time {
+    std::int64_t area, time;
+  };
+  [[nodiscard]] static sharding_options with_one_rank(sharding_options o) {
+    o.most_ranks_shared = 1;
+    o.execution = execution::independent;
+    return o;
+  }
+  /// Times of a sample, ascending, and the least rank-time of those up to each.
+  using choices = std::vector<area_and_time>;
+  [[nodiscard]] choices choices_of(std::size_t i) const {
+    choices out;
+    for (auto d = divide_up(alone.length[i], alone.options.capacity); d <= widest_; ++d) {
+      auto const time = at(i, d);
+      out.push_back({time * d, time});
+    }
+    std::sort(out.begin(), out.end(),
+              [](area_and_time a, area_and_time b) { return a.time != b.time ? a.time < b.time : a.area < b.area; });
+    for (std::size_t k = 1; k < out.size(); ++k) out[k].area = (std::min)(out[k].area, out[k - 1].area);
+    return out;
+  }
+  /// The least rank-time of each sample, and the longest of their least times. Throws unless all sums fit.
+  void add_up() {
+    auto const n = samples();
+    best_.resize(n);
+    std::int64_t largest = 0, sum = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      if (i > 0 && alone.length[i] == alone.length[i - 1]) {
+        best_[i] = best_[i - 1];
+      } else {
+        best_[i] = {degree_times::most, degree_times::most};
+        auto quickest = degree_times::most;
+        largest = 0;
+        for (auto d = divide_up(alone.length[i], alone.options.capacity); d <= widest_; ++d) {
+          auto const time = sample_time(cost_, sample(i), alone.length[i], static_cast<std::uint64_t>(d));
+          require(time < degree_times::most / d,
+                  [&] { return entry("lengths", sample(i), alone.length[i]) + " brings the sum of times to 2^62 or more"; });
+          largest = (std::max)(largest, time * d);
+          quickest = (std::min)(quickest, time);
+          if (time * d < best_[i].area) best_[i] = {time * d, time};
+        }
+        longest_ = (std::max)(longest_, quickest);
+      }
+      add_time(sum, largest, sample(i), alone.length[i]);
+    }
+  }
+
+  Cost const& cost_;
+  std::int64_t widest_ = 1, longest_ = 0;
+  std::vector<area_and_time> best_;  // of each position: its least rank-time over all numbers of ranks
+};
+
+}  // namespace ballast::inline v0_2::detail
