@@ -12,6 +12,8 @@
 /// for (std::size_t i = 0; i < plan.order.size(); ++i) train(plan.order.at(i)); // level, index of its step, setting
 /// @endcode
 
+#include <ballast/methods/bytescale.hpp>
+#include <ballast/methods/bytescale_offload.hpp>
 #include <ballast/methods/flexsp.hpp>
 #include <ballast/methods/flexsp_costs.hpp>
 #include <ballast/methods/hbp.hpp>
