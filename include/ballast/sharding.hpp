@@ -20,6 +20,7 @@
 #include <ballast/sharding/check.hpp>
 #include <ballast/sharding/check_attention_tasks.hpp>
 #include <ballast/sharding/check_prices.hpp>
+#include <ballast/sharding/document_shares.hpp>
 #include <ballast/sharding/fault.hpp>
 #include <ballast/sharding/homogeneous.hpp>
 #include <ballast/sharding/least_time.hpp>
