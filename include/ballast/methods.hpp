@@ -3,6 +3,7 @@
 
 /// @file
 /// @brief Includes all of methods/: published systems, composed of the other rooms: FlexSP, HBP, LongAlign, OmniBal, Skrull.
+/// @brief Includes all of methods/: published systems, composed of the other rooms: HBP, LongAlign, OmniBal, Skrull, WLB-LLM.
 ///
 /// Use them to reproduce a paper. `hbp::plan_training` plans multi-level packing, `longalign::sorted_batches` and `packing_steps`
 /// make LongAlign's batches, and `omnibal::plan_training` chooses micro-batches, stages and recomputation as OmniBal does.
@@ -29,3 +30,6 @@
 #include <ballast/methods/skrull_costs.hpp>
 #include <ballast/methods/skrull_group_size.hpp>
 #include <ballast/methods/verl.hpp>
+#include <ballast/methods/wlb.hpp>
+#include <ballast/methods/wlb_replay.hpp>
+#include <ballast/methods/wlb_shards.hpp>

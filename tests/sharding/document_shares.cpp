@@ -124,7 +124,7 @@ TEST_CASE("document_shares: nothing, fewer tokens than ranks, and misuse") {
         "a tile of 0 must have 1 ... 2^24 - 1 queries and keys");
   CHECK(refusal([&] { return document_shares(numbers{1}, {.ranks = 1}, stepped_tile_time{}); }) == "tile_time(128) = 0 must be positive");
   CHECK(refusal([&] { return document_shares(numbers{1 << 20}, {.ranks = 1}, [](std::int64_t) { return std::int64_t{1} << 60; }); }) ==
-        "the time of rank 0 reaches 2^63");
+        "the time of a rank reaches 2^63");
 }
 
 }  // namespace test_sharding_document_shares

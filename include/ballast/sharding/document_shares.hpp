@@ -148,6 +148,45 @@ template <index_type Index = std::uint32_t, length_range R>
   return out;
 }
 
+/// @brief A lower bound on the time of the slowest rank, however the queries of the documents are divided over the ranks.
+///
+/// Some rank computes the mean number of tiles or more, and no tile takes less than the fastest.
+///
+/// @tparam R         range of integers
+/// @tparam TileTime  a `cost_model`
+/// @param lengths    tokens of each document
+/// @param options    ranks and tiles
+/// @param tile_time  as for `document_shares`
+/// @return the bound, in units of `tile_time`
+/// @throws invalid_input as `document_shares`
+/// @par Complexity
+/// O(documents), and one call of `tile_time` for each row of tiles of the longest document.
+template <length_range R, cost_model TileTime>
+[[nodiscard]] std::int64_t least_share_time(R const& lengths, document_share_options const& options, TileTime const& tile_time) {
+  require(options.ranks > 0, [] { return std::string("ranks = 0 must be in 1 ... 2^20 - 1"); });
+  auto const longest = extent_of(lengths).longest;
+  for (auto const size : {options.tile_queries, options.tile_keys})
+    require(size > 0 && size < 1 << 24, [&] { return "a tile of " + std::to_string(size) + " must have 1 ... 2^24 - 1 queries and keys"; });
+  require(longest < std::int64_t{1} << 31,
+          [&] { return "a document of " + std::to_string(longest) + " tokens must have fewer than 2^31"; });
+  std::int64_t fastest = 0;
+  for (std::int64_t queries = options.tile_queries; queries == options.tile_queries || queries <= longest;
+       queries += options.tile_queries) {
+    auto const time = static_cast<std::int64_t>(tile_time(queries));
+    require(time > 0, [&] { return "tile_time(" + std::to_string(queries) + ") = " + std::to_string(time) + " must be positive"; });
+    fastest = fastest == 0 ? time : (std::min)(fastest, time);
+  }
+  std::int64_t pairs = 0;
+  auto const at = read_by_position(lengths);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(std::ranges::size(lengths)); ++i)
+    add_checked(pairs, causal_pairs{}(static_cast<std::int64_t>(at[i])), "pairs of lengths", i);
+  auto const tiles =
+      checked(divide_up(divide_up(pairs, options.tile_queries * options.tile_keys), static_cast<std::int64_t>(options.ranks)));
+  auto const least = tiles * checked(fastest);
+  require(least.fits(), [] { return std::string("the time of a rank reaches 2^63"); });
+  return least.value;
+}
+
 /// @brief Cuts a packed micro-batch in the way that is predicted to be faster: each document, or the packed sequence.
 ///
 /// The time of a rank is that of the tiles which its pieces compute, where a piece fills complete rows of tiles. A micro-batch of short
@@ -166,22 +205,11 @@ template <index_type Index = std::uint32_t, length_range R>
 /// @par Determinism
 /// A pure function of its arguments; decided in integers.
 /// @par Source
-/// Wang et al., "WLB-LLM: Workload-Balanced 4D Parallelism for Large Language Model Training", arXiv 2503.17924, sections 5.1 and 5.2.
+/// Wang et al., "WLB-LLM: Workload-Balanced 4D Parallelism for Large Language Model Training", arXiv 2503.17924.
 /// There, the last d mod 2 N tokens of a document are pieces of their own; here they extend its chunks, as each piece costs a row of tiles.
 template <index_type Index = std::uint32_t, length_range R, cost_model TileTime>
 [[nodiscard]] document_sharing<Index> document_shares(R const& lengths, document_share_options const& options, TileTime const& tile_time) {
-  auto const longest = extent_of(lengths).longest;
-  for (auto const size : {options.tile_queries, options.tile_keys})
-    require(size > 0 && size < 1 << 24, [&] { return "a tile of " + std::to_string(size) + " must have 1 ... 2^24 - 1 queries and keys"; });
-  require(longest < std::int64_t{1} << 31,
-          [&] { return "a document of " + std::to_string(longest) + " tokens must have fewer than 2^31"; });
-  std::int64_t fastest = 0;
-  for (std::int64_t queries = options.tile_queries; queries == options.tile_queries || queries <= longest;
-       queries += options.tile_queries) {
-    auto const time = static_cast<std::int64_t>(tile_time(queries));
-    require(time > 0, [&] { return "tile_time(" + std::to_string(queries) + ") = " + std::to_string(time) + " must be positive"; });
-    fastest = fastest == 0 ? time : (std::min)(fastest, time);
-  }
+  auto const least = least_share_time(lengths, options, tile_time);
   document_sharing<Index> out;
   out.shards = cut_documents<Index>(lengths, options.ranks, share_cut::per_document);
   auto by_sequence = cut_documents<Index>(lengths, options.ranks, share_cut::per_sequence);
@@ -191,12 +219,7 @@ template <index_type Index = std::uint32_t, length_range R, cost_model TileTime>
     out.chosen = share_cut::per_sequence;
     out.shards = std::move(by_sequence);
   }
-  std::int64_t pairs = 0;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(std::ranges::size(lengths)); ++i)
-    add_checked(pairs, causal_pairs{}(static_cast<std::int64_t>(read_by_position(lengths)[i])), "pairs of lengths", i);
-  auto const tiles = divide_up(pairs, options.tile_queries * options.tile_keys);
-  auto const tiles_of_fullest = divide_up(tiles, static_cast<std::int64_t>(options.ranks));
-  out.shards.time = {(std::min)(out.per_document, out.per_sequence), tiles_of_fullest * fastest};
+  out.shards.time = {(std::min)(out.per_document, out.per_sequence), least};
   return out;
 }
 
