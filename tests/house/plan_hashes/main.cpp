@@ -26,6 +26,7 @@ void generated() {
   plan_hashes::levels();
   plan_hashes::partition();
   plan_hashes::pipeline();
+  plan_hashes::sharding();
   plan_hashes::recompute();
   plan_hashes::staging();
   plan_hashes::curriculum();

@@ -154,6 +154,7 @@ void batching();
 void levels();
 void partition();
 void pipeline();
+void sharding();
 void recompute();
 void staging();
 void curriculum();
