@@ -42,10 +42,10 @@ enum class grouping : std::uint8_t {
 
 /// @brief Variants of the planner. The defaults are those of the paper and its code.
 struct variants {
-  std::uint64_t counts = 5;        ///< numbers of micro-batches that are tried, from the fewest whose tokens fit on; at least 1
-  std::uint64_t buckets = 16;      ///< buckets of lengths in a micro-batch; 0 = decide on the lengths themselves
-  std::uint64_t fewest_ranks = 2;  ///< ranks of the smallest group, a power of two; the paper's code has no groups of one rank
-  grouping how = grouping::search;
+  std::uint64_t counts = 5;         ///< numbers of micro-batches that are tried, from the fewest whose tokens fit on; at least 1
+  std::uint64_t buckets = 16;       ///< buckets of lengths in a micro-batch; 0 = decide on the lengths themselves
+  std::uint64_t fewest_ranks = 2;   ///< ranks of the smallest group, a power of two; the paper's code has no groups of one rank
+  grouping how = grouping::search;  ///< how the groups of a micro-batch are found
 };
 
 namespace detail {
