@@ -148,6 +148,35 @@ TEST_CASE("flexsp: never below the optimum of 4 ranks, and often at it", "[metho
   CHECK(best > warm_best);
 }
 
+TEST_CASE("flexsp: the groups of a micro-batch beside the optimum of the integer program", "[methods][published]") {
+  // Micro-batches of 16 ranks with FlexSP's constants, groups of two ranks and more; optima of HiGHS 1.16 in microseconds.
+  struct solved {
+    std::int64_t optimum;
+    std::int64_t percent;  // that the search may be above it
+    numbers lengths;
+  };
+  solved const micro_batches[] = {
+      {1'442'093, 3, {2325, 2528, 2572, 2606, 2782, 2883, 3133, 3189, 3375, 4161, 7068, 8145, 10712}},
+      {2'101'174, 3, {7200, 7354, 7937, 8180, 8303, 10914, 11479, 12553, 16211}},
+      {2'060'397, 6, {8311, 10062, 11489, 12525, 13537, 13565, 15289}},
+      {2'069'914, 1, {5936, 6043, 6067, 6074, 6077, 6094, 6312, 6316, 6427, 7122, 7350, 20220}},
+      {2'016'489, 3, {5078, 5160, 5211, 5258, 5284, 5380, 5412, 5420, 5453, 5461, 5589, 5757, 5799, 5897, 5897, 5902, 5932}},
+      // Nine samples that fit singly on two ranks: only a group of eight ranks beside those of two has room for all.
+      {2'223'832, 46, {9540, 9560, 10038, 10241, 10311, 10608, 10952, 11124, 12444}},
+  };
+  auto const cost = flexsp::cost_of(flexsp::shapes[0]);
+  sharding_options const o{.capacity = 6473, .ranks = 16, .cost_per_pass = flexsp::shapes[0].pass, .execution = execution::lockstep};
+  for (auto const& m : micro_batches) {
+    auto const plan = flexsp::schedule(m.lengths, o, cost, {.counts = 1, .buckets = 0});
+    CAPTURE(m.lengths, plan.time.value);
+    REQUIRE(sound_shards(plan, m.lengths, o, cost));
+    CHECK(plan.passes(0) == 1);
+    CHECK(plan.time.value >= m.optimum * 1000);
+    CHECK(plan.time.value <= m.optimum * 10 * (100 + m.percent));
+    CHECK(plan.time.lower_bound <= (m.optimum + 1) * 1000);
+  }
+}
+
 TEST_CASE("flexsp: any number of ranks", "[methods][property]") {
   splitmix64 draw(3);
   int unknown = 0;
