@@ -262,6 +262,24 @@ TEST_CASE("megatron_hybrid_cp: the same groups as the published scheduler rank b
   CHECK(trimmed > 20);
 }
 
+TEST_CASE("megatron_hybrid_cp: the rounds that the published Python code forms", "[published]") {
+  splitmix64 draw(61);
+  numbers lengths(300);
+  for (auto& l : lengths) {
+    auto const value = draw(), shape = draw();
+    l = static_cast<std::int64_t>(16 + value % (shape % 8 == 0 ? 10000 : shape % 3 == 0 ? 2500 : 600));
+  }
+  auto const plan = megatron_hybrid_cp::schedule(lengths, {.capacity = 700, .ranks = 16}, flexsp_cost());
+  std::uint64_t hash = 0;  // of the samples of every rank in every round, as `get_groups_and_subsamples` returned them
+  for (auto const& round : samples_by_round(plan))
+    for (auto const& samples : round) {
+      for (auto const i : samples) hash = hash * 1000003 + static_cast<std::uint64_t>(i) + 1;
+      hash *= 1000003;
+    }
+  CHECK(plan.rounds == 6);
+  CHECK(hash == 8842170323015757138U);
+}
+
 TEST_CASE("megatron_hybrid_cp: valid shards, timed with and without the waits after rounds", "[property]") {
   splitmix64 draw(22);
   int waits = 0;
