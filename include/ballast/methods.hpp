@@ -4,6 +4,8 @@
 /// @file
 /// @brief Includes all of methods/: published systems, composed of the other rooms: FlexSP, HBP, LongAlign, OmniBal, Skrull.
 /// @brief Includes all of methods/: published systems, composed of the other rooms: HBP, LongAlign, OmniBal, Skrull, WLB-LLM.
+/// @brief Includes all of methods/: published systems, composed of the other rooms: DistCA, HBP, LongAlign, OmniBal, Skrull,
+/// WLB-LLM.
 ///
 /// Use them to reproduce a paper. `hbp::plan_training` plans multi-level packing, `longalign::sorted_batches` and `packing_steps`
 /// make LongAlign's batches, and `omnibal::plan_training` chooses micro-batches, stages and recomputation as OmniBal does.
@@ -15,6 +17,7 @@
 
 #include <ballast/methods/bytescale.hpp>
 #include <ballast/methods/bytescale_offload.hpp>
+#include <ballast/methods/distca.hpp>
 #include <ballast/methods/flexsp.hpp>
 #include <ballast/methods/flexsp_costs.hpp>
 #include <ballast/methods/hbp.hpp>
