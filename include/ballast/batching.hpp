@@ -26,6 +26,7 @@
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/pipeline_steps.hpp>
 #include <ballast/batching/plan_steps.hpp>
+#include <ballast/batching/pools.hpp>
 #include <ballast/batching/result.hpp>
 #include <ballast/batching/resume.hpp>
 #include <ballast/batching/shard_weights.hpp>
