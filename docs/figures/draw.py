@@ -277,6 +277,28 @@ def stacked(axes, rows, colours):
     axes.grid(axis="x")
 
 
+def sharding():
+    _, axes = figure(4.3, 2, 1, sharex=True, gridspec_kw={"height_ratios": (1, 3)})
+    for side, name, title, wide in ((axes[0], "static", "all ranks share every sample", ORANGE), (axes[1], "plan", "ballast", BLUE)):
+        passes = data[f"sharding.{name}"]
+        value, bound = (number / 1000 for number in data[f"sharding.{name}.all"])
+        boxes(side, [(0, 0.05, value, 15.9)], WAIT)
+        for shared, colour in ((False, SKY), (True, wide)):
+            boxes(side, [(begin / 1000, rank + 0.05, (end - begin) / 1000, ranks - 0.1) for rank, ranks, begin, end, _ in passes
+                         if (ranks > 1) == shared], colour, edgecolor=PAPER, linewidth=0.5)
+        for rank, ranks, begin, end, longest in passes:
+            note(side, (begin + end) / 2000, rank + ranks / 2 + 0.05, f"{longest / 1000:g}K" + (f" on {ranks}" if end - begin > 5000 else ""),
+                 PAPER if ranks > 1 else BLACK, ha="center", va="center", fontsize=9 if ranks > 1 else 6.5)
+        side.set_title(f"{title}: {value:.1f} s")
+        side.set_yticks((0.5, 15.5), ("rank 0", "rank 15"))
+        bare(side)
+        side.set_ylim(16, 0)
+    side.plot((bound, bound), (0, 16), color=INK, linewidth=1)
+    note(side, bound, -0.3, f"lower bound {bound:.1f} s", INK, va="bottom")
+    side.tick_params(axis="x", length=3)
+    side.set_xlabel("modelled seconds; a box is a pass, with the tokens of its longest sample")
+
+
 def plan():
     rows = data["plan.shares"]
     _, axes = figure(2.7)
@@ -457,8 +479,8 @@ def memory_model():
 
 def main():
     folder = pathlib.Path(sys.argv[1])
-    for draw in (first_look, packing, near_optimal, omnibal, layout, balance, loss, batching, plan, levels, curriculum, cost, memory_model,
-                 partition, recompute, staging, pipeline):
+    for draw in (first_look, packing, near_optimal, omnibal, layout, balance, loss, batching, sharding, plan, levels, curriculum, cost,
+                 memory_model, partition, recompute, staging, pipeline):
         draw()
         save(draw.__name__.replace("_", "-"), folder)
 

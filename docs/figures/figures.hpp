@@ -61,6 +61,7 @@ void layout(writer& show);
 void balance(writer& show);
 void loss(writer& show);
 void batching(writer& show);
+void sharding(writer& show);
 void levels(writer& show);
 void curriculum(writer& show);
 void plan(writer& show);
