@@ -68,7 +68,9 @@ TEST_CASE("bytescale: valid shards with a bound, each sample on as many ranks as
     o.buckets = static_cast<std::uint64_t>(between(1, 12, draw));
     o.delta = draw() % 2 == 0 ? 0 : between(0, 1000000000, draw);
     auto const all = o.capacity * static_cast<std::int64_t>(o.ranks);
-    auto const lengths = random_lengths(static_cast<std::size_t>(between(0, 120, draw)), draw() % 2 == 0 ? all : (all + 9) / 10, draw);
+    auto const count = static_cast<std::size_t>(between(0, 120, draw));
+    auto const longest = draw() % 2 == 0 ? all : (all + 9) / 10;
+    auto const lengths = random_lengths(count, longest, draw);
     CAPTURE(round, lengths, o.capacity, o.ranks, o.buckets, o.delta);
     auto const plan = bytescale::schedule(lengths, o, flexsp_cost());
     REQUIRE(plan.status == status::feasible);

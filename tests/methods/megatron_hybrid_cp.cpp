@@ -235,8 +235,9 @@ TEST_CASE("megatron_hybrid_cp: the same groups as the published scheduler rank b
   for (int test = 0; test < 2000; ++test) {
     by_rank const published{between(50, 2000, draw), std::size_t{1} << between(0, 6, draw)};
     auto const longest = published.capacity * static_cast<std::int64_t>(published.ranks);
-    auto lengths = random_lengths(static_cast<std::size_t>(between(1, test % 2 == 0 ? 200 : 12, draw)),
-                                  draw() % 2 == 0 ? longest : (longest + 7) / 8, draw);
+    auto const count = static_cast<std::size_t>(between(1, test % 2 == 0 ? 200 : 12, draw));
+    auto const most = draw() % 2 == 0 ? longest : (longest + 7) / 8;
+    auto lengths = random_lengths(count, most, draw);
     for (auto& l : lengths) l = std::max(l, static_cast<std::int64_t>(published.ranks));  // no pass has fewer tokens than ranks
     std::vector<by_rank::sample> left;
     for (std::size_t i = 0; i < lengths.size(); ++i) left.emplace_back(i, lengths[i]);
@@ -289,8 +290,8 @@ TEST_CASE("megatron_hybrid_cp: valid shards, timed with and without the waits af
     o.passes = draw() % 3 == 0 ? filling::one_each : filling::first_fit;
     o.bucket_tolerance = draw() % 2 == 0 ? 100 : between(0, 1000, draw);
     o.balance_tolerance = draw() % 2 == 0 ? 50 : between(0, 1000, draw);
-    auto const lengths =
-        random_lengths(static_cast<std::size_t>(between(0, 100, draw)), o.capacity * static_cast<std::int64_t>(o.ranks), draw);
+    auto const count = static_cast<std::size_t>(between(0, 100, draw));
+    auto const lengths = random_lengths(count, o.capacity * static_cast<std::int64_t>(o.ranks), draw);
     CAPTURE(test, o.capacity, o.ranks, lengths);
     sharding_options const shape{.capacity = o.capacity, .ranks = o.ranks};
     auto const plan = megatron_hybrid_cp::schedule(lengths, o, flexsp_cost());

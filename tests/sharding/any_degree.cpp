@@ -82,8 +82,9 @@ TEST_CASE("any_degree_shards: sound on any number of ranks, its bound between th
     o.cost_per_pass = draw() % 2 == 0 ? flexsp_cost_per_pass : between(0, 1000000, draw);
     if (draw() % 4 == 0) o.most_ranks_shared = static_cast<std::uint64_t>(between(1, static_cast<std::int64_t>(o.ranks), draw));
     auto const widest = static_cast<std::int64_t>(o.most_ranks_shared == 0 ? o.ranks : o.most_ranks_shared);
-    auto const lengths = random_lengths(static_cast<std::size_t>(between(0, 80, draw)),
-                                        draw() % 2 == 0 ? o.capacity * widest : (o.capacity * widest + 9) / 10, draw);
+    auto const count = static_cast<std::size_t>(between(0, 80, draw));
+    auto const longest = draw() % 2 == 0 ? o.capacity * widest : (o.capacity * widest + 9) / 10;
+    auto const lengths = random_lengths(count, longest, draw);
     auto cost = flexsp_cost();
     if (draw() % 2 == 0) cost.exchange = {0, between(0, 60000000, draw), between(0, 60000000, draw)};
     CAPTURE(round, lengths, o.capacity, o.ranks, o.most_ranks_shared);
