@@ -252,6 +252,11 @@ int const registered = [] {
                                            .c_str(),
                                        step_time, name, servers, how, how == filling::one_sided ? 100 : 5, placement);
     }
+  for (auto const how : {filling::one_sided, filling::two_sided})  // what a tolerance saves and costs
+    for (std::int64_t const tolerance : {0, 5, 50, 100, 150, 200})
+      benchmark::RegisterBenchmark(
+          ((how == filling::one_sided ? "tolerance/one_sided:" : "tolerance/two_sided:") + std::to_string(tolerance)).c_str(), step_time,
+          "wlb", 64, how, tolerance, distca::placement::head_and_tail);
   wlb::options const fixed{.micro_batches = 4, .capacity = context, .thresholds = {}};
   auto const add = [](std::string const& row, std::function<wlb::replayed(wlb::global_batches const&)> const& packer) {
     for (auto const* name : {"wlb", "mooncake"})
