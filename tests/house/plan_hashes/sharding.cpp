@@ -28,6 +28,18 @@ template <class Index>
 void put(digest& d, group_schedule<Index> const& s) {
   put(d, s.status, s.samples, s.micro_batches, s.times, s.overlapped, s.shards);
 }
+template <class Index>
+void put(digest& d, attention_plan<Index> const& p) {
+  put(d, hash(p), p.loads, p.bytes_moved, p.moves, p.load);
+}
+template <class Index>
+void put(digest& d, document_sharing<Index> const& s) {
+  put(d, s.chosen, s.per_document, s.per_sequence, s.shards);
+}
+template <class Index>
+void put(digest& d, bucketed_lengths<Index> const& b) {
+  put(d, b.upper, b.samples, b.excess);
+}
 inline void put(digest& d, price_certificate const& p) { put(d, p.time, p.per_token, p.per_time); }
 inline void put(digest& d, shard_lower_bounds const& b) { put(d, b.longest, b.area, b.rate); }
 
@@ -44,6 +56,8 @@ void shards_by_all(std::string const& name, numbers const& lengths, sharding_opt
   show("homogeneous_shards", name, homogeneous_shards(lengths, o, shared_cost));
   show("shard_bounds", name, shard_bounds(lengths, o, shared_cost));
   show("price_bound", name, price_bound(lengths, o, shared_cost));
+  show("any_degree_shards", name, any_degree_shards(lengths, o, shared_cost));
+  show("any_degree_bound", name, any_degree_bound(lengths, o, shared_cost));
   o.execution = execution::lockstep;
   for (auto const deep : {false, true})
     show("plan_shards", name + ",lockstep" + (deep ? ",deep" : ""), plan_shards(lengths, o, shared_cost, {.deep = deep}));
@@ -76,6 +90,23 @@ void whole_or_shared(std::string const& name, numbers const& lengths, std::int64
   show("global_schedule", name + ",share_more,karmarkar_karp", global_schedule(lengths, all, shared_cost, exchange));
 }
 
+void documents_and_attention(std::string const& name, numbers const& lengths) {
+  for (auto const cut : {share_cut::per_document, share_cut::per_sequence}) {
+    auto const placed = cut_documents(lengths, 8, cut);
+    auto const how = name + (cut == share_cut::per_document ? ",per_document" : ",per_sequence");
+    show("cut_documents", how, placed);
+    auto const tasks = attention_tasks_of(placed);
+    for (auto const filling : {filling::two_sided, filling::one_sided})
+      show("water_filling", how + (filling == filling::two_sided ? "" : ",one_sided"),
+           water_filling(tasks, {.servers = 8, .query_bytes = 16, .key_value_bytes = 4, .multiple = 16, .filling = filling}));
+  }
+  show("document_shares", name,
+       document_shares(lengths, {.ranks = 8, .tile_queries = 16, .tile_keys = 16}, stepped_tile_time{.slow = 5, .fast = 4, .from = 32}));
+  show("length_buckets", name, length_buckets(lengths, 6));
+  show("length_buckets", name + ",most_excess", length_buckets(lengths, 3, static_cast<std::int64_t>(lengths.size()) * 20));
+  show("equal_interval_buckets", name, equal_interval_buckets(lengths, 6));
+}
+
 }  // namespace
 
 void sharding() {
@@ -93,6 +124,7 @@ void sharding() {
         shards_by_all(name + ',' + std::to_string(n) + " samples", {lengths.begin(), lengths.begin() + static_cast<std::ptrdiff_t>(n)},
                       usual);
     whole_or_shared(name, lengths, capacity);
+    documents_and_attention(name, lengths);
   }
 }
 
