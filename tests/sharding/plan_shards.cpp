@@ -3,6 +3,7 @@
 #include <ballast/sharding/bounds.hpp>
 #include <ballast/sharding/check.hpp>
 #include <ballast/sharding/homogeneous.hpp>
+#include <ballast/sharding/lockstep.hpp>
 #include <ballast/sharding/plan_shards.hpp>
 #include <ballast/sharding/time_shards.hpp>
 
@@ -65,7 +66,23 @@ TEST_CASE("plan_shards: every plan is valid, takes the time it says and is not s
       auto const deep = plan_shards(lengths, o, cost, {.deep = true});
       check_plan(deep, lengths, o, cost);
       CHECK(deep.time.lower_bound >= plan.time.lower_bound);
+      auto const waiting = lockstep_shards(lengths, o, cost, {.counts = 6});
+      if (waiting.status == ballast::status::feasible) CHECK(deep.time.value <= waiting.time.value);
     }
+  }
+}
+
+TEST_CASE("plan_shards: samples beside one that all ranks share get the degrees that suit the time left") {
+  ballast::splitmix64 draw(4);
+  ballast::degree_cost const cost{.linear = 7000000, .square = 600, .exchange = {0, 100000, 150000, 175000, 1000000, 1500000, 1750000}};
+  sharding_options const o{.capacity = 26624, .ranks = 64, .cost_per_pass = 10000000, .execution = execution::independent};
+  for (int round = 0; round < 20; ++round) {
+    auto rest = long_tail(511, draw);
+    auto all = rest;
+    all.push_back(between(700000, 900000, draw));
+    auto const alone = plan_shards(std::vector<std::int64_t>{all.back()}, o, cost), others = plan_shards(rest, o, cost);
+    CAPTURE(all.back(), alone.time.value, others.time.value);
+    CHECK(plan_shards(all, o, cost).time.value * 100 <= (alone.time.value + others.time.value) * 102);
   }
 }
 

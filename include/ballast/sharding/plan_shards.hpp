@@ -57,6 +57,9 @@ template <index_type Index>
   return out;
 }
 
+/// How many numbers of micro-batches `lockstep_shards` tries.
+[[nodiscard]] constexpr std::uint64_t lockstep_counts(shard_search const& search) noexcept { return search.deep ? 6 : 3; }
+
 /// The best plan of independent or mixed passes that is found.
 [[nodiscard]] inline block_plan search_blocks(degree_times const& t, std::int64_t lower, shard_search const& search) {
   constexpr std::int64_t small = 1024;  // samples of a batch whose groups of one pass are planned unless the search is deep
@@ -69,6 +72,8 @@ template <index_type Index>
     if (auto equal = homogeneous_plan(t, plan.value); equal.value < plan.value) plan = std::move(equal);
     if (n <= small || search.deep)
       if (auto one = one_pass_plan(t); one.value < plan.value) plan = std::move(one);
+    if (search.deep)
+      if (auto waiting = lockstep_plan(t, lockstep_counts(search)); waiting.value < plan.value) plan = std::move(waiting);
   }
   if (exact_tree::takes(t, search.deep)) exact_tree(t).improve(plan);
   return plan;
@@ -94,7 +99,7 @@ template <index_type Index>
 /// @param search   how far to search
 /// @return the shards, their modelled time and a lower bound; `infeasible` if a sample has room on no block
 /// @post `check_shards` accepts the result with `{.aligned = true}`, and `time.value` is the makespan of `time_shards`. With
-/// `search.incumbents` the plan is not slower than that of `homogeneous_shards`
+/// `search.incumbents` the plan is not slower than that of `homogeneous_shards` and, if the search is deep, of `lockstep_shards`
 /// @throws invalid_input if a length or an option is not positive, `cost_per_pass` or a time is negative, the sum of all times reaches
 /// 2^62, or there are 2^32 samples or more
 /// @par Complexity
@@ -111,7 +116,7 @@ template <index_type Index = std::uint32_t, length_range R, degree_cost_model Co
   require_index<std::uint32_t>(std::ranges::size(lengths), "samples");
   require(search.attempts >= 0, [&] { return "attempts = " + std::to_string(search.attempts) + " must not be negative"; });
   if (options.execution == execution::lockstep)
-    return lockstep_shards<Index>(lengths, options, cost, {.counts = search.deep ? std::uint64_t{6} : std::uint64_t{3}});
+    return lockstep_shards<Index>(lengths, options, cost, {.counts = detail::lockstep_counts(search)});
   auto const times = detail::times_of_degrees(lengths, options, cost);
   shards<Index> out;
   out.execution = options.execution;

@@ -31,7 +31,7 @@ class block_builder {
     limit_ = limit;
     waiting_ = &waiting;
     plan_ = &plan;
-    choose_levels();
+    most_ = block_plan::none;
     load.clear();
     for (auto l = t_.levels; l-- > 0;) {
       split(l);
@@ -43,8 +43,9 @@ class block_builder {
       with_room_.clear();
       parked_.clear();
       auto const first = plan.passes.size();
-      for (std::size_t i = 0; i < wanted_.size(); ++i)
-        if (wanted_[i] == l && waiting.from(i) == i) place(i);
+      while (choose_levels())
+        for (std::size_t i = 0; i < wanted_.size(); ++i)
+          if (wanted_[i] >= l && waiting.from(i) == i) place(i);
       if (fill == block_fill::none) continue;
       for (auto p = first; p < plan.passes.size(); ++p) fill_pass(p, fill);
     }
@@ -53,17 +54,26 @@ class block_builder {
   std::vector<std::int64_t> load;  ///< of each block of the level
 
  private:
-  /// The level at which each sample costs least within the limit; samples behind `wanted_` need one rank.
-  void choose_levels() {
-    auto const n = t_.length.size();
-    auto const most = limit_ - t_.options.cost_per_pass;
-    auto const wide = !t_.monotone || t_.levels == 1 ? n : waiting_->quicker(waiting_->shorter(0, t_.options.capacity), 0, most);
-    wanted_.assign(t_.levels == 1 ? 0 : wide, 0);
-    for (std::size_t i = 0; i < wanted_.size(); ++i) {
-      auto level = t_.cheapest(i, most);
-      if (level == t_.levels) level = t_.quickest(i);
-      wanted_[i] = static_cast<std::uint8_t>(level);
+  /// Chooses the level at which each waiting sample costs least in the time that the block of least load has left; samples behind `wanted_`
+  /// need one rank. Returns whether samples of the level or above wait.
+  bool choose_levels() {
+    auto const most = limit_ - t_.options.cost_per_pass - *std::min_element(load.begin(), load.end());
+    auto const is_new = most < most_;
+    if (is_new) {
+      most_ = most;
+      auto const wide = t_.monotone ? waiting_->quicker(waiting_->shorter(0, t_.options.capacity), 0, most) : t_.length.size();
+      wanted_.resize(wide);
     }
+    auto any = false;
+    for (auto i = waiting_->from(0); i < wanted_.size(); i = waiting_->from(i + 1)) {
+      if (is_new) {
+        auto level = t_.cheapest(i, most);
+        if (level == t_.levels) level = t_.quickest(i);
+        wanted_[i] = static_cast<std::uint8_t>(level);
+      }
+      any = any || wanted_[i] >= level_;
+    }
+    return any;
   }
   /// From blocks of one level to those of the next, which have the same load. Ranks that were in no block begin with none.
   void split(std::size_t level) {
@@ -196,7 +206,7 @@ class block_builder {
   }
 
   degree_times const& t_;
-  std::int64_t limit_ = 0;
+  std::int64_t limit_ = 0, most_ = 0;  // the time T; what samples may take at most
   std::size_t level_ = 0;
   waiting_samples* waiting_ = nullptr;
   block_plan* plan_ = nullptr;

@@ -4,6 +4,7 @@
 #include <ballast/sharding/detail/degree_times.hpp>
 #include <ballast/sharding/detail/group_fit.hpp>
 #include <ballast/sharding/detail/homogeneous_passes.hpp>
+#include <ballast/sharding/detail/micro_batch_search.hpp>
 #include <ballast/sharding/detail/tree_state.hpp>
 
 #include <algorithm>
@@ -37,26 +38,58 @@ namespace ballast::inline v0_2::detail {
   return plan;
 }
 
-/// One pass on each rank, in groups of several degrees, if the batch is that small.
-[[nodiscard]] inline block_plan one_pass_plan(degree_times const& t) {
-  block_plan plan;
-  if (t.tokens > t.options.capacity * static_cast<std::int64_t>(t.options.ranks)) return plan;
-  group_planner planner(t);
-  auto const& fit = planner.plan(all_positions(t));
-  if (fit.time >= degree_times::most) return plan;
-  plan.value = fit.time;
+/// Adds the groups of a micro-batch, the widest on the first ranks, so that blocks are aligned. `samples` are the positions of its samples.
+inline void add_groups(block_plan& plan, std::vector<std::size_t> const& samples, group_fit const& fit) {
   std::vector<std::uint32_t> order(fit.groups.size()), pass(fit.groups.size());
   std::iota(order.begin(), order.end(), std::uint32_t{0});
   std::sort(order.begin(), order.end(),
             [&](auto a, auto b) { return fit.groups[a].level != fit.groups[b].level ? fit.groups[a].level > fit.groups[b].level : a < b; });
-  std::size_t first = 0;  // rank; blocks are aligned if the widest come first
+  std::size_t first = 0;  // rank
   for (auto const g : order) {
     auto const level = fit.groups[g].level;
     pass[g] = static_cast<std::uint32_t>(plan.passes.size());
     plan.passes.push_back({static_cast<std::uint32_t>(first >> level), static_cast<std::uint32_t>(level), 0});
     first += std::size_t{1} << level;
   }
-  for (std::size_t i = 0; i < fit.group_of.size(); ++i) plan.placements.push_back({static_cast<std::uint32_t>(i), pass[fit.group_of[i]]});
+  for (std::size_t j = 0; j < fit.group_of.size(); ++j)
+    plan.placements.push_back({static_cast<std::uint32_t>(samples[j]), pass[fit.group_of[j]]});
+}
+
+/// One pass on each rank, in groups of several degrees, if the batch is that small.
+[[nodiscard]] inline block_plan one_pass_plan(degree_times const& t) {
+  block_plan plan;
+  if (t.tokens > t.options.capacity * static_cast<std::int64_t>(t.options.ranks)) return plan;
+  group_planner planner(t);
+  auto const samples = all_positions(t);
+  auto const& fit = planner.plan(samples);
+  if (fit.time >= degree_times::most) return plan;
+  plan.value = fit.time;
+  add_groups(plan, samples, fit);
+  return plan;
+}
+
+/// The micro-batches of a schedule in lockstep, without its waits.
+[[nodiscard]] inline block_plan lockstep_plan(degree_times const& t, std::size_t counts) {
+  block_plan plan;
+  micro_batch_search search(t);
+  search.run(counts);
+  if (search.best.empty()) return plan;
+  std::vector<std::int64_t> load(static_cast<std::size_t>(t.options.ranks), 0);
+  for (std::size_t m = 0; m < search.best.size(); ++m) {
+    auto const first = plan.passes.size();
+    std::vector<std::int64_t> time(search.fits[m].groups.size(), t.options.cost_per_pass);
+    auto const placed = plan.placements.size();
+    add_groups(plan, search.best[m], search.fits[m]);
+    for (auto k = placed; k < plan.placements.size(); ++k) {
+      auto const& p = plan.placements[k];
+      time[p.pass - first] += t.at(p.position, plan.passes[p.pass].level);
+    }
+    for (std::size_t k = 0; k < time.size(); ++k) {
+      auto const& pass = plan.passes[first + k];
+      for (std::size_t r = std::size_t{pass.block} << pass.level; r < (std::size_t{pass.block} + 1) << pass.level; ++r) load[r] += time[k];
+    }
+  }
+  plan.value = *std::max_element(load.begin(), load.end());
   return plan;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/math.hpp>
 #include <ballast/sharding/detail/degree_times.hpp>
 #include <ballast/sharding/detail/tree_blocks.hpp>
 #include <ballast/sharding/detail/tree_leaves.hpp>
@@ -39,13 +40,16 @@ class tree_search {
         leaves_(t) {
     using enum pass_count;
     using enum leaf_order;
-    auto const few = t.tokens / static_cast<std::int64_t>(t.options.ranks) < 8 * t.options.capacity && t.length.size() <= 8192;
+    auto const passes = (std::max)(t.tokens / static_cast<std::int64_t>(t.options.ranks) / t.options.capacity, std::int64_t{1});
+    auto const few = passes < 8 && t.length.size() <= 8192;
+    // Where there are many passes, room is planned that costs 0.4 % of the time: otherwise dense samples and tokens may not meet.
+    auto const spare = few ? 0 : (std::min)(lower / (std::max)(t.options.cost_per_pass * passes, std::int64_t{1}) * 4, std::int64_t{60});
     auto const add = [&](pass_count counts, leaf_order order, std::int64_t share) {
       if (order == by_pass && !few) return;
       if (fills_ == 2) rules_.push_back({block_fill::whole, counts, order, share});
       rules_.push_back({block_fill::shared, counts, order, share});
     };
-    add(by_tokens, least_load, 1000);
+    add(by_tokens, least_load, 1000 + spare);
     add(by_supply, by_pass, 1000);
     add(by_supply, least_load, 1030);
     add(by_supply, by_ratio, 1020);
@@ -92,11 +96,28 @@ class tree_search {
   }
   /// Whether the rules give a plan that is better than the best so far.
   bool construct(std::int64_t limit, tree_rules const& rules) {
-    next_.clear();
-    waiting_.reset();
-    blocks_.build(limit, rules.fill, waiting_, next_);
+    build_blocks(limit, rules.fill);
+    for (int round = 0; round < 4 && best_.value == block_plan::none; ++round) {  // the first plan begins at a time that may suffice
+      auto const more = shortage(limit);
+      if (more <= 0) break;
+      limit += more;
+      build_blocks(limit, rules.fill);
+    }
     if (*std::max_element(blocks_.load.begin(), blocks_.load.end()) >= value_) return false;
     return leaves_.build(limit, rules.counts, rules.order, rules.share, blocks_.load, value_, waiting_, next_);
+  }
+
+  void build_blocks(std::int64_t limit, block_fill fill) {
+    next_.clear();
+    waiting_.reset();
+    blocks_.build(limit, fill, waiting_, next_);
+  }
+  /// By how much the time would have to be longer for the samples that still wait, on average of the ranks.
+  [[nodiscard]] std::int64_t shortage(std::int64_t limit) const {
+    auto const& o = t_.options;
+    auto needed = waiting_.time + divide_up(waiting_.tokens, o.capacity) * o.cost_per_pass;
+    for (auto const load : blocks_.load) needed -= limit - load;
+    return needed <= 0 ? 0 : divide_up(needed, static_cast<std::int64_t>(o.ranks));
   }
 
   degree_times const& t_;
