@@ -32,7 +32,8 @@ void run(schedule_arguments const& arguments) {
   sample_lengths const samples(arguments.shared.input, "schedule", (std::numeric_limits<std::int64_t>::max)(), ballast::oversize::reject);
   auto const lengths = samples.view();
   if (lengths.empty()) throw bad_input(title_of(arguments.shared.input.files) + ": there are no samples to plan");
-  auto const on = setting_of(arguments.shared, model, *std::max_element(lengths.begin(), lengths.end()));
+  auto const on = setting_of(arguments.shared, model, lengths);
+  auto const plan_batch = method.start(on);
   std::string text;
   std::vector<std::uint64_t> waiting;  // the next batch behind the samples that were left
   std::uint64_t next = 0, batch = 0;
@@ -41,7 +42,7 @@ void run(schedule_arguments const& arguments) {
     for (std::uint64_t k = 0; k < arguments.shared.batch && next < lengths.size(); ++k) waiting.push_back(next++);
     std::vector<std::int64_t> mine;
     for (auto const i : waiting) mine.push_back(lengths[i]);
-    auto plan = method.plan(mine, on).shards;
+    auto plan = plan_batch(mine).shards;
     if (plan.status != ballast::status::feasible)
       throw no_plan("batch " + std::to_string(batch) + ": " + arguments.method + " finds no plan for its " +
                     counted(mine.size(), "sample") + ", the longest of " +

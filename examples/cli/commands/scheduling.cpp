@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/scheduling.hpp"
 
+#include <algorithm>
+
 namespace ballast_cli {
 
 void add_scheduling(CLI::App& command, scheduling_arguments& arguments) {
@@ -21,14 +23,17 @@ void add_scheduling(CLI::App& command, scheduling_arguments& arguments) {
   add_value(command, "--seed", arguments.seed, from_0, "seed of methods that draw");
 }
 
-scheduling_setting setting_of(scheduling_arguments const& arguments, cluster_model const& model, std::int64_t longest) {
+scheduling_setting setting_of(scheduling_arguments const& arguments, cluster_model const& model, std::span<std::int64_t const> data) {
   scheduling_setting out;
+  auto const longest = *std::max_element(data.begin(), data.end());
   out.options.capacity = arguments.capacity == 0 ? longest : arguments.capacity;
   out.options.ranks = arguments.cluster.gpus;
   out.options.cost_per_pass = model.cost_per_pass;
   out.cost = model.cost;
   out.longest = longest;
   out.seed = arguments.seed;
+  out.data = data;
+  out.batch = arguments.batch;
   return out;
 }
 

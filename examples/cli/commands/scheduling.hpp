@@ -7,7 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdint>
-#include <optional>
+#include <span>
 
 // What `compare` and `schedule` both ask for: batches of samples, the GPUs, and what samples cost on them.
 
@@ -23,7 +23,8 @@ struct scheduling_arguments {
 
 void add_scheduling(CLI::App& command, scheduling_arguments& arguments);
 
-/// The setting for data whose longest sample is `longest`.
-[[nodiscard]] scheduling_setting setting_of(scheduling_arguments const& arguments, cluster_model const& model, std::int64_t longest);
+/// The setting for data of at least one sample.
+[[nodiscard]] scheduling_setting setting_of(scheduling_arguments const& arguments, cluster_model const& model,
+                                            std::span<std::int64_t const> data);
 
 }  // namespace ballast_cli

@@ -112,12 +112,15 @@ judged_scheduler judge(scheduler const& by, std::span<std::int64_t const> length
   sums.out.randomness = by.randomness;
   std::vector<std::uint64_t> waiting;  // samples of the data, the next batch behind those that were left
   std::uint64_t next = 0;
+  stopwatch watch;
+  auto const plan_batch = by.start(on);
+  sums.out.start_ms = 1000 * watch.lap();
   for (std::uint64_t step = 0; step < steps && next < lengths.size(); ++step) {
     for (std::uint64_t k = 0; k < batch && next < lengths.size(); ++k) waiting.push_back(next++);
     std::vector<std::int64_t> mine;
     for (auto const i : waiting) mine.push_back(lengths[i]);
-    stopwatch watch;
-    auto const planned = by.plan(mine, on);
+    (void)watch.lap();
+    auto const planned = plan_batch(mine);
     auto const& plan = planned.shards;
     sums.out.planner_ms += 1000 * watch.lap();
     if (plan.status != ballast::status::feasible) {

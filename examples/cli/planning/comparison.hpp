@@ -27,6 +27,7 @@ struct judged_scheduler {
   std::int64_t most_tokens = 0;                              ///< in a pass of one GPU
   std::int64_t memory_bytes = 0;                             ///< modelled, of a GPU in that pass; 0: not known
   double planner_ms = 0;                                     ///< mean over the steps, of this machine
+  double start_ms = 0;                                       ///< of the planner before the first step
   std::uint64_t delayed = 0;                                 ///< samples that came at least one step later
   double token_delay = 0;                                    ///< mean delay of a token, in steps
   std::uint64_t dropped = 0;                                 ///< samples in no step at the end

@@ -3,12 +3,17 @@
 
 #include "commands/options.hpp"
 
-#include <ballast/core/lengths.hpp>
+#include <ballast/core/math.hpp>
 #include <ballast/levels/pack.hpp>
+#include <ballast/methods/bytescale.hpp>
 #include <ballast/methods/flexsp.hpp>
 #include <ballast/methods/hbp.hpp>
 #include <ballast/methods/megatron_hybrid_cp.hpp>
+#include <ballast/methods/skrull_group_size.hpp>
 #include <ballast/methods/verl.hpp>
+#include <ballast/methods/wlb.hpp>
+#include <ballast/methods/wlb_replay.hpp>
+#include <ballast/methods/wlb_shards.hpp>
 #include <ballast/packing/next_fit.hpp>
 #include <ballast/sharding/homogeneous.hpp>
 #include <ballast/sharding/make_shards.hpp>
@@ -17,6 +22,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -112,6 +118,83 @@ scheduled megatron_hybrid_cp(lengths_view lengths, scheduling_setting const& on)
   return {std::move(plan.shards), plan.time.value};
 }
 
+/// The best size of groups; samples are whole on a GPU of the group or shared by all of it.
+scheduled skrull(lengths_view lengths, scheduling_setting const& on) {
+  auto const& o = on.options;
+  ballast::global_schedule_options const by{.groups = 1,
+                                            .group = {.capacity = o.capacity, .ranks = o.ranks, .cost_per_pass = o.cost_per_pass}};
+  return {ballast::skrull::best_groups(lengths, by, on.cost).schedule.shards};
+}
+
+scheduled bytescale(lengths_view lengths, scheduling_setting const& on) {
+  auto const& o = on.options;
+  return {ballast::bytescale::schedule(lengths, {.capacity = o.capacity, .ranks = o.ranks, .cost_per_pass = o.cost_per_pass}, on.cost)};
+}
+
+/// Packs balanced by work in groups of as many GPUs as the longest sample of the data needs. Outliers wait in queues, whose thresholds are
+/// tuned on the first batches.
+class wlb_stream {
+ public:
+  explicit wlb_stream(scheduling_setting const& on)
+      : on_(on), degree_(degree_for(on.longest, on)), groups_(on.options.ranks / degree_), packer_(shape(), work()) {}
+
+  scheduled operator()(lengths_view lengths) {
+    auto const fresh = lengths.subspan(waiting_.size());
+    for (std::size_t i = 0; i < fresh.size(); ++i) waiting_.push_back(next_++);
+    auto const step = packer_.push(fresh);
+    std::vector<std::uint32_t> here;  // of each sample of the step, its index in `lengths`
+    for (auto const number : step.micro_batches.members)
+      here.push_back(static_cast<std::uint32_t>(std::lower_bound(waiting_.begin(), waiting_.end(), number) - waiting_.begin()));
+    scheduled out{ballast::wlb::step_shards(step, {.groups = groups_, .shares = {.ranks = degree_}}, ballast::stepped_tile_time{3, 2})};
+    for (auto& p : out.shards.pieces) p.sample = here[p.sample];
+    out.shards.time = {};
+    std::vector<bool> planned(lengths.size());
+    for (auto const i : here) planned[i] = true;
+    std::vector<std::uint64_t> left;
+    for (std::uint32_t i = 0; i < lengths.size(); ++i)
+      if (!planned[i]) {
+        out.shards.left_out.push_back(i);
+        left.push_back(waiting_[i]);
+      }
+    waiting_ = std::move(left);
+    return out;
+  }
+
+ private:
+  struct work_of {
+    ballast::degree_cost cost;
+    std::int64_t ranks;
+    std::int64_t operator()(std::int64_t length) const { return cost(length, ranks); }
+  };
+  [[nodiscard]] work_of work() const { return {on_.cost, degree_}; }
+  [[nodiscard]] ballast::wlb::options shape() const {
+    constexpr std::size_t batches = 16;
+    std::vector<std::vector<std::int64_t>> first;
+    std::int64_t tokens = 0;
+    auto const each = static_cast<std::size_t>(on_.batch);
+    for (std::size_t at = 0; at < on_.data.size() && first.size() < batches; at += each) {
+      auto const batch = on_.data.subspan(at, (std::min)(each, on_.data.size() - at));
+      first.emplace_back(batch.begin(), batch.end());
+      tokens = (std::max)(tokens, std::accumulate(batch.begin(), batch.end(), std::int64_t{0}));
+    }
+    auto const room = on_.options.capacity * degree_;
+    auto const count = ballast::divide_up(tokens + tokens / 20, room * static_cast<std::int64_t>(groups_));
+    ballast::wlb::options out{.micro_batches = static_cast<std::uint64_t>(count) * groups_, .capacity = room, .thresholds = {}};
+    std::vector<std::int64_t> candidates;
+    for (std::int64_t eighths = 1; eighths < 8; ++eighths)
+      if (auto const l = on_.longest * eighths / 8; l > 0 && (candidates.empty() || l > candidates.back())) candidates.push_back(l);
+    out.thresholds = ballast::wlb::tune_thresholds(first, out, work(), candidates, 2).thresholds;
+    return out;
+  }
+
+  scheduling_setting on_;
+  std::uint32_t degree_;
+  std::uint64_t groups_;
+  ballast::wlb::packer<work_of> packer_;
+  std::vector<std::uint64_t> waiting_;  // numbers of the samples that were left, then of those to plan; ascending
+  std::uint64_t next_ = 0;
+};
+
 template <execution policy>
 scheduled planned(lengths_view lengths, scheduling_setting const& on) {
   auto o = on.options;
@@ -119,21 +202,37 @@ scheduled planned(lengths_view lengths, scheduling_setting const& on) {
   return {ballast::plan_shards(lengths, o, on.cost)};
 }
 
+using planner = std::function<scheduled(lengths_view)>;
+
+/// A scheduler that plans each batch by itself.
+template <scheduled (*plan)(lengths_view, scheduling_setting const&)>
+planner each_batch(scheduling_setting const& on) {
+  return [on](lengths_view lengths) { return plan(lengths, on); };
+}
+planner wlb(scheduling_setting const& on) {
+  return [stream = wlb_stream(on)](lengths_view lengths) mutable { return stream(lengths); };
+}
+
 }  // namespace
 
 std::span<scheduler const> schedulers() {
   using enum sample_division;
   static constexpr scheduler all[] = {
-      {"static", "packs by first fit, the GPUs of the longest sample", "none", powers_of_two, one_setting},
-      {"homogeneous", "equal groups, the best size for each batch", "none", powers_of_two, best_setting},
-      {"verl", "Karmarkar-Karp, the best size of groups", "none", powers_of_two, verl},
-      {"longalign", "packs of similar lengths", "none", powers_of_two, longalign},
-      {"hbp", "levels of 1, 2, 4, ... GPUs", "packs", powers_of_two, hbp},
-      {"flexsp", "groups of 2, 4, ... GPUs for each micro-batch", "none", powers_of_two, flexsp},
-      {"megatron-hybrid-cp", "rounds of groups, as many GPUs as tokens need", "none", powers_of_two, megatron_hybrid_cp},
-      {"ballast-lockstep", "plan_shards, a barrier after every micro-batch", "none", powers_of_two, planned<execution::lockstep>},
-      {"ballast-pure", "plan_shards, whole samples apart from shared ones", "none", powers_of_two, planned<execution::independent>},
-      {"ballast", "plan_shards, whole samples beside shared ones", "none", powers_of_two, planned<execution::mixed>},
+      {"static", "packs by first fit, the GPUs of the longest sample", "none", powers_of_two, each_batch<one_setting>},
+      {"homogeneous", "equal groups, the best size for each batch", "none", powers_of_two, each_batch<best_setting>},
+      {"verl", "Karmarkar-Karp, the best size of groups", "none", powers_of_two, each_batch<verl>},
+      {"longalign", "packs of similar lengths", "none", powers_of_two, each_batch<longalign>},
+      {"hbp", "levels of 1, 2, 4, ... GPUs", "packs", powers_of_two, each_batch<hbp>},
+      {"skrull", "whole samples beside shared ones, the best size of groups", "none", powers_of_two, each_batch<skrull>},
+      {"wlb", "packs balanced by work, outliers wait for others", "none", any, wlb},
+      {"flexsp", "groups of 2, 4, ... GPUs for each micro-batch", "none", powers_of_two, each_batch<flexsp>},
+      {"megatron-hybrid-cp", "rounds of groups, as many GPUs as tokens need", "none", powers_of_two, each_batch<megatron_hybrid_cp>},
+      {"bytescale", "as many GPUs as tokens need, passes of equal work", "none", any, each_batch<bytescale>},
+      {"ballast-lockstep", "plan_shards, a barrier after every micro-batch", "none", powers_of_two,
+       each_batch<planned<execution::lockstep>>},
+      {"ballast-pure", "plan_shards, whole samples apart from shared ones", "none", powers_of_two,
+       each_batch<planned<execution::independent>>},
+      {"ballast", "plan_shards, whole samples beside shared ones", "none", powers_of_two, each_batch<planned<execution::mixed>>},
   };
   return all;
 }

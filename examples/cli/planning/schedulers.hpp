@@ -6,7 +6,9 @@
 #include <ballast/sharding/result.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -17,10 +19,12 @@ namespace ballast_cli {
 
 /// What every scheduler plans for.
 struct scheduling_setting {
-  ballast::sharding_options options;  ///< GPUs, tokens of a pass, fixed nanoseconds of a pass; `execution` is each scheduler's own
-  ballast::degree_cost cost;          ///< nanoseconds of a sample, by its length and the number of GPUs that share it
-  std::int64_t longest = 0;           ///< the longest sample of the data, for schedulers with one setting for all batches
-  std::uint64_t seed = 0;             ///< of schedulers that draw
+  ballast::sharding_options options;   ///< GPUs, tokens of a pass, fixed nanoseconds of a pass; `execution` is each scheduler's own
+  ballast::degree_cost cost;           ///< nanoseconds of a sample, by its length and the number of GPUs that share it
+  std::int64_t longest = 0;            ///< the longest sample of the data, for schedulers with one setting for all batches
+  std::uint64_t seed = 0;              ///< of schedulers that draw
+  std::span<std::int64_t const> data;  ///< all samples in their order, for schedulers that learn from them what a batch is like
+  std::uint64_t batch = 1;             ///< samples of a batch
 };
 
 /// A batch that was planned.
@@ -40,7 +44,8 @@ struct scheduler {
   std::string_view about;       ///< in a few words
   std::string_view randomness;  ///< "none", or what is drawn
   sample_division division;
-  scheduled (*plan)(std::span<std::int64_t const> lengths, scheduling_setting const& on);
+  /// Starts a run. What it returns plans one batch after the other: the samples that the last plan left out, in their order, then new ones.
+  std::function<scheduled(std::span<std::int64_t const> lengths)> (*start)(scheduling_setting const& on);
 };
 
 /// All schedulers, simple ones first. The last three are the planner of this library, once for each policy of execution.

@@ -26,7 +26,7 @@ using namespace html;
 [[nodiscard]] double best_ms(comparison_report const& report) {
   double best = 0;
   for (auto const& row : report.rows)
-    if (!row.no_plan && (best == 0 || row.ms_per_token() < best)) best = row.ms_per_token();
+    if (!row.no_plan && row.dropped == 0 && (best == 0 || row.ms_per_token() < best)) best = row.ms_per_token();
   return best;
 }
 
@@ -40,7 +40,8 @@ using namespace html;
       out.push_back({row.word, "no plan: " + *row.no_plan});
       continue;
     }
-    out.push_back({row.word, row.policy, duration(row.step_ms), formatted("%.3f", row.ms_per_token() / best),
+    out.push_back({row.word, row.policy, duration(row.step_ms),
+                   row.dropped == 0 ? formatted("%.3f", row.ms_per_token() / best) : std::string("-"),
                    formatted("%.3f", row.slowest_over_mean), formatted("%.1f %%", 100 * row.gap()), formatted("%.1f %%", 100 * row.compute),
                    formatted("%.1f %%", 100 * row.exchange), formatted("%.1f %%", 100 * row.fixed), formatted("%.1f %%", 100 * row.waiting),
                    formatted("%.1f GB", static_cast<double>(row.memory_bytes) * 1e-9), formatted("%.2f ms", row.planner_ms), lateness(row),
@@ -73,7 +74,8 @@ std::string in_words(comparison_report const& report) {
     text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   }
   return text +
-         "\nTimes are modelled, but for those of the planner, which ran on this machine. \"of the best\" compares times per token. "
+         "\nTimes are modelled, but for those of the planner, which ran on this machine. \"of the best\" compares those of methods that "
+         "leave no sample out. "
          "\"slowest/mean\" is the\ntime of a step over the time in which a mean GPU trains; \"over bound\" is the gap to a time that no "
          "plan "
          "of the same samples is below.\n";
@@ -113,6 +115,7 @@ nlohmann::ordered_json to_json(comparison_report const& report) {
                   {"most_tokens", row.most_tokens},
                   {"memory_bytes", row.memory_bytes},
                   {"planner_milliseconds", row.planner_ms},
+                  {"start_milliseconds", row.start_ms},
                   {"delayed", row.delayed},
                   {"token_delay", row.token_delay},
                   {"left", row.dropped},
@@ -132,7 +135,7 @@ namespace {
   double end = 0;
   for (auto const& row : report.rows) {
     if (row.no_plan) continue;
-    auto const all = row.ms_per_token() / best;
+    auto const all = best > 0 ? row.ms_per_token() / best : 1;
     double at = 0;
     bar_row bars{.name = row.word, .bars = {}};
     auto const parts = {row.compute, row.exchange, row.fixed, row.waiting};
