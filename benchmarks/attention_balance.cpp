@@ -64,11 +64,12 @@ std::vector<attention_task<>> dealt_by_tokens(lengths_t const& lengths, std::siz
 double over(std::int64_t a, std::int64_t b) { return static_cast<double>(a) / static_cast<double>(b); }
 
 /// Documents dealt by tokens, their attention balanced.
-void fill(benchmark::State& state, std::string_view name, std::size_t servers, filling how, std::int64_t tolerance) {
+void fill(benchmark::State& state, std::string_view name, std::size_t servers, filling how, attention_cut cut, std::int64_t tolerance) {
   auto const& data = batches_of(name, servers);
   if (data.empty()) return state.SkipWithError("set BALLAST_TRACES");
   auto options = distca::run_of(transformer_preset("llama-3.1-8b"), servers).servers;
   options.filling = how;
+  options.cut = cut;
   options.tolerance = tolerance;
   std::vector<std::vector<attention_task<>>> given;
   double before = 0, after = 0, worst = 0, bytes = 0, moves = 0, documents = 0;
@@ -111,12 +112,12 @@ void whole_documents(benchmark::State& state, std::string_view name, std::size_t
 }
 
 /// DistCA as a whole: the slowest server over the bound, with all attention at home and balanced.
-void step_time(benchmark::State& state, std::string_view name, std::size_t servers, filling how, std::int64_t tolerance,
+void step_time(benchmark::State& state, std::string_view name, std::size_t servers, bool published, std::int64_t tolerance,
                distca::placement placement) {
   auto const& data = batches_of(name, servers);
   if (data.empty()) return state.SkipWithError("set BALLAST_TRACES");
   auto by = distca::run_of(transformer_preset("llama-3.1-8b"), servers);
-  by.servers.filling = how;
+  if (published) by = distca::published(by);
   by.servers.tolerance = tolerance;
   by.placement = placement;
   double home = 0, after = 0, bytes = 0;
@@ -241,22 +242,24 @@ int const registered = [] {
     for (auto const servers : {std::size_t{64}, std::size_t{256}}) {
       auto const of = std::string(name) + "/servers:" + std::to_string(servers);
       benchmark::RegisterBenchmark(("filling/" + of + "/whole_documents").c_str(), whole_documents, name, servers);
-      benchmark::RegisterBenchmark(("filling/" + of + "/one_sided/tolerance:100").c_str(), fill, name, servers, filling::one_sided, 100);
-      for (std::int64_t const tolerance : {100, 10, 5, 0})
-        benchmark::RegisterBenchmark(("filling/" + of + "/two_sided/tolerance:" + std::to_string(tolerance)).c_str(), fill, name, servers,
-                                     filling::two_sided, tolerance);
+      benchmark::RegisterBenchmark(("filling/" + of + "/published/tolerance:100").c_str(), fill, name, servers, filling::one_sided,
+                                   attention_cut::head_and_tail, 100);
+      for (auto const cut : {attention_cut::head_and_tail, attention_cut::window})
+        for (std::int64_t const tolerance : {100, 10, 5, 0})
+          benchmark::RegisterBenchmark(
+              ("filling/" + of + (cut == attention_cut::window ? "/windows" : "/ends") + "/tolerance:" + std::to_string(tolerance)).c_str(),
+              fill, name, servers, filling::two_sided, cut, tolerance);
       for (auto const placement : {distca::placement::head_and_tail, distca::placement::in_order})
-        for (auto const how : {filling::one_sided, filling::two_sided})
+        for (auto const published : {true, false})
           benchmark::RegisterBenchmark(("distca/" + of + (placement == distca::placement::in_order ? "/in_order" : "/head_and_tail") +
-                                        (how == filling::one_sided ? "/one_sided/tolerance:100" : "/two_sided/tolerance:5"))
+                                        (published ? "/published/tolerance:100" : "/two_sided/tolerance:5"))
                                            .c_str(),
-                                       step_time, name, servers, how, how == filling::one_sided ? 100 : 5, placement);
+                                       step_time, name, servers, published, published ? 100 : 5, placement);
     }
-  for (auto const how : {filling::one_sided, filling::two_sided})  // what a tolerance saves and costs
+  for (auto const published : {true, false})  // what a tolerance saves and costs
     for (std::int64_t const tolerance : {0, 5, 50, 100, 150, 200})
-      benchmark::RegisterBenchmark(
-          ((how == filling::one_sided ? "tolerance/one_sided:" : "tolerance/two_sided:") + std::to_string(tolerance)).c_str(), step_time,
-          "wlb", 64, how, tolerance, distca::placement::head_and_tail);
+      benchmark::RegisterBenchmark(((published ? "tolerance/published:" : "tolerance/two_sided:") + std::to_string(tolerance)).c_str(),
+                                   step_time, "wlb", 64, published, tolerance, distca::placement::head_and_tail);
   wlb::options const fixed{.micro_batches = 4, .capacity = context, .thresholds = {}};
   auto const add = [](std::string const& row, std::function<wlb::replayed(wlb::global_batches const&)> const& packer) {
     for (auto const* name : {"wlb", "mooncake"})

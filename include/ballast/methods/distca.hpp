@@ -32,9 +32,9 @@ enum class placement : std::uint8_t {
 
 /// @brief A run: costs, servers and variants. Costs, bytes and servers have no default; `run_of` computes those of a model.
 struct run {
-  water_filling_options servers{};  ///< servers, bytes, tolerance, and whether it is one-sided, as published, or two-sided
-  std::int64_t per_token = 0;       ///< time of the linear layers for one token, positive
-  std::int64_t per_pair = 0;        ///< time of attention for one pair of a query and a key, positive
+  water_filling_options servers{};                                 ///< servers, bytes, tolerance and variants; see `published`
+  std::int64_t per_token = 0;                                      ///< time of the linear layers for one token, positive
+  std::int64_t per_pair = 0;                                       ///< time of attention for one pair of a query and a key, positive
   distca::placement placement = distca::placement::head_and_tail;  ///< how a document on several servers is cut
 };
 
@@ -54,6 +54,15 @@ template <class = when_called>
   return {.servers = {.servers = servers, .query_bytes = 2 * model.query_heads * widths, .key_value_bytes = 2 * model.kv_heads * widths},
           .per_token = cost.per_token,
           .per_pair = cost.per_pair};
+}
+
+/// @brief The same run as published: one-sided with a tolerance of a tenth of the mean, and queries off both ends. @param by a run
+/// @return the run with these variants
+[[nodiscard]] constexpr run published(run by) noexcept {
+  by.servers.tolerance = 100;
+  by.servers.filling = filling::one_sided;
+  by.servers.cut = attention_cut::head_and_tail;
+  return by;
 }
 
 /// @brief A batch on its servers: where the tokens are, and where their attention is computed.

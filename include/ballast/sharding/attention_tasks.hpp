@@ -23,14 +23,21 @@ enum class filling : std::uint8_t {
   one_sided,  ///< only those below the mean, as DistCA does; those above keep what these may lack
 };
 
+/// @brief Which queries of a task move together.
+enum class attention_cut : std::uint8_t {
+  window,         ///< neighbouring queries, as many and where they move with the fewest bytes
+  head_and_tail,  ///< queries off both ends, as DistCA moves them
+};
+
 /// @brief Servers, bytes and tolerance. The number of servers and the bytes have no default.
 struct water_filling_options {
-  std::uint64_t servers = 0;                               ///< number of servers, at least 1
-  std::int64_t query_bytes = 0;                            ///< bytes that a query moves: itself, and its output if that returns; positive
-  std::int64_t key_value_bytes = 0;                        ///< bytes of the key and the value of a token, positive
-  std::int64_t multiple = 128;                             ///< a part has a multiple of this many queries: the rows of a tile of the kernel
-  std::int64_t tolerance = 5;                              ///< how far from the mean a server may be, in thousandths of the mean
+  std::uint64_t servers = 0;         ///< number of servers, at least 1
+  std::int64_t query_bytes = 0;      ///< bytes that a query moves: itself, and its output if that returns; positive
+  std::int64_t key_value_bytes = 0;  ///< bytes of the key and the value of a token, positive
+  std::int64_t multiple = 128;       ///< a part has a multiple of this many queries: the rows of a tile of the kernel
+  std::int64_t tolerance = 5;        ///< how far from the mean a server may be, in thousandths of it; 0: a ten-thousandth
   ballast::filling filling = ballast::filling::two_sided;  ///< which servers must be within the tolerance
+  attention_cut cut = attention_cut::window;               ///< which queries of a task move together
 };
 
 /// @brief Queries of one sample, and the server where their tokens are: a range, or a head and a tail.

@@ -28,7 +28,7 @@ enum class attention_fault : std::uint8_t {
   wrong_home,      ///< the home of a task is not that of the given task that it is a part of
   query_twice,     ///< a query is in two tasks
   query_missing,   ///< a query of a given task is in no task
-  second_rest,     ///< a given task has two parts that are no multiple of queries
+  second_rest,     ///< a given task has two parts (with a tail: three) that are no multiple of queries
   wrong_load,      ///< the load of a server is not the sum of the pairs of its tasks
   wrong_movement,  ///< the bytes or the number of moves are not those of the tasks away from home
   wrong_bound,     ///< the certificate is not the largest load and the mean, rounded up
@@ -73,8 +73,10 @@ template <index_type Index>
 [[nodiscard]] std::vector<query_range<Index>> ranges_of(std::span<attention_task<Index> const> tasks) {
   std::vector<query_range<Index>> out;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    out.push_back({tasks[i].sample, tasks[i].begin, tasks[i].end, i});
-    if (tasks[i].tail_end > tasks[i].tail_begin) out.push_back({tasks[i].sample, tasks[i].tail_begin, tasks[i].tail_end, i});
+    auto const& t = tasks[i];
+    auto const tail = t.tail_end > t.tail_begin, one = tail && t.tail_begin == t.end;
+    out.push_back({t.sample, t.begin, one ? t.tail_end : t.end, i});
+    if (tail && !one) out.push_back({t.sample, t.tail_begin, t.tail_end, i});
   }
   std::sort(out.begin(), out.end());
   return out;
@@ -109,10 +111,10 @@ template <index_type Index>
     auto const home = given[origin[i]].home;
     if (t.home != home) return {wrong_home, i, t.home, home};
     auto const head = t.end - t.begin, tail = t.tail_end > t.tail_begin ? t.tail_end - t.tail_begin : 0;
-    if (head % multiple != 0 || tail % multiple != 0 || head != tail) ++rests[origin[i]];
+    if (head % multiple != 0 || tail % multiple != 0) ++rests[origin[i]];
   }
   for (std::size_t i = 0; i < given.size(); ++i)
-    if (rests[i] > 1) return {second_rest, i, rests[i], 1};
+    if (auto const most = given[i].tail_end > given[i].tail_begin ? 2U : 1U; rests[i] > most) return {second_rest, i, rests[i], most};
   return {};
 }
 
@@ -120,9 +122,9 @@ template <index_type Index>
 
 /// @brief Checks an attention plan against the definition.
 ///
-/// Each query of the given tasks is in one task. Of each given task, all parts but one have a head and a tail of equal size, a multiple of
-/// `options.multiple` queries. Loads, bytes, moves and the certificate are those of the tasks. Whether loads are within the tolerance is
-/// not checked.
+/// Each query of the given tasks is in one task. Of each given task, all parts but one (with a tail: but two) have a multiple of
+/// `options.multiple` queries in their heads and tails. Loads, bytes, moves and the certificate are those of the tasks. Whether loads are
+/// within the tolerance is not checked.
 ///
 /// @tparam Index  index type of the plan
 /// @param plan     the plan; all members may have any values

@@ -46,8 +46,8 @@ void require_valid(std::span<attention_task<Index> const> tasks, water_filling_o
     queries += t.queries();
     most_keys = (std::max)(most_keys, t.keys());
   }
-  auto const bytes =
-      checked(queries) * checked(o.query_bytes) + checked(count + queries / o.multiple) * checked(most_keys) * checked(o.key_value_bytes);
+  auto const bytes = checked(queries) * checked(o.query_bytes) +
+                     checked(2 * (count + queries / o.multiple)) * checked(most_keys) * checked(o.key_value_bytes);
   require(bytes.fits(), [] { return std::string("the bytes of all possible moves reach 2^63"); });
 }
 
@@ -56,22 +56,24 @@ void require_valid(std::span<attention_task<Index> const> tasks, water_filling_o
 /// @brief Balances the attention of a batch over servers: each task stays at home, moves, or is split into parts that move.
 ///
 /// Servers above the mean are donors, those below are receivers. The donor with the largest surplus gives to the receiver with the largest
-/// deficit: the part that moves with the least bytes per pair, as much of it as neither side has too much. Parts are multiples of
-/// `multiple` queries off the head of a task and as many off its tail, or all that is left of it. If no part is small enough, the donor
-/// gives more than it has too many or the receiver lacks, as long as the larger of the two distances shrinks, and others even that out; or
-/// another donor gives a part of a shorter sample. It ends when the largest surplus and the largest deficit are within the tolerance, or no
-/// part helps.
+/// deficit: the part that moves with the least bytes per pair, as much of it as neither side has too much. A part is a window of
+/// neighbouring queries, or queries off both ends of a task; their numbers are multiples of `multiple`, or all that is left. If no part is
+/// small enough, the donor gives more, as long as the larger of the two distances from the mean shrinks; or another donor gives; or the
+/// two exchange parts. It ends when the largest surplus and the largest deficit are within the tolerance, or no part helps. Neither of
+/// them ever grows.
 ///
 /// @tparam Index  type of the sample indices
 /// @param tasks    the attention as it is placed: of shards by `attention_tasks_of`, or a task for each whole sample. No query occurs twice
 /// @param options  servers, bytes and tolerance
 /// @return the tasks of each server, in the order of the given tasks they are part of; the parts of one task on one server are merged where
 /// they are neighbours
-/// @post each query is in one task. Of each given task, all parts but one have heads and tails of a multiple of `multiple` queries
+/// @post each query is in one task. Of each given task, all parts but one (with a tail: but two) have a multiple of `multiple` queries in
+/// their heads and tails
 /// @throws invalid_input for a bad option, a task without queries or with 2^31 keys, or if sums of pairs or bytes reach 2^63
 /// @par Complexity
-/// O(servers log servers + tasks) and O(tasks of a server) for each move, of which there are at most servers + splits; a move for which
-/// the donor has no small part looks at all tasks. `filling::one_sided` looks at the tasks of all donors for each move.
+/// O(servers log servers + tasks), and for each move O(tasks of a server), or O(tasks) where the donor has no part that is small enough.
+/// There are about as many moves as servers, and several times as many with a tolerance near 0. `filling::one_sided` looks at the tasks
+/// of all donors for each move.
 /// @par Determinism
 /// A pure function of its arguments; decided in integers.
 /// @par Source
