@@ -22,6 +22,9 @@ class attention_parts {
   attention_parts(std::span<attention_task<Index> const> tasks, water_filling_options const& o)
       : o_(o), servers_(static_cast<std::size_t>(o.servers)), held_(servers_), load_(servers_, 0) {
     parts_.reserve(tasks.size() + 4 * servers_);
+    std::vector<std::uint32_t> count(servers_, 8);  // room for what comes
+    for (auto const& t : tasks) ++count[t.home];
+    for (std::size_t s = 0; s < servers_; ++s) held_[s].reserve(count[s]);
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       auto const& t = tasks[i];
       if (o.cut == attention_cut::window && t.has_tail()) {
@@ -36,9 +39,8 @@ class attention_parts {
       load_[p.task.home] += p.pairs;
       total += p.pairs;
     }
-    auto const count = static_cast<std::int64_t>(servers_);
-    low_ = total / count;
-    high_ = divide_up(total, count);
+    low_ = total / static_cast<std::int64_t>(servers_);
+    high_ = divide_up(total, static_cast<std::int64_t>(servers_));
   }
 
   /// A move that could be made: of a part, or of queries of it.
@@ -134,13 +136,15 @@ class attention_parts {
   [[nodiscard]] attention_plan<Index> finish() {
     attention_plan<Index> out;
     out.tasks.reserve(parts_.size());
+    auto const by_origin = [&](std::uint32_t a, std::uint32_t b) {
+      auto const &x = parts_[a], &y = parts_[b];
+      return x.origin != y.origin ? x.origin < y.origin : x.task.begin < y.task.begin;
+    };
     for (std::uint32_t s = 0; s < servers_; ++s) {
       auto& mine = held_[s];
-      std::sort(mine.begin(), mine.end(), [&](std::uint32_t a, std::uint32_t b) {
-        auto const& x = parts_[a];
-        auto const& y = parts_[b];
-        return x.origin != y.origin ? x.origin < y.origin : x.task.begin < y.task.begin;
-      });
+      auto const added = std::is_sorted_until(mine.begin(), mine.end(), by_origin);  // parts that came are behind those that stayed
+      std::sort(added, mine.end(), by_origin);
+      std::inplace_merge(mine.begin(), added, mine.end(), by_origin);
       auto const first = out.tasks.size();
       for (std::size_t k = 0; k < mine.size(); ++k) {
         auto t = parts_[mine[k]].task;
