@@ -78,7 +78,7 @@ struct setting {
 ballast::shards<> planned(std::vector<std::int64_t> const& lengths, setting const& s) {
   auto const o = s.model->options(s.ranks, s.policy);
   if (s.by == planner::homogeneous) return homogeneous_shards(lengths, o, s.model->cost);
-  if (s.by == planner::one_attempt) return plan_shards(lengths, o, s.model->cost, {.attempts = 1});
+  if (s.by == planner::one_attempt) return plan_shards(lengths, o, s.model->cost, {.attempts = s.policy == execution::mixed ? 2 : 1});
   if (s.by == planner::four_attempts) return plan_shards(lengths, o, s.model->cost, {.attempts = 4});
   return plan_shards(lengths, o, s.model->cost, {.deep = s.by == planner::deep});
 }

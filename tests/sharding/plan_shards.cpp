@@ -62,6 +62,11 @@ TEST_CASE("plan_shards: every plan is valid, takes the time it says and is not s
     auto const plan = plan_shards(lengths, o, cost);
     check_plan(plan, lengths, o, cost);
     CHECK(plan.time.value <= homogeneous_shards(lengths, o, cost).time.value);
+    if (o.execution == execution::mixed) {
+      auto pure = o;
+      pure.execution = execution::independent;
+      CHECK(plan.time.value <= plan_shards(lengths, pure, cost).time.value);
+    }
     if (round % 8 == 0) {
       auto const deep = plan_shards(lengths, o, cost, {.deep = true});
       check_plan(deep, lengths, o, cost);

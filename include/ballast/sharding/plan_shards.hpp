@@ -29,9 +29,10 @@ namespace ballast::inline v0_2 {
 
 /// @brief How far `plan_shards` searches.
 struct shard_search {
-  std::int64_t attempts = 0;  ///< most plans that are constructed; 0 = 32,768 over the number of samples, at least 1 and at most 24
-  bool deep = false;          ///< whether more rules are tried in smaller steps, and the lower bound is raised by `price_bound`
-  bool incumbents = true;     ///< whether simpler planners are run first, so that the plan is never slower than theirs
+  /// Most plans that are constructed; 0 = 32,768 over the number of samples, at least 1 and at most 24, and twice that for mixed passes.
+  std::int64_t attempts = 0;
+  bool deep = false;       ///< whether more rules are tried in smaller steps, and the lower bound is raised by `price_bound`
+  bool incumbents = true;  ///< whether simpler planners are run first, so that the plan is never slower than theirs
 };
 
 namespace detail {
@@ -64,10 +65,13 @@ template <index_type Index>
 [[nodiscard]] inline block_plan search_blocks(degree_times const& t, std::int64_t lower, shard_search const& search) {
   constexpr std::int64_t small = 1024;  // samples of a batch whose groups of one pass are planned unless the search is deep
   auto const n = static_cast<std::int64_t>(t.length.size());
-  auto const quick = std::clamp(std::int64_t{32768} / n, std::int64_t{1}, std::int64_t{24}) *
-                     (t.options.execution == execution::mixed && n <= 16384 ? 2 : 1);
-  tree_search tree(t, lower, block_plan::none, search.deep);
-  auto plan = tree.run(search.attempts > 0 ? search.attempts : search.deep ? 40 * quick : quick);
+  auto const quick = std::clamp(std::int64_t{32768} / n, std::int64_t{1}, std::int64_t{24});
+  auto const policies = t.options.execution == execution::mixed ? 2 : 1;  // pure passes first, so that mixed ones are never slower
+  auto const attempts = search.attempts > 0 ? search.attempts : (search.deep ? 40 : 1) * policies * quick;
+  auto plan = tree_search(t, lower, block_plan::none, block_fill::shared, search.deep).run((attempts + policies - 1) / policies);
+  if (policies > 1 && attempts > 1)
+    if (auto mixed = tree_search(t, lower, plan.value, block_fill::whole, search.deep).run(attempts / 2); mixed.value < plan.value)
+      plan = std::move(mixed);
   if (search.incumbents) {
     if (auto equal = homogeneous_plan(t, plan.value); equal.value < plan.value) plan = std::move(equal);
     if (n <= small || search.deep)

@@ -18,7 +18,6 @@ namespace ballast::inline v0_2::detail {
 
 /// The rules of one construction.
 struct tree_rules {
-  block_fill fill;
   pass_count counts;
   leaf_order order;
   std::int64_t share;  // planned room, in thousandths of the tokens
@@ -28,16 +27,9 @@ struct tree_rules {
 class tree_search {
  public:
   /// @param t  the samples, at least one @param lower  a lower bound @param incumbent  value of a plan that is known
-  /// @param deep  whether more rules are tried, in smaller steps
-  tree_search(degree_times const& t, std::int64_t lower, std::int64_t incumbent, bool deep)
-      : t_(t),
-        lower_(lower),
-        value_(incumbent),
-        deep_(deep),
-        fills_(t.options.execution == execution::mixed ? 2 : 1),
-        waiting_(t),
-        blocks_(t),
-        leaves_(t) {
+  /// @param fill  how passes of several ranks are filled @param deep  whether more rules are tried, in smaller steps
+  tree_search(degree_times const& t, std::int64_t lower, std::int64_t incumbent, block_fill fill, bool deep)
+      : t_(t), lower_(lower), value_(incumbent), fill_(fill), deep_(deep), waiting_(t), blocks_(t), leaves_(t) {
     using enum pass_count;
     using enum leaf_order;
     auto const passes = (std::max)(t.tokens / static_cast<std::int64_t>(t.options.ranks) / t.options.capacity, std::int64_t{1});
@@ -45,9 +37,7 @@ class tree_search {
     // Where there are many passes, room is planned that costs 0.4 % of the time: otherwise dense samples and tokens may not meet.
     auto const spare = few ? 0 : (std::min)(lower / (std::max)(t.options.cost_per_pass * passes, std::int64_t{1}) * 4, std::int64_t{60});
     auto const add = [&](pass_count counts, leaf_order order, std::int64_t share) {
-      if (order == by_pass && !few) return;
-      if (fills_ == 2) rules_.push_back({block_fill::whole, counts, order, share});
-      rules_.push_back({block_fill::shared, counts, order, share});
+      if (order != by_pass || few) rules_.push_back({counts, order, share});
     };
     add(by_tokens, least_load, 1000 + spare);
     add(by_supply, by_pass, 1000);
@@ -64,17 +54,18 @@ class tree_search {
 
   /// Constructs at most `attempts` plans and returns the best that is faster than the incumbent; its value is `block_plan::none` if none
   /// is.
-  block_plan const& run(std::int64_t attempts) {
+  [[nodiscard]] block_plan run(std::int64_t attempts) {
     attempts_ = attempts;
     for (auto const thousandths : {1, 10, 50, 120, 250}) {  // until the first plan that meets its time
-      if (try_rules(lower_ + lower_ / 1000 * thousandths + thousandths, thousandths == 1 ? 1 : 2 * fills_)) break;
+      auto const limit = lower_ + lower_ / 1000 * thousandths + thousandths;
+      if (limit >= value_ || try_rules(limit, thousandths == 1 ? 1 : 2)) break;
     }
     std::int64_t low = 0;  // no plan was found at this distance from the bound
     while (attempts_ > 0 && gap() - low > lower_ / 1000) {
       auto const middle = low + (gap() - low) / 4 * (deep_ ? 3 : 2);
       if (!try_rules(lower_ + middle, rules_.size())) low = middle;
     }
-    return best_;
+    return std::move(best_);
   }
 
  private:
@@ -96,21 +87,21 @@ class tree_search {
   }
   /// Whether the rules give a plan that is better than the best so far.
   bool construct(std::int64_t limit, tree_rules const& rules) {
-    build_blocks(limit, rules.fill);
-    for (int round = 0; round < 4 && best_.value == block_plan::none; ++round) {  // the first plan begins at a time that may suffice
+    build_blocks(limit);
+    for (int round = 0; round < 4 && value_ == block_plan::none; ++round) {  // the first plan begins at a time that may suffice
       auto const more = shortage(limit);
       if (more <= 0) break;
       limit += more;
-      build_blocks(limit, rules.fill);
+      build_blocks(limit);
     }
     if (*std::max_element(blocks_.load.begin(), blocks_.load.end()) >= value_) return false;
     return leaves_.build(limit, rules.counts, rules.order, rules.share, blocks_.load, value_, waiting_, next_);
   }
 
-  void build_blocks(std::int64_t limit, block_fill fill) {
+  void build_blocks(std::int64_t limit) {
     next_.clear();
     waiting_.reset();
-    blocks_.build(limit, fill, waiting_, next_);
+    blocks_.build(limit, fill_, waiting_, next_);
   }
   /// By how much the time would have to be longer for the samples that still wait, on average of the ranks.
   [[nodiscard]] std::int64_t shortage(std::int64_t limit) const {
@@ -122,8 +113,8 @@ class tree_search {
 
   degree_times const& t_;
   std::int64_t lower_, value_, attempts_ = 0;
+  block_fill fill_;
   bool deep_;
-  std::size_t fills_;  // ways to fill passes of several ranks
   std::vector<tree_rules> rules_;
   waiting_samples waiting_;
   block_builder blocks_;
