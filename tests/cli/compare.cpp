@@ -114,12 +114,13 @@ TEST_CASE("schedule: the shards of every method are valid, and compare scores th
     REQUIRE(o.code == 0);
     auto const rows = json::parse(o.out)["methods"];
     REQUIRE(rows.size() == 2);
-    if (rows[0]["delayed"] == 0) {
+    CHECK(rows[1]["samples"] == seen.size());
+    if (rows[0]["delayed"] == 0 && rows[0]["left"] == 0) {
       CHECK(seen.size() == lengths.size());
       auto const of_method = rows[0]["step_milliseconds"].get<double>(), as_given = rows[1]["step_milliseconds"].get<double>();
       if (name == "megatron-hybrid-cp")  // its runtime waits after each round
         CHECK(as_given <= of_method);
-      else
+      else if (name != "distca")  // its runtime moves attention
         CHECK(as_given == of_method);
       CHECK(rows[1]["left"] == 0);
     }

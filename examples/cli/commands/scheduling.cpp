@@ -30,6 +30,7 @@ scheduling_setting setting_of(scheduling_arguments const& arguments, cluster_mod
   out.options.ranks = arguments.cluster.gpus;
   out.options.cost_per_pass = model.cost_per_pass;
   out.cost = model.cost;
+  out.model = model.memory.model;
   out.longest = longest;
   out.seed = arguments.seed;
   out.data = data;

@@ -5,6 +5,7 @@
 #include "report/packing.hpp"
 
 #include <ballast/core/hash.hpp>
+#include <ballast/core/math.hpp>
 #include <ballast/sharding/bounds.hpp>
 #include <ballast/sharding/check.hpp>
 #include <ballast/sharding/least_time.hpp>
@@ -27,7 +28,8 @@ class step_sums {
   step_sums(scheduling_setting const& on, batch_bounds& bounds) : on_(on), bounds_(bounds), silent_(on.cost) { silent_.exchange.clear(); }
 
   /// `trained` are the lengths of the samples in the plan.
-  void add(ballast::shards<> const& plan, std::int64_t time, std::span<std::int64_t const> trained, sample_division division) {
+  void add(scheduled const& planned, std::span<std::int64_t const> trained, sample_division division) {
+    auto const& plan = planned.shards;
     auto const fixed = on_.options.cost_per_pass;
     auto const times = time_shards(plan, on_.cost, fixed), free = time_shards(plan, silent_, fixed);
     std::int64_t passes = 0;
@@ -38,9 +40,9 @@ class step_sums {
       out.most_tokens = (std::max)(out.most_tokens, tokens);
     }
     auto const sum = [](std::vector<std::int64_t> const& v) { return static_cast<double>(std::accumulate(v.begin(), v.end(), 0.0)); };
-    auto const ms = static_cast<double>((std::max)(time, times.makespan)) * 1e-6;
-    busy_ += sum(times.busy);
-    silent_busy_ += sum(free.busy);
+    auto const ms = static_cast<double>(planned.time > 0 ? planned.time : times.makespan) * 1e-6;
+    busy_ += sum(planned.busy.empty() ? times.busy : planned.busy);
+    silent_busy_ += sum(planned.busy.empty() ? free.busy : planned.busy);
     fixed_ += static_cast<double>(passes) * static_cast<double>(fixed);
     bound_ += static_cast<double>(bounds_(trained, division)) * 1e-6;
     out.ms_of_steps.push_back(ms);
@@ -96,6 +98,16 @@ std::int64_t batch_bounds::operator()(std::span<std::int64_t const> lengths, sam
   if (!is_new) return bound;
   auto const& o = on_.options;
   if (division == sample_division::any) return bound = least_time(sorted, o, on_.cost);
+  if (division == sample_division::apart) {
+    std::int64_t work = 0, tokens = 0;
+    for (auto const l : sorted) {
+      work += on_.cost(l, 1);
+      tokens += l;
+    }
+    auto const ranks = static_cast<std::int64_t>(o.ranks);
+    return bound = ballast::divide_up(work + ballast::divide_up(tokens, o.capacity) * o.cost_per_pass, ranks) -
+                   static_cast<std::int64_t>(sorted.size());  // each sample was rounded up
+  }
   bound = shard_bounds(sorted, o, on_.cost).lower();
   if (sorted.size() > few_samples) return bound;
   auto const plan = plan_shards(sorted, o, on_.cost);
@@ -146,7 +158,7 @@ judged_scheduler judge(scheduler const& by, std::span<std::int64_t const> length
       sums.out.delayed += delay > 0;
       sums.out.token_delay += static_cast<double>(delay) * static_cast<double>(mine[j]);
     }
-    sums.add(plan, planned.time, trained, by.division);
+    sums.add(planned, trained, by.division);
     waiting = std::move(left);
   }
   sums.out.dropped = waiting.size();
@@ -180,7 +192,7 @@ judged_scheduler judge(std::string const& name, std::span<ballast::shards<> cons
     local.left_out.clear();
     if (auto const verdict = check_shards(local, mine, on.options); !verdict.valid()) throw bad_input(where + describe(verdict));
     sums.out.policy = to_string(local.execution);
-    sums.add(local, 0, mine, sample_division::any);
+    sums.add({std::move(local)}, mine, sample_division::any);
   }
   auto const considered = (std::min)(static_cast<std::uint64_t>(lengths.size()), batch * steps);
   sums.out.dropped = static_cast<std::uint64_t>(std::count(seen.begin(), seen.begin() + static_cast<std::ptrdiff_t>(considered), false));

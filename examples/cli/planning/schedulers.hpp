@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/core/certificate.hpp>
 #include <ballast/cost/degree_cost.hpp>
+#include <ballast/cost/transformer_shape.hpp>
 #include <ballast/sharding/options.hpp>
 #include <ballast/sharding/result.hpp>
 
@@ -21,6 +22,7 @@ namespace ballast_cli {
 struct scheduling_setting {
   ballast::sharding_options options;   ///< GPUs, tokens of a pass, fixed nanoseconds of a pass; `execution` is each scheduler's own
   ballast::degree_cost cost;           ///< nanoseconds of a sample, by its length and the number of GPUs that share it
+  ballast::transformer model;          ///< whose queries, keys and values are exchanged
   std::int64_t longest = 0;            ///< the longest sample of the data, for schedulers with one setting for all batches
   std::uint64_t seed = 0;              ///< of schedulers that draw
   std::span<std::int64_t const> data;  ///< all samples in their order, for schedulers that learn from them what a batch is like
@@ -30,13 +32,15 @@ struct scheduling_setting {
 /// A batch that was planned.
 struct scheduled {
   ballast::shards<> shards;  ///< what a trainer runs; samples in `left_out` wait for the next batch
-  std::int64_t time = 0;     ///< modelled nanoseconds where the method's runtime waits more than the shards say; 0: those of the shards
+  std::int64_t time = 0;     ///< modelled nanoseconds where the shards do not say what the method's runtime takes; 0: those of the shards
+  std::vector<std::int64_t> busy{};  ///< with it, nanoseconds in which each GPU trains; empty: those of the shards
 };
 
 /// What a scheduler may do with a sample, and so which bound holds for it.
 enum class sample_division : std::uint8_t {
   powers_of_two,  ///< 1, 2, 4, ... GPUs share a sample equally
   any,            ///< any number of GPUs share a sample equally
+  apart,          ///< attention of any part of a sample may be on any GPU, and its exchanges are hidden
 };
 
 struct scheduler {

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 
 namespace ballast_cli {
@@ -33,7 +34,7 @@ using namespace html;
 /// The cells of a row, the head first.
 [[nodiscard]] table_rows cells_of(comparison_report const& report) {
   table_rows out{{"method", "execution", "step", "of the best", "slowest/mean", "over bound", "compute", "exchange", "passes", "waiting",
-                  "memory", "planner", "delay", "random"}};
+                  "memory", "delay", "random", "planner"}};
   auto const best = best_ms(report);
   for (auto const& row : report.rows) {
     if (row.no_plan) {
@@ -44,8 +45,8 @@ using namespace html;
                    row.dropped == 0 ? formatted("%.3f", row.ms_per_token() / best) : std::string("-"),
                    formatted("%.3f", row.slowest_over_mean), formatted("%.1f %%", 100 * row.gap()), formatted("%.1f %%", 100 * row.compute),
                    formatted("%.1f %%", 100 * row.exchange), formatted("%.1f %%", 100 * row.fixed), formatted("%.1f %%", 100 * row.waiting),
-                   formatted("%.1f GB", static_cast<double>(row.memory_bytes) * 1e-9), formatted("%.2f ms", row.planner_ms), lateness(row),
-                   row.randomness});
+                   formatted("%.1f GB", static_cast<double>(row.memory_bytes) * 1e-9), lateness(row), row.randomness,
+                   formatted("%.2f ms", row.planner_ms)});
   }
   return out;
 }
@@ -74,11 +75,9 @@ std::string in_words(comparison_report const& report) {
     text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   }
   return text +
-         "\nTimes are modelled, but for those of the planner, which ran on this machine. \"of the best\" compares those of methods that "
-         "leave no sample out. "
-         "\"slowest/mean\" is the\ntime of a step over the time in which a mean GPU trains; \"over bound\" is the gap to a time that no "
-         "plan "
-         "of the same samples is below.\n";
+         "\nTimes are modelled, but for the planner's, which ran on this machine. \"of the best\" compares methods that leave no sample "
+         "out.\n\"slowest/mean\" is the time of a step over the time in which a mean GPU trains. \"over bound\" is the distance to a time "
+         "that no plan\nof the same samples is below, by the method's own rules of division.\n";
 }
 
 nlohmann::ordered_json to_json(comparison_report const& report) {
@@ -128,43 +127,40 @@ nlohmann::ordered_json to_json(comparison_report const& report) {
 
 namespace {
 
-/// One bar for each method: what its time is spent on, relative to the slowest.
+/// One bar for each method: what its time is spent on.
 [[nodiscard]] std::string time_figure(comparison_report const& report) {
   std::vector<bar_row> rows;
-  auto const best = best_ms(report);
-  double end = 0;
+  double end = 1;
   for (auto const& row : report.rows) {
     if (row.no_plan) continue;
-    auto const all = best > 0 ? row.ms_per_token() / best : 1;
-    double at = 0;
+    auto const all = 1 + row.gap();
     bar_row bars{.name = row.word, .bars = {}};
-    auto const parts = {row.compute, row.exchange, row.fixed, row.waiting};
-    std::size_t shape = 0;
-    for (auto const part : parts) {
-      bars.bars.push_back({at, at + part * all, shape++});
-      at += part * all;
+    double at = 0;
+    for (auto const part : {row.compute, row.exchange, row.fixed, row.waiting}) {
+      auto const next = at + (std::max)(part, 0.0) * all;
+      bars.bars.push_back({at, next, bars.bars.size()});
+      at = next;
     }
-    end = (std::max)(end, all);
+    end = (std::max)(end, at);
     rows.push_back(std::move(bars));
   }
-  return figure("Time per token",
-                bar_rows("comparison", "Time per token of each method", "Stacked bars: compute, exchange, passes, waiting.", rows,
-                         {{"compute", "solid c2"}, {"exchange", "solid c1"}, {"passes", "solid c3"}, {"waiting", "soft c0"}}, end,
+  return figure("Time over the bound",
+                bar_rows("times", "Time of each method over the bound", "Stacked bars: compute, exchange, passes, waiting.", rows,
+                         {{"compute", "solid c2"}, {"exchange", "solid c1"}, {"passes", "solid c3"}, {"waiting", "solid c0"}}, end,
                          [](double value) { return formatted("%.2f", value); }),
-                "Modelled time per token over that of the best method. Waiting is the time in which a GPU waits for others.");
+                "Modelled time of a step over a time that no plan of the same samples is below. Waiting is the time in which a mean GPU "
+                "waits for others.");
 }
 
-[[nodiscard]] std::string gap_figure(comparison_report const& report) {
-  double most = 0;
-  for (auto const& row : report.rows)
-    if (!row.no_plan) most = (std::max)(most, row.gap());
+/// How long each method plans, on a logarithmic scale from a microsecond to ten seconds.
+[[nodiscard]] std::string planner_figure(comparison_report const& report) {
   std::vector<share_bar> bars;
   for (auto const& row : report.rows)
     if (!row.no_plan)
-      bars.push_back({row.word, formatted("%.1f %%", 100 * row.gap()), row.word.starts_with("ballast") ? "c2" : "c1",
-                      most > 0 ? row.gap() / most : 0});
-  return figure("Distance to the bound", share_bars("gaps", "Distance to the bound", bars),
-                "How far the modelled time is above a time that no plan of the same samples is below.");
+      bars.push_back(
+          {row.word, short_duration(row.planner_ms), "c1", std::clamp((std::log10((std::max)(row.planner_ms, 1e-3)) + 3) / 7, 0.0, 1.0)});
+  return figure("Planning a batch", share_bars("planning", "Time to plan a batch", bars),
+                "Measured on this machine, on a logarithmic scale from a microsecond to ten seconds.");
 }
 
 }  // namespace
@@ -183,7 +179,7 @@ std::string page_of(comparison_report const& report) {
                      {"comparison", "shown"},
                      {"comparison_table", html_table("modelled times and shares of the time of all GPUs", cells_of(report))},
                      {"comparison_times", time_figure(report)},
-                     {"comparison_gaps", gap_figure(report)}};
+                     {"comparison_planners", planner_figure(report)}};
   add_lengths(places, lengths);
   return filled(page_html, places);
 }
