@@ -136,6 +136,7 @@ class attention_parts {
   [[nodiscard]] attention_plan<Index> finish() {
     attention_plan<Index> out;
     out.tasks.reserve(parts_.size());
+    std::vector<std::uint32_t> merged;
     auto const by_origin = [&](std::uint32_t a, std::uint32_t b) {
       auto const &x = parts_[a], &y = parts_[b];
       return x.origin != y.origin ? x.origin < y.origin : x.task.begin < y.task.begin;
@@ -144,7 +145,9 @@ class attention_parts {
       auto& mine = held_[s];
       auto const added = std::is_sorted_until(mine.begin(), mine.end(), by_origin);  // parts that came are behind those that stayed
       std::sort(added, mine.end(), by_origin);
-      std::inplace_merge(mine.begin(), added, mine.end(), by_origin);
+      merged.resize(mine.size());
+      std::merge(mine.begin(), added, added, mine.end(), merged.begin(), by_origin);
+      mine.swap(merged);
       auto const first = out.tasks.size();
       for (std::size_t k = 0; k < mine.size(); ++k) {
         auto t = parts_[mine[k]].task;
