@@ -45,7 +45,8 @@ TEST_CASE("cut_documents: every token once, and ranks differ by one token at mos
   splitmix64 draw(1);
   for (int round = 0; round < 300; ++round) {
     auto const ranks = static_cast<std::uint64_t>(between(1, 9, draw));
-    auto const lengths = ballast_test::random_lengths(static_cast<std::size_t>(between(0, 12, draw)), between(1, 400, draw), draw);
+    auto const count = between(0, 12, draw), longest = between(1, 400, draw);
+    auto const lengths = ballast_test::random_lengths(static_cast<std::size_t>(count), longest, draw);
     auto const tokens = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
     for (auto const cut : {share_cut::per_document, share_cut::per_sequence}) {
       auto const plan = cut_documents(lengths, ranks, cut);
@@ -87,7 +88,8 @@ TEST_CASE("document_shares: both times as counted tile by tile, the faster way c
     document_share_options const o{
         .ranks = static_cast<std::uint64_t>(between(1, 6, draw)), .tile_queries = between(1, 40, draw), .tile_keys = between(1, 40, draw)};
     stepped_tile_time const time{.slow = between(10, 20, draw), .fast = between(1, 10, draw), .from = 2 * o.tile_queries};
-    auto const lengths = ballast_test::random_lengths(static_cast<std::size_t>(between(1, 10, draw)), between(1, 600, draw), draw);
+    auto const count = between(1, 10, draw), longest = between(1, 600, draw);
+    auto const lengths = ballast_test::random_lengths(static_cast<std::size_t>(count), longest, draw);
     auto const plan = document_shares(lengths, o, time);
     CHECK(plan.per_document == counted_time(cut_documents(lengths, o.ranks, share_cut::per_document), o, time));
     CHECK(plan.per_sequence == counted_time(cut_documents(lengths, o.ranks, share_cut::per_sequence), o, time));
