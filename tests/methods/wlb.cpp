@@ -115,6 +115,18 @@ TEST_CASE("wlb: algorithm 1 by hand", "[published]") {
   CHECK(stream.flush().size() == 1);
 }
 
+TEST_CASE("wlb: the micro-batch with the fewest tokens is second choice, and what was left comes first", "[published]") {
+  // 12 | 8, 7: 113 is less work than 144, but 6 has no room there.
+  wlb::packer two({.micro_batches = 2, .capacity = 20, .thresholds = {}}, quadratic_cost{.linear = 0, .quadratic = 1});
+  auto const both = two.push(numbers{12, 8, 7, 6});
+  CHECK(both.micro_batches.members == members{0, 3, 1, 2});
+  CHECK(both.micro_batches.offsets == members{0, 2, 4});
+  wlb::packer one({.micro_batches = 1, .capacity = 10, .thresholds = {}}, token_cost{});
+  CHECK(one.push(numbers{6, 5}).micro_batches.members == members{0});
+  CHECK(one.push(numbers{9, 4}).micro_batches.members == members{1, 3});  // the 5 before the longer 9, which is left
+  CHECK(one.state().left == std::vector<wlb::document>{{2, 9, 1}});
+}
+
 TEST_CASE("wlb: without work, with one micro-batch, and misuse") {
   CHECK(wlb::step{}.imbalance() == 1'000'000);
   CHECK(wlb::step{.micro_batches = {}, .lengths = {}, .delays = {}, .workloads = {3, 1}}.imbalance() == 1'500'000);

@@ -90,10 +90,15 @@ TEST_CASE("water_filling: within the tolerance on both sides where parts are sma
     auto const servers = static_cast<std::size_t>(between(2, 20, draw));
     auto const lengths = ballast_test::random_lengths(40, 2000, draw);
     auto given = dealt_by_tokens(lengths, servers);
-    for (auto const tolerance : {std::int64_t{200}, std::int64_t{20}}) {
+    for (auto const tolerance : {std::int64_t{200}, std::int64_t{20}, std::int64_t{0}}) {
       water_filling_options const o{.servers = servers, .query_bytes = 2, .key_value_bytes = 1, .multiple = 1, .tolerance = tolerance};
       auto const plan = water_filling(given, o);
       auto const mean = pairs_of(given) / static_cast<std::int64_t>(servers);
+      for (std::size_t server = 0; server < servers; ++server)  // neighbouring parts are one task
+        for (std::size_t k = 1; k < plan(server).size(); ++k) {
+          auto const &a = plan(server)[k - 1], &b = plan(server)[k];
+          CHECK_FALSE((a.sample == b.sample && a.end == b.begin));
+        }
       auto const slack = mean * tolerance / 1000 + 4001;  // a part of one query at each end of the longest sample
       for (auto const load : plan.loads) {
         CHECK(load <= mean + slack);
@@ -149,6 +154,23 @@ TEST_CASE("water_filling: 256 servers, where a head and a tail of a long documen
   CHECK(ends.load.value * 1000 <= ends.load.lower_bound * 1012);
 }
 
+TEST_CASE("water_filling: two long documents among short ones, which parts of them cannot even out alone") {
+  splitmix64 draw(9);
+  std::vector<std::int64_t> lengths(32 * 60);
+  for (auto& l : lengths) {
+    auto const rare = draw() % 1000 == 0;
+    l = rare ? 131072 - static_cast<std::int64_t>(draw() % 1000) : 32 + static_cast<std::int64_t>(draw() % 600);
+  }
+  auto const given = dealt_by_tokens(lengths, 32);
+  water_filling_options o{.servers = 32, .query_bytes = 8, .key_value_bytes = 4};
+  auto const windows = water_filling(given, o);  // needs exchanges
+  CHECK(windows.load.value * 1000 <= windows.load.lower_bound * 1005);
+  o.cut = attention_cut::head_and_tail;
+  auto const ends = water_filling(given, o);  // needs parts of other donors
+  CHECK(ends.load.value * 1000 <= ends.load.lower_bound * 1005);
+  CHECK(*std::min_element(ends.loads.begin(), ends.loads.end()) * 1000 >= ends.load.lower_bound * 995 - 1000);
+}
+
 TEST_CASE("water_filling: a window moves the fewest bytes of all windows with as many pairs", "[property]") {
   splitmix64 draw(5);
   int single = 0;
@@ -201,6 +223,9 @@ TEST_CASE("water_filling: tiny cases by hand") {
   CHECK(moved(1).size() == 1);
   CHECK(moved(1)[0].sample == 2);
   CHECK(water_filling(tasks{}, o).loads == std::vector<std::int64_t>{0, 0});
+  // A head and a tail may move apart; where they are neighbours and stay, they are one task.
+  tasks const neighbours{{0, 0, 0, 4, 4, 8}};
+  CHECK(water_filling(neighbours, {.servers = 1, .query_bytes = 1, .key_value_bytes = 1}).tasks == tasks{{0, 0, 0, 8, 8, 8}});
 }
 
 TEST_CASE("water_filling: misuse") {
