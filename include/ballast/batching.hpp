@@ -30,6 +30,7 @@
 #include <ballast/batching/result.hpp>
 #include <ballast/batching/resume.hpp>
 #include <ballast/batching/shard_weights.hpp>
+#include <ballast/batching/step_shards.hpp>
 #include <ballast/batching/stream_steps.hpp>
 #include <ballast/batching/weigh.hpp>
 #include <ballast/batching/weighed_samples.hpp>

@@ -104,4 +104,25 @@ TEST_CASE("check_batching names each broken rule and the first place") {
   CHECK(ballast::check_batching(good, lengths, tight, cost).fault == fault::overfull_pack);
 }
 
+TEST_CASE("check_batching: a sample longer than the capacity must be shared by as many ranks as have room for it") {
+  std::vector<std::int64_t> const lengths{390, 90, 20, 30};
+  ballast::batching_options const o{.capacity = 100, .ranks = 4, .micro_batches = 2};
+  auto const cost = ballast::quadratic_cost{.linear = 10, .quadratic = 1};
+  auto const good = ballast::stream_steps(lengths, o, cost, {.threshold = 0, .most_ranks_shared = 4});
+  REQUIRE(ballast::describe(ballast::check_batching(good, lengths, o, cost)) == "valid");
+  REQUIRE((good.steps() == 1 && good.shared.size() == 1 && good.shared[0].ranks == 4));
+  auto narrow = o;
+  narrow.capacity = 97;  // a share is 98 tokens
+  CHECK(ballast::check_batching(good, lengths, narrow, cost).fault == fault::overfull_pack);
+  auto bad = good;
+  bad.shared[0].ranks = 2;
+  CHECK(ballast::check_batching(bad, lengths, o, cost).fault == fault::overfull_pack);
+  bad = good;
+  bad.shared[0].ranks = 3;
+  CHECK(ballast::check_batching(bad, lengths, o, cost).fault == fault::wrong_shared);
+  bad = good;
+  std::swap(bad.table[0], bad.table[1]);  // rank 0 holds its share in the other micro-batch
+  CHECK(ballast::check_batching(bad, lengths, o, cost).fault == fault::wrong_shared);
+}
+
 }  // namespace test_batching_check

@@ -2,6 +2,8 @@
 #include <ballast/batching/check.hpp>
 #include <ballast/batching/deal_steps.hpp>
 #include <ballast/batching/plan_steps.hpp>
+#include <ballast/batching/stream_steps.hpp>
+#include <ballast/batching/weigh.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
 
@@ -11,6 +13,8 @@
 #include "support/refusal.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <numeric>
@@ -171,6 +175,108 @@ TEST_CASE("plan_steps: what belongs together shares a micro-batch, what must be 
         CHECK((!keep || here == static_cast<std::size_t>(std::count(together.begin(), together.end(), key))));
     }
   }
+}
+
+TEST_CASE("plan_steps: ranks share what exceeds the capacity of one, whoever draws, whatever is left over") {
+  ballast::splitmix64 draw(54);
+  std::size_t long_ones = 0;
+  for (int round = 0; round < 6000; ++round) {
+    options o{.capacity = between(50, 1000, draw),
+              .ranks = 2 + draw() % 16,
+              .micro_batches = 1 + draw() % 4,
+              .synchronisation = static_cast<ballast::synchronisation>(draw() % 3),
+              .left_over = static_cast<ballast::left_over>(draw() % 4),
+              .seed = draw(),
+              .equal_micro_batches = draw() % 4 != 0};
+    auto const stream = round % 2 == 0;
+    if (stream) o.stages = 1 + draw() % 4;
+    if (!stream && o.synchronisation == ballast::synchronisation::per_micro_batch) o.micro_batches = 1;
+    auto const most = std::uint64_t{2} << draw() % 3;
+    auto const longest = static_cast<std::int64_t>(std::bit_floor((std::min)(most, o.ranks))) * o.capacity;
+    auto l = random_lengths(1 + draw() % 200, o.capacity, draw);
+    auto const every = 1 + draw() % 20;
+    for (auto& x : l)
+      if (draw() % every == 0) x = between(1, longest, draw);
+    std::uint32_t const overhead = draw() % 2 == 0 ? 0 : 50;
+    ballast::stream_options const how{.fill = draw() % 3 == 0 ? 0U : 980U,
+                                      .threshold = draw() % 2 == 0 ? 0U : 350U,
+                                      .pool = draw() % 2 == 0 ? 4U : ballast::stream_options::whole_epoch,
+                                      .share = draw() % 2 == 0 ? 0U : 400U,
+                                      .share_overhead = overhead,
+                                      .most_ranks_shared = most};
+    auto const plan = stream ? ballast::stream_steps(l, o, ballast::dense_4096_cost, how)
+                             : ballast::plan_steps(l, o, ballast::dense_4096_cost, {.most_ranks_shared = most, .share_overhead = overhead});
+    CAPTURE(round, stream, o.capacity, o.ranks, o.micro_batches, most, static_cast<int>(o.left_over), static_cast<int>(o.synchronisation));
+    REQUIRE(ballast::describe(ballast::check_batching(plan, l, o, ballast::dense_4096_cost, overhead)) == "valid");
+    std::vector<std::uint64_t> ranks(l.size(), 1);
+    for (auto const& s : plan.shared) {
+      CHECK((std::has_single_bit(s.ranks) && s.ranks <= most));
+      ranks[s.sample] = s.ranks;
+    }
+    for (auto const i : plan.dropped) ranks[i] = most;
+    for (std::size_t i = 0; i < l.size(); ++i) {
+      CHECK(l[i] <= static_cast<std::int64_t>(ranks[i]) * o.capacity);
+      if (l[i] > o.capacity) ++long_ones;
+    }
+    if (round % 16 == 1)
+      CHECK(hash(plan) == hash(ballast::plan_steps(ballast::weigh(l, o, ballast::dense_4096_cost, most), o,
+                                                   {.most_ranks_shared = most, .share_overhead = overhead})));
+  }
+  CHECK(long_ones > 50000);
+}
+
+TEST_CASE("plan_steps: a few samples of up to eight times the capacity leave the steps balanced and full") {
+  ballast::splitmix64 draw(55);
+  auto l = random_lengths(20000, 2000, draw);
+  for (std::size_t i = 0; i < l.size(); i += 100) l[i] = between(8192, 65536, draw);
+  for (std::uint64_t const m : {1U, 4U}) {
+    options const o{.capacity = 8192, .ranks = 32, .micro_batches = m, .seed = 3};
+    auto const plan = ballast::plan_steps(l, o, ballast::dense_4096_cost, {.most_ranks_shared = 32});
+    CAPTURE(m, ballast::to_string(plan.method), plan.steps());
+    CHECK(ballast::check_batching(plan, l, o, ballast::dense_4096_cost).valid());
+    CHECK(plan.method == ballast::step_method::shared);
+    CHECK(plan.slowest_over_mean() < 1.01);
+    CHECK(plan.fill(o.capacity) > 0.95);
+  }
+  // No sample is expensive: each is shared by the fewest ranks that have room, in whichever micro-batch.
+  options const o{.capacity = 8192, .ranks = 8, .micro_batches = 32};
+  auto const plan = ballast::plan_steps(l, o, ballast::token_cost{}, {.most_ranks_shared = 8});
+  CHECK(ballast::check_batching(plan, l, o, ballast::token_cost{}).valid());
+  CHECK(plan.shared.size() == static_cast<std::size_t>(std::ranges::count_if(l, [&](auto x) { return x > o.capacity; })));
+  for (auto const& s : plan.shared) CHECK(l[s.sample] > static_cast<std::int64_t>(s.ranks / 2) * o.capacity);
+  CHECK(plan.fill(o.capacity) > 0.9);
+}
+
+TEST_CASE("plan_steps: samples that are too long are refused, and how to train them is said") {
+  lengths const l{5, 33, 7};
+  std::vector<std::uint64_t> const keys{1, 2, 3};
+  auto const refused = [&](options const& o, ballast::step_constraints const& c) {
+    return refusal([&] { return ballast::plan_steps(l, o, ballast::dense_4096_cost, c); });
+  };
+  CHECK(refused({.capacity = 8, .ranks = 6}, {.most_ranks_shared = 8}) ==
+        "lengths[1] = 33 exceeds capacity 8 times the 4 ranks that can share it with most_ranks_shared = 8 and ranks = 6: raise one of "
+        "them or cut the sample");
+  CHECK(refused({.capacity = 9, .ranks = 6}, {.most_ranks_shared = 8}) == "accepted");
+  auto const why = [](std::string const& reason) {
+    return "lengths[1] = 33 exceeds capacity 9, and ranks share no samples " + reason + ": raise the capacity or cut the sample";
+  };
+  options o{.capacity = 9, .ranks = 4, .micro_batches = 2};
+  CHECK(refused(o, {.together = keys, .most_ranks_shared = 4}) == why("under `together` keys"));
+  CHECK(refused(o, {.apart = keys, .most_ranks_shared = 4}) == why("under `apart` keys"));
+  o.synchronisation = ballast::synchronisation::per_micro_batch;
+  CHECK(refused(o, {.most_ranks_shared = 4}) == why("if they wait at each of several micro-batches"));
+  o.synchronisation = ballast::synchronisation::pipeline;
+  o.stages = 2;
+  CHECK(refused(o, {.most_ranks_shared = 4}) == why("if they are pipelines"));
+  o = {.capacity = 9, .ranks = 4};
+  CHECK(refused(o, {}) == "lengths[1] = 33 exceeds capacity 9");
+  auto const samples = ballast::weigh(l, o, ballast::dense_4096_cost, 4);
+  CHECK(refusal([&] { return ballast::plan_steps(samples, o); }) == "lengths[1] = 33 exceeds capacity 9");
+  CHECK(refusal([&] { return ballast::stream_steps(samples, o); }) == "lengths[1] = 33 exceeds capacity 9");
+  CHECK(refusal([&] {
+          return ballast::stream_steps(samples, o, {.most_ranks_shared = 2});
+        }).find("lengths[1] = 33 exceeds capacity 9 times the 2 ranks") == 0);
+  CHECK(refusal([&] { return ballast::stream_steps(samples, o, {.share = 400}); }) == "accepted");
 }
 
 TEST_CASE("plan_steps: refusals name the argument, the index and the value") {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/batching/deal_steps.hpp>
 #include <ballast/batching/micro_batches.hpp>
+#include <ballast/batching/pipeline_steps.hpp>
 #include <ballast/batching/plan_steps.hpp>
+#include <ballast/batching/stream_steps.hpp>
 #include <ballast/batching/weigh.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
@@ -59,6 +61,11 @@ TEST_CASE("weigh: refusals name the argument, the index and the value", "[batchi
   constexpr auto most = (std::numeric_limits<std::int64_t>::max)();
   CHECK(said({3, 9}, {1, 1}, {.capacity = 8}) == "lengths[1] = 9 exceeds capacity 8");
   CHECK(said({3, 0}, {1, 1}, {.capacity = 8}) == "lengths[1] = 0 must be positive");
+  CHECK(
+      refusal([] { return weigh(lengths{9, 17}, std::vector<int>{1, 1}, options{.capacity = 8, .ranks = 3}, 0); }) ==
+      "lengths[1] = 17 exceeds capacity 8 times the 2 ranks that can share it with most_ranks_shared = 0 and ranks = 3: raise one of them "
+      "or cut the sample");
+  CHECK(refusal([] { return weigh(lengths{9, 16}, std::vector<int>{1, 1}, options{.capacity = 8, .ranks = 3}, 0); }) == "accepted");
   CHECK(said({3, 4}, {1}, {.capacity = 8}) == "costs has 1 entries for 2 lengths");
   CHECK(said({3, 4}, {1, 0}, {.capacity = 8}).find("lengths[1] = 4 has cost 0, which is not positive") == 0);
   CHECK(said({3, 4}, {most / 4, 1}, {.capacity = 8}).find("lengths[1] = 4 has cost 1, which is not positive or brings the sum") == 0);

@@ -19,7 +19,7 @@ enum class batching_fault : std::uint8_t {
   member_out_of_range,  ///< a member of a pack is not the index of a sample
   pack_out_of_range,    ///< an entry of the table is neither a pack number nor `none`
   pack_twice,           ///< a pack occurs in two places
-  wrong_shared,         ///< a shared sample does not occur exactly once on each of its ranks, in the same micro-batch
+  wrong_shared,         ///< the ranks of a shared sample are no aligned power of two, or it is not once on each in one micro-batch
   overfull_pack,        ///< the total of a pack exceeds the capacity
   wrong_list,           ///< `dropped` or `repeated` is not ascending, or has an entry that is not the index of a sample
   sample_missing,       ///< a sample that is not in `dropped` is in no step, or in fewer places than `repeated` says

@@ -66,7 +66,8 @@ struct step_constraints {
   std::span<std::uint64_t const> together{};
   /// A key for each sample: samples with different keys never share a micro-batch; empty = no such constraint.
   std::span<std::uint64_t const> apart{};
-  /// Most ranks that may split one sample (context parallelism), a power of two; 1 = no sample is split.
+  /// Most ranks that may split one sample (context parallelism), a power of two; 1 = no sample is split. Above 1, samples may be longer
+  /// than the capacity.
   std::uint64_t most_ranks_shared = 1;
   std::uint32_t share_overhead = 0;  ///< extra cost of a split sample, in thousandths of its cost
 };
@@ -110,10 +111,12 @@ struct stream_options {
   /// Number of steps after which a sample in the pool is taken, together with its neighbours in cost; 0 = no limit.
   std::uint32_t oldest = 0;
   /// A sample that costs more than this share of a rank's mean step is split over several ranks (context parallelism); 0 = no sample is
-  /// split.
+  /// split for its cost.
   std::uint32_t share = 0;
-  std::uint32_t share_overhead = 0;     ///< extra cost of a split sample, as a share of its cost
-  std::uint64_t most_ranks_shared = 0;  ///< most ranks that share a sample, a power of two; 0 = no limit
+  std::uint32_t share_overhead = 0;  ///< extra cost of a split sample, as a share of its cost
+  /// Most ranks that share a sample, a power of two; 0 = no limit. If this or `share` is not 0, samples that are longer than the capacity
+  /// are split too.
+  std::uint64_t most_ranks_shared = 0;
   friend constexpr bool operator==(stream_options const&, stream_options const&) = default;
 
   static constexpr std::uint32_t whole_epoch = 0xffffffffU;  ///< a value of `pool`
@@ -138,6 +141,11 @@ inline void require_valid(batching_options const& o) {
   require(o.least_fill <= 1000, [&] { return "least_fill = " + std::to_string(o.least_fill) + " must be at most 1000"; });
   require(o.capacity <= (std::int64_t{1} << 62) / static_cast<std::int64_t>(o.ranks * o.micro_batches),
           [&] { return "capacity = " + std::to_string(o.capacity) + " times ranks and micro_batches exceeds 2^62"; });
+}
+
+/// The most ranks that share a sample under these options, as `weigh` takes it.
+[[nodiscard]] constexpr std::uint64_t most_ranks_shared(stream_options const& s) noexcept {
+  return s.share == 0 && s.most_ranks_shared == 0 ? 1 : s.most_ranks_shared;
 }
 
 }  // namespace detail

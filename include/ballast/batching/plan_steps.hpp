@@ -45,7 +45,9 @@ namespace ballast::inline v0_2 {
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
 /// @tparam Cost   how one length is weighed
-/// @param lengths      tokens of each sample, at most the capacity
+/// @param lengths      tokens of each sample, at most the capacity. Longer samples are shared by at least the fewest ranks, a power of two,
+/// that have room for them, if `most_ranks_shared` allows as many, there are no keys, and ranks are no pipelines and do not wait at each of
+/// several micro-batches
 /// @param options      shape of a step: `plan_steps(lengths, {.capacity = 131072, .ranks = 64, .micro_batches = 4}, cost)`
 /// @param cost         cost of a sample by its length: `sample_cost(model)` for a transformer, or any other callable
 /// @param constraints  which samples must or must not share a micro-batch, and how many ranks may share a sample
@@ -59,7 +61,7 @@ namespace ballast::inline v0_2 {
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
 [[nodiscard]] batching<Index> plan_steps(R const& lengths, batching_options const& options, Cost const& cost,
                                          step_constraints const& constraints = {}) {
-  return plan_steps<Index>(weigh(lengths, options, cost), options, constraints);
+  return plan_steps<Index>(weigh(lengths, options, cost, constraints.most_ranks_shared), options, constraints);
 }
 
 /// @brief As above, for samples that were weighed before.
@@ -79,7 +81,7 @@ template <index_type Index = std::uint32_t>
   auto const& c = constraints;
   auto const most = c.most_ranks_shared;
   require(most != 0 && (most & (most - 1)) == 0, [&] { return "most_ranks_shared = " + std::to_string(most) + " must be a power of two"; });
-  detail::require_fit<Index>(samples, options);
+  detail::require_fit<Index>(samples, options, most, detail::why_unshared(c, options));
   auto const n = samples.size();
   detail::require_keys(c.together, n, "together");
   detail::require_keys(c.apart, n, "apart");

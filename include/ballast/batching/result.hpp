@@ -42,7 +42,7 @@ enum class step_method : std::uint8_t {
   other,     ///< made by another planner
   random,    ///< random draws, balanced over the ranks
   gathered,  ///< random draws, with samples of high cost gathered in the same steps
-  shared,    ///< random draws, with samples of high cost split over ranks
+  shared,    ///< random draws, with samples of high cost, or longer than the capacity, split over ranks
   rows,      ///< packs of similar cost in each micro-batch, micro-batches of all costs in each step
   pipeline,  ///< random draws, with micro-batches of equal cost, or of similar samples, within a pipeline
   windows,   ///< packs made first, sorted by cost in windows of `batching::window` steps, and dealt

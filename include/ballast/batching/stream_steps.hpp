@@ -25,7 +25,7 @@ namespace ballast::inline v0_2 {
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
 /// @tparam Cost   how one length is weighed
-/// @param lengths  tokens of each sample, at most the capacity
+/// @param lengths  tokens of each sample, at most the capacity, or that of the ranks that `stream` lets share a sample
 /// @param options  shape of a step, seed, and `left_over`: `drop` leaves out the steps that the end of the stream cannot fill, `repeat`
 /// fills them with samples of earlier steps, the other values keep them as they are
 /// @param cost     cost of a sample by its length
@@ -40,7 +40,7 @@ namespace ballast::inline v0_2 {
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
 [[nodiscard]] batching<Index> stream_steps(R const& lengths, batching_options const& options, Cost const& cost,
                                            stream_options const& stream = {}) {
-  return stream_steps<Index>(weigh(lengths, options, cost), options, stream);
+  return stream_steps<Index>(weigh(lengths, options, cost, detail::most_ranks_shared(stream)), options, stream);
 }
 
 /// @brief As above, for samples that were weighed before.
@@ -61,7 +61,7 @@ template <index_type Index = std::uint32_t>
   auto const most = stream.most_ranks_shared;
   require((most & (most - 1)) == 0 && most != 1,
           [&] { return "most_ranks_shared = " + std::to_string(most) + " must be a power of two above 1, or 0"; });
-  detail::require_fit<Index>(samples, options);
+  detail::require_fit<Index>(samples, options, detail::most_ranks_shared(stream));
   return detail::streamer<Index>(samples, options, stream).run();
 }
 

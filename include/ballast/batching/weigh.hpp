@@ -22,26 +22,29 @@ namespace ballast::inline v0_2 {
 ///
 /// @tparam R     range of integers
 /// @tparam Cost  cost of a sample by its length
-/// @param lengths  tokens of each sample, at most the capacity
+/// @param lengths  tokens of each sample, at most the capacity, or that of the ranks that can share a sample
 /// @param options  options of the planners that will take the samples: capacity, fixed costs and shape decide which sums are too large
 /// @param cost     returns the cost of a sample from its tokens, an integer; called once for each sample
+/// @param most_ranks_shared  most ranks that may share a sample, for planners that are given the same number; 0 = all ranks
 /// @return the samples with their costs and sums
-/// @throws invalid_input for a bad option; a length that is not positive, above the capacity or above 2^31; a cost that is not positive;
-/// costs whose sums in the planners could exceed 2^63
+/// @throws invalid_input for a bad option; a length that is not positive, too large for the capacity or above 2^31; a cost that is not
+/// positive; costs whose sums in the planners could exceed 2^63
 /// @par Complexity
 /// O(samples).
 /// @par Determinism
 /// A pure function of its arguments.
 template <length_range R, cost_model Cost>
-[[nodiscard]] weighed_samples weigh(R const& lengths, batching_options const& options, Cost const& cost) {
-  return detail::weigh_by(lengths, options,
+[[nodiscard]] weighed_samples weigh(R const& lengths, batching_options const& options, Cost const& cost,
+                                    std::uint64_t most_ranks_shared = 1) {
+  return detail::weigh_by(lengths, options, most_ranks_shared,
                           [&](std::size_t, std::int64_t l, auto const& name) { return checked_cost(l, cost, "cost", name); });
 }
 
 /// @brief As above, for samples whose costs are known already.
-/// @param lengths  tokens of each sample, at most the capacity
+/// @param lengths  as above
 /// @param costs    cost of each sample, positive; one for each length
 /// @param options  as above
+/// @param most_ranks_shared  as above
 /// @return the samples with their costs and sums
 /// @throws invalid_input as above, or unless both lists have the same size
 /// @par Complexity
@@ -49,13 +52,14 @@ template <length_range R, cost_model Cost>
 /// @par Determinism
 /// A pure function of its arguments.
 template <length_range R, length_range Costs>
-[[nodiscard]] weighed_samples weigh(R const& lengths, Costs const& costs, batching_options const& options) {
+[[nodiscard]] weighed_samples weigh(R const& lengths, Costs const& costs, batching_options const& options,
+                                    std::uint64_t most_ranks_shared = 1) {
   require(std::ranges::size(lengths) == std::ranges::size(costs), [&] {
     return "costs has " + std::to_string(std::ranges::size(costs)) + " entries for " + std::to_string(std::ranges::size(lengths)) +
            " lengths";
   });
   auto const known = read_by_position(costs);
-  return detail::weigh_by(lengths, options, [&](std::size_t i, std::int64_t, auto const&) { return known[i]; });
+  return detail::weigh_by(lengths, options, most_ranks_shared, [&](std::size_t i, std::int64_t, auto const&) { return known[i]; });
 }
 
 }  // namespace ballast::inline v0_2

@@ -36,13 +36,16 @@ class place_filler : step_evener<Index> {
     for (auto s : lacking_) split_inside(s, o_.left_over == left_over::shorten && s + 1 == b_.steps());
     std::erase_if(lacking_, [&](std::size_t s) { return empty_slot(s) == none; });
     put_together();
-    if (mix_ && !lacking_.empty() && !has_shared(lacking_.front()) && (dissolve(lacking_.front()) || deal_with_neighbour(lacking_.front())))
-      lacking_.clear();
+    auto const mixed =
+        mix_ && !lacking_.empty() && !has_shared(lacking_.front()) && (dissolve(lacking_.front()) || deal_with_neighbour(lacking_.front()));
+    if (lacking_.size() > 1)  // the last step may have been split for its ranks alone
+      for (auto s : lacking_)
+        if (has_shared(s) || o_.left_over == left_over::shorten) split_inside(s, false);
     for (std::size_t k = 1; k < lacking_.size(); ++k) {
       take_from_others(lacking_[k]);
       even_out(lacking_[k]);
     }
-    if (!lacking_.empty()) settle(lacking_.front());
+    if (!lacking_.empty() && !mixed) settle(lacking_.front());
     write_back();
     return true;
   }
@@ -82,7 +85,7 @@ class place_filler : step_evener<Index> {
     auto const mean = items_.all_cost / static_cast<std::int64_t>(items_.size());
     auto const off = [&](Index i) { return items_.cost[i] > mean ? items_.cost[i] - mean : mean - items_.cost[i]; };
     std::map<Index, std::vector<Index>> free;  // samples that each giving pack can still give, the next one last
-    std::vector<char> gone(items_.size(), 0);
+    std::vector<std::size_t> kept(items_.size(), 0);
     std::vector<std::size_t> given(contents_.size(), 0);
     auto const gives = [&](Index p) {
       if (p == b_.none || given[p] == 0) return can_give(p);
@@ -116,13 +119,19 @@ class place_filler : step_evener<Index> {
       }
       auto const sample = nearest.back();
       nearest.pop_back();
-      gone[sample] = 1;
       if (giver_of(d, r) != b_.none) donors[d]->emplace(negative + items_.cost[sample], r);
       slots.fill(new_pack());
       contents_.back().push_back(sample);
       given.push_back(0);
     }
-    for (auto const& [pack, rest] : free) std::erase_if(contents_[pack], [&](Index i) { return gone[i] != 0; });
+    for (auto const& [pack, rest] : free) {  // a sample that is repeated may be in several packs: each keeps the rest of its own
+      for (auto i : rest) ++kept[i];
+      std::erase_if(contents_[pack], [&](Index i) {
+        if (bound_[i] != 0 || kept[i] == 0) return bound_[i] == 0;
+        --kept[i];
+        return false;
+      });
+    }
   }
 
   /// Makes the incomplete step the last one, and applies `left_over` to it.
@@ -136,6 +145,7 @@ class place_filler : step_evener<Index> {
     if (o_.left_over == left_over::split) take_from_others(last);
     if (o_.left_over == left_over::repeat) repeat(last);
     if (empty_slot(last) != none) spread(last);
+    if (o_.left_over == left_over::shorten) split_inside(last, true);  // its packs may have moved to other steps
     even_out(last);
   }
   void drop(std::size_t s) {

@@ -25,7 +25,7 @@ namespace ballast::inline v0_2::detail {
 }
 /// The tokens that one place can hold: its capacity, or the largest multiple of the length if all samples have one length.
 [[nodiscard]] inline std::int64_t room_of_place(weighed_samples const& items, batching_options const& o) noexcept {
-  return items.size() != 0 && all_equal(items) ? o.capacity / items.longest * items.longest : o.capacity;
+  return items.size() != 0 && items.longest <= o.capacity && all_equal(items) ? o.capacity / items.longest * items.longest : o.capacity;
 }
 
 /// Throws if repetitions would bring the cost of the plan, or the squared lengths of a step, to 2^63 or more.

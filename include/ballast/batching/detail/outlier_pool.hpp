@@ -30,7 +30,7 @@ class outlier_pool {
   /// Takes the outliers out of an order of all samples; if there are more than places, only the most expensive.
   void gather(std::vector<Index>& order) {
     for (auto i : order)
-      if (limits_.is_outlier(items_.cost[i])) pool_.push_back(entry_of(i, 0));
+      if (limits_.is_outlier(i)) pool_.push_back(entry_of(i, 0));
     std::sort(pool_.begin(), pool_.end());
     auto const steps = static_cast<std::size_t>(divide_up(items_.all_tokens, limits_.target));
     pool_.resize((std::min)(pool_.size(), steps * ranks_ * static_cast<std::size_t>(o_.micro_batches)));

@@ -36,24 +36,39 @@ void offer_windows(plan_choice<Index>& choice, weighed_samples const& items, bat
   choice.offer(std::move(best));
 }
 
-/// The options of `stream_steps` to try, in order, chosen by the critical ratios of the samples.
+/// The options of `stream_steps` to try, in order, chosen by the critical ratios of the samples. All let ranks share the samples that are
+/// longer than the capacity.
 template <class = when_called>
 [[nodiscard]] inline std::vector<stream_options> ways_to_stream(weighed_samples const& items, step_constraints const& c,
                                                                 batching_options const& o) {
   auto const room = o.capacity * static_cast<std::int64_t>(o.micro_batches);
-  auto const gathered = [](std::uint32_t fill, std::uint32_t threshold) {
-    return stream_options{.fill = fill, .threshold = threshold, .pool = stream_options::whole_epoch};
+  auto const gathered = [&](std::uint32_t fill, std::uint32_t threshold) {
+    return stream_options{.fill = fill,
+                          .threshold = threshold,
+                          .pool = stream_options::whole_epoch,
+                          .share_overhead = c.share_overhead,
+                          .most_ranks_shared = c.most_ranks_shared};
+  };
+  auto const random = [&](std::uint32_t fill) {
+    return stream_options{.fill = fill, .threshold = 0, .share_overhead = c.share_overhead, .most_ranks_shared = c.most_ranks_shared};
   };
   auto const split = [&](std::uint32_t share) {
     return stream_options{.threshold = 0, .share = share, .share_overhead = c.share_overhead, .most_ranks_shared = c.most_ranks_shared};
   };
-  if (costs_fit(items, room, 900)) {
-    stream_options const random{.fill = squares_fit(items, room) ? 980U : 0U, .threshold = 0};
-    return {random, {.fill = 1000, .threshold = 0}, gathered(950, 700), gathered(950, 350)};
-  }
+  if (costs_fit(items, room, 900))
+    return {random(squares_fit(items, room) ? 980 : 0), random(1000), gathered(950, 700), gathered(950, 350)};
   if (c.most_ranks_shared > 1) return {split(400), split(200)};
   if (o.micro_batches == 1) return {gathered(990, 350), gathered(990, 200), gathered(1000, 250)};
   return {gathered(950, costs_fit(items, room, 1200) ? 900 : 700), gathered(950, 350), gathered(950, 200)};
+}
+
+/// Why `plan_items` lets ranks share no samples, or null if it does.
+[[nodiscard]] inline char const* why_unshared(step_constraints const& c, batching_options const& o) noexcept {
+  if (!c.together.empty()) return "under `together` keys";
+  if (!c.apart.empty()) return "under `apart` keys";
+  if (o.synchronisation == synchronisation::per_micro_batch && o.micro_batches > 1) return "if they wait at each of several micro-batches";
+  if (o.synchronisation == synchronisation::pipeline && o.stages > 1) return "if they are pipelines";
+  return nullptr;
 }
 
 /// Chooses a planner by `synchronisation` and by the critical ratios.
@@ -76,17 +91,19 @@ template <index_type Index>
     choice.offer(made_by(pipeline_streamer<Index>(items, o, 980).run(), step_method::pipeline));
     return choice.take();
   }
+  auto const too_long = items.longest > o.capacity;  // for one rank
   std::uint64_t deviation = 0;
   for (auto const& way : ways_to_stream(items, c, o)) {
     if (deviation != 0 && choice.balanced() != (way.threshold == 0 && way.share == 0))
       continue;  // balanced steps are only filled more; other steps are only gathered
     auto plan = streamer<Index>(items, o, way).run();
-    plan.method = way.share != 0 ? step_method::shared : way.threshold != 0 ? step_method::gathered : step_method::random;
+    plan.method = way.share != 0 || too_long ? step_method::shared : way.threshold != 0 ? step_method::gathered : step_method::random;
     deviation = (std::max)(deviation, choice.deviation(plan));
     choice.offer(std::move(plan));
     if (choice.good_enough()) return choice.take();
   }
   auto const room = o.capacity * static_cast<std::int64_t>(o.micro_batches);
+  if (too_long) return choice.take();
   if (o.micro_batches == 1 || costs_fit(items, room, 900) || choice.fewest_steps() <= 3 || o.least_fill != 0)
     offer_windows(choice, items, o, deviation + deviation / 2);  // with a margin, since few steps give only an estimate
   return choice.take();

@@ -34,7 +34,7 @@ class step_dealer {
   }
 
   /// Tries the rules in turn until one is within `enough` per mille of the step's lower bound, improves the best and packs it. `base` are
-  /// costs and tokens that ranks already have from shared samples; may be empty.
+  /// tokens and costs that the places of all ranks already have from shared samples; may be empty.
   void operator()(std::span<Index const> samples, std::span<deal_rule const> rules, std::int64_t enough = 1,
                   std::span<std::pair<std::int64_t, std::int64_t> const> base = {}) {
     gather(samples);
@@ -107,9 +107,9 @@ class step_dealer {
   void deal_by(deal_rule rule) {
     deal_.start();
     square_.assign(ranks_, 0);
-    for (std::size_t r = 0; r < base_.size(); ++r) {
-      deal_.room[r] -= base_[r].first;
-      deal_.load[r] += base_[r].second;
+    for (std::size_t p = 0; p < base_.size(); ++p) {
+      deal_.room[p / each_] -= base_[p].first;
+      deal_.load[p / each_] += base_[p].second;
     }
     std::span<keyed_item<Index> const> const order(deal_.order);
     if (rule == deal_rule::longest_first) return deal_.deal_to_least_loaded(order);
@@ -156,7 +156,7 @@ class step_dealer {
   /// Packs each rank by best-fit decreasing; samples that do not fit go where they raise no maximum, or remain in `left`.
   void pack() {
     room_.assign(ranks_ * each_, capacity_);
-    for (std::size_t r = 0; r < base_.size(); ++r) room_[r * each_] -= base_[r].first;
+    for (std::size_t p = 0; p < base_.size(); ++p) room_[p] -= base_[p].first;
     fit_into_ranks();
     place_misfits();
     measure();
@@ -223,8 +223,8 @@ class step_dealer {
     begin_.assign(ranks_ * each_, 0);
     for (auto p : place_of)
       if (p != nowhere) ++begin_[p];
-    for (std::size_t r = 0; r < base_.size(); ++r)
-      if (base_[r].first > 0) ++begin_[r * each_];
+    for (std::size_t p = 0; p < base_.size(); ++p)
+      if (base_[p].first > 0) ++begin_[p];
     next_.resize(ranks_);  // for each rank: the places before this one are taken
     for (std::size_t r = 0; r < ranks_; ++r) next_[r] = r * each_;
     for (auto k = place_of.size(); k-- > 0;) {  // a sample that is alone in its place now stays alone

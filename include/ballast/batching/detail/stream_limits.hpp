@@ -17,8 +17,12 @@ namespace ballast::inline v0_2::detail {
                                                                   static_cast<std::uint64_t>(over)));
 }
 
-/// The shares of `stream_options` in tokens and costs of these samples.
-struct stream_limits {
+/// The shares of `stream_options` in tokens and costs of these samples, and which samples wait or are split.
+class stream_limits {
+  weighed_samples const& items_;
+  std::int64_t capacity_;
+
+ public:
   std::size_t ranks;
   std::uint32_t fill;                             ///< share of a step's capacity that is drawn, in thousandths
   bool whole;                                     ///< whether all outliers are gathered first
@@ -30,13 +34,15 @@ struct stream_limits {
   bool pools, shares;                             ///< whether there are outliers; whether there are samples to split
 
   stream_limits(weighed_samples const& items, batching_options const& o, stream_options const& s)
-      : ranks(static_cast<std::size_t>(o.ranks)),
+      : items_(items),
+        capacity_(o.capacity),
+        ranks(static_cast<std::size_t>(o.ranks)),
         fill(s.fill == 0 || all_equal(items) ? 1000 : s.fill),
         whole(s.pool == stream_options::whole_epoch && s.threshold != 0),
         rank_room(room_of_place(items, o) * static_cast<std::int64_t>(o.micro_batches)),
         target(scale(rank_room * static_cast<std::int64_t>(o.ranks), fill, 1000)),
         pools(s.threshold != 0),
-        shares(s.share != 0 && o.ranks > 1) {
+        shares((s.share != 0 || items.longest > o.capacity) && o.ranks > 1) {
     auto const mean = scale(scale(rank_room, fill, 1000), items.all_cost, items.all_tokens);  // mean cost of a rank in a step
     outlier = s.threshold == 0 ? items.most_expensive : scale(mean, s.threshold, 1000);
     shared = s.share == 0 ? items.most_expensive : scale(mean, s.share, 1000);
@@ -46,8 +52,8 @@ struct stream_limits {
         light_tokens += items.tokens[i];
       }
   }
-  [[nodiscard]] bool is_shared(std::int64_t cost) const noexcept { return shares && cost > shared; }
-  [[nodiscard]] bool is_outlier(std::int64_t cost) const noexcept { return pools && cost > outlier && !is_shared(cost); }
+  [[nodiscard]] bool is_shared(std::size_t i) const noexcept { return shares && (items_.cost[i] > shared || items_.tokens[i] > capacity_); }
+  [[nodiscard]] bool is_outlier(std::size_t i) const noexcept { return pools && items_.cost[i] > outlier && !is_shared(i); }
 };
 
 }  // namespace ballast::inline v0_2::detail

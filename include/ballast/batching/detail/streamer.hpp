@@ -71,7 +71,7 @@ class streamer {
 
  private:
   void take(Index i) {
-    (limits_.is_shared(items_.cost[i]) ? shares_ : samples_).push_back(i);
+    (limits_.is_shared(i) ? shares_ : samples_).push_back(i);
     tokens_ += items_.tokens[i];
   }
   [[nodiscard]] bool drawn_all() const noexcept { return next_ == order_.size(); }
@@ -110,7 +110,7 @@ class streamer {
     while (!drawn_all() && wanted()) {
       auto const i = order_[next_++];
       drawn_[i] = step_;
-      if (!limits_.whole && limits_.is_outlier(items_.cost[i]))
+      if (!limits_.whole && limits_.is_outlier(i))
         pool_.add(i, step_);
       else
         take(i);
@@ -120,8 +120,7 @@ class streamer {
   void repeat(std::int64_t goal) {
     for (std::size_t tried = 0; tokens_ < goal && tried < order_.size(); ++tried) {
       auto const i = order_[again_++ % order_.size()];
-      auto const cost = items_.cost[i];
-      if (placed_[i] == 0 || limits_.is_outlier(cost) || limits_.is_shared(cost)) continue;
+      if (placed_[i] == 0 || limits_.is_outlier(i) || limits_.is_shared(i)) continue;
       samples_.push_back(i);
       tokens_ += items_.tokens[i];
     }
@@ -162,9 +161,9 @@ class streamer {
     for (std::size_t r = 0; r < limits_.ranks; ++r)
       for (std::size_t m = 0; m < o_.micro_batches; ++m) {
         pack_.clear();
-        if (m == 0)
-          for (std::size_t j = 0; j < shares_.size(); ++j)
-            if (placer_.first_rank(j) <= r && r < placer_.first_rank(j) + placer_.degree(shares_[j])) pack_.push_back(shares_[j]);
+        for (std::size_t j = 0; j < shares_.size(); ++j)
+          if (placer_.micro_batch(j) == m && placer_.first_rank(j) <= r && r < placer_.first_rank(j) + placer_.degree(shares_[j]))
+            pack_.push_back(shares_[j]);
         for (auto i : dealer_.place(r, m)) {
           note(i);
           pack_.push_back(i);

@@ -7,6 +7,7 @@
 #include <ballast/core/lengths.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -32,9 +33,28 @@ namespace ballast::inline v0_2::detail {
   return most - o.cost_per_micro_batch * count - o.cost_per_step * turns;
 }
 
+/// The most ranks of a step that can share a sample, a power of two; 0 = no limit but the ranks.
+[[nodiscard]] inline std::uint64_t ranks_to_share(std::uint64_t most_ranks_shared, batching_options const& o) noexcept {
+  return std::bit_floor(most_ranks_shared == 0 ? o.ranks : (std::min)(most_ranks_shared, o.ranks));
+}
+
+/// Throws unless a sample has room on one rank, or on the ranks that can share it. `why` says why ranks share none.
+inline void require_room(std::size_t i, std::int64_t tokens, batching_options const& o, std::uint64_t most_ranks_shared, char const* why) {
+  auto const ranks = why == nullptr ? ranks_to_share(most_ranks_shared, o) : 1;
+  require(tokens <= o.capacity * static_cast<std::int64_t>(ranks), [&] {
+    auto const long_one = entry("lengths", i, tokens) + " exceeds capacity " + std::to_string(o.capacity);
+    if (most_ranks_shared == 1) return long_one;
+    if (why != nullptr) return long_one + ", and ranks share no samples " + why + ": raise the capacity or cut the sample";
+    return long_one + " times the " + std::to_string(ranks) +
+           " ranks that can share it with most_ranks_shared = " + std::to_string(most_ranks_shared) +
+           " and ranks = " + std::to_string(o.ranks) + ": raise one of them or cut the sample";
+  });
+}
+
 /// Validates lengths and weighs them by `cost_of(sample, tokens)`. No sum that a planner forms of these costs can reach 2^63.
 template <length_range R, class CostOf>
-[[nodiscard]] weighed_samples weigh_by(R const& lengths, batching_options const& o, CostOf const& cost_of) {
+[[nodiscard]] weighed_samples weigh_by(R const& lengths, batching_options const& o, std::uint64_t most_ranks_shared,
+                                       CostOf const& cost_of) {
   require_valid(o);
   weighed_samples out;
   auto const whole = extent_of(lengths);
@@ -51,7 +71,7 @@ template <length_range R, class CostOf>
   for (std::size_t i = 0; i < n; ++i) {
     auto const here = [&] { return entry("lengths", i, at[i]); };
     auto const l = out.tokens[i] = static_cast<std::int64_t>(at[i]);
-    require(l <= o.capacity, [&] { return here() + " exceeds capacity " + std::to_string(o.capacity); });
+    require_room(i, l, o, most_ranks_shared, nullptr);
     auto const value = cost_of(i, l, here);
     require(std::cmp_greater(value, 0) && std::cmp_less_equal(value, most - out.all_cost), [&] {
       return here() + " has cost " + std::to_string(value) + ", which is not positive or brings the sum of costs too near to 2^63";
@@ -64,17 +84,15 @@ template <length_range R, class CostOf>
   return out;
 }
 
-/// Throws if the samples were weighed for other options and do not fit these.
+/// Throws if the samples were weighed for other options and do not fit these. `why` says why ranks share no samples.
 template <index_type Index>
-void require_fit(weighed_samples const& samples, batching_options const& o) {
+void require_fit(weighed_samples const& samples, batching_options const& o, std::uint64_t most_ranks_shared = 1,
+                 char const* why = nullptr) {
   require_valid(o);
   auto const n = samples.size();
   require(n < (std::numeric_limits<Index>::max)(),
           [&] { return std::to_string(n) + " samples need a 64-bit index: call with <std::uint64_t>"; });
-  require(samples.longest <= o.capacity, [&] {
-    auto const i = std::find_if(samples.tokens.begin(), samples.tokens.end(), [&](auto l) { return l > o.capacity; });
-    return entry("lengths", static_cast<std::size_t>(i - samples.tokens.begin()), *i) + " exceeds capacity " + std::to_string(o.capacity);
-  });
+  for (std::size_t i = 0; samples.longest > o.capacity && i < n; ++i) require_room(i, samples.tokens[i], o, most_ranks_shared, why);
   require(samples.all_cost <= most_cost(n, o),
           [&] { return "the sum of costs, " + std::to_string(samples.all_cost) + ", is too near to 2^63 for these options"; });
 }
