@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A step of a plan is shards: valid ones, which train what the step trains, with the gradient of the unsharded step.
 #include <ballast/batching/plan_steps.hpp>
-#include <ballast/batching/shard_weights.hpp>
 #include <ballast/batching/step_shards.hpp>
-#include <ballast/batching/stream_steps.hpp>
 #include <ballast/cost/degree_cost.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/sharding/check.hpp>
@@ -13,6 +11,7 @@
 #include "support/catch.hpp"
 #include "support/lengths.hpp"
 #include "support/refusal.hpp"
+#include "support/token_gradients.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -124,56 +123,25 @@ TEST_CASE("shards_of: the gradient of a step is that of the unsharded batch, wha
   ballast::splitmix64 draw(62);
   for (int round = 0; round < 20; ++round) {
     options const o{.capacity = 200, .ranks = 8, .micro_batches = 1 + draw() % 3, .left_over = ballast::left_over::shorten, .seed = draw()};
-    auto const l = with_long_ones(100, o.capacity, 8, draw);
-    std::vector<std::vector<double>> token;  // the gradient of each token, a small integer; a quarter of all labels are not counted
-    std::vector<std::int64_t> counts;
-    for (auto const length : l) {
-      auto& of = token.emplace_back(static_cast<std::size_t>(length), 0.0);
-      std::int64_t count = 0;
-      for (auto& g : of)
-        if (draw() % 4 != 0) {
-          g = static_cast<double>(between(-50, 50, draw));
-          ++count;
-        }
-      counts.push_back(count);
-    }
-    auto const sum_of = [&](std::size_t i, std::int64_t begin, std::int64_t end) {
-      double sum = 0;
-      for (auto t = begin; t < end; ++t) sum += token[i][static_cast<std::size_t>(t)];
-      return sum;
-    };
-    auto const plan = ballast::plan_steps(l, o, ballast::dense_4096_cost, {.most_ranks_shared = 8});
+    token_gradients const all(with_long_ones(100, o.capacity, 8, draw), draw);
+    auto const plan = ballast::plan_steps(all.lengths, o, ballast::dense_4096_cost, {.most_ranks_shared = 8});
     auto const either = [&] { return draw() % 2 == 0 ? gradient_reduction::sum : gradient_reduction::average; };
-    ballast::gradient_path const path{.across_ranks = either(), .across_micro_batches = either()};
-    for (std::size_t s = 0; s < plan.steps(); ++s)
+    auto const across_ranks = either(), across_micro_batches = either();
+    ballast::gradient_path const path{.across_ranks = across_ranks, .across_micro_batches = across_micro_batches};
+    for (std::size_t s = 0; s < plan.steps(); ++s) {
+      auto const policy = round % 2 == 0 ? execution::mixed : execution::lockstep;
+      auto const made = shards_of(plan, s, all.lengths, ballast::share_layout::zigzag, policy);
+      auto step = all;  // alone: the samples of other steps have no labels
+      for (std::size_t i = 0; i < all.counts.size(); ++i) {
+        auto const packs = plan.packs_of(s);
+        if (std::ranges::none_of(packs, [&](auto const pack) { return std::ranges::find(pack, i) != pack.end(); })) step.counts[i] = 0;
+      }
       for (auto const& normaliser : {loss_normaliser::token_mean(), loss_normaliser::sample_mean(), loss_normaliser::square_root()}) {
-        auto const made = shards_of(plan, s, l, ballast::share_layout::zigzag, round % 2 == 0 ? execution::mixed : execution::lockstep);
-        double gradient = 0, sum = 0, weights = 0, sequences = 0;
-        for (std::size_t r = 0; r < made.ranks(); ++r) {
-          auto const of_rank = shard_weights(made, r, counts, normaliser, path);
-          double part = 0;
-          std::size_t at = 0;
-          for (std::size_t m = 0; m < made.passes(r); ++m)
-            for (auto const& p : made(r, m)) part += of_rank[at++] * sum_of(p.sample, p.begin, p.end);
-          if (path.across_micro_batches == gradient_reduction::average && made.passes(r) > 0) part /= static_cast<double>(made.passes(r));
-          gradient += part;
-        }
-        if (path.across_ranks == gradient_reduction::average) gradient /= static_cast<double>(made.ranks());
-        std::vector<char> in_step(l.size(), 0);
-        for (auto const pack : plan.packs_of(s))
-          for (auto const i : pack) in_step[i] = 1;
-        for (std::size_t i = 0; i < l.size(); ++i) {
-          if (in_step[i] == 0 || counts[i] == 0) continue;
-          auto const count = static_cast<double>(counts[i]);
-          sum += std::pow(count, -normaliser.power) * sum_of(i, 0, l[i]);
-          weights += std::pow(count, 1 - normaliser.power);
-          ++sequences;
-        }
-        auto const divisor = normaliser.divisor == ballast::loss_divisor::weights ? weights : sequences;
-        auto const expected = divisor == 0 ? 0 : sum / divisor;
+        auto const gradient = all.sharded(made, normaliser, path), expected = step.unsharded(normaliser);
         CAPTURE(round, s, normaliser.power, expected, gradient);
         CHECK(std::abs(gradient - expected) <= 1e-11 * (1 + std::abs(expected)));
       }
+    }
   }
 }
 
