@@ -238,6 +238,18 @@ TEST_CASE("plan_steps: a few samples of up to eight times the capacity leave the
     CHECK(plan.slowest_over_mean() < 1.01);
     CHECK(plan.fill(o.capacity) > 0.95);
   }
+  // Most of the cost is that of long samples, and short ones do not make up for it: shares must become small.
+  lengths heavy(60000);
+  for (auto& x : heavy) x = draw() % 64 == 0 ? between(8000, 128000, draw) : between(100, 4000, draw);
+  for (std::size_t i = 0; i < heavy.size(); i += 200) heavy[i] = between(131072, 1000000, draw);
+  for (std::uint64_t const m : {1U, 4U}) {
+    options const o{.capacity = 131072, .ranks = 64, .micro_batches = m};
+    auto const plan = ballast::plan_steps(heavy, o, ballast::dense_4096_cost, {.most_ranks_shared = 64});
+    CAPTURE(m, plan.steps());
+    CHECK(ballast::check_batching(plan, heavy, o, ballast::dense_4096_cost).valid());
+    CHECK(plan.slowest_over_mean() < 1.02);
+    CHECK(plan.fill(o.capacity) > 0.9);
+  }
   // No sample is expensive: each is shared by the fewest ranks that have room, in whichever micro-batch.
   options const o{.capacity = 8192, .ranks = 8, .micro_batches = 32};
   auto const plan = ballast::plan_steps(l, o, ballast::token_cost{}, {.most_ranks_shared = 8});

@@ -57,6 +57,7 @@ template <class = when_called>
   };
   if (costs_fit(items, room, 900))
     return {random(squares_fit(items, room) ? 980 : 0), random(1000), gathered(950, 700), gathered(950, 350)};
+  if (items.longest > o.capacity) return {split(400), split(200), split(100), split(50)};
   if (c.most_ranks_shared > 1) return {split(400), split(200)};
   if (o.micro_batches == 1) return {gathered(990, 350), gathered(990, 200), gathered(1000, 250)};
   return {gathered(950, costs_fit(items, room, 1200) ? 900 : 700), gathered(950, 350), gathered(950, 200)};

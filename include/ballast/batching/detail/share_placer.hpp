@@ -42,7 +42,8 @@ class share_placer {
   [[nodiscard]] std::size_t micro_batch(std::size_t j) const noexcept { return first_place_[j] % each_; }
 
   /// Places each sample, most expensive first, on the aligned ranks with room for it whose largest load is smallest: in their first
-  /// micro-batch or, if the sample is longer than the capacity, in the first with room. Samples without room are moved to `carry`.
+  /// micro-batch or, if a sample of the plan is longer than the capacity, in the first with room. Samples without room are moved to
+  /// `carry`.
   void place(std::vector<Index>& samples, std::vector<Index>& carry) {
     base_.clear();
     first_place_.clear();
@@ -81,7 +82,7 @@ class share_placer {
   [[nodiscard]] std::size_t place_for(Index i) const {
     auto const k = std::size_t{degree_[i]}, none = base_.size();
     auto const room = o_.capacity - tokens_of(i);
-    auto const micro_batches = items_.tokens[i] > o_.capacity ? each_ : 1;
+    auto const micro_batches = items_.longest > o_.capacity ? each_ : 1;
     auto const open = [&](std::size_t place) {
       for (std::size_t r = 0; r < k; ++r)
         if (base_[place + r * each_].first > room) return false;
