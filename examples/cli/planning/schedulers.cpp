@@ -198,9 +198,10 @@ class wlb_stream {
 
 template <execution policy>
 scheduled planned(lengths_view lengths, scheduling_setting const& on) {
+  constexpr std::size_t few = 8192;  // samples of a batch that is searched deeply
   auto o = on.options;
   o.execution = policy;
-  return {ballast::plan_shards(lengths, o, on.cost)};
+  return {ballast::plan_shards(lengths, o, on.cost, {.deep = lengths.size() <= few})};
 }
 
 /// Micro-batches in the given order, as full as they get; in each, tokens are placed evenly and attention is moved. Exchanges are hidden.
