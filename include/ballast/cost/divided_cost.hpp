@@ -32,6 +32,7 @@ struct divided_cost {
   }
 };
 
+/// @brief A cost of whole samples, divided evenly.
 template <cost_model Cost>
 divided_cost(Cost) -> divided_cost<Cost>;
 

@@ -173,12 +173,6 @@ template <index_type Index = std::uint32_t, length_range R, degree_cost_model Co
 }
 
 /// @brief As above, for a cost of whole samples, such as their FLOPs: each of d ranks takes 1/d of it.
-/// @param lengths        as above
-/// @param options        as above
-/// @param cost           cost of a whole sample
-/// @param communication  as above
-/// @return as above
-/// @throws invalid_input as above
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost, cost_model Communication = linear_cost>
 [[nodiscard]] split_batch<Index> local_or_distributed(R const& lengths, local_or_distributed_options const& options, Cost const& cost,
                                                       Communication const& communication = no_communication) {
