@@ -27,6 +27,7 @@ void generated() {
   plan_hashes::partition();
   plan_hashes::pipeline();
   plan_hashes::sharding();
+  plan_hashes::schedulers();
   plan_hashes::recompute();
   plan_hashes::staging();
   plan_hashes::curriculum();

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/batching/global_schedule.hpp>
-#include <ballast/cost/degree_cost.hpp>
 #include <ballast/sharding.hpp>
 
-#include "show.hpp"
+#include "shards.hpp"
 
 #include <algorithm>
 #include <span>
@@ -12,40 +11,7 @@ namespace plan_hashes {
 
 using namespace ballast;
 
-template <class Index>
-void put(digest& d, shards<Index> const& s) {
-  put(d, s.status, s.execution, hash(s), s.time);
-}
-template <class Index>
-void put(digest& d, grouped_samples<Index> const& g) {
-  put(d, g.status, g.time, g.widths, g.samples);
-}
-template <class Index>
-void put(digest& d, split_batch<Index> const& b) {
-  put(d, b.status, b.rank_of, b.loads, b.overlapped, b.shards);
-}
-template <class Index>
-void put(digest& d, group_schedule<Index> const& s) {
-  put(d, s.status, s.samples, s.micro_batches, s.times, s.overlapped, s.shards);
-}
-template <class Index>
-void put(digest& d, attention_plan<Index> const& p) {
-  put(d, hash(p), p.loads, p.bytes_moved, p.moves, p.load);
-}
-template <class Index>
-void put(digest& d, document_sharing<Index> const& s) {
-  put(d, s.chosen, s.per_document, s.per_sequence, s.shards);
-}
-template <class Index>
-void put(digest& d, bucketed_lengths<Index> const& b) {
-  put(d, b.upper, b.samples, b.excess);
-}
-inline void put(digest& d, price_certificate const& p) { put(d, p.time, p.per_token, p.per_time); }
-inline void put(digest& d, shard_lower_bounds const& b) { put(d, b.longest, b.area, b.rate); }
-
 namespace {
-
-degree_cost const shared_cost{.linear = 400'000, .square = 900, .exchange = {0, 30'000, 30'000, 90'000}};
 
 void shards_by_all(std::string const& name, numbers const& lengths, sharding_options o) {
   for (auto const policy : {execution::independent, execution::mixed}) {

@@ -155,6 +155,7 @@ void levels();
 void partition();
 void pipeline();
 void sharding();
+void schedulers();
 void recompute();
 void staging();
 void curriculum();

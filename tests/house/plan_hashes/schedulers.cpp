@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ballast/batching/plan_steps.hpp>
+#include <ballast/batching/pools.hpp>
+#include <ballast/batching/step_shards.hpp>
+#include <ballast/methods/bytescale.hpp>
+#include <ballast/methods/distca.hpp>
+#include <ballast/methods/flexsp.hpp>
+#include <ballast/methods/megatron_hybrid_cp.hpp>
+#include <ballast/methods/skrull.hpp>
+#include <ballast/methods/skrull_costs.hpp>
+#include <ballast/methods/skrull_group_size.hpp>
+#include <ballast/methods/verl.hpp>
+#include <ballast/methods/wlb.hpp>
+
+#include "results.hpp"
+#include "shards.hpp"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+// Published schedulers of long samples, and the steps that long samples are part of.
+
+namespace plan_hashes {
+
+using namespace ballast;
+
+template <class Index>
+void put(digest& d, megatron_hybrid_cp::schedule_result<Index> const& s) {
+  put(d, s.shards, s.time, s.rounds, s.round_of);
+}
+template <class Index>
+void put(digest& d, distca::schedule<Index> const& s) {
+  put(d, s.shards, s.attention, s.time);
+}
+template <class Index>
+void put(digest& d, skrull::sized_schedule<Index> const& s) {
+  put(d, s.ranks, s.schedule);
+}
+inline void put(digest& d, wlb::step const& s) { put(d, s.micro_batches, s.lengths, s.delays, s.workloads); }
+
+namespace {
+
+void flexsp_and_verl(std::string const& name, numbers const& lengths, sharding_options const& o) {
+  show("flexsp::schedule", name, flexsp::schedule(lengths, o, shared_cost));
+  show("flexsp::schedule", name + ",exact", flexsp::schedule(lengths, o, shared_cost, {.buckets = 0, .fewest_ranks = 1}));
+  show("flexsp::schedule", name + ",warm_start", flexsp::schedule(lengths, o, shared_cost, {.how = flexsp::grouping::warm_start}));
+  show("verl::schedule", name, verl::schedule(lengths, o, shared_cost));
+  show("verl::schedule", name + ",8,equal_counts", verl::schedule(lengths, o, shared_cost, {.context_ranks = 8, .equal_counts = true}));
+  show("verl::schedule", name + ",as_published", verl::schedule(lengths, o, shared_cost, {.as_published = true}));
+}
+
+void hybrid_context_parallelism(std::string const& name, numbers const& lengths, std::int64_t capacity) {
+  megatron_hybrid_cp::options megatron{.capacity = capacity, .ranks = 16, .cost_per_pass = 100'000};
+  show("megatron_hybrid_cp::schedule", name, megatron_hybrid_cp::schedule(lengths, megatron, shared_cost));
+  megatron.passes = megatron_hybrid_cp::filling::one_each;
+  megatron.widest_first = true;
+  show("megatron_hybrid_cp::schedule", name + ",one_each,widest_first", megatron_hybrid_cp::schedule(lengths, megatron, shared_cost));
+  bytescale::options bytes{.capacity = capacity, .ranks = 12, .cost_per_pass = 100'000};
+  show("bytescale::schedule", name, bytescale::schedule(lengths, bytes, shared_cost));
+  bytes.from = bytescale::balance::pipeline;
+  bytes.delta = 1'000'000;
+  show("bytescale::schedule", name + ",pipeline,delta", bytescale::schedule(lengths, bytes, shared_cost));
+}
+
+void groups_of_skrull(std::string const& name, numbers const& lengths, std::int64_t capacity) {
+  auto model = skrull::shape_named("qwen2.5-0.5b");
+  model.capacity = capacity;
+  skrull::run run{.model = model};
+  show("skrull::best_groups", name, skrull::best_groups(lengths, run));
+  run.share_more = true;
+  show("skrull::best_groups", name + ",share_more", skrull::best_groups(lengths, run));
+  show("skrull::best_groups", name + ",cost", skrull::best_groups(lengths, skrull::options_of(run), shared_cost));
+}
+
+void attention_of_distca(std::string const& name, numbers const& lengths) {
+  distca::run run{.servers = {.servers = 8, .query_bytes = 16, .key_value_bytes = 4, .multiple = 16}, .per_token = 500, .per_pair = 1};
+  show("distca::plan", name, distca::plan(lengths, run));
+  run.placement = distca::placement::in_order;
+  show("distca::plan", name + ",in_order", distca::plan(lengths, run));
+  show("distca::plan", name + ",published", distca::plan(lengths, distca::published(run)));
+}
+
+void stream_of_wlb(std::string const& name, numbers const& lengths, std::int64_t capacity) {
+  for (auto const& thresholds : {numbers{}, numbers{capacity / 4, capacity / 2}}) {
+    wlb::packer packer({.micro_batches = 8, .capacity = capacity, .thresholds = thresholds}, square);
+    std::vector<wlb::step> steps;
+    for (std::size_t first = 0; first < lengths.size(); first += 60)
+      steps.push_back(packer.push(std::span(lengths).subspan(first, (std::min)(std::size_t{60}, lengths.size() - first))));
+    for (auto& step : packer.flush()) steps.push_back(std::move(step));
+    show("wlb::packer", name + (thresholds.empty() ? "" : ",2 queues"), steps);
+  }
+}
+
+void steps_and_pools(std::string const& name, numbers const& lengths, std::int64_t capacity) {
+  auto const plan = plan_steps(lengths, {.capacity = capacity, .ranks = 8, .micro_batches = 2}, square, {.most_ranks_shared = 8});
+  std::vector<shards<>> mixed, lockstep;
+  for (std::size_t s = 0; s < plan.steps(); ++s) {
+    mixed.push_back(shards_of(plan, s, lengths));
+    lockstep.push_back(shards_of(plan, s, lengths, share_layout::contiguous, execution::lockstep));
+  }
+  show("shards_of", name, plan.shared, mixed);
+  show("shards_of", name + ",contiguous,lockstep", lockstep);
+  groups<> packs;
+  std::vector<std::uint32_t> pack;
+  for (std::uint32_t r = 0; r < 32; ++r) {
+    pack.clear();
+    for (auto i = r; i < lengths.size(); i += 32) pack.push_back(i);
+    packs.push_back(pack);
+  }
+  auto const pools = deal_pools(packs, lengths, {.ranks = 32, .pool = 8});
+  show("deal_pools", name, pools.sets, pools.load);
+}
+
+}  // namespace
+
+void schedulers() {
+  for (auto const& c : data_cases()) {
+    std::string const name(c.name);
+    auto lengths = c.lengths;
+    for (auto& l : lengths) l = (std::max)(l, std::int64_t{16});  // no share without a token
+    auto const capacity = c.capacity / 3;
+    flexsp_and_verl(name, lengths, {.capacity = capacity, .ranks = 16, .cost_per_pass = 100'000});
+    hybrid_context_parallelism(name, lengths, capacity);
+    groups_of_skrull(name, lengths, capacity);
+    attention_of_distca(name, lengths);
+    stream_of_wlb(name, lengths, c.capacity);
+    steps_and_pools(name, lengths, capacity);
+  }
+}
+
+}  // namespace plan_hashes
