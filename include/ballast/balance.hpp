@@ -5,7 +5,7 @@
 /// @brief Includes all of balance/: weighted items into a fixed number of sets with balanced loads (ranks, micro-batches).
 ///
 /// `balance` is the default algorithm; `longest_processing_time`, `karmarkar_karp` and `snake` are single ones, `refine` improves any
-/// plan, and `check_balance` validates it.
+/// plan, and `check_balance` validates it. `balance_phases` balances items that have a cost in each of several phases.
 /// @code
 /// auto const ranks = ballast::balance(lengths, {.sets = 64, .capacity = 131072}, ballast::dense_4096_cost);
 /// for (auto const rank : ranks.sets) send(rank);                   // a span of sample indices

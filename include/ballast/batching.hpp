@@ -5,7 +5,8 @@
 /// @brief Includes all of batching/: samples or packs into training steps, each with micro-batches for every rank.
 ///
 /// `plan_steps` makes packs and steps in one plan, `deal_steps` makes steps of packs that exist already, `samples_left` lists what an
-/// interrupted plan has not trained, and `check_batching` validates any plan.
+/// interrupted plan has not trained, and `check_batching` validates any plan. If some samples are too long for one rank, `shards_of` says
+/// which tokens of a step each rank trains on, `global_schedule` plans one batch on groups of ranks, and `shard_weights` weighs the loss.
 /// @code
 /// auto const cost = ballast::sample_cost(ballast::transformer_preset("llama-3.1-8b"));
 /// auto const plan = ballast::plan_steps(lengths, {.capacity = 131072, .ranks = 64, .micro_batches = 4}, cost);

@@ -6,7 +6,8 @@
 /// needs Eigen, is not included.
 ///
 /// `sample_cost` turns the shape of a model into the cost of one sample, `layers_of` into a chain of layers, and `calibrate` fits a cost to
-/// measured times. Every planner takes any callable from a length to an integer.
+/// measured times. Every planner takes any callable from a length to an integer. `degree_cost_of` makes the cost of samples that several
+/// ranks share, which planners of shards take.
 /// @code
 /// auto const model = ballast::transformer_preset("llama-3.1-8b");
 /// auto const cost = ballast::sample_cost(model);                   // exact, in integer units

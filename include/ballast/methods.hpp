@@ -6,7 +6,8 @@
 /// context parallelism of Megatron-Core, OmniBal, Skrull, verl, WLB-LLM.
 ///
 /// Use them to reproduce a paper. `hbp::plan_training` plans multi-level packing, `longalign::sorted_batches` and `packing_steps`
-/// make LongAlign's batches, and `omnibal::plan_training` chooses micro-batches, stages and recomputation as OmniBal does.
+/// make LongAlign's batches, and `omnibal::plan_training` chooses micro-batches, stages and recomputation as OmniBal does. Schedulers of
+/// long samples, such as `flexsp::schedule`, `skrull::schedule` and `wlb::step_shards`, return `shards` or contain them.
 /// @code
 /// auto const levels = ballast::hbp::select_levels(profile);        // from measured times, see `find_best_setting`
 /// auto const plan = ballast::hbp::plan_training(lengths, levels, {.devices = 32});

@@ -5,7 +5,9 @@
 /// @brief Includes all of sharding/: long samples, and short ones beside them, onto the ranks of one global batch.
 ///
 /// `plan_shards` is the default planner. What every planner returns, `shards`, says which tokens of which samples each rank trains on in
-/// each pass; `check_shards` validates it and `time_shards` computes its modelled time.
+/// each pass; `check_shards` validates it and `time_shards` computes its modelled time. `make_shards` makes it from the passes of your own
+/// planner, `shard_layout.hpp` builds what kernels and loaders take from it, and `price_bound` proves how fast any plan can be.
+/// `water_filling` leaves tokens where they are and moves their attention.
 /// @code
 /// ballast::degree_cost const cost{.linear = 55'000'000, .square = 3'000, .exchange = {0, 3'300'000}};  // picoseconds
 /// auto const plan = ballast::plan_shards(lengths, {.capacity = 16384, .ranks = 64, .cost_per_pass = 30'000'000}, cost);
