@@ -132,6 +132,65 @@ TEST_CASE("balance_phases: close to the optimum of small cases", "[property]") {
   CHECK(20 * optimal >= 19 * rounds);
 }
 
+TEST_CASE("balance_phases: bins within a capacity, also for sets that exist already", "[property]") {
+  splitmix64 draw(33);
+  auto feasible = 0, rounds = 0;
+  std::int64_t given_value = 0, refined_value = 0;
+  for (int round = 0; round < 300; round += ballast_test::round_step, ++rounds) {
+    auto const sets = static_cast<std::uint64_t>(between(1, 6, draw)), bins = static_cast<std::uint64_t>(between(1, 4, draw));
+    auto const count = static_cast<std::size_t>(between(1, 60, draw));
+    auto const costs = samples(count, static_cast<std::size_t>(between(1, 3, draw)), draw);
+    auto const of = [&](std::int64_t i) -> numbers const& { return costs[static_cast<std::size_t>(i)]; };
+    numbers const tokens = ballast_test::random_lengths(count, 100, draw);
+    auto const size = [&](std::int64_t i) { return tokens[static_cast<std::size_t>(i)]; };
+    auto const all = std::accumulate(tokens.begin(), tokens.end(), std::int64_t{0});
+    auto const mean = all / static_cast<std::int64_t>(sets * bins) + 1;
+    phase_options const o{.sets = sets, .capacity = between(mean - 1, mean + 60, draw) + 1, .bins = bins};
+    auto const plan = balance_phases(indices(count), o, of, size);
+    CAPTURE(round, count, sets, bins, o.capacity);
+    auto const sound = [&](phase_sets<> const& p) {
+      auto const bin_limits = balance_options{.sets = sets * bins, .capacity = o.capacity};
+      CHECK(check_balance(p.sets, tokens, bin_limits).valid());
+      groups<> joined;
+      for (std::size_t s = 0; s < sets; ++s) {
+        std::vector<std::uint32_t> set;
+        for (auto b = s * bins; b < (s + 1) * bins; ++b) set.insert(set.end(), p.sets[b].begin(), p.sets[b].end());
+        joined.push_back(set);
+      }
+      CHECK(p.time.value == value_of(joined, costs));
+      CHECK(p.time.lower_bound <= p.time.value);
+    };
+    if (*std::max_element(tokens.begin(), tokens.end()) > o.capacity) CHECK(plan.status == status::infeasible);
+    if (plan.status != status::feasible) {
+      CHECK((plan.sets.empty() && plan.loads.empty()));
+      continue;
+    }
+    ++feasible;
+    sound(plan);
+    CHECK(plan == balance_phases(indices(count), o, of, size));
+    if (bins == 1) {
+      auto const scalar = longest_processing_time(
+          indices(count), balance_options{.sets = sets, .capacity = o.capacity},
+          [&](std::int64_t i) { return std::accumulate(of(i).begin(), of(i).end(), std::int64_t{0}); }, size);
+      if (scalar.status == status::feasible) CHECK(plan.time.value <= value_of(scalar.sets, costs));
+    }
+    // The same items dealt by size alone, then refined.
+    auto const by_count = balance_phases(indices(count), o, [](std::int64_t) { return std::array{1}; }, size);
+    if (by_count.status != status::feasible) continue;
+    auto const start = refine_phases(by_count.sets, indices(count), {sets, o.capacity, bins, {.partners = 1}}, of, size);
+    auto const refined = refine_phases(start.sets, indices(count), o, of, size);
+    sound(start);
+    sound(refined);
+    CHECK(refined.time.value <= start.time.value);
+    for (std::size_t b = 0; b < sets * bins; ++b) CHECK(refined.sets[b].empty() == by_count.sets[b].empty());
+    given_value += start.time.value;
+    refined_value += refined.time.value;
+  }
+  CAPTURE(feasible, rounds, given_value, refined_value);
+  CHECK(10 * feasible > 5 * rounds);
+  CHECK(refined_value < given_value);
+}
+
 TEST_CASE("balance_phases: phases that the sum hides") {
   // Two samples of images, two of text: the sum is even however they are paired, the phases are not.
   std::vector<std::array<int, 2>> const costs{{10, 0}, {10, 0}, {0, 10}, {0, 10}};
@@ -150,6 +209,17 @@ TEST_CASE("balance_phases: phases that the sum hides") {
 TEST_CASE("balance_phases: refuses bad input") {
   auto const one = [](std::int64_t l) { return std::array{l}; };
   CHECK(refusal([&] { return balance_phases(numbers{1}, {}, one); }) == "sets = 0 must be in 1 ... 2^31");
+  CHECK(refusal([&] { return balance_phases(numbers{1}, {.sets = 1, .capacity = -1}, one); }) == "capacity = -1 must not be negative");
+  CHECK(refusal([&] { return balance_phases(numbers{1}, {.sets = 1, .bins = 2}, one); }) ==
+        "bins = 2 must be at least 1, below 2^32 over the sets, and 1 without a capacity");
+  groups<> sets;
+  sets.push_back(std::vector<std::uint32_t>{0, 1});
+  auto const refine = [&](numbers const& items, phase_options const& o) { return refine_phases(sets, items, o, one); };
+  CHECK(refusal([&] { return refine({3, 4}, {.sets = 2}); }) == "there are 1 bins, not 2");
+  CHECK(refusal([&] { return refine({3}, {.sets = 1}); }) == "bin 0 names item 1, which is none or used");
+  CHECK(refusal([&] { return refine({3, 4, 5}, {.sets = 1}); }) == "1 items are in no bin");
+  CHECK(refusal([&] { return refine({3, 4}, {.sets = 1, .capacity = 6}); }) == "a bin exceeds capacity = 6");
+  CHECK(refine({3, 4}, {.sets = 1, .capacity = 7}).time == certificate{7, 7});
   auto const uneven = [](std::int64_t l) { return numbers(static_cast<std::size_t>(l), 1); };
   CHECK(refusal([&] { return balance_phases(numbers{2, 3}, {.sets = 2}, uneven); }) == "items[1] = 3 has 3 costs, not 2");
   CHECK(refusal([&] { return balance_phases(numbers{1, -2}, {.sets = 2}, one); }) == "costs of items[1] = -2 must not be negative");
