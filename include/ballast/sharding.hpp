@@ -32,6 +32,7 @@
 #include <ballast/sharding/lockstep.hpp>
 #include <ballast/sharding/make_shards.hpp>
 #include <ballast/sharding/options.hpp>
+#include <ballast/sharding/phase_shards.hpp>
 #include <ballast/sharding/plan_shards.hpp>
 #include <ballast/sharding/power_of_two_groups.hpp>
 #include <ballast/sharding/price_bound.hpp>
