@@ -88,6 +88,24 @@ TEST_CASE("compare: no capacity is that of the longest sample; a sample without 
   check_refused(in.ballast("schedule f --gpus 2 --capacity 8192"), "batch 0: ballast finds no plan for its 60 samples", 3);
 }
 
+TEST_CASE("compare: any number of GPUs, and batches of few tokens; a method that cannot says why", "[cli][compare]") {
+  scratch const in;
+  in.file("f", as_text(mixture(60)));
+  in.file("g", "5\n2\n1\n");
+  for (auto const* gpus : {"1", "3", "6", "32"})
+    for (auto const* file : {"f --capacity 40000", "g"}) {
+      auto const o = in.ballast("compare " + std::string(file) + " --json --gpus " + gpus);
+      CAPTURE(gpus, file, o.err);
+      REQUIRE(o.code == 0);
+      auto const rows = json::parse(o.out)["methods"];
+      REQUIRE(rows.size() == ballast_cli::schedulers().size());
+      for (auto const& row : rows)
+        if (row["method"].get<std::string>().starts_with("ballast")) CHECK(!row.contains("no_plan"));
+    }
+  auto const o = in.ballast("compare f --gpus 6 --methods megatron-hybrid-cp");
+  CHECK(o.out.find("no plan: ranks = 6 must be a power of two") != std::string::npos);
+}
+
 TEST_CASE("schedule: the shards of every method are valid, and compare scores them as the method", "[cli][compare]") {
   scratch const in;
   auto const lengths = mixture(150);

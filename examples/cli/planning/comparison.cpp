@@ -4,6 +4,7 @@
 #include "errors.hpp"
 #include "report/packing.hpp"
 
+#include <ballast/core/error.hpp>
 #include <ballast/core/hash.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/sharding/bounds.hpp>
@@ -85,6 +86,51 @@ class step_sums {
   return out;
 }
 
+/// Plans batch after batch and adds up their steps, until all are planned or one has no plan.
+void plan_steps(scheduler const& by, std::span<std::int64_t const> lengths, std::uint64_t batch, std::uint64_t steps,
+                scheduling_setting const& on, step_sums& sums) {
+  std::vector<std::uint64_t> waiting;  // samples of the data, the next batch behind those that were left
+  std::uint64_t next = 0;
+  stopwatch watch;
+  auto const plan_batch = by.start(on);
+  sums.out.start_ms = 1000 * watch.lap();
+  for (std::uint64_t step = 0; step < steps && next < lengths.size(); ++step) {
+    for (std::uint64_t k = 0; k < batch && next < lengths.size(); ++k) waiting.push_back(next++);
+    std::vector<std::int64_t> mine;
+    for (auto const i : waiting) mine.push_back(lengths[i]);
+    (void)watch.lap();
+    auto const planned = plan_batch(mine);
+    auto const& plan = planned.shards;
+    sums.out.planner_ms += 1000 * watch.lap();
+    if (plan.status != ballast::status::feasible) {
+      sums.out.no_plan = plan.status == ballast::status::infeasible
+                             ? "a sample of " + std::to_string(*std::max_element(mine.begin(), mine.end())) + " tokens has no room"
+                             : "no plan was found for batch " + std::to_string(step);
+      return;
+    }
+    if (auto const verdict = check_shards(plan, mine, on.options); !verdict.valid())
+      throw std::logic_error(std::string(by.word) + ", batch " + std::to_string(step) + ": " + describe(verdict));
+    sums.out.policy = to_string(plan.execution);
+    std::vector<std::uint64_t> left;
+    std::vector<std::int64_t> trained;
+    std::size_t l = 0;
+    for (std::uint32_t j = 0; j < mine.size(); ++j) {
+      if (l < plan.left_out.size() && plan.left_out[l] == j) {
+        left.push_back(waiting[j]);
+        ++l;
+        continue;
+      }
+      trained.push_back(mine[j]);
+      auto const delay = step - waiting[j] / batch;
+      sums.out.delayed += delay > 0;
+      sums.out.token_delay += static_cast<double>(delay) * static_cast<double>(mine[j]);
+    }
+    sums.add(planned, trained, by.division);
+    waiting = std::move(left);
+  }
+  sums.out.dropped = waiting.size();
+}
+
 }  // namespace
 
 std::int64_t batch_bounds::operator()(std::span<std::int64_t const> lengths, sample_division division) {
@@ -122,47 +168,12 @@ judged_scheduler judge(scheduler const& by, std::span<std::int64_t const> length
   sums.out.word = by.word;
   sums.out.about = by.about;
   sums.out.randomness = by.randomness;
-  std::vector<std::uint64_t> waiting;  // samples of the data, the next batch behind those that were left
-  std::uint64_t next = 0;
-  stopwatch watch;
-  auto const plan_batch = by.start(on);
-  sums.out.start_ms = 1000 * watch.lap();
-  for (std::uint64_t step = 0; step < steps && next < lengths.size(); ++step) {
-    for (std::uint64_t k = 0; k < batch && next < lengths.size(); ++k) waiting.push_back(next++);
-    std::vector<std::int64_t> mine;
-    for (auto const i : waiting) mine.push_back(lengths[i]);
-    (void)watch.lap();
-    auto const planned = plan_batch(mine);
-    auto const& plan = planned.shards;
-    sums.out.planner_ms += 1000 * watch.lap();
-    if (plan.status != ballast::status::feasible) {
-      sums.out.no_plan = plan.status == ballast::status::infeasible
-                             ? "a sample of " + std::to_string(*std::max_element(mine.begin(), mine.end())) + " tokens has no room"
-                             : "no plan was found for batch " + std::to_string(step);
-      return std::move(sums.out);
-    }
-    if (auto const verdict = check_shards(plan, mine, on.options); !verdict.valid())
-      throw std::logic_error(std::string(by.word) + ", batch " + std::to_string(step) + ": " + describe(verdict));
-    sums.out.policy = to_string(plan.execution);
-    std::vector<std::uint64_t> left;
-    std::vector<std::int64_t> trained;
-    std::size_t l = 0;
-    for (std::uint32_t j = 0; j < mine.size(); ++j) {
-      if (l < plan.left_out.size() && plan.left_out[l] == j) {
-        left.push_back(waiting[j]);
-        ++l;
-        continue;
-      }
-      trained.push_back(mine[j]);
-      auto const delay = step - waiting[j] / batch;
-      sums.out.delayed += delay > 0;
-      sums.out.token_delay += static_cast<double>(delay) * static_cast<double>(mine[j]);
-    }
-    sums.add(planned, trained, by.division);
-    waiting = std::move(left);
+  try {
+    plan_steps(by, lengths, batch, steps, on, sums);
+  } catch (ballast::invalid_input const& e) {  // not every method takes every number of GPUs
+    sums.out.no_plan = e.what();
   }
-  sums.out.dropped = waiting.size();
-  return sums.take();
+  return sums.out.no_plan ? std::move(sums.out) : sums.take();
 }
 
 judged_scheduler judge(std::string const& name, std::span<ballast::shards<> const> plan, std::span<std::int64_t const> lengths,
