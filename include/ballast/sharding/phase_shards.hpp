@@ -146,7 +146,8 @@ template <index_type Index, length_range R, degree_cost_model Cost>
 /// In a multimodal step, all ranks wait for each other after the vision encoder, after the audio encoder and after the language model, and
 /// between phases the tokens of a sample may go to other ranks. So the time of the step is the sum of the times of the phases, and each is
 /// planned by `plan_shards` alone. If `shards_like` takes no more time on the ranks of the last phase, the samples stay there, and no token
-/// moves. The time of moves is not counted: `moved` says how many tokens there are.
+/// moves. Otherwise ranks that share no sample of the phase are renamed so that fewer tokens move. The time of moves is not counted:
+/// `moved` says how many tokens there are.
 ///
 /// @tparam Index    type of the sample indices
 /// @tparam Lengths  range of ranges of integers
@@ -204,6 +205,13 @@ template <index_type Index = std::uint32_t, std::ranges::random_access_range Len
       in_place = -1;
     }
     out.moved.push_back(detail::moved_tokens(phase, last, lengths[p], tokens));
+    if (auto& moved = out.moved.back(); moved > 0) {
+      auto renamed = detail::renamed_ranks(phase, last, lengths[p], tokens);
+      if (auto const fewer = detail::moved_tokens(renamed, last, lengths[p], tokens); fewer < moved) {
+        moved = fewer;
+        phase = std::move(renamed);
+      }
+    }
     add_checked(out.time.value, phase.time.value, "times of phases", p);
     out.time.lower_bound += phase.time.lower_bound;
   }
