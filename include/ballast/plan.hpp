@@ -42,5 +42,6 @@
 #include <ballast/plan/shapes.hpp>
 #include <ballast/plan/shortage.hpp>
 #include <ballast/plan/time_stages.hpp>
+#include <ballast/plan/train_shards.hpp>
 #include <ballast/plan/training_plan.hpp>
 #include <ballast/plan/training_setting.hpp>

@@ -60,6 +60,10 @@ template <index_type Index>
                                             training_options const& options, layer_rates const& rates) {
   require(packs.size() == steps.packs.size(),
           [&] { return "packs has " + std::to_string(packs.size()) + " entries for " + std::to_string(steps.packs.size()) + " packs"; });
+  require(steps.shared.empty(), [&] {
+    return "sample " + std::to_string(steps.shared[0].sample) +
+           " is shared by ranks: make `shards_of` every step, and plan them with `plan_training` of plan/train_shards.hpp";
+  });
   require(options.stages >= 1 && options.stages <= std::uint64_t{1} << 20,
           [&] { return "stages = " + std::to_string(options.stages) + " must be in 1 ... 2^20"; });
   require(options.memory >= 0, [&] { return "memory = " + std::to_string(options.memory) + " must not be negative"; });
@@ -82,13 +86,45 @@ template <index_type Index>
   return begun;
 }
 
-/// Adds memory and timelines to a plan with stages.
+/// Adds memory and timelines to a plan with stages. `first` says which ranks run a place together, as `step_timer` takes it.
 template <index_type Index>
 void time_training(batching<Index> const& steps, std::span<batch_shape const> packs, std::span<layer const> layers,
-                   training_options const& options, layer_rates const& rates, training_plan& out) {
+                   training_options const& options, layer_rates const& rates, training_plan& out,
+                   std::span<std::uint32_t const> first = {}) {
   layer_evaluator const evaluate(rates);
   for (auto const& s : out.stages.figures) out.memory.push_back({.state = s.state, .activations = 0, .budget = options.memory});
-  step_timer<>(joined_stages(layers, out.stages), options.stages, evaluate, options.schedule, out.largest, packs).time(steps, out);
+  step_timer<>(joined_stages(layers, out.stages), options.stages, evaluate, options.schedule, out.largest, packs).time(steps, out, first);
+}
+
+/// Plans the stages for micro-batches that ranks may run together.
+template <index_type Index>
+[[nodiscard]] training_plan plan_joint_training(batching<Index> const& steps, std::span<batch_shape const> packs,
+                                                std::span<layer const> layers, training_options const& options, layer_rates const& rates,
+                                                std::span<std::uint32_t const> first) {
+  require(!layers.empty(), [] { return std::string("layers is empty"); });
+  auto begun = begin_training<Index>(steps, packs, layers, options, rates);
+  auto& out = begun.plan;
+  std::vector<std::int64_t> const capacity(static_cast<std::size_t>(options.stages), options.memory);
+  auto const chunks = std::visit([](auto const& s) { return s.chunks_per_stage(); }, options.schedule);
+  auto const finish = [&](training_plan& plan) {
+    plan.status = plan.stages.partition.status;
+    if (plan.status == status::feasible) time_training<Index>(steps, packs, layers, options, rates, plan, first);
+    return plan.status == status::feasible;
+  };
+  if (chunks == 1) {
+    out.stages = plan_stages<>(std::span<stage_layer const>(out.layers),
+                               {.stages = options.stages, .capacity = capacity, .in_flight = out.in_flight});
+    if (!finish(out) && out.layers.size() >= options.stages) out.shortage = shortage_of(out.layers, out.in_flight, options.memory);
+    return std::move(out);
+  }
+  auto const held = held_by_chunk(options.schedule, options.stages, begun.most);
+  auto even = out;  // balanced stages may have unequal chunks, which wait for each other
+  out.stages = plan_chunks<>(out.layers, held, {.capacity = capacity});
+  even.stages = plan_chunks<>(even.layers, held, {.capacity = capacity, .move_cuts = false});
+  if (!finish(out) || even.stages.partition.boundaries == out.stages.partition.boundaries || !finish(even)) return std::move(out);
+  auto& bound = even.stages.partition.bottleneck.lower_bound;
+  bound = (std::max)(bound, out.stages.partition.bottleneck.lower_bound);
+  return even.time.value < out.time.value ? std::move(even) : std::move(out);
 }
 
 }  // namespace detail
@@ -110,7 +146,7 @@ void time_training(batching<Index> const& steps, std::span<batch_shape const> pa
 /// @param rates    rates that turn work into time; see `rates_of`
 /// @return stages, times, memory, what limits the training, and the timeline of the slowest rank; infeasible if no partition fits in memory
 /// @post no stage exceeds its memory in any step; the shares add up to the time of all devices
-/// @throws invalid_input if an option, rate or layer is out of range, sizes do not match, or
+/// @throws invalid_input if an option, rate or layer is out of range, sizes do not match, ranks share a sample (see train_shards.hpp), or
 ///         times or bytes come near 2^63
 /// @par Complexity
 /// As `plan_stages`, and O(micro-batches * stages) for the timelines.
@@ -121,30 +157,7 @@ void time_training(batching<Index> const& steps, std::span<batch_shape const> pa
 template <index_type Index>
 [[nodiscard]] training_plan plan_training(batching<Index> const& steps, std::span<batch_shape const> packs, std::span<layer const> layers,
                                           training_options const& options, layer_rates const& rates) {
-  require(!layers.empty(), [] { return std::string("layers is empty"); });
-  auto begun = detail::begin_training<Index>(steps, packs, layers, options, rates);
-  auto& out = begun.plan;
-  std::vector<std::int64_t> const capacity(static_cast<std::size_t>(options.stages), options.memory);
-  auto const chunks = std::visit([](auto const& s) { return s.chunks_per_stage(); }, options.schedule);
-  auto const finish = [&](training_plan& plan) {
-    plan.status = plan.stages.partition.status;
-    if (plan.status == status::feasible) detail::time_training<Index>(steps, packs, layers, options, rates, plan);
-    return plan.status == status::feasible;
-  };
-  if (chunks == 1) {
-    out.stages = plan_stages<>(std::span<stage_layer const>(out.layers),
-                               {.stages = options.stages, .capacity = capacity, .in_flight = out.in_flight});
-    if (!finish(out) && out.layers.size() >= options.stages) out.shortage = shortage_of(out.layers, out.in_flight, options.memory);
-    return std::move(out);
-  }
-  auto const held = held_by_chunk(options.schedule, options.stages, begun.most);
-  auto even = out;  // balanced stages may have unequal chunks, which wait for each other
-  out.stages = plan_chunks<>(out.layers, held, {.capacity = capacity});
-  even.stages = plan_chunks<>(even.layers, held, {.capacity = capacity, .move_cuts = false});
-  if (!finish(out) || even.stages.partition.boundaries == out.stages.partition.boundaries || !finish(even)) return std::move(out);
-  auto& bound = even.stages.partition.bottleneck.lower_bound;
-  bound = (std::max)(bound, out.stages.partition.bottleneck.lower_bound);
-  return even.time.value < out.time.value ? std::move(even) : std::move(out);
+  return detail::plan_joint_training<Index>(steps, packs, layers, options, rates, {});
 }
 
 /// @brief Plans the stages of a language model on a cluster for a data plan. Each rank is a pipeline of tensor-parallel groups.

@@ -11,6 +11,7 @@
 #include <ballast/pipeline/simulate.hpp>
 #include <ballast/pipeline/work.hpp>
 #include <ballast/plan/detail/joined_stages.hpp>
+#include <ballast/plan/detail/joint_timeline.hpp>
 #include <ballast/plan/training_plan.hpp>
 
 #include <algorithm>
@@ -89,8 +90,10 @@ class step_timer {
     }
   }
 
+  /// `first` is empty if ranks wait for each other at the end of a step only; else it has, for each place of the table, the first of the
+  /// ranks that run it together.
   template <class Index>
-  void time(batching<Index> const& steps, training_plan& out) {
+  void time(batching<Index> const& steps, training_plan& out, std::span<std::uint32_t const> first = {}) {
     auto const ranks = static_cast<std::size_t>(steps.ranks);
     auto const devices = static_cast<std::int64_t>(steps.ranks * ends_.size());
     std::vector<std::int64_t> makespans(ranks);
@@ -105,7 +108,7 @@ class step_timer {
         count(out);
       }
       auto const at = std::max_element(makespans.begin(), makespans.end());
-      auto const step = *at;
+      auto const step = first.empty() ? *at : (std::max)(*at, joint_makespan(steps, s, first));
       require(step + end_ <= (std::numeric_limits<std::int64_t>::max)() / devices - out.time.value,
               [&] { return "step " + std::to_string(s) + " brings the time of all devices to 2^63 nanoseconds"; });
       for (auto const makespan : makespans) out.shares.waiting += (step - makespan) * static_cast<std::int64_t>(ends_.size());
@@ -154,6 +157,29 @@ class step_timer {
       ++micro_batches;
     }
     run(micro_batches, events);
+  }
+  /// The time of a step in which ranks run micro-batches together; 0 if none do.
+  template <class Index>
+  [[nodiscard]] std::int64_t joint_makespan(batching<Index> const& steps, std::size_t step, std::span<std::uint32_t const> first) {
+    auto const packs = steps.step(step);
+    auto const places = static_cast<std::size_t>(steps.micro_batches);
+    first = first.subspan(step * packs.size(), packs.size());
+    std::uint64_t used = 0;
+    bool together = false;
+    for (std::size_t i = 0; i < packs.size(); ++i) {
+      if (packs[i] != steps.none) used = (std::max)(used, std::uint64_t{i % places} + 1);
+      together = together || first[i] != i / places;
+    }
+    if (used == 0 || !together) return 0;
+    auto const order = order_of(schedule_, ends_.size(), divide_up(used, group()) * group());
+    joint_timeline<> joint(order, first, static_cast<std::size_t>(steps.ranks));
+    for (std::size_t i = 0; i < packs.size(); ++i) {
+      if (packs[i] == steps.none) continue;
+      works_.clear();
+      append_works(packs_[static_cast<std::size_t>(packs[i])]);
+      joint.add(i / places, i % places, works_);
+    }
+    return joint.makespan();
   }
   /// Simulates the works of some micro-batches.
   void run(std::uint64_t micro_batches, bool events) {
