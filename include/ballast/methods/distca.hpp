@@ -130,7 +130,7 @@ template <index_type Index = std::uint32_t, length_range R>
     }
     out.rank_groups.push_back(ranks);
   }
-  while (server < servers) next_server();
+  for (auto empty = servers - server; empty > 0; --empty) next_server();
   return out;
 }
 

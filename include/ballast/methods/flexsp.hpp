@@ -93,7 +93,7 @@ template <index_type Index, class Cost>
       least.samples.push_back(static_cast<Index>(i));
     }
     std::erase_if(groups, [](group const& g) { return g.samples.empty(); });
-    auto const slowest = fits ? std::ranges::max(groups, {}, &group::time).time + o.cost_per_pass : most;
+    auto const slowest = fits ? (std::ranges::max)(groups, {}, &group::time).time + o.cost_per_pass : most;
     if (!fits || (best.status == status::feasible && slowest >= best.time.value)) continue;
     best = {.status = status::feasible, .time = {slowest, 0}, .widths = {}, .samples = {}};
     best.widths.assign(groups.size(), static_cast<std::uint32_t>(width));

@@ -82,8 +82,8 @@ std::vector<document> fill(std::span<document const> documents, std::uint64_t no
   std::priority_queue<entry, std::vector<entry>, std::greater<>> by_work, by_tokens;
   std::vector<std::int64_t> work(count, 0), tokens(count, 0);
   for (std::size_t m = 0; m < count; ++m) {
-    by_work.push({0, m});
-    by_tokens.push({0, m});
+    by_work.emplace(0, m);
+    by_tokens.emplace(0, m);
   }
   auto const least = [](auto& heap, auto const& now_is) {
     while (heap.top().first != now_is[heap.top().second]) heap.pop();

@@ -63,7 +63,7 @@ template <index_type Index>
 
 /// The best plan of independent or mixed passes that is found.
 [[nodiscard]] inline block_plan search_blocks(degree_times const& t, std::int64_t lower, shard_search const& search) {
-  constexpr std::int64_t small = 1024;  // samples of a batch whose groups of one pass are planned unless the search is deep
+  constexpr std::int64_t few = 1024;  // samples of a batch whose groups of one pass are planned unless the search is deep
   auto const n = static_cast<std::int64_t>(t.length.size());
   auto const quick = std::clamp(std::int64_t{32768} / n, std::int64_t{1}, std::int64_t{24});
   auto const policies = t.options.execution == execution::mixed ? 2 : 1;  // pure passes first, so that mixed ones are never slower
@@ -74,7 +74,7 @@ template <index_type Index>
       plan = std::move(mixed);
   if (search.incumbents) {
     if (auto equal = homogeneous_plan(t, plan.value); equal.value < plan.value) plan = std::move(equal);
-    if (n <= small || search.deep)
+    if (n <= few || search.deep)
       if (auto one = one_pass_plan(t); one.value < plan.value) plan = std::move(one);
     if (search.deep)
       if (auto waiting = lockstep_plan(t, lockstep_counts(search)); waiting.value < plan.value) plan = std::move(waiting);

@@ -42,7 +42,7 @@ namespace ballast::inline v0_2::detail {
 inline void require_room(std::size_t i, std::int64_t tokens, batching_options const& o, std::uint64_t most_ranks_shared, char const* why) {
   auto const ranks = why == nullptr ? ranks_to_share(most_ranks_shared, o) : 1;
   require(tokens <= o.capacity * static_cast<std::int64_t>(ranks), [&] {
-    auto const long_one = entry("lengths", i, tokens) + " exceeds capacity " + std::to_string(o.capacity);
+    auto long_one = entry("lengths", i, tokens) + " exceeds capacity " + std::to_string(o.capacity);
     if (most_ranks_shared == 1) return long_one;
     if (why != nullptr) return long_one + ", and ranks share no samples " + why + ": raise the capacity or cut the sample";
     return long_one + " times the " + std::to_string(ranks) +

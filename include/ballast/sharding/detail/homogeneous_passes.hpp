@@ -90,6 +90,7 @@ struct bin_list {
   std::vector<sample_bin> bins;
   std::vector<std::vector<std::size_t>> open(blocks);  // bins with room for another sample
   std::vector<queued_bin> heap;
+  heap.reserve(blocks);
   for (std::size_t b = 0; b < blocks; ++b) heap.push_back({0, b});
   auto const later = [](queued_bin const& a, queued_bin const& b) { return b < a; };
   for (std::size_t i = 0; i < t.length.size(); ++i) {
