@@ -24,6 +24,7 @@
 #include <ballast/sharding/check_prices.hpp>
 #include <ballast/sharding/document_shares.hpp>
 #include <ballast/sharding/fault.hpp>
+#include <ballast/sharding/fixed_groups.hpp>
 #include <ballast/sharding/homogeneous.hpp>
 #include <ballast/sharding/least_time.hpp>
 #include <ballast/sharding/length_buckets.hpp>

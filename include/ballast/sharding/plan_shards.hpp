@@ -76,8 +76,10 @@ template <index_type Index>
     if (auto equal = homogeneous_plan(t, plan.value); equal.value < plan.value) plan = std::move(equal);
     if (n <= few || search.deep)
       if (auto one = one_pass_plan(t); one.value < plan.value) plan = std::move(one);
-    if (search.deep)
+    if (search.deep) {
       if (auto waiting = lockstep_plan(t, lockstep_counts(search)); waiting.value < plan.value) plan = std::move(waiting);
+      if (auto fixed = fixed_plan(t, lower); fixed.value < plan.value) plan = std::move(fixed);
+    }
   }
   if (exact_tree::takes(t, search.deep)) exact_tree(t).improve(plan);
   return plan;
@@ -103,7 +105,8 @@ template <index_type Index>
 /// @param search   how far to search
 /// @return the shards, their modelled time and a lower bound; `infeasible` if a sample has room on no block
 /// @post `check_shards` accepts the result with `{.aligned = true}`, and `time.value` is the makespan of `time_shards`. With
-/// `search.incumbents` the plan is not slower than that of `homogeneous_shards` and, if the search is deep, of `lockstep_shards`
+/// `search.incumbents` the plan is not slower than that of `homogeneous_shards` and, if the search is deep, those of `lockstep_shards` and
+/// `fixed_groups`
 /// @throws invalid_input if a length or an option is not positive, `cost_per_pass` or a time is negative, the sum of all times reaches
 /// 2^62, or there are 2^32 samples or more
 /// @par Complexity

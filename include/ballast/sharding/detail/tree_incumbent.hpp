@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/core/math.hpp>
 #include <ballast/sharding/detail/degree_times.hpp>
+#include <ballast/sharding/detail/fixed_group_search.hpp>
 #include <ballast/sharding/detail/group_fit.hpp>
 #include <ballast/sharding/detail/homogeneous_passes.hpp>
 #include <ballast/sharding/detail/micro_batch_search.hpp>
@@ -65,6 +66,20 @@ inline void add_groups(block_plan& plan, std::vector<std::size_t> const& samples
   if (fit.time >= degree_times::most) return plan;
   plan.value = fit.time;
   add_groups(plan, samples, fit);
+  return plan;
+}
+
+/// Groups that do not change within the batch.
+[[nodiscard]] inline block_plan fixed_plan(degree_times const& t, std::int64_t lower) {
+  block_plan plan;
+  auto const groups = fixed_group_search(t).run(lower);
+  if (groups.time == degree_times::most) return plan;
+  plan.value = groups.time;
+  auto const first = groups.first_ranks();
+  for (auto const g : groups.group_of_pass)
+    plan.passes.push_back({static_cast<std::uint32_t>(first[g] >> groups.level[g]), static_cast<std::uint32_t>(groups.level[g]), 0});
+  for (std::size_t i = 0; i < groups.pass_of.size(); ++i)
+    plan.placements.push_back({static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(groups.pass_of[i])});
   return plan;
 }
 
