@@ -105,7 +105,10 @@ template <index_type Index>
   for (auto const& t : plan.tasks) {
     h.append(t.sample);
     h.append(t.home);
-    for (auto const value : {t.begin, t.end, t.tail_begin, t.tail_end}) h.append(static_cast<std::uint64_t>(value));
+    h.append(static_cast<std::uint64_t>(t.begin));
+    h.append(static_cast<std::uint64_t>(t.end));
+    h.append(static_cast<std::uint64_t>(t.tail_begin));
+    h.append(static_cast<std::uint64_t>(t.tail_end));
   }
   return h.value();
 }

@@ -44,7 +44,7 @@ class fixed_group_search {
   [[nodiscard]] fixed_group_plan run(std::int64_t lower) {
     fixed_group_plan best = equal_groups();
     auto low = lower;
-    for (int probe = 0; probe < 20 && best.time < degree_times::most && best.time - low > low / 1000; ++probe) {
+    for (int probe = 0; probe < 20 && degree_times::most > best.time && best.time - low > low / 1000; ++probe) {
       auto const middle = low + (best.time - 1 - low) / 2;
       if (fits(middle) && now_.time < best.time)
         std::swap(best, now_);

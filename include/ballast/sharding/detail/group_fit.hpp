@@ -80,7 +80,7 @@ class group_planner {
     auto low = lower_;
     auto const fixed = t_->options.cost_per_pass;
     if (best_.time == degree_times::most && best_fit(samples, degree_times::most)) keep(samples);
-    for (int probe = 0; probe < 16 && best_.time - low > low / 1000 && best_.time < degree_times::most; ++probe) {
+    for (int probe = 0; probe < 16 && degree_times::most > best_.time && best_.time - low > low / 1000; ++probe) {
       auto const middle = low + (best_.time - 1 - low) / 2;
       if (best_fit(samples, middle - fixed))
         keep(samples);
