@@ -254,7 +254,7 @@ void print_targets() {
 void print_slower(planner theirs, execution policy, char const* name) {
   std::size_t slower = 0, compared = 0;
   for (auto s : settings()) {
-    if (s.policy == execution::lockstep || s.by == planner::homogeneous) continue;
+    if (s.policy == execution::lockstep || s.by == planner::homogeneous || s.by == planner::fixed) continue;
     auto const ours = outcomes.find(s.name());
     s.by = theirs;
     s.policy = policy;

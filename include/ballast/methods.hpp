@@ -17,6 +17,7 @@
 #include <ballast/methods/bytescale.hpp>
 #include <ballast/methods/bytescale_offload.hpp>
 #include <ballast/methods/distca.hpp>
+#include <ballast/methods/distca_batch.hpp>
 #include <ballast/methods/flexsp.hpp>
 #include <ballast/methods/flexsp_costs.hpp>
 #include <ballast/methods/hbp.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program.hpp"
+#include "refused.hpp"
 
 #include "support/catch.hpp"
 
@@ -12,14 +13,6 @@ namespace {
 using namespace ballast_test;
 
 /// Exit code, nothing on standard output, and one sentence on standard error that begins as expected.
-void check_refused(scratch::outcome const& o, std::string const& sentence, int code = 2) {
-  CAPTURE(o.out, o.err, sentence);
-  CHECK(o.code == code);
-  CHECK(o.out.empty());
-  CHECK(o.err.substr(0, sentence.size()) == sentence);
-  CHECK(std::count(o.err.begin(), o.err.end(), '\n') == 1);
-}
-
 std::string const not_a_length = " is not a length: lengths are whole numbers from 1 to 2^63-1\n";
 
 }  // namespace

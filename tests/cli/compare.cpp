@@ -4,6 +4,7 @@
 #include "readers/shards.hpp"
 
 #include "program.hpp"
+#include "refused.hpp"
 #include "support/catch.hpp"
 #include "support/lengths.hpp"
 
@@ -31,14 +32,6 @@ std::vector<std::int64_t> mixture(std::size_t n) {
   std::vector<std::int64_t> out;
   for (std::size_t i = 0; i < n; ++i) out.push_back(between(20, i % 20 == 7 ? 40000 : 3000, draw));
   return out;
-}
-
-void check_refused(scratch::outcome const& o, std::string const& sentence, int code = 2) {
-  CAPTURE(o.out, o.err, sentence);
-  CHECK(o.code == code);
-  CHECK(o.out.empty());
-  CHECK(o.err.substr(0, sentence.size()) == sentence);
-  CHECK(o.err.find('\n') == o.err.size() - 1);
 }
 
 }  // namespace

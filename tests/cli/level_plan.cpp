@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program.hpp"
+#include "refused.hpp"
 
 #include "support/catch.hpp"
 
@@ -46,14 +47,6 @@ std::pair<std::string, std::vector<std::int64_t>> array(std::string const& bytes
     values.push_back(size == 4 ? narrow : wide);
   }
   return {header.substr(at, header.find(')') - at), values};
-}
-
-void check_refused(scratch::outcome const& o, std::string const& sentence) {
-  CAPTURE(o.out, o.err, sentence);
-  CHECK(o.code == 2);
-  CHECK(o.out.empty());
-  CHECK(o.err.substr(0, sentence.size()) == sentence);
-  CHECK(o.err.find('\n') == o.err.size() - 1);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program.hpp"
+#include "refused.hpp"
 
 #include "support/catch.hpp"
 
@@ -44,14 +45,6 @@ std::vector<ballast::level> levels_in(json const& object) {
   std::vector<ballast::level> out;
   for (auto const& l : object["levels"]) out.push_back({l["length"], l["sp"], l["recomputed_layers"]});
   return out;
-}
-
-void check_refused(scratch::outcome const& o, std::string const& sentence, int code = 2) {
-  CAPTURE(o.out, o.err, sentence);
-  CHECK(o.code == code);
-  CHECK(o.out.empty());
-  CHECK(o.err.substr(0, sentence.size()) == sentence);
-  CHECK(o.err.find('\n') == o.err.size() - 1);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program.hpp"
+#include "refused.hpp"
 
 #include "support/catch.hpp"
 
@@ -20,14 +21,6 @@ namespace {
 
 using namespace ballast_test;
 using nlohmann::json;
-
-void check_refused(scratch::outcome const& o, std::string const& sentence, int code = 2) {
-  CAPTURE(o.out, o.err, sentence);
-  CHECK(o.code == code);
-  CHECK(o.out.empty());
-  CHECK(o.err.substr(0, sentence.size()) == sentence);
-  CHECK(std::count(o.err.begin(), o.err.end(), '\n') == 1);
-}
 
 json answer(scratch::outcome const& o) {
   CAPTURE(o.out, o.err);

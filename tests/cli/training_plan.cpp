@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program.hpp"
+#include "refused.hpp"
 
 #include "support/catch.hpp"
 #include "support/lengths.hpp"
@@ -31,13 +32,6 @@ json answer(scratch::outcome const& o) {
   CAPTURE(o.out, o.err);
   REQUIRE(o.code == 0);
   return json::parse(o.out);
-}
-void check_refused(scratch::outcome const& o, std::string const& sentence, int code = 2) {
-  CAPTURE(o.out, o.err, sentence);
-  CHECK(o.code == code);
-  CHECK(o.out.empty());
-  CHECK(o.err.substr(0, sentence.size()) == sentence);
-  CHECK(std::count(o.err.begin(), o.err.end(), '\n') == 1);
 }
 bool close(double a, double b) { return std::fabs(a - b) <= 1e-9 * (1 + std::fabs(b)); }
 

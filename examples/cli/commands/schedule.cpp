@@ -14,7 +14,6 @@
 #include <limits>
 #include <memory>
 #include <string>
-#include <vector>
 
 namespace ballast_cli {
 
@@ -35,13 +34,9 @@ void run(schedule_arguments const& arguments) {
   auto const on = setting_of(arguments.shared, model, lengths);
   auto const plan_batch = method.start(on);
   std::string text;
-  std::vector<std::uint64_t> waiting;  // the next batch behind the samples that were left
-  std::uint64_t next = 0, batch = 0;
-  while (next < lengths.size() || !waiting.empty()) {
-    auto const before = waiting.size();
-    for (std::uint64_t k = 0; k < arguments.shared.batch && next < lengths.size(); ++k) waiting.push_back(next++);
-    std::vector<std::int64_t> mine;
-    for (auto const i : waiting) mine.push_back(lengths[i]);
+  batch_feed feed(lengths, arguments.shared.batch);
+  for (std::uint64_t batch = 0; feed.next(); ++batch) {
+    auto const mine = feed.lengths();
     auto plan = plan_batch(mine).shards;
     if (plan.status != ballast::status::feasible)
       throw no_plan("batch " + std::to_string(batch) + ": " + arguments.method + " finds no plan for its " +
@@ -49,11 +44,8 @@ void run(schedule_arguments const& arguments) {
                     counted(static_cast<std::uint64_t>(*std::max_element(mine.begin(), mine.end())), "token") +
                     "; a larger --capacity or more --gpus make room");
     plan.time.value = time_shards(plan, on.cost, on.options.cost_per_pass).makespan;
-    text += line_of(plan, waiting, batch++);
-    std::vector<std::uint64_t> left;
-    for (auto const j : plan.left_out) left.push_back(waiting[j]);
-    if (left.size() == before && left.size() == waiting.size()) break;  // the data are at their end, and the method waits for more
-    waiting = std::move(left);
+    text += line_of(plan, feed.samples(), batch);
+    feed.planned(plan);
   }
   arguments.out.empty() ? write_standard_output(text) : replace_file(arguments.out, text);
 }

@@ -5,7 +5,6 @@
 #include "report/packing.hpp"
 
 #include <ballast/core/error.hpp>
-#include <ballast/core/hash.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/sharding/bounds.hpp>
 #include <ballast/sharding/check.hpp>
@@ -16,6 +15,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <stdexcept>
 
 namespace ballast_cli {
 
@@ -89,15 +89,12 @@ class step_sums {
 /// Plans batch after batch and adds up their steps, until all are planned or one has no plan.
 void plan_steps(scheduler const& by, std::span<std::int64_t const> lengths, std::uint64_t batch, std::uint64_t steps,
                 scheduling_setting const& on, step_sums& sums) {
-  std::vector<std::uint64_t> waiting;  // samples of the data, the next batch behind those that were left
-  std::uint64_t next = 0;
+  batch_feed feed(lengths, batch);
   stopwatch watch;
   auto const plan_batch = by.start(on);
   sums.out.start_ms = 1000 * watch.lap();
-  for (std::uint64_t step = 0; step < steps && next < lengths.size(); ++step) {
-    for (std::uint64_t k = 0; k < batch && next < lengths.size(); ++k) waiting.push_back(next++);
-    std::vector<std::int64_t> mine;
-    for (auto const i : waiting) mine.push_back(lengths[i]);
+  for (std::uint64_t step = 0; step < steps && !feed.at_end() && feed.next(); ++step) {
+    auto const mine = feed.lengths();
     (void)watch.lap();
     auto const planned = plan_batch(mine);
     auto const& plan = planned.shards;
@@ -111,24 +108,18 @@ void plan_steps(scheduler const& by, std::span<std::int64_t const> lengths, std:
     if (auto const verdict = check_shards(plan, mine, on.options); !verdict.valid())
       throw std::logic_error(std::string(by.word) + ", batch " + std::to_string(step) + ": " + describe(verdict));
     sums.out.policy = to_string(plan.execution);
-    std::vector<std::uint64_t> left;
+    feed.planned(plan);
     std::vector<std::int64_t> trained;
-    std::size_t l = 0;
     for (std::uint32_t j = 0; j < mine.size(); ++j) {
-      if (l < plan.left_out.size() && plan.left_out[l] == j) {
-        left.push_back(waiting[j]);
-        ++l;
-        continue;
-      }
+      if (std::binary_search(plan.left_out.begin(), plan.left_out.end(), j)) continue;
       trained.push_back(mine[j]);
-      auto const delay = step - waiting[j] / batch;
+      auto const delay = step - feed.samples()[j] / batch;
       sums.out.delayed += delay > 0;
       sums.out.token_delay += static_cast<double>(delay) * static_cast<double>(mine[j]);
     }
     sums.add(planned, trained, by.division);
-    waiting = std::move(left);
   }
-  sums.out.dropped = waiting.size();
+  sums.out.dropped = feed.left().size();
 }
 
 }  // namespace
@@ -137,9 +128,7 @@ std::int64_t batch_bounds::operator()(std::span<std::int64_t const> lengths, sam
   if (lengths.empty()) return 0;
   std::vector<std::int64_t> sorted(lengths.begin(), lengths.end());
   std::sort(sorted.begin(), sorted.end());
-  ballast::fnv1a h;
-  for (auto const l : sorted) h.append(static_cast<std::uint64_t>(l));
-  auto const [entry, is_new] = known_.try_emplace({h.value(), division}, 0);
+  auto const [entry, is_new] = known_.try_emplace({sorted, division}, 0);
   auto& bound = entry->second;
   if (!is_new) return bound;
   auto const& o = on_.options;

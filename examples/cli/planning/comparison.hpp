@@ -46,7 +46,7 @@ class batch_bounds {
 
  private:
   scheduling_setting on_;
-  std::map<std::pair<std::uint64_t, sample_division>, std::int64_t> known_;
+  std::map<std::pair<std::vector<std::int64_t>, sample_division>, std::int64_t> known_;  // by ascending lengths
 };
 
 /// Plans `steps` batches of `batch` samples in their order (the last may be smaller) with one scheduler. What it leaves for later is at the

@@ -6,7 +6,7 @@
 #include <ballast/core/math.hpp>
 #include <ballast/levels/pack.hpp>
 #include <ballast/methods/bytescale.hpp>
-#include <ballast/methods/distca.hpp>
+#include <ballast/methods/distca_batch.hpp>
 #include <ballast/methods/flexsp.hpp>
 #include <ballast/methods/hbp.hpp>
 #include <ballast/methods/megatron_hybrid_cp.hpp>
@@ -204,51 +204,15 @@ scheduled planned(lengths_view lengths, scheduling_setting const& on) {
   return {ballast::plan_shards(lengths, o, on.cost, {.deep = lengths.size() <= few})};
 }
 
-/// Micro-batches in the given order, as full as they get; in each, tokens are placed evenly and attention is moved. Exchanges are hidden.
+/// Exchanges are hidden; filling is one-sided, as published.
 scheduled distca(lengths_view lengths, scheduling_setting const& on) {
   auto const& o = on.options;
   auto by = ballast::distca::published(ballast::distca::run_of(on.model, o.ranks));
   by.per_token = on.cost.linear;  // picoseconds
   by.per_pair = 2 * on.cost.square;
-  scheduled out;
-  auto const room = o.capacity * static_cast<std::int64_t>(o.ranks);
-  if (*std::max_element(lengths.begin(), lengths.end()) > room) {
-    out.shards.status = ballast::status::infeasible;
-    return out;
-  }
-  out.busy.assign(static_cast<std::size_t>(o.ranks), 0);
-  std::vector<ballast::shards<>> parts;
-  std::vector<std::size_t> first;  // sample of each part
-  for (std::size_t i = 0, j = 0; i < lengths.size(); i = j) {
-    for (std::int64_t tokens = 0; j < lengths.size() && tokens + lengths[j] <= room; ++j) tokens += lengths[j];
-    auto plan = ballast::distca::plan(lengths.subspan(i, j - i), by);
-    out.time += plan.time.value / 1000 + 1 + o.cost_per_pass;
-    for (std::size_t r = 0; r < out.busy.size(); ++r) {
-      std::int64_t tokens = 0;
-      for (auto const& piece : plan.shards(r, 0)) tokens += piece.end - piece.begin;
-      out.busy[r] += (by.per_token * tokens + by.per_pair * plan.attention.loads[r]) / 1000 + (tokens > 0 ? o.cost_per_pass : 0);
-    }
-    first.push_back(i);
-    parts.push_back(std::move(plan.shards));
-  }
-  out.shards.execution = execution::lockstep;
-  std::vector<std::uint32_t> groups(parts.size());
-  for (std::size_t m = 0; m < parts.size(); ++m) {
-    groups[m] = static_cast<std::uint32_t>(out.shards.rank_groups.size());
-    for (auto const ranks : parts[m].rank_groups) out.shards.rank_groups.push_back(ranks);
-  }
-  for (std::size_t r = 0; r < out.busy.size(); ++r) {
-    for (std::size_t m = 0; m < parts.size(); ++m) {
-      for (auto p : parts[m](r, 0)) {
-        p.sample += static_cast<std::uint32_t>(first[m]);
-        if (p.group != ballast::not_shared) p.group += groups[m];
-        out.shards.pieces.push_back(p);
-      }
-      out.shards.pass_offsets.push_back(out.shards.pieces.size());
-    }
-    out.shards.rank_offsets.push_back(out.shards.passes());
-  }
-  return out;
+  auto plan = ballast::distca::plan_batch(lengths, o.capacity, by, 1000 * o.cost_per_pass);
+  for (auto& b : plan.busy) b /= 1000;
+  return {std::move(plan.shards), ballast::divide_up(plan.time.value, std::int64_t{1000}), std::move(plan.busy)};
 }
 
 using planner = std::function<scheduled(lengths_view)>;
@@ -263,6 +227,20 @@ planner wlb(scheduling_setting const& on) {
 }
 
 }  // namespace
+
+bool batch_feed::next() {
+  if (at_end() && (left_.empty() || left_.size() == samples_.size())) return false;
+  samples_ = left_;
+  for (std::uint64_t k = 0; k < batch_ && !at_end(); ++k) samples_.push_back(next_++);
+  lengths_.clear();
+  for (auto const i : samples_) lengths_.push_back(data_[i]);
+  return true;
+}
+
+void batch_feed::planned(ballast::shards<> const& plan) {
+  left_.clear();
+  for (auto const j : plan.left_out) left_.push_back(samples_[j]);
+}
 
 std::span<scheduler const> schedulers() {
   using enum sample_division;

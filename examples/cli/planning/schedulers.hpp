@@ -52,6 +52,26 @@ struct scheduler {
   std::function<scheduled(std::span<std::int64_t const> lengths)> (*start)(scheduling_setting const& on);
 };
 
+/// Batches in the order of the data. What a plan leaves out is at the front of the next batch.
+class batch_feed {
+ public:
+  batch_feed(std::span<std::int64_t const> data, std::uint64_t batch) : data_(data), batch_(batch) {}
+  /// Goes on to the next batch. False where there is none: no sample waits, or the last batch left all of it out and no new ones come.
+  [[nodiscard]] bool next();
+  /// Notes what a plan of the batch left out.
+  void planned(ballast::shards<> const& plan);
+  [[nodiscard]] std::span<std::int64_t const> lengths() const noexcept { return lengths_; }
+  [[nodiscard]] std::span<std::uint64_t const> samples() const noexcept { return samples_; }  ///< of the batch, as numbers of the data
+  [[nodiscard]] std::vector<std::uint64_t> const& left() const noexcept { return left_; }     ///< by the last plan
+  [[nodiscard]] bool at_end() const noexcept { return next_ == data_.size(); }                ///< whether no new samples come
+
+ private:
+  std::span<std::int64_t const> data_;
+  std::uint64_t batch_, next_ = 0;
+  std::vector<std::uint64_t> samples_, left_;
+  std::vector<std::int64_t> lengths_;
+};
+
 /// All schedulers, simple ones first. The last three are the planner of this library, once for each policy of execution.
 [[nodiscard]] std::span<scheduler const> schedulers();
 

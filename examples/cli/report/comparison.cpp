@@ -46,7 +46,7 @@ using namespace html;
                    formatted("%.3f", row.slowest_over_mean), formatted("%.1f %%", 100 * row.gap()), formatted("%.1f %%", 100 * row.compute),
                    formatted("%.1f %%", 100 * row.exchange), formatted("%.1f %%", 100 * row.fixed), formatted("%.1f %%", 100 * row.waiting),
                    formatted("%.1f GB", static_cast<double>(row.memory_bytes) * 1e-9), lateness(row), row.randomness,
-                   formatted("%.2f ms", row.planner_ms)});
+                   row.planner_ms > 0 ? formatted("%.2f ms", row.planner_ms) : std::string("-")});
   }
   return out;
 }

@@ -111,7 +111,7 @@ template <index_type Index>
 /// 2^62, or there are 2^32 samples or more
 /// @par Complexity
 /// O(n log n + n log ranks) for the bound, and O(n log ranks + passes of several ranks) for each attempt. A pass of a rank is found by
-/// first fit among its open passes.
+/// first fit among its open passes. A deep search adds that of `lockstep_shards`, `fixed_groups` and `price_bound`.
 /// @par Determinism
 /// A pure function of its arguments, in integers; equal lengths keep their order.
 /// @par Source
