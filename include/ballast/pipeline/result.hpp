@@ -14,8 +14,8 @@ namespace ballast::inline v0_2 {
 
 /// @brief The argument that proves a lower bound on the makespan.
 enum class pipeline_bound : std::uint8_t {
-  longest_path,   ///< the time of one micro-batch through all stages and back
-  busiest_stage,  ///< all tasks of one stage, after the shortest way to it and before the shortest way back
+  longest_path,   ///< the longest way through the tasks of one micro-batch, or of one chain of them
+  busiest_stage,  ///< all tasks of one stage, after the ways to them and before the ways back
 };
 
 /// @brief The name of a bound for reports. @param bound any of them @return a word, such as "longest-path"
