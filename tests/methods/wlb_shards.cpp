@@ -35,7 +35,7 @@ TEST_CASE("wlb: the shards of a step hold every token of its documents once, eac
                        quadratic_cost{.linear = 100, .quadratic = 1});
     for (int batch = 0; batch < 4; ++batch) {
       auto const step = stream.push(ballast_test::random_lengths(static_cast<std::size_t>(between(0, 30, draw)), 2000, draw));
-      auto const plan = step_shards(step, on, tile_time);
+      auto const plan = ballast::wlb::step_shards(step, on, tile_time);
       auto const ranks = on.shares.ranks * groups;
       auto const v = check_shards(plan, step.lengths, {.capacity = 3000, .ranks = ranks});
       CAPTURE(round, describe(v));
@@ -59,7 +59,7 @@ TEST_CASE("wlb: choosing the cut of each micro-batch is at least as fast as one 
   wlb::packer stream({.micro_batches = 8, .capacity = 196608, .thresholds = {65536}}, quadratic_cost{.linear = 35873, .quadratic = 1});
   auto const lengths = ballast_test::wlb_lengths(300, 7);
   auto const step = stream.push(lengths);
-  auto const plan = step_shards(step, {.groups = 8, .shares = {.ranks = 8}}, tile_time);
+  auto const plan = ballast::wlb::step_shards(step, {.groups = 8, .shares = {.ranks = 8}}, tile_time);
   std::int64_t by_document = 0, by_sequence = 0;
   for (std::size_t m = 0; m < 8; ++m) {
     std::vector<std::int64_t> of;
@@ -74,12 +74,13 @@ TEST_CASE("wlb: choosing the cut of each micro-batch is at least as fast as one 
 TEST_CASE("wlb: misuse of step_shards") {
   wlb::step step;
   step.micro_batches.offsets = {0, 0, 0, 0};
-  CHECK(step_shards(step, {.groups = 3, .shares = {.ranks = 2}}, tile_time).passes() == 6);
-  CHECK(refusal([&] { return step_shards(step, {.groups = 2, .shares = {.ranks = 2}}, tile_time); }) ==
+  CHECK(ballast::wlb::step_shards(step, {.groups = 3, .shares = {.ranks = 2}}, tile_time).passes() == 6);
+  CHECK(refusal([&] { return ballast::wlb::step_shards(step, {.groups = 2, .shares = {.ranks = 2}}, tile_time); }) ==
         "groups = 2 must be positive and divide 3 micro-batches");
-  CHECK(refusal([&] { return step_shards(step, {.groups = 3, .shares = {}}, tile_time); }) == "ranks = 0 must be in 1 ... 2^20 - 1");
+  CHECK(refusal([&] { return ballast::wlb::step_shards(step, {.groups = 3, .shares = {}}, tile_time); }) ==
+        "ranks = 0 must be in 1 ... 2^20 - 1");
   step.lengths.push_back(1);
-  CHECK(refusal([&] { return step_shards(step, {.groups = 1, .shares = {.ranks = 2}}, tile_time); }) ==
+  CHECK(refusal([&] { return ballast::wlb::step_shards(step, {.groups = 1, .shares = {.ranks = 2}}, tile_time); }) ==
         "lengths must have an entry for each document");
 }
 

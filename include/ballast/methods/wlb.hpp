@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/batching/stream_step.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
-#include <ballast/core/groups.hpp>
 #include <ballast/core/lengths.hpp>
-#include <ballast/core/math.hpp>
 #include <ballast/core/weigh.hpp>
-#include <ballast/core/wide.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -26,34 +24,9 @@
 namespace ballast::inline v0_2::wlb {
 
 /// @brief A document of a stream.
-struct document {
-  std::uint64_t number = 0;   ///< counted from the first document of the stream
-  std::int64_t length = 0;    ///< tokens
-  std::uint64_t arrived = 0;  ///< number of the step with whose global batch it came
-  friend constexpr bool operator==(document const&, document const&) = default;
-};
-
+using document = stream_sample;
 /// @brief The micro-batches of one step.
-struct step {
-  groups<std::uint64_t> micro_batches;  ///< numbers of the documents in each
-  std::vector<std::int64_t> lengths;    ///< tokens of each entry of `micro_batches.members`
-  std::vector<std::uint64_t> delays;    ///< how many steps each entry waited
-  std::vector<std::int64_t> workloads;  ///< sum of the costs of each micro-batch
-
-  /// @brief The imbalance of the step: its largest workload over the mean workload. @return in millionths, at least 1,000,000; 1,000,000
-  /// without work
-  [[nodiscard]] std::int64_t imbalance() const noexcept {
-    std::int64_t most = 0, all = 0;
-    for (auto const w : workloads) {
-      most = (std::max)(most, w);
-      all += w;
-    }
-    if (all == 0) return 1'000'000;
-    return static_cast<std::int64_t>(
-        multiply_divide_up(static_cast<std::uint64_t>(most), 1'000'000 * workloads.size(), static_cast<std::uint64_t>(all)));
-  }
-  friend bool operator==(step const&, step const&) = default;
-};
+using step = stream_step;
 
 /// @brief Shape of a step. Only `thresholds` may stay as it is.
 struct options {
@@ -209,6 +182,13 @@ class packer {
       old = std::ssize(now);
     }
     state_.left.clear();
+    return out;
+  }
+  /// @brief The documents that wait. @return by number
+  [[nodiscard]] std::vector<document> waiting() const {
+    auto out = state_.left;
+    for (auto const& queue : state_.queues) out.insert(out.end(), queue.begin(), queue.end());
+    std::sort(out.begin(), out.end(), [](document const& a, document const& b) { return a.number < b.number; });
     return out;
   }
   /// @brief What a restart needs.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/batching/replay_stream.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/lengths.hpp>
-#include <ballast/core/wide.hpp>
 #include <ballast/methods/wlb.hpp>
 
 #include <algorithm>
@@ -20,39 +20,9 @@
 namespace ballast::inline v0_2::wlb {
 
 /// @brief Global batches of a stream, each with the tokens of its documents.
-using global_batches = std::vector<std::vector<std::int64_t>>;
-
+using global_batches = stream_blocks;
 /// @brief Steps of a stream, and the documents that are in none of them.
-struct replayed {
-  std::vector<step> steps;     ///< in order
-  std::vector<document> left;  ///< documents that still waited at the end, by number
-
-  /// @brief Mean over the steps of the largest workload over the mean workload. @return in millionths
-  [[nodiscard]] std::int64_t imbalance() const noexcept {
-    std::int64_t sum = 0;
-    for (auto const& s : steps) sum += s.imbalance();
-    return steps.empty() ? 1'000'000 : sum / static_cast<std::int64_t>(steps.size());
-  }
-  /// @brief Mean number of steps that a token of the steps waited. @return in millionths of a step
-  [[nodiscard]] std::int64_t delay() const noexcept {
-    std::int64_t waited = 0, tokens = 0;
-    for (auto const& s : steps)
-      for (std::size_t i = 0; i < s.lengths.size(); ++i) {
-        waited += s.lengths[i] * static_cast<std::int64_t>(s.delays[i]);
-        tokens += s.lengths[i];
-      }
-    if (tokens == 0) return 0;
-    return waited / tokens * 1'000'000 + static_cast<std::int64_t>(multiply_divide_up(static_cast<std::uint64_t>(waited % tokens),
-                                                                                      1'000'000, static_cast<std::uint64_t>(tokens)));
-  }
-  /// @brief The most steps that a document waited.
-  [[nodiscard]] std::uint64_t longest_delay() const noexcept {
-    std::uint64_t most = 0;
-    for (auto const& s : steps)
-      for (auto const d : s.delays) most = (std::max)(most, d);
-    return most;
-  }
-};
+using replayed = stream_replay;
 
 /// @brief Pushes all batches through a `packer`.
 ///
@@ -68,13 +38,7 @@ struct replayed {
 /// A pure function of its arguments.
 template <cost_model Cost>
 [[nodiscard]] replayed replay(global_batches const& batches, options const& shape, Cost const& cost) {
-  packer<Cost> stream(shape, cost);
-  replayed out;
-  for (auto const& batch : batches) out.steps.push_back(stream.push(batch));
-  out.left = stream.state().left;
-  for (auto const& queue : stream.state().queues) out.left.insert(out.left.end(), queue.begin(), queue.end());
-  std::sort(out.left.begin(), out.left.end(), [](document const& a, document const& b) { return a.number < b.number; });
-  return out;
+  return replay_stream(batches, packer<Cost>(shape, cost));
 }
 
 /// @brief The paper's baseline with a window: the documents of several global batches are repacked together, longest first.
