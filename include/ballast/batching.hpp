@@ -17,6 +17,7 @@
 
 #include <ballast/batching/check.hpp>
 #include <ballast/batching/check_micro_batches.hpp>
+#include <ballast/batching/check_stream.hpp>
 #include <ballast/batching/chunk_work.hpp>
 #include <ballast/batching/deal_chunks.hpp>
 #include <ballast/batching/deal_steps.hpp>
@@ -29,14 +30,17 @@
 #include <ballast/batching/micro_batches.hpp>
 #include <ballast/batching/mixture.hpp>
 #include <ballast/batching/options.hpp>
+#include <ballast/batching/outlier_stream.hpp>
 #include <ballast/batching/phase_steps.hpp>
 #include <ballast/batching/pipeline_steps.hpp>
 #include <ballast/batching/plan_steps.hpp>
 #include <ballast/batching/pools.hpp>
+#include <ballast/batching/replay_stream.hpp>
 #include <ballast/batching/result.hpp>
 #include <ballast/batching/resume.hpp>
 #include <ballast/batching/shard_weights.hpp>
 #include <ballast/batching/step_shards.hpp>
+#include <ballast/batching/stream_step.hpp>
 #include <ballast/batching/stream_steps.hpp>
 #include <ballast/batching/weigh.hpp>
 #include <ballast/batching/weighed_samples.hpp>
