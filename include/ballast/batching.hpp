@@ -16,9 +16,12 @@
 /// @endcode
 
 #include <ballast/batching/check.hpp>
+#include <ballast/batching/check_consecutive.hpp>
 #include <ballast/batching/check_micro_batches.hpp>
 #include <ballast/batching/check_stream.hpp>
 #include <ballast/batching/chunk_work.hpp>
+#include <ballast/batching/consecutive_micro_batches.hpp>
+#include <ballast/batching/consecutive_options.hpp>
 #include <ballast/batching/deal_chunks.hpp>
 #include <ballast/batching/deal_steps.hpp>
 #include <ballast/batching/equal_time_chunks.hpp>

@@ -2,7 +2,7 @@
 #pragma once
 
 /// @file
-/// @brief Includes all of methods/: published systems, composed of the other rooms: ByteScale, DistCA, FlexSP, HBP, LongAlign, hybrid
+/// @brief Includes all of methods/: published systems, composed of the other rooms: ByteScale, DistCA, DynaPipe, FlexSP, HBP, LongAlign, hybrid
 /// context parallelism of Megatron-Core, OmniBal, Skrull, verl, WLB-LLM.
 ///
 /// Use them to reproduce a paper. `hbp::plan_training` plans multi-level packing, `longalign::sorted_batches` and `packing_steps`
@@ -18,6 +18,7 @@
 #include <ballast/methods/bytescale_offload.hpp>
 #include <ballast/methods/distca.hpp>
 #include <ballast/methods/distca_batch.hpp>
+#include <ballast/methods/dynapipe.hpp>
 #include <ballast/methods/flexsp.hpp>
 #include <ballast/methods/flexsp_costs.hpp>
 #include <ballast/methods/hbp.hpp>

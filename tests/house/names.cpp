@@ -20,6 +20,7 @@ std::set<std::string> const data{
     "balance/options",
     "balance/result",
     "balance/workspace",
+    "batching/consecutive_options",
     "batching/fault",
     "batching/measured_options",
     "batching/micro_batch_options",
