@@ -15,7 +15,10 @@
 
 #include <ballast/pipeline/bounds.hpp>
 #include <ballast/pipeline/check.hpp>
+#include <ballast/pipeline/chunked_order.hpp>
 #include <ballast/pipeline/fault.hpp>
+#include <ballast/pipeline/list_schedule.hpp>
+#include <ballast/pipeline/list_tie.hpp>
 #include <ballast/pipeline/order.hpp>
 #include <ballast/pipeline/result.hpp>
 #include <ballast/pipeline/simulate.hpp>

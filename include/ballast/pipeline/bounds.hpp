@@ -3,7 +3,7 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/groups.hpp>
 #include <ballast/pipeline/detail/chain_bound.hpp>
-#include <ballast/pipeline/detail/check_chains.hpp>
+#include <ballast/pipeline/detail/chain_places.hpp>
 #include <ballast/pipeline/detail/stage_bound.hpp>
 #include <ballast/pipeline/detail/work_table.hpp>
 #include <ballast/pipeline/result.hpp>
@@ -74,7 +74,8 @@ template <stage_work_model Work>
 template <stage_work_model Work>
 [[nodiscard]] makespan_bound pipeline_lower_bound(groups<std::uint32_t> const& chains, std::uint64_t stages, Work const& work) {
   require(stages > 0 && !chains.members.empty(), [] { return std::string("there must be at least one stage and micro-batch"); });
-  detail::check_chains(chains);
+  std::vector<detail::chain_place> places;
+  detail::place_chains(chains, chains.members.size(), "chains", places);
   detail::work_table table;
   table.load(static_cast<std::size_t>(stages), chains.members.size(), work);
   detail::chain_bound_memory memory;

@@ -20,6 +20,7 @@ enum class timeline_fault : std::uint8_t {
   task_twice,      ///< a forward, a backward or one of its parts is done a second time
   task_missing,    ///< a forward, a backward or one of its parts is not done
   too_early,       ///< an event begins before its inputs have arrived
+  wrong_order,     ///< an event of a chain comes before the one of its chain that it depends on
   wrong_figures,   ///< a stage's start, end, busy time or peak memory does not follow from its events
   wrong_makespan,  ///< the makespan or the span does not follow from the events
   wrong_bound,     ///< the lower bound is above the makespan
@@ -40,6 +41,8 @@ template <class = when_called>
     case timeline_fault::task_twice: return "events[" + index + "] is done a second time";
     case timeline_fault::task_missing: return "micro-batch " + found + " lacks a pass on virtual stage " + expected;
     case timeline_fault::too_early: return "events[" + index + "] begins at " + found + ", but what it needs arrives at " + expected;
+    case timeline_fault::wrong_order:
+      return "events[" + index + "] is of micro-batch " + found + ", but micro-batch " + expected + " of its chain must come first";
     case timeline_fault::wrong_figures: return "stages[" + index + "] says " + found + ", but its events make it " + expected;
     case timeline_fault::wrong_makespan: return "makespan or span = " + found + ", but the events make it " + expected;
     case timeline_fault::wrong_bound: return "makespan.lower_bound = " + found + " exceeds " + expected;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/cost/schedule.hpp>
+#include <ballast/pipeline/detail/check_chains.hpp>
 #include <ballast/pipeline/detail/check_order.hpp>
 #include <ballast/pipeline/detail/order_runner.hpp>
 #include <ballast/pipeline/detail/stage_bound.hpp>
@@ -33,6 +34,7 @@ struct pipeline_workspace {
   detail::runner_memory runner;            ///< private
   std::vector<detail::stage_bound> bound;  ///< private
   std::vector<std::uint64_t> counts;       ///< private
+  detail::chain_scratch chains;            ///< private
   pipeline_timeline timeline;              ///< private
 };
 
@@ -46,6 +48,7 @@ struct pipeline_workspace {
 template <stage_work_model Work>
 void simulate_order(pipeline_order const& order, Work const& work, bool events, pipeline_workspace& workspace, pipeline_timeline& out) {
   auto const split = detail::check_order(order, workspace.counts);
+  detail::check_chains(order, workspace.chains);
   workspace.works.load(order.stage_of.size(), static_cast<std::size_t>(order.micro_batches), work);
   // The result is written to `out` only at the end: a task of the order may wait for itself.
   detail::order_runner<>(order, workspace.works, events, workspace.runner, workspace.timeline).run();
@@ -65,8 +68,9 @@ void simulate_order(pipeline_order const& order, Work const& work, bool events, 
 /// @param work    times and bytes of a micro-batch on a virtual stage
 /// @param events  whether the result lists every task
 /// @return the makespan, with a lower bound for all orders of the same tasks on the same stages; figures of every stage
-/// @throws invalid_input if the order lacks or repeats a task, a task waits for itself, a member of a work is negative, or the sum of all
-/// times or of all bytes reaches 2^63
+/// @throws invalid_input if the order lacks or repeats a task, a task waits for itself, the chains do not hold every micro-batch
+/// once, a chain's forwards do not ascend or its backwards do not descend on a virtual stage, a member of a work is negative, or the sum of
+/// all times or of all bytes reaches 2^63
 /// @par Complexity
 /// O(tasks) time and memory.
 /// @par Determinism

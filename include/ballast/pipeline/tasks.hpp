@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/core/version.hpp>
+#include <ballast/core/groups.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -36,6 +36,10 @@ struct pipeline_order {
   /// One entry per stage if the simulator places weight parts: each fills a wait of at least half its time, and the oldest are done before
   /// a forward for which the stage would hold more than this many micro-batches. Empty if `tasks` lists weight parts.
   std::vector<std::uint64_t> fill;
+  /// Micro-batches that are consecutive pieces of one sample, in the order of its tokens; each micro-batch is in exactly one chain, alone
+  /// if it depends on no other. Empty if all are independent. On each virtual stage a piece attends to the keys and values of the pieces
+  /// before it, so the forwards of a chain ascend, and the backwards (input parts, if split) descend.
+  groups<std::uint32_t> chains;
 
   /// @brief Number of stages.
   [[nodiscard]] std::size_t stages() const noexcept { return offsets.size() - 1; }

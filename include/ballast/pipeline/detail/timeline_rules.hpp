@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/error.hpp>
+#include <ballast/core/groups.hpp>
 #include <ballast/core/verdict.hpp>
 #include <ballast/pipeline/fault.hpp>
 #include <ballast/pipeline/result.hpp>
@@ -10,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -61,6 +64,34 @@ class timeline_rules {
     for (std::size_t i = 0; i < timeline_.events.size(); ++i)
       if (auto const needs = arrival(timeline_.events[i]); timeline_.events[i].start < needs)
         return {timeline_fault::too_early, i, timeline_.events[i].start, needs};
+    return {};
+  }
+
+  /// Checks that on every virtual stage the forwards of a chain ascend and its backwards descend.
+  [[nodiscard]] verdict_type check_chains(groups<std::uint32_t> const& chains) const {
+    if (chains.empty()) return {};
+    std::vector<std::size_t> before(micros_, micros_), after(micros_, micros_);  // neighbours in the chain; `micros_` if there is none
+    std::vector<bool> seen(micros_), forward(ends_.size()), input(ends_.size());
+    std::size_t members = 0;
+    for (std::size_t c = 0; c < chains.size(); ++c)
+      for (std::size_t i = 0; i < chains[c].size(); ++i, ++members) {
+        auto const m = std::size_t{chains[c][i]};
+        require(m < micros_ && !seen[m], [&] { return "chains: micro-batch " + std::to_string(m) + " is listed twice, or there is none"; });
+        seen[m] = true;
+        if (i > 0) before[m] = chains[c][i - 1];
+        if (i + 1 < chains[c].size()) after[m] = chains[c][i + 1];
+      }
+    require(members == micros_, [] { return std::string("chains must hold every micro-batch once"); });
+    for (std::size_t i = 0; i < timeline_.events.size(); ++i) {
+      auto const& e = timeline_.events[i];
+      if (e.pass == pipeline_pass::weight) continue;
+      auto const forwards = e.pass == pipeline_pass::forward;
+      auto& done = forwards ? forward : input;
+      auto const needs = forwards ? before[e.micro_batch] : after[e.micro_batch];
+      if (needs != micros_ && !done[e.virtual_stage * micros_ + needs])
+        return {timeline_fault::wrong_order, i, e.micro_batch, static_cast<std::int64_t>(needs)};
+      done[cell(e)] = true;
+    }
     return {};
   }
 
