@@ -112,7 +112,7 @@ void list_schedule(groups<std::uint32_t> const& chains, list_options const& opti
 /// @throws invalid_input if there is no stage or micro-batch, the chains do not hold every micro-batch once, `capacity` or `warm_up` has
 /// neither no entry nor one per stage, an entry or a member of a work is negative, or the sum of all times or of all bytes reaches 2^63
 /// @par Complexity
-/// O(tasks x (stages + micro-batches in flight)) time, O(tasks) memory.
+/// O(tasks x (log stages + micro-batches in flight)) time, O(tasks) memory.
 /// @par Determinism
 /// A pure function of its arguments.
 template <stage_work_model Work>

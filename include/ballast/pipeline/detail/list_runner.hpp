@@ -9,6 +9,7 @@
 #include <ballast/pipeline/tasks.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -21,7 +22,6 @@ namespace ballast::inline v0_2::detail {
 
 struct list_memory {
   struct stage_state {
-    std::int64_t wake = 0;  // when it must decide next: it is free then, and something has ended or arrived
     std::int64_t clock = 0;
     std::int64_t bytes = 0;
     std::size_t forwards = 0;  // done; the position of the next
@@ -31,6 +31,8 @@ struct list_memory {
   };
   std::vector<chain_place> places;  // by micro-batch
   std::vector<stage_state> stages;
+  // When each stage decides next: it is free then, and something has ended or arrived. A binary tree of minima from index 1 on.
+  std::vector<std::int64_t> wakes;
   std::vector<std::int64_t> arrivals;  // position x stages + stage: when its next pass may begin, or one of the two below
   std::vector<std::uint32_t> due;      // stage after stage: positions whose backward has a known arrival and whose chain waits for it
 };
@@ -45,6 +47,7 @@ class list_runner {
         count_(chains.members.size()),
         stages_(table.virtual_stages),
         chains_(chains.size()),
+        leaves_(std::bit_ceil(stages_)),
         works_(table.works.data()),
         rules_(rules),
         tie_(tie),
@@ -55,7 +58,8 @@ class list_runner {
     memory.arrivals.assign(count_ * stages_, unknown);
     for (std::size_t p = 0; p < count_; ++p) memory.arrivals[p * stages_] = 0;
     memory.due.resize(stages_ * chains_);
-    for (std::size_t s = 1; s < stages_; ++s) memory.stages[s].wake = never;
+    memory.wakes.assign(2 * leaves_, never);
+    wake(0, 0);
     order.micro_batches = count_;
     order.stage_of.resize(stages_);
     std::iota(order.stage_of.begin(), order.stage_of.end(), 0U);
@@ -69,12 +73,11 @@ class list_runner {
   }
 
   void run() {
-    for (;;) {
-      auto stage = stages_ - 1;
-      for (auto s = stage; s-- > 0;)
-        if (memory_.stages[s].wake < memory_.stages[stage].wake) stage = s;
-      if (memory_.stages[stage].wake == never) break;
-      decide(stage);
+    auto const& wakes = memory_.wakes;
+    while (wakes[1] != never) {
+      std::size_t node = 1;
+      while (node < leaves_) node = 2 * node + (wakes[2 * node + 1] == wakes[1] ? 1 : 0);  // the last of the earliest
+      decide(node - leaves_, wakes[1]);
     }
     out_.makespan.value = out_.span = 0;
     for (auto const& figures : out_.stages) {
@@ -91,11 +94,21 @@ class list_runner {
   [[nodiscard]] stage_work const& work(std::size_t position, std::size_t s) const { return works_[members_[position] * stages_ + s]; }
   [[nodiscard]] chain_place place(std::size_t position) const { return memory_.places[members_[position]]; }
 
-  // Lets stage `s`, which is free, begin its next task at its wake time, or wait.
-  void decide(std::size_t s) {
+  void wake(std::size_t s, std::int64_t at) {
+    auto& wakes = memory_.wakes;
+    auto node = leaves_ + s;
+    for (wakes[node] = at; node > 1;) {
+      node /= 2;
+      auto const earliest = (std::min)(wakes[2 * node], wakes[2 * node + 1]);
+      if (wakes[node] == earliest) return;
+      wakes[node] = earliest;
+    }
+  }
+
+  // Lets stage `s`, which is free, begin its next task now, or wait.
+  void decide(std::size_t s, std::int64_t now) {
     auto& state = memory_.stages[s];
     auto const& limits = rules_.stages[s];
-    auto const now = state.wake;
     auto next = never;  // the next arrival
     auto forward = false;
     if (state.forwards < count_) {
@@ -115,7 +128,7 @@ class list_runner {
     }
     if (best != state.due) return do_backward(state, s, best, now);
     if (forward) return do_forward(state, s, now);
-    state.wake = next;
+    wake(s, next);
   }
 
   // A total order of the backwards that are due: they are of different chains.
@@ -166,9 +179,9 @@ class list_runner {
   }
 
   void arrive(std::size_t position, std::size_t s, std::int64_t at) {
-    auto& state = memory_.stages[s];
+    auto const& state = memory_.stages[s];
     arrival(position, s) = at;
-    state.wake = (std::min)(state.wake, (std::max)(at, state.clock));
+    if (auto const free = (std::max)(at, state.clock); free < memory_.wakes[leaves_ + s]) wake(s, free);
   }
   void add_due(state_t& state, std::size_t s, std::size_t position) {
     memory_.due[s * chains_ + state.due++] = static_cast<std::uint32_t>(position);
@@ -182,7 +195,8 @@ class list_runner {
     auto& figures = out_.stages[s];
     if (state.tasks == 0) figures.start = now;
     figures.busy += time;
-    figures.end = state.clock = state.wake = now + time;
+    figures.end = state.clock = now + time;
+    wake(s, state.clock);
     auto const stage = static_cast<std::uint32_t>(s);
     auto const at = 2 * s * count_ + state.tasks++;
     order_.tasks[at] = {members_[position], stage, pass};
@@ -190,7 +204,7 @@ class list_runner {
   }
 
   std::uint32_t const* members_;
-  std::size_t count_, stages_, chains_;
+  std::size_t count_, stages_, chains_, leaves_;
   stage_work const* works_;
   list_rules const& rules_;
   list_tie tie_;
