@@ -32,6 +32,8 @@
 #include <ballast/batching/micro_batch_options.hpp>
 #include <ballast/batching/micro_batches.hpp>
 #include <ballast/batching/mixture.hpp>
+#include <ballast/batching/mixture_stream.hpp>
+#include <ballast/batching/one_by_one.hpp>
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/outlier_stream.hpp>
 #include <ballast/batching/phase_steps.hpp>
@@ -43,6 +45,7 @@
 #include <ballast/batching/resume.hpp>
 #include <ballast/batching/shard_weights.hpp>
 #include <ballast/batching/step_shards.hpp>
+#include <ballast/batching/stream_sources.hpp>
 #include <ballast/batching/stream_step.hpp>
 #include <ballast/batching/stream_steps.hpp>
 #include <ballast/batching/weigh.hpp>

@@ -129,6 +129,42 @@ TEST_CASE("outlier_stream: a stream that continues from its state makes the same
   }
 }
 
+TEST_CASE("outlier_stream: the run of outliers is the best of all that contain those at their deadline", "[property]") {
+  splitmix64 draw(5);
+  constexpr std::int64_t unit = std::int64_t{1000} << 20;
+  for (int round = 0; round < 2000; round += round_step) {
+    numbers work;
+    for (auto n = between(0, 14, draw); n > 0; --n) work.push_back(between(0, 1000, draw));
+    std::sort(work.rbegin(), work.rend());
+    detail::outlier_terms const terms{between(1, 4, draw), between(0, 2000, draw), between(0, 3000, draw), between(0, 200, draw)};
+    detail::outlier_run due;
+    if (!work.empty() && draw() % 2 == 0) {
+      due.first = static_cast<std::size_t>(between(0, std::ssize(work) - 1, draw));
+      due.last = static_cast<std::size_t>(between(static_cast<std::int64_t>(due.first) + 1, std::ssize(work), draw));
+    }
+    auto const key = [&](std::size_t a, std::size_t b) {
+      numbers loads(static_cast<std::size_t>(terms.micro_batches), 0);
+      std::int64_t run = 0;
+      for (auto i = a; i < b; ++i) {
+        *std::min_element(loads.begin(), loads.end()) += work[i];
+        run += work[i];
+      }
+      auto const total = run + terms.others, most = terms.micro_batches * *std::max_element(loads.begin(), loads.end());
+      auto const level = most <= total ? unit : (most * unit + total - 1) / total;
+      auto const worth = terms.smoothed == 0 ? 0 : (run * (terms.price << 20) + terms.smoothed - 1) / terms.smoothed;
+      return level - worth;
+    };
+    auto best = (std::numeric_limits<std::int64_t>::max)();
+    for (std::size_t a = 0; a <= work.size(); ++a)
+      for (auto b = a; b <= work.size(); ++b)
+        if (due.first == due.last || (a <= due.first && b >= due.last)) best = (std::min)(best, key(a, b));
+    auto const found = detail::outlier_chooser(work, terms).choose(due);
+    CAPTURE(round, work, due.first, due.last, found.first, found.last);
+    REQUIRE((due.first == due.last || (found.first <= due.first && found.last >= due.last)));
+    REQUIRE(key(found.first, found.last) == best);
+  }
+}
+
 TEST_CASE("outlier_stream: without outliers or with deadline 0 it is longest processing time first", "[property]") {
   splitmix64 draw(4);
   for (int round = 0; round < 40; ++round) {

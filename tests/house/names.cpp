@@ -25,6 +25,7 @@ std::set<std::string> const data{
     "batching/measured_options",
     "batching/micro_batch_options",
     "batching/options",
+    "batching/stream_step",
     "batching/weighed_samples",
     "core/config",
     "core/level",

@@ -31,7 +31,6 @@ enum class stream_fault : std::uint8_t {
   wrong_delay,     ///< a delay is not the number of steps since the sample arrived
   wrong_workload,  ///< a workload is not the sum of the costs; `index` is the micro-batch
   over_capacity,   ///< a micro-batch exceeds a capacity; `index` is the micro-batch
-  too_late,        ///< a sample waited longer than the deadline, and no step before listed it as late
   kept_too_long,   ///< a sample at its deadline neither left nor was listed as late; `index` is its number
   not_late,        ///< a sample is listed as late, but it left, did not arrive or has time left; `index` is an entry of `late`
 };
@@ -40,8 +39,8 @@ enum class stream_fault : std::uint8_t {
 template <class = when_called>
 [[nodiscard]] inline std::string describe(verdict<stream_fault, std::int64_t> const& v) {
   if (v.valid()) return "valid";
-  constexpr char const* names[] = {"none",           "wrong number",  "bad offsets", "unknown sample", "wrong length", "wrong delay",
-                                   "wrong workload", "over capacity", "too late",    "kept too long",  "not late"};
+  constexpr char const* names[] = {"none",        "wrong number",   "bad offsets",   "unknown sample", "wrong length",
+                                   "wrong delay", "wrong workload", "over capacity", "kept too long",  "not late"};
   return std::string(names[static_cast<std::size_t>(v.fault)]) + " at " + std::to_string(v.index) + ": " + std::to_string(v.found) +
          " instead of " + std::to_string(v.expected);
 }
@@ -101,7 +100,6 @@ class stream_checker {
         }
         auto const waited = now_ - s.arrived;
         if (step.delays[i] != waited) return {wrong_delay, i, number(step.delays[i]), number(waited)};
-        if (waited > rules_.deadline && !s.late) return {too_late, i, number(waited), number(rules_.deadline)};
         work += cost_of(s.sizes);
         held_.erase(found);
         ++i;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/batching/mixture_stream.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/random.hpp>
-#include <ballast/core/wide.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -47,29 +48,19 @@ template <index_type Index = std::uint32_t>
             [&] { return entry("source", i, source[i]) + " has no share: there are " + std::to_string(share.size()); });
     of[source[i]].push_back(static_cast<Index>(i));
   }
-  std::int64_t sum = 0;
-  for (std::size_t s = 0; s < share.size(); ++s) {
-    auto const entry = [&] { return ballast::entry("share", s, share[s]); };
-    require(share[s] >= 0 && share[s] < std::int64_t{1} << 31, [&] { return entry() + " must be in 0 ... 2^31 - 1"; });
-    require(share[s] == 0 || !of[s].empty(), [&] { return entry() + " but the source has no samples"; });
-    sum += share[s];
-  }
-  require(sum > 0 || count == 0, [] { return std::string("no share is positive"); });
-  std::vector<std::vector<Index>> order(share.size());
-  std::vector<std::int64_t> drawn(share.size(), 0);
+  for (std::size_t s = 0; s < share.size(); ++s)
+    require(share[s] <= 0 || !of[s].empty(), [&] { return entry("share", s, share[s]) + " but the source has no samples"; });
   std::vector<Index> out;
+  if (count == 0 && std::all_of(share.begin(), share.end(), [](auto s) { return s == 0; })) return out;
+  mixture_stream stream({share.begin(), share.end()});
+  std::vector<std::vector<Index>> order(share.size());
   out.reserve(count);
   for (std::size_t k = 0; k < count; ++k) {
-    // Of the sources that have fewer than (k + 1) share / sum draws, the one whose next draw is due first.
-    auto best = share.size();
-    for (std::size_t s = 0; s < share.size(); ++s)
-      if (compare_products(drawn[s], sum, static_cast<std::int64_t>(k) + 1, share[s]) < 0 &&
-          (best == share.size() || compare_products(drawn[s] + 1, share[best], drawn[best] + 1, share[s]) < 0))
-        best = s;
-    auto const size = of[best].size();
-    auto const at = static_cast<std::size_t>(drawn[best]++) % size;
-    if (at == 0) order[best] = random_permutation<Index>(size, splitmix64(seed + static_cast<std::uint64_t>(drawn[best]))() ^ best);
-    out.push_back(of[best][order[best][at]]);
+    auto const [from, drawn] = stream.next();
+    auto const size = of[from].size();
+    auto const at = static_cast<std::size_t>(drawn % size);
+    if (at == 0) order[from] = random_permutation<Index>(size, splitmix64(seed + drawn + 1)() ^ from);
+    out.push_back(of[from][order[from][at]]);
   }
   return out;
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/batching/detail/least_work.hpp>
 #include <ballast/batching/detail/outlier_run.hpp>
+#include <ballast/batching/detail/sort_by_work.hpp>
 #include <ballast/batching/stream_step.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
@@ -196,9 +197,7 @@ class outlier_stream {
     auto const n = work_.size();
     auto const count = static_cast<std::size_t>(o.micro_batches);
     auto const is_due = [&](std::uint32_t i) { return state_.steps - state_.arrived[i] >= o.deadline; };
-    std::vector<std::uint32_t> order(n);
-    std::iota(order.begin(), order.end(), 0U);
-    std::sort(order.begin(), order.end(), [&](auto a, auto b) { return work_[a] != work_[b] ? work_[a] > work_[b] : a < b; });
+    auto order = detail::sort_by_work(work_);
     if (!of_all) {
       std::vector<std::int64_t> outliers;
       detail::outlier_run due;

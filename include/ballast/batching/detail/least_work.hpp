@@ -3,11 +3,10 @@
 #include <ballast/core/version.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
-#include <utility>
 #include <vector>
 
 namespace ballast::inline v0_2::detail {
@@ -26,6 +25,41 @@ struct least_work_step {
   std::vector<std::int64_t> work;
 };
 
+/// Finds the smallest of `count` numbers below 2^62, of equal ones the first, while they change: a tournament.
+class least_of {
+ public:
+  static constexpr std::int64_t none = std::int64_t{1} << 62;  // of what is removed
+
+  explicit least_of(std::size_t count) : leaves_(std::bit_ceil(count)), nodes_(2 * leaves_) {
+    for (std::size_t m = 0; m < leaves_; ++m) nodes_[leaves_ + m] = {none, static_cast<std::uint32_t>(m)};
+    for (std::size_t m = 0; m < count; ++m) nodes_[leaves_ + m].value = 0;
+    for (auto at = leaves_; at-- > 1;) nodes_[at] = nodes_[2 * at].value == 0 ? nodes_[2 * at] : nodes_[2 * at + 1];
+  }
+  [[nodiscard]] std::uint32_t first() const { return nodes_[1].which; }
+  [[nodiscard]] bool empty() const { return nodes_[1].value == none; }
+  [[nodiscard]] std::int64_t operator[](std::size_t m) const { return nodes_[leaves_ + m].value; }
+  void set(std::size_t m, std::int64_t value) {
+    auto at = leaves_ + m;
+    node winner{value, static_cast<std::uint32_t>(m)};
+    nodes_[at] = winner;
+    for (; at > 1; nodes_[at /= 2] = winner) {
+      auto const& other = nodes_[at ^ 1];
+      // Without a jump, which would be predicted wrongly half of the time. Of equal values the left one wins.
+      auto const lost = -static_cast<std::int64_t>(other.value < winner.value + static_cast<std::int64_t>(at & 1));
+      winner.value ^= (winner.value ^ other.value) & lost;
+      winner.which ^= (winner.which ^ other.which) & static_cast<std::uint32_t>(lost);
+    }
+  }
+
+ private:
+  struct node {
+    std::int64_t value = none;
+    std::uint32_t which = 0;
+  };
+  std::size_t leaves_;
+  std::vector<node> nodes_;
+};
+
 /// Puts samples, in the given order, into the micro-batch with the least work of those with room in every measure; of equal ones into the
 /// first. A sample that fits nowhere goes nowhere.
 inline least_work_step place_by_least_work(measured_work const& samples, std::span<std::uint32_t const> order, std::size_t micro_batches,
@@ -35,7 +69,7 @@ inline least_work_step place_by_least_work(measured_work const& samples, std::sp
   out.micro_batch.assign(order.size(), out.nowhere);
   std::vector<std::int64_t> room;
   for (std::size_t m = 0; m < micro_batches; ++m) room.insert(room.end(), capacity.begin(), capacity.end());
-  auto const fits = [&](std::span<std::int64_t const> sizes, std::size_t m) {
+  auto const fits = [&](std::int64_t const* sizes, std::size_t m) {
     for (std::size_t k = 0; k < measures; ++k)
       if (sizes[k] > room[m * measures + k]) return false;
     return true;
@@ -47,41 +81,28 @@ inline least_work_step place_by_least_work(measured_work const& samples, std::sp
       auto const size = samples.sizes_of(order[i])[k];
       least[i * measures + k] = i + 1 == order.size() ? size : (std::min)(size, least[(i + 1) * measures + k]);
     }
-  using entry = std::pair<std::int64_t, std::uint32_t>;
-  std::vector<entry> open;  // a heap of work and micro-batch: of equal work the lower number
-  for (std::size_t m = 0; m < micro_batches; ++m) open.emplace_back(0, static_cast<std::uint32_t>(m));
-  std::greater<> const later;
-  auto const sink = [&](std::size_t at) {  // restores the heap after an entry has grown
-    for (auto const moved = open[at];;) {
-      auto child = 2 * at + 1;
-      if (child + 1 < open.size() && open[child + 1] < open[child]) ++child;
-      if (child >= open.size() || !(open[child] < moved)) {
-        open[at] = moved;
-        return;
-      }
-      open[at] = open[child];
-      at = child;
-    }
-  };
+  least_of open(micro_batches);
   for (std::size_t i = 0; i < order.size(); ++i) {
-    auto const sizes = samples.sizes_of(order[i]);
-    while (!open.empty() && !fits(std::span(least).subspan(i * measures, measures), open[0].second)) {
-      std::pop_heap(open.begin(), open.end(), later);
-      open.pop_back();
+    auto const* const sizes = samples.sizes_of(order[i]).data();
+    auto m = open.first();
+    while (!open.empty() && !fits(&least[i * measures], m)) {
+      open.set(m, least_of::none);
+      m = open.first();
     }
-    std::size_t at = 0;
-    if (!open.empty() && !fits(sizes, open[0].second)) {
-      at = open.size();
-      for (std::size_t e = 1; e < open.size(); ++e)
-        if (fits(sizes, open[e].second) && (at == open.size() || open[e] < open[at])) at = e;
+    if (open.empty()) break;
+    if (!fits(sizes, m)) {
+      auto best = least_of::none;
+      for (std::size_t other = 0; other < micro_batches; ++other)
+        if (open[other] < best && fits(sizes, other)) {
+          best = open[other];
+          m = static_cast<std::uint32_t>(other);
+        }
+      if (best == least_of::none) continue;
     }
-    if (at >= open.size()) continue;
-    auto& [work, m] = open[at];
     out.micro_batch[i] = m;
-    work += samples.work[order[i]];
-    out.work[m] = work;
+    out.work[m] += samples.work[order[i]];
     for (std::size_t k = 0; k < measures; ++k) room[m * measures + k] -= sizes[k];
-    sink(at);
+    open.set(m, out.work[m]);
   }
   return out;
 }
