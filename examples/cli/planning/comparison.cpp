@@ -42,8 +42,8 @@ class step_sums {
     }
     auto const sum = [](std::vector<std::int64_t> const& v) { return static_cast<double>(std::accumulate(v.begin(), v.end(), 0.0)); };
     auto const ms = static_cast<double>(planned.time > 0 ? planned.time : times.makespan) * 1e-6;
-    busy_ += sum(planned.busy.empty() ? times.busy : planned.busy);
-    silent_busy_ += sum(planned.busy.empty() ? free.busy : planned.busy);
+    busy_ += sum(planned.busy.empty() ? times.busy : planned.busy) + sum(planned.more);
+    silent_busy_ += sum(planned.busy.empty() ? free.busy : planned.busy) + sum(planned.more);
     fixed_ += static_cast<double>(passes) * static_cast<double>(fixed);
     bound_ += static_cast<double>(bounds_(trained, division)) * 1e-6;
     out.ms_of_steps.push_back(ms);

@@ -3,10 +3,12 @@
 
 #include "commands/options.hpp"
 
+#include <ballast/balance/longest_processing_time.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/levels/pack.hpp>
 #include <ballast/methods/bytescale.hpp>
 #include <ballast/methods/distca_batch.hpp>
+#include <ballast/methods/dynapipe.hpp>
 #include <ballast/methods/flexsp.hpp>
 #include <ballast/methods/hbp.hpp>
 #include <ballast/methods/megatron_hybrid_cp.hpp>
@@ -15,6 +17,7 @@
 #include <ballast/methods/wlb.hpp>
 #include <ballast/methods/wlb_replay.hpp>
 #include <ballast/methods/wlb_shards.hpp>
+#include <ballast/packing/chunks.hpp>
 #include <ballast/packing/next_fit.hpp>
 #include <ballast/sharding/homogeneous.hpp>
 #include <ballast/sharding/make_shards.hpp>
@@ -215,6 +218,110 @@ scheduled distca(lengths_view lengths, scheduling_setting const& on) {
   return {std::move(plan.shards), ballast::divide_up(plan.time.value, std::int64_t{1000}), std::move(plan.busy)};
 }
 
+/// The GPUs of one of several groups of equal size.
+[[nodiscard]] std::vector<std::uint32_t> gpus_of(std::size_t group, std::uint64_t degree) {
+  std::vector<std::uint32_t> out(static_cast<std::size_t>(degree));
+  std::iota(out.begin(), out.end(), static_cast<std::uint32_t>(group * degree));
+  return out;
+}
+
+/// Padded micro-batches of consecutive lengths, dealt to groups of the best size. There are no stages: the weight of the slowest
+/// micro-batch, which makes it easier to balance groups, is that of 1, 2 or 4 stages, whatever is best.
+scheduled dynapipe(lengths_view lengths, scheduling_setting const& on) {
+  auto const& o = on.options;
+  auto const longest = lengths.empty() ? 0 : *std::max_element(lengths.begin(), lengths.end());
+  scheduled best;
+  best.shards.status = ballast::status::infeasible;
+  for (std::uint64_t degree = 1; degree <= o.ranks; degree *= 2) {
+    auto const d = static_cast<std::int64_t>(degree);
+    if (o.ranks % degree != 0 || longest > o.capacity * d) continue;
+    if (best.shards.status == ballast::status::infeasible) best.shards.status = ballast::status::unknown;
+    for (auto const stages : {std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{4}}) {
+      auto const padded = ballast::dynapipe::schedule(
+          lengths, {.stages = stages, .replicas = o.ranks / degree, .memory = o.capacity * d * static_cast<std::int64_t>(stages)},
+          [&](ballast::dynapipe::padded const& b, std::uint64_t) {
+            return static_cast<std::int64_t>(b.samples) * on.cost(b.longest, d) + o.cost_per_pass;
+          },
+          [](ballast::dynapipe::padded const& b, std::uint64_t) { return static_cast<std::int64_t>(b.samples) * b.longest; });
+      scheduled next;
+      ballast::pass_list<> list;
+      auto every_gpu_has_tokens = true;
+      for (std::size_t g = 0; g < padded.replicas.size(); ++g) {
+        std::int64_t time = 0, more = 0;
+        for (auto const m : padded.replicas[g]) {
+          std::int64_t tokens = 0, alone = o.cost_per_pass;
+          for (auto const i : padded.micro_batches[m]) {
+            list.placements.push_back({i, static_cast<std::uint32_t>(list.ranks.size())});
+            tokens += lengths[i];
+            alone += on.cost(lengths[i], d);
+          }
+          every_gpu_has_tokens &= tokens >= d;
+          list.ranks.push_back(gpus_of(g, degree));
+          time += padded.times[m];
+          more += padded.times[m] - alone;
+        }
+        next.time = (std::max)(next.time, time);
+        next.more.insert(next.more.end(), static_cast<std::size_t>(degree), more);
+      }
+      if (!every_gpu_has_tokens || (best.shards.status == ballast::status::feasible && best.time <= next.time)) continue;
+      next.shards = ballast::make_shards(lengths, list, o.ranks);
+      best = std::move(next);
+    }
+  }
+  return best;
+}
+
+/// Chunks of as many tokens as groups have room for, the best size of groups. The chunks of a long sample run one after the other; only
+/// the activations of one are kept, so the others run their forward again: a third of forward and backward.
+scheduled chunkflow(lengths_view lengths, scheduling_setting const& on) {
+  auto const& o = on.options;
+  scheduled best;
+  best.shards.status = ballast::status::unknown;
+  for (std::uint64_t degree = 1; degree <= o.ranks; degree *= 2) {
+    auto const d = static_cast<std::int64_t>(degree);
+    if (o.ranks % degree != 0) continue;
+    auto const chunks = ballast::make_chunks(lengths, {.size = o.capacity * d});
+    auto const times = ballast::chunk_times(chunks, [&](std::int64_t l) { return on.cost(l, d); }, o.cost_per_pass);
+    std::vector<std::int64_t> of_chain, again;
+    auto every_gpu_has_tokens = true;
+    for (auto const chain : chunks.chains) {
+      of_chain.push_back(0);
+      again.push_back(0);
+      for (auto const k : chain) {
+        every_gpu_has_tokens &= chunks.tokens(k) >= d;
+        of_chain.back() += times[k];
+        if (k != chain.back()) again.back() += ballast::divide_up(times[k], std::int64_t{3});
+      }
+      of_chain.back() += again.back();
+    }
+    if (!every_gpu_has_tokens) continue;
+    auto const dealt = ballast::longest_processing_time(of_chain, {.sets = o.ranks / degree});
+    if (best.shards.status == ballast::status::feasible && best.time <= dealt.load.value) continue;
+    best = {.shards = {}, .time = dealt.load.value};
+    std::vector<std::int64_t> tokens;  // of the ranges, each of which is planned as a sample of its own
+    for (auto const& r : chunks.ranges) tokens.push_back(r.end - r.begin);
+    ballast::pass_list<> list;
+    for (std::size_t g = 0; g < dealt.sets.size(); ++g) {
+      std::int64_t more = 0;
+      for (auto const c : dealt.sets[g]) {
+        more += again[c];
+        for (auto const k : chunks.chains[c]) {
+          for (auto r = chunks.offsets[k]; r < chunks.offsets[k + 1]; ++r)
+            list.placements.push_back({static_cast<std::uint32_t>(r), static_cast<std::uint32_t>(list.ranks.size())});
+          list.ranks.push_back(gpus_of(g, degree));
+        }
+      }
+      best.more.insert(best.more.end(), static_cast<std::size_t>(degree), more);
+    }
+    best.shards = ballast::make_shards(tokens, list, o.ranks);
+    for (auto& p : best.shards.pieces) {
+      auto const& r = chunks.ranges[p.sample];
+      p = {r.sample, r.begin + p.begin, r.begin + p.end, p.group};
+    }
+  }
+  return best;
+}
+
 using planner = std::function<scheduled(lengths_view)>;
 
 /// A scheduler that plans each batch by itself.
@@ -254,6 +361,8 @@ std::span<scheduler const> schedulers() {
       {"wlb", "packs balanced by work, outliers wait for others", "none", any, wlb},
       {"flexsp", "groups of 2, 4, ... GPUs for each micro-batch", "none", powers_of_two, each_batch<flexsp>},
       {"megatron-hybrid-cp", "rounds of groups, as many GPUs as tokens need", "none", powers_of_two, each_batch<megatron_hybrid_cp>},
+      {"dynapipe", "padded micro-batches of similar lengths, the best size of groups", "none", powers_of_two, each_batch<dynapipe>},
+      {"chunkflow", "long samples in chunks, one after the other, if their keys and values fit", "none", apart, each_batch<chunkflow>},
       {"distca", "tokens placed evenly, attention moved to idle GPUs", "none", apart, each_batch<distca>},
       {"bytescale", "as many GPUs as tokens need, passes of equal work", "none", any, each_batch<bytescale>},
       {"ballast-lockstep", "plan_shards, a barrier after every micro-batch", "none", powers_of_two,

@@ -34,13 +34,15 @@ struct scheduled {
   ballast::shards<> shards;  ///< what a trainer runs; samples in `left_out` wait for the next batch
   std::int64_t time = 0;     ///< modelled nanoseconds where the shards do not say what the method's runtime takes; 0: those of the shards
   std::vector<std::int64_t> busy{};  ///< with it, nanoseconds in which each GPU trains; empty: those of the shards
+  /// Of each GPU, nanoseconds of padding or of forwards that run again, which shards do not say; empty: none.
+  std::vector<std::int64_t> more{};
 };
 
 /// What a scheduler may do with a sample, and so which bound holds for it.
 enum class sample_division : std::uint8_t {
   powers_of_two,  ///< 1, 2, 4, ... GPUs share a sample equally
   any,            ///< any number of GPUs share a sample equally
-  apart,          ///< attention of any part of a sample may be on any GPU, and its exchanges are hidden
+  apart,          ///< any part of a sample may be on any GPU and in any pass, and exchanges are hidden
 };
 
 struct scheduler {
