@@ -67,13 +67,16 @@ TEST_CASE("make_chunks: the published example, 16 samples in 3 standalone and 4 
 
 TEST_CASE("make_chunks: every plan is legal, and the lower bound is one", "[property]") {
   ballast::splitmix64 draw(31);
+  ballast::chunking_workspace<> workspace;  // kept, as callers do who cut every batch
+  ballast::chunking<> again;
   for (int round = 0; round < 400; round += round_step) {
     auto const size = between(1, 60, draw);
     auto const l = mixed_lengths(static_cast<std::size_t>(between(0, 80, draw)), size, draw);
     auto const plan = make_chunks(l, {.size = size});
     CAPTURE(round, size, l);
     CHECK(describe(check_chunks(plan, l, {.size = size})) == fine);
-    CHECK(plan == make_chunks(l, {.size = size}));
+    make_chunks(l, {.size = size}, workspace, again);
+    CHECK(plan == again);
     std::int64_t tokens = 0, pieces = 0, whole = 0;
     for (auto const length : l) {
       whole += length;
@@ -151,6 +154,9 @@ TEST_CASE("make_chunks: the same plan on every platform") {
 
 TEST_CASE("make_chunks: refuses misuse before any work") {
   CHECK(refusal([] { return make_chunks(lengths{3}, {}); }) == "size = 0 must be positive");
+  ballast::chunking_workspace<> workspace;
+  auto out = make_chunks(lengths{3}, {.size = 2});
+  CHECK(refused_untouched(out, [&] { make_chunks(lengths{3, 0}, {.size = 2}, workspace, out); }));
   CHECK(refusal([] { return make_chunks(lengths{3, 0}, {.size = 2}); }) == "lengths[1] = 0 must be positive");
   CHECK(refusal([] { return make_chunks(lengths{3, std::int64_t{1} << 33}, {.size = 2}); }) ==
         "lengths[1] = 8589934592 brings the number of chunks to 2^32 or more: size = 2 is too small");

@@ -3,12 +3,16 @@
 #include <ballast/core/certificate.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
+#include <ballast/core/executor.hpp>
+#include <ballast/core/fold_values.hpp>
 #include <ballast/core/groups.hpp>
 #include <ballast/core/lengths.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/weigh.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
-#include <ballast/packing/options.hpp>
+#include <ballast/packing/bounds.hpp>
+#include <ballast/packing/detail/driver.hpp>
+#include <ballast/packing/detail/fit_samples.hpp>
 #include <ballast/packing/result.hpp>
 
 #include <algorithm>
@@ -18,6 +22,7 @@
 #include <numeric>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 /// @file
@@ -101,6 +106,71 @@ template <length_range R>
   return pieces;
 }
 
+/// @brief Scratch memory of `make_chunks`, for callers who cut every batch.
+/// @tparam Index  type of the sample indices
+template <index_type Index = std::uint32_t>
+struct chunking_workspace {
+  packing_workspace<Index> packing;  ///< private
+  groups<Index> packs;               ///< private
+};
+
+namespace detail {
+
+/// The samples that fit a chunk by their length, the others by 0.
+template <class Lengths>
+struct short_lengths {
+  Lengths at;
+  std::int64_t size;
+  [[nodiscard]] std::int64_t operator[](std::size_t i) const {
+    auto const length = static_cast<std::int64_t>(at[i]);
+    return length <= size ? length : 0;
+  }
+};
+
+}  // namespace detail
+
+/// @brief Cuts a batch into chunks in caller-owned memory. The overload without `workspace` says what it computes.
+/// @param lengths    sample lengths in tokens, each at least 1; may be empty
+/// @param options    the size of a chunk
+/// @param workspace  scratch memory, kept between calls
+/// @param out        overwritten with the chunks; its memory is used again
+/// @throws invalid_input as the other overload; `out` is then unchanged
+template <index_type Index, length_range R>
+void make_chunks(R const& lengths, chunking_options const& options, chunking_workspace<Index>& workspace, chunking<Index>& out) {
+  auto const pieces = require_chunks(lengths, options);
+  auto const n = detail::indexable_size<Index>(lengths);
+  auto const at = read_by_position(lengths);
+  detail::short_lengths<std::remove_const_t<decltype(at)>> const shorts{at, options.size};
+  auto& packs = workspace.packs;
+  auto& classes = workspace.packing.driver.classes;
+  fold(shorts, n, options.size, classes, workspace.packing.driver.folds);
+  detail::best_fit_decreasing_solver<Index, serial>{workspace.packing, {}}(
+      detail::packing_items<decltype(shorts)>{shorts, n, options.size, n + 1, classes, 0}, packs);
+  auto const bound = packing_lower_bound(classes, options.size, n + 1, static_cast<std::int64_t>(packs.size()));
+  auto const alone = packs.size(), chunks = alone + static_cast<std::size_t>(pieces), whole = packs.members.size();
+  out.ranges.resize(whole + static_cast<std::size_t>(pieces));
+  for (std::size_t j = 0; j < whole; ++j) out.ranges[j] = {packs.members[j], 0, shorts[packs.members[j]]};
+  out.offsets.assign(packs.offsets.begin(), packs.offsets.end());
+  out.offsets.reserve(chunks + 1);
+  out.chains.members.resize(chunks);
+  std::iota(out.chains.members.begin(), out.chains.members.end(), std::uint32_t{0});
+  out.chains.offsets.resize(alone + 1);
+  std::iota(out.chains.offsets.begin(), out.chains.offsets.end(), std::uint64_t{0});
+  auto next = whole;
+  for (std::size_t i = 0; i < n && next < out.ranges.size(); ++i) {
+    if (shorts[i] != 0) continue;
+    for (auto begin = std::int64_t{0}, length = static_cast<std::int64_t>(at[i]); begin < length;) {
+      auto const end = begin + (std::min)(options.size, length - begin);
+      out.ranges[next++] = {static_cast<Index>(i), begin, end};
+      out.offsets.push_back(next);
+      begin = end;
+    }
+    out.chains.offsets.push_back(out.size());
+  }
+  out.count = {static_cast<std::int64_t>(chunks), bound.packs + pieces};
+  out.bound = bound.bound;
+}
+
 /// @brief Cuts a batch into chunks: long samples into pieces of `size` tokens and a rest, short ones packed by best-fit decreasing.
 ///
 /// A sample longer than `size` is cut into `ceil(length / size)` consecutive pieces, each a chunk, the last of which may be shorter. All
@@ -125,31 +195,9 @@ template <length_range R>
 /// ChunkFlow, arXiv 2503.02356, algorithm 1, which tries 1, 2, 3, ... packs until all short samples fit; the packing is the library's own.
 template <index_type Index = std::uint32_t, length_range R>
 [[nodiscard]] chunking<Index> make_chunks(R const& lengths, chunking_options const& options) {
-  auto const pieces = require_chunks(lengths, options);
-  auto const at = read_by_position(lengths);
-  auto const length_of = [&](Index i) { return static_cast<std::int64_t>(at[static_cast<std::size_t>(i)]); };
-  auto const packed = best_fit_decreasing<Index>(lengths, {.capacity = options.size, .oversize = oversize::set_aside});
-  auto const alone = packed.packs.size(), chunks = alone + static_cast<std::size_t>(pieces);
+  chunking_workspace<Index> workspace;
   chunking<Index> out;
-  out.ranges.reserve(packed.packs.members.size() + static_cast<std::size_t>(pieces));
-  for (auto const i : packed.packs.members) out.ranges.push_back({i, 0, length_of(i)});
-  out.offsets.reserve(chunks + 1);
-  out.offsets = packed.packs.offsets;
-  out.chains.members.resize(chunks);
-  std::iota(out.chains.members.begin(), out.chains.members.end(), std::uint32_t{0});
-  out.chains.offsets.resize(alone + 1);
-  std::iota(out.chains.offsets.begin(), out.chains.offsets.end(), std::uint64_t{0});
-  for (auto const i : packed.set_aside) {
-    for (auto begin = std::int64_t{0}, length = length_of(i); begin < length;) {
-      auto const end = begin + (std::min)(options.size, length - begin);
-      out.ranges.push_back({i, begin, end});
-      out.offsets.push_back(out.ranges.size());
-      begin = end;
-    }
-    out.chains.offsets.push_back(out.size());
-  }
-  out.count = {static_cast<std::int64_t>(chunks), packed.count.lower_bound + pieces};
-  out.bound = packed.bound;
+  make_chunks(lengths, options, workspace, out);
   return out;
 }
 
