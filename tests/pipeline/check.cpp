@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/pipeline/check.hpp>
+#include <ballast/pipeline/chunked_order.hpp>
 #include <ballast/pipeline/simulate.hpp>
 
-#include "suite.hpp"
+#include "chained.hpp"
 
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace test_pipeline_check {
@@ -72,6 +74,38 @@ TEST_CASE("check_timeline: knows the parts of a split backward") {
     std::rotate(t.events.end() - 6, t.events.end() - 1, t.events.end());
   });
   CHECK(swapped == "events[6] begins at 0, but what it needs arrives at 16");
+}
+
+TEST_CASE("check_timeline: knows the order of a chain") {
+  auto const chains = chains_of({{1, 0}, {2}});
+  std::vector<std::uint32_t> const stage_of{0, 1};
+  auto const one = [](std::uint64_t, std::uint64_t) { return stage_work{.forward = 2, .backward = 3}; };
+  auto const says_of = [&](groups<std::uint32_t> const& other) {
+    auto const t = simulate_order(chunked_order(2, chains), one, true);  // F2 F1 B2 F0 B0 B1, then F2 B2 F1 F0 B0 B1
+    return describe(check_timeline(t, stage_of, 3, one, other));
+  };
+  CHECK(says_of(chains) == "the timeline is valid");
+  CHECK(says_of({}) == "the timeline is valid");
+  CHECK(says_of(chains_of({{0, 1}, {2}})) == "events[1] is of micro-batch 1, but micro-batch 0 of its chain must come first");
+  CHECK(says_of(chains_of({{1}, {2, 0}})) == "events[2] is of micro-batch 2, but micro-batch 0 of its chain must come first");
+  CHECK(says_of(chains_of({{2, 1}, {0}})) == "events[2] is of micro-batch 2, but micro-batch 1 of its chain must come first");
+  CHECK(refusal([&] { return says_of(chains_of({{0}, {1}})); }) == "chains must hold every micro-batch once");
+  CHECK(refusal([&] { return says_of(chains_of({{0, 0}, {1}})); }) == "chains: micro-batch 0 is listed twice, or there is none");
+  CHECK(refusal([&] { return says_of(chains_of({{0, 3}, {1}})); }) == "chains: micro-batch 3 is listed twice, or there is none");
+
+  // Tasks that take no time all begin at 0: their order in the list counts.
+  auto const none = [](std::uint64_t, std::uint64_t) { return stage_work{}; };
+  auto t = simulate_order(chunked_order(1, chains_of({{0, 1}})), none, true);
+  CHECK(describe(check_timeline(t, std::vector<std::uint32_t>{0}, 2, none, chains_of({{0, 1}}))) == "the timeline is valid");
+  std::swap(t.events[0], t.events[1]);
+  CHECK(check_timeline(t, std::vector<std::uint32_t>{0}, 2, none, chains_of({{0, 1}})) ==
+        verdict<timeline_fault, std::int64_t>{timeline_fault::wrong_order, 0, 1, 0});
+
+  // Input parts descend; a weight part follows its own input part whenever it may.
+  zb1p_schedule const split;
+  auto const u = simulate_pipeline(split, {.stages = 2, .micro_batches = 3, .events = true}, one);
+  CHECK(describe(check_timeline(u, stage_of, 3, one, chains_of({{0}, {1}, {2}}))) == "the timeline is valid");
+  CHECK(check_timeline(u, stage_of, 3, one, chains_of({{0, 1}, {2}})).fault == timeline_fault::wrong_order);
 }
 
 }  // namespace test_pipeline_check

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/core/hash.hpp>
 #include <ballast/pipeline/check.hpp>
+#include <ballast/pipeline/chunked_order.hpp>
 #include <ballast/pipeline/simulate.hpp>
 
-#include "suite.hpp"
+#include "chained.hpp"
 
 #include <algorithm>
 #include <array>
@@ -102,6 +103,8 @@ TEST_CASE("simulate_order: ChunkFlow's state-aware order of two chunks of one sa
     if (t.pass == pipeline_pass::backward && t.micro_batch >= 2) t.micro_batch = 5 - t.micro_batch;
   auto& last = order.tasks;  // the last stage must have both halves forward before it goes back
   std::swap(last[last.size() - 3], last[last.size() - 2]);
+  order.chains = chains_of({{0}, {1}, {2, 3}});
+  CHECK(order == chunked_order(4, order.chains));
   auto const t = simulate_order(order, [](auto, auto) { return stage_work{.forward = 2, .backward = 4}; });
   CHECK(t.makespan.value == 46);
   CHECK_THAT(t.bubble(), WithinAbs(0.4783, 5e-5));
@@ -282,6 +285,41 @@ TEST_CASE("simulate_order: refuses an order that is none") {
   CHECK(changed([](auto& o) { o.offsets[2] = 7; }) == "order.offsets must rise from 0 to the number of tasks");
   CHECK(changed([](auto& o) { o.offsets[1] = 9; }) == "order.offsets[1] breaks the rise from 0 to the number of tasks");
   CHECK(changed([](auto& o) { o = {}; }) == "order: there must be a stage, a virtual stage and 1 ... 2^32 - 1 micro-batches");
+}
+
+TEST_CASE("simulate_order: refuses chains that an order breaks") {
+  auto const one = [](auto, auto) { return stage_work{.forward = 1, .backward = 2}; };
+  auto const changed = [&](auto change) {
+    auto order = chunked_order(2, chains_of({{0}, {1, 2}}));  // F0 F1 B0 F2 B2 B1, then F0 B0 F1 F2 B2 B1
+    change(order);
+    return refusal([&] { return simulate_order(order, one); });
+  };
+  auto const breaks = [](std::string const& which, std::string const& is, std::string const& must) {
+    return "order.tasks" + which + " is number " + is + " of its chain there, not number " + must +
+           "; forwards of a chain ascend, backwards descend";
+  };
+  CHECK(changed([](auto&) {}) == "accepted");
+  CHECK(changed([](auto& o) { std::swap(o.tasks[1], o.tasks[3]); }) == breaks("[1] on stage 0: the forward of micro-batch 2", "0", "1"));
+  CHECK(changed([](auto& o) { std::swap(o.tasks[8], o.tasks[9]); }) == breaks("[8] on stage 1: the forward of micro-batch 2", "0", "1"));
+  CHECK(changed([](auto& o) { std::swap(o.tasks[10], o.tasks[11]); }) ==
+        breaks("[10] on stage 1: the backward of micro-batch 1", "0", "1"));
+  CHECK(changed([](auto& o) { o.chains = {}; }) == "accepted");
+  CHECK(changed([](auto& o) { o.chains = chains_of({{0}, {1}, {2}}); }) == "accepted");
+  CHECK(changed([](auto& o) { o.chains = chains_of({{0}, {1}}); }) == "order.chains holds 2 micro-batches, not each of 3 once");
+  CHECK(changed([](auto& o) { o.chains = chains_of({{0, 1}, {1}}); }) == "order.chains.members[2] = 1 is listed twice");
+  CHECK(changed([](auto& o) { o.chains = chains_of({{0, 1}, {3}}); }) == "order.chains.members[2] = 3 is no micro-batch: there are 3");
+  CHECK(changed([](auto& o) { o.chains.offsets.back() = 2; }) == "order.chains.offsets must rise from 0 to the number of micro-batches, 3");
+
+  // Split backwards: input parts descend, weight parts come when they may, listed or placed by the simulator.
+  auto order = chunked_order(2, chains_of({{0}, {1, 2}}));
+  for (auto& t : order.tasks)
+    if (t.pass == pipeline_pass::backward) t.pass = pipeline_pass::backward_input;
+  order.fill = {3, 3};
+  auto const third = [](auto, auto) { return stage_work{.forward = 1, .backward = 1, .weight = 1}; };
+  auto const filled = simulate_order(order, third, true);
+  CHECK(describe(check_timeline(filled, order.stage_of, 3, third, order.chains)) == "the timeline is valid");
+  std::swap(order.tasks[4], order.tasks[5]);
+  CHECK(refusal([&] { return simulate_order(order, third); }) == breaks("[4] on stage 0: the backward of micro-batch 1", "0", "1"));
 }
 
 TEST_CASE("simulate_pipeline: refuses works that cannot be") {

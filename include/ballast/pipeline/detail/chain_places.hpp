@@ -24,12 +24,14 @@ struct chain_place {
 template <class = when_called>
 inline void place_chains(groups<std::uint32_t> const& chains, std::size_t micro_batches, std::string const& name,
                          std::vector<chain_place>& places) {
-  require(chains.members.size() == micro_batches && !chains.offsets.empty() && chains.offsets.front() == 0 &&
-              chains.offsets.back() == micro_batches && chains.size() < chain_place::unplaced,
-          [&] {
-            return name + " holds " + std::to_string(chains.members.size()) + " micro-batches, not each of " +
-                   std::to_string(micro_batches) + " once";
-          });
+  require(chains.members.size() == micro_batches, [&] {
+    return name + " holds " + std::to_string(chains.members.size()) + " micro-batches, not each of " + std::to_string(micro_batches) +
+           " once";
+  });
+  require(!chains.offsets.empty() && chains.offsets.front() == 0 && chains.offsets.back() == micro_batches,
+          [&] { return name + ".offsets must rise from 0 to the number of micro-batches, " + std::to_string(micro_batches); });
+  require(chains.size() < chain_place::unplaced,
+          [&] { return name + " has " + std::to_string(chains.size()) + " chains, above 2^32 - 2"; });
   places.assign(micro_batches, {});
   for (std::size_t c = 0; c < chains.size(); ++c) {
     auto const first = chains.offsets[c], last = chains.offsets[c + 1];
