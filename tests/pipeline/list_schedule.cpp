@@ -243,6 +243,23 @@ TEST_CASE("list_schedule: a memory of exactly what one chain needs, in which all
   }
 }
 
+TEST_CASE("list_schedule: what a stage prefers") {
+  auto const chains = chains_of({{0}, {1, 2}, {3}});
+  auto const order_of_one = [&](list_options const& options) {
+    std::string order;
+    for (auto const& t : list_schedule(chains, options, chunkflow_work).order.tasks)
+      order += (t.pass == pipeline_pass::forward ? " F" : " B") + std::to_string(t.micro_batch);
+    return order;
+  };
+  CHECK(order_of_one({}) == " F0 B0 F1 F2 B2 B1 F3 B3");  // a default warm-up of one chunk
+  CHECK(order_of_one({.warm_up = {0}}) == " F0 B0 F1 F2 B2 B1 F3 B3");
+  CHECK(order_of_one({.warm_up = {4}}) == " F0 F1 B0 F2 B2 F3 B1 B3");
+  CHECK(order_of_one({.warm_up = {8}}) == " F0 F1 F2 F3 B2 B0 B1 B3");
+  CHECK(order_of_one({.capacity = {6}, .warm_up = {8}}) == " F0 F1 F2 B2 F3 B0 B1 B3");
+  CHECK(order_of_one({.warm_up = {8}, .tie = list_tie::earlier_chain}) == " F0 F1 F2 F3 B0 B2 B1 B3");
+  CHECK(order_of_one({.warm_up = {8}, .tie = list_tie::later_chain}) == " F0 F1 F2 F3 B3 B2 B1 B0");
+}
+
 TEST_CASE("list_schedule: arguments that cannot be are refused, and the result stays as it was") {
   auto const chains = chunkflow_chains();
   auto const says = [&](list_options const& options) { return refusal([&] { return list_schedule(chains, options, chunkflow_work); }); };
