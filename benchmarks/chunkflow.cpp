@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batches in chunks (docs/chunkflow.md): the time to cut a batch beside packing it, ChunkFlow's published iterations, chunks of equal time,
 // and ranks with whole chains against ranks that take chains in turn.
+#include "../tests/support/measured_memory.hpp"
 #include "planning/distributions.hpp"
 
 #include <ballast/batching/equal_time_chunks.hpp>
@@ -160,5 +161,38 @@ void dealing(benchmark::State& state, char const* name) {
 }
 BENCHMARK_CAPTURE(dealing, documents, "pretraining-documents")->ArgName("ranks")->Arg(4)->Arg(8);
 BENCHMARK_CAPTURE(dealing, long_context, "long-context-sft")->ArgName("ranks")->Arg(4)->Arg(8);
+
+/// Peak GiB of Qwen2.5-7B on four devices with K = 1, by the size of a chunk and the context: keys and values without and with their
+/// gradients.
+void peak_memory(benchmark::State& state) {
+  auto const rows = ballast_test::chunkflow_rows();
+  auto const row = *std::find_if(rows.begin(), rows.end(), [&](auto const& r) { return r.tokens == state.range(0); });
+  auto bytes = chunkflow::token_bytes(row.model, row.by);
+  lengths_t const chunks(static_cast<std::size_t>(state.range(1) / row.tokens), row.tokens);
+  auto const of = ballast_test::computed(row);
+  auto const gib = [&] {
+    return static_cast<double>(of.states + of.working + of.fixed + retained_peak(chunks, 1, bytes)) / ballast_test::gib;
+  };
+  state.counters["with_gradients"] = gib();
+  bytes.key_gradients = 0;
+  for (auto _ : state) benchmark::DoNotOptimize(retained_peak(chunks, 1, bytes));
+  state.counters["without"] = gib();
+}
+BENCHMARK(peak_memory)->ArgNames({"size", "context"})->ArgsProduct({{2048, 4096, 8192}, {32768, 262144}});
+
+/// Percent of the samples, each a micro-batch of its own, that need less than some GB (10^9 bytes) on the same devices; context 32K.
+void micro_batches_below(benchmark::State& state) {
+  auto const row = ballast_test::chunkflow_rows().front();
+  auto const of = ballast_test::computed(row);
+  auto const per_token = static_cast<double>(of.kept + of.working) / static_cast<double>(row.tokens);
+  auto const fits = (1e9 * static_cast<double>(state.range(0)) - static_cast<double>(of.states + of.fixed)) / per_token;
+  auto const lengths = lengths_like("chat-sft", 1'000'000, 32768, 1);
+  auto const below = [&] { return std::count_if(lengths.begin(), lengths.end(), [&](auto l) { return static_cast<double>(l) < fits; }); };
+  for (auto _ : state) benchmark::DoNotOptimize(below());
+  state.counters["percent"] = 1e-4 * static_cast<double>(below());
+  state.counters["tokens"] = fits;
+  state.counters["longest_gb"] = 1e-9 * (static_cast<double>(of.states + of.fixed) + 32768 * per_token);
+}
+BENCHMARK(micro_batches_below)->Arg(45)->Arg(75);
 
 }  // namespace

@@ -20,6 +20,7 @@
 
 #include <ballast/methods/bytescale.hpp>
 #include <ballast/methods/bytescale_offload.hpp>
+#include <ballast/methods/chunkflow.hpp>
 #include <ballast/methods/distca.hpp>
 #include <ballast/methods/distca_batch.hpp>
 #include <ballast/methods/dynapipe.hpp>
