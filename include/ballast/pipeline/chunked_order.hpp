@@ -52,7 +52,7 @@ template <class = when_called>
   detail::place_chains(chains, count, "chains", places);
 
   std::vector<std::uint32_t> forwards, backwards;
-  std::vector<std::size_t> before;  // forwards that must be done before each backward
+  std::vector<std::size_t> before;            // forwards that must be done before each backward
   for (int longer = 0; longer < 2; ++longer)  // standalone chunks, then dependent ones
     for (auto const chain : chains) {
       if (chain.empty() || (chain.size() > 1) != (longer == 1)) continue;

@@ -3,9 +3,9 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/groups.hpp>
 #include <ballast/core/status.hpp>
+#include <ballast/pipeline/detail/chain_bound.hpp>
 #include <ballast/pipeline/detail/list_rules.hpp>
 #include <ballast/pipeline/detail/list_runner.hpp>
-#include <ballast/pipeline/detail/stage_bound.hpp>
 #include <ballast/pipeline/detail/work_table.hpp>
 #include <ballast/pipeline/list_tie.hpp>
 #include <ballast/pipeline/result.hpp>
@@ -52,10 +52,10 @@ struct scheduled_pipeline {
 
 /// @brief Scratch memory of `list_schedule`. Keep one if you schedule often.
 struct list_workspace {
-  detail::work_table works;                ///< private
-  detail::list_rules rules;                ///< private
-  detail::list_memory runner;              ///< private
-  std::vector<detail::stage_bound> bound;  ///< private
+  detail::work_table works;          ///< private
+  detail::list_rules rules;          ///< private
+  detail::list_memory runner;        ///< private
+  detail::chain_bound_memory bound;  ///< private
 };
 
 /// @brief Schedules chains in caller-owned memory. The overload without `workspace` says what it computes.
@@ -82,7 +82,7 @@ void list_schedule(groups<std::uint32_t> const& chains, list_options const& opti
     }
   detail::list_runner<>(chains, workspace.works, workspace.rules, options.tie, options.events, workspace.runner, out.order, out.timeline)
       .run();
-  auto const bound = detail::bound_of(workspace.works, out.order.stage_of, stages, false, workspace.bound);
+  auto const bound = detail::bound_of(workspace.works, chains, workspace.bound);
   out.timeline.makespan.lower_bound = bound.time;
   out.timeline.bound = bound.bound;
   out.status = status::feasible;
@@ -112,7 +112,7 @@ void list_schedule(groups<std::uint32_t> const& chains, list_options const& opti
 /// @throws invalid_input if there is no stage or micro-batch, the chains do not hold every micro-batch once, `capacity` or `warm_up` has
 /// neither no entry nor one per stage, an entry or a member of a work is negative, or the sum of all times or of all bytes reaches 2^63
 /// @par Complexity
-/// O(tasks x (log stages + micro-batches in flight)) time, O(tasks) memory.
+/// O(tasks x (log stages + log micro-batches + micro-batches in flight)) time, O(tasks) memory.
 /// @par Determinism
 /// A pure function of its arguments.
 template <stage_work_model Work>

@@ -3,8 +3,8 @@
 #include <ballast/cost/schedule.hpp>
 #include <ballast/pipeline/detail/check_chains.hpp>
 #include <ballast/pipeline/detail/check_order.hpp>
+#include <ballast/pipeline/detail/order_bound.hpp>
 #include <ballast/pipeline/detail/order_runner.hpp>
-#include <ballast/pipeline/detail/stage_bound.hpp>
 #include <ballast/pipeline/detail/work_table.hpp>
 #include <ballast/pipeline/order.hpp>
 #include <ballast/pipeline/result.hpp>
@@ -30,12 +30,12 @@ struct pipeline_options {
 
 /// @brief Scratch memory of the simulator. Keep one if you simulate often.
 struct pipeline_workspace {
-  detail::work_table works;                ///< private
-  detail::runner_memory runner;            ///< private
-  std::vector<detail::stage_bound> bound;  ///< private
-  std::vector<std::uint64_t> counts;       ///< private
-  detail::chain_scratch chains;            ///< private
-  pipeline_timeline timeline;              ///< private
+  detail::work_table works;           ///< private
+  detail::runner_memory runner;       ///< private
+  detail::order_bound_memory bound;   ///< private
+  std::vector<std::uint64_t> counts;  ///< private
+  detail::chain_scratch chains;       ///< private
+  pipeline_timeline timeline;         ///< private
 };
 
 /// @brief Simulates an order of tasks in caller-owned memory. The overload without `workspace` says what it computes.
@@ -52,7 +52,7 @@ void simulate_order(pipeline_order const& order, Work const& work, bool events, 
   workspace.works.load(order.stage_of.size(), static_cast<std::size_t>(order.micro_batches), work);
   // The result is written to `out` only at the end: a task of the order may wait for itself.
   detail::order_runner<>(order, workspace.works, events, workspace.runner, workspace.timeline).run();
-  auto const bound = detail::bound_of(workspace.works, order.stage_of, order.stages(), split, workspace.bound);
+  auto const bound = detail::bound_of(order, workspace.works, split, workspace.bound);
   std::swap(out, workspace.timeline);
   out.makespan.lower_bound = bound.time;
   out.bound = bound.bound;
@@ -67,12 +67,13 @@ void simulate_order(pipeline_order const& order, Work const& work, bool events, 
 /// @param order   tasks of each stage, in order
 /// @param work    times and bytes of a micro-batch on a virtual stage
 /// @param events  whether the result lists every task
-/// @return the makespan, with a lower bound for all orders of the same tasks on the same stages; figures of every stage
+/// @return the makespan, with a lower bound for all orders of the same tasks on the same stages that keep the chains; figures of every
+/// stage
 /// @throws invalid_input if the order lacks or repeats a task, a task waits for itself, the chains do not hold every micro-batch
 /// once, a chain's forwards do not ascend or its backwards do not descend on a virtual stage, a member of a work is negative, or the sum of
 /// all times or of all bytes reaches 2^63
 /// @par Complexity
-/// O(tasks) time and memory.
+/// O(tasks) time and memory; O(tasks log micro-batches) time if there are chains, for the lower bound.
 /// @par Determinism
 /// A pure function of its arguments.
 template <stage_work_model Work>
