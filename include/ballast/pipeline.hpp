@@ -21,6 +21,7 @@
 #include <ballast/pipeline/list_tie.hpp>
 #include <ballast/pipeline/order.hpp>
 #include <ballast/pipeline/result.hpp>
+#include <ballast/pipeline/search_order.hpp>
 #include <ballast/pipeline/simulate.hpp>
 #include <ballast/pipeline/tasks.hpp>
 #include <ballast/pipeline/work.hpp>
