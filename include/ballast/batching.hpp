@@ -7,7 +7,7 @@
 /// `plan_steps` makes packs and steps in one plan, `deal_steps` makes steps of packs that exist already, `samples_left` lists what an
 /// interrupted plan has not trained, and `check_batching` validates any plan. If some samples are too long for one rank, `shards_of` says
 /// which tokens of a step each rank trains on, `global_schedule` plans one batch on groups of ranks, and `shard_weights` weighs the loss.
-/// `deal_chunks` deals a batch in chunks to pipelines, and `chunk_work` says what their stages do.
+/// `deal_chunks` deals a batch in chunks to pipelines, `chunk_work` says what their stages do, and `choose_chunks` chooses their size.
 /// @code
 /// auto const cost = ballast::sample_cost(ballast::transformer_preset("llama-3.1-8b"));
 /// auto const plan = ballast::plan_steps(lengths, {.capacity = 131072, .ranks = 64, .micro_batches = 4}, cost);
@@ -19,6 +19,8 @@
 #include <ballast/batching/check_consecutive.hpp>
 #include <ballast/batching/check_micro_batches.hpp>
 #include <ballast/batching/check_stream.hpp>
+#include <ballast/batching/choose_chunks.hpp>
+#include <ballast/batching/chunk_settings.hpp>
 #include <ballast/batching/chunk_work.hpp>
 #include <ballast/batching/consecutive_micro_batches.hpp>
 #include <ballast/batching/consecutive_options.hpp>
