@@ -77,7 +77,7 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
     }
     auto const entry = [&] { return detail::name_length(length_at, sample); };
     out.tokens[item] = tokens;
-    out.cost[item] = detail::checked_cost(cost, tokens, entry);
+    out.cost[item] = detail::positive_cost(cost, tokens, entry);
     sum.add(out.cost[item], entry);
   };
   out.all_tokens -= detail::fit_samples(length_at, n, options, token_cost{}, out, take);

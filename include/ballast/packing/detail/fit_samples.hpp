@@ -37,7 +37,7 @@ template <index_type Index, length_range R>
 
 /// Returns the cost of a length, or throws unless it is valid; `entry()` names the length in the message.
 template <cost_model Cost, class Entry>
-[[nodiscard]] std::int64_t checked_cost(Cost const& cost, std::int64_t tokens, Entry const& entry) {
+[[nodiscard]] std::int64_t positive_cost(Cost const& cost, std::int64_t tokens, Entry const& entry) {
   if constexpr (bounded_cost_model<Cost>)
     require(cost.fits(tokens), [&] { return entry() + " has a cost that is negative, not a number or too large for 63 bits"; });
   auto const value = cost(tokens);
@@ -98,7 +98,7 @@ std::int64_t fit_samples(Lengths const& length_at, std::size_t n, packing_option
   for (std::size_t i = 0; i < n; ++i) {
     auto const tokens = static_cast<std::int64_t>(length_at[i]);
     auto const entry = [&] { return name_length(length_at, i); };
-    auto const needs = checked_cost(size, tokens, entry);
+    auto const needs = positive_cost(size, tokens, entry);
     if (needs <= largest) {
       take(i, i, tokens, needs);
       continue;
