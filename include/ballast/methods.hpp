@@ -2,12 +2,8 @@
 #pragma once
 
 /// @file
-/// @brief Includes all of methods/: published systems, composed of the other rooms: ByteScale, DistCA, DynaPipe, FlexSP, HBP, LongAlign, hybrid
-/// context parallelism of Megatron-Core, OmniBal, Skrull, verl, WLB-LLM.
-/// @brief Includes all of methods/: published systems, composed of the other rooms: ByteScale, DistCA, FlexSP, HBP, LongAlign, hybrid
-/// context parallelism of Megatron-Core, ODB, OmniBal, Skrull, verl, WLB-LLM.
-/// @brief Includes all of methods/: published systems, composed of the other rooms: ByteScale, DistCA, DynaPipe, FlexSP, HBP, LongAlign,
-/// hybrid context parallelism of Megatron-Core, OmniBal, Skrull, verl, WLB-LLM.
+/// @brief Includes all of methods/: published systems, composed of the other rooms: ByteScale, ChunkFlow, DistCA, DynaPipe, FlexSP, HBP,
+/// LongAlign, hybrid context parallelism of Megatron-Core, ODB, OmniBal, Skrull, verl, WLB-LLM.
 ///
 /// Use them to reproduce a paper. `hbp::plan_training` plans multi-level packing, `longalign::sorted_batches` and `packing_steps`
 /// make LongAlign's batches, and `omnibal::plan_training` chooses micro-batches, stages and recomputation as OmniBal does. Schedulers of

@@ -87,8 +87,10 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
   auto shortest = (std::numeric_limits<std::int64_t>::max)();  // forward and backward of a chunk
   for (std::size_t k = 0; k < works.of_chunk.size(); ++k) {
     auto const& work = works.of_chunk[k];
-    times.push_back(0);
-    for (auto const part : {work.forward, work.backward, work.recompute}) add_checked(times.back(), part, "time of chunk", k);
+    auto time = work.forward;
+    add_checked(time, work.backward, "time of chunk", k);
+    add_checked(time, work.recompute, "time of chunk", k);
+    times.push_back(time);
     shortest = (std::min)(shortest, work.forward + work.backward);
   }
   out.ranks = deal_chunks(out.chunks, {.sets = by.ranks}, times);
