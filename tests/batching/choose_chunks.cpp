@@ -97,6 +97,11 @@ TEST_CASE("choose_chunks: all settings keep the capacity, and the least time is 
     REQUIRE(again.tried == choice.tried);
     REQUIRE(again.setting == choice.setting);
     REQUIRE(again.ranks == choice.ranks);
+    if (round % 10 == 0) {
+      auto more = o;
+      more.simulations = 40;
+      REQUIRE(choose_chunks(lengths, more, cost).time.value <= choice.time.value);
+    }
   }
   CHECK(infeasible > 0);
   CHECK(feasible > 300 / ballast_test::round_step);
@@ -196,6 +201,7 @@ TEST_CASE("choose_chunks: too little memory is an answer, misuse is refused", "[
   CHECK(with([](auto& b) { b.stages = 0; }) == "stages = 0 must be positive");
   CHECK(with([](auto& b) { b.capacity = 0; }) == "capacity = 0 must be positive");
   CHECK(with([](auto& b) { b.work.per_chunk = 0; }) == "per_chunk = 0 must be positive: without it, the smallest chunk always seems best");
+  CHECK(with([](auto& b) { b.simulations = 0; }) == "simulations must be at least 1");
   CHECK(with([](auto& b) { b.settings[1].retained = 0; }) == "settings[1] = 101: size and retained must be positive");
   CHECK(with([](auto& b) { b.settings[0].size = -1; }) == "settings[0] = -1: size and retained must be positive");
   CHECK(refusal([&] { return choose_chunks(lengths_t{}, o, cost); }) == "lengths is empty: a setting is chosen for its samples");

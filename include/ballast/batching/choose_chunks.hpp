@@ -11,6 +11,7 @@
 #include <ballast/core/status.hpp>
 #include <ballast/packing/chunks.hpp>
 #include <ballast/pipeline/list_schedule.hpp>
+#include <ballast/pipeline/search_order.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -33,6 +34,7 @@ struct chunk_choice_options {
   /// seems best.
   chunk_work_options work{};
   std::vector<chunk_setting> settings{};  ///< what is tried; empty: `chunk_settings`
+  std::uint64_t simulations = 9;          ///< schedules of each rank that are simulated for each setting, at least 1: `search_order`
 };
 
 /// @brief One setting that was tried.
@@ -54,18 +56,17 @@ struct chunk_choice {
   certificate time;                                      ///< its modelled time; no setting that was tried has a plan that takes less
   std::vector<tried_chunks> tried;                       ///< all settings, in their order; none if not even chunks of one token fit
   chunking<Index> plan;                                  ///< the batch in chunks of the chosen size
-  groups<std::uint32_t> ranks;                           ///< chains of each rank, in the order of their forwards
+  groups<std::uint32_t> ranks;                           ///< chains of each rank, as `deal_chunks` returns them
   /// The schedule of each rank: its micro-batch m is the m-th chunk of the rank's chains, one after another. Empty for a rank without any.
-  std::vector<scheduled_pipeline> pipelines;
+  std::vector<searched_pipeline> pipelines;
 };
 
 /// @brief Chooses the size of a chunk and the number of retained chunks for a global batch, by simulating every setting.
 ///
-/// For each setting the batch is cut (`make_chunks`), its chains are dealt to the ranks (`deal_chunks`), and the pipeline of each rank is
-/// scheduled (`list_schedule`) with its chains in four orders: as dealt, ascending, descending, and with the longest in the middle. All
-/// settings have the same memory: with pipeline stages, size x retained chunks is not the peak, so settings of equal products hold
-/// different amounts. The time of a chunk counts the prefix that its tokens attend to, and a fixed time; without the latter, small chunks
-/// win always.
+/// For each setting the batch is cut (`make_chunks`), its chains are dealt to the ranks (`deal_chunks`), and an order of the chains of each
+/// rank is searched (`search_order`). All settings have the same memory: with pipeline stages, size x retained chunks is not the peak, so
+/// settings of equal products hold different amounts. The time of a chunk counts the prefix that its tokens attend to, and a fixed time;
+/// without the latter, small chunks win always.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
@@ -78,7 +79,7 @@ struct chunk_choice {
 /// @throws invalid_input if there is no sample, ranks, stages, the capacity, `work.per_chunk`, or a size or number of a setting is not
 /// positive, or as `make_chunks`, `chunk_work`, `deal_chunks` and `list_schedule`
 /// @par Complexity
-/// For each setting, four times that of `list_schedule` for all chunks.
+/// For each setting, `simulations` times that of `list_schedule` for all chunks.
 /// @par Determinism
 /// A pure function of its arguments.
 /// @par Source
@@ -99,14 +100,13 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
     require(settings[i].size > 0 && settings[i].retained > 0,
             [&] { return entry("settings", i, settings[i].size) + ": size and retained must be positive"; });
   chunk_choice<Index> out;
-  list_workspace workspace;
   list_options const list{.stages = o.stages, .capacity = std::vector<std::int64_t>(static_cast<std::size_t>(o.stages), o.capacity)};
   auto work = o.work;
   for (auto const& setting : settings) {
     auto plan = make_chunks<Index>(lengths, {.size = setting.size});
     work.retained = setting.retained;
     auto const works = chunk_work(plan, work, cost);
-    detail::chunk_trial<Index> trial(plan, works, o.ranks, list, workspace);
+    detail::chunk_trial<Index> trial(plan, works, o.ranks, list, o.simulations);
     out.tried.push_back({setting, trial.status, trial.time, trial.peak, plan.size()});
     if (trial.status != status::feasible) continue;
     auto const least = out.status == status::feasible ? (std::min)(out.time.lower_bound, trial.time.lower_bound) : trial.time.lower_bound;
