@@ -4,8 +4,10 @@
 // and `span_bubble` the shares of time that stages wait.
 //
 // Works: micro-batches of unequal length (a uniform factor of 1 … 16), every stage the same; forward, input and weight part 1 : 1 : 1, a
-// transfer of a tenth of a forward. Nothing is cached between iterations but memory.
+// transfer of a tenth of a forward; `chunked` has batches of long samples. Nothing is cached between iterations but memory.
+#include <ballast/batching/chunk_work.hpp>
 #include <ballast/core/random.hpp>
+#include <ballast/packing/chunks.hpp>
 #include <ballast/pipeline.hpp>
 
 #include <benchmark/benchmark.h>
@@ -22,6 +24,8 @@
 #include <utility>
 #include <variant>
 #include <vector>
+
+#include "long_batches.hpp"
 
 namespace {
 
@@ -188,5 +192,81 @@ void quality(benchmark::State& state) {
   state.counters["closed_form"] = static_cast<double>(work + 7 * 30000 * longest) / static_cast<double>(t.makespan.value);
 }
 BENCHMARK(quality)->ArgNames({"schedule", "order"})->ArgsProduct({{0, 1, 2, 3, 4, 5}, {0, 1, 2, 3}})->Iterations(1);
+
+// Batches of 128 samples in chunks of at most K thousand tokens; a chain keeps the activations of 32,768 tokens. The published order,
+// strict in its turns, beside the list schedule in the same run; sums over 5 batches. `same`, `twice` and `free` are makespans of the list
+// over the published order's, with that order's peak as the capacity of each stage, with twice that, and without a limit; `bound` is the
+// lower bound over it. `peak` is the largest peak without a limit over that of the published order. The time is that of `twice`, and
+// `x_simulate` that over the time to simulate the order it finds.
+void chunked(benchmark::State& state) {
+  auto const& set = long_batches::sets[static_cast<std::size_t>(state.range(0))];
+  auto const stages = static_cast<std::uint64_t>(state.range(1));
+  auto const size = std::int64_t{1024} * state.range(2);
+  auto const cost = [](std::int64_t length) { return length * (183957 + 5 * length); };  // FlexSP's fit of a 7B model
+  auto const peak_of = [](ballast::pipeline_timeline const& t) {
+    auto const less = [](auto const& a, auto const& b) { return a.peak_memory < b.peak_memory; };
+    return static_cast<double>(std::max_element(t.stages.begin(), t.stages.end(), less)->peak_memory);
+  };
+  struct task {
+    ballast::groups<std::uint32_t> chains;
+    ballast::chunk_works work;
+    ballast::list_options options;
+  };
+  std::vector<task> tasks;
+  std::int64_t published = 0, of[3] = {}, bound = 0;
+  double published_bubble = 0, free_bubble = 0, peak = 0;
+  for (auto const& lengths : long_batches::draw(set, 5, 128, 131072)) {
+    auto const plan = ballast::make_chunks(lengths, {.size = size});
+    auto const work = ballast::chunk_work(plan, {.retained = static_cast<std::uint64_t>(32768 / size)}, cost);
+    auto const strict = simulate_order(ballast::chunked_order(stages, plan.chains), work);
+    ballast::list_options options{.stages = stages};
+    auto const free = list_schedule(plan.chains, options, work).timeline;
+    for (auto const& s : strict.stages) options.capacity.push_back(s.peak_memory);
+    of[0] += list_schedule(plan.chains, options, work).timeline.makespan.value;
+    for (auto& c : options.capacity) c *= 2;
+    of[1] += list_schedule(plan.chains, options, work).timeline.makespan.value;
+    of[2] += free.makespan.value;
+    published += strict.makespan.value;
+    bound += strict.makespan.lower_bound;
+    published_bubble += strict.bubble() / 5;
+    free_bubble += free.bubble() / 5;
+    peak = (std::max)(peak, peak_of(free) / peak_of(strict));
+    tasks.push_back({plan.chains, work, options});
+  }
+  if (tasks.empty()) return state.SkipWithError("BALLAST_TRACES is not set");
+  ballast::list_workspace workspace;
+  ballast::scheduled_pipeline out;
+  ballast::pipeline_workspace simulator;
+  ballast::pipeline_timeline timeline;
+  double simulated = 0, scheduled = 0;
+  for (int round = 0; round < 20; ++round)
+    for (auto const& t : tasks) {
+      auto const start = std::clock();
+      list_schedule(t.chains, t.options, t.work, workspace, out);
+      scheduled += seconds(start);
+      auto const from = std::clock();
+      simulate_order(out.order, t.work, false, simulator, timeline);
+      simulated += seconds(from);
+    }
+  std::int64_t chunks = 0;
+  for (auto _ : state)
+    for (auto const& t : tasks) {
+      list_schedule(t.chains, t.options, t.work, workspace, out);
+      benchmark::DoNotOptimize(out.timeline.makespan.value);
+      chunks += static_cast<std::int64_t>(t.chains.members.size());
+    }
+  auto const over = [&](std::int64_t time) { return static_cast<double>(time) / static_cast<double>(published); };
+  state.SetLabel(set.name);
+  state.SetItemsProcessed(2 * static_cast<std::int64_t>(stages) * chunks);
+  state.counters["same"] = over(of[0]);
+  state.counters["twice"] = over(of[1]);
+  state.counters["free"] = over(of[2]);
+  state.counters["bound"] = over(bound);
+  state.counters["peak"] = peak;
+  state.counters["x_simulate"] = scheduled / simulated;
+  state.counters["published_bubble"] = published_bubble;
+  state.counters["free_bubble"] = free_bubble;
+}
+BENCHMARK(chunked)->ArgNames({"set", "stages", "K"})->ArgsProduct({{0, 2, 3, 4}, {4, 8}, {8, 32}})->Unit(benchmark::kMicrosecond);
 
 }  // namespace
