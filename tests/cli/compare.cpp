@@ -129,7 +129,8 @@ TEST_CASE("schedule: the shards of every method are valid, and compare scores th
     if (rows[0]["delayed"] == 0 && rows[0]["left"] == 0) {
       CHECK(seen.size() == lengths.size());
       auto const of_method = rows[0]["step_milliseconds"].get<double>(), as_given = rows[1]["step_milliseconds"].get<double>();
-      if (name == "megatron-hybrid-cp")  // its runtime waits after each round
+      // Shards do not say that a runtime waits after each round, that samples are padded, or that forwards run again.
+      if (name == "megatron-hybrid-cp" || name == "dynapipe" || name == "chunkflow")
         CHECK(as_given <= of_method);
       else if (name != "distca")  // its runtime moves attention
         CHECK(as_given == of_method);

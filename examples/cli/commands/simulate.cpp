@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/commands.hpp"
 #include "commands/options.hpp"
+#include "commands/simulate_chunks.hpp"
 #include "errors.hpp"
 #include "planning/layer_times.hpp"
 #include "planning/stage_plan.hpp"
@@ -29,13 +30,14 @@ namespace {
 
 struct simulate_arguments {
   std::string file;
-  std::uint64_t stages = 1, micro_batches = 1;
+  std::uint64_t stages = 1, micro_batches = 0;
   std::string schedule_name = "1f1b";
   std::uint64_t chunks = 0;  ///< of a stage, for the interleaved schedule; 0: as many as it has of itself
   ballast::any_schedule schedule = ballast::one_f_one_b_schedule{};
   std::vector<std::uint64_t> boundaries;  ///< of the chunks; none: an exact cut
   std::optional<std::int64_t> memory;     ///< bytes of a stage; none: nothing is recomputed
   std::int64_t bytes_per_1 = 0;           ///< bytes between stages in 1 of the file's unit of time; 0: they take no time
+  chunk_arguments chunked;
   bool json = false;
 };
 
@@ -148,6 +150,13 @@ struct chunks_of_layers {
 
 void run(simulate_arguments const& arguments) {
   auto const table = read_layers_file(arguments.file, arguments.bytes_per_1 != 0);
+  if (!arguments.chunked.lengths.empty())
+    return simulate_chunks(arguments.chunked, {.table = table,
+                                               .title = shown_name(arguments.file),
+                                               .cuts = cuts_of(arguments, table, 1),
+                                               .bytes_per_1 = arguments.bytes_per_1,
+                                               .memory = arguments.memory,
+                                               .json = arguments.json});
   auto const chunks = chunks_of(arguments, table);
   auto const timeline =
       ballast::simulate_pipeline(arguments.schedule, {.stages = arguments.stages, .micro_batches = arguments.micro_batches},
@@ -163,19 +172,24 @@ void add_simulate(CLI::App& app) {
   auto& command = *app.add_subcommand("simulate", "simulate a step: makespan, waits and peak memory of every stage");
   command.add_option("LAYERS", arguments->file, layers_help)->required();
   add_value(command, "--stages", arguments->stages, small_positive, "stages of the pipeline")->required();
-  add_value(command, "--micro-batches", arguments->micro_batches, small_positive, "micro-batches of a step")->required();
+  add_value(command, "--micro-batches", arguments->micro_batches, small_positive, "micro-batches of a step, if they are equal");
   command.add_option("--schedule", arguments->schedule_name, "gpipe, 1f1b (default), interleaved, zb1p, zb2p or zbv");
   add_value(command, "--chunks", arguments->chunks, small_positive, "chunks of a stage, with --schedule interleaved; 2 by default");
-  auto* const boundaries = add_value(command, "--boundaries", arguments->boundaries, whole_numbers,
-                                     "where the stages (their chunks) begin and end, as in 0,12,24; an exact cut by default");
-  add_value(command, "--memory", arguments->memory, bytes, "bytes of each stage, as for partition; decides the cut and what is recomputed")
-      ->excludes(boundaries);
+  add_value(command, "--boundaries", arguments->boundaries, whole_numbers,
+            "where the stages (their chunks) begin and end, as in 0,12,24; an exact cut by default");
+  add_value(command, "--memory", arguments->memory, bytes,
+            "bytes of each stage, as for partition; decides the cut and what is recomputed, or which chunks run when");
   add_value(command, "--bandwidth", arguments->bytes_per_1, some_bytes,
             "bytes that a link between stages moves in one unit of the file's time");
+  add_chunks(command, arguments->chunked);
   command.add_flag("--json", arguments->json, json_help);
   command.callback([arguments] {
     auto& a = *arguments;
     a.schedule = ballast::schedule_named(a.schedule_name, a.chunks == 0 ? 2 : a.chunks);
+    auto const chunked = !a.chunked.lengths.empty();
+    if (chunked == (a.micro_batches != 0)) throw bad_input("simulate takes either --micro-batches, or --lengths with --chunk");
+    if (chunked && a.schedule_name != ballast::one_f_one_b_schedule::name) throw bad_input("--lengths is for --schedule 1f1b");
+    if (!chunked && a.memory && !a.boundaries.empty()) throw bad_input("--memory decides the cut: give it or --boundaries");
     if (a.chunks != 0 && a.schedule_name != ballast::interleaved_schedule::name) throw bad_input("--chunks is for --schedule interleaved");
     run(a);
   });
