@@ -292,7 +292,8 @@ TEST_CASE("simulate --memory: the timeline of the joint plan, with what it recom
       CHECK(close(busiest, 8 * plan["bottleneck"].get<double>()));
     }
   CHECK(in.ballast("simulate f --stages 2 --micro-batches 8 --memory 70").out.find("Recomputed: 1 layer: a\n") != std::string::npos);
-  check_refused(in.ballast("simulate f --stages 2 --micro-batches 8 --memory 70 --boundaries 0,2,4"), "--boundaries excludes --memory");
+  check_refused(in.ballast("simulate f --stages 2 --micro-batches 8 --memory 70 --boundaries 0,2,4"),
+                "--memory decides the cut: give it or --boundaries");
   check_refused(in.ballast("simulate f --stages 2 --micro-batches 8 --memory 70 --schedule zbv"), "schedule zbv has 2 chunks a stage");
 }
 
