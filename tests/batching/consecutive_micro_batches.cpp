@@ -233,6 +233,8 @@ TEST_CASE("consecutive_micro_batches: bad options and callables are refused", "[
   CHECK(with({.capacity = 2}, one, falls) == "size(0, 3) = 1 is below size(0, 2) = 2: it must not fall if the span grows");
   auto const at_end = [](std::uint64_t i, std::uint64_t j) { return i == 1 && j == 4 ? 3 : 4; };
   CHECK(with({}, at_end, one) == "cost(1, 4) = 3 is below cost(2, 4) = 4: it must not fall if the span grows");
+  auto const inner = [](std::uint64_t i, std::uint64_t j) { return i == 1 && j == 4 ? 9 : 4; };  // only the end that is the same
+  CHECK(with({}, inner, one) == "cost(0, 4) = 4 is below cost(1, 4) = 9: it must not fall if the span grows");
   auto const negative = [](std::uint64_t i, std::uint64_t) { return i == 2 ? -1 : 0; };
   CHECK(with({}, negative, one) == "cost(2, 3) = -1 is outside [0, 2^62)");
   auto const huge = [](std::uint64_t, std::uint64_t) { return std::uint64_t{1} << 61; };
