@@ -97,7 +97,7 @@ TEST_CASE("search_order: often the least makespan of all orders") {
     ++cases;
   }
   CHECK(2 * cases > 200 / round_step);
-  CHECK(10 * optimal > 8 * cases);
+  if (round_step == 1) CHECK(10 * optimal > 8 * cases);  // a share of few rounds says nothing
 }
 
 TEST_CASE("search_order: a requested stop ends the search after the given order") {
