@@ -16,6 +16,7 @@
 /// @endcode
 
 #include <ballast/core/certificate.hpp>
+#include <ballast/core/check_graph.hpp>
 #include <ballast/core/checked.hpp>
 #include <ballast/core/classes.hpp>
 #include <ballast/core/concepts.hpp>
@@ -23,6 +24,7 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/executor.hpp>
 #include <ballast/core/fold_values.hpp>
+#include <ballast/core/graph.hpp>
 #include <ballast/core/groups.hpp>
 #include <ballast/core/hash.hpp>
 #include <ballast/core/histogram.hpp>
