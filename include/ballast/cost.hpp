@@ -49,6 +49,7 @@
 #include <ballast/cost/table.hpp>
 #include <ballast/cost/tiles.hpp>
 #include <ballast/cost/trainable.hpp>
+#include <ballast/cost/training_graph.hpp>
 #include <ballast/cost/transformer.hpp>
 #include <ballast/cost/transformer_cost.hpp>
 #include <ballast/cost/transformer_shape.hpp>
