@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/verdict.hpp>
+#include <ballast/memory/replay_allocator.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// @file
+/// @brief `check_allocator`: the validator of `replay_allocator`. It shares no code with the allocator.
+
+namespace ballast::inline v0_2 {
+
+/// @brief The rule that a replay breaks; `index` is the buffer unless something else is said.
+enum class allocator_fault : std::uint8_t {
+  none,               ///< all rules hold
+  wrong_size,         ///< another number of blocks than of buffers
+  wrong_status,       ///< infeasible without a buffer that failed, or the reverse, or a buffer that failed has a block
+  wrong_reservation,  ///< a reservation reserves what is reserved, gives back what is not or is in use, or is out of order; its index
+  over_capacity,      ///< more is reserved than the capacity; index of the reservation
+  too_small,          ///< the block is smaller than the buffer, or a buffer of 0 bytes has a block
+  outside,            ///< the block is not inside of what its segment has reserved
+  overlap,            ///< the block overlaps another one in use
+  misaligned,         ///< the block's offset or size is not a multiple of 512
+  wrong_peak,         ///< a peak does not add up; 0: live, 1: allocated, 2: reserved
+};
+
+/// @brief A sentence about a verdict. @param v the verdict @return for example "overlap at 17"
+template <class = when_called>
+[[nodiscard]] inline std::string describe(verdict<allocator_fault> const& v) {
+  constexpr char const* names[] = {"none",      "wrong size", "wrong status", "wrong reservation", "over capacity",
+                                   "too small", "outside",    "overlap",      "misaligned",        "wrong peak"};
+  return v.valid() ? "valid" : std::string(names[static_cast<std::size_t>(v.fault)]) + " at " + std::to_string(v.index);
+}
+
+namespace detail {
+
+// Disjoint intervals of addresses (segment, offset), each with its end. Neighbours are joined where that is asked for.
+struct address_intervals {
+  using address = std::pair<std::uint32_t, std::int64_t>;
+  std::map<address, std::int64_t> ends;
+
+  // Whether an interval overlaps one of these.
+  [[nodiscard]] bool overlaps(std::uint32_t segment, std::int64_t begin, std::int64_t end) const {
+    auto const after = ends.lower_bound({segment, end});
+    if (after == ends.begin()) return false;
+    auto const& last = *std::prev(after);
+    return last.first.first == segment && last.second > begin;
+  }
+  // The interval that contains another one, or the end.
+  [[nodiscard]] auto around(std::uint32_t segment, std::int64_t begin, std::int64_t end) {
+    auto const after = ends.upper_bound({segment, begin});
+    if (after == ends.begin()) return ends.end();
+    auto const found = std::prev(after);
+    return found->first.first == segment && found->second >= end ? found : ends.end();
+  }
+  void add_joined(std::uint32_t segment, std::int64_t begin, std::int64_t end) {
+    if (auto const right = ends.find({segment, end}); right != ends.end()) {
+      end = right->second;
+      ends.erase(right);
+    }
+    if (auto const after = ends.lower_bound({segment, begin}); after != ends.begin()) {
+      auto const left = std::prev(after);
+      if (left->first.first == segment && left->second == begin) {
+        left->second = end;
+        return;
+      }
+    }
+    ends[{segment, begin}] = end;
+  }
+};
+
+// What a replay holds while its events are read again.
+template <class = when_called>
+class allocator_rules {
+ public:
+  explicit allocator_rules(std::int64_t capacity) : capacity_(capacity) {}
+
+  [[nodiscard]] allocator_fault reserve(reservation const& r) {
+    auto const end = r.offset + (r.bytes < 0 ? -r.bytes : r.bytes);
+    if (r.bytes == 0 || r.offset < 0 || end < r.offset) return allocator_fault::wrong_reservation;
+    reserved_ += r.bytes;
+    if (r.bytes > 0) {
+      if (mapped_.overlaps(r.segment, r.offset, end)) return allocator_fault::wrong_reservation;
+      mapped_.add_joined(r.segment, r.offset, end);
+      peaks[2] = (std::max)(peaks[2], reserved_);
+      return reserved_ > capacity_ ? allocator_fault::over_capacity : allocator_fault::none;
+    }
+    auto const found = mapped_.around(r.segment, r.offset, end);
+    if (found == mapped_.ends.end() || used_.overlaps(r.segment, r.offset, end)) return allocator_fault::wrong_reservation;
+    auto const [at, last] = *found;
+    mapped_.ends.erase(found);
+    if (at.second < r.offset) mapped_.ends[at] = r.offset;
+    if (end < last) mapped_.ends[{r.segment, end}] = last;
+    return allocator_fault::none;
+  }
+  [[nodiscard]] allocator_fault place(std::int64_t bytes, allocation const& b) {
+    if (b.size < bytes || (bytes == 0 && b.size != 0)) return allocator_fault::too_small;
+    if (bytes == 0) return allocator_fault::none;
+    if (b.offset % 512 != 0 || b.size % 512 != 0) return allocator_fault::misaligned;
+    auto const end = b.offset + b.size;
+    if (b.offset < 0 || mapped_.around(b.segment, b.offset, end) == mapped_.ends.end()) return allocator_fault::outside;
+    if (used_.overlaps(b.segment, b.offset, end)) return allocator_fault::overlap;
+    used_.ends[{b.segment, b.offset}] = end;
+    peaks[0] = (std::max)(peaks[0], live_ += bytes);
+    peaks[1] = (std::max)(peaks[1], allocated_ += b.size);
+    return allocator_fault::none;
+  }
+  void free(std::int64_t bytes, allocation const& b) {
+    if (bytes == 0) return;
+    used_.ends.erase({b.segment, b.offset});
+    live_ -= bytes;
+    allocated_ -= b.size;
+  }
+
+  std::int64_t peaks[3] = {};  // live, allocated, reserved
+
+ private:
+  address_intervals mapped_, used_;
+  std::int64_t capacity_, live_ = 0, allocated_ = 0, reserved_ = 0;
+};
+
+}  // namespace detail
+
+/// @brief Checks that a replay places every buffer in reserved memory that no other buffer uses at that time, and that its peaks add up.
+///
+/// It does not check that the allocator's rules were followed, nor that a buffer that failed could not be placed.
+///
+/// @param replay   the result of `replay_allocator`
+/// @param buffers  the buffers that it was given
+/// @param options  the settings that it was given
+/// @return the first broken rule
+/// @par Complexity
+/// O((n + reservations) log n).
+template <class = when_called>
+[[nodiscard]] inline verdict<allocator_fault> check_allocator(allocator_replay const& replay, std::span<buffer const> buffers,
+                                                              caching_allocator_options const& options) {
+  auto const n = buffers.size();
+  if (replay.blocks.size() != n) return {allocator_fault::wrong_size, 0, replay.blocks.size(), n};
+  auto const infeasible = replay.status == status::infeasible;
+  if (infeasible != (replay.failed < n) || (infeasible && replay.blocks[replay.failed].size != 0))
+    return {allocator_fault::wrong_status, replay.failed};
+  std::vector<std::pair<std::int64_t, std::uint64_t>> events;  // i: buffer i is freed; n + i: it is allocated
+  for (std::size_t i = 0; i < n; ++i) {
+    events.emplace_back(buffers[i].upper, i);
+    events.emplace_back(buffers[i].lower, n + i);
+  }
+  std::sort(events.begin(), events.end());
+  detail::allocator_rules<> rules(options.capacity);
+  std::size_t next = 0;
+  for (auto const& event : events) {
+    auto const i = event.second % n;
+    if (event.second < n) {
+      rules.free(buffers[i].size, replay.blocks[i]);
+      continue;
+    }
+    for (; next < replay.reservations.size() && replay.reservations[next].buffer == i; ++next)
+      if (auto const fault = rules.reserve(replay.reservations[next]); fault != allocator_fault::none) return {fault, next};
+    if (i == replay.failed) break;
+    if (auto const fault = rules.place(buffers[i].size, replay.blocks[i]); fault != allocator_fault::none) return {fault, i};
+  }
+  if (next != replay.reservations.size()) return {allocator_fault::wrong_reservation, next};
+  std::int64_t const found[] = {replay.live_peak, replay.peak_allocated, replay.peak_reserved};
+  for (std::size_t k = 0; k < 3; ++k)
+    if (found[k] != rules.peaks[k])
+      return {allocator_fault::wrong_peak, k, static_cast<std::uint64_t>(found[k]), static_cast<std::uint64_t>(rules.peaks[k])};
+  return {};
+}
+
+}  // namespace ballast::inline v0_2

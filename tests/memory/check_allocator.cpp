@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ballast/memory/check_allocator.hpp>
+
+#include "support/catch.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace test_memory_check_allocator {
+
+using namespace ballast;
+
+namespace {
+
+constexpr std::int64_t mib = 1 << 20;
+
+/// What is wrong with a replay that was changed.
+template <class Change>
+std::string after(caching_allocator_options const& options, Change&& change) {
+  std::vector<buffer> const buffers{{0, 3, 3 * mib}, {0, 1, 30 * mib}, {1, 3, 4 * mib}, {2, 3, 34 * mib}, {2, 4, 0}, {3, 4, 9 * mib}};
+  auto replay = replay_allocator(buffers, options);
+  change(replay);
+  return describe(check_allocator(replay, buffers, options));
+}
+
+}  // namespace
+
+TEST_CASE("check_allocator: names the rule that a wrong replay breaks") {
+  caching_allocator_options const o{.capacity = 60 * mib};
+  CHECK(after(o, [](auto&) {}) == "valid");
+  CHECK(after({.capacity = 30 * mib}, [](auto& r) { CHECK(r.failed == 1); }) == "valid");
+  CHECK(after(o, [](auto& r) { r.blocks.pop_back(); }) == "wrong size at 0");
+  CHECK(after(o, [](auto& r) { r.status = status::infeasible; }) == "wrong status at 4294967295");
+  CHECK(after(o, [](auto& r) { r.failed = 5; }) == "wrong status at 5");
+  CHECK(after({.capacity = 30 * mib}, [](auto& r) { r.blocks[1].size = 512; }) == "wrong status at 1");
+  CHECK(after(o, [](auto& r) { r.blocks[2].size = 512; }) == "too small at 2");
+  CHECK(after(o, [](auto& r) { r.blocks[4].size = 512; }) == "too small at 4");
+  CHECK(after(o, [](auto& r) { r.blocks[2].offset = 19 * mib; }) == "outside at 2");
+  CHECK(after(o, [](auto& r) { r.blocks[2].offset = -512; }) == "outside at 2");
+  CHECK(after(o, [](auto& r) { r.blocks[2].segment = 9; }) == "outside at 2");
+  CHECK(after(o, [](auto& r) { r.blocks[2].offset = 2 * mib; }) == "overlap at 2");
+  CHECK(after(o, [](auto& r) { r.blocks[2].offset += 1; }) == "misaligned at 2");
+  CHECK(after(o, [](auto& r) { r.live_peak += 1; }) == "wrong peak at 0");
+  CHECK(after(o, [](auto& r) { r.peak_allocated += 1; }) == "wrong peak at 1");
+  CHECK(after(o, [](auto& r) { r.peak_reserved += 1; }) == "wrong peak at 2");
+}
+
+TEST_CASE("check_allocator: names the reservation that cannot be") {
+  caching_allocator_options const o{.capacity = 60 * mib};
+  // 20 MiB for buffer 0, 30 for buffer 1, which are given back, 34 for buffer 3
+  CHECK(after(o, [](auto& r) { CHECK(r.reservations.size() == 4); }) == "valid");
+  CHECK(after(o, [](auto& r) { r.reservations[0].buffer = 5; }) == "outside at 0");
+  CHECK(after(o, [](auto& r) { r.reservations[3].buffer = 1; }) == "outside at 3");
+  CHECK(after(o, [](auto& r) { r.reservations.push_back(r.reservations[3]); }) == "wrong reservation at 4");
+  CHECK(after(o, [](auto& r) { r.reservations[1].bytes = 0; }) == "wrong reservation at 1");
+  CHECK(after(o, [](auto& r) { r.reservations[1].segment = 0; }) == "wrong reservation at 1");
+  CHECK(after(o, [](auto& r) { r.reservations[1].offset = -1; }) == "wrong reservation at 1");
+  CHECK(after(o, [](auto& r) { r.reservations[1].bytes = 41 * mib; }) == "over capacity at 1");
+  CHECK(after(o, [](auto& r) { r.reservations[2].bytes = -31 * mib; }) == "wrong reservation at 2");
+  CHECK(after(o, [](auto& r) { r.reservations[2].segment = 0; }) == "wrong reservation at 2");  // where blocks are in use
+}
+
+TEST_CASE("check_allocator: pages given back in the middle of a segment") {
+  std::vector<buffer> const buffers{{0, 9, 20 * mib}, {0, 1, 60 * mib}, {0, 9, 20 * mib}, {1, 3, mib}, {3, 4, 60 * mib}};
+  caching_allocator_options const o{.capacity = 101 * mib, .expandable_segments = true};
+  auto const replay = replay_allocator(buffers, o);
+  std::vector<std::int64_t> reserved;  // by the last two buffers only after all free pages were given back
+  for (auto const& r : replay.reservations) reserved.push_back(r.bytes / mib);
+  CHECK(reserved == std::vector<std::int64_t>{20, 60, 20, -60, 2, -2, 60});
+  CHECK(replay.retries == 2);
+  CHECK(check_allocator(replay, buffers, o).valid());
+}
+
+}  // namespace test_memory_check_allocator
