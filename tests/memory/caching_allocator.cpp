@@ -133,8 +133,8 @@ TEST_CASE("caching_allocator: blocks of max_split_size are taken whole, by reque
   caching_allocator a({.capacity = 240 * mib, .max_split_size = 64 * mib});
   a.deallocate(*a.allocate(100 * mib));
   CHECK(a.allocate(30 * mib)->segment == 1);  // smaller ones leave it alone
-  CHECK(a.allocate(79 * mib)->segment == 2);  // and so do requests that are smaller by 20 MiB or more
-  CHECK(a.figures().allocated == 110 * mib);  // the segment has 80 MiB
+  CHECK(a.allocate(80 * mib)->segment == 2);  // and so do requests that are smaller by 20 MiB or more
+  CHECK(a.figures().allocated == 110 * mib);
   auto const close = *a.allocate(81 * mib);
   CHECK(close.segment == 0);
   CHECK(close.size == 100 * mib);
