@@ -37,6 +37,8 @@
 #include <ballast/core/metrics/step_balance.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/core/range_maximum.hpp>
+#include <ballast/core/repeat_layers.hpp>
+#include <ballast/core/repeated_blocks.hpp>
 #include <ballast/core/runs.hpp>
 #include <ballast/core/search_limits.hpp>
 #include <ballast/core/status.hpp>
