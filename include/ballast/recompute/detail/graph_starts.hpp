@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/recompute/detail/graph_rewriter.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+// Estimates for the choice of tensors to drop: what each saves and costs, and where memory is short in program order.
+
+namespace ballast::inline v0_2::detail {
+
+// Bytes in use at each operator of a graph in program order.
+template <class = when_called>
+[[nodiscard]] std::vector<std::int64_t> bytes_in_order(graph const& g) {
+  auto const uses = uses_of(g);
+  auto const count = g.size();
+  std::vector<std::size_t> first(g.tensors.size(), count), last(g.tensors.size());
+  for (std::size_t t = 0; t < g.tensors.size(); ++t) {
+    auto const root = uses.memory[t];
+    auto const maker = uses.maker[t] == graph_uses::none ? 0 : uses.maker[t];
+    first[root] = (std::min)(first[root], std::size_t{maker});
+    last[root] = (std::max)(last[root], std::size_t{maker});
+    if (!uses.readers[t].empty()) last[root] = (std::max)(last[root], std::size_t{uses.readers[t].back()});
+    if (g.tensors[t].kept) last[root] = count;
+  }
+  std::vector<std::int64_t> change(count + 2), out(count);
+  for (std::size_t t = 0; t < g.tensors.size(); ++t) {
+    if (uses.memory[t] != t) continue;
+    change[first[t]] += g.tensors[t].bytes;
+    change[(std::min)(last[t], count) + 1] -= g.tensors[t].bytes;
+  }
+  std::int64_t held = 0;
+  for (std::size_t v = 0; v < count; ++v) out[v] = (held += change[v]) + g.operators[v].workspace;
+  return out;
+}
+
+// When a candidate that is kept is held for operators that are not of the forward pass.
+struct idle_time {
+  std::uint32_t from;  // last forward operator that makes or reads it
+  std::uint32_t to;    // first other operator that reads it
+};
+
+// What candidates cost and when they are idle.
+template <class = when_called>
+class graph_costs {
+ public:
+  explicit graph_costs(graph_rewriter<> const& rewriter)
+      : r_(rewriter), seen_(r_.original().size()), idle_(r_.original().tensors.size()), sure_(idle_.size()), share_(idle_.size()) {
+    auto const& g = r_.original();
+    auto const count = static_cast<std::uint32_t>(g.size());
+    for (auto const c : r_.candidates()) idle_[c] = {r_.uses().maker[c], count};
+    for (std::uint32_t t = 0; t < idle_.size(); ++t) {
+      auto const root = r_.uses().memory[t];
+      if (!r_.is_candidate(root)) continue;
+      for (auto const v : r_.uses().readers[t]) {
+        if (r_.is_forward(v))
+          idle_[root].from = (std::max)(idle_[root].from, v);
+        else
+          idle_[root].to = (std::min)(idle_[root].to, v);
+      }
+    }
+    // What runs again whenever a candidate is dropped: what makes the views of it that others read, as if all else were kept.
+    std::vector<std::uint8_t> only(idle_.size());
+    std::vector<std::int64_t> users(count);
+    for (std::uint32_t t = 0; t < idle_.size(); ++t) {
+      auto const root = r_.uses().memory[t];
+      if (!r_.is_candidate(root)) continue;
+      for (auto const v : r_.uses().readers[t])
+        if (!r_.is_forward(v)) {
+          only[root] = 1;
+          collect(r_.uses().maker[t], only, {}, sure_[root]);
+          only[root] = 0;
+          break;
+        }
+    }
+    for (auto const c : r_.candidates()) {
+      std::sort(sure_[c].begin(), sure_[c].end());
+      sure_[c].erase(std::unique(sure_[c].begin(), sure_[c].end()), sure_[c].end());
+      for (auto const o : sure_[c]) ++users[o];
+    }
+    for (auto const c : r_.candidates())
+      for (auto const o : sure_[c]) share_[c] += g.operators[o].time / users[o];
+  }
+
+  [[nodiscard]] idle_time idle(std::uint32_t c) const { return idle_[c]; }
+  // Candidate c's share of the time of what surely runs again: the shares of a set of candidates never exceed its time.
+  [[nodiscard]] std::int64_t share(std::uint32_t c) const { return share_[c]; }
+  // The time of what surely runs again if candidate c is dropped.
+  [[nodiscard]] std::int64_t alone(std::uint32_t c) const { return time_of(sure_[c]); }
+
+  // A lower bound on the time of what runs again if at least these candidates are dropped.
+  [[nodiscard]] std::int64_t least_time(drop_set const& dropped) {
+    std::vector<std::uint32_t> all;
+    ++stamp_;
+    for (auto const c : r_.candidates())
+      if (dropped[c])
+        for (auto const o : sure_[c])
+          if (std::exchange(seen_[o], stamp_) != stamp_) all.push_back(o);
+    return time_of(all);
+  }
+  // What runs again for candidate c if it is dropped too, beside what runs again already.
+  void collect_added(std::uint32_t c, drop_set const& dropped, std::vector<std::uint8_t> const& runs_again,
+                     std::vector<std::uint32_t>& out) {
+    out.clear();
+    collect(r_.uses().maker[c], dropped, runs_again, out);
+  }
+  [[nodiscard]] std::int64_t time_of(std::vector<std::uint32_t> const& operators) const {
+    std::int64_t time = 0;
+    for (auto const o : operators) time += r_.original().operators[o].time;
+    return time;
+  }
+
+ private:
+  // Appends an operator and all that must run again before it.
+  void collect(std::uint32_t first, drop_set const& dropped, std::vector<std::uint8_t> const& runs_again, std::vector<std::uint32_t>& out) {
+    ++stamp_;
+    auto const add = [&](std::uint32_t o) {
+      if ((runs_again.empty() || !runs_again[o]) && std::exchange(seen_[o], stamp_) != stamp_) out.push_back(o);
+    };
+    auto next = out.size();
+    for (add(first); next < out.size(); ++next)
+      for (auto const t : r_.original().inputs[out[next]])
+        if (dropped[r_.uses().memory[t]] || r_.gone(t)) add(r_.uses().maker[t]);
+  }
+
+  graph_rewriter<> const& r_;
+  std::vector<std::uint64_t> seen_;  // by operator
+  std::uint64_t stamp_ = 0;
+  std::vector<idle_time> idle_;                   // of each candidate
+  std::vector<std::vector<std::uint32_t>> sure_;  // of each candidate
+  std::vector<std::int64_t> share_;
+};
+
+// Sets that keep little more than what forward operators hold across some cuts of the forward pass: checkpoints, at the narrowest places.
+template <class = when_called>
+class checkpoint_sets {
+ public:
+  checkpoint_sets(graph_rewriter<> const& rewriter, graph_costs<> const& costs) : r_(rewriter), costs_(costs) {
+    auto const& g = r_.original();
+    width_.assign(g.size() + 1, 0);
+    made_.assign(g.size() + 1, 0);
+    for (auto const c : r_.candidates()) {
+      auto const bytes = g.tensors[c].bytes;
+      width_[r_.uses().maker[c]] += bytes;
+      width_[costs_.idle(c).from] -= bytes;
+      made_[r_.uses().maker[c] + 1] += bytes;
+    }
+    for (std::size_t v = 1; v < made_.size(); ++v) {
+      width_[v] += width_[v - 1];
+      made_[v] += made_[v - 1];
+    }
+  }
+
+  // All candidates but those that forward operators hold across one of some cuts, which are about equally far apart in bytes.
+  [[nodiscard]] drop_set dropped(std::int64_t cuts) const {
+    auto const& g = r_.original();
+    std::vector<std::uint32_t> at;  // after these operators
+    auto const step = made_.back() / (cuts + 1), half = step / 2;
+    for (std::int64_t i = 1; i <= cuts; ++i) {
+      std::uint32_t best = graph_rewriter<>::none;
+      for (auto v = first_after(i * step - half); v < g.size() && made_[v] <= i * step + half; ++v)
+        if (r_.is_forward(v) && (best == graph_rewriter<>::none || width_[v] < width_[best])) best = v;
+      if (best != graph_rewriter<>::none) at.push_back(best);
+    }
+    drop_set out(g.tensors.size());
+    for (auto const c : r_.candidates())
+      out[c] = std::none_of(at.begin(), at.end(), [&](auto v) { return r_.uses().maker[c] <= v && v < costs_.idle(c).from; }) ? 1 : 0;
+    return out;
+  }
+
+ private:
+  [[nodiscard]] std::uint32_t first_after(std::int64_t bytes) const {
+    return static_cast<std::uint32_t>(std::lower_bound(made_.begin(), made_.end(), bytes) - made_.begin());
+  }
+
+  graph_rewriter<> const& r_;
+  graph_costs<> const& costs_;
+  std::vector<std::int64_t> width_, made_;  // bytes of candidates that forward operators hold after each operator; made before it
+};
+
+}  // namespace ballast::inline v0_2::detail
