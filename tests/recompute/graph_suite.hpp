@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace ballast_test {
@@ -17,14 +18,15 @@ namespace ballast_test {
   ballast::graph g;
   std::vector<std::uint32_t> x{g.add({.name = "input", .bytes = bytes})};
   for (int i = 0; i < layers; ++i) {
-    x.push_back(g.add({.name = "x" + std::to_string(i + 1), .bytes = bytes}));
-    g.add({.name = "layer " + std::to_string(i), .time = time}, {x[x.size() - 2]}, {x.back()});
+    x.push_back(g.add({.name = std::string("x").append(std::to_string(i + 1)), .bytes = bytes}));
+    g.add({.name = std::string("layer ").append(std::to_string(i)), .time = time}, {x[x.size() - 2]}, {x.back()});
   }
   auto d = g.add({.name = "d", .kind = ballast::tensor_kind::gradient, .bytes = bytes});
   g.add({.name = "loss", .kind = ballast::operator_kind::backward}, {x.back()}, {d});
   for (auto i = x.size() - 1; i-- > 0;) {
     auto const next = g.add({.name = "d", .kind = ballast::tensor_kind::gradient, .bytes = bytes});
-    g.add({.name = "backward " + std::to_string(i), .kind = ballast::operator_kind::backward, .time = 2 * time}, {d, x[i]}, {next});
+    g.add({.name = std::string("backward ").append(std::to_string(i)), .kind = ballast::operator_kind::backward, .time = 2 * time},
+          {d, x[i]}, {next});
     d = next;
   }
   return g;
@@ -52,9 +54,9 @@ namespace ballast_test {
     if (s.reads.empty()) continue;
     auto const first = s.reads[0];
     graph_tensor<> made{.name = "t" + std::to_string(i), .bytes = bytes()};
-    auto const kind = draw(12);
-    if (kind == 0 || (kind == 1 && first != 0)) made.shares = first;
-    made.in_place = kind == 1 && first != 0;
+    auto const kind = draw(9);
+    if (kind == 0 || ((kind == 1 || kind == 3) && first != 0)) made.shares = first;
+    made.in_place = kind % 2 == 1 && kind < 4 && first != 0;
     if (made.in_place) {  // nobody reads it, nor what it is a view of, from now on
       auto root = first;
       while (g.tensors[root].shares != graph_tensor<>::own) root = g.tensors[root].shares;

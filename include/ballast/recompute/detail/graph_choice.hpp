@@ -94,8 +94,7 @@ class graph_choice {
 
   void checkpoints() {
     checkpoint_sets<> const sets(r_, costs_);
-    auto const most = static_cast<std::int64_t>(r_.candidates().size());
-    for (std::int64_t cuts = 0; cuts <= most && goes_on(); cuts += 1 + cuts / 16) attempt(sets.dropped(cuts));
+    for (auto most = sets.total(); most > sets.total() / 256 && goes_on(); most -= most / 16 + 1) attempt(sets.dropped(most));
   }
 
   // Drops what is idle where program order needs most memory, first what frees most bytes for its time, until the budget is kept.

@@ -26,15 +26,16 @@ template <class = when_called>
     if (!uses.readers[t].empty()) last[root] = (std::max)(last[root], std::size_t{uses.readers[t].back()});
     if (g.tensors[t].kept) last[root] = count;
   }
-  std::vector<std::int64_t> change(count + 2), out(count);
+  std::vector<std::int64_t> change(count + 1);
   for (std::size_t t = 0; t < g.tensors.size(); ++t) {
     if (uses.memory[t] != t) continue;
     change[first[t]] += g.tensors[t].bytes;
-    change[(std::min)(last[t], count) + 1] -= g.tensors[t].bytes;
+    change[(std::min)(last[t] + 1, count)] -= g.tensors[t].bytes;
   }
-  std::int64_t held = 0;
-  for (std::size_t v = 0; v < count; ++v) out[v] = (held += change[v]) + g.operators[v].workspace;
-  return out;
+  for (std::size_t v = 1; v < count; ++v) change[v] += change[v - 1];
+  for (std::size_t v = 0; v < count; ++v) change[v] += g.operators[v].workspace;
+  change.pop_back();
+  return change;
 }
 
 // When a candidate that is kept is held for operators that are not of the forward pass.
@@ -134,7 +135,7 @@ class graph_costs {
   std::vector<std::int64_t> share_;
 };
 
-// Sets that keep little more than what forward operators hold across some cuts of the forward pass: checkpoints, at the narrowest places.
+// Sets that keep what forward operators hold across some cuts of the forward pass: checkpoints, at narrow places.
 template <class = when_called>
 class checkpoint_sets {
  public:
@@ -146,7 +147,7 @@ class checkpoint_sets {
       auto const bytes = g.tensors[c].bytes;
       width_[r_.uses().maker[c]] += bytes;
       width_[costs_.idle(c).from] -= bytes;
-      made_[r_.uses().maker[c] + 1] += bytes;
+      made_[r_.uses().maker[c]] += bytes;
     }
     for (std::size_t v = 1; v < made_.size(); ++v) {
       width_[v] += width_[v - 1];
@@ -154,31 +155,39 @@ class checkpoint_sets {
     }
   }
 
-  // All candidates but those that forward operators hold across one of some cuts, which are about equally far apart in bytes.
-  [[nodiscard]] drop_set dropped(std::int64_t cuts) const {
+  [[nodiscard]] std::int64_t total() const { return made_.back(); }
+
+  // All candidates but those that forward operators hold across a cut. There is a cut before a segment between two of them and what is kept
+  // before it would together exceed `most` bytes: segments become shorter, because the backward pass frees the last ones first. It is at
+  // the narrowest place of the second half of the segment.
+  [[nodiscard]] drop_set dropped(std::int64_t most) const {
     auto const& g = r_.original();
-    std::vector<std::uint32_t> at;  // after these operators
-    auto const step = made_.back() / (cuts + 1), half = step / 2;
-    for (std::int64_t i = 1; i <= cuts; ++i) {
-      std::uint32_t best = graph_rewriter<>::none;
-      for (auto v = first_after(i * step - half); v < g.size() && made_[v] <= i * step + half; ++v)
-        if (r_.is_forward(v) && (best == graph_rewriter<>::none || width_[v] < width_[best])) best = v;
-      if (best != graph_rewriter<>::none) at.push_back(best);
+    constexpr auto none = graph_rewriter<>::none;
+    std::vector<std::uint32_t> cuts;  // after these operators
+    std::int64_t kept = 0, start = 0;
+    auto best = none;
+    for (std::uint32_t v = 0; v < g.size(); ++v) {
+      if (!r_.is_forward(v)) continue;
+      if (best != none && kept + made_[v] - start > most) {
+        cuts.push_back(best);
+        kept += width_[best];
+        start = made_[best];
+        best = none;
+      }
+      if (2 * (made_[v] - start) >= most - kept && (best == none || width_[v] <= width_[best])) best = v;
     }
     drop_set out(g.tensors.size());
-    for (auto const c : r_.candidates())
-      out[c] = std::none_of(at.begin(), at.end(), [&](auto v) { return r_.uses().maker[c] <= v && v < costs_.idle(c).from; }) ? 1 : 0;
+    for (auto const c : r_.candidates()) {
+      auto const cut = std::lower_bound(cuts.begin(), cuts.end(), r_.uses().maker[c]);  // the first behind its maker
+      out[c] = cut != cuts.end() && *cut < costs_.idle(c).from ? 0 : 1;
+    }
     return out;
   }
 
  private:
-  [[nodiscard]] std::uint32_t first_after(std::int64_t bytes) const {
-    return static_cast<std::uint32_t>(std::lower_bound(made_.begin(), made_.end(), bytes) - made_.begin());
-  }
-
   graph_rewriter<> const& r_;
   graph_costs<> const& costs_;
-  std::vector<std::int64_t> width_, made_;  // bytes of candidates that forward operators hold after each operator; made before it
+  std::vector<std::int64_t> width_, made_;  // bytes of candidates: held by forward operators after each operator; made by then
 };
 
 }  // namespace ballast::inline v0_2::detail
