@@ -133,12 +133,12 @@ TEST_CASE("recompute_graph: on few candidates the least time of all sets, by ano
     auto const g = random_training_graph(2 + static_cast<int>(uniform_below(9, generator)), generator);
     REQUIRE(describe(check_graph(g), g) == "the graph is valid");
     auto const candidates = recompute_candidates(g);
-    if (candidates.size() > 8) continue;
+    if (candidates.empty() || candidates.size() > 8) continue;
     simulated_recompute simulation(g);
     auto const nothing = simulation.run(std::vector<std::uint8_t>(g.tensors.size()));
     REQUIRE(nothing->peak == program_order_peak(g));
     auto const budget =
-        nothing->peak - 1 - static_cast<std::int64_t>(uniform_below(1 + static_cast<std::uint64_t>(nothing->peak) / 3, generator));
+        nothing->peak - 1 - static_cast<std::int64_t>(uniform_below(1 + static_cast<std::uint64_t>(nothing->peak) / 8, generator));
     if (budget < 0) continue;
     auto const expected = least_time(candidates, g.tensors.size(), budget, [&](auto const& dropped) { return simulation.run(dropped); });
     auto const plan = recompute_graph(g, budget, in_program_order);
@@ -163,8 +163,8 @@ TEST_CASE("recompute_graph: on few candidates the least time of all sets, by ano
   }
   UNSCOPED_INFO(found << " feasible, " << none << " not; quick choice optimal in " << heuristic << ", proven in " << proven);
   CHECK(10 * none > found);
-  if (round_step == 1) CHECK(10 * heuristic > 8 * found);
-  if (round_step == 1) CHECK(6 * proven > found);
+  if (round_step == 1) CHECK(10 * heuristic > 9 * found);
+  if (round_step == 1) CHECK(8 * proven > found);
 }
 
 TEST_CASE("recompute_graph: the bound holds for optimal orders too") {
