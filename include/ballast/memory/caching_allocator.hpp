@@ -18,9 +18,9 @@ namespace ballast::inline v0_2 {
 
 namespace detail {
 
-// Throws unless an allocator can have the settings.
+// The settings, if an allocator can have them; else throws.
 template <class = when_called>
-caching_allocator_options const& valid_settings(caching_allocator_options const& o) {
+[[nodiscard]] caching_allocator_options valid_settings(caching_allocator_options const& o) {
   auto const within = [](char const* name, std::int64_t value, std::int64_t least) {
     require(value >= least && value <= unlimited_bytes,
             [&] { return std::string(name) + " = " + std::to_string(value) + " must be in " + std::to_string(least) + " ... 2^62 - 1"; });

@@ -126,19 +126,19 @@ class graph_choice {
       if (!other)
         for (auto const t : g.outputs[o]) from[r_.uses().memory[t]] = q;
     }
-    struct choice {
+    struct idle_tensor {
       std::int64_t bytes, time;
       std::uint32_t tensor;
-      [[nodiscard]] bool operator<(choice const& b) const {  // a heap has its largest in front
+      [[nodiscard]] bool operator<(idle_tensor const& b) const {  // a heap has its largest in front
         auto const order = compare_products(bytes, b.time, b.bytes, time);
         return order != 0 ? order < 0 : tensor > b.tensor;
       }
     };
-    std::vector<choice> heap;
+    std::vector<idle_tensor> heap;
     std::vector<std::uint32_t> added;
     auto const judged = [&](std::uint32_t c) {
       costs_.collect_added(c, dropped, runs_again, added);
-      return choice{g.tensors[c].bytes, costs_.time_of(added), c};
+      return idle_tensor{g.tensors[c].bytes, costs_.time_of(added), c};
     };
     for (auto const c : r_.candidates())
       if (!dropped[c] && g.tensors[c].bytes > 0 && from[c] < at && at < to[c]) heap.push_back(judged(c));
