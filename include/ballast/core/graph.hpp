@@ -85,7 +85,11 @@ struct basic_graph {
     outputs.push_back(makes);
     return static_cast<std::uint32_t>(operators.size() - 1);
   }
-  /// @copydoc add
+  /// @brief Adds an operator behind all others.
+  /// @param made   the operator
+  /// @param reads  indices of the tensors that it reads
+  /// @param makes  indices of the tensors that it makes
+  /// @return its index
   std::uint32_t add(graph_operator<Number> made, std::initializer_list<std::uint32_t> reads, std::initializer_list<std::uint32_t> makes) {
     return add(std::move(made), std::span(reads.begin(), reads.size()), std::span(makes.begin(), makes.size()));
   }
