@@ -15,6 +15,7 @@
 #include <ballast/layout.hpp>
 #include <ballast/levels.hpp>
 #include <ballast/loss.hpp>
+#include <ballast/memory.hpp>
 #include <ballast/methods.hpp>
 #include <ballast/packing.hpp>
 #include <ballast/partition.hpp>

@@ -36,6 +36,8 @@ std::set<std::string> const data{
     "levels/options",
     "levels/result",
     "loss/normaliser",
+    "memory/allocation",
+    "memory/buffer",
     "packing/options",
     "packing/result",
     "packing/runs",
