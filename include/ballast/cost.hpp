@@ -23,6 +23,7 @@
 #include <ballast/cost/communication.hpp>
 #include <ballast/cost/degree_cost.hpp>
 #include <ballast/cost/device.hpp>
+#include <ballast/cost/dimension_basis.hpp>
 #include <ballast/cost/divided_cost.hpp>
 #include <ballast/cost/evaluate.hpp>
 #include <ballast/cost/exchange.hpp>
@@ -37,6 +38,7 @@
 #include <ballast/cost/model_layers.hpp>
 #include <ballast/cost/model_setting.hpp>
 #include <ballast/cost/moe.hpp>
+#include <ballast/cost/new_dimension.hpp>
 #include <ballast/cost/optimizer.hpp>
 #include <ballast/cost/parameter_groups.hpp>
 #include <ballast/cost/polynomial.hpp>

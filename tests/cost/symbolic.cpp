@@ -73,6 +73,35 @@ TEST_CASE("symbolic: bounds hold for every value, and comparison says only what 
   CHECK(decided > 50);
 }
 
+TEST_CASE("symbolic: comparison decides at least what the signs after a shift to the lower corner decide") {
+  int by_shift = 0, decided = 0;
+  for (std::uint64_t seed = 0; seed < 1000; ++seed) {
+    splitmix64 draw(seed);
+    auto const a = random_polynomial(draw), b = random_polynomial(draw);
+    auto shifted = a - b;
+    for (std::size_t d = 0; d < dimensions.size(); ++d) shifted = shifted.substitute(d, symbolic::of(d) + dimensions[d].low);
+    bool positive = true, negative = true;
+    for (auto const& t : shifted.terms()) {
+      positive = positive && t.coefficient > 0;
+      negative = negative && t.coefficient < 0;
+    }
+    auto const strict = !shifted.terms().empty() && shifted.terms()[0].powers.empty();
+    auto const order = compare(a, b, dimensions);
+    decided += order != std::partial_ordering::unordered ? 1 : 0;
+    if (!strict || positive == negative) continue;
+    ++by_shift;
+    CHECK(order == (positive ? std::partial_ordering::greater : std::partial_ordering::less));
+  }
+  CHECK(by_shift > 100);
+  CHECK(decided > by_shift);  // the expansion around the upper corner, and terms of both signs, decide more
+}
+
+TEST_CASE("symbolic: a monomial is a product of powers") {
+  CHECK(symbolic::monomial({2, 0, 1}, 5) == 5 * tokens * tokens * heads);
+  CHECK(symbolic::monomial({0, 1, 0}, -1) == 0 - tiles);
+  CHECK(symbolic::monomial({1, 1}, 0) == 0);
+}
+
 TEST_CASE("symbolic: three answers, and unknown") {
   CHECK(compare(tokens * tokens, tokens, dimensions) == std::partial_ordering::unordered);  // equal at 1
   CHECK(compare(tokens * tokens + 1, tokens, dimensions) == std::partial_ordering::greater);

@@ -55,6 +55,14 @@ class symbolic {
     out.terms_.push_back(std::move(t));
     return out;
   }
+  /// @brief A coefficient times a product of powers. @param powers exponent of each dimension, below 256 @param coefficient above -2^63
+  /// @return the polynomial
+  [[nodiscard]] static symbolic monomial(std::vector<std::uint16_t> powers, std::int64_t coefficient) {
+    while (!powers.empty() && powers.back() == 0) powers.pop_back();
+    symbolic out;
+    if (coefficient != 0) out.terms_.push_back({std::move(powers), coefficient});
+    return out;
+  }
   /// @brief The terms, in order of their powers.
   [[nodiscard]] std::span<term const> terms() const& noexcept { return terms_; }
   std::span<term const> terms() const&& = delete;  ///< a view of a temporary would dangle
