@@ -48,6 +48,7 @@
 #include <ballast/cost/schedule.hpp>
 #include <ballast/cost/sequence_parallel.hpp>
 #include <ballast/cost/symbolic.hpp>
+#include <ballast/cost/symbolic_graph.hpp>
 #include <ballast/cost/table.hpp>
 #include <ballast/cost/tiles.hpp>
 #include <ballast/cost/trainable.hpp>

@@ -12,6 +12,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace test_cost_dimension_basis {
@@ -207,6 +208,35 @@ TEST_CASE("dimension_basis: sizes of a program that are equal for every batch be
   if (ballast_test::round_step > 1) return;
   CHECK(equal > 500);
   CHECK(without_residual >= 25);  // of 30; reshapes between sums of dimensions leave some
+}
+
+TEST_CASE("narrow_dimensions: keeps all values within the bounds, and few others") {
+  std::int64_t inside = 0, kept = 0;
+  for (std::uint64_t seed = 0; seed < 300; seed += ballast_test::round_step) {
+    splitmix64 draw(seed);
+    auto const p = random_side(draw, 4) - random_side(draw, 4);
+    auto ranges = declared(4, 1, 6);
+    auto const low = next_number(draw, 40) - 20;
+    symbolic_range const asked{low, low + next_number(draw, 20)};
+    auto const any = narrow_dimensions(p, asked, ranges);
+    bool right = true;
+    for_all(1, 6, [&](std::array<std::int64_t, 4> const& at) {
+      bool in_ranges = any;
+      for (std::size_t d = 0; d < 4; ++d) in_ranges = in_ranges && ranges[d].low <= at[d] && at[d] <= ranges[d].high;
+      auto const holds = p(at) >= asked.low && p(at) <= asked.high;
+      right = right && (in_ranges || !holds);
+      inside += holds ? 1 : 0;
+      kept += in_ranges ? 1 : 0;
+    });
+    CAPTURE(seed);
+    CHECK(right);
+  }
+  CAPTURE(inside, kept);
+  CHECK(kept < 3 * inside);
+  auto one = declared(1, 0, 1000);
+  CHECK(narrow_dimensions(3 * s0 * s0 - 100, {0, (std::numeric_limits<std::int64_t>::max)()}, one));
+  CHECK(one[0].low == 6);
+  CHECK(!narrow_dimensions(3 * s0 - 1, {-5, 0}, one));
 }
 
 TEST_CASE("dimension_basis: what cannot be replaced stays, and is still checked") {

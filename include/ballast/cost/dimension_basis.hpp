@@ -185,4 +185,24 @@ template <class = when_called>
   return out;
 }
 
+/// @brief Narrows the ranges of dimensions to what bounds on a polynomial leave.
+/// @param p           a polynomial
+/// @param asked       bounds that it is known to keep
+/// @param dimensions  ranges of all dimensions, narrowed in place; no values that keep the bounds are lost
+/// @return false if no values keep the bounds; the ranges then mean nothing
+/// @throws invalid_input as `symbolic::bounds`
+/// @par Complexity
+/// O(terms^2 * powers), at most 16 times.
+/// @par Determinism
+/// A pure function of the arguments.
+template <class = when_called>
+[[nodiscard]] bool narrow_dimensions(symbolic const& p, symbolic_range asked, std::span<dimension> dimensions) {
+  auto const range = p.bounds(dimensions);
+  if (range.low > asked.high || range.high < asked.low) return false;
+  auto after = detail::narrowing::changed;
+  for (int round = 0; round < 16 && after == detail::narrowing::changed; ++round)
+    after = detail::narrow_ranges(p, {asked.low, asked.high}, dimensions);
+  return after != detail::narrowing::empty;
+}
+
 }  // namespace ballast::inline v0_2

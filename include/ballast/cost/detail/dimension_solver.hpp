@@ -64,7 +64,7 @@ class dimension_solver {
     for (int round = 0; round < 64 && changed; ++round) {
       changed = false;
       for (auto const& z : zeros) {
-        auto const after = narrow_ranges(z, dimensions);
+        auto const after = narrow_ranges(z, {0, 0}, dimensions);
         if (after == narrowing::empty) return false;
         changed = changed || after == narrowing::changed;
       }

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-// Ranges of dimensions that a polynomial which is 0 leaves. Private.
+// Ranges of dimensions that a bound on a polynomial leaves. Private.
 
 namespace ballast::inline v0_2::detail {
 
@@ -90,18 +90,20 @@ struct span_of_values {
   return narrowing::changed;
 }
 
-/// Narrows all dimensions of a polynomial that is 0.
-[[nodiscard]] inline narrowing narrow_ranges(symbolic const& zero, std::span<dimension> dimensions) {
+/// Narrows all dimensions of a polynomial that is between the bounds of `asked`.
+[[nodiscard]] inline narrowing narrow_ranges(symbolic const& p, span_of_values asked, std::span<dimension> dimensions) {
+  constexpr auto least = span_of_values::least, most = span_of_values::most;
   auto out = narrowing::same;
-  auto const terms = zero.terms();
-  if (terms.size() == 1 && terms[0].powers.empty()) return narrowing::empty;
+  auto const terms = p.terms();
+  auto const constant = terms.empty() ? 0 : terms[0].coefficient;
+  if (terms.empty() || (terms.size() == 1 && terms[0].powers.empty()))
+    return asked.low > constant || asked.high < constant ? narrowing::empty : out;
   for (std::size_t i = 0; i < terms.size(); ++i) {
     if (terms[i].powers.empty()) continue;
     span_of_values others{0, 0};
     for (std::size_t j = 0; j < terms.size(); ++j)
       if (j != i) others = others + values_of(terms[j], dimensions);
-    span_of_values const target{others.high == span_of_values::most ? span_of_values::least : -others.high,
-                                others.low == span_of_values::least ? span_of_values::most : -others.low};
+    auto const target = asked + span_of_values{others.high == most ? least : -others.high, others.low == least ? most : -others.low};
     for (std::size_t d = 0; d < terms[i].powers.size(); ++d) {
       if (terms[i].powers[d] == 0) continue;
       auto const after = narrow_dimension(d, terms[i], target, dimensions);
