@@ -46,8 +46,9 @@ struct eviction {
 /// @brief Runs the order of a plan for one batch within a memory limit.
 ///
 /// Before an operator runs, its inputs that are not in memory are loaded, or made again. If there is no room, memory is evicted that has
-/// the best score: bytes freed over the lesser of the time to recompute and the time to move there and back. A second run multiplies the
-/// score by the number of steps until the next reader; the run that adds less time is returned.
+/// the best score: bytes freed over the lesser of the time to recompute and the time to move there and back. Two more runs use other
+/// rules: the score times the number of steps until the next reader, and the least time among what is large enough alone. The run that adds
+/// the least time is returned.
 ///
 /// @param plan     an order with its subgraphs
 /// @param values   values of all dimensions, within their ranges
@@ -74,8 +75,8 @@ template <class = when_called>
     return out;
   }
   out.time.lower_bound = numbers.least_time(options.limit);
-  for (auto const by_distance : {false, true}) {
-    detail::evictor run(numbers, options.limit, by_distance);
+  for (auto const rule : {detail::eviction_rule::score, detail::eviction_rule::distance, detail::eviction_rule::enough}) {
+    detail::evictor run(numbers, options.limit, rule);
     if (!run.run()) continue;
     auto const time = run.recomputed + run.moving;
     if (out.status != status::feasible || time < out.time.value) {

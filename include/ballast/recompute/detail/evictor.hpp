@@ -15,14 +15,17 @@
 
 namespace ballast::inline v0_2::detail {
 
+/// Which memory is evicted.
+enum class eviction_rule : std::uint8_t { score, distance, enough };
+
 class evictor {
  public:
   using action = memory_event::action;
   std::vector<memory_event> events;
   std::int64_t peak = 0, recomputed = 0, moving = 0, moved = 0;
 
-  evictor(eviction_numbers const& numbers, std::int64_t limit, bool by_distance)
-      : n_(numbers), r_(numbers.rows), limit_(limit), by_distance_(by_distance), memories_(r_.memories()) {
+  evictor(eviction_numbers const& numbers, std::int64_t limit, eviction_rule rule)
+      : n_(numbers), r_(numbers.rows), limit_(limit), rule_(rule), memories_(r_.memories()) {
     for (std::uint32_t m = 0; m < r_.memories(); ++m) {
       memories_[m].left = static_cast<std::uint32_t>(r_.uses[m].size());
       if (r_.at_start(m)) arrive(m);
@@ -168,7 +171,7 @@ class evictor {
   }
   bool make_room(std::int64_t bytes) {
     while (live_ + bytes > limit_)
-      if (!evict_one()) return false;
+      if (!evict_one(live_ + bytes - limit_)) return false;
     return true;
   }
   struct victim {
@@ -177,19 +180,24 @@ class evictor {
     std::int64_t bytes = 0, time = 1;
     std::uint32_t distance = 1;
   };
-  [[nodiscard]] bool better(victim const& a, victim const& b) const {
+  [[nodiscard]] bool better(victim const& a, victim const& b, std::int64_t excess) const {
     if (b.memory == eviction_rows::never) return true;
-    auto const score = [&](victim const& x) { return by_distance_ ? (x.bytes >> shift_) * x.distance + 1 : x.bytes; };
+    if (rule_ == eviction_rule::enough) {  // one that is enough, of these the one of least time
+      auto const enough_a = n_.bytes[a.memory] >= excess, enough_b = n_.bytes[b.memory] >= excess;
+      if (enough_a != enough_b) return enough_a;
+      if (enough_a) return a.time != b.time ? a.time < b.time : a.distance > b.distance;
+    }
+    auto const score = [&](victim const& x) { return rule_ == eviction_rule::distance ? (x.bytes >> shift_) * x.distance + 1 : x.bytes; };
     return compare_products(score(a), b.time, score(b), a.time) > 0;
   }
-  bool evict_one() {
+  bool evict_one(std::int64_t excess) {
     victim best;
     for (std::uint32_t m = 0; m < r_.memories(); ++m) {
       auto const& x = memories_[m];
       if (x.at != place::here || x.pins > 0 || x.holds > 0 || x.left == 0 || r_.fixed[m] != 0 || n_.bytes[m] == 0) continue;
       auto const next = r_.uses[m][r_.uses[m].size() - x.left];
       auto const offer = [&](victim v) {
-        if (v.time < eviction_numbers::too_long && v.bytes > 0 && better(v, best)) best = v;
+        if (v.time < eviction_numbers::too_long && v.bytes > 0 && better(v, best, excess)) best = v;
       };
       offer({m, none, n_.bytes[m], (std::max)(std::int64_t{1}, 2 * n_.move_time[m]), next - now_});
       auto const [begin, end] = n_.subgraphs_of(m, next);
@@ -220,7 +228,7 @@ class evictor {
   eviction_numbers const& n_;
   eviction_rows const& r_;
   std::int64_t limit_, live_ = 0;
-  bool by_distance_;
+  eviction_rule rule_;
   int shift_ = 0;  // bytes times steps fit after it
   std::uint32_t now_ = 0;
   std::vector<memory> memories_;
