@@ -2,8 +2,8 @@
 #pragma once
 
 /// @file
-/// @brief Includes all of methods/: published systems, composed of the other rooms: ByteScale, ChunkFlow, DistCA, DynaPipe, FlexSP, HBP,
-/// LongAlign, hybrid context parallelism of Megatron-Core, ODB, OmniBal, Skrull, verl, WLB-LLM.
+/// @brief Includes all of methods/: published systems, composed of the other rooms: BladeDISC++, ByteScale, ChunkFlow, DistCA, DynaPipe,
+/// FlexSP, HBP, LongAlign, hybrid context parallelism of Megatron-Core, ODB, OmniBal, Skrull, verl, WLB-LLM.
 ///
 /// Use them to reproduce a paper. `hbp::plan_training` plans multi-level packing, `longalign::sorted_batches` and `packing_steps`
 /// make LongAlign's batches, and `omnibal::plan_training` chooses micro-batches, stages and recomputation as OmniBal does. Schedulers of
@@ -14,6 +14,7 @@
 /// for (std::size_t i = 0; i < plan.order.size(); ++i) train(plan.order.at(i)); // level, index of its step, setting
 /// @endcode
 
+#include <ballast/methods/bladedisc.hpp>
 #include <ballast/methods/bytescale.hpp>
 #include <ballast/methods/bytescale_offload.hpp>
 #include <ballast/methods/chunkflow.hpp>

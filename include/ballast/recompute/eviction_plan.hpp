@@ -54,29 +54,24 @@ namespace detail {
 /// Grows the subgraphs of one memory and one reader.
 class subgraph_grower {
  public:
-  subgraph_grower(eviction_plan const& plan, std::uint32_t memory, std::uint32_t next, std::uint32_t most)
-      : p_(plan), r_(plan.rows), m_(memory), next_(next), most_(most) {}
+  subgraph_grower(eviction_plan const& plan, std::span<std::int64_t const> most_bytes, std::uint32_t memory, std::uint32_t next,
+                  std::uint32_t most)
+      : p_(plan), r_(plan.rows), most_bytes_(most_bytes), m_(memory), next_(next), most_(most) {}
 
   [[nodiscard]] std::vector<recompute_subgraph> grow() {
     std::vector<recompute_subgraph> out;
     for (auto from = m_; add(r_.maker[from]);) {
-      recompute_subgraph made{m_, next_, operators_, {}, {}, p_.bytes[m_]};
-      for (auto const v : operators_) {
-        made.time = made.time + p_.time[v];
+      recompute_subgraph made{m_, next_, operators_, {}, time_, p_.bytes[m_]};
+      for (auto const v : operators_)
         for (auto const s : r_.reads[v])
-          if (!makes(s) && ends_before_next(s)) made.held.push_back(s);
-      }
+          if (ends_before_next(s) && !makes(s)) made.held.push_back(s);
       std::sort(made.held.begin(), made.held.end());
       made.held.erase(std::unique(made.held.begin(), made.held.end()), made.held.end());
       std::optional<std::uint32_t> largest;
-      std::int64_t most_bytes = -1;
       for (auto const s : made.held) {
         made.benefit = made.benefit - p_.bytes[s];
-        auto const bytes = p_.bytes[s].bounds(p_.dimensions).high;
-        if (r_.maker[s] != graph_uses::none && r_.valid_until[r_.maker[s]] >= next_ && bytes > most_bytes) {
-          most_bytes = bytes;
-          largest = s;
-        }
+        auto const growable = r_.maker[s] != graph_uses::none && r_.valid_until[r_.maker[s]] >= next_;
+        if (growable && (!largest || most_bytes_[s] > most_bytes_[*largest])) largest = s;
       }
       auto const useful = made.benefit.bounds(p_.dimensions).high > 0 && std::none_of(out.begin(), out.end(), [&](auto const& shorter) {
                             return (shorter.benefit - made.benefit).bounds(p_.dimensions).low >= 0;
@@ -92,6 +87,7 @@ class subgraph_grower {
   bool add(std::uint32_t v) {
     if (operators_.size() >= most_ || r_.valid_until[v] < next_) return false;
     auto const by_step = [&](auto a, auto b) { return r_.step[a] < r_.step[b]; };
+    time_ = time_ + p_.time[v];
     operators_.insert(std::lower_bound(operators_.begin(), operators_.end(), v, by_step), v);
     return true;
   }
@@ -102,7 +98,9 @@ class subgraph_grower {
 
   eviction_plan const& p_;
   eviction_rows const& r_;
+  std::span<std::int64_t const> most_bytes_;  // upper bound on the bytes of each tensor
   std::uint32_t m_, next_, most_;
+  symbolic time_;
   std::vector<std::uint32_t> operators_;
 };
 
@@ -146,13 +144,15 @@ template <class = when_called>
     add(out.workspace, g.operators[v].workspace, "operators", v);
     add(out.time, g.operators[v].time, "operators", v);
   }
+  std::vector<std::int64_t> most_bytes;
+  for (auto const& b : out.bytes) most_bytes.push_back(b.bounds(dimensions).high);
   auto const& rows = out.rows;
   for (std::uint32_t m = 0; m < rows.memories(); ++m) {
     if (rows.fixed[m] != 0 || rows.maker[m] == graph_uses::none) continue;
     auto before = rows.step[rows.maker[m]];
     for (auto const next : rows.uses[m]) {
       if (next > before + 1)
-        for (auto& s : detail::subgraph_grower(out, m, next, options.operators).grow()) out.subgraphs.push_back(std::move(s));
+        for (auto& s : detail::subgraph_grower(out, most_bytes, m, next, options.operators).grow()) out.subgraphs.push_back(std::move(s));
       before = next;
     }
   }
