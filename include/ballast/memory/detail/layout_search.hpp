@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/config.hpp>
+#include <ballast/core/random.hpp>
+#include <ballast/core/search_limits.hpp>
+#include <ballast/core/wide.hpp>
+#include <ballast/memory/detail/failed_states.hpp>
+#include <ballast/memory/detail/layout_problem.hpp>
+#include <ballast/memory/detail/layout_state.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+namespace ballast::inline v0_2::detail {
+
+/// The section in which the search branches next.
+struct layout_branch {
+  std::uint32_t section = 0;
+  bool waste = false;  ///< whether nothing need start at its floor
+};
+
+/// How the next section is chosen: the least score wins.
+enum class section_rule : std::uint8_t { fewest_for_weight, fewest_then_lowest, tightest_for_weight };
+
+/// Chooses the next section, among the valleys of a component, and learns from failures which sections are hard.
+template <class = when_called>
+class section_choice {
+ public:
+  explicit section_choice(std::size_t sections) : weight_(sections, one) {}
+
+  void failed_at(std::uint32_t s) { weight_[s] = (std::min)(weight_[s] + one, std::uint64_t{1} << 30); }
+  void forget() {
+    for (auto& w : weight_) w = one + (w - one) * 19 / 20;
+  }
+  [[nodiscard]] std::uint64_t weight(std::uint32_t s) const { return weight_[s]; }
+
+  [[nodiscard]] layout_branch choose(layout_state<>& state, section_rule rule, std::uint32_t first, std::uint32_t last) {
+    best_ = {};
+    found_ = done_ = false;
+    for (auto i = first; i < last && !done_;) {
+      auto j = i + 1;
+      auto const h = state.floor[i];
+      while (j < last && state.floor[j] == h) ++j;
+      if ((i == first || state.floor[i - 1] > h) && (j == last || state.floor[j] > h))
+        for (auto s = i; s < j && !done_; ++s) consider(state, rule, s);
+      i = j;
+    }
+    state.work += last - first;
+    return best_;
+  }
+
+ private:
+  static constexpr std::uint64_t one = 256;
+  struct score {
+    std::uint64_t value = 0;
+    std::uint64_t weight = one;
+    std::int64_t height = 0;
+  };
+  [[nodiscard]] static bool less(score const& a, score const& b) {
+    auto const x = a.value * b.weight, y = b.value * a.weight;
+    return x != y ? x < y : a.height < b.height;
+  }
+  [[nodiscard]] score score_of(layout_state<> const& state, section_rule rule, std::uint32_t s, std::uint64_t options) const {
+    switch (rule) {
+      case section_rule::fewest_for_weight: return {options, weight_[s], 0};
+      case section_rule::fewest_then_lowest: return {options, one, state.floor[s]};
+      case section_rule::tightest_for_weight: break;
+    }
+    auto slack = static_cast<std::uint64_t>(state.slack(s)), limit = static_cast<std::uint64_t>(state.limit[s]);
+    while (limit >> 40 != 0) limit >>= 8, slack >>= 8;
+    return {options * (one + 50 * one * slack / limit), weight_[s], 0};
+  }
+  void consider(layout_state<>& state, section_rule rule, std::uint32_t s) {
+    auto const ties = std::uint64_t{state.tied[s]};
+    auto const slack = state.slack(s);
+    auto waste = slack > 0;
+    if (waste && rule != section_rule::fewest_for_weight && (ties < 2 || !found_ || less(score_of(state, rule, s, ties), best_score_))) {
+      auto const within = state.floor[s] + slack;
+      waste = state.next_start(s, within) <= within;
+    }
+    auto const options = ties + (waste ? 1 : 0);
+    auto const own = score_of(state, rule, s, options);
+    if (options > 1 && found_ && !less(own, best_score_)) return;
+    best_ = {s, waste};
+    best_score_ = own;
+    found_ = true;
+    done_ = options <= 1;
+  }
+
+  std::vector<std::uint64_t> weight_;  ///< in 1 / 256
+  layout_branch best_;
+  score best_score_;
+  bool found_ = false, done_ = false;
+};
+
+/// Counts work against the limits of a search.
+template <class = when_called>
+class layout_budget {
+ public:
+  explicit layout_budget(search_limits const& limits)
+      : limits_(limits), deadline_(limits.wall_clock.count() > 0 ? clock::now() + limits.wall_clock : clock::time_point{}) {}
+
+  /// Whether the search must end, with `work` operations done.
+  [[nodiscard]] bool over(std::uint64_t work) { return work >= limits_.work || (calls_++ % 64 == 0 && interrupted()); }
+  [[nodiscard]] bool interrupted() {
+    return interrupted_ = interrupted_ || limits_.stop.stop_requested() || (limits_.wall_clock.count() > 0 && clock::now() >= deadline_);
+  }
+  [[nodiscard]] bool was_interrupted() const { return interrupted_; }
+
+ private:
+  using clock = std::chrono::steady_clock;
+  search_limits const& limits_;
+  clock::time_point deadline_;
+  std::uint64_t calls_ = 0;
+  bool interrupted_ = false;
+};
+
+/// What a search under a capacity found.
+enum class layout_answer : std::uint8_t { found, none, cut_short };
+
+/// Depth-first search for a layout under a capacity. A node takes a section of a valley, which is a run of sections with one floor between
+/// higher ones: the piece that starts there next is one of those that lie in the valley and can start at its floor; or nothing starts there,
+/// and the floor rises. Sections that no unplaced piece joins are searched one after the other.
+template <class = when_called>
+class layout_search {
+ public:
+  layout_search(layout_problem<> const& problem, std::uint64_t seed, layout_budget<>& budget)
+      : problem_(problem), state_(problem), choice_(problem.sections), generator_(seed), budget_(budget) {
+    auto const n = static_cast<std::uint32_t>(problem.pieces.size());
+    begins_.assign(std::size_t{problem.sections} + 1, n);
+    for (auto i = n; i-- > 0;) begins_[problem.pieces[i].first] = i;
+    for (auto s = problem.sections; s-- > 0;) begins_[s] = (std::min)(begins_[s], begins_[s + 1]);
+    heaviest_.assign(n, 0);
+    for (std::uint32_t i = 0; i < n; ++i) {
+      auto const& p = problem.pieces[i];
+      heaviest_[i] = *std::max_element(state_.total.begin() + p.first, state_.total.begin() + p.last);
+    }
+    rank_.resize(n);
+  }
+
+  [[nodiscard]] layout_state<>& state() { return state_; }
+  [[nodiscard]] std::uint64_t nodes() const { return nodes_; }
+
+  /// Sets the capacity in bytes. False: it is clear at once that no layout exists.
+  [[nodiscard]] bool start(std::int64_t capacity) {
+    failed_.clear();
+    return state_.start(capacity);
+  }
+
+  /// The run of this number under the capacity: its rule, order of values and number of nodes follow from the number.
+  [[nodiscard]] layout_answer run(std::uint64_t number) {
+    rule_ = static_cast<section_rule>(number % 3);
+    nodes_left_ = (problem_.pieces.size() * 3 / 2 + 1) * luby(number / 3 + 1);
+    order_values(number >= 3);
+    auto const answer = search();
+    if (answer != layout_answer::found) state_.undo(0);
+    choice_.forget();
+    return answer;
+  }
+
+ private:
+  struct frame {
+    std::uint32_t first, last;       ///< its component
+    layout_branch branch{};
+    std::size_t mark = 0;            ///< of the state, before its child
+    std::size_t choices = 0, next = 0;    ///< first entry of its pieces in `choices_`, and the next one
+    std::size_t parts = 0, part = 0;      ///< first entry of its child's components in `parts_`, and the next one
+  };
+  struct component {
+    std::uint32_t first, last;
+    std::uint64_t weight;
+  };
+
+  [[nodiscard]] static std::uint64_t luby(std::uint64_t i) {
+    for (;;) {
+      std::uint64_t power = 1;
+      while (2 * power <= i + 1) power *= 2;
+      if (power == i + 1) return power / 2;
+      i -= power - 1;
+    }
+  }
+
+  void order_values(bool drawn) {
+    auto const n = rank_.size();
+    struct value {
+      std::uint64_t span;
+      wide area;
+    };
+    std::vector<value> values(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      auto const& p = problem_.pieces[i];
+      auto const draw = [&] { return drawn ? 768 + uniform_below(512, generator_) : std::uint64_t{1024}; };
+      auto const span = std::uint64_t{p.last - p.first};
+      values[i].span = span * draw();
+      values[i].area = multiply(span * draw(), static_cast<std::uint64_t>(p.size));
+    }
+    std::vector<std::uint32_t> order(n);
+    std::iota(order.begin(), order.end(), 0U);
+    std::sort(order.begin(), order.end(), [&](auto a, auto b) {
+      if (values[a].span != values[b].span) return values[a].span > values[b].span;
+      if (values[a].area != values[b].area) return values[b].area < values[a].area;
+      if (heaviest_[a] != heaviest_[b]) return heaviest_[a] > heaviest_[b];
+      return a < b;
+    });
+    for (std::uint32_t i = 0; i < n; ++i) rank_[order[i]] = i;
+  }
+
+  /// Appends the components of sections first … last - 1 to `parts_`; the next to search comes last.
+  void split(std::uint32_t first, std::uint32_t last) {
+    auto const begin = static_cast<std::ptrdiff_t>(parts_.size());
+    for (auto i = first; i < last;) {
+      auto j = i + 1;
+      auto weight = choice_.weight(i);
+      for (; j < last && state_.cross[j] != 0; ++j) weight = (std::max)(weight, choice_.weight(j));
+      if (state_.count[i] != 0) parts_.push_back({i, j, weight});
+      i = j;
+    }
+    state_.work += last - first;
+    std::sort(parts_.begin() + begin, parts_.end(),
+              [](auto const& a, auto const& b) { return a.weight != b.weight ? a.weight < b.weight : a.first > b.first; });
+  }
+
+  void write_key(std::uint32_t first, std::uint32_t last) {
+    key_.clear();
+    key_.push_back(std::uint64_t{first} << 32 | last);
+    auto const from = begins_[first], to = begins_[last];
+    for (auto i = from / 64; i * 64 < to; ++i) {
+      auto word = state_.unplaced[i];
+      if (i == from / 64) word &= ~std::uint64_t{0} << (from % 64);
+      if (i == to / 64) word &= (std::uint64_t{1} << (to % 64)) - 1;
+      key_.push_back(word);
+    }
+    for (auto s = first; s < last; ++s) {
+      key_.push_back(static_cast<std::uint64_t>(state_.floor[s]));
+      key_.push_back(static_cast<std::uint64_t>(state_.top[s]));
+    }
+    state_.work += key_.size();
+  }
+
+  /// Enters a component. False: it failed before.
+  [[nodiscard]] bool enter(std::uint32_t first, std::uint32_t last) {
+    write_key(first, last);
+    if (failed_.contains(key_)) return false;
+    ++nodes_;
+    frame f{.first = first, .last = last, .branch = choice_.choose(state_, rule_, first, last), .mark = state_.mark(),
+            .choices = choices_.size(), .next = choices_.size(), .parts = parts_.size(), .part = parts_.size()};
+    auto const s = f.branch.section;
+    for (auto const u : state_.live(s))
+      if (state_.lowest[u] == state_.floor[s] && (!problem_.twins(u) || state_.is_placed(u - 1))) choices_.push_back(u);
+    std::sort(choices_.begin() + static_cast<std::ptrdiff_t>(f.choices), choices_.end(),
+              [&](auto a, auto b) { return rank_[a] < rank_[b]; });
+    frames_.push_back(f);
+    return true;
+  }
+
+  /// Applies the next child of the last frame that does not fail at once. False: there is none.
+  [[nodiscard]] bool next_child() {
+    auto& f = frames_.back();
+    for (;;) {
+      state_.undo(f.mark);
+      parts_.resize(f.parts);
+      bool good = false;
+      if (f.next < choices_.size()) {
+        good = state_.place(choices_[f.next++]);
+      } else if (f.branch.waste) {
+        f.branch.waste = false;
+        auto const s = f.branch.section;
+        auto const to = state_.next_start(s, 0);
+        if (to == state_.never || to > state_.floor[s] + state_.slack(s)) return false;
+        good = state_.raise(s, to);
+      } else {
+        return false;
+      }
+      if (good) {
+        split(f.first, f.last);
+        return true;
+      }
+      choice_.failed_at(state_.failed_at());
+    }
+  }
+
+  [[nodiscard]] layout_answer search() {
+    frames_.clear();
+    choices_.clear();
+    parts_.clear();
+    split(0, problem_.sections);
+    auto const roots = parts_;
+    for (auto root = roots.rbegin(); root != roots.rend(); ++root) {
+      parts_.clear();
+      choices_.clear();
+      auto const answer = solve(root->first, root->last);
+      if (answer != layout_answer::found) return answer;
+    }
+    return layout_answer::found;
+  }
+
+  [[nodiscard]] layout_answer solve(std::uint32_t first, std::uint32_t last) {
+    if (!enter(first, last)) return layout_answer::none;
+    for (bool failed = true; !frames_.empty();) {  // failed: the last frame needs its next child
+      if (nodes_left_ == 0 || budget_.over(state_.work)) {
+        frames_.clear();
+        return layout_answer::cut_short;
+      }
+      if (failed && !next_child()) {
+        leave_failed();
+        continue;
+      }
+      auto& f = frames_.back();
+      if (parts_.size() == f.parts) {  // all components of the child are solved
+        choices_.resize(f.choices);
+        frames_.pop_back();
+        failed = false;
+        if (frames_.empty()) return layout_answer::found;
+        continue;
+      }
+      auto const part = parts_.back();
+      parts_.pop_back();
+      --nodes_left_;
+      failed = true;
+      static_cast<void>(enter(part.first, part.last));
+    }
+    return layout_answer::none;
+  }
+
+  void leave_failed() {
+    auto const f = frames_.back();
+    write_key(f.first, f.last);
+    failed_.insert(key_);
+    choices_.resize(f.choices);
+    frames_.pop_back();
+  }
+
+  layout_problem<> const& problem_;
+  layout_state<> state_;
+  section_choice<> choice_;
+  splitmix64 generator_;
+  layout_budget<>& budget_;
+  failed_states<> failed_;
+  section_rule rule_ = section_rule::fewest_for_weight;
+  std::vector<std::uint32_t> begins_;       ///< of a section: the first piece that begins there or later
+  std::vector<std::int64_t> heaviest_;      ///< of a piece: the largest load of its sections
+  std::vector<std::uint32_t> rank_;         ///< of a piece: its place in the order of values
+  std::vector<frame> frames_;
+  std::vector<std::uint32_t> choices_;
+  std::vector<component> parts_;
+  std::vector<std::uint64_t> key_;
+  std::uint64_t nodes_ = 0, nodes_left_ = 0;
+};
+
+}  // namespace ballast::inline v0_2::detail
