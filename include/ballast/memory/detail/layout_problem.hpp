@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <map>
 #include <numeric>
 #include <span>
 #include <tuple>
@@ -100,5 +102,36 @@ struct layout_problem {
     }
   }
 };
+
+/// Whether two pieces overlap at their fixed addresses.
+template <class = when_called>
+[[nodiscard]] bool fixed_overlap(layout_problem<> const& problem) {
+  struct event {
+    std::uint32_t section;
+    bool start;  // ends come first
+    std::int64_t fixed, size;
+  };
+  std::vector<event> events;
+  for (auto const& p : problem.pieces) {
+    if (p.fixed < 0) continue;
+    events.push_back({p.first, true, p.fixed, p.size});
+    events.push_back({p.last, false, p.fixed, p.size});
+  }
+  std::sort(events.begin(), events.end(), [](auto const& a, auto const& b) {
+    return std::tie(a.section, a.start, a.fixed, a.size) < std::tie(b.section, b.start, b.fixed, b.size);
+  });
+  std::map<std::int64_t, std::int64_t> ends;  // by address, of the pieces in use
+  for (auto const& e : events) {
+    if (!e.start) {
+      ends.erase(e.fixed);
+      continue;
+    }
+    auto const after = ends.lower_bound(e.fixed);
+    if (after != ends.end() && after->first < e.fixed + e.size) return true;
+    if (after != ends.begin() && std::prev(after)->second > e.fixed) return true;
+    ends.emplace_hint(after, e.fixed, e.fixed + e.size);
+  }
+  return false;
+}
 
 }  // namespace ballast::inline v0_2::detail

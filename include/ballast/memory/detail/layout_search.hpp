@@ -2,122 +2,20 @@
 #pragma once
 #include <ballast/core/config.hpp>
 #include <ballast/core/random.hpp>
-#include <ballast/core/search_limits.hpp>
 #include <ballast/core/wide.hpp>
 #include <ballast/memory/detail/failed_states.hpp>
+#include <ballast/memory/detail/layout_budget.hpp>
 #include <ballast/memory/detail/layout_problem.hpp>
 #include <ballast/memory/detail/layout_state.hpp>
+#include <ballast/memory/detail/section_choice.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
 #include <vector>
 
 namespace ballast::inline v0_2::detail {
-
-/// The section in which the search branches next.
-struct layout_branch {
-  std::uint32_t section = 0;
-  bool waste = false;  ///< whether nothing need start at its floor
-};
-
-/// How the next section is chosen: the least score wins.
-enum class section_rule : std::uint8_t { fewest_for_weight, fewest_then_lowest, tightest_for_weight };
-
-/// Chooses the next section, among the valleys of a component, and learns from failures which sections are hard.
-template <class = when_called>
-class section_choice {
- public:
-  explicit section_choice(std::size_t sections) : weight_(sections, one) {}
-
-  void failed_at(std::uint32_t s) { weight_[s] = (std::min)(weight_[s] + one, std::uint64_t{1} << 30); }
-  void forget() {
-    for (auto& w : weight_) w = one + (w - one) * 19 / 20;
-  }
-  [[nodiscard]] std::uint64_t weight(std::uint32_t s) const { return weight_[s]; }
-
-  [[nodiscard]] layout_branch choose(layout_state<>& state, section_rule rule, std::uint32_t first, std::uint32_t last) {
-    best_ = {};
-    found_ = done_ = false;
-    for (auto i = first; i < last && !done_;) {
-      auto j = i + 1;
-      auto const h = state.floor[i];
-      while (j < last && state.floor[j] == h) ++j;
-      if ((i == first || state.floor[i - 1] > h) && (j == last || state.floor[j] > h))
-        for (auto s = i; s < j && !done_; ++s) consider(state, rule, s);
-      i = j;
-    }
-    state.work += last - first;
-    return best_;
-  }
-
- private:
-  static constexpr std::uint64_t one = 256;
-  struct score {
-    std::uint64_t value = 0;
-    std::uint64_t weight = one;
-    std::int64_t height = 0;
-  };
-  [[nodiscard]] static bool less(score const& a, score const& b) {
-    auto const x = a.value * b.weight, y = b.value * a.weight;
-    return x != y ? x < y : a.height < b.height;
-  }
-  [[nodiscard]] score score_of(layout_state<> const& state, section_rule rule, std::uint32_t s, std::uint64_t options) const {
-    switch (rule) {
-      case section_rule::fewest_for_weight: return {options, weight_[s], 0};
-      case section_rule::fewest_then_lowest: return {options, one, state.floor[s]};
-      case section_rule::tightest_for_weight: break;
-    }
-    auto slack = static_cast<std::uint64_t>(state.slack(s)), limit = static_cast<std::uint64_t>(state.limit[s]);
-    while (limit >> 40 != 0) limit >>= 8, slack >>= 8;
-    return {options * (one + 50 * one * slack / limit), weight_[s], 0};
-  }
-  void consider(layout_state<>& state, section_rule rule, std::uint32_t s) {
-    auto const ties = std::uint64_t{state.tied[s]};
-    auto const slack = state.slack(s);
-    auto waste = slack > 0;
-    if (waste && rule != section_rule::fewest_for_weight && (ties < 2 || !found_ || less(score_of(state, rule, s, ties), best_score_))) {
-      auto const within = state.floor[s] + slack;
-      waste = state.next_start(s, within) <= within;
-    }
-    auto const options = ties + (waste ? 1 : 0);
-    auto const own = score_of(state, rule, s, options);
-    if (options > 1 && found_ && !less(own, best_score_)) return;
-    best_ = {s, waste};
-    best_score_ = own;
-    found_ = true;
-    done_ = options <= 1;
-  }
-
-  std::vector<std::uint64_t> weight_;  ///< in 1 / 256
-  layout_branch best_;
-  score best_score_;
-  bool found_ = false, done_ = false;
-};
-
-/// Counts work against the limits of a search.
-template <class = when_called>
-class layout_budget {
- public:
-  explicit layout_budget(search_limits const& limits)
-      : limits_(limits), deadline_(limits.wall_clock.count() > 0 ? clock::now() + limits.wall_clock : clock::time_point{}) {}
-
-  /// Whether the search must end, with `work` operations done.
-  [[nodiscard]] bool over(std::uint64_t work) { return work >= limits_.work || (calls_++ % 64 == 0 && interrupted()); }
-  [[nodiscard]] bool interrupted() {
-    return interrupted_ = interrupted_ || limits_.stop.stop_requested() || (limits_.wall_clock.count() > 0 && clock::now() >= deadline_);
-  }
-  [[nodiscard]] bool was_interrupted() const { return interrupted_; }
-
- private:
-  using clock = std::chrono::steady_clock;
-  search_limits const& limits_;
-  clock::time_point deadline_;
-  std::uint64_t calls_ = 0;
-  bool interrupted_ = false;
-};
 
 /// What a search under a capacity found.
 enum class layout_answer : std::uint8_t { found, none, cut_short };
@@ -144,10 +42,12 @@ class layout_search {
 
   [[nodiscard]] layout_state<>& state() { return state_; }
   [[nodiscard]] std::uint64_t nodes() const { return nodes_; }
+  /// Operations so far, of about a nanosecond.
+  [[nodiscard]] std::uint64_t operations() const { return 4 * state_.work; }
 
   /// Sets the capacity in bytes. False: it is clear at once that no layout exists.
   [[nodiscard]] bool start(std::int64_t capacity) {
-    failed_.clear();
+    capacity_ = capacity;
     return state_.start(capacity);
   }
 
@@ -168,7 +68,7 @@ class layout_search {
     layout_branch branch{};
     std::size_t mark = 0;            ///< of the state, before its child
     std::size_t choices = 0, next = 0;    ///< first entry of its pieces in `choices_`, and the next one
-    std::size_t parts = 0, part = 0;      ///< first entry of its child's components in `parts_`, and the next one
+    std::size_t parts = 0;                ///< first entry of its child's components in `parts_`
   };
   struct component {
     std::uint32_t first, last;
@@ -226,6 +126,7 @@ class layout_search {
 
   void write_key(std::uint32_t first, std::uint32_t last) {
     key_.clear();
+    key_.push_back(static_cast<std::uint64_t>(capacity_));
     key_.push_back(std::uint64_t{first} << 32 | last);
     auto const from = begins_[first], to = begins_[last];
     for (auto i = from / 64; i * 64 < to; ++i) {
@@ -247,7 +148,7 @@ class layout_search {
     if (failed_.contains(key_)) return false;
     ++nodes_;
     frame f{.first = first, .last = last, .branch = choice_.choose(state_, rule_, first, last), .mark = state_.mark(),
-            .choices = choices_.size(), .next = choices_.size(), .parts = parts_.size(), .part = parts_.size()};
+            .choices = choices_.size(), .next = choices_.size(), .parts = parts_.size()};
     auto const s = f.branch.section;
     for (auto const u : state_.live(s))
       if (state_.lowest[u] == state_.floor[s] && (!problem_.twins(u) || state_.is_placed(u - 1))) choices_.push_back(u);
@@ -301,7 +202,7 @@ class layout_search {
   [[nodiscard]] layout_answer solve(std::uint32_t first, std::uint32_t last) {
     if (!enter(first, last)) return layout_answer::none;
     for (bool failed = true; !frames_.empty();) {  // failed: the last frame needs its next child
-      if (nodes_left_ == 0 || budget_.over(state_.work)) {
+      if (nodes_left_ == 0 || budget_.over(operations())) {
         frames_.clear();
         return layout_answer::cut_short;
       }
@@ -348,6 +249,7 @@ class layout_search {
   std::vector<std::uint32_t> choices_;
   std::vector<component> parts_;
   std::vector<std::uint64_t> key_;
+  std::int64_t capacity_ = 0;
   std::uint64_t nodes_ = 0, nodes_left_ = 0;
 };
 

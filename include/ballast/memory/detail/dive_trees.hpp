@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/config.hpp>
+#include <ballast/memory/detail/layout_problem.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace ballast::inline v0_2::detail {
+
+/// What a dive knows of a section.
+struct section_urgency {
+  std::int64_t key = 0;     ///< the section with the least is the most urgent
+  std::int64_t covers = 0;  ///< pieces that cover it and could start at its floor
+};
+
+/// A segment tree of sections: adds to a range, and finds the first or the least in a range.
+template <class = when_called>
+class section_tree {
+ public:
+  void start(std::vector<section_urgency> const& sections) {
+    size_ = std::bit_ceil((std::max)(sections.size(), std::size_t{1}));
+    nodes_.assign(2 * size_, node{});
+    for (std::size_t s = 0; s < sections.size(); ++s) nodes_[size_ + s] = {sections[s].key, sections[s].covers, sections[s].covers, 0, 0};
+    for (auto at = size_; at-- > 1;) pull(at);
+  }
+  void add(std::uint32_t first, std::uint32_t last, section_urgency by) { add(1, 0, size_, first, last, by); }
+  /// The first section of first … last - 1 that a piece covers, or `last`.
+  [[nodiscard]] std::uint32_t first_covered(std::uint32_t first, std::uint32_t last) const {
+    return find(1, 0, size_, first, last, 0, [](node const& t, std::int64_t above) { return t.most_covers + above > 0; });
+  }
+  /// The first section that no piece covers, or `last`.
+  [[nodiscard]] std::uint32_t first_bare(std::uint32_t first, std::uint32_t last) const {
+    return find(1, 0, size_, first, last, 0, [](node const& t, std::int64_t above) { return t.least_covers + above == 0; });
+  }
+  /// The first section with the least key; the range is not empty.
+  [[nodiscard]] std::uint32_t most_urgent(std::uint32_t first, std::uint32_t last) const {
+    least best;
+    search(1, 0, size_, first, last, 0, best);
+    return static_cast<std::uint32_t>(best.at);
+  }
+
+ private:
+  struct node {
+    std::int64_t key = (std::numeric_limits<std::int64_t>::max)() / 2;
+    std::int64_t least_covers = 1, most_covers = 0;
+    std::int64_t key_added = 0, covers_added = 0;  ///< to all below, and not yet in their nodes
+  };
+  struct least {
+    std::int64_t key = (std::numeric_limits<std::int64_t>::max)();
+    std::size_t at = 0;
+  };
+  void pull(std::size_t at) {
+    auto const &a = nodes_[2 * at], &b = nodes_[2 * at + 1];
+    auto& t = nodes_[at];
+    t.key = (std::min)(a.key, b.key) + t.key_added;
+    t.least_covers = (std::min)(a.least_covers, b.least_covers) + t.covers_added;
+    t.most_covers = (std::max)(a.most_covers, b.most_covers) + t.covers_added;
+  }
+  void add(std::size_t at, std::size_t begin, std::size_t end, std::uint32_t first, std::uint32_t last, section_urgency by) {
+    if (first >= end || last <= begin) return;
+    if (first <= begin && end <= last) {
+      auto& t = nodes_[at];
+      t.key += by.key, t.key_added += by.key;
+      t.least_covers += by.covers, t.most_covers += by.covers, t.covers_added += by.covers;
+      return;
+    }
+    auto const middle = (begin + end) / 2;
+    add(2 * at, begin, middle, first, last, by);
+    add(2 * at + 1, middle, end, first, last, by);
+    pull(at);
+  }
+  template <class Test>
+  [[nodiscard]] std::uint32_t find(std::size_t at, std::size_t begin, std::size_t end, std::uint32_t first, std::uint32_t last,
+                                   std::int64_t above, Test const& test) const {
+    if (first >= end || last <= begin || !test(nodes_[at], above)) return last;
+    if (end - begin == 1) return static_cast<std::uint32_t>(begin);
+    auto const middle = (begin + end) / 2;
+    above += nodes_[at].covers_added;
+    auto const left = find(2 * at, begin, middle, first, last, above, test);
+    return left != last ? left : find(2 * at + 1, middle, end, first, last, above, test);
+  }
+  void search(std::size_t at, std::size_t begin, std::size_t end, std::uint32_t first, std::uint32_t last, std::int64_t above,
+              least& best) const {
+    if (first >= end || last <= begin || nodes_[at].key + above >= best.key) return;
+    if (end - begin == 1) {
+      best = {nodes_[at].key + above, begin};
+      return;
+    }
+    auto const middle = (begin + end) / 2;
+    above += nodes_[at].key_added;
+    search(2 * at, begin, middle, first, last, above, best);
+    search(2 * at + 1, middle, end, first, last, above, best);
+  }
+
+  std::size_t size_ = 1;
+  std::vector<node> nodes_;
+};
+
+/// A segment tree of pieces by first section: which of them are inside a run, which outside, and which are placed.
+template <class = when_called>
+class piece_tree {
+ public:
+  /// All pieces are inside.
+  void start(std::vector<layout_piece> const& pieces) {
+    size_ = std::bit_ceil((std::max)(pieces.size(), std::size_t{1}));
+    nodes_.assign(2 * size_, node{});
+    for (std::size_t i = 0; i < pieces.size(); ++i) nodes_[size_ + i].inside = pieces[i].last;
+    for (auto at = size_; at-- > 1;) pull(at);
+  }
+  void place(std::uint32_t i) { set(i, {}); }
+  /// Calls `body` for every inside piece of begin … end - 1 that reaches beyond section `s`.
+  template <class Body>
+  void reaching(std::size_t begin, std::size_t end, std::uint32_t s, Body const& body) const {
+    visit(1, 0, size_, begin, end, [s](node const& t) { return t.inside > s; }, body);
+  }
+  /// Those that reach beyond the begin of section s come to be outside.
+  template <class Body>
+  void cut(std::size_t begin, std::size_t end, std::uint32_t s, Body const& body) {
+    visit(1, 0, size_, begin, end, [s](node const& t) { return t.inside > s; }, [&](std::uint32_t i) {
+      set(i, {0, nodes_[size_ + i].inside});
+      body(i);
+    });
+  }
+  /// Those outside that end with section s - 1 or before come to be inside.
+  template <class Body>
+  void join(std::size_t begin, std::size_t end, std::uint32_t s, Body const& body) {
+    visit(1, 0, size_, begin, end, [s](node const& t) { return t.outside <= s; }, [&](std::uint32_t i) {
+      set(i, {nodes_[size_ + i].outside, node{}.outside});
+      body(i);
+    });
+  }
+
+ private:
+  struct node {
+    std::uint32_t inside = 0;                                             ///< the greatest last section of those inside
+    std::uint32_t outside = (std::numeric_limits<std::uint32_t>::max)();  ///< the least of those outside
+  };
+  void pull(std::size_t at) {
+    auto const &a = nodes_[2 * at], &b = nodes_[2 * at + 1];
+    nodes_[at] = {(std::max)(a.inside, b.inside), (std::min)(a.outside, b.outside)};
+  }
+  void set(std::uint32_t i, node const& to) {
+    auto at = size_ + i;
+    nodes_[at] = to;
+    for (at /= 2; at >= 1; at /= 2) pull(at);
+  }
+  template <class Test, class Body>
+  void visit(std::size_t at, std::size_t from, std::size_t to, std::size_t begin, std::size_t end, Test const& test, Body const& body) const {
+    if (begin >= to || end <= from || !test(nodes_[at])) return;
+    if (to - from == 1) return body(static_cast<std::uint32_t>(from));
+    auto const middle = (from + to) / 2;
+    visit(2 * at, from, middle, begin, end, test, body);
+    visit(2 * at + 1, middle, to, begin, end, test, body);
+  }
+
+  std::size_t size_ = 1;
+  std::vector<node> nodes_;
+};
+
+}  // namespace ballast::inline v0_2::detail

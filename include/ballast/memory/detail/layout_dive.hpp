@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/config.hpp>
+#include <ballast/core/math.hpp>
+#include <ballast/core/wide.hpp>
+#include <ballast/memory/detail/dive_trees.hpp>
+#include <ballast/memory/detail/layout_problem.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <queue>
+#include <utility>
+#include <vector>
+
+namespace ballast::inline v0_2::detail {
+
+/// Which piece goes first where several can start.
+enum class dive_order : std::uint8_t { area, span, size, wide_area, tall_area };
+
+/// Lays pieces out from the bottom and never takes one back. A run is a stretch of sections with one floor; a piece is inside if it lies in
+/// one run. The lowest run takes a piece that is inside and covers its most urgent section, which has few such pieces and little slack; it
+/// rises to the lower of its neighbours when it has none. Fixed addresses are not looked at.
+template <class = when_called>
+class layout_dive {
+ public:
+  explicit layout_dive(layout_problem<> const& problem) : problem_(problem) {
+    auto const n = problem.pieces.size(), m = std::size_t{problem.sections};
+    begins_.assign(m + 1, n);
+    std::vector<std::int64_t> change(m + 1, 0), covers(m + 1, 0);
+    std::int64_t largest = 1;
+    for (std::size_t i = n; i-- > 0;) {
+      auto const& p = problem.pieces[i];
+      begins_[p.first] = i;
+      change[p.first] += p.size, change[p.last] -= p.size;
+      ++covers[p.first], --covers[p.last];
+      largest = (std::max)(largest, p.size);
+    }
+    while (largest >> size_shift_ > std::int64_t{1} << 31) ++size_shift_;
+    for (std::size_t s = m; s-- > 0;) begins_[s] = (std::min)(begins_[s], begins_[s + 1]);
+    std::partial_sum(change.begin(), change.end(), change.begin());
+    std::partial_sum(covers.begin(), covers.end(), covers.begin());
+    most_ = m == 0 ? 1 : *std::max_element(change.begin(), change.end());
+    while (most_ >> load_shift_ > std::int64_t{1} << 40) ++load_shift_;
+    urgency_.resize(m);
+    for (std::size_t s = 0; s < m; ++s)
+      urgency_[s] = {covers[s] * (most_ >> load_shift_) + slack_weight * ((most_ - change[s]) >> load_shift_), covers[s]};
+  }
+
+  /// The starts of the pieces, in units.
+  [[nodiscard]] std::vector<std::int64_t> run(dive_order order) {
+    auto const m = problem_.sections;
+    starts_.assign(problem_.pieces.size(), 0);
+    order_pieces(order);
+    sections_.start(urgency_);
+    pieces_.start(problem_.pieces);
+    end_.assign(m, 0);
+    begin_.assign(m, 0);
+    floor_.assign(m, 0);
+    lowest_ = {};
+    make_run(0, m, 0);
+    for (auto left = starts_.size(); left > 0;) {
+      auto const [h, first] = lowest_.top();
+      auto const last = end_[first];
+      if (last == 0 || floor_[first] != h) {  // no run any more
+        lowest_.pop();
+        continue;
+      }
+      auto const covered = sections_.first_covered(first, last);
+      if (auto const bare = covered == last ? first : sections_.first_bare(first, last); bare != last) {
+        rise(first, bare, covered == last ? last : sections_.first_covered(bare, last));
+      } else {
+        place(first, sections_.most_urgent(first, last));
+        --left;
+      }
+    }
+    return starts_;
+  }
+
+ private:
+  static constexpr std::int64_t slack_weight = 30;
+
+  void order_pieces(dive_order order) {
+    auto const n = problem_.pieces.size();
+    std::vector<std::pair<wide, std::uint32_t>> keys(n);
+    for (std::uint32_t i = 0; i < n; ++i) {
+      auto const& p = problem_.pieces[i];
+      auto const span = std::uint64_t{p.last - p.first}, size = static_cast<std::uint64_t>(p.size >> size_shift_);
+      auto& key = keys[i].first;
+      switch (order) {
+        case dive_order::area: key = multiply(span, size); break;
+        case dive_order::span: key = {span, size}; break;
+        case dive_order::size: key = {size, span}; break;
+        case dive_order::wide_area: key = multiply(span * size, span); break;
+        case dive_order::tall_area: key = multiply(span * size, size); break;
+      }
+      keys[i].second = i;
+    }
+    std::sort(keys.begin(), keys.end(), [](auto const& a, auto const& b) {
+      return a.first == b.first ? a.second < b.second : b.first < a.first;
+    });
+    rank_.resize(n);
+    for (std::uint32_t i = 0; i < n; ++i) rank_[keys[i].second] = i;
+  }
+
+  /// Makes sections first … last - 1 a run. Which pieces are inside does not change.
+  void make_run(std::uint32_t first, std::uint32_t last, std::int64_t h) {
+    if (first == last) return;
+    end_[first] = last;
+    begin_[last - 1] = first;
+    floor_[first] = h;
+    lowest_.push({h, first});
+  }
+  /// Joins a run with neighbours of its height.
+  void merge(std::uint32_t first) {
+    auto const last = end_[first];
+    if (last < problem_.sections && floor_[last] == floor_[first]) join(first, last);
+    if (first > 0 && floor_[begin_[first - 1]] == floor_[first]) join(begin_[first - 1], first);
+  }
+  void join(std::uint32_t first, std::uint32_t middle) {
+    auto const last = end_[middle];
+    end_[middle] = 0;
+    end_[first] = last;
+    begin_[last - 1] = first;
+    pieces_.join(begins_[first], begins_[middle], last, [&](std::uint32_t i) { cover(i, 1); });
+  }
+  void cover(std::uint32_t i, std::int64_t by) {
+    auto const& p = problem_.pieces[i];
+    sections_.add(p.first, p.last, {by * (most_ >> load_shift_), by});
+  }
+  void waste(std::uint32_t first, std::uint32_t last, std::int64_t from, std::int64_t to) {
+    if (from < to && to != never) sections_.add(first, last, {-slack_weight * ((to - from) >> load_shift_), 0});
+  }
+  [[nodiscard]] std::int64_t least_neighbour(std::uint32_t first) const {
+    auto const last = end_[first];
+    return (std::min)(first > 0 ? floor_[begin_[first - 1]] : never, last < problem_.sections ? floor_[last] : never);
+  }
+
+  /// Sections begin … end - 1 of a run rise to its lower neighbour. No inside piece covers them.
+  void rise(std::uint32_t first, std::uint32_t begin, std::uint32_t end) {
+    auto const last = end_[first];
+    auto const from = floor_[first], to = least_neighbour(first);
+    waste(begin, end, from, to);
+    make_run(first, begin, from);
+    make_run(end, last, from);
+    make_run(begin, end, to);
+    merge(begin);
+  }
+
+  /// Puts the best of the pieces inside that cover section s on the floor of the run.
+  void place(std::uint32_t first, std::uint32_t s) {
+    auto best = no_piece;
+    pieces_.reaching(begins_[first], begins_[s + 1], s, [&](std::uint32_t i) {
+      if (best == no_piece || rank_[i] < rank_[best]) best = i;
+    });
+    auto const& p = problem_.pieces[best];
+    auto const last = end_[first];
+    auto const h = floor_[first], start = round_up(h, p.alignment);
+    starts_[best] = start;
+    waste(p.first, p.last, h, start);
+    pieces_.place(best);
+    cover(best, -1);
+    auto const leave = [&](std::uint32_t i) { cover(i, -1); };
+    pieces_.cut(begins_[first], begins_[p.first], p.first, leave);
+    pieces_.cut(begins_[p.first], begins_[p.last], p.last, leave);
+    make_run(first, p.first, h);
+    make_run(p.last, last, h);
+    make_run(p.first, p.last, start + p.size);
+    merge(p.first);
+  }
+
+  static constexpr auto never = (std::numeric_limits<std::int64_t>::max)();
+  static constexpr auto no_piece = (std::numeric_limits<std::uint32_t>::max)();
+  using run_at = std::pair<std::int64_t, std::uint32_t>;  // its floor and first section
+
+  layout_problem<> const& problem_;
+  std::int64_t most_ = 1;                  ///< the largest load of a section
+  int size_shift_ = 0, load_shift_ = 0;    ///< bits that keys leave out, so that none overflows
+  std::vector<std::size_t> begins_;        ///< of a section: the first piece that begins there or later
+  std::vector<section_urgency> urgency_;   ///< at the start
+  section_tree<> sections_;
+  piece_tree<> pieces_;
+  std::vector<std::uint32_t> rank_;        ///< of a piece: its place in the order
+  std::vector<std::uint32_t> end_;         ///< of the first section of a run: its end; 0 elsewhere
+  std::vector<std::uint32_t> begin_;       ///< of the last section of a run: its first
+  std::vector<std::int64_t> floor_;        ///< of the first section of a run
+  std::vector<std::int64_t> starts_;       ///< of a piece
+  std::priority_queue<run_at, std::vector<run_at>, std::greater<>> lowest_;
+};
+
+}  // namespace ballast::inline v0_2::detail
