@@ -2,8 +2,10 @@
 #pragma once
 #include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
+#include <ballast/core/search_limits.hpp>
 #include <ballast/memory/bounds.hpp>
 #include <ballast/memory/buffer.hpp>
+#include <ballast/memory/detail/layout_budget.hpp>
 #include <ballast/memory/detail/layout_dive.hpp>
 #include <ballast/memory/detail/layout_problem.hpp>
 #include <ballast/memory/fit_layouts.hpp>
@@ -12,6 +14,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <utility>
@@ -43,11 +46,11 @@ void write_layout(std::span<buffer const> buffers, layout_problem<> const& probl
   }
 }
 
-/// The lowest layout of several dives, or of first fit and best fit where addresses are fixed.
+/// The lowest layout of several dives, or of first fit and best fit where addresses are fixed. The first is made in any case.
 template <class = when_called>
 [[nodiscard]] memory_layout lowest_dive(std::span<buffer const> buffers, layout_problem<> const& problem, height_bound const& bound,
-                                        std::uint32_t dives) {
-  memory_layout best{.height = {0, bound.height}, .bound = bound.bound};
+                                        std::uint32_t dives, layout_budget<>& budget) {
+  memory_layout best{.height = {0, bound.height}, .bound = bound.bound, .offsets = {}};
   auto const offer = [&](memory_layout&& other) {
     if (best.offsets.empty() || other.height.value < best.height.value) best = std::move(other);
     return best.height.optimal();
@@ -58,9 +61,11 @@ template <class = when_called>
     return best;
   }
   layout_dive<> dive(problem);
-  for (std::uint32_t i = 0; i < dives; ++i) {
-    memory_layout other{.height = {0, bound.height}, .bound = bound.bound};
+  for (std::uint32_t i = 0; i < dives && (i == 0 || !budget.over()); ++i) {
+    memory_layout other{.height = {0, bound.height}, .bound = bound.bound, .offsets = {}};
+    auto const before = dive.operations();
     write_layout(buffers, problem, dive.run(static_cast<dive_order>(i)), other);
+    budget.spend(1000 * (dive.operations() - before));
     if (offer(std::move(other))) break;
   }
   return best;
@@ -87,8 +92,11 @@ template <class = when_called>
 [[nodiscard]] memory_layout layout_buffers_quickly(std::span<buffer const> buffers, fast_layout_options const& options = {}) {
   require(options.dives >= 1 && options.dives <= 5, [&] { return "dives = " + std::to_string(options.dives) + " must be in 1 ... 5"; });
   auto const bound = layout_lower_bound(buffers);
-  if (bound.bound == layout_bound::fixed_addresses) return {.status = status::infeasible, .height = {0, bound.height}, .bound = bound.bound};
-  return detail::lowest_dive(buffers, detail::layout_problem<>(buffers), bound, options.dives);
+  if (bound.bound == layout_bound::fixed_addresses)
+    return {.status = status::infeasible, .height = {0, bound.height}, .bound = bound.bound, .offsets = {}};
+  search_limits const limits{.work = (std::numeric_limits<std::uint64_t>::max)()};
+  detail::layout_budget<> budget(limits);
+  return detail::lowest_dive(buffers, detail::layout_problem<>(buffers), bound, options.dives, budget);
 }
 
 }  // namespace ballast::inline v0_2

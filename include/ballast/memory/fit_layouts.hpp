@@ -52,7 +52,7 @@ template <class = when_called>
 template <class = when_called>
 [[nodiscard]] memory_layout fit(std::span<buffer const> buffers, fit_order order, bool smallest) {
   auto const bound = layout_lower_bound(buffers);
-  memory_layout out{.status = status::infeasible, .height = {0, bound.height}, .bound = bound.bound};
+  memory_layout out{.status = status::infeasible, .height = {0, bound.height}, .bound = bound.bound, .offsets = {}};
   if (bound.bound == layout_bound::fixed_addresses) return out;
   out.status = status::feasible;
   fit_space<> space(buffers);

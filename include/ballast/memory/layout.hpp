@@ -5,6 +5,7 @@
 #include <ballast/core/search_limits.hpp>
 #include <ballast/memory/bounds.hpp>
 #include <ballast/memory/buffer.hpp>
+#include <ballast/memory/detail/layout_budget.hpp>
 #include <ballast/memory/detail/layout_ladder.hpp>
 #include <ballast/memory/detail/layout_problem.hpp>
 #include <ballast/memory/fast_layout.hpp>
@@ -28,10 +29,10 @@ struct layout_options {
 
 /// @brief Gives each buffer an address such that buffers in use at the same time do not overlap, within a capacity or as low as possible.
 ///
-/// The best dive of `layout_buffers_quickly` comes first. Where it does not suffice, a depth-first search builds layouts from the bottom. It
-/// takes a time in a stretch of least floor, and decides which buffer starts there next, or that none does. It learns from failures which
-/// times are hard, never enters a state again that has failed, and restarts with other rules and orders. For the least height it searches
-/// under several capacities in turn, from the lower bound upwards.
+/// The best dive of `layout_buffers_quickly` comes first. Where it does not suffice, a depth-first search builds layouts from the bottom.
+/// It takes a time in a stretch of least floor, and decides which buffer starts there next, or that none does. It learns from failures
+/// which times are hard, never enters a state again that has failed, and restarts with other rules and orders. For the least height it
+/// searches under several capacities in turn, from the lower bound upwards.
 ///
 /// @param buffers  the buffers; may be empty
 /// @param options  capacity, and the seed of the search
@@ -41,8 +42,8 @@ struct layout_options {
 /// @post the layout passes `check_layout`; more work never gives a higher one
 /// @throws invalid_input as `max_load`, or if the capacity is negative
 /// @par Complexity
-/// That of `layout_buffers_quickly`, and at most `limits.work` of search. Memory: O(n + p) for p pairs of buffers in use at the same time, and
-/// up to 100 MiB of failed states. There is no search if p exceeds a sixty-fourth of the work.
+/// That of `layout_buffers_quickly`, and at most `limits.work` of search. Memory: O(n + p) for p pairs of buffers in use at the same time,
+/// and up to 100 MiB of failed states. There is no search if p exceeds a sixty-fourth of the work.
 /// @par Determinism
 /// A pure function of its arguments, unless a stop or the wall clock ends it.
 template <class = when_called>
@@ -51,21 +52,22 @@ template <class = when_called>
   auto const capacity = options.capacity;
   require(capacity >= 0, [&] { return "capacity = " + std::to_string(capacity) + " must not be negative"; });
   auto const bound = layout_lower_bound(buffers);
-  memory_layout out{.height = {0, bound.height}, .bound = bound.bound};
+  memory_layout out{.height = {0, bound.height}, .bound = bound.bound, .offsets = {}};
   if (bound.bound == layout_bound::fixed_addresses || (capacity > 0 && bound.height > capacity)) {
     out.status = status::infeasible;
     return out;
   }
   detail::layout_problem<> const problem(buffers);
-  out = detail::lowest_dive(buffers, problem, bound, 5);
+  detail::layout_budget<> budget(limits);
+  out = detail::lowest_dive(buffers, problem, bound, 5, budget);
   if (out.height.optimal() || (capacity > 0 && out.height.value <= capacity)) return out;
-  if (!detail::searchable(problem, limits.work)) {
-    if (capacity > 0) out = {.height = {0, bound.height}, .bound = bound.bound};
+  auto const gap = capacity > 0 ? 0 : limits.gap;
+  if (budget.over() || !detail::searchable(problem, limits.work)) {
+    if (capacity > 0) out = {.height = {0, bound.height}, .bound = bound.bound, .offsets = {}};
+    out.complete = !budget.was_interrupted();
     return out;
   }
-  auto within = limits;
-  if (capacity > 0) within.gap = 0;
-  detail::layout_ladder<> ladder(buffers, problem, options.seed, within, std::move(out));
+  detail::layout_ladder<> ladder(buffers, problem, options.seed, gap, budget, std::move(out));
   return capacity > 0 ? ladder.fit(capacity) : ladder.descend();
 }
 

@@ -33,8 +33,8 @@ enum class layout_bound : std::uint8_t {
 
 /// @brief A lower bound on the height of every layout, and the argument that proves it.
 struct height_bound {
-  std::int64_t height = 0;                        ///< bytes
-  layout_bound bound = layout_bound::max_load;    ///< the argument
+  std::int64_t height = 0;                      ///< bytes
+  layout_bound bound = layout_bound::max_load;  ///< the argument
   friend constexpr bool operator==(height_bound const&, height_bound const&) = default;
 };
 

@@ -121,18 +121,22 @@ class piece_tree {
   /// Those that reach beyond the begin of section s come to be outside.
   template <class Body>
   void cut(std::size_t begin, std::size_t end, std::uint32_t s, Body const& body) {
-    visit(1, 0, size_, begin, end, [s](node const& t) { return t.inside > s; }, [&](std::uint32_t i) {
-      set(i, {0, nodes_[size_ + i].inside});
-      body(i);
-    });
+    visit(
+        1, 0, size_, begin, end, [s](node const& t) { return t.inside > s; },
+        [&](std::uint32_t i) {
+          set(i, {0, nodes_[size_ + i].inside});
+          body(i);
+        });
   }
   /// Those outside that end with section s - 1 or before come to be inside.
   template <class Body>
   void join(std::size_t begin, std::size_t end, std::uint32_t s, Body const& body) {
-    visit(1, 0, size_, begin, end, [s](node const& t) { return t.outside <= s; }, [&](std::uint32_t i) {
-      set(i, {nodes_[size_ + i].outside, node{}.outside});
-      body(i);
-    });
+    visit(
+        1, 0, size_, begin, end, [s](node const& t) { return t.outside <= s; },
+        [&](std::uint32_t i) {
+          set(i, {nodes_[size_ + i].outside, node{}.outside});
+          body(i);
+        });
   }
 
  private:
@@ -150,7 +154,8 @@ class piece_tree {
     for (at /= 2; at >= 1; at /= 2) pull(at);
   }
   template <class Test, class Body>
-  void visit(std::size_t at, std::size_t from, std::size_t to, std::size_t begin, std::size_t end, Test const& test, Body const& body) const {
+  void visit(std::size_t at, std::size_t from, std::size_t to, std::size_t begin, std::size_t end, Test const& test,
+             Body const& body) const {
     if (begin >= to || end <= from || !test(nodes_[at])) return;
     if (to - from == 1) return body(static_cast<std::uint32_t>(from));
     auto const middle = (from + to) / 2;

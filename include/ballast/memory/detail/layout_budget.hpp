@@ -15,8 +15,10 @@ class layout_budget {
   explicit layout_budget(search_limits const& limits)
       : limits_(limits), deadline_(limits.wall_clock.count() > 0 ? clock::now() + limits.wall_clock : clock::time_point{}) {}
 
-  /// Whether the search must end, with `work` operations done.
-  [[nodiscard]] bool over(std::uint64_t work) { return work >= limits_.work || (calls_++ % 64 == 0 && interrupted()); }
+  /// Counts operations that are not part of the work of a search.
+  void spend(std::uint64_t work) { spent_ += work; }
+  /// Whether the search must end, with `work` operations of its own.
+  [[nodiscard]] bool over(std::uint64_t work = 0) { return spent_ + work >= limits_.work || (calls_++ % 64 == 0 && interrupted()); }
   [[nodiscard]] bool interrupted() {
     return interrupted_ = interrupted_ || limits_.stop.stop_requested() || (limits_.wall_clock.count() > 0 && clock::now() >= deadline_);
   }
@@ -26,7 +28,7 @@ class layout_budget {
   using clock = std::chrono::steady_clock;
   search_limits const& limits_;
   clock::time_point deadline_;
-  std::uint64_t calls_ = 0;
+  std::uint64_t spent_ = 0, calls_ = 0;
   bool interrupted_ = false;
 };
 

@@ -44,11 +44,14 @@ class layout_dive {
     std::partial_sum(change.begin(), change.end(), change.begin());
     std::partial_sum(covers.begin(), covers.end(), covers.begin());
     most_ = m == 0 ? 1 : *std::max_element(change.begin(), change.end());
-    while (most_ >> load_shift_ > std::int64_t{1} << 40) ++load_shift_;
+    while (most_ >> load_shift_ > std::int64_t{1} << 24) ++load_shift_;
     urgency_.resize(m);
     for (std::size_t s = 0; s < m; ++s)
       urgency_[s] = {covers[s] * (most_ >> load_shift_) + slack_weight * ((most_ - change[s]) >> load_shift_), covers[s]};
   }
+
+  /// How often a piece stopped or began to lie in one run, in all dives.
+  [[nodiscard]] std::uint64_t operations() const { return operations_; }
 
   /// The starts of the pieces, in units.
   [[nodiscard]] std::vector<std::int64_t> run(dive_order order) {
@@ -99,9 +102,8 @@ class layout_dive {
       }
       keys[i].second = i;
     }
-    std::sort(keys.begin(), keys.end(), [](auto const& a, auto const& b) {
-      return a.first == b.first ? a.second < b.second : b.first < a.first;
-    });
+    std::sort(keys.begin(), keys.end(),
+              [](auto const& a, auto const& b) { return a.first == b.first ? a.second < b.second : b.first < a.first; });
     rank_.resize(n);
     for (std::uint32_t i = 0; i < n; ++i) rank_[keys[i].second] = i;
   }
@@ -128,6 +130,7 @@ class layout_dive {
     pieces_.join(begins_[first], begins_[middle], last, [&](std::uint32_t i) { cover(i, 1); });
   }
   void cover(std::uint32_t i, std::int64_t by) {
+    ++operations_;
     auto const& p = problem_.pieces[i];
     sections_.add(p.first, p.last, {by * (most_ >> load_shift_), by});
   }
@@ -177,17 +180,18 @@ class layout_dive {
   using run_at = std::pair<std::int64_t, std::uint32_t>;  // its floor and first section
 
   layout_problem<> const& problem_;
-  std::int64_t most_ = 1;                  ///< the largest load of a section
-  int size_shift_ = 0, load_shift_ = 0;    ///< bits that keys leave out, so that none overflows
-  std::vector<std::size_t> begins_;        ///< of a section: the first piece that begins there or later
-  std::vector<section_urgency> urgency_;   ///< at the start
+  std::int64_t most_ = 1;                 ///< the largest load of a section
+  int size_shift_ = 0, load_shift_ = 0;   ///< bits that keys leave out, so that none overflows
+  std::vector<std::size_t> begins_;       ///< of a section: the first piece that begins there or later
+  std::vector<section_urgency> urgency_;  ///< at the start
   section_tree<> sections_;
   piece_tree<> pieces_;
-  std::vector<std::uint32_t> rank_;        ///< of a piece: its place in the order
-  std::vector<std::uint32_t> end_;         ///< of the first section of a run: its end; 0 elsewhere
-  std::vector<std::uint32_t> begin_;       ///< of the last section of a run: its first
-  std::vector<std::int64_t> floor_;        ///< of the first section of a run
-  std::vector<std::int64_t> starts_;       ///< of a piece
+  std::vector<std::uint32_t> rank_;   ///< of a piece: its place in the order
+  std::vector<std::uint32_t> end_;    ///< of the first section of a run: its end; 0 elsewhere
+  std::vector<std::uint32_t> begin_;  ///< of the last section of a run: its first
+  std::vector<std::int64_t> floor_;   ///< of the first section of a run
+  std::vector<std::int64_t> starts_;  ///< of a piece
+  std::uint64_t operations_ = 0;
   std::priority_queue<run_at, std::vector<run_at>, std::greater<>> lowest_;
 };
 

@@ -2,7 +2,6 @@
 #pragma once
 #include <ballast/core/config.hpp>
 #include <ballast/core/math.hpp>
-#include <ballast/core/search_limits.hpp>
 #include <ballast/memory/buffer.hpp>
 #include <ballast/memory/detail/layout_budget.hpp>
 #include <ballast/memory/detail/layout_problem.hpp>
@@ -21,9 +20,9 @@ namespace ballast::inline v0_2::detail {
 template <class = when_called>
 class layout_ladder {
  public:
-  layout_ladder(std::span<buffer const> buffers, layout_problem<> const& problem, std::uint64_t seed, search_limits const& limits,
+  layout_ladder(std::span<buffer const> buffers, layout_problem<> const& problem, std::uint64_t seed, double gap, layout_budget<>& budget,
                 memory_layout&& start)
-      : buffers_(buffers), problem_(problem), limits_(limits), budget_(limits), search_(problem, seed, budget_), best_(std::move(start)) {}
+      : buffers_(buffers), problem_(problem), gap_(gap), budget_(budget), search_(problem, seed, budget), best_(std::move(start)) {}
 
   /// A layout within the capacity, which the start is not.
   [[nodiscard]] memory_layout fit(std::int64_t capacity) {
@@ -44,23 +43,24 @@ class layout_ladder {
 
   /// The lowest layout: a few runs under each of several capacities between the bound and the best height, and then twice as many.
   [[nodiscard]] memory_layout descend() {
-    for (std::uint64_t runs = 3, first = 0; !over(); first += runs, runs *= 2)
+    for (std::uint64_t runs = 3, first = 0; !over(); first += runs, runs *= 2) {
+      std::int64_t last = -1;
       for (std::int64_t rung = 0; rung < rungs && !over(); ++rung) {
-        auto const least = best_.height.lower_bound, range = best_.height.value - step() - least;
-        // Half of the runs are under the bound itself: there, a layout is proven optimal.
-        if (rung > 0 && range * rung / rungs < step()) continue;
-        attempt(least + round_down(range / rungs * rung, step()), rung == 0 ? 2 * first : first, rung == 0 ? 2 * runs : runs);
+        auto const least = best_.height.lower_bound, range = (std::max)(best_.height.value - step() - least, std::int64_t{0});
+        auto const above = round_down(range / (rungs - 1) * rung + range % (rungs - 1) * rung / (rungs - 1), step());
+        if (std::exchange(last, above) == above) continue;
+        // More runs under the bound itself: there, a layout is proven optimal.
+        attempt(least + above, rung == 0 ? 2 * first : first, rung == 0 ? 2 * runs : runs);
       }
+    }
     return finish();
   }
 
  private:
-  static constexpr std::int64_t rungs = 6;
+  static constexpr std::int64_t rungs = 12;
 
   [[nodiscard]] std::int64_t step() const { return problem_.padded ? 1 : problem_.unit; }  // between possible heights
-  [[nodiscard]] bool over() {
-    return best_.height.gap() <= limits_.gap || budget_.over(search_.operations());
-  }
+  [[nodiscard]] bool over() { return best_.height.gap() <= gap_ || budget_.over(search_.operations()); }
   void rule_out(std::int64_t capacity) {
     best_.height.lower_bound = problem_.padded ? capacity + 1 : round_down(capacity, step()) + step();
     best_.bound = layout_bound::search;
@@ -74,13 +74,15 @@ class layout_ladder {
     auto answer = search_.start(capacity) ? layout_answer::cut_short : layout_answer::none;
     for (auto run = first; run < first + runs && answer == layout_answer::cut_short && !over(); ++run) answer = search_.run(run);
     if (answer == layout_answer::none) rule_out(capacity);
-    if (answer == layout_answer::found) write_layout(buffers_, problem_, search_.state().lowest, best_);
+    if (answer != layout_answer::found) return;
+    write_layout(buffers_, problem_, search_.state().lowest, best_);
+    search_.guide(search_.state().lowest);
   }
 
   std::span<buffer const> buffers_;
   layout_problem<> const& problem_;
-  search_limits const& limits_;
-  layout_budget<> budget_;
+  double gap_;
+  layout_budget<>& budget_;
   layout_search<> search_;
   memory_layout best_;
 };

@@ -18,22 +18,22 @@ namespace ballast::inline v0_2::detail {
 
 /// A buffer of positive size, in units.
 struct layout_piece {
-  std::uint32_t index = 0;               ///< of the buffer in the input
-  std::uint32_t first = 0, last = 0;     ///< it is in use in the sections first … last - 1
-  std::int64_t size = 0;                 ///< units, rounded up to the common alignment
-  std::int64_t alignment = 1;            ///< units
-  std::int64_t fixed = -1;               ///< units; -1: any
-  std::int64_t pad = 0;                  ///< bytes by which the size was rounded up
+  std::uint32_t index = 0;            ///< of the buffer in the input
+  std::uint32_t first = 0, last = 0;  ///< it is in use in the sections first … last - 1
+  std::int64_t size = 0;              ///< units, rounded up to the common alignment
+  std::int64_t alignment = 1;         ///< units
+  std::int64_t fixed = -1;            ///< units; -1: any
+  std::int64_t pad = 0;               ///< bytes by which the size was rounded up
 };
 
 /// Buffers in units and sections. A section is a largest set of buffers that are in use at one time: times at which nothing new starts
 /// are left out. Nothing can start in the bytes from a size to the next multiple of the common alignment, so they belong to the buffer.
 template <class = when_called>
 struct layout_problem {
-  std::int64_t unit = 1;              ///< bytes; divides every address of some lowest layout
-  bool padded = false;                ///< whether a size is not a multiple of the common alignment
+  std::int64_t unit = 1;  ///< bytes; divides every address of some lowest layout
+  bool padded = false;    ///< whether a size is not a multiple of the common alignment
   std::uint32_t sections = 0;
-  std::vector<layout_piece> pieces;   ///< by first section; those that can replace each other are neighbours
+  std::vector<layout_piece> pieces;  ///< by first section; those that can replace each other are neighbours
 
   explicit layout_problem(std::span<buffer const> buffers) {
     std::int64_t common = 0, exact = 0;  // greatest common divisors of alignments and fixed addresses; of sizes and fixed addresses
@@ -56,8 +56,11 @@ struct layout_problem {
       auto const& b = buffers[i];
       if (b.size == 0) continue;
       auto const size = round_up(b.size, common);
-      pieces.push_back({.index = static_cast<std::uint32_t>(i), .size = size / unit, .alignment = aligned && b.fixed < 0 ? b.alignment / unit : 1,
-                        .fixed = b.fixed < 0 ? -1 : b.fixed / unit, .pad = size - b.size});
+      pieces.push_back({.index = static_cast<std::uint32_t>(i),
+                        .size = size / unit,
+                        .alignment = aligned && b.fixed < 0 ? b.alignment / unit : 1,
+                        .fixed = b.fixed < 0 ? -1 : b.fixed / unit,
+                        .pad = size - b.size});
       padded = padded || size != b.size;
     }
     find_sections(buffers);

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/config.hpp>
-#include <ballast/core/random.hpp>
-#include <ballast/core/wide.hpp>
 #include <ballast/memory/detail/failed_states.hpp>
 #include <ballast/memory/detail/layout_budget.hpp>
 #include <ballast/memory/detail/layout_problem.hpp>
 #include <ballast/memory/detail/layout_state.hpp>
 #include <ballast/memory/detail/section_choice.hpp>
+#include <ballast/memory/detail/value_order.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <vector>
 
 namespace ballast::inline v0_2::detail {
@@ -21,23 +19,17 @@ namespace ballast::inline v0_2::detail {
 enum class layout_answer : std::uint8_t { found, none, cut_short };
 
 /// Depth-first search for a layout under a capacity. A node takes a section of a valley, which is a run of sections with one floor between
-/// higher ones: the piece that starts there next is one of those that lie in the valley and can start at its floor; or nothing starts there,
-/// and the floor rises. Sections that no unplaced piece joins are searched one after the other.
+/// higher ones: the piece that starts there next is one of those that lie in the valley and can start at its floor; or nothing starts
+/// there, and the floor rises. Sections that no unplaced piece joins are searched one after the other.
 template <class = when_called>
 class layout_search {
  public:
   layout_search(layout_problem<> const& problem, std::uint64_t seed, layout_budget<>& budget)
-      : problem_(problem), state_(problem), choice_(problem.sections), generator_(seed), budget_(budget) {
+      : problem_(problem), state_(problem), choice_(problem.sections), order_(problem, state_.total, seed), budget_(budget) {
     auto const n = static_cast<std::uint32_t>(problem.pieces.size());
     begins_.assign(std::size_t{problem.sections} + 1, n);
     for (auto i = n; i-- > 0;) begins_[problem.pieces[i].first] = i;
     for (auto s = problem.sections; s-- > 0;) begins_[s] = (std::min)(begins_[s], begins_[s + 1]);
-    heaviest_.assign(n, 0);
-    for (std::uint32_t i = 0; i < n; ++i) {
-      auto const& p = problem.pieces[i];
-      heaviest_[i] = *std::max_element(state_.total.begin() + p.first, state_.total.begin() + p.last);
-    }
-    rank_.resize(n);
   }
 
   [[nodiscard]] layout_state<>& state() { return state_; }
@@ -51,11 +43,14 @@ class layout_search {
     return state_.start(capacity);
   }
 
+  /// The starts of a layout, in units: every second run tries to come near to it.
+  void guide(std::vector<std::int64_t> const& starts) { order_.guide(starts); }
+
   /// The run of this number under the capacity: its rule, order of values and number of nodes follow from the number.
   [[nodiscard]] layout_answer run(std::uint64_t number) {
     rule_ = static_cast<section_rule>(number % 3);
     nodes_left_ = (problem_.pieces.size() * 3 / 2 + 1) * luby(number / 3 + 1);
-    order_values(number >= 3);
+    order_.sort(number);
     auto const answer = search();
     if (answer != layout_answer::found) state_.undo(0);
     choice_.forget();
@@ -64,11 +59,11 @@ class layout_search {
 
  private:
   struct frame {
-    std::uint32_t first, last;       ///< its component
+    std::uint32_t first, last;  ///< its component
     layout_branch branch{};
-    std::size_t mark = 0;            ///< of the state, before its child
-    std::size_t choices = 0, next = 0;    ///< first entry of its pieces in `choices_`, and the next one
-    std::size_t parts = 0;                ///< first entry of its child's components in `parts_`
+    std::size_t mark = 0;               ///< of the state, before its child
+    std::size_t choices = 0, next = 0;  ///< first entry of its pieces in `choices_`, and the next one
+    std::size_t parts = 0;              ///< first entry of its child's components in `parts_`
   };
   struct component {
     std::uint32_t first, last;
@@ -82,31 +77,6 @@ class layout_search {
       if (power == i + 1) return power / 2;
       i -= power - 1;
     }
-  }
-
-  void order_values(bool drawn) {
-    auto const n = rank_.size();
-    struct value {
-      std::uint64_t span;
-      wide area;
-    };
-    std::vector<value> values(n);
-    for (std::size_t i = 0; i < n; ++i) {
-      auto const& p = problem_.pieces[i];
-      auto const draw = [&] { return drawn ? 768 + uniform_below(512, generator_) : std::uint64_t{1024}; };
-      auto const span = std::uint64_t{p.last - p.first};
-      values[i].span = span * draw();
-      values[i].area = multiply(span * draw(), static_cast<std::uint64_t>(p.size));
-    }
-    std::vector<std::uint32_t> order(n);
-    std::iota(order.begin(), order.end(), 0U);
-    std::sort(order.begin(), order.end(), [&](auto a, auto b) {
-      if (values[a].span != values[b].span) return values[a].span > values[b].span;
-      if (values[a].area != values[b].area) return values[b].area < values[a].area;
-      if (heaviest_[a] != heaviest_[b]) return heaviest_[a] > heaviest_[b];
-      return a < b;
-    });
-    for (std::uint32_t i = 0; i < n; ++i) rank_[order[i]] = i;
   }
 
   /// Appends the components of sections first … last - 1 to `parts_`; the next to search comes last.
@@ -147,13 +117,18 @@ class layout_search {
     write_key(first, last);
     if (failed_.contains(key_)) return false;
     ++nodes_;
-    frame f{.first = first, .last = last, .branch = choice_.choose(state_, rule_, first, last), .mark = state_.mark(),
-            .choices = choices_.size(), .next = choices_.size(), .parts = parts_.size()};
+    frame f{.first = first,
+            .last = last,
+            .branch = choice_.choose(state_, rule_, first, last),
+            .mark = state_.mark(),
+            .choices = choices_.size(),
+            .next = choices_.size(),
+            .parts = parts_.size()};
     auto const s = f.branch.section;
     for (auto const u : state_.live(s))
       if (state_.lowest[u] == state_.floor[s] && (!problem_.twins(u) || state_.is_placed(u - 1))) choices_.push_back(u);
     std::sort(choices_.begin() + static_cast<std::ptrdiff_t>(f.choices), choices_.end(),
-              [&](auto a, auto b) { return rank_[a] < rank_[b]; });
+              [&](auto a, auto b) { return order_.rank(a) < order_.rank(b); });
     frames_.push_back(f);
     return true;
   }
@@ -238,13 +213,11 @@ class layout_search {
   layout_problem<> const& problem_;
   layout_state<> state_;
   section_choice<> choice_;
-  splitmix64 generator_;
+  value_order<> order_;
   layout_budget<>& budget_;
   failed_states<> failed_;
   section_rule rule_ = section_rule::fewest_for_weight;
-  std::vector<std::uint32_t> begins_;       ///< of a section: the first piece that begins there or later
-  std::vector<std::int64_t> heaviest_;      ///< of a piece: the largest load of its sections
-  std::vector<std::uint32_t> rank_;         ///< of a piece: its place in the order of values
+  std::vector<std::uint32_t> begins_;  ///< of a section: the first piece that begins there or later
   std::vector<frame> frames_;
   std::vector<std::uint32_t> choices_;
   std::vector<component> parts_;

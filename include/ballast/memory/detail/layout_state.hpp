@@ -3,11 +3,14 @@
 #include <ballast/core/config.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/memory/detail/layout_problem.hpp>
+#include <ballast/memory/detail/piece_neighbours.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace ballast::inline v0_2::detail {
@@ -21,7 +24,7 @@ class layout_state {
  public:
   static constexpr auto never = (std::numeric_limits<std::int64_t>::max)();
 
-  explicit layout_state(layout_problem<> const& problem) : problem_(problem) {
+  explicit layout_state(layout_problem<> const& problem) : problem_(problem), neighbours_(problem) {
     auto const n = problem.pieces.size(), m = std::size_t{problem.sections};
     count.assign(m, 0);
     total.assign(m, 0);
@@ -46,7 +49,6 @@ class layout_state {
         place_in_[span_begin_[i] + (s - problem.pieces[i].first)] = count[s];
         live_[live_begin_[s] + count[s]++] = i;
       }
-    find_neighbours();
     floor.assign(m, 0);
     top.assign(m, 0);
     tied.assign(m, 0);
@@ -84,10 +86,6 @@ class layout_state {
   [[nodiscard]] std::int64_t slack(std::uint32_t s) const { return limit[s] - floor[s] - total[s]; }
   /// The unplaced pieces of a section.
   [[nodiscard]] std::span<std::uint32_t const> live(std::uint32_t s) const { return {live_.data() + live_begin_[s], count[s]}; }
-  /// The pieces that are in use together with piece i, by size.
-  [[nodiscard]] std::span<std::uint32_t const> neighbours(std::uint32_t i) const {
-    return {neighbours_.data() + neighbours_begin_[i], neighbours_begin_[i + 1] - neighbours_begin_[i]};
-  }
   [[nodiscard]] std::int64_t aligned(std::uint32_t i, std::int64_t at) const {
     auto const a = problem_.pieces[i].alignment;
     return a == 1 ? at : round_up(at, a);
@@ -105,7 +103,7 @@ class layout_state {
       set(kind::floor, floor, s, end);
       enqueue(s);
     }
-    auto const around = neighbours(i);
+    auto const around = neighbours_.of(i);
     work += (p.last - p.first) + around.size();
     for (auto const v : around)
       if (lowest[v] < end && !is_placed(v) && !lift(v, end)) return drop_queue();
@@ -131,7 +129,7 @@ class layout_state {
       if (lowest[u] > h) {
         best = (std::min)(best, lowest[u]);
       } else if (problem_.pieces[u].fixed < 0) {
-        for (auto const v : neighbours(u)) {
+        for (auto const v : neighbours_.of(u)) {
           auto const& p = problem_.pieces[v];
           ++work;
           if (h + p.size > within || h + p.size >= best) break;
@@ -158,16 +156,16 @@ class layout_state {
     }
   }
 
-  std::vector<std::int64_t> floor;        ///< of a section: no unplaced piece starts lower
-  std::vector<std::int64_t> top;          ///< of a section: where the highest placed piece ends
-  std::vector<std::int64_t> total;        ///< of a section: sizes of its unplaced pieces
-  std::vector<std::int64_t> limit;        ///< of a section: nothing ends above
-  std::vector<std::uint32_t> count;       ///< of a section: unplaced pieces
-  std::vector<std::uint32_t> tied;        ///< of a section: unplaced pieces that can start at its floor
-  std::vector<std::uint32_t> cross;       ///< unplaced pieces that are in section s - 1 and in s
-  std::vector<std::int64_t> lowest;       ///< of a piece: least start, and the start of a placed one
-  std::vector<std::uint64_t> unplaced;    ///< one bit for each piece
-  std::uint64_t work = 0;                 ///< operations so far
+  std::vector<std::int64_t> floor;      ///< of a section: no unplaced piece starts lower
+  std::vector<std::int64_t> top;        ///< of a section: where the highest placed piece ends
+  std::vector<std::int64_t> total;      ///< of a section: sizes of its unplaced pieces
+  std::vector<std::int64_t> limit;      ///< of a section: nothing ends above
+  std::vector<std::uint32_t> count;     ///< of a section: unplaced pieces
+  std::vector<std::uint32_t> tied;      ///< of a section: unplaced pieces that can start at its floor
+  std::vector<std::uint32_t> cross;     ///< unplaced pieces that are in section s - 1 and in s
+  std::vector<std::int64_t> lowest;     ///< of a piece: least start, and the start of a placed one
+  std::vector<std::uint64_t> unplaced;  ///< one bit for each piece
+  std::uint64_t work = 0;               ///< operations so far
 
  private:
   enum class kind : std::uint8_t { floor, top, lowest, tied, placed };
@@ -176,27 +174,6 @@ class layout_state {
     std::uint32_t index;
     std::int64_t old;
   };
-
-  void find_neighbours() {
-    auto const& pieces = problem_.pieces;
-    auto const n = static_cast<std::uint32_t>(pieces.size());
-    // Pieces are ordered by first section, so those that begin later and meet i follow it.
-    std::vector<std::size_t> fill(n + 1, 0);
-    auto const each_pair = [&](auto&& pair) {
-      for (std::uint32_t i = 0; i < n; ++i)
-        for (auto j = i + 1; j < n && pieces[j].first < pieces[i].last; ++j) pair(i, j);
-    };
-    each_pair([&](std::uint32_t i, std::uint32_t j) { ++fill[i + 1], ++fill[j + 1]; });
-    for (std::uint32_t i = 0; i < n; ++i) fill[i + 1] += fill[i];
-    neighbours_begin_ = fill;
-    neighbours_.resize(fill[n]);
-    each_pair([&](std::uint32_t i, std::uint32_t j) { neighbours_[fill[i]++] = j, neighbours_[fill[j]++] = i; });
-    for (std::uint32_t i = 0; i < n; ++i)
-      std::sort(neighbours_.begin() + static_cast<std::ptrdiff_t>(neighbours_begin_[i]),
-                neighbours_.begin() + static_cast<std::ptrdiff_t>(neighbours_begin_[i + 1]), [&](auto a, auto b) {
-                  return pieces[a].size != pieces[b].size ? pieces[a].size < pieces[b].size : a < b;
-                });
-  }
 
   template <class T>
   void set(kind what, std::vector<T>& values, std::uint32_t index, T to) {
@@ -303,9 +280,13 @@ class layout_state {
   }
 
   layout_problem<> const& problem_;
-  std::vector<std::size_t> span_begin_, live_begin_, neighbours_begin_;
-  std::vector<std::uint32_t> live_, place_in_, neighbours_, queue_;
-  std::vector<std::int64_t> most_;  ///< of a piece: the highest start under the capacity
+  piece_neighbours<> neighbours_;
+  std::vector<std::size_t> span_begin_;  ///< of a piece: where its entries of `place_in_` begin
+  std::vector<std::size_t> live_begin_;  ///< of a section: where its pieces in `live_` begin; the unplaced come first
+  std::vector<std::uint32_t> live_;
+  std::vector<std::uint32_t> place_in_;  ///< of a piece in each of its sections: its place there in `live_`
+  std::vector<std::uint32_t> queue_;     ///< sections whose floor or ties may have changed
+  std::vector<std::int64_t> most_;       ///< of a piece: the highest start under the capacity
   std::vector<std::uint8_t> queued_;
   std::vector<std::uint64_t> seen_;
   std::uint64_t round_ = 0;
