@@ -104,13 +104,13 @@ class layout_exists {
   auto free = height;
   for (std::int64_t t = 0; t < steps; ++t) {
     while (free > 0 && done.size() + open.size() < most) {
-      auto const last = done.size() + open.size() + 1 == most || uniform_below(4, draw) == 0;
+      auto const last = done.size() + open.size() + 1 == most || uniform_below(3, draw) == 0;
       auto const size = last ? free : 1 + static_cast<std::int64_t>(uniform_below(static_cast<std::uint64_t>(free), draw));
       open.push_back({.lower = t, .upper = steps, .size = size});
       free -= size;
     }
     for (std::size_t i = 0; i < open.size() && t + 1 < steps && done.size() + open.size() < most;) {
-      if (uniform_below(3, draw) != 0) {
+      if (uniform_below(4, draw) != 0) {
         ++i;
         continue;
       }

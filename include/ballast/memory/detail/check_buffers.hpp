@@ -30,7 +30,8 @@ void check_buffers(std::span<buffer const> buffers) {
     require(b.fixed < 0 || b.fixed % b.alignment == 0,
             [&] { return member(i, "fixed", b.fixed) + " must be a multiple of alignment = " + std::to_string(b.alignment); });
     for (auto const part : {b.size, b.alignment, (std::max)(b.fixed, std::int64_t{0})}) {
-      require(part < most - sum, [&] { return member(i, "size", b.size) + " brings the sum of sizes, alignments and addresses to 2^62"; });
+      require(part < most - sum,
+              [&] { return member(i, "size", b.size) + " brings the sum of sizes, alignments and addresses to 2^62 or more"; });
       sum += part;
     }
   }

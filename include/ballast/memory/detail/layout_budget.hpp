@@ -18,7 +18,9 @@ class layout_budget {
   /// Counts operations that are not part of the work of a search.
   void spend(std::uint64_t work) { spent_ += work; }
   /// Whether the search must end, with `work` operations of its own.
-  [[nodiscard]] bool over(std::uint64_t work = 0) { return spent_ + work >= limits_.work || (calls_++ % 64 == 0 && interrupted()); }
+  [[nodiscard]] bool over(std::uint64_t work = 0) {
+    return spent_ + work >= limits_.work || interrupted_ || (calls_++ % 64 == 0 && interrupted());
+  }
   [[nodiscard]] bool interrupted() {
     return interrupted_ = interrupted_ || limits_.stop.stop_requested() || (limits_.wall_clock.count() > 0 && clock::now() >= deadline_);
   }
