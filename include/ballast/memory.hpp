@@ -9,9 +9,16 @@
 /// the batch, once for each region of its dimensions.
 
 #include <ballast/memory/allocation.hpp>
+#include <ballast/memory/bounds.hpp>
 #include <ballast/memory/buffer.hpp>
 #include <ballast/memory/caching_allocator.hpp>
 #include <ballast/memory/check_allocator.hpp>
+#include <ballast/memory/check_layout.hpp>
+#include <ballast/memory/fast_layout.hpp>
+#include <ballast/memory/fault.hpp>
+#include <ballast/memory/fit_layouts.hpp>
+#include <ballast/memory/layout.hpp>
 #include <ballast/memory/region_orders.hpp>
 #include <ballast/memory/replay_allocator.hpp>
+#include <ballast/memory/result.hpp>
 #include <ballast/memory/symbolic_order.hpp>

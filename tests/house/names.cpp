@@ -39,6 +39,8 @@ std::set<std::string> const data{
     "loss/normaliser",
     "memory/allocation",
     "memory/buffer",
+    "memory/fault",
+    "memory/result",
     "packing/options",
     "packing/result",
     "packing/runs",
