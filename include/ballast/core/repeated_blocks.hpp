@@ -97,6 +97,7 @@ template <class = when_called>
       }
     }
     std::vector<std::pair<std::uint32_t, std::uint32_t>> distances;  // most frequent first, then shortest
+    distances.reserve(count.size());
     for (auto const& [d, n] : count) distances.emplace_back(~n, d);
     std::sort(distances.begin(), distances.end());
     for (std::size_t k = 0; k < distances.size() && k < 2; ++k) out.insert(distances[k].second);

@@ -24,7 +24,7 @@ struct memory_block {
   std::uint32_t left = no_block;  // neighbours in the segment
   std::uint32_t right = no_block;
   block_state state = block_state::used;
-  bool small = false;  // of the pool of small blocks
+  bool small_pool = false;
 };
 
 // Orders blocks by size, then by address.

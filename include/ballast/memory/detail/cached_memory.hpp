@@ -32,18 +32,18 @@ class cached_memory {
 
   // Takes a block of at least `size` bytes, a multiple of 512; `no_block` if the capacity is too small.
   [[nodiscard]] std::uint32_t take(std::int64_t size, std::int64_t requested) {
-    auto const small = size <= most_small;
-    auto b = take_cached(small, size);
-    if (b == no_block) b = reserve(small, size);
-    if (b == no_block && give_back_oversize(small, size)) b = reserve(small, size);
+    auto const small_pool = size <= most_small;
+    auto b = take_cached(small_pool, size);
+    if (b == no_block) b = reserve(small_pool, size);
+    if (b == no_block && give_back_oversize(small_pool, size)) b = reserve(small_pool, size);
     if (b == no_block) {
       ++figures_.retries;
       give_back_cached();
-      b = reserve(small, size);
+      b = reserve(small_pool, size);
     }
     if (b == no_block) return b;
     auto const rest = blocks_[b].size - size;
-    if (small || options_.expandable_segments ? rest >= least_block : size < options_.max_split_size && rest > most_small)
+    if (small_pool || options_.expandable_segments ? rest >= least_block : size < options_.max_split_size && rest > most_small)
       insert_cached(blocks_.cut(b, size));
     auto& block = blocks_[b];
     block.state = block_state::used;
@@ -78,17 +78,17 @@ class cached_memory {
 
  private:
   [[nodiscard]] bool is(std::uint32_t b, block_state state) const { return b != no_block && blocks_[b].state == state; }
-  [[nodiscard]] static std::int64_t page_of(bool small) noexcept { return small ? small_segment : large_segment; }
+  [[nodiscard]] static std::int64_t page_of(bool small_pool) noexcept { return small_pool ? small_segment : large_segment; }
   [[nodiscard]] block_key key_of(std::uint32_t b) const { return {blocks_[b].size, blocks_[b].segment, blocks_[b].offset, b}; }
   [[nodiscard]] block_key address_of(std::uint32_t b) const { return {0, blocks_[b].segment, blocks_[b].offset, b}; }
 
   void insert_cached(std::uint32_t b) {
     blocks_[b].state = block_state::cached;
-    cached_[blocks_[b].small].insert(key_of(b));
+    cached_[blocks_[b].small_pool].insert(key_of(b));
     if (!options_.expandable_segments && !blocks_.whole(b)) figures_.inactive_split += blocks_[b].size;
   }
   void erase_cached(std::uint32_t b) {
-    cached_[blocks_[b].small].erase(key_of(b));
+    cached_[blocks_[b].small_pool].erase(key_of(b));
     if (!options_.expandable_segments && !blocks_.whole(b)) figures_.inactive_split -= blocks_[b].size;
   }
   void join_cached_right(std::uint32_t b) {
@@ -99,8 +99,8 @@ class cached_memory {
   }
 
   // The smallest free block that is large enough, unless it is too large to be taken undivided.
-  [[nodiscard]] std::uint32_t take_cached(bool small, std::int64_t size) {
-    auto const& pool = cached_[small];
+  [[nodiscard]] std::uint32_t take_cached(bool small_pool, std::int64_t size) {
+    auto const& pool = cached_[small_pool];
     auto found = pool.lower_bound({size, 0, 0, 0});
     if (found == pool.end()) return no_block;
     if (options_.expandable_segments)  // of a block at the border of mapped memory, what it can grow to counts
@@ -126,17 +126,17 @@ class cached_memory {
     log_.push_back({segment, offset, bytes});
   }
 
-  [[nodiscard]] std::uint32_t reserve(bool small, std::int64_t size) {
-    if (options_.expandable_segments) return grow(small, size);
-    auto const bytes = small ? small_segment : size < own_segment ? large_segment : round_up_to(size, segment_step);
+  [[nodiscard]] std::uint32_t reserve(bool small_pool, std::int64_t size) {
+    if (options_.expandable_segments) return grow(small_pool, size);
+    auto const bytes = small_pool ? small_segment : size < own_segment ? large_segment : round_up_to(size, segment_step);
     if (bytes > options_.capacity - figures_.reserved) return no_block;
-    auto const b = add_segment(small, bytes);
+    auto const b = add_segment(small_pool, bytes);
     count_reserved(blocks_[b].segment, 0, bytes);
     return b;
   }
-  [[nodiscard]] std::uint32_t add_segment(bool small, std::int64_t bytes) {
+  [[nodiscard]] std::uint32_t add_segment(bool small_pool, std::int64_t bytes) {
     held_.push_back(0);
-    return blocks_.add({.size = bytes, .segment = static_cast<std::uint32_t>(held_.size() - 1), .small = small});
+    return blocks_.add({.size = bytes, .segment = static_cast<std::uint32_t>(held_.size() - 1), .small_pool = small_pool});
   }
   void give_back(std::uint32_t b) {
     erase_cached(b);
@@ -145,11 +145,11 @@ class cached_memory {
   }
   // Gives back free blocks of at least `max_split_size` bytes: the smallest that is large enough, or the largest ones until together they
   // are. Returns whether they are.
-  [[nodiscard]] bool give_back_oversize(bool small, std::int64_t size) {
+  [[nodiscard]] bool give_back_oversize(bool small_pool, std::int64_t size) {
     auto const limit = options_.max_split_size;
     if (limit == unlimited_bytes) return false;
     auto const wanted = (std::max)(size, limit);
-    auto& pool = cached_[small];
+    auto& pool = cached_[small_pool];
     if (auto const one = pool.lower_bound({wanted, 0, 0, 0}); one != pool.end()) return give_back(one->block), true;
     std::int64_t given = 0;
     while (given < wanted && !pool.empty() && pool.rbegin()->size >= limit) {
@@ -160,8 +160,8 @@ class cached_memory {
   }
 
   // Expandable segments: maps what is missing at the lowest addresses where free and unmapped blocks follow one another for long enough.
-  [[nodiscard]] std::uint32_t grow(bool small, std::int64_t size) {
-    auto const b = range_of(small, size);
+  [[nodiscard]] std::uint32_t grow(bool small_pool, std::int64_t size) {
+    auto const b = range_of(small_pool, size);
     if (b == no_block) return b;
     if (blocks_[b].state == block_state::cached)
       erase_cached(b);
@@ -177,8 +177,8 @@ class cached_memory {
     }
     return b;
   }
-  [[nodiscard]] std::uint32_t range_of(bool small, std::int64_t size) {
-    for (auto const& key : unmapped_[small]) {
+  [[nodiscard]] std::uint32_t range_of(bool small_pool, std::int64_t size) {
+    for (auto const& key : unmapped_[small_pool]) {
       auto const left = blocks_[key.block].left;
       auto const first = is(left, block_state::cached) ? left : key.block;
       std::int64_t bytes = 0;
@@ -186,27 +186,27 @@ class cached_memory {
         bytes += blocks_[b].size;
       if (bytes >= size) return first;
     }
-    auto const addresses = round_up_to(options_.capacity + options_.capacity / 8, page_of(small));
+    auto const addresses = round_up_to(options_.capacity + options_.capacity / 8, page_of(small_pool));
     if (size > addresses) return no_block;
-    auto const b = add_segment(small, addresses);
+    auto const b = add_segment(small_pool, addresses);
     blocks_[b].state = block_state::unmapped;
-    unmapped_[small].insert(address_of(b));
+    unmapped_[small_pool].insert(address_of(b));
     return b;
   }
   // Maps the first `bytes` of an unmapped block, rounded up to pages; the block keeps what is mapped.
   [[nodiscard]] bool map(std::uint32_t b, std::int64_t bytes) {
-    auto const small = blocks_[b].small;
-    bytes = round_up_to(bytes, page_of(small));
+    auto const small_pool = blocks_[b].small_pool;
+    bytes = round_up_to(bytes, page_of(small_pool));
     if (bytes > options_.capacity - figures_.reserved) return false;
-    unmapped_[small].erase(address_of(b));
-    if (bytes < blocks_[b].size) unmapped_[small].insert(address_of(blocks_.cut(b, bytes)));
+    unmapped_[small_pool].erase(address_of(b));
+    if (bytes < blocks_[b].size) unmapped_[small_pool].insert(address_of(blocks_.cut(b, bytes)));
     blocks_[b].state = block_state::used;
     count_reserved(blocks_[b].segment, blocks_[b].offset, bytes);
     return true;
   }
   // Gives back the whole pages of a free block.
   void unmap(std::uint32_t b) {
-    auto const page = page_of(blocks_[b].small);
+    auto const page = page_of(blocks_[b].small_pool);
     auto const begin = round_up_to(blocks_[b].offset, page), end = (blocks_[b].offset + blocks_[b].size) / page * page;
     if (begin >= end) return;
     erase_cached(b);
@@ -218,7 +218,7 @@ class cached_memory {
     if (end - begin < blocks_[b].size) insert_cached(blocks_.cut(b, end - begin));
     count_reserved(blocks_[b].segment, begin, begin - end);
     blocks_[b].state = block_state::unmapped;
-    auto& addresses = unmapped_[blocks_[b].small];
+    auto& addresses = unmapped_[blocks_[b].small_pool];
     if (auto const right = blocks_[b].right; is(right, block_state::unmapped)) {
       addresses.erase(address_of(right));
       blocks_.join_right(b);
