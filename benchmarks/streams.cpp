@@ -169,7 +169,7 @@ int const registered = [] {
           return replay_stream(data, outlier_stream(outliers(of, static_cast<std::uint64_t>(deadline)), work));
         });
     }
-  for (std::int64_t const price : {5, 10, 20, 30, 50, 100})  // what an earlier step costs
+  for (std::int64_t const price : {50, 100, 150, 225, 300, 400})  // what an earlier step is worth
     for (std::int64_t const m : {8, 32})
       benchmark::RegisterBenchmark(("price:" + std::to_string(price) + "/micro_batches:" + std::to_string(m)).c_str(), replay_policy, "wlb",
                                    m,

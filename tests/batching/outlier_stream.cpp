@@ -2,6 +2,7 @@
 #include <ballast/batching/check_stream.hpp>
 #include <ballast/batching/outlier_stream.hpp>
 #include <ballast/batching/replay_stream.hpp>
+#include <ballast/core/math.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/cost/polynomial.hpp>
 
@@ -142,7 +143,9 @@ TEST_CASE("outlier_stream: the run of outliers is the best of all that contain t
       due.first = static_cast<std::size_t>(between(0, std::ssize(work) - 1, draw));
       due.last = static_cast<std::size_t>(between(static_cast<std::int64_t>(due.first) + 1, std::ssize(work), draw));
     }
+    auto const all = std::accumulate(work.begin(), work.end(), std::int64_t{0});
     auto const key = [&](std::size_t a, std::size_t b) {
+      if (a == b) return unit;
       numbers loads(static_cast<std::size_t>(terms.micro_batches), 0);
       std::int64_t run = 0;
       for (auto i = a; i < b; ++i) {
@@ -151,8 +154,12 @@ TEST_CASE("outlier_stream: the run of outliers is the best of all that contain t
       }
       auto const total = run + terms.others, most = terms.micro_batches * *std::max_element(loads.begin(), loads.end());
       auto const level = most <= total ? unit : (most * unit + total - 1) / total;
-      auto const worth = terms.smoothed == 0 ? 0 : (run * (terms.price << 20) + terms.smoothed - 1) / terms.smoothed;
-      return level - worth;
+      if (terms.smoothed == 0) return level;
+      // Worth: price * work / smoothed, less 943718 / 2^20 = 9/10 of (all + the rest) / needed of that; each rounded up in size.
+      auto const price = divide_up(run * (terms.price << 20), terms.smoothed);
+      auto const needed = (std::max)(all, terms.micro_batches * work[0] - terms.others);
+      auto const kept = (1 << 20) - divide_up((2 * all - run) * 943'718, (std::max)(needed, std::int64_t{1}));
+      return level - (kept < 0 ? -1 : 1) * divide_up(price * (kept < 0 ? -kept : kept), std::int64_t{1} << 20);
     };
     auto best = (std::numeric_limits<std::int64_t>::max)();
     for (std::size_t a = 0; a <= work.size(); ++a)
@@ -165,8 +172,9 @@ TEST_CASE("outlier_stream: the run of outliers is the best of all that contain t
   }
 }
 
-TEST_CASE("outlier_stream: without outliers or with deadline 0 it is longest processing time first", "[property]") {
+TEST_CASE("outlier_stream: without outliers or with deadline 0 it is longest processing time first, and exchanges", "[property]") {
   splitmix64 draw(4);
+  int better = 0;
   for (int round = 0; round < 40; ++round) {
     outlier_options o{.micro_batches = static_cast<std::uint64_t>(between(1, 6, draw)), .capacity = {100'000}};
     if (round % 2 == 0)
@@ -181,9 +189,67 @@ TEST_CASE("outlier_stream: without outliers or with deadline 0 it is longest pro
       std::sort(sorted.rbegin(), sorted.rend());
       numbers loads(static_cast<std::size_t>(o.micro_batches), 0);
       for (auto const l : sorted) *std::min_element(loads.begin(), loads.end()) += cost(l);
-      CHECK(step.workloads == loads);
+      auto const most = *std::max_element(step.workloads.begin(), step.workloads.end()),
+                 of_lpt = *std::max_element(loads.begin(), loads.end());
+      CHECK(most <= of_lpt);
+      better += most < of_lpt ? 1 : 0;
+      CHECK(std::accumulate(step.workloads.begin(), step.workloads.end(), std::int64_t{0}) ==
+            std::accumulate(loads.begin(), loads.end(), std::int64_t{0}));
       CHECK(stream.waiting().empty());
     }
+  }
+  CHECK(better > 50);
+}
+
+TEST_CASE("outlier_stream: after the exchanges, none of one sample lowers the largest work", "[property]") {
+  splitmix64 draw(6);
+  for (int round = 0; round < 300; round += round_step) {
+    auto const n = static_cast<std::size_t>(between(1, 16, draw)), count = static_cast<std::size_t>(between(1, 5, draw));
+    numbers work, sizes;
+    for (std::size_t i = 0; i < n; ++i) work.push_back(between(0, 5000, draw));
+    for (std::size_t i = 0; i < 2 * n; ++i) sizes.push_back(between(0, 20, draw));
+    std::sort(work.rbegin(), work.rend());
+    auto const tight = round % 2 == 0;
+    numbers const capacity{tight ? between(20, 100, draw) : 1000, tight ? between(20, 100, draw) : 1000};
+    std::vector<std::uint32_t> order(n);
+    std::iota(order.begin(), order.end(), 0U);
+    detail::measured_work const samples{work, sizes, 2};
+    auto step = detail::place_by_least_work(samples, order, count, capacity);
+    auto const before = step;
+    detail::step_swapper(samples, order, capacity, step).run();
+    auto const loads = [&](detail::least_work_step const& of) {  // work and both sizes of each micro-batch
+      numbers out(3 * count, 0);
+      for (std::size_t j = 0; j < n; ++j)
+        if (of.micro_batch[j] != of.nowhere)
+          for (std::size_t k = 0; k < 3; ++k) out[3 * of.micro_batch[j] + k] += k == 0 ? work[j] : sizes[2 * j + k - 1];
+      return out;
+    };
+    auto const most = [&](detail::least_work_step const& of) {  // 2^62 if a micro-batch exceeds a capacity
+      auto const of_each = loads(of);
+      std::int64_t out = 0;
+      for (std::size_t m = 0; m < 3 * count; m += 3)
+        out = (std::max)(out, of_each[m + 1] > capacity[0] || of_each[m + 2] > capacity[1] ? std::int64_t{1} << 62 : of_each[m]);
+      return out;
+    };
+    auto const reached = most(step);
+    CAPTURE(round, work, sizes, capacity, step.micro_batch);
+    for (std::size_t m = 0; m < count; ++m) CHECK(loads(step)[3 * m] == step.work[m]);
+    CHECK(reached <= most(before));
+    for (std::size_t j = 0; j < n; ++j) CHECK((step.micro_batch[j] == step.nowhere) == (before.micro_batch[j] == step.nowhere));
+    auto const mean = std::accumulate(step.work.begin(), step.work.end(), std::int64_t{0}) / static_cast<std::int64_t>(count);
+    if (tight || reached <= mean + mean / 16384 || std::count(step.work.begin(), step.work.end(), reached) > 1) continue;
+    auto changed = step;
+    for (std::size_t j = 0; j < n; ++j)
+      for (std::size_t i = 0; i < n + count; ++i) {
+        if (changed.micro_batch[j] == step.nowhere || (i < n && changed.micro_batch[i] == step.nowhere)) continue;
+        auto& other = changed.micro_batch[i < n ? i : j];
+        if (i < n)
+          std::swap(changed.micro_batch[j], other);
+        else
+          other = static_cast<std::uint32_t>(i - n);
+        CHECK(most(changed) >= reached);
+        changed.micro_batch = step.micro_batch;
+      }
   }
 }
 
@@ -223,18 +289,24 @@ TEST_CASE("outlier_stream: a sample at its deadline goes before others where roo
   CHECK(stream.push(numbers{}).delays == members{2});
 }
 
-TEST_CASE("outlier_stream: documents like WLB-LLM's are balanced within 0.7 % at four tenths of a step", "[published]") {
+TEST_CASE("outlier_stream: documents like WLB-LLM's are balanced within 0.5 % at four tenths of a step", "[published]") {
   constexpr quadratic_cost work{.linear = 35873, .quadratic = 1};  // attention and the rest are equal at 36K tokens: 7B
   for (auto const m : {std::int64_t{8}, std::int64_t{32}}) {
-    auto const blocks = ballast_test::wlb_blocks(300, m * 118'000, 5);
     outlier_options o{.micro_batches = static_cast<std::uint64_t>(m), .capacity = {262144}};
-    auto const run = replay_stream(blocks, outlier_stream(o, work));
-    CAPTURE(m, run.imbalance(), run.delay(), run.longest_delay(), run.time_imbalance());
-    CHECK(run.longest_delay() <= 16);
-    CHECK(run.imbalance() <= 1'005'500);
-    CHECK(run.delay() <= 425'000);
+    std::int64_t imbalance = 0, delay = 0;
+    for (std::uint64_t seed = 5; seed < 9; ++seed) {
+      auto const blocks = ballast_test::wlb_blocks(300, m * 118'000, seed);
+      auto const run = replay_stream(blocks, outlier_stream(o, work));
+      CAPTURE(m, seed, run.imbalance(), run.delay(), run.time_imbalance());
+      CHECK(run.longest_delay() <= 16);
+      imbalance += run.imbalance() / 4;
+      delay += run.delay() / 4;
+    }
+    CAPTURE(m);
+    CHECK(imbalance <= 1'005'000);
+    CHECK(delay <= 400'000);
     o.deadline = 0;
-    CHECK(replay_stream(blocks, outlier_stream(o, work)).imbalance() > 1'700'000);
+    CHECK(replay_stream(ballast_test::wlb_blocks(300, m * 118'000, 5), outlier_stream(o, work)).imbalance() > 1'700'000);
   }
 }
 

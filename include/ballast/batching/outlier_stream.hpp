@@ -3,6 +3,7 @@
 #include <ballast/batching/detail/least_work.hpp>
 #include <ballast/batching/detail/outlier_run.hpp>
 #include <ballast/batching/detail/sort_by_work.hpp>
+#include <ballast/batching/detail/step_swaps.hpp>
 #include <ballast/batching/stream_step.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
@@ -32,8 +33,9 @@ struct outlier_options {
   std::uint64_t micro_batches = 0;       ///< micro-batches of a step over all data-parallel ranks, at least 1
   std::vector<std::int64_t> capacity{};  ///< largest total of each measure in a micro-batch, at least 1; one entry if samples are lengths
   std::uint64_t deadline = 16;           ///< most steps that a sample waits; 0: nothing waits
-  std::int64_t outlier = 500;            ///< samples wait above this many thousandths of the usual work of a micro-batch
-  std::int64_t delay_price = 30;         ///< imbalance, in thousandths, that is worth as much as a step's work not waiting; at most 2^20
+  std::int64_t outlier = 450;            ///< samples wait above this many thousandths of the usual work of a micro-batch
+  std::int64_t delay_price =
+      225;  ///< imbalance, in thousandths, that is worth as much as a step's work not waiting if little waits; at most 2^20
 };
 
 /// @brief What a restart of an `outlier_stream` needs beside the options and the cost, in plain members for any file format.
@@ -59,12 +61,16 @@ concept stream_cost = cost_model<C> || (std::copy_constructible<C> && std::regul
 /// Samples of at most `outlier` thousandths of the usual work of a micro-batch never wait, unless there is no room. Of the others, the
 /// outliers, those between two levels of work leave together, so that they balance each other: of all runs of outliers that are consecutive
 /// in work, a step takes the one with the least *imbalance minus worth*. The imbalance is M times the largest load of the run on the M
-/// micro-batches, longest processing time first, over all work of the step, and at least 1. The worth is the price of delay times the
-/// work of the run over the usual work of a step. Outliers at their deadline are in every run that is considered.
+/// micro-batches, longest processing time first, over all work of the step, and at least 1. The worth is the price of delay times v(P) -
+/// v(R), over the usual work of a step: P is the work of all outliers, R that of those which stay, and v(x) = x - 9 x^2 / (10 X), where X
+/// is the work of outliers that balances a step with the heaviest of them, M times its work less all that is no outlier, and at least P. So
+/// outliers that wait have a worth for those to come: near X, a step that takes only some of them puts off the step that takes all.
+/// Outliers at their deadline are in every run that is considered.
 ///
-/// Then all samples of the step are placed, most work first: each goes to the micro-batch with the least work among those with room. What
-/// finds no room waits for the next step. If that happens to a sample at its deadline, the samples at their deadline are placed first; a
-/// sample that finds no room even then is listed as `late`.
+/// Then all samples of the step are placed, most work first: each goes to the micro-batch with the least work among those with room. Up to
+/// 32 times, the micro-batch with the most work then gives or swaps a sample with one of the four with the least. What finds no room waits
+/// for the next step. If that happens to a sample at its deadline, the samples at their deadline are placed first; a sample that finds no
+/// room even then is listed as `late`.
 ///
 /// The usual work u of a step is the work a of the first block; each later block changes u by (a - u) / 10, rounded towards 0.
 ///
@@ -226,6 +232,7 @@ class outlier_stream {
       });
       placed = detail::place_by_least_work(samples, order, count, o.capacity);
     }
+    detail::step_swapper(samples, order, o.capacity, placed).run();
     stream_step out;
     out.workloads = std::move(placed.work);
     out.micro_batches.offsets.assign(count + 1, 0);
