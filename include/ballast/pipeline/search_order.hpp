@@ -3,7 +3,6 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/groups.hpp>
 #include <ballast/core/status.hpp>
-#include <ballast/pipeline/detail/chain_bound.hpp>
 #include <ballast/pipeline/detail/order_search.hpp>
 #include <ballast/pipeline/list_schedule.hpp>
 #include <ballast/pipeline/work.hpp>
@@ -60,15 +59,15 @@ template <stage_work_model Work>
   out.options = options;
   out.simulations = 1;
   if (out.status == status::infeasible) return out;
-  detail::chain_bound_memory memory;
-  auto const bound = detail::bound_of(workspace.works, chains, memory);
-  detail::order_search<> search(chains, options, bound.time, limits.simulations - 1, limits.stop, workspace, out);
+  auto const lower_bound = out.timeline.makespan.lower_bound;  // of any order: the search replaces the timeline
+  auto const bound = out.timeline.bound;
+  detail::order_search<> search(chains, options, lower_bound, limits.simulations - 1, limits.stop, workspace, out);
   search.run();
   out.options.warm_up = search.choice().warm_up;
   out.simulations = limits.simulations - search.left();
   out.complete = !search.stopped();
-  out.timeline.makespan.lower_bound = bound.time;
-  out.timeline.bound = bound.bound;
+  out.timeline.makespan.lower_bound = lower_bound;
+  out.timeline.bound = bound;
   return out;
 }
 
