@@ -148,24 +148,25 @@ void make_chunks(R const& lengths, chunking_options const& options, chunking_wor
       detail::packing_items<decltype(shorts)>{shorts, n, options.size, n + 1, classes, 0}, packs);
   auto const bound = packing_lower_bound(classes, options.size, n + 1, static_cast<std::int64_t>(packs.size()));
   auto const alone = packs.size(), chunks = alone + static_cast<std::size_t>(pieces), whole = packs.members.size();
+  auto const cut = n - whole;  // samples; every size is known, so memory that is used again is not cleared
   out.ranges.resize(whole + static_cast<std::size_t>(pieces));
-  for (std::size_t j = 0; j < whole; ++j) out.ranges[j] = {packs.members[j], 0, shorts[packs.members[j]]};
-  out.offsets.assign(packs.offsets.begin(), packs.offsets.end());
-  out.offsets.reserve(chunks + 1);
+  out.offsets.resize(chunks + 1);
   out.chains.members.resize(chunks);
+  out.chains.offsets.resize(alone + cut + 1);
+  for (std::size_t j = 0; j < whole; ++j) out.ranges[j] = {packs.members[j], 0, static_cast<std::int64_t>(at[packs.members[j]])};
+  std::copy(packs.offsets.begin(), packs.offsets.end(), out.offsets.begin());
   std::iota(out.chains.members.begin(), out.chains.members.end(), std::uint32_t{0});
-  out.chains.offsets.resize(alone + 1);
-  std::iota(out.chains.offsets.begin(), out.chains.offsets.end(), std::uint64_t{0});
-  auto next = whole;
+  std::iota(out.chains.offsets.begin(), out.chains.offsets.begin() + static_cast<std::ptrdiff_t>(alone + 1), std::uint64_t{0});
+  auto next = whole, chunk = alone, chain = alone;
   for (std::size_t i = 0; i < n && next < out.ranges.size(); ++i) {
-    if (shorts[i] != 0) continue;
-    for (auto begin = std::int64_t{0}, length = static_cast<std::int64_t>(at[i]); begin < length;) {
-      auto const end = begin + (std::min)(options.size, length - begin);
+    auto const length = static_cast<std::int64_t>(at[i]);
+    if (length <= options.size) continue;
+    for (std::int64_t begin = 0, end = 0; begin < length; begin = end) {
+      end = begin + (std::min)(options.size, length - begin);
       out.ranges[next++] = {static_cast<Index>(i), begin, end};
-      out.offsets.push_back(next);
-      begin = end;
+      out.offsets[++chunk] = next;
     }
-    out.chains.offsets.push_back(out.size());
+    out.chains.offsets[++chain] = chunk;
   }
   out.count = {static_cast<std::int64_t>(chunks), bound.packs + pieces};
   out.bound = bound.bound;
