@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/certificate.hpp>
+#include <ballast/core/check_graph.hpp>
+#include <ballast/core/graph.hpp>
+#include <ballast/core/verdict.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// @file
+/// @brief `check_order`: the validator of orders of a graph's operators. It shares no code with what makes them.
+
+namespace ballast::inline v0_2 {
+
+/// @brief The rule that an order breaks, in the order in which they are checked; `index` is the step.
+enum class order_fault : std::uint8_t {
+  none,              ///< all rules hold
+  wrong_size,        ///< another number of steps than of operators
+  no_such_operator,  ///< the step runs operator `found`, which is not in the graph
+  run_twice,         ///< the step runs operator `found`, which has run
+  read_too_early,    ///< the step reads tensor `found`, which an operator makes that has not run
+  read_overwritten,  ///< the step reads tensor `found`, whose memory has been overwritten
+  wrong_peak,        ///< the reported peak `found` is not the largest memory of a step, `expected`; index of that step
+  wrong_bound,       ///< the lower bound `found` is above the peak `expected`, or below 0
+};
+
+/// @brief Describes a verdict. @param v  a verdict of `check_order` @return for instance "run twice at 17"
+template <class = when_called>
+[[nodiscard]] inline std::string describe(verdict<order_fault, std::int64_t> const& v) {
+  constexpr char const* names[] = {"none",           "wrong size",       "no such operator", "run twice",
+                                   "read too early", "read overwritten", "wrong peak",       "wrong bound"};
+  return v.valid() ? "valid" : std::string(names[static_cast<std::size_t>(v.fault)]) + " at " + std::to_string(v.index);
+}
+
+namespace detail {
+
+// Runs the operators one by one and looks at the tensors after each.
+template <class = when_called>
+class order_rules {
+ public:
+  using fault = verdict<order_fault, std::int64_t>;
+  order_rules(graph const& g, std::span<std::uint32_t const> order) : g_(g), order_(order) {}
+
+  // Whether the operators can run in this order.
+  [[nodiscard]] fault check_steps() {
+    if (order_.size() != g_.size())
+      return {order_fault::wrong_size, 0, static_cast<std::int64_t>(order_.size()), static_cast<std::int64_t>(g_.size())};
+    std::vector<bool> ran(g_.size(), false), there(g_.tensors.size(), true), lost(g_.tensors.size(), false);
+    for (auto const t : g_.outputs.members) there[t] = false;
+    for (std::size_t i = 0; i < order_.size(); ++i) {
+      auto const v = order_[i];
+      if (v >= g_.size()) return {order_fault::no_such_operator, i, v, static_cast<std::int64_t>(g_.size())};
+      if (ran[v]) return {order_fault::run_twice, i, v};
+      ran[v] = true;
+      for (auto const t : g_.inputs[v]) {
+        if (!there[t]) return {order_fault::read_too_early, i, t};
+        if (lost[source(t)]) return {order_fault::read_overwritten, i, t};
+      }
+      for (auto const t : g_.outputs[v]) {
+        there[t] = true;
+        if (overwrites(t)) lost[source(g_.tensors[t].shares)] = true;
+      }
+    }
+    return {};
+  }
+  // The largest memory of a step, and the first step that has it.
+  [[nodiscard]] std::pair<std::int64_t, std::size_t> peak() const {
+    auto const never = order_.size() + 1;
+    std::vector<std::size_t> first(g_.tensors.size(), never), last(g_.tensors.size(), 0);  // steps from 1; 0 is the start
+    std::vector<bool> made(g_.tensors.size(), false);
+    for (auto const t : g_.outputs.members) made[t] = true;
+    for (std::size_t i = 0; i < order_.size(); ++i)
+      for (auto const* rows : {&g_.outputs, &g_.inputs})
+        for (auto const t : (*rows)[order_[i]]) {
+          auto const m = memory(t);
+          first[m] = made[m] ? (std::min)(first[m], i + 1) : 0;
+          last[m] = i + 1;
+        }
+    for (std::size_t t = 0; t < g_.tensors.size(); ++t)
+      if (g_.tensors[t].kept) {
+        auto const m = memory(t);
+        if (!made[m]) first[m] = 0;
+        last[m] = order_.size();
+      }
+    std::vector<std::int64_t> change(order_.size() + 2, 0);
+    for (std::size_t t = 0; t < g_.tensors.size(); ++t)
+      if (memory(t) == t && first[t] != never) change[first[t]] += g_.tensors[t].bytes, change[last[t] + 1] -= g_.tensors[t].bytes;
+    std::pair<std::int64_t, std::size_t> out{change[0], 0};
+    auto now = change[0];
+    for (std::size_t i = 0; i < order_.size(); ++i) {
+      now += change[i + 1];
+      if (auto const running = now + g_.operators[order_[i]].workspace; running > out.first) out = {running, i};
+    }
+    return out;
+  }
+
+ private:
+  [[nodiscard]] bool overwrites(std::uint32_t t) const { return g_.tensors[t].in_place && g_.tensors[t].shares != graph_tensor<>::own; }
+  // The tensor whose content is that of t.
+  [[nodiscard]] std::uint32_t source(std::uint32_t t) const {
+    while (g_.tensors[t].shares != graph_tensor<>::own && !g_.tensors[t].in_place) t = g_.tensors[t].shares;
+    return t;
+  }
+  [[nodiscard]] std::size_t memory(std::size_t t) const {
+    while (g_.tensors[t].shares != graph_tensor<>::own) t = g_.tensors[t].shares;
+    return t;
+  }
+
+  graph const& g_;
+  std::span<std::uint32_t const> order_;
+};
+
+}  // namespace detail
+
+/// @brief Checks an order of operators, and what is said of its memory, against the definition.
+/// @param g      the graph
+/// @param order  its operators in the order in which they run
+/// @param peak   the reported peak and its lower bound, in bytes
+/// @return the first broken rule
+/// @throws invalid_input if the graph is not valid
+/// @par Complexity
+/// O((operators + tensors + inputs + outputs) x length of chains of shared memory).
+template <class = when_called>
+[[nodiscard]] verdict<order_fault, std::int64_t> check_order(graph const& g, std::span<std::uint32_t const> order,
+                                                             certificate const& peak) {
+  require_valid(g);
+  detail::order_rules<> rules(g, order);
+  if (auto const v = rules.check_steps(); !v.valid()) return v;
+  auto const [value, step] = rules.peak();
+  if (peak.value != value) return {order_fault::wrong_peak, step, peak.value, value};
+  if (peak.lower_bound < 0 || peak.lower_bound > value) return {order_fault::wrong_bound, 0, peak.lower_bound, value};
+  return {};
+}
+
+}  // namespace ballast::inline v0_2

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/memory/detail/order_problem.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+namespace ballast::inline v0_2::detail {
+
+using operator_order = std::vector<std::uint32_t>;
+
+// Runs, or undoes, of the ready operators the one that adds the least memory. Keys only fall while an operator is ready, so a key that is
+// no longer right lies behind the right one in the heap.
+template <class = when_called>
+[[nodiscard]] operator_order least_change_order(order_problem const& p, bool backwards) {
+  using key = std::pair<std::int64_t, std::uint32_t>;
+  order_sweep<> sweep(p, backwards);
+  std::vector<key> heap;
+  std::vector<std::uint8_t> done(p.size(), 0);
+  operator_order out;
+  auto const push = [&](std::uint32_t v) {
+    heap.emplace_back(sweep.change(v), backwards ? ~v : v);
+    std::push_heap(heap.begin(), heap.end(), std::greater<>());
+  };
+  for (std::uint32_t v = 0; v < p.size(); ++v)
+    if (sweep.ready(v)) push(v);
+  while (!heap.empty()) {
+    std::pop_heap(heap.begin(), heap.end(), std::greater<>());
+    auto const v = backwards ? ~heap.back().second : heap.back().second;
+    heap.pop_back();
+    if (std::exchange(done[v], std::uint8_t{1}) != 0) continue;
+    out.push_back(v);
+    auto const first_released = heap.size();
+    sweep.step(v, [&](std::uint32_t u) { heap.emplace_back(0, u); });
+    operator_order released;
+    for (auto i = first_released; i < heap.size(); ++i) released.push_back(heap[i].second);
+    heap.resize(first_released);
+    for (auto const u : released) push(u);
+    for (auto const s : p.touched[v]) {
+      auto const users = p.users[s];
+      if (users.size() < 2 || sweep.left(s) != (backwards ? users.size() - 1 : 1)) continue;
+      for (auto const u : users)
+        if (done[u] == 0 && sweep.ready(u)) push(u);
+    }
+  }
+  if (backwards) std::reverse(out.begin(), out.end());
+  return out;
+}
+
+// The ready operators by rank, each with a key; finds the least key among the first ranks.
+template <class = when_called>
+class least_of_ranks {
+ public:
+  explicit least_of_ranks(std::size_t n) : key_(n), winner_(2 * n, none) {}
+
+  void set(std::uint32_t rank, std::pair<std::int64_t, std::uint32_t> key) {
+    key_[rank] = key;
+    place(rank, rank);
+  }
+  void erase(std::uint32_t rank) { place(rank, none); }
+  [[nodiscard]] bool holds(std::uint32_t rank) const { return winner_[rank + key_.size()] != none; }
+  // The rank below `end` with the least key, or `none`.
+  [[nodiscard]] std::uint32_t least_below(std::size_t end) const {
+    auto best = none;
+    for (auto i = key_.size(), j = key_.size() + end; i < j; i /= 2, j /= 2) {
+      if (i % 2 == 1) best = better(best, winner_[i++]);
+      if (j % 2 == 1) best = better(best, winner_[--j]);
+    }
+    return best;
+  }
+  static constexpr auto none = order_problem::none;
+
+ private:
+  [[nodiscard]] std::uint32_t better(std::uint32_t a, std::uint32_t b) const {
+    if (a == none || b == none) return (std::min)(a, b);
+    return key_[a] < key_[b] ? a : b;
+  }
+  void place(std::uint32_t rank, std::uint32_t winner) {
+    auto i = rank + key_.size();
+    for (winner_[i] = winner, i /= 2; i > 0; i /= 2) winner_[i] = better(winner_[2 * i], winner_[2 * i + 1]);
+  }
+  std::vector<std::pair<std::int64_t, std::uint32_t>> key_;  // of each rank, unique
+  std::vector<std::uint32_t> winner_;
+};
+
+// Of the ready operators that run within the peak so far, the one that adds least; if there is none, the one that needs least to run.
+template <class = when_called>
+[[nodiscard]] operator_order least_peak_first(order_problem const& p) {
+  auto const n = p.size();
+  operator_order by_need(n), rank(n), out;
+  std::iota(by_need.begin(), by_need.end(), 0U);
+  std::sort(by_need.begin(), by_need.end(), [&](auto a, auto b) { return p.need[a] != p.need[b] ? p.need[a] < p.need[b] : a < b; });
+  for (std::uint32_t r = 0; r < n; ++r) rank[by_need[r]] = r;
+  order_sweep<> sweep(p, false);
+  least_of_ranks<> ready(n), first(n);  // by what they add; by rank
+  auto const add = [&](std::uint32_t v) {
+    ready.set(rank[v], {sweep.change(v), v});
+    if (!first.holds(rank[v])) first.set(rank[v], {rank[v], v});
+  };
+  for (std::uint32_t v = 0; v < n; ++v)
+    if (sweep.ready(v)) add(v);
+  std::int64_t peak = p.start;
+  while (out.size() < n) {
+    auto const room = peak - sweep.memory();
+    auto const end = std::partition_point(by_need.begin(), by_need.end(), [&](auto v) { return p.need[v] <= room; }) - by_need.begin();
+    auto r = ready.least_below(static_cast<std::size_t>(end));
+    if (r == ready.none) r = first.least_below(n);
+    auto const v = by_need[r];
+    ready.erase(r);
+    first.erase(r);
+    out.push_back(v);
+    peak = (std::max)(peak, sweep.running(v));
+    operator_order released;
+    sweep.step(v, [&](std::uint32_t u) { released.push_back(u); });
+    for (auto const u : released) add(u);
+    for (auto const s : p.touched[v])
+      if (sweep.left(s) == 1)
+        for (auto const u : p.users[s])
+          if (first.holds(rank[u])) add(u);
+  }
+  return out;
+}
+
+// First come, first run: by the steps of what had to run before, compared one by one.
+template <class = when_called>
+[[nodiscard]] operator_order breadth_first(order_problem const& p) {
+  auto steps = p.before;  // the same rows, with steps for members
+  operator_order heap, step(p.size()), out;
+  order_sweep<> sweep(p, false);
+  auto const later = [&](std::uint32_t a, std::uint32_t b) {
+    auto const x = steps[a], y = steps[b];
+    if (std::lexicographical_compare(x.begin(), x.end(), y.begin(), y.end())) return false;
+    return std::lexicographical_compare(y.begin(), y.end(), x.begin(), x.end()) || a > b;
+  };
+  auto const push = [&](std::uint32_t v) {
+    auto const begin = static_cast<std::ptrdiff_t>(steps.offsets[v]), end = static_cast<std::ptrdiff_t>(steps.offsets[v + 1]);
+    for (auto i = begin; i < end; ++i) {
+      auto& m = steps.members[static_cast<std::size_t>(i)];
+      m = step[m];
+    }
+    std::sort(steps.members.begin() + begin, steps.members.begin() + end);
+    heap.push_back(v);
+    std::push_heap(heap.begin(), heap.end(), later);
+  };
+  for (std::uint32_t v = 0; v < p.size(); ++v)
+    if (sweep.ready(v)) push(v);
+  while (!heap.empty()) {
+    std::pop_heap(heap.begin(), heap.end(), later);
+    auto const v = heap.back();
+    heap.pop_back();
+    step[v] = static_cast<std::uint32_t>(out.size());
+    out.push_back(v);
+    sweep.step(v, push);
+  }
+  return out;
+}
+
+// What an operator needs runs just before it; of several, first the one that reads and writes least.
+template <class = when_called>
+[[nodiscard]] operator_order depth_first(order_problem const& p) {
+  auto const n = p.size();
+  std::vector<std::int64_t> moved(n, 0);
+  for (std::size_t v = 0; v < n; ++v)
+    for (auto const s : p.touched[v]) moved[v] += p.bytes[s];
+  operator_order by_moved(n), out, path;
+  std::iota(by_moved.begin(), by_moved.end(), 0U);
+  std::sort(by_moved.begin(), by_moved.end(), [&](auto a, auto b) { return moved[a] != moved[b] ? moved[a] < moved[b] : a < b; });
+  auto before = p.before;  // rows in that order
+  auto next = before.offsets;
+  for (auto const u : by_moved)
+    for (auto const v : p.after[u]) before.members[static_cast<std::size_t>(next[v]++)] = u;
+  std::copy(before.offsets.begin(), before.offsets.end(), next.begin());
+  std::vector<std::uint8_t> seen(n, 0);
+  for (auto const root : by_moved) {
+    if (seen[root] != 0) continue;
+    seen[root] = 1;
+    path.push_back(root);
+    while (!path.empty()) {
+      auto const v = path.back();
+      if (next[v] == before.offsets[v + 1]) {
+        out.push_back(v);
+        path.pop_back();
+      } else if (auto const u = before.members[static_cast<std::size_t>(next[v]++)]; std::exchange(seen[u], std::uint8_t{1}) == 0) {
+        path.push_back(u);
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace ballast::inline v0_2::detail
