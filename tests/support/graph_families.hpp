@@ -145,6 +145,54 @@ inline ballast::graph series_parallel_graph(std::size_t n, ballast::splitmix64& 
   return graph_of_edges(before, 100, generator);
 }
 
+/// n operators in forks and joins inside of one another: what reads a fork's tensor are two to four branches, each a series of operators
+/// and forks, and a join reads what the branches make.
+class nested_forks {
+ public:
+  nested_forks(std::size_t n, ballast::splitmix64& generator) : generator_(generator) { fork(add({}), (std::max)(n, std::size_t{5}) - 1); }
+  [[nodiscard]] std::vector<graph_row> const& before() const { return before_; }
+
+ private:
+  std::uint32_t add(graph_row reads) {
+    before_.push_back(std::move(reads));
+    return static_cast<std::uint32_t>(before_.size() - 1);
+  }
+  // At least 1, about the mean, and at least one each is left for the others.
+  [[nodiscard]] std::size_t share(std::size_t budget, std::size_t parts) {
+    auto const drawn = 1 + static_cast<std::size_t>(ballast::uniform_below(2 * budget / parts, generator_));
+    return parts == 1 ? budget : (std::min)(drawn, budget - (parts - 1));
+  }
+  std::uint32_t series(std::uint32_t from, std::size_t budget) {
+    for (auto parts = (std::min)(budget, std::size_t{2} + ballast::uniform_below(2, generator_)); parts > 0; --parts) {
+      auto const part = share(budget, parts);
+      from = part < 5 ? chain(from, part) : fork(from, part);
+      budget -= part;
+    }
+    return from;
+  }
+  std::uint32_t chain(std::uint32_t from, std::size_t count) {
+    for (; count > 0; --count) from = add({from});
+    return from;
+  }
+  std::uint32_t fork(std::uint32_t from, std::size_t budget) {
+    from = add({from});
+    budget -= 2;
+    graph_row ends;
+    for (auto parts = (std::min)(budget, std::size_t{2} + ballast::uniform_below(3, generator_)); parts > 0; --parts) {
+      auto const part = share(budget, parts);
+      ends.push_back(series(from, part));
+      budget -= part;
+    }
+    return add(ends);
+  }
+  ballast::splitmix64& generator_;
+  std::vector<graph_row> before_;
+};
+inline ballast::graph nested_graph(std::size_t n, ballast::splitmix64& generator) {
+  auto const forks = nested_forks(n, generator);
+  return graph_of_edges(forks.before(), 100, generator);
+}
+
 /// The least peak of all orders of a graph of at most 20 operators, from the definition: a table over the sets that can have run.
 class least_peak_of_all {
  public:
@@ -190,6 +238,16 @@ class least_peak_of_all {
       }
     }
     return best.back();
+  }
+  /// The least memory while an operator runs, over all sets of operators that can have run before it.
+  [[nodiscard]] std::int64_t least_while(std::size_t v) const {
+    auto least = unreached;
+    for (std::size_t d = 0; d < std::size_t{1} << g_.size(); ++d) {
+      bool possible = (d >> v & 1) == 0 && (needs_[v] & ~d) == 0;
+      for (std::size_t u = 0; u < g_.size(); ++u) possible = possible && ((d >> u & 1) == 0 || (needs_[u] & ~d) == 0);
+      if (possible) least = (std::min)(least, memory(d) + needed(v));
+    }
+    return least;
   }
 
  private:

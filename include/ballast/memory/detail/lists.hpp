@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -22,7 +23,8 @@ template <class = when_called>
   order_sweep<> sweep(p, backwards);
   std::vector<key> heap;
   std::vector<std::uint8_t> done(p.size(), 0);
-  operator_order out;
+  operator_order out, released;
+  out.reserve(p.size());
   auto const push = [&](std::uint32_t v) {
     heap.emplace_back(sweep.change(v), backwards ? ~v : v);
     std::push_heap(heap.begin(), heap.end(), std::greater<>());
@@ -35,18 +37,15 @@ template <class = when_called>
     heap.pop_back();
     if (std::exchange(done[v], std::uint8_t{1}) != 0) continue;
     out.push_back(v);
-    auto const first_released = heap.size();
-    sweep.step(v, [&](std::uint32_t u) { heap.emplace_back(0, u); });
-    operator_order released;
-    for (auto i = first_released; i < heap.size(); ++i) released.push_back(heap[i].second);
-    heap.resize(first_released);
-    for (auto const u : released) push(u);
+    released.clear();
+    sweep.step(v, [&](std::uint32_t u) { released.push_back(u); });
     for (auto const s : p.touched[v]) {
       auto const users = p.users[s];
       if (users.size() < 2 || sweep.left(s) != (backwards ? users.size() - 1 : 1)) continue;
       for (auto const u : users)
-        if (done[u] == 0 && sweep.ready(u)) push(u);
+        if (done[u] == 0 && sweep.ready(u) && std::find(released.begin(), released.end(), u) == released.end()) released.push_back(u);
     }
+    for (auto const u : released) push(u);
   }
   if (backwards) std::reverse(out.begin(), out.end());
   return out;
@@ -56,72 +55,75 @@ template <class = when_called>
 template <class = when_called>
 class least_of_ranks {
  public:
-  explicit least_of_ranks(std::size_t n) : key_(n), winner_(2 * n, none) {}
+  using key = std::pair<std::int64_t, std::uint32_t>;
+  static constexpr key none{(std::numeric_limits<std::int64_t>::max)(), order_problem::none};
 
-  void set(std::uint32_t rank, std::pair<std::int64_t, std::uint32_t> key) {
-    key_[rank] = key;
-    place(rank, rank);
+  explicit least_of_ranks(std::size_t n) : n_(n), least_(2 * n, none) {}
+
+  void set(std::size_t rank, key k) {
+    auto i = rank + n_;
+    for (least_[i] = k, i /= 2; i > 0; i /= 2) {
+      auto const least = (std::min)(least_[2 * i], least_[2 * i + 1]);
+      if (least_[i] == least) return;
+      least_[i] = least;
+    }
   }
-  void erase(std::uint32_t rank) { place(rank, none); }
-  [[nodiscard]] bool holds(std::uint32_t rank) const { return winner_[rank + key_.size()] != none; }
-  // The rank below `end` with the least key, or `none`.
-  [[nodiscard]] std::uint32_t least_below(std::size_t end) const {
+  [[nodiscard]] bool holds(std::size_t rank) const { return least_[rank + n_] != none; }
+  // The least key of a rank below `end`, or `none`.
+  [[nodiscard]] key least_below(std::size_t end) const {
     auto best = none;
-    for (auto i = key_.size(), j = key_.size() + end; i < j; i /= 2, j /= 2) {
-      if (i % 2 == 1) best = better(best, winner_[i++]);
-      if (j % 2 == 1) best = better(best, winner_[--j]);
+    for (auto i = n_, j = n_ + end; i < j; i /= 2, j /= 2) {
+      if (i % 2 == 1) best = (std::min)(best, least_[i++]);
+      if (j % 2 == 1) best = (std::min)(best, least_[--j]);
     }
     return best;
   }
-  static constexpr auto none = order_problem::none;
 
  private:
-  [[nodiscard]] std::uint32_t better(std::uint32_t a, std::uint32_t b) const {
-    if (a == none || b == none) return (std::min)(a, b);
-    return key_[a] < key_[b] ? a : b;
-  }
-  void place(std::uint32_t rank, std::uint32_t winner) {
-    auto i = rank + key_.size();
-    for (winner_[i] = winner, i /= 2; i > 0; i /= 2) winner_[i] = better(winner_[2 * i], winner_[2 * i + 1]);
-  }
-  std::vector<std::pair<std::int64_t, std::uint32_t>> key_;  // of each rank, unique
-  std::vector<std::uint32_t> winner_;
+  std::size_t n_;
+  std::vector<key> least_;  // of the two nodes below, the ranks last
 };
 
 // Of the ready operators that run within the peak so far, the one that adds least; if there is none, the one that needs least to run.
 template <class = when_called>
 [[nodiscard]] operator_order least_peak_first(order_problem const& p) {
   auto const n = p.size();
-  operator_order by_need(n), rank(n), out;
+  operator_order by_need(n), rank(n), out, released;
+  out.reserve(n);
   std::iota(by_need.begin(), by_need.end(), 0U);
   std::sort(by_need.begin(), by_need.end(), [&](auto a, auto b) { return p.need[a] != p.need[b] ? p.need[a] < p.need[b] : a < b; });
   for (std::uint32_t r = 0; r < n; ++r) rank[by_need[r]] = r;
   order_sweep<> sweep(p, false);
-  least_of_ranks<> ready(n), first(n);  // by what they add; by rank
-  auto const add = [&](std::uint32_t v) {
-    ready.set(rank[v], {sweep.change(v), v});
-    if (!first.holds(rank[v])) first.set(rank[v], {rank[v], v});
+  least_of_ranks<> ready(n);
+  operator_order heap;  // ranks of ready operators, and of some that have run
+  auto const add = [&](std::uint32_t v) { ready.set(rank[v], {sweep.change(v), v}); };
+  auto const release = [&](std::uint32_t v) {
+    add(v);
+    heap.push_back(rank[v]);
+    std::push_heap(heap.begin(), heap.end(), std::greater<>());
   };
   for (std::uint32_t v = 0; v < n; ++v)
-    if (sweep.ready(v)) add(v);
+    if (sweep.ready(v)) release(v);
   std::int64_t peak = p.start;
   while (out.size() < n) {
     auto const room = peak - sweep.memory();
     auto const end = std::partition_point(by_need.begin(), by_need.end(), [&](auto v) { return p.need[v] <= room; }) - by_need.begin();
-    auto r = ready.least_below(static_cast<std::size_t>(end));
-    if (r == ready.none) r = first.least_below(n);
-    auto const v = by_need[r];
-    ready.erase(r);
-    first.erase(r);
+    auto v = ready.least_below(static_cast<std::size_t>(end)).second;
+    while (v == order_problem::none) {
+      if (ready.holds(heap.front())) v = by_need[heap.front()];
+      std::pop_heap(heap.begin(), heap.end(), std::greater<>());
+      heap.pop_back();
+    }
+    ready.set(rank[v], ready.none);
     out.push_back(v);
     peak = (std::max)(peak, sweep.running(v));
-    operator_order released;
+    released.clear();
     sweep.step(v, [&](std::uint32_t u) { released.push_back(u); });
-    for (auto const u : released) add(u);
     for (auto const s : p.touched[v])
       if (sweep.left(s) == 1)
         for (auto const u : p.users[s])
-          if (first.holds(rank[u])) add(u);
+          if (ready.holds(rank[u])) add(u);
+    for (auto const u : released) release(u);
   }
   return out;
 }
