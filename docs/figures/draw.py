@@ -477,10 +477,38 @@ def memory_model():
     axes.legend(loc="upper left", fontsize=9.5, handletextpad=0.2)
 
 
+def memory():
+    _, axes = figure(5.6, 2, 1)
+    live, reserved = axes[0], data["memory.reserved"]
+    for name, colour, title, held in (("program", ORANGE, "program order", reserved[0]), ("planned", BLUE, "as planned", reserved[1])):
+        steps = [mib / 1024 for mib in data[f"memory.live.{name}"]]
+        live.step(range(len(steps)), steps, where="post", color=colour, linewidth=1.5, label=f"{title}: {max(steps):.2f} GiB in use")
+    live.axhline(reserved[0] / 1024, color=ORANGE, linewidth=1, linestyle=(0, (4, 3)))
+    note(live, 0, reserved[0] / 1024 + 0.04, f"reserved by PyTorch's allocator in program order: {reserved[0] / 1024:.2f} GiB", SOFT, va="bottom")
+    live.set_title("a training step of GPT2-XL, 12 layers, 512 tokens: GiB in use")
+    live.set_xlabel("operators that have run")
+    live.set_ylim(min(data["memory.live.program"]) / 1024 * 0.97, reserved[0] / 1024 + 0.35)
+    live.legend(loc="upper left", bbox_to_anchor=(0, 0.86), fontsize=9.5)
+    side = axes[1]
+    height, bound = data["memory.layout.height"]
+    by_colour = {}
+    for number, (begin, end, at, size) in enumerate(data["memory.layout"]):
+        by_colour.setdefault((BLUE, SKY, GREEN, GREY)[number % 4], []).append((begin, at / 1024, end - begin, size / 1024))
+    for colour, rectangles in by_colour.items():
+        boxes(side, rectangles, colour, edgecolor=PAPER, linewidth=0.4)
+    side.axhline(bound / 1024, color=INK, linewidth=1)
+    proof = "proven optimal" if height == bound else f"at least {bound / 1024:.0f}"
+    side.set_title(f"a step of a U-Net, 16 images: {height / 1024:.0f} MiB, {proof}")
+    side.set_ylabel("address, MiB")
+    side.set_xlabel("operators that have run")
+    side.set_ylim(0, height / 1024 * 1.02)
+    side.set_xlim(0, max(end for _, end, _, _ in data["memory.layout"]))
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
     for draw in (first_look, packing, near_optimal, omnibal, layout, balance, loss, batching, sharding, plan, levels, curriculum, cost,
-                 memory_model, partition, recompute, staging, pipeline):
+                 memory_model, partition, recompute, staging, pipeline, memory):
         draw()
         save(draw.__name__.replace("_", "-"), folder)
 

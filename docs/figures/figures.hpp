@@ -67,6 +67,7 @@ void curriculum(writer& show);
 void plan(writer& show);
 void cost(writer& show);
 void memory_model(writer& show);
+void memory(writer& show);
 void partition(writer& show);
 void recompute(writer& show);
 void staging(writer& show);

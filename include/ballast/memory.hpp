@@ -14,10 +14,16 @@
 #include <ballast/memory/caching_allocator.hpp>
 #include <ballast/memory/check_allocator.hpp>
 #include <ballast/memory/check_layout.hpp>
+#include <ballast/memory/check_order.hpp>
 #include <ballast/memory/fast_layout.hpp>
 #include <ballast/memory/fault.hpp>
 #include <ballast/memory/fit_layouts.hpp>
+#include <ballast/memory/folded_order.hpp>
 #include <ballast/memory/layout.hpp>
+#include <ballast/memory/list_orders.hpp>
+#include <ballast/memory/order.hpp>
+#include <ballast/memory/order_bounds.hpp>
+#include <ballast/memory/peak.hpp>
 #include <ballast/memory/region_orders.hpp>
 #include <ballast/memory/replay_allocator.hpp>
 #include <ballast/memory/result.hpp>

@@ -34,6 +34,7 @@
 #include <ballast/methods/omnibal_recompute.hpp>
 #include <ballast/methods/omnibal_training.hpp>
 #include <ballast/methods/omnibal_units.hpp>
+#include <ballast/methods/roam.hpp>
 #include <ballast/methods/skrull.hpp>
 #include <ballast/methods/skrull_costs.hpp>
 #include <ballast/methods/skrull_group_size.hpp>

@@ -80,7 +80,7 @@ struct layout_problem {
     struct event {
       std::int64_t time;
       bool start;  // ends at a time come before starts
-      std::uint32_t piece;
+      std::uint32_t number;
     };
     std::vector<event> events;
     events.reserve(2 * pieces.size());
@@ -90,17 +90,17 @@ struct layout_problem {
       events.push_back({b.upper, false, i});
     }
     std::sort(events.begin(), events.end(), [](auto const& a, auto const& b) {
-      return a.time != b.time ? a.time < b.time : a.start != b.start ? b.start : a.piece < b.piece;
+      return a.time != b.time ? a.time < b.time : a.start != b.start ? b.start : a.piece < b.number;
     });
     bool started = false;
     for (auto const& e : events) {
       if (e.start) {
-        pieces[e.piece].first = sections;
+        pieces[e.number].first = sections;
         started = true;
       } else {
         sections += started ? 1 : 0;
         started = false;
-        pieces[e.piece].last = sections;
+        pieces[e.number].last = sections;
       }
     }
   }
