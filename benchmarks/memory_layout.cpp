@@ -71,7 +71,7 @@ buffers rectangles(std::size_t count, std::uint64_t seed) {
   return out;
 }
 
-/// Short lifetimes and, one in ten, long ones, about 150 at one time.
+/// Short lifetimes and, one in ten, long ones, about 80 at one time.
 buffers random_lifetimes(std::size_t count, std::uint64_t seed) {
   splitmix64 draw(seed);
   buffers out(count);

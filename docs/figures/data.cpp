@@ -11,8 +11,8 @@ int main(int argc, char** argv) {
   figures::writer show(text);
   for (auto const room :
        {figures::packing, figures::near_optimal, figures::omnibal, figures::layout, figures::balance, figures::loss, figures::batching,
-        figures::sharding, figures::plan, figures::levels, figures::curriculum, figures::cost, figures::memory_model, figures::partition,
-        figures::recompute, figures::staging, figures::pipeline, figures::memory})
+        figures::sharding, figures::plan, figures::levels, figures::curriculum, figures::cost, figures::memory_model,
+        figures::memory_layout, figures::partition, figures::recompute, figures::staging, figures::pipeline, figures::memory})
     room(show);
   show.end();
   if (argc < 2) return std::cout << text.str() << std::flush ? 0 : 1;

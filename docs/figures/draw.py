@@ -505,10 +505,26 @@ def memory():
     side.set_xlim(0, max(end for _, end, _, _ in data["memory.layout"]))
 
 
+def memory_layout():
+    _, axes = figure(3.4, 1, 2, sharey=True)
+    heights = data["memory_layout.height"]
+    for side, column, title in ((axes[0], 3, "first fit"), (axes[1], 4, "layout_buffers")):
+        colour = ORANGE if column == 3 else BLUE
+        boxes(side, [(0, 0, 1000, heights[column - 3])], WAIT)
+        boxes(side, [(row[0], row[column], row[1] - row[0], row[2]) for row in data["memory_layout"]], colour, edgecolor=PAPER, linewidth=1)
+        side.plot([0, 1000], [heights[2]] * 2, color=INK, linewidth=1, linestyle=(0, (4, 3)))
+        side.set_title(f"{title}: {heights[column - 3]} bytes")
+        side.set_xticks([])
+        side.set_xlabel("time")
+        bare(side)
+        side.set_ylim(0, 1.03 * heights[0])
+    axes[0].set_ylabel("address; dashed: max load")
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
     for draw in (first_look, packing, near_optimal, omnibal, layout, balance, loss, batching, sharding, plan, levels, curriculum, cost,
-                 memory_model, partition, recompute, staging, pipeline, memory):
+                 memory_model, memory_layout, partition, recompute, staging, pipeline, memory):
         draw()
         save(draw.__name__.replace("_", "-"), folder)
 

@@ -68,6 +68,7 @@ void plan(writer& show);
 void cost(writer& show);
 void memory_model(writer& show);
 void memory(writer& show);
+void memory_layout(writer& show);
 void partition(writer& show);
 void recompute(writer& show);
 void staging(writer& show);

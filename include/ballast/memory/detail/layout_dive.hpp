@@ -114,7 +114,7 @@ class layout_dive {
     end_[first] = last;
     begin_[last - 1] = first;
     floor_[first] = h;
-    lowest_.push({h, first});
+    lowest_.emplace(h, first);
   }
   /// Joins a run with neighbours of its height.
   void merge(std::uint32_t first) {

@@ -90,7 +90,7 @@ struct layout_problem {
       events.push_back({b.upper, false, i});
     }
     std::sort(events.begin(), events.end(), [](auto const& a, auto const& b) {
-      return a.time != b.time ? a.time < b.time : a.start != b.start ? b.start : a.piece < b.number;
+      return a.time != b.time ? a.time < b.time : a.start != b.start ? b.start : a.number < b.number;
     });
     bool started = false;
     for (auto const& e : events) {
