@@ -158,6 +158,21 @@ TEST_CASE("layout_buffers: infeasible, and by which bound") {
   CHECK(to_string(none.bound) == "search");
 }
 
+TEST_CASE("layout_buffers: golden") {
+  std::uint64_t nodes = 0;
+  fnv1a all_offsets;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    splitmix64 draw(seed);
+    auto const all = tight_buffers(300, 40, 90, draw);
+    auto const least = layout_buffers(all, {.seed = seed}, {.work = 3000000}), fast = layout_buffers_quickly(all);
+    nodes += least.nodes;
+    for (auto const& layout : {least, fast})
+      for (auto const offset : layout.offsets) all_offsets.append(static_cast<std::uint64_t>(offset));
+  }
+  CHECK(all_offsets.value() == 13121565144103012288U);
+  CHECK(nodes == 42527U);
+}
+
 TEST_CASE("layout_buffers: more work is never worse") {
   int better = 0;
   for (std::uint64_t seed = 0; seed < 60; seed += round_step) {
