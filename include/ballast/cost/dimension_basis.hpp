@@ -60,6 +60,7 @@ struct dimension_basis {
     for (std::size_t d = 0; d < solved.size(); ++d)
       if (detail::uses_dimension(p, d) && solved[d] != symbolic::of(d)) out = out.substitute(d, solved[d]);
     std::vector<detail::rewriting> rules;
+    rules.reserve(residual.size());
     for (auto const& r : residual) rules.emplace_back(r.left - r.right);
     return detail::rewritten(std::move(out), rules);
   }
@@ -174,12 +175,14 @@ template <class = when_called>
   }
   for (auto const at_low : {true, false}) {  // a witness at a corner of the ranges
     std::vector<std::int64_t> corner;
+    corner.reserve(out.basis.size());
     for (auto const d : out.basis) corner.push_back(at_low ? out.dimensions[d].low : out.dimensions[d].high);
     if (out.status != status::unknown) break;
     try {
       static_cast<void>(out.values(corner));
       out.status = status::feasible;
     } catch (invalid_input const&) {
+      continue;
     }
   }
   return out;

@@ -79,6 +79,7 @@ template <class Improve = std::nullptr_t>
   auto const plan = [&](basic_graph<symbolic> const& over, std::span<dimension const> ranges) {
     for (auto& s : samples) {
       std::vector<std::int64_t> known;
+      known.reserve(out.quantities.size());
       for (auto const& q : out.quantities) known.push_back(q(s));
       s = std::move(known);
     }

@@ -145,6 +145,7 @@ template <class = when_called>
     add(out.time, g.operators[v].time, "operators", v);
   }
   std::vector<std::int64_t> most_bytes;
+  most_bytes.reserve(out.bytes.size());
   for (auto const& b : out.bytes) most_bytes.push_back(b.bounds(dimensions).high);
   auto const& rows = out.rows;
   for (std::uint32_t m = 0; m < rows.memories(); ++m) {

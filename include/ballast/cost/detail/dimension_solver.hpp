@@ -131,7 +131,7 @@ class dimension_solver {
     auto const low = divide_up((std::max)(std::int64_t{0}, dimensions[x].low - offset), step);
     auto const high = dimensions[x].high < offset ? -1 : (dimensions[x].high - offset) / step;
     if (low > high) {
-      pending.push_back(1);  // a constant, which is never 0
+      pending.emplace_back(1);  // a constant, which is never 0
       return true;
     }
     auto const k = symbolic::of(dimensions.size());
@@ -172,7 +172,8 @@ class dimension_solver {
           pending.push_back(std::move(next));
           return true;
         }
-    } catch (invalid_input const&) {  // a coefficient is too large: the rules stay as they are
+    } catch (invalid_input const&) {
+      return false;  // a coefficient is too large: the rules stay as they are
     }
     return false;
   }

@@ -29,6 +29,7 @@ struct list_rows {
   explicit list_rows(basic_graph<Number> const& g) {
     auto const uses = uses_of(g);
     std::vector<std::pair<std::uint32_t, std::uint32_t>> sharing;  // a memory and a tensor that uses it
+    sharing.reserve(g.tensors.size());
     for (std::uint32_t t = 0; t < g.tensors.size(); ++t) sharing.emplace_back(uses.memory[t], t);
     std::sort(sharing.begin(), sharing.end());
     std::vector<std::pair<std::uint32_t, std::uint32_t>> before;  // the second waits for the first

@@ -107,9 +107,10 @@ class region_planner {
   void split(part p, std::uint32_t asked, std::vector<dimension> negative, std::vector<dimension> other) {
     auto const at = p.node;
     part sides[2];
+    sides[0].ranges = std::move(negative);
+    sides[1].ranges = std::move(other);
     for (auto const is_negative : {true, false}) {
       auto& side = sides[is_negative ? 0 : 1];
-      side.ranges = is_negative ? std::move(negative) : std::move(other);
       side.answers = p.answers;
       side.answers.emplace_back(asked, is_negative);
       for (auto const s : p.samples)

@@ -55,7 +55,7 @@ struct list_state {
 class symbolic_list {
  public:
   symbolic_list(basic_graph<symbolic> const& g, std::span<dimension const> dimensions) : rows_(g), never_zero_(dimensions.size()) {
-    for (std::size_t d = 0; d < dimensions.size(); ++d) never_zero_[d] = dimensions[d].low > 0;
+    for (std::size_t d = 0; d < dimensions.size(); ++d) never_zero_[d] = dimensions[d].low > 0 ? 1 : 0;
     for (auto const& t : g.tensors) bytes_.push_back(t.bytes);
   }
   [[nodiscard]] list_rows const& rows() const noexcept { return rows_; }
@@ -110,7 +110,7 @@ class symbolic_list {
     for (auto const& t : p.terms()) {
       divisor = std::gcd(divisor, t.coefficient);
       for (std::size_t d = 0; d < shared.size(); ++d)
-        shared[d] = (std::min)(shared[d], d < t.powers.size() && never_zero_[d] ? t.powers[d] : std::uint16_t{0});
+        shared[d] = (std::min)(shared[d], d < t.powers.size() && never_zero_[d] != 0 ? t.powers[d] : std::uint16_t{0});
     }
     symbolic out;
     for (auto const& t : p.terms()) {
