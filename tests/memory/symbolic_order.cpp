@@ -220,8 +220,7 @@ TEST_CASE("symbolic_order: an order from elsewhere is taken where it is better")
     std::iota(out.rbegin(), out.rend(), 0U);
     return out;
   };
-  CHECK(refusal([&] { return plan_regions(g, wide_ranges, {}, reversed); }) ==
-        "improve returned something else than an order in which the operators can run");
+  CHECK(refusal([&] { return plan_regions(g, wide_ranges, {}, reversed); }).find("order[0] = 24 must run behind operator") == 0);
 }
 
 TEST_CASE("symbolic_order: graphs without operators or dimensions, and what is refused") {

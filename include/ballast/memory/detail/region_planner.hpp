@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/core/error.hpp>
 #include <ballast/core/graph.hpp>
 #include <ballast/core/search_limits.hpp>
 #include <ballast/core/wide.hpp>
 #include <ballast/cost/dimension_basis.hpp>
 #include <ballast/cost/symbolic.hpp>
 #include <ballast/cost/symbolic_graph.hpp>
-#include <ballast/memory/detail/list_rows.hpp>
+#include <ballast/memory/detail/order_problem.hpp>
 #include <ballast/memory/detail/symbolic_list.hpp>
+#include <ballast/memory/peak.hpp>
 #include <ballast/memory/region_orders.hpp>
 
 #include <algorithm>
@@ -19,7 +19,6 @@
 #include <map>
 #include <optional>
 #include <span>
-#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -155,9 +154,8 @@ class region_planner {
     });
     auto order = std::move(p.state.order);
     if constexpr (!std::is_null_pointer_v<Improve>) {
-      auto better = improve(map_sizes(g_, [&](symbolic const& size) { return size(middle); }));
-      require_order(better);
-      if (total_peak(p, better) < total_peak(p, order)) order = std::move(better);
+      std::vector<std::uint32_t> better = improve(graph_at(g_, middle));
+      if (is_better(p, better, order)) order = std::move(better);
     }
     auto const [at, is_new] = numbers_.try_emplace(order, static_cast<std::uint32_t>(orders.size()));
     if (is_new) orders.push_back(std::move(order));
@@ -165,17 +163,18 @@ class region_planner {
     nodes[p.node].decided = decided;
     ++leaves_;
   }
-  // The sum of an order's peaks for up to eight samples of a region.
-  [[nodiscard]] wide total_peak(part const& p, std::span<std::uint32_t const> order) const {
-    wide out;
+  // Whether the peaks of an order are less than those of another, for up to eight samples of a region together.
+  [[nodiscard]] bool is_better(part const& p, std::span<std::uint32_t const> order, std::span<std::uint32_t const> than) const {
+    wide sum, other;
     auto const step = p.samples.size() / 8 + 1;
-    for (std::size_t s = step / 2; s < p.samples.size(); s += step) {
-      std::vector<std::int64_t> bytes, workspace;
-      for (auto const& t : g_.tensors) bytes.push_back(t.bytes(samples_[p.samples[s]]));
-      for (auto const& o : g_.operators) workspace.push_back(o.workspace(samples_[p.samples[s]]));
-      out = out + wide{0, static_cast<std::uint64_t>(peak_of(list_.rows(), order, bytes, workspace))};
+    for (auto s = (p.samples.size() - 1) % step / 2; s < p.samples.size(); s += step) {
+      auto const numbers = graph_at(g_, samples_[p.samples[s]]);
+      auto const problem = order_lowering<>(numbers).lower();
+      static_cast<void>(require_order(problem, order));
+      sum = sum + wide{0, static_cast<std::uint64_t>(profile_of(problem, order).peak)};
+      other = other + wide{0, static_cast<std::uint64_t>(profile_of(problem, than).peak)};
     }
-    return out;
+    return sum < other;
   }
   // Makes a question whose answers lead to the same order a leaf, and leaves out nodes that nothing leads to.
   void join() {
@@ -195,17 +194,6 @@ class region_planner {
       }
     nodes = std::move(kept);
   }
-  void require_order(std::span<std::uint32_t const> order) const {
-    auto waits = list_.rows().waits;
-    auto const valid = order.size() == waits.size() && std::all_of(order.begin(), order.end(), [&](auto v) {
-                         if (v >= waits.size() || waits[v] != 0) return false;
-                         waits[v] = region_node::none;  // it has run
-                         for (auto const w : list_.rows().next[v]) --waits[w];
-                         return true;
-                       });
-    require(valid, [] { return std::string("improve returned something else than an order in which the operators can run"); });
-  }
-
   basic_graph<symbolic> const& g_;
   symbolic_list list_;
   std::vector<point> samples_;

@@ -2,7 +2,8 @@
 #pragma once
 #include <ballast/core/graph.hpp>
 #include <ballast/cost/symbolic.hpp>
-#include <ballast/memory/detail/list_rows.hpp>
+#include <ballast/cost/symbolic_graph.hpp>
+#include <ballast/memory/detail/order_problem.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -47,31 +48,36 @@ class polynomial_pool {
 /// A list that was begun: which operators have run, and which are ready.
 struct list_state {
   std::vector<std::uint32_t> order;
-  std::vector<std::uint32_t> waits, users;                 // as in list_rows, of those that have not run
+  std::vector<std::uint32_t> waits;                        // for each operator, how many must run before it and have not run
+  std::vector<std::uint32_t> left;                         // for each storage, its users that have not run, and one more if it is kept
   std::vector<std::uint32_t> change;                       // for each operator, its net change of memory: a number of the pool
   std::map<std::uint32_t, std::set<std::uint32_t>> ready;  // by net change
 };
 
 class symbolic_list {
  public:
-  symbolic_list(basic_graph<symbolic> const& g, std::span<dimension const> dimensions) : rows_(g), never_zero_(dimensions.size()) {
+  symbolic_list(basic_graph<symbolic> const& g, std::span<dimension const> dimensions) : never_zero_(dimensions.size()) {
     for (std::size_t d = 0; d < dimensions.size(); ++d) never_zero_[d] = dimensions[d].low > 0 ? 1 : 0;
-    for (auto const& t : g.tensors) bytes_.push_back(t.bytes);
+    auto const unit = map_sizes(g, [](symbolic const&) { return std::int64_t{1}; });  // what an order decides does not depend on sizes
+    rows_ = order_lowering<>(unit).lower();
+    bytes_.resize(rows_.bytes.size());
+    for (std::size_t t = 0; t < g.tensors.size(); ++t)
+      if (g.tensors[t].shares == graph_tensor<symbolic>::own && rows_.storage[t] != order_problem::none)
+        bytes_[rows_.storage[t]] = g.tensors[t].bytes;
   }
-  [[nodiscard]] list_rows const& rows() const noexcept { return rows_; }
-
   [[nodiscard]] list_state begin() {
-    list_state out{{}, rows_.waits, rows_.users, {}, {}};
-    for (std::uint32_t v = 0; v < rows_.waits.size(); ++v) {
+    list_state out;
+    for (std::size_t s = 0; s < bytes_.size(); ++s) out.left.push_back(static_cast<std::uint32_t>(rows_.users[s].size()) + rows_.kept[s]);
+    for (std::uint32_t v = 0; v < rows_.size(); ++v) {
       symbolic net;
-      for (auto const m : rows_.makes[v])
-        if (rows_.users[m] > 0 || rows_.kept[m] != 0) net = net + bytes_[m];
-      for (auto const m : rows_.reads[v])
-        if (rows_.users[m] == 1 && rows_.kept[m] == 0) net = net - bytes_[m];
+      for (auto const s : rows_.touched[v]) {
+        if (rows_.maker[s] == v) net = net + bytes_[s];
+        if (out.left[s] == 1) net = net - bytes_[s];
+      }
       out.change.push_back(changes_.number_of(net));
-    }
-    for (std::uint32_t v = 0; v < rows_.waits.size(); ++v)
+      out.waits.push_back(static_cast<std::uint32_t>(rows_.before[v].size()));
       if (out.waits[v] == 0) out.ready[out.change[v]].insert(v);
+    }
     return out;
   }
   /// Runs operators until all have run (then it returns nothing), or until `is_negative` does not know the sign of a polynomial (then it
@@ -135,18 +141,18 @@ class symbolic_list {
     auto const at = state.ready.find(state.change[v]);
     at->second.erase(v);
     if (at->second.empty()) state.ready.erase(at);
-    constexpr auto has_run = (std::numeric_limits<std::uint32_t>::max)();
+    constexpr auto has_run = order_problem::none;
     state.waits[v] = has_run;
-    for (auto const m : rows_.reads[v])
-      if (--state.users[m] == 1 && rows_.kept[m] == 0)
-        for (auto const u : rows_.readers[m])
-          if (state.waits[u] != has_run) set_change(state, u, changes_[state.change[u]] - bytes_[m]);
-    for (auto const w : rows_.next[v])
+    for (auto const s : rows_.touched[v])
+      if (--state.left[s] == 1)
+        for (auto const u : rows_.users[s])
+          if (state.waits[u] != has_run) set_change(state, u, changes_[state.change[u]] - bytes_[s]);
+    for (auto const w : rows_.after[v])
       if (--state.waits[w] == 0) state.ready[state.change[w]].insert(w);
   }
 
-  list_rows rows_;
-  std::vector<symbolic> bytes_;
+  order_problem rows_;
+  std::vector<symbolic> bytes_;  // of each storage
   std::vector<char> never_zero_;
   polynomial_pool changes_, differences_;
   std::unordered_map<std::uint64_t, std::uint32_t> of_pair_;
