@@ -20,6 +20,9 @@ using graph_row = std::vector<std::uint32_t>;
 inline std::int64_t random_bytes(std::int64_t most, ballast::splitmix64& generator) {
   return 1 + static_cast<std::int64_t>(ballast::uniform_below(static_cast<std::uint64_t>(most), generator));
 }
+inline std::size_t draw_below(std::size_t bound, ballast::splitmix64& generator) {
+  return static_cast<std::size_t>(ballast::uniform_below(bound, generator));
+}
 inline bool one_in(std::uint64_t n, ballast::splitmix64& generator) { return ballast::uniform_below(n, generator) == 0; }
 
 /// What a small random graph has beside operators that read and make tensors.
@@ -85,7 +88,7 @@ inline ballast::graph layered_graph(std::size_t n, std::size_t width, ballast::s
   std::vector<graph_row> before;
   std::size_t begin = 0, end = 0;  // the layer above
   while (before.size() < n) {
-    auto const first = before.size(), size = (std::min)(n - first, std::size_t{1} + uniform_below(width, generator));
+    auto const first = before.size(), size = (std::min)(n - first, 1 + draw_below(width, generator));
     for (std::size_t i = 0; i < size; ++i) {
       graph_row reads;
       auto const read = [&](std::uint64_t from, std::uint64_t count) {
@@ -159,11 +162,11 @@ class nested_forks {
   }
   // At least 1, about the mean, and at least one each is left for the others.
   [[nodiscard]] std::size_t share(std::size_t budget, std::size_t parts) {
-    auto const drawn = 1 + static_cast<std::size_t>(ballast::uniform_below(2 * budget / parts, generator_));
+    auto const drawn = 1 + draw_below(2 * budget / parts, generator_);
     return parts == 1 ? budget : (std::min)(drawn, budget - (parts - 1));
   }
   std::uint32_t series(std::uint32_t from, std::size_t budget) {
-    for (auto parts = (std::min)(budget, std::size_t{2} + ballast::uniform_below(2, generator_)); parts > 0; --parts) {
+    for (auto parts = (std::min)(budget, 2 + draw_below(2, generator_)); parts > 0; --parts) {
       auto const part = share(budget, parts);
       from = part < 5 ? chain(from, part) : fork(from, part);
       budget -= part;
@@ -178,7 +181,7 @@ class nested_forks {
     from = add({from});
     budget -= 2;
     graph_row ends;
-    for (auto parts = (std::min)(budget, std::size_t{2} + ballast::uniform_below(3, generator_)); parts > 0; --parts) {
+    for (auto parts = (std::min)(budget, 2 + draw_below(3, generator_)); parts > 0; --parts) {
       auto const part = share(budget, parts);
       ends.push_back(series(from, part));
       budget -= part;
