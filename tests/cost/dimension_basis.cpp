@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ballast/core/hash.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/cost/dimension_basis.hpp>
 
@@ -208,6 +209,20 @@ TEST_CASE("dimension_basis: sizes of a program that are equal for every batch be
   if (ballast_test::round_step > 1) return;
   CHECK(equal > 500);
   CHECK(without_residual >= 25);  // of 30; reshapes between sums of dimensions leave some
+}
+
+TEST_CASE("dimension_basis: the same basis and rules on every platform") {
+  fnv1a hash;
+  for (std::uint64_t seed = 1; seed < 20; seed += 2) {
+    shape_program const program(seed, 20, true);
+    auto const solved = solve_dimensions(program.dimensions, program.equalities);
+    for (auto const d : solved.basis) hash.append(d);
+    for (auto const& d : solved.dimensions) hash.append(static_cast<std::uint64_t>(d.low) << 32 | static_cast<std::uint64_t>(d.high));
+    for (auto const& r : solved.residual)
+      for (auto const* const side : {&r.left, &r.right})
+        for (auto const& t : side->terms()) hash.append(static_cast<std::uint64_t>(t.coefficient) << 16 | t.powers.size());
+  }
+  CHECK(hash.value() == 0xc68b50ece365c355U);
 }
 
 TEST_CASE("narrow_dimensions: keeps all values within the bounds, and few others") {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ballast/core/hash.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/cost/dimension_basis.hpp>
 #include <ballast/cost/symbolic_graph.hpp>
@@ -125,6 +126,21 @@ TEST_CASE("symbolic_order: for 100 graphs and batches the peak is within 2 % of 
   CHECK(seen.sum < 1.005 * seen.batches);
   CHECK(seen.worst < 1.3);
   CHECK(seen.decided > seen.batches * 8 / 10);
+}
+
+TEST_CASE("symbolic_order: the same regions and orders on every platform") {
+  fnv1a hash;
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    splitmix64 draw(seed);
+    auto const plan = plan_regions(layered_graph(25, 5, draw, size_of_both), wide_ranges, {.regions = 40, .samples = 500});
+    for (auto const& o : plan.orders)
+      for (auto const v : o) hash.append(v);
+    for (auto const& node : plan.nodes) {
+      for (auto const part : {node.negative, node.other, node.order, std::uint32_t{node.decided}}) hash.append(part);
+      for (auto const& t : node.question.terms()) hash.append(static_cast<std::uint64_t>(t.coefficient));
+    }
+  }
+  CHECK(hash.value() == 0x743d830cf92699a4U);
 }
 
 TEST_CASE("symbolic_order: a training step with views and changes in place") {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ballast/core/hash.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/cost/symbolic_graph.hpp>
 #include <ballast/cost/training_graph.hpp>
@@ -201,6 +202,21 @@ TEST_CASE("evict: a training step recomputes what it does not move, within a few
     auto const moved = evict(plan, at, {.limit = options.limit, .time_per_megabyte = 1});
     CHECK(moved.time.value < e.time.value);
   }
+}
+
+TEST_CASE("evict: the same events on every platform") {
+  fnv1a hash;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    splitmix64 draw(seed);
+    auto const g = random_graph(draw, 20);
+    auto const plan = plan_evictions(g, tokens, program_order(g));
+    std::array const at{1 + next_number(draw, 4096)};
+    auto const peak = live_peak(graph_at(g, at), program_order(g));
+    auto const e = evict(plan, at, {.limit = peak * 8 / 10, .time_per_megabyte = std::int64_t{1} << seed});
+    for (auto const& event : e.events) hash.append(std::uint64_t{event.index} << 8 | static_cast<std::uint64_t>(event.what));
+    hash.append(static_cast<std::uint64_t>(e.time.lower_bound));
+  }
+  CHECK(hash.value() == 0xa72e2cd8934d64ceU);
 }
 
 TEST_CASE("evict: what makes no sense is refused") {

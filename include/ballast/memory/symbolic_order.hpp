@@ -47,15 +47,16 @@ struct region_options {
 /// @param g           a valid graph; its sizes are not negative within the ranges
 /// @param dimensions  ranges of all dimensions
 /// @param options     number of regions and samples
-/// @param improve     makes an order for one batch of each region, for instance by search; it is taken where its peak is less than that of
-/// the list for up to eight samples of the region together. The order is then no longer that of the list, decided or not.
+/// @param improve     makes an order for one batch, for instance by search. It is called for up to three samples of each region; of these
+/// orders and the list, the region has the one whose peaks are the least for up to eight of its samples, each relative to the least peak
+/// for this sample. The order is then no longer that of the list, decided or not.
 /// @param limits      work, stop and clock; `gap` is not used
 /// @return the orders, and the tree that picks one
 /// @throws invalid_input if the graph or a range is not valid, a size uses a dimension without a range, may be negative or brings the sum
 /// of all sizes to 2^62, options are 0, a likely batch is out of range, or `improve` returns something else than an order
 /// @par Complexity
 /// At most `regions` lists of O((operators + inputs) log operators + steps * distinct net changes that are ready), bounds of the distinct
-/// differences in each, and a call of `improve` in each.
+/// differences in each, and up to three calls of `improve` in each.
 /// @par Determinism
 /// A pure function of the arguments, unless a stop or the clock ended it.
 /// @par Source

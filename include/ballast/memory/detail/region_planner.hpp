@@ -154,8 +154,11 @@ class region_planner {
     });
     auto order = std::move(p.state.order);
     if constexpr (!std::is_null_pointer_v<Improve>) {
-      std::vector<std::uint32_t> better = improve(graph_at(g_, middle));
-      if (is_better(p, better, order)) order = std::move(better);
+      std::vector<std::vector<std::uint32_t>> candidates{std::move(order)};
+      auto const last = p.samples.size() - 1;
+      for (auto const s : {last / 2, last / 8, last - last / 8})
+        if (candidates.size() == 1 || p.samples.size() > 2) candidates.push_back(improve(graph_at(g_, samples_[p.samples[s]])));
+      order = std::move(candidates[best_of(p, candidates)]);
     }
     auto const [at, is_new] = numbers_.try_emplace(order, static_cast<std::uint32_t>(orders.size()));
     if (is_new) orders.push_back(std::move(order));
@@ -163,18 +166,23 @@ class region_planner {
     nodes[p.node].decided = decided;
     ++leaves_;
   }
-  // Whether the peaks of an order are less than those of another, for up to eight samples of a region together.
-  [[nodiscard]] bool is_better(part const& p, std::span<std::uint32_t const> order, std::span<std::uint32_t const> than) const {
-    wide sum, other;
+  // The order whose peaks are the least, relative to the least peak of each sample, for up to eight samples of a region together.
+  [[nodiscard]] std::size_t best_of(part const& p, std::vector<std::vector<std::uint32_t>> const& candidates) const {
+    std::vector<std::uint64_t> sums(candidates.size(), 0);
     auto const step = p.samples.size() / 8 + 1;
     for (auto s = (p.samples.size() - 1) % step / 2; s < p.samples.size(); s += step) {
-      auto const numbers = graph_at(g_, samples_[p.samples[s]]);
-      auto const problem = order_lowering<>(numbers).lower();
-      static_cast<void>(require_order(problem, order));
-      sum = sum + wide{0, static_cast<std::uint64_t>(profile_of(problem, order).peak)};
-      other = other + wide{0, static_cast<std::uint64_t>(profile_of(problem, than).peak)};
+      auto const problem = order_lowering<>(graph_at(g_, samples_[p.samples[s]])).lower();
+      std::vector<std::uint64_t> peaks;
+      for (auto const& o : candidates) {
+        static_cast<void>(require_order(problem, o));
+        peaks.push_back(static_cast<std::uint64_t>(profile_of(problem, o).peak));
+      }
+      auto const least = (std::max)(std::uint64_t{1}, *std::min_element(peaks.begin(), peaks.end()));
+      constexpr std::uint64_t unit = 1U << 20, most = 1024;  // ratios in parts of 2^-20, cut at 1024
+      for (std::size_t i = 0; i < candidates.size(); ++i)
+        sums[i] += peaks[i] / least >= most ? most * unit : multiply_divide_up(peaks[i], unit, least);
     }
-    return sum < other;
+    return static_cast<std::size_t>(std::min_element(sums.begin(), sums.end()) - sums.begin());
   }
   // Makes a question whose answers lead to the same order a leaf, and leaves out nodes that nothing leads to.
   void join() {
