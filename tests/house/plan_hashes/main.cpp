@@ -28,6 +28,8 @@ void generated() {
   plan_hashes::pipeline();
   plan_hashes::sharding();
   plan_hashes::schedulers();
+  plan_hashes::chunks();
+  plan_hashes::streams();
   plan_hashes::recompute();
   plan_hashes::staging();
   plan_hashes::curriculum();

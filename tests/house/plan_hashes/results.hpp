@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/batching/result.hpp>
+#include <ballast/batching/stream_step.hpp>
 #include <ballast/packing/patterns.hpp>
 #include <ballast/packing/result.hpp>
 #include <ballast/packing/vector/result.hpp>
@@ -31,5 +32,6 @@ void put(digest& d, ballast::batching<Index> const& b) {
   put(d, b.packs, b.table, b.ranks, b.micro_batches, b.slowest, b.cost, b.tokens, b.dropped, b.repeated, b.shared, b.token_delay, b.method,
       b.window, b.longest_delay);
 }
+inline void put(digest& d, ballast::stream_step const& s) { put(d, s.micro_batches, s.lengths, s.delays, s.workloads); }
 
 }  // namespace plan_hashes

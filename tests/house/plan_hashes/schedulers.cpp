@@ -37,7 +37,6 @@ template <class Index>
 void put(digest& d, skrull::sized_schedule<Index> const& s) {
   put(d, s.ranks, s.schedule);
 }
-inline void put(digest& d, wlb::step const& s) { put(d, s.micro_batches, s.lengths, s.delays, s.workloads); }
 
 namespace {
 

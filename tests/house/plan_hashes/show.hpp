@@ -156,6 +156,8 @@ void partition();
 void pipeline();
 void sharding();
 void schedulers();
+void chunks();
+void streams();
 void recompute();
 void staging();
 void curriculum();
