@@ -48,7 +48,7 @@ void run(compare_arguments const& arguments) {
                            .command = arguments.command_line,
                            .samples = planned,
                            .gpus = on.options.ranks,
-                           .batch = batch,
+                           .batch = (std::min)(batch, static_cast<std::uint64_t>(planned)),
                            .steps = (planned + batch - 1) / batch,
                            .capacity = on.options.capacity,
                            .ms_per_pass = static_cast<double>(on.options.cost_per_pass) * 1e-6,

@@ -25,6 +25,8 @@
 #include <array>
 #include <cstddef>
 #include <limits>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace ballast_cli {
@@ -131,6 +133,11 @@ struct timed_order {
   return out;
 }
 
+/// The colours for programs that do not know the variables of `chart_style`, which comes later and wins where they do.
+constexpr std::string_view plain_colours =
+    ".paper{fill:#fff}.chart text{fill:#56616b}.chart .grid{stroke:#dfe3e7}.chart .c0{fill:#79838c}.chart .c1{fill:#c4570a}"
+    ".chart .c2{fill:#0a5fa6}.chart .c3{fill:#14796a}";
+
 /// One row for each stage, the orders one below the other. A sample's chunks have one colour, chunks of complete samples another.
 [[nodiscard]] std::string picture(std::vector<timed_order> const& orders, ballast::chunking<> const& chunks, chunk_pipeline const& on) {
   constexpr std::array<char const*, 4> colours{"c0", "c1", "c2", "c3"};
@@ -143,9 +150,8 @@ struct timed_order {
   }
   std::vector<bar_shape> shapes;
   for (std::size_t c = 0; c < colours.size(); ++c) {
-    auto const named = c < 2;
-    shapes.push_back({named ? (c == 0 ? "complete samples" : "a long sample") : "", std::string("pale ") + colours[c], 0, 13});
-    shapes.push_back({named ? "backward" : "", std::string("solid ") + colours[c], 7, 17});
+    shapes.push_back({c == 0 ? "complete samples" : "a long sample", std::string("pale ") + colours[c], 0, 13});
+    shapes.push_back({"backward", std::string("solid ") + colours[c], 7, 17});
   }
   if (next < 3) shapes.resize(2 * (next + 1));
   std::vector<bar_row> rows;
@@ -164,8 +170,8 @@ struct timed_order {
   auto const label = [&](double time) { return compact(time / static_cast<double>(on.table.units_per_1)); };
   auto drawing = bar_rows("chunks", "Chunks of " + on.title, "One row for each stage of each order, time from left to right. " + text + ".",
                           rows, shapes, static_cast<double>(end), label);
-  return drawing.insert(drawing.find('>') + 1,
-                        "<style>" + std::string(chart_style) + "</style><rect class=\"paper\" width=\"100%\" height=\"100%\"/>") +
+  return drawing.insert(drawing.find('>') + 1, "<style>" + std::string(plain_colours) + std::string(chart_style) +
+                                                   "</style><rect class=\"paper\" width=\"100%\" height=\"100%\"/>") +
          "\n";
 }
 

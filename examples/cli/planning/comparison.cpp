@@ -63,7 +63,7 @@ class step_sums {
     out.exchange = (busy_ - silent_busy_) / all;
     out.fixed = fixed_ / all;
     out.compute = silent_busy_ / all - out.fixed;
-    out.waiting = 1 - busy_ / all;
+    out.waiting = (std::max)(1 - busy_ / all, 0.0);  // never -0 by rounding
     if (out.tokens > 0) out.token_delay /= static_cast<double>(out.tokens);
     return std::move(out);
   }

@@ -183,6 +183,8 @@ std::string bar_rows(std::string_view id, std::string_view title, std::string_vi
     }
   auto x = names;
   for (auto const& shape : shapes) {
+    auto const first = std::find_if(shapes.begin(), shapes.end(), [&](auto const& other) { return other.name == shape.name; });
+    if (&*first != &shape) continue;
     out += "<path class=\"" + escaped(shape.style) + "\" d=\"" + bar(x, shape.top, 18, shape.height) + "\"/>" +
            words_at(x + 24, 16, "start", shape.name);
     x += 6.5 * static_cast<double>(shape.name.size()) + 44;
