@@ -24,31 +24,6 @@ constexpr double most_units = 1125899906842624.0;  // 2^50: below it a decimal t
 constexpr auto most_bytes = std::int64_t{1} << 58;
 constexpr int most_decimals = 15;
 
-/// The fields of a line between commas, without blanks around them; one in double quotes may hold commas.
-[[nodiscard]] std::vector<std::string> fields_of(std::string_view line, auto const& place) {
-  constexpr std::string_view blanks = " \t\r";
-  std::vector<std::string> out(1);
-  auto quoted = false;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    if (line[i] == '"') {
-      if (quoted && i + 1 < line.size() && line[i + 1] == '"')
-        out.back() += line[++i];
-      else
-        quoted = !quoted;
-    } else if (line[i] == ',' && !quoted) {
-      out.emplace_back();
-    } else {
-      out.back() += line[i];
-    }
-  }
-  if (quoted) throw bad_input(place() + ": a quote is opened and not closed on the same line");
-  for (auto& f : out) {
-    f.erase(0, (std::min)(f.find_first_not_of(blanks), f.size()));
-    f.erase(f.find_last_not_of(blanks) + 1);
-  }
-  return out;
-}
-
 /// The position of each known column; none for a missing one.
 [[nodiscard]] std::array<std::size_t, column_names.size()> columns_of(std::vector<std::string> const& header, std::string const& place) {
   std::array<std::size_t, column_names.size()> at{};
@@ -133,7 +108,7 @@ layer_table read_layers(std::string_view bytes, std::string const& name, int wan
     auto const text = bytes.substr(0, stop);
     bytes.remove_prefix((std::min)(stop + 1, bytes.size()));
     if (text.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    auto fields = fields_of(text, place);
+    auto fields = csv_fields(text, place);
     if (columns == 0) {
       columns = fields.size();
       at = columns_of(fields, place());

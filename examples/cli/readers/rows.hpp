@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "errors.hpp"
+
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <span>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -42,6 +45,32 @@ void for_each_row(std::string_view bytes, Row const& row) {
     if (std::exchange(header, false) && text.find_first_of(digits) == std::string_view::npos) continue;
     row(std::span<std::string_view const>(fields), line);
   }
+}
+
+/// The fields of a line between commas, without blanks around them; one in double quotes may hold commas. `place()` says where the line is.
+template <class Place>
+[[nodiscard]] std::vector<std::string> csv_fields(std::string_view line, Place const& place) {
+  constexpr std::string_view blanks = " \t\r";
+  std::vector<std::string> out(1);
+  auto quoted = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '"') {
+      if (quoted && i + 1 < line.size() && line[i + 1] == '"')
+        out.back() += line[++i];
+      else
+        quoted = !quoted;
+    } else if (line[i] == ',' && !quoted) {
+      out.emplace_back();
+    } else {
+      out.back() += line[i];
+    }
+  }
+  if (quoted) throw bad_input(place() + ": a quote is opened and not closed on the same line");
+  for (auto& f : out) {
+    f.erase(0, (std::min)(f.find_first_not_of(blanks), f.size()));
+    f.erase(f.find_last_not_of(blanks) + 1);
+  }
+  return out;
 }
 
 }  // namespace ballast_cli

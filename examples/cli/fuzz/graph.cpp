@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "readers/graph.hpp"
+#include "errors.hpp"
+
+#include <ballast/core/check_graph.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+// The reader behind `order`, from memory: a valid graph, which is written and read back as it is, or one sentence.
+
+extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
+  using namespace ballast_cli;
+  try {
+    auto const graph = read_graph({reinterpret_cast<char const*>(data), size}, "input");
+    if (graph.size() == 0 || !check_graph(graph).valid()) std::abort();
+    if (read_graph(graph_json(graph), "input") != graph) std::abort();
+  } catch (bad_input const& e) {
+    if (std::string(e.what()).find('\n') != std::string::npos) std::abort();
+  }
+  return 0;
+}
