@@ -46,6 +46,8 @@ int run(int argc, char** argv) {
   add_partition(app);
   add_recompute(app);
   add_simulate(app);
+  add_layout(app, command_line);
+  add_order(app, command_line);
   add_stats(app);
   add_compare(app, command_line);
   add_schedule(app);

@@ -27,5 +27,9 @@ void add_generate(CLI::App& app);
 /// `command_line` is what was typed, for the report.
 void add_compare(CLI::App& app, std::string const& command_line);
 void add_schedule(CLI::App& app);
+/// `command_line` is what was typed, for the report.
+void add_layout(CLI::App& app, std::string const& command_line);
+/// `command_line` is what was typed, for the report.
+void add_order(CLI::App& app, std::string const& command_line);
 
 }  // namespace ballast_cli

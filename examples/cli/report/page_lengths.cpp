@@ -46,6 +46,7 @@ void add_lengths(page_places& places, report_data const& data) {
     return figure(heading, drawing.str(), caption, figures);
   };
 
+  places["lengths"] = "shown";
   places["samples_by_length"] =
       histogram("samples", "Samples by length", data.bin_samples, "How many samples have about this length.", html_table("lengths", rows));
   places["tokens_by_length"] =

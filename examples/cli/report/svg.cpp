@@ -89,17 +89,18 @@ std::string_view const chart_style =
     ".chart .solid{fill:var(--c)}.chart .pale{fill:var(--c);opacity:.35}.chart path.line{stroke:var(--c)}"
     ".chart .line.c0{stroke-dasharray:2 3}.chart .line.c1{stroke-dasharray:7 3}";
 
-chart::chart(std::string_view id, std::string_view title, std::string_view description, double x_end, double y_begin, double y_end)
-    : head_(opening(id, title, description, height)), x_end_(x_end), y_begin_(y_begin), y_end_(y_end) {}
+chart::chart(std::string_view id, std::string_view title, std::string_view description, double x_end, double y_begin, double y_end,
+             chart_size size)
+    : head_(opening(id, title, description, size.height, size.width)), x_end_(x_end), y_begin_(y_begin), y_end_(y_end), size_(size) {}
 
 double chart::at_x(double x) const {
   auto const share = x / x_end_;
-  return left + (width - left - right) * (std::isfinite(share) ? std::clamp(share, 0.0, 1.0) : 0.0);
+  return left + (size_.width - left - right) * (std::isfinite(share) ? std::clamp(share, 0.0, 1.0) : 0.0);
 }
 
 double chart::at_y(double y) const {
   auto const share = (y - y_begin_) / (y_end_ - y_begin_);
-  return height - bottom - (height - top - bottom) * (std::isfinite(share) ? std::clamp(share, 0.0, 1.0) : 0.0);
+  return size_.height - bottom - (size_.height - size_.top - bottom) * (std::isfinite(share) ? std::clamp(share, 0.0, 1.0) : 0.0);
 }
 
 void chart::text(double x, double y, std::string_view anchor, std::string_view words) { body_ += words_at(x, y, anchor, words); }
@@ -110,16 +111,22 @@ void chart::y_axis(std::string_view caption, std::function<std::string(double)> 
   if (!(span > 0) || !std::isfinite(span)) return;
   for (int i = 0; i <= 5 && i * step <= span * 1.0001; ++i) {
     auto const value = y_begin_ + i * step, y = at_y(value);
-    body_ += "<path class=\"grid\" d=\"M" + pixels(left) + " " + pixels(y) + "H" + pixels(width - right) + "\"/>";
+    body_ += "<path class=\"grid\" d=\"M" + pixels(left) + " " + pixels(y) + "H" + pixels(size_.width - right) + "\"/>";
     text(left - 6, y + 4, "end", label(value));
   }
 }
 
-void chart::x_axis(std::string_view caption) { text((left + width - right) / 2, height - 4, "middle", caption); }
+void chart::x_axis(std::string_view caption) { text((left + size_.width - right) / 2, size_.height - 4, "middle", caption); }
 
 void chart::x_label(double x, std::string_view words) {
   auto const place = at_x(x);
-  text(place, height - bottom + 15, place < left + 20 ? "start" : place > width - right - 20 ? "end" : "middle", words);
+  text(place, size_.height - bottom + 15, place < left + 20 ? "start" : place > size_.width - right - 20 ? "end" : "middle", words);
+}
+
+void chart::x_numbers(double first) {
+  auto const step = round_step(x_end_);
+  if (!(x_end_ > 0) || !std::isfinite(x_end_)) return;
+  for (int i = 0; i <= 5 && i * step <= x_end_ * 1.0001; ++i) x_label(i * step, compact(first + i * step));
 }
 
 void chart::bar(double x_from, double x_to, double y_from, double y_to, std::string_view style, std::string_view tip) {
@@ -133,8 +140,31 @@ void chart::curve(std::vector<std::pair<double, double>> const& points, std::str
   if (!way.empty()) body_ += "<path class=\"line " + std::string(style) + "\" d=\"" + way + "\"/>";
 }
 
+void chart::area(std::vector<std::pair<double, double>> const& lower, std::vector<std::pair<double, double>> const& upper,
+                 std::string_view style) {
+  std::string way;
+  for (auto const* points : {&lower, &upper})
+    for (auto const& [x, y] : *points) way += (way.empty() ? "M" : "L") + pixels(at_x(x)) + " " + pixels(at_y(y));
+  if (!way.empty()) body_ += "<path class=\"" + std::string(style) + "\" d=\"" + way + "z\"/>";
+}
+
+void chart::strip(double x_from, double x_to, std::string_view style) {
+  body_ += rectangle(at_x(x_from), size_.height - bottom + 1, at_x(x_to) - at_x(x_from), 4, style);
+}
+
+void chart::note(double y, std::string_view words) { text(size_.width - right - 2, at_y(y) - 4, "end", words); }
+
+void chart::swatches(std::vector<std::pair<std::string, std::string>> const& style_and_name) {
+  auto x = left;
+  for (auto const& [style, name] : style_and_name) {
+    body_ += rectangle(x, 21, 11, 11, style);
+    text(x + 16, 31, "start", name);
+    x += 6.5 * static_cast<double>(name.size()) + 34;
+  }
+}
+
 void chart::legend(std::vector<std::pair<std::string, std::string>> const& style_and_name) {
-  auto x = width - right;
+  auto x = size_.width - right;
   for (auto at = style_and_name.rbegin(); at != style_and_name.rend() && x > left; ++at) {  // from the right: the last is the plan
     auto const& [style, name] = *at;
     text(x, 12, "end", name);
@@ -145,9 +175,23 @@ void chart::legend(std::vector<std::pair<std::string, std::string>> const& style
 }
 
 std::string chart::str(std::string_view style) const {
-  auto const inside =
-      style.empty() ? std::string() : "<style>" + std::string(style) + "</style>" + rectangle(-20, -20, width + 40, height + 40, "paper");
+  auto const inside = style.empty()
+                          ? std::string()
+                          : "<style>" + std::string(style) + "</style>" + rectangle(-20, -20, size_.width + 40, size_.height + 40, "paper");
   return head_ + inside + body_ + "</svg>";
+}
+
+std::string chart::column(std::string_view id, std::string_view title, std::string_view description, std::vector<chart> const& charts,
+                          std::string_view style) {
+  std::string inside;
+  double high = 0, wide = 0;
+  for (auto const& each : charts) {
+    inside += "<g transform=\"translate(0 " + pixels(high) + ")\">" + each.body_ + "</g>";
+    high += each.size_.height + 16;
+    wide = (std::max)(wide, each.size_.width);
+  }
+  return opening(id, title, description, high, wide) + "<style>" + std::string(style) + "</style>" +
+         rectangle(-20, -20, wide + 40, high + 40, "paper") + inside + "</svg>";
 }
 
 std::string share_bars(std::string_view id, std::string_view title, std::vector<share_bar> const& bars) {

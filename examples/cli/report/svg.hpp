@@ -19,11 +19,17 @@ namespace ballast_cli {
 /// The colours and letters of all charts, light and dark, as CSS. A drawing with class `c0`, `c1`, `c2` or `c3` takes that colour.
 extern std::string_view const chart_style;
 
+/// Pixels of a chart: its extent, and how much of the height is above the axes.
+struct chart_size {
+  double width = 360, height = 240, top = 30;
+};
+
 /// A chart over [0, x_end] x [y_begin, y_end], read as one picture: what it shows is said in its title and description.
 /// What lies outside the range is drawn at its border, what is not finite at its beginning.
 class chart {
  public:
-  chart(std::string_view id, std::string_view title, std::string_view description, double x_end, double y_begin, double y_end);
+  chart(std::string_view id, std::string_view title, std::string_view description, double x_end, double y_begin, double y_end,
+        chart_size size = {});
 
   /// Grid lines at round values, `caption` above them.
   void y_axis(std::string_view caption, std::function<std::string(double)> const& label = compact);
@@ -31,14 +37,28 @@ class chart {
   void x_axis(std::string_view caption);
   /// `text` under `x`.
   void x_label(double x, std::string_view text);
+  /// Numbers under round values, counted from `first`.
+  void x_numbers(double first = 0);
   /// `tip` is shown under the pointer.
   void bar(double x_from, double x_to, double y_from, double y_to, std::string_view style, std::string_view tip = {});
   void curve(std::vector<std::pair<double, double>> const& points, std::string_view style);
+  /// What is between two curves, of which the upper one goes from right to left.
+  void area(std::vector<std::pair<double, double>> const& lower, std::vector<std::pair<double, double>> const& upper,
+            std::string_view style);
+  /// A thin bar below the axis.
+  void strip(double x_from, double x_to, std::string_view style);
+  /// Words at the right end, above `y`.
+  void note(double y, std::string_view words);
   /// Samples of the styles with their names, in a line above the chart.
   void legend(std::vector<std::pair<std::string, std::string>> const& style_and_name);
+  /// The same for filled styles, from the left, in a line of its own below that.
+  void swatches(std::vector<std::pair<std::string, std::string>> const& style_and_name);
 
   /// The element; with `style` in it, it is a picture of its own, whose background leaves room for a margin of 20 pixels.
   [[nodiscard]] std::string str(std::string_view style = {}) const;
+  /// The same charts one below the other, as one picture.
+  [[nodiscard]] static std::string column(std::string_view id, std::string_view title, std::string_view description,
+                                          std::vector<chart> const& charts, std::string_view style);
 
  private:
   [[nodiscard]] double at_x(double x) const;
@@ -47,6 +67,7 @@ class chart {
 
   std::string head_, body_;
   double x_end_, y_begin_, y_end_;
+  chart_size size_;
 };
 
 struct share_bar {
