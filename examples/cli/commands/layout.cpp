@@ -156,7 +156,7 @@ void require_layout(layout_arguments const& arguments, buffer_table const& table
       .figures = {},
       .notes = {}};
   auto const caption =
-      "A box is a buffer: as wide as it is in use, as high as its bytes, the darker the larger. The curve is the sum of all in use: what "
+      "A box is a buffer: as wide as it is in use, as high as its bytes, coloured by size. The curve is the sum of all in use: what "
       "lies between it and the top of the boxes is lost to fragmentation. " +
       layout_omission(drawing);
   page.figures = html::figure("Where the buffers lie", "<div class=\"wide\">" + layout_picture(drawing, false) + "</div>", caption);

@@ -266,8 +266,8 @@ namespace {
   }
   if (drawing.boxes.empty()) return {};
   return html::figure("Where the tensors lie", "<div class=\"wide\">" + layout_picture(drawing, false) + "</div>",
-                      "A box is a tensor: as wide as it is in use, as high as its bytes, the darker the larger. " +
-                          layout_in_words(report) + " " + layout_omission(drawing));
+                      "A box is a tensor: as wide as it is in use, as high as its bytes, coloured by size. " + layout_in_words(report) +
+                          " " + layout_omission(drawing));
 }
 
 }  // namespace
@@ -293,7 +293,7 @@ std::string page_of(memory_order_report const& report) {
   page.figures = html::figure(
       "Memory over time", "<div class=\"wide\">" + memory_picture(report.title, curves, false) + "</div>",
       "What is in memory while each operator runs. All orders have the same scale; the green dashed line is the lowest peak. An axis "
-      "that does not begin at 0 leaves out parameters and states.");
+      "that does not begin at 0 leaves out parameters and states below it.");
   if (plan.layout) page.figures += layout_figure(report);
   page.figures += peak_tables(report, curves);
   html::table_rows orders{{"order", "peak", "to planned", "allocator reserves", "planned in", "how"}};
