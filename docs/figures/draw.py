@@ -480,7 +480,7 @@ def memory_model():
 def memory():
     _, axes = figure(5.6, 2, 1)
     live, reserved = axes[0], data["memory.reserved"]
-    for name, colour, title, held in (("program", ORANGE, "program order", reserved[0]), ("planned", BLUE, "as planned", reserved[1])):
+    for name, colour, title in (("program", ORANGE, "program order"), ("planned", BLUE, "as planned")):
         steps = [mib / 1024 for mib in data[f"memory.live.{name}"]]
         live.step(range(len(steps)), steps, where="post", color=colour, linewidth=1.5, label=f"{title}: {max(steps):.2f} GiB in use")
     live.axhline(reserved[0] / 1024, color=ORANGE, linewidth=1, linestyle=(0, (4, 3)))
