@@ -48,7 +48,7 @@ struct eviction {
 /// Before an operator runs, its inputs that are not in memory are loaded, or made again. If there is no room, memory is evicted that has
 /// the best score: bytes freed over the lesser of the time to recompute and the time to move there and back. Two more runs use other
 /// rules: the score times the number of steps until the next reader, and the least time among what is large enough alone. The run that adds
-/// the least time is returned.
+/// the least time is returned. Subgraphs whose benefit is negative are used where nothing else is left.
 ///
 /// @param plan     an order with its subgraphs
 /// @param values   values of all dimensions, within their ranges

@@ -73,9 +73,8 @@ class subgraph_grower {
         auto const growable = r_.maker[s] != graph_uses::none && r_.valid_until[r_.maker[s]] >= next_;
         if (growable && (!largest || most_bytes_[s] > most_bytes_[*largest])) largest = s;
       }
-      auto const useful = made.benefit.bounds(p_.dimensions).high > 0 && std::none_of(out.begin(), out.end(), [&](auto const& shorter) {
-                            return (shorter.benefit - made.benefit).bounds(p_.dimensions).low >= 0;
-                          });
+      auto const useful = std::none_of(
+          out.begin(), out.end(), [&](auto const& shorter) { return (shorter.benefit - made.benefit).bounds(p_.dimensions).low >= 0; });
       if (useful) out.push_back(std::move(made));
       if (!largest) break;
       from = *largest;
@@ -110,9 +109,9 @@ class subgraph_grower {
 ///
 /// For each memory and each of its readers that does not run right after the reader before (or the maker), a subgraph is grown backwards
 /// from the maker. What the subgraph reads must stay in memory until then; if it would have been freed before, that reduces the benefit,
-/// and the subgraph grows over the largest of these. A subgraph is kept if its benefit can be positive for some batch, and if no smaller
-/// one has at least its benefit for every batch. Memory that is kept, or that an operator changes in place, is never evicted, and an
-/// operator is not run again after what it reads is overwritten.
+/// and the subgraph grows over the largest of these. A subgraph is kept if no smaller one has at least its benefit for every batch. The
+/// benefit may be negative: such a subgraph frees memory at once and costs more later. Memory that is kept, or that an operator changes in
+/// place, is never evicted, and an operator is not run again after what it reads is overwritten.
 ///
 /// @param g           a valid graph
 /// @param dimensions  ranges of all dimensions

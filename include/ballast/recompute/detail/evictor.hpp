@@ -182,6 +182,7 @@ class evictor {
   };
   [[nodiscard]] bool better(victim const& a, victim const& b, std::int64_t excess) const {
     if (b.memory == eviction_rows::never) return true;
+    if (a.bytes <= 0 || b.bytes <= 0) return a.bytes > b.bytes;
     if (rule_ == eviction_rule::enough) {  // one that is enough, of these the one of least time
       auto const enough_a = n_.bytes[a.memory] >= excess, enough_b = n_.bytes[b.memory] >= excess;
       if (enough_a != enough_b) return enough_a;
@@ -197,7 +198,7 @@ class evictor {
       if (x.at != place::here || x.pins > 0 || x.holds > 0 || x.left == 0 || r_.fixed[m] != 0 || n_.bytes[m] == 0) continue;
       auto const next = r_.uses[m][r_.uses[m].size() - x.left];
       auto const offer = [&](victim v) {
-        if (v.time < eviction_numbers::too_long && v.bytes > 0 && better(v, best, excess)) best = v;
+        if (v.time < eviction_numbers::too_long && better(v, best, excess)) best = v;
       };
       offer({m, none, n_.bytes[m], (std::max)(std::int64_t{1}, 2 * n_.move_time[m]), next - now_});
       auto const [begin, end] = n_.subgraphs_of(m, next);
