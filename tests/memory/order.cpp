@@ -144,6 +144,21 @@ TEST_CASE("order_operators: valid and never above the baselines or the lists, wh
   }
 }
 
+TEST_CASE("order_operators: more work never gives a worse order or bound") {
+  for (std::uint64_t seed = 0; seed < 6; seed += round_step) {
+    CAPTURE(seed);
+    splitmix64 generator(seed);
+    auto const g = seed % 2 == 0 ? layered_graph(150, 8, generator) : nested_graph(150, generator);
+    certificate before{std::int64_t{1} << 62, 0};
+    for (std::uint64_t work = 100'000; work <= 100'000'000; work *= 4) {
+      auto const peak = order_operators(g, {.states = 4000}, {.work = work}).peak;
+      REQUIRE(peak.value <= before.value);
+      REQUIRE(peak.lower_bound >= before.lower_bound);
+      before = peak;
+    }
+  }
+}
+
 TEST_CASE("order_operators: a chain of layers, updates at once against updates last") {
   for (std::uint32_t layers = 2; layers <= 14; ++layers) {
     CAPTURE(layers);

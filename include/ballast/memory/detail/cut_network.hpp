@@ -60,14 +60,14 @@ class flow_network {
           level_[arcs_[a].to] = level_[queue_[i]] + 1;
           queue_.push_back(arcs_[a].to);
         }
-    budget.spend(first_.size() + arcs_.size());
+    budget.spend(4 * (first_.size() + arcs_.size()));
     return level_[1] != none;
   }
   // Sends what one more path can take; 0 if there is none.
   std::int64_t augment(order_budget& budget) {
     path_.clear();
     for (std::uint32_t v = 0; v != 1;) {
-      budget.spend(1);
+      budget.spend(4);
       auto& a = at_[v];
       while (a != none && (arcs_[a].left == 0 || level_[arcs_[a].to] != level_[v] + 1)) a = arcs_[a].next;
       if (a != none) {
@@ -113,7 +113,7 @@ class cut_bounds {
           if (side_[w] == side::open) network_.add_arc(node_[u], node_[w], network_.endless);
     auto memory = p_.start + p_.need[v];
     for (std::uint32_t s = 0; s < p_.bytes.size(); ++s) memory += add_storage(s);
-    budget.spend(p_.size() + p_.before.members.size() + p_.users.members.size());
+    budget.spend(5 * (p_.size() + p_.before.members.size() + p_.users.members.size()));
     return memory + network_.flow(budget);
   }
 

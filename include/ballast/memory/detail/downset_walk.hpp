@@ -55,6 +55,7 @@ class downset_walk {
   }
   // Goes to a set: what is too much is taken back from the last on, what is missing runs from the first on.
   void go_to(std::span<std::uint64_t const> set) {
+    work_ += 10 * here_.size();  // with what finds the set in a table
     path_.clear();
     for_each([&](std::size_t w) { return here_[w] & ~set[w]; }, [&](std::uint32_t v) { path_.push_back(v); });
     take_back(0);
@@ -68,8 +69,10 @@ class downset_walk {
   }
   // Closes the set that the walk is at, by operators that are not in `without`.
   void close(std::int64_t peak, downset const& without) {
-    for (bool again = true; std::exchange(again, false);)
+    for (bool again = true; std::exchange(again, false);) {
+      work_ += 1 + here_.size();
       for_each_ready(without, [&](std::uint32_t v) { again = follow_chain(v, peak, without) || again; });
+    }
   }
 
  private:

@@ -47,7 +47,8 @@ class order_planner {
 
  private:
   using search = downset_search<>;
-  static constexpr std::size_t largest_part = 5000;  // above, closing a state takes too long: windows only
+  static constexpr std::uint64_t most_cut_work = 250'000'000;  // not a share of the limit: more work must only add to what is done
+  static constexpr std::size_t largest_part = 5000;            // above, closing a state takes too long: windows only
 
   [[nodiscard]] bool satisfied() const { return peak().gap() <= gap_; }
   // The most memory in use in steps begin ... end - 1; at least that before the first step.
@@ -83,7 +84,7 @@ class order_planner {
         std::copy(each.begin() + static_cast<std::ptrdiff_t>(starts_[k]), each.begin() + static_cast<std::ptrdiff_t>(starts_[k + 1]),
                   order_.begin() + static_cast<std::ptrdiff_t>(starts_[k]));
       }
-      budget_.spend(20 * (n + p_.before.members.size() + p_.users.members.size()));
+      budget_.spend(60 * (n + p_.before.members.size() + p_.users.members.size()));
     }
     auto made = profile_of(p_, order_);
     running_ = std::move(made.running);
@@ -109,8 +110,9 @@ class order_planner {
     std::sort(highest_first.begin(), highest_first.end(),
               [&](auto a, auto b) { return least_running_[a] != least_running_[b] ? least_running_[a] > least_running_[b] : a < b; });
     cut_bounds<> cuts(p_);
+    auto const end_of_cuts = budget_.spent() + most_cut_work;
     for (std::size_t i = 0; i < (std::min)(static_cast<std::size_t>(cuts_), highest_first.size()); ++i) {
-      if (least_running_[highest_first[i]] <= bound_ || !budget_.allows()) return;
+      if (least_running_[highest_first[i]] <= bound_ || !budget_.allows(end_of_cuts)) return;
       bound_ = (std::max)(bound_, cuts.of(highest_first[i], budget_));
     }
   }
