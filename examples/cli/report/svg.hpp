@@ -90,7 +90,8 @@ struct bar_row {
   std::string name;
   std::vector<bar> bars;
 };
-/// Rows of bars over [0, x_end] of time, twice as wide as a chart, with a legend of the names of shapes above and times below. Class `timeline`.
+/// Rows of bars over [0, x_end] of time, twice as wide as a chart, with a legend of the names of shapes above and times below. Class
+/// `timeline`.
 [[nodiscard]] std::string bar_rows(std::string_view id, std::string_view title, std::string_view description,
                                    std::vector<bar_row> const& rows, std::vector<bar_shape> const& shapes, double x_end,
                                    std::function<std::string(double)> const& label);
