@@ -43,7 +43,7 @@ class shape_program {
 
  private:
   using shape = std::vector<std::int64_t>;
-  std::int64_t number(std::uint64_t most) { return 1 + static_cast<std::int64_t>(ballast::uniform_below(most, draw_)); }
+  std::int64_t number(std::uint64_t largest) { return 1 + static_cast<std::int64_t>(ballast::uniform_below(largest, draw_)); }
   std::size_t any() { return static_cast<std::size_t>(ballast::uniform_below(tensors.size(), draw_)); }
   std::vector<std::size_t> const& input(shape const& sizes) {
     tensors.emplace_back();
