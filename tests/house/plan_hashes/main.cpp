@@ -30,6 +30,7 @@ void generated() {
   plan_hashes::schedulers();
   plan_hashes::chunks();
   plan_hashes::streams();
+  plan_hashes::memory();
   plan_hashes::recompute();
   plan_hashes::staging();
   plan_hashes::curriculum();

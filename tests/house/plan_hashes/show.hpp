@@ -158,6 +158,7 @@ void sharding();
 void schedulers();
 void chunks();
 void streams();
+void memory();
 void recompute();
 void staging();
 void curriculum();
