@@ -3,6 +3,7 @@
 
 #include "support/catch.hpp"
 #include "support/refusal.hpp"
+#include "support/three_operators.hpp"
 
 #include <cstdint>
 #include <string>
@@ -11,35 +12,25 @@
 namespace test_core_check_graph {
 
 using ballast::graph_fault;
+using ballast_test::three_operators;
 
 namespace {
 
 constexpr auto most = std::int64_t{1} << 62;
-
-// x -> square -> y -> sum (with x) -> z; z is changed in place to w.
-ballast::graph small() {
-  ballast::graph g;
-  auto const x = g.add({.name = "x", .bytes = 8}), y = g.add({.name = "y", .bytes = 8}), z = g.add({.name = "z", .bytes = 4});
-  auto const w = g.add({.name = "w", .bytes = 4, .kept = true, .shares = z, .in_place = true});
-  g.add({.name = "square", .time = 3}, {x}, {y});
-  g.add({.name = "sum", .time = 1, .workspace = 16}, {x, y}, {z});
-  g.add({.name = "halve"}, {z}, {w});
-  return g;
-}
 
 std::string said(ballast::graph const& g) { return describe(check_graph(g), g); }
 
 }  // namespace
 
 TEST_CASE("check_graph: valid graphs") {
-  CHECK(check_graph(small()).valid());
-  CHECK(said(small()) == "the graph is valid");
+  CHECK(check_graph(three_operators()).valid());
+  CHECK(said(three_operators()) == "the graph is valid");
   CHECK(check_graph(ballast::graph{}).valid());
 }
 
 TEST_CASE("check_graph: each rule, with the names of what breaks it") {
   auto const broken = [](auto&& change) {
-    auto g = small();
+    auto g = three_operators();
     change(g);
     auto const v = check_graph(g);
     CHECK(ballast_test::refusal([&] { return require_valid(g), 0; }) == describe(v, g));
@@ -67,13 +58,13 @@ TEST_CASE("check_graph: each rule, with the names of what breaks it") {
   CHECK(broken([](auto& g) { g.tensors[2].bytes = most; }).first == graph_fault::too_large);
   CHECK(broken([](auto& g) { g.operators[1].workspace = most; }).first == graph_fault::too_large);
   CHECK(broken([](auto& g) { g.operators[0].time = g.operators[1].time = most / 2; }).first == graph_fault::too_large);
-  auto g = small();
+  auto g = three_operators();
   g.tensors[2].bytes = most - 40;  // x, y, z, w and the workspace: 8 + 8 + (most - 40) + 4 + 16
   CHECK(check_graph(g).valid());
 }
 
 TEST_CASE("check_graph: nobody reads what was overwritten, not even through a view") {
-  auto g = small();
+  auto g = three_operators();
   auto const out = g.add({.bytes = 1});
   g.add({.name = "late"}, {2}, {out});
   CHECK(said(g) == "operator 3 (late) reads tensor 2 (z) after tensor 3 (w) has overwritten it");

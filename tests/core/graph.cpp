@@ -3,29 +3,15 @@
 #include <ballast/core/graph.hpp>
 
 #include "support/catch.hpp"
+#include "support/three_operators.hpp"
 
 #include <cstdint>
 #include <vector>
 
 namespace test_core_graph {
 
-namespace {
-
-// x -> square -> y -> sum (with x) -> z; z is changed in place to w.
-ballast::graph small() {
-  ballast::graph g;
-  auto const x = g.add({.name = "x", .bytes = 8}), y = g.add({.name = "y", .bytes = 8}), z = g.add({.name = "z", .bytes = 4});
-  auto const w = g.add({.name = "w", .bytes = 4, .kept = true, .shares = z, .in_place = true});
-  g.add({.name = "square", .time = 3}, {x}, {y});
-  g.add({.name = "sum", .time = 1, .workspace = 16}, {x, y}, {z});
-  g.add({.name = "halve"}, {z}, {w});
-  return g;
-}
-
-}  // namespace
-
 TEST_CASE("graph: rows, makers, readers and shared memory") {
-  auto g = small();
+  auto g = ballast_test::three_operators();
   CHECK(g.size() == 3);
   CHECK(check_graph(g).valid());
   auto const view = g.add({.name = "view", .shares = 3});

@@ -50,7 +50,8 @@ TEST_CASE("list orders: valid, and what their rules say") {
                    : seed % 3 == 1 ? layered_graph(uniform_below(60, generator), 8, generator)
                                    : series_parallel_graph(2 + uniform_below(60, generator), generator);
     REQUIRE(check_graph(g).valid());
-    for (auto const& each : {net_order(g), reverse_net_order(g), least_peak_first_order(g), breadth_first_order(g), depth_first_order(g)})
+    for (auto const& each : {net_order(g), reverse_net_order(g), least_peak_first_order(g), breadth_first_order(g), depth_first_order(g),
+                             updates_at_once_order(g)})
       REQUIRE(check_order(g, each, {evaluate_order(g, each).peak, 0}).valid());
     auto const p = detail::order_lowering<>(g).lower();
     using sweep = detail::order_sweep<>;
@@ -72,6 +73,11 @@ TEST_CASE("list orders: valid, and what their rules say") {
                                  : least(s, within);
               peak = (std::max)(peak, s.memory() + p.need[v]);
               return v;
+            }));
+    REQUIRE(updates_at_once_order(g) == slow_list(p, false, [&](sweep const&, order const& ready) {
+              auto const found =
+                  std::find_if(ready.begin(), ready.end(), [&](auto v) { return g.operators[v].kind == operator_kind::update; });
+              return found == ready.end() ? ready[0] : *found;
             }));
     order step(p.size(), 0);
     std::uint32_t steps = 0;
@@ -107,10 +113,11 @@ TEST_CASE("list orders: no operator, one operator, a chain") {
   CHECK(least_peak_first_order(graph{}).empty());
   CHECK(breadth_first_order(graph{}).empty());
   CHECK(depth_first_order(graph{}).empty());
+  CHECK(updates_at_once_order(graph{}).empty());
   splitmix64 generator(1);
   auto const chain = graph_of_edges({{}, {0}, {1}, {2}}, 9, generator);
-  for (auto const& each :
-       {net_order(chain), reverse_net_order(chain), least_peak_first_order(chain), breadth_first_order(chain), depth_first_order(chain)})
+  for (auto const& each : {net_order(chain), reverse_net_order(chain), least_peak_first_order(chain), breadth_first_order(chain),
+                           depth_first_order(chain), updates_at_once_order(chain)})
     CHECK(each == order{0, 1, 2, 3});
 }
 

@@ -47,44 +47,9 @@ template <class Make>
                  ", and none is proven impossible: at least " + many_bytes(found.lower_peak) + " are needed");
 }
 
-/// Program order, but each update of a parameter runs as soon as it can.
-[[nodiscard]] operator_list updates_at_once(ballast::graph const& graph) {
-  auto const uses = uses_of(graph);
-  std::vector<std::vector<std::uint32_t>> users(graph.tensors.size());  // of each memory: the operators that make or read it, so far
-  std::vector<std::uint32_t> after(graph.size());                       // the operator behind which each one runs; itself, but for updates
-  for (std::uint32_t v = 0; v < graph.size(); ++v) {
-    after[v] = v;
-    if (graph.operators[v].kind == ballast::operator_kind::update) {
-      after[v] = 0;
-      for (auto const t : graph.inputs[v])
-        if (auto const maker = uses.maker[t]; maker != ballast::graph_uses::none) after[v] = (std::max)(after[v], after[maker]);
-      for (auto const t : graph.outputs[v])  // what is overwritten is read before
-        for (auto const user : users[uses.memory[t]]) after[v] = (std::max)(after[v], after[user]);
-    }
-    for (auto const& row : {graph.inputs[v], graph.outputs[v]})
-      for (auto const t : row) users[uses.memory[t]].push_back(v);
-  }
-  operator_list order(graph.size());
-  std::iota(order.begin(), order.end(), 0U);
-  std::sort(order.begin(), order.end(), [&](auto a, auto b) { return std::pair(after[a], a) < std::pair(after[b], b); });
-  return order;
-}
-
-/// The lower of what `order_operators` plans and of updates at once.
-[[nodiscard]] ballast::memory_order best_order(ballast::graph const& graph, ballast::order_options const& options,
-                                               ballast::search_limits const& limits) {
-  auto out = order_operators(graph, options, limits);
-  auto other = updates_at_once(graph);
-  if (auto const peak = evaluate_order(graph, other).peak; peak < out.peak.value) {
-    out.order = std::move(other);
-    out.peak.value = peak;
-  }
-  return out;
-}
-
 /// Chooses what is computed again. A choice is judged by the best of several lists, which a search for an order does not exceed.
 [[nodiscard]] ballast::graph_recompute choose_again(ballast::graph const& graph, std::int64_t budget) {
-  auto const listed = [](ballast::graph const& g) { return best_order(g, {.states = 0, .cuts = 0}, {.work = 1}).peak.value; };
+  auto const listed = [](ballast::graph const& g) { return order_operators(g, {.states = 0, .cuts = 0}, {.work = 1}).peak.value; };
   auto const bound = [](ballast::graph const& g) {
     return order_operators(g, {.states = 0, .cuts = 4}, {.work = 100'000'000}).peak.lower_bound;
   };
@@ -120,7 +85,7 @@ void recompute(graph_plan& plan, ballast::graph const& graph, std::string const&
     auto const& rewritten = plan.recompute->rewritten;
     auto const work = asked.work / 20 + 1;  // the lists keep the budget; a lower peak only gives the layout room
     plan.recomputed = judged(rewritten, "recomputed", "planned, with operators that run again",
-                             [&] { return best_order(rewritten, {}, {.work = work}).order; });
+                             [&] { return order_operators(rewritten, {}, {.work = work}).order; });
     plan.buffers = buffers_of(rewritten, plan.recomputed->order);
     if (!asked.layout) return;
     lay_out(plan, asked);
@@ -144,7 +109,7 @@ graph_plan plan_graph(ballast::graph const& graph, std::string const& name, orde
     std::iota(order.begin(), order.end(), 0U);
     return order;
   });
-  add("updates first", "program order, with updates at once", [&] { return updates_at_once(graph); });
+  add("updates first", "program order, with updates at once", [&] { return updates_at_once_order(graph); });
   add("net", "least added memory first", [&] { return net_order(graph); });
   add("reverse net", "the same from the end", [&] { return reverse_net_order(graph); });
   add("least peak", "least added within the peak so far", [&] { return least_peak_first_order(graph); });
@@ -152,7 +117,7 @@ graph_plan plan_graph(ballast::graph const& graph, std::string const& name, orde
   add("depth first", "what the next needs", [&] { return depth_first_order(graph); });
   ballast::search_limits const limits{.work = asked.work};
   add("planned", "search with a bound", [&] {
-    auto made = best_order(graph, {}, limits);
+    auto made = order_operators(graph, {}, limits);
     out.peak = made.peak;
     return made.order;
   });

@@ -138,7 +138,8 @@ class transformer_step {
 /// The program order is that of an eager framework: all forwards, then the backwards in reverse, then all updates. A matrix has two
 /// backward operators, one for the gradient of its input and one for that of its weight; a gradient that arrives from several readers is
 /// added up. An update changes the weight and the optimiser's state in place. Sums of the residual stream pass their gradient on. Weights,
-/// states and the loss are kept. Times are in thousands of FLOPs; where memory bounds an operator, a byte counts as 128 FLOPs.
+/// states and the loss are kept. Windows of attention are not modelled: every token sees all others. Times are in thousands of FLOPs; where
+/// memory bounds an operator, a byte counts as 128 FLOPs.
 ///
 /// @tparam Number  `std::int64_t`, or `symbolic` for a batch that is not known yet
 /// @param model    the shape: dense, with ordinary attention (`transformer_preset("gpt2-xl")`; the `body` of a vision transformer)

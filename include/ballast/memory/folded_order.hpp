@@ -8,6 +8,7 @@
 #include <ballast/core/search_limits.hpp>
 #include <ballast/memory/check_order.hpp>
 #include <ballast/memory/order.hpp>
+#include <ballast/memory/order_bounds.hpp>
 
 #include <cstdint>
 #include <string>
@@ -26,7 +27,7 @@ struct folded_order_options {
 /// @brief Searches the order of a graph with fewer layers, and repeats what it does from one layer to the next.
 ///
 /// The search takes as long for a hundred layers as for six. If layers are equal, an order that is optimal for few is often optimal for
-/// many, but that is not proven: the lower bound is only what `order_lower_bound` finds in the whole graph.
+/// many, but that is not proven: the lower bound is the `operator_bound` of the whole graph. `order_operators` proves more.
 ///
 /// @param g        a valid graph
 /// @param options  how many layers are searched, and how
@@ -52,7 +53,7 @@ template <class = when_called>
   found.order = repeat_layers(blocks, shorter, found.order, first);
   auto const seen = check_order(g, found.order, {.value = -1, .lower_bound = 0});  // a peak of -1 is the last rule that can be broken
   if (seen.fault != order_fault::wrong_peak) found.order.clear();
-  found.peak = {.value = found.order.empty() ? 0 : seen.expected, .lower_bound = 0};
+  found.peak = {.value = found.order.empty() ? 0 : seen.expected, .lower_bound = found.order.empty() ? 0 : operator_bound(g)};
   return found;
 }
 

@@ -11,9 +11,9 @@
 /// @file
 /// @brief List schedulers: orders of a graph's operators that are made in one pass and need little memory.
 ///
-/// `net_order` and `reverse_net_order` are the starts of `order_operators`. The other three are the methods that PyTorch's compiler tries
-/// (torch/_inductor/memory.py, `reorder_for_peak_memory`), restated to compare with. Each result is a permutation of the operators in
-/// which every operator runs behind those whose tensors it reads, and behind all readers of what it overwrites.
+/// `net_order`, `reverse_net_order` and `updates_at_once_order` are starts of `order_operators`. The other three are the methods that
+/// PyTorch's compiler tries (torch/_inductor/memory.py, `reorder_for_peak_memory`), restated to compare with. Each result is a permutation
+/// of the operators in which every operator runs behind those whose tensors it reads, and behind all readers of what it overwrites.
 
 namespace ballast::inline v0_2 {
 
@@ -45,6 +45,20 @@ template <class = when_called>
 [[nodiscard]] std::vector<std::uint32_t> reverse_net_order(graph const& g) {
   require_valid(g);
   return detail::least_change_order(detail::order_lowering<>(g).lower(), true);
+}
+
+/// @brief Program order, but each update of a weight runs as soon as its gradient is there and nobody reads the old weight any more.
+/// @param g  the graph
+/// @return the operators in the order in which they run; updates that can run at once in program order
+/// @throws invalid_input as `require_valid`
+/// @par Complexity
+/// O(n log n + e) for n operators with e inputs and outputs.
+/// @par Determinism
+/// A pure function of the graph.
+template <class = when_called>
+[[nodiscard]] std::vector<std::uint32_t> updates_at_once_order(graph const& g) {
+  require_valid(g);
+  return detail::updates_at_once(detail::order_lowering<>(g).lower());
 }
 
 /// @brief Runs, of the ready operators that run within the peak so far, the one that adds the least memory; if there is none, the one that

@@ -162,6 +162,21 @@ template <class = when_called>
   return out;
 }
 
+// Program order, but an update runs as soon as all has run that must run before it.
+template <class = when_called>
+[[nodiscard]] operator_order updates_at_once(order_problem const& p) {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> keys;  // where in program order each one runs: in its place, but for updates
+  for (std::uint32_t v = 0; v < p.size(); ++v) {
+    auto behind = p.update[v] != 0 ? 0 : v + 1;
+    for (auto const u : p.before[v]) behind = (std::max)(behind, keys[u].first);
+    keys.emplace_back(behind, v);
+  }
+  std::sort(keys.begin(), keys.end());
+  operator_order out;
+  for (auto const& [behind, v] : keys) out.push_back(v);
+  return out;
+}
+
 // What an operator needs runs just before it; of several, first the one that reads and writes least.
 template <class = when_called>
 [[nodiscard]] operator_order depth_first(order_problem const& p) {

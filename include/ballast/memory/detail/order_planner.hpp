@@ -74,7 +74,8 @@ class order_planner {
     step_.resize(n);
     least_running_.assign(n, (std::numeric_limits<std::int64_t>::max)());
     std::vector<std::int64_t> peaks(starts_.size(), (std::numeric_limits<std::int64_t>::max)());
-    for (auto const& each : {order_, least_change_order(p_, true), program, least_peak_first(p_), breadth_first(p_), depth_first(p_)}) {
+    for (auto const& each :
+         {order_, least_change_order(p_, true), program, least_peak_first(p_), breadth_first(p_), depth_first(p_), updates_at_once(p_)}) {
       running_ = profile_of(p_, each).running;
       for (std::size_t i = 0; i < n; ++i) least_running_[each[i]] = (std::min)(least_running_[each[i]], running_[i]);
       for (std::size_t k = 0; k + 1 < starts_.size(); ++k) {

@@ -19,6 +19,7 @@ struct order_problem {
 
   std::int64_t start = 0;              // memory before the first operator
   std::vector<std::int64_t> need;      // of each operator: what it allocates, and its workspace
+  std::vector<std::uint8_t> update;    // whether each operator is an update; empty in a part of the steps, which is no longer listed
   groups<std::uint32_t> before;        // of each operator, those that must run before; each once
   groups<std::uint32_t> after;         // the same, read from the other side
   std::vector<std::int64_t> bytes;     // of each storage, positive
@@ -52,7 +53,10 @@ class order_lowering {
   explicit order_lowering(graph const& g) : g_(g), uses_(uses_of(g)) {}
 
   [[nodiscard]] order_problem lower() {
-    for (auto const& o : g_.operators) p_.need.push_back(o.workspace);
+    for (auto const& o : g_.operators) {
+      p_.need.push_back(o.workspace);
+      p_.update.push_back(o.kind == operator_kind::update ? 1 : 0);
+    }
     find_precedence();
     find_storages();
     p_.touched = transposed(p_.users, g_.size());
