@@ -111,8 +111,7 @@ class graph_rules {
       }
       for (std::size_t v = 0; v < g_.size(); ++v) {
         auto const& o = g_.operators[v];
-        for (auto const number : {o.workspace, o.time})
-          if (number < 0) return {graph_fault::negative_number, v, number};
+        if (std::min(o.workspace, o.time) < 0) return {graph_fault::negative_number, v, std::min(o.workspace, o.time)};
         if (o.workspace >= left || o.time >= time_left) return {graph_fault::too_large, v};
         time_left -= o.time;
       }
