@@ -28,6 +28,7 @@
 #include <ballast/core/groups.hpp>
 #include <ballast/core/hash.hpp>
 #include <ballast/core/histogram.hpp>
+#include <ballast/core/keyed_item.hpp>
 #include <ballast/core/lengths.hpp>
 #include <ballast/core/level.hpp>
 #include <ballast/core/math.hpp>

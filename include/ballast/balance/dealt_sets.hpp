@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/balance/detail/winner_tree.hpp>
 #include <ballast/core/concepts.hpp>
+#include <ballast/core/keyed_item.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -14,17 +15,6 @@
 /// @brief `dealt_sets`: items dealt to sets one by one, for planners in which balancing is one part.
 
 namespace ballast::inline v0_2 {
-
-/// @brief An item with its sorting key. Items are ordered by key, largest first, then by item number, ascending.
-/// @tparam Index  type of the item numbers
-template <index_type Index = std::uint32_t>
-struct keyed_item {
-  std::int64_t key;  ///< the sorting key
-  Index item;        ///< number of the item
-  friend constexpr bool operator<(keyed_item const& a, keyed_item const& b) noexcept {
-    return a.key != b.key ? a.key > b.key : a.item < b.item;
-  }
-};
 
 /// @brief Items, and the sets that they are dealt to. For callers with their own order of items, their own rule, or sets that hold
 /// something already.
@@ -53,10 +43,11 @@ struct dealt_sets {
   std::vector<std::uint64_t> count;                         ///< by set: number of items
   std::vector<std::vector<keyed_item<Index>>> sorted_sets;  ///< by set: its items in order; written by `refine`
 
-  detail::winner_tree<> tree;           ///< private
-  std::vector<std::uint32_t> cheapest;  ///< private
-  std::uint64_t base = 0;               ///< private: fewest items of a set under `equal`
-  std::uint64_t extra = 0;              ///< private: how many sets may still get one item more
+  std::vector<keyed_item<Index>> sorted;  ///< private
+  detail::winner_tree<> tree;             ///< private
+  std::vector<std::uint32_t> cheapest;    ///< private
+  std::uint64_t base = 0;                 ///< private: fewest items of a set under `equal`
+  std::uint64_t extra = 0;                ///< private: how many sets may still get one item more
 
   /// @brief Number of items. @return the size of `cost`
   [[nodiscard]] std::size_t items() const noexcept { return cost.size(); }
@@ -113,7 +104,7 @@ struct dealt_sets {
   void sort_by(std::vector<std::int64_t> const& key) {
     order.resize(items());
     for (std::size_t i = 0; i < items(); ++i) order[i] = {key[i], static_cast<Index>(i)};
-    std::sort(order.begin(), order.end());
+    sort_largest_first(order, sorted);
   }
 };
 

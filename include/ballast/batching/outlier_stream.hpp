@@ -2,11 +2,11 @@
 #pragma once
 #include <ballast/batching/detail/least_work.hpp>
 #include <ballast/batching/detail/outlier_run.hpp>
-#include <ballast/batching/detail/sort_by_work.hpp>
 #include <ballast/batching/detail/step_swaps.hpp>
 #include <ballast/batching/stream_step.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
+#include <ballast/core/keyed_item.hpp>
 #include <ballast/core/lengths.hpp>
 #include <ballast/core/weigh.hpp>
 #include <ballast/core/wide.hpp>
@@ -197,13 +197,22 @@ class outlier_stream {
     return out;
   }
 
+  /// The samples that wait, most work first; of equal work the older first.
+  [[nodiscard]] std::vector<std::uint32_t> by_work() const {
+    std::vector<keyed_item<>> items(work_.size()), scratch;
+    for (std::size_t i = 0; i < items.size(); ++i) items[i] = {work_[i], static_cast<std::uint32_t>(i)};
+    sort_largest_first(items, scratch);
+    std::vector<std::uint32_t> out(items.size());
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = items[i].item;
+    return out;
+  }
   /// Makes a step of samples that wait: of all, or of those that the policy chooses.
   [[nodiscard]] stream_step make(bool of_all) {
     auto const& o = options_;
     auto const n = work_.size();
     auto const count = static_cast<std::size_t>(o.micro_batches);
     auto const is_due = [&](std::uint32_t i) { return state_.steps - state_.arrived[i] >= o.deadline; };
-    auto order = detail::sort_by_work(work_);
+    auto order = by_work();
     if (!of_all) {
       std::vector<std::int64_t> outliers;
       detail::outlier_run due;

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/version.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+/// @file
+/// @brief `keyed_item` and `sort_largest_first`: the order in which planners take items, most expensive first.
+
+namespace ballast::inline v0_2 {
+
+/// @brief An item with its sorting key. Items are ordered by key, largest first, then by item number, ascending.
+/// @tparam Index  type of the item numbers
+template <index_type Index = std::uint32_t>
+struct keyed_item {
+  std::int64_t key;  ///< the sorting key
+  Index item;        ///< number of the item
+  friend constexpr bool operator<(keyed_item const& a, keyed_item const& b) noexcept {
+    return a.key != b.key ? a.key > b.key : a.item < b.item;
+  }
+};
+
+/// @brief Sorts items by key, largest first, and by their present order where keys are equal. Many items are sorted digit by digit, which
+/// takes a fraction of the time of comparisons.
+/// @tparam Index   type of the item numbers
+/// @param items    the items, by ascending number
+/// @param scratch  memory, kept between calls
+/// @par Complexity
+/// O(n) for each 11 bits of the difference between the largest and the smallest key; O(n log n) for up to 512 items.
+template <index_type Index>
+void sort_largest_first(std::vector<keyed_item<Index>>& items, std::vector<keyed_item<Index>>& scratch) {
+  if (items.size() <= 512) return std::sort(items.begin(), items.end());
+  auto const [least, most] = std::minmax_element(items.begin(), items.end(), [](auto const& a, auto const& b) { return a.key < b.key; });
+  auto const top = static_cast<std::uint64_t>(most->key), range = top - static_cast<std::uint64_t>(least->key);
+  constexpr int digit = 11;
+  std::array<std::size_t, (1U << digit) + 1> begin;
+  scratch.resize(items.size());
+  for (int shift = 0; shift < 64 && range >> shift != 0; shift += digit) {
+    auto const digit_of = [&](auto const& x) {
+      return static_cast<std::size_t>((top - static_cast<std::uint64_t>(x.key)) >> shift & ((1U << digit) - 1));
+    };
+    begin.fill(0);
+    for (auto const& x : items) ++begin[digit_of(x) + 1];
+    for (std::size_t d = 1; d < begin.size(); ++d) begin[d] += begin[d - 1];
+    for (auto const& x : items) scratch[begin[digit_of(x)]++] = x;
+    items.swap(scratch);
+  }
+}
+
+}  // namespace ballast::inline v0_2
