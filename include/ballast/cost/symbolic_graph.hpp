@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/config.hpp>
 #include <ballast/core/graph.hpp>
 #include <ballast/cost/dimension_basis.hpp>
 #include <ballast/cost/symbolic.hpp>
@@ -39,7 +40,8 @@ template <class From, class Map>
 /// @throws invalid_input if a dimension has no value or an intermediate result reaches 2^63
 /// @par Complexity
 /// O(terms + inputs).
-[[nodiscard]] inline graph graph_at(basic_graph<symbolic> const& g, std::span<std::int64_t const> values) {
+template <class = when_called>
+[[nodiscard]] graph graph_at(basic_graph<symbolic> const& g, std::span<std::int64_t const> values) {
   return map_sizes(g, [&](symbolic const& p) { return p(values); });
 }
 
@@ -50,7 +52,8 @@ template <class From, class Map>
 /// @throws invalid_input if a coefficient reaches 2^63
 /// @par Complexity
 /// `reduce` for each number.
-[[nodiscard]] inline basic_graph<symbolic> over_basis(basic_graph<symbolic> const& g, dimension_basis const& basis) {
+template <class = when_called>
+[[nodiscard]] basic_graph<symbolic> over_basis(basic_graph<symbolic> const& g, dimension_basis const& basis) {
   return map_sizes(g, [&](symbolic const& p) { return basis.reduce(p); });
 }
 

@@ -57,6 +57,7 @@ template <class = when_called>
 namespace detail {
 
 // Carries out the events of a run on what the memories hold.
+template <class = when_called>
 class event_replay {
  public:
   using fault = verdict<eviction_fault, std::int64_t>;

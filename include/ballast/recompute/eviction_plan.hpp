@@ -52,6 +52,7 @@ struct eviction_plan {
 namespace detail {
 
 /// Grows the subgraphs of one memory and one reader.
+template <class = when_called>
 class subgraph_grower {
  public:
   subgraph_grower(eviction_plan const& plan, std::span<std::int64_t const> most_bytes, std::uint32_t memory, std::uint32_t next,

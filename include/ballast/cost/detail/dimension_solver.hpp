@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/cost/detail/narrow_ranges.hpp>
@@ -20,6 +21,7 @@
 
 namespace ballast::inline v0_2::detail {
 
+template <class = when_called>
 class dimension_solver {
  public:
   std::vector<dimension> dimensions;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/config.hpp>
 #include <ballast/cost/detail/signed_math.hpp>
 #include <ballast/cost/symbolic.hpp>
 
@@ -30,8 +31,9 @@ struct span_of_values {
 };
 
 /// The values of a product of powers without the powers of `left_out`; never negative.
-[[nodiscard]] inline span_of_values product_of(std::vector<std::uint16_t> const& powers, std::span<dimension const> dimensions,
-                                               std::size_t left_out) {
+template <class = when_called>
+[[nodiscard]] span_of_values product_of(std::vector<std::uint16_t> const& powers, std::span<dimension const> dimensions,
+                                        std::size_t left_out) {
   span_of_values out{1, 1};
   for (std::size_t d = 0; d < powers.size(); ++d)
     for (int e = d == left_out ? 0 : powers[d]; e > 0; --e) {
@@ -44,7 +46,8 @@ struct span_of_values {
   return out;
 }
 /// The values of a term.
-[[nodiscard]] inline span_of_values values_of(symbolic::term const& t, std::span<dimension const> dimensions) {
+template <class = when_called>
+[[nodiscard]] span_of_values values_of(symbolic::term const& t, std::span<dimension const> dimensions) {
   auto const product = product_of(t.powers, dimensions, t.powers.size());
   span_of_values out;
   auto& of_low = t.coefficient > 0 ? out.low : out.high;
@@ -69,8 +72,8 @@ struct span_of_values {
 }
 
 /// Narrows the dimension d, of which `t` has a power, given that the term is between the bounds of `target`.
-[[nodiscard]] inline narrowing narrow_dimension(std::size_t d, symbolic::term const& t, span_of_values target,
-                                                std::span<dimension> dimensions) {
+template <class = when_called>
+[[nodiscard]] narrowing narrow_dimension(std::size_t d, symbolic::term const& t, span_of_values target, std::span<dimension> dimensions) {
   constexpr auto least = span_of_values::least, most = span_of_values::most;
   auto const size = t.coefficient < 0 ? -t.coefficient : t.coefficient;
   if (t.coefficient < 0) target = {target.high == most ? least : -target.high, target.low == least ? most : -target.low};
@@ -91,7 +94,8 @@ struct span_of_values {
 }
 
 /// Narrows all dimensions of a polynomial that is between the bounds of `asked`.
-[[nodiscard]] inline narrowing narrow_ranges(symbolic const& p, span_of_values asked, std::span<dimension> dimensions) {
+template <class = when_called>
+[[nodiscard]] narrowing narrow_ranges(symbolic const& p, span_of_values asked, std::span<dimension> dimensions) {
   constexpr auto least = span_of_values::least, most = span_of_values::most;
   auto out = narrowing::same;
   auto const terms = p.terms();

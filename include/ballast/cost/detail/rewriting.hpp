@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/config.hpp>
 #include <ballast/cost/symbolic.hpp>
 
 #include <algorithm>
@@ -30,7 +31,8 @@ using exponents = std::vector<std::uint16_t>;
   return std::lexicographical_compare(b.rbegin(), b.rend(), a.rbegin(), a.rend());
 }
 /// The exponents of a / b, if b divides a.
-[[nodiscard]] inline std::optional<exponents> quotient(exponents a, exponents const& b) {
+template <class = when_called>
+[[nodiscard]] std::optional<exponents> quotient(exponents a, exponents const& b) {
   if (b.size() > a.size()) return std::nullopt;
   for (std::size_t d = 0; d < b.size(); ++d) {
     if (b[d] > a[d]) return std::nullopt;
@@ -66,7 +68,8 @@ struct rewriting {
 };
 
 /// Rewrites the terms of a polynomial until no rule applies.
-[[nodiscard]] inline symbolic rewritten(symbolic p, std::span<rewriting const> rules) {
+template <class = when_called>
+[[nodiscard]] symbolic rewritten(symbolic p, std::span<rewriting const> rules) {
   auto const next = [&]() -> std::optional<symbolic> {  // the term that comes first in the order of products, so that this ends
     std::optional<symbolic> out;
     exponents const* first = nullptr;
@@ -86,7 +89,8 @@ struct rewriting {
 }
 
 /// The combination of two zeros in which their leading terms cancel; none if these have no factor in common.
-[[nodiscard]] inline std::optional<symbolic> cancelled(rewriting const& a, rewriting const& b) {
+template <class = when_called>
+[[nodiscard]] std::optional<symbolic> cancelled(rewriting const& a, rewriting const& b) {
   exponents of_a((std::max)(a.powers.size(), b.powers.size())), of_b = of_a;
   bool common = false;
   for (std::size_t d = 0; d < of_a.size(); ++d) {
@@ -103,7 +107,8 @@ struct rewriting {
 
 /// Divides a zero by the common divisor of its coefficients and by the dimensions that all its terms share and that are never 0. False if
 /// it cannot be 0: its constant term is not a multiple of the common divisor of the others.
-[[nodiscard]] inline bool divide_by_common(symbolic& zero, std::span<dimension const> dimensions) {
+template <class = when_called>
+[[nodiscard]] bool divide_by_common(symbolic& zero, std::span<dimension const> dimensions) {
   if (zero.terms().empty()) return true;
   std::int64_t divisor = 0;
   auto shared = zero.terms().back().powers;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/config.hpp>
 #include <ballast/core/graph.hpp>
 #include <ballast/core/search_limits.hpp>
 #include <ballast/core/wide.hpp>
@@ -27,6 +28,7 @@
 
 namespace ballast::inline v0_2::detail {
 
+template <class = when_called>
 class region_planner {
  public:
   using point = std::vector<std::int64_t>;
@@ -203,7 +205,7 @@ class region_planner {
     nodes = std::move(kept);
   }
   basic_graph<symbolic> const& g_;
-  symbolic_list list_;
+  symbolic_list<> list_;
   std::vector<point> samples_;
   std::size_t regions_;
   search_limits const& limits_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/graph.hpp>
 #include <ballast/core/random.hpp>
@@ -22,7 +23,8 @@
 namespace ballast::inline v0_2::detail {
 
 /// The sum of all sizes. Throws unless they are within [0, 2^62), also together.
-[[nodiscard]] inline symbolic total_size(basic_graph<symbolic> const& g, std::span<dimension const> dimensions) {
+template <class = when_called>
+[[nodiscard]] symbolic total_size(basic_graph<symbolic> const& g, std::span<dimension const> dimensions) {
   symbolic total;
   auto const add = [&](symbolic const& size, char const* what, std::size_t i) {
     require(size.bounds(dimensions).low >= 0, [&] {
@@ -38,9 +40,9 @@ namespace ballast::inline v0_2::detail {
 }
 
 /// Likely batches, then corners, then batches that are drawn, half of them uniformly and half uniformly in their number of digits.
-[[nodiscard]] inline std::vector<std::vector<std::int64_t>> region_samples(std::span<dimension const> dimensions, std::size_t count,
-                                                                           std::uint64_t seed,
-                                                                           std::span<std::vector<std::int64_t> const> likely) {
+template <class = when_called>
+[[nodiscard]] std::vector<std::vector<std::int64_t>> region_samples(std::span<dimension const> dimensions, std::size_t count,
+                                                                    std::uint64_t seed, std::span<std::vector<std::int64_t> const> likely) {
   std::vector<std::vector<std::int64_t>> out;
   for (std::size_t i = 0; i < likely.size() && i < count; ++i) {
     for (std::size_t d = 0; d < dimensions.size(); ++d)
@@ -73,8 +75,9 @@ namespace ballast::inline v0_2::detail {
 }
 
 /// The product in powers of which all sizes of a graph can be written; none if there is no such product or its values reach 2^62.
-[[nodiscard]] inline std::optional<std::vector<std::uint16_t>> single_product(basic_graph<symbolic> const& g,
-                                                                              std::span<dimension const> dimensions) {
+template <class = when_called>
+[[nodiscard]] std::optional<std::vector<std::uint16_t>> single_product(basic_graph<symbolic> const& g,
+                                                                       std::span<dimension const> dimensions) {
   std::optional<std::vector<std::uint16_t>> out;
   auto const fits = [&](symbolic const& size) {
     for (auto const& t : size.terms()) {
@@ -96,7 +99,8 @@ namespace ballast::inline v0_2::detail {
 }
 
 /// A size as a polynomial in the product, which is dimension 0.
-[[nodiscard]] inline symbolic over_product(symbolic const& size, std::vector<std::uint16_t> const& product) {
+template <class = when_called>
+[[nodiscard]] symbolic over_product(symbolic const& size, std::vector<std::uint16_t> const& product) {
   symbolic out;
   auto const last = product.size() - 1;
   for (auto const& t : size.terms())

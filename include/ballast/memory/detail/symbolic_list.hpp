@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/config.hpp>
 #include <ballast/core/graph.hpp>
 #include <ballast/cost/symbolic.hpp>
 #include <ballast/cost/symbolic_graph.hpp>
@@ -23,6 +24,7 @@
 namespace ballast::inline v0_2::detail {
 
 /// Polynomials, each stored once and named by a number.
+template <class = when_called>
 class polynomial_pool {
  public:
   std::uint32_t number_of(symbolic const& p) {
@@ -54,6 +56,7 @@ struct list_state {
   std::map<std::uint32_t, std::set<std::uint32_t>> ready;  // by net change
 };
 
+template <class = when_called>
 class symbolic_list {
  public:
   symbolic_list(basic_graph<symbolic> const& g, std::span<dimension const> dimensions) : never_zero_(dimensions.size()) {
@@ -154,7 +157,7 @@ class symbolic_list {
   order_problem rows_;
   std::vector<symbolic> bytes_;  // of each storage
   std::vector<char> never_zero_;
-  polynomial_pool changes_, differences_;
+  polynomial_pool<> changes_, differences_;
   std::unordered_map<std::uint64_t, std::uint32_t> of_pair_;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/wide.hpp>
@@ -19,6 +20,7 @@
 
 namespace ballast::inline v0_2::detail {
 
+template <class = when_called>
 class eviction_numbers {
  public:
   static constexpr auto too_long = std::int64_t{1} << 62;  // a time that stands for "not possible"

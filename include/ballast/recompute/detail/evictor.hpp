@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/config.hpp>
 #include <ballast/core/wide.hpp>
 #include <ballast/recompute/detail/eviction_numbers.hpp>
 #include <ballast/recompute/memory_event.hpp>
@@ -18,13 +19,14 @@ namespace ballast::inline v0_2::detail {
 /// Which memory is evicted.
 enum class eviction_rule : std::uint8_t { score, distance, enough };
 
+template <class = when_called>
 class evictor {
  public:
   using action = memory_event::action;
   std::vector<memory_event> events;
   std::int64_t peak = 0, recomputed = 0, moving = 0, moved = 0;
 
-  evictor(eviction_numbers const& numbers, std::int64_t limit, eviction_rule rule)
+  evictor(eviction_numbers<> const& numbers, std::int64_t limit, eviction_rule rule)
       : n_(numbers), r_(numbers.rows), limit_(limit), rule_(rule), memories_(r_.memories()) {
     for (std::uint32_t m = 0; m < r_.memories(); ++m) {
       memories_[m].left = static_cast<std::uint32_t>(r_.uses[m].size());
@@ -198,7 +200,7 @@ class evictor {
       if (x.at != place::here || x.pins > 0 || x.holds > 0 || x.left == 0 || r_.fixed[m] != 0 || n_.bytes[m] == 0) continue;
       auto const next = r_.uses[m][r_.uses[m].size() - x.left];
       auto const offer = [&](victim v) {
-        if (v.time < eviction_numbers::too_long && better(v, best, excess)) best = v;
+        if (v.time < eviction_numbers<>::too_long && better(v, best, excess)) best = v;
       };
       offer({m, none, n_.bytes[m], (std::max)(std::int64_t{1}, 2 * n_.move_time[m]), next - now_});
       auto const [begin, end] = n_.subgraphs_of(m, next);
@@ -226,7 +228,7 @@ class evictor {
     return true;
   }
 
-  eviction_numbers const& n_;
+  eviction_numbers<> const& n_;
   eviction_rows const& r_;
   std::int64_t limit_, live_ = 0;
   eviction_rule rule_;
