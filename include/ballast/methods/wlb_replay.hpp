@@ -82,7 +82,7 @@ template <cost_model Cost>
       auto const first = static_cast<std::size_t>(all.micro_batches.offsets[s * each]);
       for (std::size_t i = 0; i < one.micro_batches.members.size(); ++i) {
         one.lengths.push_back(all.lengths[first + i]);
-        auto const came = arrived[static_cast<std::size_t>(one.micro_batches.members[i])], trained = out.steps.size();
+        std::uint64_t const came = arrived[static_cast<std::size_t>(one.micro_batches.members[i])], trained = out.steps.size();
         one.delays.push_back(trained > came ? trained - came : 0);  // a later batch may be trained early
       }
       out.steps.push_back(std::move(one));

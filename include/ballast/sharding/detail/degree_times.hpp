@@ -76,7 +76,7 @@ struct degree_times {
 template <class Read>
 [[nodiscard]] std::vector<std::size_t> longest_first(Read const& read, std::size_t n, std::int64_t longest) {
   std::vector<std::size_t> order(n);
-  if (longest >= std::int64_t{1} << 31 || n >= std::size_t{1} << 32) {
+  if (longest >= std::int64_t{1} << 31 || std::uint64_t{n} >> 32 != 0) {
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return read[a] != read[b] ? read[a] > read[b] : a < b; });
     return order;
