@@ -14,9 +14,11 @@
 /// @endcode
 
 #include <ballast/balance/balance.hpp>
+#include <ballast/balance/balance_unequal.hpp>
 #include <ballast/balance/bounds.hpp>
 #include <ballast/balance/bulk.hpp>
 #include <ballast/balance/check.hpp>
+#include <ballast/balance/check_unequal.hpp>
 #include <ballast/balance/dealt_sets.hpp>
 #include <ballast/balance/fault.hpp>
 #include <ballast/balance/karmarkar_karp.hpp>
@@ -27,5 +29,7 @@
 #include <ballast/balance/rate_matching.hpp>
 #include <ballast/balance/refine.hpp>
 #include <ballast/balance/result.hpp>
+#include <ballast/balance/share_units.hpp>
 #include <ballast/balance/snake.hpp>
+#include <ballast/balance/unequal_options.hpp>
 #include <ballast/balance/workspace.hpp>

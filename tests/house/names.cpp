@@ -19,6 +19,7 @@ std::set<std::string> const data{
     "balance/fault",
     "balance/options",
     "balance/result",
+    "balance/unequal_options",
     "balance/workspace",
     "batching/consecutive_options",
     "batching/fault",

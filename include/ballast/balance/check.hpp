@@ -36,6 +36,8 @@ template <class = when_called>
     case balance_fault::item_twice: return "item " + index + " occurs twice, the second time in set " + found;
     case balance_fault::item_missing: return "item " + index + " is in no set";
     case balance_fault::overfull_set: return "set " + index + " holds " + found + ", more than its capacity " + expected;
+    case balance_fault::item_too_large:
+      return "item " + index + " of size " + found + " is larger than the " + expected + " that its set allows";
     case balance_fault::too_many_items: return "set " + index + " has " + found + " items, more than " + expected;
     case balance_fault::uneven_counts:
       return "set " + index + " has " + found + " items, another " + expected + ": counts must differ by at most one";

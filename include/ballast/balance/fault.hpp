@@ -18,6 +18,7 @@ enum class balance_fault : std::uint8_t {
   item_twice,           ///< an item occurs twice
   item_missing,         ///< an item is in no set
   overfull_set,         ///< the total size of a set exceeds the capacity
+  item_too_large,       ///< an item is larger than its set allows; only of sets that differ
   too_many_items,       ///< a set has more items than allowed
   uneven_counts,        ///< `equal_counts` was set, but the numbers of items in two sets differ by more than one
   wrong_set_aside,      ///< `set_aside` is not ascending, has an entry that is not the index of an item, or must be empty
