@@ -39,6 +39,7 @@
 #include <ballast/methods/skrull_costs.hpp>
 #include <ballast/methods/skrull_group_size.hpp>
 #include <ballast/methods/verl.hpp>
+#include <ballast/methods/whale.hpp>
 #include <ballast/methods/wlb.hpp>
 #include <ballast/methods/wlb_replay.hpp>
 #include <ballast/methods/wlb_shards.hpp>

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/balance/unequal_options.hpp>
+#include <ballast/core/config.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/core/wide.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <vector>
+
+/// @file
+/// @brief `whale::share_units`: shares of a batch by the speed of the devices, corrected where a memory is too small, as Whale does.
+
+namespace ballast::inline v0_2::whale {
+
+/// @brief Shares units by speed, then takes from each set what exceeds its capacity and gives it to the set that is idle longest.
+///
+/// A baseline, restated from public descriptions of the paper, with units and capacities in place of a batch and peak memories. Shares
+/// by speed are rounded down, and what is left goes to the fastest sets. What exceeds a capacity goes, a set at a time, to the set of those
+/// with room that ends first, as much as it has room for: so the slowest set may get more than its speed allows. `ballast::share_units` is
+/// never slower.
+///
+/// @param units    number of units, as for `ballast::share_units`
+/// @param options  speed and capacity of each set; `largest` is not read
+/// @return the units of each set, and the time of the slowest; no lower bound is claimed (it is 0)
+/// @throws invalid_input naming the argument that is out of range
+/// @par Complexity
+/// O(sets^2).
+/// @par Determinism
+/// A pure function of its arguments.
+/// @par Source
+/// Jia et al., "Whale: efficient giant model training over heterogeneous GPUs", USENIX ATC 2022, arXiv 2011.09208.
+template <class = when_called>
+[[nodiscard]] unit_shares share_units(std::int64_t units, unequal_options const& options) {
+  ballast::detail::require_valid<>(options);
+  require(units >= 0 && units <= std::int64_t{1} << 62, [&] { return "units = " + std::to_string(units) + " must be in 0 ... 2^62"; });
+  ballast::detail::require_countable<>(options, units, "units");
+  auto const sets = options.unit_time.size();
+  auto const capacity = [&](std::size_t s) { return options.capacity.empty() ? units : (std::min)(units, options.capacity[s]); };
+  // Speeds as whole numbers that add up to less than 2^62.
+  constexpr auto scale = std::int64_t{1} << 40;
+  std::int64_t speeds = 0, left = units;
+  for (auto const t : options.unit_time) speeds += scale / t;
+  unit_shares out;
+  for (auto const t : options.unit_time) {
+    auto const share = static_cast<std::int64_t>(
+        multiply_divide_up(static_cast<std::uint64_t>(units), static_cast<std::uint64_t>(scale / t), static_cast<std::uint64_t>(speeds)));
+    out.units.push_back((std::max)(share - 1, std::int64_t{0}));
+    left -= out.units.back();
+  }
+  std::vector<std::size_t> fastest(sets);
+  std::iota(fastest.begin(), fastest.end(), std::size_t{0});
+  std::sort(fastest.begin(), fastest.end(), [&](std::size_t a, std::size_t b) {
+    return options.unit_time[a] != options.unit_time[b] ? options.unit_time[a] < options.unit_time[b] : a < b;
+  });
+  for (std::size_t at = 0; left > 0; at = (at + 1) % sets, --left) ++out.units[fastest[at]];
+  for (std::size_t s = 0; s < sets; ++s) {
+    left += (std::max)(out.units[s] - capacity(s), std::int64_t{0});
+    out.units[s] = (std::min)(out.units[s], capacity(s));
+  }
+  while (left > 0) {
+    auto idle = sets;
+    for (std::size_t s = 0; s < sets; ++s)
+      if (out.units[s] < capacity(s) && (idle == sets || out.units[s] * options.unit_time[s] < out.units[idle] * options.unit_time[idle]))
+        idle = s;
+    if (idle == sets) return {.status = status::infeasible, .shortage = left};
+    auto const given = (std::min)(left, capacity(idle) - out.units[idle]);
+    out.units[idle] += given;
+    left -= given;
+  }
+  for (std::size_t s = 0; s < sets; ++s) out.time.value = (std::max)(out.time.value, out.units[s] * options.unit_time[s]);
+  return out;
+}
+
+}  // namespace ballast::inline v0_2::whale
