@@ -47,6 +47,7 @@
 #include <ballast/cost/scaled.hpp>
 #include <ballast/cost/schedule.hpp>
 #include <ballast/cost/sequence_parallel.hpp>
+#include <ballast/cost/sharing.hpp>
 #include <ballast/cost/symbolic.hpp>
 #include <ballast/cost/symbolic_graph.hpp>
 #include <ballast/cost/table.hpp>

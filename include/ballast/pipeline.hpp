@@ -2,7 +2,7 @@
 #pragma once
 
 /// @file
-/// @brief Includes all of pipeline/: the timeline of stages and micro-batches under a pipeline schedule.
+/// @brief Includes all of pipeline/: the timeline of stages and micro-batches under a pipeline schedule, and that of offloaded layers.
 ///
 /// `simulate_pipeline` computes the timeline of a schedule, and `check_timeline` validates it.
 /// @code
@@ -15,11 +15,15 @@
 
 #include <ballast/pipeline/bounds.hpp>
 #include <ballast/pipeline/check.hpp>
+#include <ballast/pipeline/check_prefetch.hpp>
 #include <ballast/pipeline/chunked_order.hpp>
 #include <ballast/pipeline/fault.hpp>
 #include <ballast/pipeline/list_schedule.hpp>
 #include <ballast/pipeline/list_tie.hpp>
 #include <ballast/pipeline/order.hpp>
+#include <ballast/pipeline/prefetch.hpp>
+#include <ballast/pipeline/prefetch_bound.hpp>
+#include <ballast/pipeline/prefetch_layer.hpp>
 #include <ballast/pipeline/result.hpp>
 #include <ballast/pipeline/search_order.hpp>
 #include <ballast/pipeline/simulate.hpp>
