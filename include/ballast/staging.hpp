@@ -5,7 +5,8 @@
 /// @brief Includes all of staging/: pipeline stages and what each stage recomputes, in one plan that fits in memory.
 ///
 /// `plan_stages` finds the plan with the fastest slowest stage, `stage_layers_of` makes its input from a model, and `check_stages`
-/// validates any plan. `plan_chunks` is for schedules with several chunks per stage.
+/// validates any plan. `plan_chunks` is for schedules with several chunks per stage. `plan_offload` chooses which states of which layers are
+/// in host memory.
 /// @code
 /// auto const layers = ballast::stage_layers_of(ballast::layers_of(model, spread), mean, largest, rates);
 /// auto const held = ballast::held_by_stage(ballast::one_f_one_b_schedule{}, stages, micro_batches);
@@ -16,10 +17,14 @@
 
 #include <ballast/staging/check.hpp>
 #include <ballast/staging/check_chunks.hpp>
+#include <ballast/staging/check_offload.hpp>
 #include <ballast/staging/chunk_options.hpp>
 #include <ballast/staging/chunks.hpp>
 #include <ballast/staging/joint.hpp>
 #include <ballast/staging/layer.hpp>
+#include <ballast/staging/offload.hpp>
+#include <ballast/staging/offload_layer.hpp>
+#include <ballast/staging/offload_rules.hpp>
 #include <ballast/staging/options.hpp>
 #include <ballast/staging/result.hpp>
 #include <ballast/staging/sequential.hpp>

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/config.hpp>
+#include <ballast/core/wide.hpp>
+#include <ballast/staging/offload_layer.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <tuple>
+#include <vector>
+
+namespace ballast::inline v0_2::detail {
+
+/// What a choice for one layer takes of everything that is limited.
+struct offload_choice {
+  prefetch_layer times;
+  std::int64_t device = 0, buffer = 0, host = 0;  // bytes
+};
+
+/// Choices that need no buffer larger than `largest`, and the bytes that the smallest buffers of a range leave of the device.
+struct buffer_range {
+  std::int64_t largest = 0, room = 0;
+};
+
+/// Classes of equal layers, with the figures of every choice.
+template <class = when_called>
+struct offload_problem {
+  static constexpr std::size_t choices = hosted_choices;
+
+  offload_problem(std::span<offload_layer const> layers, offload_options const& given) : options(given), class_of(layers.size()) {
+    std::vector<std::uint32_t> order(layers.size());
+    std::iota(order.begin(), order.end(), 0U);
+    auto const key = [&](std::uint32_t i) {
+      auto const& l = layers[i];
+      return std::tuple(l.forward, l.backward, l.device_update, l.states.parameter, l.states.gradient, l.states.optimizer);
+    };
+    std::sort(order.begin(), order.end(), [&](auto a, auto b) { return std::tuple(key(a), a) < std::tuple(key(b), b); });
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      if (i == 0 || layers[order[i]] != layers[order[i - 1]]) {
+        count.push_back(0);
+        for (std::size_t c = 0; c < choices; ++c) table.push_back(choice_of(layers[order[i]], static_cast<hosted>(c)));
+      }
+      ++count.back();
+      class_of[order[i]] = static_cast<std::uint32_t>(count.size() - 1);
+    }
+    for (auto const& l : layers) first_stored += l.forward;
+    if (!layers.empty()) last_backward = layers.back().backward;
+    first_stored += last_backward;
+  }
+
+  [[nodiscard]] offload_choice const& at(std::size_t k, std::size_t choice) const { return table[k * choices + choice]; }
+  [[nodiscard]] std::size_t classes() const noexcept { return count.size(); }
+  [[nodiscard]] std::size_t layers() const noexcept { return class_of.size(); }
+
+  /// What the device computes in any case.
+  [[nodiscard]] std::int64_t least_time() const {
+    std::int64_t sum = 0;
+    for (std::size_t k = 0; k < classes(); ++k) {
+      auto least = at(k, 0).times.backward;
+      for (std::size_t c = 1; c < choices; ++c) least = (std::min)(least, at(k, c).times.backward);
+      sum += static_cast<std::int64_t>(count[k]) * (at(k, 0).times.forward + least);
+    }
+    return sum;
+  }
+
+  /// The least bytes of the device that any choice takes: for each size of a buffer, the least of every class that needs no larger one.
+  [[nodiscard]] std::int64_t least_device() const {
+    std::vector<std::size_t> order(table.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(), [&](auto a, auto b) { return std::tuple(table[a].buffer, a) < std::tuple(table[b].buffer, b); });
+    std::vector<std::int64_t> least(classes(), -1);
+    std::size_t unseen = classes();
+    std::int64_t sum = 0, best = -1;
+    for (auto const e : order) {
+      auto& l = least[e / choices];
+      auto const n = static_cast<std::int64_t>(count[e / choices]);
+      if (l < 0) --unseen;
+      if (l < 0 || table[e].device < l) {
+        sum += n * (table[e].device - (l < 0 ? 0 : l));
+        l = table[e].device;
+      }
+      auto const all = sum + static_cast<std::int64_t>(options.buffers) * table[e].buffer;
+      if (unseen == 0 && (best < 0 || all < best)) best = all;
+    }
+    return (std::max)(best, std::int64_t{0});
+  }
+
+  /// Ranges of the size of a buffer, at most `most` of them, that together contain the need of every choice.
+  [[nodiscard]] std::vector<buffer_range> buffer_ranges(std::size_t most) const {
+    std::vector<std::int64_t> sizes;
+    for (auto const& c : table) sizes.push_back(c.buffer);
+    std::sort(sizes.begin(), sizes.end());
+    sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+    auto const ranges = (std::min)(sizes.size(), most);
+    std::vector<buffer_range> out;
+    for (std::size_t r = 0; r < ranges; ++r) {
+      auto const low = sizes[r * sizes.size() / ranges];
+      auto const room = options.device_memory - static_cast<std::int64_t>(options.buffers) * low;
+      if (room >= 0) out.push_back({sizes[(r + 1) * sizes.size() / ranges - 1], room});
+    }
+    return out;
+  }
+
+  /// No placement that fits the device takes less of the host.
+  [[nodiscard]] std::int64_t least_host() const {
+    auto least = (std::numeric_limits<std::int64_t>::max)();
+    for (auto const& range : buffer_ranges(32)) least = (std::min)(least, least_host(range));
+    return layers() == 0 ? 0 : least;
+  }
+
+  offload_options options;
+  std::vector<offload_choice> table;    // choices of each class
+  std::vector<std::uint64_t> count;     // layers of each class
+  std::vector<std::uint32_t> class_of;  // of each layer
+  std::int64_t last_backward = 0;       // of the last layer, without an update
+  std::int64_t first_stored = 0;        // nothing of a backward pass leaves the device earlier
+
+ private:
+  /// The same for buffers in a range: the best price of the device's bytes, in 2^-16 of the host's.
+  [[nodiscard]] std::int64_t least_host(buffer_range const& range) const {
+    std::int64_t best = 0, low = 0, high = 64 << 16;
+    while (high - low > 1) {
+      auto const price = low + (high - low) / 2;
+      std::int64_t host = 0, device = 0;
+      for (std::size_t k = 0; k < classes(); ++k) {
+        auto const n = static_cast<std::int64_t>(count[k]);
+        std::size_t chosen = 0;  // nothing on the host needs no buffer
+        for (std::size_t c = 1; c < choices; ++c) {
+          auto const &now = at(k, c), &before = at(k, chosen);
+          if (now.buffer <= range.largest &&
+              compare_products(price, now.device - before.device, std::int64_t{1} << 16, before.host - now.host) < 0)
+            chosen = c;
+        }
+        host += n * at(k, chosen).host;
+        device += n * at(k, chosen).device;
+      }
+      auto const over = device - range.room;
+      if (over > 0) {
+        best = (std::max)(best, host + static_cast<std::int64_t>(multiply_divide_up(
+                                           static_cast<std::uint64_t>(over), static_cast<std::uint64_t>(price), std::uint64_t{1} << 16)));
+        low = price;
+      } else {
+        high = price;
+      }
+    }
+    return best;
+  }
+  [[nodiscard]] offload_choice choice_of(offload_layer const& layer, hosted what) const {
+    auto const bytes = memory_of<>(std::span(&layer, 1), std::span(&what, 1), 1);
+    return {prefetch_layer_of(layer, what, options.rates), bytes.device - bytes.buffers, bytes.buffers, bytes.host};
+  }
+};
+
+}  // namespace ballast::inline v0_2::detail
