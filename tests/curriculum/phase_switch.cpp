@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ballast/core/random.hpp>
+#include <ballast/curriculum/check_phase_switch.hpp>
+#include <ballast/curriculum/phase_switch.hpp>
+
+#include "support/catch.hpp"
+#include "support/refusal.hpp"
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace test_curriculum_phase_switch {
+
+using namespace ballast;
+
+namespace {
+
+using two_phases = std::array<run_phase, 2>;
+using tensor_list = std::vector<linked_tensor>;
+
+[[nodiscard]] two_phases phases_of(std::int64_t first, std::int64_t second) {
+  return {run_phase{.name = "pseudo", .step_time = first}, run_phase{.name = "real", .step_time = second}};
+}
+
+}  // namespace
+
+TEST_CASE("linked_tensors: parameters and optimiser states of each set, once for each layer that uses it") {
+  layer_stack const stack{.layers = 7, .parameters = 10};
+  auto const tensors = linked_tensors(stack, shared_parameters(3), {.parameter = 2, .gradient = 4, .optimizer = 12});
+  CHECK(tensors == tensor_list{{"parameters of layers 0 to 2", 20, 3},
+                               {"optimizer states of layers 0 to 2", 120, 3},
+                               {"parameters of layers 3 to 5", 20, 3},
+                               {"optimizer states of layers 3 to 5", 120, 3},
+                               {"parameters of layer 6", 20, 1},
+                               {"optimizer states of layer 6", 120, 1}});
+  std::int64_t copied = 0;
+  for (auto const& t : tensors) copied += t.bytes * t.users;
+  auto const own = evaluate_stack(stack, own_parameters, 1);
+  CHECK(copied == own.states.parameter + own.states.optimizer);  // the second phase lacks nothing but gradients
+}
+
+TEST_CASE("plan_phase_switch: the switch as given") {
+  tensor_list const tensors{{"a", 1000, 4}, {"b", 500, 1}};
+  auto const run = plan_phase_switch(phases_of(10, 25), tensors, {.steps = 100, .at = 60, .copy_rate = 1'000'000});
+  CHECK(run.status == status::feasible);
+  CHECK(run.first_steps == certificate{60, 60});
+  CHECK(run.second_steps == 40);
+  CHECK(run.copy_time == 4'500'000);
+  CHECK(run.time() == 600 + 4'500'000 + 1000);
+  CHECK(run.copies == std::vector<tensor_copy>{{0, 4, 4000}, {1, 1, 500}});
+  CHECK(run.copied_bytes == 4500);
+  CHECK(run.least_time == 1000);
+  for (std::uint64_t const at : {0U, 100U}) {  // one phase alone copies nothing
+    auto const one = plan_phase_switch(phases_of(10, 25), tensors, {.steps = 100, .at = at, .copy_rate = 1'000'000});
+    CHECK(one.copies.empty());
+    CHECK(one.time() == (at == 0 ? 2500 : 1000));
+  }
+}
+
+TEST_CASE("plan_phase_switch: within a budget, as few steps of the first phase as an exhaustive search finds") {
+  int refused = 0, mixed = 0;
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+    CAPTURE(seed);
+    splitmix64 draw(seed);
+    auto const number = [&](std::uint64_t below) { return static_cast<std::int64_t>(1 + uniform_below(below, draw)); };
+    auto const phases = phases_of(number(9), number(9));
+    tensor_list const tensors(uniform_below(3, draw), {"t", number(40), number(3)});
+    switch_options const options{.steps = 1 + uniform_below(20, draw), .time_budget = number(150), .copy_rate = 5'000'000'000};
+    auto const run = plan_phase_switch(phases, tensors, options);
+    REQUIRE(check_phase_switch(run, phases, tensors, options) == verdict<switch_fault>{});
+    auto found = false;
+    for (std::uint64_t at = 0; at <= options.steps && !found; ++at) {
+      auto const fixed = plan_phase_switch(phases, tensors, {.steps = options.steps, .at = at, .copy_rate = options.copy_rate});
+      found = fixed.time() <= options.time_budget;
+      if (found) REQUIRE(run.first_steps.value == static_cast<std::int64_t>(at));
+    }
+    REQUIRE(found == (run.status == status::feasible));
+    refused += found ? 0 : 1;
+    mixed += run.copies.empty() ? 0 : 1;
+  }
+  CHECK(refused > 100);
+  CHECK(mixed > 50);
+}
+
+TEST_CASE("plan_phase_switch: both phases must be feasible, even one without steps") {
+  auto phases = phases_of(10, 25);
+  for (std::uint64_t p = 0; p < 2; ++p) {
+    auto one = phases;
+    one[p].status = p == 0 ? status::unknown : status::infeasible;
+    auto const run = plan_phase_switch(one, {}, {.steps = 10, .at = p == 0 ? 0U : 10U});
+    CHECK(run.status == one[p].status);
+    CHECK(run.blocked_by == p);
+    CHECK(check_phase_switch(run, one, {}, {.steps = 10}).valid());
+  }
+}
+
+TEST_CASE("check_phase_switch: each rule is named") {
+  auto const phases = phases_of(10, 25);
+  tensor_list const tensors{{"a", 1000, 4}, {"b", 500, 1}};
+  switch_options const options{.steps = 100, .time_budget = 4'501'600, .copy_rate = 1'000'000'000};
+  auto const good = plan_phase_switch(phases, tensors, {.steps = 100, .at = 60, .copy_rate = 1'000'000'000});
+  switch_options const given{.steps = 100, .at = 60, .copy_rate = 1'000'000'000};
+  REQUIRE(check_phase_switch(good, phases, tensors, given).valid());
+  auto const fault = [&](std::function<void(switched_run&)> const& change, switch_options const& with) {
+    auto bad = good;
+    change(bad);
+    auto const v = check_phase_switch(bad, phases, tensors, with);
+    CHECK(!describe(v).empty());
+    return v.fault;
+  };
+  CHECK(fault([](auto& r) { r.status = status::infeasible; }, given) == switch_fault::needless_refusal);
+  CHECK(fault([](auto& r) { r.second_steps = 41; }, given) == switch_fault::wrong_steps);
+  CHECK(fault([](auto& r) { r.first_steps = {61, 61}; }, given) == switch_fault::wrong_steps);
+  CHECK(fault([](auto& r) { r.copies.pop_back(); }, given) == switch_fault::wrong_copies);
+  CHECK(fault([](auto& r) { r.copies[1].copies = 2; }, given) == switch_fault::wrong_copies);
+  CHECK(fault([](auto& r) { r.copies[0].bytes = 1000; }, given) == switch_fault::wrong_bytes);
+  CHECK(fault([](auto& r) { r.copied_bytes -= 1; }, given) == switch_fault::wrong_bytes);
+  CHECK(fault([](auto& r) { r.copy_time += 1; }, given) == switch_fault::wrong_time);
+  CHECK(fault([](auto&) {}, options) == switch_fault::late_switch);
+  auto short_of = options;
+  short_of.time_budget = good.time() - 1;
+  CHECK(fault([](auto&) {}, short_of) == switch_fault::over_budget);
+  auto blocked = phases;
+  blocked[1].status = status::infeasible;
+  CHECK(check_phase_switch(good, blocked, tensors, given).fault == switch_fault::phase_infeasible);
+}
+
+TEST_CASE("plan_phase_switch: misuse names the entry") {
+  using ballast_test::refusal;
+  auto const said = [](two_phases const& phases, tensor_list const& tensors, switch_options const& options) {
+    return refusal([&] { return plan_phase_switch(phases, tensors, options); });
+  };
+  auto const phases = phases_of(1, 2);
+  CHECK(said(phases_of(0, 2), {}, {.steps = 1}).find("phases[0].step_time = 0") != std::string::npos);
+  CHECK(said(phases, {}, {}).find("steps = 0") != std::string::npos);
+  CHECK(said(phases, {}, {.steps = 3, .at = 4}).find("at = 4") != std::string::npos);
+  CHECK(said(phases, {}, {.steps = 3, .copy_rate = 7}).find("copy_rate = 7") != std::string::npos);
+  CHECK(said(phases, {{"a", -1, 1}}, {.steps = 3}).find("tensors[0]") != std::string::npos);
+  CHECK(said(phases_of(std::int64_t{1} << 50, 1), {}, {.steps = 1'000'000}).find("2^61 ns") != std::string::npos);
+}
+
+}  // namespace test_curriculum_phase_switch
