@@ -3,7 +3,7 @@
 
 /// @file
 /// @brief Includes all of methods/: published systems, composed of the other rooms: BladeDISC++, ByteScale, ChunkFlow, DistCA, DynaPipe,
-/// FlexSP, HBP, LongAlign, hybrid context parallelism of Megatron-Core, ODB, OmniBal, Skrull, verl, WLB-LLM.
+/// FlexSP, HBP, LongAlign, hybrid context parallelism of Megatron-Core, ODB, OmniBal, Pseudo-to-Real, Skrull, verl, WLB-LLM.
 ///
 /// Use them to reproduce a paper. `hbp::plan_training` plans multi-level packing, `longalign::sorted_batches` and `packing_steps`
 /// make LongAlign's batches, and `omnibal::plan_training` chooses micro-batches, stages and recomputation as OmniBal does. Schedulers of
@@ -34,6 +34,7 @@
 #include <ballast/methods/omnibal_recompute.hpp>
 #include <ballast/methods/omnibal_training.hpp>
 #include <ballast/methods/omnibal_units.hpp>
+#include <ballast/methods/pseudo_to_real.hpp>
 #include <ballast/methods/roam.hpp>
 #include <ballast/methods/skrull.hpp>
 #include <ballast/methods/skrull_costs.hpp>

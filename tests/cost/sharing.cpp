@@ -48,7 +48,7 @@ TEST_CASE("evaluate_stack: misuse names the argument") {
   CHECK(refusal([] { return evaluate_stack({.layers = 0}, own_parameters, 1); }).find("layers = 0") != std::string::npos);
   CHECK(refusal([] { return evaluate_stack({}, shared_parameters(0), 1); }).find("sharing.layers = 0") != std::string::npos);
   CHECK(refusal([] { return evaluate_stack({.parameters = -1}, own_parameters, 1); }).find("parameters = -1") != std::string::npos);
-  CHECK(refusal([] { return evaluate_stack({}, own_parameters, 0); }).find("devices = 0") != std::string::npos);
+  CHECK(refusal([] { return evaluate_stack({}, own_parameters, 0); }).find("device_count = 0") != std::string::npos);
 }
 
 }  // namespace test_cost_sharing

@@ -64,10 +64,10 @@ struct stack_costs {
 ///
 /// The parameters are divided over the devices, as experts and ZeRO stage 3 divide them. Activations are not counted.
 ///
-/// @param stack    the layers
-/// @param sharing  which of them share parameters
-/// @param devices  number of devices, 1 … 2^24
-/// @param state    bytes per parameter for each kind of state, at most 256
+/// @param stack         the layers
+/// @param sharing       which of them share parameters
+/// @param device_count  number of devices, 1 … 2^24
+/// @param state         bytes per parameter for each kind of state, at most 256
 /// @return the costs
 /// @throws invalid_input if an argument is out of range, or if all layers together have 2^52 parameters or 2^62 FLOPs or more
 /// @par Complexity
@@ -76,17 +76,17 @@ struct stack_costs {
 /// A pure function of its arguments.
 /// @par Source
 /// Lin et al., "M6-10T", arXiv 2110.03888: the Pseudo stage shares the parameters of all layers.
-[[nodiscard]] constexpr stack_costs evaluate_stack(layer_stack const& stack, parameter_sharing const& sharing, std::int64_t devices,
+[[nodiscard]] constexpr stack_costs evaluate_stack(layer_stack const& stack, parameter_sharing const& sharing, std::int64_t device_count,
                                                    training_state const& state = {}) {
   auto const sets = parameter_sets(stack.layers, sharing);
   detail::require_within("parameters", stack.parameters, 0, (std::int64_t{1} << 52) / stack.layers);
   detail::require_within("flops", stack.flops, 0, (std::int64_t{1} << 62) / stack.layers);
-  detail::require_within("devices", devices, 1, 1 << 24);
+  detail::require_within("device_count", device_count, 1, 1 << 24);
   detail::require_within("parameter", state.parameter, 0, 256);
   detail::require_within("gradient", state.gradient, 0, 256);
   detail::require_within("optimizer", state.optimizer, 0, 256);
   auto const parameters = sets * stack.parameters;
-  auto const mine = divide_up(parameters, devices);
+  auto const mine = divide_up(parameters, device_count);
   return {.parameters = parameters,
           .mine = mine,
           .states = {mine * state.parameter, mine * state.gradient, mine * state.optimizer},
