@@ -4,15 +4,12 @@
 #include <ballast/staging/offload.hpp>
 
 #include "support/catch.hpp"
-#include "support/refusal.hpp"
 #include "support/rounds.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <limits>
-#include <string>
 #include <vector>
 
 namespace test_staging_offload {
@@ -175,59 +172,6 @@ TEST_CASE("plan_offload: what is short, and by how much") {
   CHECK(host.status == status::infeasible);
   CHECK(host.shortage == short_memory::host);
   CHECK(host.needed == 360 * mega);
-}
-
-TEST_CASE("check_offload: each rule is named") {
-  layer_list const layers(5, trained_layer(mega, 1000, 2000));
-  offload_options const options{.device_memory = 40 * mega, .host_memory = 100 * mega, .rates = {1000 * mega, 1000 * mega, 1000 * mega}};
-  auto const good = plan_offload(layers, options);
-  REQUIRE(check_offload(good, layers, options).valid());
-  auto const fault = [&](std::function<void(offload_plan&)> const& change, offload_options const& with) {
-    auto bad = good;
-    change(bad);
-    auto const v = check_offload(bad, layers, with);
-    CHECK(!describe(v).empty());
-    return v.fault;
-  };
-  CHECK(fault([](auto& p) { p.placement.pop_back(); }, options) == offload_fault::wrong_size);
-  CHECK(fault([](auto& p) { p.placement[2] = static_cast<hosted>(9); }, options) == offload_fault::no_choice);
-  CHECK(fault([](auto& p) { p.memory.host += 1; }, options) == offload_fault::wrong_memory);
-  CHECK(fault([](auto& p) { p.status = status::infeasible; }, options) == offload_fault::plan_refused);
-  CHECK(fault([](auto& p) { p.timeline.events.pop_back(); }, options) == offload_fault::wrong_timeline);
-  CHECK(fault([](auto& p) { p.time.value += 1; }, options) == offload_fault::wrong_value);
-  CHECK(fault([](auto& p) { p.time.lower_bound = p.time.value + 1; }, options) == offload_fault::wrong_bound);
-  auto less = options;
-  less.device_memory = good.memory.device - 1;
-  CHECK(fault([](auto&) {}, less) == offload_fault::over_device);
-  less = options;
-  less.host_memory = good.memory.host - 1;
-  CHECK(fault([](auto&) {}, less) == offload_fault::over_host);
-}
-
-TEST_CASE("plan_offload: no layers, frozen layers, and misuse names the entry") {
-  using ballast_test::refusal;
-  offload_options options{.rates = {mega, mega, mega}};
-  CHECK(plan_offload(layer_list{}, options).time == certificate{0, 0});
-  layer_list const frozen(3, {.forward = 9, .backward = 9, .states = {.parameter = 1000}});
-  options = {.device_memory = 2000, .host_memory = 3000, .rates = {mega, mega, mega}, .buffers = 1};
-  auto const plan = plan_offload(frozen, options);  // one layer is resident, the others are loaded, and nothing is stored
-  CHECK(plan.status == status::feasible);
-  CHECK(std::all_of(plan.timeline.events.begin(), plan.timeline.events.end(),
-                    [](auto const& e) { return e.task != prefetch_task::store && e.task != prefetch_task::update; }));
-  auto const said = [](layer_list const& layers, offload_options const& with) {
-    return refusal([&] { return plan_offload(layers, with); });
-  };
-  auto bad = options;
-  bad.rates.down = 0;
-  CHECK(said(frozen, bad).find("rates.down = 0") != std::string::npos);
-  bad = options;
-  bad.buffers = 0;
-  CHECK(said(frozen, bad).find("buffers = 0") != std::string::npos);
-  bad = options;
-  bad.host_memory = -1;
-  CHECK(said(frozen, bad).find("host_memory = -1") != std::string::npos);
-  CHECK(said({{}, {.states = {.parameter = -5}}}, options).find("layers[1].states.parameter = -5") != std::string::npos);
-  CHECK(said({{.forward = std::numeric_limits<std::int64_t>::max()}}, options).find("layers[0].forward") != std::string::npos);
 }
 
 }  // namespace test_staging_offload
