@@ -90,6 +90,20 @@ template <class = when_called>
   return {};
 }
 
+/// Whether there are buffers for all uses. A change is a time, and 1 + layer for a buffer that is taken, or 0 for one that is released.
+template <class = when_called>
+[[nodiscard]] inline verdict<prefetch_fault> check_buffers(std::vector<std::pair<std::int64_t, std::int64_t>> changes,
+                                                           std::uint64_t buffers) {
+  std::sort(changes.begin(), changes.end());  // a buffer that is released at a time is free for a use that begins then
+  std::int64_t in_use = 0;
+  for (auto const& [time, layer] : changes) {
+    in_use += layer == 0 ? -1 : 1;
+    if (layer != 0 && in_use > static_cast<std::int64_t>(buffers))
+      return {prefetch_fault::over_buffers, static_cast<std::uint64_t>(layer - 1), static_cast<std::uint64_t>(in_use), buffers};
+  }
+  return {};
+}
+
 }  // namespace detail
 
 /// @brief Checks a timeline against the definition: every task once, in its time, after what it waits for; one task at a time on the
@@ -127,7 +141,7 @@ template <class = when_called>
     auto const e = of[i].at[static_cast<std::size_t>(task)];
     return e == detail::layer_events<>::absent ? nullptr : &events[e];
   };
-  std::vector<std::pair<std::int64_t, std::int64_t>> changes;  // time, and 1 + layer for an acquired buffer or 0 for a released one
+  std::vector<std::pair<std::int64_t, std::int64_t>> changes;
   auto const uses = [&](std::size_t i, std::int64_t from, std::int64_t to) {
     changes.push_back({from, static_cast<std::int64_t>(i) + 1});
     changes.push_back({to, 0});
@@ -157,13 +171,7 @@ template <class = when_called>
       }
   }
   if (auto const v = detail::check_resources(events); !v.valid()) return v;
-  std::sort(changes.begin(), changes.end());  // a buffer that is released at a time is free for a use that begins then
-  std::int64_t in_use = 0;
-  for (auto const& [time, layer] : changes) {
-    in_use += layer == 0 ? -1 : 1;
-    if (layer != 0 && in_use > static_cast<std::int64_t>(buffers))
-      return {prefetch_fault::over_buffers, static_cast<std::uint64_t>(layer - 1), static_cast<std::uint64_t>(in_use), buffers};
-  }
+  if (auto const v = detail::check_buffers(std::move(changes), buffers); !v.valid()) return v;
   if (timeline.makespan.value != last) return {prefetch_fault::wrong_value, 0};
   return {timeline.makespan.lower_bound > last ? prefetch_fault::wrong_bound : prefetch_fault::none, 0};
 }
