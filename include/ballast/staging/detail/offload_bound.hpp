@@ -22,9 +22,9 @@ class offload_bound {
 
   /// The least over all sizes of the buffers: with a size, only choices that need no more, and a device without those bytes.
   [[nodiscard]] std::int64_t operator()() {
-    auto const ranges = problem_.buffer_ranges(8);
+    auto const ranges = problem_.buffer_ranges(problem_.classes() > 64 ? 3 : 8);
     auto const entries = ranges.size() * problem_.table.size();
-    rounds_ = static_cast<int>((std::clamp)(std::size_t{400'000} / (entries + 1), std::size_t{4}, std::size_t{400}));
+    rounds_ = static_cast<int>((std::clamp)(std::size_t{150'000} / (entries + 1), std::size_t{6}, std::size_t{400}));
     auto least = (std::numeric_limits<std::int64_t>::max)();
     for (auto const& range : ranges) least = (std::min)(least, with_buffers(range.largest, range.room));
     return (std::min)(least, reference_);
@@ -70,8 +70,8 @@ class offload_bound {
         auto const& x = problem_.at(k, c);
         if (x.buffer > largest) continue;
         auto const& t = x.times;
-        raw.push_back({t.forward + t.backward, t.load + t.backward, 2 * t.load + t.give_back, t.store, t.load + t.store, t.update,
-                       t.load + t.update, x.device, x.host});
+        raw.push_back({t.backward, t.load + t.backward, 2 * t.load + t.give_back, t.store, t.load + t.store, t.update, t.load + t.update,
+                       x.device, x.host});
         for (std::size_t i = 0; i < rows; ++i) most[i] = (std::max)(most[i], raw.back()[i]);
       }
       class_begin_.push_back(raw.size());
@@ -86,9 +86,9 @@ class offload_bound {
       entries_.emplace_back();
       for (std::size_t i = 0; i < rows; ++i) entries_.back()[i] = scaled(r[i], units[i]);
     }
-    auto const stored = scaled(problem_.first_stored, unit_);
+    auto const forward = scaled(problem_.forward, unit_), backward = scaled(problem_.backward, unit_);
     auto const last = scaled(problem_.last_backward, unit_);
-    offset_ = {0, 0, 0, stored, last, stored, last, 0, 0};
+    offset_ = {forward + backward, backward, 0, forward + last, last, forward + last, last, 0, 0};
     memory_ = {scaled(room, units[times]) + 1, scaled(problem_.options.host_memory, units[times + 1]) + 1};
     limit_ = scaled(reference_, unit_);
   }
@@ -118,11 +118,12 @@ class offload_bound {
   }
   /// Raises and lowers the best prices, one or two at a time and by less and less, while that proves more.
   void refine() {
-    for (int shift = 1; shift <= 14; ++shift)
-      for (int again = 0; again < 4; ++again) {
+    auto tries = 24 * rounds_;
+    for (int shift = 1; shift <= 14 && tries > 0; ++shift)
+      for (int again = 0; again < 4 && tries > 0; ++again) {
         auto const before = best_;
         for (std::size_t i = 0; i < rows; ++i)
-          for (std::size_t j = 0; j < 2 * rows; ++j) {
+          for (std::size_t j = 0; j < 2 * rows; ++j, --tries) {
             auto price = best_price_;
             auto const up = (price[i] >> shift) + 1, down = price[j % rows] >> shift;
             price[i] += j % rows == i ? -(price[i] >> shift) : up;

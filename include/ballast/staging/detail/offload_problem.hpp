@@ -11,13 +11,14 @@
 #include <numeric>
 #include <span>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace ballast::inline v0_2::detail {
 
 /// What a choice for one layer takes of everything that is limited.
 struct offload_choice {
-  prefetch_layer times;
+  prefetch_layer times;                           // without the passes; `backward` is the update by the device
   std::int64_t device = 0, buffer = 0, host = 0;  // bytes
 };
 
@@ -26,7 +27,7 @@ struct buffer_range {
   std::int64_t largest = 0, room = 0;
 };
 
-/// Classes of equal layers, with the figures of every choice.
+/// Classes of layers with equal states, with the figures of every choice. Their passes may differ.
 template <class = when_called>
 struct offload_problem {
   static constexpr std::size_t choices = hosted_choices;
@@ -36,20 +37,23 @@ struct offload_problem {
     std::iota(order.begin(), order.end(), 0U);
     auto const key = [&](std::uint32_t i) {
       auto const& l = layers[i];
-      return std::tuple(l.forward, l.backward, l.device_update, l.states.parameter, l.states.gradient, l.states.optimizer);
+      return std::tuple(l.device_update, l.states.parameter, l.states.gradient, l.states.optimizer);
     };
     std::sort(order.begin(), order.end(), [&](auto a, auto b) { return std::tuple(key(a), a) < std::tuple(key(b), b); });
     for (std::size_t i = 0; i < order.size(); ++i) {
-      if (i == 0 || layers[order[i]] != layers[order[i - 1]]) {
+      if (i == 0 || key(order[i]) != key(order[i - 1])) {
         count.push_back(0);
         for (std::size_t c = 0; c < choices; ++c) table.push_back(choice_of(layers[order[i]], static_cast<hosted>(c)));
       }
       ++count.back();
       class_of[order[i]] = static_cast<std::uint32_t>(count.size() - 1);
     }
-    for (auto const& l : layers) first_stored += l.forward;
+    for (auto const& l : layers) {
+      passes.push_back({l.forward, l.backward});
+      forward += l.forward;
+      backward += l.backward;
+    }
     if (!layers.empty()) last_backward = layers.back().backward;
-    first_stored += last_backward;
   }
 
   [[nodiscard]] offload_choice const& at(std::size_t k, std::size_t choice) const { return table[k * choices + choice]; }
@@ -58,11 +62,11 @@ struct offload_problem {
 
   /// What the device computes in any case.
   [[nodiscard]] std::int64_t least_time() const {
-    std::int64_t sum = 0;
+    auto sum = forward + backward;
     for (std::size_t k = 0; k < classes(); ++k) {
       auto least = at(k, 0).times.backward;
       for (std::size_t c = 1; c < choices; ++c) least = (std::min)(least, at(k, c).times.backward);
-      sum += static_cast<std::int64_t>(count[k]) * (at(k, 0).times.forward + least);
+      sum += static_cast<std::int64_t>(count[k]) * least;
     }
     return sum;
   }
@@ -108,16 +112,17 @@ struct offload_problem {
   /// No placement that fits the device takes less of the host.
   [[nodiscard]] std::int64_t least_host() const {
     auto least = (std::numeric_limits<std::int64_t>::max)();
-    for (auto const& range : buffer_ranges(32)) least = (std::min)(least, least_host(range));
+    for (auto const& range : buffer_ranges(classes() > 64 ? 8 : 32)) least = (std::min)(least, least_host(range));
     return layers() == 0 ? 0 : least;
   }
 
   offload_options options;
-  std::vector<offload_choice> table;    // choices of each class
-  std::vector<std::uint64_t> count;     // layers of each class
-  std::vector<std::uint32_t> class_of;  // of each layer
-  std::int64_t last_backward = 0;       // of the last layer, without an update
-  std::int64_t first_stored = 0;        // nothing of a backward pass leaves the device earlier
+  std::vector<offload_choice> table;                          // choices of each class
+  std::vector<std::uint64_t> count;                           // layers of each class
+  std::vector<std::uint32_t> class_of;                        // of each layer
+  std::vector<std::pair<std::int64_t, std::int64_t>> passes;  // forward and backward of each layer
+  std::int64_t forward = 0, backward = 0;                     // of all layers
+  std::int64_t last_backward = 0;                             // of the last layer: nothing leaves the device before it ends
 
  private:
   /// The same for buffers in a range: the best price of the device's bytes, in 2^-16 of the host's.
@@ -151,7 +156,36 @@ struct offload_problem {
   }
   [[nodiscard]] offload_choice choice_of(offload_layer const& layer, hosted what) const {
     auto const bytes = memory_of<>(std::span(&layer, 1), std::span(&what, 1), 1);
-    return {prefetch_layer_of(layer, what, options.rates), bytes.device - bytes.buffers, bytes.buffers, bytes.host};
+    auto times = prefetch_layer_of(layer, what, options.rates);
+    times.forward = 0;
+    times.backward -= layer.backward;
+    return {times, bytes.device - bytes.buffers, bytes.buffers, bytes.host};
+  }
+};
+
+/// Sums of choices.
+struct offload_totals {
+  std::int64_t device = 0, buffer = 0, host = 0, updated = 0, load = 0, back = 0, down = 0, updates = 0;
+  void add(offload_choice const& c, std::int64_t times) noexcept {
+    add_sums(c, times);
+    buffer = (std::max)(buffer, c.buffer);
+  }
+  void add_sums(offload_choice const& c, std::int64_t times) noexcept {
+    device += times * c.device;
+    host += times * c.host;
+    updated += times * c.times.backward;
+    load += times * c.times.load;
+    back += times * c.times.give_back;
+    down += times * c.times.store;
+    updates += times * c.times.update;
+  }
+  [[nodiscard]] std::int64_t device_with(std::uint64_t buffers) const noexcept {
+    return device + static_cast<std::int64_t>(buffers) * buffer;
+  }
+  /// A lower bound on the time.
+  [[nodiscard]] std::int64_t over_time(offload_problem<> const& p) const noexcept {
+    auto const behind = (std::max)(p.backward + updated, p.last_backward + (std::max)(down, updates));
+    return (std::max)((std::max)(p.forward, load) + behind, 2 * load + back);
   }
 };
 
