@@ -24,6 +24,7 @@
 #include <ballast/staging/layer.hpp>
 #include <ballast/staging/offload.hpp>
 #include <ballast/staging/offload_layer.hpp>
+#include <ballast/staging/offload_model.hpp>
 #include <ballast/staging/offload_rules.hpp>
 #include <ballast/staging/options.hpp>
 #include <ballast/staging/result.hpp>
