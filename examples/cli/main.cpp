@@ -45,6 +45,7 @@ int run(int argc, char** argv) {
   add_capacities(app);
   add_partition(app);
   add_recompute(app);
+  add_offload_plan(app);
   add_simulate(app);
   add_layout(app, command_line);
   add_order(app, command_line);
