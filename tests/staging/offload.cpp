@@ -158,6 +158,17 @@ TEST_CASE("plan_offload: a thousand layers are near the bound, and more device m
   CHECK(everything.time.value * 2 > 3 * tight.time.value);
 }
 
+TEST_CASE("plan_offload: one large layer does not make the buffers of all too large") {
+  layer_list layers(30, trained_layer(mega, 1000, 2000));
+  layers[0] = trained_layer(20 * mega, 1000, 2000);
+  // Eight buffers of 6 bytes a parameter for the small layers alone, and the parameters and gradients of the large one.
+  offload_options const options{
+      .device_memory = 180 * mega, .host_memory = 900 * mega, .rates = {mega, mega, mega}, .buffers = 8, .work = 10'000};
+  auto const plan = plan_offload(layers, options);
+  CHECK(check_offload(plan, layers, options).valid());
+  CHECK(plan.status == status::feasible);
+}
+
 TEST_CASE("plan_offload: what is short, and by how much") {
   layer_list const layers(20, trained_layer(mega, 10, 20));
   offload_options options{.device_memory = 12 * mega - 1, .host_memory = 1000 * mega, .rates = {mega, mega, mega}, .buffers = 2};

@@ -49,10 +49,14 @@ template <class = when_called>
     none.needed = needed;
     return none;
   };
-  if (auto const least = problem.least_device(); least > options.device_memory) return infeasible(short_memory::device, least);
+  auto const smallest = problem.least_device();
+  if (smallest.device > options.device_memory) return infeasible(short_memory::device, smallest.device);
   if (auto const least = problem.least_host(); least > options.host_memory) return infeasible(short_memory::host, least);
 
   detail::offload_search<> search(problem);
+  std::vector<hosted> least;
+  for (auto const k : problem.class_of) least.push_back(static_cast<hosted>(smallest.choice[k]));
+  search.consider(least);
   search.consider(std::vector<hosted>(layers.size(), hosted::none));
   for (auto const rule : {offload_rule::everything, offload_rule::first, offload_rule::last, offload_rule::stride})
     for (std::size_t c = 1; c < hosted_choices; ++c)

@@ -71,26 +71,42 @@ struct offload_problem {
     return sum;
   }
 
-  /// The least bytes of the device that any choice takes: for each size of a buffer, the least of every class that needs no larger one.
-  [[nodiscard]] std::int64_t least_device() const {
+  /// What takes least of the device: its bytes, and the choice of each class.
+  struct least_choices {
+    std::int64_t device = 0;
+    std::vector<std::size_t> choice;
+  };
+  /// For each size of a buffer, every class takes the choice of least bytes, then least of the host, that needs no larger one.
+  [[nodiscard]] least_choices least_device() const {
     std::vector<std::size_t> order(table.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::sort(order.begin(), order.end(), [&](auto a, auto b) { return std::tuple(table[a].buffer, a) < std::tuple(table[b].buffer, b); });
-    std::vector<std::int64_t> least(classes(), -1);
+    std::int64_t sum = 0, best = -1, size = 0;
+    std::vector<std::size_t> now(classes(), choices);
+    auto const less = [&](std::size_t a, std::size_t b) {  // entries of one class
+      return std::tuple(table[a].device, table[a].host, a) < std::tuple(table[b].device, table[b].host, b);
+    };
     std::size_t unseen = classes();
-    std::int64_t sum = 0, best = -1;
-    for (auto const e : order) {
-      auto& l = least[e / choices];
+    auto const take = [&](std::size_t e) {
+      auto& c = now[e / choices];
       auto const n = static_cast<std::int64_t>(count[e / choices]);
-      if (l < 0) --unseen;
-      if (l < 0 || table[e].device < l) {
-        sum += n * (table[e].device - (l < 0 ? 0 : l));
-        l = table[e].device;
-      }
+      auto const first = c == choices;
+      if (!first && !less(e, e / choices * choices + c)) return;
+      sum += n * (table[e].device - (first ? 0 : at(e / choices, c).device));
+      unseen -= first ? 1 : 0;
+      c = e % choices;
+    };
+    for (auto const e : order) {
+      take(e);
       auto const all = sum + static_cast<std::int64_t>(options.buffers) * table[e].buffer;
-      if (unseen == 0 && (best < 0 || all < best)) best = all;
+      if (unseen > 0 || (best >= 0 && all >= best)) continue;
+      best = all;
+      size = table[e].buffer;
     }
-    return (std::max)(best, std::int64_t{0});
+    now.assign(classes(), choices);
+    for (auto const e : order)
+      if (table[e].buffer <= size) take(e);
+    return {(std::max)(best, std::int64_t{0}), std::move(now)};
   }
 
   /// Ranges of the size of a buffer, at most `most` of them, that together contain the need of every choice.
