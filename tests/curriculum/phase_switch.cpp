@@ -7,6 +7,7 @@
 #include "support/refusal.hpp"
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -66,7 +67,7 @@ TEST_CASE("plan_phase_switch: within a budget, as few steps of the first phase a
     splitmix64 draw(seed);
     auto const number = [&](std::uint64_t below) { return static_cast<std::int64_t>(1 + uniform_below(below, draw)); };
     auto const phases = phases_of(number(9), number(9));
-    tensor_list const tensors(uniform_below(3, draw), {"t", number(40), number(3)});
+    tensor_list const tensors(static_cast<std::size_t>(uniform_below(3, draw)), {"t", number(40), number(3)});
     switch_options const options{.steps = 1 + uniform_below(20, draw), .time_budget = number(150), .copy_rate = 5'000'000'000};
     auto const run = plan_phase_switch(phases, tensors, options);
     REQUIRE(check_phase_switch(run, phases, tensors, options) == verdict<switch_fault>{});
@@ -86,7 +87,7 @@ TEST_CASE("plan_phase_switch: within a budget, as few steps of the first phase a
 
 TEST_CASE("plan_phase_switch: both phases must be feasible, even one without steps") {
   auto phases = phases_of(10, 25);
-  for (std::uint64_t p = 0; p < 2; ++p) {
+  for (std::size_t p = 0; p < 2; ++p) {
     auto one = phases;
     one[p].status = p == 0 ? status::unknown : status::infeasible;
     auto const run = plan_phase_switch(one, {}, {.steps = 10, .at = p == 0 ? 0U : 10U});

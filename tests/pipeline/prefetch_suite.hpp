@@ -5,6 +5,7 @@
 
 #include "support/catch.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -13,7 +14,7 @@ namespace ballast_test {
 using prefetch_layers = std::vector<ballast::prefetch_layer>;
 
 [[nodiscard]] inline prefetch_layers random_prefetch_layers(ballast::splitmix64& generator) {
-  prefetch_layers out(ballast::uniform_below(9, generator));
+  prefetch_layers out(static_cast<std::size_t>(ballast::uniform_below(9, generator)));
   auto const time = [&] { return static_cast<std::int64_t>(ballast::uniform_below(4, generator) * ballast::uniform_below(9, generator)); };
   for (auto& l : out) {
     l = {.forward = time(),

@@ -74,7 +74,7 @@ TEST_CASE("plan_offload: with few layers, the best of all placements, or none ex
   for (std::uint64_t seed = 0; seed < 150; seed += ballast_test::round_step) {
     CAPTURE(seed);
     splitmix64 draw(seed);
-    auto const layers = random_layers(1 + seed % 4, draw);
+    auto const layers = random_layers(static_cast<std::size_t>(1 + seed % 4), draw);
     auto options = random_options(layers, draw);
     constexpr auto never = (std::numeric_limits<std::int64_t>::max)();
     auto best = never, least_device = never, least_host = never;
@@ -121,7 +121,7 @@ TEST_CASE("plan_offload: within both memories, and no rule that fits is faster")
   for (std::uint64_t seed = 1000; seed < 1100; seed += ballast_test::round_step) {
     CAPTURE(seed);
     splitmix64 draw(seed);
-    auto const layers = random_layers(8 + uniform_below(40, draw), draw);
+    auto const layers = random_layers(8 + static_cast<std::size_t>(uniform_below(40, draw)), draw);
     auto options = random_options(layers, draw);
     options.work = 20'000;
     auto const plan = plan_offload(layers, options);

@@ -57,7 +57,7 @@ template <class = when_called>
                            ? 0
                            : static_cast<std::int64_t>(multiply_divide_up(static_cast<std::uint64_t>(bytes), 1'000'000'000U,
                                                                           static_cast<std::uint64_t>(options.copy_rate)));
-  for (std::uint64_t p = 0; p < 2; ++p)
+  for (std::size_t p = 0; p < 2; ++p)
     if (phases[p].status != status::feasible) return {run.status == status::feasible ? phase_infeasible : none, p};
   auto const time_at = [&](std::int64_t at) {  // without the time of copying
     return at * phases[0].step_time + (steps - at) * phases[1].step_time;

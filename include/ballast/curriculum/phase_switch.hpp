@@ -162,7 +162,7 @@ template <class = when_called>
                                                     switch_options const& options) {
   detail::require_valid(phases, tensors, options);
   switched_run out;
-  for (std::uint64_t p = 0; p < 2; ++p)
+  for (std::size_t p = 0; p < 2; ++p)
     if (phases[p].status != status::feasible) {
       out.status = phases[p].status;
       out.blocked_by = p;

@@ -143,8 +143,8 @@ template <class = when_called>
   };
   std::vector<std::pair<std::int64_t, std::int64_t>> changes;
   auto const uses = [&](std::size_t i, std::int64_t from, std::int64_t to) {
-    changes.push_back({from, static_cast<std::int64_t>(i) + 1});
-    changes.push_back({to, 0});
+    changes.emplace_back(from, static_cast<std::int64_t>(i) + 1);
+    changes.emplace_back(to, 0);
   };
   for (std::size_t i = 0; i < layers.size(); ++i) {
     auto const* const f = event(i, forward);

@@ -55,6 +55,7 @@ template <class = when_called>
 
   detail::offload_search<> search(problem);
   std::vector<hosted> least;
+  least.reserve(layers.size());
   for (auto const k : problem.class_of) least.push_back(static_cast<hosted>(smallest.choice[k]));
   search.consider(least);
   search.consider(std::vector<hosted>(layers.size(), hosted::none));

@@ -64,6 +64,7 @@ template <class = when_called>
   out.memory = memory_of(layers, placement, options.buffers);
   if (out.memory.device > options.device_memory || out.memory.host > options.host_memory) return out;
   std::vector<prefetch_layer> times;
+  times.reserve(layers.size());
   for (std::size_t i = 0; i < layers.size(); ++i) times.push_back(prefetch_layer_of(layers[i], placement[i], options.rates));
   out.timeline = simulate_prefetch(times, options.buffers, true);
   out.time = out.timeline.makespan;

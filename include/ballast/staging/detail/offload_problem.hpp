@@ -49,7 +49,7 @@ struct offload_problem {
       class_of[order[i]] = static_cast<std::uint32_t>(count.size() - 1);
     }
     for (auto const& l : layers) {
-      passes.push_back({l.forward, l.backward});
+      passes.emplace_back(l.forward, l.backward);
       forward += l.forward;
       backward += l.backward;
     }
@@ -112,6 +112,7 @@ struct offload_problem {
   /// Ranges of the size of a buffer, at most `most` of them, that together contain the need of every choice.
   [[nodiscard]] std::vector<buffer_range> buffer_ranges(std::size_t most) const {
     std::vector<std::int64_t> sizes;
+    sizes.reserve(table.size());
     for (auto const& c : table) sizes.push_back(c.buffer);
     std::sort(sizes.begin(), sizes.end());
     sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
