@@ -50,5 +50,6 @@
 #include <ballast/batching/stream_sources.hpp>
 #include <ballast/batching/stream_step.hpp>
 #include <ballast/batching/stream_steps.hpp>
+#include <ballast/batching/unequal_batch.hpp>
 #include <ballast/batching/weigh.hpp>
 #include <ballast/batching/weighed_samples.hpp>
