@@ -18,11 +18,12 @@ TEST_CASE("device: the datasheets, dense bfloat16") {
   // The datasheets print the rate with sparsity, twice the dense one: 624, 1979, 1979 and 4500 TFLOP/s.
   for (auto const& [name, sparse_tflops] : {std::pair{"a100", 624.0}, {"h100", 1979.0}, {"h200", 1979.0}, {"b200", 4500.0}})
     CHECK(std::fabs(2e-12 * static_cast<double>(device_named(name).bf16_flops) / sparse_tflops - 1) < 0.0005);
+  CHECK(device_named("v100").bf16_flops == 125'000'000'000'000);  // float16, without sparsity
   CHECK(device_named("h200").memory_bytes == 141'000'000'000);
   for (std::size_t i = 1; i < devices.size(); ++i)  // in order of appearance, nothing shrank
     CHECK((devices[i].memory_bytes >= devices[i - 1].memory_bytes && devices[i].memory_bandwidth > devices[i - 1].memory_bandwidth &&
            devices[i].link_bandwidth >= devices[i - 1].link_bandwidth));
-  CHECK(refusal([] { return device_named("H100"); }) == "no device \"H100\"; there are a100, h100, h200, b200");
+  CHECK(refusal([] { return device_named("H100"); }) == "no device \"H100\"; there are v100, a100, h100, h200, b200");
 }
 
 TEST_CASE("device: modelled time") {

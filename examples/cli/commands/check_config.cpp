@@ -104,7 +104,7 @@ void add_check_config(CLI::App& app) {
                    "all layers are recomputed, where the setting cannot say it (DeepSpeed)");
   add_value(command, "--memory", arguments->memory, some_bytes,
             "bytes of a device, Ki, Mi or Gi allowed; nine tenths of --device's by default");
-  command.add_option("--device", arguments->on.device, "a100, h100 (default), h200 or b200");
+  command.add_option("--device", arguments->on.device, "v100, a100, h100 (default), h200 or b200");
   add_value(command, "--mfu", arguments->on.mfu, decimal, "share of the device's peak that is reached; 0.4 by default");
   command.add_flag("--json", arguments->json, json_help);
   command.callback([arguments] {

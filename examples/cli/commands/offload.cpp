@@ -140,7 +140,7 @@ void add_offload_plan(CLI::App& app) {
   command.add_option("--model", asked.on.model, "a preset or a model's config.json")->required();
   add_value(command, "--length", asked.length, positive, "tokens of a sequence")->required();
   add_value(command, "--batch", asked.batch, positive, "sequences of the micro-batch; 1 by default");
-  command.add_option("--device", asked.on.device, "accelerator: a100, h100 (default), h200 or b200");
+  command.add_option("--device", asked.on.device, "accelerator: v100, a100, h100 (default), h200 or b200");
   add_value(command, "--mfu", asked.on.mfu, decimal, "share of the device's peak that is reached; 0.4 by default");
   add_value(command, "--memory", asked.memory, bytes, "bytes of a device, Ki, Mi or Gi allowed; nine tenths of --device's by default");
   add_value(command, "--host-memory", asked.options.host_memory, bytes, "bytes of the host for each device, Ki, Mi, Gi or Ti allowed")

@@ -7,9 +7,12 @@
 #include "errors.hpp"
 #include "report/plan_folder.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 
 namespace ballast_cli {
@@ -33,7 +36,9 @@ struct plan_options {
   add_value(command, "--oversize", plan.options.oversize, planned_oversize_policy,
             "samples longer than the capacity: reject, set-aside, truncate or split");
   out.model = command.add_option("--model", plan.on.model, "preset or Hugging Face config.json; llama-3.1-8b by default");
-  out.device = command.add_option("--device", plan.on.device, "a100, h100 (default), h200 or b200");
+  out.device = command.add_option(
+      "--device", plan.on.device,
+      "v100, a100, h100 (default), h200 or b200; a100:8,v100:8:4096: ranks of several kinds, the last with micro-batches of 4,096 tokens");
   out.mfu = add_value(command, "--mfu", plan.on.mfu, decimal, "share of the device's peak that is reached; 0.4 by default");
   out.cost =
       command.add_option("--cost", plan.cost, "measured times instead of a model: from calibrate --json, or length,milliseconds rows")
@@ -54,8 +59,8 @@ void add_level_side(CLI::App& command, plan_arguments& plan, plan_options& of) {
                 ->excludes(of.ranks)
                 ->excludes(of.cost);
   of.global_batch = add_value(command, "--global-batch", plan.degrees.global_batch, positive,
-                              "packs of --capacity tokens in a step, with --gpus and without --levels; one for each GPU by default")
-                        ->needs(of.gpus)
+                              "packs of --capacity tokens in a step, with --gpus and without --levels, or with several kinds of devices; "
+                              "one for each GPU by default")
                         ->excludes(of.levels);
   auto const curriculum = [](auto const& option, auto const& text) { return named(option, text, std::span(curricula)); };
   add_value(command, "--curriculum", plan.curriculum, curriculum,
@@ -78,6 +83,8 @@ void add_balance(CLI::App& command, plan_arguments& plan, plan_options const& of
 
 /// What one way of planning needs, and the others do not take.
 void require_shape(plan_arguments const& plan, plan_options const& of) {
+  if (of.global_batch->count() != 0 && of.gpus->count() == 0)
+    throw bad_input("--global-batch requires --gpus or several kinds of --device");
   auto const in_file = plan.levels_from_file(), searched = plan.levels.empty() && of.gpus->count() != 0;
   if (in_file && of.capacity->count() != 0)
     throw bad_input("--capacity is for --levels auto or hbp; levels from a file say what they hold");
@@ -107,6 +114,23 @@ void read_schedules(plan_arguments& plan, bool searched) {
   if (plan.degrees.schedules.size() > 1)
     throw bad_input("--schedule " + printable(plan.schedules) + ": one schedule is planned; several are to choose from with --gpus");
   plan.model_side.schedule = plan.degrees.schedules.front();
+}
+
+/// Whether an option means anything where the devices are of several kinds.
+[[nodiscard]] bool taken_with_kinds(std::string const& option) {
+  constexpr std::string_view none[] = {"--ranks",
+                                       "--micro-batches",
+                                       "--cost",
+                                       "--levels",
+                                       "--gpus",
+                                       "--curriculum",
+                                       "--step-overhead-ms",
+                                       "--micro-batch-overhead-ms",
+                                       "--least-fill",
+                                       "--out",
+                                       "--stages",
+                                       "--layers"};
+  return std::find(std::begin(none), std::end(none), option) == std::end(none);
 }
 
 /// Capacities, and what only one measure takes.
@@ -142,8 +166,15 @@ void add_plan(CLI::App& app, std::string const& command_line) {
   command.add_option("--out", arguments->out,
                      "folder for offsets.npy, members.npy, steps.npy, plan.json and report.html; levels.npy with --levels");
   command.add_flag("--json", arguments->json, json_help);
-  command.callback([arguments, of] {
+  command.callback([arguments, of, &command] {
     auto& plan = *arguments;
+    if (plan.on.device.find(':') != std::string::npos) {
+      for (auto const* const option : command.get_options())
+        if (option->count() != 0 && !taken_with_kinds(option->get_name()))
+          throw bad_input(option->get_name() + ": not with several kinds of --device");
+      if (of.capacity->count() == 0) throw bad_input("--capacity is required");
+      return plan_kinds(plan);
+    }
     require_shape(plan, of);
     read_measures(plan);
     auto const searched = plan.levels.empty() && of.gpus->count() != 0;

@@ -41,6 +41,8 @@ struct plan_arguments {
 
 /// Plans samples in places of one capacity and, where there are stages, the model.
 void plan_one_capacity(plan_arguments arguments);
+/// Plans steps for ranks of several kinds of devices.
+void plan_kinds(plan_arguments const& arguments);
 /// Plans packs of several lengths and settings.
 void plan_several_levels(plan_arguments const& arguments);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/balance/detail/unequal_bound.hpp>
 #include <ballast/balance/detail/unequal_dealer.hpp>
+#include <ballast/balance/detail/unequal_sets_bound.hpp>
 #include <ballast/balance/unequal_options.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/lengths.hpp>
@@ -75,7 +75,7 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
   detail::require_countable<>(options, weigh(items, cost, "items", "cost", costs), "costs");
   auto const total_size = weigh(items, size, "items", "size", sizes);
   unequal_sets<Index> out;
-  out.time.lower_bound = detail::unequal_bound<>(costs, sizes, options).least();
+  out.time.lower_bound = detail::unequal_sets_bound<>(costs, sizes, options).least();
   detail::unequal_dealer<> dealer(costs, sizes, options);
   if (detail::never_fits<>(sizes, total_size, options)) return {.status = status::infeasible};
   if (!dealer.deal(costs) && !dealer.deal(sizes)) return {.status = status::unknown};

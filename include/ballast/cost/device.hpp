@@ -24,10 +24,16 @@ struct device {
   friend constexpr bool operator==(device const&, device const&) = default;
 };
 
-/// @brief Known accelerators, all on SXM boards. Sources: NVIDIA's datasheets of the A100 80GB, H100, H200 and HGX B200. For the network:
-/// NVIDIA's reference architectures of the DGX SuperPOD with A100 (200 Gb/s for each) and of the DGX BasePOD with H100, H200 and B200
-/// (400 Gb/s for each).
+/// @brief Known accelerators, all on SXM boards. Sources: NVIDIA's datasheets of the V100 32GB, A100 80GB, H100, H200 and HGX B200. A V100
+/// has no bfloat16: its rate is that of float16. For the network: NVIDIA's DGX-1 (four adapters of 100 Gb/s for eight), and reference
+/// architectures of the DGX SuperPOD with A100 (200 Gb/s for each) and of the DGX BasePOD with H100, H200 and B200 (400 Gb/s for each).
 inline constexpr std::array devices{
+    device{.name = "v100",
+           .bf16_flops = 125'000'000'000'000,
+           .memory_bytes = 32'000'000'000,
+           .memory_bandwidth = 900'000'000'000,
+           .link_bandwidth = 300'000'000'000,
+           .network_bandwidth = 6'250'000'000},
     device{.name = "a100",
            .bf16_flops = 312'000'000'000'000,
            .memory_bytes = 80'000'000'000,

@@ -19,9 +19,9 @@ namespace ballast::inline v0_2::detail {
 
 /// Items by cost and size, in any order, and the sets that they go to.
 template <class = when_called>
-class unequal_bound {
+class unequal_sets_bound {
  public:
-  unequal_bound(std::span<std::int64_t const> cost, std::span<std::int64_t const> size, unequal_options const& options)
+  unequal_sets_bound(std::span<std::int64_t const> cost, std::span<std::int64_t const> size, unequal_options const& options)
       : options_(options), descending_(cost.begin(), cost.end()), by_speed_(options.unit_time) {
     std::sort(descending_.begin(), descending_.end(), std::greater<>{});
     std::sort(by_speed_.begin(), by_speed_.end());
