@@ -27,6 +27,7 @@
 #include <ballast/cost/divided_cost.hpp>
 #include <ballast/cost/evaluate.hpp>
 #include <ballast/cost/exchange.hpp>
+#include <ballast/cost/expected_loads.hpp>
 #include <ballast/cost/layer.hpp>
 #include <ballast/cost/layer_matrices.hpp>
 #include <ballast/cost/layer_set.hpp>
@@ -44,6 +45,7 @@
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/cost/recompute_modules.hpp>
+#include <ballast/cost/routed_work.hpp>
 #include <ballast/cost/scaled.hpp>
 #include <ballast/cost/schedule.hpp>
 #include <ballast/cost/sequence_parallel.hpp>
