@@ -4,6 +4,7 @@
 /// @file
 /// @brief Includes all of methods/: published systems, composed of the other rooms: BladeDISC++, ByteScale, ChunkFlow, DistCA, DynaPipe,
 /// FlexSP, HBP, LongAlign, hybrid context parallelism of Megatron-Core, ODB, OmniBal, Pseudo-to-Real, Skrull, verl, WLB-LLM.
+/// EPLB, FlexSP, HBP, LongAlign, M6-T, hybrid context parallelism of Megatron-Core, ODB, OmniBal, Skrull, verl, WLB-LLM.
 ///
 /// Use them to reproduce a paper. `hbp::plan_training` plans multi-level packing, `longalign::sorted_batches` and `packing_steps`
 /// make LongAlign's batches, and `omnibal::plan_training` chooses micro-batches, stages and recomputation as OmniBal does. Schedulers of
@@ -21,11 +22,13 @@
 #include <ballast/methods/distca.hpp>
 #include <ballast/methods/distca_batch.hpp>
 #include <ballast/methods/dynapipe.hpp>
+#include <ballast/methods/eplb.hpp>
 #include <ballast/methods/flexsp.hpp>
 #include <ballast/methods/flexsp_costs.hpp>
 #include <ballast/methods/hbp.hpp>
 #include <ballast/methods/hbp_profile.hpp>
 #include <ballast/methods/longalign.hpp>
+#include <ballast/methods/m6t.hpp>
 #include <ballast/methods/megatron_hybrid_cp.hpp>
 #include <ballast/methods/odb.hpp>
 #include <ballast/methods/odb_stream.hpp>
