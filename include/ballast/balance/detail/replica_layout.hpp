@@ -85,9 +85,10 @@ struct replica_layout {
   std::int64_t value = 0;            ///< the largest of them
 };
 
-/// Gives each further copy to the expert whose copies are the largest: no other numbers of copies have a smaller largest copy.
+/// Gives each further copy to the expert whose copies are the largest: no other numbers of copies have a smaller largest copy. `limits` are
+/// the most copies of each expert; the result is empty if they do not fill the slots.
 template <class = when_called>
-[[nodiscard]] std::vector<std::int64_t> fewest_rows_per_copy(replica_problem const& of) {
+[[nodiscard]] std::vector<std::int64_t> fewest_rows_per_copy(replica_problem const& of, std::vector<std::int64_t> const& limits) {
   auto const n = of.weights.size();
   std::vector<std::int64_t> copies(n, 1);
   auto const smaller = [&](std::size_t a, std::size_t b) {  // loads below 2^42, copies below 2^21
@@ -96,15 +97,22 @@ template <class = when_called>
   };
   std::priority_queue<std::size_t, std::vector<std::size_t>, decltype(smaller)> queue(smaller);
   for (std::size_t e = 0; e < n; ++e) queue.push(e);
-  for (auto left = of.slots() - n; left > 0 && !queue.empty();) {
+  for (auto left = of.slots() - n; left > 0;) {
+    if (queue.empty()) return {};
     auto const e = queue.top();
     queue.pop();
-    if (copies[e] >= of.most_copies()) continue;
+    if (copies[e] >= limits[e]) continue;
     ++copies[e];
     --left;
     queue.push(e);
   }
   return copies;
+}
+
+/// The same, without limits but those of the problem.
+template <class = when_called>
+[[nodiscard]] std::vector<std::int64_t> fewest_rows_per_copy(replica_problem const& of) {
+  return fewest_rows_per_copy(of, std::vector<std::int64_t>(of.weights.size(), of.most_copies()));
 }
 
 /// A lower bound on the largest load: the mean; the largest copy, with the smallest ones that may fill its rank.
@@ -135,6 +143,13 @@ class replica_dealer {
 
   /// Largest copy first, to the least loaded rank that has room for it, then exchanges until none helps.
   [[nodiscard]] replica_layout deal(std::vector<std::int64_t> const& copies) {
+    static_cast<void>(deal_out(copies));
+    refine();
+    return plan_;
+  }
+
+  /// The same without exchanges: the largest load.
+  [[nodiscard]] std::int64_t deal_out(std::vector<std::int64_t> const& copies) {
     auto& p = plan_;
     p.copies = copies;
     shares_.clear();
@@ -150,9 +165,8 @@ class replica_dealer {
     });
     for (auto const e : order)
       for (std::int64_t c = 0; c < copies[e]; ++c) place(e);
-    budget_.spend(of_.slots() * of_.ranks);
-    refine();
-    return p;
+    budget_.spend(4 * of_.slots() * of_.ranks);
+    return *std::max_element(p.loads.begin(), p.loads.end());
   }
 
  private:

@@ -4,6 +4,7 @@
 #include <ballast/core/config.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
@@ -130,6 +131,38 @@ struct bounded_layout {
   std::int64_t bound = 0;
 };
 
+/// Tries fewer copies of the two experts with the most: ranks without one then have room for others. All numbers are dealt out, and the
+/// best few exchanged.
+template <class = when_called>
+void limit_copies(replica_problem const& of, std::int64_t bound, replica_dealer<>& dealer, replica_budget& budget, replica_layout& best) {
+  constexpr std::size_t exchanged = 4;
+  auto const first = best.copies;
+  std::size_t a = 0, b = first.size();
+  for (std::size_t e = 1; e < first.size(); ++e)
+    if (first[e] > first[a]) a = e;
+  for (std::size_t e = 0; e < first.size(); ++e)
+    if (e != a && (b == first.size() || first[e] > first[b])) b = e;
+  if (b == first.size()) return;
+  std::vector<std::int64_t> limits(first.size(), of.most_copies());
+  std::vector<std::array<std::int64_t, 3>> found;  // largest load, copies of both
+  for (auto c = first[a]; c >= 1 && of.share(a, c) < best.value; --c)
+    for (auto d = first[b]; d >= 1 && of.share(b, d) < best.value; --d) {
+      if (budget.satisfied(best.value, bound) || budget.over()) return;
+      limits[a] = c;
+      limits[b] = d;
+      auto const copies = fewest_rows_per_copy(of, limits);
+      if (copies.empty() || (c == first[a] && d == first[b])) continue;
+      found.push_back({dealer.deal_out(copies), c, d});
+    }
+  std::sort(found.begin(), found.end());
+  for (std::size_t i = 0; i < (std::min)(found.size(), exchanged); ++i) {
+    if (budget.satisfied(best.value, bound) || budget.over()) return;
+    limits[a] = found[i][1];
+    limits[b] = found[i][2];
+    if (auto plan = dealer.deal(fewest_rows_per_copy(of, limits)); plan.value < best.value) best = std::move(plan);
+  }
+}
+
 /// Improves the numbers of copies: the experts of the most loaded rank get one more, at the cost of those that miss it least.
 template <class = when_called>
 void move_copies(replica_problem const& of, std::int64_t bound, replica_dealer<>& dealer, replica_budget& budget, replica_layout& best) {
@@ -172,6 +205,7 @@ template <class = when_called>
   bounded_layout out{.plan = {}, .bound = replica_bound(of, fewest)};
   replica_dealer<> dealer(of, out.bound, budget);
   out.plan = dealer.deal(fewest);
+  limit_copies(of, out.bound, dealer, budget, out.plan);
   move_copies(of, out.bound, dealer, budget, out.plan);
   if (budget.satisfied(out.plan.value, out.bound) || of.slots() > searched) return out;
   replica_search<> search(of, out.bound, budget, out.plan);
