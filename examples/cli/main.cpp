@@ -49,6 +49,7 @@ int run(int argc, char** argv) {
   add_simulate(app);
   add_layout(app, command_line);
   add_order(app, command_line);
+  add_experts(app);
   add_stats(app);
   add_compare(app, command_line);
   add_schedule(app);

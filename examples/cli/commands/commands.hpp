@@ -32,5 +32,6 @@ void add_schedule(CLI::App& app);
 void add_layout(CLI::App& app, std::string const& command_line);
 /// `command_line` is what was typed, for the report.
 void add_order(CLI::App& app, std::string const& command_line);
+void add_experts(CLI::App& app);
 
 }  // namespace ballast_cli
