@@ -238,9 +238,10 @@ class node_exchanger {
     auto const from = node_of(a * of_.each), to = node_of(b * of_.each);
     if (from == to) return false;
     touched_.clear();
-    for (auto const r : {a, b})
-      for (std::size_t i = 0; i < of_.each; ++i)
-        if (plan_.copies[plan_.held[r * of_.each + i]] > 1) touched_.push_back(plan_.held[r * of_.each + i]);
+    for (std::size_t i = 0; i < 2 * of_.each; ++i) {
+      auto const e = plan_.held[i < of_.each ? a * of_.each + i : (b - 1) * of_.each + i];
+      if (plan_.copies[e] > 1) touched_.push_back(e);
+    }
     if (touched_.empty()) return false;
     std::sort(touched_.begin(), touched_.end());
     touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
