@@ -45,6 +45,7 @@
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/cost/recompute_modules.hpp>
+#include <ballast/cost/routed_rows.hpp>
 #include <ballast/cost/routed_work.hpp>
 #include <ballast/cost/scaled.hpp>
 #include <ballast/cost/schedule.hpp>

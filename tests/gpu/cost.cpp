@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Costs of samples and packs are the host's integers, for every model of cost/ that device code can call, whatever the packs' sizes.
+// Rows of experts are counted and clipped as on the host. Costs of samples and packs are the host's integers, for every model of cost/ that
+// device code can call, whatever the packs' sizes.
 #include "support/backends.hpp"
 #include "support/distributions.hpp"
 
@@ -10,6 +11,7 @@
 #include <ballast/cost/tiles.hpp>
 #include <ballast/gpu/cost/makespan.cuh>
 #include <ballast/gpu/cost/pack_costs.cuh>
+#include <ballast/gpu/cost/routed_rows.cuh>
 #include <ballast/gpu/cost/sample_costs.cuh>
 
 #include <algorithm>
@@ -172,6 +174,52 @@ void test_bad_data(On on) {
                        "a byte too few");
 }
 
+template <class On>
+void test_routed_rows(On on) {
+  ballast::splitmix64 draw(6);
+  for (std::size_t const count : {0U, 1U, 31U, 32U, 33U, 1000U, 100'000U})
+    for (std::uint32_t const experts : {1U, 2U, 60U, 256U}) {
+      std::vector<std::uint32_t> rows(count);
+      for (auto& e : rows) {
+        auto const a = ballast::uniform_below(experts, draw), b = ballast::uniform_below(experts, draw);
+        e = static_cast<std::uint32_t>((std::min)(a, b));
+      }
+      auto const offsets = cut(count, count + experts);
+      auto const segments = offsets.size() - 1;
+      auto const capacity = static_cast<std::uint32_t>(count / experts);
+      auto const rows_in = gpu::send(on, rows);
+      auto const offsets_in = gpu::send(on, offsets);
+      auto const loads = gpu::segment_loads(on, rows_in.data(), count, offsets_in.data(), segments, experts);
+      auto const name = std::to_string(count) + " rows of " + std::to_string(experts) + " experts";
+      ballast_test::expect_equal(gpu::fetch(on, loads), ballast::segment_loads(rows, offsets, experts), "segments of " + name);
+      gpu::array<std::int64_t, On> const sums(on, experts);
+      gpu::array<std::uint32_t, On> const slots(on, count);
+      gpu::clip_rows(on, rows_in.data(), count, experts, capacity, sums.data(), slots.data());
+      auto const wanted = ballast::clip_rows(rows, experts, capacity);
+      ballast_test::expect_equal(gpu::fetch(on, sums), wanted.loads, "loads of " + name);
+      ballast_test::expect_equal(gpu::fetch(on, slots), wanted.slot_of, "slots of " + name);
+    }
+  auto const rows = gpu::send(on, std::vector<std::uint32_t>{0, 3, 1, 4});
+  auto const offsets = gpu::send(on, std::vector<std::uint64_t>{0, 4});
+  auto const early = gpu::send(on, std::vector<std::uint64_t>{0, 2});
+  gpu::array<std::int64_t, On> const loads(on, 8);
+  gpu::array<std::uint32_t, On> const slots(on, 4);
+  ballast_test::expect_refusal("expert_of[1] = 3 must be below 3",
+                               [&] { static_cast<void>(gpu::segment_loads(on, rows.data(), 4, offsets.data(), 1, 3)); });
+  ballast_test::expect_refusal("offsets must rise from 0 to the number of rows, 4",
+                               [&] { static_cast<void>(gpu::segment_loads(on, rows.data(), 4, early.data(), 1, 5)); });
+  ballast_test::expect_refusal("expert_of[3] = 4 must be below 4",
+                               [&] { gpu::clip_rows(on, rows.data(), 4, 4, 1, loads.data(), slots.data()); });
+  gpu::array<std::uint64_t, On> const bad(on, 1);
+  std::size_t bytes = 0;
+  gpu::check(gpu::clip_rows(on, nullptr, bytes, rows.data(), 4, 5, 1, loads.data(), slots.data(), bad.data()), "size");
+  gpu::array<std::byte, On> const temp(on, bytes);
+  --bytes;
+  ballast_test::expect(
+      gpu::clip_rows(on, temp.data(), bytes, rows.data(), 4, 5, 1, loads.data(), slots.data(), bad.data()) == On::invalid_value,
+      "a byte too few");
+}
+
 }  // namespace
 
 int main() {
@@ -187,5 +235,6 @@ int main() {
       }
     test_packs(on, ballast_test::lengths_of(0, 1'000'000, capacity), false, ballast::token_cost{}, capacity);
     test_bad_data(on);
+    test_routed_rows(on);
   });
 }
