@@ -3,6 +3,7 @@
 #include <ballast/balance/replicated.hpp>
 #include <ballast/core/random.hpp>
 
+#include "replicated_plan.hpp"
 #include "support/catch.hpp"
 #include "support/refusal.hpp"
 #include "support/rounds.hpp"
@@ -21,27 +22,11 @@ namespace test_balance_replicated {
 namespace {
 
 using namespace ballast;
+using ballast_test::plan_of;
 using ballast_test::refusal;
 using rows = std::vector<std::int64_t>;
 
 std::size_t slots_of(rows const& loads, replication_options const& o) { return o.slots == 0 ? loads.size() : std::size_t(o.slots); }
-
-/// A plan from the experts of the slots, with its figures from the definition: shares of 1 / lcm rows, all exact for few copies.
-replicated_experts plan_of(std::vector<std::uint32_t> const& slots, rows const& loads, replication_options const& o) {
-  replicated_experts out{.copies = std::vector<std::uint32_t>(loads.size()), .expert_of = slots, .loads = rows(std::size_t(o.ranks))};
-  for (auto const e : slots) ++out.copies[e];
-  auto const per_rank = slots.size() / o.ranks, per_node = slots.size() / o.nodes;
-  for (std::size_t i = 0; i < slots.size(); ++i) out.loads[i / per_rank] += loads[slots[i]] * row_units / out.copies[slots[i]];
-  out.load.value = *std::max_element(out.loads.begin(), out.loads.end());
-  for (std::size_t e = 0; e < loads.size(); ++e)
-    for (std::size_t k = 0; k < o.nodes; ++k) {  // rows of node k beyond what its copies take
-      std::int64_t here = 0;
-      for (std::size_t i = k * per_node; i < (k + 1) * per_node; ++i) here += slots[i] == e ? 1 : 0;
-      auto const mine = loads[e] * row_units / std::int64_t(o.nodes), taken = loads[e] * row_units * here / (std::max)(1U, out.copies[e]);
-      out.between.value += (std::max)(std::int64_t{0}, mine - taken);
-    }
-  return out;
-}
 
 struct optimum {
   std::int64_t load = (std::numeric_limits<std::int64_t>::max)(), between = load;  // each by itself
@@ -181,37 +166,6 @@ TEST_CASE("replicated: a stop ends the search with a valid plan") {
   auto const plan = balance_replicated(loads, options, {.work = 1'000'000'000, .stop = source.get_token()});
   CHECK_FALSE(plan.complete);
   CHECK(check_replicated(plan, loads, options).valid());
-}
-
-TEST_CASE("check_replicated: names the first broken rule") {
-  rows const loads{6, 4, 2, 2};
-  replication_options const options{.ranks = 4, .slots = 8, .nodes = 2, .groups = 2};
-  auto const good = plan_of({0, 1, 0, 1, 2, 3, 2, 3}, loads, options);
-  REQUIRE(check_replicated(good, loads, options).valid());
-  auto const fault = [&](auto change, replication_options const& by) {
-    auto bad = good;
-    change(bad);
-    return describe(check_replicated(bad, loads, by));
-  };
-  auto const slots = [&](std::vector<std::uint32_t> const& held, bool may_share = false) {
-    auto by = options;
-    by.may_share = may_share;
-    return describe(check_replicated(plan_of(held, loads, by), loads, by));
-  };
-  CHECK(fault([](auto& p) { p.expert_of.pop_back(); }, options) == "there are 7 slots, not 8");
-  CHECK(fault([](auto& p) { p.expert_of[5] = 4; }, options) == "expert_of[5] = 4 must be below 4");
-  CHECK(slots({0, 0, 0, 0, 2, 3, 2, 3}) == "expert 1 has no copy");
-  CHECK(fault([](auto& p) { p.copies[2] = 1; }, options) == "copies[2] = 1, but the slots hold 2");
-  CHECK(fault([](auto& p) { p.copies.clear(); }, options) == "copies[0] = 0, but the slots hold 2");
-  CHECK(slots({0, 0, 1, 1, 2, 3, 2, 3}) == "rank 0 has two copies of expert 0");
-  CHECK(slots({0, 0, 1, 1, 2, 3, 2, 3}, true) == "the plan is valid");
-  CHECK(slots({0, 1, 0, 2, 1, 3, 2, 3}) == "group 0 is on node 1 and on node 0");
-  CHECK(fault([](auto& p) { p.loads[3] += 1; }, options) == "loads[3] = 1441441, but the copies of the rank have 1441440");
-  CHECK(fault([](auto& p) { p.loads.pop_back(); }, options).starts_with("loads[0] = 0, but"));
-  CHECK(fault([](auto& p) { p.load.value -= 1; }, options) == "load.value = 3603599 is not 3603600");
-  CHECK(fault([](auto& p) { p.between.value += 1; }, options) == "between.value = 5045041 is not 5045040");
-  CHECK(fault([](auto& p) { p.load.lower_bound = p.load.value + 1; }, options) == "load.lower_bound = 3603601 exceeds 3603600");
-  CHECK(fault([](auto& p) { p.between.lower_bound = p.between.value + 1; }, options) == "between.lower_bound = 5045041 exceeds 5045040");
 }
 
 TEST_CASE("replicated: options that do not suit throw") {

@@ -66,7 +66,8 @@ std::string in_words(expert_report const& report) {
     out += grouped(all.proven) + " of " + counted(layers.size(), "plan") +
            " are proven to have the least load; together, loads are at most " +
            percent_up(all.bound > 0 ? all.planned / all.bound - 1 : 0) + " above their lower bounds.";
-  out += " EPLB's are " + compared(all.eplb, all.planned) + ", those of LPT without copies " + compared(all.longest, all.planned) + ".\n";
+  out += " Of all layers together, EPLB's loads are " + compared(all.eplb, all.planned) + ", those of LPT without copies " +
+         compared(all.longest, all.planned) + ".\n";
   return out;
 }
 
