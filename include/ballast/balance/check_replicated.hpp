@@ -51,6 +51,108 @@ template <class = when_called>
   return {};
 }
 
+namespace detail {
+/// The parts of `check_replicated`, each of which returns the first rule that it finds broken.
+template <class = when_called>
+class replication_check {
+ public:
+  replication_check(replicated_experts const& plan, std::span<std::int64_t const> rows, replication_options const& options)
+      : plan_(plan),
+        rows_(rows),
+        by_(options),
+        n_(rows.size()),
+        nodes_(static_cast<std::size_t>(options.nodes)),
+        ranks_(static_cast<std::size_t>(options.ranks)),
+        copies_(n_),
+        on_node_(n_ * nodes_) {}
+
+  [[nodiscard]] verdict<replication_fault> slots() {
+    auto const demanded = by_.slots == 0 ? std::uint64_t{n_} : by_.slots;
+    if (size() != demanded) return {replication_fault::wrong_slot_count, 0, size(), demanded};
+    for (std::size_t i = 0; i < size(); ++i) {
+      auto const e = plan_.expert_of[i];
+      if (e >= n_) return {replication_fault::expert_out_of_range, i, e, n_};
+      ++copies_[e];
+      ++on_node_[e * nodes_ + i * nodes_ / size()];
+    }
+    for (std::size_t e = 0; e < n_; ++e)
+      if (copies_[e] == 0) return {replication_fault::expert_missing, e, 0, 1};
+    for (std::size_t e = 0; e < n_; ++e)
+      if (auto const found = plan_.copies.size() == n_ ? plan_.copies[e] : 0; found != copies_[e])
+        return {replication_fault::wrong_copies, e, found, copies_[e]};
+    return {};
+  }
+
+  [[nodiscard]] verdict<replication_fault> places() const {
+    std::vector<std::uint64_t> last(n_, ranks_);
+    for (std::size_t i = 0; i < size() && !by_.may_share; ++i) {
+      auto& rank = last[plan_.expert_of[i]];
+      if (rank == rank_of(i)) return {replication_fault::copies_on_one_rank, rank, plan_.expert_of[i], 0};
+      rank = rank_of(i);
+    }
+    if (by_.groups <= 1) return {};
+    std::vector<std::size_t> home(static_cast<std::size_t>(by_.groups), nodes_);
+    for (std::size_t e = 0; e < n_; ++e) {
+      auto const group = e * home.size() / n_;
+      for (std::size_t k = 0; k < nodes_; ++k) {
+        if (on_node_[e * nodes_ + k] == 0) continue;
+        if (home[group] == nodes_) home[group] = k;
+        if (home[group] != k) return {replication_fault::group_on_two_nodes, group, k, home[group]};
+      }
+    }
+    return {};
+  }
+
+  [[nodiscard]] verdict<replication_fault> figures() const {
+    std::vector<std::uint64_t> load(ranks_);
+    for (std::size_t i = 0; i < size(); ++i)
+      load[rank_of(i)] += multiply_divide_up(unit, static_cast<std::uint64_t>(rows_[plan_.expert_of[i]]), copies_[plan_.expert_of[i]]);
+    std::uint64_t largest = 0;
+    for (std::size_t r = 0; r < ranks_; ++r) {
+      if (plan_.loads.size() != ranks_) return {replication_fault::wrong_load, 0, 0, load[0]};
+      if (auto const found = static_cast<std::uint64_t>(plan_.loads[r]); found != load[r])
+        return {replication_fault::wrong_load, r, found, load[r]};
+      largest = load[r] > largest ? load[r] : largest;
+    }
+    certificate const* stated[] = {&plan_.load, &plan_.between};
+    for (std::uint64_t k = 0; k < 2; ++k)
+      if (auto const found = static_cast<std::uint64_t>(stated[k]->value), right = k == 0 ? largest : travelling(); found != right)
+        return {replication_fault::wrong_value, k, found, right};
+    for (std::uint64_t k = 0; k < 2; ++k)
+      if (stated[k]->lower_bound > stated[k]->value)
+        return {replication_fault::wrong_bound, k, static_cast<std::uint64_t>(stated[k]->lower_bound),
+                static_cast<std::uint64_t>(stated[k]->value)};
+    return {};
+  }
+
+ private:
+  static constexpr auto unit = static_cast<std::uint64_t>(row_units);
+
+  [[nodiscard]] std::size_t size() const noexcept { return plan_.expert_of.size(); }
+  [[nodiscard]] std::size_t rank_of(std::size_t slot) const noexcept { return slot * ranks_ / size(); }
+
+  /// Of c copies, x on a node take x / c of the rows, and an n-th of the rows are its own.
+  [[nodiscard]] std::uint64_t travelling() const {
+    std::uint64_t sum = 0;
+    for (std::size_t e = 0; e < n_; ++e) {
+      std::uint64_t staying = 0;
+      for (std::size_t k = 0; k < nodes_; ++k) {
+        auto const room = nodes_ * on_node_[e * nodes_ + k];
+        staying += room < copies_[e] ? room : copies_[e];
+      }
+      sum += multiply_divide_up(unit * static_cast<std::uint64_t>(rows_[e]), nodes_ * copies_[e] - staying, nodes_ * copies_[e]);
+    }
+    return sum;
+  }
+
+  replicated_experts const& plan_;
+  std::span<std::int64_t const> rows_;
+  replication_options const& by_;
+  std::size_t n_, nodes_, ranks_;
+  std::vector<std::uint64_t> copies_, on_node_;  // of each expert; of each expert on each node
+};
+}  // namespace detail
+
 /// @brief Checks a plan of experts with copies against the options, and the figures it gives about itself.
 ///
 /// @param plan     the plan; it may have any values
@@ -60,72 +162,15 @@ template <class = when_called>
 /// the certificates, 0 is `load` and 1 is `between`
 /// @throws invalid_input if the options do not suit the number of experts
 /// @par Complexity
-/// O(slots log(slots) + experts nodes).
+/// O(slots + experts nodes).
 template <class = when_called>
 [[nodiscard]] verdict<replication_fault> check_replicated(replicated_experts const& plan, std::span<std::int64_t const> rows,
                                                           replication_options const& options) {
-  using enum replication_fault;
   require_valid(options, rows.size());
-  auto const n = rows.size(), nodes = static_cast<std::size_t>(options.nodes), ranks = static_cast<std::size_t>(options.ranks);
-  auto const slots = options.slots == 0 ? std::uint64_t{n} : options.slots;
-  if (plan.expert_of.size() != slots) return {wrong_slot_count, 0, plan.expert_of.size(), slots};
-  std::vector<std::uint64_t> copies(n), on_node(n * nodes), on_rank(n, ranks);
-  for (std::size_t i = 0; i < plan.expert_of.size(); ++i) {
-    auto const e = plan.expert_of[i];
-    if (e >= n) return {expert_out_of_range, i, e, n};
-    ++copies[e];
-    ++on_node[e * nodes + i * nodes / plan.expert_of.size()];
-  }
-  for (std::size_t e = 0; e < n; ++e) {
-    if (copies[e] == 0) return {expert_missing, e, 0, 1};
-    if (plan.copies.size() != n || plan.copies[e] != copies[e])
-      return {wrong_copies, e, plan.copies.size() != n ? 0 : plan.copies[e], copies[e]};
-  }
-  if (!options.may_share)
-    for (std::size_t i = 0; i < plan.expert_of.size(); ++i) {
-      auto const rank = i * ranks / plan.expert_of.size();
-      if (on_rank[plan.expert_of[i]] == rank) return {copies_on_one_rank, rank, plan.expert_of[i], 0};
-      on_rank[plan.expert_of[i]] = rank;
-    }
-  if (options.groups > 1)
-    for (std::size_t e = 0; e < n; ++e) {
-      auto const group = e * static_cast<std::size_t>(options.groups) / n;
-      auto const first = group * n / static_cast<std::size_t>(options.groups);
-      std::uint64_t home = nodes, other = nodes;
-      for (std::size_t k = 0; k < nodes; ++k) {
-        if (on_node[first * nodes + k] > 0 && home == nodes) home = k;
-        if (on_node[e * nodes + k] > 0) other = k;
-        if (on_node[e * nodes + k] > 0 && k != home) return {group_on_two_nodes, group, other, home};
-      }
-    }
-  std::vector<std::uint64_t> load(ranks);
-  auto const unit = static_cast<std::uint64_t>(row_units);
-  for (std::size_t i = 0; i < plan.expert_of.size(); ++i) {
-    auto const e = plan.expert_of[i];
-    load[i * ranks / plan.expert_of.size()] += multiply_divide_up(unit, static_cast<std::uint64_t>(rows[e]), copies[e]);
-  }
-  std::uint64_t largest = 0, travelling = 0;
-  for (std::size_t r = 0; r < ranks; ++r) {
-    auto const found = plan.loads.size() == ranks ? static_cast<std::uint64_t>(plan.loads[r]) : 0;
-    if (plan.loads.size() != ranks || found != load[r]) return {wrong_load, r, found, load[r]};
-    largest = load[r] > largest ? load[r] : largest;
-  }
-  for (std::size_t e = 0; e < n; ++e) {
-    std::uint64_t staying = 0;  // a node has copies for `copies on it / all copies` of the rows, and an n-th of them is its own
-    for (std::size_t k = 0; k < nodes; ++k) {
-      auto const room = nodes * on_node[e * nodes + k];
-      staying += room < copies[e] ? room : copies[e];
-    }
-    travelling += multiply_divide_up(unit * static_cast<std::uint64_t>(rows[e]), nodes * copies[e] - staying, nodes * copies[e]);
-  }
-  certificate const* figures[] = {&plan.load, &plan.between};
-  for (std::uint64_t k = 0; k < 2; ++k)
-    if (auto const found = static_cast<std::uint64_t>(figures[k]->value), right = k == 0 ? largest : travelling; found != right)
-      return {wrong_value, k, found, right};
-  for (std::uint64_t k = 0; k < 2; ++k)
-    if (figures[k]->lower_bound > figures[k]->value)
-      return {wrong_bound, k, static_cast<std::uint64_t>(figures[k]->lower_bound), static_cast<std::uint64_t>(figures[k]->value)};
-  return {};
+  detail::replication_check<> check(plan, rows, options);
+  if (auto const v = check.slots(); !v.valid()) return v;
+  if (auto const v = check.places(); !v.valid()) return v;
+  return check.figures();
 }
 
 }  // namespace ballast::inline v0_2

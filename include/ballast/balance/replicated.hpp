@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/balance/detail/node_exchange.hpp>
 #include <ballast/balance/detail/replica_layout.hpp>
 #include <ballast/balance/detail/replica_nodes.hpp>
 #include <ballast/balance/detail/replica_search.hpp>

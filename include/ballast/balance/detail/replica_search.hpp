@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/balance/detail/replica_dealer.hpp>
 #include <ballast/balance/detail/replica_layout.hpp>
 #include <ballast/core/config.hpp>
 
