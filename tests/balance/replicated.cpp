@@ -136,6 +136,16 @@ TEST_CASE("replicated: a layer of 256 experts comes close to its bound") {
   }
 }
 
+TEST_CASE("replicated: hot experts leave room for each other") {
+  // six copies of the first and four of the second are smallest, and two ranks then hold both
+  rows loads{21401, 10700, 4280};
+  for (std::int64_t i = 0; i < 29; ++i) loads.push_back(1000 - 31 * i);
+  replication_options const options{.ranks = 8, .slots = 40};
+  auto const plan = balance_replicated(loads, options);
+  CHECK(check_replicated(plan, loads, options).valid());
+  CHECK(plan.load.gap() < 0.01);
+}
+
 TEST_CASE("replicated: special cases") {
   // one expert on all ranks, nothing to do, slots that copies of one expert have to share
   auto const one = balance_replicated(rows{7}, {.ranks = 7, .slots = 7});

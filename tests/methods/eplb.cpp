@@ -80,6 +80,11 @@ TEST_CASE("eplb: every slot is filled, and balance_replicated is no worse where 
   CHECK(better > 15);
 }
 
+TEST_CASE("eplb: of equal experts and ranks, the first is taken") {
+  CHECK(eplb::place(rows{5, 5, 5}, {.ranks = 4, .slots = 4}) == std::vector<std::uint32_t>{0, 1, 2, 0});
+  CHECK(eplb::place(rows{5, 5, 5, 5}, {.ranks = 2}) == std::vector<std::uint32_t>{0, 2, 1, 3});
+}
+
 TEST_CASE("eplb: arguments out of range throw") {
   CHECK(refusal([] { return eplb::place(rows{1, 2}, {.ranks = 2, .slots = 3}).size(); }) == "ranks = 2 must divide slots = 3");
   CHECK(refusal([] { return eplb::place(rows{1, -2}, {.ranks = 2}).size(); }) ==
