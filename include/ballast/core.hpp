@@ -40,9 +40,11 @@
 #include <ballast/core/range_maximum.hpp>
 #include <ballast/core/repeat_layers.hpp>
 #include <ballast/core/repeated_blocks.hpp>
+#include <ballast/core/repeated_subgraphs.hpp>
 #include <ballast/core/runs.hpp>
 #include <ballast/core/search_limits.hpp>
 #include <ballast/core/status.hpp>
+#include <ballast/core/subgraphs.hpp>
 #include <ballast/core/verdict.hpp>
 #include <ballast/core/version.hpp>
 #include <ballast/core/weigh.hpp>
