@@ -21,11 +21,14 @@
 #include <ballast/sharding/bounds.hpp>
 #include <ballast/sharding/check.hpp>
 #include <ballast/sharding/check_attention_tasks.hpp>
+#include <ballast/sharding/check_layouts.hpp>
 #include <ballast/sharding/check_prices.hpp>
 #include <ballast/sharding/document_shares.hpp>
 #include <ballast/sharding/fault.hpp>
 #include <ballast/sharding/fixed_groups.hpp>
 #include <ballast/sharding/homogeneous.hpp>
+#include <ballast/sharding/layout_model.hpp>
+#include <ballast/sharding/layouts.hpp>
 #include <ballast/sharding/least_time.hpp>
 #include <ballast/sharding/length_buckets.hpp>
 #include <ballast/sharding/local_or_distributed.hpp>
@@ -34,6 +37,7 @@
 #include <ballast/sharding/make_shards.hpp>
 #include <ballast/sharding/options.hpp>
 #include <ballast/sharding/phase_shards.hpp>
+#include <ballast/sharding/plan_layouts.hpp>
 #include <ballast/sharding/plan_shards.hpp>
 #include <ballast/sharding/power_of_two_groups.hpp>
 #include <ballast/sharding/price_bound.hpp>
