@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ballast/core/check_graph.hpp>
+#include <ballast/cost/presets.hpp>
+#include <ballast/methods/tap.hpp>
+#include <ballast/methods/tap_operators.hpp>
+#include <ballast/sharding/check_layouts.hpp>
+
+#include "support/catch.hpp"
+#include "support/refusal.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace test_methods_tap {
+
+using namespace ballast;
+
+namespace {
+
+transformer model_of(char const* name) { return find_named(transformer_presets, name, "model").model; }
+
+std::int64_t parameters_of(std::vector<layout_operator> const& operators) {
+  std::int64_t sum = 0;
+  for (auto const& o : operators)
+    for (auto const& w : o.weights) sum += w.in * w.out * w.matrices;
+  return sum;
+}
+
+layout_options eight(std::int64_t tokens, std::int64_t memory) {
+  return {.devices = 8,
+          .tokens = tokens,
+          .memory = memory,
+          .flops_per_s = 400'000'000'000'000,
+          .links = datasheet_fabric(device_named("h100"))};
+}
+
+std::vector<layout_operator> written_out(layout_chain const& chain) {
+  std::vector<layout_operator> out;
+  for (auto const& r : chain.runs)
+    for (std::uint32_t i = 0; i < r.count; ++i) out.insert(out.end(), chain.blocks[r.block].begin(), chain.blocks[r.block].end());
+  for (auto& o : out) o.name.clear();
+  return out;
+}
+std::vector<layout_operator> without_names(std::vector<layout_operator> operators) {
+  for (auto& o : operators) o.name.clear();
+  return operators;
+}
+
+}  // namespace
+
+TEST_CASE("tap::operators_of: all parameters and all FLOPs of a model") {
+  for (auto const* const name : {"llama-3.1-8b", "llama-3.1-70b", "qwen2.5-7b", "qwen2.5-0.5b", "gpt2-xl", "mixtral-8x7b"}) {
+    CAPTURE(name);
+    auto const model = model_of(name);
+    auto const operators = tap::operators_of(model, 4096);
+    CHECK(parameters_of(operators) == parameters(model));
+    std::int64_t flops = 0;
+    for (auto const& o : operators) {
+      flops += o.flops;
+      for (auto const& w : o.weights)
+        if (w.kind != weight_kind::embedding && w.kind != weight_kind::vector) flops += 2 * w.in * w.out * w.visited;
+    }
+    std::int64_t routers = 0;
+    for (std::int64_t l = 0; l < model.layers; ++l) routers += 2 * model.hidden * model.experts;
+    CHECK((flops + routers) == forward_flops(model)(4096) / 4096);
+  }
+  CHECK(ballast_test::refusal([] { return tap::operators_of(model_of("deepseek-v3"), 4096); }) ==
+        "tap: models with kv_rank (latent attention) are not supported");
+  CHECK(ballast_test::refusal([] { return tap::operators_of(model_of("llama-3.1-8b"), 0); }) == "length = 0 must be in [1, 2^28]");
+}
+
+TEST_CASE("tap::fold: a model is its ends and one layer, in any notation") {
+  auto const operators = tap::operators_of(model_of("llama-3.1-8b"), 4096);
+  REQUIRE(check_graph(tap::graph_of(operators)).valid());
+  auto const chain = tap::fold(operators);
+  REQUIRE(chain.blocks.size() == 3);
+  CHECK(chain.runs == std::vector<block_run>{{0, 1}, {1, 32}, {2, 1}});
+  CHECK(chain.blocks[1].size() == 7);
+  CHECK(written_out(chain) == without_names(operators));
+  auto const unnamed = without_names(operators);  // by edges alone
+  CHECK(tap::fold(unnamed).runs == chain.runs);
+  // A layer with another width in the middle: three blocks of layers with names; without, still what was written.
+  auto odd = operators;
+  auto const at = 1 + 7 * 20 + 5;
+  odd[at].weights[0].out += 128;
+  auto const cut = tap::fold(odd);
+  CHECK(cut.runs == std::vector<block_run>{{0, 1}, {1, 20}, {2, 1}, {1, 11}, {3, 1}});
+  CHECK(written_out(cut) == without_names(odd));
+  CHECK(written_out(tap::fold(without_names(odd))) == without_names(odd));
+  CHECK(tap::fold({}).runs.empty());
+}
+
+TEST_CASE("tap::shard: what is enumerated, what is planned, and how it compares") {
+  auto const operators = tap::operators_of(model_of("llama-3.1-8b"), 8192);
+  auto const plan_with = [&](layout_options const& o) {
+    auto made = tap::shard(operators, o);
+    CHECK(check_layouts(made.chain, made.plan, made.on).valid());
+    return made;
+  };
+  auto const options = eight(32'768, 80'000'000'000);
+  auto const best = plan_with(options);
+  REQUIRE(best.plan.status == status::feasible);
+  CHECK(best.weights == 7 * 32 + 2);
+  CHECK(best.folded_weights == 7 + 2);
+  CHECK(best.plan.time.gap() < 0.001);
+  auto const megatron = plan_with(tap::megatron_only(options)), data = plan_with(tap::data_parallel_only(options));
+  CHECK(best.plan.time.value < megatron.plan.time.value);
+  CHECK(data.plan.status == status::infeasible);  // 8.03 x 10^9 parameters of 18 bytes
+  CHECK(data.plan.shortage > 60'000'000'000);
+  // With room for everything, data parallelism is the best beyond P / (4 h) tokens, and Megatron's plan well below.
+  std::int64_t const layer = 218'112'000, border = layer / (4 * 4096);
+  for (auto const tokens : {border / 4 / 8 * 8, border * 4 / 8 * 8}) {
+    CAPTURE(tokens);
+    auto const roomy = eight(tokens, std::int64_t{1} << 60);
+    auto const m = plan_with(tap::megatron_only(roomy)), d = plan_with(tap::data_parallel_only(roomy)), b = plan_with(roomy);
+    CHECK((d.plan.time.value < m.plan.time.value) == (tokens > border));
+    CHECK(b.plan.time.value <= d.plan.time.value);
+    CHECK(b.plan.time.value <= m.plan.time.value);
+    CHECK(b.plan.time.optimal());
+  }
+}
+
+TEST_CASE("tap::shard_mesh: groups of each size") {
+  auto const operators = tap::operators_of(model_of("qwen2.5-7b"), 4096);
+  auto const options = eight(65'536, 80'000'000'000);
+  auto const mesh = tap::shard_mesh(operators, options);
+  REQUIRE(mesh.plan.status == status::feasible);
+  CHECK(mesh.on.devices * mesh.on.data == 8);
+  CHECK(check_layouts(mesh.chain, mesh.plan, mesh.on).valid());
+  CHECK(mesh.plan.time.value <= tap::shard(operators, options).plan.time.value);
+  auto const little = tap::shard_mesh(operators, eight(65'536, 1'000'000'000));
+  CHECK(little.plan.status == status::infeasible);
+  CHECK(little.plan.shortage > 0);
+}
+
+TEST_CASE("tap: experts are split where they are many") {
+  auto const operators = tap::operators_of(model_of("mixtral-8x7b"), 4096);
+  auto options = eight(65'536, 141'000'000'000);
+  options.state_bytes = 12;
+  auto const made = tap::shard(operators, options);
+  REQUIRE(made.plan.status == status::feasible);
+  CHECK(check_layouts(made.chain, made.plan, made.on).valid());
+  for (auto const& l : made.plan.layouts)
+    for (std::size_t v = 0; v < l.operators.size(); ++v)
+      if (made.chain.blocks[l.block][v].weights.size() == 1 && made.chain.blocks[l.block][v].weights[0].kind == weight_kind::experts)
+        CHECK(l.operators[v].weights[0].layout == weight_layout::experts);
+}
+
+TEST_CASE("tap: words of DTensor and Megatron-LM") {
+  using enum weight_layout;
+  using kind = weight_kind;
+  std::vector<std::pair<std::string, std::string>> words;
+  for (auto const& [k, l] : {std::pair{kind::matrix, columns}, std::pair{kind::matrix, rows}, std::pair{kind::matrix, replicated},
+                             std::pair{kind::embedding, vocabulary}, std::pair{kind::embedding, columns}, std::pair{kind::head, vocabulary},
+                             std::pair{kind::head, rows}, std::pair{kind::experts, experts}})
+    words.emplace_back(tap::dtensor_word(k, l), tap::megatron_word(k, l));
+  CHECK(words == std::vector<std::pair<std::string, std::string>>{{"Shard(0)", "ColumnParallelLinear"},
+                                                                  {"Shard(1)", "RowParallelLinear"},
+                                                                  {"Replicate()", "replicated"},
+                                                                  {"Shard(0)", "VocabParallelEmbedding"},
+                                                                  {"Shard(1)", "none"},
+                                                                  {"Shard(0)", "ColumnParallelLinear"},
+                                                                  {"Shard(1)", "RowParallelLinear"},
+                                                                  {"Shard(0)", "expert parallel"}});
+}
+
+}  // namespace test_methods_tap
