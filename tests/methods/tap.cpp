@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/core/check_graph.hpp>
+#include <ballast/core/repeated_subgraphs.hpp>
 #include <ballast/cost/presets.hpp>
+#include <ballast/cost/training_graph.hpp>
 #include <ballast/methods/tap.hpp>
 #include <ballast/methods/tap_operators.hpp>
 #include <ballast/sharding/check_layouts.hpp>
 
 #include "support/catch.hpp"
-#include "support/refusal.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -20,14 +21,7 @@ using namespace ballast;
 
 namespace {
 
-transformer model_of(char const* name) { return find_named(transformer_presets, name, "model").model; }
-
-std::int64_t parameters_of(std::vector<layout_operator> const& operators) {
-  std::int64_t sum = 0;
-  for (auto const& o : operators)
-    for (auto const& w : o.weights) sum += w.in * w.out * w.matrices;
-  return sum;
-}
+transformer model_of(char const* name) { return transformer_preset(name); }
 
 layout_options eight(std::int64_t tokens, std::int64_t memory) {
   return {.devices = 8,
@@ -51,27 +45,6 @@ std::vector<layout_operator> without_names(std::vector<layout_operator> operator
 
 }  // namespace
 
-TEST_CASE("tap::operators_of: all parameters and all FLOPs of a model") {
-  for (auto const* const name : {"llama-3.1-8b", "llama-3.1-70b", "qwen2.5-7b", "qwen2.5-0.5b", "gpt2-xl", "mixtral-8x7b"}) {
-    CAPTURE(name);
-    auto const model = model_of(name);
-    auto const operators = tap::operators_of(model, 4096);
-    CHECK(parameters_of(operators) == parameters(model));
-    std::int64_t flops = 0;
-    for (auto const& o : operators) {
-      flops += o.flops;
-      for (auto const& w : o.weights)
-        if (w.kind != weight_kind::embedding && w.kind != weight_kind::vector) flops += 2 * w.in * w.out * w.visited;
-    }
-    std::int64_t routers = 0;
-    for (std::int64_t l = 0; l < model.layers; ++l) routers += 2 * model.hidden * model.experts;
-    CHECK((flops + routers) == forward_flops(model)(4096) / 4096);
-  }
-  CHECK(ballast_test::refusal([] { return tap::operators_of(model_of("deepseek-v3"), 4096); }) ==
-        "tap: models with kv_rank (latent attention) are not supported");
-  CHECK(ballast_test::refusal([] { return tap::operators_of(model_of("llama-3.1-8b"), 0); }) == "length = 0 must be in [1, 2^28]");
-}
-
 TEST_CASE("tap::fold: a model is its ends and one layer, in any notation") {
   auto const operators = tap::operators_of(model_of("llama-3.1-8b"), 4096);
   REQUIRE(check_graph(tap::graph_of(operators)).valid());
@@ -91,6 +64,22 @@ TEST_CASE("tap::fold: a model is its ends and one layer, in any notation") {
   CHECK(written_out(cut) == without_names(odd));
   CHECK(written_out(tap::fold(without_names(odd))) == without_names(odd));
   CHECK(tap::fold({}).runs.empty());
+}
+
+TEST_CASE("tap: a training step folds into its layers, forward, backward and update together") {
+  auto const g = training_graph(transformer_preset("gpt2-xl"), std::int64_t{1}, std::int64_t{1024});
+  auto epl = epl_subgraph_limits;
+  epl.names = true;
+  for (auto const& limits : {subgraph_limits{.names = true}, epl}) {
+    auto const found = find_repeated_subgraphs(g, limits);
+    REQUIRE(!found.classes.empty());
+    CHECK(found.classes[0].copies.size() == 48);
+    CHECK(found.classes[0].copies[0].size() == 34);
+  }
+  CHECK(find_repeated_subgraphs(g, epl).classes.size() == 1);
+  auto const by_edges = find_repeated_subgraphs(g);
+  CHECK(by_edges.classes[0].copies.size() == 47);  // the backward pass of one end of the model has other edges
+  CHECK(by_edges.classes[0].copies[0].size() == 32);
 }
 
 TEST_CASE("tap::shard: what is enumerated, what is planned, and how it compares") {

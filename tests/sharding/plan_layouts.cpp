@@ -218,6 +218,7 @@ TEST_CASE("plan_layouts: exhaustive optimum on blocks of up to eight weights, fo
     splitmix64 random(seed);
     auto const chain = one(random_block(random));
     layout_options options = plain_devices(1 + static_cast<std::int64_t>(uniform_below(4, random)), 64);
+    options.points = 1 << 10;
     options.data = 1 + static_cast<std::int64_t>(uniform_below(2, random));
     options.passes = 1 + static_cast<std::int64_t>(uniform_below(3, random));
     options.flops_per_s = std::int64_t{1'000'000'000} << uniform_below(12, random);

@@ -92,7 +92,7 @@ struct layout_options {
   bool replicated = true;                            ///< whether activations may be replicated
   bool sequence = true;                              ///< whether activations may be split by sequence
   bool batch = true;                                 ///< whether activations may be split by batch
-  std::uint32_t points = 64;                         ///< pairs of time and bytes kept for each power of a block and its borders, at least 4
+  std::uint32_t points = 24;                         ///< pairs of time and bytes kept for each power of a block and its borders, at least 4
 };
 
 /// @brief Where a weight is, and what it reads.

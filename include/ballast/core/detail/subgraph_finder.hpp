@@ -120,32 +120,49 @@ class subgraph_finder {
     }
   }
   // An edge that all operators at its one end have, but not all at its other end, tells those at the other end apart. It does so only where
-  // each of them has such an edge. An edge from a layer to the next one is missing at both ends, so the first layer and the last one stay
-  // like the others. Within scopes there are no such edges, and every edge counts.
+  // each of them has such an edge, and two kinds of edges occur often: an edge from a layer to the next one is missing at both ends, so the
+  // first layer and the last one stay like the others. Within scopes there are no such edges, and every edge counts.
   [[nodiscard]] bool refine() {
     count_types();
-    std::vector<std::vector<std::uint32_t>> marks[2];  // by what reads an operator, and by what it reads
-    for (auto& m : marks) m.resize(labels_.size());
-    for (std::size_t e = 0; e < edges_.size(); ++e) {
-      auto const& t = types_[type_of_[e]];
-      auto const counts = limits_.names || (t.one_to_one() && t.edges >= limits_.repeats);
-      if (counts && (limits_.names || t.edges == members_[t.to].size())) marks[0][edges_[e].from].push_back(2 * type_of_[e]);
-      if (counts && (limits_.names || t.edges == members_[t.from].size())) marks[1][edges_[e].to].push_back(2 * type_of_[e] + 1);
+    std::vector<std::uint32_t> often[2];  // of each class, by what reads it and by what it reads: kinds of edges with enough copies
+    std::vector<std::vector<std::uint32_t>> marks[2];
+    std::vector<bool> seldom[2];  // whether an operator has an edge with fewer copies: that is enough to have one
+    for (std::size_t side = 0; side < 2; ++side) {
+      often[side].assign(members_.size(), 0);
+      marks[side].resize(labels_.size());
+      seldom[side].resize(labels_.size());
+      for (auto const& t : types_)
+        if (tells(t, side) && t.edges >= limits_.repeats) ++often[side][side == 0 ? t.from : t.to];
+      for (std::size_t e = 0; e < edges_.size(); ++e) {
+        auto const& t = types_[type_of_[e]];
+        auto const v = side == 0 ? edges_[e].from : edges_[e].to;
+        if (!tells(t, side)) continue;
+        if (limits_.names || t.edges >= limits_.repeats)
+          marks[side][v].push_back(2 * type_of_[e] + static_cast<std::uint32_t>(side));
+        else
+          seldom[side][v] = true;
+      }
     }
     auto const before = members_.size();
     std::vector<std::uint32_t> paths(labels_.size(), none);
     pair_numbers steps, finals;
-    for (auto& side : marks)
-      for (auto const& m : members_) {
-        if (!limits_.names && std::any_of(m.begin(), m.end(), [&](auto v) { return side[v].empty(); })) continue;
+    for (std::size_t side = 0; side < 2; ++side)
+      for (std::size_t c = 0; c < members_.size(); ++c) {
+        auto const& m = members_[c];
+        auto const bare = [&](auto v) { return marks[side][v].empty() && !seldom[side][v]; };
+        if (!limits_.names && (often[side][c] < 2 || std::any_of(m.begin(), m.end(), bare))) continue;
         for (auto const v : m) {
-          std::sort(side[v].begin(), side[v].end());
-          for (auto const mark : side[v]) paths[v] = steps(paths[v], mark);
+          std::sort(marks[side][v].begin(), marks[side][v].end());
+          for (auto const mark : marks[side][v]) paths[v] = steps(paths[v], mark);
         }
       }
     for (std::size_t v = 0; v < labels_.size(); ++v) labels_[v] = finals(labels_[v], paths[v]);
     number_members();
     return members_.size() != before;
+  }
+  // Whether an edge may tell the operators at its end `side` apart (0: those that make): all at its other end have one.
+  [[nodiscard]] bool tells(edge_type const& t, std::size_t side) const {
+    return limits_.names || (t.one_to_one() && t.edges == members_[side == 0 ? t.to : t.from].size());
   }
   // Classes with as many operators, joined one to one by an edge, become parts of one subgraph: its copies are numbered alike.
   void join() {

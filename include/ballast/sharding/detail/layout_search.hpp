@@ -81,7 +81,9 @@ class layout_search {
     std::vector<option> out;
     if (o.rule != layout_rule::weights) {
       auto const add = [&](activation_layout at) {
-        option made{.layouts = {.reads = at, .weights = {}, .makes = at}, .reads = {{at, at}}};
+        option made;
+        made.layouts.reads = made.layouts.makes = at;
+        made.reads.emplace_back(at, at);
         made.price = {prices_.work(o.flops, is_split(at)), prices_.kept(o.kept, at)};
         for (auto const& w : o.weights) {
           made.layouts.weights.push_back({weight_layout::replicated, at});
@@ -127,7 +129,8 @@ class layout_search {
   }
   // A single weight leaves its result as it is. The results of several are brought to one layout.
   void add_results(layout_operator const& o, std::vector<weight_place> const& chosen, std::vector<option>& out) const {
-    option made{.layouts = {.reads = {}, .weights = chosen, .makes = {}}};
+    option made;
+    made.layouts.weights = chosen;
     auto all_partial = true, any_split = false;
     std::vector<layout_use> uses;
     for (std::size_t i = 0; i < chosen.size(); ++i) {
