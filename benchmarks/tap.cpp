@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layouts of the weights of a model on a group of devices (docs/tap.md). Counters: `step_ms` the modelled step, `gap_ppm` millionths above
-// the lower bound, `GB` bytes of a device, `megatron` and `data_parallel` the steps of these plans in percent of ours (0: they do not fit),
+// the lower bound, `GB` bytes of a device, `megatron` and `data_parallel` the steps of these plans in percent of ours (0: none fits),
 // `evaluated` the layouts of operators that were evaluated, `decimals` of 3^weights, which an enumeration of the whole model would
 // evaluate. `enumerate` evaluates all plans of the six weights of one layer and returns the least time, beside `plan_layouts` of the same
 // block.
@@ -63,9 +63,9 @@ void count(benchmark::State& state, std::vector<layout_operator> const& operator
   state.counters["data_parallel"] = percent(tap::data_parallel_only(options));
 }
 
-void preset(benchmark::State& state, char const* name, std::int64_t tokens, std::int64_t memory) {
+void preset(benchmark::State& state, char const* name, std::int64_t devices, std::int64_t tokens, std::int64_t memory) {
   auto const operators = tap::operators_of(transformer_preset(name), 8192);
-  auto const options = cluster(8, tokens, memory);
+  auto const options = cluster(devices, tokens, memory);
   count(state, operators, options);
   for (auto _ : state) benchmark::DoNotOptimize(tap::shard(operators, options));
 }
@@ -180,12 +180,12 @@ void fold_blocks(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(g.size()));
 }
 
-BENCHMARK_CAPTURE(preset, llama_8b_32k_80GB, "llama-3.1-8b", 32'768, 80'000'000'000)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(preset, llama_8b_32k_unlimited, "llama-3.1-8b", 32'768, std::int64_t{1} << 60)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(preset, llama_8b_8k_80GB, "llama-3.1-8b", 8'192, 80'000'000'000)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(preset, qwen_7b_32k_80GB, "qwen2.5-7b", 32'768, 80'000'000'000)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(preset, mixtral_8x7b_8k_141GB, "mixtral-8x7b", 8'192, 141'000'000'000)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(preset, gpt2_xl_8k_80GB, "gpt2-xl", 8'192, 80'000'000'000)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(preset, llama_8b_32k_80GB, "llama-3.1-8b", 8, 32'768, 80'000'000'000)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(preset, llama_8b_32k_unlimited, "llama-3.1-8b", 8, 32'768, std::int64_t{1} << 60)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(preset, llama_8b_8k_80GB, "llama-3.1-8b", 8, 8'192, 80'000'000'000)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(preset, qwen_7b_on_4_32k_80GB, "qwen2.5-7b", 4, 32'768, 80'000'000'000)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(preset, mixtral_8x7b_8k_141GB, "mixtral-8x7b", 8, 8'192, 141'000'000'000)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(preset, gpt2_xl_on_5_8k_80GB, "gpt2-xl", 5, 8'000, 80'000'000'000)->Unit(benchmark::kMillisecond);
 BENCHMARK(layers)->Arg(32)->Arg(100)->Arg(1'000)->Arg(10'000)->Unit(benchmark::kMillisecond);
 BENCHMARK(enumerate)->Unit(benchmark::kMillisecond);
 BENCHMARK(plan_one)->Unit(benchmark::kMillisecond);
