@@ -56,11 +56,11 @@ void count(benchmark::State& state, std::vector<layout_operator> const& operator
   state.counters["evaluated"] = static_cast<double>(best.plan.evaluated);
   state.counters["operations"] = static_cast<double>(best.plan.operations);
   state.counters["decimals"] = static_cast<double>(best.weights) * 0.4771212547;
-  auto const percent = [&](layout_options const& only) {
-    return 100.0 * static_cast<double>(tap::shard(operators, only).plan.time.value) / static_cast<double>(best.plan.time.value);
+  auto const percent = [&](tap::sharded_model const& other) {
+    return 100.0 * static_cast<double>(other.plan.time.value) / static_cast<double>(best.plan.time.value);
   };
-  state.counters["megatron"] = percent(tap::megatron_only(options));
-  state.counters["data_parallel"] = percent(tap::data_parallel_only(options));
+  state.counters["megatron"] = percent(tap::shard_as_megatron(operators, options));
+  state.counters["data_parallel"] = percent(tap::shard_as_data_parallel(operators, options));
 }
 
 void preset(benchmark::State& state, char const* name, std::int64_t devices, std::int64_t tokens, std::int64_t memory) {

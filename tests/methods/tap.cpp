@@ -84,27 +84,38 @@ TEST_CASE("tap: a training step folds into its layers, forward, backward and upd
 
 TEST_CASE("tap::shard: what is enumerated, what is planned, and how it compares") {
   auto const operators = tap::operators_of(model_of("llama-3.1-8b"), 8192);
-  auto const plan_with = [&](layout_options const& o) {
-    auto made = tap::shard(operators, o);
+  auto const valid = [](tap::sharded_model const& made) {
     CHECK(check_layouts(made.chain, made.plan, made.on).valid());
     return made;
   };
   auto const options = eight(32'768, 80'000'000'000);
-  auto const best = plan_with(options);
+  auto const best = valid(tap::shard(operators, options));
   REQUIRE(best.plan.status == status::feasible);
   CHECK(best.weights == 7 * 32 + 2);
   CHECK(best.folded_weights == 7 + 2);
   CHECK(best.plan.time.gap() < 0.001);
-  auto const megatron = plan_with(tap::megatron_only(options)), data = plan_with(tap::data_parallel_only(options));
+  auto const megatron = valid(tap::shard_as_megatron(operators, options)), data = valid(tap::shard_as_data_parallel(operators, options));
   CHECK(best.plan.time.value < megatron.plan.time.value);
   CHECK(data.plan.status == status::infeasible);  // 8.03 x 10^9 parameters of 18 bytes
   CHECK(data.plan.shortage > 60'000'000'000);
+  std::vector<weight_layout> used;  // in the order of the operators, without norms
+  for (auto const& l : megatron.plan.layouts)
+    for (std::size_t v = 0; v < l.operators.size(); ++v)
+      if (megatron.chain.blocks[l.block][v].rule == layout_rule::weights)
+        for (auto const& w : l.operators[v].weights) used.push_back(w.layout);
+  using enum weight_layout;
+  CHECK(used == std::vector{vocabulary, columns, columns, columns, rows, columns, columns, rows, vocabulary});
+  auto odd = options;  // 8 heads of keys on 16 devices
+  odd.devices = 16;
+  CHECK(tap::shard_as_megatron(operators, odd).plan.status == status::infeasible);
+  CHECK(tap::shard_as_megatron(operators, odd).plan.shortage == 0);
   // With room for everything, data parallelism is the best beyond P / (4 h) tokens, and Megatron's plan well below.
   std::int64_t const layer = 218'112'000, border = layer / (4 * 4096);
   for (auto const tokens : {border / 4 / 8 * 8, border * 4 / 8 * 8}) {
     CAPTURE(tokens);
     auto const roomy = eight(tokens, std::int64_t{1} << 60);
-    auto const m = plan_with(tap::megatron_only(roomy)), d = plan_with(tap::data_parallel_only(roomy)), b = plan_with(roomy);
+    auto const m = valid(tap::shard_as_megatron(operators, roomy)), d = valid(tap::shard_as_data_parallel(operators, roomy)),
+               b = valid(tap::shard(operators, roomy));
     CHECK((d.plan.time.value < m.plan.time.value) == (tokens > border));
     CHECK(b.plan.time.value <= d.plan.time.value);
     CHECK(b.plan.time.value <= m.plan.time.value);

@@ -171,19 +171,47 @@ template <class = when_called>
   return best;
 }
 
-/// @brief The options with which only Megatron-LM's tensor parallelism is left: all matrices are split, activations are replicated between.
-/// @param options  any @return the options; an embedding is split by vocabulary if its `column_units` is 1
-[[nodiscard]] constexpr layout_options megatron_only(layout_options options) {
-  options.replicate = options.sequence = options.batch = false;
+/// @brief Plans a model as Megatron-LM does, to compare: all matrices are split, those that close by rows and the others by columns,
+/// embedding and head by vocabulary; experts are whole, with activations split by sequence where a model has any.
+/// @param operators  the model
+/// @param options    devices, tokens, memory and links; which layouts may be used is not read
+/// @return the plan; infeasible without a shortage if something, such as heads, cannot be split by the devices
+/// @throws invalid_input as `plan_layouts`
+/// @par Complexity
+/// That of `shard`.
+/// @par Determinism
+/// A pure function of its arguments.
+/// @par Source
+/// Shoeybi et al., "Megatron-LM", arXiv 1909.08053.
+template <class = when_called>
+[[nodiscard]] sharded_model shard_as_megatron(std::span<layout_operator const> operators, layout_options options) {
+  std::vector<layout_operator> own(operators.begin(), operators.end());
+  options.replicate = options.devices == 1;
   options.split = options.replicated = true;
-  return options;
+  options.sequence = options.batch = false;
+  for (auto& o : own)
+    for (auto& w : o.weights) {
+      options.sequence = options.sequence || w.kind == weight_kind::experts;
+      if (w.kind == weight_kind::embedding || (w.kind == weight_kind::matrix && o.closes)) w.column_units = 1;
+      if (w.kind == weight_kind::head || (w.kind == weight_kind::matrix && !o.closes)) w.row_units = 1;
+    }
+  return shard(own, options);
 }
-/// @brief The options with which only data parallelism is left: all weights are replicated, activations are split by batch.
-/// @param options  any @return the options
-[[nodiscard]] constexpr layout_options data_parallel_only(layout_options options) {
+
+/// @brief Plans a model by data parallelism alone, to compare: all weights are replicated, activations are split by batch.
+/// @param operators  the model
+/// @param options    devices, tokens, memory and links; which layouts may be used is not read
+/// @return the plan
+/// @throws invalid_input as `plan_layouts`
+/// @par Complexity
+/// That of `shard`.
+/// @par Determinism
+/// A pure function of its arguments.
+template <class = when_called>
+[[nodiscard]] sharded_model shard_as_data_parallel(std::span<layout_operator const> operators, layout_options options) {
   options.split = options.replicated = options.sequence = false;
   options.replicate = options.batch = true;
-  return options;
+  return shard(operators, options);
 }
 
 /// @brief What PyTorch's DTensor calls the layout of a weight. Linear layers keep columns first, so columns are `Shard(0)`.
