@@ -25,7 +25,7 @@ namespace {
 
 using namespace ballast;
 
-layout_options cluster(std::int64_t devices, std::int64_t tokens, std::int64_t memory) {
+layout_setting cluster(std::int64_t devices, std::int64_t tokens, std::int64_t memory) {
   return {.devices = devices,
           .tokens = tokens,
           .memory = memory,
@@ -48,7 +48,7 @@ std::vector<layout_operator> deeper(char const* name, std::int64_t layers) {
   return out;
 }
 
-void count(benchmark::State& state, std::vector<layout_operator> const& operators, layout_options const& options) {
+void count(benchmark::State& state, std::vector<layout_operator> const& operators, layout_setting const& options) {
   auto const best = tap::shard(operators, options);
   state.counters["step_ms"] = static_cast<double>(best.plan.time.value) / 1e9;
   state.counters["gap_ppm"] = best.plan.time.gap() * 1e6;
@@ -79,7 +79,7 @@ void layers(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(plan_layouts(chain, options));
 }
 
-layout_options tight(std::int64_t h, std::int64_t tokens) {
+layout_setting tight(std::int64_t h, std::int64_t tokens) {
   auto options = ballast_test::plain_devices(8, tokens);
   options.sequence = options.batch = false;
   options.flops_per_s = 100'000'000'000'000;
@@ -90,7 +90,7 @@ layout_options tight(std::int64_t h, std::int64_t tokens) {
 // All layouts of the weights of a layer, and of what several weights make together.
 class enumeration {
  public:
-  enumeration(layout_block const& block, layout_options const& options) : block_(block), options_(options) {
+  enumeration(layout_block const& block, layout_setting const& options) : block_(block), options_(options) {
     made_.operators.resize(block.size());
     weights(0);
   }
@@ -134,7 +134,7 @@ class enumeration {
   }
 
   layout_block const& block_;
-  layout_options const& options_;
+  layout_setting const& options_;
   block_layouts made_{};
 };
 

@@ -23,7 +23,7 @@ namespace {
 
 transformer model_of(char const* name) { return transformer_preset(name); }
 
-layout_options eight(std::int64_t tokens, std::int64_t memory) {
+layout_setting eight(std::int64_t tokens, std::int64_t memory) {
   return {.devices = 8,
           .tokens = tokens,
           .memory = memory,

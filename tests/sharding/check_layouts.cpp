@@ -12,7 +12,7 @@ namespace test_sharding_check_layouts {
 using namespace ballast;
 
 TEST_CASE("check_layouts: each rule is found broken, with its place") {
-  using enum layout_fault;
+  using enum weight_layout_fault;
   auto const h = 64;
   layout_chain const chain{
       {ballast_test::plain_layer(h, 4), {{.name = "head", .weights = {{.in = h, .out = h}}, .width = h, .makes = h, .kept = h}}},
@@ -29,7 +29,7 @@ TEST_CASE("check_layouts: each rule is found broken, with its place") {
     CHECK_FALSE(describe(v).empty());
     return v;
   };
-  using verdict_of = verdict<layout_fault, std::int64_t>;
+  using verdict_of = verdict<weight_layout_fault, std::int64_t>;
   CHECK(fault([](auto& p) { p.status = status::infeasible; }) == verdict_of{runs_without_plan, 0, 2, 0});
   CHECK(fault([](auto& p) { p.runs[0].count = 2; }) == verdict_of{wrong_chain, 2, 1, 0});
   CHECK(fault([](auto& p) { p.runs.pop_back(); }) == verdict_of{wrong_chain, 3, -1, 1});

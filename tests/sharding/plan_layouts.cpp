@@ -37,7 +37,7 @@ class enumeration {
   std::map<std::pair<int, int>, std::vector<pair>> found;  ///< by entry and exit
   std::uint64_t weight_plans = 0;                          ///< legal combinations of the weights' layouts alone
 
-  enumeration(layout_block const& block, layout_options const& options) : block_(block), options_(options) {
+  enumeration(layout_block const& block, layout_setting const& options) : block_(block), options_(options) {
     made_.operators.resize(block.size());
     for (auto const entry : streams) {
       made_.entry = entry;
@@ -94,7 +94,7 @@ class enumeration {
   }
 
   layout_block const& block_;
-  layout_options const& options_;
+  layout_setting const& options_;
   block_layouts made_{};
 };
 
@@ -124,7 +124,7 @@ std::int64_t least_time(enumeration const& all, std::uint32_t count, std::int64_
   return best;
 }
 
-layout_plan checked_plan(layout_chain const& chain, layout_options const& options) {
+layout_plan checked_plan(layout_chain const& chain, layout_setting const& options) {
   auto const plan = plan_layouts(chain, options);
   auto const v = check_layouts(chain, plan, options);
   CAPTURE(describe(v));
@@ -142,11 +142,11 @@ std::string words(layout_plan const& plan, layout_chain const& chain) {
   return out;
 }
 
-layout_options tensor_parallel(layout_options o) {
+layout_setting tensor_parallel(layout_setting o) {
   o.sequence = o.batch = o.replicate = false;
   return o;
 }
-layout_options data_parallel(layout_options o) {
+layout_setting data_parallel(layout_setting o) {
   o.sequence = o.replicated = o.split = false;
   return o;
 }
@@ -217,7 +217,7 @@ TEST_CASE("plan_layouts: exhaustive optimum on blocks of up to eight weights, fo
     CAPTURE(seed);
     splitmix64 random(seed);
     auto const chain = one(random_block(random));
-    layout_options options = plain_devices(1 + static_cast<std::int64_t>(uniform_below(4, random)), 64);
+    layout_setting options = plain_devices(1 + static_cast<std::int64_t>(uniform_below(4, random)), 64);
     options.points = 1 << 10;
     options.data = 1 + static_cast<std::int64_t>(uniform_below(2, random));
     options.passes = 1 + static_cast<std::int64_t>(uniform_below(3, random));
@@ -262,7 +262,7 @@ TEST_CASE("plan_layouts: repeated blocks are planned as one by one") {
     CAPTURE(seed);
     splitmix64 random(seed);
     auto chain = one(random_block(random));
-    layout_options options = plain_devices(2, 64);
+    layout_setting options = plain_devices(2, 64);
     options.points = 1 << 10;
     options.sequence = false;
     options.flops_per_s = std::int64_t{1'000'000'000} << uniform_below(12, random);
@@ -391,7 +391,7 @@ TEST_CASE("plan_layouts: the work grows with the logarithm of the number of laye
 }
 
 TEST_CASE("plan_layouts: what is refused") {
-  auto const says = [](layout_chain const& c, layout_options const& o) {
+  auto const says = [](layout_chain const& c, layout_setting const& o) {
     return ballast_test::refusal([&] { return plan_layouts(c, o); });
   };
   auto const good = one(plain_layer(64, 4));

@@ -28,7 +28,7 @@ namespace ballast_test {
 }
 
 /// A number of devices of 10^15 FLOP/s in one node, with links of 10^11 bytes/s and without latency.
-[[nodiscard]] inline ballast::layout_options plain_devices(std::int64_t devices, std::int64_t tokens) {
+[[nodiscard]] inline ballast::layout_setting plain_devices(std::int64_t devices, std::int64_t tokens) {
   return {
       .devices = devices,
       .tokens = tokens,

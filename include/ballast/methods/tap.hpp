@@ -100,7 +100,7 @@ template <class = when_called>
 /// @brief A model that was folded, and the layouts of its weights.
 struct sharded_model {
   layout_chain chain{};             ///< the blocks
-  layout_options on{};              ///< what it was planned for
+  layout_setting on{};              ///< what it was planned for
   layout_plan plan{};               ///< their layouts
   std::int64_t weights = 0;         ///< matrices of the model: an enumeration would try 3^weights plans
   std::int64_t folded_weights = 0;  ///< matrices of the different blocks: enumerating these would try 3^folded_weights
@@ -124,7 +124,7 @@ struct sharded_model {
 /// @par Source
 /// Shi et al., "TAP: accelerating large-scale DNN training through tensor automatic parallelisation", arXiv 2302.00247.
 template <class = when_called>
-[[nodiscard]] sharded_model shard(std::span<layout_operator const> operators, layout_options const& options) {
+[[nodiscard]] sharded_model shard(std::span<layout_operator const> operators, layout_setting const& options) {
   sharded_model out{.chain = fold(operators), .on = options};
   auto const matrices = [](std::span<layout_operator const> of) {
     std::int64_t sum = 0;
@@ -149,7 +149,7 @@ template <class = when_called>
 /// @par Determinism
 /// A pure function of its arguments.
 template <class = when_called>
-[[nodiscard]] sharded_model shard_mesh(std::span<layout_operator const> operators, layout_options const& options) {
+[[nodiscard]] sharded_model shard_mesh(std::span<layout_operator const> operators, layout_setting const& options) {
   sharded_model best;
   std::int64_t bound = -1;
   require(options.devices >= 1, [&] { return "devices = " + std::to_string(options.devices) + " must be at least 1"; });
@@ -184,7 +184,7 @@ template <class = when_called>
 /// @par Source
 /// Shoeybi et al., "Megatron-LM", arXiv 1909.08053.
 template <class = when_called>
-[[nodiscard]] sharded_model shard_as_megatron(std::span<layout_operator const> operators, layout_options options) {
+[[nodiscard]] sharded_model shard_as_megatron(std::span<layout_operator const> operators, layout_setting options) {
   std::vector<layout_operator> own(operators.begin(), operators.end());
   options.replicate = options.devices == 1;
   options.split = options.replicated = true;
@@ -208,7 +208,7 @@ template <class = when_called>
 /// @par Determinism
 /// A pure function of its arguments.
 template <class = when_called>
-[[nodiscard]] sharded_model shard_as_data_parallel(std::span<layout_operator const> operators, layout_options options) {
+[[nodiscard]] sharded_model shard_as_data_parallel(std::span<layout_operator const> operators, layout_setting options) {
   options.split = options.replicated = options.sequence = false;
   options.replicate = options.batch = true;
   return shard(operators, options);

@@ -18,7 +18,7 @@
 namespace ballast::inline v0_2 {
 
 /// @brief The rules that a plan of layouts can break.
-enum class layout_fault : std::uint8_t {
+enum class weight_layout_fault : std::uint8_t {
   none,
   runs_without_plan,  ///< the plan is infeasible but lists layouts
   wrong_chain,        ///< the runs are not the blocks of the model in order
@@ -39,7 +39,7 @@ enum class layout_fault : std::uint8_t {
 /// @par Complexity
 /// O(weights) collectives.
 template <class = when_called>
-[[nodiscard]] layout_cost cost_of_layouts(layout_block const& block, block_layouts const& layouts, layout_options const& options) {
+[[nodiscard]] layout_cost cost_of_layouts(layout_block const& block, block_layouts const& layouts, layout_setting const& options) {
   return detail::layout_walk<>(block, layouts, options).cost();
 }
 
@@ -47,18 +47,18 @@ template <class = when_called>
 /// @param v  a verdict of `check_layouts`
 /// @return the sentence
 template <class = when_called>
-[[nodiscard]] inline std::string describe(verdict<layout_fault, std::int64_t> const& v) {
+[[nodiscard]] inline std::string describe(verdict<weight_layout_fault, std::int64_t> const& v) {
   auto const index = std::to_string(v.index), found = std::to_string(v.found), expected = std::to_string(v.expected);
   switch (v.fault) {
-    case layout_fault::none: return "the layouts are valid";
-    case layout_fault::runs_without_plan: return "the plan is infeasible, but has " + found + " runs";
-    case layout_fault::wrong_chain: return "block " + index + " of the chain is block " + found + " in the plan, not " + expected;
-    case layout_fault::broken_border: return "run " + index + " reads another layout than is made before it";
-    case layout_fault::illegal_layouts: return "layouts " + index + ": operator " + found + " cannot work in its layouts";
-    case layout_fault::wrong_time: return "layouts " + index + " take " + expected + " picoseconds, not " + found;
-    case layout_fault::wrong_bytes: return "layouts " + index + " take " + expected + " bytes, not " + found;
-    case layout_fault::over_memory: return "a device needs " + found + " bytes, more than the memory " + expected;
-    case layout_fault::wrong_bound: return "time.lower_bound = " + found + " exceeds time.value = " + expected;
+    case weight_layout_fault::none: return "the layouts are valid";
+    case weight_layout_fault::runs_without_plan: return "the plan is infeasible, but has " + found + " runs";
+    case weight_layout_fault::wrong_chain: return "block " + index + " of the chain is block " + found + " in the plan, not " + expected;
+    case weight_layout_fault::broken_border: return "run " + index + " reads another layout than is made before it";
+    case weight_layout_fault::illegal_layouts: return "layouts " + index + ": operator " + found + " cannot work in its layouts";
+    case weight_layout_fault::wrong_time: return "layouts " + index + " take " + expected + " picoseconds, not " + found;
+    case weight_layout_fault::wrong_bytes: return "layouts " + index + " take " + expected + " bytes, not " + found;
+    case weight_layout_fault::over_memory: return "a device needs " + found + " bytes, more than the memory " + expected;
+    case weight_layout_fault::wrong_bound: return "time.lower_bound = " + found + " exceeds time.value = " + expected;
   }
   return {};
 }
@@ -73,12 +73,13 @@ template <class = when_called>
 /// @par Complexity
 /// O(runs + layouts x weights).
 template <class = when_called>
-[[nodiscard]] verdict<layout_fault, std::int64_t> check_layouts(layout_chain const& chain, layout_plan const& plan,
-                                                                layout_options const& options) {
-  using enum layout_fault;
+[[nodiscard]] verdict<weight_layout_fault, std::int64_t> check_layouts(layout_chain const& chain, layout_plan const& plan,
+                                                                       layout_setting const& options) {
+  using enum weight_layout_fault;
   if (plan.status != status::feasible)
-    return plan.runs.empty() ? verdict<layout_fault, std::int64_t>{}
-                             : verdict<layout_fault, std::int64_t>{runs_without_plan, 0, static_cast<std::int64_t>(plan.runs.size()), 0};
+    return plan.runs.empty()
+               ? verdict<weight_layout_fault, std::int64_t>{}
+               : verdict<weight_layout_fault, std::int64_t>{runs_without_plan, 0, static_cast<std::int64_t>(plan.runs.size()), 0};
   std::vector<std::uint32_t> given, planned;
   for (auto const& r : chain.runs) given.insert(given.end(), r.count, r.block);
   for (std::size_t r = 0; r < plan.runs.size(); ++r) {

@@ -75,7 +75,7 @@ struct layout_chain {
 };
 
 /// @brief The devices, the tokens, and what a plan may use.
-struct layout_options {
+struct layout_setting {
   std::int64_t devices = 1;                          ///< devices of a group that share tokens and weights, in [1, 2^12]
   std::int64_t data = 1;                             ///< groups that each train tokens of their own, in [1, 2^12]; they average gradients
   std::int64_t tokens = 1;                           ///< tokens of a group in a pass, in [1, 2^32]

@@ -33,7 +33,7 @@ struct chain_point {
 template <class = when_called>
 class layout_planner {
  public:
-  layout_planner(layout_chain const& chain, layout_options const& options) : chain_(chain), options_(options) {
+  layout_planner(layout_chain const& chain, layout_setting const& options) : chain_(chain), options_(options) {
     layout_prices<> const prices(options);
     for (auto const& b : chain.blocks) searches_.emplace_back(b, prices);
   }
@@ -130,8 +130,8 @@ class layout_planner {
   }
 
   layout_chain const& chain_;
-  layout_options const& options_;
-  std::vector<layout_search<>> searches_;
+  layout_setting const& options_;
+  std::vector<block_layout_search<>> searches_;
 };
 
 }  // namespace detail
@@ -163,7 +163,7 @@ class layout_planner {
 /// Planning one of equal subgraphs, and splits of weights: Shi et al., "TAP", arXiv 2302.00247. Splits of a transformer layer: Shoeybi et
 /// al., "Megatron-LM", arXiv 1909.08053. Powers over pairs, and the bound, are our own.
 template <class = when_called>
-[[nodiscard]] layout_plan plan_layouts(layout_chain const& chain, layout_options const& options) {
+[[nodiscard]] layout_plan plan_layouts(layout_chain const& chain, layout_setting const& options) {
   detail::require_valid(options);
   detail::require_valid<>(chain);
   return detail::layout_planner<>(chain, options).plan();

@@ -21,7 +21,7 @@ inline constexpr activation_layout token_layouts[] = {activation_layout::replica
                                                       activation_layout::batch};  // those of a residual stream
 
 /// Throws unless options are in range.
-constexpr void require_valid(layout_options const& o) {
+constexpr void require_valid(layout_setting const& o) {
   require_within("devices", o.devices, 1, 1 << 12);
   require_within("data", o.data, 1, 1 << 12);
   require_within("tokens", o.tokens, 1, std::int64_t{1} << 32);
@@ -90,7 +90,7 @@ struct layout_price {
 template <class = when_called>
 class layout_prices {
  public:
-  explicit layout_prices(layout_options const& o) : o_(o) {}
+  explicit layout_prices(layout_setting const& o) : o_(o) {}
 
   /// Time of both passes over an edge: `numbers` of each token, made as `from` and read as `to`, with a gradient made as `gradient`.
   [[nodiscard]] std::int64_t edge(activation_layout from, activation_layout to, activation_layout gradient, std::int64_t numbers) const {
@@ -135,7 +135,7 @@ class layout_prices {
   [[nodiscard]] bool allowed(activation_layout tokens) const {
     return tokens == activation_layout::replicated ? o_.replicated : tokens == activation_layout::sequence ? o_.sequence : o_.batch;
   }
-  [[nodiscard]] layout_options const& options() const { return o_; }
+  [[nodiscard]] layout_setting const& options() const { return o_; }
 
  private:
   [[nodiscard]] std::int64_t numbers_bytes(std::int64_t numbers) const {
@@ -150,7 +150,7 @@ class layout_prices {
     return layout_product(exposed(collective_time(c.how, c.bytes, {o_.devices, 1}, o_.links), o_.hidden.tensor), o_.passes);
   }
 
-  layout_options o_;
+  layout_setting o_;
 };
 
 }  // namespace ballast::inline v0_2::detail

@@ -18,9 +18,9 @@ namespace ballast::inline v0_2::detail {
 
 /// All pairs of time and bytes of a block, for each layout of its input and output, by dynamic programming from operator to operator.
 template <class = when_called>
-class layout_search {
+class block_layout_search {
  public:
-  layout_search(layout_block const& block, layout_prices<> const& prices) : block_(block), prices_(prices) {
+  block_layout_search(layout_block const& block, layout_prices<> const& prices) : block_(block), prices_(prices) {
     for (auto const& o : block) options_.push_back(useful(options_of(o)));
     for (std::uint32_t entry = 0; entry < 3; ++entry)
       if (prices.allowed(token_layouts[entry])) search_from(entry);

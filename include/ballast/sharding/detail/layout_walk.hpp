@@ -31,7 +31,7 @@ namespace detail {
 template <class = when_called>
 class layout_walk {
  public:
-  layout_walk(layout_block const& block, block_layouts const& layouts, layout_options const& options)
+  layout_walk(layout_block const& block, block_layouts const& layouts, layout_setting const& options)
       : block_(block), layouts_(layouts), o_(options) {}
 
   [[nodiscard]] layout_cost cost() {
@@ -192,7 +192,7 @@ class layout_walk {
 
   layout_block const& block_;
   block_layouts const& layouts_;
-  layout_options const& o_;
+  layout_setting const& o_;
   layout_cost out_{};
   at added_{};
 };
