@@ -25,9 +25,10 @@ namespace {
 
 using namespace ballast;
 
-layout_setting cluster(std::int64_t devices, std::int64_t tokens, std::int64_t memory) {
+layout_setting cluster(std::int64_t devices, std::int64_t tokens, std::int64_t length, std::int64_t memory) {
   return {.devices = devices,
           .tokens = tokens,
+          .sequences = tokens / length,
           .memory = memory,
           .flops_per_s = 400'000'000'000'000,
           .links = datasheet_fabric(device_named("h100"))};
@@ -37,7 +38,7 @@ layout_setting cluster(std::int64_t devices, std::int64_t tokens, std::int64_t m
 std::vector<layout_operator> deeper(char const* name, std::int64_t layers) {
   auto model = transformer_preset(name);
   model.layers = 1;
-  auto const one = tap::operators_of(model, 8192);
+  auto const one = tap::operators_of(model, 4096);
   std::vector<layout_operator> out{one[0]};
   for (std::int64_t l = 0; l < layers; ++l)
     for (std::size_t v = 1; v < 8; ++v) {
@@ -63,9 +64,10 @@ void count(benchmark::State& state, std::vector<layout_operator> const& operator
   state.counters["data_parallel"] = percent(tap::shard_as_data_parallel(operators, options));
 }
 
-void preset(benchmark::State& state, char const* name, std::int64_t devices, std::int64_t tokens, std::int64_t memory) {
-  auto const operators = tap::operators_of(transformer_preset(name), 8192);
-  auto const options = cluster(devices, tokens, memory);
+void preset(benchmark::State& state, char const* name, std::int64_t devices, std::int64_t sequences, std::int64_t length,
+            std::int64_t memory) {
+  auto const operators = tap::operators_of(transformer_preset(name), length);
+  auto const options = cluster(devices, sequences * length, length, memory);
   count(state, operators, options);
   for (auto _ : state) benchmark::DoNotOptimize(tap::shard(operators, options));
 }
@@ -73,7 +75,7 @@ void preset(benchmark::State& state, char const* name, std::int64_t devices, std
 // Layers of LLaMA-3.1-8B; the memory is 2.25 GB for each, so some layers are faster than others.
 void layers(benchmark::State& state) {
   auto const operators = deeper("llama-3.1-8b", state.range(0));
-  auto const options = cluster(8, 32'768, 2'250'000'000 * state.range(0));
+  auto const options = cluster(8, 32'768, 4096, 2'250'000'000 * state.range(0));
   count(state, operators, options);
   auto const chain = tap::fold(operators);
   for (auto _ : state) benchmark::DoNotOptimize(plan_layouts(chain, options));
@@ -180,12 +182,12 @@ void fold_blocks(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(g.size()));
 }
 
-BENCHMARK_CAPTURE(preset, llama_8b_32k_80GB, "llama-3.1-8b", 8, 32'768, 80'000'000'000)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(preset, llama_8b_32k_unlimited, "llama-3.1-8b", 8, 32'768, std::int64_t{1} << 60)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(preset, llama_8b_8k_80GB, "llama-3.1-8b", 8, 8'192, 80'000'000'000)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(preset, qwen_7b_on_4_32k_80GB, "qwen2.5-7b", 4, 32'768, 80'000'000'000)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(preset, mixtral_8x7b_8k_141GB, "mixtral-8x7b", 8, 8'192, 141'000'000'000)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(preset, gpt2_xl_on_5_8k_80GB, "gpt2-xl", 5, 8'000, 80'000'000'000)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(preset, llama_8b_32k_80GB, "llama-3.1-8b", 8, 8, 4096, 80'000'000'000)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(preset, llama_8b_32k_unlimited, "llama-3.1-8b", 8, 8, 4096, std::int64_t{1} << 60)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(preset, llama_8b_8k_80GB, "llama-3.1-8b", 8, 8, 1024, 80'000'000'000)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(preset, qwen_7b_on_4_32k_80GB, "qwen2.5-7b", 4, 8, 4096, 80'000'000'000)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(preset, mixtral_8x7b_8k_141GB, "mixtral-8x7b", 8, 8, 1024, 141'000'000'000)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(preset, gpt2_xl_on_5_10k_80GB, "gpt2-xl", 5, 10, 1000, 80'000'000'000)->Unit(benchmark::kMillisecond);
 BENCHMARK(layers)->Arg(32)->Arg(100)->Arg(1'000)->Arg(10'000)->Unit(benchmark::kMillisecond);
 BENCHMARK(enumerate)->Unit(benchmark::kMillisecond);
 BENCHMARK(plan_one)->Unit(benchmark::kMillisecond);

@@ -369,6 +369,12 @@ TEST_CASE("plan_layouts: ends, groups of groups, and what cannot be split") {
   CHECK(checked_plan(chain, options).status == status::infeasible);
   CHECK(checked_plan(chain, options).shortage == 0);
   options.replicated = true;
+  auto few = plain_devices(4, 256);  // whole sequences: three do not suit four devices
+  few.sequences = 3;
+  few.replicated = few.sequence = few.split = false;
+  CHECK(checked_plan(chain, few).status == status::infeasible);
+  few.sequences = 8;
+  CHECK(checked_plan(chain, few).status == status::feasible);
   CHECK(checked_plan({}, options) == layout_plan{.status = status::feasible});
   options.devices = 1;
   options.replicate = true;

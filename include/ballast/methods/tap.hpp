@@ -140,7 +140,7 @@ template <class = when_called>
 
 /// @brief Plans a model on a mesh: each divisor of the devices as the size of a group, and groups that train tokens of their own.
 /// @param operators  the model
-/// @param options    `devices` is the number of all devices and `tokens` that of all tokens of a pass; `data` is not read
+/// @param options    `devices`, `tokens` and `sequences` are those of all groups together; `data` is not read
 /// @return the fastest of the meshes, smaller groups first if equal; if none is feasible, the one with the least shortage. Its bound holds
 /// for all meshes
 /// @throws invalid_input as `plan_layouts`
@@ -154,11 +154,13 @@ template <class = when_called>
   std::int64_t bound = -1;
   require(options.devices >= 1, [&] { return "devices = " + std::to_string(options.devices) + " must be at least 1"; });
   for (std::int64_t group = 1; group <= options.devices; ++group) {
-    if (options.devices % group != 0 || options.tokens % (options.devices / group) != 0) continue;
+    auto const groups = options.devices / group;
+    if (options.devices % group != 0 || options.tokens % groups != 0 || options.sequences % groups != 0) continue;
     auto each = options;
     each.devices = group;
-    each.data = options.devices / group;
-    each.tokens = options.tokens / each.data;
+    each.data = groups;
+    each.tokens = options.tokens / groups;
+    each.sequences = options.sequences / groups;
     auto made = shard(operators, each);
     auto const feasible = made.plan.status == status::feasible, had = best.plan.status == status::feasible;
     if (feasible && (bound < 0 || made.plan.time.lower_bound < bound)) bound = made.plan.time.lower_bound;

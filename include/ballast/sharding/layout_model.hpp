@@ -76,9 +76,11 @@ struct layout_chain {
 
 /// @brief The devices, the tokens, and what a plan may use.
 struct layout_setting {
-  std::int64_t devices = 1;                          ///< devices of a group that share tokens and weights, in [1, 2^12]
-  std::int64_t data = 1;                             ///< groups that each train tokens of their own, in [1, 2^12]; they average gradients
-  std::int64_t tokens = 1;                           ///< tokens of a group in a pass, in [1, 2^32]
+  std::int64_t devices = 1;  ///< devices of a group that share tokens and weights, in [1, 2^12]
+  std::int64_t data = 1;     ///< groups that each train tokens of their own, in [1, 2^12]; they average gradients
+  std::int64_t tokens = 1;   ///< tokens of a group in a pass, in [1, 2^32]
+  std::int64_t sequences =
+      0;  ///< sequences of a group in a pass, in [0, 2^32]: only a multiple of `devices` can be split by batch; 0: any can
   std::int64_t passes = 1;                           ///< passes of a step, in [1, 2^20]; gradients are exchanged once in a step
   std::int64_t memory = std::int64_t{1} << 60;       ///< bytes of a device, in [0, 2^60]
   std::int64_t flops_per_s = 1'000'000'000'000'000;  ///< FLOP/s that a device reaches, in [1, 2^60]

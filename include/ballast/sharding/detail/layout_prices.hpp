@@ -25,6 +25,7 @@ constexpr void require_valid(layout_setting const& o) {
   require_within("devices", o.devices, 1, 1 << 12);
   require_within("data", o.data, 1, 1 << 12);
   require_within("tokens", o.tokens, 1, std::int64_t{1} << 32);
+  require_within("sequences", o.sequences, 0, std::int64_t{1} << 32);
   require_within("passes", o.passes, 1, 1 << 20);
   require_within("memory", o.memory, 0, std::int64_t{1} << 60);
   require_within("flops_per_s", o.flops_per_s, 1, std::int64_t{1} << 60);
@@ -133,7 +134,9 @@ class layout_prices {
   }
   [[nodiscard]] bool divides(std::int64_t units, std::int64_t otherwise) const { return (units > 0 ? units : otherwise) % o_.devices == 0; }
   [[nodiscard]] bool allowed(activation_layout tokens) const {
-    return tokens == activation_layout::replicated ? o_.replicated : tokens == activation_layout::sequence ? o_.sequence : o_.batch;
+    return tokens == activation_layout::replicated ? o_.replicated
+           : tokens == activation_layout::sequence ? o_.sequence
+                                                   : o_.batch && o_.sequences % o_.devices == 0;
   }
   [[nodiscard]] layout_setting const& options() const { return o_; }
 

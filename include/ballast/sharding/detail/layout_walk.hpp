@@ -61,7 +61,8 @@ class layout_walk {
 
   void must(bool ok) { out_.legal = out_.legal && ok; }
   [[nodiscard]] bool stream(at l) const {
-    return (l == at::replicated && o_.replicated) || (l == at::sequence && o_.sequence) || (l == at::batch && o_.batch);
+    return (l == at::replicated && o_.replicated) || (l == at::sequence && o_.sequence) ||
+           (l == at::batch && o_.batch && o_.sequences % o_.devices == 0);
   }
   [[nodiscard]] bool part(at l) const { return l == at::sequence || l == at::batch || l == at::hidden; }
   [[nodiscard]] checked bytes_of(std::int64_t numbers) const { return checked(numbers) * checked(o_.tokens) * checked(o_.element_bytes); }
