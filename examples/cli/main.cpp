@@ -50,6 +50,7 @@ int run(int argc, char** argv) {
   add_layout(app, command_line);
   add_order(app, command_line);
   add_experts(app);
+  add_shard(app);
   add_stats(app);
   add_compare(app, command_line);
   add_schedule(app);

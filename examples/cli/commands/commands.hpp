@@ -23,6 +23,7 @@ void add_offload_plan(CLI::App& app);
 void add_partition(CLI::App& app);
 void add_recompute(CLI::App& app);
 void add_simulate(CLI::App& app);
+void add_shard(CLI::App& app);
 void add_stats(CLI::App& app);
 void add_generate(CLI::App& app);
 /// `command_line` is what was typed, for the report.
