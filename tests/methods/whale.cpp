@@ -15,11 +15,11 @@ using numbers = std::vector<std::int64_t>;
 TEST_CASE("whale: shares by speed, and what exceeds a memory goes to the idle", "[methods]") {
   // Speeds of 1/5 and 1/14: 188.6 and 67.4 of 512.
   CHECK(ballast::whale::share_units(512, {.unit_time = {5, 5, 14, 14}}).units == numbers{189, 189, 67, 67});
-  // The rest of a full set goes to one other set, which then is the slowest.
-  auto const moved = ballast::whale::share_units(512, {.unit_time = {5, 5, 14, 14}, .capacity = {100, 600, 600, 600}});
-  CHECK(std::accumulate(moved.units.begin(), moved.units.end(), std::int64_t{0}) == 512);
-  CHECK(moved.units[0] == 100);
-  CHECK(moved.time.value > ballast::share_units(512, {.unit_time = {5, 5, 14, 14}, .capacity = {100, 600, 600, 600}}).time.value);
+  CHECK(ballast::whale::share_units(512, {.unit_time = {5, 5, 14, 14}, .capacity = {100, 300, 40, 400}}).units ==
+        numbers{100, 274, 40, 98});
+  // Rounded down and filled up by speed, it may be a unit worse than it could be.
+  CHECK(ballast::whale::share_units(3, {.unit_time = {10, 11, 12}}).units == numbers{2, 1, 0});
+  CHECK(ballast::share_units(3, {.unit_time = {10, 11, 12}}).units == numbers{1, 1, 1});
 }
 
 TEST_CASE("whale: never faster than the optimum, and infeasible where that is", "[methods]") {
@@ -43,7 +43,7 @@ TEST_CASE("whale: never faster than the optimum, and infeasible where that is", 
     REQUIRE(theirs.time.value >= best.time.value);
     slower += theirs.time.value > best.time.value;
   }
-  CHECK(slower > 200);
+  CHECK(slower > 0);
 }
 
 }  // namespace
