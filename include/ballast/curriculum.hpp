@@ -6,8 +6,8 @@
 /// and runs in two phases.
 ///
 /// `plan_curriculum` orders one epoch, `curriculum_stream` gives step after step over several epochs and can be resumed, and
-/// `steps_of_passes` turns passes over each source into numbers of steps. `plan_phase_switch` plans a run that goes on with copies of shared
-/// parameters.
+/// `steps_of_passes` turns passes over each source into numbers of steps. `plan_phase_switch` plans a run that goes on with copies of
+/// shared parameters.
 /// @code
 /// std::vector<ballast::curriculum_source> const sources{{.setting = {.capacity = 16384}, .steps = 2900},
 ///                                                       {.setting = {.capacity = 131072, .sp = 8}, .steps = 760}};

@@ -5,8 +5,8 @@
 /// @brief Includes all of staging/: pipeline stages and what each stage recomputes, in one plan that fits in memory.
 ///
 /// `plan_stages` finds the plan with the fastest slowest stage, `stage_layers_of` makes its input from a model, and `check_stages`
-/// validates any plan. `plan_chunks` is for schedules with several chunks per stage. `plan_offload` chooses which states of which layers are
-/// in host memory.
+/// validates any plan. `plan_chunks` is for schedules with several chunks per stage. `plan_offload` chooses which states of which layers
+/// are in host memory.
 /// @code
 /// auto const layers = ballast::stage_layers_of(ballast::layers_of(model, spread), mean, largest, rates);
 /// auto const held = ballast::held_by_stage(ballast::one_f_one_b_schedule{}, stages, micro_batches);
