@@ -37,6 +37,7 @@ void generated() {
   plan_hashes::loss();
   plan_hashes::methods();
   plan_hashes::plan();
+  plan_hashes::placement();
 }
 
 int check(std::string const& file) {

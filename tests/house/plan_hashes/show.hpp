@@ -165,6 +165,7 @@ void curriculum();
 void loss();
 void methods();
 void plan();
+void placement();
 void traces(std::string const& folder);
 
 }  // namespace plan_hashes
