@@ -2,9 +2,9 @@
 #pragma once
 
 /// @file
-/// @brief Includes all of methods/: published systems, composed of the other rooms: BladeDISC++, ByteScale, ChunkFlow, DistCA, DynaPipe,
-/// EPLB, FlexSP, HBP, LongAlign, M6-T, hybrid context parallelism of Megatron-Core, ODB, OmniBal, Pseudo-to-Real, ROAM, Skrull, TAP, verl,
-/// Whale, WLB-LLM.
+/// @brief Includes all of methods/: published systems, composed of the other rooms: BladeDISC++, ByteScale, ChunkFlow, CKBERT, DistCA,
+/// DynaPipe, EPLB, FlexSP, HBP, LongAlign, M6-T, hybrid context parallelism of Megatron-Core, ODB, OmniBal, Pseudo-to-Real, ROAM, Skrull,
+/// TAP, verl, Whale, WLB-LLM.
 ///
 /// Use them to reproduce a paper. `hbp::plan_training` plans multi-level packing, `longalign::sorted_batches` and `packing_steps`
 /// make LongAlign's batches, and `omnibal::plan_training` chooses micro-batches, stages and recomputation as OmniBal does. Schedulers of
@@ -19,6 +19,7 @@
 #include <ballast/methods/bytescale.hpp>
 #include <ballast/methods/bytescale_offload.hpp>
 #include <ballast/methods/chunkflow.hpp>
+#include <ballast/methods/ckbert.hpp>
 #include <ballast/methods/distca.hpp>
 #include <ballast/methods/distca_batch.hpp>
 #include <ballast/methods/dynapipe.hpp>
