@@ -288,6 +288,18 @@ TEST_CASE("framework_setting: Megatron-LM's three ways to chunks, and its uneven
   }
 }
 
+TEST_CASE("framework_setting: QLoRA of ms-swift is read, other quantised weights are refused") {
+  setting_request const asked{.model = transformer_preset("llama-3.1-8b"), .gpus = 1, .sequence = 4096, .micro_batch = 1};
+  auto const sft = std::string("swift sft --model X --max_length 4096 --lora_rank 16 ");
+  auto const lora = read(sft + "--tuner_type lora --quant_method bnb --quant_bits 4", "run.sh", asked).setting.model.language;
+  CHECK(lora == ballast::trainable{.what = ballast::trained::low_rank, .rank = 16, .quantised = true});
+  CHECK_FALSE(read(sft + "--tuner_type lora", "run.sh", asked).setting.model.language.quantised);
+  CHECK(refused(sft + "--quant_method hqq --quant_bits 4", "run.sh", asked).starts_with("run.sh:1: quant_method"));
+  CHECK(refused(sft + "--quant_method bnb --quant_bits 8", "run.sh", asked).starts_with("run.sh:1: quant_bits"));
+  CHECK(refused(sft + "--quant_bits 4", "run.sh", asked).starts_with("run.sh:1: quant_bits"));
+  CHECK(refused(sft + "--tuner_type full --quant_method bnb", "run.sh", asked).starts_with("run.sh:1: quant_method"));
+}
+
 TEST_CASE("framework_setting: a key that nobody knows is refused by name, one without effect is not") {
   setting_request const asked{.model = transformer_preset("llama-3.1-8b"), .gpus = 8, .sequence = 4096, .micro_batch = 1};
   CHECK(refused(llama_8b + "--tensor-model-paralel-size 2", "run.sh", asked) ==

@@ -187,7 +187,7 @@ TEST_CASE("plan --stages: a setting that makes no sense is refused in one senten
       {"--framework hf", "no framework \"hf\"; there are fused, megatron, eager"},
       {"--optimizer adamw", "no optimizer \"adamw\"; there are adam, "},
       {"--offload cpu", "--offload cpu: expected one of none, optimizer, gradients, parameters"},
-      {"--train lora", "--train lora: expected all, none or lora:RANK, as in lora:8"},
+      {"--train lora", "--train lora: expected all, none, lora:RANK or qlora:RANK, as in lora:8"},
       {"--train lora:70000", "--train lora:70000: the rank of the adapters is at most 65536"},
       {"--overlap 101", "--overlap 101: expected a percentage from 0 to 100"},
       {"--overlap tensor", "--overlap tensor: expected a percentage from 0 to 100"},

@@ -23,6 +23,28 @@ TEST_CASE("trainable: the adapters of Qwen2.5-7B with rank 8 have the 20.1851M p
   CHECK(adapter_parameters(model, 27, 16) == 2 * adapter_parameters(model, 27, 8));
 }
 
+TEST_CASE("trainable: QLoRA has 4.127 bits a parameter, and a LLaMA-65B for a device of 48 GB") {
+  STATIC_REQUIRE(quantised_bytes(16'384) == 8452);  // 4.127 bits
+  STATIC_REQUIRE(quantised_bytes(0) == 0);
+  STATIC_REQUIRE(quantised_bytes(1) == 1 + 1 + 4);
+  transformer const model{
+      .layers = 80, .hidden = 8192, .query_heads = 64, .kv_heads = 64, .head_width = 128, .ffn = 22'016, .vocabulary = 32'000};
+  CHECK(parameters(model) == 65'285'660'672);
+  CHECK(parameters(model) * 12 > 780'000'000'000);  // "more than 780 GB" in 16 bits, with Adam
+  auto const bytes = [&](trainable const& is) {
+    return model.layers * layer_states(model, 0, optimizer_named("adam"), is).total().total() +
+           2 * (parameters(model) - model.layers * layer_parameters(model, 0));
+  };
+  auto const quantised = bytes({.what = trained::low_rank, .rank = 64, .quantised = true});
+  CHECK(static_cast<double>(quantised) < 48 * gib);  // states alone
+  std::int64_t saved = 0;
+  for_each_matrix(model, 0, [&](weight_matrix const& m) {
+    auto const n = m.copies * m.in * m.out;
+    saved += 2 * n - quantised_bytes(n);
+  });
+  CHECK(bytes({.what = trained::low_rank, .rank = 64}) - quantised == model.layers * saved);
+}
+
 TEST_CASE("trainable: the states of published fine-tuning runs") {
   auto const& model = transformer_preset("qwen2.5-7b");
   auto const& adam = optimizer_named("adam");

@@ -20,14 +20,15 @@ namespace {
 
 [[nodiscard]] ballast::trainable trained_part(std::string const& option, std::string const& text) {
   constexpr std::string_view adapters = "lora:";
+  auto const quantised = text.starts_with("qlora:");
   if (text == "all") return {};
   if (text == "none") return {.what = ballast::trained::none};
-  if (text.starts_with(adapters)) {
-    auto const rank = whole<std::int64_t>(option + " lora:RANK, RANK =", text.substr(adapters.size()));
+  if (quantised || text.starts_with(adapters)) {
+    auto const rank = whole<std::int64_t>(option + " lora:RANK, RANK =", text.substr(adapters.size() + (quantised ? 1 : 0)));
     if (rank > 1 << 16) throw bad_input(option + " " + printable(text) + ": the rank of the adapters is at most 65536");
-    return {.what = ballast::trained::low_rank, .rank = rank};
+    return {.what = ballast::trained::low_rank, .rank = rank, .quantised = quantised};
   }
-  throw bad_input(option + " " + printable(text) + ": expected all, none or lora:RANK, as in lora:8");
+  throw bad_input(option + " " + printable(text) + ": expected all, none, lora:RANK or qlora:RANK, as in lora:8");
 }
 
 [[nodiscard]] ballast::hidden_share hidden_exchanges(std::string const& option, std::string const& text) {

@@ -256,7 +256,10 @@ class swift_importer {
     if (!in_.word("fsdp").empty()) m.spread.zero = 3;
     if (in_.number_or("zero_hpz_partition_size", 1) > 1) note("zero_hpz_partition_size is not modelled: the memory is too low");
     auto const quantised = in_.word("quant_method");
-    if (!quantised.empty() || in_.number("quant_bits", 0)) in_.refuse(quantised.empty() ? "quant_bits" : "quant_method", "is not modelled");
+    auto const bits = in_.number("quant_bits", 0);
+    if (!quantised.empty() && quantised != "bnb") in_.refuse("quant_method", "is not modelled; bnb is");
+    if (!quantised.empty() && bits && *bits != 4) in_.refuse("quant_bits", "is not modelled; 4 is");
+    if (quantised.empty() && bits) in_.refuse("quant_bits", "needs quant_method");
     if (in_.flag("use_galore")) {
       m.optimizer = ballast::optimizer_named("galore");
       m.optimizer.rank = in_.number_or("galore_rank", 128);
@@ -269,7 +272,9 @@ class swift_importer {
     auto const type = in_.one_of("tuner_type", {"lora", "full", "lora_llm"}),
                older = in_.one_of("train_type", {"lora", "full", "lora_llm"});
     auto const rank = in_.number_or("lora_rank", 8);
-    if (type != "full" && older != "full") m.language = {.what = ballast::trained::low_rank, .rank = rank};
+    auto const adapted = type != "full" && older != "full";
+    if (adapted) m.language = {.what = ballast::trained::low_rank, .rank = rank, .quantised = !quantised.empty()};
+    if (!adapted && !quantised.empty()) in_.refuse("quant_method", "is not modelled without adapters");
     if (in_.flag("freeze_llm")) m.language.what = ballast::trained::none;
     auto const packed = in_.number("packing_length"), longest = in_.number("max_length");
     by.sequence = asked_.sequence ? *asked_.sequence : packed ? *packed : longest.value_or(0);

@@ -25,9 +25,21 @@ enum class trained : std::uint8_t {
 struct trainable {
   trained what = trained::all;  ///< which parameters
   std::int64_t rank = 8;        ///< rank of the adapters, with `trained::low_rank`
+  bool quantised = false;       ///< with `trained::low_rank`: whether the matrices of layers, but routers, are in four bits (QLoRA)
 
   friend constexpr bool operator==(trainable const&, trainable const&) = default;
 };
+
+/// @brief Bytes of parameters in four bits: half a byte each, an 8-bit scale for every 64, and a float32 for every 256 scales (NF4 with
+/// double quantisation: 4.127 bits a parameter).
+/// @param parameters  number of parameters, in [0, 2^52]
+/// @return bytes, each part rounded up
+/// @par Source
+/// Dettmers et al., "QLoRA", arXiv 2305.14314.
+[[nodiscard]] constexpr std::int64_t quantised_bytes(std::int64_t parameters) noexcept {
+  auto const scales = divide_up(parameters, std::int64_t{64});
+  return divide_up(parameters, std::int64_t{2}) + scales + 4 * divide_up(scales, std::int64_t{256});
+}
 
 /// @brief Parameters of the adapters of a layer: rank (in + out) for each matrix but the router.
 ///
@@ -101,7 +113,8 @@ struct grouped_states {
   for_each_matrix(model, layer, [&](weight_matrix const& m) {
     auto& group = m.expert ? sum.experts : m.replicated ? sum.replicated : sum.sharded;
     (m.expert ? vectors.experts : m.replicated ? vectors.replicated : vectors.sharded) -= m.copies * m.in * m.out;
-    auto const own = state_bytes(m, by);
+    auto own = state_bytes(m, by);
+    if (is.what == trained::low_rank && is.quantised && !m.router) own.parameter = quantised_bytes(m.copies * m.in * m.out);
     group += is.what == trained::all ? own : state_size{.parameter = own.parameter};
     if (is.what != trained::low_rank || m.router) return;
     group += state_bytes({.in = m.in, .out = is.rank, .copies = m.copies}, by);

@@ -39,7 +39,8 @@ inline void lack_common(exported_setting& out, training_setting const& by) {
   if (m.fp8_experts) lack("experts in 8 bits");
   if (m.expert_capacity > 0) lack("expert capacity " + thousandths_in_words(m.expert_capacity));
   if (m.language.what != trained::all)
-    lack(m.language.what == trained::none ? std::string("train none") : "train lora:" + std::to_string(m.language.rank));
+    lack(m.language.what == trained::none ? std::string("train none")
+                                          : (m.language.quantised ? "train qlora:" : "train lora:") + std::to_string(m.language.rank));
 }
 
 }  // namespace detail

@@ -134,7 +134,9 @@ struct flag_writer {
     } else if (by.moved != offload::none) {
       lack("offload " + std::string(offload_in_words(by.moved)));
     }
-    if (by.language.what == trained::low_rank && swift) {
+    if (by.language.what == trained::low_rank && by.language.quantised) {
+      lack("train qlora:" + std::to_string(by.language.rank));
+    } else if (by.language.what == trained::low_rank && swift) {
       add("tuner_type", {"lora"});
       add("lora_rank", by.language.rank);
     } else if (by.language.what != trained::all) {
