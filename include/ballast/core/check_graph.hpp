@@ -4,6 +4,7 @@
 #include <ballast/core/graph.hpp>
 #include <ballast/core/verdict.hpp>
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -111,7 +112,7 @@ class graph_rules {
       }
       for (std::size_t v = 0; v < g_.size(); ++v) {
         auto const& o = g_.operators[v];
-        if (std::min(o.workspace, o.time) < 0) return {graph_fault::negative_number, v, std::min(o.workspace, o.time)};
+        if ((std::min)(o.workspace, o.time) < 0) return {graph_fault::negative_number, v, (std::min)(o.workspace, o.time)};
         if (o.workspace >= left || o.time >= time_left) return {graph_fault::too_large, v};
         time_left -= o.time;
       }
