@@ -115,6 +115,7 @@ template <class = when_called>
     for (auto const e : experts) rows.push_back(loads[e]);
     auto const held = detail::replicated(rows, slots, copies);
     std::vector<detail::fraction> shares;
+    shares.reserve(held.size());
     for (auto const e : held) shares.push_back({rows[e], copies[e]});
     for (auto const i : detail::packed(shares, static_cast<std::size_t>(by.ranks) / nodes))
       out.push_back(static_cast<std::uint32_t>(experts[held[i]]));

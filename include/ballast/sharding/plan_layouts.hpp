@@ -76,6 +76,7 @@ class layout_planner {
  private:
   [[nodiscard]] std::uint32_t product(layout_products<>& into) const {
     std::vector<std::uint32_t> leaves;
+    leaves.reserve(searches_.size());
     for (std::uint32_t b = 0; b < searches_.size(); ++b) leaves.push_back(into.add(b, searches_[b].points()));
     auto out = layout_products<>::none;
     for (auto const& r : chain_.runs) {

@@ -114,7 +114,8 @@ class unequal_dealer {
     auto const worst = time_of(slowest, load_[slowest]);
     for (std::size_t s = 0; s < members_.size(); ++s)
       if (s != slowest) others.push_back({worst - time_of(s, load_[s]), static_cast<std::uint32_t>(s)});
-    auto const partners = options_.refine.partners == 0 ? others.size() : (std::min)(others.size(), std::size_t{options_.refine.partners});
+    auto const partners =
+        options_.refine.partners == 0 ? others.size() : (std::min)(others.size(), static_cast<std::size_t>(options_.refine.partners));
     std::partial_sort(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(partners), others.end());
     exchange best{worst};
     for (std::size_t p = 0; p < partners; ++p) find(slowest, others[p].item, best);

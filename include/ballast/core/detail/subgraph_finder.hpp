@@ -246,6 +246,7 @@ class subgraph_finder {
     auto const least = [](auto const& row) { return *std::min_element(row.begin(), row.end()); };
     std::sort(rows.begin(), rows.end(), [&](auto const& a, auto const& b) { return least(a) < least(b); });
     std::vector<std::pair<std::uint32_t, std::size_t>> places;
+    places.reserve(rows[0].size());
     for (std::size_t p = 0; p < rows[0].size(); ++p) places.emplace_back(rows[0][p], p);
     std::sort(places.begin(), places.end());
     repeated_subgraph out{.kinds = static_cast<std::uint32_t>(places.size())};

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ballast::inline v0_2::detail {
@@ -91,7 +92,7 @@ struct layout_price {
 template <class = when_called>
 class layout_prices {
  public:
-  explicit layout_prices(layout_setting const& o) : o_(o) {}
+  explicit layout_prices(layout_setting o) : o_(std::move(o)) {}
 
   /// Time of both passes over an edge: `numbers` of each token, made as `from` and read as `to`, with a gradient made as `gradient`.
   [[nodiscard]] std::int64_t edge(activation_layout from, activation_layout to, activation_layout gradient, std::int64_t numbers) const {

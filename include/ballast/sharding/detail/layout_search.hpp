@@ -97,6 +97,7 @@ class block_layout_search {
       return out;
     }
     std::vector<std::vector<weight_place>> places;
+    places.reserve(o.weights.size());
     for (auto const& w : o.weights) places.push_back(places_of(w));
     std::vector<weight_place> chosen;
     choose(o, places, chosen, out);
