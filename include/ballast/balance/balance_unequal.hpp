@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <numeric>
 #include <ranges>
+#include <span>
 #include <vector>
 
 /// @file
@@ -22,7 +23,7 @@ namespace ballast::inline v0_2 {
 
 namespace detail {
 
-/// The reason why items cannot be in any sets: one that no set takes, or more size than all capacities.
+/// Whether no sets can hold the items: there is one that no set takes, or more size than all capacities.
 template <class = when_called>
 [[nodiscard]] bool never_fits(std::span<std::int64_t const> size, std::int64_t total, unequal_options const& o) {
   auto const sets = o.unit_time.size();
@@ -74,10 +75,10 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
   std::vector<std::int64_t> costs, sizes;
   detail::require_countable<>(options, weigh(items, cost, "items", "cost", costs), "costs");
   auto const total_size = weigh(items, size, "items", "size", sizes);
+  if (detail::never_fits<>(sizes, total_size, options)) return {.status = status::infeasible};
   unequal_sets<Index> out;
   out.time.lower_bound = detail::unequal_sets_bound<>(costs, sizes, options).least();
   detail::unequal_dealer<> dealer(costs, sizes, options);
-  if (detail::never_fits<>(sizes, total_size, options)) return {.status = status::infeasible};
   if (!dealer.deal(costs) && !dealer.deal(sizes)) return {.status = status::unknown};
   dealer.improve();
   out.time.value = dealer.time();

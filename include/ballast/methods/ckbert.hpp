@@ -17,6 +17,27 @@
 
 namespace ballast::inline v0_2::ckbert {
 
+namespace detail {
+/// A shape of BERT: 512 learned positions and two kinds of segments, norms with biases.
+[[nodiscard]] constexpr transformer bert(std::int64_t layers, std::int64_t hidden, std::int64_t heads, std::int64_t vocabulary) {
+  return {.layers = layers,
+          .hidden = hidden,
+          .query_heads = heads,
+          .kv_heads = heads,
+          .head_width = hidden / heads,
+          .ffn = 4 * hidden,
+          .gated = false,
+          .vocabulary = vocabulary,
+          .tied = true,
+          .positions = 514,
+          .causal = false,
+          .qkv_bias = true,
+          .output_bias = true,
+          .ffn_bias = true,
+          .norm_bias = true};
+}
+}  // namespace detail
+
 /// @brief The shapes of BERT: learned positions, two kinds of segments, norms with biases. `positions` has the 512 positions and the two
 /// segments; `final_norm` stands for the norm behind the embedding. The head is not part of them: see `mlm_head_parameters`.
 ///
@@ -25,56 +46,9 @@ namespace ballast::inline v0_2::ckbert {
 /// published.
 /// @par Source
 /// Zhang et al., "CKBERT", arXiv 2210.05287; the configurations of alibaba-pai/pai-ckbert-{base,large,huge}-zh on Hugging Face.
-inline constexpr std::array encoders{
-    preset<transformer>{"bert-base",
-                        {.layers = 12,
-                         .hidden = 768,
-                         .query_heads = 12,
-                         .kv_heads = 12,
-                         .head_width = 64,
-                         .ffn = 3072,
-                         .gated = false,
-                         .vocabulary = 21130,
-                         .tied = true,
-                         .positions = 514,
-                         .causal = false,
-                         .qkv_bias = true,
-                         .output_bias = true,
-                         .ffn_bias = true,
-                         .norm_bias = true}},
-    preset<transformer>{"bert-large",
-                        {.layers = 24,
-                         .hidden = 1024,
-                         .query_heads = 16,
-                         .kv_heads = 16,
-                         .head_width = 64,
-                         .ffn = 4096,
-                         .gated = false,
-                         .vocabulary = 21130,
-                         .tied = true,
-                         .positions = 514,
-                         .causal = false,
-                         .qkv_bias = true,
-                         .output_bias = true,
-                         .ffn_bias = true,
-                         .norm_bias = true}},
-    preset<transformer>{"ckbert-huge",
-                        {.layers = 24,
-                         .hidden = 2048,
-                         .query_heads = 8,
-                         .kv_heads = 8,
-                         .head_width = 256,
-                         .ffn = 8192,
-                         .gated = false,
-                         .vocabulary = 21248,
-                         .tied = true,
-                         .positions = 514,
-                         .causal = false,
-                         .qkv_bias = true,
-                         .output_bias = true,
-                         .ffn_bias = true,
-                         .norm_bias = true}},
-};
+inline constexpr std::array encoders{preset<transformer>{"bert-base", detail::bert(12, 768, 12, 21'130)},
+                                     preset<transformer>{"bert-large", detail::bert(24, 1024, 16, 21'130)},
+                                     preset<transformer>{"ckbert-huge", detail::bert(24, 2048, 8, 21'248)}};
 
 /// @brief Finds an encoder by name.
 /// @param name  "bert-base", "bert-large" or "ckbert-huge"
