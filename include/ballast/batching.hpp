@@ -19,6 +19,7 @@
 #include <ballast/batching/check_consecutive.hpp>
 #include <ballast/batching/check_micro_batches.hpp>
 #include <ballast/batching/check_stream.hpp>
+#include <ballast/batching/check_unequal_batch.hpp>
 #include <ballast/batching/choose_chunks.hpp>
 #include <ballast/batching/chunk_settings.hpp>
 #include <ballast/batching/chunk_work.hpp>
