@@ -7,7 +7,8 @@
 ///
 /// `plan_data` makes packs and steps, `compare_with_usual` compares them with what trainers usually do, `limits_of` says what no plan can
 /// improve, and `plan_training` adds pipeline stages, recomputation and modelled times, also to shards of long samples. `search_degrees`
-/// chooses how to distribute a training over a number of devices. `plan_rest` plans the steps to come anew;
+/// chooses how to distribute a training over a number of devices. `training_run` walks through the steps of several epochs and resumes at
+/// any of them. `plan_rest` plans the steps to come anew;
 /// `plan/observe.hpp`, which needs Eigen and is not included, finds their cost from measured times.
 /// @code
 /// ballast::data_plan_options const options{.steps = {.capacity = 32768, .ranks = 16}};
@@ -36,12 +37,16 @@
 #include <ballast/plan/plan_rest.hpp>
 #include <ballast/plan/plan_training.hpp>
 #include <ballast/plan/recalibration.hpp>
+#include <ballast/plan/run_options.hpp>
+#include <ballast/plan/run_state.hpp>
 #include <ballast/plan/samples.hpp>
 #include <ballast/plan/search_degrees.hpp>
 #include <ballast/plan/searched_settings.hpp>
 #include <ballast/plan/shapes.hpp>
 #include <ballast/plan/shortage.hpp>
+#include <ballast/plan/step_order.hpp>
 #include <ballast/plan/time_stages.hpp>
 #include <ballast/plan/train_shards.hpp>
 #include <ballast/plan/training_plan.hpp>
+#include <ballast/plan/training_run.hpp>
 #include <ballast/plan/training_setting.hpp>

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,17 +52,19 @@ namespace ballast::inline v0_2 {
 /// @param options      shape of a step: `plan_steps(lengths, {.capacity = 131072, .ranks = 64, .micro_batches = 4}, cost)`
 /// @param cost         cost of a sample by its length: `sample_cost(model)` for a transformer, or any other callable
 /// @param constraints  which samples must or must not share a micro-batch, and how many ranks may share a sample
+/// @param stop         when a stop is requested, the best plan so far is returned, with `complete == false`; a method that has begun is
+/// finished, the first at least
 /// @return the plan, its cost and a lower bound; only the last step may have empty places, if there are too few samples
 /// @pre a list of keys is empty or as long as `lengths`; samples with the same `together` key have the same `apart` key
 /// @throws invalid_input for a bad option, length, cost or key, or if the samples of one `together` key exceed the capacity
 /// @par Complexity
 /// That of the planner used; all of them O(n log n).
 /// @par Determinism
-/// A pure function of its arguments. A release that changes a plan says so in the CHANGELOG.
+/// A pure function of its arguments, if no stop is requested. A release that changes a plan says so in the CHANGELOG.
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
 [[nodiscard]] batching<Index> plan_steps(R const& lengths, batching_options const& options, Cost const& cost,
-                                         step_constraints const& constraints = {}) {
-  return plan_steps<Index>(weigh(lengths, options, cost, constraints.most_ranks_shared), options, constraints);
+                                         step_constraints const& constraints = {}, std::stop_token const& stop = {}) {
+  return plan_steps<Index>(weigh(lengths, options, cost, constraints.most_ranks_shared), options, constraints, stop);
 }
 
 /// @brief As above, for samples that were weighed before.
@@ -69,6 +72,7 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
 /// @param samples      result of `weigh`
 /// @param options      as above
 /// @param constraints  as above
+/// @param stop         as above
 /// @return as above
 /// @throws invalid_input as above, or if the samples were weighed for other options and do not fit these
 /// @par Complexity
@@ -77,7 +81,7 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
 /// As above.
 template <index_type Index = std::uint32_t>
 [[nodiscard]] batching<Index> plan_steps(weighed_samples const& samples, batching_options const& options,
-                                         step_constraints const& constraints = {}) {
+                                         step_constraints const& constraints = {}, std::stop_token const& stop = {}) {
   auto const& c = constraints;
   auto const most = c.most_ranks_shared;
   require(most != 0 && (most & (most - 1)) == 0, [&] { return "most_ranks_shared = " + std::to_string(most) + " must be a power of two"; });
@@ -85,13 +89,13 @@ template <index_type Index = std::uint32_t>
   auto const n = samples.size();
   detail::require_keys(c.together, n, "together");
   detail::require_keys(c.apart, n, "apart");
-  if (c.together.empty()) return detail::plan_items<Index>(samples, c.apart, c, options);
+  if (c.together.empty()) return detail::plan_items<Index>(samples, c.apart, c, options, stop);
 
   auto const units = detail::units_of<Index>(n, c.together);
   auto const apart = detail::key_of_units(units, c.apart);
   auto whole = c;
   whole.most_ranks_shared = 1;  // samples with the same key stay together
-  auto plan = detail::plan_items<Index>(detail::fold(samples, units, options), apart, whole, options);
+  auto plan = detail::plan_items<Index>(detail::fold(samples, units, options), apart, whole, options, stop);
   plan.packs = detail::spell_out(units, plan.packs);
   for (auto* list : {&plan.dropped, &plan.repeated}) {
     std::vector<Index> samples_of;

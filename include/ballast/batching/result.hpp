@@ -80,6 +80,7 @@ struct batching {
   step_method method = step_method::other;   ///< the method that `plan_steps` chose
   std::uint64_t window = 0;         ///< for `step_method::windows`: steps that are sorted together; 1 = random steps, 0 = all steps
   std::uint64_t longest_delay = 0;  ///< largest delay of a sample, in steps
+  bool complete = true;  ///< whether no stop cut the search short; if one did, the plan is valid but may differ from that of other ranks
 
   /// @brief Number of steps. @return the size of `table` over `ranks * micro_batches`
   [[nodiscard]] std::size_t steps() const noexcept { return table.size() / static_cast<std::size_t>(ranks * micro_batches); }
@@ -140,7 +141,7 @@ struct batching {
 
 /// @brief Hash of a plan of steps: FNV-1a over its shape, packs and table, and the lists of dropped, repeated and shared samples.
 ///
-/// The hash depends neither on the index type nor on figures that follow from these members.
+/// The hash depends neither on the index type nor on figures that follow from these members. Ranks that planned alone compare it.
 ///
 /// @tparam Index  index type of the plan
 /// @param plan  any plan of steps

@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -76,11 +77,11 @@ void bound_packs(data_plan<Index>& plan, weighed_samples const& samples, batchin
 
 /// Plans the steps of all samples that are not set aside.
 template <index_type Index>
-[[nodiscard]] data_plan<Index> plan_trained(trained_samples<Index> samples, batching_options const& o) {
+[[nodiscard]] data_plan<Index> plan_trained(trained_samples<Index> samples, batching_options const& o, std::stop_token const& stop = {}) {
   data_plan<Index> out;
   out.samples = std::move(samples);
   auto const placed = detail::placed_samples(out.samples, o);
-  out.steps = plan_steps<Index>(placed.samples, o);
+  out.steps = plan_steps<Index>(placed.samples, o, {}, stop);
   bound_packs(out, placed.samples, o);
   if (!placed.kept.empty()) renumber(out.steps, std::span<Index const>(placed.kept));
   return out;

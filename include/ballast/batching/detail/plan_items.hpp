@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <stop_token>
 #include <utility>
 #include <vector>
 
@@ -21,11 +22,18 @@ namespace ballast::inline v0_2::detail {
 /// Offers a plan whose packs are made first, then sorted by cost in windows of steps, dealt, and balanced by exchanges. The plan is that of
 /// random steps, or of the narrowest window with the slowest ranks within 1 % of the mean, or else the fastest; the deviation of wider
 /// windows is at most `most_deviation`.
+/// @return whether no stop cut the trials short
 template <index_type Index>
-void offer_windows(plan_choice<Index>& choice, weighed_samples const& items, batching_options const& o, std::uint64_t most_deviation) {
+[[nodiscard]] bool offer_windows(plan_choice<Index>& choice, weighed_samples const& items, batching_options const& o,
+                                 std::uint64_t most_deviation, std::stop_token const& stop) {
   auto const packs = pack_for_steps<Index>(items, o);
   batching<Index> best;
+  auto complete = true;
   for (std::uint64_t const window : {1U, 4U, 8U, 16U, 64U, 0U}) {
+    if (window > 1 && stop.stop_requested()) {
+      complete = false;
+      break;
+    }
     if (window > 1 && (o.micro_batches > 1 || window >= best.steps())) continue;
     auto plan = sort_into_steps(packs, items, o, {.window = window, .redeal = true});
     plan.method = step_method::windows;
@@ -34,6 +42,7 @@ void offer_windows(plan_choice<Index>& choice, weighed_samples const& items, bat
     if (compare_products(best.slowest.value, 100 * static_cast<std::int64_t>(o.ranks), best.cost, 101) <= 0) break;
   }
   choice.offer(std::move(best));
+  return complete;
 }
 
 /// The options of `stream_steps` to try, in order, chosen by the critical ratios of the samples. All let ranks share the samples that are
@@ -75,12 +84,17 @@ template <class = when_called>
 /// Chooses a planner by `synchronisation` and by the critical ratios.
 template <index_type Index>
 [[nodiscard]] batching<Index> plan_items(weighed_samples const& items, std::span<std::uint64_t const> apart, step_constraints const& c,
-                                         batching_options const& o) {
+                                         batching_options const& o, std::stop_token const& stop) {
   auto const made_by = [](batching<Index> plan, step_method method) {
     plan.method = method;
     return plan;
   };
   plan_choice<Index> choice(items, o);
+  auto const take = [&](bool complete) {
+    auto plan = choice.take();
+    plan.complete = complete;
+    return plan;
+  };
   if (o.synchronisation == synchronisation::per_micro_batch && o.micro_batches > 1 && apart.empty() && choice.fewest_steps() <= 8)
     return made_by(rows_into_steps(pack_for_steps<Index>(items, o), items, o, {.window = 16, .redeal = true}),
                    step_method::rows);  // with few steps, one step more would cost much
@@ -102,11 +116,11 @@ template <index_type Index>
     deviation = (std::max)(deviation, choice.deviation(plan));
     choice.offer(std::move(plan));
     if (choice.good_enough()) return choice.take();
+    if (stop.stop_requested()) return take(false);
   }
   auto const room = o.capacity * static_cast<std::int64_t>(o.micro_batches);
-  if (too_long) return choice.take();
-  if (o.micro_batches == 1 || costs_fit(items, room, 900) || choice.fewest_steps() <= 3 || o.least_fill != 0)
-    offer_windows(choice, items, o, deviation + deviation / 2);  // with a margin, since few steps give only an estimate
+  if (!too_long && (o.micro_batches == 1 || costs_fit(items, room, 900) || choice.fewest_steps() <= 3 || o.least_fill != 0))
+    return take(offer_windows(choice, items, o, deviation + deviation / 2, stop));  // with a margin: few steps give only an estimate
   return choice.take();
 }
 

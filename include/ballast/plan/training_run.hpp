@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/concepts.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/core/hash.hpp>
+#include <ballast/cost/attention.hpp>
+#include <ballast/cost/polynomial.hpp>
+#include <ballast/plan/detail/run_planner.hpp>
+#include <ballast/plan/plan_data.hpp>
+#include <ballast/plan/recalibration.hpp>
+#include <ballast/plan/run_options.hpp>
+#include <ballast/plan/run_state.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// @file
+/// @brief `training_run`: walks through the steps of several epochs, and resumes at any step, also with another number of ranks.
+/// @code
+/// ballast::training_run run(lengths, {.data = {.steps = {.capacity = 8192, .ranks = 8}}, .epochs = 3}, cost);
+/// if (resuming) run.resume(ballast::run_state::from_words(saved));
+/// while (!run.done()) {
+///   run.next();
+///   for (auto const pack : run.packs_of(my_rank)) train_on(pack);
+///   saved = run.state().words();
+/// }
+/// @endcode
+
+namespace ballast::inline v0_2 {
+
+/// @brief A step that a training run handed out.
+struct run_step {
+  std::uint64_t step = 0;   ///< number of the step in the run
+  std::uint64_t epoch = 0;  ///< number of the epoch it belongs to, from 0
+  std::uint64_t place = 0;  ///< number of the step in `training_run::plan`
+  friend constexpr bool operator==(run_step const&, run_step const&) = default;
+};
+
+/// @brief Walks through the steps of several epochs.
+///
+/// Every rank makes the same run with the same arguments, so that ranks need not send each other plans; they compare `hash()` once an
+/// epoch. The run keeps the plan of one pass through the data. A restarted trainer makes the run again and calls `resume`; if it has
+/// another number of ranks than before, the samples of the pass that were not trained on are planned anew for the new ranks. If every epoch
+/// is to have the same number of steps, `run_options::steps_per_epoch` carries the rest of a pass over.
+///
+/// @tparam Cost   a `cost_model`: the modelled cost of a sample by its length
+/// @tparam Index  type of the sample indices
+template <cost_model Cost, index_type Index = std::uint32_t>
+class training_run {
+ public:
+  using measurement = recalibration<Cost, token_cost, full_pairs>;  ///< what `step_observer::recalibrate` returns
+  /// @brief A pass that was planned ahead, by `plan_ahead`.
+  struct planned_pass {
+    std::uint64_t pass = 0;   ///< number of the pass
+    run_part part{};          ///< ranks, micro-batches and costs it was planned for
+    data_plan<Index> plan{};  ///< its plan
+  };
+
+  /// @brief Applies the over-size policy, weighs the samples and plans the first pass.
+  /// @tparam R  range of integers
+  /// @param lengths  tokens of each sample
+  /// @param options  shape of a step, number of epochs, order of steps
+  /// @param cost     cost of a sample by its length
+  /// @throws invalid_input as `plan_data`, or if an option is out of range
+  /// @par Complexity
+  /// As `plan_steps`.
+  template <length_range R>
+  training_run(R const& lengths, run_options options, Cost cost) : planner_(lengths, std::move(options), std::move(cost)) {
+    auto const& o = planner_.options();
+    fingerprint_ = planner_.fingerprint();
+    parts_ = {{0, o.data.steps.ranks, o.data.steps.micro_batches, {}}};
+    plan_ = planner_.planned(0, parts_[0]);
+    require(o.steps_per_epoch == 0 || plan_.steps.steps() > 0,
+            [] { return std::string("steps_per_epoch: there is no step, because no sample is left to train on"); });
+  }
+
+  /// @brief Number of steps of the whole run, for a learning-rate schedule.
+  /// @return exactly as many steps as `next` hands out, unless the ranks or the cost change
+  /// @par Complexity
+  /// O(1) with `steps_per_epoch`; otherwise the first call plans all later epochs.
+  [[nodiscard]] std::uint64_t steps() const {
+    if (planner_.options().steps_per_epoch != 0) return planner_.options().steps_per_epoch * planner_.options().epochs;
+    auto sum = step_ + (plan_.steps.steps() - place_);
+    for (auto pass = pass_ + 1; pass < planner_.options().epochs; ++pass) sum += steps_in(pass);
+    return sum;
+  }
+  /// @brief Number of steps handed out so far.
+  [[nodiscard]] std::uint64_t step() const noexcept { return step_; }
+  /// @brief Whether every step was handed out.
+  /// @par Complexity
+  /// O(1) while the current pass has steps left; after it as `steps`.
+  [[nodiscard]] bool done() const {
+    return planner_.options().steps_per_epoch == 0 && place_ < plan_.steps.steps() ? false : step_ == steps();
+  }
+
+  /// @brief Hands out the next step: `packs_of` then returns its packs.
+  /// @return its numbers
+  /// @throws invalid_input when `done()`
+  /// @par Complexity
+  /// O(1), except for the first step of a pass, which plans that pass unless `bring` brought it.
+  run_step next() {
+    require(!done(), [&] { return "all " + std::to_string(step_) + " steps are done"; });
+    while (place_ == plan_.steps.steps()) turn_to(pass_ + 1);
+    ++parts_.back().steps;
+    auto const each = planner_.options().steps_per_epoch;
+    auto const epoch = each == 0 ? pass_ : step_ / each;
+    return {step_++, epoch, place_++};
+  }
+
+  /// @brief The micro-batches of a rank in the step that `next` handed out last.
+  /// @param rank  below the number of ranks
+  /// @return a range of `std::span` of sample indices, without empty places; valid until the next call of `next`, `resume` or
+  /// `recalibrate`. With `oversize::split`, index `n + j` is `plan().samples.pieces[j]` for `n` samples
+  /// @throws invalid_input before the first step, or for a rank that does not exist
+  [[nodiscard]] auto packs_of(std::uint64_t rank) const& {
+    require(place_ > 0, [] { return std::string("call next() before packs_of()"); });
+    require(rank < plan_.steps.ranks,
+            [&] { return "rank " + std::to_string(rank) + " is out of range: there are " + std::to_string(plan_.steps.ranks); });
+    return plan_.steps.packs_of(place_ - 1, static_cast<std::size_t>(rank));
+  }
+  void packs_of(std::uint64_t) const&& = delete;  ///< a view of a temporary would dangle
+
+  /// @brief The plan of the current pass, or of its rest since ranks or costs last changed; its steps are in the order of training.
+  [[nodiscard]] data_plan<Index> const& plan() const noexcept { return plan_; }
+  /// @brief Whether no stop cut short the plan of this pass. If one did, make the run anew, or send this rank's plan to the others.
+  [[nodiscard]] bool complete() const noexcept { return plan_.steps.complete; }
+
+  /// @brief What ranks compare once an epoch: equal hashes mean equal samples, options, plans and positions.
+  /// @par Complexity
+  /// O(samples).
+  [[nodiscard]] std::uint64_t hash() const {
+    fnv1a h;
+    for (auto const word : state().words()) h.append(word);
+    h.append(ballast::hash(plan_.steps));
+    h.append(plan_.steps.complete ? 1 : 0);
+    return h.value();
+  }
+
+  /// @brief What a checkpoint keeps. The step that `next` handed out last counts as trained.
+  [[nodiscard]] run_state state() const { return {fingerprint_, step_, pass_, parts_}; }
+
+  /// @brief Goes on where another run was.
+  ///
+  /// If that run had other ranks or micro-batches, what is left of the pass is planned anew for those of this run.
+  ///
+  /// @param from  the state of a run with the same samples, cost and options, apart from ranks, micro-batches and epochs
+  /// @throws invalid_input if the other run had other samples, costs or options, or the state is damaged; this run is then unchanged
+  /// @par Complexity
+  /// That of planning the pass, once for each of its parts.
+  void resume(run_state const& from) {
+    require(from.fingerprint == fingerprint_, [] {
+      return std::string("the state is of a run with other samples, costs or options (ranks, micro-batches and epochs may differ)");
+    });
+    require(!from.parts.empty(), [] { return std::string("the state has no parts"); });
+    auto other = *this;
+    other.parts_ = {from.parts.front()};
+    other.pass_ = from.pass;
+    other.counts_.clear();
+    other.planner_.reprice(other.parts_[0].costs);
+    other.plan_ = other.planner_.planned(from.pass, other.parts_[0]);
+    for (std::size_t k = 1; k < from.parts.size(); ++k) other.turn_to_part(from.parts[k]);
+    other.place_ = static_cast<std::size_t>(other.parts_.back().steps);
+    require(other.parts_.back().steps <= other.plan_.steps.steps(), [&] {
+      return "the state is damaged: it is at step " + std::to_string(other.parts_.back().steps) + " of a plan of " +
+             std::to_string(other.plan_.steps.steps());
+    });
+    other.step_ = from.step;
+    auto const& last = from.parts.back();
+    auto const& o = planner_.options().data.steps;
+    if (last.ranks != o.ranks || last.micro_batches != o.micro_batches) other.turn_to_part({0, o.ranks, o.micro_batches, last.costs});
+    *this = std::move(other);
+  }
+
+  /// @brief Gives measured times to a `step_observer`: those of the step that `next` handed out last.
+  /// @param watch  a `step_observer` with the options and cost of this run
+  /// @param ms     milliseconds of the step, or a list of those of each rank
+  /// @throws invalid_input before the first step, or as `step_observer::observe`
+  template <class Observer, class Times>
+  void observe(Observer& watch, Times const& ms) const {
+    require(place_ > 0, [] { return std::string("call next() before observe()"); });
+    watch.observe(plan_, place_ - 1, ms);
+  }
+  /// @brief Plans the rest of the pass, and all later passes, under measured times.
+  ///
+  /// All ranks need the same integers: let one rank call `step_observer::recalibrate` and send the result to the others.
+  ///
+  /// @param found  what an observer found
+  /// @return whether the steps to come were planned anew; if not, that would have saved less than a thousandth of their time
+  /// @throws invalid_input if the cost of a sample is out of range; the run is then unchanged
+  /// @par Complexity
+  /// As `plan_rest`.
+  bool recalibrate(measurement const& found) {
+    auto part = parts_.back();
+    part.steps = 0;
+    part.costs = {true, found.cost.per_unit, found.per_micro_batch, found.per_step};
+    auto other = *this;
+    auto const anew = other.turn_to_part(part);
+    *this = std::move(other);
+    return anew;
+  }
+
+  /// @brief Plans the next pass, on another thread while this one is trained: `std::async([&run] { return run.plan_ahead(); })`.
+  ///
+  /// The run may hand out steps meanwhile, but must not resume or recalibrate.
+  [[nodiscard]] planned_pass plan_ahead() const {
+    auto part = parts_.back();
+    part.steps = 0;
+    auto const pass = pass_ + 1;
+    return {pass, part, planner_.planned(pass, part)};
+  }
+  /// @brief Takes a pass that was planned ahead. One for other ranks, costs or another pass is ignored when its turn comes.
+  void bring(planned_pass ahead) { ahead_ = std::move(ahead); }
+
+ private:
+  void turn_to(std::uint64_t pass) {
+    auto part = parts_.back();
+    part.steps = 0;
+    if (ahead_.pass == pass && ahead_.part == part)
+      plan_ = std::exchange(ahead_, {}).plan;
+    else
+      plan_ = planner_.planned(pass, part);
+    parts_ = {part};
+    pass_ = pass;
+    place_ = 0;
+  }
+  /// Ends the current part after its steps, and plans the rest of the pass for another. @return whether steps were planned anew
+  bool turn_to_part(run_part const& next) {
+    auto rest = planner_.rest(plan_, pass_, parts_.back(), next);
+    if (parts_.back().costs != next.costs) planner_.reprice(next.costs);
+    plan_ = std::move(rest.plan);
+    parts_.push_back(next);
+    place_ = 0;
+    counts_.clear();
+    return rest.anew;
+  }
+  [[nodiscard]] std::uint64_t steps_in(std::uint64_t pass) const {
+    auto part = parts_.back();
+    part.steps = 0;
+    while (counts_.size() <= pass) {
+      auto const p = std::uint64_t{counts_.size()};
+      counts_.push_back(p <= pass_ ? 0 : std::uint64_t{planner_.planned(p, part).steps.steps()});
+    }
+    return counts_[static_cast<std::size_t>(pass)];
+  }
+
+  detail::run_planner<Cost, Index> planner_;
+  std::vector<run_part> parts_;
+  data_plan<Index> plan_;
+  planned_pass ahead_{};
+  mutable std::vector<std::uint64_t> counts_;  // steps of each pass after the current one, as far as they are known
+  std::uint64_t fingerprint_ = 0;
+  std::uint64_t step_ = 0;  // steps handed out
+  std::uint64_t pass_ = 0;  // passes that are complete
+  std::size_t place_ = 0;   // steps of the current plan handed out
+};
+
+template <length_range R, cost_model Cost>
+training_run(R const&, run_options, Cost) -> training_run<Cost>;
+
+}  // namespace ballast::inline v0_2

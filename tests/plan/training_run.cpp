@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ballast/batching/check.hpp>
+#include <ballast/cost/polynomial.hpp>
+#include <ballast/plan/training_run.hpp>
+
+#include "support/catch.hpp"
+#include "support/lengths.hpp"
+#include "support/refusal.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <future>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace test_plan_training_run {
+
+namespace {
+
+using namespace ballast;
+using namespace ballast_test;
+
+constexpr quadratic_cost modelled{.linear = 400, .quadratic = 1};
+using run_type = training_run<quadratic_cost>;
+
+run_options options_for(std::uint64_t ranks, std::uint64_t epochs = 3) {
+  return {.data = {.steps = {.capacity = 512, .ranks = ranks, .micro_batches = 2, .seed = 7}}, .epochs = epochs};
+}
+
+/// Adds one for each time that the current step trains on a sample. @return the samples of the step, by rank and micro-batch
+std::vector<std::uint32_t> train(run_type const& run, std::uint64_t ranks, std::vector<int>& trained) {
+  std::vector<std::uint32_t> seen;
+  for (std::uint64_t r = 0; r < ranks; ++r)
+    for (auto const pack : run.packs_of(r))
+      for (auto const i : pack) {
+        ++trained[i];
+        seen.push_back(i);
+      }
+  return seen;
+}
+
+bool all_are(std::vector<int> const& counts, int value) {
+  return std::all_of(counts.begin(), counts.end(), [&](int c) { return c == value; });
+}
+
+run_type::measurement measured_as(double per_token, double per_pair) {
+  run_type::measurement out{.cost = {{modelled, {}, {}}, {}}};
+  out.cost.per_unit = {coefficient{}, coefficient_of(per_token), coefficient_of(per_pair)};
+  out.per_micro_batch = 2000;
+  out.per_step = 9000;
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("training_run: trains on every sample once an epoch, in as many steps as it says", "[property]") {
+  splitmix64 draw(5);
+  for (std::size_t const n : {0U, 1U, 9U, 1500U})
+    for (auto const order : {-1, 2, 3}) {
+      auto const lengths = random_lengths(n, 500, draw);
+      auto o = options_for(4);
+      if (order >= 0) o.order = run_order{.order = static_cast<curriculum_order>(order), .buckets = 5};
+      run_type run(lengths, o, modelled);
+      auto const steps = run.steps();
+      std::vector<int> trained(n, 0);
+      std::uint64_t epoch = 0, count = 0;
+      while (!run.done()) {
+        auto const step = run.next();
+        CHECK(step.step == count++);
+        if (step.epoch != epoch) {
+          CHECK(all_are(trained, static_cast<int>(step.epoch)));
+          epoch = step.epoch;
+        }
+        (void)train(run, 4, trained);
+        REQUIRE(run.steps() == steps);
+      }
+      CHECK(count == steps);
+      CHECK(all_are(trained, 3));
+      CHECK((n != 0) == (steps != 0));
+      CHECK(refusal([&] { return run.next().step; }) == "all " + std::to_string(steps) + " steps are done");
+    }
+}
+
+TEST_CASE("training_run: every epoch has its own plan, with steps in the order asked for") {
+  splitmix64 draw(12);
+  auto const lengths = random_lengths(900, 500, draw);
+  auto o = options_for(4, 2);
+  o.order = run_order{.order = curriculum_order::ascending, .key = step_key::cost};
+  run_type run(lengths, o, modelled);
+  auto const ascends = [&] {
+    auto const keys = step_keys(run.plan().steps, run.plan().samples, step_key::cost);
+    return std::is_sorted(keys.begin(), keys.end() - 1);  // the last step may have empty places
+  };
+  CHECK(ascends());
+  auto const first = hash(run.plan().steps);
+  run.next();
+  run.recalibrate(measured_as(1, 30));
+  CHECK(ascends());
+  while (run.next().epoch == 0) {
+  }
+  CHECK(ascends());
+  CHECK(hash(run.plan().steps) != first);
+  o.order.reset();
+  run_type other(lengths, o, modelled);
+  auto const plain = hash(other.plan().steps);
+  CHECK(plain != first);
+  while (other.next().epoch == 0) {
+  }
+  CHECK(hash(other.plan().steps) != plain);
+}
+
+TEST_CASE("training_run: epochs of equal length carry the rest of a pass over", "[property]") {
+  splitmix64 draw(6);
+  auto const lengths = random_lengths(700, 500, draw);
+  for (std::uint64_t const each : {3U, 45U, 100U}) {
+    auto o = options_for(4);
+    o.steps_per_epoch = each;
+    run_type run(lengths, o, modelled);
+    REQUIRE(run.steps() == 3 * each);
+    std::vector<int> trained(lengths.size(), 0);
+    while (!run.done()) {
+      auto const step = run.next();
+      REQUIRE(step.epoch == step.step / each);
+      (void)train(run, 4, trained);
+      auto const [least, most] = std::minmax_element(trained.begin(), trained.end());
+      REQUIRE(*most - *least <= 1);
+    }
+    CHECK(run.step() == 3 * each);
+  }
+}
+
+TEST_CASE("training_run: a state resumes the same steps, and other ranks train on what is left", "[property]") {
+  splitmix64 draw(8);
+  for (auto const left : {left_over::split, left_over::shorten})
+    for (auto const ordered : {false, true}) {
+      auto const lengths = random_lengths(600, 500, draw);
+      auto o = options_for(4);
+      o.data.steps.left_over = left;
+      if (ordered) o.order = run_order{};
+      run_type run(lengths, o, modelled);
+      std::vector<int> trained(lengths.size(), 0);
+      auto const stop = run.steps() / 2;  // in the second epoch
+      for (std::uint64_t k = 0; k < stop; ++k) {
+        run.next();
+        (void)train(run, 4, trained);
+      }
+      auto const words = run.state().words();
+      REQUIRE(words.size() <= 16);
+      auto const state = run_state::from_words(words);
+      REQUIRE(state == run.state());
+
+      run_type again(lengths, o, modelled);
+      again.resume(state);
+      CHECK(again.hash() == run.hash());
+      CHECK(again.steps() == run.steps());
+      auto of_three = o;
+      of_three.data.steps.ranks = 3;
+      of_three.data.steps.micro_batches = 1;
+      run_type fewer(lengths, of_three, modelled);
+      fewer.resume(state);
+      CHECK(fewer.hash() != run.hash());
+      auto trained_by_three = trained, trained_again = trained;
+      while (!run.done()) {
+        REQUIRE(run.next() == again.next());
+        REQUIRE(train(run, 4, trained) == train(again, 4, trained_again));
+      }
+      CHECK(again.done());
+      CHECK(all_are(trained, 3));
+      auto const steps = fewer.steps();
+      while (!fewer.done()) {
+        fewer.next();
+        (void)train(fewer, 3, trained_by_three);
+        if (fewer.step() == stop + 2) {  // changes again, with a state of several parts
+          auto of_five = o;
+          of_five.data.steps.ranks = 5;
+          run_type other(lengths, of_five, modelled);
+          other.resume(fewer.state());
+          CHECK(other.state().parts.size() == 3);
+          auto trained_by_five = trained_by_three;
+          while (!other.done()) {
+            other.next();
+            (void)train(other, 5, trained_by_five);
+          }
+          CHECK(all_are(trained_by_five, 3));
+        }
+      }
+      CHECK(fewer.step() == steps);
+      CHECK(all_are(trained_by_three, 3));
+    }
+}
+
+TEST_CASE("training_run: measured costs plan the rest of the pass anew, and a state keeps them") {
+  splitmix64 draw(9);
+  auto const lengths = random_lengths(900, 500, draw);
+  auto const o = options_for(4, 2);
+  run_type run(lengths, o, modelled);
+  std::vector<int> trained(lengths.size(), 0);
+  for (int k = 0; k < 5; ++k) {
+    run.next();
+    (void)train(run, 4, trained);
+  }
+  auto const before = run.hash();
+  CHECK(run.recalibrate(measured_as(1, 30)));
+  CHECK(run.hash() != before);
+  run.next();
+  (void)train(run, 4, trained);
+  run_type again(lengths, o, modelled);
+  again.resume(run_state::from_words(run.state().words()));
+  CHECK(again.hash() == run.hash());
+  CHECK(again.steps() == run.steps());
+  while (!run.done()) {
+    run.next();
+    (void)train(run, 4, trained);
+  }
+  CHECK(all_are(trained, 2));
+  auto const measured = run.plan();  // a whole pass under measured costs
+  auto const cost = measured_as(1, 30).cost;
+  auto shape = o.data.steps;
+  shape.cost_per_micro_batch = 2000;
+  shape.cost_per_step = 9000;
+  CHECK(describe(check_batching(measured.steps, lengths, shape, cost)) == "valid");
+}
+
+TEST_CASE("training_run: gives the times of a step to an observer") {
+  struct watcher {
+    std::size_t step = 0;
+    double ms = 0;
+    void observe(data_plan<> const&, std::size_t at, double time) {
+      step = at;
+      ms = time;
+    }
+  } watch;
+  run_type run(std::vector<int>(100, 100), options_for(2), modelled);
+  CHECK(refusal([&] { return run.observe(watch, 3.0), 0; }) == "call next() before observe()");
+  run.next();
+  run.next();
+  run.observe(watch, 12.5);
+  CHECK(watch.step == 1);
+  CHECK(watch.ms == 12.5);
+}
+
+TEST_CASE("training_run: a pass that was planned ahead is the one that would be planned") {
+  splitmix64 draw(10);
+  auto const lengths = random_lengths(500, 500, draw);
+  run_type run(lengths, options_for(4), modelled), other(lengths, options_for(4), modelled);
+  while (!run.done()) {
+    if (run.next().place == 0) run.bring(std::async([&run] { return run.plan_ahead(); }).get());
+    other.next();
+    REQUIRE(run.hash() == other.hash());
+  }
+  auto of_three = options_for(3);
+  run_type three(lengths, of_three, modelled);
+  three.bring(other.plan_ahead());  // for four ranks: not taken
+  while (!three.done()) three.next();
+  CHECK(three.plan().steps.ranks == 3);
+}
+
+TEST_CASE("training_run: a stop leaves a valid plan that its hash tells apart") {
+  splitmix64 draw(11);
+  std::vector<std::int64_t> lengths = random_lengths(400, 100, draw);
+  for (std::size_t i = 0; i < lengths.size(); i += 20) lengths[i] = 512;  // random steps are not balanced, so there is more to try
+  auto o = options_for(8);
+  o.data.steps.micro_batches = 1;
+  auto const source = std::make_unique<std::stop_source>();
+  source->request_stop();
+  run_type whole(lengths, o, quadratic_cost{.linear = 1, .quadratic = 10});
+  o.stop = source->get_token();
+  run_type cut(lengths, o, quadratic_cost{.linear = 1, .quadratic = 10});
+  CHECK(whole.complete());
+  CHECK_FALSE(cut.complete());
+  CHECK(cut.hash() != whole.hash());
+  CHECK(describe(check_batching(cut.plan().steps, lengths, o.data.steps, quadratic_cost{.linear = 1, .quadratic = 10})) == "valid");
+}
+
+TEST_CASE("training_run: refuses by name what cannot be") {
+  std::vector<int> const lengths(100, 100);
+  auto const made = [&](run_options const& o) { return refusal([&] { return run_type(lengths, o, modelled).step(); }); };
+  auto o = options_for(2);
+  o.epochs = 0;
+  CHECK(made(o) == "epochs = 0 must be positive");
+  o = options_for(2);
+  o.data.oversize = oversize::alone;
+  CHECK(made(o) == "oversize = alone: a micro-batch never exceeds the capacity");
+  o = options_for(2);
+  o.data.steps.capacity = 99;
+  CHECK(made(o) == "lengths[0] = 100 exceeds capacity 99 (see oversize policy)");
+  o = options_for(2);
+  o.tokens_per_step = 5000;
+  CHECK(made(o) == "tokens_per_step = 5000 is no multiple of capacity * ranks = 1024; the nearest are 4096 and 5120");
+  o.tokens_per_step = 100;
+  CHECK(made(o) == "tokens_per_step = 100 is no multiple of capacity * ranks = 1024; the nearest are 1024");
+  o.tokens_per_step = 4096;
+  CHECK(run_type(lengths, o, modelled).plan().steps.micro_batches == 4);
+  o = options_for(2);
+  o.steps_per_epoch = 5;
+  CHECK(refusal([&] { return run_type(std::vector<int>(), o, modelled).step(); }) ==
+        "steps_per_epoch: there is no step, because no sample is left to train on");
+
+  run_type run(lengths, options_for(2), modelled);
+  auto const resumed = [&](run_state const& state) { return refusal([&] { return run.resume(state), 0; }); };
+  CHECK(refusal([&] { return run.packs_of(0).empty(); }) == "call next() before packs_of()");
+  run.next();
+  CHECK(refusal([&] { return run.packs_of(2).empty(); }) == "rank 2 is out of range: there are 2");
+  auto const hash = run.hash();
+  CHECK(resumed({}) == "the state is of a run with other samples, costs or options (ranks, micro-batches and epochs may differ)");
+  auto state = run.state();
+  state.parts[0].steps = 1000;
+  CHECK(resumed(state) == "the state is damaged: it is at step 1000 of a plan of " + std::to_string(run.plan().steps.steps()));
+  state.parts[0].ranks = 0;
+  CHECK(resumed(state) == "ranks = 0 must be in 1 ... 2^20 - 1");
+  state.parts.clear();
+  CHECK(resumed(state) == "the state has no parts");
+  CHECK(run.hash() == hash);
+}
+
+}  // namespace test_plan_training_run
