@@ -329,4 +329,29 @@ TEST_CASE("plan_steps: another epoch is another order; the weakest range, the sm
   CHECK(made.slowest_over_mean() < 1.02);
 }
 
+TEST_CASE("plan_steps: blocks that are planned on their own make one valid plan, on any number of threads", "[property]") {
+  ballast::splitmix64 draw(14);
+  auto l = random_lengths(9000, 900, draw);
+  for (auto const most : {1U, 2U})
+    for (auto const left : {ballast::left_over::split, ballast::left_over::shorten, ballast::left_over::repeat, ballast::left_over::drop}) {
+      if (most == 2) l[17] = l[4000] = 1900;
+      options const o{.capacity = 1000, .ranks = 4, .micro_batches = 2, .left_over = left, .seed = 5};
+      auto const samples = ballast::weigh(l, o, ballast::dense_4096_cost, most);
+      auto const planned = [&](auto const& execute, std::size_t in_a_block) {
+        return ballast::detail::plan_blocks<std::uint32_t>(samples, {.most_ranks_shared = most}, o, {}, execute, in_a_block);
+      };
+      auto const plan = planned(ballast::serial{}, 2500);
+      CAPTURE(most, static_cast<int>(left));
+      CHECK(ballast::describe(ballast::check_batching(plan, l, o, ballast::dense_4096_cost)) == "valid");
+      CHECK(ballast::hash(planned(ballast::threads{3}, 2500)) == ballast::hash(plan));
+      auto const whole = planned(ballast::serial{}, 9000);
+      CHECK(ballast::hash(whole) != ballast::hash(plan));
+      CHECK(ballast::hash(whole) == ballast::hash(ballast::plan_steps(samples, o, {.most_ranks_shared = most})));
+      CHECK(plan.slowest_over_mean() < 1.03);
+      CHECK(plan.steps() <= whole.steps() + 3);
+      auto const few = options{.capacity = 1000, .ranks = 256, .left_over = left};  // blocks would have too few steps
+      CHECK(ballast::detail::count_blocks(samples, few, 2500) == 1);
+    }
+}
+
 }  // namespace test_batching_plan_steps

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/batching/detail/plan_blocks.hpp>
 #include <ballast/batching/detail/plan_items.hpp>
 #include <ballast/batching/detail/units.hpp>
 #include <ballast/batching/options.hpp>
@@ -7,6 +8,7 @@
 #include <ballast/batching/weigh.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
+#include <ballast/core/executor.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -40,12 +42,16 @@ namespace ballast::inline v0_2 {
 /// fewer; or less than `least_fill`), a fuller plan is returned that is at most one percentage point more idle, if there is one.
 /// `batching::method` names the method.
 ///
+/// Without keys, an epoch of more than two million samples is planned in random blocks of a million or more, if each has 64 steps; the
+/// method named is then that of the first block.
+///
 /// If ranks wait at every micro-batch, packs of similar cost make up a micro-batch (`dealing::rows`). Pipelines get micro-batches of
 /// similar samples (`pipeline_steps`). With `apart` keys, packs of one key each are sorted into steps (`dealing::sorted`) or rows.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
 /// @tparam Cost   how one length is weighed
+/// @tparam Executor  an `executor`
 /// @param lengths      tokens of each sample, at most the capacity. Longer samples are shared by at least the fewest ranks, a power of two,
 /// that have room for them, if `most_ranks_shared` allows as many, there are no keys, and ranks are no pipelines and do not wait at each of
 /// several micro-batches
@@ -54,6 +60,7 @@ namespace ballast::inline v0_2 {
 /// @param constraints  which samples must or must not share a micro-batch, and how many ranks may share a sample
 /// @param stop         when a stop is requested, the best plan so far is returned, with `complete == false`; a method that has begun is
 /// finished, the first at least
+/// @param execute      `threads{}` plans blocks at the same time; the plan does not depend on it
 /// @return the plan, its cost and a lower bound; only the last step may have empty places, if there are too few samples
 /// @pre a list of keys is empty or as long as `lengths`; samples with the same `together` key have the same `apart` key
 /// @throws invalid_input for a bad option, length, cost or key, or if the samples of one `together` key exceed the capacity
@@ -61,27 +68,31 @@ namespace ballast::inline v0_2 {
 /// That of the planner used; all of them O(n log n).
 /// @par Determinism
 /// A pure function of its arguments, if no stop is requested. A release that changes a plan says so in the CHANGELOG.
-template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
+template <index_type Index = std::uint32_t, length_range R, cost_model Cost, executor Executor = serial>
 [[nodiscard]] batching<Index> plan_steps(R const& lengths, batching_options const& options, Cost const& cost,
-                                         step_constraints const& constraints = {}, std::stop_token const& stop = {}) {
-  return plan_steps<Index>(weigh(lengths, options, cost, constraints.most_ranks_shared), options, constraints, stop);
+                                         step_constraints const& constraints = {}, std::stop_token const& stop = {},
+                                         Executor const& execute = {}) {
+  return plan_steps<Index>(weigh(lengths, options, cost, constraints.most_ranks_shared), options, constraints, stop, execute);
 }
 
 /// @brief As above, for samples that were weighed before.
 /// @tparam Index  type of the sample indices
+/// @tparam Executor  an `executor`
 /// @param samples      result of `weigh`
 /// @param options      as above
 /// @param constraints  as above
 /// @param stop         as above
+/// @param execute      as above
 /// @return as above
 /// @throws invalid_input as above, or if the samples were weighed for other options and do not fit these
 /// @par Complexity
 /// As above.
 /// @par Determinism
 /// As above.
-template <index_type Index = std::uint32_t>
+template <index_type Index = std::uint32_t, executor Executor = serial>
 [[nodiscard]] batching<Index> plan_steps(weighed_samples const& samples, batching_options const& options,
-                                         step_constraints const& constraints = {}, std::stop_token const& stop = {}) {
+                                         step_constraints const& constraints = {}, std::stop_token const& stop = {},
+                                         Executor const& execute = {}) {
   auto const& c = constraints;
   auto const most = c.most_ranks_shared;
   require(most != 0 && (most & (most - 1)) == 0, [&] { return "most_ranks_shared = " + std::to_string(most) + " must be a power of two"; });
@@ -89,6 +100,7 @@ template <index_type Index = std::uint32_t>
   auto const n = samples.size();
   detail::require_keys(c.together, n, "together");
   detail::require_keys(c.apart, n, "apart");
+  if (c.together.empty() && c.apart.empty()) return detail::plan_blocks<Index>(samples, c, options, stop, execute);
   if (c.together.empty()) return detail::plan_items<Index>(samples, c.apart, c, options, stop);
 
   auto const units = detail::units_of<Index>(n, c.together);
