@@ -4,6 +4,7 @@
 //
 // Lengths: floor of a lognormal (mu 6.5, sigma 1.4), clipped to 16 … 131072; 64 ranks, capacity 131072.
 #include <ballast/batching.hpp>
+#include <ballast/core/executor.hpp>
 
 #include <benchmark/benchmark.h>
 
@@ -77,6 +78,14 @@ void plan(benchmark::State& state) {
   measure(state, o.capacity, [&] { return ballast::plan_steps(lengths, o, ballast::dense_4096_cost); });
 }
 
+// An epoch of many samples, planned in blocks on all threads, and on one.
+void plan_many(benchmark::State& state) {
+  auto const lengths = draw_lengths(state.range(0));
+  options const o{.capacity = 131072, .ranks = 64, .micro_batches = 4};
+  ballast::threads const execute{static_cast<std::size_t>(state.range(1))};
+  measure(state, o.capacity, [&] { return ballast::plan_steps(lengths, o, ballast::dense_4096_cost, {}, {}, execute); });
+}
+
 // Steps of 16,384 places, many of which only split packs can fill: half of the samples fill a place, half are of 10 tokens.
 void many_places(benchmark::State& state) {
   std::vector<std::int32_t> lengths(static_cast<std::size_t>(state.range(0)), 10);
@@ -104,6 +113,15 @@ BENCHMARK(plan)
     ->Args({1000000, 16, 0})
     ->Args({1000000, 16, 1})
     ->Args({1000000, 16, 2})
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK(plan_many)
+    ->ArgNames({"", "threads"})
+    ->Args({1000000, 1})
+    ->Args({10000000, 1})
+    ->Args({10000000, 0})
+    ->Args({100000000, 0})
+    ->Iterations(1)
+    ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 BENCHMARK(one_global_batch)->ArgNames({"", "ranks"})->Args({512, 64})->Args({4096, 64})->Args({4096, 8})->Unit(benchmark::kMillisecond);
 
