@@ -5,18 +5,20 @@
 /// @brief Includes all of layout/: the arrays that attention kernels need for packed samples.
 ///
 /// `cu_seqlens` makes the cumulative lengths of a pack or of all packs; `position_ids` and `segment_ids` follow from them,
-/// and `document_mask` from those. `zigzag_indices` says which tokens a context-parallel rank holds.
+/// and `document_mask` from those. `packed_row` makes all of them at once. `zigzag_indices` says which tokens a context-parallel rank
+/// holds.
 /// @code
 /// for (auto const pack : plan.packs) {
-///   auto const cu = ballast::cu_seqlens(pack, lengths);            // for FlashAttention's variable-length kernels
-///   auto const positions = ballast::position_ids(cu);              // from 0 in every sample
-///   train_on(pack, cu, positions);
+///   ballast::packed_row<std::int32_t> const row(pack, lengths);
+///   attend(row.cu_seqlens(), row.max_seqlen());                    // FlashAttention's variable-length kernels
+///   embed(row.position_ids());                                     // from 0 in every sample
 /// }
 /// @endcode
 
 #include <ballast/layout/concepts.hpp>
 #include <ballast/layout/cu_seqlens.hpp>
 #include <ballast/layout/document_mask.hpp>
+#include <ballast/layout/packed_row.hpp>
 #include <ballast/layout/position_ids.hpp>
 #include <ballast/layout/segment_ids.hpp>
 #include <ballast/layout/zigzag.hpp>

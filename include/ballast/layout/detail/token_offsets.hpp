@@ -24,9 +24,10 @@ namespace ballast::inline v0_2::detail {
   return round_up(static_cast<std::uint64_t>(length), static_cast<std::uint64_t>(multiple));
 }
 
-/// Throws unless members are samples, their lengths are positive, and `T` can address the tokens. `name()` names the pack.
+/// Throws unless members are samples, their lengths are positive, and `T` can address the tokens. Returns the number of tokens, padding
+/// included. `name()` names the pack.
 template <token_offset T, pack_range P, length_range R, class Name>
-void require_addressable(P const& pack, R const& lengths, std::int64_t multiple, Name const& name) {
+std::uint64_t require_addressable(P const& pack, R const& lengths, std::int64_t multiple, Name const& name) {
   constexpr auto most = static_cast<std::uint64_t>((std::numeric_limits<T>::max)());
   constexpr auto top = std::uint64_t{1} << 63;
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
@@ -46,6 +47,7 @@ void require_addressable(P const& pack, R const& lengths, std::int64_t multiple,
     return "cu_seqlens: " + name() + " holds " + (total == top ? "2^63 or more" : std::to_string(total)) + " tokens, more than a " +
            std::to_string(8 * sizeof(T)) + "-bit cu_seqlens can address" + (sizeof(T) < 8 ? "; use std::int64_t" : "");
   });
+  return total;
 }
 
 /// Writes the `size + 1` entries of a pack that has been checked.
