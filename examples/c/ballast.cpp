@@ -9,6 +9,7 @@
 #include <ballast/layout.hpp>
 #include <ballast/loss.hpp>
 #include <ballast/packing.hpp>
+#include <ballast/plan/training_run.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -19,12 +20,28 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
 
+// A cost model over all that the interface offers, so that it has one type.
 struct ballast_cost {
   std::variant<ballast::token_cost, ballast::transformer_cost, ballast::cost_table> model;
+
+  std::int64_t operator()(std::int64_t length) const {
+    return std::visit([&](auto const& m) { return std::int64_t{m(length)}; }, model);
+  }
+  [[nodiscard]] bool fits(std::int64_t length) const {
+    return std::visit(
+        [&](auto const& m) {
+          if constexpr (ballast::bounded_cost_model<std::remove_cvref_t<decltype(m)>>)
+            return m.fits(length);
+          else
+            return length >= 0;
+        },
+        model);
+  }
 };
 struct ballast_groups {
   ballast::groups<> sets;
@@ -33,6 +50,9 @@ struct ballast_groups {
 };
 struct ballast_steps {
   ballast::batching<> plan;
+};
+struct ballast_run {
+  ballast::training_run<ballast_cost> run;
 };
 
 namespace {
@@ -84,12 +104,7 @@ void require_below(std::size_t value, std::size_t limit, char const* name) {
 std::string_view text(char const* words, char const* name) { return &given(words, name); }
 constexpr auto or_one(auto value) { return value == 0 ? decltype(value){1} : value; }
 
-/// Calls the body with the model of a cost; without a cost, with tokens.
-template <class Body>
-auto with(ballast_cost const* cost, Body const& body) {
-  if (cost == nullptr) return body(ballast::token_cost{});
-  return std::visit(body, cost->model);
-}
+ballast_cost model_of(ballast_cost const* cost) { return cost == nullptr ? ballast_cost{} : *cost; }
 
 ballast::packing_options options_of(ballast_pack_options const* options) {
   auto const& o = given(options, "options");
@@ -121,9 +136,20 @@ ballast::batching_options options_of(ballast_step_options const* options) {
           .cost_per_step = o.cost_per_step};
 }
 
+constexpr std::uint32_t const* no_samples = nullptr;
+
 std::uint32_t const* view(std::span<std::uint32_t const> members, std::size_t* size) {
   given(size, "size") = members.size();
   return members.data();
+}
+
+/// The samples of one place of a plan; none for an empty place.
+std::uint32_t const* view_place(ballast::batching<> const& plan, std::size_t step, std::size_t rank, std::size_t micro_batch,
+                                std::size_t* size) {
+  require_below(rank, static_cast<std::size_t>(plan.ranks), "rank");
+  require_below(micro_batch, static_cast<std::size_t>(plan.micro_batches), "micro_batch");
+  auto const pack = plan.at(step, rank, micro_batch);
+  return pack == plan.none ? no_samples : view(plan.packs[pack], size);
 }
 
 ballast::loss_preset preset_of(char const* name, std::int64_t ranks, std::int64_t micro_batches) {
@@ -169,9 +195,7 @@ ballast_cost* ballast_cost_of_table(int64_t const* lengths, int64_t const* costs
 }
 int ballast_cost_of_length(ballast_cost const* cost, int64_t length, int64_t* result) {
   return status_of([&] {
-    given(result, "result") = with(cost, [&](auto const& model) {
-      return ballast::checked_cost(length, model, "cost", [&] { return "length = " + std::to_string(length); });
-    });
+    given(result, "result") = ballast::checked_cost(length, model_of(cost), "cost", [&] { return "length = " + std::to_string(length); });
   });
 }
 void ballast_cost_free(ballast_cost* cost) { delete cost; }
@@ -188,9 +212,7 @@ ballast_groups* ballast_near_optimal(int64_t const* lengths, size_t count, balla
 }
 ballast_groups* ballast_balance(int64_t const* lengths, size_t count, uint64_t sets, int64_t capacity, ballast_cost const* cost) {
   return made<ballast_groups>([&] {
-    auto found = with(cost, [&](auto const& model) {
-      return ballast::balance(array(lengths, count, "lengths"), {.sets = sets, .capacity = capacity}, model);
-    });
+    auto found = ballast::balance(array(lengths, count, "lengths"), {.sets = sets, .capacity = capacity}, model_of(cost));
     ballast::require(found.status == ballast::status::feasible, [&] {
       return std::to_string(sets) + " sets of capacity " + std::to_string(capacity) + " have no room for all items, or none was found";
     });
@@ -199,7 +221,7 @@ ballast_groups* ballast_balance(int64_t const* lengths, size_t count, uint64_t s
 }
 size_t ballast_groups_count(ballast_groups const* groups) { return groups == nullptr ? 0 : groups->sets.size(); }
 uint32_t const* ballast_groups_get(ballast_groups const* groups, size_t group, size_t* size) {
-  return guarded(static_cast<std::uint32_t const*>(nullptr), [&] {
+  return guarded(no_samples, [&] {
     given(size, "size") = 0;
     auto const& sets = given(groups, "groups").sets;
     require_below(group, sets.size(), "group");
@@ -211,7 +233,7 @@ uint32_t const* ballast_groups_members(ballast_groups const* groups) { return gr
 int64_t ballast_groups_value(ballast_groups const* groups) { return groups == nullptr ? 0 : groups->reached.value; }
 int64_t ballast_groups_lower_bound(ballast_groups const* groups) { return groups == nullptr ? 0 : groups->reached.lower_bound; }
 uint32_t const* ballast_groups_left_out(ballast_groups const* groups, size_t* size) {
-  return guarded(static_cast<std::uint32_t const*>(nullptr), [&] {
+  return guarded(no_samples, [&] {
     given(size, "size") = 0;
     return view(given(groups, "groups").left_out, size);
   });
@@ -219,16 +241,12 @@ uint32_t const* ballast_groups_left_out(ballast_groups const* groups, size_t* si
 void ballast_groups_free(ballast_groups* groups) { delete groups; }
 
 ballast_steps* ballast_plan_steps(int64_t const* lengths, size_t count, ballast_step_options const* options, ballast_cost const* cost) {
-  return made<ballast_steps>([&] {
-    return ballast_steps{
-        with(cost, [&](auto const& model) { return ballast::plan_steps(array(lengths, count, "lengths"), options_of(options), model); })};
-  });
+  return made<ballast_steps>(
+      [&] { return ballast_steps{ballast::plan_steps(array(lengths, count, "lengths"), options_of(options), model_of(cost))}; });
 }
 ballast_steps* ballast_micro_batches(int64_t const* lengths, size_t count, ballast_step_options const* options, ballast_cost const* cost) {
-  return made<ballast_steps>([&] {
-    return ballast_steps{with(
-        cost, [&](auto const& model) { return ballast::micro_batches(array(lengths, count, "lengths"), options_of(options), model); })};
-  });
+  return made<ballast_steps>(
+      [&] { return ballast_steps{ballast::micro_batches(array(lengths, count, "lengths"), options_of(options), model_of(cost))}; });
 }
 size_t ballast_steps_count(ballast_steps const* steps) { return steps == nullptr ? 0 : steps->plan.steps(); }
 size_t ballast_steps_ranks(ballast_steps const* steps) { return steps == nullptr ? 0 : static_cast<std::size_t>(steps->plan.ranks); }
@@ -236,19 +254,64 @@ size_t ballast_steps_micro_batches(ballast_steps const* steps) {
   return steps == nullptr ? 0 : static_cast<std::size_t>(steps->plan.micro_batches);
 }
 uint32_t const* ballast_steps_get(ballast_steps const* steps, size_t step, size_t rank, size_t micro_batch, size_t* size) {
-  return guarded(static_cast<std::uint32_t const*>(nullptr), [&] {
+  return guarded(no_samples, [&] {
     given(size, "size") = 0;
     auto const& plan = given(steps, "steps").plan;
     require_below(step, plan.steps(), "step");
-    require_below(rank, static_cast<std::size_t>(plan.ranks), "rank");
-    require_below(micro_batch, static_cast<std::size_t>(plan.micro_batches), "micro_batch");
-    auto const pack = plan.at(step, rank, micro_batch);
-    return pack == plan.none ? nullptr : view(plan.packs[pack], size);
+    return view_place(plan, step, rank, micro_batch, size);
   });
 }
 uint64_t ballast_steps_hash(ballast_steps const* steps) { return steps == nullptr ? 0 : ballast::hash(steps->plan); }
 double ballast_steps_slowest_over_mean(ballast_steps const* steps) { return steps == nullptr ? 0 : steps->plan.slowest_over_mean(); }
 void ballast_steps_free(ballast_steps* steps) { delete steps; }
+
+ballast_run* ballast_run_start(int64_t const* lengths, size_t count, ballast_step_options const* options, uint64_t epochs,
+                               uint64_t steps_per_epoch, ballast_cost const* cost) {
+  return made<ballast_run>([&] {
+    ballast::run_options const of_run{.data = {.steps = options_of(options)}, .epochs = or_one(epochs), .steps_per_epoch = steps_per_epoch};
+    return ballast_run{ballast::training_run(array(lengths, count, "lengths"), of_run, model_of(cost))};
+  });
+}
+int ballast_run_steps(ballast_run const* run, uint64_t* steps) {
+  return status_of([&] { given(steps, "steps") = given(run, "run").run.steps(); });
+}
+int ballast_run_next(ballast_run* run, uint64_t* step, uint64_t* epoch) {
+  return guarded(-1, [&] {
+    auto& r = given(run, "run").run;
+    if (r.done()) return 0;
+    auto const now = r.next();
+    if (step != nullptr) *step = now.step;
+    if (epoch != nullptr) *epoch = now.epoch;
+    return 1;
+  });
+}
+uint32_t const* ballast_run_get(ballast_run const* run, size_t rank, size_t micro_batch, size_t* size) {
+  return guarded(no_samples, [&] {
+    given(size, "size") = 0;
+    auto const& r = given(run, "run").run;
+    static_cast<void>(r.packs_of(0));  // throws before the first step
+    auto const step = static_cast<std::size_t>(r.state().parts.back().steps - 1);
+    return view_place(r.plan().steps, step, rank, micro_batch, size);
+  });
+}
+int ballast_run_state(ballast_run const* run, uint64_t* words, size_t room, size_t* count) {
+  return status_of([&] {
+    auto const state = given(run, "run").run.state().words();
+    given(count, "count") = state.size();
+    if (words == nullptr) return;
+    ballast::require(room >= state.size(), [&] {
+      return "room = " + std::to_string(room) + " is too small for a state of " + std::to_string(state.size()) + " words";
+    });
+    std::copy(state.begin(), state.end(), words);
+  });
+}
+int ballast_run_resume(ballast_run* run, uint64_t const* words, size_t count) {
+  return status_of([&] { given(run, "run").run.resume(ballast::run_state::from_words(array(words, count, "words"))); });
+}
+uint64_t ballast_run_hash(ballast_run const* run) {
+  return guarded(std::uint64_t{0}, [&] { return given(run, "run").run.hash(); });
+}
+void ballast_run_free(ballast_run* run) { delete run; }
 
 int ballast_row_tokens(uint32_t const* pack, size_t size, int64_t const* lengths, size_t count, int64_t multiple, size_t* tokens) {
   return status_of([&] {

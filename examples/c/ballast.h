@@ -6,7 +6,8 @@
  * ballast for C and for every language that calls C. Build ballast.cpp as a shared library; docs/c.md has the command.
  *
  * Handles. A function that makes something returns a handle, or NULL if it fails; free each handle by its own function (freeing NULL does
- * nothing). Arrays that a handle returns belong to it, and are valid until it is freed. A handle may be read by several threads at once.
+ * nothing). Arrays that a handle returns belong to it, and are valid until it is freed. A handle may be read by several threads at
+ * once, but a run is changed by its own functions.
  *
  * Errors. A function that returns int returns 0, or -1 if it fails. After a failure, ballast_error() returns a sentence that names what is
  * wrong. No exception leaves the library. A function that returns a number returns 0 for a NULL handle.
@@ -122,6 +123,34 @@ uint64_t ballast_steps_hash(ballast_steps const* steps);
 double ballast_steps_slowest_over_mean(ballast_steps const* steps);
 
 void ballast_steps_free(ballast_steps* steps);
+
+/* ---- A run: the steps of several epochs, which can be saved and resumed ------------------------------------------------------------- */
+
+typedef struct ballast_run ballast_run;
+
+/* Starts a run of `epochs` epochs (0 means 1). Every epoch has `steps_per_epoch` steps; 0 = as many as its plan has. */
+ballast_run* ballast_run_start(int64_t const* lengths, size_t count, ballast_step_options const* options, uint64_t epochs,
+                               uint64_t steps_per_epoch, ballast_cost const* cost);
+
+/* Writes the exact number of steps of the whole run, for a learning-rate schedule. */
+int ballast_run_steps(ballast_run const* run, uint64_t* steps);
+
+/* Goes on to the next step. Returns 1 and writes its number and its epoch (where not NULL), 0 at the end of the run, or -1 if it fails. */
+int ballast_run_next(ballast_run* run, uint64_t* step, uint64_t* epoch);
+
+/* The samples of one micro-batch of the current step, as ballast_steps_get; valid until the next call that changes the run. */
+uint32_t const* ballast_run_get(ballast_run const* run, size_t rank, size_t micro_batch, size_t* size);
+
+/* Writes how many integers a checkpoint needs, and the integers if `words` is not NULL and has room for them. */
+int ballast_run_state(ballast_run const* run, uint64_t* words, size_t room, size_t* count);
+
+/* Goes on where another run of the same samples was, also one with other ranks or micro-batches. */
+int ballast_run_resume(ballast_run* run, uint64_t const* words, size_t count);
+
+/* A hash that ranks compare once an epoch. */
+uint64_t ballast_run_hash(ballast_run const* run);
+
+void ballast_run_free(ballast_run* run);
 
 /* ---- Rows: what attention kernels take, written into the caller's arrays ------------------------------------------------------------ */
 

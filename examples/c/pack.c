@@ -99,6 +99,39 @@ static void plan(int64_t const* lengths) {
   ballast_cost_free(cost);
 }
 
+/* Stops a run after five steps, and resumes it in another run. */
+static void stop_and_resume(int64_t const* lengths) {
+  ballast_step_options const options = {.capacity = capacity, .ranks = ranks, .seed = 2026};
+  ballast_run* run = ballast_run_start(lengths, samples, &options, 2, 0, NULL);
+  ballast_run* other = ballast_run_start(lengths, samples, &options, 2, 0, NULL);
+  uint64_t steps = 0, step = 0, epoch = 0, saved[64];
+  size_t words = 0, size = 0, other_size = 0, trained = 0;
+  check(ballast_run_steps(run, &steps) == 0 && steps > 5, "the number of steps");
+  check(ballast_run_get(run, 0, 0, &size) == NULL && strstr(ballast_error(), "next()") != NULL, "there is no step before the first");
+  for (uint64_t s = 0; s < steps; ++s) {
+    check(ballast_run_next(run, &step, &epoch) == 1 && step == s, "the next step");
+    for (size_t r = 0; r < ranks; ++r) {
+      ballast_run_get(run, r, 0, &size);
+      trained += size;
+    }
+    if (s == 4) {
+      check(ballast_run_state(run, saved, 64, &words) == 0, "saving");
+      check(ballast_run_resume(other, saved, words) == 0 && ballast_run_hash(run) == ballast_run_hash(other), "resuming");
+    }
+    if (s > 4) {
+      check(ballast_run_next(other, NULL, NULL) == 1, "the resumed run goes on");
+      uint32_t const* here = ballast_run_get(run, 1, 0, &size);
+      uint32_t const* there = ballast_run_get(other, 1, 0, &other_size);
+      check(size == other_size && (size == 0 || memcmp(here, there, size * sizeof *here) == 0), "with the same samples");
+    }
+  }
+  check(ballast_run_next(run, NULL, NULL) == 0 && epoch == 1 && trained == 2 * samples, "two epochs train on every sample twice");
+  check(ballast_run_resume(other, saved, 3) == -1, "a damaged state is an error");
+  printf("a run of %d steps in two epochs, stopped and resumed\n", (int)steps);
+  ballast_run_free(run);
+  ballast_run_free(other);
+}
+
 static void fail(int64_t const* lengths) {
   ballast_step_options const options = {.capacity = 100};
   check(ballast_plan_steps(lengths, samples, &options, NULL) == NULL, "a sample above the capacity is an error");
@@ -120,6 +153,7 @@ int main(void) {
   printf("ballast %s\n", ballast_version());
   pack_and_balance(lengths);
   plan(lengths);
+  stop_and_resume(lengths);
   fail(lengths);
   return 0;
 }
