@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Times micro-batches of a small model on this processor, fits a cost to 30 of them, plans with it, and compares the times that the plan
 // predicts with those that are measured. `example_calibrate 32 400 9` prints the figures of
-// docs/cost.md; without arguments the sizes are small.
+// docs/examples.md; without arguments the sizes are small.
 #include <ballast/batching.hpp>
 #include <ballast/core/groups.hpp>
 #include <ballast/core/random.hpp>

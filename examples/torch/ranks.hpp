@@ -56,6 +56,7 @@ std::vector<float> on_ranks(std::uint64_t size, Body const& body) {
   pthread_barrierattr_setpshared(&across, PTHREAD_PROCESS_SHARED);
   pthread_barrier_init(&board->barrier, &across, static_cast<unsigned>(size));
   std::vector<pid_t> children;
+  std::cout.flush();  // or every child would print what waits there
   for (std::uint64_t rank = 0; rank < size; ++rank) {
     children.push_back(fork());
     if (children.back() != 0) continue;

@@ -135,7 +135,7 @@ double accumulate(gpt& model, std::vector<micro_batch> const& batches, ballast::
   for (auto& parameter : model->parameters()) {
     if (!parameter.grad().defined()) parameter.mutable_grad() = torch::zeros_like(parameter);
     group.sum(span_of<float>(parameter.grad()));
-    parameter.grad() /= static_cast<double>(group.size);  // ranks average, as DDP does
+    parameter.mutable_grad() /= static_cast<double>(group.size);  // ranks average, as DDP does
   }
   group.sum(std::span(&loss, 1));
   return loss;
