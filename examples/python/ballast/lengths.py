@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lengths of samples from where they are: Megatron's .idx, Arrow, Parquet, datasets of Hugging Face.
+
+    lengths = ballast.lengths.from_idx("corpus.idx")
+    lengths = ballast.lengths.from_parquet("train.parquet", "input_ids")
+    lengths = ballast.lengths.from_dataset(dataset, "input_ids")
+"""
+
+import numpy as np
+
+__all__ = ["from_arrow", "from_dataset", "from_idx", "from_parquet"]
+
+
+def from_idx(path):
+    """The number of tokens of each sequence of a Megatron index file (.idx), as an aligned array of int32."""
+    with open(path, "rb") as file:
+        head = file.read(34)
+        if len(head) < 34 or head[:9] != b"MMIDIDX\0\0":
+            raise ValueError(f"{path} is not an index of Megatron: it does not begin with MMIDIDX")
+        version = int.from_bytes(head[9:17], "little")
+        if version != 1:
+            raise ValueError(f"{path} has version {version} of Megatron's index; version 1 is read")
+        count = int.from_bytes(head[18:26], "little")
+        data = file.read(4 * count)
+    if len(data) < 4 * count:
+        raise ValueError(f"{path} ends after {len(data) // 4} of {count} lengths")
+    return np.frombuffer(data, "<i4").astype(np.int32, copy=False)
+
+
+def from_arrow(column):
+    """The length of each row of a pyarrow column of lists (Array or ChunkedArray), or of a column that holds lengths."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    if pa.types.is_integer(kind):
+        counts = column
+    elif pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind) or "list_view" in str(kind):
+        counts = pc.list_value_length(column)
+    else:
+        raise ValueError(f"a column of {kind} has no lengths: it must hold lists, or integers that are lengths")
+    if counts.null_count:
+        first = pc.index(pc.is_null(counts), True).as_py()
+        raise ValueError(f"row {first} is null, and {counts.null_count - 1} more are: drop them, for they have no length")
+    if isinstance(counts, pa.ChunkedArray):
+        counts = counts.combine_chunks()
+        if isinstance(counts, pa.ChunkedArray):  # of no chunks, in older versions
+            counts = pa.concat_arrays(counts.chunks)
+    return counts.to_numpy(zero_copy_only=False)
+
+
+def from_parquet(path, column):
+    """The length of each row of a column of a Parquet file, read row group by row group."""
+    import pyarrow.parquet as pq
+
+    parts = [from_arrow(batch.column(0)) for batch in pq.ParquetFile(path).iter_batches(columns=[column])]
+    return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+
+
+def from_dataset(dataset, column="input_ids"):
+    """The length of each row of a `datasets.Dataset`, in its order: after shuffle, select and filter too."""
+    counts = from_arrow(dataset.data.column(column))
+    indices = getattr(dataset, "_indices", None)
+    return counts if indices is None else counts[indices.column(0).to_numpy()]

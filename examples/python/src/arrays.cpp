@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "arrays.hpp"
+
+#include <nanobind/stl/string.h>
+#include <ballast/core/error.hpp>
+
+#include <limits>
+#include <string_view>
+
+namespace ballast_python {
+
+namespace {
+
+using ballast::require;
+
+/// The integers of an array that is not one of the four kinds, or is not where C++ can read it, in an array that is.
+nb::object readable(nb::module_ const& numpy, nb::object const& array, char const* name) {
+  nb::object const dtype = array.attr("dtype");
+  auto const kind = nb::cast<std::string>(dtype.attr("kind"));
+  auto const width = nb::cast<std::int64_t>(dtype.attr("itemsize"));
+  if (kind == "u" && width == 8) {
+    auto const n = nb::len(array);
+    require(n == 0 || nb::cast<bool>(array.attr("max")() <= nb::int_((std::numeric_limits<std::int64_t>::max)())),
+            [&] { return std::string(name) + " has entries of 2^63 or more"; });
+  }
+  auto const native = width == 4 || (width == 2 && kind == "u");
+  nb::object const type = native ? nb::object(dtype.attr("newbyteorder")("=")) : numpy.attr("dtype")("int64");
+  return numpy.attr("require")(array.attr("astype")(type, "copy"_a = false), "requirements"_a = nb::make_tuple("C", "A"));
+}
+
+}  // namespace
+
+integers::integers(nb::handle argument, char const* name) {
+  require(!argument.is_none(), [&] { return std::string(name) + " is None: it must be an array of integers"; });
+  auto const numpy = nb::module_::import_("numpy");
+  array_ = numpy.attr("asarray")(argument);
+  auto const dimensions = nb::cast<std::size_t>(array_.attr("ndim"));
+  require(dimensions == 1, [&] { return std::string(name) + " has " + std::to_string(dimensions) + " dimensions: it must have one"; });
+  size_ = nb::cast<std::size_t>(array_.attr("size"));
+  if (size_ == 0) return;
+  require(size_ < std::size_t{1} << 31,
+          [&] { return std::string(name) + " has 2^31 entries or more, which this package does not number"; });
+  nb::object const dtype = array_.attr("dtype");
+  auto const kind = nb::cast<std::string>(dtype.attr("kind"));
+  require(kind == "i" || kind == "u", [&] {
+    auto const type = nb::cast<std::string>(dtype.attr("name"));
+    return std::string(name) + " holds " + type + ", not integers" +
+           (kind == "f" ? ": if all are whole, pass " + std::string(name) + ".astype(\"int64\")" : std::string());
+  });
+  auto const described = [&] { return nb::cast<std::string>(array_.attr("dtype").attr("str")).substr(1); };
+  auto type = described();
+  nb::object const flags = array_.attr("flags");
+  auto const read = [&](char const* flag) { return nb::cast<bool>(flags.attr(flag)); };
+  auto const known = type == "i4" || type == "i8" || type == "u2" || type == "u4";
+  if (!known || !read("aligned") || !read("c_contiguous") || !nb::cast<bool>(dtype.attr("isnative"))) {
+    array_ = readable(numpy, array_, name);
+    type = described();
+  }
+  auto const address = nb::cast<std::uintptr_t>(array_.attr("__array_interface__")["data"][0]);
+  data_ = reinterpret_cast<void const*>(address);  // NOLINT(performance-no-int-to-ptr): that is how NumPy tells it
+  kind_ = type == "i4" ? kind::i32 : type == "u2" ? kind::u16 : type == "u4" ? kind::u32 : kind::i64;
+}
+
+std::vector<std::uint64_t> keys_of(optional_array const& argument, char const* name) {
+  std::vector<std::uint64_t> out;
+  if (argument.is_none()) return out;
+  integers const keys(argument, name);
+  out.reserve(keys.size());
+  for (auto const key : keys.range()) out.push_back(static_cast<std::uint64_t>(key));
+  return out;
+}
+
+}  // namespace ballast_python

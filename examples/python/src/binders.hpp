@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <nanobind/nanobind.h>
+
+// Each source adds its functions to the module.
+
+namespace ballast_python {
+
+void bind_costs(nanobind::module_& m);
+void bind_groups(nanobind::module_& m);
+void bind_packing(nanobind::module_& m);
+void bind_steps(nanobind::module_& m);
+void bind_micro_batches(nanobind::module_& m);
+void bind_balance(nanobind::module_& m);
+
+}  // namespace ballast_python

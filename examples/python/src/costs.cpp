@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "costs.hpp"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+#include <ballast/core/error.hpp>
+#include <ballast/core/lengths.hpp>
+#include <ballast/core/weigh.hpp>
+#include <ballast/cost/presets.hpp>
+#include <ballast/cost/transformer.hpp>
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "binders.hpp"
+
+namespace ballast_python {
+
+using ballast::require;
+using ballast::transformer;
+using ballast::transformer_cost;
+
+bool operator==(any_cost const& a, any_cost const& b) {
+  auto const* const one = std::get_if<length_table>(&a.model);
+  auto const* const other = std::get_if<length_table>(&b.model);
+  return one != nullptr && other != nullptr ? **one == **other : a.model == b.model;
+}
+
+any_cost cost_of(cost_argument const& argument) {
+  require(!argument.is_none(), [] {
+    return "cost is missing, and no cost is assumed: say what a sample costs, by the name of a model such as \"llama-3.1-8b\", "
+           "ballast.sample_cost(...), ballast.token_cost(), or an array of integers with the cost of each length";
+  });
+  if (nb::isinstance<any_cost>(argument)) return nb::cast<any_cost>(argument);
+  if (nb::isinstance<transformer>(argument)) return {ballast::sample_cost(nb::cast<transformer const&>(argument))};
+  if (nb::isinstance<nb::str>(argument)) return {ballast::sample_cost(ballast::transformer_preset(nb::cast<std::string>(argument)))};
+  integers const table(argument, "cost");
+  return {std::make_shared<std::vector<std::int64_t> const>(table.copy())};
+}
+
+any_cost cost_of(cost_argument const& argument, integers const& lengths) {
+  auto cost = cost_of(argument);
+  if (auto const* const table = std::get_if<length_table>(&cost.model); table != nullptr) {
+    std::int64_t longest = 0;
+    for (auto const l : lengths.range()) longest = (std::max)(longest, l);
+    require(std::cmp_less(longest, (*table)->size()), [&] {
+      return "cost has " + std::to_string((*table)->size()) + " entries, the costs of lengths from 0: it lacks that of length " +
+             std::to_string(longest);
+    });
+  }
+  return cost;
+}
+
+namespace {
+
+/// What a cost is made of, for pickle: which kind, and its numbers.
+using parts = std::tuple<std::size_t, std::vector<std::int64_t>>;
+
+parts parts_of(any_cost const& cost) {
+  std::vector<std::int64_t> numbers;
+  if (auto const* const t = std::get_if<transformer_cost>(&cost.model))
+    numbers = {t->per_token, t->per_pair, t->per_windowed_pair, t->window, t->causal ? 1 : 0, t->chunked ? 1 : 0, t->flops_per_unit};
+  if (auto const* const q = std::get_if<ballast::quadratic_cost>(&cost.model)) numbers = {q->linear, q->quadratic};
+  if (auto const* const table = std::get_if<length_table>(&cost.model)) numbers = **table;
+  return {cost.model.index(), numbers};
+}
+
+any_cost made_of(parts const& from) {
+  auto const& [kind, n] = from;
+  require(kind <= 3 && (kind != 1 || n.size() == 2) && (kind != 2 || n.size() == 7), [] { return "this is not the state of a cost"; });
+  if (kind == 1) return {ballast::quadratic_cost{.linear = n[0], .quadratic = n[1]}};
+  if (kind == 2)
+    return {transformer_cost{.per_token = n[0],
+                             .per_pair = n[1],
+                             .per_windowed_pair = n[2],
+                             .window = n[3],
+                             .causal = n[4] != 0,
+                             .chunked = n[5] != 0,
+                             .flops_per_unit = n[6]}};
+  if (kind == 3) return {std::make_shared<std::vector<std::int64_t> const>(n)};
+  return {};
+}
+
+std::int64_t checked(any_cost const& cost, std::int64_t length) {
+  return ballast::checked_cost(length, cost, "cost", [&] { return "length = " + std::to_string(length); });
+}
+
+std::string name_of(any_cost const& cost) {
+  auto const& [kind, n] = parts_of(cost);
+  if (kind == 1) return "Cost(" + std::to_string(n[0]) + " per token, " + std::to_string(n[1]) + " per squared token)";
+  if (kind == 2)
+    return "Cost(" + std::to_string(n[0]) + " per token, " + std::to_string(n[1]) + " per pair, " + std::to_string(n[2]) +
+           " per pair in windows of " + std::to_string(n[3]) + ")";
+  if (kind == 3) return "Cost(of " + std::to_string(n.size()) + " lengths)";
+  return "Cost(1 per token)";
+}
+
+void bind_transformer(nb::module_& m) {
+  nb::class_<transformer>(
+      m, "Transformer",
+      "The shape of a transformer. Make it by ballast.transformer(...), or by name: ballast.transformer(\"llama-3.1-8b\").")
+      .def_prop_ro(
+          "parameters", [](transformer const& t) { return ballast::parameters(t); }, "Number of parameters.")
+      .def_ro("layers", &transformer::layers, "Number of layers.")
+      .def_ro("hidden", &transformer::hidden, "Width of the residual stream.");
+  m.def(
+      "transformer", [](std::string const& name) { return ballast::transformer_preset(name); }, "name"_a,
+      "The shape of a published model, by one of the names in ballast.presets().");
+  m.def(
+      "transformer",
+      [](std::int64_t layers, std::int64_t hidden, std::int64_t query_heads, std::int64_t kv_heads, std::int64_t head_width,
+         std::int64_t ffn, std::int64_t vocabulary, bool gated, bool causal, std::int64_t window, std::int64_t experts,
+         std::int64_t active_experts, std::int64_t expert_ffn, std::int64_t shared_ffn) {
+        transformer const shape{.layers = layers,
+                                .hidden = hidden,
+                                .query_heads = query_heads,
+                                .kv_heads = kv_heads,
+                                .head_width = head_width,
+                                .ffn = ffn,
+                                .gated = gated,
+                                .vocabulary = vocabulary,
+                                .causal = causal,
+                                .window = window,
+                                .experts = experts,
+                                .active_experts = active_experts,
+                                .expert_ffn = expert_ffn,
+                                .shared_ffn = shared_ffn};
+        ballast::require_valid(shape);
+        return shape;
+      },
+      nb::kw_only(), "layers"_a, "hidden"_a, "query_heads"_a, "kv_heads"_a, "head_width"_a, "ffn"_a = 0, "vocabulary"_a = 0,
+      "gated"_a = true, "causal"_a = true, "window"_a = 0, "experts"_a = 0, "active_experts"_a = 0, "expert_ffn"_a = 0, "shared_ffn"_a = 0,
+      "The shape of a model.\n\n`ffn` is the inner width of a dense feed-forward block, `gated` whether it has three matrices. With\n"
+      "`window`, every layer sees that many keys. With `experts`, every layer sends a token to `active_experts` of them.");
+  m.def(
+      "presets",
+      [] {
+        nb::list names;
+        for (auto const& p : ballast::transformer_presets) names.append(std::string(p.name));
+        return names;
+      },
+      nb::sig("def presets() -> list[str]"), "The names of published models, each of which is a cost: cost=\"llama-3.1-8b\".");
+}
+
+}  // namespace
+
+void bind_costs(nb::module_& m) {
+  bind_transformer(m);
+  nb::class_<any_cost>(m, "Cost", "What a sample costs, by its length, in integers. A cost is called: cost(4096).")
+      .def("__call__", &checked, "length"_a, "The cost of a sample of that many tokens.")
+      .def("__repr__", &name_of)
+      .def("__eq__", [](any_cost const& a, nb::object const& b) { return nb::isinstance<any_cost>(b) && a == nb::cast<any_cost>(b); })
+      .def("__hash__", [](any_cost const& a) { return std::hash<std::string>()(name_of(a)); })
+      .def("__getstate__", &parts_of)
+      .def("__setstate__", [](any_cost& cost, parts const& from) { new (&cost) any_cost(made_of(from)); });
+  m.def("token_cost", [] { return any_cost{}; }, "A cost of 1 for each token: right where attention costs little.");
+  m.def(
+      "quadratic_cost",
+      [](std::int64_t linear, std::int64_t quadratic) {
+        return any_cost{ballast::quadratic_cost{.linear = linear, .quadratic = quadratic}};
+      },
+      "linear"_a, "quadratic"_a, "A cost of linear * length + quadratic * length * length.");
+  m.def(
+      "sample_cost", [](cost_argument const& model) { return cost_of(model); }, "model"_a,
+      "The exact cost of a sample in a model, in units of its FLOPs: linear in the tokens, and attention by pairs.\n\n"
+      "`model` is the name of a published model, a Transformer, or an array of integers with the cost of each length.");
+}
+
+}  // namespace ballast_python

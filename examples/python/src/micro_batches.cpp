@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <ballast/batching/micro_batches.hpp>
+#include <ballast/batching/weigh.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "arrays.hpp"
+#include "binders.hpp"
+#include "costs.hpp"
+#include "groups_view.hpp"
+#include "interrupt.hpp"
+#include "words.hpp"
+
+namespace ballast_python {
+
+namespace {
+
+inline constexpr word<bool> order_words[] = {{"any", false}, {"small_ends", true}};
+
+struct global_batch {
+  std::int64_t capacity = 0;
+  std::uint64_t exactly = 0, at_least = 1, multiple = 1;
+  bool equal_counts = false, small_ends = false;
+};
+
+ballast::micro_batching<> split(integers const& lengths, any_cost const& cost, std::vector<std::uint64_t> const& together,
+                                std::vector<std::uint64_t> const& apart, global_batch const& by) {
+  return without_gil([&] {
+    ballast::batching_options const options{.capacity = by.capacity, .micro_batches = by.multiple};
+    auto const samples = ballast::weigh(lengths.range(), options, cost);
+    return ballast::micro_batches<>(samples, options,
+                                    {.together = together,
+                                     .apart = apart,
+                                     .at_least = by.at_least,
+                                     .exactly = by.exactly,
+                                     .equal_counts = by.equal_counts,
+                                     .small_ends = by.small_ends});
+  });
+}
+
+nb::typed<nb::list, view_of<std::uint32_t>> micro_batches(array_like const& lengths, std::int64_t capacity,
+                                                          std::optional<std::uint64_t> exactly, std::uint64_t at_least,
+                                                          std::uint64_t multiple, optional_array const& together,
+                                                          optional_array const& apart, bool equal_counts, std::string const& order,
+                                                          cost_argument const& cost) {
+  integers const given(lengths, "lengths");
+  ballast::require(exactly != 0U, [] { return "exactly = 0 must be positive, or None for as few as are found"; });
+  auto const plan = split(given, cost_of(cost, given), keys_of(together, "together"), keys_of(apart, "apart"),
+                          {capacity, exactly.value_or(0), at_least, multiple, equal_counts, value_named(order_words, order, "order")});
+  ballast::require(plan.status == ballast::status::feasible, [&] {
+    return "exactly = " + std::to_string(plan.count.value) + " micro-batches were not found for " + std::to_string(given.size()) +
+           " samples; the lower bound is " + std::to_string(plan.count.lower_bound);
+  });
+  ballast::groups<> out;  // in the order of training
+  for (std::size_t s = 0; s < plan.steps(); ++s)
+    for (auto const pack : plan.packs_of(s)) out.push_back(pack);
+  return list_of(std::move(out));
+}
+
+}  // namespace
+
+void bind_micro_batches(nb::module_& m) {
+  m.def("micro_batches", &micro_batches, "lengths"_a, "capacity"_a, nb::kw_only(), "exactly"_a = nb::none(), "at_least"_a = 1,
+        "multiple"_a = 1, "together"_a = nb::none(), "apart"_a = nb::none(), "equal_counts"_a = false, "order"_a = "any",
+        "cost"_a = nb::none(),
+        "Splits the samples of one rank in one step into micro-batches of at most `capacity` tokens: as few as a search finds, and\n"
+        "balanced by `cost`, which has no default. Returns a list of arrays of sample indices.\n\n"
+        "The number is a multiple of `multiple`, not below `at_least`, and `exactly` that many if it is given: ValueError is raised if\n"
+        "no such plan is found. Samples with equal `together` keys share a micro-batch; those with different `apart` keys never do.\n"
+        "With `order=\"small_ends\"` the cheapest micro-batches come first and last.");
+  m.def(
+      "least_micro_batches",
+      [](array_like const& lengths, std::int64_t capacity, std::uint64_t at_least, std::uint64_t multiple, optional_array const& together,
+         optional_array const& apart) {
+        integers const given(lengths, "lengths");
+        return split(given, {}, keys_of(together, "together"), keys_of(apart, "apart"), {capacity, 0, at_least, multiple}).count.value;
+      },
+      "lengths"_a, "capacity"_a, nb::kw_only(), "at_least"_a = 1, "multiple"_a = 1, "together"_a = nb::none(), "apart"_a = nb::none(),
+      "The number of micro-batches that ballast.micro_batches makes of these samples. Ranks take the largest of theirs, and pass it\n"
+      "as `exactly`.");
+}
+
+}  // namespace ballast_python

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nanobind/nanobind.h>
+
+#include "binders.hpp"
+
+NB_MODULE(_ballast, m) {
+  m.doc() = "Plans balanced training of large models.";
+  ballast_python::bind_costs(m);
+  ballast_python::bind_groups(m);
+  ballast_python::bind_packing(m);
+  ballast_python::bind_steps(m);
+  ballast_python::bind_micro_batches(m);
+  ballast_python::bind_balance(m);
+}

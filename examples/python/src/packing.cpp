@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <ballast/core/classes.hpp>
+#include <ballast/core/hash.hpp>
+#include <ballast/packing/bounds.hpp>
+#include <ballast/packing/count.hpp>
+#include <ballast/packing/pack.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "arrays.hpp"
+#include "binders.hpp"
+#include "groups_view.hpp"
+#include "interrupt.hpp"
+#include "words.hpp"
+
+namespace ballast_python {
+
+namespace {
+
+/// A packing with the capacity that it was made for.
+struct packing_plan {
+  ballast::packing<> plan;
+  std::int64_t capacity = 0;
+};
+
+struct request {
+  ballast::packing_options options;
+  ballast::search_limits limits;
+  enum { fast, searched, near_optimal } how = fast;
+};
+
+packing_plan run(integers const& lengths, request const& r) {
+  auto const plan = [&](std::stop_token stop) {
+    auto limits = r.limits;
+    limits.stop = std::move(stop);
+    return lengths.visit([&](auto const& given) {
+      if (r.how == request::near_optimal) return ballast::near_optimal(given, r.options, limits);
+      return ballast::pack(given, r.options, limits);
+    });
+  };
+  if (r.how == request::fast)
+    return {without_gil([&] { return lengths.visit([&](auto const& given) { return ballast::pack(given, r.options); }); }),
+            r.options.capacity};
+  return {interruptible(plan), r.options.capacity};
+}
+
+packing_plan checked(packing_plan&& made) {
+  ballast::require(made.plan.status == ballast::status::feasible, [&] {
+    auto const& count = made.plan.count;
+    return "pack_count = " + std::to_string(count.value) + " packs were not found: " +
+           (made.plan.status == ballast::status::infeasible ? "there is no such plan"
+                                                            : "a search may find them, as ballast.near_optimal has") +
+           "; the lower bound is " + std::to_string(count.lower_bound);
+  });
+  return std::move(made);
+}
+
+ballast::packing_options options_of(std::int64_t capacity, std::string const& oversize, std::int64_t pack_multiple,
+                                    std::int64_t sample_multiple, std::uint64_t max_items, std::uint64_t count_multiple,
+                                    std::uint64_t count) {
+  return {.capacity = capacity,
+          .max_samples = max_items,
+          .sample_multiple = sample_multiple,
+          .pack_multiple = pack_multiple,
+          .pack_count_multiple = count_multiple,
+          .pack_count = count,
+          .oversize = value_named(oversize_words, oversize, "oversize")};
+}
+
+ballast::search_limits limits_of(std::uint64_t work, double gap, double seconds) {
+  ballast::require(seconds >= 0 && seconds < 1e9, [&] { return "seconds = " + std::to_string(seconds) + " must not be negative"; });
+  return {.work = work, .gap = gap, .wall_clock = std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9))};
+}
+
+std::uint64_t unlimited_if_none(nb::object const& value) { return value.is_none() ? 0 : nb::cast<std::uint64_t>(value); }
+
+nb::list pieces_of(packing_plan const& p) {
+  nb::list out;
+  for (auto const& piece : p.plan.pieces) out.append(nb::make_tuple(piece.sample, piece.offset, piece.length));
+  return out;
+}
+
+void bind_plan(nb::module_& m) {
+  nb::class_<packing_plan>(m, "Packing", "Samples in packs, and the number of packs beside a proven lower bound.")
+      .def_prop_ro(
+          "packs", [](nb::handle self) { return all_of(nb::cast<packing_plan const&>(self).plan.packs, self); },
+          "The packs: a sequence of read-only arrays of sample indices. An index n + j, for n samples, is piece j.")
+      .def_prop_ro(
+          "offsets", [](nb::handle self) { return view(nb::cast<packing_plan const&>(self).plan.packs.offsets, self); },
+          "Where each pack begins in `members`; one entry more than there are packs.")
+      .def_prop_ro(
+          "members", [](nb::handle self) { return view(nb::cast<packing_plan const&>(self).plan.packs.members, self); },
+          "The sample indices of all packs, pack after pack.")
+      .def_prop_ro(
+          "set_aside", [](nb::handle self) { return view(nb::cast<packing_plan const&>(self).plan.set_aside, self); },
+          "Samples longer than the capacity that the policy left out, ascending.")
+      .def_prop_ro("pieces", &pieces_of, nb::sig("def pieces(self) -> list[tuple[int, int, int]]"),
+                   "Second and later pieces of split samples: (sample, first token, tokens).")
+      .def_prop_ro(
+          "count", [](packing_plan const& p) { return p.plan.packs.size(); }, "Number of packs.")
+      .def_prop_ro(
+          "lower_bound", [](packing_plan const& p) { return p.plan.count.lower_bound; }, "No plan has fewer packs.")
+      .def_prop_ro(
+          "bound", [](packing_plan const& p) { return ballast::to_string(p.plan.bound); }, "What proves the lower bound.")
+      .def_prop_ro(
+          "gap", [](packing_plan const& p) { return p.plan.count.gap(); }, "count / lower_bound - 1.")
+      .def_prop_ro(
+          "optimal", [](packing_plan const& p) { return p.plan.count.optimal(); }, "Whether no plan has fewer packs.")
+      .def_prop_ro(
+          "complete", [](packing_plan const& p) { return p.plan.complete; }, "False if `seconds` ended the search.")
+      .def_prop_ro(
+          "tokens", [](packing_plan const& p) { return p.plan.tokens; }, "Tokens in packs.")
+      .def_prop_ro(
+          "fill", [](packing_plan const& p) { return p.plan.fill(p.capacity); }, "Share of the capacity that holds tokens.")
+      .def(
+          "hash", [](packing_plan const& p) { return ballast::hash(p.plan.packs); },
+          "A number of 64 bits that is equal for equal plans, on every machine, and equals that of the C++ library.")
+      .def("__len__", [](packing_plan const& p) { return p.plan.packs.size(); })
+      .def("__repr__", [](packing_plan const& p) {
+        return "<Packing: " + std::to_string(p.plan.packs.size()) + " packs, at least " + std::to_string(p.plan.count.lower_bound) +
+               " needed>";
+      });
+}
+
+char const* const options_text =
+    "\n\n`oversize` says what happens to a sample longer than `capacity`: \"reject\" raises ValueError, \"set_aside\", \"truncate\",\n"
+    "\"split\", \"alone\". Each sample takes up its length rounded up to `sample_multiple`; the total of a pack, rounded up to\n"
+    "`pack_multiple`, fits the capacity. A pack has at most `max_items` samples. The number of packs is a multiple of\n"
+    "`pack_count_multiple`, and exactly `pack_count` if that is not 0.";
+
+}  // namespace
+
+void bind_packing(nb::module_& m) {
+  bind_plan(m);
+  static std::string const text = std::string("Packs samples by best-fit decreasing, so that no pack exceeds `capacity` tokens.") +
+                                  options_text +
+                                  "\n\nWith `search`, a search of at most a second follows where that plan is not proven good.";
+  m.def(
+      "pack",
+      [](array_like const& lengths, std::int64_t capacity, std::string const& oversize, std::int64_t pack_multiple,
+         std::int64_t sample_multiple, nb::object const& max_items, std::uint64_t pack_count_multiple, std::uint64_t pack_count,
+         bool search) {
+        auto const options =
+            options_of(capacity, oversize, pack_multiple, sample_multiple, unlimited_if_none(max_items), pack_count_multiple, pack_count);
+        return checked(run(integers(lengths, "lengths"), {options, {}, search ? request::searched : request::fast}));
+      },
+      "lengths"_a, "capacity"_a, nb::kw_only(), "oversize"_a = "reject", "pack_multiple"_a = 1, "sample_multiple"_a = 1,
+      nb::arg("max_items").sig("None") = nb::none(), "pack_count_multiple"_a = 1, "pack_count"_a = 0, "search"_a = false, text.c_str());
+  static std::string const long_text =
+      std::string("Packs samples into as few packs as a search finds, usually the fewest or one or two more.") + options_text +
+      "\n\nThe search ends when the plan is proven optimal or within `gap`, after `work` operations of about a nanosecond, or after\n"
+      "`seconds` if that is not 0, which makes the plan depend on the machine. Ctrl-C ends it.";
+  m.def(
+      "near_optimal",
+      [](array_like const& lengths, std::int64_t capacity, std::string const& oversize, std::int64_t pack_multiple,
+         std::int64_t sample_multiple, nb::object const& max_items, std::uint64_t pack_count_multiple, std::uint64_t pack_count,
+         std::uint64_t work, double gap, double seconds) {
+        auto const options =
+            options_of(capacity, oversize, pack_multiple, sample_multiple, unlimited_if_none(max_items), pack_count_multiple, pack_count);
+        return checked(run(integers(lengths, "lengths"), {options, limits_of(work, gap, seconds), request::near_optimal}));
+      },
+      "lengths"_a, "capacity"_a, nb::kw_only(), "oversize"_a = "reject", "pack_multiple"_a = 1, "sample_multiple"_a = 1,
+      nb::arg("max_items").sig("None") = nb::none(), "pack_count_multiple"_a = 1, "pack_count"_a = 0, "work"_a = 1'000'000'000,
+      "gap"_a = 0.0, "seconds"_a = 0.0, long_text.c_str());
+  m.def(
+      "lower_bound",
+      [](array_like const& lengths, std::int64_t capacity, nb::object const& max_items) {
+        integers const given(lengths, "lengths");
+        auto const most = unlimited_if_none(max_items);
+        return without_gil([&] {
+          auto const all = ballast::apply_oversize(given.visit([](auto const& l) { return ballast::fold(l); }), {.capacity = capacity});
+          return ballast::packing_lower_bound(all.weights, capacity, most != 0 ? most : all.weights.samples() + 1).packs;
+        });
+      },
+      "lengths"_a, "capacity"_a, nb::kw_only(), nb::arg("max_items").sig("None") = nb::none(), "A number of packs that every plan needs.");
+}
+
+}  // namespace ballast_python

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nanobind/stl/string.h>
+#include <ballast/batching/plan_steps.hpp>
+#include <ballast/batching/weigh.hpp>
+
+#include <cstdint>
+#include <string>
+
+#include "arrays.hpp"
+#include "binders.hpp"
+#include "costs.hpp"
+#include "groups_view.hpp"
+#include "interrupt.hpp"
+#include "words.hpp"
+
+namespace ballast_python {
+
+namespace {
+
+/// A plan of steps with the capacity that it was made for.
+struct step_plan {
+  ballast::batching<> plan;
+  std::int64_t capacity = 0;
+};
+
+nb::typed<nb::list, view_of<std::uint32_t>> packs_of(nb::handle self, std::int64_t step, std::int64_t rank) {
+  auto const& plan = nb::cast<step_plan const&>(self).plan;
+  auto const within = [](std::int64_t i, std::size_t n, char const* what) {
+    if (i < 0 || std::cmp_greater_equal(i, n))
+      throw nb::index_error((std::string(what) + " " + std::to_string(i) + " is out of range: there are " + std::to_string(n)).c_str());
+    return static_cast<std::size_t>(i);
+  };
+  auto const s = within(step, plan.steps(), "step");
+  nb::typed<nb::list, view_of<std::uint32_t>> out;
+  for (auto const pack : plan.packs_of(s, within(rank, static_cast<std::size_t>(plan.ranks), "rank")))
+    out.append(view(pack.data(), pack.size(), self));
+  return out;
+}
+
+using table_view = nb::ndarray<nb::numpy, std::int32_t const, nb::ndim<3>>;
+
+table_view table_of(nb::handle self) {
+  auto const& plan = nb::cast<step_plan const&>(self).plan;
+  static constexpr std::int32_t nothing = -1;
+  auto const* const data = plan.table.empty() ? &nothing : reinterpret_cast<std::int32_t const*>(plan.table.data());
+  return table_view(data, {plan.steps(), static_cast<std::size_t>(plan.ranks), static_cast<std::size_t>(plan.micro_batches)}, self);
+}
+
+nb::list shared_of(step_plan const& p) {
+  nb::list out;
+  for (auto const& s : p.plan.shared) out.append(nb::make_tuple(s.sample, s.step, s.first_rank, s.ranks));
+  return out;
+}
+
+double idle_of(step_plan const& p) { return 1 - 1 / p.plan.slowest_over_mean(); }
+
+void bind_plan(nb::module_& m) {
+  nb::class_<step_plan>(m, "StepPlan", "The steps of an epoch: which packs each rank trains on in each step.")
+      .def_prop_ro(
+          "steps", [](step_plan const& p) { return p.plan.steps(); }, "Number of steps, the same on every rank.")
+      .def_prop_ro(
+          "ranks", [](step_plan const& p) { return p.plan.ranks; }, "Number of data-parallel ranks.")
+      .def_prop_ro(
+          "micro_batches", [](step_plan const& p) { return p.plan.micro_batches; }, "Places of one rank in one step.")
+      .def_prop_ro("table", &table_of, "The pack of each step, rank and place; -1 where a place is empty.")
+      .def_prop_ro(
+          "packs", [](nb::handle self) { return all_of(nb::cast<step_plan const&>(self).plan.packs, self); },
+          "The packs: a sequence of read-only arrays of sample indices.")
+      .def_prop_ro(
+          "offsets", [](nb::handle self) { return view(nb::cast<step_plan const&>(self).plan.packs.offsets, self); },
+          "Where each pack begins in `members`.")
+      .def_prop_ro(
+          "members", [](nb::handle self) { return view(nb::cast<step_plan const&>(self).plan.packs.members, self); },
+          "The sample indices of all packs, pack after pack.")
+      .def("packs_of", &packs_of, "step"_a, "rank"_a,
+           "The micro-batches of one rank in one step, each an array of sample indices; without empty places.")
+      .def_prop_ro(
+          "slowest_over_mean", [](step_plan const& p) { return p.plan.slowest_over_mean(); },
+          "Time of the plan over the time with perfect balance; at least 1.")
+      .def_prop_ro("idle", &idle_of, "Share of the time of all ranks in which a rank waits for a slower one.")
+      .def_prop_ro(
+          "fill", [](step_plan const& p) { return p.plan.fill(p.capacity); }, "Share of the capacity that holds tokens.")
+      .def_prop_ro(
+          "lower_bound", [](step_plan const& p) { return p.plan.slowest.lower_bound; },
+          "Lower bound of `slowest`: no other distribution of each step's samples over the ranks costs less.")
+      .def_prop_ro(
+          "slowest", [](step_plan const& p) { return p.plan.slowest.value; }, "Sum over the steps of the cost of the slowest rank.")
+      .def_prop_ro(
+          "cost", [](step_plan const& p) { return p.plan.cost; }, "Work of all ranks.")
+      .def_prop_ro(
+          "tokens", [](step_plan const& p) { return p.plan.tokens; }, "Tokens of all packs.")
+      .def_prop_ro(
+          "method", [](step_plan const& p) { return ballast::to_string(p.plan.method); }, "The method that made the plan.")
+      .def_prop_ro(
+          "dropped", [](nb::handle self) { return view(nb::cast<step_plan const&>(self).plan.dropped, self); },
+          "Samples in no step, ascending.")
+      .def_prop_ro(
+          "repeated", [](nb::handle self) { return view(nb::cast<step_plan const&>(self).plan.repeated, self); },
+          "Samples that are trained on again, once for each repetition.")
+      .def_prop_ro("shared", &shared_of, nb::sig("def shared(self) -> list[tuple[int, int, int, int]]"),
+                   "Samples that several ranks share: (sample, step, first rank, ranks).")
+      .def(
+          "hash", [](step_plan const& p) { return ballast::hash(p.plan); },
+          "A number of 64 bits that is equal for equal plans: ranks that compare it know that they have the same plan.")
+      .def("__len__", [](step_plan const& p) { return p.plan.steps(); })
+      .def("__repr__", [](step_plan const& p) {
+        return "<StepPlan: " + std::to_string(p.plan.steps()) + " steps, " + std::to_string(p.plan.ranks) + " ranks, " +
+               std::to_string(p.plan.packs.size()) + " packs>";
+      });
+}
+
+}  // namespace
+
+void bind_steps(nb::module_& m) {
+  bind_plan(m);
+  m.def(
+      "plan_steps",
+      [](array_like const& lengths, std::int64_t capacity, std::uint64_t ranks, std::uint64_t micro_batches, cost_argument const& cost,
+         std::uint64_t seed, std::uint64_t epoch, std::string const& left_over, std::string const& synchronisation, std::uint64_t stages,
+         bool equal_micro_batches, std::int64_t cost_per_micro_batch, std::int64_t cost_per_step, std::uint32_t least_fill,
+         optional_array const& together, optional_array const& apart, std::uint64_t most_ranks_shared, std::uint32_t share_overhead) {
+        integers const given(lengths, "lengths");
+        auto const work = cost_of(cost, given);
+        auto const same = keys_of(together, "together"), other = keys_of(apart, "apart");
+        ballast::batching_options const options{.capacity = capacity,
+                                                .ranks = ranks,
+                                                .micro_batches = micro_batches,
+                                                .synchronisation = value_named(synchronisation_words, synchronisation, "synchronisation"),
+                                                .stages = stages,
+                                                .left_over = value_named(left_over_words, left_over, "left_over"),
+                                                .seed = seed,
+                                                .epoch = epoch,
+                                                .cost_per_micro_batch = cost_per_micro_batch,
+                                                .cost_per_step = cost_per_step,
+                                                .least_fill = least_fill,
+                                                .equal_micro_batches = equal_micro_batches};
+        ballast::step_constraints const constraints{
+            .together = same, .apart = other, .most_ranks_shared = most_ranks_shared, .share_overhead = share_overhead};
+        return without_gil([&] {
+          auto const samples = ballast::weigh(given.range(), options, work, most_ranks_shared);
+          return step_plan{ballast::plan_steps<>(samples, options, constraints), capacity};
+        });
+      },
+      "lengths"_a, nb::kw_only(), "capacity"_a, "ranks"_a, "micro_batches"_a = 1, "cost"_a = nb::none(), "seed"_a = 0, "epoch"_a = 0,
+      "left_over"_a = "split", "synchronisation"_a = "per_step", "stages"_a = 1, "equal_micro_batches"_a = true,
+      "cost_per_micro_batch"_a = 0, "cost_per_step"_a = 0, "least_fill"_a = 0, "together"_a = nb::none(), "apart"_a = nb::none(),
+      "most_ranks_shared"_a = 1, "share_overhead"_a = 0,
+      "Plans the steps of an epoch: every sample once, no micro-batch above `capacity` tokens, ranks balanced by `cost`.\n\n"
+      "`cost` has no default: the name of a model, ballast.sample_cost(...), ballast.token_cost(), or an array of integers with the\n"
+      "cost of each length. `left_over` says what happens to an incomplete last step: \"split\", \"shorten\", \"repeat\", \"drop\".\n"
+      "`synchronisation` says where ranks wait: \"per_step\" (DDP, ZeRO-1 and 2), \"per_micro_batch\" (FSDP, ZeRO-3), \"pipeline\" of\n"
+      "`stages`. `least_fill` is in thousandths. Samples with equal `together` keys share a micro-batch, those with different\n"
+      "`apart` keys never do. Up to `most_ranks_shared` ranks split a sample, for `share_overhead` thousandths more cost.");
+}
+
+}  // namespace ballast_python

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/batching/options.hpp>
+#include <ballast/core/error.hpp>
+#include <ballast/packing/options.hpp>
+
+#include <string>
+#include <string_view>
+
+// The words by which Python names the enumerators of options.
+
+namespace ballast_python {
+
+template <class Value>
+struct word {
+  std::string_view name;
+  Value value;
+};
+
+inline constexpr word<ballast::oversize> oversize_words[] = {{"reject", ballast::oversize::reject},
+                                                             {"set_aside", ballast::oversize::set_aside},
+                                                             {"truncate", ballast::oversize::truncate},
+                                                             {"split", ballast::oversize::split},
+                                                             {"alone", ballast::oversize::alone}};
+inline constexpr word<ballast::left_over> left_over_words[] = {{"split", ballast::left_over::split},
+                                                               {"shorten", ballast::left_over::shorten},
+                                                               {"repeat", ballast::left_over::repeat},
+                                                               {"drop", ballast::left_over::drop}};
+inline constexpr word<ballast::synchronisation> synchronisation_words[] = {{"per_step", ballast::synchronisation::per_step},
+                                                                           {"per_micro_batch", ballast::synchronisation::per_micro_batch},
+                                                                           {"pipeline", ballast::synchronisation::pipeline}};
+
+/// The enumerator of a word; throws invalid_input with a list of the words.
+template <class Value, std::size_t N>
+[[nodiscard]] Value value_named(word<Value> const (&words)[N], std::string const& name, char const* option) {
+  for (auto const& w : words)
+    if (w.name == name) return w.value;
+  auto sentence = std::string(option) + " = \"" + name + "\" is not one of";
+  for (auto const& w : words) sentence += (&w == words ? " " : ", ") + std::string(w.name);
+  throw ballast::invalid_input(sentence);
+}
+
+}  // namespace ballast_python
