@@ -28,20 +28,20 @@ def from_idx(path):
 
 
 def from_arrow(column):
-    """The length of each row of a pyarrow column of lists (Array or ChunkedArray), or of a column that holds lengths."""
+    """The length of each row of a column of lists, an Array or ChunkedArray of pyarrow, or of one that holds lengths."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     kind = column.type
     if pa.types.is_integer(kind):
         counts = column
-    elif pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind) or "list_view" in str(kind):
+    elif "list" in str(kind).partition("<")[0]:  # list, large_list, fixed_size_list and list views
         counts = pc.list_value_length(column)
     else:
         raise ValueError(f"a column of {kind} has no lengths: it must hold lists, or integers that are lengths")
     if counts.null_count:
         first = pc.index(pc.is_null(counts), True).as_py()
-        raise ValueError(f"row {first} is null, and {counts.null_count - 1} more are: drop them, for they have no length")
+        raise ValueError(f"row {first} is null, and {counts.null_count - 1} more are: drop them, they have no length")
     if isinstance(counts, pa.ChunkedArray):
         counts = counts.combine_chunks()
         if isinstance(counts, pa.ChunkedArray):  # of no chunks, in older versions

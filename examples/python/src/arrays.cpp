@@ -31,7 +31,6 @@ nb::object readable(nb::module_ const& numpy, nb::object const& array, char cons
 }  // namespace
 
 integers::integers(nb::handle argument, char const* name) {
-  require(!argument.is_none(), [&] { return std::string(name) + " is None: it must be an array of integers"; });
   auto const numpy = nb::module_::import_("numpy");
   array_ = numpy.attr("asarray")(argument);
   auto const dimensions = nb::cast<std::size_t>(array_.attr("ndim"));
@@ -41,11 +40,11 @@ integers::integers(nb::handle argument, char const* name) {
   require(size_ < std::size_t{1} << 31,
           [&] { return std::string(name) + " has 2^31 entries or more, which this package does not number"; });
   nb::object const dtype = array_.attr("dtype");
-  auto const kind = nb::cast<std::string>(dtype.attr("kind"));
-  require(kind == "i" || kind == "u", [&] {
+  auto const letter = nb::cast<std::string>(dtype.attr("kind"));
+  require(letter == "i" || letter == "u", [&] {
     auto const type = nb::cast<std::string>(dtype.attr("name"));
     return std::string(name) + " holds " + type + ", not integers" +
-           (kind == "f" ? ": if all are whole, pass " + std::string(name) + ".astype(\"int64\")" : std::string());
+           (letter == "f" ? ": if all are whole, pass " + std::string(name) + ".astype(\"int64\")" : std::string());
   });
   auto const described = [&] { return nb::cast<std::string>(array_.attr("dtype").attr("str")).substr(1); };
   auto type = described();

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <ranges>
 #include <span>
 #include <string>
@@ -51,7 +50,8 @@ class integers {
   }
   /// The integers as a range of int64, whatever the array holds.
   [[nodiscard]] auto range() const noexcept {
-    return std::views::iota(std::size_t{0}, size_) | std::views::transform([this](std::size_t i) { return (*this)[i]; });
+    return std::views::iota(std::int32_t{0}, static_cast<std::int32_t>(size_)) |
+           std::views::transform([this](std::int32_t i) { return (*this)[static_cast<std::size_t>(i)]; });
   }
   /// Calls `body` with a span of the array's own type.
   template <class Body>
@@ -64,7 +64,11 @@ class integers {
     }
     return body(span<std::int64_t>());
   }
-  [[nodiscard]] std::vector<std::int64_t> copy() const { return {range().begin(), range().end()}; }
+  [[nodiscard]] std::vector<std::int64_t> copy() const {
+    std::vector<std::int64_t> out(size_);
+    for (std::size_t i = 0; i < size_; ++i) out[i] = (*this)[i];
+    return out;
+  }
   /// The array that is read: the argument itself, unless it had to be copied.
   [[nodiscard]] nb::object const& array() const noexcept { return array_; }
 

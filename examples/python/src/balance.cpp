@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/balance/balance.hpp>
-
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -9,6 +7,7 @@
 #include "binders.hpp"
 #include "groups_view.hpp"
 #include "interrupt.hpp"
+#include "planners.hpp"
 
 namespace ballast_python {
 
@@ -17,7 +16,7 @@ void bind_balance(nb::module_& m) {
       "balance",
       [](array_like const& weights, std::uint64_t sets, bool equal_size) {
         integers const given(weights, "weights");
-        auto plan = without_gil([&] { return ballast::balance<std::uint32_t>(given.range(), {.sets = sets, .equal_counts = equal_size}); });
+        auto plan = without_gil([&] { return balance(given, {.sets = sets, .equal_counts = equal_size}); });
         return list_of(std::move(plan.sets));
       },
       "weights"_a, "sets"_a, "equal_size"_a = false,

@@ -12,5 +12,11 @@ void bind_packing(nanobind::module_& m);
 void bind_steps(nanobind::module_& m);
 void bind_micro_batches(nanobind::module_& m);
 void bind_balance(nanobind::module_& m);
+void bind_run(nanobind::module_& m);
+void bind_layout(nanobind::module_& m);
+void bind_loss(nanobind::module_& m);
+void bind_check(nanobind::module_& m);
+void bind_chains(nanobind::module_& m);
+void bind_streams(nanobind::module_& m);
 
 }  // namespace ballast_python

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
-#include <ballast/batching/micro_batches.hpp>
-#include <ballast/batching/weigh.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -14,6 +12,7 @@
 #include "costs.hpp"
 #include "groups_view.hpp"
 #include "interrupt.hpp"
+#include "planners.hpp"
 #include "words.hpp"
 
 namespace ballast_python {
@@ -32,22 +31,21 @@ ballast::micro_batching<> split(integers const& lengths, any_cost const& cost, s
                                 std::vector<std::uint64_t> const& apart, global_batch const& by) {
   return without_gil([&] {
     ballast::batching_options const options{.capacity = by.capacity, .micro_batches = by.multiple};
-    auto const samples = ballast::weigh(lengths.range(), options, cost);
-    return ballast::micro_batches<>(samples, options,
-                                    {.together = together,
-                                     .apart = apart,
-                                     .at_least = by.at_least,
-                                     .exactly = by.exactly,
-                                     .equal_counts = by.equal_counts,
-                                     .small_ends = by.small_ends});
+    return micro_batches(lengths, options, cost,
+                         {.together = together,
+                          .apart = apart,
+                          .at_least = by.at_least,
+                          .exactly = by.exactly,
+                          .equal_counts = by.equal_counts,
+                          .small_ends = by.small_ends});
   });
 }
 
-nb::typed<nb::list, view_of<std::uint32_t>> micro_batches(array_like const& lengths, std::int64_t capacity,
-                                                          std::optional<std::uint64_t> exactly, std::uint64_t at_least,
-                                                          std::uint64_t multiple, optional_array const& together,
-                                                          optional_array const& apart, bool equal_counts, std::string const& order,
-                                                          cost_argument const& cost) {
+nb::typed<nb::list, view_of<std::uint32_t>> micro_batch_list(array_like const& lengths, std::int64_t capacity,
+                                                             std::optional<std::uint64_t> exactly, std::uint64_t at_least,
+                                                             std::uint64_t multiple, optional_array const& together,
+                                                             optional_array const& apart, bool equal_counts, std::string const& order,
+                                                             cost_argument const& cost) {
   integers const given(lengths, "lengths");
   ballast::require(exactly != 0U, [] { return "exactly = 0 must be positive, or None for as few as are found"; });
   auto const plan = split(given, cost_of(cost, given), keys_of(together, "together"), keys_of(apart, "apart"),
@@ -65,7 +63,7 @@ nb::typed<nb::list, view_of<std::uint32_t>> micro_batches(array_like const& leng
 }  // namespace
 
 void bind_micro_batches(nb::module_& m) {
-  m.def("micro_batches", &micro_batches, "lengths"_a, "capacity"_a, nb::kw_only(), "exactly"_a = nb::none(), "at_least"_a = 1,
+  m.def("micro_batches", &micro_batch_list, "lengths"_a, "capacity"_a, nb::kw_only(), "exactly"_a = nb::none(), "at_least"_a = 1,
         "multiple"_a = 1, "together"_a = nb::none(), "apart"_a = nb::none(), "equal_counts"_a = false, "order"_a = "any",
         "cost"_a = nb::none(),
         "Splits the samples of one rank in one step into micro-batches of at most `capacity` tokens: as few as a search finds, and\n"

@@ -11,4 +11,10 @@ NB_MODULE(_ballast, m) {
   ballast_python::bind_steps(m);
   ballast_python::bind_micro_batches(m);
   ballast_python::bind_balance(m);
+  ballast_python::bind_run(m);
+  ballast_python::bind_layout(m);
+  ballast_python::bind_loss(m);
+  ballast_python::bind_check(m);
+  ballast_python::bind_chains(m);
+  ballast_python::bind_streams(m);
 }

@@ -4,8 +4,8 @@
 #include <ballast/core/classes.hpp>
 #include <ballast/core/hash.hpp>
 #include <ballast/packing/bounds.hpp>
-#include <ballast/packing/count.hpp>
-#include <ballast/packing/pack.hpp>
+#include <ballast/packing/oversize.hpp>
+#include <ballast/packing/run_length.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -16,17 +16,12 @@
 #include "binders.hpp"
 #include "groups_view.hpp"
 #include "interrupt.hpp"
+#include "plans.hpp"
 #include "words.hpp"
 
 namespace ballast_python {
 
 namespace {
-
-/// A packing with the capacity that it was made for.
-struct packing_plan {
-  ballast::packing<> plan;
-  std::int64_t capacity = 0;
-};
 
 struct request {
   ballast::packing_options options;
@@ -35,18 +30,13 @@ struct request {
 };
 
 packing_plan run(integers const& lengths, request const& r) {
-  auto const plan = [&](std::stop_token stop) {
+  if (r.how == request::fast) return {without_gil([&] { return pack(lengths, r.options); }), r.options};
+  auto const searched = [&](std::stop_token stop) {
     auto limits = r.limits;
     limits.stop = std::move(stop);
-    return lengths.visit([&](auto const& given) {
-      if (r.how == request::near_optimal) return ballast::near_optimal(given, r.options, limits);
-      return ballast::pack(given, r.options, limits);
-    });
+    return r.how == request::near_optimal ? near_optimal(lengths, r.options, limits) : pack(lengths, r.options, limits);
   };
-  if (r.how == request::fast)
-    return {without_gil([&] { return lengths.visit([&](auto const& given) { return ballast::pack(given, r.options); }); }),
-            r.options.capacity};
-  return {interruptible(plan), r.options.capacity};
+  return {interruptible(searched), r.options};
 }
 
 packing_plan checked(packing_plan&& made) {
@@ -116,7 +106,7 @@ void bind_plan(nb::module_& m) {
       .def_prop_ro(
           "tokens", [](packing_plan const& p) { return p.plan.tokens; }, "Tokens in packs.")
       .def_prop_ro(
-          "fill", [](packing_plan const& p) { return p.plan.fill(p.capacity); }, "Share of the capacity that holds tokens.")
+          "fill", [](packing_plan const& p) { return p.plan.fill(p.options.capacity); }, "Share of the capacity that holds tokens.")
       .def(
           "hash", [](packing_plan const& p) { return ballast::hash(p.plan.packs); },
           "A number of 64 bits that is equal for equal plans, on every machine, and equals that of the C++ library.")

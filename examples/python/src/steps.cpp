@@ -1,27 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/stl/string.h>
-#include <ballast/batching/plan_steps.hpp>
-#include <ballast/batching/weigh.hpp>
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "arrays.hpp"
 #include "binders.hpp"
 #include "costs.hpp"
 #include "groups_view.hpp"
 #include "interrupt.hpp"
+#include "plans.hpp"
 #include "words.hpp"
 
 namespace ballast_python {
 
 namespace {
-
-/// A plan of steps with the capacity that it was made for.
-struct step_plan {
-  ballast::batching<> plan;
-  std::int64_t capacity = 0;
-};
 
 nb::typed<nb::list, view_of<std::uint32_t>> packs_of(nb::handle self, std::int64_t step, std::int64_t rank) {
   auto const& plan = nb::cast<step_plan const&>(self).plan;
@@ -79,7 +73,7 @@ void bind_plan(nb::module_& m) {
           "Time of the plan over the time with perfect balance; at least 1.")
       .def_prop_ro("idle", &idle_of, "Share of the time of all ranks in which a rank waits for a slower one.")
       .def_prop_ro(
-          "fill", [](step_plan const& p) { return p.plan.fill(p.capacity); }, "Share of the capacity that holds tokens.")
+          "fill", [](step_plan const& p) { return p.plan.fill(p.options.capacity); }, "Share of the capacity that holds tokens.")
       .def_prop_ro(
           "lower_bound", [](step_plan const& p) { return p.plan.slowest.lower_bound; },
           "Lower bound of `slowest`: no other distribution of each step's samples over the ranks costs less.")
@@ -136,10 +130,8 @@ void bind_steps(nb::module_& m) {
                                                 .equal_micro_batches = equal_micro_batches};
         ballast::step_constraints const constraints{
             .together = same, .apart = other, .most_ranks_shared = most_ranks_shared, .share_overhead = share_overhead};
-        return without_gil([&] {
-          auto const samples = ballast::weigh(given.range(), options, work, most_ranks_shared);
-          return step_plan{ballast::plan_steps<>(samples, options, constraints), capacity};
-        });
+        auto plan = interruptible([&](std::stop_token const& stop) { return plan_steps(given, options, work, constraints, stop); });
+        return step_plan{std::move(plan), options, work, share_overhead};
       },
       "lengths"_a, nb::kw_only(), "capacity"_a, "ranks"_a, "micro_batches"_a = 1, "cost"_a = nb::none(), "seed"_a = 0, "epoch"_a = 0,
       "left_over"_a = "split", "synchronisation"_a = "per_step", "stages"_a = 1, "equal_micro_batches"_a = true,

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`TrainingRun`: the steps of several epochs as one object that is saved and resumed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ._ballast import make_run
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from ._ballast import Cost, Transformer
+
+__all__ = ["TrainingRun"]
+
+
+class TrainingRun:
+    """Walks through the steps of several epochs. Every rank makes the same run, and asks for its own packs.
+
+        run = ballast.TrainingRun(lengths, capacity=8192, ranks=8, micro_batches=4, epochs=3, cost="llama-3.1-8b")
+        while not run.done:
+            run.next()
+            for pack in run.packs_of(rank): ...  # an array of sample indices
+            saved = run.state()                  # a list of integers
+
+    After a restart, make the run again and call `resume(saved)`; with another number of ranks, the samples of the epoch
+    that were not trained on are planned anew.
+    """
+
+    def __init__(
+        self,
+        lengths: ArrayLike,
+        *,
+        capacity: int,
+        ranks: int,
+        micro_batches: int = 1,
+        epochs: int = 1,
+        cost: str | Cost | Transformer | ArrayLike | None = None,
+        seed: int = 0,
+        steps_per_epoch: int = 0,
+        tokens_per_step: int = 0,
+        oversize: str = "reject",
+        order: str | None = None,
+        key: str = "mean_length",
+        buckets: int = 16,
+        left_over: str = "split",
+        synchronisation: str = "per_step",
+        stages: int = 1,
+        equal_micro_batches: bool = True,
+    ) -> None:
+        """Plans the first epoch.
+
+        `cost` has no default. `steps_per_epoch` gives every epoch that many steps, and carries the rest of a pass over;
+        0 gives it as many as its plan has. `tokens_per_step` sets `micro_batches` from the number of ranks. `oversize`
+        is "reject", "set_aside", "truncate" or "split"; with "split", index n + j, for n samples, is `pieces[j]`.
+        `order` is None, "random", "ascending", "ascending_buckets" or "shuffled_buckets", by the `key` of a step,
+        "mean_length", "longest" or "cost". The other options are those of `plan_steps`.
+        """
+        self._lengths = np.asarray(lengths)
+        self._options: dict[str, Any] = {
+            "capacity": capacity,
+            "ranks": ranks,
+            "micro_batches": micro_batches,
+            "epochs": epochs,
+            "cost": cost,
+            "seed": seed,
+            "steps_per_epoch": steps_per_epoch,
+            "tokens_per_step": tokens_per_step,
+            "oversize": oversize,
+            "order": order or "",
+            "key": key,
+            "buckets": buckets,
+            "left_over": left_over,
+            "synchronisation": synchronisation,
+            "stages": stages,
+            "equal_micro_batches": equal_micro_batches,
+        }
+        self._epoch = 0
+        self._run = make_run(self._lengths, **self._options)
+
+    @property
+    def ranks(self) -> int:
+        """Number of data-parallel ranks."""
+        return self._options["ranks"]
+
+    @property
+    def micro_batches(self) -> int:
+        """Micro-batches of a rank in one step; at most that many."""
+        return self._run.micro_batches()
+
+    @property
+    def steps(self) -> int:
+        """Number of steps of all epochs, exactly. The first question plans all epochs, if their steps are not fixed."""
+        return self._run.steps()
+
+    @property
+    def step(self) -> int:
+        """Number of steps handed out."""
+        return self._run.step()
+
+    @property
+    def epoch(self) -> int:
+        """Epoch of the step that `next` handed out last."""
+        return self._epoch
+
+    @property
+    def done(self) -> bool:
+        """Whether every step was handed out."""
+        return self._run.done()
+
+    @property
+    def pieces(self) -> list[tuple[int, int, int]]:
+        """With oversize="split", the second and later pieces of samples: (sample, first token, tokens)."""
+        return self._run.pieces()
+
+    @property
+    def set_aside(self) -> NDArray[np.uint32]:
+        """With oversize="set_aside", the samples that are longer than the capacity."""
+        return self._run.set_aside()
+
+    @property
+    def dropped(self) -> NDArray[np.uint32]:
+        """With left_over="drop", the samples that are in no step of this pass."""
+        return self._run.dropped()
+
+    def next(self) -> int:
+        """Hands out the next step, whose packs `packs_of` then returns. Returns its number, from 0."""
+        step, self._epoch = self._run.next()
+        return step
+
+    def packs_of(self, rank: int) -> list[NDArray[np.uint32]]:
+        """The micro-batches of a rank in the step that `next` handed out, each an array of sample indices."""
+        return self._run.packs_of(rank)
+
+    def __iter__(self) -> Iterator[int]:
+        """The numbers of the steps that are left: `for step in run:` calls `next` before each."""
+        while not self.done:
+            yield self.next()
+
+    def state(self) -> list[int]:
+        """What a checkpoint keeps: a few integers. The step that `next` handed out last counts as trained."""
+        return self._run.words()
+
+    def resume(self, state: Sequence[int], ranks: int | None = None, micro_batches: int | None = None) -> None:
+        """Goes on where a run with this state was, for other ranks or micro-batches if they are given.
+
+        Raises ValueError, and leaves the run unchanged, if the state is of a run with other samples, costs or options.
+        """
+        options = dict(self._options)
+        options["ranks"] = self.ranks if ranks is None else ranks
+        if micro_batches is not None:
+            options["micro_batches"], options["tokens_per_step"] = micro_batches, 0
+        run = self._run if options == self._options else make_run(self._lengths, **options)
+        run.resume([int(word) for word in state])
+        self._run, self._options = run, options
+
+    def hash(self) -> int:
+        """A number of 64 bits that ranks compare once an epoch: it is equal if plans, options and positions are."""
+        return self._run.hash()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"lengths": self._lengths, "options": self._options, "epoch": self._epoch, "state": self.state()}
+
+    def __setstate__(self, saved: dict[str, Any]) -> None:
+        self._lengths, self._options, self._epoch = saved["lengths"], saved["options"], saved["epoch"]
+        self._run = make_run(self._lengths, **self._options)
+        self._run.resume(saved["state"])
+
+    def __repr__(self) -> str:
+        return f"<TrainingRun: {self.step} steps done, {self._options['epochs']} epochs, {self.ranks} ranks>"

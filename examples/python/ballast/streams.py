@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`stream`: balanced steps of samples whose lengths are not known before they come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from ._ballast import make_stream
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from ._ballast import Cost, Transformer
+
+__all__ = ["stream"]
+
+Sample = TypeVar("Sample")
+
+
+class stream(Generic[Sample]):  # noqa: N801, used like a function
+    """Steps of samples that come one by one: samples of much work wait until a step is balanced with them.
+
+        steps = ballast.stream(samples, capacity=8192, ranks=4, cost="llama-3.1-8b")  # of pairs (sample, length)
+        for step in steps:
+            for micro_batch in step[rank]: ...  # a list of samples
+
+    Every rank that reads the same samples makes the same steps, without talking to the others. `steps.state()` is a
+    list of integers; a stream made with `state=` reads its samples from the beginning, skips those that left, and goes
+    on.
+    """
+
+    def __init__(
+        self,
+        samples: Iterable[tuple[Sample, int]],
+        capacity: int,
+        ranks: int,
+        *,
+        micro_batches: int = 1,
+        cost: str | Cost | Transformer | ArrayLike | None = None,
+        fill: float = 0.8,
+        deadline: int = 16,
+        outlier: int = 450,
+        delay_price: int = 225,
+        drop_last: bool = False,
+        state: Sequence[int] | None = None,
+    ) -> None:
+        """Starts a stream, or goes on from `state`.
+
+        A step is made of each block of `fill` times the capacity of its micro-batches; less leaves room to balance.
+        No sample waits more than `deadline` steps; those above `outlier` thousandths of the usual work of a micro-batch
+        may. `delay_price` is docs/streams.md's. A micro-batch is empty only in a step of fewer samples than micro-batches:
+        at the end, where `drop_last` leaves such steps out, or among samples nearly as long as the capacity.
+        """
+        if not 0 < fill <= 1:
+            raise ValueError(f"fill = {fill} must be above 0 and at most 1")
+        if ranks < 1 or micro_batches < 1:
+            raise ValueError(f"ranks = {ranks} and micro_batches = {micro_batches} must be positive")
+        self._samples, self._ranks, self._drop_last = samples, ranks, drop_last
+        words = [int(word) for word in state or ()]
+        self._ended = words[0] if words else 0  # steps handed out after the last sample came
+        self._last: list[int] = []  # the state when it came
+        words = words[1:]
+        self._stream = make_stream(
+            capacity=capacity,
+            micro_batches=ranks * micro_batches,
+            cost=cost,
+            tokens=max(1, int(capacity * ranks * micro_batches * fill)),
+            deadline=deadline,
+            outlier=outlier,
+            delay_price=delay_price,
+            words=words,
+        )
+        self._here: set[int] = set()  # samples of a resumed stream that have not left
+        self._pushed = 0
+        if words:
+            waiting, pending = words[3], words[4]
+            self._pushed = words[0] + pending
+            self._here = {*words[5 : 5 + waiting], *range(words[0], self._pushed)}
+        self._held: dict[int, Any] = {}
+
+    def state(self) -> list[int]:
+        """What a checkpoint keeps: a few integers. The step that was handed out last counts as trained."""
+        return [self._ended, *(self._last or self._stream.words())]
+
+    def __iter__(self) -> Iterator[list[list[list[Sample]]]]:
+        """The steps: for each rank, a list of micro-batches, each a list of samples; without empty micro-batches."""
+        for number, (sample, length) in enumerate(self._samples):
+            if number < self._pushed:
+                if number in self._here:
+                    self._held[number] = sample
+            else:
+                self._held[number] = sample
+                self._stream.push(length)
+            while number + 1 >= self._pushed and self._stream.ready():
+                yield self._step_of(self._stream.pop())
+        yield from self._rest()
+
+    def _rest(self) -> Iterator[list[list[list[Sample]]]]:
+        while self._stream.ready():
+            yield self._step_of(self._stream.pop())
+        self._last = self._stream.words()
+        for place, groups in enumerate(self._stream.flush()):
+            step = self._step_of(groups)
+            if place < self._ended:
+                continue
+            self._ended += 1
+            if not self._drop_last or all(groups):
+                yield step
+
+    def _step_of(self, groups: list[list[int]]) -> list[list[list[Sample]]]:
+        out: list[list[list[Sample]]] = [[] for _ in range(self._ranks)]
+        for place, numbers in enumerate(_filled(groups)):
+            if numbers:
+                out[place % self._ranks].append([self._held.pop(n) for n in numbers])
+        return out
+
+
+def _filled(groups: list[list[int]]) -> list[list[int]]:
+    """The groups, none of which is empty if there are as many numbers: the largest give one to those that are."""
+    for group in groups:
+        largest = max(groups, key=len)
+        if not group and len(largest) > 1:
+            group.append(largest.pop())
+    return groups

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/balance/options.hpp>
+#include <ballast/balance/result.hpp>
+#include <ballast/batching/micro_batch_options.hpp>
+#include <ballast/batching/options.hpp>
+#include <ballast/batching/result.hpp>
+#include <ballast/core/search_limits.hpp>
+#include <ballast/packing/options.hpp>
+#include <ballast/packing/result.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <stop_token>
+#include <vector>
+
+#include "costs.hpp"
+
+// The planners that take long to compile, for the types of Python alone. One source compiles them, because they share most of their parts.
+
+namespace ballast_python {
+
+[[nodiscard]] ballast::packing<> pack(integers const& lengths, ballast::packing_options const& options);
+[[nodiscard]] ballast::packing<> pack(integers const& lengths, ballast::packing_options const& options,
+                                      ballast::search_limits const& limits);
+[[nodiscard]] ballast::packing<> near_optimal(integers const& lengths, ballast::packing_options const& options,
+                                              ballast::search_limits const& limits);
+[[nodiscard]] ballast::batching<> plan_steps(integers const& lengths, ballast::batching_options const& options, any_cost const& cost,
+                                             ballast::step_constraints const& constraints, std::stop_token const& stop);
+[[nodiscard]] ballast::micro_batching<> micro_batches(integers const& lengths, ballast::batching_options const& options,
+                                                      any_cost const& cost, ballast::micro_batch_constraints const& constraints);
+[[nodiscard]] ballast::balanced_sets<> balance(integers const& weights, ballast::balance_options const& options);
+
+/// What Python says of a training run.
+struct run_request {
+  ballast::batching_options steps;
+  ballast::oversize oversize = ballast::oversize::reject;
+  std::uint64_t epochs = 1;
+  std::uint64_t steps_per_epoch = 0;
+  std::int64_t tokens_per_step = 0;
+  std::string order;  ///< empty: that of the plan
+  std::string key = "mean_length";
+  std::uint64_t buckets = 16;
+};
+
+/// A training run of the library.
+class planned_run {
+ public:
+  struct numbers {
+    std::uint64_t step = 0, epoch = 0;
+  };
+  virtual ~planned_run() = default;
+  [[nodiscard]] virtual std::uint64_t steps() const = 0;
+  [[nodiscard]] virtual std::uint64_t step() const = 0;
+  [[nodiscard]] virtual bool done() const = 0;
+  virtual numbers next() = 0;
+  [[nodiscard]] virtual ballast::groups<> packs_of(std::uint64_t rank) const = 0;
+  [[nodiscard]] virtual std::vector<std::uint64_t> words() const = 0;
+  virtual void resume(std::span<std::uint64_t const> words) = 0;
+  [[nodiscard]] virtual std::uint64_t hash() const = 0;
+  [[nodiscard]] virtual std::uint64_t micro_batches() const = 0;
+  [[nodiscard]] virtual std::vector<ballast::sample_piece> const& pieces() const = 0;
+  [[nodiscard]] virtual std::vector<std::uint32_t> const& set_aside() const = 0;
+  [[nodiscard]] virtual std::vector<std::uint32_t> const& dropped() const = 0;
+};
+[[nodiscard]] std::unique_ptr<planned_run> make_run(integers const& lengths, run_request const& request, any_cost const& cost,
+                                                    std::stop_token stop);
+
+}  // namespace ballast_python

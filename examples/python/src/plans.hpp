@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cstdint>
+
+#include "costs.hpp"
+#include "planners.hpp"
+
+// Plans as Python holds them: with what they were made for, so that they can be checked.
+
+namespace ballast_python {
+
+struct packing_plan {
+  ballast::packing<> plan;
+  ballast::packing_options options;
+};
+
+struct step_plan {
+  ballast::batching<> plan;
+  ballast::batching_options options;
+  any_cost cost;
+  std::uint32_t share_overhead = 0;
+};
+
+}  // namespace ballast_python

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "arrays.hpp"
+#include "binders.hpp"
+#include "costs.hpp"
+#include "groups_view.hpp"
+#include "interrupt.hpp"
+#include "planners.hpp"
+#include "words.hpp"
+
+namespace ballast_python {
+
+namespace {
+
+std::unique_ptr<planned_run> run_of(array_like const& lengths, std::int64_t capacity, std::uint64_t ranks, std::uint64_t micro_batches,
+                                    std::uint64_t epochs, cost_argument const& cost, std::uint64_t seed, std::uint64_t steps_per_epoch,
+                                    std::int64_t tokens_per_step, std::string const& oversize, std::string const& order,
+                                    std::string const& key, std::uint64_t buckets, std::string const& left_over,
+                                    std::string const& synchronisation, std::uint64_t stages, bool equal_micro_batches) {
+  integers const given(lengths, "lengths");
+  auto const work = cost_of(cost, given);
+  run_request const request{.steps = {.capacity = capacity,
+                                      .ranks = ranks,
+                                      .micro_batches = micro_batches,
+                                      .synchronisation = value_named(synchronisation_words, synchronisation, "synchronisation"),
+                                      .stages = stages,
+                                      .left_over = value_named(left_over_words, left_over, "left_over"),
+                                      .seed = seed,
+                                      .equal_micro_batches = equal_micro_batches},
+                            .oversize = value_named(oversize_words, oversize, "oversize"),
+                            .epochs = epochs,
+                            .steps_per_epoch = steps_per_epoch,
+                            .tokens_per_step = tokens_per_step,
+                            .order = order,
+                            .key = key,
+                            .buckets = buckets};
+  return interruptible([&](std::stop_token const& stop) { return make_run(given, request, work, stop); });
+}
+
+std::vector<std::tuple<std::uint64_t, std::int64_t, std::int64_t>> pieces_of(planned_run const& run) {
+  std::vector<std::tuple<std::uint64_t, std::int64_t, std::int64_t>> out;
+  out.reserve(run.pieces().size());
+  for (auto const& p : run.pieces()) out.emplace_back(p.sample, p.offset, p.length);
+  return out;
+}
+
+}  // namespace
+
+void bind_run(nb::module_& m) {
+  nb::class_<planned_run>(m, "Run", "What ballast.TrainingRun is made of.")
+      .def(
+          "steps", [](planned_run const& run) { return without_gil([&] { return run.steps(); }); }, "Steps of all epochs.")
+      .def("step", &planned_run::step, "Steps handed out.")
+      .def(
+          "done", [](planned_run const& run) { return without_gil([&] { return run.done(); }); }, "Whether no step is left.")
+      .def(
+          "next",
+          [](planned_run& run) {
+            auto const at = without_gil([&] { return run.next(); });
+            return std::make_tuple(at.step, at.epoch);
+          },
+          "Hands out the next step: its number and that of its epoch.")
+      .def(
+          "packs_of", [](planned_run const& run, std::uint64_t rank) { return list_of(run.packs_of(rank)); }, "rank"_a,
+          "The micro-batches of a rank in the current step.")
+      .def("words", &planned_run::words, "The state.")
+      .def(
+          "resume", [](planned_run& run, std::vector<std::uint64_t> const& words) { without_gil([&] { return run.resume(words), 0; }); },
+          "words"_a, "Goes on from a state.")
+      .def(
+          "hash", [](planned_run const& run) { return without_gil([&] { return run.hash(); }); }, "What ranks compare.")
+      .def("micro_batches", &planned_run::micro_batches, "Places of a rank in a step.")
+      .def("pieces", &pieces_of, "Second and later pieces of split samples.")
+      .def(
+          "set_aside", [](planned_run const& run) { return array_of(std::vector(run.set_aside())); }, "Samples left out.")
+      .def("dropped", [](planned_run const& run) { return array_of(std::vector(run.dropped())); }, "Samples in no step of the pass.");
+  m.def("make_run", &run_of, "lengths"_a, nb::kw_only(), "capacity"_a, "ranks"_a, "micro_batches"_a, "epochs"_a, "cost"_a.none(), "seed"_a,
+        "steps_per_epoch"_a, "tokens_per_step"_a, "oversize"_a, "order"_a, "key"_a, "buckets"_a, "left_over"_a, "synchronisation"_a,
+        "stages"_a, "equal_micro_batches"_a, "Makes what ballast.TrainingRun is made of.");
+}
+
+}  // namespace ballast_python

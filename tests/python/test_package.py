@@ -1,0 +1,502 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests the Python package with NumPy alone. Run by scripts/test-python and .ci/run."""
+
+import collections.abc
+import gc
+import os
+import pathlib
+import pickle
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+from functools import partial
+
+import numpy as np
+
+import ballast
+
+COST = "llama-3.1-8b"
+
+
+def drawn(count, most, seed=1):
+    """Lengths with a long tail, from 1 to `most`."""
+    random = np.random.default_rng(seed)
+    return np.clip(random.lognormal(6.0, 1.2, count), 1, most).astype(np.int64)
+
+
+def counts_of(arrays, n):
+    """How often each of n indices occurs."""
+    return np.bincount(np.concatenate([np.asarray(a) for a in arrays]) if arrays else np.zeros(0, int), minlength=n)
+
+
+class Packing(unittest.TestCase):
+    def setUp(self):
+        self.lengths = drawn(3000, 8192)
+
+    def test_every_sample_is_in_one_pack_within_the_capacity(self):
+        for planner in (ballast.pack, partial(ballast.pack, search=True), ballast.near_optimal):
+            plan = planner(self.lengths, 8192)
+            self.assertTrue((counts_of(list(plan.packs), 3000) == 1).all())
+            self.assertLessEqual(max(self.lengths[p].sum() for p in plan.packs), 8192)
+            self.assertLessEqual(ballast.lower_bound(self.lengths, 8192), plan.lower_bound)
+            self.assertLessEqual(plan.lower_bound, plan.count)
+            self.assertEqual(plan.optimal, plan.count == plan.lower_bound)
+            self.assertAlmostEqual(plan.gap, plan.count / plan.lower_bound - 1)
+            self.assertAlmostEqual(plan.fill, self.lengths.sum() / 8192 / plan.count)
+            self.assertIn("valid", ballast.check(plan, self.lengths))
+
+    def test_a_search_never_needs_more_packs(self):
+        tight = np.random.default_rng(2).integers(1500, 4500, 400)
+        self.assertLess(ballast.near_optimal(tight, 8192).count, ballast.pack(tight, 8192).count)
+
+    def test_the_plan_is_that_of_the_library(self):
+        # the lengths and the hash of tests/packing/best_fit_decreasing.cpp: splitmix64 from seed 5
+        z = np.uint64(5) + np.arange(1, 300001, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        lengths = 8192 // (1 + ((z ^ (z >> np.uint64(31))) % np.uint64(8192)).astype(np.int64))
+        self.assertEqual(ballast.pack(lengths, 8192).hash(), 0xD270F469A7363E07)
+
+    def test_options(self):
+        plan = ballast.pack(self.lengths, 8192, max_items=3, pack_count_multiple=8)
+        self.assertLessEqual(max(map(len, plan.packs)), 3)
+        self.assertEqual(plan.count % 8, 0)
+        plan = ballast.pack(self.lengths, 8192, sample_multiple=16, pack_multiple=128)
+        self.assertLessEqual(max((-(-self.lengths[p] // 16) * 16).sum() for p in plan.packs), 8192)
+        self.assertEqual(ballast.pack([9, 2, 12], 8, oversize="set_aside").set_aside.tolist(), [0, 2])
+        self.assertEqual(ballast.pack([9], 8, oversize="split").pieces, [(0, 8, 1)])
+        self.assertEqual(ballast.pack([], 8).count, 0)
+        self.assertEqual(list(ballast.pack([], 8).packs), [])
+
+    def test_packs_are_a_sequence(self):
+        packs = ballast.pack(self.lengths, 8192).packs
+        everything = list(packs)
+        self.assertIsInstance(packs, collections.abc.Sequence)
+        self.assertEqual(len(everything), len(packs))
+        for part in (slice(3, 9), slice(None, None, -1), slice(-5, None, 2), slice(9, 3)):
+            self.assertEqual([p.tolist() for p in packs[part]], [p.tolist() for p in everything[part]])
+            self.assertEqual([p.tolist() for p in packs[part][::-1]], [p.tolist() for p in everything[part][::-1]])
+        self.assertEqual(packs[-1].tolist(), everything[-1].tolist())
+        with self.assertRaises(IndexError):
+            packs[len(packs)]
+        with self.assertRaises(ValueError):
+            packs[0][0] = 1  # read-only
+
+    def test_the_validator_names_the_fault(self):
+        self.assertIn("valid", ballast.check([[0, 1], [2]], [3, 5, 8], 8))
+        for packs, fault in (
+            ([[0, 1]], "sample 2 is in no pack"),
+            ([[0, 1], [2], [0]], "sample 0 occurs twice"),
+            ([[0, 1, 2]], "pack 0 holds 16"),
+        ):
+            with self.assertRaisesRegex(ValueError, fault):
+                ballast.check(packs, [3, 5, 8], 8)
+        with self.assertRaisesRegex(ValueError, "must be below"):
+            ballast.check([[-1]], [3], 8)
+
+
+class Arrays(unittest.TestCase):
+    def test_kinds_of_arrays_give_the_same_plan(self):
+        lengths = drawn(500, 4096)
+        expected = ballast.pack(lengths, 4096).hash()
+        wide = np.zeros(1000, np.int64)
+        wide[::2] = lengths
+        frozen = lengths.copy()
+        frozen.flags.writeable = False
+        shifted = np.frombuffer(b"\0\0" + lengths.astype(np.int32).tobytes(), np.uint8)[2:].view(np.int32)
+        self.assertFalse(shifted.flags.aligned)
+        arrays = [lengths.astype(t) for t in ("i4", "i8", "u2", "u4", "u8", "i2", ">i4", ">i8")]
+        with tempfile.TemporaryDirectory() as folder:
+            np.save(pathlib.Path(folder) / "lengths.npy", lengths)
+            mapped = np.load(pathlib.Path(folder) / "lengths.npy", mmap_mode="r")
+            for array in [*arrays, wide[::2], frozen, shifted, mapped, lengths.tolist(), tuple(lengths.tolist())]:
+                self.assertEqual(ballast.pack(array, 4096).hash(), expected)
+            del mapped
+
+    def test_what_is_no_array_of_integers_is_refused_with_a_sentence(self):
+        for bad, sentence in (
+            ([1.0, 2.0], 'lengths holds float64, not integers: if all are whole, pass lengths.astype("int64")'),
+            ([True], "lengths holds bool, not integers"),
+            (["a"], "lengths holds str"),
+            ([[1, 2]], "lengths has 2 dimensions: it must have one"),
+            (7, "lengths has 0 dimensions: it must have one"),
+            (np.array([2**63], np.uint64), "lengths has entries of 2^63 or more"),
+        ):
+            with self.assertRaises(ValueError) as caught:
+                ballast.pack(bad, 8)
+            self.assertTrue(str(caught.exception).startswith(sentence), str(caught.exception))
+
+    def test_errors_are_the_sentences_of_the_library(self):
+        with self.assertRaises(ValueError) as caught:
+            ballast.pack([5, 9000], 8192)
+        self.assertEqual(str(caught.exception), "lengths[1] = 9000 exceeds capacity 8192 (see oversize policy)")
+        with self.assertRaises(ValueError) as caught:
+            ballast.pack([5, 0], 8192)
+        self.assertEqual(str(caught.exception), "lengths[1] = 0 must be positive")
+        with self.assertRaisesRegex(ValueError, 'oversize = "cut" is not one of reject, set_aside'):
+            ballast.pack([5], 8, oversize="cut")
+
+    def test_results_are_views_and_outlive_their_plan(self):
+        plan = ballast.pack(drawn(500, 4096), 4096)
+        members, pack, packs = plan.members, plan.packs[7], plan.packs[3:]
+        self.assertTrue(np.shares_memory(members, pack))
+        self.assertTrue(np.shares_memory(members, plan.members))
+        expected = pack.tolist()
+        del plan, members
+        gc.collect()
+        junk = [np.full(500, 7, np.uint32) for _ in range(100)]
+        self.assertEqual(pack.tolist(), expected)
+        self.assertEqual(packs[4].tolist(), expected)
+        del junk
+        steps = ballast.plan_steps(drawn(500, 4096), capacity=4096, ranks=2, cost=COST)
+        table, pack = steps.table, steps.packs_of(1, 1)[0]
+        self.assertTrue(np.shares_memory(pack, steps.members))
+        self.assertTrue(np.shares_memory(table, steps.table))
+        kept = table.copy()
+        del steps
+        gc.collect()
+        self.assertTrue((table == kept).all())
+
+    def test_other_threads_run_while_a_plan_is_made(self):
+        lengths = np.random.default_rng(3).integers(1200, 4100, 3000)
+        counted, done = [0], threading.Event()
+
+        def work():
+            while not done.is_set():
+                counted[0] += 1
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        before = counted[0]
+        ballast.plan_steps(np.tile(lengths, 40), capacity=8192, ranks=8, cost=COST)
+        after = counted[0]
+        done.set()
+        thread.join()
+        self.assertGreater(after - before, 1000)  # with the GIL held, it would count a few times at most
+
+    def test_ctrl_c_ends_a_search(self):
+        code = (
+            "import numpy as np, ballast, os, signal, threading\n"
+            "lengths = np.random.default_rng(3).integers(1200, 4100, 20000)\n"
+            "threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()\n"
+            "try: ballast.near_optimal(lengths, 8192, work=10**13)\n"
+            "except KeyboardInterrupt: print('interrupted')\n"
+        )
+        out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+        self.assertEqual(out.stdout.strip(), "interrupted", out.stderr)
+
+    def test_a_forked_process_can_use_a_plan(self):
+        plan = ballast.pack(drawn(500, 4096), 4096)
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if plan.hash() == ballast.pack(drawn(500, 4096), 4096).hash() else 1)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+
+
+class Costs(unittest.TestCase):
+    def test_a_cost_must_be_named(self):
+        for call in (
+            lambda: ballast.plan_steps([4], capacity=8, ranks=1),
+            lambda: ballast.micro_batches([4], 8),
+            lambda: ballast.TrainingRun([4], capacity=8, ranks=1),
+            lambda: ballast.stream([(0, 4)], 8, 1),
+        ):
+            with self.assertRaisesRegex(ValueError, "cost is missing, and no cost is assumed"):
+                call()
+        with self.assertRaisesRegex(ValueError, 'no transformer preset "llama"; there are llama-3.1-8b'):
+            ballast.plan_steps([4], capacity=8, ranks=1, cost="llama")
+        with self.assertRaisesRegex(ValueError, "cost has 4 entries.*lacks that of length 4"):
+            ballast.plan_steps([4], capacity=8, ranks=1, cost=[0, 1, 2, 3])
+
+    def test_every_way_to_name_a_cost(self):
+        lengths = drawn(400, 4096)
+        model = ballast.transformer(COST)
+        table = np.array([ballast.sample_cost(COST)(n) for n in range(4097)])
+        costs = (COST, model, ballast.sample_cost(COST), ballast.sample_cost(model), table)
+        plans = [ballast.plan_steps(lengths, capacity=4096, ranks=4, cost=c) for c in costs]
+        self.assertEqual(len({p.hash() for p in plans}), 1)
+        tokens = ballast.plan_steps(lengths, capacity=4096, ranks=4, cost=ballast.token_cost())
+        self.assertEqual(tokens.cost, lengths.sum())
+        self.assertEqual(ballast.quadratic_cost(3, 2)(10), 230)
+        own = ballast.transformer(
+            layers=32, hidden=4096, query_heads=32, kv_heads=8, head_width=128, ffn=14336, vocabulary=128256
+        )
+        self.assertEqual(ballast.sample_cost(own), ballast.sample_cost(COST))
+        self.assertEqual(own.parameters, 8030261248)
+
+    def test_costs_pickle(self):
+        table = ballast.sample_cost([0, 5, 9])
+        for cost in (ballast.token_cost(), ballast.quadratic_cost(3, 2), ballast.sample_cost(COST), table):
+            again = pickle.loads(pickle.dumps(cost))
+            self.assertEqual(again, cost)
+            self.assertEqual(again(2), cost(2))
+            self.assertEqual(hash(again), hash(cost))
+
+
+class Steps(unittest.TestCase):
+    def test_steps_keep_every_sample_and_the_capacity(self):
+        lengths = drawn(2000, 8192)
+        plan = ballast.plan_steps(lengths, capacity=8192, ranks=4, micro_batches=2, cost=COST, seed=3)
+        packs = [p for s in range(plan.steps) for r in range(4) for p in plan.packs_of(s, r)]
+        self.assertTrue((counts_of(packs, 2000) == 1).all())
+        self.assertLessEqual(max(lengths[p].sum() for p in packs), 8192)
+        self.assertEqual(plan.table.shape, (plan.steps, 4, 2))
+        self.assertEqual((plan.table >= 0).sum(), len(plan.packs))
+        self.assertEqual(plan.packs_of(0, 1)[0].tolist(), plan.packs[int(plan.table[0, 1, 0])].tolist())
+        self.assertGreaterEqual(plan.slowest_over_mean, 1)
+        self.assertAlmostEqual(plan.idle, 1 - plan.cost / (4 * plan.slowest))
+        self.assertIn("valid", ballast.check(plan, lengths))
+        with self.assertRaises(ValueError):
+            ballast.check(plan, lengths + 1)
+        again = ballast.plan_steps(lengths, capacity=8192, ranks=4, micro_batches=2, cost=COST, seed=3)
+        other = ballast.plan_steps(lengths, capacity=8192, ranks=4, micro_batches=2, cost=COST, seed=3, epoch=1)
+        self.assertEqual(plan.hash(), again.hash())
+        self.assertNotEqual(plan.hash(), other.hash())
+        for step, rank in ((plan.steps, 0), (0, 4), (-1, 0)):
+            with self.assertRaises(IndexError):
+                plan.packs_of(step, rank)
+
+    def test_what_is_left_over(self):
+        lengths = drawn(203, 8192)
+        arguments = {"capacity": 8192, "ranks": 3, "micro_batches": 2, "cost": COST}
+        for left_over in ("split", "shorten", "repeat", "drop"):
+            plan = ballast.plan_steps(lengths, left_over=left_over, **arguments)
+            counts = counts_of([p for s in range(plan.steps) for r in range(3) for p in plan.packs_of(s, r)], 203)
+            np.subtract.at(counts, plan.repeated, 1)
+            np.add.at(counts, plan.dropped, 1)
+            self.assertTrue((counts == 1).all())
+
+    def test_keys(self):
+        lengths, keys = drawn(240, 2000), np.repeat(np.arange(60), 4)
+        plan = ballast.plan_steps(lengths, capacity=8192, ranks=2, cost=COST, together=keys)
+        for key in range(60):
+            self.assertEqual(sum(key in keys[p] for p in plan.packs), 1)
+        self.assertIn("valid", ballast.check(plan, lengths, together=keys))
+
+
+class MicroBatches(unittest.TestCase):
+    def test_micro_batches(self):
+        lengths = drawn(60, 8192)
+        least = ballast.least_micro_batches(lengths, 8192)
+        for exactly in (None, least, least + 3):
+            parts = ballast.micro_batches(lengths, 8192, exactly=exactly, cost=COST)
+            self.assertEqual(len(parts), exactly or least)
+            self.assertTrue((counts_of(parts, 60) == 1).all())
+            self.assertLessEqual(max(lengths[p].sum() for p in parts), 8192)
+        self.assertEqual(len(ballast.micro_batches(lengths, 8192, multiple=4, cost=COST)) % 4, 0)
+        self.assertEqual(len(ballast.micro_batches(lengths, 8192, at_least=least + 2, cost=COST)), least + 2)
+        with self.assertRaisesRegex(ValueError, "exactly = 1 micro-batches were not found for 60 samples; the lower"):
+            ballast.micro_batches(lengths, 8192, exactly=1, cost=COST)
+        groups = np.arange(60) // 2
+        parts = ballast.micro_batches(lengths[:20] // 4 + 1, 8192, together=groups[:20], cost=COST)
+        self.assertEqual(sorted(g for p in parts for g in set(groups[p].tolist())), list(range(10)))
+        self.assertEqual(ballast.micro_batches([], 8, cost=COST), [])
+
+    def test_balance(self):
+        weights = drawn(90, 9000)
+        sets = ballast.balance(weights, 4)
+        self.assertTrue((counts_of(sets, 90) == 1).all())
+        self.assertLess(max(weights[s].sum() for s in sets), 1.01 * weights.sum() / 4)
+        sizes = [len(s) for s in ballast.balance(weights, 4, equal_size=True)]
+        self.assertLessEqual(max(sizes) - min(sizes), 1)
+        self.assertEqual([len(s) for s in ballast.balance([], 3)], [0, 0, 0])
+
+
+class Run(unittest.TestCase):
+    arguments = {"capacity": 4096, "ranks": 4, "micro_batches": 2, "epochs": 3, "cost": COST, "seed": 5}
+
+    def setUp(self):
+        self.lengths = drawn(300, 4096)
+
+    def rest_of(self, run):
+        out = []
+        while not run.done:
+            run.next()
+            out.append([[p.tolist() for p in run.packs_of(r)] for r in range(run.ranks)])
+        return out
+
+    def test_every_epoch_has_every_sample_once(self):
+        run = ballast.TrainingRun(self.lengths, **self.arguments)
+        steps, epochs = run.steps, {}
+        for step in run:
+            packs = [p for r in range(4) for p in run.packs_of(r)]
+            self.assertLessEqual(max(self.lengths[p].sum() for p in packs), 4096)
+            epochs.setdefault(run.epoch, []).extend(packs)
+        self.assertEqual(step + 1, steps)
+        self.assertEqual(sorted(epochs), [0, 1, 2])
+        for packs in epochs.values():
+            self.assertTrue((counts_of(packs, 300) == 1).all())
+        self.assertNotEqual(epochs[0][0].tolist(), epochs[1][0].tolist())
+        with self.assertRaisesRegex(ValueError, "steps are done"):
+            run.next()
+
+    def test_a_run_resumes(self):
+        whole = self.rest_of(ballast.TrainingRun(self.lengths, **self.arguments))
+        run = ballast.TrainingRun(self.lengths, **self.arguments)
+        for _ in range(len(whole) // 2):
+            run.next()
+        state = [int(word) for word in run.state()]
+        again = ballast.TrainingRun(self.lengths, **self.arguments)
+        again.resume(state)
+        copy = pickle.loads(pickle.dumps(run))
+        self.assertEqual(again.hash(), run.hash())
+        self.assertEqual(copy.hash(), run.hash())
+        self.assertEqual(copy.epoch, run.epoch)
+        for one in (again, copy):
+            self.assertEqual(self.rest_of(one), whole[len(whole) // 2 :])
+        other = ballast.TrainingRun(self.lengths, **{**self.arguments, "seed": 6})
+        with self.assertRaisesRegex(ValueError, "state is of a run with other samples, costs or options"):
+            other.resume(state)
+
+    def test_a_run_resumes_with_other_ranks(self):
+        run, seen = ballast.TrainingRun(self.lengths, **self.arguments), []
+        for _ in range(3):
+            run.next()
+            seen += [p for r in range(4) for p in run.packs_of(r)]
+        run.resume(run.state(), ranks=3)
+        self.assertEqual(run.ranks, 3)
+        while True:
+            run.next()
+            if run.epoch > 0:
+                break
+            seen += [p for r in range(3) for p in run.packs_of(r)]
+        self.assertTrue((counts_of(seen, 300) == 1).all())
+
+    def test_options(self):
+        run = ballast.TrainingRun(self.lengths, **{**self.arguments, "steps_per_epoch": 11})
+        self.assertEqual(run.steps, 33)
+        self.assertEqual(len(self.rest_of(run)), 33)
+        long = np.append(self.lengths, 9000)
+        self.assertEqual(ballast.TrainingRun(long, oversize="set_aside", **self.arguments).set_aside.tolist(), [300])
+        split = ballast.TrainingRun(long, oversize="split", **self.arguments)
+        self.assertEqual(split.pieces, [(300, 4096, 4096), (300, 8192, 808)])
+        sized = ballast.TrainingRun(self.lengths, capacity=4096, ranks=4, tokens_per_step=4096 * 12, cost=COST)
+        self.assertEqual(sized.micro_batches, 3)
+        rising = ballast.TrainingRun(self.lengths, order="ascending", **self.arguments)
+        rising.next()
+        first = np.concatenate([p for r in range(4) for p in rising.packs_of(r)])
+        self.assertLess(self.lengths[first].mean(), self.lengths.mean())
+        with self.assertRaises(ValueError):
+            ballast.TrainingRun(self.lengths, order="sideways", **self.arguments)
+
+
+class Streams(unittest.TestCase):
+    def setUp(self):
+        self.lengths = drawn(400, 4096, seed=9) // 2 + 1
+
+    def stream(self, **more):
+        samples = ((f"sample {i}", int(n)) for i, n in enumerate(self.lengths))
+        return ballast.stream(samples, 4096, 2, micro_batches=2, cost=COST, **more)
+
+    def test_every_sample_leaves_once_within_the_capacity(self):
+        steps = list(self.stream())
+        left = [sample for step in steps for rank in step for micro_batch in rank for sample in micro_batch]
+        self.assertEqual(sorted(left), sorted(f"sample {i}" for i in range(400)))
+        for step in steps:
+            self.assertEqual(len(step), 2)
+            for rank in step:
+                for micro_batch in rank:
+                    self.assertLessEqual(sum(self.lengths[int(s.split()[1])] for s in micro_batch), 4096)
+        for step in self.stream(drop_last=True):
+            self.assertEqual([len(rank) for rank in step], [2, 2])
+
+    def test_a_stream_resumes_at_every_step(self):
+        whole = list(self.stream())
+        for stop in range(1, len(whole) + 1):
+            first = self.stream()
+            walk = iter(first)
+            for _ in range(stop):
+                next(walk)
+            state = [int(word) for word in first.state()]
+            self.assertEqual(list(self.stream(state=state)), whole[stop:], stop)
+        with self.assertRaisesRegex(ValueError, "state is not one of a stream"):
+            self.stream(state=[0, 1, 2])
+
+
+class Chains(unittest.TestCase):
+    def test_partition(self):
+        cut = ballast.partition([3, 1, 4, 1, 5, 9, 2, 6], 3)
+        sums = [sum([3, 1, 4, 1, 5, 9, 2, 6][a:b]) for a, b in zip(cut.boundaries, cut.boundaries[1:])]
+        self.assertEqual(max(sums), cut.bottleneck)
+        self.assertEqual(cut.bottleneck, 14)
+        self.assertEqual(cut.lower_bound, 14)
+        with self.assertRaisesRegex(ValueError, "no partition into 3 stages"):
+            ballast.partition([1, 2], 3)
+
+    def test_recompute(self):
+        blocks = {"forward": [1] * 8, "backward": [2] * 8, "output": [1] * 8, "saved": [4] * 8}
+        free = ballast.recompute(**blocks, budget=100)
+        tight = ballast.recompute(**blocks, budget=20)
+        self.assertEqual(free.time, 24)
+        self.assertGreater(tight.time, 24)
+        self.assertLessEqual(tight.peak, 20)
+        self.assertEqual(tight.time, tight.lower_bound)
+        self.assertEqual(sum(what == "backward" for what, _ in tight.steps), 8)
+        with self.assertRaisesRegex(ValueError, "budget = 3 is too small"):
+            ballast.recompute(**blocks, budget=3)
+
+
+class Rows(unittest.TestCase):
+    def test_layout(self):
+        cu = ballast.cu_seqlens([2, 0], [3, 9, 2])
+        self.assertEqual((cu.tolist(), cu.dtype), ([0, 2, 5], np.int32))
+        self.assertEqual(ballast.cu_seqlens([2, 0], [3, 9, 2], multiple=4).tolist(), [0, 4, 8])
+        self.assertEqual(ballast.position_ids(cu, row=7).tolist(), [0, 1, 0, 1, 2, 0, 0])
+        self.assertEqual(ballast.segment_ids(cu, row=7).tolist(), [1, 1, 2, 2, 2, 0, 0])
+        self.assertEqual(ballast.segment_ids(cu, padded=[0, 4, 8]).tolist(), [1, 1, 0, 0, 2, 2, 2, 0])
+
+    def test_loss_weights(self):
+        labels, cu = np.array([1, 2, -100, 3, 4, 5, 6, 0]), [0, 3, 7]
+        counts = ballast.label_counts(labels, cu, shifted=True)
+        self.assertEqual(counts.tolist(), [2, 4])
+        averaged = {"hf": [2 / 6, 2 / 6], "verl-seq-mean-token-mean": [2 / 4, 2 / 8]}  # over two ranks
+        for preset, expected in averaged.items():
+            weights = ballast.sequence_weights(counts, ballast.loss_totals(counts, preset), preset, ranks=2)
+            np.testing.assert_allclose(weights, expected)
+        row = ballast.token_weights(weights, labels, cu, shifted=True)
+        np.testing.assert_allclose(row, [0.5, 0.5, 0, 0.25, 0.25, 0.25, 0.25, 0])
+        self.assertIn("hf", ballast.loss_presets())
+
+
+class Lengths(unittest.TestCase):
+    def test_megatron_index(self):
+        lengths = drawn(1001, 4096).astype("<i4")
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "corpus.idx"
+            head = b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, 8, len(lengths), len(lengths) + 1)
+            rest = np.zeros(len(lengths), "<i8").tobytes() + np.arange(len(lengths) + 1, dtype="<i8").tobytes()
+            path.write_bytes(head + lengths.tobytes() + rest)
+            read = ballast.lengths.from_idx(path)
+            self.assertEqual(read.tolist(), lengths.tolist())
+            self.assertTrue(read.flags.aligned)
+            for data, fault in (
+                (b"PK" + head, "does not begin with MMIDIDX"),
+                (head[:9] + b"\2" + head[10:], "version 2"),
+                (head, "ends after 0 of 1001"),
+            ):
+                path.write_bytes(data)
+                with self.assertRaisesRegex(ValueError, fault):
+                    ballast.lengths.from_idx(path)
+
+
+class Documentation(unittest.TestCase):
+    def test_everything_public_has_a_docstring_and_a_type(self):
+        stub = (pathlib.Path(ballast.__file__).parent / "_ballast.pyi").read_text()
+        self.assertTrue((pathlib.Path(ballast.__file__).parent / "py.typed").exists())
+        for name in ballast.__all__:
+            thing = getattr(ballast, name)
+            self.assertTrue(thing.__doc__, name)
+            if getattr(thing, "__module__", "") == "ballast._ballast":
+                self.assertRegex(stub, rf"(def|class) {name}\b")
+            for member, value in vars(thing).items() if isinstance(thing, type) else ():
+                if not member.startswith("_"):
+                    self.assertTrue(value.__doc__, f"{name}.{member}")
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    unittest.main()
