@@ -3,6 +3,7 @@
 
 import collections.abc
 import gc
+import importlib.util
 import os
 import pathlib
 import pickle
@@ -18,6 +19,7 @@ from functools import partial
 import numpy as np
 
 import ballast
+from ballast.streams import _filled
 
 COST = "llama-3.1-8b"
 
@@ -404,6 +406,13 @@ class Streams(unittest.TestCase):
         for step in self.stream(drop_last=True):
             self.assertEqual([len(rank) for rank in step], [2, 2])
 
+    def test_no_micro_batch_is_empty_if_there_are_samples_for_all(self):
+        for numbers in ([[3, 1, 2], []], [[3, 1, 2], [], [5]], [[], [4, 7], [], [8, 9, 6]]):
+            groups = _filled([list(group) for group in numbers])
+            self.assertTrue(all(groups))
+            self.assertEqual(sorted(sum(groups, [])), sorted(sum(numbers, [])))
+        self.assertEqual(_filled([[1], [], []]), [[1], [], []])
+
     def test_a_stream_resumes_at_every_step(self):
         whole = list(self.stream())
         for stop in range(1, len(whole) + 1):
@@ -412,7 +421,9 @@ class Streams(unittest.TestCase):
             for _ in range(stop):
                 next(walk)
             state = [int(word) for word in first.state()]
-            self.assertEqual(list(self.stream(state=state)), whole[stop:], stop)
+            again = self.stream(state=state)
+            self.assertEqual(list(again), whole[stop:], stop)
+            self.assertFalse(again._held)
         with self.assertRaisesRegex(ValueError, "state is not one of a stream"):
             self.stream(state=[0, 1, 2])
 
@@ -481,6 +492,45 @@ class Lengths(unittest.TestCase):
                 path.write_bytes(data)
                 with self.assertRaisesRegex(ValueError, fault):
                     ballast.lengths.from_idx(path)
+
+
+@unittest.skipUnless(importlib.util.find_spec("pyarrow"), "pyarrow is not installed")
+class Tables(unittest.TestCase):
+    rows = [[1] * n for n in (3, 1, 4, 1, 5, 9)]
+
+    def test_columns(self):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        for kind in (pa.list_(pa.int32()), pa.large_list(pa.int64())):
+            column = pa.array(self.rows, kind)
+            for given, expected in (
+                (column, [3, 1, 4, 1, 5, 9]),
+                (column[2:], [4, 1, 5, 9]),
+                (pa.chunked_array([column[:2], column[2:]]), [3, 1, 4, 1, 5, 9]),
+                (pa.chunked_array([], kind), []),
+            ):
+                self.assertEqual(ballast.lengths.from_arrow(given).tolist(), expected)
+        self.assertEqual(ballast.lengths.from_arrow(pa.array([[1, 2]], pa.list_(pa.int32(), 2))).tolist(), [2])
+        self.assertEqual(ballast.lengths.from_arrow(pa.array([4, 5])).tolist(), [4, 5])
+        with self.assertRaisesRegex(ValueError, "row 1 is null, one of 2 such rows"):
+            ballast.lengths.from_arrow(pa.array([[1], None, None]))
+        with self.assertRaisesRegex(ValueError, "a column of string has no lengths"):
+            ballast.lengths.from_arrow(pa.array(["a"]))
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "rows.parquet"
+            pq.write_table(pa.table({"ids": self.rows}), path, row_group_size=2)
+            self.assertEqual(ballast.lengths.from_parquet(path, "ids").tolist(), [3, 1, 4, 1, 5, 9])
+
+    @unittest.skipUnless(importlib.util.find_spec("datasets"), "datasets is not installed")
+    def test_data_sets(self):
+        import datasets
+
+        datasets.disable_progress_bars()
+        plain = datasets.Dataset.from_dict({"ids": self.rows})
+        mixed = plain.shuffle(seed=1)
+        for dataset in (plain, mixed, mixed.select([0, 2]), mixed.filter(lambda row: len(row["ids"]) > 1)):
+            self.assertEqual(ballast.lengths.from_dataset(dataset, "ids").tolist(), [len(row) for row in dataset["ids"]])
 
 
 class Documentation(unittest.TestCase):

@@ -28,7 +28,7 @@ def from_idx(path):
 
 
 def from_arrow(column):
-    """The length of each row of a column of lists, an Array or ChunkedArray of pyarrow, or of one that holds lengths."""
+    """The length of each row of a column of lists, an Array or ChunkedArray of pyarrow, or one that holds lengths."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -41,7 +41,7 @@ def from_arrow(column):
         raise ValueError(f"a column of {kind} has no lengths: it must hold lists, or integers that are lengths")
     if counts.null_count:
         first = pc.index(pc.is_null(counts), True).as_py()
-        raise ValueError(f"row {first} is null, and {counts.null_count - 1} more are: drop them, they have no length")
+        raise ValueError(f"row {first} is null, one of {counts.null_count} such rows: drop them, they have no length")
     if isinstance(counts, pa.ChunkedArray):
         counts = counts.combine_chunks()
         if isinstance(counts, pa.ChunkedArray):  # of no chunks, in older versions
