@@ -20,7 +20,7 @@ nb::object readable(nb::module_ const& numpy, nb::object const& array, char cons
   auto const width = nb::cast<std::int64_t>(dtype.attr("itemsize"));
   if (kind == "u" && width == 8) {
     auto const n = nb::len(array);
-    require(n == 0 || nb::cast<bool>(array.attr("max")() <= nb::int_((std::numeric_limits<std::int64_t>::max)())),
+    require(n == 0 || array.attr("max")() <= nb::int_((std::numeric_limits<std::int64_t>::max)()),
             [&] { return std::string(name) + " has entries of 2^63 or more"; });
   }
   auto const native = width == 4 || (width == 2 && kind == "u");
