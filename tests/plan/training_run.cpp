@@ -84,6 +84,15 @@ TEST_CASE("training_run: trains on every sample once an epoch, in as many steps 
     }
 }
 
+TEST_CASE("training_run: a run is done at once if no pass has a step") {
+  auto o = options_for(64);
+  o.data.steps.left_over = left_over::drop;
+  run_type const few(std::vector<int>(3, 100), o, modelled);
+  CHECK(few.done());
+  CHECK(few.steps() == 0);
+  CHECK(few.plan().steps.dropped.size() == 3);
+}
+
 TEST_CASE("training_run: every epoch has its own plan, with steps in the order asked for") {
   splitmix64 draw(12);
   auto const lengths = random_lengths(900, 500, draw);
@@ -247,13 +256,13 @@ TEST_CASE("training_run: a pass that was planned ahead is the one that would be 
   auto const lengths = random_lengths(500, 500, draw);
   run_type run(lengths, options_for(4), modelled), other(lengths, options_for(4), modelled);
   while (!run.done()) {
-    if (run.next().place == 0) run.bring(std::async([&run] { return run.plan_ahead(); }).get());
+    if (run.next().place == 0) run.bring(std::async(std::launch::async, run.plan_ahead()).get());
     other.next();
     REQUIRE(run.hash() == other.hash());
   }
   auto of_three = options_for(3);
   run_type three(lengths, of_three, modelled);
-  three.bring(other.plan_ahead());  // for four ranks: not taken
+  three.bring(other.plan_ahead()());  // for four ranks: not taken
   while (!three.done()) three.next();
   CHECK(three.plan().steps.ranks == 3);
 }

@@ -91,9 +91,12 @@ class training_run {
   [[nodiscard]] std::uint64_t step() const noexcept { return step_; }
   /// @brief Whether every step was handed out.
   /// @par Complexity
-  /// O(1) while the current pass has steps left; after it as `steps`.
+  /// O(1); as `steps` at the end of a pass under `left_over::drop`, where a pass may have no step.
   [[nodiscard]] bool done() const {
-    return planner_.options().steps_per_epoch == 0 && place_ < plan_.steps.steps() ? false : step_ == steps();
+    auto const& o = planner_.options();
+    if (o.steps_per_epoch != 0) return step_ == steps();
+    if (place_ < plan_.steps.steps()) return false;
+    return pass_ + 1 >= o.epochs || !planner_.has_samples() || (o.data.steps.left_over == left_over::drop && step_ == steps());
   }
 
   /// @brief Hands out the next step: `packs_of` then returns its packs.
@@ -202,16 +205,19 @@ class training_run {
     return anew;
   }
 
-  /// @brief Plans the next pass, on another thread while this one is trained: `std::async([&run] { return run.plan_ahead(); })`.
+  /// @brief A task that plans the next pass, for another thread: `std::async(std::launch::async, run.plan_ahead())`.
   ///
-  /// The run may hand out steps meanwhile, but must not resume or recalibrate.
-  [[nodiscard]] planned_pass plan_ahead() const {
+  /// The run may hand out steps while the task runs, but must not be destroyed, resumed or recalibrated.
+  ///
+  /// @return a callable without arguments that returns a `planned_pass`
+  [[nodiscard]] auto plan_ahead() const& {
     auto part = parts_.back();
     part.steps = 0;
-    auto const pass = pass_ + 1;
-    return {pass, part, planner_.planned(pass, part)};
+    return [this, part, pass = pass_ + 1] { return planned_pass{pass, part, planner_.planned(pass, part)}; };
   }
+  void plan_ahead() const&& = delete;  ///< the task of a temporary would dangle
   /// @brief Takes a pass that was planned ahead. One for other ranks, costs or another pass is ignored when its turn comes.
+  /// @param ahead  what a task of `plan_ahead` returned
   void bring(planned_pass ahead) { ahead_ = std::move(ahead); }
 
  private:
@@ -257,6 +263,7 @@ class training_run {
   std::size_t place_ = 0;   // steps of the current plan handed out
 };
 
+/// @brief The cost names the type: `training_run run(lengths, options, cost)`.
 template <length_range R, cost_model Cost>
 training_run(R const&, run_options, Cost) -> training_run<Cost>;
 

@@ -37,6 +37,23 @@ inline void put(digest& d, training_plan const& r) {
 
 namespace {
 
+void of_runs() {
+  for (auto const& c : data_cases()) {
+    if (std::ranges::empty(c.lengths)) continue;
+    run_options o{.data = {.steps = {.capacity = c.capacity, .ranks = 4, .micro_batches = 2, .seed = 3}, .oversize = oversize::truncate},
+                  .epochs = 2};
+    training_run const plain(c.lengths, o, square);
+    o.order = run_order{.key = step_key::cost, .buckets = 3};
+    training_run run(c.lengths, o, square);
+    show("training_run", c.name, plain.hash(), plain.steps(), run.hash(), run.steps());
+    for (auto left = run.plan().steps.steps() / 2 + 1; left > 0 && !run.done(); --left) run.next();
+    o.data.steps.ranks = 3;
+    training_run fewer(c.lengths, o, square);
+    fewer.resume(run.state());
+    show("training_run", std::string(c.name) + ",resumed", fewer.hash(), fewer.steps());
+  }
+}
+
 void of_data() {
   auto const model = transformer_preset("qwen2.5-7b");
   std::vector<lengths_case> cases = data_cases();
@@ -132,6 +149,7 @@ void of_images() {
 
 void plan() {
   of_data();
+  of_runs();
   of_training();
   of_images();
 }

@@ -41,6 +41,7 @@ class run_planner {
   }
 
   [[nodiscard]] run_options const& options() const noexcept { return options_; }
+  [[nodiscard]] bool has_samples() const noexcept { return samples_.tokens.size() != samples_.set_aside.size(); }
 
   [[nodiscard]] data_plan<Index> planned(std::uint64_t pass, run_part const& part) const {
     auto const o = options_of(part, pass);
