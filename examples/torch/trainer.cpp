@@ -11,12 +11,14 @@
 
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -141,6 +143,31 @@ double accumulate(gpt& model, std::vector<micro_batch> const& batches, ballast::
   return loss;
 }
 
+/// How far the gradient of the step in the model is from that of its samples one by one, without packing and ranks; relative.
+template <class Run>
+double distance_from_unpacked(gpt& model, Run const& run, std::uint64_t ranks, std::vector<std::int64_t> const& lengths) {
+  std::vector<micro_batch> alone;
+  std::int64_t labels = 0;
+  for (std::uint64_t rank = 0; rank < ranks; ++rank)
+    for (auto const pack : run.packs_of(rank))
+      for (auto const sample : pack) {
+        alone.push_back(collate(std::span(&sample, 1), lengths));
+        labels += alone.back().counts[0];
+      }
+  std::vector<torch::Tensor> packed;
+  for (auto const& parameter : model->parameters()) packed.push_back(parameter.grad().clone());
+  model->zero_grad();
+  for (auto const& sample : alone) weighted_loss(model, sample, {1 / static_cast<double>(labels)}).backward();
+  double difference = 0, largest = 0;
+  for (std::size_t k = 0; k < packed.size(); ++k) {
+    auto const unpacked = model->parameters()[k].grad();
+    difference = std::max(difference, (unpacked - packed[k]).abs().max().item<double>());
+    largest = std::max(largest, unpacked.abs().max().item<double>());
+    model->parameters()[k].mutable_grad() = packed[k];
+  }
+  return difference / largest;
+}
+
 /// Trains from a checkpoint, if there is one, for at most so many steps. Rank 0 then saves model, optimiser and state, if it was stopped.
 std::vector<float> train(rank_group group, std::string const& file, bool resume, std::uint64_t most_steps) {
   torch::manual_seed(7);
@@ -164,6 +191,11 @@ std::vector<float> train(rank_group group, std::string const& file, bool resume,
     for (auto const pack : run.packs_of(group.rank)) batches.push_back(collate(pack, lengths));
     optimiser.zero_grad();
     auto const loss = accumulate(model, batches, preset, group);
+    if (group.rank == 0 && at.step == 0) {
+      auto const distance = distance_from_unpacked(model, run, group.size, lengths);
+      std::cout << "the gradient differs from that of unpacked samples by " << distance << " of its largest entry\n";
+      if (!(distance < 1e-4)) throw std::runtime_error("packing changes the gradient");
+    }
     optimiser.step();
     if (group.rank == 0 && at.step % 8 == 0) std::cout << "step " << at.step << " of " << run.steps() << ": loss " << loss << '\n';
   }
