@@ -43,6 +43,7 @@
 #include <ballast/methods/skrull.hpp>
 #include <ballast/methods/skrull_costs.hpp>
 #include <ballast/methods/skrull_group_size.hpp>
+#include <ballast/methods/swift.hpp>
 #include <ballast/methods/tap.hpp>
 #include <ballast/methods/tap_operators.hpp>
 #include <ballast/methods/verl.hpp>
