@@ -35,10 +35,9 @@ integers::integers(nb::handle argument, char const* name) {
   array_ = numpy.attr("asarray")(argument);
   auto const dimensions = nb::cast<std::size_t>(array_.attr("ndim"));
   require(dimensions == 1, [&] { return std::string(name) + " has " + std::to_string(dimensions) + " dimensions: it must have one"; });
-  size_ = nb::cast<std::size_t>(array_.attr("size"));
-  if (size_ == 0) return;
-  require(size_ < std::size_t{1} << 31,
-          [&] { return std::string(name) + " has 2^31 entries or more, which this package does not number"; });
+  auto const n = nb::cast<std::size_t>(array_.attr("size"));
+  if (n == 0) return;
+  require(n < std::size_t{1} << 31, [&] { return std::string(name) + " has 2^31 entries or more, which this package does not number"; });
   nb::object const dtype = array_.attr("dtype");
   auto const letter = nb::cast<std::string>(dtype.attr("kind"));
   require(letter == "i" || letter == "u", [&] {
@@ -56,8 +55,8 @@ integers::integers(nb::handle argument, char const* name) {
     type = described();
   }
   auto const address = nb::cast<std::uintptr_t>(array_.attr("__array_interface__")["data"][0]);
-  data_ = reinterpret_cast<void const*>(address);  // NOLINT(performance-no-int-to-ptr): that is how NumPy tells it
-  kind_ = type == "i4" ? kind::i32 : type == "u2" ? kind::u16 : type == "u4" ? kind::u32 : kind::i64;
+  auto const what = type == "i4" ? kind::i32 : type == "u2" ? kind::u16 : type == "u4" ? kind::u32 : kind::i64;
+  static_cast<integer_view&>(*this) = {reinterpret_cast<void const*>(address), n, what};  // NumPy tells addresses as numbers
 }
 
 std::vector<std::uint64_t> keys_of(optional_array const& argument, char const* name) {

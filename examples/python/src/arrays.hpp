@@ -6,11 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <ranges>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "integer_view.hpp"
 
 // Arrays from Python and back. What comes in is read where it lies; what goes out is a view that keeps its plan alive.
 
@@ -31,57 +31,13 @@ class optional_array : public nb::object {
 };
 
 /// Integers of an array of Python, read where they lie. Arrays that are not aligned or not contiguous were copied.
-class integers {
+class integers : public integer_view {
  public:
-  enum class kind : std::uint8_t { i32, i64, u16, u32 };
-
   /// Reads an argument; `name` is what errors call it. Needs the GIL. Throws invalid_input with a sentence.
   integers(nb::handle argument, char const* name);
 
-  [[nodiscard]] std::size_t size() const noexcept { return size_; }
-  [[nodiscard]] std::int64_t operator[](std::size_t i) const noexcept {
-    switch (kind_) {
-      case kind::i32: return static_cast<std::int32_t const*>(data_)[i];
-      case kind::i64: return static_cast<std::int64_t const*>(data_)[i];
-      case kind::u16: return static_cast<std::uint16_t const*>(data_)[i];
-      case kind::u32: return static_cast<std::uint32_t const*>(data_)[i];
-    }
-    return 0;
-  }
-  /// The integers as a range of int64, whatever the array holds.
-  [[nodiscard]] auto range() const noexcept {
-    return std::views::iota(std::int32_t{0}, static_cast<std::int32_t>(size_)) |
-           std::views::transform([this](std::int32_t i) { return (*this)[static_cast<std::size_t>(i)]; });
-  }
-  /// Calls `body` with a span of the array's own type.
-  template <class Body>
-  [[nodiscard]] decltype(auto) visit(Body const& body) const {
-    switch (kind_) {
-      case kind::i32: return body(span<std::int32_t>());
-      case kind::u16: return body(span<std::uint16_t>());
-      case kind::u32: return body(span<std::uint32_t>());
-      case kind::i64: break;
-    }
-    return body(span<std::int64_t>());
-  }
-  [[nodiscard]] std::vector<std::int64_t> copy() const {
-    std::vector<std::int64_t> out(size_);
-    for (std::size_t i = 0; i < size_; ++i) out[i] = (*this)[i];
-    return out;
-  }
-  /// The array that is read: the argument itself, unless it had to be copied.
-  [[nodiscard]] nb::object const& array() const noexcept { return array_; }
-
  private:
-  template <class T>
-  [[nodiscard]] std::span<T const> span() const noexcept {
-    return {static_cast<T const*>(data_), size_};
-  }
-
   nb::object array_;
-  void const* data_ = nullptr;
-  std::size_t size_ = 0;
-  kind kind_ = kind::i64;
 };
 
 /// Keys of samples: any integers, one for each sample; no keys if the argument is None.

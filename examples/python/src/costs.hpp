@@ -1,41 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/cost/polynomial.hpp>
-#include <ballast/cost/transformer_cost.hpp>
-
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <variant>
-#include <vector>
-
+#include "any_cost.hpp"
 #include "arrays.hpp"
 
-// One type for all costs, so that every planner is compiled once.
+// What an argument `cost` may be.
 
 namespace ballast_python {
-
-/// A table that gives the cost of each length; entry 0 is not used.
-using length_table = std::shared_ptr<std::vector<std::int64_t> const>;
-
-/// Any of the cost models that Python can name.
-struct any_cost {
-  std::variant<ballast::token_cost, ballast::quadratic_cost, ballast::transformer_cost, length_table> model;
-
-  [[nodiscard]] std::int64_t operator()(std::int64_t length) const {
-    if (auto const* const t = std::get_if<ballast::transformer_cost>(&model)) return (*t)(length);
-    if (auto const* const q = std::get_if<ballast::quadratic_cost>(&model)) return (*q)(length);
-    if (auto const* const table = std::get_if<length_table>(&model)) return (**table)[static_cast<std::size_t>(length)];
-    return length;
-  }
-  [[nodiscard]] bool fits(std::int64_t length) const {
-    if (auto const* const t = std::get_if<ballast::transformer_cost>(&model)) return t->fits(length);
-    if (auto const* const q = std::get_if<ballast::quadratic_cost>(&model)) return q->fits(length);
-    if (auto const* const table = std::get_if<length_table>(&model)) return length >= 0 && std::cmp_less(length, (*table)->size());
-    return length >= 0;
-  }
-  friend bool operator==(any_cost const& a, any_cost const& b);
-};
 
 /// An argument that names a cost, or None if the caller named none.
 class cost_argument : public nb::object {

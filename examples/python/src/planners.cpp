@@ -4,6 +4,7 @@
 #include <ballast/balance/balance.hpp>
 #include <ballast/batching/micro_batches.hpp>
 #include <ballast/batching/plan_steps.hpp>
+#include <ballast/core/executor.hpp>
 #include <ballast/packing/pack.hpp>
 #include <ballast/plan/training_run.hpp>
 
@@ -13,24 +14,25 @@
 
 namespace ballast_python {
 
-ballast::packing<> pack(integers const& lengths, ballast::packing_options const& options) {
+ballast::packing<> pack(integer_view const& lengths, ballast::packing_options const& options) {
   return lengths.visit([&](auto const& given) { return ballast::pack(given, options); });
 }
-ballast::packing<> pack(integers const& lengths, ballast::packing_options const& options, ballast::search_limits const& limits) {
+ballast::packing<> pack(integer_view const& lengths, ballast::packing_options const& options, ballast::search_limits const& limits) {
   return ballast::pack(lengths.range(), options, limits);
 }
-ballast::packing<> near_optimal(integers const& lengths, ballast::packing_options const& options, ballast::search_limits const& limits) {
+ballast::packing<> near_optimal(integer_view const& lengths, ballast::packing_options const& options,
+                                ballast::search_limits const& limits) {
   return ballast::near_optimal(lengths.range(), options, limits);
 }
-ballast::batching<> plan_steps(integers const& lengths, ballast::batching_options const& options, any_cost const& cost,
-                               ballast::step_constraints const& constraints, std::stop_token const& stop) {
-  return ballast::plan_steps(lengths.range(), options, cost, constraints, stop);
+ballast::batching<> plan_steps(integer_view const& lengths, ballast::batching_options const& options, any_cost const& cost,
+                               ballast::step_constraints const& constraints, std::size_t threads, std::stop_token const& stop) {
+  return ballast::plan_steps(lengths.range(), options, cost, constraints, stop, ballast::threads(threads));
 }
-ballast::micro_batching<> micro_batches(integers const& lengths, ballast::batching_options const& options, any_cost const& cost,
+ballast::micro_batching<> micro_batches(integer_view const& lengths, ballast::batching_options const& options, any_cost const& cost,
                                         ballast::micro_batch_constraints const& constraints) {
   return ballast::micro_batches(lengths.range(), options, cost, constraints);
 }
-ballast::balanced_sets<> balance(integers const& weights, ballast::balance_options const& options) {
+ballast::balanced_sets<> balance(integer_view const& weights, ballast::balance_options const& options) {
   return ballast::balance(weights.range(), options);
 }
 
@@ -57,7 +59,7 @@ ballast::run_options options_of(run_request const& r, std::stop_token stop) {
 
 class run_of_any_cost final : public planned_run {
  public:
-  run_of_any_cost(integers const& lengths, ballast::run_options options, any_cost const& cost)
+  run_of_any_cost(integer_view const& lengths, ballast::run_options options, any_cost const& cost)
       : run_(lengths.range(), std::move(options), cost) {}
 
   [[nodiscard]] std::uint64_t steps() const override { return run_.steps(); }
@@ -86,7 +88,7 @@ class run_of_any_cost final : public planned_run {
 
 }  // namespace
 
-std::unique_ptr<planned_run> make_run(integers const& lengths, run_request const& request, any_cost const& cost, std::stop_token stop) {
+std::unique_ptr<planned_run> make_run(integer_view const& lengths, run_request const& request, any_cost const& cost, std::stop_token stop) {
   return std::make_unique<run_of_any_cost>(lengths, options_of(request, std::move(stop)), cost);
 }
 

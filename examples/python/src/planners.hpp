@@ -9,28 +9,33 @@
 #include <ballast/packing/options.hpp>
 #include <ballast/packing/result.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <stop_token>
+#include <string>
 #include <vector>
 
-#include "costs.hpp"
+#include "any_cost.hpp"
+#include "integer_view.hpp"
 
-// The planners that take long to compile, for the types of Python alone. One source compiles them, because they share most of their parts.
+// The planners that take long to compile, for the types of Python alone. One source compiles them, because they share most of their parts;
+// it reads no header of Python, so a compiler cache keeps it.
 
 namespace ballast_python {
 
-[[nodiscard]] ballast::packing<> pack(integers const& lengths, ballast::packing_options const& options);
-[[nodiscard]] ballast::packing<> pack(integers const& lengths, ballast::packing_options const& options,
+[[nodiscard]] ballast::packing<> pack(integer_view const& lengths, ballast::packing_options const& options);
+[[nodiscard]] ballast::packing<> pack(integer_view const& lengths, ballast::packing_options const& options,
                                       ballast::search_limits const& limits);
-[[nodiscard]] ballast::packing<> near_optimal(integers const& lengths, ballast::packing_options const& options,
+[[nodiscard]] ballast::packing<> near_optimal(integer_view const& lengths, ballast::packing_options const& options,
                                               ballast::search_limits const& limits);
-[[nodiscard]] ballast::batching<> plan_steps(integers const& lengths, ballast::batching_options const& options, any_cost const& cost,
-                                             ballast::step_constraints const& constraints, std::stop_token const& stop);
-[[nodiscard]] ballast::micro_batching<> micro_batches(integers const& lengths, ballast::batching_options const& options,
+[[nodiscard]] ballast::batching<> plan_steps(integer_view const& lengths, ballast::batching_options const& options, any_cost const& cost,
+                                             ballast::step_constraints const& constraints, std::size_t threads,
+                                             std::stop_token const& stop);
+[[nodiscard]] ballast::micro_batching<> micro_batches(integer_view const& lengths, ballast::batching_options const& options,
                                                       any_cost const& cost, ballast::micro_batch_constraints const& constraints);
-[[nodiscard]] ballast::balanced_sets<> balance(integers const& weights, ballast::balance_options const& options);
+[[nodiscard]] ballast::balanced_sets<> balance(integer_view const& weights, ballast::balance_options const& options);
 
 /// What Python says of a training run.
 struct run_request {
@@ -64,7 +69,7 @@ class planned_run {
   [[nodiscard]] virtual std::vector<std::uint32_t> const& set_aside() const = 0;
   [[nodiscard]] virtual std::vector<std::uint32_t> const& dropped() const = 0;
 };
-[[nodiscard]] std::unique_ptr<planned_run> make_run(integers const& lengths, run_request const& request, any_cost const& cost,
+[[nodiscard]] std::unique_ptr<planned_run> make_run(integer_view const& lengths, run_request const& request, any_cost const& cost,
                                                     std::stop_token stop);
 
 }  // namespace ballast_python

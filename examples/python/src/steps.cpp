@@ -112,7 +112,8 @@ void bind_steps(nb::module_& m) {
       [](array_like const& lengths, std::int64_t capacity, std::uint64_t ranks, std::uint64_t micro_batches, cost_argument const& cost,
          std::uint64_t seed, std::uint64_t epoch, std::string const& left_over, std::string const& synchronisation, std::uint64_t stages,
          bool equal_micro_batches, std::int64_t cost_per_micro_batch, std::int64_t cost_per_step, std::uint32_t least_fill,
-         optional_array const& together, optional_array const& apart, std::uint64_t most_ranks_shared, std::uint32_t share_overhead) {
+         optional_array const& together, optional_array const& apart, std::uint64_t most_ranks_shared, std::uint32_t share_overhead,
+         std::size_t threads) {
         integers const given(lengths, "lengths");
         auto const work = cost_of(cost, given);
         auto const same = keys_of(together, "together"), other = keys_of(apart, "apart");
@@ -130,19 +131,21 @@ void bind_steps(nb::module_& m) {
                                                 .equal_micro_batches = equal_micro_batches};
         ballast::step_constraints const constraints{
             .together = same, .apart = other, .most_ranks_shared = most_ranks_shared, .share_overhead = share_overhead};
-        auto plan = interruptible([&](std::stop_token const& stop) { return plan_steps(given, options, work, constraints, stop); });
+        auto plan =
+            interruptible([&](std::stop_token const& stop) { return plan_steps(given, options, work, constraints, threads, stop); });
         return step_plan{std::move(plan), options, work, share_overhead};
       },
       "lengths"_a, nb::kw_only(), "capacity"_a, "ranks"_a, "micro_batches"_a = 1, "cost"_a = nb::none(), "seed"_a = 0, "epoch"_a = 0,
       "left_over"_a = "split", "synchronisation"_a = "per_step", "stages"_a = 1, "equal_micro_batches"_a = true,
       "cost_per_micro_batch"_a = 0, "cost_per_step"_a = 0, "least_fill"_a = 0, "together"_a = nb::none(), "apart"_a = nb::none(),
-      "most_ranks_shared"_a = 1, "share_overhead"_a = 0,
+      "most_ranks_shared"_a = 1, "share_overhead"_a = 0, "threads"_a = 1,
       "Plans the steps of an epoch: every sample once, no micro-batch above `capacity` tokens, ranks balanced by `cost`.\n\n"
       "`cost` has no default: the name of a model, ballast.sample_cost(...), ballast.token_cost(), or an array of integers with the\n"
       "cost of each length. `left_over` says what happens to an incomplete last step: \"split\", \"shorten\", \"repeat\", \"drop\".\n"
       "`synchronisation` says where ranks wait: \"per_step\" (DDP, ZeRO-1 and 2), \"per_micro_batch\" (FSDP, ZeRO-3), \"pipeline\" of\n"
       "`stages`. `least_fill` is in thousandths. Samples with equal `together` keys share a micro-batch, those with different\n"
-      "`apart` keys never do. Up to `most_ranks_shared` ranks split a sample, for `share_overhead` thousandths more cost.");
+      "`apart` keys never do. Up to `most_ranks_shared` ranks split a sample, for `share_overhead` thousandths more cost.\n"
+      "Millions of samples are planned in blocks, on that many `threads` (0: one for each processor); the plan is the same.");
 }
 
 }  // namespace ballast_python
