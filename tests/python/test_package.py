@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 from functools import partial
 
@@ -164,21 +165,28 @@ class Arrays(unittest.TestCase):
         self.assertTrue((table == kept).all())
 
     def test_other_threads_run_while_a_plan_is_made(self):
-        lengths = np.random.default_rng(3).integers(1200, 4100, 3000)
+        lengths = np.tile(np.random.default_rng(3).integers(1200, 4100, 3000), 40)
         counted, done = [0], threading.Event()
 
         def work():
             while not done.is_set():
                 counted[0] += 1
+                time.sleep(1e-5)
 
+        interval = sys.getswitchinterval()
+        sys.setswitchinterval(1000)  # from here on, a thread gets the GIL only where another one releases it
         thread = threading.Thread(target=work)
-        thread.start()
-        before = counted[0]
-        ballast.plan_steps(np.tile(lengths, 40), capacity=8192, ranks=8, cost=COST)
-        after = counted[0]
-        done.set()
-        thread.join()
-        self.assertGreater(after - before, 1000)  # with the GIL held, it would count a few times at most
+        try:
+            thread.start()
+            time.sleep(0.01)
+            before = counted[0]
+            ballast.plan_steps(lengths, capacity=8192, ranks=8, cost=COST)
+            after = counted[0]
+        finally:
+            sys.setswitchinterval(interval)
+            done.set()
+            thread.join()
+        self.assertGreater(after, before)
 
     def test_ctrl_c_ends_a_search(self):
         code = (
