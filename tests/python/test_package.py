@@ -262,7 +262,7 @@ class Steps(unittest.TestCase):
         self.assertIn("valid", ballast.check(plan, lengths))
         with self.assertRaises(ValueError):
             ballast.check(plan, lengths + 1)
-        again = ballast.plan_steps(lengths, capacity=8192, ranks=4, micro_batches=2, cost=COST, seed=3)
+        again = ballast.plan_steps(lengths, capacity=8192, ranks=4, micro_batches=2, cost=COST, seed=3, threads=2)
         other = ballast.plan_steps(lengths, capacity=8192, ranks=4, micro_batches=2, cost=COST, seed=3, epoch=1)
         self.assertEqual(plan.hash(), again.hash())
         self.assertNotEqual(plan.hash(), other.hash())
