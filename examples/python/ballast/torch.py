@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Feeds PyTorch from a planned run: a batch sampler for each rank, a collator for packed rows, and the loop that counts steps.
+
+    plan = ballast.torch.Plan(lengths, capacity=8192, ranks=world, micro_batches=4, epochs=3, seed=1)
+    loader = DataLoader(dataset, batch_sampler=plan.batches(rank), collate_fn=Packed(), num_workers=2)
+    for epoch in range(3):
+        loader.batch_sampler.set_epoch(epoch)
+        for step, micro_batches in plan.steps_of(loader):
+            ...                       # forward, backward, update
+            saved = plan.state()      # what the checkpoint keeps: a few integers
+    plan.resume(saved, ranks=3)       # before the sampler is made; the samples not yet trained on are planned for three ranks
+
+docs/python-trainers.md says what else has to be known. PyTorch is imported when a tensor or a collective is first needed.
+"""
+import numpy as np
+
+import ballast
+
+__all__ = ["Batches", "Packed", "Plan", "check", "labels_of_step"]
+
+
+class Plan:
+    """A training run that any number of loaders read, and that counts the steps which the trainer has finished.
+
+    `options` are those of `ballast.TrainingRun`. Every process makes the same plan by itself; `hash()` says whether they agree.
+    Loaders read ahead of the trainer, so each sampler walks a run of its own, and `state()` counts only what was reported.
+    """
+
+    def __init__(self, lengths, *, capacity, ranks, micro_batches=1, **options):
+        self._lengths, self._options = lengths, {"capacity": capacity, **options}
+        self._ranks, self._micro_batches, self._resumed = ranks, micro_batches, None
+        self._reported, self._first, self._table = self._run(), 0, None
+
+    def _run(self):
+        """A new run that stands where this plan was resumed, or at its beginning."""
+        run = ballast.TrainingRun(self._lengths, ranks=self._ranks, micro_batches=self._micro_batches, **self._options)
+        if self._resumed is not None:
+            run.resume(self._resumed)
+        return run
+
+    @property
+    def ranks(self):
+        """Data-parallel processes that train."""
+        return self._ranks
+
+    @property
+    def micro_batches(self):
+        """Micro-batches of each rank in each step."""
+        return self._micro_batches
+
+    @property
+    def steps(self):
+        """Optimiser steps of all epochs, those before `resume` among them."""
+        return self._first + sum(self.steps_of_epochs.values())
+
+    @property
+    def steps_done(self):
+        """Optimiser steps reported since the very first epoch began."""
+        return self._first + self._counted
+
+    @property
+    def steps_of_epochs(self):
+        """{epoch: steps that it still had when the plan was made or resumed}."""
+        return self._checked()
+
+    _counted = 0
+
+    def _checked(self):
+        """Walks the run once: counts the steps of each epoch, and refuses a step in which a rank would have to wait."""
+        if self._table is None:
+            table, run = {}, self._run()
+            while not run.done:
+                step = run.next()
+                for rank in range(self._ranks):
+                    packs = len(run.packs_of(rank))
+                    if packs != self._micro_batches:
+                        raise ValueError(
+                            f"step {step.step} has {packs} micro-batches for rank {rank} instead of {self._micro_batches}: the other ranks "
+                            "would wait for ever; plan with fewer ranks or micro-batches, or leave out what fills no step"
+                        )
+                table[step.epoch] = table.get(step.epoch, 0) + 1
+            self._table = table
+        return self._table
+
+    def batches(self, rank, *, one_epoch=False, placeholders=False):
+        """The batch sampler of `rank`, see `Batches`."""
+        return Batches(self, rank, one_epoch=one_epoch, placeholders=placeholders)
+
+    def steps_of(self, loader):
+        """Yields (step, list of its micro-batches) from a loader of this plan, and reports each step once the loop comes back for more."""
+        if hasattr(loader, "batch_sampler"):
+            check(loader)
+        group = []
+        for batch in loader:
+            group.append(batch)
+            if len(group) == self._micro_batches:
+                self.step_done()  # before the loop's body, so that state() inside it counts this step
+                yield self.steps_done - 1, group
+                group = []
+        if group:
+            raise ValueError(
+                f"the loader ended {self._micro_batches - len(group)} micro-batches before its step did: something between the sampler and "
+                "the loop has dropped or dealt out lists; with accelerate use ballast.accelerate.prepared"
+            )
+
+    def step_done(self):
+        """Says that all ranks have made one more optimiser step; `steps_of` does it by itself."""
+        if self._reported.done:
+            raise ValueError(f"all {self.steps} steps of the plan are done already")
+        self._reported.next()
+        self._counted += 1
+
+    def state(self):
+        """A dictionary of integers for the checkpoint: equal on all ranks, whatever their loaders have read ahead."""
+        words = [int(word) for word in self._reported.state()]
+        return {"words": words, "steps": self.steps_done, "ranks": self._ranks, "micro_batches": self._micro_batches}
+
+    def resume(self, state, *, ranks=None, micro_batches=None):
+        """Goes on behind the steps that `state` counts, by default with as many ranks and micro-batches as before.
+
+        Call it before samplers are made. With another number of ranks the samples that are left of the epoch are planned anew.
+        """
+        self._resumed = state["words"]
+        self._ranks = state["ranks"] if ranks is None else ranks
+        self._micro_batches = state["micro_batches"] if micro_batches is None else micro_batches
+        self._first, self._counted, self._table = state["steps"], 0, None
+        self._reported = self._run()
+
+    def hash(self):
+        """A number that is equal on all ranks if their plans are."""
+        return self._run().hash()
+
+    def agree(self, group=None, device=None):
+        """Raises ValueError on every rank unless all ranks of torch.distributed have made the same plan: one reduction of four numbers."""
+        import torch
+
+        number = int(self.hash())
+        halves = [number & 0xFFFFFFFF, number >> 32 & 0xFFFFFFFF]
+        extremes = torch.tensor(halves + [-half for half in halves], dtype=torch.int64, device=device)
+        if torch.distributed.is_available() and torch.distributed.is_initialized():
+            torch.distributed.all_reduce(extremes, op=torch.distributed.ReduceOp.MAX, group=group)
+        if (extremes[:2] + extremes[2:]).any():
+            raise ValueError("the ranks have made different plans: give all of them the same lengths, options, seed and state")
+
+
+class Batches:
+    """Lists of sample indices, one for each micro-batch of one rank, in the order of training: a `batch_sampler`.
+
+    It has no `batch_size` and is no `torch.utils.data.BatchSampler` on purpose: accelerate would then shard it once more and drop lists.
+    `one_epoch` yields all epochs of the plan in one pass. Otherwise each pass is an epoch: the one that `set_epoch` names, or the next;
+    all epochs must have equally many steps. `placeholders` puts an empty list in front for every micro-batch trained before the plan was
+    resumed: for trainers that skip as many lists by themselves.
+    """
+
+    def __init__(self, plan, rank, *, one_epoch=False, placeholders=False):
+        if not 0 <= rank < plan.ranks:
+            raise ValueError(f"rank = {rank} must be at least 0 and below ranks = {plan.ranks}")
+        if placeholders and not one_epoch:
+            raise ValueError("placeholders needs one_epoch=True: the lists of finished epochs are skipped too")
+        epochs = plan.steps_of_epochs
+        whole = sorted(set(list(epochs.values())[1 if plan.steps_done else 0:]))  # a resumed epoch may be half done
+        if len(whole) > 1 and not one_epoch:
+            raise ValueError(
+                f"the epochs have {' or '.join(map(str, whole))} steps, but a trainer asks for the length once; set steps_per_epoch, or "
+                "train the run as one epoch (one_epoch=True)"
+            )
+        self.plan, self.rank, self.one_epoch = plan, rank, one_epoch
+        self.epoch = min(epochs, default=0)
+        self._placeholders = plan.steps_done if placeholders else 0
+        self._ahead = (None, None)
+        steps = sum(epochs.values()) if one_epoch else (whole or list(epochs.values()) or [0])[0]
+        self._length = (steps + self._placeholders) * plan.micro_batches
+
+    @property
+    def sampler(self):
+        """Itself: accelerate looks for `batch_sampler.sampler.set_epoch`."""
+        return self
+
+    def set_epoch(self, epoch):
+        """Names the epoch of the next pass; of no effect on a run that is one epoch."""
+        if self.one_epoch:
+            return
+        if epoch not in self.plan.steps_of_epochs:
+            raise ValueError(f"epoch {epoch} is not among the epochs left in the plan: {sorted(self.plan.steps_of_epochs)}")
+        self.epoch = epoch
+
+    def _open(self, epoch):
+        """A run and its current step, in `epoch` or before it: the run that the last pass has left, if it stands there."""
+        (run, step), self._ahead = self._ahead, (None, None)
+        if step is None or self.one_epoch or step.epoch != epoch:
+            run = self.plan._run()
+            step = None if run.done else run.next()
+        return run, step
+
+    def __len__(self):
+        return self._length
+
+    def __iter__(self):
+        return _Pass(self)
+
+
+class _Pass:
+    """One pass over a sampler's lists. It has the state that torchdata's StatefulDataLoader keeps, so that the sampler needs none."""
+
+    def __init__(self, batches):
+        self._batches, self._epoch, self._given, self._lists = batches, batches.epoch, 0, None
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self._lists is None:
+            self._lists = self._walk(self._given)
+        try:
+            chosen = next(self._lists)
+        except StopIteration:
+            if not self._batches.one_epoch and self._epoch == self._batches.epoch:
+                following = [e for e in self._batches.plan.steps_of_epochs if e > self._epoch]
+                self._batches.epoch = min(following, default=self._epoch)
+            raise
+        self._given += 1
+        return chosen
+
+    def _walk(self, skipped):
+        """The lists behind the first `skipped`; passed over steps make no list."""
+        batches, each = self._batches, self._batches.plan.micro_batches
+        run, step = batches._open(self._epoch)
+        for _ in range(skipped, batches._placeholders * each):
+            yield []
+        skipped = max(skipped - batches._placeholders * each, 0)
+        while step is not None and (batches.one_epoch or step.epoch <= self._epoch):
+            passed = each if not batches.one_epoch and step.epoch < self._epoch else min(skipped, each)
+            for pack in run.packs_of(batches.rank)[passed:] if passed < each else ():
+                yield np.asarray(pack).tolist()
+            skipped -= passed if step.epoch == self._epoch or batches.one_epoch else 0
+            step = None if run.done else run.next()
+        batches._ahead = (run, step)
+
+    def state_dict(self):
+        """Where this pass stands: the epoch, and how many lists it has given."""
+        return {"epoch": self._epoch, "lists": self._given}
+
+    def load_state_dict(self, state):
+        """Goes on where `state_dict` was taken."""
+        self._epoch = self._batches.epoch = state["epoch"]
+        self._given, self._lists = state["lists"], None
+
+
+def check(loader):
+    """The plan's sampler of a loader; raises ValueError if there is none, or if something deals its lists out to processes once more.
+
+    Everything needed is in the loader, so each rank finds the same without a collective.
+    """
+    layer = getattr(loader, "batch_sampler", None)
+    again = hasattr(loader, "split_batches")  # accelerate's dispatcher: process 0 reads, and all rows are cut by count
+    while layer is not None and not isinstance(layer, Batches):
+        again = again or getattr(layer, "num_processes", 1) != 1
+        layer = getattr(layer, "batch_sampler", None)
+    if layer is None:
+        raise ValueError("the loader has no sampler of a plan: give it batch_sampler=plan.batches(rank)")
+    if again:
+        raise ValueError(
+            "accelerate deals this loader's lists out to the processes, though each process has its own already: most samples would never "
+            "be trained on; call ballast.accelerate.prepared(loader, accelerator) instead of accelerator.prepare(loader)"
+        )
+    return layer
+
+
+class Packed:
+    """Collates samples into one row without padding: the `collate_fn` of a loader whose lists are packs.
+
+    A sample is a sequence of token ids, or a mapping with `input_ids` and perhaps `labels` (lists, NumPy or Arrow values, tensors).
+    The batch has `input_ids`, `labels` and `position_ids` of shape [1, tokens], and where each sequence ends: `cu_seqlens` (int32,
+    sequences + 1 entries from 0) and `max_seqlen`; with `huggingface=True` under the names that transformers knows. The first label of
+    each sequence is `ignored`, since no token of its own sequence precedes it. Labels stand where their tokens do: the model or the loss
+    compares them with the prediction one place before.
+    """
+
+    def __init__(self, *, huggingface=False, ignored=-100):
+        self._names, self._ignored = huggingface, ignored
+
+    def __call__(self, samples):
+        import torch
+
+        if not samples:
+            raise ValueError("a micro-batch without samples cannot be collated: a placeholder was not skipped")
+        tokens = [_integers(sample["input_ids"] if hasattr(sample, "keys") else sample) for sample in samples]
+        labels = [_integers(s["labels"]) if hasattr(s, "keys") and "labels" in s else t for s, t in zip(samples, tokens)]
+        for i, (token, label) in enumerate(zip(tokens, labels)):
+            if len(token) != len(label):
+                raise ValueError(f"sample {i} of the micro-batch has {len(token)} input_ids but {len(label)} labels")
+        lengths = np.array([len(token) for token in tokens])
+        ends = np.concatenate([[0], np.cumsum(lengths)])
+        label = np.concatenate(labels)
+        label[ends[:-1][lengths > 0]] = self._ignored
+        position = np.arange(ends[-1]) - np.repeat(ends[:-1], lengths)
+        rows = {"input_ids": np.concatenate(tokens), "labels": label, "position_ids": position}
+        batch = {name: torch.from_numpy(row).unsqueeze(0) for name, row in rows.items()}
+        bounds, longest = torch.from_numpy(ends.astype(np.int32)), int(lengths.max())
+        if not self._names:
+            return {**batch, "cu_seqlens": bounds, "max_seqlen": longest}
+        return {**batch, "cu_seq_lens_q": bounds, "cu_seq_lens_k": bounds, "max_length_q": longest, "max_length_k": longest}
+
+
+def _integers(values):
+    return np.array(values, dtype=np.int64)  # a copy: the collator writes into it
+
+
+def labels_of_step(micro_batches, group=None, ignored=-100):
+    """Labels that count in this step over all ranks: what the summed loss of every micro-batch is divided by.
+
+    Without torch.distributed it is this process's own number. Multiply the loss by the number of ranks where gradients are averaged over
+    them, as DistributedDataParallel does.
+    """
+    import torch
+
+    own = sum((batch["labels"] != ignored).sum() for batch in micro_batches).to(torch.int64)
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        torch.distributed.all_reduce(own, group=group)
+    return int(own)

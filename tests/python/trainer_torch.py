@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ballast.torch with PyTorch's own loaders: 4 processes over gloo, 2 workers each; stops in the second epoch and resumes."""
+
+import pickle
+import unittest
+
+import numpy as np
+import torch
+from support import LENGTHS, Samples, Tiny, each_once, gradient, on_ranks, tokens, unpacked_gradient
+from torch.utils.data import DataLoader
+
+from ballast.torch import Packed, Plan, labels_of_step
+
+OPTIONS = {"capacity": 64, "micro_batches": 2, "epochs": 3, "seed": 5}
+
+
+def collate(samples):
+    return {**Packed()(samples), "index": [s["index"] for s in samples]}
+
+
+def loader_of(batches, workers=2):
+    return DataLoader(Samples(), batch_sampler=batches, collate_fn=collate, num_workers=workers, persistent_workers=workers > 0)
+
+
+def plan_of(ranks, **options):
+    return Plan(LENGTHS, ranks=ranks, **{**OPTIONS, **options})
+
+
+def steps_of_rank(rank, ranks, saved, stop_at):
+    """Trains on nothing: [(step, lists of its micro-batches)] up to `stop_at`, the state there, and the plan's hash."""
+    plan = plan_of(ranks)
+    if saved is not None:
+        plan.resume(saved, ranks=ranks)
+    loader, seen, agreed = loader_of(plan.batches(rank, one_epoch=True)), [], [None] * ranks
+    torch.distributed.all_gather_object(agreed, plan.hash())
+    for step, micro_batches in plan.steps_of(loader):
+        seen.append((step, [batch["index"] for batch in micro_batches]))
+        if step + 1 == stop_at:
+            break
+    return seen, plan.state(), agreed
+
+
+def gradients_of_rank(rank, ranks):
+    """The gradient of the first step on every rank by DistributedDataParallel, and this rank's samples."""
+    plan, model = plan_of(ranks), torch.nn.parallel.DistributedDataParallel(Tiny())
+    model.summed_loss = lambda batch: torch.nn.functional.cross_entropy(
+        model(batch["input_ids"], batch["position_ids"])[0, :-1], batch["labels"][0, 1:], reduction="sum"
+    )
+    for _, micro_batches in plan.steps_of(loader_of(plan.batches(rank, one_epoch=True))):
+        labels = labels_of_step(micro_batches)
+        for batch in micro_batches:
+            (model.summed_loss(batch) * ranks / labels).backward()
+        return gradient(model), [i for batch in micro_batches for i in batch["index"]]
+
+
+def members_of(rank_results, steps):
+    """Lists of all ranks in these steps."""
+    return [members for seen, *_ in rank_results for step, lists in seen if step in steps for members in lists]
+
+
+class TestPlan(unittest.TestCase):
+    def test_every_sample_once_an_epoch_in_equally_many_steps(self):
+        results = on_ranks(4, steps_of_rank, None, None)
+        steps = plan_of(4).steps_of_epochs
+        first = 0
+        for epoch in range(3):
+            each_once(self, members_of(results, range(first, first + steps[epoch])))
+            first += steps[epoch]
+        self.assertEqual([len(seen) for seen, *_ in results], [first] * 4)
+        self.assertTrue(all(len(lists) == 2 for seen, *_ in results for _, lists in seen))
+        self.assertEqual(len({h for *_, agreed in results for h in agreed}), 1)
+        self.assertNotEqual(results[0][0][0][1], results[0][0][steps[0]][1], "two epochs are alike")
+
+    def test_resumes_in_the_second_epoch(self):
+        whole = on_ranks(4, steps_of_rank, None, None)
+        steps = plan_of(4).steps_of_epochs
+        middle = steps[0] + 2
+        stopped = on_ranks(4, steps_of_rank, None, middle)
+        state = stopped[2][1]
+        self.assertEqual(len({pickle.dumps(s) for _, s, _ in stopped}), 1)
+        same = on_ranks(4, steps_of_rank, state, None)
+        for rank in range(4):
+            self.assertEqual(stopped[rank][0] + same[rank][0], whole[rank][0])
+
+        fewer = on_ranks(3, steps_of_rank, state, None)
+        self.assertEqual(len({len(seen) for seen, *_ in fewer}), 1)
+        before = members_of(stopped, range(steps[0], middle))
+        rest = Plan(LENGTHS, ranks=4, **OPTIONS)
+        rest.resume(state, ranks=3)
+        second = rest.steps_of_epochs[1]
+        each_once(self, before + members_of(fewer, range(middle, middle + second)))
+        each_once(self, members_of(fewer, range(middle + second, rest.steps)))
+
+    def test_a_second_stop_after_a_change_of_ranks(self):
+        plan = plan_of(4)
+        for _ in range(plan.steps_of_epochs[0] + 1):
+            plan.step_done()
+        three = plan_of(4)
+        three.resume(plan.state(), ranks=3)
+        lists = list(three.batches(1, one_epoch=True))
+        three.step_done()
+        again = plan_of(3)
+        again.resume(three.state())
+        self.assertEqual((again.ranks, again.steps_done), (3, plan.steps_done + 1))
+        self.assertEqual(list(again.batches(1, one_epoch=True)), lists[2:])
+
+    def test_gradient_equals_the_unpacked_one(self):
+        results = on_ranks(4, gradients_of_rank)
+        reference = unpacked_gradient([i for _, samples in results for i in samples])
+        for grad, _ in results:
+            self.assertLess((grad - reference).abs().max() / reference.abs().max(), 1e-10)
+
+
+class TestBatches(unittest.TestCase):
+    def test_epoch_by_epoch_with_and_without_set_epoch(self):
+        plan = plan_of(2, steps_per_epoch=plan_of(2).steps_of_epochs[0])
+        batches = plan.batches(0)
+        heard = []
+        for epoch in (2, 0, 1):
+            batches.set_epoch(epoch)
+            heard.append(list(batches))
+        ordered = plan.batches(0)
+        self.assertEqual([list(ordered) for _ in range(3)], [heard[1], heard[2], heard[0]])
+        self.assertEqual([len(lists) for lists in heard[1:]], [len(batches)] * 2)
+        loader = loader_of(plan.batches(0))
+        for epoch in range(2):
+            loader.batch_sampler.set_epoch(epoch)
+            self.assertEqual([b["index"] for b in loader], heard[epoch + 1])
+
+    def test_state_of_a_stateful_loader(self):
+        from torchdata.stateful_dataloader import StatefulDataLoader
+
+        plan = plan_of(2, steps_per_epoch=plan_of(2).steps_of_epochs[0])
+        for workers in (0, 2):
+            whole = [list(batches) for batches in [plan.batches(1)] for _ in range(2)]
+            options = {"collate_fn": collate, "num_workers": workers}
+            loader = StatefulDataLoader(Samples(), batch_sampler=plan.batches(1), **options)
+            list(loader)
+            given = iter(loader)
+            start = [next(given)["index"] for _ in range(3)]
+            state = pickle.loads(pickle.dumps(loader.state_dict()))
+            other = StatefulDataLoader(Samples(), batch_sampler=plan.batches(1), **options)
+            other.load_state_dict(state)
+            self.assertEqual(start + [batch["index"] for batch in other], whole[1], f"{workers} workers")
+
+    def test_what_is_refused(self):
+        plan = plan_of(2)
+        with self.assertRaisesRegex(ValueError, "rank = 2 must be"):
+            plan.batches(2)
+        with self.assertRaisesRegex(ValueError, "needs one_epoch"):
+            plan.batches(0, placeholders=True)
+        with self.assertRaisesRegex(ValueError, "epoch 3 is not among"):
+            plan_of(2, epochs=1).batches(0).set_epoch(3)
+        plan._table = {0: 5, 1: 6}
+        with self.assertRaisesRegex(ValueError, "5 or 6 steps"):
+            plan.batches(0)
+        half = [collate([{"input_ids": [1], "index": 0}])]
+        with self.assertRaisesRegex(ValueError, "ended 1 micro-batches before"):
+            list(plan_of(2).steps_of(half))
+
+    def test_has_nothing_that_accelerate_would_shard_by(self):
+        batches = plan_of(2, epochs=1).batches(0)
+        self.assertNotIsInstance(batches, torch.utils.data.BatchSampler)
+        self.assertFalse({"batch_size", "drop_last", "generator", "state_dict"} & set(dir(batches)))
+        self.assertIs(batches.sampler, batches)
+
+    def test_placeholders_stand_for_what_is_done(self):
+        plan = plan_of(2)
+        plan.step_done()
+        later = plan_of(2)
+        later.resume(plan.state())
+        lists = list(later.batches(0, one_epoch=True, placeholders=True))
+        self.assertEqual(lists[:3], [[], [], list(plan_of(2).batches(0, one_epoch=True))[2]])
+        self.assertEqual(len(lists), len(later.batches(0, one_epoch=True, placeholders=True)))
+
+
+class TestPacked(unittest.TestCase):
+    def test_a_row(self):
+        batch = Packed()([{"input_ids": [5, 6, 7]}, {"input_ids": np.array([8, 9]), "labels": [-100, 9]}])
+        self.assertEqual(batch["input_ids"].tolist(), [[5, 6, 7, 8, 9]])
+        self.assertEqual(batch["labels"].tolist(), [[-100, 6, 7, -100, 9]])
+        self.assertEqual(batch["position_ids"].tolist(), [[0, 1, 2, 0, 1]])
+        self.assertEqual((batch["cu_seqlens"].tolist(), batch["cu_seqlens"].dtype, batch["max_seqlen"]), ([0, 3, 5], torch.int32, 3))
+
+    def test_equals_the_collator_of_transformers(self):
+        from transformers import DataCollatorWithFlattening
+
+        samples = [{"input_ids": tokens(i)} for i in (3, 0, 8)]
+        theirs = DataCollatorWithFlattening(return_flash_attn_kwargs=True)(samples)
+        ours = Packed(huggingface=True)(samples)
+        self.assertEqual(set(theirs), set(ours))
+        for name, value in theirs.items():
+            self.assertTrue(torch.equal(torch.as_tensor(value), torch.as_tensor(ours[name])), name)
+
+    def test_refuses_labels_of_another_length(self):
+        with self.assertRaisesRegex(ValueError, "sample 1 of the micro-batch has 2 input_ids but 1 labels"):
+            Packed()([[1], {"input_ids": [1, 2], "labels": [1]}])
+
+
+if __name__ == "__main__":
+    unittest.main()
