@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Drop-ins for verl's micro-batches and partitions, with the same signatures and results in the same form.
+
+    VERL_USE_EXTERNAL_MODULES=ballast.verl python -m verl.trainer.main_ppo ...      # set it in Ray's runtime_env too
+
+verl imports the modules named there before any of its trainers, and this one then puts its functions in place of verl's. Without the
+variable nothing is replaced until `install()` is called.
+
+What changes: as few micro-batches as a search finds under the token limit, one collective instead of several, and errors (ValueError) that
+all ranks raise together. What does not: the numbers of samples of equal partitions, the order of micro-batches, the loss.
+"""
+import os
+import sys
+
+import numpy as np
+
+import ballast
+
+__all__ = ["get_group_balanced_partitions", "get_seqlen_balanced_partitions", "install", "rearrange_micro_batches"]
+
+LINEAR, QUADRATIC = 24576, 1  # verl's workload of a sample of length l: 24576 l + l^2
+
+
+def install():
+    """Replaces verl's functions, also in the modules that have imported them by name already."""
+    import verl.utils.seqlen_balancing as theirs
+
+    for function in (rearrange_micro_batches, get_seqlen_balanced_partitions, get_group_balanced_partitions):
+        name = function.__name__
+        old = getattr(theirs, name, None)
+        if old is None or old is function:
+            continue
+        for module in [module for key, module in list(sys.modules.items()) if key.split(".")[0] == "verl" and module is not None]:
+            if vars(module).get(name) is old:
+                setattr(module, name, function)
+
+
+def get_seqlen_balanced_partitions(seqlen_list, k_partitions, equal_size):
+    """`k_partitions` sorted lists of indices, none empty, whose sums of `seqlen_list` (lengths or workloads) are level."""
+    weights = _whole(seqlen_list)
+    if len(weights) < k_partitions:
+        raise ValueError(f"number of items:[{len(weights)}] < k_partitions:[{k_partitions}]")
+    if equal_size and len(weights) % k_partitions:
+        raise ValueError(f"{len(weights)} items cannot make {k_partitions} partitions of equal size")
+    return [sorted(np.asarray(part).tolist()) for part in ballast.balance(weights, k_partitions, equal_size)]
+
+
+def get_group_balanced_partitions(seqlen_list, uid_list, k_partitions):
+    """Partitions with equally many groups, whose workloads are level; a group is a run of samples with the same uid."""
+    lengths = _whole(seqlen_list)
+    if len(lengths) != len(uid_list):
+        raise ValueError(f"seqlen_list has {len(lengths)} entries but uid_list has {len(uid_list)}")
+    starts = [i for i, uid in enumerate(uid_list) if i == 0 or uid != uid_list[i - 1]]
+    if len(starts) < k_partitions:
+        raise ValueError(f"Number of uid groups ({len(starts)}) must be >= k_partitions ({k_partitions}).")
+    workloads = np.add.reduceat(LINEAR * lengths + QUADRATIC * lengths * lengths, starts)
+    ends = [*starts[1:], len(lengths)]
+    parts = get_seqlen_balanced_partitions(workloads, k_partitions, equal_size=True)
+    return [[i for group in part for i in range(starts[group], ends[group])] for part in parts]
+
+
+def rearrange_micro_batches(
+    batch,
+    max_token_len,
+    dp_group=None,
+    num_batches_divided_by=None,
+    same_micro_num_in_dp=True,
+    min_num_micro_batch=None,
+    use_dynamic_bsz_balance=True,
+    force_group_size=1,
+):
+    """The batch in micro-batches of at most `max_token_len` tokens, and the indices of each; see verl's function of this name.
+
+    `min_num_micro_batch` is a lower bound of their number, `num_batches_divided_by` a divisor, and `force_group_size` consecutive samples
+    stay together. The number is the same on all ranks of `dp_group`, by one reduction.
+    """
+    from verl.utils import tensordict_utils
+
+    parts = micro_batch_indices(
+        _lengths_of(batch), int(max_token_len), int(force_group_size), min_num_micro_batch or 1, num_batches_divided_by or 1,
+        use_dynamic_bsz_balance, _all_max(dp_group) if same_micro_num_in_dp else None,
+    )
+    return [tensordict_utils.index_select_tensor_dict(batch, part) for part in parts], parts
+
+
+def micro_batch_indices(lengths, capacity, group=1, at_least=1, multiple=1, small_ends=True, all_max=None):
+    """What `rearrange_micro_batches` decides, on lengths alone; `all_max` is given a list of integers and returns their maxima over ranks.
+
+    Every rank learns of every rank's trouble in that one reduction, so that all of them raise the same ValueError or none does.
+    """
+    uneven = len(lengths) % group
+    groups = len(lengths) // group
+    together = np.repeat(np.arange(groups + bool(uneven), dtype=np.int64), group)[: len(lengths)]
+    heaviest = int(np.bincount(together, weights=lengths).max()) if len(lengths) else 0
+    least = 0
+    if len(lengths) and heaviest <= capacity:
+        keys = together if group > 1 else None
+        least = ballast.least_micro_batches(lengths, capacity, at_least=at_least, multiple=multiple, together=keys)
+    facts = [least, heaviest, -groups, uneven]
+    count, heaviest, fewest, uneven = facts if all_max is None else all_max(facts)
+    if uneven:
+        raise ValueError(f"the batch size of a rank must be divisible by force_group_size = {group}")
+    if heaviest > capacity:
+        raise ValueError(
+            f"{'A forced group' if group > 1 else 'A sample'} exceeds max_token_len and cannot be split. "
+            f"Got {heaviest} tokens and max_token_len={capacity}."
+        )
+    if count > -fewest:
+        raise ValueError(
+            f"Requested {count} non-empty micro-batches of at most max_token_len={capacity} tokens on every rank, but a rank has only "
+            f"{-fewest} {'forced groups' if group > 1 else 'samples'}."
+        )
+    parts = ballast.micro_batches(
+        lengths, capacity, exactly=count, together=together if group > 1 else None, order="small_ends" if small_ends else "any",
+        cost=ballast.quadratic_cost(LINEAR, QUADRATIC),
+    )
+    return [sorted(np.asarray(part).tolist()) for part in parts]
+
+
+def _lengths_of(batch):
+    tokens = batch["input_ids"]
+    lengths = tokens.offsets().diff() if tokens.is_nested else batch["attention_mask"].sum(dim=1)
+    return lengths.cpu().numpy().astype(np.int64)
+
+
+def _all_max(group):
+    from torch import distributed
+
+    if group is None or not distributed.is_initialized():
+        return None
+
+    def all_max(numbers):
+        import torch
+        from verl.utils.device import get_device_name
+
+        tensor = torch.tensor(numbers, dtype=torch.int64, device=get_device_name())
+        distributed.all_reduce(tensor, op=distributed.ReduceOp.MAX, group=group)
+        return tensor.tolist()
+
+    return all_max
+
+
+def _whole(numbers):
+    """Weights as positive integers; floating-point ones, as verl's SFT trainer gives, are scaled to 40 bits."""
+    values = np.asarray(numbers.cpu() if hasattr(numbers, "cpu") else numbers)
+    if values.dtype.kind == "f":
+        if not np.isfinite(values).all():
+            raise ValueError(f"seqlen_list[{int(np.flatnonzero(~np.isfinite(values))[0])}] is not a finite number")
+        if (values != np.floor(values)).any() or (len(values) and values.max() > 2.0**53):
+            values = np.rint(values * (2.0**40 / values.max()))
+    return np.maximum(values.astype(np.int64), 1)  # no weight is 0, so that no partition is empty
+
+
+if "ballast.verl" in os.environ.get("VERL_USE_EXTERNAL_MODULES", "").split(","):
+    install()
