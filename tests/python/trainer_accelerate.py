@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader
 from ballast.accelerate import check, prepared
 from ballast.torch import Packed, Plan, labels_of_step
 
-OPTIONS = {"capacity": 64, "micro_batches": 2, "epochs": 3, "seed": 5}
+OPTIONS = {"capacity": 64, "micro_batches": 2, "epochs": 3, "seed": 5, "cost": "llama-3.1-8b"}
 
 
 def collate(samples):

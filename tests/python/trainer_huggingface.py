@@ -19,7 +19,7 @@ from ballast.torch import Packed, Plan
 transformers.logging.set_verbosity_error()
 transformers.utils.logging.disable_progress_bar()
 datasets.disable_progress_bars()
-OPTIONS = {"capacity": 64, "micro_batches": 2, "epochs": 3, "seed": 5}
+OPTIONS = {"capacity": 64, "micro_batches": 2, "epochs": 3, "seed": 5, "cost": "llama-3.1-8b"}
 
 
 class Model(Tiny):
@@ -192,7 +192,7 @@ class TestTrl(unittest.TestCase):
             pass
 
         rows = token_rows(48)
-        plan = Plan(LENGTHS[:48], capacity=64, ranks=1, micro_batches=2, epochs=2, seed=1)
+        plan = Plan(LENGTHS[:48], capacity=64, ranks=1, micro_batches=2, epochs=2, seed=1, cost="llama-3.1-8b")
         words = PreTrainedTokenizerFast(
             tokenizer_object=Tokenizer(models.WordLevel({str(i): i for i in range(VOCABULARY)}, unk_token="0")), pad_token="0", eos_token="1"
         )

@@ -69,7 +69,7 @@ class Planned:
         self.plan.agree(device=args.device)
         loader = DataLoader(
             dataset,
-            batch_sampler=self.plan.batches(args.process_index, one_epoch=True, placeholders=True),
+            batch_sampler=self.plan.batches(args.process_index, one_epoch=True, placeholders=True, dataset=dataset),
             collate_fn=collator,
             num_workers=args.dataloader_num_workers,
             pin_memory=args.dataloader_pin_memory,

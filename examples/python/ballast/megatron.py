@@ -3,7 +3,8 @@
 
     # in the file that calls pretrain(), started with --dataloader-type external --micro-batch-size 1
     # --global-batch-size <data-parallel ranks x micro-batches>
-    plan = ballast.torch.Plan(ballast.megatron.lengths("corpus"), capacity=8192, ranks=dp_size, micro_batches=4, epochs=2, seed=1)
+    plan = ballast.torch.Plan(ballast.megatron.lengths("corpus"), capacity=8192, ranks=dp_size, micro_batches=4, epochs=2, seed=1,
+                              cost="llama-3.1-8b")
 
     def datasets_provider(samples):
         return ballast.megatron.PackedBatches("corpus", plan, dp_rank), None, None

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Feeds PyTorch from a planned run: a batch sampler for each rank, a collator for packed rows, and the loop that counts steps.
 
-    plan = ballast.torch.Plan(lengths, capacity=8192, ranks=world, micro_batches=4, epochs=3, seed=1)
-    loader = DataLoader(dataset, batch_sampler=plan.batches(rank), collate_fn=Packed(), num_workers=2)
-    for epoch in range(3):
-        loader.batch_sampler.set_epoch(epoch)
-        for step, micro_batches in plan.steps_of(loader):
-            ...                       # forward, backward, update
-            saved = plan.state()      # what the checkpoint keeps: a few integers
+    plan = Plan(lengths, capacity=8192, ranks=world, micro_batches=4, epochs=3, seed=1, cost="llama-3.1-8b")
+    loader = DataLoader(dataset, batch_sampler=plan.batches(rank, one_epoch=True), collate_fn=Packed(), num_workers=2)
+    for step, micro_batches in plan.steps_of(loader):
+        ...                           # forward, backward, update
+        saved = plan.state()          # what the checkpoint keeps: a few integers
     plan.resume(saved, ranks=3)       # before the sampler is made; the samples not yet trained on are planned for three ranks
 
 docs/python-trainers.md says what else has to be known. PyTorch is imported when a tensor or a collective is first needed.
@@ -16,7 +14,7 @@ import numpy as np
 
 import ballast
 
-__all__ = ["Batches", "Packed", "Plan", "check", "labels_of_step"]
+__all__ = ["Batches", "Packed", "Pieces", "Plan", "check", "labels_of_step"]
 
 
 class Plan:
@@ -69,22 +67,30 @@ class Plan:
         """Walks the run once: counts the steps of each epoch, and refuses a step in which a rank would have to wait."""
         if self._table is None:
             table, run = {}, self._run()
-            while not run.done:
-                step = run.next()
+            for step in run:
                 for rank in range(self._ranks):
                     packs = len(run.packs_of(rank))
                     if packs != self._micro_batches:
                         raise ValueError(
-                            f"step {step.step} has {packs} micro-batches for rank {rank} instead of {self._micro_batches}: the other ranks "
+                            f"step {step} has {packs} micro-batches for rank {rank} instead of {self._micro_batches}: the other ranks "
                             "would wait for ever; plan with fewer ranks or micro-batches, or leave out what fills no step"
                         )
-                table[step.epoch] = table.get(step.epoch, 0) + 1
+                table[run.epoch] = table.get(run.epoch, 0) + 1
             self._table = table
         return self._table
 
-    def batches(self, rank, *, one_epoch=False, placeholders=False):
-        """The batch sampler of `rank`, see `Batches`."""
+    def batches(self, rank, *, one_epoch=False, placeholders=False, dataset=None):
+        """The batch sampler of `rank`, see `Batches`. `dataset` is what will be read: needed only if samples are split or cut."""
+        if self._options.get("oversize") in ("split", "truncate") and not isinstance(dataset, Pieces):
+            raise ValueError(
+                f"oversize={self._options['oversize']!r} makes micro-batches of parts of samples: make wrapped = plan.dataset(dataset), give "
+                "it to the loader, and make the sampler by plan.batches(rank, dataset=wrapped)"
+            )
         return Batches(self, rank, one_epoch=one_epoch, placeholders=placeholders)
+
+    def dataset(self, dataset):
+        """The dataset with the pieces of samples that are split, or with samples cut to the capacity, as `oversize` says."""
+        return Pieces(dataset, self._options["capacity"], self._run().pieces)
 
     def steps_of(self, loader):
         """Yields (step, list of its micro-batches) from a loader of this plan, and reports each step once the loop comes back for more."""
@@ -167,7 +173,7 @@ class Batches:
         self.plan, self.rank, self.one_epoch = plan, rank, one_epoch
         self.epoch = min(epochs, default=0)
         self._placeholders = plan.steps_done if placeholders else 0
-        self._ahead = (None, None)
+        self._ahead = None
         steps = sum(epochs.values()) if one_epoch else (whole or list(epochs.values()) or [0])[0]
         self._length = (steps + self._placeholders) * plan.micro_batches
 
@@ -185,12 +191,12 @@ class Batches:
         self.epoch = epoch
 
     def _open(self, epoch):
-        """A run and its current step, in `epoch` or before it: the run that the last pass has left, if it stands there."""
-        (run, step), self._ahead = self._ahead, (None, None)
-        if step is None or self.one_epoch or step.epoch != epoch:
+        """A run that stands at a step in `epoch` or before it: the one that the last pass has left, if it does. None if all is done."""
+        run, self._ahead = self._ahead, None
+        if run is None or self.one_epoch or run.epoch != epoch:
             run = self.plan._run()
-            step = None if run.done else run.next()
-        return run, step
+            run = None if run.done or run.next() is None else run
+        return run
 
     def __len__(self):
         return self._length
@@ -224,17 +230,19 @@ class _Pass:
     def _walk(self, skipped):
         """The lists behind the first `skipped`; passed over steps make no list."""
         batches, each = self._batches, self._batches.plan.micro_batches
-        run, step = batches._open(self._epoch)
+        run = batches._open(self._epoch)
         for _ in range(skipped, batches._placeholders * each):
             yield []
         skipped = max(skipped - batches._placeholders * each, 0)
-        while step is not None and (batches.one_epoch or step.epoch <= self._epoch):
-            passed = each if not batches.one_epoch and step.epoch < self._epoch else min(skipped, each)
-            for pack in run.packs_of(batches.rank)[passed:] if passed < each else ():
-                yield np.asarray(pack).tolist()
-            skipped -= passed if step.epoch == self._epoch or batches.one_epoch else 0
-            step = None if run.done else run.next()
-        batches._ahead = (run, step)
+        while run is not None and (batches.one_epoch or run.epoch <= self._epoch):
+            earlier = not batches.one_epoch and run.epoch < self._epoch
+            passed = each if earlier else min(skipped, each)
+            if passed < each:
+                for pack in run.packs_of(batches.rank)[passed:]:
+                    yield np.asarray(pack).tolist()
+            skipped -= 0 if earlier else passed
+            run = None if run.done or run.next() is None else run
+        batches._ahead = run
 
     def state_dict(self):
         """Where this pass stands: the epoch, and how many lists it has given."""
@@ -264,6 +272,34 @@ def check(loader):
             "be trained on; call ballast.accelerate.prepared(loader, accelerator) instead of accelerator.prepare(loader)"
         )
     return layer
+
+
+class Pieces:
+    """A map-style dataset in which samples are split or cut as planned; made by `Plan.dataset`.
+
+    A sample is a sequence of tokens, or a mapping whose sequences of as many values as there are `input_ids` are cut alike.
+    """
+
+    def __init__(self, dataset, capacity, pieces):
+        self._dataset, self._pieces, self._capacity = dataset, pieces, capacity
+        self._first = {}
+        for sample, begin, _ in pieces:
+            self._first[sample] = min(begin, self._first.get(sample, begin))
+
+    def __len__(self):
+        return len(self._dataset) + len(self._pieces)
+
+    def __getitem__(self, index):
+        if index < len(self._dataset):
+            sample, begin, end = index, 0, self._first.get(index, self._capacity)
+        else:
+            sample, begin, tokens = self._pieces[index - len(self._dataset)]
+            end = begin + tokens
+        row = self._dataset[sample]
+        if not hasattr(row, "keys"):
+            return row[begin:end]
+        size = len(row["input_ids"])
+        return {name: row[name][begin:end] if hasattr(row[name], "__len__") and len(row[name]) == size else row[name] for name in row.keys()}
 
 
 class Packed:

@@ -133,7 +133,8 @@ def _all_max(group):
         import torch
         from verl.utils.device import get_device_name
 
-        tensor = torch.tensor(numbers, dtype=torch.int64, device=get_device_name())
+        device = "cpu" if distributed.get_backend(group) == "gloo" else get_device_name()
+        tensor = torch.tensor(numbers, dtype=torch.int64, device=device)
         distributed.all_reduce(tensor, op=distributed.ReduceOp.MAX, group=group)
         return tensor.tolist()
 
