@@ -87,7 +87,7 @@ class TestAccelerate(unittest.TestCase):
         same = on_ranks(4, train, stopped[0][1], None)
         for rank in range(4):
             self.assertEqual(stopped[rank][0] + same[rank][0], whole[rank][0])
-            self.assertTrue(torch.equal(same[rank][2], whole[rank][2]), "weights after resuming")
+            self.assertLess((same[rank][2] - whole[rank][2]).abs().max(), 1e-12)  # DDP may add in another order
 
         fewer = on_ranks(3, train, stopped[0][1], None)
         self.assertEqual(len({len(seen) for seen, *_ in fewer}), 1)

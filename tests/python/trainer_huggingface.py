@@ -107,7 +107,7 @@ class TestTrainer(unittest.TestCase):
             same = on_ranks(4, train, folder, None, True)
             for rank in range(4):
                 self.assertEqual(stopped[rank][0] + same[rank][0], whole[rank][0])
-                self.assertTrue(torch.equal(same[rank][2], whole[rank][2]), "weights after resuming")
+                self.assertLess((same[rank][2] - whole[rank][2]).abs().max(), 1e-12)  # DDP may add in another order
             try:
                 fewer = on_ranks(3, train, f"{folder}-3", None, True)
             finally:
@@ -124,7 +124,7 @@ class TestTrainer(unittest.TestCase):
 
     def test_what_is_refused(self):
         def trainer(plan, **changes):
-            return PlannedTrainer(plan=plan, model=Model(), train_dataset=Samples(), data_collator=collate, args=arguments("unused", **changes))
+            return PlannedTrainer(plan=plan, model=Model(), train_dataset=Samples(), data_collator=collate, args=arguments(tempfile.gettempdir(), **changes))
 
         for sentence, changes in {
             "gradient_accumulation_steps = 1 must be": {"gradient_accumulation_steps": 1},

@@ -174,6 +174,30 @@ class TestBatches(unittest.TestCase):
         self.assertEqual(len(lists), len(later.batches(0, one_epoch=True, placeholders=True)))
 
 
+class TestPieces(unittest.TestCase):
+    def test_split_samples_come_back_whole(self):
+        plan = plan_of(2, capacity=20, epochs=1, oversize="split")
+        with self.assertRaisesRegex(ValueError, "plan.dataset"):
+            plan.batches(0)
+        pieces = plan.dataset([tokens(i) for i in range(len(LENGTHS))])
+        self.assertGreater(len(pieces), len(LENGTHS))
+        lists = [members for rank in range(2) for members in plan.batches(rank, dataset=pieces)]
+        each_once(self, lists, len(pieces))
+        self.assertLessEqual(max(sum(len(pieces[i]) for i in members) for members in lists), 20)
+        joined = {i: pieces[i] for i in range(len(LENGTHS))}
+        for number, (sample, begin, _) in enumerate(plan._run().pieces):
+            self.assertEqual(len(joined[sample]), begin)
+            joined[sample] = joined[sample] + pieces[len(LENGTHS) + number]
+        self.assertEqual(joined, {i: tokens(i) for i in range(len(LENGTHS))})
+
+    def test_samples_are_cut_to_the_capacity(self):
+        plan = plan_of(2, capacity=20, epochs=1, oversize="truncate")
+        cut = plan.dataset(Samples())
+        self.assertEqual(len(cut), len(LENGTHS))
+        for i in range(len(LENGTHS)):
+            self.assertEqual(cut[i], {"input_ids": tokens(i)[:20], "index": i})
+
+
 class TestPacked(unittest.TestCase):
     def test_a_row(self):
         batch = Packed()([{"input_ids": [5, 6, 7]}, {"input_ids": np.array([8, 9]), "labels": [-100, 9]}])
