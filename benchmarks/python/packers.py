@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ballast beside the planners of Python trainers, all in this process: TRL's packing, verl's partitions and micro-batches, and the
-`BatchRebalanceSampler` of transformers. Needs ballast, trl, datasets, transformers and verl in one environment:
+"""ballast beside the planners of Python trainers, all in this process: TRL's packing, verl's partitions and
+micro-batches, and the `BatchRebalanceSampler` of transformers. Needs ballast, trl, datasets, transformers and verl in
+one environment:
 
     python benchmarks/python/packers.py [samples]
 
 Times are the least of a few rounds, printed as ratios to ballast's. The lengths are drawn from a fixed seed.
 """
+
 import logging
 import sys
 import time
@@ -48,8 +50,10 @@ def packing(lengths):
     datasets.disable_caching()
     data = datasets.Dataset.from_dict({"input_ids": [np.zeros(n, np.int32) for n in lengths]})
     packed, seconds = timed(lambda: ours(data, CAPACITY))
-    print(f"Packing of {len(lengths)} samples into rows of {CAPACITY} tokens, as datasets; at least "
-          f"{ballast.lower_bound(lengths, CAPACITY)} rows are needed")
+    print(
+        f"Packing of {len(lengths)} samples into rows of {CAPACITY} tokens, as datasets; at least "
+        f"{ballast.lower_bound(lengths, CAPACITY)} rows are needed"
+    )
     print(f"  {'ballast.huggingface.pack_dataset':40} {len(packed):6} rows    time 1")
     for name, options in (("trl bfd, windows of 1000", {}), ("trl bfd, all rows at once", {"batch_size": None})):
         other, took = timed(lambda: theirs(data, CAPACITY, "bfd", {**options, "load_from_cache_file": False}), 1)
@@ -76,7 +80,10 @@ def partitions(lengths):
                 seconds += took
             found.append((np.mean(worst), seconds))
         (mine, own), (other, took) = found
-        print(f"  {count:5} samples on {RANKS} ranks    ballast {mine:.5f}    verl {other:.5f}    time of verl {took / own:.1f}")
+        print(
+            f"  {count:5} samples on {RANKS} ranks    ballast {mine:.5f}    verl {other:.5f}    time of verl "
+            f"{took / own:.1f}"
+        )
 
 
 def micro_batches(lengths):
@@ -90,8 +97,17 @@ def micro_batches(lengths):
     print(f"Micro-batches of at most {CAPACITY} tokens: sum over 50 batches of 64 samples")
     found = []
     batches = [np.random.default_rng(b).choice(lengths, 64) for b in range(50)]
-    tensors = [TensorDict({"input_ids": torch.nested.as_nested_tensor([torch.zeros(n, dtype=torch.int64) for n in batch], layout=torch.jagged)},
-                          batch_size=[64]) for batch in batches]
+    tensors = [
+        TensorDict(
+            {
+                "input_ids": torch.nested.as_nested_tensor(
+                    [torch.zeros(n, dtype=torch.int64) for n in batch], layout=torch.jagged
+                )
+            },
+            batch_size=[64],
+        )
+        for batch in batches
+    ]
     for function in (ours.rearrange_micro_batches, theirs.rearrange_micro_batches):
         number, seconds, over = 0, 0.0, []
         for batch, tensor in zip(batches, tensors):
@@ -101,30 +117,48 @@ def micro_batches(lengths):
             over.append(max(loads) * len(loads) / sum(loads))
         found.append((number, seconds, np.mean(over)))
     (mine, own, level), (other, took, theirs_level) = found
-    print(f"  ballast {mine}, dearest over mean {level:.3f}    verl {other}, {theirs_level:.3f}    time of verl {took / own:.2f}")
+    print(
+        f"  ballast {mine}, dearest over mean {level:.3f}    verl {other}, {theirs_level:.3f}    time of verl "
+        f"{took / own:.2f}"
+    )
 
 
 def steps(lengths):
-    """One epoch on all ranks: optimiser steps, padding, and the share of time that ranks wait for the slowest of each step."""
+    """One epoch on all ranks: optimiser steps, padding, and the share of time that ranks wait for the slowest of each
+    step."""
     from transformers.trainer_pt_utils import BatchRebalanceSampler
 
-    plan, seconds = timed(lambda: ballast.plan_steps(lengths, capacity=CAPACITY, ranks=RANKS, micro_batches=MICRO_BATCHES, cost=COST))
+    plan, seconds = timed(
+        lambda: ballast.plan_steps(lengths, capacity=CAPACITY, ranks=RANKS, micro_batches=MICRO_BATCHES, cost=COST)
+    )
     per_step = len(lengths) // plan.steps
 
     def rebalanced():
-        samplers = [BatchRebalanceSampler(lengths.tolist(), per_step, RANKS, MICRO_BATCHES, rank=r) for r in range(RANKS)]
+        samplers = [
+            BatchRebalanceSampler(lengths.tolist(), per_step, RANKS, MICRO_BATCHES, rank=r) for r in range(RANKS)
+        ]
         return list(samplers[0]), samplers
 
     (_, samplers), took = timed(rebalanced, 1)
     own = [[plan.packs_of(step, rank) for rank in range(RANKS)] for step in range(plan.steps)]
     lists = [list(sampler) for sampler in samplers]
     other = [[rank[s : s + MICRO_BATCHES] for rank in lists] for s in range(0, len(lists[0]), MICRO_BATCHES)]
-    print(f"Steps of one epoch, {RANKS} ranks with {MICRO_BATCHES} micro-batches; waiting by 24576 l + l^2 of unpadded samples")
-    for name, table, padded, ratio in (("ballast.plan_steps", own, False, 1), ("transformers batch_rebalance", other, True, took / seconds)):
+    print(
+        f"Steps of one epoch, {RANKS} ranks with {MICRO_BATCHES} micro-batches; waiting by 24576 l + l^2 of unpadded "
+        "samples"
+    )
+    for name, table, padded, ratio in (
+        ("ballast.plan_steps", own, False, 1),
+        ("transformers batch_rebalance", other, True, took / seconds),
+    ):
         idle, tokens, largest = idle_of(lengths, table), real_tokens(lengths, table), row_tokens(lengths, table, padded)
         by_its_own = f" (by its own padded cost {idle_of(lengths, table, padded_cost):.2%})" if padded else ""
-        print(f"  {name:30} {len(table):5} steps    waiting {idle:.2%}{by_its_own}    padding {largest[0] / tokens - 1:.1%}    "
-              f"largest micro-batch {largest[1]} tokens    samples {sum(len(p) for s in table for r in s for p in r)}    time {ratio:.1f}")
+        print(
+            f"  {name:30} {len(table):5} steps    waiting {idle:.2%}{by_its_own}    padding "
+            f"{largest[0] / tokens - 1:.1%}    "
+            f"largest micro-batch {largest[1]} tokens    samples {sum(len(p) for s in table for r in s for p in r)}   "
+            f" time {ratio:.1f}"
+        )
 
 
 def padded_cost(lengths, members):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the trainers share: processes that train together over gloo, lengths, and a model that is exact in doubles."""
+"""What the tests of the trainers share: processes that train together over gloo, lengths, and a model that is exact in
+doubles."""
 
 import faulthandler
 import multiprocessing
@@ -10,7 +11,7 @@ import traceback
 
 import numpy as np
 import torch
-import torch._dynamo  # imported here once: what trains in several processes would import it in each, all at the same time
+import torch._dynamo  # once here: otherwise each process imports it, all at the same time
 import torch.distributed.fsdp  # noqa: F401
 
 LENGTHS = np.random.default_rng(7).lognormal(2.3, 0.7, 203).astype(np.int64).clip(2, 48)
@@ -36,9 +37,13 @@ def _enter(function, rank, ranks, folder, arguments, port):
     faulthandler.dump_traceback_later(80)  # says where a process hangs
     try:
         torch.set_num_threads(1)
-        os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(ranks), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+        os.environ.update(
+            RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(ranks), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port)
+        )
         os.environ.update(ACCELERATE_USE_CPU="true", OMP_NUM_THREADS="1")
-        torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=ranks)
+        torch.distributed.init_process_group(
+            "gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=ranks
+        )
         result = ("ok", function(rank, ranks, *arguments))
     except BaseException:
         result = ("failed", traceback.format_exc())
@@ -50,7 +55,10 @@ def on_ranks(ranks, function, *arguments, timeout=90):
     """What function(rank, ranks, *arguments) returns in each of `ranks` forked processes that are one gloo group."""
     with tempfile.TemporaryDirectory() as folder:
         context = multiprocessing.get_context("fork")
-        started = [context.Process(target=_enter, args=(function, rank, ranks, folder, arguments, 29500)) for rank in range(ranks)]
+        started = [
+            context.Process(target=_enter, args=(function, rank, ranks, folder, arguments, 29500))
+            for rank in range(ranks)
+        ]
         for process in started:
             process.start()
         end = time.monotonic() + timeout
@@ -62,7 +70,11 @@ def on_ranks(ranks, function, *arguments, timeout=90):
         results = []
         for rank in range(ranks):
             path = f"{folder}/{rank}.pt"
-            results.append(torch.load(path, weights_only=False) if os.path.exists(path) else ("failed", f"rank {rank} hangs or died"))
+            results.append(
+                torch.load(path, weights_only=False)
+                if os.path.exists(path)
+                else ("failed", f"rank {rank} hangs or died")
+            )
     failures = [text for state, text in results if state == "failed"]
     if failures:
         raise RuntimeError("\n".join(failures))
@@ -91,7 +103,9 @@ class Tiny(torch.nn.Module):
 
     def summed_loss(self, batch):
         scores = self(batch["input_ids"], batch["position_ids"])
-        return torch.nn.functional.cross_entropy(scores[0, :-1], batch["labels"][0, 1:], ignore_index=-100, reduction="sum")
+        return torch.nn.functional.cross_entropy(
+            scores[0, :-1], batch["labels"][0, 1:], ignore_index=-100, reduction="sum"
+        )
 
 
 def unpacked_gradient(samples):
@@ -111,4 +125,6 @@ def gradient(model):
 
 def each_once(case, lists, count=None):
     """Fails unless the lists hold every sample once."""
-    case.assertEqual(sorted(i for members in lists for i in members), list(range(len(LENGTHS) if count is None else count)))
+    case.assertEqual(
+        sorted(i for members in lists for i in members), list(range(len(LENGTHS) if count is None else count))
+    )

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ballast.accelerate with accelerate's own Accelerator: 4 processes over gloo, 2 workers each; stops in the second epoch and resumes."""
+"""ballast.accelerate with accelerate's own Accelerator: 4 processes over gloo, 2 workers each; stops in the second
+epoch and resumes."""
 
 import unittest
 
@@ -42,7 +43,9 @@ def train(rank, ranks, saved, stop_at):
         for batch in micro_batches:
             with accelerator.accumulate(model):
                 scores = model(batch["input_ids"], batch["position_ids"])
-                loss = torch.nn.functional.cross_entropy(scores[0, :-1], batch["labels"][0, 1:], ignore_index=-100, reduction="sum")
+                loss = torch.nn.functional.cross_entropy(
+                    scores[0, :-1], batch["labels"][0, 1:], ignore_index=-100, reduction="sum"
+                )
                 accelerator.backward(loss * ranks * plan.micro_batches / labels)  # it divides by both
                 if accelerator.sync_gradients and first is None:
                     first = gradient(model)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ballast.huggingface with the real Trainer (4 processes over gloo, 2 workers each, stopped and resumed in the second epoch) and TRL."""
+"""ballast.huggingface with the real Trainer (4 processes over gloo, 2 workers each, stopped and resumed in the second
+epoch) and TRL."""
 
 import os
 import shutil
@@ -64,22 +65,45 @@ def plan_of(ranks):
 
 
 def arguments(folder, **changes):
-    return TrainingArguments(**{
-        "output_dir": folder, "num_train_epochs": 1, "gradient_accumulation_steps": 2, "use_cpu": True, "report_to": "none",
-        "optim": "sgd", "learning_rate": 0.1, "lr_scheduler_type": "constant", "max_grad_norm": 0.0, "save_strategy": "no",
-        "logging_strategy": "no", "remove_unused_columns": False, "dataloader_num_workers": 2, "disable_tqdm": True, **changes,
-    })
+    return TrainingArguments(
+        **{
+            "output_dir": folder,
+            "num_train_epochs": 1,
+            "gradient_accumulation_steps": 2,
+            "use_cpu": True,
+            "report_to": "none",
+            "optim": "sgd",
+            "learning_rate": 0.1,
+            "lr_scheduler_type": "constant",
+            "max_grad_norm": 0.0,
+            "save_strategy": "no",
+            "logging_strategy": "no",
+            "remove_unused_columns": False,
+            "dataloader_num_workers": 2,
+            "disable_tqdm": True,
+            **changes,
+        }
+    )
 
 
 def train(rank, ranks, folder, stop_at, resume):
     """The lists that this rank trained on, the first gradient, and the weights at the end."""
     trainer = PlannedTrainer(
-        plan=plan_of(ranks), model=Model(), train_dataset=Samples(), data_collator=collate, args=arguments(folder),
+        plan=plan_of(ranks),
+        model=Model(),
+        train_dataset=Samples(),
+        data_collator=collate,
+        args=arguments(folder),
         callbacks=[FirstGradient(), StopAt(stop_at)],
     )
     trainer.train(resume_from_checkpoint=resume)
     model = trainer.accelerator.unwrap_model(trainer.model)
-    return model.seen, model.first, torch.cat([p.detach().flatten() for p in model.parameters()]), trainer.plan.steps_done
+    return (
+        model.seen,
+        model.first,
+        torch.cat([p.detach().flatten() for p in model.parameters()]),
+        trainer.plan.steps_done,
+    )
 
 
 def members_of(results, lists):
@@ -124,7 +148,13 @@ class TestTrainer(unittest.TestCase):
 
     def test_what_is_refused(self):
         def trainer(plan, **changes):
-            return PlannedTrainer(plan=plan, model=Model(), train_dataset=Samples(), data_collator=collate, args=arguments(tempfile.gettempdir(), **changes))
+            return PlannedTrainer(
+                plan=plan,
+                model=Model(),
+                train_dataset=Samples(),
+                data_collator=collate,
+                args=arguments(tempfile.gettempdir(), **changes),
+            )
 
         for sentence, changes in {
             "gradient_accumulation_steps = 1 must be": {"gradient_accumulation_steps": 1},
@@ -141,7 +171,9 @@ class TestTrainer(unittest.TestCase):
 
 
 def token_rows(count=120):
-    return datasets.Dataset.from_dict({"input_ids": [tokens(i) for i in range(count)], "labels": [tokens(i) for i in range(count)]})
+    return datasets.Dataset.from_dict(
+        {"input_ids": [tokens(i) for i in range(count)], "labels": [tokens(i) for i in range(count)]}
+    )
 
 
 class TestTrl(unittest.TestCase):
@@ -194,24 +226,47 @@ class TestTrl(unittest.TestCase):
         rows = token_rows(48)
         plan = Plan(LENGTHS[:48], capacity=64, ranks=1, micro_batches=2, epochs=2, seed=1, cost="llama-3.1-8b")
         words = PreTrainedTokenizerFast(
-            tokenizer_object=Tokenizer(models.WordLevel({str(i): i for i in range(VOCABULARY)}, unk_token="0")), pad_token="0", eos_token="1"
+            tokenizer_object=Tokenizer(models.WordLevel({str(i): i for i in range(VOCABULARY)}, unk_token="0")),
+            pad_token="0",
+            eos_token="1",
         )
-        sizes = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 2}
+        sizes = {
+            "hidden_size": 16,
+            "intermediate_size": 32,
+            "num_hidden_layers": 1,
+            "num_attention_heads": 2,
+            "num_key_value_heads": 2,
+        }
         model = LlamaForCausalLM(LlamaConfig(vocab_size=VOCABULARY, max_position_embeddings=64, **sizes))
         with tempfile.TemporaryDirectory() as folder:
             args = SFTConfig(
-                output_dir=folder, padding_free=True, max_length=None, per_device_train_batch_size=1, gradient_accumulation_steps=2,
-                num_train_epochs=1, use_cpu=True, bf16=False, report_to="none", save_strategy="no", logging_strategy="no", disable_tqdm=True,
-                gradient_checkpointing=False, dataset_kwargs={"skip_prepare_dataset": True},
+                output_dir=folder,
+                padding_free=True,
+                max_length=None,
+                per_device_train_batch_size=1,
+                gradient_accumulation_steps=2,
+                num_train_epochs=1,
+                use_cpu=True,
+                bf16=False,
+                report_to="none",
+                save_strategy="no",
+                logging_strategy="no",
+                disable_tqdm=True,
+                gradient_checkpointing=False,
+                dataset_kwargs={"skip_prepare_dataset": True},
             )
             trainer = PlannedSFT(plan=plan, model=model, args=args, train_dataset=rows, processing_class=words)
             seen = []
             compute = trainer.compute_loss
-            trainer.compute_loss = lambda model, inputs, *rest, **more: seen.append(inputs) or compute(model, inputs, *rest, **more)
+            trainer.compute_loss = lambda model, inputs, *rest, **more: (
+                seen.append(inputs) or compute(model, inputs, *rest, **more)
+            )
             trainer.train()
         self.assertEqual(len(seen), 2 * plan.steps)
         sequences = [
-            batch["input_ids"][0, a:b].tolist() for batch in seen for a, b in zip(batch["cu_seq_lens_q"], batch["cu_seq_lens_q"][1:])
+            batch["input_ids"][0, a:b].tolist()
+            for batch in seen
+            for a, b in zip(batch["cu_seq_lens_q"], batch["cu_seq_lens_q"][1:])
         ]
         self.assertEqual(sorted(sequences), sorted(2 * list(rows["input_ids"])))
 

@@ -66,7 +66,15 @@ class TestFiles(unittest.TestCase):
         samples = rows(1)
         write(self.prefix, [[row] for row in samples])
         for multiple in (1, 4):
-            plan = Plan(lengths(self.prefix, multiple), capacity=64, ranks=2, micro_batches=2, epochs=2, seed=1, cost=ballast.token_cost())
+            plan = Plan(
+                lengths(self.prefix, multiple),
+                capacity=64,
+                ranks=2,
+                micro_batches=2,
+                epochs=2,
+                seed=1,
+                cost=ballast.token_cost(),
+            )
             seen = []
             for rank in range(2):
                 batches = PackedBatches(self.prefix, plan, rank, multiple=multiple)
@@ -83,8 +91,10 @@ class TestFiles(unittest.TestCase):
                         self.assertEqual(batch["position_ids"][0, at : at + n].tolist(), list(range(n)))
                     self.assertEqual(batch["max_seqlen"], max(np.diff(room)))
                     seen += members
-                self.assertEqual(next(batches)["tokens"].tolist(), PackedBatches(self.prefix, plan, rank, multiple=multiple)
-                                 .__next__()["tokens"].tolist())
+                self.assertEqual(
+                    next(batches)["tokens"].tolist(),
+                    PackedBatches(self.prefix, plan, rank, multiple=multiple).__next__()["tokens"].tolist(),
+                )
             self.assertEqual(sorted(seen), sorted(2 * list(range(60))))
 
     def test_what_is_refused(self):
@@ -94,7 +104,11 @@ class TestFiles(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "not among Megatron's"):
             write(self.prefix, [], np.float16)
         data = open(f"{self.prefix}.idx", "rb").read()
-        for changed, sentence in ((b"X" + data[1:], "MMIDIDX"), (data[:9] + b"\2" + data[10:], "version 2"), (data[:-8], "ends early")):
+        for changed, sentence in (
+            (b"X" + data[1:], "MMIDIDX"),
+            (data[:9] + b"\2" + data[10:], "version 2"),
+            (data[:-8], "ends early"),
+        ):
             with open(f"{self.prefix}.idx", "wb") as file:
                 file.write(changed)
             with self.assertRaisesRegex(ValueError, sentence):

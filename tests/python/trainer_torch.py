@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ballast.torch with PyTorch's own loaders: 4 processes over gloo, 2 workers each; stops in the second epoch and resumes."""
+"""ballast.torch with PyTorch's own loaders: 4 processes over gloo, 2 workers each; stops in the second epoch and
+resumes."""
 
 import pickle
 import unittest
@@ -19,7 +20,9 @@ def collate(samples):
 
 
 def loader_of(batches, workers=2):
-    return DataLoader(Samples(), batch_sampler=batches, collate_fn=collate, num_workers=workers, persistent_workers=workers > 0)
+    return DataLoader(
+        Samples(), batch_sampler=batches, collate_fn=collate, num_workers=workers, persistent_workers=workers > 0
+    )
 
 
 def plan_of(ranks, **options):
@@ -204,7 +207,9 @@ class TestPacked(unittest.TestCase):
         self.assertEqual(batch["input_ids"].tolist(), [[5, 6, 7, 8, 9]])
         self.assertEqual(batch["labels"].tolist(), [[-100, 6, 7, -100, 9]])
         self.assertEqual(batch["position_ids"].tolist(), [[0, 1, 2, 0, 1]])
-        self.assertEqual((batch["cu_seqlens"].tolist(), batch["cu_seqlens"].dtype, batch["max_seqlen"]), ([0, 3, 5], torch.int32, 3))
+        self.assertEqual(
+            (batch["cu_seqlens"].tolist(), batch["cu_seqlens"].dtype, batch["max_seqlen"]), ([0, 3, 5], torch.int32, 3)
+        )
 
     def test_equals_the_collator_of_transformers(self):
         from transformers import DataCollatorWithFlattening

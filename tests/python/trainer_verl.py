@@ -37,7 +37,9 @@ def rearranged(rank, ranks, counts, options):
     """What one rank gets, or the error that it raises."""
     lengths = lengths_of(rank, counts[rank])
     try:
-        batches, parts = ours.rearrange_micro_batches(batch_of(lengths), 1024, dp_group=torch.distributed.group.WORLD, **options)
+        batches, parts = ours.rearrange_micro_batches(
+            batch_of(lengths), 1024, dp_group=torch.distributed.group.WORLD, **options
+        )
         torch.distributed.barrier()
         return parts, [batch["number"].tolist() for batch in batches]
     except ValueError as error:
@@ -71,20 +73,29 @@ class TestMicroBatches(unittest.TestCase):
     def test_options(self):
         lengths = lengths_of(3, 48)
         least = len(ours.rearrange_micro_batches(batch_of(lengths), 1024)[1])
-        self.assertEqual(len(ours.rearrange_micro_batches(batch_of(lengths), 1024, min_num_micro_batch=least + 3)[1]), least + 3)
+        self.assertEqual(
+            len(ours.rearrange_micro_batches(batch_of(lengths), 1024, min_num_micro_batch=least + 3)[1]), least + 3
+        )
         _, parts = ours.rearrange_micro_batches(batch_of(lengths), 1024, num_batches_divided_by=5)
         self.assertEqual(len(parts), -(-least // 5) * 5)
         _, parts = ours.rearrange_micro_batches(batch_of(lengths), 2048, force_group_size=4)
         self.check(lengths, 2048, parts, 4)
         padded = torch.arange(512) < torch.from_numpy(lengths)[:, None]
-        dense = TensorDict({"input_ids": torch.zeros(48, 512, dtype=torch.int64), "attention_mask": padded}, batch_size=[48])
+        dense = TensorDict(
+            {"input_ids": torch.zeros(48, 512, dtype=torch.int64), "attention_mask": padded}, batch_size=[48]
+        )
         _, parts = ours.rearrange_micro_batches(dense, 1024)
         self.check(lengths, 1024, parts)
         work = [workload(lengths, part) for part in parts]
-        self.assertLessEqual(max(work[0], work[-1]), sorted(work)[len(work) // 2], "cheap micro-batches stand at both ends")
+        self.assertLessEqual(
+            max(work[0], work[-1]), sorted(work)[len(work) // 2], "cheap micro-batches stand at both ends"
+        )
 
     def test_four_ranks_with_unequally_many_samples(self):
-        for counts, options in (([40, 24, 60, 33], {}), ([40, 32, 60, 36], {"force_group_size": 2, "num_batches_divided_by": 2})):
+        for counts, options in (
+            ([40, 24, 60, 33], {}),
+            ([40, 32, 60, 36], {"force_group_size": 2, "num_batches_divided_by": 2}),
+        ):
             results = on_ranks(4, rearranged, counts, options)
             self.assertEqual(len({len(parts) for parts, _ in results}), 1)
             for rank, (parts, numbers) in enumerate(results):
@@ -94,6 +105,7 @@ class TestMicroBatches(unittest.TestCase):
     def test_all_ranks_raise_alike(self):
         for counts, options, sentence in (
             ([3, 40, 60, 40], {}, "a rank has only 3 samples"),
+            ([3, 40, 40, 40], {"min_num_micro_batch": 30}, "a rank has only 3 samples"),
             ([40, 40, 41, 40], {"force_group_size": 2}, "divisible by force_group_size = 2"),
             ([40, 40, 40, 60], {"force_group_size": 20}, "A forced group exceeds"),
         ):
@@ -107,6 +119,9 @@ class TestMicroBatches(unittest.TestCase):
 
 
 class TestMicroBatchIndices(unittest.TestCase):
+    def test_a_sample_without_tokens(self):
+        self.assertEqual(sorted(ours.micro_batch_indices(np.array([0, 8, 0]), 8)), [[0, 2], [1]])
+
     def test_any_number_that_another_rank_needs(self):
         for seed in range(10):
             lengths = lengths_of(seed, 24)
@@ -136,9 +151,13 @@ class TestPartitions(unittest.TestCase):
         for seed in range(20):
             weights = [workload(lengths_of(seed, 96), [i]) for i in range(96)]
             for k, equal in ((8, True), (8, False), (16, True)):
-                worst = [max(sum(weights[i] for i in part) for part in parts) for parts in (
-                    ours.get_seqlen_balanced_partitions(weights, k, equal), theirs.get_seqlen_balanced_partitions(weights, k, equal),
-                )]
+                worst = [
+                    max(sum(weights[i] for i in part) for part in parts)
+                    for parts in (
+                        ours.get_seqlen_balanced_partitions(weights, k, equal),
+                        theirs.get_seqlen_balanced_partitions(weights, k, equal),
+                    )
+                ]
                 ratios.append(worst[0] / worst[1])
         self.assertLessEqual(np.mean(ratios), 1.0)
 
@@ -166,7 +185,9 @@ class TestPartitions(unittest.TestCase):
 @unittest.skipIf(theirs is None, "verl is not installed")
 class TestInstall(unittest.TestCase):
     def test_the_variable_replaces_and_importing_does_not(self):
-        code = "import verl, ballast.verl, verl.utils.seqlen_balancing as v; print(v.rearrange_micro_batches.__module__)"
+        code = (
+            "import verl, ballast.verl, verl.utils.seqlen_balancing as v; print(v.rearrange_micro_batches.__module__)"
+        )
         for value, module in (("ballast.verl", "ballast.verl"), ("", "verl.utils.seqlen_balancing")):
             environment = {**os.environ, "VERL_USE_EXTERNAL_MODULES": value}
             done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)

@@ -1,21 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hands a planned loader to Hugging Face accelerate without letting it deal the lists out to the processes once more.
 
-    accelerator = Accelerator(gradient_accumulation_steps=plan.micro_batches)
-    loader = DataLoader(dataset, batch_sampler=plan.batches(accelerator.process_index), collate_fn=Packed())
-    loader = ballast.accelerate.prepared(loader, accelerator)       # never accelerator.prepare(loader)
-    model, optimizer = accelerator.prepare(model, optimizer)
+accelerator = Accelerator(gradient_accumulation_steps=plan.micro_batches)
+loader = DataLoader(dataset, batch_sampler=plan.batches(accelerator.process_index), collate_fn=Packed())
+loader = ballast.accelerate.prepared(loader, accelerator)       # never accelerator.prepare(loader)
+model, optimizer = accelerator.prepare(model, optimizer)
 """
+
 from ballast.torch import check
 
 __all__ = ["check", "prepared"]
 
 
 def prepared(loader, accelerator):
-    """The loader as accelerate wants it: on the device, one batch ahead, registered, and with all lists of this process.
+    """The loader as accelerate wants it: on the device, one batch ahead, registered, and with all lists of this
+    process.
 
-    Take the sampler of the data-parallel rank where a process also has a place in a tensor or context parallel mesh. On a plan that was
-    resumed, the first pass is the epoch that was interrupted.
+    Take the sampler of the data-parallel rank where a process also has a place in a tensor or context parallel mesh. On
+    a plan that was resumed, the first pass is the epoch that was interrupted.
     """
     from accelerate.data_loader import prepare_data_loader
 

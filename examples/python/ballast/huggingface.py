@@ -9,9 +9,10 @@
     )
     trainer.train(resume_from_checkpoint=True)   # also with another number of processes
 
-The run is one epoch to Trainer, whatever number of epochs it has: Trainer asks for the length of an epoch only once, and loses the number
-of the epoch when it resumes. docs/python-trainers.md has more of this.
+The run is one epoch to Trainer, whatever number of epochs it has: Trainer asks for the length of an epoch only once,
+and loses the number of the epoch when it resumes. docs/python-trainers.md has more of this.
 """
+
 import json
 import os
 
@@ -26,9 +27,11 @@ STATE = "ballast.json"  # beside trainer_state.json in each checkpoint
 
 
 class Planned:
-    """Mixin in front of `transformers.Trainer` or a subclass: trains on the micro-batches of `plan` instead of dealing out the dataset.
+    """Mixin in front of `transformers.Trainer` or a subclass: trains on the micro-batches of `plan` instead of dealing
+    out the dataset.
 
-    Makes of each checkpoint one that another number of processes can resume. What would train on other samples than planned is refused.
+    Makes of each checkpoint one that another number of processes can resume. What would train on other samples than
+    planned is refused.
     """
 
     def __init__(self, *args, plan, **kwargs):
@@ -40,15 +43,29 @@ class Planned:
     def _refuse(self):
         args, plan = self.args, self.plan
         wrong = [
-            (args.gradient_accumulation_steps != plan.micro_batches,
-             f"gradient_accumulation_steps = {args.gradient_accumulation_steps} must be the plan's micro_batches = {plan.micro_batches}"),
-            (args.world_size != plan.ranks, f"the plan has ranks = {plan.ranks}, but {args.world_size} processes train"),
-            (args.num_train_epochs != 1,
-             f"num_train_epochs = {args.num_train_epochs} must be 1: the plan's epochs follow one another in one pass of Trainer"),
-            (args.max_steps > plan.steps, f"max_steps = {args.max_steps} is more than the {plan.steps} steps of the plan"),
+            (
+                args.gradient_accumulation_steps != plan.micro_batches,
+                f"gradient_accumulation_steps = {args.gradient_accumulation_steps} must be the plan's micro_batches = "
+                f"{plan.micro_batches}",
+            ),
+            (
+                args.world_size != plan.ranks,
+                f"the plan has ranks = {plan.ranks}, but {args.world_size} processes train",
+            ),
+            (
+                args.num_train_epochs != 1,
+                f"num_train_epochs = {args.num_train_epochs} must be 1: the plan's epochs follow one another in one "
+                "pass of Trainer",
+            ),
+            (
+                args.max_steps > plan.steps,
+                f"max_steps = {args.max_steps} is more than the {plan.steps} steps of the plan",
+            ),
             (args.ignore_data_skip, "ignore_data_skip starts the run over after a checkpoint: leave it False"),
-            (not args.average_tokens_across_devices and plan.ranks > 1,
-             "average_tokens_across_devices must be True: ranks have unequally many tokens"),
+            (
+                not args.average_tokens_across_devices and plan.ranks > 1,
+                "average_tokens_across_devices must be True: ranks have unequally many tokens",
+            ),
         ]
         for refused, sentence in wrong:
             if refused:
@@ -115,15 +132,18 @@ def _callback(plan):
 def pack_dataset(dataset, seq_length, strategy="bfd", map_kwargs=None):
     """The packed rows of a `datasets.Dataset` of token lists: `trl.pack_dataset` with the packs of `ballast.pack`.
 
-    Columns are the given ones, which must be lists of equal lengths, and `seq_lengths`. Unlike TRL it packs all rows together instead of
-    a thousand at a time, keeps empty rows out as TRL does, and refuses rows longer than `seq_length` instead of cutting them. `map_kwargs`
-    is accepted for the sake of the signature and must be empty. The order of rows follows the packs, not a plan of steps: a trainer that
-    shuffles them has no level steps, see `Planned` for those.
+    Columns are the given ones, which must be lists of equal lengths, and `seq_lengths`. Unlike TRL it packs all rows
+    together instead of a thousand at a time, keeps empty rows out as TRL does, and refuses rows longer than
+    `seq_length` instead of cutting them. `map_kwargs` is accepted for the sake of the signature and must be empty. The
+    order of rows follows the packs, not a plan of steps: a trainer that shuffles them has no level steps, see `Planned`
+    for those.
     """
     import pyarrow as pa
 
     if strategy != "bfd" or map_kwargs:
-        raise ValueError(f"strategy = {strategy!r} and map_kwargs = {map_kwargs}: only 'bfd' without map_kwargs is known here")
+        raise ValueError(
+            f"strategy = {strategy!r} and map_kwargs = {map_kwargs}: only 'bfd' without map_kwargs is known here"
+        )
     from datasets import Dataset
 
     table = dataset.with_format("arrow")[:]
@@ -133,7 +153,8 @@ def pack_dataset(dataset, seq_length, strategy="bfd", map_kwargs=None):
     too_long = np.flatnonzero(lengths > seq_length)
     if len(too_long):
         raise ValueError(
-            f"row {too_long[0]} has {lengths[too_long[0]]} tokens, more than seq_length = {seq_length} ({len(too_long)} such rows); cut or "
+            f"row {too_long[0]} has {lengths[too_long[0]]} tokens, more than seq_length = {seq_length} "
+            f"({len(too_long)} such rows); cut or "
             "drop them first"
         )
     kept = np.flatnonzero(lengths > 0)
@@ -160,7 +181,9 @@ def _row_lengths(table):
     for name in table.column_names:
         column = table.column(name)
         if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
-            raise ValueError(f"column {name!r} is of type {column.type}, not a list; remove it or leave it out by select_columns")
+            raise ValueError(
+                f"column {name!r} is of type {column.type}, not a list; remove it or leave it out by select_columns"
+            )
         if column.null_count:
             raise ValueError(f"column {name!r} has a null in row {int(np.flatnonzero(column.is_null().to_numpy())[0])}")
         lengths = pc.list_value_length(column).to_numpy().astype(np.int64)
@@ -168,7 +191,9 @@ def _row_lengths(table):
             first = (name, lengths)
         elif (lengths != first[1]).any():
             row = int(np.flatnonzero(lengths != first[1])[0])
-            raise ValueError(f"row {row} has {first[1][row]} values in column {first[0]!r} but {lengths[row]} in {name!r}")
+            raise ValueError(
+                f"row {row} has {first[1][row]} values in column {first[0]!r} but {lengths[row]} in {name!r}"
+            )
     return first[1]
 
 

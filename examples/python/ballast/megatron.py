@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Megatron-LM: packs from its data format (.bin and .idx), and packs written in it.
 
-    # in the file that calls pretrain(), started with --dataloader-type external --micro-batch-size 1
-    # --global-batch-size <data-parallel ranks x micro-batches>
-    plan = ballast.torch.Plan(ballast.megatron.lengths("corpus"), capacity=8192, ranks=dp_size, micro_batches=4, epochs=2, seed=1,
+    # in the file that calls pretrain(), started with --dataloader-type external --micro-batch-size 1 #
+    --global-batch-size <data-parallel ranks x micro-batches> plan =
+    ballast.torch.Plan(ballast.megatron.lengths("corpus"), capacity=8192, ranks=dp_size, micro_batches=4, epochs=2,
+    seed=1,
                               cost="llama-3.1-8b")
 
     def datasets_provider(samples):
         return ballast.megatron.PackedBatches("corpus", plan, dp_rank), None, None
 
-`lengths` and `PackedBatches` read the files without Megatron. `write` puts packs into a new pair of files, one document for each pack.
+`lengths` and `PackedBatches` read the files without Megatron. `write` puts packs into a new pair of files, one document
+for each pack.
 """
+
 import numpy as np
 
 __all__ = ["PackedBatches", "Sequences", "lengths", "write"]
@@ -32,15 +35,21 @@ class Sequences:
             raise ValueError(f"{path} is not an index of Megatron: it does not begin with MMIDIDX")
         version = int.from_bytes(head[9:17].tobytes(), "little")
         if version != 1 or int(head[17]) not in TYPES:
-            raise ValueError(f"{path} has version {version} and token type {head[17]}; known are version 1 and types 1 to 8")
+            raise ValueError(
+                f"{path} has version {version} and token type {head[17]}; known are version 1 and types 1 to 8"
+            )
         count, entries = (int(n) for n in np.frombuffer(head[18:34].tobytes(), "<u8"))
         self.lengths = np.fromfile(path, "<i4", count, offset=34)  # a copy: in the file they are misaligned
         self._starts = np.fromfile(path, "<i8", count, offset=34 + 4 * count)
         self.documents = np.fromfile(path, "<i8", entries, offset=34 + 12 * count)
         if len(self.documents) != entries:
-            raise ValueError(f"{path} ends early: {count} sequences and {entries} entries of documents do not fit into it")
+            raise ValueError(
+                f"{path} ends early: {count} sequences and {entries} entries of documents do not fit into it"
+            )
         self._type = np.dtype(TYPES[int(head[17])]).newbyteorder("<")
-        self._bytes = np.memmap(f"{prefix}.bin", np.uint8, "r") if count and self.lengths.any() else np.zeros(0, np.uint8)
+        self._bytes = (
+            np.memmap(f"{prefix}.bin", np.uint8, "r") if count and self.lengths.any() else np.zeros(0, np.uint8)
+        )
 
     def __len__(self):
         return len(self.lengths)
@@ -60,28 +69,43 @@ def lengths(prefix, multiple=1):
 
 
 def write(prefix, packs, token_type=np.int32):
-    """Writes packs, each a list of token arrays, in Megatron's format: a sequence for each sample and a document for each pack.
+    """Writes packs, each a list of token arrays, in Megatron's format: a sequence for each sample and a document for
+    each pack.
 
-    Written in the order step, micro-batch, rank, they are dealt out as planned by whoever reads documents one after the other.
+    Written in the order step, micro-batch, rank, they are dealt out as planned by whoever reads documents one after the
+    other.
     """
     kind = np.dtype(token_type).newbyteorder("<")
     code = {np.dtype(t): c for c, t in TYPES.items()}.get(np.dtype(token_type))
     if code is None:
-        raise ValueError(f"token_type = {token_type} is not among Megatron's: {', '.join(np.dtype(t).name for t in TYPES.values())}")
+        raise ValueError(
+            f"token_type = {token_type} is not among Megatron's: {', '.join(np.dtype(t).name for t in TYPES.values())}"
+        )
     sizes, documents = [], [0]
     with open(f"{prefix}.bin", "wb") as file:
         for pack in packs:
             for tokens in pack:
                 row = np.asarray(tokens)
-                if kind.kind in "iu" and len(row) and not np.iinfo(kind).min <= row.min() <= row.max() <= np.iinfo(kind).max:
-                    raise ValueError(f"pack {len(documents) - 1} has a token that {np.dtype(token_type).name} cannot hold")
+                if (
+                    kind.kind in "iu"
+                    and len(row)
+                    and not np.iinfo(kind).min <= row.min() <= row.max() <= np.iinfo(kind).max
+                ):
+                    raise ValueError(
+                        f"pack {len(documents) - 1} has a token that {np.dtype(token_type).name} cannot hold"
+                    )
                 file.write(row.astype(kind).tobytes())
                 sizes.append(len(row))
             documents.append(len(sizes))
     sizes = np.array(sizes, np.int64)
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]) * kind.itemsize if len(sizes) else sizes
     with open(f"{prefix}.idx", "wb") as file:
-        file.write(HEADER + np.array([1], "<u8").tobytes() + bytes([code]) + np.array([len(sizes), len(documents)], "<u8").tobytes())
+        file.write(
+            HEADER
+            + np.array([1], "<u8").tobytes()
+            + bytes([code])
+            + np.array([len(sizes), len(documents)], "<u8").tobytes()
+        )
         for values, form in ((sizes, "<i4"), (starts, "<i8"), (documents, "<i8")):
             file.write(np.asarray(values).astype(form).tobytes())
 
@@ -89,10 +113,11 @@ def write(prefix, packs, token_type=np.int32):
 class PackedBatches:
     """The micro-batches of one rank, as the iterator that `--dataloader-type external` takes.
 
-    Each has `tokens`, `labels`, `loss_mask` and `position_ids` of shape [1, tokens], `cu_seqlens` and `cu_seqlens_padded` (int32), and
-    `max_seqlen`. Labels are the tokens one place on; the last token of a sequence and padding have `loss_mask` 0. `multiple` pads each
-    sequence, as context parallelism wants it; plan then with `lengths(prefix, multiple)`. When all epochs are done it begins again.
-    The trainer reports its steps by `plan.step_done()` and keeps `plan.state()` in its checkpoints.
+    Each has `tokens`, `labels`, `loss_mask` and `position_ids` of shape [1, tokens], `cu_seqlens` and
+    `cu_seqlens_padded` (int32), and `max_seqlen`. Labels are the tokens one place on; the last token of a sequence and
+    padding have `loss_mask` 0. `multiple` pads each sequence, as context parallelism wants it; plan then with
+    `lengths(prefix, multiple)`. When all epochs are done it begins again. The trainer reports its steps by
+    `plan.step_done()` and keeps `plan.state()` in its checkpoints.
     """
 
     def __init__(self, prefix, plan, rank, *, multiple=1, padding=0):
@@ -123,7 +148,12 @@ class PackedBatches:
             tokens[at : at + len(row)] = row
             labels[at : at + len(row) - 1] = row[1:]
             mask[at : at + len(row) - 1] = 1
-        columns = {"tokens": tokens, "labels": labels, "loss_mask": mask, "position_ids": np.arange(room[-1]) - np.repeat(room[:-1], padded)}
+        columns = {
+            "tokens": tokens,
+            "labels": labels,
+            "loss_mask": mask,
+            "position_ids": np.arange(room[-1]) - np.repeat(room[:-1], padded),
+        }
         return {
             **{name: torch.from_numpy(column).unsqueeze(0) for name, column in columns.items()},
             "cu_seqlens": torch.from_numpy(ends),

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Feeds PyTorch from a planned run: a batch sampler for each rank, a collator for packed rows, and the loop that counts steps.
+"""Feeds PyTorch from a planned run: a batch sampler for each rank, a collator of packed rows, a loop that counts steps.
 
     plan = Plan(lengths, capacity=8192, ranks=world, micro_batches=4, epochs=3, seed=1, cost="llama-3.1-8b")
     loader = DataLoader(dataset, batch_sampler=plan.batches(rank, one_epoch=True), collate_fn=Packed(), num_workers=2)
     for step, micro_batches in plan.steps_of(loader):
         ...                           # forward, backward, update
         saved = plan.state()          # what the checkpoint keeps: a few integers
-    plan.resume(saved, ranks=3)       # before the sampler is made; the samples not yet trained on are planned for three ranks
+    plan.resume(saved, ranks=3)       # before the sampler is made: plans what is left for three ranks
 
-docs/python-trainers.md says what else has to be known. PyTorch is imported when a tensor or a collective is first needed.
+docs/python-trainers.md says what else has to be known. PyTorch is imported when a tensor or a collective is first
+needed.
 """
+
 import numpy as np
 
 import ballast
@@ -20,8 +22,9 @@ __all__ = ["Batches", "Packed", "Pieces", "Plan", "check", "labels_of_step"]
 class Plan:
     """A training run that any number of loaders read, and that counts the steps which the trainer has finished.
 
-    `options` are those of `ballast.TrainingRun`. Every process makes the same plan by itself; `hash()` says whether they agree.
-    Loaders read ahead of the trainer, so each sampler walks a run of its own, and `state()` counts only what was reported.
+    `options` are those of `ballast.TrainingRun`. Every process makes the same plan by itself; `hash()` says whether
+    they agree. Loaders read ahead of the trainer, so each sampler walks a run of its own, and `state()` counts only
+    what was reported.
     """
 
     def __init__(self, lengths, *, capacity, ranks, micro_batches=1, **options):
@@ -72,28 +75,31 @@ class Plan:
                     packs = len(run.packs_of(rank))
                     if packs != self._micro_batches:
                         raise ValueError(
-                            f"step {step} has {packs} micro-batches for rank {rank} instead of {self._micro_batches}: the other ranks "
-                            "would wait for ever; plan with fewer ranks or micro-batches, or leave out what fills no step"
+                            f"step {step} has {packs} micro-batches for rank {rank} instead of {self._micro_batches}: "
+                            "the other ranks "
+                            "would wait for ever; plan with fewer ranks or micro-batches, or leave out what fills no "
+                            "step"
                         )
                 table[run.epoch] = table.get(run.epoch, 0) + 1
             self._table = table
         return self._table
 
     def batches(self, rank, *, one_epoch=False, placeholders=False, dataset=None):
-        """The batch sampler of `rank`, see `Batches`. `dataset` is what will be read: needed only if samples are split or cut."""
+        """The batch sampler of `rank`, see `Batches`. `dataset` is needed only if samples are split or cut."""
         if self._options.get("oversize") in ("split", "truncate") and not isinstance(dataset, Pieces):
             raise ValueError(
-                f"oversize={self._options['oversize']!r} makes micro-batches of parts of samples: make wrapped = plan.dataset(dataset), give "
+                f"oversize={self._options['oversize']!r} makes micro-batches of parts of samples: make wrapped = "
+                "plan.dataset(dataset), give "
                 "it to the loader, and make the sampler by plan.batches(rank, dataset=wrapped)"
             )
         return Batches(self, rank, one_epoch=one_epoch, placeholders=placeholders)
 
     def dataset(self, dataset):
-        """The dataset with the pieces of samples that are split, or with samples cut to the capacity, as `oversize` says."""
+        """The dataset with samples split into pieces, or cut to the capacity, as `oversize` says."""
         return Pieces(dataset, self._options["capacity"], self._run().pieces)
 
     def steps_of(self, loader):
-        """Yields (step, list of its micro-batches) from a loader of this plan, and reports each step once the loop comes back for more."""
+        """Yields (step, list of its micro-batches) from a loader of this plan, and counts the steps."""
         if hasattr(loader, "batch_sampler"):
             check(loader)
         group = []
@@ -105,7 +111,8 @@ class Plan:
                 group = []
         if group:
             raise ValueError(
-                f"the loader ended {self._micro_batches - len(group)} micro-batches before its step did: something between the sampler and "
+                f"the loader ended {self._micro_batches - len(group)} micro-batches before its step did: something "
+                "between the sampler and "
                 "the loop has dropped or dealt out lists; with accelerate use ballast.accelerate.prepared"
             )
 
@@ -124,7 +131,8 @@ class Plan:
     def resume(self, state, *, ranks=None, micro_batches=None):
         """Goes on behind the steps that `state` counts, by default with as many ranks and micro-batches as before.
 
-        Call it before samplers are made. With another number of ranks the samples that are left of the epoch are planned anew.
+        Call it before samplers are made. With another number of ranks the samples that are left of the epoch are
+        planned anew.
         """
         self._resumed = state["words"]
         self._ranks = state["ranks"] if ranks is None else ranks
@@ -137,7 +145,7 @@ class Plan:
         return self._run().hash()
 
     def agree(self, group=None, device=None):
-        """Raises ValueError on every rank unless all ranks of torch.distributed have made the same plan: one reduction of four numbers."""
+        """Raises ValueError on every rank unless all of them have made the same plan: one reduction of four numbers."""
         import torch
 
         number = int(self.hash())
@@ -146,16 +154,18 @@ class Plan:
         if torch.distributed.is_available() and torch.distributed.is_initialized():
             torch.distributed.all_reduce(extremes, op=torch.distributed.ReduceOp.MAX, group=group)
         if (extremes[:2] + extremes[2:]).any():
-            raise ValueError("the ranks have made different plans: give all of them the same lengths, options, seed and state")
+            raise ValueError(
+                "the ranks have made different plans: give all of them the same lengths, options, seed and state"
+            )
 
 
 class Batches:
     """Lists of sample indices, one for each micro-batch of one rank, in the order of training: a `batch_sampler`.
 
-    It has no `batch_size` and is no `torch.utils.data.BatchSampler` on purpose: accelerate would then shard it once more and drop lists.
-    `one_epoch` yields all epochs of the plan in one pass. Otherwise each pass is an epoch: the one that `set_epoch` names, or the next;
-    all epochs must have equally many steps. `placeholders` puts an empty list in front for every micro-batch trained before the plan was
-    resumed: for trainers that skip as many lists by themselves.
+    It has no `batch_size` and is no `torch.utils.data.BatchSampler` on purpose: accelerate would then shard it once
+    more and drop lists. `one_epoch` yields all epochs of the plan in one pass. Otherwise each pass is an epoch: the one
+    that `set_epoch` names, or the next; all epochs must have equally many steps. `placeholders` puts an empty list in
+    front for every micro-batch trained before the plan was resumed: for trainers that skip as many lists by themselves.
     """
 
     def __init__(self, plan, rank, *, one_epoch=False, placeholders=False):
@@ -164,10 +174,11 @@ class Batches:
         if placeholders and not one_epoch:
             raise ValueError("placeholders needs one_epoch=True: the lists of finished epochs are skipped too")
         epochs = plan.steps_of_epochs
-        whole = sorted(set(list(epochs.values())[1 if plan.steps_done else 0:]))  # a resumed epoch may be half done
+        whole = sorted(set(list(epochs.values())[1 if plan.steps_done else 0 :]))  # a resumed epoch may be half done
         if len(whole) > 1 and not one_epoch:
             raise ValueError(
-                f"the epochs have {' or '.join(map(str, whole))} steps, but a trainer asks for the length once; set steps_per_epoch, or "
+                f"the epochs have {' or '.join(map(str, whole))} steps, but a trainer asks for the length once; set "
+                "steps_per_epoch, or "
                 "train the run as one epoch (one_epoch=True)"
             )
         self.plan, self.rank, self.one_epoch = plan, rank, one_epoch
@@ -187,11 +198,14 @@ class Batches:
         if self.one_epoch:
             return
         if epoch not in self.plan.steps_of_epochs:
-            raise ValueError(f"epoch {epoch} is not among the epochs left in the plan: {sorted(self.plan.steps_of_epochs)}")
+            raise ValueError(
+                f"epoch {epoch} is not among the epochs left in the plan: {sorted(self.plan.steps_of_epochs)}"
+            )
         self.epoch = epoch
 
     def _open(self, epoch):
-        """A run that stands at a step in `epoch` or before it: the one that the last pass has left, if it does. None if all is done."""
+        """A run that stands in `epoch` or before it, if possible the one that the last pass has left. None if all "
+        "is done."""
         run, self._ahead = self._ahead, None
         if run is None or self.one_epoch or run.epoch != epoch:
             run = self.plan._run()
@@ -206,7 +220,7 @@ class Batches:
 
 
 class _Pass:
-    """One pass over a sampler's lists. It has the state that torchdata's StatefulDataLoader keeps, so that the sampler needs none."""
+    """One pass over a sampler's lists, with the state that torchdata's StatefulDataLoader keeps."""
 
     def __init__(self, batches):
         self._batches, self._epoch, self._given, self._lists = batches, batches.epoch, 0, None
@@ -255,7 +269,7 @@ class _Pass:
 
 
 def check(loader):
-    """The plan's sampler of a loader; raises ValueError if there is none, or if something deals its lists out to processes once more.
+    """The plan's sampler of a loader; raises ValueError if there is none, or if its lists are dealt out once more.
 
     Everything needed is in the loader, so each rank finds the same without a collective.
     """
@@ -268,8 +282,10 @@ def check(loader):
         raise ValueError("the loader has no sampler of a plan: give it batch_sampler=plan.batches(rank)")
     if again:
         raise ValueError(
-            "accelerate deals this loader's lists out to the processes, though each process has its own already: most samples would never "
-            "be trained on; call ballast.accelerate.prepared(loader, accelerator) instead of accelerator.prepare(loader)"
+            "accelerate deals this loader's lists out to the processes, though each process has its own already: "
+            "most samples would never "
+            "be trained on; call ballast.accelerate.prepared(loader, accelerator) instead of "
+            "accelerator.prepare(loader)"
         )
     return layer
 
@@ -277,7 +293,8 @@ def check(loader):
 class Pieces:
     """A map-style dataset in which samples are split or cut as planned; made by `Plan.dataset`.
 
-    A sample is a sequence of tokens, or a mapping whose sequences of as many values as there are `input_ids` are cut alike.
+    A sample is a sequence of tokens, or a mapping whose sequences of as many values as there are `input_ids` are cut
+    alike.
     """
 
     def __init__(self, dataset, capacity, pieces):
@@ -299,17 +316,21 @@ class Pieces:
         if not hasattr(row, "keys"):
             return row[begin:end]
         size = len(row["input_ids"])
-        return {name: row[name][begin:end] if hasattr(row[name], "__len__") and len(row[name]) == size else row[name] for name in row.keys()}
+        return {
+            name: row[name][begin:end] if hasattr(row[name], "__len__") and len(row[name]) == size else row[name]
+            for name in row.keys()
+        }
 
 
 class Packed:
     """Collates samples into one row without padding: the `collate_fn` of a loader whose lists are packs.
 
-    A sample is a sequence of token ids, or a mapping with `input_ids` and perhaps `labels` (lists, NumPy or Arrow values, tensors).
-    The batch has `input_ids`, `labels` and `position_ids` of shape [1, tokens], and where each sequence ends: `cu_seqlens` (int32,
-    sequences + 1 entries from 0) and `max_seqlen`; with `huggingface=True` under the names that transformers knows. The first label of
-    each sequence is `ignored`, since no token of its own sequence precedes it. Labels stand where their tokens do: the model or the loss
-    compares them with the prediction one place before.
+    A sample is a sequence of token ids, or a mapping with `input_ids` and perhaps `labels` (lists, NumPy or Arrow
+    values, tensors). The batch has `input_ids`, `labels` and `position_ids` of shape [1, tokens], and where each
+    sequence ends: `cu_seqlens` (int32, sequences + 1 entries from 0) and `max_seqlen`; with `huggingface=True` under
+    the names that transformers knows. The first label of each sequence is `ignored`, since no token of its own sequence
+    precedes it. Labels stand where their tokens do: the model or the loss compares them with the prediction one place
+    before.
     """
 
     def __init__(self, *, huggingface=False, ignored=-100):
@@ -321,7 +342,9 @@ class Packed:
         if not samples:
             raise ValueError("a micro-batch without samples cannot be collated: a placeholder was not skipped")
         tokens = [_integers(sample["input_ids"] if hasattr(sample, "keys") else sample) for sample in samples]
-        labels = [_integers(s["labels"]) if hasattr(s, "keys") and "labels" in s else t for s, t in zip(samples, tokens)]
+        labels = [
+            _integers(s["labels"]) if hasattr(s, "keys") and "labels" in s else t for s, t in zip(samples, tokens)
+        ]
         for i, (token, label) in enumerate(zip(tokens, labels)):
             if len(token) != len(label):
                 raise ValueError(f"sample {i} of the micro-batch has {len(token)} input_ids but {len(label)} labels")
@@ -335,7 +358,13 @@ class Packed:
         bounds, longest = torch.from_numpy(ends.astype(np.int32)), int(lengths.max())
         if not self._names:
             return {**batch, "cu_seqlens": bounds, "max_seqlen": longest}
-        return {**batch, "cu_seq_lens_q": bounds, "cu_seq_lens_k": bounds, "max_length_q": longest, "max_length_k": longest}
+        return {
+            **batch,
+            "cu_seq_lens_q": bounds,
+            "cu_seq_lens_k": bounds,
+            "max_length_q": longest,
+            "max_length_k": longest,
+        }
 
 
 def _integers(values):
@@ -345,8 +374,8 @@ def _integers(values):
 def labels_of_step(micro_batches, group=None, ignored=-100):
     """Labels that count in this step over all ranks: what the summed loss of every micro-batch is divided by.
 
-    Without torch.distributed it is this process's own number. Multiply the loss by the number of ranks where gradients are averaged over
-    them, as DistributedDataParallel does.
+    Without torch.distributed it is this process's own number. Multiply the loss by the number of ranks where gradients
+    are averaged over them, as DistributedDataParallel does.
     """
     import torch
 

@@ -3,12 +3,14 @@
 
     VERL_USE_EXTERNAL_MODULES=ballast.verl python -m verl.trainer.main_ppo ...      # set it in Ray's runtime_env too
 
-verl imports the modules named there before any of its trainers, and this one then puts its functions in place of verl's. Without the
-variable nothing is replaced until `install()` is called.
+verl imports the modules named there before any of its trainers, and this one then puts its functions in place of
+verl's. Without the variable nothing is replaced until `install()` is called.
 
-What changes: as few micro-batches as a search finds under the token limit, one collective instead of several, and errors (ValueError) that
-all ranks raise together. What does not: the numbers of samples of equal partitions, the order of micro-batches, the loss.
+What changes: as few micro-batches as a search finds under the token limit, one collective instead of several, and
+errors (ValueError) that all ranks raise together. What does not: the numbers of samples of equal partitions, the rule
+by which micro-batches are ordered, the loss.
 """
+
 import os
 import sys
 
@@ -30,13 +32,15 @@ def install():
         old = getattr(theirs, name, None)
         if old is None or old is function:
             continue
-        for module in [module for key, module in list(sys.modules.items()) if key.split(".")[0] == "verl" and module is not None]:
+        for module in [
+            module for key, module in list(sys.modules.items()) if key.split(".")[0] == "verl" and module is not None
+        ]:
             if vars(module).get(name) is old:
                 setattr(module, name, function)
 
 
 def get_seqlen_balanced_partitions(seqlen_list, k_partitions, equal_size):
-    """`k_partitions` sorted lists of indices, none empty, whose sums of `seqlen_list` (lengths or workloads) are level."""
+    """`k_partitions` sorted lists of indices, none empty, whose sums of `seqlen_list` are level."""
     weights = _whole(seqlen_list)
     if len(weights) < k_partitions:
         raise ValueError(f"number of items:[{len(weights)}] < k_partitions:[{k_partitions}]")
@@ -69,35 +73,42 @@ def rearrange_micro_batches(
     use_dynamic_bsz_balance=True,
     force_group_size=1,
 ):
-    """The batch in micro-batches of at most `max_token_len` tokens, and the indices of each; see verl's function of this name.
+    """The batch in micro-batches of at most `max_token_len` tokens, and the indices of each, as verl's function.
 
-    `min_num_micro_batch` is a lower bound of their number, `num_batches_divided_by` a divisor, and `force_group_size` consecutive samples
-    stay together. The number is the same on all ranks of `dp_group`, by one reduction.
+    `min_num_micro_batch` is a lower bound of their number, `num_batches_divided_by` a divisor, and `force_group_size`
+    consecutive samples stay together. The number is the same on all ranks of `dp_group`, by one reduction.
     """
     from verl.utils import tensordict_utils
 
     parts = micro_batch_indices(
-        _lengths_of(batch), int(max_token_len), int(force_group_size), min_num_micro_batch or 1, num_batches_divided_by or 1,
-        use_dynamic_bsz_balance, _all_max(dp_group) if same_micro_num_in_dp else None,
+        _lengths_of(batch),
+        int(max_token_len),
+        int(force_group_size),
+        min_num_micro_batch or 1,
+        num_batches_divided_by or 1,
+        use_dynamic_bsz_balance,
+        _all_max(dp_group) if same_micro_num_in_dp else None,
     )
     return [tensordict_utils.index_select_tensor_dict(batch, part) for part in parts], parts
 
 
 def micro_batch_indices(lengths, capacity, group=1, at_least=1, multiple=1, small_ends=True, all_max=None):
-    """What `rearrange_micro_batches` decides, on lengths alone; `all_max` is given a list of integers and returns their maxima over ranks.
+    """What `rearrange_micro_batches` decides, on lengths alone.
 
-    Every rank learns of every rank's trouble in that one reduction, so that all of them raise the same ValueError or none does.
+    `all_max` is given a list of integers and returns their maxima over the ranks. Every rank learns of every rank's
+    trouble in that one reduction, so that all of them raise the same ValueError or none does.
     """
+    lengths = np.maximum(lengths, 1)  # a sample that is masked altogether is planned as one token
     uneven = len(lengths) % group
     groups = len(lengths) // group
     together = np.repeat(np.arange(groups + bool(uneven), dtype=np.int64), group)[: len(lengths)]
     heaviest = int(np.bincount(together, weights=lengths).max()) if len(lengths) else 0
     least = 0
     if len(lengths) and heaviest <= capacity:
-        keys = together if group > 1 else None
-        least = ballast.least_micro_batches(lengths, capacity, at_least=at_least, multiple=multiple, together=keys)
+        least = ballast.least_micro_batches(lengths, capacity, together=together if group > 1 else None)
     facts = [least, heaviest, -groups, uneven]
     count, heaviest, fewest, uneven = facts if all_max is None else all_max(facts)
+    count = -(-max(count, at_least) // multiple) * multiple
     if uneven:
         raise ValueError(f"the batch size of a rank must be divisible by force_group_size = {group}")
     if heaviest > capacity:
@@ -107,11 +118,16 @@ def micro_batch_indices(lengths, capacity, group=1, at_least=1, multiple=1, smal
         )
     if count > -fewest:
         raise ValueError(
-            f"Requested {count} non-empty micro-batches of at most max_token_len={capacity} tokens on every rank, but a rank has only "
+            f"Requested {count} non-empty micro-batches of at most max_token_len={capacity} tokens on every rank, but "
+            "a rank has only "
             f"{-fewest} {'forced groups' if group > 1 else 'samples'}."
         )
     parts = ballast.micro_batches(
-        lengths, capacity, exactly=count, together=together if group > 1 else None, order="small_ends" if small_ends else "any",
+        lengths,
+        capacity,
+        exactly=count,
+        together=together if group > 1 else None,
+        order="small_ends" if small_ends else "any",
         cost=ballast.quadratic_cost(LINEAR, QUADRATIC),
     )
     return [sorted(np.asarray(part).tolist()) for part in parts]
