@@ -111,7 +111,7 @@ class TestAccelerate(unittest.TestCase):
     def test_a_plain_prepare_is_detected(self):
         results = on_ranks(4, plainly_prepared)
         for lists, own, sentences in results:
-            self.assertLess(len(lists), own, "accelerate has changed: a plain prepare keeps all lists")
+            self.assertLessEqual(len(lists), own // 4 + 1, "accelerate has changed: a plain prepare keeps more lists")
             self.assertEqual(len(sentences), 2)
             self.assertIn("ballast.accelerate.prepared", sentences[0])
         with self.assertRaisesRegex(ValueError, "no sampler of a plan"):
