@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/commands.hpp"
 #include "errors.hpp"
+#include "nearest.hpp"
 
 #include <ballast/core/error.hpp>
 #include <ballast/core/version.hpp>
@@ -11,6 +12,7 @@
 #include <iostream>
 #include <new>
 #include <string>
+#include <vector>
 
 using namespace ballast_cli;
 
@@ -25,6 +27,34 @@ void refuse_empty_values(CLI::App& app) {
           if (value.empty()) throw bad_input(name + " " + printable(value) + ": expected a value; leave the option out if there is none");
           return {};
         });
+}
+
+/// What is wrong with the words of a command line that cannot be parsed: a command or an option that there is not, or else what the parser
+/// says.
+[[nodiscard]] bad_input explained(CLI::App const& app, int argc, char** argv, CLI::ParseError const& fault) {
+  std::vector<std::string> words;
+  std::string const first = argc > 1 ? argv[1] : "";
+  auto const* command = first.empty() || first[0] == '-' ? &app : nullptr;
+  for (auto const* const known : app.get_subcommands([](CLI::App const*) { return true; })) {
+    if (known->get_name() == first) command = known;
+    words.push_back(known->get_name());
+  }
+  if (command == nullptr) {
+    auto const hint = did_you_mean(first, words);
+    return bad_input("ballast has no command " + printable(first) + (hint.empty() ? "; ballast --help lists what there is" : hint));
+  }
+  words.clear();
+  for (auto const* const known : command->get_options()) words.push_back(known->get_name());
+  auto const called = command == &app ? std::string() : " " + command->get_name();
+  for (int i = 1; i < argc; ++i) {
+    std::string const word = argv[i];
+    auto const name = word.substr(0, word.find('='));
+    if (!name.starts_with("--") || name.size() == 2 || command->get_option_no_throw(name) != nullptr) continue;
+    auto const hint = did_you_mean(name, words);
+    return bad_input("ballast" + called + " has no option " + printable(name) +
+                     (hint.empty() ? "; ballast" + called + " --help lists what there is" : hint));
+  }
+  return bad_input(fault.what());
 }
 
 int run(int argc, char** argv) {
@@ -55,11 +85,12 @@ int run(int argc, char** argv) {
   add_compare(app, command_line);
   add_schedule(app);
   add_generate(app);
+  finish_help(app);
   refuse_empty_values(app);
   try {
     app.parse(argc, argv);
   } catch (CLI::ParseError const& e) {
-    if (e.get_exit_code() != static_cast<int>(CLI::ExitCodes::Success)) throw bad_input(e.what());
+    if (e.get_exit_code() != static_cast<int>(CLI::ExitCodes::Success)) throw explained(app, argc, argv, e);
     app.exit(e);
     if (!std::cout.flush()) throw cannot_write("standard output: cannot be written");
   }

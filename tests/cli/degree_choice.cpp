@@ -99,7 +99,7 @@ TEST_CASE("plan --gpus: what it does not take, and what does not fit", "[cli]") 
        "--micro-batches: --gpus chooses their number; --global-batch says how many packs a step has"},
       {"--capacity 8192 --gpus 8 --layers f", "--layers: --gpus needs a --model"},
       {"--gpus 8", "--capacity is required"},
-      {"--capacity 8192 --ranks 2 --global-batch 2", "--global-batch requires --gpus or several kinds of --device"},
+      {"--capacity 8192 --ranks 2 --global-batch 3", "--global-batch 3: is no multiple of --ranks 2; 2 and 4 are\n"},
       {"--capacity 8192 --ranks 2 --zero 1", "--zero requires --stages or --gpus"},
       {"--capacity 8192 --ranks 2 --stages 2 --schedule 1f1b,zbv", "--schedule 1f1b,zbv: one schedule is planned"},
       {"--capacity 4096 --gpus 8", "f:3: 5000"},

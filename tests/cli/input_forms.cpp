@@ -124,7 +124,9 @@ TEST_CASE("a histogram is read in any order, split and with zeros, and describes
   in.file("f", "5\n5\n5\n9\n2\n2\n");
   auto const expected = in.ballast("stats f --json").out;
   CHECK(expected ==
-        "{\"samples\":6,\"tokens\":28,\"min\":2,\"mean\":4.666666666666667,\"p50\":5,\"p90\":9,\"p99\":9,\"max\":9,\"distinct\":3}\n");
+        "{\"samples\":6,\"tokens\":28,\"min\":2,\"mean\":4.666666666666667,\"p50\":5,\"p90\":9,\"p99\":9,\"p99.9\":9,\"max\":9,"
+        "\"distinct\":3,\"histogram\":[{\"from\":2,\"samples\":2,\"sum\":4},{\"from\":4,\"samples\":3,\"sum\":15},"
+        "{\"from\":8,\"samples\":1,\"sum\":9}],\"above\":[]}\n");
   in.file("a", "length,count\n5,2\n7,0\n9,1\n5,1\n2,2\n");
   in.file("b", "count length\n3 5\n1 9\n2 2\n");
   in.file("c", npy("<i4", "(3, 2)", {9, 1, 2, 2, 5, 3}));

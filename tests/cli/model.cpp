@@ -333,7 +333,7 @@ TEST_CASE("options of the model side that make no sense are refused", "[cli]") {
       {"partition f --stages 0", "--stages 0: expected a whole number from 1 to 2^31-1\n"},
       {"partition f --stages 2 --memory 100", "--memory requires --micro-batches"},
       {"partition f --stages 2 --micro-batches 1 --memory 1.5Gi",
-       "--memory 1.5Gi: expected a whole number of bytes from 0 to 2^58, as in 4096 or 24Gi\n"},
+       "--memory 1.5Gi: expected a whole number of bytes from 0 to 2^58, as in 4096, 80GB or 24GiB\n"},
       {"partition f --stages 2 --micro-batches 1 --memory 300000000Gi", "--memory 300000000Gi: expected a whole number of bytes"},
       {"partition f --stages 2 --micro-batches 1 --memory 1G", "--memory 1G: expected a whole number of bytes"},
       {"partition f --stages 2 --micro-batches 1 --schedule pipedream", "no schedule \"pipedream\"; there are gpipe, 1f1b"},

@@ -64,7 +64,8 @@ TEST_CASE("shard: what is not planned, in a sentence", "[cli][shard]") {
   CHECK(says("--model llama-3.1-8b --ranks 8 --tokens 32768 --memory 8Gi", 3).find("are missing\n") != std::string::npos);
   CHECK(says("--model llama-3.1-8b --ranks 8 --tokens 10000", 2) ==
         "--tokens 10000: expected a multiple of 4096, the tokens of a sequence (--length)\n");
-  CHECK(says("--model llama-3.1-8b --ranks 8 --tokens 8192 --mfu 2", 2) == "--mfu 2.000000: expected a share from 0.001 to 1\n");
+  CHECK(says("--model llama-3.1-8b --ranks 8 --tokens 8192 --mfu 200", 2) ==
+        "--mfu 200: expected a share, as in 0.4, or a percentage, as in 40\n");
   CHECK(says("--model deepseek-v3 --ranks 8 --tokens 8192", 2) == "tap: models with kv_rank (latent attention) are not supported\n");
   CHECK(says("--model llama-3.1-8b --ranks 100000 --tokens 8192", 2) == "devices = 100000 must be in [1, 4096]\n");
 }

@@ -94,7 +94,7 @@ void add_check_config(CLI::App& app) {
     add_value(command, name, value, small_positive, help);
   };
   add("--gpus", asked.gpus, "devices of the run, where the setting does not say them");
-  command.add_option("--model", arguments->model, "preset or Hugging Face config.json, where the setting does not hold the shape");
+  add_model(command, arguments->model, "preset or Hugging Face config.json, where the setting does not hold the shape");
   add("--seq-length", asked.sequence, "tokens of a sequence, in place of the setting's");
   add("--micro-batch", asked.micro_batch, "sequences of a micro-batch, in place of the setting's");
   add("--micro-batches", asked.micro_batches, "micro-batches of a rank in a step, in place of the setting's");
@@ -104,8 +104,8 @@ void add_check_config(CLI::App& app) {
                    "all layers are recomputed, where the setting cannot say it (DeepSpeed)");
   add_value(command, "--memory", arguments->memory, some_bytes,
             "bytes of a device, Ki, Mi or Gi allowed; nine tenths of --device's by default");
-  command.add_option("--device", arguments->on.device, "v100, a100, h100 (default), h200 or b200");
-  add_value(command, "--mfu", arguments->on.mfu, decimal, "share of the device's peak that is reached; 0.4 by default");
+  add_device(command, arguments->on.device, "v100, a100, h100 (default), h200 or b200");
+  add_value(command, "--mfu", arguments->on.mfu, share, "share of the device's peak that is reached; 0.4 by default");
   command.add_flag("--json", arguments->json, json_help);
   command.callback([arguments] {
     auto const judged = judge_file(*arguments);

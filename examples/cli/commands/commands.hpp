@@ -35,4 +35,7 @@ void add_layout(CLI::App& app, std::string const& command_line);
 void add_order(CLI::App& app, std::string const& command_line);
 void add_experts(CLI::App& app);
 
+/// Gives what all commands have been added with: the kind of each value, defaults, groups, and an example for each command.
+void finish_help(CLI::App& app);
+
 }  // namespace ballast_cli

@@ -66,11 +66,11 @@ void add_levels(CLI::App& app) {
       add_value(command, "--max-levels", arguments->max_levels, positive, "largest number of levels that exact may choose; 3 by default");
   add_value(command, "--oversize", arguments->oversize, planned_oversize_policy,
             "samples that no pack can hold: reject, set-aside, truncate or split");
-  command.add_option("--model", request.on.model, "preset or Hugging Face config.json; llama-3.1-8b by default");
-  command.add_option("--device", request.on.device, "v100, a100, h100 (default), h200 or b200");
-  add_value(command, "--mfu", request.on.mfu, decimal, "share of the device's peak that is reached; 0.383 by default");
+  add_model(command, request.on.model, "preset or Hugging Face config.json; llama-3.1-8b by default");
+  add_device(command, request.on.device, "v100, a100, h100 (default), h200 or b200");
+  add_value(command, "--mfu", request.on.mfu, share, "share of the device's peak that is reached; 0.383 by default");
   add_value(
-      command, "--framework", request.framework, [](auto const&, auto const& text) { return ballast::framework_named(text); },
+      command, "--framework", request.framework, [](auto const&, auto const& text) { return ballast::framework_named(lower_case(text)); },
       "how large activations are: eager (default), megatron or fused");
   add_value(command, "--head-loss", request.loss, head_loss,
             "which logits exist at a time: plain (all, default), fused (none) or chunked:N");

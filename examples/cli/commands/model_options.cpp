@@ -84,13 +84,13 @@ model_options add_model_options(CLI::App& command, model_request& asked, std::st
   out.expert = add("--ep", by.expert, small_positive, "expert-parallel devices, of those of a stage; 1 by default");
   out.zero = add("--zero", by.spread.zero, zero_stage, "ZeRO stage over the ranks and context-parallel devices, 0 (default) to 3");
   add(
-      "--optimizer", by.optimizer, [](auto const&, auto const& text) { return ballast::optimizer_named(text); },
+      "--optimizer", by.optimizer, [](auto const&, auto const& text) { return ballast::optimizer_named(lower_case(text)); },
       "adam (default), adam-bf16-gradients, adam-8bit, adafactor, sgd, sgd-momentum or galore");
   add(
       "--offload", by.moved, [](auto const& option, auto const& text) { return named(option, text, std::span(offloads)).what; },
       "states in host memory: none (default), optimizer, gradients (and optimizer) or parameters (and all others)");
   add(
-      "--framework", by.framework, [](auto const&, auto const& text) { return ballast::framework_named(text); },
+      "--framework", by.framework, [](auto const&, auto const& text) { return ballast::framework_named(lower_case(text)); },
       "how large activations are: fused (default), megatron or eager");
   add("--head-loss", by.loss, head_loss, "which logits exist at a time: plain (all, default), fused (none) or chunked:N");
   add(
@@ -98,7 +98,8 @@ model_options add_model_options(CLI::App& command, model_request& asked, std::st
       [](auto const& option, auto const& text) { return named(option, text, std::span(attention_kernels)).kernel; },
       "how attention is computed: fused (default) or stored-scores");
   add(
-      "--recompute-modules", by.recompute_modules, [](auto const&, auto const& text) { return ballast::module_set_named(text); },
+      "--recompute-modules", by.recompute_modules,
+      [](auto const&, auto const& text) { return ballast::module_set_named(lower_case(text)); },
       "modules that may be recomputed where a layer is not: core_attn, layernorm, mla_up_proj, mlp, moe_act, experts, shared_experts, moe; "
       "mlp,experts,shared_experts by default");
   of_setting.push_back(command.add_flag("--fp8-experts", by.fp8_experts, "routed experts keep their inputs in 8 bits"));

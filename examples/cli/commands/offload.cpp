@@ -137,11 +137,11 @@ void add_offload_plan(CLI::App& app) {
   auto const arguments = std::make_shared<offload_arguments>();
   auto& asked = arguments->asked;
   auto& command = *app.add_subcommand("offload", "choose which states of a model's layers are in host memory");
-  command.add_option("--model", asked.on.model, "a preset or a model's config.json")->required();
+  add_model(command, asked.on.model, "a preset or a model's config.json")->required();
   add_value(command, "--length", asked.length, positive, "tokens of a sequence")->required();
   add_value(command, "--batch", asked.batch, positive, "sequences of the micro-batch; 1 by default");
-  command.add_option("--device", asked.on.device, "accelerator: v100, a100, h100 (default), h200 or b200");
-  add_value(command, "--mfu", asked.on.mfu, decimal, "share of the device's peak that is reached; 0.4 by default");
+  add_device(command, asked.on.device, "accelerator: v100, a100, h100 (default), h200 or b200");
+  add_value(command, "--mfu", asked.on.mfu, share, "share of the device's peak that is reached; 0.4 by default");
   add_value(command, "--memory", asked.memory, bytes, "bytes of a device, Ki, Mi or Gi allowed; nine tenths of --device's by default");
   add_value(command, "--host-memory", asked.options.host_memory, bytes, "bytes of the host for each device, Ki, Mi, Gi or Ti allowed")
       ->required();
@@ -162,7 +162,8 @@ void add_offload_plan(CLI::App& app) {
       },
       "ZeRO stage over the ranks, 0 (default) to 3");
   add_value(
-      command, "--optimizer", asked.setting.optimizer, [](auto const&, auto const& text) { return ballast::optimizer_named(text); },
+      command, "--optimizer", asked.setting.optimizer,
+      [](auto const&, auto const& text) { return ballast::optimizer_named(lower_case(text)); },
       "adam (default), adam-bf16-gradients, adam-8bit, adafactor, sgd, sgd-momentum or galore");
   add_value(command, "--head-loss", asked.setting.loss, head_loss,
             "which logits exist at a time: plain (all, default), fused (none) or chunked:N");

@@ -2,6 +2,7 @@
 #include "commands/options.hpp"
 
 #include "errors.hpp"
+#include "planning/sample_cost.hpp"
 
 #include <cmath>
 #include <string_view>
@@ -11,23 +12,47 @@ namespace ballast_cli {
 
 namespace {
 
+struct byte_unit {
+  std::string_view name;  ///< in small letters
+  std::int64_t bytes;
+};
+constexpr byte_unit byte_units[] = {
+    {"kb", 1'000},
+    {"mb", 1'000'000},
+    {"gb", 1'000'000'000},
+    {"tb", 1'000'000'000'000},
+    {"kib", std::int64_t{1} << 10},
+    {"mib", std::int64_t{1} << 20},
+    {"gib", std::int64_t{1} << 30},
+    {"tib", std::int64_t{1} << 40},
+    {"ki", std::int64_t{1} << 10},
+    {"mi", std::int64_t{1} << 20},
+    {"gi", std::int64_t{1} << 30},
+    {"ti", std::int64_t{1} << 40},
+};
+
 [[nodiscard]] std::int64_t bytes_from(std::string const& option, std::string const& text, std::int64_t least) {
-  constexpr std::array<std::pair<std::string_view, int>, 4> suffixes{{{"Ki", 10}, {"Mi", 20}, {"Gi", 30}, {"Ti", 40}}};
   constexpr auto most = std::int64_t{1} << 58;
-  std::string_view digits = text;
-  int shift = 0;
-  for (auto const& [suffix, of_suffix] : suffixes) {
-    if (!text.ends_with(suffix)) continue;
-    digits.remove_suffix(suffix.size());
-    shift = of_suffix;
-  }
-  std::int64_t value = 0;
-  auto const [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc{} || stop != digits.data() + digits.size() || value < least || value > most >> shift)
+  auto const letters = (std::min)(text.find_first_not_of("0123456789"), text.size());
+  auto const unit = lower_case(std::string_view(text).substr(letters));
+  std::int64_t value = 0, scale = unit.empty() ? 1 : 0;
+  for (auto const& known : byte_units)
+    if (known.name == unit) scale = known.bytes;
+  if (letters != 0 && unit.size() == 1 && std::string_view("kmgt").find(unit[0]) != std::string_view::npos)
+    throw bad_input(option + " " + printable(text) + ": expected a whole number of bytes; " + printable(text) + " may mean " + text +
+                    "B, powers of 1000, or " + text + "iB, powers of 1024");
+  auto const [stop, error] = std::from_chars(text.data(), text.data() + letters, value);
+  if (error != std::errc{} || stop != text.data() + letters || scale == 0 || value < least || value > most / scale)
     throw bad_input(option + " " + printable(text) + ": expected a whole number of bytes from " + std::to_string(least) +
-                    " to 2^58, as in 4096 or 24Gi");
-  return value << shift;
+                    " to 2^58, as in 4096, 80GB or 24GiB");
+  return value * scale;
 }
+
+struct zero_policy {
+  std::string_view word;
+  bool skip;
+};
+constexpr zero_policy zero_policies[] = {{"reject", false}, {"skip", true}};
 
 /// `parse(option, part)` of each part between commas.
 template <class Parse>
@@ -38,6 +63,21 @@ template <class Parse>
 }
 
 }  // namespace
+
+std::uint64_t take_unit(std::string const& option, std::string_view& number) {
+  constexpr std::pair<std::string_view, std::uint64_t> units[] = {{"k", 1'000},    {"M", 1'000'000}, {"G", 1'000'000'000},
+                                                                  {"Ki", 1 << 10}, {"Mi", 1 << 20},  {"Gi", 1 << 30}};
+  auto const letters = number.find_first_not_of("0123456789");
+  if (letters == 0 || letters == std::string_view::npos) return 1;
+  auto const digits = number.substr(0, letters), unit = number.substr(letters);
+  if (unit == "K") {
+    auto const n = std::string(digits);
+    throw bad_input(option + " " + printable(number) + ": may mean " + n + "k, thousands, or " + n + "Ki, which is " + n + " times 1024");
+  }
+  for (auto const& [name, value] : units)
+    if (name == unit) return number = digits, value;
+  return 1;
+}
 
 std::vector<std::string> words_of(std::string const& text) {
   std::vector<std::string> words;
@@ -64,6 +104,17 @@ double decimal(std::string const& option, std::string const& text) {
   return value;
 }
 
+double share(std::string const& option, std::string const& text) {
+  auto const percent = text.ends_with('%');
+  auto const value = decimal(option, percent ? text.substr(0, text.find_last_not_of(" %") + 1) : text);
+  if (percent || (value >= 2 && value <= 100)) return value / 100;
+  if (value > 1 && value < 2)
+    throw bad_input(option + " " + printable(text) + ": may be a share above 1, which there is not, or a percentage; write " + text +
+                    "% if you mean that");
+  if (value > 100) throw bad_input(option + " " + printable(text) + ": expected a share, as in 0.4, or a percentage, as in 40");
+  return value;
+}
+
 double milliseconds(std::string const& option, std::string const& text) {
   auto const value = decimal(option, text);
   if (!(value >= 0 && value <= 1e6)) throw bad_input(option + " " + printable(text) + ": expected are milliseconds from 0 to 10^6");
@@ -79,7 +130,7 @@ std::int64_t percentage(std::string const& option, std::string const& text) {
 }
 
 std::uint32_t thousandths(std::string const& option, std::string const& text) {
-  auto const value = decimal(option, text);
+  auto const value = share(option, text);
   if (!(value >= 0 && value <= 1)) throw bad_input(option + " " + printable(text) + ": expected a share from 0 to 1, as in 0.97");
   return static_cast<std::uint32_t>(std::ceil(1000 * value - 1e-6));
 }
@@ -103,17 +154,32 @@ ballast::head_loss head_loss(std::string const& option, std::string const& text)
 
 ballast::any_schedule schedule(std::string const& option, std::string const& name) {
   auto const colon = name.find(':');
-  if (name.substr(0, colon) != ballast::interleaved_schedule::name || colon == std::string::npos) return ballast::schedule_named(name);
+  if (lower_case(name.substr(0, colon)) != ballast::interleaved_schedule::name || colon == std::string::npos)
+    return ballast::schedule_named(lower_case(name));
   return ballast::interleaved_schedule{.chunks = static_cast<std::uint64_t>(small_positive(option, name.substr(colon + 1)))};
+}
+
+CLI::Option* add_model(CLI::App& command, std::string& model, std::string const& help) {
+  return command.add_option_function<std::string>("--model", [&model](std::string const& text) { model = preset_or_file(text); }, help);
+}
+
+CLI::Option* add_device(CLI::App& command, std::string& device, std::string const& help) {
+  return command.add_option_function<std::string>("--device", [&device](std::string const& text) { device = lower_case(text); }, help);
 }
 
 void add_input(CLI::App& command, input_arguments& input, std::string const& files) {
   command.add_option("FILE", input.files, files)->required();
   add_value(
-      command, "--columns", input.select.measures, [](auto const&, auto const& text) { return parse_columns(text); },
-      "columns that hold the lengths: 2 or tokens; 1+2 adds two into one length, 2,1 are two measures");
-  command.add_option("--field", input.select.field, "field of JSON objects that holds the length");
+      command, "--columns", input.select.measures, [](auto const& option, auto const& text) { return parse_columns(option, text); },
+      "columns that hold the lengths: 2 or tokens; 1+2 or prompt+answer adds two into one length, 2,1 or images,text are two measures");
+  add_value(
+      command, "--field", input.select.fields, [](auto const& option, auto const& text) { return parse_columns(option, text); },
+      "field of JSON objects that holds the length, such as tokens, meta.tokens, prompt+answer or images,text; an array counts as its "
+      "size");
   command.add_flag("--histogram", input.select.histogram, "the files hold length,count rows");
+  auto const zero = [](auto const& option, auto const& text) { return named(option, text, std::span(zero_policies)).skip; };
+  add_value(command, "--zero-length", input.select.skip_zeros, zero,
+            "rows of length 0: reject (default) or skip, which leaves them out and says so");
 }
 
 void add_limits(CLI::App& command, limit_arguments& limits) {
@@ -128,8 +194,7 @@ void add_limits(CLI::App& command, limit_arguments& limits) {
 void read_capacities(limit_arguments& limits, input_arguments const& input) {
   limits.capacity = parts_of("--capacity", limits.capacity_text, positive);
   limits.options.capacity = limits.capacity.front();
-  auto const& select = input.select;
-  auto const measures = select.histogram || select.measures.empty() ? std::size_t{1} : select.measures.size();
+  auto const measures = input.select.asked();
   if (limits.capacity.size() != measures)
     throw bad_input("--capacity " + printable(limits.capacity_text) + ": expected one capacity for each of " + std::to_string(measures) +
                     " measure" + (measures == 1 ? "" : "s") + "; --columns 2,1 names two, --columns 1+2 adds two columns into one");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "nearest.hpp"
 #include "planning/layer_times.hpp"
 #include "planning/packers.hpp"
 #include "readers/lengths.hpp"
@@ -17,6 +18,7 @@
 #include <limits>
 #include <span>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -24,15 +26,22 @@
 
 namespace ballast_cli {
 
-/// A number given to an option. Throws bad_input with a sentence that says what would be one.
+/// Takes a unit off the end of a number: k, M and G are thousands, Ki, Mi and Gi powers of 1024. Returns what it stands for, 1 if there is
+/// none that is known. Throws bad_input for K, which people use for both.
+[[nodiscard]] std::uint64_t take_unit(std::string const& option, std::string_view& number);
+
+/// A number given to an option, as in 8192, 8k or 8Ki. Throws bad_input with a sentence that says what would be one.
 template <class Integer, Integer least = 1>
 [[nodiscard]] Integer whole(std::string const& option, std::string const& text) {
   Integer value = 0;
-  auto const [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || stop != text.data() + text.size() || value < least)
+  std::string_view digits = text;
+  auto const unit = take_unit(option, digits);
+  auto const [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc{} || stop != digits.data() + digits.size() || value < least ||
+      static_cast<std::uint64_t>(value) > static_cast<std::uint64_t>((std::numeric_limits<Integer>::max)()) / unit)
     throw bad_input(option + " " + printable(text) + ": expected a whole number from " + std::to_string(least) + " to 2^" +
                     std::to_string(std::numeric_limits<Integer>::digits) + "-1");
-  return value;
+  return static_cast<Integer>(value * static_cast<Integer>(unit));
 }
 /// From 1 to 2^63-1, or to 2^31-1 for counts that are looped over; seeds from 0 to 2^64-1.
 inline constexpr auto positive = whole<std::int64_t>;
@@ -45,13 +54,15 @@ inline constexpr auto from_0 = whole<std::uint64_t, 0>;
 /// Whole numbers from 0 between commas. Throws bad_input.
 [[nodiscard]] std::vector<std::uint64_t> whole_numbers(std::string const& option, std::string const& text);
 
-/// Bytes given to an option: a whole number, perhaps with Ki, Mi, Gi or Ti. Throws bad_input.
+/// Bytes given to an option: a whole number, perhaps with kB, MB, GB or TB, or KiB, MiB, GiB or TiB, or Ki, Mi, Gi or Ti. Throws bad_input.
 [[nodiscard]] std::int64_t bytes(std::string const& option, std::string const& text);
 /// The same, but not 0.
 [[nodiscard]] std::int64_t some_bytes(std::string const& option, std::string const& text);
 
 /// A decimal number given to an option; the library says which are too large or too small. Throws bad_input.
 [[nodiscard]] double decimal(std::string const& option, std::string const& text);
+/// A share: 0.4, or in percent, 40 or 40%. Throws bad_input where it says neither.
+[[nodiscard]] double share(std::string const& option, std::string const& text);
 /// From 0 to 10^6. Throws bad_input.
 [[nodiscard]] double milliseconds(std::string const& option, std::string const& text);
 /// From 0 to 100. Throws bad_input.
@@ -59,15 +70,17 @@ inline constexpr auto from_0 = whole<std::uint64_t, 0>;
 /// A share in thousandths, rounded up. Throws bad_input.
 [[nodiscard]] std::uint32_t thousandths(std::string const& option, std::string const& text);
 
-/// What has a name in a table. Throws bad_input, listing the names.
+/// What has a name in a table, in small or capital letters. Throws bad_input, listing the names.
 template <class Named, std::size_t extent>
 [[nodiscard]] Named const& named(std::string const& option, std::string const& text, std::span<Named, extent> table) {
   std::string words;
+  std::vector<std::string_view> names;
   for (auto const& entry : table) {
-    if (entry.word == text) return entry;
+    if (entry.word == lower_case(text)) return entry;
     words += (words.empty() ? "" : ", ") + std::string(entry.word);
+    names.push_back(entry.word);
   }
-  throw bad_input(option + " " + printable(text) + ": expected one of " + words);
+  throw bad_input(option + " " + printable(text) + ": expected one of " + words + did_you_mean(text, names));
 }
 [[nodiscard]] ballast::oversize oversize_policy(std::string const& option, std::string const& text);
 /// Those of a plan, whose places never hold more than the capacity.
@@ -82,6 +95,10 @@ CLI::Option* add_value(CLI::App& command, std::string const& name, Value& value,
   return command.add_option_function<std::string>(
       name, [&value, name, parse](std::string const& text) { value = static_cast<Value>(parse(name, text)); }, help);
 }
+
+/// --model and --device, whose names may be in small or capital letters.
+CLI::Option* add_model(CLI::App& command, std::string& model, std::string const& help);
+CLI::Option* add_device(CLI::App& command, std::string& device, std::string const& help);
 
 /// FILE and how lengths are read from it.
 void add_input(CLI::App& command, input_arguments& input, std::string const& files);

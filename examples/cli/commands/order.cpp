@@ -69,8 +69,7 @@ void add_order(CLI::App& app, std::string const& command_line) {
   arguments->command_line = command_line;
   auto& command = *app.add_subcommand("order", "order the operators of a training step so that its memory is small");
   auto* const file = command.add_option("GRAPH", arguments->file, "JSON of operators and tensors; - is standard input");
-  auto* const model =
-      command.add_option("--model", arguments->model, "a preset or a model's config.json, in place of GRAPH")->excludes(file);
+  auto* const model = add_model(command, arguments->model, "a preset or a model's config.json, in place of GRAPH")->excludes(file);
   auto* const length = add_value(command, "--length", arguments->length, positive, "tokens of a sequence of --model")->needs(model);
   model->needs(length);
   add_value(command, "--batch", arguments->batch, positive, "sequences of --model; 1 by default")->needs(model);

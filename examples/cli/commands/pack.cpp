@@ -72,7 +72,8 @@ void require_plan(Plan const& plan, ballast::packing_options const& o) {
                         .bound = std::string(to_string(tally.bound)),
                         .hash = {},
                         .set_aside = {},
-                        .naive_packs = count_next_fit(input, o)};
+                        .naive_packs = count_next_fit(input, o),
+                        .zero_length = input.skipped()};
   if (tally.set_aside != 0) {
     std::uint64_t sample = 0;
     auto const& v = input.values();
@@ -132,8 +133,8 @@ struct seconds {
 
 /// Plans sample by sample, and writes the plan if that is asked.
 template <class Index>
-[[nodiscard]] packing_report pack(pack_arguments const& arguments, std::span<std::int64_t const> lengths, stopwatch& watch,
-                                  seconds& spent) {
+[[nodiscard]] packing_report pack(pack_arguments const& arguments, std::span<std::int64_t const> lengths,
+                                  std::vector<std::uint64_t> const& zero_length, stopwatch& watch, seconds& spent) {
   auto o = arguments.limits.options;
   auto plan = run_packer<Index>(arguments, lengths);
   require_plan(plan, o);
@@ -157,7 +158,8 @@ template <class Index>
                         .hash = ballast::hash(plan.packs),
                         .set_aside = {plan.set_aside.begin(), plan.set_aside.end()},
                         .naive_packs = 0,
-                        .in_ranks = in_ranks};
+                        .in_ranks = in_ranks,
+                        .zero_length = zero_length};
   auto const multiple = std::exchange(o.pack_count_multiple, 1);
   report.naive_packs =
       raised_to_multiple(run_packer<Index>(strategy::next_fit, lengths, o).packs.size(), multiple, plan.packs.members.size());
@@ -192,8 +194,8 @@ void run(pack_arguments const& arguments) {
     if (o.oversize == ballast::oversize::split && longest_that_fits(o) > 0)
       for (auto const length : lengths) indices += static_cast<std::uint64_t>((length - 1) / longest_that_fits(o));
     spent.read = watch.lap();
-    report = indices < (std::numeric_limits<std::uint32_t>::max)() ? pack<std::uint32_t>(arguments, lengths, watch, spent)
-                                                                   : pack<std::uint64_t>(arguments, lengths, watch, spent);
+    report = indices < (std::numeric_limits<std::uint32_t>::max)() ? pack<std::uint32_t>(arguments, lengths, input.skipped(), watch, spent)
+                                                                   : pack<std::uint64_t>(arguments, lengths, input.skipped(), watch, spent);
   }
   if (!arguments.json)
     return write_standard_output((arguments.model.empty() ? "" : config_in_words(arguments.model)) +
@@ -228,7 +230,7 @@ void add_pack(CLI::App& app) {
   add_value(command, "--seed", o.seed, from_0, "seed of the random strategies");
   auto* const ranks = add_value(command, "--ranks", arguments->ranks, positive,
                                 "order the packs so that those of each step, this many in a row, have similar loads");
-  command.add_option("--model", arguments->model, "load is the modelled time of this preset or Hugging Face config.json, not the tokens")
+  add_model(command, arguments->model, "load is the modelled time of this preset or Hugging Face config.json, not the tokens")
       ->needs(ranks);
   command.add_option("--out", arguments->out, "folder for offsets.npy, members.npy and plan.json");
   command.add_flag("--json", arguments->json, json_help);

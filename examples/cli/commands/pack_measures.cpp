@@ -123,7 +123,8 @@ template <class Index>
 }
 
 template <class Index>
-void pack(pack_arguments const& arguments, ballast::sample_measures const& samples, double read_seconds) {
+void pack(pack_arguments const& arguments, ballast::sample_measures const& samples, std::vector<std::uint64_t> const& zero_length,
+          double read_seconds) {
   stopwatch watch;
   auto const& limits = arguments.limits.options;
   ballast::vector_packing_options o;
@@ -142,6 +143,7 @@ void pack(pack_arguments const& arguments, ballast::sample_measures const& sampl
   auto const plan_seconds = watch.lap();
   of.naive = count_next_fit(samples, o);
   auto json = to_json(arguments, of);
+  if (!zero_length.empty()) json["zero_length"] = zero_length;
   (void)watch.lap();
   if (!arguments.out.empty())
     write_plan(arguments.out, pack_files(plan.packs),
@@ -164,8 +166,8 @@ void pack_measures(pack_arguments const& arguments, table const& input, double r
   if (!arguments.model.empty()) throw bad_input("--model weighs lengths, and is not for several measures or their strategies");
   measure_columns const columns(input);
   auto const samples = columns.view();
-  samples.size() < (std::numeric_limits<std::uint32_t>::max)() ? pack<std::uint32_t>(arguments, samples, read_seconds)
-                                                               : pack<std::uint64_t>(arguments, samples, read_seconds);
+  samples.size() < (std::numeric_limits<std::uint32_t>::max)() ? pack<std::uint32_t>(arguments, samples, input.skipped(), read_seconds)
+                                                               : pack<std::uint64_t>(arguments, samples, input.skipped(), read_seconds);
 }
 
 }  // namespace ballast_cli

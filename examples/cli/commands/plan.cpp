@@ -19,9 +19,19 @@ namespace ballast_cli {
 
 namespace {
 
+struct left_over_policy {
+  std::string_view word;
+  ballast::left_over policy;
+};
+constexpr left_over_policy left_over_policies[] = {{"split", ballast::left_over::split},
+                                                   {"shorten", ballast::left_over::shorten},
+                                                   {"repeat", ballast::left_over::repeat},
+                                                   {"drop", ballast::left_over::drop}};
+
 /// Options that others need or exclude.
 struct plan_options {
-  CLI::Option *capacity, *ranks, *micro_batches, *model, *device, *mfu, *cost, *levels, *gpus, *global_batch;
+  CLI::Option *capacity, *ranks, *micro_batches, *model, *device, *mfu, *tflops, *bandwidth, *cost, *levels, *gpus, *global_batch,
+      *batch_tokens;
   model_options model_side;
 };
 
@@ -35,15 +45,29 @@ struct plan_options {
   out.micro_batches = add_value(command, "--micro-batches", o.micro_batches, positive, "micro-batches of a rank in one step; 1 by default");
   add_value(command, "--oversize", plan.options.oversize, planned_oversize_policy,
             "samples longer than the capacity: reject, set-aside, truncate or split");
-  out.model = command.add_option("--model", plan.on.model, "preset or Hugging Face config.json; llama-3.1-8b by default");
-  out.device = command.add_option(
-      "--device", plan.on.device,
+  out.model = add_model(command, plan.on.model, "preset or Hugging Face config.json; llama-3.1-8b by default");
+  out.device = add_device(
+      command, plan.on.device,
       "v100, a100, h100 (default), h200 or b200; a100:8,v100:8:4096: ranks of several kinds, the last with micro-batches of 4,096 tokens");
-  out.mfu = add_value(command, "--mfu", plan.on.mfu, decimal, "share of the device's peak that is reached; 0.4 by default");
+  auto const tflops = [](auto const& option, auto const& text) {
+    auto const value = decimal(option, text);
+    if (!(value >= 0.001 && value <= 1e6)) throw bad_input(option + " " + printable(text) + ": expected are TFLOP/s from 0.001 to 10^6");
+    return value;
+  };
+  out.tflops =
+      add_value(
+          command, "--tflops", plan.tflops, tflops,
+          "dense bfloat16 TFLOP/s of a device of your own, in place of --device; with --memory and --bandwidth where stages are planned")
+          ->excludes(out.device);
+  out.bandwidth =
+      add_value(command, "--bandwidth", plan.bandwidth, some_bytes, "bytes a second of its link to others, both directions, as in 900GB")
+          ->needs(out.tflops);
+  out.mfu = add_value(command, "--mfu", plan.on.mfu, share, "share of the device's peak that is reached; 0.4 by default");
   out.cost =
       command.add_option("--cost", plan.cost, "measured times instead of a model: from calibrate --json, or length,milliseconds rows")
           ->excludes(out.model)
           ->excludes(out.device)
+          ->excludes(out.tflops)
           ->excludes(out.mfu);
   return out;
 }
@@ -53,15 +77,22 @@ void add_level_side(CLI::App& command, plan_arguments& plan, plan_options& of) {
                   .add_option("--levels", plan.levels,
                               "packs of several lengths and settings: auto (the best choice), hbp (its rule) or a file from levels --json")
                   ->excludes(of.ranks)
+                  ->excludes(of.tflops)
                   ->excludes(of.cost);
   of.gpus = add_value(command, "--gpus", plan.gpus, whole<std::uint32_t>,
                       "GPUs of the run: choose ranks, stages, TP, CP, EP, ZeRO, micro-batches and schedule; or those of --levels")
                 ->excludes(of.ranks)
                 ->excludes(of.cost);
   of.global_batch = add_value(command, "--global-batch", plan.degrees.global_batch, positive,
-                              "packs of --capacity tokens in a step, with --gpus and without --levels, or with several kinds of devices; "
+                              "packs of --capacity tokens in a step, in place of --micro-batches; with --gpus or several kinds of devices "
                               "one for each GPU by default")
-                        ->excludes(of.levels);
+                        ->excludes(of.levels)
+                        ->excludes(of.micro_batches);
+  of.batch_tokens = add_value(command, "--global-batch-tokens", plan.global_batch_tokens, positive,
+                              "the same in tokens, as in 4Mi: a multiple of --capacity")
+                        ->excludes(of.levels)
+                        ->excludes(of.global_batch)
+                        ->excludes(of.micro_batches);
   auto const curriculum = [](auto const& option, auto const& text) { return named(option, text, std::span(curricula)); };
   add_value(command, "--curriculum", plan.curriculum, curriculum,
             "order of the steps, with --levels: hbp (default), interleaved, random, ascending, ascending-buckets or shuffled-buckets")
@@ -78,26 +109,66 @@ void add_balance(CLI::App& command, plan_arguments& plan, plan_options const& of
   add_value(command, "--least-fill", plan.options.steps.least_fill, thousandths,
             "share of the capacity, as in 0.97, to fill before balance counts, where a plan can")
       ->excludes(of.levels);
+  auto const rest = [](auto const& option, auto const& text) { return named(option, text, std::span(left_over_policies)).policy; };
+  add_value(command, "--left-over", plan.options.steps.left_over, rest,
+            "a last step that is not full: split packs until it is (default), shorten it, repeat packs of others, or drop it")
+      ->excludes(of.levels);
   add_value(command, "--seed", plan.options.steps.seed, from_0, "seed of the random choices");
+  add_value(command, "--epoch", plan.options.steps.epoch, from_0,
+            "number of the epoch; each has another order under the same seed; 0 by default")
+      ->excludes(of.levels);
 }
 
 /// What one way of planning needs, and the others do not take.
 void require_shape(plan_arguments const& plan, plan_options const& of) {
-  if (of.global_batch->count() != 0 && of.gpus->count() == 0)
-    throw bad_input("--global-batch requires --gpus or several kinds of --device");
   auto const in_file = plan.levels_from_file(), searched = plan.levels.empty() && of.gpus->count() != 0;
   if (in_file && of.capacity->count() != 0)
     throw bad_input("--capacity is for --levels auto or hbp; levels from a file say what they hold");
   for (auto const* const needed : {in_file ? nullptr : of.capacity, searched ? nullptr : plan.levels.empty() ? of.ranks : of.gpus})
     if (needed != nullptr && needed->count() == 0) throw bad_input(needed->get_name() + " is required");
   for (auto const* const option : of.model_side.others)
-    if (option->count() != 0 && of.model_side.stages->count() == 0 && !searched)
+    if (option->count() != 0 && of.model_side.stages->count() == 0 && !searched &&
+        !(option->get_name() == "--memory" && of.tflops->count() != 0))
       throw bad_input(option->get_name() + " requires --stages" + (plan.levels.empty() ? " or --gpus" : ""));
   if (!searched) return;
   if (of.micro_batches->count() != 0)
     throw bad_input("--micro-batches: --gpus chooses their number; --global-batch says how many packs a step has");
   if (of.model_side.layers->count() != 0)
     throw bad_input("--layers: --gpus needs a --model; measured layers do not say what other degrees take");
+}
+
+/// Throws for a number that is no multiple of another one, naming the multiples next to it.
+void require_multiple_of(std::string const& option, std::uint64_t value, std::uint64_t unit, std::string const& what) {
+  auto const below = value / unit * unit;
+  if (value % unit != 0)
+    throw bad_input(option + " " + std::to_string(value) + ": is no multiple of " + what + "; " +
+                    (below == 0 ? "" : std::to_string(below) + " and ") + std::to_string(below + unit) + (below == 0 ? " is" : " are"));
+}
+
+/// Packs of a step from its tokens, and micro-batches from its packs where ranks are given.
+void read_global_batch(plan_arguments& plan, plan_options const& of) {
+  auto& steps = plan.options.steps;
+  std::uint64_t packs = static_cast<std::uint64_t>(plan.degrees.global_batch);
+  if (of.batch_tokens->count() != 0) {
+    auto const capacity = static_cast<std::uint64_t>(steps.capacity);
+    auto const tokens = static_cast<std::uint64_t>(plan.global_batch_tokens);
+    require_multiple_of("--global-batch-tokens", tokens, capacity, "--capacity " + std::to_string(capacity));
+    packs = tokens / capacity;
+    plan.degrees.global_batch = static_cast<std::int64_t>(packs);
+  }
+  if (packs == 0 || of.gpus->count() != 0) return;
+  auto const option = std::string(of.batch_tokens->count() != 0 ? "--global-batch-tokens, packs" : "--global-batch");
+  require_multiple_of(option, packs, steps.ranks, "--ranks " + std::to_string(steps.ranks));
+  steps.micro_batches = packs / steps.ranks;
+}
+
+/// The device that --tflops, --memory and --bandwidth describe.
+void read_own_device(plan_arguments& plan, plan_options const& of) {
+  if (of.tflops->count() == 0) return;
+  auto const memory = plan.model_side.memory;
+  if ((of.model_side.stages->count() != 0 || of.gpus->count() != 0) && (!memory || plan.bandwidth == 0))
+    throw bad_input(std::string("--tflops requires ") + (memory ? "--bandwidth" : "--memory") + " where stages are planned");
+  plan.on.device = own_device(plan.tflops, memory.value_or(0), plan.bandwidth);
 }
 
 /// The schedule with stages, those to choose from without.
@@ -127,6 +198,11 @@ void read_schedules(plan_arguments& plan, bool searched) {
                                        "--step-overhead-ms",
                                        "--micro-batch-overhead-ms",
                                        "--least-fill",
+                                       "--left-over",
+                                       "--epoch",
+                                       "--global-batch-tokens",
+                                       "--tflops",
+                                       "--bandwidth",
                                        "--out",
                                        "--stages",
                                        "--layers"};
@@ -177,6 +253,8 @@ void add_plan(CLI::App& app, std::string const& command_line) {
     }
     require_shape(plan, of);
     read_measures(plan);
+    read_global_batch(plan, of);
+    read_own_device(plan, of);
     auto const searched = plan.levels.empty() && of.gpus->count() != 0;
     read_schedules(plan, searched);
     auto const& given = of.model_side;

@@ -22,6 +22,9 @@ struct plan_arguments {
   std::string capacity;                ///< as it was given: one for each measure
   ballast::data_plan_options options;  ///< of several measures, the last is the tokens
   model_on_device on;
+  double tflops = 0;           ///< of a device of one's own; 0: a preset
+  std::int64_t bandwidth = 0;  ///< bytes/s of its link
+  std::int64_t global_batch_tokens = 0;
   std::string cost;                                    ///< file of measured times; empty: the model on the device
   double step_overhead_ms = 0;                         ///< that samples do not account for
   std::optional<double> micro_batch_overhead_ms = {};  ///< the same; what the fitted cost says if not given

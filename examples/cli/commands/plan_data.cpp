@@ -12,6 +12,7 @@
 #include "report/packing.hpp"
 #include "report/page.hpp"
 #include "report/plan_folder.hpp"
+#include "report/progress.hpp"
 #include "report/words.hpp"
 
 #include <ballast/core/hash.hpp>
@@ -34,6 +35,8 @@
 namespace ballast_cli {
 
 namespace {
+
+constexpr std::size_t shown_from = 1'000'000;  // samples whose planning takes long enough to say so
 
 /// How full packs are of each measure, and how balanced it is, in the plan and in the two that it is compared with.
 struct measure_comparison {
@@ -120,6 +123,8 @@ void add_measures(nlohmann::ordered_json& json, std::vector<measure_comparison> 
     add(other, *figures, run);
   }
   if (!plan.measures.empty()) add_measures(json, plan.measures);
+  if (!plan.made.steps.dropped.empty()) json["dropped"] = plan.made.steps.dropped;
+  if (!plan.made.steps.repeated.empty()) json["repeated"] = plan.made.steps.repeated;
   if (plan.stages) json["model_plan"] = to_json(*plan.stages);
   return json;
 }
@@ -205,6 +210,10 @@ void add_measures(nlohmann::ordered_json& json, std::vector<measure_comparison> 
              ? ", and all steps take " + duration(planned.modelled_hours * 3.6e6) + ", not " + duration(usual.modelled_hours * 3.6e6)
              : ", and ranks wait " + percent(planned.idle) + " of the time, not " + percent(usual.idle)) +
         ". --least-fill sets a floor; --step-overhead-ms and --micro-batch-overhead-ms say what more steps cost.");
+  if (auto const& dropped = plan.made.steps.dropped; !dropped.empty())
+    text.push_back(counted(dropped.size(), "sample") + " of the last step, which is not full, are left out of this epoch.");
+  if (auto const& repeated = plan.made.steps.repeated; !repeated.empty())
+    text.push_back(counted(repeated.size(), "sample") + " are trained on twice, so that the last step is full.");
   if (auto const idle = plan.made.steps.idle_ranks(); !idle.empty())
     text.push_back("The last step has fewer samples than ranks, and " + counted(idle.size(), "rank") +
                    " without a micro-batch, the first of them rank " + std::to_string(idle.front()) +
@@ -397,6 +406,9 @@ void plan_one_capacity(plan_arguments arguments) {
   auto const ms_of_rank = cost.ms_per_unit / static_cast<double>(o.stages);  // whose stages share the work
   options.steps.cost_per_step = in_units("--step-overhead-ms", arguments.step_overhead_ms, ms_of_rank);
   options.steps.cost_per_micro_batch = in_units("--micro-batch-overhead-ms", micro_batch_ms(arguments, cost), ms_of_rank);
+  std::optional<progress_line> progress;
+  if (auto const samples = several ? columns->view().size() : lengths->view().size(); samples >= shown_from)
+    progress.emplace("planning " + grouped(samples) + " samples").begin();
   data_plan plan{.samples = several ? columns->view().size() : lengths->view().size(),
                  .made = several ? ballast::plan_data(columns->view(), options, row_cost_of(cost))
                                  : ballast::plan_data(lengths->view(), options, cost),
@@ -409,6 +421,7 @@ void plan_one_capacity(plan_arguments arguments) {
   plan.limits = limits_of(plan.made.steps, plan.made.samples, options.steps);
   if (several) plan.measures = compare_measures(plan, others, options, cost.units_per_tile > 0);
   if (with_model) plan.stages = plan_model(arguments.model_side, arguments.on, std::move(input.model), plan.made, others, title);
+  progress.reset();
   auto const plan_seconds = watch.lap();
 
   packing_report const report{.samples = plan.samples,
@@ -419,7 +432,8 @@ void plan_one_capacity(plan_arguments arguments) {
                               .bound = several ? "measures" : std::string(to_string(plan.made.bound)),
                               .hash = hash_of(plan.made.steps),
                               .set_aside = {plan.made.samples.set_aside.begin(), plan.made.samples.set_aside.end()},
-                              .naive_packs = plan.compared.naive.packs};
+                              .naive_packs = plan.compared.naive.packs,
+                              .zero_length = several ? columns->skipped() : lengths->skipped()};
   auto json = to_json(report, plan, arguments);
   if (found) add_search(json, *found);
   in_words_of what{

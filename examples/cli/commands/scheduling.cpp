@@ -10,11 +10,12 @@ void add_scheduling(CLI::App& command, scheduling_arguments& arguments) {
   add_value(command, "--gpus", arguments.cluster.gpus, small_positive, "GPUs that train a batch together")->required();
   add_value(command, "--capacity", arguments.capacity, positive, "tokens that a GPU holds in one pass; the longest sample by default");
   add_value(command, "--batch", arguments.batch, small_positive, "samples of a global batch; 512 by default");
-  command.add_option("--model", arguments.cluster.on.model, "preset or Hugging Face config.json; llama-3.1-8b by default");
-  command.add_option("--device", arguments.cluster.on.device, "v100, a100, h100 (default), h200 or b200");
-  add_value(command, "--mfu", arguments.cluster.on.mfu, decimal, "share of the device's peak that is reached; 0.4 by default");
+  add_model(command, arguments.cluster.on.model, "preset or Hugging Face config.json; llama-3.1-8b by default");
+  add_device(command, arguments.cluster.on.device, "v100, a100, h100 (default), h200 or b200");
+  add_value(command, "--mfu", arguments.cluster.on.mfu, share, "share of the device's peak that is reached; 0.4 by default");
   add_value(
-      command, "--framework", arguments.cluster.framework, [](auto const&, auto const& text) { return ballast::framework_named(text); },
+      command, "--framework", arguments.cluster.framework,
+      [](auto const&, auto const& text) { return ballast::framework_named(lower_case(text)); },
       "how large activations are: eager, megatron or fused (default)");
   add_value(command, "--recomputed-layers", arguments.cluster.recomputed_layers, whole<std::uint32_t, 0>,
             "layers that run their forward pass again; 0 by default");

@@ -18,14 +18,14 @@ void add_shard(CLI::App& app) {
   auto const given = std::make_shared<arguments>();
   auto& asked = given->asked;
   auto& command = *app.add_subcommand("shard", "choose which weights of a model are split over ranks, and how");
-  command.add_option("--model", asked.model, "a preset or a model's config.json")->required();
+  add_model(command, asked.model, "a preset or a model's config.json")->required();
   add_value(command, "--ranks", asked.ranks, positive, "ranks that share tokens and weights")->required();
   add_value(command, "--tokens", asked.tokens, positive, "tokens of a pass, on all ranks together")->required();
   add_value(command, "--length", asked.length, positive, "tokens of a sequence; 4096 by default, or --tokens if these are fewer");
   add_value(command, "--passes", asked.passes, positive, "passes of a step; 1 by default");
   add_value(command, "--memory", asked.memory, some_bytes, "bytes of a device, Ki, Mi or Gi allowed; by default what its datasheet says");
-  command.add_option("--device", asked.device, "a100, h100, h200 or b200; h100 by default");
-  add_value(command, "--mfu", asked.mfu, decimal, "share of the device's peak that is reached; 0.4 by default");
+  add_device(command, asked.device, "a100, h100, h200 or b200; h100 by default");
+  add_value(command, "--mfu", asked.mfu, share, "share of the device's peak that is reached; 0.4 by default");
   command.add_flag("--mesh", asked.mesh, "also try groups of fewer ranks, each with tokens of its own");
   command.add_flag("--json", given->json, json_help);
   command.callback([given] {

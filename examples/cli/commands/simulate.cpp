@@ -185,7 +185,7 @@ void add_simulate(CLI::App& app) {
   command.add_flag("--json", arguments->json, json_help);
   command.callback([arguments] {
     auto& a = *arguments;
-    a.schedule = ballast::schedule_named(a.schedule_name, a.chunks == 0 ? 2 : a.chunks);
+    a.schedule = ballast::schedule_named(lower_case(a.schedule_name), a.chunks == 0 ? 2 : a.chunks);
     auto const chunked = !a.chunked.lengths.empty();
     if (chunked == (a.micro_batches != 0)) throw bad_input("simulate takes either --micro-batches, or --lengths with --chunk");
     if (chunked && a.schedule_name != ballast::one_f_one_b_schedule::name) throw bad_input("--lengths is for --schedule 1f1b");

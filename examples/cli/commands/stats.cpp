@@ -7,6 +7,8 @@
 #include "report/words.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -23,19 +25,61 @@ struct stats_arguments {
   bool json = false;
 };
 
+/// The samples from one power of two, or from 0, to below the next.
+struct bar {
+  std::int64_t from = 0;
+  std::uint64_t samples = 0;
+  std::int64_t sum = 0;
+};
+
+/// What is longer than a capacity.
+struct excess {
+  std::int64_t capacity = 0;
+  std::uint64_t samples = 0;
+  std::int64_t sum = 0;
+};
+
 /// What is printed of one measure.
 struct described {
   std::uint64_t samples = 0;
-  std::int64_t sum = 0, least = 0, most = 0, p50 = 0, p90 = 0, p99 = 0;
+  std::int64_t sum = 0, least = 0, most = 0, p50 = 0, p90 = 0, p99 = 0, p99_9 = 0;
   std::size_t distinct = 0;
+  std::vector<bar> bars;      ///< of the histogram, from the shortest
+  std::vector<excess> above;  ///< of common capacities, as far as they are not above the longest
 
   [[nodiscard]] double mean() const { return static_cast<double>(sum) / static_cast<double>(samples); }
 };
 
+[[nodiscard]] std::vector<bar> bars_of(ballast::histogram const& h) {
+  std::vector<bar> out;
+  for (std::size_t i = 0; i < h.lengths.size(); ++i) {
+    auto const from = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(h.lengths[i])));
+    while (out.empty() || out.back().from < from) out.push_back({.from = out.empty() || out.back().from == 0 ? from : 2 * out.back().from});
+    out.back().samples += h.counts[i];
+    out.back().sum += h.lengths[i] * static_cast<std::int64_t>(h.counts[i]);
+  }
+  return out;
+}
+
+[[nodiscard]] std::vector<excess> above_capacities(ballast::histogram const& h) {
+  constexpr std::int64_t common[] = {512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072, 262144, 524288, 1048576};
+  std::vector<excess> out;
+  for (auto const capacity : common) {
+    if (capacity >= h.lengths.back()) break;
+    excess e{.capacity = capacity};
+    for (auto i = h.lengths.size(); i-- > 0 && h.lengths[i] > capacity;) {
+      e.samples += h.counts[i];
+      e.sum += h.lengths[i] * static_cast<std::int64_t>(h.counts[i]);
+    }
+    out.push_back(e);
+  }
+  return out;
+}
+
 [[nodiscard]] described describe(ballast::histogram const& h) {
   auto const samples = h.samples();
-  auto const quantile = [&](std::uint64_t percents) {  // the shortest length that at least this share of samples does not exceed
-    auto const rank = samples / 100 * percents + (samples % 100 * percents + 99) / 100;
+  auto const quantile = [&](std::uint64_t thousandths) {  // the shortest length that at least this share of samples does not exceed
+    auto const rank = samples / 1000 * thousandths + (samples % 1000 * thousandths + 999) / 1000;
     std::size_t i = 0;
     for (std::uint64_t seen = h.counts[0]; seen < rank; seen += h.counts[i]) ++i;
     return h.lengths[i];
@@ -44,10 +88,13 @@ struct described {
           .sum = h.tokens(),
           .least = h.lengths.front(),
           .most = h.lengths.back(),
-          .p50 = quantile(50),
-          .p90 = quantile(90),
-          .p99 = quantile(99),
-          .distinct = h.lengths.size()};
+          .p50 = quantile(500),
+          .p90 = quantile(900),
+          .p99 = quantile(990),
+          .p99_9 = quantile(999),
+          .distinct = h.lengths.size(),
+          .bars = bars_of(h),
+          .above = above_capacities(h)};
 }
 
 /// One measure of several, which may be 0.
@@ -65,8 +112,44 @@ struct described {
   return describe(h);
 }
 
+[[nodiscard]] double share(std::uint64_t part, std::uint64_t all) {
+  return all == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(all);
+}
+
+/// The histogram as bars of text, and what exceeds common capacities.
+[[nodiscard]] std::string picture_of(described const& d, char const* unit) {
+  constexpr std::uint64_t widest = 40;
+  std::uint64_t most = 1;
+  for (auto const& b : d.bars) most = (std::max)(most, b.samples);
+  auto text = formatted("%14s %15s %9s\n", "from", "samples", unit);
+  for (auto const& b : d.bars) {
+    auto const length = static_cast<std::size_t>(std::ceil(static_cast<double>(widest) * share(b.samples, most)));
+    text += formatted("%14s %15s %9s", grouped(static_cast<std::uint64_t>(b.from)).c_str(), grouped(b.samples).c_str(),
+                      percent(share(static_cast<std::uint64_t>(b.sum), static_cast<std::uint64_t>(d.sum))).c_str()) +
+            (length == 0 ? "" : "  " + std::string(length, '#')) + "\n";
+  }
+  if (d.above.empty()) return text;
+  text += formatted("%14s %15s %9s\n", "above", "samples", unit);
+  for (auto const& e : d.above)
+    text +=
+        formatted("%14s %15s %9s\n", grouped(static_cast<std::uint64_t>(e.capacity)).c_str(), percent(share(e.samples, d.samples)).c_str(),
+                  percent(share(static_cast<std::uint64_t>(e.sum), static_cast<std::uint64_t>(d.sum))).c_str());
+  return text;
+}
+
 [[nodiscard]] nlohmann::ordered_json to_json(described const& d) {
-  return {{"min", d.least}, {"mean", d.mean()}, {"p50", d.p50}, {"p90", d.p90}, {"p99", d.p99}, {"max", d.most}, {"distinct", d.distinct}};
+  nlohmann::ordered_json json{{"min", d.least}, {"mean", d.mean()}, {"p50", d.p50},  {"p90", d.p90},
+                              {"p99", d.p99},   {"p99.9", d.p99_9}, {"max", d.most}, {"distinct", d.distinct}};
+  auto& bars = json["histogram"] = nlohmann::ordered_json::array();
+  for (auto const& b : d.bars) bars.push_back({{"from", b.from}, {"samples", b.samples}, {"sum", b.sum}});
+  auto& above = json["above"] = nlohmann::ordered_json::array();
+  for (auto const& e : d.above)
+    above.push_back({{"capacity", e.capacity},
+                     {"samples", e.samples},
+                     {"sum", e.sum},
+                     {"share_of_samples", share(e.samples, d.samples)},
+                     {"share_of_sum", share(static_cast<std::uint64_t>(e.sum), static_cast<std::uint64_t>(d.sum))}});
+  return json;
 }
 
 /// A line for each figure, with a column for each measure; columns of several are aligned.
@@ -88,7 +171,8 @@ struct described {
          line("min       ", number(&described::least)) +
          line("mean      ", [](described const& d) { return formatted("%.1f", d.mean()); }) + line("p50       ", number(&described::p50)) +
          line("p90       ", number(&described::p90)) + line("p99       ", number(&described::p99)) +
-         line("max       ", number(&described::most)) + line("distinct  ", number(&described::distinct));
+         line("p99.9     ", number(&described::p99_9)) + line("max       ", number(&described::most)) +
+         line("distinct  ", number(&described::distinct));
 }
 
 void run(stats_arguments const& arguments) {
@@ -100,8 +184,15 @@ void run(stats_arguments const& arguments) {
     measure_columns const columns(input);
     for (std::size_t m = 0; m < input.measures(); ++m) all.push_back(describe(columns.view().column(m)));
   }
-  if (!arguments.json) return write_standard_output(in_words(all));
+  if (!arguments.json) {
+    auto text = in_words(all);
+    if (!input.skipped().empty()) text += "of length 0, left out  " + grouped(input.skipped_samples()) + "\n";
+    for (std::size_t m = 0; m < all.size(); ++m)
+      text += "\n" + (all.size() == 1 ? "" : formatted("measure %zu\n", m + 1)) + picture_of(all[m], all.size() == 1 ? "tokens" : "sum");
+    return write_standard_output(text);
+  }
   nlohmann::ordered_json json{{"samples", all.front().samples}};
+  if (!input.skipped().empty()) json["zero_length"] = input.skipped();
   if (all.size() == 1) {
     json["tokens"] = all.front().sum;
     json.update(to_json(all.front()));

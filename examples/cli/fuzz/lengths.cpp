@@ -15,13 +15,14 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
   if (size == 0) return 0;
   selection const asked[] = {
       {},
-      {.measures = {}, .field = "n", .histogram = false},
-      {.measures = {{"1", "length"}}, .field = {}, .histogram = false},
-      {.measures = {}, .field = {}, .histogram = true},
-      {.measures = {{"2"}, {"1"}}, .field = {}, .histogram = false},
+      {.measures = {}, .fields = {{"n"}}},
+      {.measures = {{"1", "length"}}, .fields = {}},
+      {.measures = {}, .fields = {}, .histogram = true},
+      {.measures = {{"2"}, {"1"}}, .fields = {}},
+      {.measures = {}, .fields = {{"n", "a.b"}, {"c"}}, .histogram = false, .skip_zeros = true},
   };
   auto const& select = asked[data[0] % std::size(asked)];
-  table rows(select.histogram ? 2 : (std::max)(select.measures.size(), std::size_t{1}), select.histogram);
+  table rows(select.asked() + (select.histogram ? 1 : 0), select.histogram);
   try {
     append_lengths(rows, {reinterpret_cast<char const*>(data + 1), size - 1}, "input", select);
   } catch (bad_input const& e) {

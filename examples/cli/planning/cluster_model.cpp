@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planning/cluster_model.hpp"
 
+#include "errors.hpp"
+
 #include <ballast/cost/communication.hpp>
 #include <ballast/cost/level_time.hpp>
 #include <ballast/cost/model_degree_cost.hpp>

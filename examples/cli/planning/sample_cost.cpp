@@ -2,6 +2,7 @@
 #include "planning/sample_cost.hpp"
 
 #include "errors.hpp"
+#include "nearest.hpp"
 #include "readers/file_bytes.hpp"
 #include "readers/json_document.hpp"
 #include "readers/model_config.hpp"
@@ -21,6 +22,8 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <map>
+#include <ranges>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -29,6 +32,7 @@ namespace ballast_cli {
 
 namespace {
 
+constexpr auto own_device_form = "a device of %lg TFLOP/s, %lld bytes and %lld bytes/s";
 constexpr double nanoseconds = 1e6;  // of a millisecond: the unit of measured costs
 
 template <class Presets>
@@ -42,6 +46,15 @@ template <class Presets>
   std::string words;
   for (auto const& p : presets) words += (words.empty() ? "" : ", ") + std::string(p.name);
   return words;
+}
+
+/// The names of all models.
+[[nodiscard]] std::vector<std::string_view> model_names() {
+  std::vector<std::string_view> all;
+  all.reserve(ballast::transformer_presets.size() + ballast::vision_language_presets.size());
+  for (auto const& p : ballast::transformer_presets) all.push_back(p.name);
+  for (auto const& p : ballast::vision_language_presets) all.push_back(p.name);
+  return all;
 }
 
 template <class Cost>
@@ -105,6 +118,13 @@ std::int64_t timed_cost::operator()(std::span<std::int64_t const> measures) cons
   return cost.fits() ? cost.value : -1;
 }
 
+std::string preset_or_file(std::string const& model) {
+  std::error_code error;
+  auto const name = lower_case(model);
+  auto const known = find(ballast::transformer_presets, name) != nullptr || find(ballast::vision_language_presets, name) != nullptr;
+  return known && !std::filesystem::exists(model, error) ? name : model;
+}
+
 named_model model_named(std::string const& model) {
   std::error_code error;
   if (auto const* const preset = find(ballast::transformer_presets, model)) return {.language = preset->model, .images = {}};
@@ -112,7 +132,7 @@ named_model model_named(std::string const& model) {
     return {.language = preset->model.language, .images = preset->model};
   if (!std::filesystem::exists(model, error))
     throw bad_input("--model " + printable(model) + ": there is no such file, and the presets are " + names(ballast::transformer_presets) +
-                    ", " + names(ballast::vision_language_presets));
+                    ", " + names(ballast::vision_language_presets) + did_you_mean(model, model_names()));
   file_bytes const bytes(model);
   auto const shape = read_model_config(bytes.view(), model);
   named_model out{.language = shape.language, .images = {}, .no_images = shape.no_images};
@@ -124,9 +144,30 @@ ballast::transformer model_of(std::string const& model) { return model_named(mod
 
 std::string name_of_language_part(std::string const& model) { return model + (model_named(model).images ? " (its language model)" : ""); }
 
+std::string own_device(double tflops, std::int64_t memory, std::int64_t bandwidth) {
+  char text[128];
+  (void)std::snprintf(text, sizeof text, own_device_form, tflops, static_cast<long long>(memory), static_cast<long long>(bandwidth));
+  return text;
+}
+
 ballast::device const& device_of(std::string const& name) {
+  static std::map<std::string, ballast::device> own;  // those that options describe, for as long as the program runs
+  if (auto const known = own.find(name); known != own.end()) return known->second;
+  double tflops = 0;
+  long long memory = 0, bandwidth = 0;
+  if (std::sscanf(name.c_str(), own_device_form, &tflops, &memory, &bandwidth) == 3) {
+    auto const at = own.emplace(name, ballast::device{}).first;
+    at->second = {.name = at->first,
+                  .bf16_flops = static_cast<std::int64_t>(tflops * 1e12),
+                  .memory_bytes = memory,
+                  .link_bandwidth = bandwidth,
+                  .network_bandwidth = bandwidth / 2};
+    return at->second;
+  }
   auto const* const accelerator = find(ballast::devices, name);
-  if (accelerator == nullptr) throw bad_input("--device " + printable(name) + ": expected one of " + names(ballast::devices));
+  if (accelerator == nullptr)
+    throw bad_input("--device " + printable(name) + ": expected one of " + names(ballast::devices) +
+                    did_you_mean(name, std::views::transform(ballast::devices, &ballast::device::name)));
   return *accelerator;
 }
 

@@ -48,6 +48,8 @@ struct named_model {
   std::optional<ballast::vision_language_model> images;  ///< with tower and projector; none: it reads tokens alone
   std::string no_images = {};                            ///< a sentence, if it reads images by a tower that is not known
 };
+/// What was given to --model, with a preset's name as it is written, unless there is a file of the given name.
+[[nodiscard]] std::string preset_or_file(std::string const& model);
 /// A preset's name or a Hugging Face config.json. Throws bad_input.
 [[nodiscard]] named_model model_named(std::string const& model);
 /// The part that reads tokens. Throws bad_input.
@@ -56,6 +58,8 @@ struct named_model {
 [[nodiscard]] std::string name_of_language_part(std::string const& model);
 /// Throws bad_input, listing the names.
 [[nodiscard]] ballast::device const& device_of(std::string const& name);
+/// A name under which `device_of` knows a device of these TFLOP/s, bytes, and bytes/s to others in both directions.
+[[nodiscard]] std::string own_device(double tflops, std::int64_t memory, std::int64_t bandwidth);
 /// "h100 at 40 % of its dense bfloat16 peak".
 [[nodiscard]] std::string device_in_words(std::string const& device, double mfu);
 

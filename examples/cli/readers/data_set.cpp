@@ -35,7 +35,7 @@ void require_one_measure(table const& input, std::string_view command) {
                     " measures; --columns 1+2 adds two columns into one");
 }
 
-measure_columns::measure_columns(table const& input) : columns_(input.histogram() ? 1 : input.measures()) {
+measure_columns::measure_columns(table const& input) : columns_(input.histogram() ? 1 : input.measures()), skipped_(input.skipped()) {
   auto const& v = input.values();
   if (input.histogram()) {
     (void)to_lengths(input, columns_[0]);

@@ -25,10 +25,13 @@ void require_one_measure(table const& input, std::string_view command);
 class measure_columns {
  public:
   explicit measure_columns(table const& input);
+  /// Rows of length 0 that were left out.
+  [[nodiscard]] std::vector<std::uint64_t> const& skipped() const noexcept { return skipped_; }
   [[nodiscard]] ballast::sample_measures view() const;
 
  private:
   std::vector<std::vector<std::int64_t>> columns_;
+  std::vector<std::uint64_t> skipped_;
 };
 
 /// One length a sample, in the order of the rows: a view of the table or, of a histogram, of `expanded`.
@@ -57,6 +60,8 @@ class sample_lengths {
   sample_lengths& operator=(sample_lengths const&) = delete;
   [[nodiscard]] std::span<std::int64_t const> view() const noexcept { return lengths_; }
   [[nodiscard]] ballast::histogram const& counts() const noexcept { return counts_; }
+  /// Rows of length 0 that were left out.
+  [[nodiscard]] std::vector<std::uint64_t> const& skipped() const noexcept { return rows_.skipped(); }
 
  private:
   table rows_;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "readers/lengths.hpp"
 
+#include "nearest.hpp"
 #include "readers/file_bytes.hpp"
 #include "readers/npy.hpp"
+#include "report/words.hpp"
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
 
 namespace ballast_cli {
 
@@ -22,13 +25,15 @@ void for_each_part(std::string_view text, char separator, Visit const& visit) {
 
 }  // namespace
 
-std::vector<std::vector<std::string>> parse_columns(std::string_view text) {
+std::vector<std::vector<std::string>> parse_columns(std::string const& option, std::string_view text) {
   std::vector<std::vector<std::string>> measures;
   for_each_part(text, ',', [&](std::string_view sum) {
     auto& columns = measures.emplace_back();
     for_each_part(sum, '+', [&](std::string_view column) {
       if (column.empty())
-        throw bad_input("--columns " + printable(text) + ": a column is missing; columns are numbers from 1 or names, as in 1+2 or tokens");
+        throw bad_input(option + " " + printable(text) + ": a " +
+                        (option == "--field" ? "field is missing; fields are names, as in tokens, prompt+answer or images,text"
+                                             : "column is missing; columns are numbers from 1 or names, as in 1+2 or tokens"));
       columns.emplace_back(column);
     });
   });
@@ -38,6 +43,14 @@ std::vector<std::vector<std::string>> parse_columns(std::string_view text) {
 void table::begin_file(std::string const& name, counted_by by) {
   files_.push_back({name, by});
   next_number_ = 0;  // rows are counted from 1, so the first one is marked
+}
+
+void table::skip_row() {
+  if (skipped_samples_ == 0) first_skipped_ = place(next_number_ - 1);
+  skipped_samples_ += histogram_ ? static_cast<std::uint64_t>(values_.back()) : 1;
+  values_.resize(values_.size() - measures_);
+  skipped_.push_back(rows() + skipped_.size());
+  next_number_ = 0;  // the next row is marked
 }
 
 std::string table::place(source const& f, std::uint64_t number) {
@@ -56,14 +69,15 @@ std::vector<std::vector<std::size_t>> resolve_columns(selection const& select, s
                                                       std::string const& file) {
   auto const count = std::to_string(columns) + (columns == 1 ? " column" : " columns");
   std::string listed;
-  for (auto const& name : names) listed += (listed.empty() ? " (" : ", ") + printable(name);
+  for (auto const& name : names) listed += (listed.empty() ? " (" : ", ") + (name.empty() ? "no name" : printable(name));
   if (!listed.empty()) listed += ")";
-  if (!select.field.empty()) throw bad_input(file + ": --field is for JSON objects; this file has " + count + listed + ", see --columns");
+  if (!select.fields.empty()) throw bad_input(file + ": --field is for JSON objects; this file has " + count + listed + ", see --columns");
   if (select.measures.empty()) {
     if (select.histogram && columns == 2) return {{0}, {1}};
     if (select.histogram)
       throw bad_input(file + ": a histogram has two columns, length and count; this file has " + count + listed + ", see --columns");
     if (columns == 1) return {{0}};
+    if (columns == 2 && !names.empty() && names[0].empty()) return {{1}};  // the index that pandas writes in front has no name
     throw bad_input(file + ": has " + count + listed +
                     "; say which one holds the lengths, as in --columns 1, or which to add, as in --columns 1+2");
   }
@@ -80,11 +94,24 @@ std::vector<std::vector<std::size_t>> resolve_columns(selection const& select, s
         if (error != std::errc{} || stop != column.data() + column.size()) number = 0;
       }
       if (number == 0 || number > columns)
-        throw bad_input(file + ": there is no column " + printable(column) + " among its " + count + listed);
+        throw bad_input(file + ": there is no column " + printable(column) + " among its " + count + listed + did_you_mean(column, names));
       measure.push_back(number - 1);
     }
   }
   return chosen;
+}
+
+bool read_whole(std::string_view text, std::int64_t& value) {
+  auto const point = (std::min)(text.find('.'), text.size());
+  auto const [stop, error] = std::from_chars(text.data(), text.data() + point, value);
+  return error == std::errc{} && stop == text.data() + point && text[0] != '-' &&
+         (point == text.size() || text.find_first_not_of('0', point + 1) == std::string_view::npos);
+}
+
+bad_input nothing_in(table const& rows, std::string const& place) {
+  constexpr auto mend = "; --zero-length skip leaves such rows out";
+  if (rows.kind(0) != value_kind::length) return bad_input(place + ": every measure is 0; a sample needs one that is not" + mend);
+  return bad_input(std::string(not_a_value(place, "0").what()) + mend);
 }
 
 bad_input not_a_value(std::string const& place, std::string_view shown, value_kind kind) {
@@ -109,12 +136,14 @@ void append_lengths(table& out, std::string_view bytes, std::string const& name,
     else
       append_text(out, bytes, shown, select);
   }
-  if (out.rows() == rows) throw bad_input(shown + ": there are no lengths in it");
+  if (out.rows() == rows)
+    throw bad_input(shown + (out.skipped().empty() ? ": there are no lengths in it" : ": there are no lengths in it but 0"));
 }
 
 table read_lengths(std::vector<std::string> const& files, selection const& select) {
-  auto const measures = select.measures.empty() ? (select.histogram ? 2 : 1) : select.measures.size();
-  if (select.histogram && measures != 2) throw bad_input("--columns of a histogram names two columns, as in --columns length,count");
+  auto const measures = select.asked() + (select.histogram ? 1 : 0);
+  if (select.histogram && !select.measures.empty() && select.measures.size() != 2)
+    throw bad_input("--columns of a histogram names two columns, as in --columns length,count");
   table out(measures, select.histogram);
   for (auto const& name : files) {
     file_bytes const bytes(name);
@@ -132,6 +161,9 @@ table read_lengths(std::vector<std::string> const& files, selection const& selec
     if (select.histogram && left == static_cast<std::size_t>(largest_length))
       throw bad_input(out.file() + ": there are no samples, every count is 0");
   }
+  if (!out.skipped().empty())
+    (void)std::fprintf(stderr, "%s: the first of %s of length 0, left out; samples are numbered without %s\n", out.first_skipped().c_str(),
+                       counted(out.skipped_samples(), "sample").c_str(), out.skipped_samples() == 1 ? "it" : "them");
   return out;
 }
 

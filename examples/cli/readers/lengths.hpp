@@ -17,8 +17,16 @@ namespace ballast_cli {
 struct selection {
   /// Each measure is the sum of these columns, by number from 1 or by name; empty: the only column of a file (both, of a histogram).
   std::vector<std::vector<std::string>> measures;
-  std::string field;       ///< of JSON objects
-  bool histogram = false;  ///< the measures are a length and how many samples have it
+  /// Likewise of JSON objects, by name.
+  std::vector<std::vector<std::string>> fields;
+  bool histogram = false;   ///< the measures are a length and how many samples have it
+  bool skip_zeros = false;  ///< rows of length 0 are left out, and counted; otherwise they are bad input
+
+  /// How many measures are asked for; a histogram has one, and its counts.
+  [[nodiscard]] std::size_t asked() const noexcept {
+    auto const named = (fields.empty() ? measures : fields).size();
+    return histogram || named == 0 ? 1 : named;
+  }
 };
 
 /// Files of lengths, which are one data set, and what is read of them.
@@ -27,8 +35,8 @@ struct input_arguments {
   selection select;
 };
 
-/// Parses "1+2" (one measure, the sum of two columns) or "2,1" (two measures). Throws bad_input.
-[[nodiscard]] std::vector<std::vector<std::string>> parse_columns(std::string_view text);
+/// Parses "1+2" (one measure, the sum of two columns) or "2,1" (two measures), of --columns or --field. Throws bad_input.
+[[nodiscard]] std::vector<std::vector<std::string>> parse_columns(std::string const& option, std::string_view text);
 
 /// What a value of a row is: the only measure of a sample (at least 1), how many samples have it, or one of several measures (of which one
 /// is at least 1).
@@ -63,6 +71,14 @@ class table {
     next_number_ = number + 1;
   }
   void push(std::int64_t value) { values_.push_back(value); }
+  void reserve_rows(std::size_t more) { values_.reserve(values_.size() + more * measures_); }
+  /// Takes the last row back, whose length is 0, and remembers it.
+  void skip_row();
+  /// Rows that were left out because their length is 0, as they would be numbered from 0 with all others.
+  [[nodiscard]] std::vector<std::uint64_t> const& skipped() const noexcept { return skipped_; }
+  /// How many samples these rows are: of a histogram, the sum of their counts.
+  [[nodiscard]] std::uint64_t skipped_samples() const noexcept { return skipped_samples_; }
+  [[nodiscard]] std::string const& first_skipped() const noexcept { return first_skipped_; }  ///< where the first of them was
 
  private:
   struct source {
@@ -81,6 +97,9 @@ class table {
   std::vector<std::int64_t> values_;
   std::vector<source> files_;
   std::vector<mark> marks_;
+  std::vector<std::uint64_t> skipped_;
+  std::uint64_t skipped_samples_ = 0;
+  std::string first_skipped_;
 };
 
 /// Columns by position, from names or numbers; `names` is empty where the file has no header. Throws bad_input, naming `file`.
@@ -92,9 +111,16 @@ inline constexpr std::int64_t largest_length = (std::numeric_limits<std::int64_t
 /// The exception for a bad value.
 [[nodiscard]] bad_input not_a_value(std::string const& place, std::string_view shown, value_kind kind = value_kind::length);
 
+/// Reads a whole number from 0 to 2^63-1, perhaps with zeros behind a point, as in 100.0; false if it is none.
+[[nodiscard]] bool read_whole(std::string_view text, std::int64_t& value);
+
+/// The exception for a row of nothing.
+[[nodiscard]] bad_input nothing_in(table const& rows, std::string const& place);
+
 /// Adds a row whose measures are sums of columns; `value(column, measure)` is not negative.
 template <class Value>
-void append_row(table& out, std::uint64_t number, std::vector<std::vector<std::size_t>> const& measures, Value const& value) {
+void append_row(table& out, bool skip_zeros, std::uint64_t number, std::vector<std::vector<std::size_t>> const& measures,
+                Value const& value) {
   out.next_row_at(number);
   bool nothing = true;
   for (std::size_t m = 0; m < measures.size(); ++m) {
@@ -104,11 +130,12 @@ void append_row(table& out, std::uint64_t number, std::vector<std::vector<std::s
       if (v > largest_length - sum) throw bad_input(out.place(number) + ": the columns add up to 2^63 or more");
       sum += v;
     }
-    if (sum == 0 && out.kind(m) == value_kind::length) throw not_a_value(out.place(number), "0");
-    nothing = nothing && sum == 0;
+    nothing = nothing && (sum == 0 || out.kind(m) == value_kind::count);
     out.push(sum);
   }
-  if (nothing) throw bad_input(out.place(number) + ": every measure is 0; a sample needs one that is not");
+  if (!nothing) return;
+  if (!skip_zeros) throw nothing_in(out, out.place(number));
+  out.skip_row();
 }
 
 /// Reads a file that is in memory, whatever its form, and appends its rows. Throws bad_input, naming `name`.
@@ -119,7 +146,8 @@ void append_text(table& out, std::string_view bytes, std::string const& name, se
 void append_json(table& out, std::string_view bytes, std::string const& name, selection const& select);
 void append_npy(table& out, std::string_view bytes, std::string const& name, selection const& select);
 
-/// Reads several files as one data set. Throws bad_input, also where the sum of all lengths is 2^63 or more.
+/// Reads several files as one data set. Says on standard error how many rows of length 0 were left out, if that is asked. Throws bad_input,
+/// also where the sum of all lengths is 2^63 or more.
 [[nodiscard]] table read_lengths(std::vector<std::string> const& files, selection const& select);
 
 }  // namespace ballast_cli

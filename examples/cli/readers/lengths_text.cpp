@@ -1,29 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "readers/lengths.hpp"
+#include "report/progress.hpp"
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <utility>
 
-// Text: one length a line, or columns between blanks or commas (CSV with quotes and a header line).
+// Text: one length a line, or columns between blanks, commas, semicolons or tabs (CSV with quotes and a header line).
 
 namespace ballast_cli {
 
 namespace {
 
-constexpr std::string_view blanks = " \t\r";
+/// What stands between the fields of a file: a comma, a semicolon, a tab, or 0 for any blanks, as its first line says. A line without a
+/// separator that has tabs is of blanks where one of its words is a number next to another one, and where a tab is only at its ends.
+[[nodiscard]] char separator_of(std::string_view line) {
+  auto quoted = false, comma = false, semicolon = false;
+  for (auto const c : line) {
+    if (c == '"') quoted = !quoted;
+    comma = comma || (c == ',' && !quoted);
+    semicolon = semicolon || (c == ';' && !quoted);
+  }
+  if (comma) return ',';
+  if (semicolon) return ';';
+  constexpr std::string_view ends = " \t\r", digits = "0123456789";
+  auto const first = line.find_first_not_of(ends);
+  if (first == std::string_view::npos) return 0;
+  auto const last = line.find_last_not_of(ends) + 1;
+  auto const nameless = line.starts_with('\t') && digits.find(line[first]) == std::string_view::npos;  // an index in front
+  auto text = line.substr(first, last - first);
+  if (text.find('\t') == std::string_view::npos && !nameless) return 0;
+  for (std::size_t at = text.find_first_not_of(digits); at != std::string_view::npos; at = text.find_first_not_of(digits)) {
+    if (at != 0 && text[at] == ' ')  // a number, and after blanks another one
+      if (auto const next = text.find_first_not_of(' ', at); digits.find(text[next]) != std::string_view::npos) return 0;
+    auto const field = text.find('\t', at);
+    if (field == std::string_view::npos) break;
+    text.remove_prefix(field + 1);
+  }
+  return '\t';
+}
 
 /// Splits records; a quoted field may hold separators and line ends.
 class records {
  public:
   records(std::string_view bytes, table const& out) : at_(bytes.data()), end_(bytes.data() + bytes.size()), out_(out) {
     auto const start = (std::min)(bytes.find_first_not_of(" \t\r\n"), bytes.size());
-    comma_ = bytes.substr(start, bytes.find('\n', start) - start).find(',') != std::string_view::npos;
+    auto const line = start == 0 ? 0 : bytes.rfind('\n', start - 1) + 1;  // npos + 1 is 0
+    separator_ = separator_of(bytes.substr(line, bytes.find('\n', start) - line));
+    if (separator_ == '\t') blanks_ = " \r";
   }
 
   [[nodiscard]] bool done() const noexcept { return at_ == end_; }
   [[nodiscard]] std::uint64_t line() const noexcept { return line_; }  ///< of the next record
+  [[nodiscard]] char const* at() const noexcept { return at_; }        ///< where it begins
 
   /// Reads a line that is nothing but a small positive number, the usual case; 0 and no step otherwise.
   [[nodiscard]] std::int64_t plain_number() noexcept {
@@ -45,7 +74,7 @@ class records {
     while (at_ != end_ && *at_ != '\n') {
       fields.push_back(field());
       skip_blanks();
-      if (!comma_ || at_ == end_ || *at_ != ',') continue;
+      if (separator_ == 0 || at_ == end_ || *at_ != separator_) continue;
       ++at_;
       skip_blanks();
       if (at_ == end_ || *at_ == '\n') fields.emplace_back();  // a comma announces another field
@@ -56,14 +85,14 @@ class records {
 
  private:
   void skip_blanks() noexcept {
-    while (at_ != end_ && blanks.find(*at_) != std::string_view::npos) ++at_;
+    while (at_ != end_ && blanks_.find(*at_) != std::string_view::npos) ++at_;
   }
   [[nodiscard]] std::string_view field() {
     auto const* const first = at_;
     if (*first != '"') {
-      while (at_ != end_ && *at_ != '\n' && (comma_ ? *at_ != ',' : blanks.find(*at_) == std::string_view::npos)) ++at_;
+      while (at_ != end_ && *at_ != '\n' && (separator_ != 0 ? *at_ != separator_ : blanks_.find(*at_) == std::string_view::npos)) ++at_;
       auto const text = std::string_view(first, static_cast<std::size_t>(at_ - first));
-      return text.substr(0, text.find_last_not_of(blanks) + 1);
+      return text.substr(0, text.find_last_not_of(blanks_) + 1);
     }
     auto const opened = line_;
     for (++at_;; ++at_) {
@@ -76,7 +105,8 @@ class records {
     auto const text = std::string_view(first + 1, static_cast<std::size_t>(at_ - first - 1));
     ++at_;
     skip_blanks();
-    if (at_ != end_ && *at_ != '\n' && comma_ && *at_ != ',') throw bad_input(out_.place(line_) + ": text follows a closing quote");
+    if (at_ != end_ && *at_ != '\n' && separator_ != 0 && *at_ != separator_)
+      throw bad_input(out_.place(line_) + ": text follows a closing quote");
     return text;
   }
 
@@ -84,13 +114,16 @@ class records {
   char const* end_;
   table const& out_;
   std::uint64_t line_ = 1;
-  bool comma_;
+  char separator_;
+  std::string_view blanks_ = " \t\r";
 };
 
-/// A header is a first line of words: no field begins like a number or is one in disguise.
+/// A header is a first line of words: no field begins like a number or is one in disguise. The first may be empty, as pandas leaves that of
+/// its index.
 [[nodiscard]] bool is_header(std::vector<std::string_view> const& fields) {
   constexpr std::array<std::string_view, 7> not_names{"nan", "inf", "infinity", "na", "null", "none", "infinite"};
-  return std::all_of(fields.begin(), fields.end(), [&](std::string_view f) {
+  auto const named = fields.begin() + (fields.size() > 1 && fields[0].empty() ? 1 : 0);
+  return std::all_of(named, fields.end(), [&](std::string_view f) {
     if (f.empty() || std::string_view("0123456789+-.").find(f.front()) != std::string_view::npos) return false;
     if (std::any_of(f.begin(), f.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; })) return false;
     std::string lower(f);
@@ -114,6 +147,9 @@ void refuse_equal_names(std::vector<std::string_view> const& names, std::string 
 
 void append_text(table& out, std::string_view bytes, std::string const& name, selection const& select) {
   out.begin_file(name, table::counted_by::line);
+  constexpr std::uint64_t often = 1 << 16;
+  progress_line progress("reading " + name);
+  out.reserve_rows(static_cast<std::size_t>(std::count(bytes.begin(), bytes.end(), '\n')) + 1);
   records in(bytes, out);
   std::vector<std::string_view> fields;
   std::vector<std::vector<std::size_t>> measures;
@@ -121,6 +157,7 @@ void append_text(table& out, std::string_view bytes, std::string const& name, se
   auto only_lengths = false;
   while (!in.done()) {
     auto const line = in.line();
+    if (line % often == 0) progress.at(static_cast<std::size_t>(in.at() - bytes.data()), bytes.size());
     if (only_lengths) {
       if (auto const length = in.plain_number(); length != 0) {
         out.next_row_at(line);
@@ -142,11 +179,10 @@ void append_text(table& out, std::string_view bytes, std::string const& name, se
     if (fields.size() != columns)
       throw bad_input(out.place(line) + ": " + std::to_string(fields.size()) + " columns where the lines before have " +
                       std::to_string(columns));
-    append_row(out, line, measures, [&](std::size_t column, std::size_t measure) {
+    append_row(out, select.skip_zeros, line, measures, [&](std::size_t column, std::size_t measure) {
       auto const f = fields[column];
       std::int64_t value = 0;
-      auto const [stop, error] = std::from_chars(f.data(), f.data() + f.size(), value);
-      if (error != std::errc{} || stop != f.data() + f.size() || value < 0) throw not_a_value(out.place(line), f, out.kind(measure));
+      if (!read_whole(f, value)) throw not_a_value(out.place(line), f, out.kind(measure));
       return value;
     });
   }

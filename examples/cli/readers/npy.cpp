@@ -4,7 +4,10 @@
 #include "readers/lengths.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
+#include <cmath>
+#include <cstdio>
 #include <limits>
 
 namespace ballast_cli {
@@ -26,7 +29,7 @@ constexpr std::string_view whitespace = " \t\r\n";
 
 }  // namespace
 
-npy_view::npy_view(std::string_view bytes, std::string const& name, std::size_t most_dimensions) {
+npy_view::npy_view(std::string_view bytes, std::string const& name, std::size_t most_dimensions, bool floats) {
   auto const refuse = [&](std::string const& why) { throw bad_input(name + ": " + why); };
   auto const byte = [&](std::size_t i) { return static_cast<std::size_t>(static_cast<unsigned char>(bytes[i])); };
   auto const at = magic.size() + 2;
@@ -41,9 +44,12 @@ npy_view::npy_view(std::string_view bytes, std::string const& name, std::size_t 
 
   auto descr = value_of(header, "'descr'");
   descr = descr.starts_with('\'') ? descr.substr(1, descr.find('\'', 1) - 1) : descr.substr(0, descr.find(']'));
-  auto const known = descr.size() == 3 && std::string_view("<>|=").find(descr[0]) != std::string_view::npos &&
-                     (descr[1] == 'i' || descr[1] == 'u') && std::string_view("1248").find(descr[2]) != std::string_view::npos;
-  if (!known) refuse("elements are of dtype " + printable(descr) + "; lengths are whole numbers, i1 to i8 or u1 to u8");
+  auto const known = descr.size() == 3 && std::string_view("<>|=").find(descr[0]) != std::string_view::npos;
+  float_ = known && floats && descr[1] == 'f' && (descr[2] == '4' || descr[2] == '8');
+  auto const whole = known && (descr[1] == 'i' || descr[1] == 'u') && std::string_view("1248").find(descr[2]) != std::string_view::npos;
+  if (!whole && !float_)
+    refuse("elements are of dtype " + printable(descr) + "; lengths are whole numbers, i1 to i8 or u1 to u8" +
+           (floats ? ", or f4 or f8 without a fraction" : ""));
   big_endian_ = descr[0] == '>';
   signed_ = descr[1] == 'i';
   item_ = static_cast<std::size_t>(descr[2] - '0');
@@ -79,7 +85,17 @@ std::uint64_t npy_view::operator[](std::size_t i) const noexcept {
   return value;
 }
 
+double npy_view::real(std::size_t i) const noexcept {
+  auto const bits = (*this)[i];
+  return item_ == 4 ? double{std::bit_cast<float>(static_cast<std::uint32_t>(bits))} : std::bit_cast<double>(bits);
+}
+
 std::string npy_view::text(std::size_t i) const {
+  if (float_) {
+    char shown[32];
+    (void)std::snprintf(shown, sizeof shown, "%.17g", real(i));
+    return shown;
+  }
   return is_negative(i) ? std::to_string(static_cast<std::int64_t>((*this)[i])) : std::to_string((*this)[i]);
 }
 
@@ -95,12 +111,19 @@ std::string npy_header(std::string_view descr, std::span<std::size_t const> shap
 }
 
 void append_npy(table& out, std::string_view bytes, std::string const& name, selection const& select) {
-  npy_view const in(bytes, name);
+  npy_view const in(bytes, name, 2, true);
+  constexpr auto beyond = 0x1p63;
   out.begin_file(name, table::counted_by::entry);
   auto const measures = resolve_columns(select, in.columns(), {}, name);
+  out.reserve_rows(in.rows());
   for (std::size_t row = 0; row < in.rows(); ++row)
-    append_row(out, row + 1, measures, [&](std::size_t column, std::size_t measure) {
+    append_row(out, select.skip_zeros, row + 1, measures, [&](std::size_t column, std::size_t measure) {
       auto const i = row * in.columns() + column;
+      if (in.is_float()) {
+        auto const real = in.real(i);
+        if (!(real >= 0 && real < beyond && real == std::floor(real))) throw not_a_value(out.place(row + 1), in.text(i), out.kind(measure));
+        return static_cast<std::int64_t>(real);
+      }
       auto const value = in[i];
       if (value > static_cast<std::uint64_t>(largest_length)) throw not_a_value(out.place(row + 1), in.text(i), out.kind(measure));
       return static_cast<std::int64_t>(value);

@@ -23,6 +23,7 @@ nlohmann::ordered_json to_json(packing_report const& r) {
                               {"gap", r.packs.gap()},     {"optimal", r.packs.optimal()},
                               {"fill", r.fill(packs)},    {"hash", nullptr},
                               {"set_aside", r.set_aside}, {"naive", {{"packs", r.naive_packs}, {"fill", r.fill(r.naive_packs)}}}};
+  if (!r.zero_length.empty()) json["zero_length"] = r.zero_length;
   if (r.hash) json["hash"] = hash_digits(*r.hash);
   if (r.in_ranks) json["rank_dist"] = {r.in_ranks->distance};
   if (r.in_ranks && r.in_ranks->modelled_idle) {
