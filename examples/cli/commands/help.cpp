@@ -62,6 +62,7 @@ constexpr option_kind option_kinds[] = {
     {"--tflops", "NUMBER", about_model},
     {"--memory", "BYTES", about_model},
     {"--bandwidth", "BYTES", about_model},
+    {"--memory-bandwidth", "BYTES", about_model},
     {"--host-memory", "BYTES", about_model},
     {"--host-update", "BYTES/s", about_model},
     {"--link", "BYTES/s", about_model},

@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 
 namespace ballast_cli {
@@ -30,8 +31,8 @@ constexpr left_over_policy left_over_policies[] = {{"split", ballast::left_over:
 
 /// Options that others need or exclude.
 struct plan_options {
-  CLI::Option *capacity, *ranks, *micro_batches, *model, *device, *mfu, *tflops, *bandwidth, *cost, *levels, *gpus, *global_batch,
-      *batch_tokens;
+  CLI::Option *capacity, *ranks, *micro_batches, *model, *device, *mfu, *tflops, *bandwidth, *memory_bandwidth, *cost, *levels, *gpus,
+      *global_batch, *batch_tokens;
   model_options model_side;
 };
 
@@ -54,13 +55,15 @@ struct plan_options {
     if (!(value >= 0.001 && value <= 1e6)) throw bad_input(option + " " + printable(text) + ": expected are TFLOP/s from 0.001 to 10^6");
     return value;
   };
-  out.tflops =
-      add_value(
-          command, "--tflops", plan.tflops, tflops,
-          "dense bfloat16 TFLOP/s of a device of your own, in place of --device; with --memory and --bandwidth where stages are planned")
-          ->excludes(out.device);
+  out.tflops = add_value(command, "--tflops", plan.tflops, tflops,
+                         "dense bfloat16 TFLOP/s of a device of your own, in place of --device; with --memory, --memory-bandwidth and "
+                         "--bandwidth where stages are planned")
+                   ->excludes(out.device);
   out.bandwidth =
       add_value(command, "--bandwidth", plan.bandwidth, some_bytes, "bytes a second of its link to others, both directions, as in 900GB")
+          ->needs(out.tflops);
+  out.memory_bandwidth =
+      add_value(command, "--memory-bandwidth", plan.memory_bandwidth, some_bytes, "bytes a second of its memory, as in 3350GB")
           ->needs(out.tflops);
   out.mfu = add_value(command, "--mfu", plan.on.mfu, share, "share of the device's peak that is reached; 0.4 by default");
   out.cost =
@@ -165,10 +168,13 @@ void read_global_batch(plan_arguments& plan, plan_options const& of) {
 /// The device that --tflops, --memory and --bandwidth describe.
 void read_own_device(plan_arguments& plan, plan_options const& of) {
   if (of.tflops->count() == 0) return;
-  auto const memory = plan.model_side.memory;
-  if ((of.model_side.stages->count() != 0 || of.gpus->count() != 0) && (!memory || plan.bandwidth == 0))
-    throw bad_input(std::string("--tflops requires ") + (memory ? "--bandwidth" : "--memory") + " where stages are planned");
-  plan.on.device = own_device(plan.tflops, memory.value_or(0), plan.bandwidth);
+  auto const& memory = plan.model_side.memory;
+  if (of.model_side.stages->count() != 0 || of.gpus->count() != 0)
+    for (auto const& [given, name] : {std::pair{memory.has_value(), "--memory"},
+                                      {plan.memory_bandwidth != 0, "--memory-bandwidth"},
+                                      {plan.bandwidth != 0, "--bandwidth"}})
+      if (!given) throw bad_input(std::string("--tflops requires ") + name + " where stages are planned");
+  plan.on.device = own_device(plan.tflops, memory.value_or(0), plan.memory_bandwidth, plan.bandwidth);
 }
 
 /// The schedule with stages, those to choose from without.
@@ -203,6 +209,7 @@ void read_schedules(plan_arguments& plan, bool searched) {
                                        "--global-batch-tokens",
                                        "--tflops",
                                        "--bandwidth",
+                                       "--memory-bandwidth",
                                        "--out",
                                        "--stages",
                                        "--layers"};

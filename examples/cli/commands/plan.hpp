@@ -37,6 +37,7 @@ struct plan_arguments {
   std::string out;                                     ///< folder; empty: nothing is written
   std::string command_line;                            ///< for the report
   bool json = false;
+  std::int64_t memory_bandwidth = 0;  ///< bytes/s of the memory of a device of one's own
 
   [[nodiscard]] std::size_t measures() const { return options.others.size() + 1; }
   [[nodiscard]] bool levels_from_file() const { return !levels.empty() && levels != "auto" && levels != "hbp"; }

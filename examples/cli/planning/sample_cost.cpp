@@ -32,7 +32,7 @@ namespace ballast_cli {
 
 namespace {
 
-constexpr auto own_device_form = "a device of %lg TFLOP/s, %lld bytes and %lld bytes/s";
+constexpr auto own_device_form = "a device of %lg TFLOP/s, %lld bytes at %lld bytes/s and a link of %lld bytes/s";
 constexpr double nanoseconds = 1e6;  // of a millisecond: the unit of measured costs
 
 template <class Presets>
@@ -144,9 +144,10 @@ ballast::transformer model_of(std::string const& model) { return model_named(mod
 
 std::string name_of_language_part(std::string const& model) { return model + (model_named(model).images ? " (its language model)" : ""); }
 
-std::string own_device(double tflops, std::int64_t memory, std::int64_t bandwidth) {
-  char text[128];
-  (void)std::snprintf(text, sizeof text, own_device_form, tflops, static_cast<long long>(memory), static_cast<long long>(bandwidth));
+std::string own_device(double tflops, std::int64_t memory, std::int64_t memory_bandwidth, std::int64_t bandwidth) {
+  char text[192];
+  (void)std::snprintf(text, sizeof text, own_device_form, tflops, static_cast<long long>(memory), static_cast<long long>(memory_bandwidth),
+                      static_cast<long long>(bandwidth));
   return text;
 }
 
@@ -154,12 +155,13 @@ ballast::device const& device_of(std::string const& name) {
   static std::map<std::string, ballast::device> own;  // those that options describe, for as long as the program runs
   if (auto const known = own.find(name); known != own.end()) return known->second;
   double tflops = 0;
-  long long memory = 0, bandwidth = 0;
-  if (std::sscanf(name.c_str(), own_device_form, &tflops, &memory, &bandwidth) == 3) {
+  long long memory = 0, memory_bandwidth = 0, bandwidth = 0;
+  if (std::sscanf(name.c_str(), own_device_form, &tflops, &memory, &memory_bandwidth, &bandwidth) == 4) {
     auto const at = own.emplace(name, ballast::device{}).first;
     at->second = {.name = at->first,
                   .bf16_flops = static_cast<std::int64_t>(tflops * 1e12),
                   .memory_bytes = memory,
+                  .memory_bandwidth = memory_bandwidth,
                   .link_bandwidth = bandwidth,
                   .network_bandwidth = bandwidth / 2};
     return at->second;

@@ -58,8 +58,8 @@ struct named_model {
 [[nodiscard]] std::string name_of_language_part(std::string const& model);
 /// Throws bad_input, listing the names.
 [[nodiscard]] ballast::device const& device_of(std::string const& name);
-/// A name under which `device_of` knows a device of these TFLOP/s, bytes, and bytes/s to others in both directions.
-[[nodiscard]] std::string own_device(double tflops, std::int64_t memory, std::int64_t bandwidth);
+/// A name under which `device_of` knows a device of these TFLOP/s, bytes, bytes/s of its memory, and bytes/s to others in both directions.
+[[nodiscard]] std::string own_device(double tflops, std::int64_t memory, std::int64_t memory_bandwidth, std::int64_t bandwidth);
 /// "h100 at 40 % of its dense bfloat16 peak".
 [[nodiscard]] std::string device_in_words(std::string const& device, double mfu);
 
