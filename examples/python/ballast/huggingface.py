@@ -15,6 +15,7 @@ and loses the number of the epoch when it resumes. docs/python-trainers.md has m
 
 import json
 import os
+from functools import partial
 
 import numpy as np
 
@@ -74,6 +75,7 @@ class Planned:
     def get_train_dataloader(self):
         """The loader of this process's micro-batches, which accelerate does not deal out again."""
         from torch.utils.data import DataLoader
+        from transformers.trainer_utils import seed_worker
 
         if self.train_dataset is None:
             raise ValueError("train_dataset is missing")
@@ -92,6 +94,7 @@ class Planned:
             pin_memory=args.dataloader_pin_memory,
             persistent_workers=args.dataloader_persistent_workers,
             prefetch_factor=args.dataloader_prefetch_factor,
+            worker_init_fn=partial(seed_worker, num_workers=args.dataloader_num_workers, rank=args.process_index),
         )
         return prepared(loader, self.accelerator)
 
