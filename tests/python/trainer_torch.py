@@ -56,6 +56,14 @@ def gradients_of_rank(rank, ranks):
         return gradient(model), [i for batch in micro_batches for i in batch["index"]]
 
 
+def agreement_of_rank(rank, ranks, seeds):
+    """What `agree` has to say."""
+    try:
+        plan_of(ranks, seed=seeds[rank]).agree()
+    except ValueError as error:
+        return str(error)
+
+
 def members_of(rank_results, steps):
     """Lists of all ranks in these steps."""
     return [members for seen, *_ in rank_results for step, lists in seen if step in steps for members in lists]
@@ -112,6 +120,11 @@ class TestPlan(unittest.TestCase):
         reference = unpacked_gradient([i for _, samples in results for i in samples])
         for grad, _ in results:
             self.assertLess((grad - reference).abs().max() / reference.abs().max(), 1e-10)
+
+    def test_ranks_with_different_plans_all_raise(self):
+        self.assertEqual(on_ranks(3, agreement_of_rank, [1, 1, 1]), [None] * 3)
+        for sentence in on_ranks(3, agreement_of_rank, [1, 2, 1]):
+            self.assertIn("the ranks have made different plans", sentence)
 
 
 class TestBatches(unittest.TestCase):
