@@ -12,11 +12,11 @@ namespace ballast_cli {
 
 namespace {
 
-struct byte_unit {
+struct size_suffix {
   std::string_view name;  ///< in small letters
   std::int64_t bytes;
 };
-constexpr byte_unit byte_units[] = {
+constexpr size_suffix size_suffixes[] = {
     {"kb", 1'000},
     {"mb", 1'000'000},
     {"gb", 1'000'000'000},
@@ -36,7 +36,7 @@ constexpr byte_unit byte_units[] = {
   auto const letters = (std::min)(text.find_first_not_of("0123456789"), text.size());
   auto const unit = lower_case(std::string_view(text).substr(letters));
   std::int64_t value = 0, scale = unit.empty() ? 1 : 0;
-  for (auto const& known : byte_units)
+  for (auto const& known : size_suffixes)
     if (known.name == unit) scale = known.bytes;
   if (letters != 0 && unit.size() == 1 && std::string_view("kmgt").find(unit[0]) != std::string_view::npos)
     throw bad_input(option + " " + printable(text) + ": expected a whole number of bytes; " + printable(text) + " may mean " + text +

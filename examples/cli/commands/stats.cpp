@@ -33,7 +33,7 @@ struct bar {
 };
 
 /// What is longer than a capacity.
-struct excess {
+struct above_capacity {
   std::int64_t capacity = 0;
   std::uint64_t samples = 0;
   std::int64_t sum = 0;
@@ -45,7 +45,7 @@ struct described {
   std::int64_t sum = 0, least = 0, most = 0, p50 = 0, p90 = 0, p99 = 0, p99_9 = 0;
   std::size_t distinct = 0;
   std::vector<bar> bars;      ///< of the histogram, from the shortest
-  std::vector<excess> above;  ///< of common capacities, as far as they are not above the longest
+  std::vector<above_capacity> above;  ///< of common capacities, as far as they are not above the longest
 
   [[nodiscard]] double mean() const { return static_cast<double>(sum) / static_cast<double>(samples); }
 };
@@ -61,12 +61,12 @@ struct described {
   return out;
 }
 
-[[nodiscard]] std::vector<excess> above_capacities(ballast::histogram const& h) {
+[[nodiscard]] std::vector<above_capacity> above_capacities(ballast::histogram const& h) {
   constexpr std::int64_t common[] = {512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072, 262144, 524288, 1048576};
-  std::vector<excess> out;
+  std::vector<above_capacity> out;
   for (auto const capacity : common) {
     if (capacity >= h.lengths.back()) break;
-    excess e{.capacity = capacity};
+    above_capacity e{.capacity = capacity};
     for (auto i = h.lengths.size(); i-- > 0 && h.lengths[i] > capacity;) {
       e.samples += h.counts[i];
       e.sum += h.lengths[i] * static_cast<std::int64_t>(h.counts[i]);
@@ -112,7 +112,7 @@ struct described {
   return describe(h);
 }
 
-[[nodiscard]] double share(std::uint64_t part, std::uint64_t all) {
+[[nodiscard]] double part_of(std::uint64_t part, std::uint64_t all) {
   return all == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(all);
 }
 
@@ -123,17 +123,17 @@ struct described {
   for (auto const& b : d.bars) most = (std::max)(most, b.samples);
   auto text = formatted("%14s %15s %9s\n", "from", "samples", unit);
   for (auto const& b : d.bars) {
-    auto const length = static_cast<std::size_t>(std::ceil(static_cast<double>(widest) * share(b.samples, most)));
+    auto const length = static_cast<std::size_t>(std::ceil(static_cast<double>(widest) * part_of(b.samples, most)));
     text += formatted("%14s %15s %9s", grouped(static_cast<std::uint64_t>(b.from)).c_str(), grouped(b.samples).c_str(),
-                      percent(share(static_cast<std::uint64_t>(b.sum), static_cast<std::uint64_t>(d.sum))).c_str()) +
+                      percent(part_of(static_cast<std::uint64_t>(b.sum), static_cast<std::uint64_t>(d.sum))).c_str()) +
             (length == 0 ? "" : "  " + std::string(length, '#')) + "\n";
   }
   if (d.above.empty()) return text;
   text += formatted("%14s %15s %9s\n", "above", "samples", unit);
   for (auto const& e : d.above)
     text +=
-        formatted("%14s %15s %9s\n", grouped(static_cast<std::uint64_t>(e.capacity)).c_str(), percent(share(e.samples, d.samples)).c_str(),
-                  percent(share(static_cast<std::uint64_t>(e.sum), static_cast<std::uint64_t>(d.sum))).c_str());
+        formatted("%14s %15s %9s\n", grouped(static_cast<std::uint64_t>(e.capacity)).c_str(), percent(part_of(e.samples, d.samples)).c_str(),
+                  percent(part_of(static_cast<std::uint64_t>(e.sum), static_cast<std::uint64_t>(d.sum))).c_str());
   return text;
 }
 
@@ -147,8 +147,8 @@ struct described {
     above.push_back({{"capacity", e.capacity},
                      {"samples", e.samples},
                      {"sum", e.sum},
-                     {"share_of_samples", share(e.samples, d.samples)},
-                     {"share_of_sum", share(static_cast<std::uint64_t>(e.sum), static_cast<std::uint64_t>(d.sum))}});
+                     {"share_of_samples", part_of(e.samples, d.samples)},
+                     {"share_of_sum", part_of(static_cast<std::uint64_t>(e.sum), static_cast<std::uint64_t>(d.sum))}});
   return json;
 }
 
