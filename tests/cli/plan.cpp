@@ -303,7 +303,7 @@ TEST_CASE("plan and calibrate refuse what they cannot use, in one sentence", "[c
   refused("plan f --capacity 10 --ranks 2 --model f", "f: not a JSON object");
   refused("plan f --capacity 10 --ranks 2 --device abacus", "--device abacus: expected one of v100, a100, h100, h200, b200");
   refused("plan f --capacity 10 --ranks 2 --mfu much", "--mfu much: expected a number, as in 0.4");
-  refused("plan f --capacity 10 --ranks 2 --mfu 1.5", "mfu = 1.500000 must be in (0, 1]");
+  refused("plan f --capacity 10 --ranks 2 --mfu 1.5", "--mfu 1.5: may be a share above 1, which there is not, or a percentage");
   refused("plan f --capacity 10 --ranks 2 --mfu nan", "mfu = nan must be in (0, 1]");
   refused("plan f --capacity 10 --ranks 2 --cost times.csv --mfu 0.5", "--mfu excludes --cost");
   for (std::string const option : {"--step-overhead-ms", "--micro-batch-overhead-ms"}) {
@@ -314,7 +314,10 @@ TEST_CASE("plan and calibrate refuse what they cannot use, in one sentence", "[c
     refused("plan f --capacity 10 --ranks 2 " + option + " 1e-300", option + " 1e-300: is less than these costs tell apart, ");
     refused("plan f --capacity 10 --gpus 2 --levels auto " + option + " 3", "--levels excludes " + option);
   }
-  for (std::string const value : {"-0.1", "1.01", "nan", "97"})
+  refused("plan f --capacity 10 --ranks 2 --least-fill 1.01",
+          "--least-fill 1.01: may be a share above 1, which there is not, or a percentage");
+  refused("plan f --capacity 10 --ranks 2 --least-fill 101", "--least-fill 101: expected a share, as in 0.4, or a percentage, as in 40");
+  for (std::string const value : {"-0.1", "nan"})
     refused("plan f --capacity 10 --ranks 2 --least-fill " + value, "--least-fill " + value + ": expected a share from 0 to 1, as in 0.97");
   refused("plan f --capacity 10 --gpus 2 --levels auto --least-fill 1", "--levels excludes --least-fill");
   struct bad_times {

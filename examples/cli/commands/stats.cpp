@@ -44,7 +44,7 @@ struct described {
   std::uint64_t samples = 0;
   std::int64_t sum = 0, least = 0, most = 0, p50 = 0, p90 = 0, p99 = 0, p99_9 = 0;
   std::size_t distinct = 0;
-  std::vector<bar> bars;      ///< of the histogram, from the shortest
+  std::vector<bar> bars;              ///< of the histogram, from the shortest
   std::vector<above_capacity> above;  ///< of common capacities, as far as they are not above the longest
 
   [[nodiscard]] double mean() const { return static_cast<double>(sum) / static_cast<double>(samples); }
@@ -131,9 +131,9 @@ struct described {
   if (d.above.empty()) return text;
   text += formatted("%14s %15s %9s\n", "above", "samples", unit);
   for (auto const& e : d.above)
-    text +=
-        formatted("%14s %15s %9s\n", grouped(static_cast<std::uint64_t>(e.capacity)).c_str(), percent(part_of(e.samples, d.samples)).c_str(),
-                  percent(part_of(static_cast<std::uint64_t>(e.sum), static_cast<std::uint64_t>(d.sum))).c_str());
+    text += formatted("%14s %15s %9s\n", grouped(static_cast<std::uint64_t>(e.capacity)).c_str(),
+                      percent(part_of(e.samples, d.samples)).c_str(),
+                      percent(part_of(static_cast<std::uint64_t>(e.sum), static_cast<std::uint64_t>(d.sum))).c_str());
   return text;
 }
 
