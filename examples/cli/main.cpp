@@ -66,7 +66,7 @@ int run(int argc, char** argv) {
 
   auto command_line = std::string("ballast");
   for (int i = 1; i < argc; ++i) command_line += std::string(" ") + argv[i];
-  add_pack(app);
+  add_pack(app, command_line);
   add_plan(app, command_line);
   add_levels(app);
   add_calibrate(app);

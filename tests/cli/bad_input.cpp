@@ -295,7 +295,7 @@ TEST_CASE("what cannot be written is said: exit 1, and no half of a plan stays",
   auto const before = read_whole(in / "plan/plan.json");
   check_refused(in.shell(limited), "plan/offsets.npy: cannot be written: ", 1);
   CHECK(read_whole(in / "plan/plan.json") == before);  // the older plan is whole
-  CHECK(std::distance(fs::directory_iterator(in / "plan"), fs::directory_iterator{}) == 3);
+  CHECK(std::distance(fs::directory_iterator(in / "plan"), fs::directory_iterator{}) == 4);
   CHECK(in.ballast("check plan f --capacity 30").code == 0);
 }
 

@@ -301,6 +301,7 @@ TEST_CASE("check demands a complete folder, all of one plan", "[cli]") {
     CAPTURE(folder);
     CHECK(in.ballast("check " + folder + limits).code == 0);
     for (auto const& file : names_in(in / folder)) {
+      if (folder == "pack" && file == "report.html") continue;  // older versions did not write it
       fs::rename(in / (folder + "/" + file), in / "kept");
       refused(folder, folder + ": is not a complete plan: " + file + " is missing\n");
       fs::rename(in / "kept", in / (folder + "/" + file));

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "program.hpp"
 #include "report/page.hpp"
 #include "report/page_parts.hpp"
 #include "report/svg.hpp"
+#include "report/words.hpp"
+
+#include <ballast/core/groups.hpp>
 
 #include "support/catch.hpp"
 
@@ -10,12 +14,16 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace test_cli_report_page {
 
 namespace {
 
 using namespace ballast_cli;
+using ballast_test::read_whole;
+using ballast_test::scratch;
+namespace fs = std::filesystem;
 
 /// Three plans of steps whose loads fall by one millisecond from rank to rank.
 report_data some_plan(std::uint64_t steps, std::uint64_t ranks) {
@@ -177,7 +185,7 @@ TEST_CASE("report_page: text that looks like markup is text") {
   auto const page = render_report(data);
   CHECK(verdict(page) == "well formed");
   CHECK(count(page, "<script") == 0);
-  CHECK(count(page, "<title>" + std::string(shown)) == 1);
+  CHECK(count(page, "<title>" + std::string(shown) + ": an epoch on ") == 1);
   CHECK(count(page, "<code>" + std::string(shown)) == 1);
   CHECK(count(page, "<li>" + std::string(shown)) == 1);
 }
@@ -241,29 +249,30 @@ TEST_CASE("report_page: a plan with stages shows them, their memory and the time
   auto data = some_plan(3, 2);
   auto const plain = render_report(data);
   CHECK(count(plain, "timeline") + count(plain, "<h2>Stages</h2>") == 0);
-  report_model model{.schedule = "1f1b",
-                     .stages = {{.layers = "a ... b", .number = 2, .recomputed = 1, .ms = 3, .busy_ms = 8, .memory = 30, .budget = 40},
-                                {.layers = "c", .number = 1, .ms = 4, .busy_ms = 10, .memory = 20, .budget = 40}},
-                     .work = 0.5,
-                     .recompute = 0.125,
-                     .bubble = 0.25,
-                     .waiting = 0.125,
-                     .step = 7,
-                     .rank = 1,
-                     .micro_batches = 2,
-                     .step_ms = 20,
-                     .step_waits = 0.55,
-                     .tasks = {{0, 0, 2, report_task::forward},
-                               {0, 10, 11, report_task::recompute},
-                               {0, 11, 20, report_task::backward},
-                               {1, 2, 12, report_task::forward}},
-                     .notes = {"The bubble costs most."},
-                     .megatron = "--pipeline-model-parallel-size 2"};
+  report_model model{
+      .schedule = "1f1b",
+      .stages = {{.layers = "a ... b", .number = 2, .recomputed = 1, .ms = 3, .busy_ms = 8, .memory = 3UL << 30, .budget = 4UL << 30},
+                 {.layers = "c", .number = 1, .ms = 4, .busy_ms = 10, .memory = 20, .budget = 40}},
+      .work = 0.5,
+      .recompute = 0.125,
+      .bubble = 0.25,
+      .waiting = 0.125,
+      .step = 7,
+      .rank = 1,
+      .micro_batches = 2,
+      .step_ms = 20,
+      .step_waits = 0.55,
+      .tasks = {{0, 0, 2, report_task::forward},
+                {0, 10, 11, report_task::recompute},
+                {0, 11, 20, report_task::backward},
+                {1, 2, 12, report_task::forward}},
+      .notes = {"The bubble costs most."},
+      .megatron = "--pipeline-model-parallel-size 2"};
   data.model_side = model;
   auto const page = render_report(data);
   CHECK(verdict(page) == "well formed");
   CHECK(count(page, "Timeline of step 7, rank 1") == 1);
-  CHECK(count(page, "<td>a ... b</td><td>2</td><td>1</td><td>3.00\u00a0ms</td><td>30</td><td>40</td>") == 1);
+  CHECK(count(page, "<td>a ... b</td><td>2</td><td>1</td><td>3.00\u00a0ms</td><td>3.00</td><td>4.00</td>") == 1);
   CHECK(count(page, "2 micro-batches through 2 stages under 1f1b: 20.0\u00a0ms, of which stages wait 55.00\u00a0%.") == 1);
   CHECK(count(page, "<path class=\"pale c2\" d=\"M60 30h") == 1);  // 652 pixels from 60 are 20 ms
   CHECK(count(page, "<path class=\"solid c2\" d=\"M418.6 37h292.9v17H418.6z\"") == 1);
@@ -314,6 +323,49 @@ TEST_CASE("report_page: a plan with stages shows them, their memory and the time
     CHECK(other.size() < 256 * 1024);
     if (change == 4) CHECK(count(other, "The picture shows the first ") == 1);
   }
+}
+
+TEST_CASE("the page of packs shows some of them, evenly spaced, and says what was packed", "[cli]") {
+  ballast::groups<> packs;
+  std::vector<std::int64_t> tokens;
+  for (std::uint32_t p = 0; p < 48; ++p) {
+    std::vector<std::uint32_t> members;
+    for (std::uint32_t i = 0; i < (p == 46 ? 500U : 3U); ++i) {
+      members.push_back(static_cast<std::uint32_t>(tokens.size()));
+      tokens.push_back(p == 46 ? 1 : 170);
+    }
+    packs.push_back(members);
+  }
+  auto data = some_plan(1, 1);
+  data.plans.clear();
+  data.lead = "All packs are <full>.";
+  add_some_packs(data, packs, tokens);
+  REQUIRE(data.some_packs.size() == 24);
+  CHECK(data.some_packs[1].number == 2);
+  CHECK(data.some_packs[1].tokens == std::vector<std::uint64_t>{170, 170, 170});
+  CHECK(data.some_packs[23].samples == 500);
+  CHECK(data.some_packs[23].tokens.size() == report_pack::most);
+  CHECK(data.some_packs[23].tokens.back() == 500 - (report_pack::most - 1));
+  auto const page = render_report(data);
+  CHECK(verdict(page) == "well formed");
+  CHECK(count(page, "<h1>lengths.txt: packs of 512 tokens</h1>") == 1);
+  CHECK(count(page, "All packs are &lt;full&gt;.") == 1);
+  CHECK(count(page, "24 packs, evenly spaced in the plan") == 1);
+  CHECK(count(page, "After 159 samples, the last block is all others.") == 1);
+  CHECK(count(page, ">46</th><td>500</td><td>500</td>") == 1);
+  CHECK(count(page, "<h2>Waiting</h2>") == 0);
+}
+
+TEST_CASE("pack writes its page beside the plan, and the folder is still one", "[cli]") {
+  scratch const in;
+  in.file("f", "300\n200\n500\n");
+  CHECK(in.ballast("pack f --capacity 512 --out d").code == 0);
+  auto const page = read_whole(in / "d/report.html");
+  CHECK(verdict(page) == "well formed");
+  CHECK(count(page, "ballast pack f --capacity 512 --out d") == 1);
+  CHECK(in.ballast("check d f --capacity 512").code == 0);
+  fs::remove(in / "d/report.html");  // as an older version wrote it
+  CHECK(in.ballast("check d f --capacity 512").code == 0);
 }
 
 }  // namespace test_cli_report_page

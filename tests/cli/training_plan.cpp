@@ -207,7 +207,7 @@ TEST_CASE("plan --stages: in words, in the folder and in the report", "[cli]") {
         "<h2>Stages</h2>", "<svg id=\"device-time\"", "<svg id=\"memory\"", "recomputed forward"})
     CHECK(page.find(part) != std::string::npos);
   CHECK(in.ballast("plan f --capacity 10 --ranks 2 --micro-batches 2 --out e").code == 0);
-  CHECK(read_whole(in / "e/report.html").find("timeline") == std::string::npos);
+  CHECK(read_whole(in / "e/report.html").find("Timeline of") == std::string::npos);
   CHECK(read_whole(in / "e/plan.json").find("model_plan") == std::string::npos);
 }
 

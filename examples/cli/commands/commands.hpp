@@ -11,7 +11,8 @@ class App;
 
 namespace ballast_cli {
 
-void add_pack(CLI::App& app);
+/// `command_line` is what was typed, for the report.
+void add_pack(CLI::App& app, std::string const& command_line);
 /// `command_line` is what was typed, for the report.
 void add_plan(CLI::App& app, std::string const& command_line);
 void add_levels(CLI::App& app);

@@ -9,7 +9,9 @@
 #include "report/json.hpp"
 #include "report/output.hpp"
 #include "report/packing.hpp"
+#include "report/page.hpp"
 #include "report/plan_folder.hpp"
+#include "report/words.hpp"
 
 #include <ballast/core/hash.hpp>
 #include <ballast/packing/pack.hpp>
@@ -127,6 +129,32 @@ template <class Index>
   return costs;
 }
 
+/// The page of a packing: its words, some of its packs and the histogram of what is packed.
+template <class Index>
+[[nodiscard]] std::string page_of(pack_arguments const& arguments, packing_report const& report, ballast::packing<Index> const& plan,
+                                  std::vector<std::int64_t> const& placed) {
+  report_data page{.title = title_of(arguments.input.files),
+                   .samples = report.samples,
+                   .tokens = static_cast<std::uint64_t>(report.tokens),
+                   .capacity = static_cast<std::uint64_t>(report.capacity),
+                   .model = {},
+                   .device = {},
+                   .bin_edges = {},
+                   .bin_samples = {},
+                   .bin_tokens = {},
+                   .plans = {},
+                   .pack_bound_by = {},
+                   .limits = {},
+                   .command = arguments.command_line,
+                   .lead = in_words(report, std::string(name_of(arguments.strategy).title))};
+  std::vector<std::int64_t> tokens;
+  tokens.reserve(plan.packs.members.size());
+  for (auto const i : plan.packs.members) tokens.push_back(placed[static_cast<std::size_t>(i)]);
+  add_some_packs(page, plan.packs, placed);
+  if (!tokens.empty()) add_histogram(page, tokens);
+  return render_report(page);
+}
+
 struct seconds {
   double read = 0, plan = 0, write = 0;
 };
@@ -164,7 +192,12 @@ template <class Index>
   report.naive_packs =
       raised_to_multiple(run_packer<Index>(strategy::next_fit, lengths, o).packs.size(), multiple, plan.packs.members.size());
   (void)watch.lap();
-  if (!arguments.out.empty()) write_plan(arguments.out, pack_files(plan.packs), plan_json(arguments, report, plan));
+  if (!arguments.out.empty()) {
+    auto files = pack_files(plan.packs);
+    auto const page = page_of(arguments, report, plan, placed_lengths(lengths, plan, arguments.limits.options));
+    files.push_back({"report.html", {}, page});
+    write_plan(arguments.out, files, plan_json(arguments, report, plan));
+  }
   spent.write = watch.lap();
   return report;
 }
@@ -214,8 +247,9 @@ void require_multiple(ballast::status status, std::int64_t packs, std::uint64_t 
                 (more_than_samples ? "are more than there are samples to pack, and no pack may be empty" : "were not reached"));
 }
 
-void add_pack(CLI::App& app) {
+void add_pack(CLI::App& app, std::string const& command_line) {
   auto const arguments = std::make_shared<pack_arguments>();
+  arguments->command_line = command_line;
   auto& o = arguments->limits.options;
   auto& command = *app.add_subcommand("pack", "pack samples into as few packs as possible");
   add_input(command, arguments->input, "lengths: text, CSV, JSON, JSONL, .npy, each but .npy also as gzip; - is standard input");
@@ -232,7 +266,7 @@ void add_pack(CLI::App& app) {
                                 "order the packs so that those of each step, this many in a row, have similar loads");
   add_model(command, arguments->model, "load is the modelled time of this preset or Hugging Face config.json, not the tokens")
       ->needs(ranks);
-  command.add_option("--out", arguments->out, "folder for offsets.npy, members.npy and plan.json");
+  command.add_option("--out", arguments->out, "folder for offsets.npy, members.npy, plan.json and report.html");
   command.add_flag("--json", arguments->json, json_help);
   command.callback([arguments] {
     auto& pack = *arguments;

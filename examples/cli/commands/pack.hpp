@@ -21,6 +21,7 @@ struct pack_arguments {
   std::string model;        ///< whose modelled time orders them, with ranks; empty: their tokens do
   std::string out;          ///< folder; empty: nothing is written
   bool json = false;
+  std::string command_line;  ///< what was typed, for the report
 };
 
 /// Throws no_plan where the number of packs is not the multiple that is demanded.

@@ -73,10 +73,11 @@ ballast::groups<std::uint64_t> read_plan_folder(std::string const& folder) {
   require_known_format(plan, name);
   auto const strategy = plan.value("strategy", nlohmann::json());
   auto const levels = strategy == "levels", steps = levels || strategy == "plan";
+  auto const of_pack = !steps;  // which has written the page since version 0.2
   for (auto const& [file, of_plan] : {std::pair<std::string, bool>{"offsets.npy", true},
                                       {"members.npy", true},
                                       {"steps.npy", steps},
-                                      {"report.html", steps},
+                                      {"report.html", steps || (of_pack && present("report.html"))},
                                       {"levels.npy", levels}}) {
     if (of_plan && !present(file)) throw incomplete(file + " is missing");
     if (!of_plan && present(file)) throw incomplete("its plan.json does not know of " + file);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/page.hpp"
 
+#include "report/html.hpp"
 #include "report/page_html.hpp"
 #include "report/page_parts.hpp"
 #include "report/svg.hpp"
@@ -30,10 +31,24 @@ std::string filled(std::string_view page, page_places const& places) {
   return out += page;
 }
 
+namespace {
+
+/// What was planned.
+[[nodiscard]] std::string heading(report_data const& data) {
+  if (data.plans.empty()) return data.title + (data.some_packs.empty() ? "" : ": packs of " + html::plural(data.capacity, "token"));
+  auto out = data.title + ": an epoch on " + html::plural(data.ranks, data.levels.empty() ? "rank" : "GPU");
+  if (data.model_side) out += " of " + html::plural(data.model_side->stages.size(), "stage");
+  return out;
+}
+
+}  // namespace
+
 std::string render_report(report_data const& data) {
   page_places places{
-      {"title", escaped(data.title)}, {"what", "a plan"}, {"chart_style", std::string(chart_style)}, {"command", escaped(data.command)}};
+      {"title", escaped(heading(data))}, {"what", "a plan"}, {"chart_style", std::string(chart_style)}, {"command", escaped(data.command)}};
   add_plans(places, data);
+  if (!data.lead.empty()) places["lead"] = escaped(data.lead);
+  if (!data.some_packs.empty()) add_packs(places, data);
   add_lengths(places, data);
   if (!data.levels.empty()) add_levels(places, data);
   if (data.model_side) add_stages(places, data);

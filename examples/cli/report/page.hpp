@@ -65,6 +65,14 @@ struct report_model {
   std::string megatron;            ///< options of Megatron-LM
 };
 
+/// A pack that is drawn.
+struct report_pack {
+  static constexpr std::size_t most = 160;  ///< blocks; if there are more samples, the last block is all others
+  std::uint64_t number = 0;                 ///< in the plan
+  std::vector<std::uint64_t> tokens{};      ///< of its blocks, in their order
+  std::uint64_t samples = 0;
+};
+
 /// What the page shows.
 struct report_data {
   std::string title;  ///< the files
@@ -87,6 +95,9 @@ struct report_data {
   std::uint64_t switches = 0;             ///< how often a step has another level than the one before it
 
   std::optional<report_model> model_side = {};  ///< of a plan with stages
+
+  std::string lead = {};                     ///< what is said first of packs without steps; empty: of plans
+  std::vector<report_pack> some_packs = {};  ///< evenly spaced in the plan; empty: not shown
 };
 
 /// The page, complete and self-contained.

@@ -21,6 +21,8 @@ using page_places = std::map<std::string_view, std::string>;
 void add_plans(page_places& places, report_data const& data);
 /// The histograms, and what long samples hold.
 void add_lengths(page_places& places, report_data const& data);
+/// Some packs, sample by sample.
+void add_packs(page_places& places, report_data const& data);
 /// Of a plan in several levels: the levels, and the order of their steps.
 void add_levels(page_places& places, report_data const& data);
 /// Of a plan with stages: the stages, their memory, and the timeline of a step.

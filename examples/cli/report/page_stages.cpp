@@ -3,10 +3,12 @@
 #include "report/output.hpp"
 #include "report/page_parts.hpp"
 #include "report/svg.hpp"
+#include "report/words.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -97,18 +99,20 @@ constexpr std::array<task_shape, 4> task_shapes{{{report_task::forward, "forward
                 "set of a layer.");
 }
 
+[[nodiscard]] std::string in_gib(std::uint64_t bytes) { return formatted("%.2f", static_cast<double>(bytes) / 0x1p30); }
+
 }  // namespace
 
 void add_stages(page_places& places, report_data const& data) {
   auto const& model = *data.model_side;
-  table_rows rows{{"stage", "layers", "number", "recomputed", "time of a mean micro-batch", "memory", "budget"}};
+  table_rows rows{{"stage", "layers", "number", "recomputed", "time of a mean micro-batch", "memory, GiB", "budget, GiB"}};
   for (std::size_t s = 0; s < model.stages.size(); ++s) {
     auto const& of = model.stages[s];
-    rows.push_back({std::to_string(s), of.layers, grouped(of.number), grouped(of.recomputed), short_duration(of.ms), grouped(of.memory),
-                    grouped(of.budget)});
+    rows.push_back({std::to_string(s), of.layers, grouped(of.number), grouped(of.recomputed), short_duration(of.ms), in_gib(of.memory),
+                    in_gib(of.budget)});
   }
   places["stages"] = "shown";
-  places["stage_table"] = html_table("stages; memory in bytes of a device", rows);
+  places["stage_table"] = html_table("stages; memory of a device", rows);
   places["timeline"] = model.tasks.empty() ? "" : timeline(model);
   places["shares_of_time"] = shares_of_time(model);
   places["memory_of_stages"] = memory_of_stages(model);
