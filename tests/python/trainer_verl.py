@@ -105,17 +105,17 @@ class TestMicroBatches(unittest.TestCase):
 
     def test_all_ranks_raise_alike(self):
         for counts, options, sentence in (
-            ([3, 40, 60, 40], {}, "a rank has only 3 samples"),
-            ([3, 40, 40, 40], {"min_num_micro_batch": 30}, "a rank has only 3 samples"),
+            ([3, 40, 60, 40], {}, "one has only 3 samples"),
+            ([3, 40, 40, 40], {"min_num_micro_batch": 30}, "one has only 3 samples"),
             ([40, 40, 41, 40], {"force_group_size": 2}, "divisible by force_group_size = 2"),
-            ([40, 40, 40, 60], {"force_group_size": 20}, "A forced group exceeds"),
+            ([40, 40, 40, 60], {"force_group_size": 20}, "a forced group has"),
         ):
             results = on_ranks(4, rearranged, counts, options)
             self.assertEqual(len(set(map(str, results))), 1)
             self.assertIn(sentence, results[0])
 
     def test_too_long_a_sample(self):
-        with self.assertRaisesRegex(ValueError, "A sample exceeds max_token_len"):
+        with self.assertRaisesRegex(ValueError, "a sample has .* tokens, more than max_token_len"):
             ours.rearrange_micro_batches(batch_of([5, 2000]), 1024)
 
 

@@ -50,7 +50,8 @@ class stream(Generic[Sample]):  # noqa: N801, used like a function
         A step is made of each block of `fill` times the capacity of its micro-batches; less leaves room to balance.
         No sample waits more than `deadline` steps; those above `outlier` thousandths of the usual work of a micro-batch
         may. `delay_price` is docs/streams.md's. A micro-batch is empty only in a step of fewer samples than
-        micro-batches: at the end, where `drop_last` leaves such steps out, or among samples nearly as long as the capacity.
+        micro-batches: at the end, where `drop_last` leaves such steps out, or among samples nearly as long as the
+        capacity.
         """
         if not 0 < fill <= 1:
             raise ValueError(f"fill = {fill} must be above 0 and at most 1")

@@ -43,7 +43,7 @@ def get_seqlen_balanced_partitions(seqlen_list, k_partitions, equal_size):
     """`k_partitions` sorted lists of indices, none empty, whose sums of `seqlen_list` are level."""
     weights = _whole(seqlen_list)
     if len(weights) < k_partitions:
-        raise ValueError(f"number of items:[{len(weights)}] < k_partitions:[{k_partitions}]")
+        raise ValueError(f"{len(weights)} items are too few for k_partitions = {k_partitions} parts that are not empty")
     if equal_size and len(weights) % k_partitions:
         raise ValueError(f"{len(weights)} items cannot make {k_partitions} partitions of equal size")
     return [sorted(np.asarray(part).tolist()) for part in ballast.balance(weights, k_partitions, equal_size)]
@@ -56,7 +56,7 @@ def get_group_balanced_partitions(seqlen_list, uid_list, k_partitions):
         raise ValueError(f"seqlen_list has {len(lengths)} entries but uid_list has {len(uid_list)}")
     starts = [i for i, uid in enumerate(uid_list) if i == 0 or uid != uid_list[i - 1]]
     if len(starts) < k_partitions:
-        raise ValueError(f"Number of uid groups ({len(starts)}) must be >= k_partitions ({k_partitions}).")
+        raise ValueError(f"{len(starts)} groups of uid_list are too few for k_partitions = {k_partitions}")
     workloads = np.add.reduceat(LINEAR * lengths + QUADRATIC * lengths * lengths, starts)
     ends = [*starts[1:], len(lengths)]
     parts = get_seqlen_balanced_partitions(workloads, k_partitions, equal_size=True)
@@ -111,16 +111,16 @@ def micro_batch_indices(lengths, capacity, group=1, at_least=1, multiple=1, smal
     count = -(-max(count, at_least) // multiple) * multiple
     if uneven:
         raise ValueError(f"the batch size of a rank must be divisible by force_group_size = {group}")
+    unit = "forced group" if group > 1 else "sample"
     if heaviest > capacity:
         raise ValueError(
-            f"{'A forced group' if group > 1 else 'A sample'} exceeds max_token_len and cannot be split. "
-            f"Got {heaviest} tokens and max_token_len={capacity}."
+            f"a {unit} has {heaviest} tokens, more than max_token_len = {capacity}; "
+            "raise max_token_len, since it cannot be split"
         )
     if count > -fewest:
         raise ValueError(
-            f"Requested {count} non-empty micro-batches of at most max_token_len={capacity} tokens on every rank, but "
-            "a rank has only "
-            f"{-fewest} {'forced groups' if group > 1 else 'samples'}."
+            f"every rank needs {count} micro-batches of at most max_token_len = {capacity} tokens, but one has only "
+            f"{-fewest} {unit}s to fill them; raise max_token_len"
         )
     parts = ballast.micro_batches(
         lengths,
