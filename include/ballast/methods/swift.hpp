@@ -48,7 +48,8 @@ template <index_type Index = std::uint32_t, length_range R>
   for (std::size_t first = 0; first < n; first += window) {
     auto const last = first + (std::min)(window, n - first);
     for (auto i = first; i < last; ++i) samples.emplace_back(length_at[i], static_cast<Index>(i));
-    std::stable_sort(samples.begin(), samples.end(), [](auto const& a, auto const& b) { return a.first > b.first; });
+    std::sort(samples.begin(), samples.end(),
+              [](auto const& a, auto const& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
     tokens.clear();
     for (auto const& s : samples) tokens.push_back(s.first);
     auto const found = best_fit<Index>(tokens, {.capacity = capacity}).packs;
