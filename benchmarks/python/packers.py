@@ -87,7 +87,7 @@ def partitions(lengths):
 
 
 def micro_batches(lengths):
-    """Micro-batches under a token limit: how many, and the dearest over the mean."""
+    """Micro-batches under a token limit: how many, and the most expensive over the mean."""
     import torch
     import verl.utils.seqlen_balancing as theirs
     from tensordict import TensorDict
@@ -118,7 +118,7 @@ def micro_batches(lengths):
         found.append((number, seconds, np.mean(over)))
     (mine, own, level), (other, took, theirs_level) = found
     print(
-        f"  ballast {mine}, dearest over mean {level:.3f}    verl {other}, {theirs_level:.3f}    time of verl "
+        f"  ballast {mine}, most expensive over mean {level:.3f}    verl {other}, {theirs_level:.3f}    time of verl "
         f"{took / own:.2f}"
     )
 

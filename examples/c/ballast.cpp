@@ -104,7 +104,12 @@ void require_below(std::size_t value, std::size_t limit, char const* name) {
 std::string_view text(char const* words, char const* name) { return &given(words, name); }
 constexpr auto or_one(auto value) { return value == 0 ? decltype(value){1} : value; }
 
-ballast_cost model_of(ballast_cost const* cost) { return cost == nullptr ? ballast_cost{} : *cost; }
+ballast_cost const& model_of(ballast_cost const* cost) {
+  ballast::require(cost != nullptr, [] {
+    return std::string("cost is NULL, and no cost is assumed: say what a sample costs by ballast_cost_of_model, _of_table or _of_tokens");
+  });
+  return *cost;
+}
 
 ballast::packing_options options_of(ballast_pack_options const* options) {
   auto const& o = given(options, "options");
@@ -186,6 +191,9 @@ char const* ballast_error(void) { return error; }
 
 ballast_cost* ballast_cost_of_model(char const* name) {
   return made<ballast_cost>([&] { return ballast_cost{ballast::sample_cost(ballast::transformer_preset(text(name, "name")))}; });
+}
+ballast_cost* ballast_cost_of_tokens(void) {
+  return made<ballast_cost>([] { return ballast_cost{ballast::token_cost{}}; });
 }
 ballast_cost* ballast_cost_of_table(int64_t const* lengths, int64_t const* costs, size_t count) {
   return made<ballast_cost>([&] {

@@ -28,12 +28,15 @@ char const* ballast_version(void);
 /* What was wrong with the last call of this thread; "" if it did not fail. Valid until the thread's next call. */
 char const* ballast_error(void);
 
-/* ---- Costs: how one sample is weighed by its length. A NULL cost means tokens. ------------------------------------------------------ */
+/* ---- Costs: how one sample is weighed by its length. None is assumed. ------------------------------------------------------------ */
 
 typedef struct ballast_cost ballast_cost;
 
 /* The FLOPs of a model by name, such as "llama-3.1-8b". */
 ballast_cost* ballast_cost_of_model(char const* name);
+
+/* One for each token: for models in which attention costs little beside all else. */
+ballast_cost* ballast_cost_of_tokens(void);
 
 /* A profile of `count` entries: lengths strictly ascending, costs never decreasing; between two entries it is interpolated. */
 ballast_cost* ballast_cost_of_table(int64_t const* lengths, int64_t const* costs, size_t count);

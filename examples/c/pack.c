@@ -33,8 +33,10 @@ static void pack_and_balance(int64_t const* lengths) {
          (long long)ballast_groups_lower_bound(best));
   check(ballast_groups_value(best) <= ballast_groups_value(quick), "the search is no worse");
   check(ballast_groups_offsets(best)[ballast_groups_count(best)] == samples, "every sample is in a pack");
-  ballast_groups* sets = ballast_balance(lengths, samples, ranks, 0, NULL);
+  ballast_cost* tokens = ballast_cost_of_tokens();
+  ballast_groups* sets = ballast_balance(lengths, samples, ranks, 0, tokens);
   check(ballast_groups_count(sets) == ranks, "balancing");
+  ballast_cost_free(tokens);
   ballast_groups_free(quick);
   ballast_groups_free(best);
   ballast_groups_free(sets);
@@ -102,8 +104,10 @@ static void plan(int64_t const* lengths) {
 /* Stops a run after five steps, and resumes it in another run. */
 static void stop_and_resume(int64_t const* lengths) {
   ballast_step_options const options = {.capacity = capacity, .ranks = ranks, .seed = 2026};
-  ballast_run* run = ballast_run_start(lengths, samples, &options, 2, 0, NULL);
-  ballast_run* other = ballast_run_start(lengths, samples, &options, 2, 0, NULL);
+  ballast_cost* cost = ballast_cost_of_tokens();
+  ballast_run* run = ballast_run_start(lengths, samples, &options, 2, 0, cost);
+  ballast_run* other = ballast_run_start(lengths, samples, &options, 2, 0, cost);
+  ballast_cost_free(cost);
   uint64_t steps = 0, step = 0, epoch = 0, saved[64];
   size_t words = 0, size = 0, other_size = 0, trained = 0;
   check(ballast_run_steps(run, &steps) == 0 && steps > 5, "the number of steps");
@@ -134,7 +138,11 @@ static void stop_and_resume(int64_t const* lengths) {
 
 static void fail(int64_t const* lengths) {
   ballast_step_options const options = {.capacity = 100};
-  check(ballast_plan_steps(lengths, samples, &options, NULL) == NULL, "a sample above the capacity is an error");
+  check(ballast_plan_steps(lengths, samples, &options, NULL) == NULL && strstr(ballast_error(), "cost is NULL") != NULL,
+        "no cost is assumed");
+  ballast_cost* cost = ballast_cost_of_tokens();
+  check(ballast_plan_steps(lengths, samples, &options, cost) == NULL, "a sample above the capacity is an error");
+  ballast_cost_free(cost);
   printf("an error: %s\n", ballast_error());
   check(strstr(ballast_error(), "lengths[") != NULL, "which names the sample");
   check(ballast_cost_of_model("no-such-model") == NULL && strstr(ballast_error(), "llama-3.1-8b") != NULL, "known models are listed");

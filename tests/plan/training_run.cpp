@@ -201,6 +201,37 @@ TEST_CASE("training_run: a state resumes the same steps, and other ranks train o
     }
 }
 
+TEST_CASE("training_run: other ranks train on every piece and repeated sample that is left, and on what was dropped", "[property]") {
+  splitmix64 draw(15);
+  auto const lengths = random_lengths(500, 1400, draw);  // some of three pieces
+  for (auto const left : {left_over::split, left_over::repeat, left_over::drop}) {
+    auto o = options_for(4, 1);
+    o.data.steps.left_over = left;
+    o.data.oversize = oversize::split;
+    run_type run(lengths, o, modelled);
+    std::vector<int> trained(run.plan().samples.tokens.size(), 0);
+    for (int k = 0; k < 9; ++k) {
+      run.next();
+      (void)train(run, 4, trained);
+    }
+    o.data.steps.ranks = 6;
+    o.data.steps.micro_batches = 1;
+    run_type other(lengths, o, modelled);
+    other.resume(run.state());
+    auto const left_out = other.plan().steps.dropped;
+    auto const again = other.plan().steps.repeated;
+    while (!other.done()) {
+      other.next();
+      (void)train(other, 6, trained);
+    }
+    for (auto const i : left_out) ++trained[i];
+    for (auto const i : again) --trained[i];
+    CHECK(all_are(trained, 1));
+    CHECK((left == left_over::drop || left_out.empty()));
+    CHECK((left == left_over::repeat || again.empty()));
+  }
+}
+
 TEST_CASE("training_run: measured costs plan the rest of the pass anew, and a state keeps them") {
   splitmix64 draw(9);
   auto const lengths = random_lengths(900, 500, draw);

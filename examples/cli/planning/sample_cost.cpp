@@ -32,7 +32,6 @@ namespace ballast_cli {
 
 namespace {
 
-constexpr auto own_device_form = "a device of %lg TFLOP/s, %lld bytes at %lld bytes/s and a link of %lld bytes/s";
 constexpr double nanoseconds = 1e6;  // of a millisecond: the unit of measured costs
 
 template <class Presets>
@@ -54,6 +53,12 @@ template <class Presets>
   all.reserve(ballast::transformer_presets.size() + ballast::vision_language_presets.size());
   for (auto const& p : ballast::transformer_presets) all.push_back(p.name);
   for (auto const& p : ballast::vision_language_presets) all.push_back(p.name);
+  return all;
+}
+
+/// Devices that options describe, by name, for as long as the program runs.
+[[nodiscard]] std::map<std::string, ballast::device>& own_devices() {
+  static std::map<std::string, ballast::device> all;
   return all;
 }
 
@@ -145,27 +150,21 @@ ballast::transformer model_of(std::string const& model) { return model_named(mod
 std::string name_of_language_part(std::string const& model) { return model + (model_named(model).images ? " (its language model)" : ""); }
 
 std::string own_device(double tflops, std::int64_t memory, std::int64_t memory_bandwidth, std::int64_t bandwidth) {
-  char text[192];
-  (void)std::snprintf(text, sizeof text, own_device_form, tflops, static_cast<long long>(memory), static_cast<long long>(memory_bandwidth),
-                      static_cast<long long>(bandwidth));
-  return text;
+  constexpr double flops_in_tera = 1e12;
+  char name[64];
+  (void)std::snprintf(name, sizeof name, "a device of %g TFLOP/s", tflops);
+  auto const at = own_devices().emplace(name, ballast::device{}).first;
+  at->second = {.name = at->first,
+                .bf16_flops = static_cast<std::int64_t>(tflops * flops_in_tera),
+                .memory_bytes = memory,
+                .memory_bandwidth = memory_bandwidth,
+                .link_bandwidth = bandwidth,
+                .network_bandwidth = bandwidth / 2};  // one direction of the same link
+  return at->first;
 }
 
 ballast::device const& device_of(std::string const& name) {
-  static std::map<std::string, ballast::device> own;  // those that options describe, for as long as the program runs
-  if (auto const known = own.find(name); known != own.end()) return known->second;
-  double tflops = 0;
-  long long memory = 0, memory_bandwidth = 0, bandwidth = 0;
-  if (std::sscanf(name.c_str(), own_device_form, &tflops, &memory, &memory_bandwidth, &bandwidth) == 4) {
-    auto const at = own.emplace(name, ballast::device{}).first;
-    at->second = {.name = at->first,
-                  .bf16_flops = static_cast<std::int64_t>(tflops * 1e12),
-                  .memory_bytes = memory,
-                  .memory_bandwidth = memory_bandwidth,
-                  .link_bandwidth = bandwidth,
-                  .network_bandwidth = bandwidth / 2};
-    return at->second;
-  }
+  if (auto const known = own_devices().find(name); known != own_devices().end()) return known->second;
   auto const* const accelerator = find(ballast::devices, name);
   if (accelerator == nullptr)
     throw bad_input("--device " + printable(name) + ": expected one of " + names(ballast::devices) +

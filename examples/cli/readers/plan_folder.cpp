@@ -83,6 +83,12 @@ ballast::groups<std::uint64_t> read_plan_folder(std::string const& folder) {
     if (!of_plan && present(file)) throw incomplete("its plan.json does not know of " + file);
   }
 
+  for (auto const& [list, what] : {std::pair{"dropped", "leaves out"}, {"repeated", "trains twice on"}})
+    if (auto const of = plan.value(list, nlohmann::json()); of.is_array() && !of.empty())
+      throw bad_input(
+          folder + ": its plan " + what + " " + std::to_string(of.size()) +
+          " samples of the last step, so its packs are no packing of the file; plan with --left-over split or shorten to check it");
+
   file_bytes const offsets(folder + "/offsets.npy"), members(folder + "/members.npy");
   ballast::groups<std::uint64_t> packs{read_indices(offsets.view(), folder + "/offsets.npy"),
                                        read_indices(members.view(), folder + "/members.npy")};

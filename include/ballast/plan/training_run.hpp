@@ -46,6 +46,9 @@ struct run_step {
 /// another number of ranks than before, the samples of the pass that were not trained on are planned anew for the new ranks. If every epoch
 /// is to have the same number of steps, `run_options::steps_per_epoch` carries the rest of a pass over.
 ///
+/// @par Determinism
+/// Steps are a pure function of the arguments, the states resumed and the measurements taken, if no stop is requested.
+///
 /// @tparam Cost   a `cost_model`: the modelled cost of a sample by its length
 /// @tparam Index  type of the sample indices
 template <cost_model Cost, index_type Index = std::uint32_t>
