@@ -191,9 +191,12 @@ class Arrays(unittest.TestCase):
     def test_ctrl_c_ends_a_search(self):
         code = (
             "import numpy as np, ballast, os, signal, threading\n"
-            "lengths = np.random.default_rng(3).integers(1200, 4100, 20000)\n"
+            "drawn = np.random.default_rng(3)\n"
+            "large = drawn.integers(380_000_000, 490_000_000, 2000)  # three fill a pack to the token: no search finds all of them\n"
+            "middle = drawn.integers(250_000_001, (10**9 - large) // 2)\n"
+            "lengths = np.concatenate([large, middle, 10**9 - large - middle])\n"
             "threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()\n"
-            "try: ballast.near_optimal(lengths, 8192, work=10**13)\n"
+            "try: ballast.near_optimal(lengths, 10**9, work=10**13)\n"
             "except KeyboardInterrupt: print('interrupted')\n"
         )
         out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
