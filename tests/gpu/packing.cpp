@@ -58,7 +58,9 @@ std::vector<problem> problems() {
       for (std::size_t const n : {0U, 1U, 31U, 32U, 33U, 1000U}) out.push_back(problem_of(shape, n, options));
     out.push_back(problem_of(shape, 100'000, asked[shape]));
   }
+#if !defined(BALLAST_PRETENDED_DEVICE)  // which takes a minute for it
   out.push_back(problem_of(0, 1'000'000, asked[0]));
+#endif
   return out;
 }
 

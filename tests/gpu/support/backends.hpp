@@ -5,6 +5,7 @@
 #include <ballast/gpu/core/on_host.cuh>
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <stdexcept>
@@ -13,6 +14,8 @@
 
 #if defined(__CUDACC__)
 #include <ballast/gpu/core/on_stream.cuh>
+#elif defined(BALLAST_PRETENDED_DEVICE)
+#include "pretended_device.hpp"
 #else
 #include <ballast/gpu/core/on_thrust.cuh>
 
@@ -22,8 +25,9 @@
 #endif
 
 /// @file
-/// @brief What the tests of the twins share. Each is one source that is built twice: as .cpp for the plain backend and Thrust's host
-/// systems, as .cu for CUDA, where it runs on the default stream and on one of its own.
+/// @brief What the tests of the twins share. Each is one source that is built three times: as .cpp for the plain backend and
+/// Thrust's host systems, as .cpp for the pretended device (pretended_device.hpp), and as .cu for CUDA, where it runs on the default stream
+/// and on one of its own.
 
 namespace ballast_test {
 
@@ -77,6 +81,16 @@ template <class Test>
   auto passed = run(ballast::gpu::on_stream{}, "default stream");
   passed = run(ballast::gpu::on_stream{own}, "own stream") && passed;
   cudaStreamDestroy(own);
+  return passed ? 0 : 1;
+#elif defined(BALLAST_PRETENDED_DEVICE)
+  auto& device = pretended_device::get();
+  auto passed = true;
+  for (auto const seed : {std::uint64_t{1}, std::uint64_t{2}}) {
+    device.seed(seed);
+    passed = run(on_pretended{}, ("pretended device, seed " + std::to_string(seed)).c_str()) && passed;
+    device.run_until(device.queued());
+    if (passed && device.arrays() != 0) break_rule("memory is not freed");
+  }
   return passed ? 0 : 1;
 #else
   auto passed = run(ballast::gpu::on_host{}, "plain");

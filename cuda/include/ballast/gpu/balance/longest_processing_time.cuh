@@ -8,6 +8,7 @@
 #include <ballast/gpu/balance/detail/deal_batch.cuh>
 #include <ballast/gpu/balance/result.cuh>
 #include <ballast/gpu/core/call.cuh>
+#include <ballast/gpu/core/sort.cuh>
 #include <ballast/gpu/core/workspace.cuh>
 
 #include <bit>

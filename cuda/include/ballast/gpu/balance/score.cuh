@@ -8,6 +8,7 @@
 #include <ballast/gpu/core/atomic.cuh>
 #include <ballast/gpu/core/call.cuh>
 #include <ballast/gpu/core/mapped.cuh>
+#include <ballast/gpu/core/reduce.cuh>
 #include <ballast/gpu/core/workspace.cuh>
 
 #include <cstddef>
@@ -54,7 +55,7 @@ template <class On>
   if (done == ok) done = on.reduce(sum, for_sum, costs, total, n, std::uint64_t{0}, detail::balance_add{});
   if (done == ok) done = on.for_each(1, detail::balance_check_total{in.costs, in.items, total, first_bad});
   if (done == ok)
-    done = on.blocks(static_cast<std::size_t>(in.candidates), 256, (static_cast<std::size_t>(in.sets) + 1) * sizeof(std::uint64_t),
+    done = on.blocks(static_cast<std::size_t>(in.candidates), 256, static_cast<std::size_t>(in.sets) * sizeof(std::uint64_t),
                      detail::balance_score{in, total, out, first_bad});
   return done;
 }

@@ -35,10 +35,12 @@ BALLAST_HD inline void atomic_add(std::uint32_t& target, std::uint32_t value) {
 #endif
 }
 
-/// @brief Replaces the target by the lesser of both. @param target in memory of this backend @param value the other value
+/// @brief Replaces the target by the lesser of both; writes only if that may change it, so that a bad element at every index costs reads.
+/// @param target in memory of this backend @param value the other value
 BALLAST_HD inline void atomic_min(std::uint64_t& target, std::uint64_t value) {
 #if defined(__CUDA_ARCH__)
-  ::atomicMin(reinterpret_cast<unsigned long long*>(&target), static_cast<unsigned long long>(value));
+  if (value < *static_cast<std::uint64_t volatile*>(&target))
+    ::atomicMin(reinterpret_cast<unsigned long long*>(&target), static_cast<unsigned long long>(value));
 #else
   std::atomic_ref const shared(target);
   for (auto seen = shared.load(std::memory_order_relaxed); value < seen && !shared.compare_exchange_weak(seen, value);) {

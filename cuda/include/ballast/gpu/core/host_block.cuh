@@ -40,6 +40,13 @@ class host_block {
     }
     return found;
   }
+  /// @brief Returns the sum of `f(lane)` over all lanes to all lanes. @param f gives an unsigned 64-bit value @return the sum, modulo 2^64
+  template <class F>
+  [[nodiscard]] BALLAST_HD auto total(F const& f) {
+    auto found = f(0U);
+    for (unsigned lane = 1; lane < lanes_; ++lane) found += f(lane);
+    return found;
+  }
 
  private:
   unsigned lanes_;

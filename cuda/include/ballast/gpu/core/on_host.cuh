@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/gpu/core/detail/functor.cuh>
 #include <ballast/gpu/core/host_block.cuh>
 
 #include <algorithm>
@@ -19,8 +20,12 @@
 /// `on_host`, `on_thrust` (on_thrust.cuh) or `on_stream` (on_stream.cuh). It has the members below, with these rules:
 /// - members return `error_type{}` if there is no error. Members that need scratch memory begin with `(temp, bytes, …)`; if `temp` is null,
 ///   they only set `bytes`;
-/// - arrays are in memory of the backend; functors are called in any order and must be callable on host and device;
-/// - work is done in the order of one stream; only `download`, `upload` and `synchronize` wait.
+/// - arrays are in memory of the backend; functors are called in any order, are copied byte by byte, and must be callable on host and
+///   device: a pointer in them must be to memory of the backend;
+/// - work is done in the order of one stream; only `download`, `upload`, `wait` and `synchronize` wait.
+///
+/// A trainer with its own allocator derives a backend and hides `allocate` and `release` (on_stream.cuh shows one for PyTorch): a twin
+/// calls nothing but these members.
 
 namespace ballast::inline v0_2::gpu {
 
@@ -33,11 +38,13 @@ enum class host_error : int {
 /// @brief The plain backend: loops on the calling thread.
 struct on_host {
   using error_type = host_error;                                          ///< result type of members
+  struct event {};                                                        ///< a place in the queue, for `record` and `wait`
   static constexpr error_type invalid_value = host_error::invalid_value;  ///< the error of a twin for arguments out of range
 
   /// @brief Calls `f(i)` for every i below `count`. @param count number of calls @param f the functor @return the error, if any
   template <class F>
   error_type for_each(std::size_t count, F f) const {
+    detail::require_functor<F>();
     for (std::size_t i = 0; i < count; ++i) f(i);
     return {};
   }
@@ -78,8 +85,8 @@ struct on_host {
   }
   /// @brief Sorts pairs by key, descending and stable: equal keys keep their order.
   /// @param temp scratch memory or null @param bytes its size @param keys_in unsigned keys @param keys_out sorted keys; another array
-  /// @param values_in one value for each key @param values_out values in the order of the keys; another array @param count number of pairs
-  /// @param bits number of low bits of a key that may be set, at least 1 @return the error, if any
+  /// @param values_in one value for each key @param values_out values in the order of the keys; another array @param count number of pairs,
+  /// at most 2^32 - 1 of 4-byte values @param bits number of low bits of a key that may be set, at least 1 @return the error, if any
   template <class Key, class Value>
   error_type sort_descending(void* temp, std::size_t& bytes, Key const* keys_in, Key* keys_out, Value const* values_in, Value* values_out,
                              std::size_t count, int bits) const {
@@ -103,6 +110,7 @@ struct on_host {
   /// @param body the functor @return the error, if any
   template <class Body>
   error_type blocks(std::size_t count, unsigned lanes, std::size_t shared_bytes, Body body) const {
+    detail::require_functor<Body>();
     std::vector<std::uint64_t> shared(shared_bytes / sizeof(std::uint64_t) + 1);
     host_block block(lanes, shared.data());
     for (std::size_t b = 0; b < count; ++b) body(block, b);
@@ -128,6 +136,21 @@ struct on_host {
   error_type upload(T* to, T const* from, std::size_t count) const {
     return download(to, from, count);
   }
+  /// @brief Queues a copy to the host; what it reads is as later work will see it. @param to memory of `allocate_host`
+  /// @param from memory of the backend @param bytes its size @return the error, if any
+  error_type queue_download(void* to, void const* from, std::size_t bytes) const {
+    return download(static_cast<std::byte*>(to), static_cast<std::byte const*>(from), bytes);
+  }
+  /// @brief Queues a copy from the host. @param to memory of the backend
+  /// @param from memory of `allocate_host`, which may not change before the copy is done @param bytes its size @return the error, if any
+  error_type queue_upload(void* to, void const* from, std::size_t bytes) const {
+    return upload(static_cast<std::byte*>(to), static_cast<std::byte const*>(from), bytes);
+  }
+  /// @brief Records a place in the queue: after all work so far. @param at gets the place @return the error, if any
+  error_type record(event& at) const { return static_cast<void>(at), error_type{}; }
+  /// @brief Waits for the work before a place, not for later work. @param at the place; one that was never recorded is passed
+  /// @return the error, if any
+  error_type wait(event const& at) const { return static_cast<void>(at), error_type{}; }
   /// @brief Waits until all queued work is done. @return the error, if any
   error_type synchronize() const { return {}; }
   /// @brief Allocates memory of the backend. @param bytes its size @param out gets the pointer @return the error, if any
@@ -137,6 +160,10 @@ struct on_host {
   }
   /// @brief Frees memory, after the work that uses it. @param memory a pointer from `allocate`
   void release(void* memory) const noexcept { ::operator delete(memory, std::align_val_t{256}); }
+  /// @brief Allocates memory of the host for queued copies. @param bytes its size @param out gets the pointer @return the error, if any
+  error_type allocate_host(std::size_t bytes, void*& out) const { return allocate(bytes, out); }
+  /// @brief Frees memory of the host. @param memory a pointer from `allocate_host`, of which no copy is queued
+  void release_host(void* memory) const noexcept { release(memory); }
 };
 
 }  // namespace ballast::inline v0_2::gpu

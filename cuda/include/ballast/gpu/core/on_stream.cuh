@@ -3,17 +3,14 @@
 #include <ballast/core/config.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/version.hpp>
+#include <ballast/gpu/core/detail/functor.cuh>
 
-#include <cuda_runtime_api.h>
+#include <cuda_runtime.h>
+#include <cuda/version>
 
+#include <concepts>
 #include <cstddef>
-#include <cstdint>
 #include <limits>
-#include <type_traits>
-
-#include <cub/device/device_radix_sort.cuh>
-#include <cub/device/device_reduce.cuh>
-#include <cub/device/device_scan.cuh>
 
 /// @file
 /// @brief `on_stream`, the CUDA backend: CUB and own kernels on a stream. Only `download`, `upload` and `synchronize` wait.
@@ -40,112 +37,174 @@ class thread_block {
   template <class F>
   __device__ void each(F const& f) {
     f(threadIdx.x);
-    __syncthreads();
+    barrier();
   }
   template <class F>
   [[nodiscard]] __device__ auto least(F const& f) {
-    using T = decltype(f(0U));
-    __shared__ T of_warp[32];
-    auto found = warp_least(f(threadIdx.x));
-    if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = found;
-    __syncthreads();
-    found = warp_least(of_warp[threadIdx.x % 32 < blockDim.x / 32 ? threadIdx.x % 32 : 0]);
-    __syncthreads();  // before the next call writes
-    return found;
+    return combine(f(threadIdx.x), [](auto a, auto b) { return b < a ? b : a; }, ~decltype(f(0U)){0});
+  }
+  template <class F>
+  [[nodiscard]] __device__ auto total(F const& f) {
+    return combine(f(threadIdx.x), [](auto a, auto b) { return a + b; }, decltype(f(0U)){0});
+  }
+  static __device__ void barrier() {
+    if (blockDim.x == 32)
+      __syncwarp();
+    else
+      __syncthreads();
   }
 
  private:
-  template <class T>
-  static __device__ T warp_least(T value) {
-    for (int step = 16; step > 0; step /= 2) {
-      auto const other = __shfl_xor_sync(0xffffffffU, value, step);
-      if (other < value) value = other;
-    }
+  template <class T, class Op>
+  static __device__ T of_warp(T value, Op op) {
+    for (int step = 16; step > 0; step /= 2) value = op(value, __shfl_xor_sync(0xffffffffU, value, step));
     return value;
+  }
+  // First the warps, then one value of each.
+  template <class T, class Op>
+  static __device__ T combine(T value, Op op, T nothing) {
+    value = of_warp(value, op);
+    if (blockDim.x == 32) return barrier(), value;
+    __shared__ T found[32];
+    if (threadIdx.x % 32 == 0) found[threadIdx.x / 32] = value;
+    __syncthreads();
+    auto const all = of_warp(threadIdx.x % 32 < blockDim.x / 32 ? found[threadIdx.x % 32] : nothing, op);
+    __syncthreads();  // before the next call writes
+    return all;
   }
   void* memory_;
 };
 
 template <class Body>
-__global__ void run_blocks(std::size_t count, Body body) {
+__global__ void __launch_bounds__(1024) run_blocks(std::size_t count, Body body) {
   extern __shared__ unsigned long long ballast_shared[];
   for (std::size_t b = blockIdx.x; b < count; b += gridDim.x) {
     thread_block block(ballast_shared);
     body(block, b);
-    __syncthreads();
+    block.barrier();
   }
 }
 
-struct sum {
-  template <class T>
-  BALLAST_HD T operator()(T a, T b) const {
-    return static_cast<T>(a + b);
+// An error that a call returns to its caller shall not be found again by the next call that asks for the last error.
+inline cudaError_t returned(cudaError_t error) {
+  if (error != cudaSuccess) (void)cudaGetLastError();
+  return error;
+}
+
+// Launches a kernel; returns the error of this launch, and no older one.
+template <class... Parameters, class... Arguments>
+cudaError_t launch(cudaStream_t stream, std::size_t blocks, unsigned lanes, std::size_t shared_bytes, void (*kernel)(Parameters...),
+                   Arguments const&... arguments) {
+  constexpr std::size_t most = (std::numeric_limits<int>::max)();
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(static_cast<unsigned>(blocks < most ? blocks : most));
+  config.blockDim = dim3(lanes);
+  config.dynamicSmemBytes = shared_bytes;
+  config.stream = stream;
+  return returned(cudaLaunchKernelEx(&config, kernel, arguments...));
+}
+
+// A place in the order of a stream.
+class stream_event {
+ public:
+  stream_event() = default;
+  stream_event(stream_event const&) = delete;
+  stream_event& operator=(stream_event const&) = delete;
+  ~stream_event() {
+    if (event_ != nullptr) cudaEventDestroy(event_);
   }
+  cudaError_t record(cudaStream_t stream) {
+    auto const made = event_ != nullptr ? cudaSuccess : cudaEventCreateWithFlags(&event_, cudaEventDisableTiming);
+    return made != cudaSuccess ? made : cudaEventRecord(event_, stream);
+  }
+  [[nodiscard]] cudaError_t wait() const { return event_ == nullptr ? cudaSuccess : cudaEventSynchronize(event_); }
+
+ private:
+  cudaEvent_t event_ = nullptr;
 };
 
+// Two libraries of one process may be compiled for other devices or with another CUB; these numbers in the name of `on_stream` and of all
+// that is made for it keep their functions apart, so that none launches a kernel of the other library.
+#if !defined(__CUDA_ARCH_LIST__)
+#define __CUDA_ARCH_LIST__ 0
+#endif
 }  // namespace detail
 
 /// @brief The CUDA backend. Its members are those of `on_host` (on_host.cuh); arrays are memory that the device of the stream can reach.
-struct on_stream {
+/// Use it as `on_stream`, which names the build. The current device must be that of the stream.
+///
+/// Scans, reductions and sorts are defined in scan.cuh, reduce.cuh and sort.cuh, which include CUB: include what you call.
+///
+/// PyTorch's allocator, for all memory of the twins:
+/// @code
+///   struct on_torch : ballast::gpu::on_stream {
+///     cudaError_t allocate(std::size_t bytes, void*& out) const {
+///       return out = c10::cuda::CUDACachingAllocator::raw_alloc_with_stream(bytes, stream), cudaSuccess;
+///     }
+///     void release(void* memory) const noexcept { c10::cuda::CUDACachingAllocator::raw_delete(memory); }
+///   };
+///   on_torch const on{{at::cuda::getCurrentCUDAStream()}};
+/// @endcode
+/// @tparam Build  what the program is compiled for and with
+template <int... Build>
+struct basic_on_stream {
   using error_type = cudaError_t;                                     ///< result type of members
+  using event = detail::stream_event;                                 ///< a place in the queue, for `record` and `wait`
   static constexpr error_type invalid_value = cudaErrorInvalidValue;  ///< the error of a twin for arguments out of range
   cudaStream_t stream = nullptr;                                      ///< stream on which all work is queued
+
+  /// @brief The default stream.
+  basic_on_stream() = default;
+  /// @brief A stream. @param s the stream; it must live as long as the backend is used
+  basic_on_stream(cudaStream_t s) noexcept : stream(s) {}
+  /// @brief The stream of an object such as `cuda::stream_ref`. @param s has a member `get()`
+  template <class Stream>
+    requires requires(Stream const& s) {
+      { s.get() } -> std::same_as<cudaStream_t>;
+    }
+  basic_on_stream(Stream const& s) noexcept : stream(s.get()) {}
 
   /// @brief As `on_host::for_each`. @param count number of calls @param f the functor @return the error, if any
   template <class F>
   error_type for_each(std::size_t count, F f) const {
+    detail::require_functor<F>();
     if (count == 0) return cudaSuccess;
     constexpr std::size_t most = 1U << 20;  // blocks; each thread strides over the rest
     auto const blocks = divide_up(count, std::size_t{256});
-    detail::call_for_each<<<static_cast<unsigned>(blocks < most ? blocks : most), 256, 0, stream>>>(count, f);
-    return cudaGetLastError();
+    return detail::launch(stream, blocks < most ? blocks : most, 256, 0, detail::call_for_each<F>, count, f);
   }
-  /// @brief As `on_host::exclusive_sum`.
+  /// @brief As `on_host::exclusive_sum`; include scan.cuh.
   /// @param temp scratch memory or null @param bytes its size @param in an iterator @param out an iterator @param count number of elements
   /// @param init first value, of the type of `out` @return the error, if any
   template <class In, class Out, class T>
-  error_type exclusive_sum(void* temp, std::size_t& bytes, In in, Out out, std::size_t count, T init) const {
-    return cub::DeviceScan::ExclusiveScan(temp, bytes, in, out, detail::sum{}, init, static_cast<std::int64_t>(count), stream);
-  }
-  /// @brief As `on_host::inclusive_scan`.
+  error_type exclusive_sum(void* temp, std::size_t& bytes, In in, Out out, std::size_t count, T init) const;
+  /// @brief As `on_host::inclusive_scan`; include scan.cuh.
   /// @param temp scratch memory or null @param bytes its size @param in an iterator @param out an iterator @param count number of elements
   /// @param op the operation @return the error, if any
   template <class In, class Out, class Op>
-  error_type inclusive_scan(void* temp, std::size_t& bytes, In in, Out out, std::size_t count, Op op) const {
-    return cub::DeviceScan::InclusiveScan(temp, bytes, in, out, op, static_cast<std::int64_t>(count), stream);
-  }
-  /// @brief As `on_host::reduce`.
+  error_type inclusive_scan(void* temp, std::size_t& bytes, In in, Out out, std::size_t count, Op op) const;
+  /// @brief As `on_host::reduce`; include reduce.cuh.
   /// @param temp scratch memory or null @param bytes its size @param in an iterator @param out one element @param count number of elements
   /// @param init first value @param op the operation @return the error, if any
   template <class In, class T, class Op>
-  error_type reduce(void* temp, std::size_t& bytes, In in, T* out, std::size_t count, T init, Op op) const {
-    return cub::DeviceReduce::Reduce(temp, bytes, in, out, static_cast<std::int64_t>(count), op, init, stream);
-  }
-  /// @brief As `on_host::sort_descending`.
+  error_type reduce(void* temp, std::size_t& bytes, In in, T* out, std::size_t count, T init, Op op) const;
+  /// @brief As `on_host::sort_descending`; include sort.cuh.
   /// @param temp scratch memory or null @param bytes its size @param keys_in unsigned keys @param keys_out sorted keys; another array
   /// @param values_in one value for each key @param values_out values in the order of the keys; another array @param count number of pairs
   /// @param bits number of low bits of a key that may be set @return the error, if any
   template <class Key, class Value>
   error_type sort_descending(void* temp, std::size_t& bytes, Key const* keys_in, Key* keys_out, Value const* values_in, Value* values_out,
-                             std::size_t count, int bits) const {
-    static_assert(std::is_unsigned_v<Key>);
-    return cub::DeviceRadixSort::SortPairsDescending(temp, bytes, keys_in, keys_out, values_in, values_out,
-                                                     static_cast<std::int64_t>(count), 0, bits, stream);
-  }
+                             std::size_t count, int bits) const;
   /// @brief As `on_host::blocks`.
   /// @param count number of blocks @param lanes lanes of a block @param shared_bytes shared memory of a block @param body the functor
   /// @return the error, if any
   template <class Body>
   error_type blocks(std::size_t count, unsigned lanes, std::size_t shared_bytes, Body body) const {
+    detail::require_functor<Body>();
     if (count == 0) return cudaSuccess;
-    if (shared_bytes > 48 * 1024) {
-      auto const allowed =
-          cudaFuncSetAttribute(detail::run_blocks<Body>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes));
-      if (allowed != cudaSuccess) return allowed;
-    }
-    constexpr std::size_t most = (std::numeric_limits<int>::max)();
-    detail::run_blocks<<<static_cast<unsigned>(count < most ? count : most), lanes, shared_bytes, stream>>>(count, body);
-    return cudaGetLastError();
+    if (shared_bytes > 48 * 1024)  // allowed once and for all: a lesser limit could reach another thread's launch
+      if (auto const error = allow_all_shared_memory(detail::run_blocks<Body>); error != cudaSuccess) return error;
+    return detail::launch(stream, count, lanes, shared_bytes, detail::run_blocks<Body>, count, body);
   }
   /// @brief Bytes of shared memory that a block may have on the current device.
   [[nodiscard]] std::size_t shared_memory() const {
@@ -156,29 +215,60 @@ struct on_stream {
   }
   /// @brief As `on_host::fill`. @param data the memory @param value the byte @param count number of bytes @return the error, if any
   error_type fill(void* data, int value, std::size_t count) const {
-    return count == 0 ? cudaSuccess : cudaMemsetAsync(data, value, count, stream);
+    return count == 0 ? cudaSuccess : detail::returned(cudaMemsetAsync(data, value, count, stream));
   }
   /// @brief As `on_host::download`. @param to host memory @param from memory of the backend @param count number of elements
   /// @return the error, if any
   template <class T>
   error_type download(T* to, T const* from, std::size_t count) const {
-    auto const copied = cudaMemcpyAsync(to, from, count * sizeof(T), cudaMemcpyDeviceToHost, stream);
+    auto const copied = queue_download(to, from, count * sizeof(T));
     return copied != cudaSuccess ? copied : synchronize();
   }
   /// @brief As `on_host::upload`. @param to memory of the backend @param from host memory @param count number of elements
   /// @return the error, if any
   template <class T>
   error_type upload(T* to, T const* from, std::size_t count) const {
-    auto const copied = cudaMemcpyAsync(to, from, count * sizeof(T), cudaMemcpyHostToDevice, stream);
+    auto const copied = queue_upload(to, from, count * sizeof(T));
     return copied != cudaSuccess ? copied : synchronize();
   }
+  /// @brief As `on_host::queue_download`. @param to memory of `allocate_host` @param from memory of the backend @param bytes its size
+  /// @return the error, if any
+  error_type queue_download(void* to, void const* from, std::size_t bytes) const {
+    return bytes == 0 ? cudaSuccess : detail::returned(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream));
+  }
+  /// @brief As `on_host::queue_upload`. @param to memory of the backend @param from memory of `allocate_host` @param bytes its size
+  /// @return the error, if any
+  error_type queue_upload(void* to, void const* from, std::size_t bytes) const {
+    return bytes == 0 ? cudaSuccess : detail::returned(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream));
+  }
+  /// @brief As `on_host::record`. @param at gets the place @return the error, if any
+  error_type record(event& at) const { return detail::returned(at.record(stream)); }
+  /// @brief As `on_host::wait`. @param at the place @return the error, if any
+  error_type wait(event const& at) const { return detail::returned(at.wait()); }
   /// @brief Waits until all queued work is done. @return the error, if any
-  error_type synchronize() const { return cudaStreamSynchronize(stream); }
+  error_type synchronize() const { return detail::returned(cudaStreamSynchronize(stream)); }
   /// @brief As `on_host::allocate`, in the order of the stream. @param bytes its size @param out gets the pointer
   /// @return the error, if any
-  error_type allocate(std::size_t bytes, void*& out) const { return cudaMallocAsync(&out, bytes, stream); }
+  error_type allocate(std::size_t bytes, void*& out) const { return detail::returned(cudaMallocAsync(&out, bytes, stream)); }
   /// @brief As `on_host::release`, in the order of the stream. @param memory a pointer from `allocate`
-  void release(void* memory) const noexcept { cudaFreeAsync(memory, stream); }
+  void release(void* memory) const noexcept { (void)detail::returned(cudaFreeAsync(memory, stream)); }
+  /// @brief As `on_host::allocate_host`: page-locked memory. @param bytes its size @param out gets the pointer @return the error, if any
+  error_type allocate_host(std::size_t bytes, void*& out) const { return detail::returned(cudaMallocHost(&out, bytes)); }
+  /// @brief As `on_host::release_host`. @param memory a pointer from `allocate_host`
+  void release_host(void* memory) const noexcept { (void)detail::returned(cudaFreeHost(memory)); }
+
+ private:
+  template <class Kernel>
+  error_type allow_all_shared_memory(Kernel kernel) const {
+    cudaFuncAttributes found{};
+    auto const known = cudaFuncGetAttributes(&found, kernel);
+    if (known != cudaSuccess) return detail::returned(known);
+    auto const most = static_cast<int>(shared_memory() - found.sharedSizeBytes);
+    return detail::returned(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most));
+  }
 };
+
+/// @brief The CUDA backend of this build.
+using on_stream = basic_on_stream<CCCL_VERSION, __CUDA_ARCH_LIST__>;
 
 }  // namespace ballast::inline v0_2::gpu

@@ -46,17 +46,18 @@ struct add {
 
 }  // namespace detail
 
-/// @brief The Thrust backend.
+/// @brief The Thrust backend; memory, copies and what is not below are those of `on_host`.
 /// @tparam Policy  a Thrust execution policy of a host system
 template <class Policy>
-struct on_thrust {
-  using error_type = host_error;                                          ///< as `on_host`
-  static constexpr error_type invalid_value = host_error::invalid_value;  ///< as `on_host`
-  Policy policy;                                                          ///< execution policy of Thrust
+struct on_thrust : on_host {
+  Policy policy;  ///< execution policy of Thrust
 
+  /// @brief Makes a backend. @param p execution policy of Thrust
+  explicit on_thrust(Policy p) : policy(p) {}
   /// @brief As `on_host::for_each`. @param count number of calls @param f the functor @return the error, if any
   template <class F>
   error_type for_each(std::size_t count, F f) const {
+    detail::require_functor<F>();
     thrust::for_each_n(policy, thrust::counting_iterator<std::size_t>(0), count, f);
     return {};
   }
@@ -108,32 +109,6 @@ struct on_thrust {
   error_type blocks(std::size_t count, unsigned lanes, std::size_t shared_bytes, Body body) const {
     return for_each(count, detail::run_block<Body>{body, lanes, shared_bytes / sizeof(std::uint64_t) + 1});
   }
-  /// @brief As `on_host::shared_memory`.
-  [[nodiscard]] std::size_t shared_memory() const { return on_host{}.shared_memory(); }
-  /// @brief As `on_host::fill`. @param data the memory @param value the byte @param count number of bytes @return the error, if any
-  error_type fill(void* data, int value, std::size_t count) const { return on_host{}.fill(data, value, count); }
-  /// @brief As `on_host::download`. @param to host memory @param from memory of the backend @param count number of elements
-  /// @return the error, if any
-  template <class T>
-  error_type download(T* to, T const* from, std::size_t count) const {
-    return on_host{}.download(to, from, count);
-  }
-  /// @brief As `on_host::upload`. @param to memory of the backend @param from host memory @param count number of elements
-  /// @return the error, if any
-  template <class T>
-  error_type upload(T* to, T const* from, std::size_t count) const {
-    return on_host{}.upload(to, from, count);
-  }
-  /// @brief Waits until all queued work is done. @return the error, if any
-  error_type synchronize() const { return {}; }
-  /// @brief As `on_host::allocate`. @param bytes its size @param out gets the pointer @return the error, if any
-  error_type allocate(std::size_t bytes, void*& out) const { return on_host{}.allocate(bytes, out); }
-  /// @brief As `on_host::release`. @param memory a pointer from `allocate`
-  void release(void* memory) const noexcept { on_host{}.release(memory); }
 };
-
-/// @brief Deduces the policy.
-template <class Policy>
-on_thrust(Policy) -> on_thrust<Policy>;
 
 }  // namespace ballast::inline v0_2::gpu

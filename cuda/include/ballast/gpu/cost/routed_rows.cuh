@@ -4,7 +4,9 @@
 #include <ballast/cost/routed_rows.hpp>
 #include <ballast/gpu/core/atomic.cuh>
 #include <ballast/gpu/core/call.cuh>
+#include <ballast/gpu/core/scan.cuh>
 #include <ballast/gpu/core/search.cuh>
+#include <ballast/gpu/core/sort.cuh>
 #include <ballast/gpu/core/workspace.cuh>
 
 #include <bit>
@@ -125,11 +127,13 @@ template <class On>
   auto* const counts = reinterpret_cast<std::uint64_t*>(loads);
   auto const bits = experts == 1 ? 1 : static_cast<int>(std::bit_width(experts - 1));
   workspace cut(temp);
-  auto* const keys = cut.take<std::uint32_t>(2 * rows);
-  auto* const order = cut.take<std::uint32_t>(2 * rows);
+  auto* const keys = cut.take<std::uint32_t>(rows);
+  auto* const sorted_keys = cut.take<std::uint32_t>(rows);
+  auto* const order = cut.take<std::uint32_t>(rows);
+  auto* const sorted = cut.take<std::uint32_t>(rows);
   auto* const begin = cut.take<std::uint64_t>(experts);
   auto const sort = [&](void* room, std::size_t& need) {
-    return on.sort_descending(room, need, keys, keys + rows, order, order + rows, rows, bits);
+    return on.sort_descending(room, need, keys, sorted_keys, order, sorted, rows, bits);
   };
   auto const sum = [&](void* room, std::size_t& need) { return on.exclusive_sum(room, need, counts, begin, experts, std::uint64_t{0}); };
   std::size_t to_sort = 0, to_sum = 0;
@@ -144,7 +148,7 @@ template <class On>
     return error;
   if (auto const error = sort(room, to_sort); error != error_type{}) return error;
   if (auto const error = sum(room, to_sum); error != error_type{}) return error;
-  return on.for_each(rows, detail::clip_row{keys + rows, order + rows, begin, experts, capacity, slot_of});
+  return on.for_each(rows, detail::clip_row{sorted_keys, sorted, begin, experts, capacity, slot_of});
 }
 
 /// @brief As the overload with `temp`, with scratch memory from the backend; waits for the results.

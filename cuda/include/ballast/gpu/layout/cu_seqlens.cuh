@@ -6,8 +6,10 @@
 #include <ballast/gpu/core/atomic.cuh>
 #include <ballast/gpu/core/call.cuh>
 #include <ballast/gpu/core/mapped.cuh>
+#include <ballast/gpu/core/reduce.cuh>
 #include <ballast/gpu/core/row_tiles.cuh>
 #include <ballast/gpu/core/rows.cuh>
+#include <ballast/gpu/core/scan.cuh>
 #include <ballast/gpu/core/workspace.cuh>
 #include <ballast/gpu/layout/detail/cu_entries.cuh>
 #include <ballast/gpu/layout/detail/pack_rows.cuh>

@@ -4,6 +4,7 @@
 #include <ballast/gpu/core/atomic.cuh>
 #include <ballast/gpu/core/call.cuh>
 #include <ballast/gpu/core/mapped.cuh>
+#include <ballast/gpu/core/reduce.cuh>
 #include <ballast/gpu/core/workspace.cuh>
 #include <ballast/gpu/loss/detail/make_weights.cuh>
 #include <ballast/gpu/loss/detail/total_words.cuh>

@@ -4,6 +4,7 @@
 #include <ballast/core/math.hpp>
 #include <ballast/gpu/core/call.cuh>
 #include <ballast/gpu/core/mapped.cuh>
+#include <ballast/gpu/core/scan.cuh>
 #include <ballast/gpu/core/workspace.cuh>
 #include <ballast/gpu/packing/detail/length_weight.cuh>
 #include <ballast/gpu/packing/detail/next_fit_phases.cuh>

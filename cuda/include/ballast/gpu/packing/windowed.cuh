@@ -5,6 +5,7 @@
 #include <ballast/core/math.hpp>
 #include <ballast/gpu/core/call.cuh>
 #include <ballast/gpu/core/groups.cuh>
+#include <ballast/gpu/core/scan.cuh>
 #include <ballast/gpu/core/workspace.cuh>
 #include <ballast/gpu/packing/detail/length_weight.cuh>
 #include <ballast/gpu/packing/detail/pack_window.cuh>

@@ -41,10 +41,8 @@ struct balance_score {
     if (*total_of_all == balance_limit) return;
     auto const sets = static_cast<std::uint32_t>(in.sets);
     auto* const load = block.template shared<std::uint64_t>();
-    auto* const total = load + sets;
     block.each([&](unsigned lane) {
       for (auto s = lane; s < sets; s += block.lanes()) load[s] = 0;
-      if (lane == 0) *total = 0;
     });
     block.each([&](unsigned lane) {
       auto const* const set_of = in.set_of + c * in.items;
@@ -55,10 +53,10 @@ struct balance_score {
           atomic_min(bad[1], c * in.items + i);
       }
     });
-    block.each([&](unsigned lane) {
+    auto const total = block.total([&](unsigned lane) {
       std::uint64_t sum = 0;
       for (auto s = lane; s < sets; s += block.lanes()) sum += load[s];
-      atomic_add(*total, sum);
+      return sum;
     });
     auto const smallest = block.least([&](unsigned lane) {
       auto found = balance_limit;
@@ -74,7 +72,7 @@ struct balance_score {
     });
     block.each([&](unsigned lane) {
       if (lane == 0)
-        out[c] = {static_cast<std::int64_t>(balance_limit - below), static_cast<std::int64_t>(smallest), static_cast<std::int64_t>(*total)};
+        out[c] = {static_cast<std::int64_t>(balance_limit - below), static_cast<std::int64_t>(smallest), static_cast<std::int64_t>(total)};
     });
   }
 };

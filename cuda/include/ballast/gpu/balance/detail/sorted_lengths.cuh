@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/core/config.hpp>
 #include <ballast/gpu/core/atomic.cuh>
+#include <ballast/gpu/core/sort.cuh>
 #include <ballast/gpu/core/workspace.cuh>
 
 #include <bit>

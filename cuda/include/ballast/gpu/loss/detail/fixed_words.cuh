@@ -3,6 +3,7 @@
 #include <ballast/core/config.hpp>
 #include <ballast/gpu/core/atomic.cuh>
 #include <ballast/gpu/core/mapped.cuh>
+#include <ballast/gpu/core/reduce.cuh>
 #include <ballast/gpu/core/row_tiles.cuh>
 #include <ballast/gpu/core/rows.cuh>
 #include <ballast/gpu/core/workspace.cuh>

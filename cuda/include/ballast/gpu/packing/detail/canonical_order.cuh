@@ -4,6 +4,7 @@
 #include <ballast/core/math.hpp>
 #include <ballast/gpu/core/atomic.cuh>
 #include <ballast/gpu/core/lengths.cuh>
+#include <ballast/gpu/core/sort.cuh>
 #include <ballast/gpu/core/workspace.cuh>
 #include <ballast/packing/options.hpp>
 
