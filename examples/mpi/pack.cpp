@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <iostream>
-#include <span>
 #include <vector>
 
 namespace {
@@ -52,22 +51,19 @@ int main(int argc, char** argv) {
 
   auto const lengths = shard_of(rank);
   ballast::packing_options const options{.capacity = 8192};
-  auto const sum = [](std::span<std::uint64_t> counts) {
-    MPI_Allreduce(MPI_IN_PLACE, counts.data(), static_cast<int>(counts.size()), MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+  auto const all_gather = [](std::uint64_t const* from, std::uint64_t* to, std::size_t words) {
+    auto const count = static_cast<int>(words);
+    MPI_Allgather(from, count, MPI_UINT64_T, to, count, MPI_UINT64_T, MPI_COMM_WORLD);
   };
-  auto const sum_before = [&](std::span<std::uint64_t> counts) {
-    MPI_Exscan(MPI_IN_PLACE, counts.data(), static_cast<int>(counts.size()), MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
-    if (rank == 0)  // MPI leaves the result of rank 0 undefined
-      for (auto& c : counts) c = 0;
-  };
-  // If the lengths are on a GPU, pass ballast::gpu::on_stream{stream} and a device pointer.
-  auto const here = ballast::gpu::pack_sharded(ballast::gpu::on_host{}, lengths.data(), lengths.size(), options, sum, sum_before);
+  // If the lengths are on a GPU, pass ballast::gpu::on_stream{stream}, a device pointer, and ncclAllGather (examples/gpu/nccl.cu).
+  auto const here = ballast::gpu::pack_sharded(ballast::gpu::on_host{}, lengths.data(), lengths.size(), options,
+                                               static_cast<std::size_t>(rank), static_cast<std::size_t>(ranks), all_gather);
 
   int failed = as_in_one_process(here, rank, ranks, options) ? 0 : 1;
   MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   if (rank == 0)
     std::cout << here.plan.samples << " samples of " << ranks << " processes in " << here.tally.count.value << " packs, at least "
-              << here.tally.count.lower_bound << " needed; each process sent " << options.capacity + 1 << " counts\n";
+              << here.tally.count.lower_bound << " needed; each process sent " << options.capacity + 2 << " words\n";
   MPI_Finalize();
   return failed;
 }

@@ -17,8 +17,9 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <numeric>
-#include <span>
+#include <stdexcept>
 
 namespace gpu = ballast::gpu;
 using ballast::gpu::fetch;
@@ -33,6 +34,9 @@ struct problem {
   std::vector<std::uint32_t> lengths;
   ballast::packing_options options;
   ballast::packing<> wanted;
+  [[nodiscard]] std::int64_t longest() const {
+    return options.capacity / options.pack_multiple * options.pack_multiple / options.sample_multiple * options.sample_multiple;
+  }
 };
 
 problem problem_of(int shape, std::size_t n, ballast::packing_options const& options) {
@@ -144,16 +148,34 @@ void test_expand(On on, problem const& p) {
   expect(fetch(on, first_bad)[0] == gpu::none_bad, p.name + "all good");
 }
 
-// Three ranks, one after the other, with the sums that a collective would give them.
+// Stands in for a collective: what each rank sends is known, and this one's words are compared with it.
+template <class On>
+auto gather_from(On on, std::vector<std::vector<std::uint64_t>> sent, std::size_t rank) {
+  return [on, sent = std::move(sent), rank, first = std::make_shared<std::size_t>(0)](std::uint64_t const* from, std::uint64_t* to,
+                                                                                      std::size_t words) {
+    auto const here = fetch(on, from, words);
+    std::vector<std::uint64_t> all;
+    for (auto const& of_rank : sent)
+      for (std::size_t w = 0; w < words; ++w) all.push_back(of_rank.empty() ? here[w] : of_rank[*first + w]);
+    if (!sent[rank].empty())
+      expect_equal(here,
+                   std::vector(sent[rank].begin() + static_cast<std::ptrdiff_t>(*first),
+                               sent[rank].begin() + static_cast<std::ptrdiff_t>(*first + words)),
+                   "words of the rank");
+    *first += words;
+    gpu::check(on.upload(to, all.data(), all.size()), "upload");
+  };
+}
+
+// Three ranks, one after the other, with the words that a collective would give them.
 template <class On>
 void test_sharded(On on, problem const& p) {
   auto const n = p.lengths.size();
   std::size_t const cuts[] = {0, n / 3, n / 3, n};
   places const wanted(p);
-  auto const add = [&](std::span<std::uint64_t> counts, std::size_t from, std::size_t to) {
-    for (auto& c : counts) c = 0;
-    for (auto i = from; i < to; ++i) ++counts[p.lengths[i]];
-  };
+  std::vector<std::vector<std::uint64_t>> sent(3, std::vector<std::uint64_t>(static_cast<std::size_t>(p.longest()) + 2));
+  for (std::size_t r = 0; r < 3; ++r)
+    for (auto i = cuts[r]; i < cuts[r + 1]; ++i) ++sent[r][1 + p.lengths[i]];
   for (std::size_t r = 0; r < 3; ++r) {
     auto const cut = [&](auto const& all) {
       using element = std::remove_cvref_t<decltype(all[0])>;
@@ -161,15 +183,53 @@ void test_sharded(On on, problem const& p) {
                                   all.begin() + static_cast<std::ptrdiff_t>(cuts[r + 1]));
     };
     auto const lengths = send(on, cut(p.lengths));
-    auto const found = gpu::pack_sharded(
-        on, lengths.data(), lengths.size(), p.options, [&](auto counts) { add(counts, 0, n); },
-        [&](auto counts) { add(counts, 0, cuts[r]); });
+    auto const found = gpu::pack_sharded(on, lengths.data(), lengths.size(), p.options, r, 3, gather_from(on, sent, r));
     auto const name = p.name + "rank " + std::to_string(r) + " ";
     expect_tally(found.tally, p.wanted, name);
     expect_equal(fetch(on, found.pack), cut(wanted.pack), name + "pack");
     expect_equal(fetch(on, found.slot), cut(wanted.slot), name + "slot");
     expect_equal(fetch(on, found.offset), cut(wanted.offset), name + "offset");
     expect_equal(fetch(on, found.member), cut(wanted.member), name + "member");
+  }
+}
+
+// An exchange in parts, and a rank that fails after all the others have been served.
+template <class On>
+void test_exchange(On on) {
+  constexpr std::size_t ranks = 5, lengths = 2500, rank = 3;
+  auto const word = [](std::size_t r, std::size_t w) { return std::uint64_t{r * 7 + w}; };
+  std::size_t first = 0, calls = 0;
+  auto const gather = [&](std::uint64_t const* from, std::uint64_t* to, std::size_t words) {
+    auto const here = fetch(on, from, words);
+    std::vector<std::uint64_t> all(ranks * words);
+    for (std::size_t r = 0; r < ranks; ++r)
+      for (std::size_t w = 0; w < words; ++w) all[r * words + w] = r == rank ? here[w] : first + w == 0 ? 0 : word(r, first + w);
+    first += words;
+    ++calls;
+    gpu::check(on.upload(to, all.data(), all.size()), "upload");
+  };
+  auto const count = [&](std::uint64_t* counts) {
+    std::vector<std::uint64_t> own(lengths);
+    for (std::size_t w = 0; w < lengths; ++w) own[w] = word(rank, w + 1);
+    gpu::check(on.upload(counts, own.data(), lengths), "upload");
+  };
+  auto const found = gpu::detail::exchange_counts(on, lengths, rank, ranks, count, gather, 5000);
+  expect(calls == 3 && first == lengths + 1, "parts of the exchange");
+  for (std::size_t w = 0; w < lengths; ++w) {
+    auto const sum = [&](std::uint64_t n) { return 7 * n * (n - 1) / 2 + n * (w + 1); };
+    expect(found.before[w] == sum(rank) && found.all[w] == sum(ranks) && found.here[w] == word(rank, w + 1), "sums of ranks");
+  }
+
+  std::uint64_t told = 0;
+  auto const alone = [&](std::uint64_t const* from, std::uint64_t* to, std::size_t words) {
+    told = fetch(on, from, words)[0];
+    gpu::check(on.upload(to, fetch(on, from, words).data(), words), "upload");
+  };
+  try {
+    (void)gpu::detail::exchange_counts(on, 4, 0, 1, [](std::uint64_t*) { throw std::length_error("no memory"); }, alone);
+    expect(false, "a rank that failed");
+  } catch (std::length_error const&) {
+    expect(told == 1, "the others are told of a rank that failed");
   }
 }
 
@@ -209,11 +269,15 @@ void test_bad_data(On on) {
     auto const same = [&](std::string const& found, std::string const& what) { expect(found == wanted, what + name + ": " + found); };
     same(refusal([&] { (void)gpu::best_fit_decreasing(on, there.data(), n, options); }), "packing");
     same(refusal([&] { (void)gpu::count_packs(on, there.data(), n, options); }), "counting");
-    auto const alone = [](auto) {};
-    same(refusal([&] { (void)gpu::pack_sharded(on, there.data(), n, options, alone, alone); }), "sharded");
-    expect(refusal([&] { (void)gpu::pack_sharded(on, there.data(), 10, options, [](auto counts) { counts[0] += 2; }, alone); }) ==
-               "2 lengths of other shards are outside 1 … 1000",
-           "a bad length elsewhere");
+    same(refusal([&] { (void)gpu::pack_sharded(on, there.data(), n, options, 0, 1, gather_from(on, {{}}, 0)); }), "sharded");
+    auto const beside = [&](std::uint64_t status, std::uint64_t bad) {
+      std::vector<std::uint64_t> other(1002);
+      other[0] = status;
+      other[1] = bad;
+      return refusal([&] { (void)gpu::pack_sharded(on, there.data(), 10, options, 0, 2, gather_from(on, {{}, other}, 0)); });
+    };
+    expect(beside(0, 2) == "2 lengths of other shards are outside 1 … 1000", "a bad length elsewhere");
+    expect(beside(1, 0) == "another rank could not count its samples; its message says why", "a rank that failed elsewhere");
     auto const at = std::to_string(a == 10 ? 60'000 : 40'000) + "] = " + std::to_string(a == 10 ? b : a);
     expect(refusal([&] { (void)gpu::fold(on, there.data(), n, 1000); }) == "lengths[" + at + " must be in 1 … 1000", "folding" + name);
 
@@ -299,5 +363,6 @@ int main() {
     test_length_type<std::int64_t>(on);
     test_bad_data(on);
     test_refusals(on);
+    test_exchange(on);
   });
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/concepts.hpp>
+#include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/gpu/core/call.cuh>
 #include <ballast/gpu/core/classes.cuh>
@@ -12,9 +13,10 @@
 #include <ballast/gpu/packing/runs.cuh>
 #include <ballast/packing/run_length.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -56,6 +58,57 @@ namespace detail {
   return out;
 }
 
+// Adds up one word of every rank: those of all ranks, and of the ranks before this one.
+struct add_ranks {
+  std::uint64_t const* gathered;  // words of each rank, rank after rank
+  std::size_t words;
+  std::size_t rank;
+  std::size_t ranks;
+  std::uint64_t* before;
+  std::uint64_t* all;
+  BALLAST_HD void operator()(std::size_t word) const {
+    std::uint64_t sum = 0;
+    for (std::size_t r = 0; r < ranks; ++r) {
+      if (r == rank) before[word] = sum;
+      sum += gathered[r * words + word];
+    }
+    all[word] = sum;
+  }
+};
+
+// What the exchange tells a rank: word 0 is a rank that failed, and counts of lengths 0, 1, … follow.
+struct exchanged_counts {
+  std::vector<std::uint64_t> here, before, all;
+};
+
+// Whatever happens to this rank, the others get their words. `count` puts this rank's counts into memory, or throws. At most so many words
+// of all ranks are in memory at once.
+template <class On, class Count, class AllGather>
+[[nodiscard]] exchanged_counts exchange_counts(On on, std::size_t lengths, std::size_t rank, std::size_t ranks, Count const& count,
+                                               AllGather const& all_gather, std::size_t most = std::size_t{1} << 23) {
+  auto const words = lengths + 1;
+  auto const part = (std::max)(std::size_t{1}, (std::min)(words, most / ranks));
+  array<std::uint64_t, On> const here(on, words), before(on, words), all(on, words), gathered(on, part * ranks);
+  check(on.fill(here.data(), 0, words * sizeof(std::uint64_t)), "fill");
+  std::exception_ptr failed;
+  try {
+    count(here.data() + 1);
+  } catch (...) {
+    failed = std::current_exception();
+    check(on.fill(here.data(), 1, 1), "fill");
+  }
+  for (std::size_t first = 0; first < words; first += part) {
+    auto const some = (std::min)(part, words - first);
+    all_gather(static_cast<std::uint64_t const*>(here.data() + first), gathered.data(), some);
+    check(on.for_each(some, add_ranks{gathered.data(), some, rank, ranks, before.data() + first, all.data() + first}), "exchange");
+  }
+  exchanged_counts out{fetch(on, here), fetch(on, before), fetch(on, all)};
+  if (failed) std::rethrow_exception(failed);
+  require(out.all[0] == 0, [] { return std::string("another rank could not count its samples; its message says why"); });
+  for (auto* const counts : {&out.here, &out.before, &out.all}) counts->erase(counts->begin());
+  return out;
+}
+
 }  // namespace detail
 
 /// @brief Packs samples that are spread over ranks as if all were in one place, in the order of the ranks; twin of `ballast::place`.
@@ -66,32 +119,39 @@ namespace detail {
 /// @tparam Index      type of the sample indices in one shard
 /// @tparam On         the backend
 /// @tparam Length     an integer
-/// @tparam Reduce     callable with a `std::span<std::uint64_t>` of host memory
-/// @tparam Exclusive  callable with a `std::span<std::uint64_t>` of host memory
-/// @param on        the backend
-/// @param lengths   lengths of this rank's samples in tokens, on the device, each at least 1
-/// @param count     number of this rank's samples; may be 0
-/// @param options   as for `best_fit_decreasing` on the device; must be the same on every rank
-/// @param reduce    replaces each element by its sum over all ranks (MPI_Allreduce, ncclAllReduce)
-/// @param exclusive replaces each element by its sum over the ranks before this one, 0 on the first (MPI_Exscan)
+/// @tparam AllGather  callable with `(std::uint64_t const* from, std::uint64_t* to, std::size_t words)`
+/// @param on         the backend
+/// @param lengths    lengths of this rank's samples in tokens, on the device, each at least 1
+/// @param count      number of this rank's samples; may be 0
+/// @param options    as for `best_fit_decreasing` on the device; must be the same on every rank
+/// @param rank       this rank, from 0 on
+/// @param ranks      number of ranks
+/// @param all_gather writes the words of every rank to `to`, rank after rank, `ranks * words` in all: `ncclAllGather` on the stream of
+///                   `on`, or `MPI_Allgather` for memory of the host. Both are memory of the backend, and work before and after is in the
+///                   order of its stream. It is called equally often, with the same `words`, on every rank
 /// @return the plan, and the places of this rank's samples
-/// @throws invalid_input as `best_fit_decreasing`; for a bad length on every rank after the exchange, so that no rank waits for another
+/// @throws invalid_input as `best_fit_decreasing`; if a length of any rank is bad or a rank fails otherwise, on every rank after the
+///         exchange, so that no rank waits for another
 /// @throws gpu_error if the backend reports an error
 /// @par Complexity
-/// As `fold` and `expand` of the shard, one sum and one prefix sum of `capacity` + 1 words over the ranks, and O(D log D + R) on the host
-/// for D distinct lengths of all samples and R runs.
+/// As `fold` and `expand` of the shard, one exchange of `capacity` + 2 words of each rank, of which at most 64 MiB are in memory at once,
+/// and O(D log D + R) on the host for D distinct lengths of all samples and R runs.
 /// @par Determinism
 /// Together the ranks have the result of `ballast::best_fit_decreasing` for the concatenated shards, bit for bit.
-template <index_type Index = std::uint32_t, class On, integer Length, class Reduce, class Exclusive>
+template <index_type Index = std::uint32_t, class On, integer Length, class AllGather>
 [[nodiscard]] shard_places<On> pack_sharded(On on, Length const* lengths, std::size_t count, packing_options const& options,
-                                            Reduce const& reduce, Exclusive const& exclusive) {
+                                            std::size_t rank, std::size_t ranks, AllGather const& all_gather) {
   detail::require_run_options(options);
-  require_index<Index>(count, "samples");
+  require(rank < ranks, [&] { return "rank = " + std::to_string(rank) + " must be below ranks = " + std::to_string(ranks); });
   auto const pad = detail::pack_padding_of(options);
-  auto const here = count_lengths(on, lengths, count, pad.longest()).counts;
-  auto all = here, before = here;
-  exclusive(std::span(before));
-  reduce(std::span(all));
+  auto const count_here = [&](std::uint64_t* counts) {
+    require_index<Index>(count, "samples");
+    array<std::uint64_t, On> const first_bad(on, 1);
+    call(on, "fold",
+         [&](void* temp, std::size_t& bytes) { return fold(on, temp, bytes, lengths, count, pad.longest(), counts, first_bad.data()); });
+  };
+  auto const found = detail::exchange_counts(on, std::size_t{pad.longest()} + 1, rank, ranks, count_here, all_gather);
+  auto const& [here, before, all] = found;
   if (here[0] != 0) detail::throw_for_lengths(on, lengths, count, options);
   require(all[0] == 0,
           [&] { return std::to_string(all[0]) + " lengths of other shards are outside 1 … " + std::to_string(pad.longest()); });
