@@ -123,11 +123,6 @@ class stream_event {
   cudaEvent_t event_ = nullptr;
 };
 
-// Two libraries of one process may be compiled for other devices or with another CUB; these numbers in the name of `on_stream` and of all
-// that is made for it keep their functions apart, so that none launches a kernel of the other library.
-#if !defined(__CUDA_ARCH_LIST__)
-#define __CUDA_ARCH_LIST__ 0
-#endif
 }  // namespace detail
 
 /// @brief The CUDA backend. Its members are those of `on_host` (on_host.cuh); arrays are memory that the device of the stream can reach.
@@ -268,7 +263,12 @@ struct basic_on_stream {
   }
 };
 
-/// @brief The CUDA backend of this build.
+/// @brief The CUDA backend of this build. Two libraries of one process may be compiled for other devices or with another CUB; the numbers
+/// in this name, and so in that of all that is made for it, keep their functions apart: none launches a kernel of the other library.
+#if defined(__CUDA_ARCH_LIST__)
 using on_stream = basic_on_stream<CCCL_VERSION, __CUDA_ARCH_LIST__>;
+#else
+using on_stream = basic_on_stream<CCCL_VERSION>;
+#endif
 
 }  // namespace ballast::inline v0_2::gpu
