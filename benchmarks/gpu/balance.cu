@@ -47,7 +47,7 @@ std::vector<std::int64_t> costs_of(std::size_t count) {
 struct batches {
   std::size_t count, items, sets, all;
   std::vector<std::uint64_t> offsets;
-  explicit batches(benchmark::State const& state)
+  explicit batches(bench_state const& state)
       : count(static_cast<std::size_t>(state.range(0))),
         items(static_cast<std::size_t>(state.range(1))),
         sets(static_cast<std::size_t>(state.range(2))),
@@ -57,7 +57,7 @@ struct batches {
   [[nodiscard]] double floor() const { return 12.0 * static_cast<double>(all) + 8.0 * static_cast<double>(count * sets); }
 };
 
-void deal(benchmark::State& state) {
+void deal(bench_state& state) {
   batches const b(state);
   timed(state, static_cast<double>(b.all), b.floor(), [&](device_memory& memory) {
     gpu::cost_batches const in{memory.send(costs_of(b.all)), b.all, memory.send(b.offsets), b.count};
@@ -69,7 +69,7 @@ void deal(benchmark::State& state) {
   });
 }
 
-void batches_sorted_by_cub(benchmark::State& state) {
+void batches_sorted_by_cub(bench_state& state) {
   batches const b(state);
   timed(state, static_cast<double>(b.all), b.floor(), [&](device_memory& memory) {
     auto* const costs = memory.send(costs_of(b.all));
@@ -102,7 +102,7 @@ struct deal_alone {
     }
   }
 };
-void deal_by_one_lane(benchmark::State& state) {
+void deal_by_one_lane(bench_state& state) {
   batches const b(state);
   timed(state, static_cast<double>(b.all), b.floor(), [&](device_memory& memory) {
     deal_alone const work{memory.send(costs_of(b.all)), b.items, b.sets, memory.take<std::int64_t>(b.count * b.sets),
@@ -111,14 +111,14 @@ void deal_by_one_lane(benchmark::State& state) {
   });
 }
 
-void deal_on_host(benchmark::State& state) {
+void deal_on_host(bench_state& state) {
   batches const b(state);
-  timed(state, static_cast<double>(b.all), b.floor(), [&](device_memory&) {
+  timed_on_host(state, static_cast<double>(b.all), b.floor(), [&] {
     return [&b, costs = costs_of(b.all), workspace = ballast::balance_workspace<>{}, out = ballast::balanced_sets<>{}]() mutable {
       ballast::token_cost const itself;
       for (std::size_t k = 0; k < b.count; ++k)
         ballast::longest_processing_time(std::span(costs).subspan(k * b.items, b.items), {.sets = b.sets}, itself, itself, workspace, out);
-      benchmark::DoNotOptimize(out.load.value);
+      keep(out.load.value);
     };
   });
 }
@@ -137,7 +137,7 @@ double score_floor(batches const& b) {
   return 4.0 * static_cast<double>(b.all) + 8.0 * static_cast<double>(b.items) + 24.0 * static_cast<double>(b.count);
 }
 
-void score(benchmark::State& state) {
+void score(bench_state& state) {
   batches const b(state);
   timed(state, static_cast<double>(b.all), score_floor(b), [&](device_memory& memory) {
     plans const p(memory, b);
@@ -168,7 +168,7 @@ struct figures_of_loads {
     out[c] = {static_cast<std::int64_t>(largest), static_cast<std::int64_t>(smallest), static_cast<std::int64_t>(total)};
   }
 };
-void score_by_global_atomics(benchmark::State& state) {
+void score_by_global_atomics(bench_state& state) {
   batches const b(state);
   timed(state, static_cast<double>(b.all), score_floor(b), [&](device_memory& memory) {
     plans const p(memory, b);
@@ -182,45 +182,46 @@ void score_by_global_atomics(benchmark::State& state) {
 }
 
 // Arguments: samples / sets.
-void bulk(benchmark::State& state) {
+void bulk(bench_state& state) {
   auto const n = static_cast<std::size_t>(state.range(0));
   timed(state, static_cast<double>(n), 8.0 * static_cast<double>(n), [&](device_memory& memory) {
     auto const all = lengths_of(n);
     auto* const lengths = memory.send(std::vector<std::uint32_t>(all.begin(), all.end()));
     return [on = memory.on, n, lengths, sets = static_cast<std::uint64_t>(state.range(1)), set_of = memory.take<std::uint32_t>(n)] {
-      benchmark::DoNotOptimize(gpu::bulk_longest_processing_time(on, lengths, n, 8192, sets, cost, set_of).load.value);
+      keep(gpu::bulk_longest_processing_time(on, lengths, n, 8192, sets, cost, set_of).load.value);
     };
   });
 }
-void bulk_on_host(benchmark::State& state) {
+void bulk_on_host(bench_state& state) {
   auto const n = static_cast<std::size_t>(state.range(0));
-  timed(state, static_cast<double>(n), 8.0 * static_cast<double>(n), [&](device_memory&) {
+  timed_on_host(state, static_cast<double>(n), 8.0 * static_cast<double>(n), [&] {
     return [lengths = lengths_of(n), sets = static_cast<std::uint64_t>(state.range(1)), workspace = ballast::bulk_balance_workspace{},
             runs = ballast::balance_runs{}, out = ballast::balanced_sets<>{}]() mutable {
       ballast::bulk_longest_processing_time(lengths, sets, cost, workspace, runs, out);
-      benchmark::DoNotOptimize(out.load.value);
+      keep(out.load.value);
     };
   });
 }
 
-void dealt(benchmark::internal::Benchmark* b) {
-  b->Args({100, 4096, 64})->Args({1000, 512, 64})->Args({1000, 4096, 8})->Args({1000, 4096, 64})->Args({1000, 4096, 1024});
-  b->UseManualTime()->Unit(benchmark::kMillisecond);
-}
-void scored(benchmark::internal::Benchmark* b) {
-  b->Args({1000, 4096, 64})->Args({10'000, 512, 8})->Args({10'000, 4096, 64})->UseManualTime()->Unit(benchmark::kMillisecond);
-}
-void named(benchmark::internal::Benchmark* b) {
-  b->ArgsProduct({{1'000'000, 10'000'000, 100'000'000}, {64, 1024}})->UseManualTime()->Unit(benchmark::kMillisecond);
-}
-
-BENCHMARK(deal)->Apply(dealt);
-BENCHMARK(batches_sorted_by_cub)->Apply(dealt);
-BENCHMARK(deal_by_one_lane)->Apply(dealt);
-BENCHMARK(deal_on_host)->Apply(dealt);
-BENCHMARK(score)->Apply(scored);
-BENCHMARK(score_by_global_atomics)->Apply(scored);
-BENCHMARK(bulk)->Apply(named);
-BENCHMARK(bulk_on_host)->Apply(named);
-
 }  // namespace
+
+int main(int argc, char** argv) {
+  program const p(argc, argv);
+  auto const dealt = [&](char const* name, void (*benchmark)(bench_state&)) {
+    run(p, name, benchmark, {{100}, {4096}, {64}});
+    run(p, name, benchmark, {{1000}, {512}, {64}});
+    run(p, name, benchmark, {{1000}, {4096}, {8, 64, 1024}});
+  };
+  dealt("deal", deal);
+  dealt("batches_sorted_by_cub", batches_sorted_by_cub);
+  dealt("deal_by_one_lane", deal_by_one_lane);
+  dealt("deal_on_host", deal_on_host);
+  auto const scored = [&](char const* name, void (*benchmark)(bench_state&)) {
+    run(p, name, benchmark, {{1000, 10'000}, {4096}, {64}});
+    run(p, name, benchmark, {{10'000}, {512}, {8}});
+  };
+  scored("score", score);
+  scored("score_by_global_atomics", score_by_global_atomics);
+  run(p, "bulk", bulk, {{1'000'000, 10'000'000, 100'000'000}, {64, 1024}});
+  run(p, "bulk_on_host", bulk_on_host, {{1'000'000, 10'000'000, 100'000'000}, {64, 1024}});
+}

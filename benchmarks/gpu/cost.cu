@@ -10,6 +10,7 @@
 #include <ballast/cost/presets.hpp>
 #include <ballast/cost/tiles.hpp>
 #include <ballast/gpu/core/mapped.cuh>
+#include <ballast/gpu/core/scan.cuh>
 #include <ballast/gpu/core/search.cuh>
 #include <ballast/gpu/cost/makespan.cuh>
 #include <ballast/gpu/cost/pack_costs.cuh>
@@ -55,7 +56,7 @@ gpu::packed_lengths<std::uint32_t> packs_of(device_memory& memory, std::uint64_t
   return {.lengths = lengths, .samples = samples, .placed = samples, .offsets = offsets, .packs = packs};
 }
 
-void copy(benchmark::State& state) {
+void copy(bench_state& state) {
   auto const n = static_cast<std::uint64_t>(state.range(0));
   timed(state, static_cast<double>(n), 8.0 * static_cast<double>(n), [&](device_memory& memory) {
     auto const in = packs_of(memory, n);
@@ -66,7 +67,7 @@ void copy(benchmark::State& state) {
 }
 
 template <class Cost>
-void samples(benchmark::State& state, Cost cost) {
+void samples(bench_state& state, Cost cost) {
   auto const n = static_cast<std::uint64_t>(state.range(0));
   timed(state, static_cast<double>(n), 12.0 * static_cast<double>(n), [&](device_memory& memory) {
     auto const in = packs_of(memory, n);
@@ -77,22 +78,25 @@ void samples(benchmark::State& state, Cost cost) {
   });
 }
 
+double floor_of_packs(std::uint64_t n, double result) {
+  return 4.0 * static_cast<double>(n) + (8.0 + result) * static_cast<double>(n / 10);
+}
 template <class Prepare>
-void of_packs(benchmark::State& state, double result, Prepare const& prepare) {
+void of_packs(bench_state& state, double result, Prepare const& prepare) {
   auto const n = static_cast<std::uint64_t>(state.range(0));
-  timed(state, static_cast<double>(n), 4.0 * static_cast<double>(n) + (8.0 + result) * static_cast<double>(n / 10),
+  timed(state, static_cast<double>(n), floor_of_packs(n, result),
         [&](device_memory& memory) { return prepare(memory, packs_of(memory, n)); });
 }
 
 template <class Cost>
-void packs(benchmark::State& state, Cost cost) {
+void packs(bench_state& state, Cost cost) {
   of_packs(state, 8, [&](device_memory& memory, auto const& in) {
     return memory.ready([on = memory.on, in, cost, out = memory.take<std::int64_t>(in.packs), bad = memory.take<std::uint64_t>(1)](
                             void* temp, std::size_t& bytes) { return gpu::pack_costs(on, temp, bytes, in, longest, cost, out, bad); });
   });
 }
 
-void tile_work(benchmark::State& state) {
+void tile_work(bench_state& state) {
   of_packs(state, 16, [&](device_memory& memory, auto const& in) {
     return memory.ready([on = memory.on, in, out = memory.take<ballast::tile_work>(in.packs), bad = memory.take<std::uint64_t>(1)](
                             void* temp, std::size_t& bytes) {
@@ -114,7 +118,7 @@ struct difference {
   BALLAST_HD void operator()(std::size_t p) const { out[p] = static_cast<std::int64_t>(sums[offsets[p + 1]] - sums[offsets[p]]); }
 };
 template <class Cost>
-void packs_by_scan(benchmark::State& state, Cost cost) {
+void packs_by_scan(bench_state& state, Cost cost) {
   of_packs(state, 8, [&](device_memory& memory, auto const& in) {
     return memory.ready([on = memory.on, in, cost, out = memory.take<std::int64_t>(in.packs),
                          sums = memory.take<std::uint64_t>(in.samples + 1)](void* temp, std::size_t& bytes) {
@@ -131,7 +135,7 @@ struct pack_at {
   BALLAST_HD std::uint64_t operator()(std::size_t i) const { return gpu::first_above(offsets, packs + 1, i); }
 };
 template <class Cost>
-void packs_by_key(benchmark::State& state, Cost cost) {
+void packs_by_key(bench_state& state, Cost cost) {
   of_packs(state, 8, [&](device_memory& memory, auto const& in) {
     return [on = memory.on, in, cost, out = memory.take<std::uint64_t>(in.packs)] {
       gpu::mapped const keys(pack_at{in.offsets, in.packs}), end = keys + static_cast<std::ptrdiff_t>(in.samples);
@@ -142,18 +146,18 @@ void packs_by_key(benchmark::State& state, Cost cost) {
 }
 
 template <class Cost>
-void packs_on_host(benchmark::State& state, Cost cost) {
-  of_packs(state, 8, [&](device_memory& memory, auto const& in) {
-    std::vector<std::uint32_t> lengths(in.samples);
-    std::vector<std::uint64_t> offsets(in.packs + 1);
-    gpu::check(memory.on.download(lengths.data(), in.lengths, in.samples), "download");
-    gpu::check(memory.on.download(offsets.data(), in.offsets, offsets.size()), "download");
-    return [cost, lengths, offsets, out = std::vector<std::int64_t>(in.packs)]() mutable {
+void packs_on_host(bench_state& state, Cost cost) {
+  auto const n = static_cast<std::uint64_t>(state.range(0));
+  timed_on_host(state, static_cast<double>(n), floor_of_packs(n, 8), [&] {
+    device_memory memory;
+    auto const in = packs_of(memory, n);
+    return [cost, lengths = gpu::fetch(memory.on, in.lengths, in.samples), offsets = gpu::fetch(memory.on, in.offsets, in.packs + 1),
+            out = std::vector<std::int64_t>(in.packs)]() mutable {
       for (std::size_t p = 0; p < out.size(); ++p) {
         out[p] = 0;
         for (auto i = offsets[p]; i < offsets[p + 1]; ++i) out[p] += cost(lengths[i]);
       }
-      benchmark::DoNotOptimize(out.data());
+      keep(out[0]);
     };
   });
 }
@@ -161,26 +165,27 @@ void packs_on_host(benchmark::State& state, Cost cost) {
 constexpr ballast::masked_cost<> flops{.per_token = 24576, .per_pair = 2};
 constexpr ballast::tile_cost tiles{.heads = 32}, windowed{.tiles = {.columns = 96, .window = 4096}, .heads = 32};
 
-void sizes(benchmark::internal::Benchmark* b) {
-  b->RangeMultiplier(10)->Range(1'000'000, 1'000'000'000)->UseManualTime()->Unit(benchmark::kMillisecond);
-}
-void host_sizes(benchmark::internal::Benchmark* b) {
-  b->RangeMultiplier(10)->Range(1'000'000, 100'000'000)->UseManualTime()->Unit(benchmark::kMillisecond);
-}
-
-BENCHMARK(copy)->Apply(sizes);
-BENCHMARK_CAPTURE(samples, flops, flops)->Apply(sizes);
-BENCHMARK_CAPTURE(samples, tiles, tiles)->Apply(sizes);
-BENCHMARK_CAPTURE(samples, windowed_tiles, windowed)->Apply(sizes);
-BENCHMARK_CAPTURE(samples, transformer, ballast::sample_cost(ballast::transformer_preset("llama-3.1-8b")))->Apply(sizes);
-BENCHMARK_CAPTURE(packs, tokens, ballast::token_cost{})->Apply(sizes);
-BENCHMARK_CAPTURE(packs, flops, flops)->Apply(sizes);
-BENCHMARK_CAPTURE(packs, tiles, tiles)->Apply(sizes);
-BENCHMARK(tile_work)->Apply(sizes);
-BENCHMARK_CAPTURE(packs_by_scan, flops, flops)->Apply(sizes);
-BENCHMARK_CAPTURE(packs_by_scan, tiles, tiles)->Apply(sizes);
-BENCHMARK_CAPTURE(packs_by_key, flops, flops)->Apply(host_sizes);
-BENCHMARK_CAPTURE(packs_on_host, flops, flops)->Apply(host_sizes);
-BENCHMARK_CAPTURE(packs_on_host, tiles, tiles)->Apply(host_sizes);
-
 }  // namespace
+
+int main(int argc, char** argv) {
+  program const p(argc, argv);
+  std::vector<std::vector<std::int64_t>> const host_sizes{{1'000'000, 10'000'000, 100'000'000}};
+  auto sizes = host_sizes;
+  sizes[0].push_back(1'000'000'000);
+  run(p, "copy", copy, sizes);
+  run(p, "samples/flops", [](bench_state& s) { samples(s, flops); }, sizes);
+  run(p, "samples/tiles", [](bench_state& s) { samples(s, tiles); }, sizes);
+  run(p, "samples/windowed_tiles", [](bench_state& s) { samples(s, windowed); }, sizes);
+  run(
+      p, "samples/transformer", [](bench_state& s) { samples(s, ballast::sample_cost(ballast::transformer_preset("llama-3.1-8b"))); },
+      sizes);
+  run(p, "packs/tokens", [](bench_state& s) { packs(s, ballast::token_cost{}); }, sizes);
+  run(p, "packs/flops", [](bench_state& s) { packs(s, flops); }, sizes);
+  run(p, "packs/tiles", [](bench_state& s) { packs(s, tiles); }, sizes);
+  run(p, "tile_work", tile_work, sizes);
+  run(p, "packs_by_scan/flops", [](bench_state& s) { packs_by_scan(s, flops); }, sizes);
+  run(p, "packs_by_scan/tiles", [](bench_state& s) { packs_by_scan(s, tiles); }, sizes);
+  run(p, "packs_by_key/flops", [](bench_state& s) { packs_by_key(s, flops); }, host_sizes);
+  run(p, "packs_on_host/flops", [](bench_state& s) { packs_on_host(s, flops); }, host_sizes);
+  run(p, "packs_on_host/tiles", [](bench_state& s) { packs_on_host(s, tiles); }, host_sizes);
+}

@@ -51,7 +51,7 @@ struct row_case {
   double* weights = nullptr;
   float* scale = nullptr;
   std::uint64_t* bad = nullptr;
-  row_case(benchmark::State const& state, device_memory& memory) : row_case(state) {
+  row_case(bench_state const& state, device_memory& memory) : row_case(state) {
     labels = memory.take<std::int64_t>(tokens);
     losses = memory.take<float>(tokens);
     gpu::check(memory.on.for_each(tokens, draw_tokens{labels, losses}), "draw_tokens");
@@ -60,7 +60,7 @@ struct row_case {
     scale = memory.take<float>(tokens);
     bad = memory.take<std::uint64_t>(1);
   }
-  explicit row_case(benchmark::State const& state) : tokens(static_cast<std::size_t>(state.range(0))) {
+  explicit row_case(bench_state const& state) : tokens(static_cast<std::size_t>(state.range(0))) {
     ballast::splitmix64 draw(1);
     auto const mean = static_cast<std::uint64_t>(state.range(1));
     while (static_cast<std::size_t>(host_cu.back()) + 2 * mean <= tokens)
@@ -71,19 +71,19 @@ struct row_case {
 
 // `bytes` of a token must move. prepare(row, memory) gives the twin's call.
 template <class Prepare>
-void on_row(benchmark::State& state, double bytes, Prepare const& prepare) {
+void on_row(bench_state& state, double bytes, Prepare const& prepare) {
   auto const tokens = static_cast<double>(state.range(0));
   timed(state, tokens, bytes * tokens, [&](device_memory& memory) { return prepare(row_case(state, memory), memory); });
 }
 
-void copy(benchmark::State& state) {  // as many bytes as the fused pass moves
+void copy(bench_state& state) {  // as many bytes as the fused pass moves
   auto const half = static_cast<std::size_t>(8 * state.range(0));
   timed(state, static_cast<double>(state.range(0)), 2.0 * static_cast<double>(half), [&](device_memory& memory) {
     auto *const from = memory.take<std::byte>(half), *const to = memory.take<std::byte>(half);
     return [=, stream = memory.on.stream] { cudaMemcpyAsync(to, from, half, cudaMemcpyDeviceToDevice, stream); };
   });
 }
-void weighted_loss(benchmark::State& state) {
+void weighted_loss(bench_state& state) {
   on_row(state, 16, [](row_case const& row, device_memory& memory) {
     auto* const sums = memory.take<ballast::fixed_point_sum<44>>(row.sequences() + 1);
     return memory.ready([=, on = memory.on](void* temp, std::size_t& bytes) {
@@ -112,7 +112,7 @@ struct weigh_token {
 struct plus {
   BALLAST_HD double operator()(double a, double b) const { return a + b; }
 };
-void weighted_loss_thrust(benchmark::State& state) {  // waits for its sum, as Thrust's reductions do
+void weighted_loss_thrust(bench_state& state) {  // waits for its sum, as Thrust's reductions do
   on_row(state, 16, [](row_case const& row, device_memory& memory) {
     auto* const segments = memory.take<std::uint32_t>(row.tokens);
     return [=, on = memory.on] {
@@ -123,13 +123,12 @@ void weighted_loss_thrust(benchmark::State& state) {  // waits for its sum, as T
       thrust::upper_bound(policy, cu, cu + static_cast<std::ptrdiff_t>(row.host_cu.size()), first,
                           first + static_cast<std::uint32_t>(counted), thrust::device_pointer_cast(segments));
       thrust::counting_iterator<std::size_t> const token(0);
-      benchmark::DoNotOptimize(thrust::transform_reduce(policy, token, token + static_cast<std::ptrdiff_t>(counted),
-                                                        weigh_token{segments, row.labels, row.cu, row.losses, row.weights, row.scale}, 0.0,
-                                                        plus{}));
+      keep(thrust::transform_reduce(policy, token, token + static_cast<std::ptrdiff_t>(counted),
+                                    weigh_token{segments, row.labels, row.cu, row.losses, row.weights, row.scale}, 0.0, plus{}));
     };
   });
 }
-void fixed_point_sums(benchmark::State& state) {
+void fixed_point_sums(bench_state& state) {
   on_row(state, 4, [](row_case const& row, device_memory& memory) {
     auto* const sums = memory.take<ballast::fixed_point_sum<24>>(row.sequences() + 1);
     return memory.ready([=, on = memory.on](void* temp, std::size_t& bytes) {
@@ -138,14 +137,14 @@ void fixed_point_sums(benchmark::State& state) {
     });
   });
 }
-void token_weights(benchmark::State& state) {
+void token_weights(bench_state& state) {
   on_row(state, 12, [](row_case const& row, device_memory& memory) {
     return memory.ready([=, on = memory.on](void* temp, std::size_t& bytes) {
       return gpu::token_weights(on, temp, bytes, row.weights, row.labels, row.tokens, row.cu, row.sequences(), {}, row.scale, row.bad);
     });
   });
 }
-void label_counts(benchmark::State& state) {
+void label_counts(bench_state& state) {
   on_row(state, 8, [](row_case const& row, device_memory& memory) {
     auto* const counts = memory.take<std::int64_t>(row.sequences());
     return memory.ready([=, on = memory.on](void* temp, std::size_t& bytes) {
@@ -153,7 +152,7 @@ void label_counts(benchmark::State& state) {
     });
   });
 }
-void position_ids(benchmark::State& state) {
+void position_ids(bench_state& state) {
   on_row(state, 4, [](row_case const& row, device_memory& memory) {
     auto* const out = memory.take<std::int32_t>(row.tokens);
     return memory.ready([=, on = memory.on](void* temp, std::size_t& bytes) {
@@ -167,7 +166,7 @@ struct draw_count {
   BALLAST_HD void operator()(std::size_t i) const { counts[i] = static_cast<std::int64_t>(ballast::splitmix64(i)() % 4096); }
 };
 // Arguments: sequences / 100 p. Totals and weights: the counts are read three times and the weights written.
-void totals_and_weights(benchmark::State& state) {
+void totals_and_weights(bench_state& state) {
   auto const n = static_cast<std::size_t>(state.range(0));
   timed(state, static_cast<double>(n), 16.0 * static_cast<double>(n), [&](device_memory& memory) {
     auto* const counts = memory.take<std::int64_t>(n);
@@ -190,34 +189,35 @@ void totals_and_weights(benchmark::State& state) {
 }
 
 // The host twins on the same kind of row: weight of each token and fixed-point sum of all.
-void weighted_loss_host(benchmark::State& state) {
-  row_case const row(state);
-  std::vector<std::int64_t> labels(row.tokens);
-  std::vector<float> losses(row.tokens), scale(row.tokens);
-  for (std::size_t t = 0; t < row.tokens; ++t) draw_tokens{labels.data(), losses.data()}(t);
-  std::vector<double> const weights(row.sequences(), 1e-8);
-  for (auto _ : state) {
-    ballast::token_weights(weights, labels, row.host_cu, std::span<float>(scale));
-    ballast::fixed_point_sum<44> sum;
-    for (std::size_t t = 0; t < row.tokens; ++t) sum.add(static_cast<double>(scale[t]) * static_cast<double>(losses[t]));
-    benchmark::DoNotOptimize(sum);
-  }
-  state.counters["items"] = benchmark::Counter(static_cast<double>(row.tokens), benchmark::Counter::kIsIterationInvariantRate);
+void weighted_loss_host(bench_state& state) {
+  auto const tokens = static_cast<double>(state.range(0));
+  timed_on_host(state, tokens, 16 * tokens, [&] {
+    row_case row(state);
+    std::vector<std::int64_t> labels(row.tokens);
+    std::vector<float> losses(row.tokens);
+    for (std::size_t t = 0; t < row.tokens; ++t) draw_tokens{labels.data(), losses.data()}(t);
+    std::vector<double> const weights(row.sequences(), 1e-8);
+    return [=, scale = std::vector<float>(row.tokens)]() mutable {
+      ballast::token_weights(weights, labels, row.host_cu, std::span<float>(scale));
+      ballast::fixed_point_sum<44> sum;
+      for (std::size_t t = 0; t < row.tokens; ++t) sum.add(static_cast<double>(scale[t]) * static_cast<double>(losses[t]));
+      keep(sum);
+    };
+  });
 }
-
-void rows(benchmark::internal::Benchmark* b) {
-  b->UseManualTime()->Unit(benchmark::kMillisecond);
-  for (std::int64_t const tokens : {1'000'000, 100'000'000, 1'000'000'000})
-    for (std::int64_t const mean : {100, 1000, 30'000}) b->Args({tokens, mean});
-}
-BENCHMARK(copy)->Args({1'000'000, 1})->Args({100'000'000, 1})->Args({1'000'000'000, 1})->UseManualTime()->Unit(benchmark::kMillisecond);
-BENCHMARK(weighted_loss)->Apply(rows);
-BENCHMARK(weighted_loss_thrust)->Apply(rows);
-BENCHMARK(weighted_loss_host)->Args({10'000'000, 1000})->Unit(benchmark::kMillisecond);
-BENCHMARK(fixed_point_sums)->Apply(rows);
-BENCHMARK(token_weights)->Apply(rows);
-BENCHMARK(label_counts)->Apply(rows);
-BENCHMARK(position_ids)->Apply(rows);
-BENCHMARK(totals_and_weights)->ArgsProduct({{1'000'000, 100'000'000}, {0, 30, 50, 100}})->UseManualTime()->Unit(benchmark::kMillisecond);
 
 }  // namespace
+
+int main(int argc, char** argv) {
+  program const p(argc, argv);
+  std::vector<std::vector<std::int64_t>> const rows{{1'000'000, 100'000'000, 1'000'000'000}, {100, 1000, 30'000}};
+  run(p, "copy", copy, {rows[0], {1}});
+  run(p, "weighted_loss", weighted_loss, rows);
+  run(p, "weighted_loss_thrust", weighted_loss_thrust, rows);
+  run(p, "weighted_loss_host", weighted_loss_host, {{10'000'000}, {1000}});
+  run(p, "fixed_point_sums", fixed_point_sums, rows);
+  run(p, "token_weights", token_weights, rows);
+  run(p, "label_counts", label_counts, rows);
+  run(p, "position_ids", position_ids, rows);
+  run(p, "totals_and_weights", totals_and_weights, {{1'000'000, 100'000'000}, {0, 30, 50, 100}});
+}

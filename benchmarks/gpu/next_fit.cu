@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Next fit and best-fit decreasing in windows on the device, each beside its host twin, and beside what one would write from parts: pointer
-// doubling in Thrust, and CUB's sort of every window, which is only the first half of the work. Times are of events on the stream, with
-// lengths and packs on the device. `floor_bytes` is what must be moved: lengths read, packs written.
+// doubling in Thrust, and CUB's sort of every window, which is only the first half of the work. Lengths and packs are on the device. The
+// floor is 8 bytes a sample: lengths read, packs written.
 //
 // Lengths: 2^x times 1 … 2, where x is half the heads of 24 coin flips, rounded down.
+#include "timing.hpp"
+
 #include <ballast/core/random.hpp>
-#include <ballast/gpu/core/call.cuh>
-#include <ballast/gpu/core/on_stream.cuh>
 #include <ballast/gpu/packing/next_fit.cuh>
 #include <ballast/gpu/packing/windowed.cuh>
 #include <ballast/packing/next_fit.hpp>
 #include <ballast/packing/windowed.hpp>
 
-#include <benchmark/benchmark.h>
-#include <cuda_runtime_api.h>
-
-#include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -32,12 +29,11 @@
 
 namespace {
 
-namespace gpu = ballast::gpu;
-using on_stream = gpu::on_stream;
+using namespace ballast_bench;
 
-std::vector<std::int32_t> lengths_for(std::int64_t n) {
+std::vector<std::int32_t> lengths_for(std::size_t n) {
   ballast::splitmix64 draw(2026);
-  std::vector<std::int32_t> lengths(static_cast<std::size_t>(n));
+  std::vector<std::int32_t> lengths(n);
   for (auto& l : lengths) {
     auto const bits = draw();
     l = static_cast<std::int32_t>((std::uint64_t{256 + (bits >> 56)} << std::popcount(bits & 0xffffff) / 2) >> 8);
@@ -45,81 +41,49 @@ std::vector<std::int32_t> lengths_for(std::int64_t n) {
   return lengths;
 }
 
-gpu::array<std::int32_t, on_stream> on_device(std::vector<std::int32_t> const& lengths) {
-  gpu::array<std::int32_t, on_stream> out(on_stream{}, lengths.size());
-  gpu::check(on_stream{}.upload(out.data(), lengths.data(), lengths.size()), "upload");
-  return out;
-}
-
-bool skipped(benchmark::State& state) {
-  int devices = 0;
-  if (cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0) return false;
-  state.SkipWithError("no CUDA device");
-  return true;
-}
-
-template <class Work>
-void timed(benchmark::State& state, Work const& work) {
-  cudaEvent_t start{}, stop{};
-  gpu::check(cudaEventCreate(&start), "cudaEventCreate");
-  gpu::check(cudaEventCreate(&stop), "cudaEventCreate");
-  work();  // warm
-  for (auto _ : state) {
-    cudaEventRecord(start, on_stream{}.stream);
-    work();
-    cudaEventRecord(stop, on_stream{}.stream);
-    gpu::check(cudaEventSynchronize(stop), "work");
-    float milliseconds = 0;
-    cudaEventElapsedTime(&milliseconds, start, stop);
-    state.SetIterationTime(static_cast<double>(milliseconds) / 1e3);
-  }
-  cudaEventDestroy(start);
-  cudaEventDestroy(stop);
-  state.SetItemsProcessed(state.iterations() * state.range(0));
-}
-
-void report(benchmark::State& state, std::uint64_t packs) {
-  state.counters["packs"] = static_cast<double>(packs);
-  state.counters["floor_bytes"] = 8.0 * static_cast<double>(state.range(0)) + 8.0 * static_cast<double>(packs);
-}
-
-// Arrays for the outputs of a twin, and its scratch memory.
-struct outputs {
-  gpu::array<std::uint64_t, on_stream> offsets, words{on_stream{}, 2};
-  gpu::array<std::uint32_t, on_stream> members;
-  explicit outputs(std::size_t n) : offsets(on_stream{}, n + 1), members(on_stream{}, n) {}
-  [[nodiscard]] std::uint64_t packs() const {
-    std::uint64_t found = 0;
-    gpu::check(on_stream{}.download(&found, words.data(), 1), "download");
-    return found;
-  }
+// Lengths on the device, and arrays for the outputs of a twin.
+struct pack_case {
+  std::size_t n;
+  std::int32_t const* lengths;
+  std::uint64_t *offsets, *words;
+  std::uint32_t* members;
+  pack_case(device_memory& memory, bench_state const& state)
+      : n(static_cast<std::size_t>(state.range(0))),
+        lengths(memory.send(lengths_for(n))),
+        offsets(memory.take<std::uint64_t>(n + 1)),
+        words(memory.take<std::uint64_t>(2)),
+        members(memory.take<std::uint32_t>(n)) {}
 };
-template <class Twin>
-void timed_twin(benchmark::State& state, outputs const& out, Twin const& twin) {
-  std::size_t bytes = 0;
-  gpu::check(twin(nullptr, bytes), "size");
-  gpu::array<std::byte, on_stream> const temp(on_stream{}, bytes);
-  timed(state, [&] { gpu::check(twin(static_cast<void*>(temp.data()), bytes), "twin"); });
-  report(state, out.packs());
-}
 
-void next_fit(benchmark::State& state) {
-  if (skipped(state)) return;
-  auto const n = static_cast<std::size_t>(state.range(0));
-  auto const lengths = on_device(lengths_for(state.range(0)));
-  ballast::packing_options const o{.capacity = state.range(1), .max_samples = static_cast<std::uint64_t>(state.range(2))};
-  outputs const out(n);
-  timed_twin(state, out, [&](void* temp, std::size_t& bytes) {
-    return gpu::next_fit(on_stream{}, temp, bytes, lengths.data(), n, o, out.offsets.data(), out.members.data(), out.words.data(),
-                         out.words.data() + 1);
+// prepare(case, memory) gives the call.
+template <class Prepare>
+void on_device(bench_state& state, Prepare const& prepare) {
+  auto const n = static_cast<double>(state.range(0));
+  timed(state, n, 8 * n, [&](device_memory& memory) { return prepare(pack_case(memory, state), memory); });
+}
+// pack(lengths) packs them.
+template <class Pack>
+void on_host(bench_state& state, Pack const& pack) {
+  auto const n = static_cast<double>(state.range(0));
+  timed_on_host(state, n, 8 * n, [&] {
+    return [&pack, lengths = lengths_for(static_cast<std::size_t>(state.range(0)))] { keep(pack(lengths).packs.size()); };
   });
 }
 
-void next_fit_host(benchmark::State& state) {
-  auto const lengths = lengths_for(state.range(0));
-  ballast::packing_options const o{.capacity = state.range(1), .max_samples = static_cast<std::uint64_t>(state.range(2))};
-  for (auto _ : state) benchmark::DoNotOptimize(ballast::next_fit(lengths, o));
-  state.SetItemsProcessed(state.iterations() * state.range(0));
+ballast::packing_options options_of(bench_state const& state) {
+  return {.capacity = state.range(1), .max_samples = static_cast<std::uint64_t>(state.range(2))};
+}
+
+// Arguments: samples / capacity / most samples of a pack.
+void next_fit(bench_state& state) {
+  on_device(state, [o = options_of(state)](pack_case const& c, device_memory& memory) {
+    return memory.ready([=, on = memory.on](void* temp, std::size_t& bytes) {
+      return gpu::next_fit(on, temp, bytes, c.lengths, c.n, o, c.offsets, c.members, c.words, c.words + 1);
+    });
+  });
+}
+void next_fit_host(bench_state& state) {
+  on_host(state, [o = options_of(state)](auto const& lengths) { return ballast::next_fit(lengths, o); });
 }
 
 struct plus_capacity {
@@ -131,49 +95,46 @@ struct marked {
 };
 
 // starts[i] = 1 where a pack starts, by log2(packs) rounds over all samples.
-void next_fit_doubling(benchmark::State& state) {
-  if (skipped(state)) return;
-  auto const n = static_cast<std::size_t>(state.range(0));
-  auto const lengths = on_device(lengths_for(state.range(0)));
-  gpu::array<std::int64_t, on_stream> const sums(on_stream{}, n + 1);
-  gpu::array<std::uint32_t, on_stream> const next(on_stream{}, n + 1), twice(on_stream{}, n + 1);
-  gpu::array<std::uint8_t, on_stream> const starts(on_stream{}, n + 1), before(on_stream{}, n + 1);
-  auto const run = thrust::cuda::par_nosync.on(on_stream{}.stream);
-  timed(state, [&] {
-    gpu::check(on_stream{}.fill(sums.data(), 0, sizeof(std::int64_t)), "fill");
-    thrust::inclusive_scan(run, lengths.data(), lengths.data() + n, sums.data() + 1);
-    auto const wanted = thrust::make_transform_iterator(sums.data(), plus_capacity{state.range(1)});
-    thrust::upper_bound(run, sums.data() + 1, sums.data() + n + 1, wanted, wanted + static_cast<std::ptrdiff_t>(n) + 1, next.data());
-    gpu::check(on_stream{}.fill(starts.data(), 0, n + 1), "fill");
-    gpu::check(on_stream{}.fill(starts.data(), 1, 1), "fill");
-    auto const* from = next.data();
-    auto* to = twice.data();
-    for (std::size_t steps = 1; steps < n; steps *= 2) {
-      thrust::copy(run, starts.data(), starts.data() + n + 1, before.data());
-      thrust::scatter_if(run, before.data(), before.data() + n + 1, from, before.data(), starts.data(), marked{});
-      thrust::gather(run, from, from + n + 1, from, to);
-      from = to;
-      to = from == next.data() ? twice.data() : next.data();
-    }
+void next_fit_doubling(bench_state& state) {
+  on_device(state, [capacity = state.range(1)](pack_case const& c, device_memory& memory) {
+    auto* const sums = memory.take<std::int64_t>(c.n + 1);
+    auto *const next = memory.take<std::uint32_t>(c.n + 1), *const twice = memory.take<std::uint32_t>(c.n + 1);
+    auto *const starts = memory.take<std::uint8_t>(c.n + 1), *const before = memory.take<std::uint8_t>(c.n + 1);
+    return [=, on = memory.on] {
+      auto const run = thrust::cuda::par_nosync.on(on.stream);
+      gpu::check(on.fill(sums, 0, sizeof(std::int64_t)), "fill");
+      thrust::inclusive_scan(run, c.lengths, c.lengths + c.n, sums + 1);
+      auto const wanted = thrust::make_transform_iterator(static_cast<std::int64_t const*>(sums), plus_capacity{capacity});
+      thrust::upper_bound(run, sums + 1, sums + c.n + 1, wanted, wanted + static_cast<std::ptrdiff_t>(c.n) + 1, next);
+      gpu::check(on.fill(starts, 0, c.n + 1), "fill");
+      gpu::check(on.fill(starts, 1, 1), "fill");
+      auto const* from = next;
+      auto* to = twice;
+      for (std::size_t steps = 1; steps < c.n; steps *= 2) {
+        thrust::copy(run, starts, starts + c.n + 1, before);
+        thrust::scatter_if(run, before, before + c.n + 1, from, before, starts, marked{});
+        thrust::gather(run, from, from + c.n + 1, from, to);
+        from = to;
+        to = from == next ? twice : next;
+      }
+    };
   });
 }
 
-void windowed(benchmark::State& state) {
-  if (skipped(state)) return;
-  auto const n = static_cast<std::size_t>(state.range(0)), window = static_cast<std::size_t>(state.range(2));
-  auto const lengths = on_device(lengths_for(state.range(0)));
-  outputs const out(n);
-  timed_twin(state, out, [&](void* temp, std::size_t& bytes) {
-    return gpu::windowed_best_fit_decreasing(on_stream{}, temp, bytes, lengths.data(), n, window, {.capacity = state.range(1)},
-                                             out.offsets.data(), out.members.data(), out.words.data(), out.words.data() + 1);
-  });
+// Arguments: samples / capacity / window.
+void windowed(bench_state& state) {
+  on_device(state,
+            [capacity = state.range(1), window = static_cast<std::size_t>(state.range(2))](pack_case const& c, device_memory& memory) {
+              return memory.ready([=, on = memory.on](void* temp, std::size_t& bytes) {
+                return gpu::windowed_best_fit_decreasing(on, temp, bytes, c.lengths, c.n, window, {.capacity = capacity}, c.offsets,
+                                                         c.members, c.words, c.words + 1);
+              });
+            });
 }
-
-void windowed_host(benchmark::State& state) {
-  auto const lengths = lengths_for(state.range(0));
-  auto const window = static_cast<std::size_t>(state.range(2));
-  for (auto _ : state) benchmark::DoNotOptimize(ballast::windowed_best_fit_decreasing(lengths, window, {.capacity = state.range(1)}));
-  state.SetItemsProcessed(state.iterations() * state.range(0));
+void windowed_host(bench_state& state) {
+  on_host(state, [capacity = state.range(1), window = static_cast<std::size_t>(state.range(2))](auto const& lengths) {
+    return ballast::windowed_best_fit_decreasing(lengths, window, {.capacity = capacity});
+  });
 }
 
 struct window_end {
@@ -182,31 +143,30 @@ struct window_end {
 };
 
 // Sorting the windows alone, by CUB.
-void windows_sorted_by_cub(benchmark::State& state) {
-  if (skipped(state)) return;
-  auto const n = static_cast<std::size_t>(state.range(0));
-  auto const windows = (state.range(0) + state.range(2) - 1) / state.range(2);
-  auto const lengths = on_device(lengths_for(state.range(0)));
-  gpu::array<std::int32_t, on_stream> const keys(on_stream{}, n);
-  gpu::array<std::uint32_t, on_stream> const indices(on_stream{}, n), sorted(on_stream{}, n);
-  auto const ends = thrust::make_transform_iterator(thrust::counting_iterator<std::int64_t>(0), window_end{state.range(2), state.range(0)});
-  std::size_t bytes = 0;
-  auto const sort = [&](void* temp) {
-    return cub::DeviceSegmentedSort::StableSortPairsDescending(temp, bytes, lengths.data(), keys.data(), indices.data(), sorted.data(),
-                                                               state.range(0), windows, ends, ends + 1, on_stream{}.stream);
-  };
-  gpu::check(sort(nullptr), "size");
-  gpu::array<std::byte, on_stream> const temp(on_stream{}, bytes);
-  timed(state, [&] { gpu::check(sort(temp.data()), "sort"); });
+void windows_sorted_by_cub(bench_state& state) {
+  on_device(state, [window = state.range(1)](pack_case const& c, device_memory& memory) {
+    auto const count = static_cast<std::int64_t>(c.n);
+    auto const ends = thrust::make_transform_iterator(thrust::counting_iterator<std::int64_t>(0), window_end{window, count});
+    auto* const keys = memory.take<std::int32_t>(c.n);
+    auto* const indices = memory.take<std::uint32_t>(c.n);
+    return memory.ready([=, on = memory.on](void* temp, std::size_t& bytes) {
+      return cub::DeviceSegmentedSort::StableSortPairsDescending(temp, bytes, c.lengths, keys, static_cast<std::uint32_t const*>(indices),
+                                                                 c.members, count, (count + window - 1) / window, ends, ends + 1,
+                                                                 on.stream);
+    });
+  });
 }
 
 }  // namespace
 
-// samples, capacity, most samples of a pack. 7 of a pack: a guessed start would never meet the packs' starts.
-BENCHMARK(next_fit)->UseManualTime()->ArgsProduct({{1'000'000, 10'000'000, 100'000'000}, {8192, 131'072}, {0, 7}});
-BENCHMARK(next_fit_host)->ArgsProduct({{1'000'000, 10'000'000}, {8192, 131'072}, {0, 7}});
-BENCHMARK(next_fit_doubling)->UseManualTime()->ArgsProduct({{1'000'000, 10'000'000, 100'000'000}, {8192, 131'072}});
-// samples, capacity, window
-BENCHMARK(windowed)->UseManualTime()->ArgsProduct({{1'000'000, 10'000'000, 100'000'000}, {8192, 65'536}, {1000, 8192}});
-BENCHMARK(windowed_host)->ArgsProduct({{1'000'000, 10'000'000}, {8192, 65'536}, {1000, 8192}});
-BENCHMARK(windows_sorted_by_cub)->UseManualTime()->ArgsProduct({{1'000'000, 10'000'000, 100'000'000}, {8192}, {1000, 8192}});
+int main(int argc, char** argv) {
+  program const p(argc, argv);
+  std::vector<std::int64_t> const host_sizes{1'000'000, 10'000'000}, sizes{1'000'000, 10'000'000, 100'000'000};
+  // 7 samples of a pack: a guessed start would never meet the packs' starts.
+  run(p, "next_fit", next_fit, {sizes, {8192, 131'072}, {0, 7}});
+  run(p, "next_fit_host", next_fit_host, {host_sizes, {8192, 131'072}, {0, 7}});
+  run(p, "next_fit_doubling", next_fit_doubling, {sizes, {8192, 131'072}});
+  run(p, "windowed", windowed, {sizes, {8192, 65'536}, {1000, 8192}});
+  run(p, "windowed_host", windowed_host, {host_sizes, {8192, 65'536}, {1000, 8192}});
+  run(p, "windows_sorted_by_cub", windows_sorted_by_cub, {sizes, {1000, 8192}});
+}

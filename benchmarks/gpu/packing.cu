@@ -17,7 +17,6 @@
 #include <ballast/gpu/packing/runs.cuh>
 #include <ballast/packing/best_fit_decreasing.hpp>
 
-#include <benchmark/benchmark.h>
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
@@ -61,7 +60,7 @@ struct device_case {
   std::size_t n;
   ballast::packing_options options;
   std::uint32_t* lengths = memory.take<std::uint32_t>(n);
-  device_case(ballast_bench::device_memory& of, benchmark::State const& state)
+  device_case(ballast_bench::device_memory& of, ballast_bench::bench_state const& state)
       : memory(of), n(static_cast<std::size_t>(state.range(1))), options{.capacity = state.range(0) == 0 ? 8192 : 131072} {
     draw_length const draw{lengths, state.range(0) == 1, static_cast<std::uint32_t>(options.capacity)};
     gpu::check(on.for_each(n, draw), "draw_length");
@@ -78,7 +77,7 @@ struct device_case {
 
 // Times what `prepare(problem)` returns.
 template <class Prepare>
-void timed(benchmark::State& state, double floor_bytes, Prepare const& prepare) {
+void timed(ballast_bench::bench_state& state, double floor_bytes, Prepare const& prepare) {
   auto const n = static_cast<double>(state.range(1));
   ballast_bench::timed(state, n, floor_bytes * n, [&](ballast_bench::device_memory& memory) {
     auto problem = std::make_shared<device_case>(memory, state);
@@ -86,7 +85,7 @@ void timed(benchmark::State& state, double floor_bytes, Prepare const& prepare) 
   });
 }
 
-void copy(benchmark::State& state) {
+void copy(ballast_bench::bench_state& state) {
   timed(state, 8, [](device_case& c) {
     return [&c, to = c.take<std::uint32_t>(c.n)] {
       gpu::check(cudaMemcpyAsync(to, c.lengths, 4 * c.n, cudaMemcpyDeviceToDevice, c.on.stream), "copy");
@@ -94,7 +93,7 @@ void copy(benchmark::State& state) {
   });
 }
 
-void fold(benchmark::State& state) {
+void fold(ballast_bench::bench_state& state) {
   timed(state, 4, [](device_case& c) {
     auto const words = static_cast<std::size_t>(c.options.capacity) + 1;
     return c.ready([&c, words, counts = c.take<std::uint64_t>(words + 1)](void* temp, std::size_t& bytes) {
@@ -103,7 +102,7 @@ void fold(benchmark::State& state) {
   });
 }
 
-void cub_histogram(benchmark::State& state) {
+void cub_histogram(ballast_bench::bench_state& state) {
   timed(state, 4, [](device_case& c) {
     auto const levels = static_cast<int>(c.options.capacity) + 2;
     return c.ready([&c, levels, counts = c.take<unsigned>(static_cast<std::size_t>(levels))](void* temp, std::size_t& bytes) {
@@ -114,7 +113,7 @@ void cub_histogram(benchmark::State& state) {
 }
 
 // The order of the samples alone, as a first version would have it: whole lengths as keys.
-void thrust_sort(benchmark::State& state) {
+void thrust_sort(ballast_bench::bench_state& state) {
   timed(state, 12, [](device_case& c) {
     return [&c, keys = c.take<std::uint32_t>(c.n), order = c.take<std::uint32_t>(c.n)] {
       auto const policy = thrust::cuda::par_nosync.on(c.on.stream);
@@ -126,7 +125,7 @@ void thrust_sort(benchmark::State& state) {
   });
 }
 
-void expand(benchmark::State& state) {
+void expand(ballast_bench::bench_state& state) {
   timed(state, 8, [](device_case& c) {
     auto const plan = ballast::plan_best_fit_decreasing(gpu::fold(c.on, c.lengths, c.n, c.options.capacity), c.options);
     auto runs = std::make_shared<gpu::device_runs<gpu::on_stream>>(c.on);
@@ -138,7 +137,7 @@ void expand(benchmark::State& state) {
   });
 }
 
-void pack(benchmark::State& state) {
+void pack(ballast_bench::bench_state& state) {
   timed(state, 8, [](device_case& c) {
     auto planner = std::make_shared<gpu::pack_planner<gpu::on_stream>>(c.on);
     gpu::pack_arrays<> const out{c.take<std::uint64_t>(c.n + 1), c.take<std::uint32_t>(c.n)};
@@ -149,7 +148,7 @@ void pack(benchmark::State& state) {
 }
 
 // One core; with `there_and_back`, from device lengths to device packs.
-void host_pack(benchmark::State& state, bool there_and_back) {
+void host_pack(ballast_bench::bench_state& state, bool there_and_back) {
   timed(state, 8, [&](device_case& c) {
     auto lengths = std::make_shared<std::vector<std::uint32_t>>(c.n);
     gpu::check(c.on.download(lengths->data(), c.lengths, c.n), "download");
@@ -167,20 +166,19 @@ void host_pack(benchmark::State& state, bool there_and_back) {
   });
 }
 
-void sizes(benchmark::internal::Benchmark* b) {
-  b->ArgsProduct({{0, 1}, {1'000'000, 10'000'000, 100'000'000, 1'000'000'000}})->UseManualTime()->Unit(benchmark::kMillisecond);
-}
-void host_sizes(benchmark::internal::Benchmark* b) {
-  b->ArgsProduct({{0, 1}, {1'000'000, 10'000'000, 100'000'000}})->UseManualTime()->Unit(benchmark::kMillisecond);
-}
-
-BENCHMARK(copy)->Apply(sizes);
-BENCHMARK(fold)->Apply(sizes);
-BENCHMARK(cub_histogram)->Apply(host_sizes);
-BENCHMARK(thrust_sort)->Apply(sizes);
-BENCHMARK(expand)->Apply(sizes);
-BENCHMARK(pack)->Apply(sizes);
-BENCHMARK_CAPTURE(host_pack, alone, false)->Apply(host_sizes);
-BENCHMARK_CAPTURE(host_pack, there_and_back, true)->Apply(host_sizes);
-
 }  // namespace
+
+int main(int argc, char** argv) {
+  ballast_bench::program const p(argc, argv);
+  std::vector<std::vector<std::int64_t>> const host_sizes{{0, 1}, {1'000'000, 10'000'000, 100'000'000}};
+  auto sizes = host_sizes;
+  sizes[1].push_back(1'000'000'000);
+  run(p, "copy", copy, sizes);
+  run(p, "fold", fold, sizes);
+  run(p, "cub_histogram", cub_histogram, host_sizes);
+  run(p, "thrust_sort", thrust_sort, sizes);
+  run(p, "expand", expand, sizes);
+  run(p, "pack", pack, sizes);
+  run(p, "host_pack/alone", [](ballast_bench::bench_state& state) { host_pack(state, false); }, host_sizes);
+  run(p, "host_pack/there_and_back", [](ballast_bench::bench_state& state) { host_pack(state, true); }, host_sizes);
+}

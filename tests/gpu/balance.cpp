@@ -18,6 +18,7 @@
 #include <span>
 
 namespace gpu = ballast::gpu;
+using ballast_test::part;
 
 namespace {
 
@@ -119,7 +120,7 @@ void test_bulk(On on, std::vector<std::int64_t> const& lengths, std::uint64_t se
   ballast::bulk_longest_processing_time(lengths, sets, falling, workspace, runs, plan);
   auto const sorted = gpu::send(on, gpu::sorted_set_runs(runs, ballast::fold(lengths)));
   gpu::array<std::uint64_t, On> const bad(on, 1);
-  gpu::call(on, "expand_sets", [&](void* temp, std::size_t& bytes) {
+  call(on, "expand_sets", [&](void* temp, std::size_t& bytes) {
     return gpu::expand_sets<std::uint64_t>(on, temp, bytes, in.data(), n, longest, sorted.data(), sorted.size(), set_of.data(), bad.data());
   });
   ballast_test::expect_equal(gpu::fetch(on, set_of), set_of_each(plan.sets, n), "expanded set_of " + std::to_string(n));
@@ -184,7 +185,7 @@ void test_bad_data(On on) {
   ballast_test::expect_refusal("set_of[150] = 8 must be below 8, the number of sets", [&] { rate(costs, sets); });
 
   auto const in = gpu::send(on, costs);
-  auto const call = [&](ballast::balance_options const& options, void* temp, std::size_t bytes) {
+  auto const with = [&](ballast::balance_options const& options, void* temp, std::size_t bytes) {
     return gpu::longest_processing_time(on, temp, bytes, {in.data(), 100, offsets.data(), 2}, options, set_of.data(), loads.data(),
                                         bad.data());
   };
@@ -193,12 +194,12 @@ void test_bad_data(On on) {
                                           bad.data()),
              "size");
   gpu::array<std::byte, On> const temp(on, bytes);
-  ballast_test::expect(call({.sets = 8}, temp.data(), bytes) == typename On::error_type{}, "enough");
-  ballast_test::expect(call({.sets = 8}, temp.data(), bytes - 1) == On::invalid_value, "a byte too few");
-  ballast_test::expect(call({.sets = 0}, temp.data(), bytes) == On::invalid_value, "no set");
-  ballast_test::expect(call({.sets = gpu::most_sets + 1}, temp.data(), bytes) == On::invalid_value, "too many sets");
-  ballast_test::expect(call({.sets = 8, .capacity = 100}, temp.data(), bytes) == On::invalid_value, "a capacity");
-  ballast_test::expect(call({.sets = 8, .max_items = 20}, temp.data(), bytes) == On::invalid_value, "a limit without a policy");
+  ballast_test::expect(with({.sets = 8}, temp.data(), bytes) == typename On::error_type{}, "enough");
+  ballast_test::expect(with({.sets = 8}, temp.data(), bytes - 1) == On::invalid_value, "a byte too few");
+  ballast_test::expect(with({.sets = 0}, temp.data(), bytes) == On::invalid_value, "no set");
+  ballast_test::expect(with({.sets = gpu::most_sets + 1}, temp.data(), bytes) == On::invalid_value, "too many sets");
+  ballast_test::expect(with({.sets = 8, .capacity = 100}, temp.data(), bytes) == On::invalid_value, "a capacity");
+  ballast_test::expect(with({.sets = 8, .max_items = 20}, temp.data(), bytes) == On::invalid_value, "a limit without a policy");
 
   std::vector<std::int64_t> lengths{5, 9, 0, 5};
   auto const bulk = [&](std::int64_t longest) {
@@ -214,7 +215,7 @@ void test_bad_data(On on) {
   auto const wrong = [&](ballast::histogram const& classes) {
     auto const runs = gpu::send(on, gpu::sorted_set_runs(ballast::bulk_longest_processing_time(classes, 2), classes));
     auto const data = gpu::send(on, lengths);
-    gpu::call(on, "expand_sets", [&](void* at, std::size_t& size) {
+    call(on, "expand_sets", [&](void* at, std::size_t& size) {
       return gpu::expand_sets(on, at, size, data.data(), 4, 9, runs.data(), runs.size(), set_of.data(), bad.data());
     });
     return gpu::fetch(on, bad)[0];
@@ -230,17 +231,22 @@ void test_bad_data(On on) {
 
 }  // namespace
 
-int main() {
-  return ballast_test::run_everywhere([](auto on, std::string const&) {
-    test_longest_processing_time(on);
-    for (int d = 0; d < ballast_test::distributions; ++d) {
-      for (std::size_t const n : {0U, 1U, 31U, 32U, 33U, 1000U}) test_bulk(on, ballast_test::lengths_of(d, n, 8192), 7, 8192);
-      test_bulk(on, ballast_test::lengths_of(d, 100'000, 131'072), 64, 131'072);
-    }
-    test_bulk(on, ballast_test::lengths_of(0, 1'000'000, 8192), 64, 8192);
-    for (std::size_t const items : {0U, 1U, 33U, 1000U})
-      for (std::uint64_t const sets : {1U, 8U, 500U}) test_scores(on, items, sets, 9);
-    test_scores(on, 4096, 64, 100);
-    test_bad_data(on);
-  });
+int main(int argc, char** argv) {
+  return ballast_test::run_everywhere(argc, argv, part{"longest_processing_time", [](auto on) { test_longest_processing_time(on); }},
+                                      part{"bulk",
+                                           [](auto on) {
+                                             for (int d = 0; d < ballast_test::distributions; ++d) {
+                                               for (std::size_t const n : {0U, 1U, 31U, 32U, 33U, 1000U})
+                                                 test_bulk(on, ballast_test::lengths_of(d, n, 8192), 7, 8192);
+                                               test_bulk(on, ballast_test::lengths_of(d, 100'000, 131'072), 64, 131'072);
+                                             }
+                                             test_bulk(on, ballast_test::lengths_of(0, 1'000'000, 8192), 64, 8192);
+                                           }},
+                                      part{"score",
+                                           [](auto on) {
+                                             for (std::size_t const items : {0U, 1U, 33U, 1000U})
+                                               for (std::uint64_t const sets : {1U, 8U, 500U}) test_scores(on, items, sets, 9);
+                                             test_scores(on, 4096, 64, 100);
+                                           }},
+                                      part{"bad_data", [](auto on) { test_bad_data(on); }});
 }

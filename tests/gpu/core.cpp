@@ -11,9 +11,12 @@
 #include <ballast/gpu/core/groups.cuh>
 #include <ballast/gpu/core/lengths.cuh>
 #include <ballast/gpu/core/mapped.cuh>
+#include <ballast/gpu/core/reduce.cuh>
 #include <ballast/gpu/core/row_tiles.cuh>
 #include <ballast/gpu/core/rows.cuh>
+#include <ballast/gpu/core/scan.cuh>
 #include <ballast/gpu/core/search.cuh>
+#include <ballast/gpu/core/sort.cuh>
 #include <ballast/gpu/core/workspace.cuh>
 
 #include <algorithm>
@@ -21,6 +24,7 @@
 #include <numeric>
 
 namespace gpu = ballast::gpu;
+using ballast_test::part;
 
 namespace {
 
@@ -72,21 +76,20 @@ void test_counts(On on, std::size_t n) {
   auto const at = " of " + std::to_string(n);
   element_of const element{data.data()};
 
-  gpu::call(on, "sum", [&](void* temp, std::size_t& bytes) {
+  call(on, "sum", [&](void* temp, std::size_t& bytes) {
     return on.exclusive_sum(temp, bytes, gpu::mapped(element), out.data(), n, std::uint64_t{5});
   });
   std::vector<std::uint64_t> wanted(n);
   for (std::size_t i = 0; i < n; ++i) wanted[i] = i == 0 ? 5 : wanted[i - 1] + in[i - 1] % 1000;
   ballast_test::expect_equal(gpu::fetch(on, out), wanted, "exclusive sum" + at);
 
-  gpu::call(on, "scan", [&](void* temp, std::size_t& bytes) {
-    return on.inclusive_scan(temp, bytes, gpu::mapped(element), out.data(), n, greater_of{});
-  });
+  call(on, "scan",
+       [&](void* temp, std::size_t& bytes) { return on.inclusive_scan(temp, bytes, gpu::mapped(element), out.data(), n, greater_of{}); });
   for (std::size_t i = 0; i < n; ++i) wanted[i] = (std::max)(i == 0 ? 0 : wanted[i - 1], in[i] % 1000);
   ballast_test::expect_equal(gpu::fetch(on, out), wanted, "greatest so far" + at);
 
   gpu::array<std::uint64_t, On> three(on, 3);
-  gpu::call(on, "reduce", [&](void* temp, std::size_t& bytes) {
+  call(on, "reduce", [&](void* temp, std::size_t& bytes) {
     return on.reduce(temp, bytes, gpu::mapped(element), three.data(), n, std::uint64_t{7}, greater_of{});
   });
   ballast_test::expect(gpu::fetch(on, three)[0] == (n == 0 ? 7 : (std::max)(std::uint64_t{7}, wanted[n - 1])), "greatest" + at);
@@ -110,7 +113,7 @@ void test_sort(On on, std::size_t n, int bits) {
   auto const values_in = gpu::send(on, order);
   gpu::array<Key, On> const keys_out(on, n);
   gpu::array<std::uint32_t, On> const values_out(on, n);
-  gpu::call(on, "sort", [&](void* temp, std::size_t& bytes) {
+  call(on, "sort", [&](void* temp, std::size_t& bytes) {
     return on.sort_descending(temp, bytes, keys_in.data(), keys_out.data(), values_in.data(), values_out.data(), n, bits);
   });
   std::sort(order.begin(), order.end(), [&](auto a, auto b) { return keys[a] != keys[b] ? keys[a] > keys[b] : a < b; });
@@ -183,7 +186,7 @@ void test_call(On on) {
   gpu::groups<On> const sets{gpu::send(on, std::vector<std::uint64_t>{0, 2, 5}), {on, 5}};
   ballast_test::expect(sets.size() == 2 && gpu::groups<On>{{on, 0}, {on, 0}}.size() == 0, "groups");
   try {
-    gpu::call(on, "a call", [](void*, std::size_t&) { return On::invalid_value; });
+    call(on, "a call", [](void*, std::size_t&) { return On::invalid_value; });
     ballast_test::expect(false, "an error that is not thrown");
   } catch (gpu::gpu_error const& e) {
     ballast_test::expect(e.code() == static_cast<int>(On::invalid_value), e.what());
@@ -278,23 +281,27 @@ void test_row_tiles(On on, std::size_t segments, std::uint64_t most, std::size_t
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
   test_workspace();
   test_search();
   test_lengths();
-  return ballast_test::run_everywhere([](auto on, std::string const&) {
-    for (std::size_t const n : {0U, 1U, 31U, 32U, 33U, 255U, 256U, 257U, 4096U, 100'003U}) {
-      test_counts(on, n);
-      test_sort<std::uint16_t>(on, n, 13);
-      test_sort<std::uint32_t>(on, n, 18);
-    }
-    test_blocks(on);
-    test_call(on);
-    test_classes(on);
-    test_row_tiles(on, 0, 0, 100);
-    test_row_tiles(on, 1, 9000, 0);
-    test_row_tiles(on, 3000, 3, 5000);
-    test_row_tiles(on, 40, 500, 1);
-    test_row_tiles(on, 7, 5000, 77);
-  });
+  return ballast_test::run_everywhere(  //
+      argc, argv,
+      part{"primitives",
+           [](auto on) {
+             for (std::size_t const n : {0U, 1U, 31U, 32U, 33U, 255U, 256U, 257U, 4096U, 100'003U}) {
+               test_counts(on, n);
+               test_sort<std::uint16_t>(on, n, 13);
+               test_sort<std::uint32_t>(on, n, 18);
+             }
+             test_blocks(on);
+             test_call(on);
+           }},
+      part{"classes", [](auto on) { test_classes(on); }}, part{"row_tiles", [](auto on) {
+                                                                 test_row_tiles(on, 0, 0, 100);
+                                                                 test_row_tiles(on, 1, 9000, 0);
+                                                                 test_row_tiles(on, 3000, 3, 5000);
+                                                                 test_row_tiles(on, 40, 500, 1);
+                                                                 test_row_tiles(on, 7, 5000, 77);
+                                                               }});
 }

@@ -20,6 +20,7 @@
 #include <numeric>
 
 namespace gpu = ballast::gpu;
+using ballast_test::part;
 
 namespace {
 
@@ -55,6 +56,11 @@ void test_cost(On on, char const* name, Cost const& cost, Cost const& on_device)
     lengths_type lengths(count);  // edges of tiles, and a bit of everything
     for (std::size_t i = 0; i < count; ++i) lengths[i] = i % 7 == 0 ? std::int64_t{1} << (i % 30) : static_cast<std::int64_t>(i);
     test_samples(on, name, lengths, std::int64_t{1} << 29, on_device, cost);
+  }
+  for (std::size_t const count : {499U, 500U, 2000U}) {  // below 500 samples, costs of lengths up to 499 are not tabulated
+    lengths_type lengths(count);
+    for (std::size_t i = 0; i < count; ++i) lengths[i] = static_cast<std::int64_t>((7 * i + 499) % 500);
+    test_samples(on, name, lengths, 499, on_device, cost);
   }
 }
 template <class On, class Cost>
@@ -146,6 +152,11 @@ void test_bad_data(On on) {
   gpu::sample_costs(on, in.data(), 700, 9, square, out.data());
   ballast_test::expect_refusal("longest = 9223372036854775807 has a cost that is negative, not a number or too large for 63 bits",
                                [&] { gpu::sample_costs(on, in.data(), 700, most, square, out.data()); });
+  ballast::masked_cost<ballast::window_pairs> const windows{.per_token = most / 9, .per_pair = 0};  // tabulated
+  ballast_test::expect_refusal("lengths[40] = 9 is not in 0 ... 8",
+                               [&] { gpu::sample_costs(on, in.data(), 1000, 8, windows, out.data()); });
+  ballast_test::expect_refusal("longest = 10 has a cost that is negative, not a number or too large for 63 bits",
+                               [&] { gpu::sample_costs(on, in.data(), 1000, 10, windows, out.data()); });
 
   gpu::packed_lengths<std::int64_t> packs{in.data(), 1000, members.data(), 5, offsets.data(), 3};
   ballast_test::expect_refusal("lengths[700] = -2 is not in 0 ... 9", [&] { gpu::pack_costs(on, packs, 9, square, out.data()); });
@@ -222,19 +233,23 @@ void test_routed_rows(On on) {
 
 }  // namespace
 
-int main() {
-  return ballast_test::run_everywhere([](auto on, std::string const& name) {
-    test_every_cost(on);
-    constexpr std::int64_t capacity = 8192;
-    ballast::masked_cost<> const cost{.per_token = 24576, .per_pair = 2};
-    for (int d = 0; d < ballast_test::distributions; ++d)
-      for (std::size_t const count : {0U, 1U, 31U, 32U, 33U, 1000U, 100'000U}) {
-        auto const lengths = ballast_test::lengths_of(d, count, capacity);
-        if (count <= 1000) test_samples(on, name, std::vector<std::uint16_t>(lengths.begin(), lengths.end()), capacity, cost, cost);
-        test_packs(on, lengths, d % 2 == 0, cost, capacity);
-      }
-    test_packs(on, ballast_test::lengths_of(0, 1'000'000, capacity), false, ballast::token_cost{}, capacity);
-    test_bad_data(on);
-    test_routed_rows(on);
-  });
+int main(int argc, char** argv) {
+  constexpr std::int64_t capacity = 8192;
+  constexpr ballast::masked_cost<> cost{.per_token = 24576, .per_pair = 2};
+  return ballast_test::run_everywhere(
+      argc, argv, part{"every_cost", [](auto on) { test_every_cost(on); }},
+      part{"packs",
+           [&](auto on) {
+             for (int d = 0; d < ballast_test::distributions; ++d)
+               for (std::size_t const count : {0U, 1U, 31U, 32U, 33U, 1000U, 100'000U}) {
+                 auto const lengths = ballast_test::lengths_of(d, count, capacity);
+                 std::vector<std::uint16_t> const small(lengths.begin(), lengths.end());
+                 if (count <= 1000) test_samples(on, "16-bit lengths", small, capacity, cost, cost);
+                 test_packs(on, lengths, d % 2 == 0, cost, capacity);
+               }
+             test_packs(on, ballast_test::lengths_of(0, 1'000'000, capacity), false, ballast::token_cost{}, capacity);
+             for (bool const shuffled : {false, true})
+               test_packs(on, ballast_test::lengths_of(1, 20'000, capacity), shuffled, ballast::tile_cost{.heads = 32}, capacity);
+           }},
+      part{"bad_data", [](auto on) { test_bad_data(on); }}, part{"routed_rows", [](auto on) { test_routed_rows(on); }});
 }

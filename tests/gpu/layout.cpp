@@ -17,6 +17,7 @@ using ballast::gpu::fetch;
 using ballast::gpu::send;
 using ballast_test::expect;
 using ballast_test::expect_equal;
+using ballast_test::part;
 
 namespace {
 
@@ -65,7 +66,7 @@ void test_cu_seqlens(batch<On> const& all, std::string const& at) {
   expect_equal(fetch(all.on, one), ballast::cu_seqlens<std::int64_t>(all.packs.members, all.lengths, 4), "cu_seqlens of one row" + at);
   auto const cu = all.cu();
   gpu::array<std::int32_t, On> const longest(all.on, 1);
-  gpu::call(all.on, "max_seqlen", [&](void* temp, std::size_t& bytes) {
+  call(all.on, "max_seqlen", [&](void* temp, std::size_t& bytes) {
     return gpu::max_seqlen(all.on, temp, bytes, cu.data(), all.packs.members.size() + packs, longest.data());
   });
   expect(fetch(all.on, longest)[0] == ballast::max_seqlen(ballast::cu_seqlens(all.packs, all.lengths)), "max_seqlen" + at);
@@ -203,28 +204,32 @@ void test_bad_rows(On on) {
 
 }  // namespace
 
-int main() {
-  return ballast_test::run_everywhere([](auto on, std::string const&) {
-    for (int shape = 0; shape < ballast_test::distributions; ++shape) {
-      auto const draw = [&](std::size_t n) { return batch(on, shape, n, n < 1000 ? wide_rows : narrow_rows); };
-      auto const in_shape = " in distribution " + std::to_string(shape);
-      for (std::size_t const n : {0U, 1U, 31U, 32U, 33U}) {
-        auto const all = draw(n);
-        auto const at = " of " + std::to_string(n) + in_shape;
-        for (int twice = 0; twice < 2; ++twice) {
-          test_cu_seqlens(all, at);
-          test_ids(all, at);
-          for (std::int64_t const ranks : {1, 2, 5}) test_zigzag(all, ranks, at);
-        }
-      }
-      auto const thousand = draw(1000);
-      test_cu_seqlens(thousand, " of 1000" + in_shape);
-      test_ids(thousand, " of 1000" + in_shape);
-      test_zigzag(thousand, 2, " of 1000" + in_shape);
-      test_cu_seqlens(draw(100'000), " of 100000" + in_shape);
-    }
-    test_cu_seqlens(batch(on, 1, 1'000'000, narrow_rows), " of a million");
-    test_bad_lengths(on);
-    test_bad_rows(on);
-  });
+int main(int argc, char** argv) {
+  return ballast_test::run_everywhere(
+      argc, argv,
+      part{"builders",
+           [](auto on) {
+             for (int shape = 0; shape < ballast_test::distributions; ++shape) {
+               auto const draw = [&](std::size_t n) { return batch(on, shape, n, n < 1000 ? wide_rows : narrow_rows); };
+               auto const in_shape = " in distribution " + std::to_string(shape);
+               for (std::size_t const n : {0U, 1U, 31U, 32U, 33U}) {
+                 auto const all = draw(n);
+                 auto const at = " of " + std::to_string(n) + in_shape;
+                 for (int twice = 0; twice < 2; ++twice) {
+                   test_cu_seqlens(all, at);
+                   test_ids(all, at);
+                   for (std::int64_t const ranks : {1, 2, 5}) test_zigzag(all, ranks, at);
+                 }
+               }
+               auto const thousand = draw(1000);
+               test_cu_seqlens(thousand, " of 1000" + in_shape);
+               test_ids(thousand, " of 1000" + in_shape);
+               test_zigzag(thousand, 2, " of 1000" + in_shape);
+               test_cu_seqlens(draw(100'000), " of 100000" + in_shape);
+             }
+           }},
+      part{"large", [](auto on) { test_cu_seqlens(batch(on, 1, 1'000'000, narrow_rows), " of a million"); }}, part{"bad_data", [](auto on) {
+                                                                                                                     test_bad_lengths(on);
+                                                                                                                     test_bad_rows(on);
+                                                                                                                   }});
 }

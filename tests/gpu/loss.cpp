@@ -25,6 +25,7 @@ using ballast::gpu::fetch;
 using ballast::gpu::send;
 using ballast_test::expect;
 using ballast_test::expect_equal;
+using ballast_test::part;
 
 namespace {
 
@@ -209,14 +210,15 @@ void test_context_parallel(On on) {
     for (std::size_t k = 0; k < 5; ++k) reduced.words[k] += once.words[k];
   auto const totals = send(on, std::vector{reduced});
   gpu::array<std::uint64_t, On> const bad(on, 1);
-  gpu::call(on, "shared_by", [&](void* temp, std::size_t& bytes) {
+  gpu::call(on, "shared_by", [&](void* temp, std::size_t& bytes) {  // in place: a graph of it would divide at each launch
     return gpu::shared_by(on, temp, bytes, totals.data(), ranks, totals.data(), bad.data());
   });
   expect_equal(fetch(on, totals)[0].words, reduced.shared_by(ranks).words, "shared totals");
   expect(fetch(on, totals)[0] == once && fetch(on, bad)[0] == ~std::uint64_t{0}, "shared totals are those of one rank");
   auto const odd = send(on, std::vector{ballast::loss_totals{{8, 3, 0, 0, 0}}});
-  gpu::call(on, "shared_by",
-            [&](void* temp, std::size_t& bytes) { return gpu::shared_by(on, temp, bytes, odd.data(), 4, odd.data(), bad.data()); });
+  gpu::array<ballast::loss_totals, On> const odd_totals(on, 1);
+  call(on, "shared_by",
+       [&](void* temp, std::size_t& bytes) { return gpu::shared_by(on, temp, bytes, odd.data(), 4, odd_totals.data(), bad.data()); });
   expect(fetch(on, bad)[0] == 1, "totals that are no multiple");
 }
 
@@ -234,15 +236,15 @@ void test_without_waiting(On on, host_row const& row) {
   gpu::array<ballast::fixed_point_sum<44>, On> const sums(on, n + 1);
   gpu::array<std::uint64_t, On> const bad(on, 4);
   auto* const word = bad.data();
-  gpu::call(on, "label_counts", [&](void* t, std::size_t& b) {
+  call(on, "label_counts", [&](void* t, std::size_t& b) {
     return gpu::label_counts(on, t, b, device.labels.data(), tokens, device.cu.data(), n, {}, counts.data(), word);
   });
-  gpu::call(on, "totals",
-            [&](void* t, std::size_t& b) { return gpu::loss_totals_of(on, t, b, counts.data(), n, normaliser, totals.data(), word + 1); });
-  gpu::call(on, "weights", [&](void* t, std::size_t& b) {
+  call(on, "totals",
+       [&](void* t, std::size_t& b) { return gpu::loss_totals_of(on, t, b, counts.data(), n, normaliser, totals.data(), word + 1); });
+  call(on, "weights", [&](void* t, std::size_t& b) {
     return gpu::loss_weights(on, t, b, counts.data(), n, totals.data(), normaliser, path, nullptr, weights.data(), word + 2);
   });
-  gpu::call(on, "weighted_loss", [&](void* t, std::size_t& b) {
+  call(on, "weighted_loss", [&](void* t, std::size_t& b) {
     return gpu::weighted_loss(on, t, b, device.losses.data(), device.labels.data(), tokens, device.cu.data(), n, weights.data(), {},
                               scale.data(), sums.data(), sums.data() + n, word + 3);
   });
@@ -326,15 +328,14 @@ void test_bad_counts(On on) {
   {
     counts const many((std::size_t{1} << 23) + 9, top);
     auto const in = send(on, many);
-    gpu::call(on, "totals", [&](void* t, std::size_t& b) {
-      return gpu::loss_totals_of(on, t, b, in.data(), many.size(), mean, sums.data(), bad.data());
-    });
+    call(on, "totals",
+         [&](void* t, std::size_t& b) { return gpu::loss_totals_of(on, t, b, in.data(), many.size(), mean, sums.data(), bad.data()); });
     expect(fetch(on, bad)[0] == many.size(), "a sum of 2^63");
   }
   auto const sum = ballast::loss_normaliser::sequence_mean();
   for (auto const& wrong : {ballast::loss_totals{{7, 0, 0, 0, 0}}, {{7, -2, 0, 0, 0}}, {{6, 2, 0, 0, 0}}, {{-7, 2, 0, 0, 0}}}) {
     auto const totals = send(on, std::vector{wrong});
-    gpu::call(on, "weights", [&](void* t, std::size_t& b) {
+    call(on, "weights", [&](void* t, std::size_t& b) {
       return gpu::loss_weights(on, t, b, device.data(), 2, totals.data(), sum, {}, nullptr, out.data(), bad.data());
     });
     expect(fetch(on, bad)[0] == 2, "totals that are wrong");
@@ -360,31 +361,44 @@ void test_bad_counts(On on) {
 
 }  // namespace
 
-int main() {
-  return ballast_test::run_everywhere([](auto on, std::string const&) {
-    for (int distribution = 0; distribution < ballast_test::distributions; ++distribution)
-      for (std::size_t const n : {0U, 1U, 31U, 32U, 33U, 1000U}) {
-        auto const at = " of " + std::to_string(n) + " in distribution " + std::to_string(distribution);
-        host_row const row(distribution, n, n < 1000 ? 5000 : 300, n % 2 == 1);
-        device_row const device(on, row);
-        test_counts(on, row, device, at);
-        test_loss<24>(on, row, device, at);
-        test_loss<44>(on, row, device, at);
-        if (distribution == 0 && (n == 0 || n == 33 || n == 1000)) test_all_weights(on, ballast::label_counts(row.labels, row.cu), at);
-      }
-    host_row const long_row(1, 1500, 100'000, false);  // a million tokens and more
-    {
-      device_row const device(on, long_row);
-      test_counts(on, long_row, device, " of a long row");
-      test_loss<24>(on, long_row, device, " of a long row");
-    }
-    test_without_waiting(on, long_row);
-    for (std::size_t const pieces : {1U, 7U, 64U}) test_pieces(on, host_row(2, 40, 5000, true), pieces);
-    auto const many = ballast_test::lengths_of(0, 100'000, 8192);
-    for (auto const p : {0.0, 0.3, 0.5, 1.0})
-      test_weights(on, many, ballast::loss_normaliser::length_power(p), {.ranks = 64}, " of 100000");
-    test_context_parallel(on);
-    test_bad_rows(on);
-    test_bad_counts(on);
-  });
+int main(int argc, char** argv) {
+  host_row const long_row(1, 1500, 100'000, false);  // a million tokens and more
+  return ballast_test::run_everywhere(
+      argc, argv,
+      part{"rows",
+           [](auto on) {
+             for (int distribution = 0; distribution < ballast_test::distributions; ++distribution)
+               for (std::size_t const n : {0U, 1U, 31U, 32U, 33U, 1000U}) {
+                 auto const at = " of " + std::to_string(n) + " in distribution " + std::to_string(distribution);
+                 host_row const row(distribution, n, n < 1000 ? 5000 : 300, n % 2 == 1);
+                 device_row const device(on, row);
+                 test_counts(on, row, device, at);
+                 test_loss<24>(on, row, device, at);
+                 test_loss<44>(on, row, device, at);
+                 if (distribution == 0 && (n == 0 || n == 33 || n == 1000))
+                   test_all_weights(on, ballast::label_counts(row.labels, row.cu), at);
+               }
+           }},
+      part{"long_row",
+           [&](auto on) {
+             device_row const device(on, long_row);
+             test_counts(on, long_row, device, " of a long row");
+             test_loss<24>(on, long_row, device, " of a long row");
+           }},
+      part{"without_waiting", [&](auto on) { test_without_waiting(on, long_row); }},
+      part{"pieces",
+           [](auto on) {
+             for (std::size_t const pieces : {1U, 7U, 64U}) test_pieces(on, host_row(2, 40, 5000, true), pieces);
+             test_context_parallel(on);
+           }},
+      part{"weights",
+           [](auto on) {
+             auto const many = ballast_test::lengths_of(0, 100'000, 8192);
+             for (auto const p : {0.0, 0.3, 0.5, 1.0})
+               test_weights(on, many, ballast::loss_normaliser::length_power(p), {.ranks = 64}, " of 100000");
+           }},
+      part{"bad_data", [](auto on) {
+             test_bad_rows(on);
+             test_bad_counts(on);
+           }});
 }

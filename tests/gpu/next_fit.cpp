@@ -21,6 +21,7 @@ using ballast::gpu::fetch;
 using ballast::gpu::send;
 using ballast_test::expect;
 using ballast_test::expect_equal;
+using ballast_test::part;
 
 namespace {
 
@@ -71,7 +72,7 @@ template <class Index, class On, class Length>
 outputs<Index, On> next_fit(On on, gpu::array<Length, On> const& lengths, std::size_t count, ballast::packing_options const& o,
                             std::size_t tile) {
   outputs<Index, On> out(on, count);
-  gpu::call(on, "next_fit", [&](void* temp, std::size_t& bytes) {
+  call(on, "next_fit", [&](void* temp, std::size_t& bytes) {
     return gpu::next_fit(on, temp, bytes, lengths.data(), count, o, out.offsets.data(), out.members.data(), out.words.data(),
                          out.words.data() + 1, tile);
   });
@@ -99,7 +100,7 @@ void expect_windows(On on, std::vector<std::int32_t> const& lengths, ballast::pa
   auto const on_device = send(on, lengths);
   auto const count = lengths.size();
   outputs<Index, On> const out(on, count);
-  gpu::call(on, "windowed", [&](void* temp, std::size_t& bytes) {
+  call(on, "windowed", [&](void* temp, std::size_t& bytes) {
     return gpu::windowed_best_fit_decreasing(on, temp, bytes, on_device.data(), count, window, o, out.offsets.data(), out.members.data(),
                                              out.words.data(), out.words.data() + 1);
   });
@@ -266,54 +267,12 @@ void test_workspaces(On on) {
   expect(next_fit_of(nullptr, bytes, {.capacity = 100}, 16385) == On::invalid_value, "too long a tile");
 }
 
-#if defined(__CUDACC__)
-// Captured once, a graph packs whatever lengths stand there when it is launched.
-void test_graph(gpu::on_stream on) {
-  if (on.stream == nullptr) return;  // the default stream cannot be captured
-  constexpr std::size_t count = 20'000;
-  ballast::packing_options const options{.capacity = 4096};
-  gpu::array<std::int32_t, gpu::on_stream> const lengths(on, count);
-  outputs<std::uint32_t, gpu::on_stream> const out(on, count);
-  auto const twin = [&](void* temp, std::size_t& bytes) {
-    return gpu::next_fit(on, temp, bytes, lengths.data(), count, options, out.offsets.data(), out.members.data(), out.words.data(),
-                         out.words.data() + 1);
-  };
-  std::size_t bytes = 0;
-  gpu::check(twin(nullptr, bytes), "size");
-  gpu::array<std::byte, gpu::on_stream> const temp(on, bytes);
-  gpu::check(on.synchronize(), "synchronize");
-  cudaGraph_t graph = nullptr;
-  cudaGraphExec_t ready = nullptr;
-  gpu::check(cudaStreamBeginCapture(on.stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
-  auto const queued = twin(temp.data(), bytes);
-  gpu::check(cudaStreamEndCapture(on.stream, &graph), "cudaStreamEndCapture");
-  gpu::check(queued, "capture");
-  gpu::check(cudaGraphInstantiate(&ready, graph, 0), "cudaGraphInstantiate");
-  for (std::size_t const shape : {0U, 3U}) {
-    auto const fresh = lengths_of(shape, count, options.capacity);
-    gpu::check(on.upload(lengths.data(), fresh.data(), count), "upload");
-    gpu::check(cudaGraphLaunch(ready, on.stream), "cudaGraphLaunch");
-    auto const wanted = ballast::next_fit(fresh, options);
-    auto found = fetch(on, out.offsets);
-    found.resize(wanted.packs.offsets.size());
-    expect_equal(found, wanted.packs.offsets, std::string("graph, ") + shapes[shape]);
-  }
-  cudaGraphExecDestroy(ready);
-  cudaGraphDestroy(graph);
-}
-#else
-template <class On>
-void test_graph(On) {}  // there is nothing to capture
-#endif
-
 }  // namespace
 
-int main() {
-  return ballast_test::run_everywhere([](auto on, std::string const&) {
-    test_graph(on);
-    test_next_fit(on);
-    test_windowed(on);
-    test_bad(on);
-    test_workspaces(on);
-  });
+int main(int argc, char** argv) {
+  return ballast_test::run_everywhere(argc, argv, part{"next_fit", [](auto on) { test_next_fit(on); }},
+                                      part{"windowed", [](auto on) { test_windowed(on); }}, part{"bad_data", [](auto on) {
+                                                                                                   test_bad(on);
+                                                                                                   test_workspaces(on);
+                                                                                                 }});
 }

@@ -26,6 +26,7 @@ using ballast::gpu::fetch;
 using ballast::gpu::send;
 using ballast_test::expect;
 using ballast_test::expect_equal;
+using ballast_test::part;
 
 namespace {
 
@@ -109,7 +110,7 @@ void test_best_fit_decreasing(On on, problem const& p, gpu::pack_planner<On>& pl
   gpu::array<std::uint64_t, On> const offsets(on, n + 1), members(on, n), pack(on, n), member(on, n);
   gpu::array<std::uint32_t, On> const slot(on, n), offset(on, n);
   gpu::pack_arrays<std::uint64_t> const out{offsets.data(), members.data(), pack.data(), slot.data(), offset.data(), member.data()};
-  gpu::call(on, "best_fit_decreasing", [&](void* temp, std::size_t& bytes) {
+  call(on, "best_fit_decreasing", [&](void* temp, std::size_t& bytes) {
     return gpu::best_fit_decreasing(on, temp, bytes, lengths.data(), n, p.options, planner, out);
   });
   expect(planner.plan == ballast::plan_best_fit_decreasing(ballast::fold(p.lengths), p.options), p.name + "plan");
@@ -140,7 +141,7 @@ void test_expand(On on, problem const& p) {
   gpu::check(runs.upload(plan), "upload");
   gpu::array<std::uint32_t, On> const members(on, n);
   gpu::array<std::uint64_t, On> const first_bad(on, 1);
-  gpu::call(on, "expand", [&](void* temp, std::size_t& bytes) {
+  call(on, "expand", [&](void* temp, std::size_t& bytes) {
     return gpu::expand(on, temp, bytes, runs, lengths.data(), n, visit.data(), gpu::pack_arrays<>{.members = members.data()},
                        first_bad.data());
   });
@@ -339,7 +340,7 @@ void test_refusals(On on) {
   gpu::check(runs.upload(ballast::plan_best_fit_decreasing(ballast::fold(lengths), {.capacity = 8})), "upload");
   auto const visit = send(on, std::vector<std::uint32_t>{0, 1, 4'000'000'000, 3});
   gpu::array<std::uint64_t, On> const first_bad(on, 1);
-  gpu::call(on, "expand", [&](void* temp, std::size_t& bytes) {
+  call(on, "expand", [&](void* temp, std::size_t& bytes) {
     return gpu::expand(on, temp, bytes, runs, there.data(), 4, visit.data(), gpu::pack_arrays<>{}, first_bad.data());
   });
   expect(fetch(on, first_bad)[0] != gpu::none_bad, "no permutation");
@@ -347,22 +348,30 @@ void test_refusals(On on) {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
   auto const all = problems();
-  return ballast_test::run_everywhere([&]<class On>(On on, std::string const&) {
-    gpu::pack_planner<On> planner(on);
-    for (auto const& p : all) {
-      test_best_fit_decreasing(on, p, planner);
-      if (p.lengths.size() <= 100'000) {
-        test_expand(on, p);
-        test_sharded(on, p);
-      }
-    }
-    test_length_type<std::uint16_t>(on);
-    test_length_type<std::int32_t>(on);
-    test_length_type<std::int64_t>(on);
-    test_bad_data(on);
-    test_refusals(on);
-    test_exchange(on);
-  });
+  return ballast_test::run_everywhere(argc, argv,
+                                      part{"best_fit_decreasing",
+                                           [&]<class On>(On on) {
+                                             gpu::pack_planner<On> planner(on);
+                                             for (auto const& p : all) test_best_fit_decreasing(on, p, planner);
+                                             test_length_type<std::uint16_t>(on);
+                                             test_length_type<std::int32_t>(on);
+                                             test_length_type<std::int64_t>(on);
+                                           }},
+                                      part{"expand",
+                                           [&](auto on) {
+                                             for (auto const& p : all)
+                                               if (p.lengths.size() <= 100'000) test_expand(on, p);
+                                           }},
+                                      part{"sharded",
+                                           [&](auto on) {
+                                             for (auto const& p : all)
+                                               if (p.lengths.size() <= 100'000) test_sharded(on, p);
+                                             test_exchange(on);
+                                           }},
+                                      part{"bad_data", [](auto on) {
+                                             test_bad_data(on);
+                                             test_refusals(on);
+                                           }});
 }

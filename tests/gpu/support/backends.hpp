@@ -10,7 +10,7 @@
 #include <exception>
 #include <stdexcept>
 #include <string>
-#include <vector>
+#include <string_view>
 
 #if defined(__CUDACC__)
 #include <ballast/gpu/core/on_stream.cuh>
@@ -27,7 +27,7 @@
 /// @file
 /// @brief What the tests of the twins share. Each is one source that is built three times: as .cpp for the plain backend and
 /// Thrust's host systems, as .cpp for the pretended device (pretended_device.hpp), and as .cu for CUDA, where it runs on the default stream
-/// and on one of its own.
+/// and on one of its own, directly and captured in CUDA graphs.
 
 namespace ballast_test {
 
@@ -58,18 +58,81 @@ void expect_equal(A const& found, B const& wanted, std::string const& what) {
                                std::to_string(wanted[i]));
 }
 
-/// @brief Runs a test on every backend of this build. @param test callable with a backend and its name @return the program's exit status
+/// @brief Whether a twin waits, so that no graph can hold it.
+[[nodiscard]] inline bool waits(std::string_view twin) { return twin == "best_fit_decreasing"; }
+
+#if defined(__CUDACC__)
+/// @brief The CUDA backend of the tests. If it captures, each call of a twin becomes a CUDA graph, which is launched twice.
+struct on_device : ballast::gpu::on_stream {
+  bool captures = false;
+};
+
+/// @brief What the tests and the forms that allocate find instead of `gpu::call`.
+template <class Twin>
+void call(on_device const& on, char const* what, Twin const& twin) {
+  if (!on.captures || waits(what)) return ballast::gpu::call(on, what, twin);
+  std::size_t bytes = 0;
+  ballast::gpu::check(twin(nullptr, bytes), what);
+  ballast::gpu::array<std::byte, on_device> const temp(on, bytes);
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t ready = nullptr;
+  ballast::gpu::check(on.synchronize(), "synchronize");
+  ballast::gpu::check(cudaStreamBeginCapture(on.stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+  auto const queued = twin(static_cast<void*>(temp.data()), bytes);
+  ballast::gpu::check(cudaStreamEndCapture(on.stream, &graph), what);
+  ballast::gpu::check(queued, what);
+  ballast::gpu::check(cudaGraphInstantiate(&ready, graph, 0), "cudaGraphInstantiate");
+  for (int launch = 0; launch < 2; ++launch) ballast::gpu::check(cudaGraphLaunch(ready, on.stream), "cudaGraphLaunch");
+  cudaGraphExecDestroy(ready);
+  cudaGraphDestroy(graph);
+}
+#elif defined(BALLAST_PRETENDED_DEVICE)
+/// @brief What the tests and the forms that allocate find instead of `gpu::call`: as in a CUDA graph that is launched twice, if `on`
+/// captures.
+template <class Twin>
+void call(on_pretended const& on, char const* what, Twin const& twin) {
+  if (!on.captures || waits(what)) return ballast::gpu::call(on, what, twin);
+  std::size_t bytes = 0;
+  ballast::gpu::check(twin(nullptr, bytes), what);
+  ballast::gpu::array<std::byte, on_pretended> const temp(on, bytes);
+  auto& device = pretended_device::get();
+  device.begin_capture();
+  auto const queued = twin(static_cast<void*>(temp.data()), bytes);
+  auto const graph = device.end_capture();
+  ballast::gpu::check(queued, what);
+  for (int launch = 0; launch < 2; ++launch)
+    for (auto const& work : graph) device.queue(work);
+}
+#endif
+
+/// @brief A named part of a test. @tparam Test callable with a backend
 template <class Test>
-[[nodiscard]] int run_everywhere(Test const& test) {
-  auto const run = [&](auto on, char const* name) {
+struct part {
+  char const* name;
+  Test run;
+};
+
+/// @brief Runs every part on every backend of this build, or the one part that the command line names; `--list` prints their names.
+/// @param argc number of arguments @param argv the arguments of the program @param parts the parts @return the program's exit status
+template <class... Test>
+[[nodiscard]] int run_everywhere(int argc, char** argv, part<Test> const&... parts) {
+  std::string const wanted = argc > 1 ? argv[1] : "";
+  if (wanted == "--list") return (std::puts(parts.name), ...), 0;
+  if (!wanted.empty() && ((wanted != parts.name) && ...)) {
+    std::printf("there is no part '%s'; --list prints those that there are\n", wanted.c_str());
+    return 2;
+  }
+  auto passed = true;
+  auto const run = [&](auto on, std::string const& backend, auto const& each) {
+    if (!wanted.empty() && wanted != each.name) return;
     try {
-      test(on, std::string(name));
-      return true;
+      each.run(on);
     } catch (std::exception const& e) {
-      std::printf("%s: %s\n", name, e.what());
-      return false;
+      std::printf("%s, %s: %s\n", each.name, backend.c_str(), e.what());
+      passed = false;
     }
   };
+  auto const run_all = [&](auto on, std::string const& backend) { (run(on, backend, parts), ...); };
 #if defined(__CUDACC__)
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
@@ -78,27 +141,25 @@ template <class Test>
   }
   cudaStream_t own = nullptr;
   ballast::gpu::check(cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
-  auto passed = run(ballast::gpu::on_stream{}, "default stream");
-  passed = run(ballast::gpu::on_stream{own}, "own stream") && passed;
+  run_all(on_device{}, "default stream");
+  run_all(on_device{{own}}, "own stream");
+  run_all(on_device{{own}, true}, "captured");  // last: nothing is loaded while a graph is captured
   cudaStreamDestroy(own);
-  return passed ? 0 : 1;
 #elif defined(BALLAST_PRETENDED_DEVICE)
   auto& device = pretended_device::get();
-  auto passed = true;
   for (auto const seed : {std::uint64_t{1}, std::uint64_t{2}}) {
     device.seed(seed);
-    passed = run(on_pretended{}, ("pretended device, seed " + std::to_string(seed)).c_str()) && passed;
+    run_all(on_pretended{.captures = seed == 2}, "pretended device, seed " + std::to_string(seed));
     device.run_until(device.queued());
     if (passed && device.arrays() != 0) break_rule("memory is not freed");
   }
-  return passed ? 0 : 1;
 #else
-  auto passed = run(ballast::gpu::on_host{}, "plain");
-  passed = run(ballast::gpu::on_thrust{thrust::cpp::par}, "Thrust CPP") && passed;
-  passed = run(ballast::gpu::on_thrust{thrust::omp::par}, "Thrust OMP") && passed;
-  passed = run(ballast::gpu::on_thrust{thrust::tbb::par}, "Thrust TBB") && passed;
-  return passed ? 0 : 1;
+  run_all(ballast::gpu::on_host{}, "plain");
+  run_all(ballast::gpu::on_thrust{thrust::cpp::par}, "Thrust CPP");
+  run_all(ballast::gpu::on_thrust{thrust::omp::par}, "Thrust OMP");
+  run_all(ballast::gpu::on_thrust{thrust::tbb::par}, "Thrust TBB");
 #endif
+  return passed ? 0 : 1;
 }
 
 }  // namespace ballast_test

@@ -13,7 +13,7 @@
 
 namespace {
 
-ballast_test::on_pretended const on;
+ballast_test::on_pretended const on{};
 
 // A result is read where it lies, on the device.
 void host_read() {

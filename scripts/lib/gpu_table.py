@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Prints the results of scripts/gpu in a folder as markdown, or puts them between the marks of a document: FOLDER [--into FILE]."""
+
+import json
+import pathlib
+import re
+import sys
+
+BEGIN, END = "<!-- scripts/gpu table: begin -->", "<!-- scripts/gpu table: end -->"
+
+
+def read(folder):
+    """The device, and the lines of results.jsonl; of rows measured twice, the last."""
+    machine = folder / "machine.txt"
+    rows, steps = {}, {}
+    for line in (folder / "results.jsonl").read_text().splitlines():
+        try:
+            row = json.loads(line)
+        except ValueError:  # cut off when its program was stopped
+            continue
+        if "step" in row:
+            steps[row["step"]] = row["result"]
+        else:
+            rows[row["program"].removeprefix("bench_"), row["name"]] = row
+    return machine.read_text().splitlines() if machine.exists() else [], rows, steps
+
+
+def table(machine, rows, steps):
+    """Markdown: the machine, steps that are not right, and one table for each program."""
+    lines = [f"- {line}" for line in machine]
+    right = sum(result == "ok" for result in steps.values())
+    lines += ["", f"Steps that ended well: {right} of {len(steps)}."]
+    lines += [f"- {step}: {result}" for step, result in steps.items() if result != "ok" and not result.startswith("skipped")]
+    rate = lambda row: row["floor_bytes"] / row["ms"] / 1e9  # TB/s
+    copies = [row for (program, name), row in rows.items() if name.startswith("copy/") and "ms" in row]
+    copy = max(map(rate, copies), default=None)
+    for program in dict.fromkeys(program for program, _ in rows):
+        lines += ["", f"**{program}**", "", "| case | ms | 10^9 items/s | TB/s of the floor | share of a copy |", "|---|---|---|---|---|"]
+        for (_, name), row in ((key, row) for key, row in rows.items() if key[0] == program):
+            if "ms" not in row:
+                lines.append(f"| {name} | {row['error']} | | | |")
+                continue
+            share = f"{rate(row) / copy:.0%}".replace("%", " %") if copy else ""
+            lines.append(f"| {name} | {row['ms']:.4g} | {row['items'] / row['ms'] / 1e6:.3g} | {rate(row):.3g} | {share} |")
+    return "\n".join(lines) + "\n"
+
+
+def main(folder, into=None):
+    text = table(*read(pathlib.Path(folder)))
+    if into is None:
+        return print(text, end="")
+    path = pathlib.Path(into)
+    document = path.read_text()
+    if BEGIN not in document or END not in document:
+        sys.exit(f"{into} has no lines '{BEGIN}' and '{END}' for the table to stand between")
+    marked = re.compile(re.escape(BEGIN) + ".*" + re.escape(END), re.DOTALL)
+    path.write_text(marked.sub(lambda _: f"{BEGIN}\n\n{text}\n{END}", document))
+
+
+if __name__ == "__main__":
+    arguments = [a for a in sys.argv[1:] if a != "--into"]
+    if not arguments or len(arguments) > 2:
+        sys.exit(__doc__)
+    if not (pathlib.Path(arguments[0]) / "results.jsonl").exists():
+        sys.exit(f"there is no {arguments[0]}/results.jsonl: scripts/gpu writes it")
+    main(*arguments)
