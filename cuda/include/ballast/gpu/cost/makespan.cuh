@@ -63,7 +63,9 @@ template <class On, integer Len, index_type Index>
 [[nodiscard]] typename On::error_type pack_tile_work(On on, void* temp, std::size_t& bytes, packed_lengths<Len, Index> const& packs,
                                                      std::int64_t longest, tile_cost const& cost, tile_work* work,
                                                      std::uint64_t* first_bad) {
-  return detail::cost_tally_packs(on, temp, bytes, packs, longest, cost, detail::cost_tile_tally{cost, work}, work, first_bad);
+  workspace cut(temp);
+  auto const nothing = [] { return typename On::error_type{}; };
+  return detail::cost_tally_packs(on, cut, bytes, packs, longest, cost, nothing, detail::cost_tile_tally{cost, work}, work, first_bad);
 }
 
 /// @brief As the overload with `temp`, with scratch memory from the backend; waits for the results.

@@ -4,7 +4,9 @@
 #include <ballast/core/config.hpp>
 #include <ballast/gpu/core/atomic.cuh>
 #include <ballast/gpu/core/call.cuh>
+#include <ballast/gpu/core/workspace.cuh>
 #include <ballast/gpu/cost/detail/pack_tally.cuh>
+#include <ballast/gpu/cost/detail/tabulated_cost.cuh>
 #include <ballast/gpu/cost/packed_lengths.cuh>
 
 #include <cstddef>
@@ -55,13 +57,17 @@ struct cost_sum {
 /// @post without an error and with all ones in `first_bad`, all costs are in [0, 2^63)
 /// @par Complexity
 /// One pass, balanced for any packs: per sample a length (and a member) is read, per pack an offset is read and 16 bytes are written; there
-/// is one search among the offsets for every eight samples. Then the offsets are read once more.
+/// is one search among the offsets for every eight samples. Then the offsets are read once more. Costs are tabulated as by `sample_costs`.
 /// @par Determinism
 /// Sums of integers, which do not depend on the order.
 template <class On, integer Len, index_type Index, cost_model Cost>
 [[nodiscard]] typename On::error_type pack_costs(On on, void* temp, std::size_t& bytes, packed_lengths<Len, Index> const& packs,
                                                  std::int64_t longest, Cost cost, std::int64_t* costs, std::uint64_t* first_bad) {
-  return detail::cost_tally_packs(on, temp, bytes, packs, longest, cost, detail::cost_sum<Cost>{cost, costs}, costs, first_bad);
+  workspace cut(temp);
+  return detail::cost_by_length(on, cut, longest, packs.placed, cost, [&]<class Known>(Known known, auto const& prepare) {
+    return detail::cost_tally_packs(on, cut, bytes, packs, longest, known, prepare, detail::cost_sum<Known>{known, costs}, costs,
+                                    first_bad);
+  });
 }
 
 /// @brief As the overload with `temp`, with scratch memory from the backend; waits for the results.

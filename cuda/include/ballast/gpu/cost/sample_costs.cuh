@@ -6,6 +6,7 @@
 #include <ballast/gpu/core/call.cuh>
 #include <ballast/gpu/core/workspace.cuh>
 #include <ballast/gpu/cost/detail/check_costs.cuh>
+#include <ballast/gpu/cost/detail/tabulated_cost.cuh>
 
 #include <cstddef>
 #include <cstdint>
@@ -56,19 +57,25 @@ struct cost_sample {
 /// @return the error, if any; `invalid_value` if `longest` is negative or the workspace is too small
 /// @post without an error and with all ones in `first_bad`, all costs are in [0, 2^63)
 /// @par Complexity
-/// One pass: per sample a length is read and 8 bytes are written.
+/// One pass: per sample a length is read and 8 bytes are written. If `longest` is below `count` and 2^20, a cost that takes many
+/// instructions is computed once for each length, into a table of `longest` + 1 words of the workspace.
 /// @par Determinism
 /// Each cost is an integer, computed by one lane.
 template <class On, integer Len, cost_model Cost>
 [[nodiscard]] typename On::error_type sample_costs(On on, void* temp, std::size_t& bytes, Len const* lengths, std::uint64_t count,
                                                    std::int64_t longest, Cost cost, std::int64_t* costs, std::uint64_t* first_bad) {
+  constexpr typename On::error_type ok{};
   workspace cut(temp);
-  auto* const most = cut.take<std::int64_t>(1);
-  if (cut.counting()) return bytes = cut.bytes(), typename On::error_type{};
-  if (longest < 0 || bytes < cut.bytes()) return On::invalid_value;
-  auto const checked = on.for_each(1, detail::cost_check_longest<Cost>{cost, longest, count, first_bad, most});
-  if (checked != typename On::error_type{}) return checked;
-  return on.for_each(static_cast<std::size_t>(count), detail::cost_sample<Len, Cost>{cost, lengths, longest, most, costs, first_bad});
+  return detail::cost_by_length(on, cut, longest, count, cost, [&]<class Known>(Known known, auto const& prepare) {
+    auto* const most = cut.take<std::int64_t>(1);
+    if (cut.counting()) return bytes = cut.bytes(), ok;
+    if (longest < 0 || bytes < cut.bytes()) return On::invalid_value;
+    auto done = prepare();
+    if (done == ok) done = on.for_each(1, detail::cost_check_longest<Known>{known, longest, count, first_bad, most});
+    if (done == ok)
+      done = on.for_each(static_cast<std::size_t>(count), detail::cost_sample<Len, Known>{known, lengths, longest, most, costs, first_bad});
+    return done;
+  });
 }
 
 /// @brief As the overload with `temp`, with scratch memory from the backend; waits for the results.

@@ -81,17 +81,17 @@ struct cost_check_sum {
   }
 };
 
-// A pass over packs: computes `value` for each, which is zeroed before.
-template <class On, class Len, class Index, class Cost, class Tally, class T>
-[[nodiscard]] typename On::error_type cost_tally_packs(On on, void* temp, std::size_t& bytes, packed_lengths<Len, Index> const& in,
-                                                       std::int64_t longest, Cost const& cost, Tally const& tally, T* out,
-                                                       std::uint64_t* first_bad) {
+// A pass over packs: computes `value` for each, which is zeroed before. `prepare` queues what the cost needs.
+template <class On, class Len, class Index, class Cost, class Prepare, class Tally, class T>
+[[nodiscard]] typename On::error_type cost_tally_packs(On on, workspace& cut, std::size_t& bytes, packed_lengths<Len, Index> const& in,
+                                                       std::int64_t longest, Cost const& cost, Prepare const& prepare, Tally const& tally,
+                                                       T* out, std::uint64_t* first_bad) {
   constexpr typename On::error_type ok{};
-  workspace cut(temp);
   auto* const most = cut.take<std::int64_t>(1);
   if (cut.counting()) return bytes = cut.bytes(), ok;
   if (longest < 0 || bytes < cut.bytes() || (in.members == nullptr && in.placed > in.samples)) return On::invalid_value;
-  auto done = on.for_each(1, cost_check_longest<Cost>{cost, longest, in.placed, first_bad, most});
+  auto done = prepare();
+  if (done == ok) done = on.for_each(1, cost_check_longest<Cost>{cost, longest, in.placed, first_bad, most});
   if (done == ok) done = on.fill(out, 0, static_cast<std::size_t>(in.packs) * sizeof(T));
   auto const stretches = static_cast<std::size_t>(divide_up(in.placed, cost_stretch));
   if (done == ok) done = on.for_each(stretches, cost_tally_stretch<Len, Index, Tally>{tally, in, longest, most, first_bad});
