@@ -29,8 +29,7 @@ namespace ballast::inline v0_2::gpu {
 /// Every place is visited once, in any order.
 template <class On, class Rows, class Visit>
 [[nodiscard]] typename On::error_type visit_rows(On on, Rows rows, std::size_t count, std::size_t length, Visit visitor) {
-  return on.blocks(detail::tiles_in(length) * count, detail::tile_lanes, 2 * sizeof(std::size_t),
-                   detail::visit_tile<Rows, Visit>{rows, length, visitor});
+  return on.blocks(detail::tiles_in(length) * count, detail::tile_lanes, 0, detail::visit_tile<Rows, Visit>{rows, length, visitor});
 }
 
 /// @brief Queues `term.emit(segment, sum)` with partial sums of `term(place, term.read(place))` over each segment of a row; empty parts

@@ -14,6 +14,7 @@ namespace ballast::inline v0_2::gpu::detail {
 // One block counts one chunk of the samples: the first `in_shared` lengths in its shared memory, the rare longer ones in global memory.
 template <class Length>
 struct fold_chunk {
+  static constexpr unsigned ahead = 4;  // number of lengths that a lane reads before it counts the first, to keep enough reads in flight
   Length const* lengths;
   std::size_t count;
   std::size_t chunk;  // number of samples, below 2^32 so that no counter overflows
@@ -30,13 +31,17 @@ struct fold_chunk {
       for (auto c = lane; c < in_shared; c += block.lanes()) local[c] = 0;
     });
     block.each([&](unsigned lane) {
-      for (auto i = begin + lane; i < end; i += block.lanes()) {
-        auto const length = length_or_0(lengths[i], longest);
-        if (length == 0) atomic_min(*first_bad, i);
-        if (length < in_shared)
-          atomic_add(local[length], std::uint32_t{1});
-        else
-          atomic_add(counts[length], std::uint64_t{1});
+      for (auto i = begin + lane; i < end; i += ahead * block.lanes()) {
+        Length read[ahead]{};
+        for (unsigned k = 0; k < ahead && i + k * block.lanes() < end; ++k) read[k] = lengths[i + k * block.lanes()];
+        for (unsigned k = 0; k < ahead && i + k * block.lanes() < end; ++k) {
+          auto const length = length_or_0(read[k], longest);
+          if (length == 0) atomic_min(*first_bad, i + k * block.lanes());
+          if (length < in_shared)
+            atomic_add(local[length], std::uint32_t{1});
+          else
+            atomic_add(counts[length], std::uint64_t{1});
+        }
       }
     });
     block.each([&](unsigned lane) {

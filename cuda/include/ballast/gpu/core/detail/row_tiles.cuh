@@ -27,20 +27,43 @@ template <class Bounds>
          static_cast<std::size_t>(first_where(low < high ? high - low : 0, [&](std::uint64_t i) { return bounds(low + 1 + i) > at; }));
 }
 
-// The tile of a block: `size` places of a row from `first` on. `head`, in shared memory, has its first and its last segment.
+// The same by all lanes of a block, which try so many segments at once: a few rounds instead of twenty reads that wait for each other.
+template <class Block, class Bounds>
+[[nodiscard]] BALLAST_HD std::size_t segment_at(Block& block, Bounds const& bounds, std::size_t low, std::size_t high, std::uint64_t at) {
+  while (low < high) {
+    auto const step = divide_up(high - low, std::size_t{block.lanes()});
+    auto const tried = [&](std::size_t k) { return high - low < k * step ? high : low + k * step; };
+    auto const later = block.least([&](unsigned lane) { return bounds(tried(lane + 1)) > at ? lane : block.lanes(); });
+    auto const end = later == block.lanes() ? high : tried(later + std::size_t{1}) - 1;
+    low = tried(later);
+    high = end < low ? low : end;  // that is, if bounds decrease
+  }
+  return low;
+}
+
+// The first and the last segment of a tile.
+struct tile_ends {
+  std::size_t first, last;
+};
+
+// The tile of a block: `size` places of a row from `first` on.
 template <class Bounds>
 struct row_tile {
   Bounds bounds;
   std::size_t row, first, length;
   unsigned size;
 
-  BALLAST_HD void find_ends(unsigned lane, std::size_t* head) const {
-    if (lane < 2) head[lane] = segment_at(bounds, 0, bounds.count, lane == 0 ? first : first + size - 1);
+  template <class Block>
+  [[nodiscard]] BALLAST_HD tile_ends ends(Block& block) const {
+    auto const from = segment_at(block, bounds, 0, bounds.count, first);
+    auto const near = bounds.count - from < block.lanes() ? bounds.count : from + block.lanes();
+    auto const to = segment_at(block, bounds, from, near, first + size - 1);  // in one round, but for many short segments
+    return {from, to < near ? to : segment_at(block, bounds, near, bounds.count, first + size - 1)};
   }
   // Calls body(offset in the tile, place, input) for every place of a lane; neighbouring lanes have neighbouring places.
   template <class Visit, class Body>
-  BALLAST_HD void visit(unsigned lane, std::size_t const* head, Visit const& visitor, Body const& body) const {
-    row_place place{.row = row, .segment = head[0]};
+  BALLAST_HD void visit(unsigned lane, tile_ends const& ends, Visit const& visitor, Body const& body) const {
+    row_place place{.row = row, .segment = ends.first};
     unsigned end = 0;  // end of the segment in the tile
     for (auto start = lane; start < size; start += tile_ahead * tile_lanes) {
       decltype(visitor.read(place)) input[tile_ahead]{};
@@ -53,7 +76,7 @@ struct row_tile {
         if (offset >= size) return;
         place.at = first + offset;
         if (offset >= end) {
-          place.segment = segment_at(bounds, place.segment, head[1], place.at);
+          place.segment = segment_at(bounds, place.segment, ends.last, place.at);
           place.begin = bounds(place.segment);
           place.inside = place.segment < bounds.count;
           place.end = place.inside ? bounds(place.segment + 1) : length;
@@ -82,10 +105,9 @@ struct visit_tile {
   template <class Block>
   BALLAST_HD void operator()(Block& block, std::size_t b) const {
     auto const tile = tile_of(rows, length, b);
-    auto* const head = block.template shared<std::size_t>();
-    block.each([&](unsigned lane) { tile.find_ends(lane, head); });
+    auto const ends = tile.ends(block);
     block.each([&](unsigned lane) {
-      tile.visit(lane, head, visitor, [&](unsigned, row_place const& place, auto const& input) { visitor(place, input); });
+      tile.visit(lane, ends, visitor, [&](unsigned, row_place const& place, auto const& input) { visitor(place, input); });
     });
   }
 };
@@ -96,7 +118,6 @@ template <class Rows, class Term>
 struct sum_tile {
   static constexpr unsigned bundle = 16;  // number of lanes whose sums one lane adds up
   struct storage {
-    std::size_t head[2];
     two_words of_lanes[tile_lanes];             // prefix sum up to and including a lane, within its bundle
     two_words of_bundles[tile_lanes / bundle];  // prefix sum before a bundle
     std::int64_t terms[tile_size + tile_lanes];
@@ -125,9 +146,9 @@ struct sum_tile {
   BALLAST_HD void operator()(Block& block, std::size_t b) const {
     auto const tile = tile_of(rows, length, b);
     auto& kept = *block.template shared<storage>();
-    block.each([&](unsigned lane) { tile.find_ends(lane, kept.head); });
+    auto const ends = tile.ends(block);
     block.each([&](unsigned lane) {
-      tile.visit(lane, kept.head, term,
+      tile.visit(lane, ends, term,
                  [&](unsigned offset, row_place const& place, auto const& input) { kept.terms[slot(offset)] = term(place, input); });
       for (auto offset = tile.size + lane; offset < tile_size; offset += tile_lanes) kept.terms[slot(offset)] = 0;
     });
@@ -150,7 +171,7 @@ struct sum_tile {
       }
     });
     block.each([&](unsigned lane) {
-      for (auto segment = kept.head[0] + lane; segment <= kept.head[1] && segment < tile.bounds.count; segment += tile_lanes) {
+      for (auto segment = ends.first + lane; segment <= ends.last && segment < tile.bounds.count; segment += tile_lanes) {
         auto const begin = tile.bounds(segment), end = tile.bounds(segment + 1), last = std::uint64_t{tile.first + tile.size};
         auto const from = begin > tile.first ? begin : tile.first, to = end < last ? end : last;
         if (from >= to) continue;
