@@ -27,16 +27,19 @@ template <class Bounds>
          static_cast<std::size_t>(first_where(low < high ? high - low : 0, [&](std::uint64_t i) { return bounds(low + 1 + i) > at; }));
 }
 
-// The same by all lanes of a block, which try so many segments at once: a few rounds instead of twenty reads that wait for each other.
+// The same by all lanes of a block, which try so many segments at once: a few rounds instead of twenty reads that wait for each other. If
+// the segment is likely to be `near` low, the lanes first try those that follow it.
 template <class Block, class Bounds>
-[[nodiscard]] BALLAST_HD std::size_t segment_at(Block& block, Bounds const& bounds, std::size_t low, std::size_t high, std::uint64_t at) {
+[[nodiscard]] BALLAST_HD std::size_t segment_at(Block& block, Bounds const& bounds, std::size_t low, std::size_t high, std::uint64_t at,
+                                                bool near) {
   while (low < high) {
-    auto const step = divide_up(high - low, std::size_t{block.lanes()});
-    auto const tried = [&](std::size_t k) { return high - low < k * step ? high : low + k * step; };
-    auto const later = block.least([&](unsigned lane) { return bounds(tried(lane + 1)) > at ? lane : block.lanes(); });
-    auto const end = later == block.lanes() ? high : tried(later + std::size_t{1}) - 1;
+    auto const step = near ? 1 : divide_up(high - low, std::size_t{tile_lanes});
+    auto const tried = [&](unsigned k) { return high - low < k * step ? high : low + k * step; };
+    auto const later = block.least([&](unsigned lane) { return bounds(tried(lane + 1)) > at ? lane : tile_lanes; });
+    auto const end = later == tile_lanes ? high : tried(later + 1) - 1;
     low = tried(later);
     high = end < low ? low : end;  // that is, if bounds decrease
+    near = false;
   }
   return low;
 }
@@ -55,10 +58,8 @@ struct row_tile {
 
   template <class Block>
   [[nodiscard]] BALLAST_HD tile_ends ends(Block& block) const {
-    auto const from = segment_at(block, bounds, 0, bounds.count, first);
-    auto const near = bounds.count - from < block.lanes() ? bounds.count : from + block.lanes();
-    auto const to = segment_at(block, bounds, from, near, first + size - 1);  // in one round, but for many short segments
-    return {from, to < near ? to : segment_at(block, bounds, near, bounds.count, first + size - 1)};
+    auto const from = segment_at(block, bounds, 0, bounds.count, first, false);
+    return {from, segment_at(block, bounds, from, bounds.count, first + size - 1, true)};
   }
   // Calls body(offset in the tile, place, input) for every place of a lane; neighbouring lanes have neighbouring places.
   template <class Visit, class Body>
