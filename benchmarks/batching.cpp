@@ -10,7 +10,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
+#include <fstream>
 #include <random>
+#include <string>
 #include <vector>
 
 namespace {
@@ -23,6 +26,14 @@ std::vector<std::int32_t> draw_lengths(std::int64_t n) {
   std::vector<std::int32_t> lengths(static_cast<std::size_t>(n));
   for (auto& l : lengths) l = static_cast<std::int32_t>(std::clamp(draw(generator), 16.0, 131072.0));
   return lengths;
+}
+
+/// A line of /proc/self/status in bytes, or 0 where there is none.
+[[nodiscard]] double memory_of(std::string const& line) {
+  std::ifstream in("/proc/self/status");
+  for (std::string word; in >> word;)
+    if (double kib = 0; word == line && in >> kib) return 1024 * kib;
+  return 0;
 }
 
 template <class Make>
@@ -78,12 +89,20 @@ void plan(benchmark::State& state) {
   measure(state, o.capacity, [&] { return ballast::plan_steps(lengths, o, ballast::dense_4096_cost); });
 }
 
-// An epoch of many samples, planned in blocks on all threads, and on one.
+// An epoch of many samples, planned in blocks on all threads, and on one. `bytes` is the memory that planning takes at most above that of
+// the lengths, for each sample (Linux only). 10^8 samples take gigabytes, and are planned only if BALLAST_LARGE is set.
 void plan_many(benchmark::State& state) {
+  if (state.range(0) > 10'000'000 && std::getenv("BALLAST_LARGE") == nullptr) {
+    state.SkipWithError("needs 3 GB of memory: set BALLAST_LARGE=1");
+    return;
+  }
   auto const lengths = draw_lengths(state.range(0));
   options const o{.capacity = 131072, .ranks = 64, .micro_batches = 4};
   ballast::threads const execute{static_cast<std::size_t>(state.range(1))};
+  std::ofstream("/proc/self/clear_refs") << 5;  // the largest memory so far is that of now
+  auto const before = memory_of("VmRSS:");
   measure(state, o.capacity, [&] { return ballast::plan_steps(lengths, o, ballast::dense_4096_cost, {}, {}, execute); });
+  state.counters["bytes"] = (memory_of("VmHWM:") - before) / static_cast<double>(lengths.size());
 }
 
 // Steps of 16,384 places, many of which only split packs can fill: half of the samples fill a place, half are of 10 tokens.

@@ -27,41 +27,92 @@ namespace ballast::inline v0_2::detail {
   return (std::max)(std::size_t{1}, (std::min)(items.size() / samples, static_cast<std::size_t>(items.all_tokens / room) / steps));
 }
 
-/// The samples of each block, ascending: each sample is in a random block.
+/// The samples of each block: every sample is in a random block, and the samples of a block are ascending. Members of the plan of a block
+/// take their place later, so that an epoch of many samples is listed once.
 template <index_type Index>
 class sample_blocks {
  public:
-  sample_blocks(std::size_t samples, std::size_t count, std::uint64_t seed) : first_(count + 1, 0), all_(samples) {
-    auto const block = [&](std::size_t i) { return static_cast<std::size_t>(multiply(splitmix64(seed + i)(), count).high); };
-    for (std::size_t i = 0; i < samples; ++i) ++first_[block(i) + 1];
+  sample_blocks(std::size_t samples, std::size_t count, std::uint64_t seed) : seed_(seed), first_(count + 1, 0), all_(samples) {
+    for (std::size_t i = 0; i < samples; ++i) ++first_[block_of(i, count) + 1];
     for (std::size_t b = 0; b < count; ++b) first_[b + 1] += first_[b];
     auto next = first_;
-    for (std::size_t i = 0; i < samples; ++i) all_[next[block(i)]++] = static_cast<Index>(i);
+    for (std::size_t i = 0; i < samples; ++i) all_[next[block_of(i, count)]++] = static_cast<Index>(i);
   }
-  [[nodiscard]] std::span<Index const> operator[](std::size_t b) const noexcept {
+  [[nodiscard]] std::span<Index> operator[](std::size_t b) noexcept {
     return std::span(all_).subspan(first_[b], first_[b + 1] - first_[b]);
   }
+  /// Puts the samples of a block into a uniformly random order: first into random groups that fit a cache, then each group is shuffled.
+  void shuffle(std::size_t b) {
+    auto const samples = (*this)[b];
+    auto const count = samples.size() / 4096 + 1;
+    auto const group = [&](Index i) { return static_cast<std::size_t>(multiply(draw(i, first_.size() - 1).low, count).high); };
+    std::vector<std::size_t> end(count + 1, 0);
+    for (auto const i : samples) ++end[group(i) + 1];
+    for (std::size_t g = 0; g < count; ++g) end[g + 1] += end[g];
+    std::vector<Index> const ascending(samples.begin(), samples.end());
+    for (auto const i : ascending) samples[end[group(i)]++] = i;  // end[g] was the begin of group g
+    splitmix64 generator(~(seed_ + b));
+    for (std::size_t g = 0, first = 0; g < count; first = end[g++])
+      for (auto k = first + 1; k < end[g]; ++k)
+        std::swap(samples[k], samples[first + static_cast<std::size_t>(uniform_below(k - first + 1, generator))]);
+  }
+  [[nodiscard]] std::vector<Index> take() && noexcept { return std::move(all_); }
 
  private:
+  [[nodiscard]] auto draw(std::size_t i, std::size_t count) const noexcept { return multiply(splitmix64(seed_ + i)(), count); }
+  [[nodiscard]] std::size_t block_of(std::size_t i, std::size_t count) const noexcept {
+    return static_cast<std::size_t>(draw(i, count).high);
+  }
+  std::uint64_t seed_;
   std::vector<std::size_t> first_;
   std::vector<Index> all_;
 };
 
-/// Appends the plan of a block.
+/// Some of the samples, in the given order.
 template <index_type Index>
-void append_block(batching<Index>& all, batching<Index> const& block, std::span<Index const> samples) {
+[[nodiscard]] weighed_samples some_of(weighed_samples const& items, std::span<Index const> chosen) {
+  weighed_samples out;
+  out.tokens.resize(chosen.size());
+  out.cost.resize(chosen.size());
+  for (std::size_t k = 0; k < chosen.size(); ++k) {
+    auto const t = out.tokens[k] = items.tokens[chosen[k]], c = out.cost[k] = items.cost[chosen[k]];
+    out.all_tokens += t;
+    out.all_cost += c;
+    out.all_squares += t * t;
+    out.longest = (std::max)(out.longest, t);
+    out.most_expensive = (std::max)(out.most_expensive, c);
+  }
+  return out;
+}
+
+/// Names the samples of the epoch in the plan of a block, whose members replace the list of its samples if there are as many.
+/// @return whether they do
+template <index_type Index>
+bool rename_samples(batching<Index>& block, std::span<Index> samples) {
+  auto& members = block.packs.members;
+  for (auto* list : {&members, &block.dropped, &block.repeated})
+    for (auto& i : *list) i = samples[i];
+  for (auto& shared : block.shared) shared.sample = samples[shared.sample];
+  if (members.size() != samples.size()) return false;
+  std::copy(members.begin(), members.end(), samples.begin());
+  members = {};
+  return true;
+}
+
+/// Appends the plan of a block, all but its members.
+template <index_type Index>
+void append_block(batching<Index>& all, batching<Index> const& block) {
   auto const packs = static_cast<Index>(all.packs.size());
   auto const steps = static_cast<std::uint64_t>(all.steps());
-  for (auto const offset : std::span(block.packs.offsets).subspan(1)) all.packs.offsets.push_back(all.packs.members.size() + offset);
-  for (auto const i : block.packs.members) all.packs.members.push_back(samples[i]);
+  auto const members = all.packs.offsets.back();
+  for (auto const offset : std::span(block.packs.offsets).subspan(1)) all.packs.offsets.push_back(members + offset);
   for (auto const p : block.table) all.table.push_back(p == block.none ? all.none : static_cast<Index>(packs + p));
   for (auto shared : block.shared) {
-    shared.sample = samples[shared.sample];
     shared.step += steps;
     all.shared.push_back(shared);
   }
-  for (auto const i : block.dropped) all.dropped.push_back(samples[i]);
-  for (auto const i : block.repeated) all.repeated.push_back(samples[i]);
+  all.dropped.insert(all.dropped.end(), block.dropped.begin(), block.dropped.end());
+  all.repeated.insert(all.repeated.end(), block.repeated.begin(), block.repeated.end());
   all.slowest.value += block.slowest.value;
   all.slowest.lower_bound += block.slowest.lower_bound;
   all.cost += block.cost;
@@ -77,20 +128,16 @@ template <index_type Index, executor Executor>
                                           std::size_t samples = std::size_t{1} << 20) {
   auto const count = count_blocks(items, o, samples);
   if (count == 1) return plan_items<Index>(items, {}, c, o, stop);
-  sample_blocks<Index> const blocks(items.size(), count, epoch_seed(o));
+  sample_blocks<Index> blocks(items.size(), count, epoch_seed(o));
   std::vector<batching<Index>> plans(count);
+  std::vector<char> in_place(count, 0);
   execute(count, [&](std::size_t b) {
-    std::vector<std::int64_t> tokens, cost;
-    tokens.reserve(blocks[b].size());
-    cost.reserve(blocks[b].size());
-    for (auto const i : blocks[b]) {
-      tokens.push_back(items.tokens[i]);
-      cost.push_back(items.cost[i]);
-    }
+    blocks.shuffle(b);
     auto own = o;
     own.seed = splitmix64(epoch_seed(o) + b)();
     if (b + 1 != count) own.left_over = left_over::split;  // only the last step of all may have empty places
-    plans[b] = plan_items<Index>(weigh(tokens, cost, own, c.most_ranks_shared), {}, c, own, stop);
+    plans[b] = plan_items<Index>(some_of<Index>(items, blocks[b]), {}, c, own, stop, draw_order::given);
+    in_place[b] = rename_samples(plans[b], blocks[b]) ? 1 : 0;
   });
   batching<Index> all;
   all.ranks = o.ranks;
@@ -98,8 +145,17 @@ template <index_type Index, executor Executor>
   all.critical = ratios(items, o);
   all.method = plans[0].method;
   all.window = plans[0].window;
-  all.packs.members.reserve(items.size());
-  for (std::size_t b = 0; b < count; ++b) append_block(all, std::exchange(plans[b], {}), blocks[b]);
+  auto& members = all.packs.members;
+  auto const stay = std::find(in_place.begin(), in_place.end(), 0) == in_place.end();
+  if (!stay) members.reserve(items.size());
+  for (std::size_t b = 0; b < count; ++b) {
+    auto const block = std::exchange(plans[b], {});
+    append_block(all, block);
+    if (stay) continue;
+    auto const own = in_place[b] != 0 ? std::span<Index const>(blocks[b]) : std::span<Index const>(block.packs.members);
+    members.insert(members.end(), own.begin(), own.end());
+  }
+  if (stay) members = std::move(blocks).take();
   std::sort(all.dropped.begin(), all.dropped.end());
   std::sort(all.repeated.begin(), all.repeated.end());
   return all;

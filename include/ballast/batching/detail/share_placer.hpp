@@ -28,16 +28,16 @@ class share_placer {
         limits_(limits),
         ranks_(limits.ranks),
         each_(static_cast<std::size_t>(o.micro_batches)),
-        degree_(items.size(), 1) {}
+        degree_(limits.shares ? items.size() : 0, 1) {}
 
   /// The cost of a sample for each of its ranks.
   [[nodiscard]] std::int64_t charge(Index i) const noexcept {
-    auto const k = static_cast<std::int64_t>(degree_[i]);
+    auto const k = std::int64_t{degree(i)};
     return k == 1 ? items_.cost[i] : scale(items_.cost[i], 1000 + std::int64_t{s_.share_overhead}, 1000 * k);
   }
   /// Tokens and costs of each place from the samples placed for this step, rank after rank; empty if there are none.
   [[nodiscard]] std::span<std::pair<std::int64_t, std::int64_t> const> base() const noexcept { return base_; }
-  [[nodiscard]] std::uint32_t degree(Index i) const noexcept { return degree_[i]; }
+  [[nodiscard]] std::uint32_t degree(Index i) const noexcept { return degree_.empty() ? 1 : degree_[i]; }
   [[nodiscard]] std::size_t first_rank(std::size_t j) const noexcept { return first_place_[j] / each_; }
   [[nodiscard]] std::size_t micro_batch(std::size_t j) const noexcept { return first_place_[j] % each_; }
 
@@ -108,7 +108,7 @@ class share_placer {
   stream_options const& s_;
   stream_limits const& limits_;
   std::size_t ranks_, each_;
-  std::vector<std::uint32_t> degree_;  ///< for each sample: number of ranks that share it
+  std::vector<std::uint32_t> degree_;  ///< for each sample: number of ranks that share it; empty if none is shared
   std::vector<std::pair<std::int64_t, std::int64_t>> base_;
   std::vector<std::int64_t> load_;        ///< cost of each rank from the samples placed
   std::vector<std::size_t> first_place_;  ///< for each placed sample: its place on the first of its ranks

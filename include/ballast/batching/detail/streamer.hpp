@@ -16,18 +16,22 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
 
 namespace ballast::inline v0_2::detail {
 
+/// The order in which a stream draws its samples: at random by the seed, or as they are given, for samples in random order.
+enum class draw_order : std::uint8_t { random, given };
+
 /// Makes steps from a random order of the samples: draws the samples of a step, distributes them over ranks and writes the step, then the
 /// next step.
 template <index_type Index>
 class streamer {
  public:
-  streamer(weighed_samples const& items, batching_options const& o, stream_options const& s)
+  streamer(weighed_samples const& items, batching_options const& o, stream_options const& s, draw_order order = draw_order::random)
       : items_(items),
         o_(o),
         s_(s),
@@ -35,7 +39,14 @@ class streamer {
         dealer_(items, o.ranks, o.micro_batches, o.capacity),
         pool_(items, o, s, limits_),
         placer_(items, o, s, limits_),
-        places_(static_cast<std::size_t>(o.ranks * o.micro_batches)) {}
+        places_(static_cast<std::size_t>(o.ranks * o.micro_batches)) {
+    if (order == draw_order::random) {
+      order_ = random_permutation<Index>(items.size(), epoch_seed(o));
+    } else {
+      order_.resize(items.size());
+      std::iota(order_.begin(), order_.end(), Index{0});
+    }
+  }
   streamer(streamer const&) = delete;  // its parts refer to its limits
   streamer& operator=(streamer const&) = delete;
 
@@ -43,8 +54,7 @@ class streamer {
     out_.ranks = o_.ranks;
     out_.micro_batches = o_.micro_batches;
     auto const n = items_.size();
-    order_ = random_permutation<Index>(n, epoch_seed(o_));
-    drawn_.assign(n, 0);
+    if (!limits_.whole) drawn_.assign(n, 0);
     placed_.assign(n, 0);
     out_.packs.members.reserve(n);
     out_.packs.offsets.reserve(n / 4 + 2);
@@ -109,7 +119,7 @@ class streamer {
     };
     while (!drawn_all() && wanted()) {
       auto const i = order_[next_++];
-      drawn_[i] = step_;
+      if (!limits_.whole) drawn_[i] = step_;
       if (!limits_.whole && limits_.is_outlier(i))
         pool_.add(i, step_);
       else
@@ -217,7 +227,7 @@ class streamer {
   std::int64_t left_tokens_ = 0;         ///< tokens of samples that are in no step yet
   std::uint64_t step_ = 0;
   std::vector<Index> pack_;
-  std::vector<std::uint64_t> drawn_;   ///< for each sample: the step that it was drawn for
+  std::vector<std::uint64_t> drawn_;   ///< for each sample: the step that it was drawn for; empty if outliers are gathered first
   std::vector<std::uint32_t> placed_;  ///< for each sample: number of its places
 };
 
