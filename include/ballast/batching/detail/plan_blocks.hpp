@@ -27,43 +27,24 @@ namespace ballast::inline v0_2::detail {
   return (std::max)(std::size_t{1}, (std::min)(items.size() / samples, static_cast<std::size_t>(items.all_tokens / room) / steps));
 }
 
-/// The samples of each block: every sample is in a random block, and the samples of a block are ascending. Members of the plan of a block
-/// take their place later, so that an epoch of many samples is listed once.
+/// The samples of each block, ascending: each sample is in a random block. The members of a block's plan replace them later, so that an
+/// epoch of many samples is listed once.
 template <index_type Index>
 class sample_blocks {
  public:
-  sample_blocks(std::size_t samples, std::size_t count, std::uint64_t seed) : seed_(seed), first_(count + 1, 0), all_(samples) {
-    for (std::size_t i = 0; i < samples; ++i) ++first_[block_of(i, count) + 1];
+  sample_blocks(std::size_t samples, std::size_t count, std::uint64_t seed) : first_(count + 1, 0), all_(samples) {
+    auto const block = [&](std::size_t i) { return static_cast<std::size_t>(multiply(splitmix64(seed + i)(), count).high); };
+    for (std::size_t i = 0; i < samples; ++i) ++first_[block(i) + 1];
     for (std::size_t b = 0; b < count; ++b) first_[b + 1] += first_[b];
     auto next = first_;
-    for (std::size_t i = 0; i < samples; ++i) all_[next[block_of(i, count)]++] = static_cast<Index>(i);
+    for (std::size_t i = 0; i < samples; ++i) all_[next[block(i)]++] = static_cast<Index>(i);
   }
   [[nodiscard]] std::span<Index> operator[](std::size_t b) noexcept {
     return std::span(all_).subspan(first_[b], first_[b + 1] - first_[b]);
   }
-  /// Puts the samples of a block into a uniformly random order: first into random groups that fit a cache, then each group is shuffled.
-  void shuffle(std::size_t b) {
-    auto const samples = (*this)[b];
-    auto const count = samples.size() / 4096 + 1;
-    auto const group = [&](Index i) { return static_cast<std::size_t>(multiply(draw(i, first_.size() - 1).low, count).high); };
-    std::vector<std::size_t> end(count + 1, 0);
-    for (auto const i : samples) ++end[group(i) + 1];
-    for (std::size_t g = 0; g < count; ++g) end[g + 1] += end[g];
-    std::vector<Index> const ascending(samples.begin(), samples.end());
-    for (auto const i : ascending) samples[end[group(i)]++] = i;  // end[g] was the begin of group g
-    splitmix64 generator(~(seed_ + b));
-    for (std::size_t g = 0, first = 0; g < count; first = end[g++])
-      for (auto k = first + 1; k < end[g]; ++k)
-        std::swap(samples[k], samples[first + static_cast<std::size_t>(uniform_below(k - first + 1, generator))]);
-  }
   [[nodiscard]] std::vector<Index> take() && noexcept { return std::move(all_); }
 
  private:
-  [[nodiscard]] auto draw(std::size_t i, std::size_t count) const noexcept { return multiply(splitmix64(seed_ + i)(), count); }
-  [[nodiscard]] std::size_t block_of(std::size_t i, std::size_t count) const noexcept {
-    return static_cast<std::size_t>(draw(i, count).high);
-  }
-  std::uint64_t seed_;
   std::vector<std::size_t> first_;
   std::vector<Index> all_;
 };
@@ -132,11 +113,10 @@ template <index_type Index, executor Executor>
   std::vector<batching<Index>> plans(count);
   std::vector<char> in_place(count, 0);
   execute(count, [&](std::size_t b) {
-    blocks.shuffle(b);
     auto own = o;
     own.seed = splitmix64(epoch_seed(o) + b)();
     if (b + 1 != count) own.left_over = left_over::split;  // only the last step of all may have empty places
-    plans[b] = plan_items<Index>(some_of<Index>(items, blocks[b]), {}, c, own, stop, draw_order::given);
+    plans[b] = plan_items<Index>(some_of<Index>(items, blocks[b]), {}, c, own, stop);
     in_place[b] = rename_samples(plans[b], blocks[b]) ? 1 : 0;
   });
   batching<Index> all;

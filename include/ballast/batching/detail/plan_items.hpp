@@ -81,10 +81,10 @@ template <class = when_called>
   return nullptr;
 }
 
-/// Chooses a planner by `synchronisation` and by the critical ratios. `order` is that in which streams draw samples.
+/// Chooses a planner by `synchronisation` and by the critical ratios.
 template <index_type Index>
 [[nodiscard]] batching<Index> plan_items(weighed_samples const& items, std::span<std::uint64_t const> apart, step_constraints const& c,
-                                         batching_options const& o, std::stop_token const& stop, draw_order order = draw_order::random) {
+                                         batching_options const& o, std::stop_token const& stop) {
   auto const made_by = [](batching<Index> plan, step_method method) {
     plan.method = method;
     return plan;
@@ -111,7 +111,7 @@ template <index_type Index>
   for (auto const& way : ways_to_stream(items, c, o)) {
     if (deviation != 0 && choice.balanced() != (way.threshold == 0 && way.share == 0))
       continue;  // balanced steps are only filled more; other steps are only gathered
-    auto plan = streamer<Index>(items, o, way, order).run();
+    auto plan = streamer<Index>(items, o, way).run();
     plan.method = way.share != 0 || too_long ? step_method::shared : way.threshold != 0 ? step_method::gathered : step_method::random;
     deviation = (std::max)(deviation, choice.deviation(plan));
     choice.offer(std::move(plan));

@@ -16,22 +16,18 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
 
 namespace ballast::inline v0_2::detail {
 
-/// The order in which a stream draws its samples: at random by the seed, or as they are given, for samples in random order.
-enum class draw_order : std::uint8_t { random, given };
-
 /// Makes steps from a random order of the samples: draws the samples of a step, distributes them over ranks and writes the step, then the
 /// next step.
 template <index_type Index>
 class streamer {
  public:
-  streamer(weighed_samples const& items, batching_options const& o, stream_options const& s, draw_order order = draw_order::random)
+  streamer(weighed_samples const& items, batching_options const& o, stream_options const& s)
       : items_(items),
         o_(o),
         s_(s),
@@ -39,14 +35,7 @@ class streamer {
         dealer_(items, o.ranks, o.micro_batches, o.capacity),
         pool_(items, o, s, limits_),
         placer_(items, o, s, limits_),
-        places_(static_cast<std::size_t>(o.ranks * o.micro_batches)) {
-    if (order == draw_order::random) {
-      order_ = random_permutation<Index>(items.size(), epoch_seed(o));
-    } else {
-      order_.resize(items.size());
-      std::iota(order_.begin(), order_.end(), Index{0});
-    }
-  }
+        places_(static_cast<std::size_t>(o.ranks * o.micro_batches)) {}
   streamer(streamer const&) = delete;  // its parts refer to its limits
   streamer& operator=(streamer const&) = delete;
 
@@ -54,6 +43,7 @@ class streamer {
     out_.ranks = o_.ranks;
     out_.micro_batches = o_.micro_batches;
     auto const n = items_.size();
+    order_ = random_permutation<Index>(n, epoch_seed(o_));
     if (!limits_.whole) drawn_.assign(n, 0);
     placed_.assign(n, 0);
     out_.packs.members.reserve(n);
@@ -227,7 +217,7 @@ class streamer {
   std::int64_t left_tokens_ = 0;         ///< tokens of samples that are in no step yet
   std::uint64_t step_ = 0;
   std::vector<Index> pack_;
-  std::vector<std::uint64_t> drawn_;   ///< for each sample: the step that it was drawn for; empty if outliers are gathered first
+  std::vector<std::uint64_t> drawn_;   ///< for each sample: the step that it was drawn for; empty if `limits_.whole`
   std::vector<std::uint32_t> placed_;  ///< for each sample: number of its places
 };
 
