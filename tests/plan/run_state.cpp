@@ -4,6 +4,7 @@
 #include "support/catch.hpp"
 #include "support/refusal.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -24,9 +25,23 @@ TEST_CASE("run_state: words and back, and words of nothing else") {
   CHECK(read({}) == "a state of 0 integers is not one of a training run: it has 4, and 12 for each of its parts");
   CHECK(read({1, 2, 3, 0}) == "a state of 4 integers is not one of a training run: it has 4, and 12 for each of its parts");
   words[9] = 0;
-  CHECK(read(words) == "the state has a coefficient of 0 / 0");
+  CHECK(read(words) == "measured costs have a coefficient of 0 / 0");
   words.pop_back();
   CHECK(read(words) == "a state of 27 integers is not one of a training run: it has 4, and 12 for each of its parts");
+}
+
+TEST_CASE("run_costs: words and back, and words of nothing else") {
+  run_costs const costs{true, {{{3, 1}, {5, 1024}, {7, 2}}}, 70, 90};
+  auto const words = costs.words();
+  CHECK(run_costs::from_words(words) == costs);
+  auto const read = [](auto from, std::size_t at, std::uint64_t word) {
+    from[at] = word;
+    return refusal([&] { return run_costs::from_words(from).per_step; });
+  };
+  CHECK(read(words, 0, std::uint64_t{1} << 32) == "measured costs have a coefficient of 4294967296 / 1");
+  CHECK(read(words, 3, 1023) == "measured costs have a coefficient of 5 / 1023");
+  CHECK(read(words, 7, std::uint64_t{1} << 63) == "measured costs have a negative time");
+  CHECK(read(std::vector<std::uint64_t>(9, 1), 0, 1) == "9 integers are not measured costs of a training run: these are 8");
 }
 
 }  // namespace test_plan_run_state

@@ -243,8 +243,11 @@ TEST_CASE("training_run: measured costs plan the rest of the pass anew, and a st
     (void)train(run, 4, trained);
   }
   auto const before = run.hash();
+  auto told = run;  // another rank, which was sent integers
+  CHECK(told.recalibrate(run_costs::from_words(run_costs::of(measured_as(1, 30)).words())));
   CHECK(run.recalibrate(measured_as(1, 30)));
   CHECK(run.hash() != before);
+  CHECK(told.hash() == run.hash());
   run.next();
   (void)train(run, 4, trained);
   run_type again(lengths, o, modelled);

@@ -2,6 +2,7 @@
 """Tests the Python package with NumPy alone. Run by scripts/test-python and .ci/run."""
 
 import collections.abc
+import copy
 import gc
 import importlib.util
 import os
@@ -355,11 +356,11 @@ class Run(unittest.TestCase):
         state = [int(word) for word in run.state()]
         again = ballast.TrainingRun(self.lengths, **self.arguments)
         again.resume(state)
-        copy = pickle.loads(pickle.dumps(run))
+        pickled = pickle.loads(pickle.dumps(run))
         self.assertEqual(again.hash(), run.hash())
-        self.assertEqual(copy.hash(), run.hash())
-        self.assertEqual(copy.epoch, run.epoch)
-        for one in (again, copy):
+        self.assertEqual(pickled.hash(), run.hash())
+        self.assertEqual(pickled.epoch, run.epoch)
+        for one in (again, pickled):
             self.assertEqual(self.rest_of(one), whole[len(whole) // 2 :])
         other = ballast.TrainingRun(self.lengths, **{**self.arguments, "seed": 6})
         with self.assertRaisesRegex(ValueError, "state is of a run with other samples, costs or options"):
@@ -378,6 +379,47 @@ class Run(unittest.TestCase):
                 break
             seen += [p for r in range(3) for p in run.packs_of(r)]
         self.assertTrue((counts_of(seen, 300) == 1).all())
+
+    def test_measured_times_plan_the_rest_anew(self):
+        lengths = drawn(2000, 4096)
+        first, second, fresh = (ballast.TrainingRun(lengths, **self.arguments) for _ in range(3))
+        with self.assertRaisesRegex(ValueError, "call next"):
+            first.observe(4.0)
+        with self.assertRaisesRegex(ValueError, "no step"):
+            first.measured()
+        seen = []
+        for _ in range(12):
+            first.next()
+            second.next()
+            packs = [first.packs_of(r) for r in range(4)]
+            seen += [p for own in packs for p in own]
+            first.observe([sum(2.0 + lengths[p].sum() / 1e3 for p in own) for own in packs])  # tokens alone count
+        with self.assertRaisesRegex(ValueError, "3 times for 4 ranks"):
+            first.observe([1.0, 2.0, 3.0])
+        measured = first.measured()
+        self.assertEqual([type(word) for word in measured], [int] * 8)
+        before = first.hash()
+        self.assertEqual(second.recalibrate(measured), first.recalibrate())
+        self.assertEqual(second.hash(), first.hash())
+        self.assertNotEqual(first.hash(), before)
+        fresh.resume(first.state())
+        self.assertEqual(fresh.hash(), first.hash())
+        while True:
+            first.next()
+            if first.epoch > 0:
+                break
+            seen += [p for r in range(4) for p in first.packs_of(r)]
+        self.assertTrue((counts_of(seen, 2000) == 1).all())
+        with self.assertRaisesRegex(ValueError, "7 integers are not measured costs"):
+            first.recalibrate(measured[1:])
+
+    def test_a_copy_goes_its_own_way(self):
+        run = ballast.TrainingRun(self.lengths, **self.arguments)
+        run.next()
+        other = copy.copy(run)
+        whole = self.rest_of(run)
+        self.assertTrue(run.done and not other.done)
+        self.assertEqual(self.rest_of(other), whole)
 
     def test_options(self):
         run = ballast.TrainingRun(self.lengths, **{**self.arguments, "steps_per_epoch": 11})
@@ -470,6 +512,22 @@ class Rows(unittest.TestCase):
         self.assertEqual(ballast.position_ids(cu, row=7).tolist(), [0, 1, 0, 1, 2, 0, 0])
         self.assertEqual(ballast.segment_ids(cu, row=7).tolist(), [1, 1, 2, 2, 2, 0, 0])
         self.assertEqual(ballast.segment_ids(cu, padded=[0, 4, 8]).tolist(), [1, 1, 0, 0, 2, 2, 2, 0])
+
+    def test_a_packed_row_is_one_allocation(self):
+        row = ballast.packed_row([2, 0], [3, 9, 2], multiple=4, tokens=10)
+        cu = ballast.cu_seqlens([2, 0], [3, 9, 2])
+        padded = ballast.cu_seqlens([2, 0], [3, 9, 2], multiple=4)
+        self.assertEqual((row.cu_seqlens.tolist(), row.cu_seqlens_padded.tolist()), (cu.tolist(), padded.tolist()))
+        self.assertEqual((row.max_seqlen, repr(row)), (4, "<PackedRow: 10 tokens, 2 sequences>"))
+        self.assertEqual(row.position_ids.tolist(), [0, 1, 2, 3, 0, 1, 2, 3, 0, 0])
+        self.assertEqual(row.segment_ids.tolist(), ballast.segment_ids(cu, padded=padded, row=10).tolist())
+        arrays = [row.cu_seqlens, row.cu_seqlens_padded, row.position_ids, row.segment_ids]
+        self.assertTrue(all(a.dtype == np.int32 and not a.flags.writeable for a in arrays))
+        del row
+        gc.collect()
+        self.assertEqual(arrays[2].tolist(), [0, 1, 2, 3, 0, 1, 2, 3, 0, 0])  # a view keeps the memory
+        with self.assertRaisesRegex(ValueError, "a row of 7 tokens is too short for sequences of 8"):
+            ballast.packed_row([2, 0], [3, 9, 2], multiple=4, tokens=7)
 
     def test_loss_weights(self):
         labels, cu = np.array([1, 2, -100, 3, 4, 5, 6, 0]), [0, 3, 7]

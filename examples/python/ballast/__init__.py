@@ -15,6 +15,7 @@ from collections.abc import Sequence as _Sequence
 from . import lengths
 from ._ballast import (
     Cost,
+    PackedRow,
     Packing,
     Packs,
     Recompute,
@@ -32,6 +33,7 @@ from ._ballast import (
     micro_batches,
     near_optimal,
     pack,
+    packed_row,
     partition,
     plan_steps,
     position_ids,
@@ -52,6 +54,7 @@ _Sequence.register(Packs)
 
 __all__ = [
     "Cost",
+    "PackedRow",
     "Packing",
     "Packs",
     "Recompute",
@@ -71,6 +74,7 @@ __all__ = [
     "micro_batches",
     "near_optimal",
     "pack",
+    "packed_row",
     "partition",
     "plan_steps",
     "position_ids",

@@ -158,9 +158,39 @@ class TrainingRun:
         run.resume([int(word) for word in state])
         self._run, self._options = run, options
 
+    def observe(self, ms: float | Sequence[float]) -> None:
+        """Takes the measured milliseconds of the step that `next` handed out last: one number, or one for each rank.
+
+        A number is the time from the start of the step until all ranks have finished. Times of ranks are without
+        waiting for other ranks, and say more. Call it on the rank that measures; the last 256 steps count.
+        """
+        if np.ndim(ms) == 0:
+            self._run.observe_step(float(ms))  # type: ignore[arg-type]
+        else:
+            self._run.observe_ranks([float(time) for time in ms])  # type: ignore[union-attr]
+
+    def measured(self) -> list[int]:
+        """What the observed times say of the cost, as 8 integers to send to the other ranks: fits may round otherwise there."""
+        return self._run.measured()
+
+    def recalibrate(self, measured: Sequence[int] | None = None) -> bool:
+        """Plans the rest of the epoch, and all later ones, under what `measured` returned. All ranks need the same integers.
+
+        Without an argument it takes those of this run. Returns whether the steps to come were planned anew; if not, that
+        would save less than a thousandth of their time. Call `next` before `packs_of` then.
+        """
+        return self._run.recalibrate(self.measured() if measured is None else [int(word) for word in measured])
+
     def hash(self) -> int:
         """A number of 64 bits that ranks compare once an epoch: it is equal if plans, options and positions are."""
         return self._run.hash()
+
+    def __copy__(self) -> TrainingRun:
+        """Another run at the same place, without planning again."""
+        other = TrainingRun.__new__(TrainingRun)
+        other._lengths, other._options, other._epoch = self._lengths, self._options, self._epoch
+        other._run = self._run.copy()
+        return other
 
     def __getstate__(self) -> dict[str, Any]:
         return {"lengths": self._lengths, "options": self._options, "epoch": self._epoch, "state": self.state()}

@@ -12,6 +12,8 @@ docs/python-trainers.md says what else has to be known. PyTorch is imported when
 needed.
 """
 
+import copy
+
 import numpy as np
 
 import ballast
@@ -29,15 +31,13 @@ class Plan:
 
     def __init__(self, lengths, *, capacity, ranks, micro_batches=1, **options):
         self._lengths, self._options = lengths, {"capacity": capacity, **options}
-        self._ranks, self._micro_batches, self._resumed = ranks, micro_batches, None
+        self._ranks, self._micro_batches = ranks, micro_batches
+        self._start = ballast.TrainingRun(lengths, ranks=ranks, micro_batches=micro_batches, **self._options)
         self._reported, self._first, self._table = self._run(), 0, None
 
     def _run(self):
-        """A new run that stands where this plan was resumed, or at its beginning."""
-        run = ballast.TrainingRun(self._lengths, ranks=self._ranks, micro_batches=self._micro_batches, **self._options)
-        if self._resumed is not None:
-            run.resume(self._resumed)
-        return run
+        """A run that stands where this plan was resumed, or at its beginning: a copy, which plans nothing."""
+        return copy.copy(self._start)
 
     @property
     def ranks(self):
@@ -96,7 +96,7 @@ class Plan:
 
     def dataset(self, dataset):
         """The dataset with samples split into pieces, or cut to the capacity, as `oversize` says."""
-        return Pieces(dataset, self._options["capacity"], self._run().pieces)
+        return Pieces(dataset, self._options["capacity"], self._start.pieces)
 
     def steps_of(self, loader):
         """Yields (step, list of its micro-batches) from a loader of this plan, and counts the steps."""
@@ -134,15 +134,17 @@ class Plan:
         Call it before samplers are made. With another number of ranks the samples that are left of the epoch are
         planned anew.
         """
-        self._resumed = state["words"]
-        self._ranks = state["ranks"] if ranks is None else ranks
-        self._micro_batches = state["micro_batches"] if micro_batches is None else micro_batches
+        ranks = state["ranks"] if ranks is None else ranks
+        micro_batches = state["micro_batches"] if micro_batches is None else micro_batches
+        start = copy.copy(self._start)
+        start.resume(state["words"], ranks, micro_batches)
+        self._start, self._ranks, self._micro_batches = start, ranks, micro_batches
         self._first, self._counted, self._table = state["steps"], 0, None
         self._reported = self._run()
 
     def hash(self):
         """A number that is equal on all ranks if their plans are."""
-        return self._run().hash()
+        return self._start.hash()
 
     def agree(self, group=None, device=None):
         """Raises ValueError on every rank unless all of them have made the same plan: one reduction of four numbers."""

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/layout/cu_seqlens.hpp>
+#include <ballast/layout/packed_row.hpp>
 #include <ballast/layout/position_ids.hpp>
 #include <ballast/layout/segment_ids.hpp>
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "arrays.hpp"
@@ -11,7 +15,42 @@
 
 namespace ballast_python {
 
+namespace {
+
+using row = ballast::packed_row<std::int32_t>;
+
+/// A property that is a part of a row's memory, and keeps the row alive.
+template <std::span<std::int32_t const> (row::*Part)() const&>
+view_of<std::int32_t> part_of(nb::handle self) {
+  auto const values = (nb::cast<row const&>(self).*Part)();
+  return view(values.data(), values.size(), self);
+}
+
+void bind_row(nb::module_& m) {
+  nb::class_<row>(m, "PackedRow", "The arrays of a packed row, int32 and read-only: views of one allocation, which they keep alive.")
+      .def_prop_ro("cu_seqlens", &part_of<&row::cu_seqlens>, "The cumulative lengths of the sequences, padding not counted.")
+      .def_prop_ro("cu_seqlens_padded", &part_of<&row::cu_seqlens_padded>, "Where each sequence starts in the row.")
+      .def_prop_ro("max_seqlen", &row::max_seqlen, "Tokens of the longest sequence with its padding; 0 if there is none.")
+      .def_prop_ro("position_ids", &part_of<&row::position_ids>, "The position of each token in its sequence.")
+      .def_prop_ro("segment_ids", &part_of<&row::segment_ids>, "The number of each token's sequence, from 1; 0 is padding.")
+      .def("__repr__", [](row const& r) {
+        return "<PackedRow: " + std::to_string(r.size().tokens) + " tokens, " + std::to_string(r.size().offsets - 1) + " sequences>";
+      });
+  m.def(
+      "packed_row",
+      [](array_like const& pack, array_like const& lengths, std::int64_t multiple, std::size_t tokens) {
+        integers const members(pack, "pack"), given(lengths, "lengths");
+        return row(members.range(), given.range(), {.multiple = multiple, .tokens = tokens});
+      },
+      "pack"_a, "lengths"_a, nb::kw_only(), "multiple"_a = 1, "tokens"_a = 0,
+      "All arrays of a pack's row at once: what `cu_seqlens`, `position_ids` and `segment_ids` give, in one allocation.\n\n"
+      "`lengths` are those of all samples. Each sequence is padded to a `multiple`, and the row to `tokens` (0: not at all).");
+}
+
+}  // namespace
+
 void bind_layout(nb::module_& m) {
+  bind_row(m);
   m.def(
       "cu_seqlens",
       [](array_like const& pack, array_like const& lengths, std::int64_t multiple) {

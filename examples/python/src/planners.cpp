@@ -6,6 +6,7 @@
 #include <ballast/batching/plan_steps.hpp>
 #include <ballast/core/executor.hpp>
 #include <ballast/packing/pack.hpp>
+#include <ballast/plan/observe.hpp>
 #include <ballast/plan/training_run.hpp>
 
 #include <utility>
@@ -59,8 +60,8 @@ ballast::run_options options_of(run_request const& r, std::stop_token stop) {
 
 class run_of_any_cost final : public planned_run {
  public:
-  run_of_any_cost(integer_view const& lengths, ballast::run_options options, any_cost const& cost)
-      : run_(lengths.range(), std::move(options), cost) {}
+  run_of_any_cost(integer_view const& lengths, ballast::run_options const& options, any_cost const& cost)
+      : run_(lengths.range(), options, cost), watch_(options.data.steps, {}, cost) {}
 
   [[nodiscard]] std::uint64_t steps() const override { return run_.steps(); }
   [[nodiscard]] std::uint64_t step() const override { return run_.step(); }
@@ -77,6 +78,14 @@ class run_of_any_cost final : public planned_run {
   [[nodiscard]] std::vector<std::uint64_t> words() const override { return run_.state().words(); }
   void resume(std::span<std::uint64_t const> words) override { run_.resume(ballast::run_state::from_words(words)); }
   [[nodiscard]] std::uint64_t hash() const override { return run_.hash(); }
+  [[nodiscard]] std::unique_ptr<planned_run> copy() const override { return std::make_unique<run_of_any_cost>(*this); }
+  void observe(double ms) override { run_.observe(watch_, ms); }
+  void observe(std::span<double const> ms) override { run_.observe(watch_, ms); }
+  [[nodiscard]] std::vector<std::uint64_t> measured() const override {
+    auto const words = ballast::run_costs::of(watch_.recalibrate()).words();
+    return {words.begin(), words.end()};
+  }
+  bool recalibrate(std::span<std::uint64_t const> words) override { return run_.recalibrate(ballast::run_costs::from_words(words)); }
   [[nodiscard]] std::uint64_t micro_batches() const override { return run_.plan().steps.micro_batches; }
   [[nodiscard]] std::vector<ballast::sample_piece> const& pieces() const override { return run_.plan().samples.pieces; }
   [[nodiscard]] std::vector<std::uint32_t> const& set_aside() const override { return run_.plan().samples.set_aside; }
@@ -84,6 +93,7 @@ class run_of_any_cost final : public planned_run {
 
  private:
   ballast::training_run<any_cost> run_;
+  ballast::step_observer<any_cost, ballast::token_cost, ballast::full_pairs> watch_;
 };
 
 }  // namespace

@@ -64,6 +64,13 @@ class planned_run {
   [[nodiscard]] virtual std::vector<std::uint64_t> words() const = 0;
   virtual void resume(std::span<std::uint64_t const> words) = 0;
   [[nodiscard]] virtual std::uint64_t hash() const = 0;
+  [[nodiscard]] virtual std::unique_ptr<planned_run> copy() const = 0;
+  /// Takes the time of the last step, or that of each rank in it.
+  virtual void observe(double ms) = 0;
+  virtual void observe(std::span<double const> ms) = 0;
+  /// What the times say, as words of `run_costs`.
+  [[nodiscard]] virtual std::vector<std::uint64_t> measured() const = 0;
+  virtual bool recalibrate(std::span<std::uint64_t const> words) = 0;
   [[nodiscard]] virtual std::uint64_t micro_batches() const = 0;
   [[nodiscard]] virtual std::vector<ballast::sample_piece> const& pieces() const = 0;
   [[nodiscard]] virtual std::vector<std::uint32_t> const& set_aside() const = 0;

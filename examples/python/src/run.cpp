@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -80,6 +81,19 @@ void bind_run(nb::module_& m) {
           "words"_a, "Goes on from a state.")
       .def(
           "hash", [](planned_run const& run) { return without_gil([&] { return run.hash(); }); }, "What ranks compare.")
+      .def(
+          "copy", [](planned_run const& run) { return without_gil([&] { return run.copy(); }); }, "Another run at the same place.")
+      .def(
+          "observe_step", [](planned_run& run, double ms) { run.observe(ms); }, "ms"_a, "Takes the time of the last step.")
+      .def(
+          "observe_ranks", [](planned_run& run, std::vector<double> const& ms) { run.observe(std::span(ms)); }, "ms"_a,
+          "Takes the time of each rank in the last step.")
+      .def(
+          "measured", [](planned_run const& run) { return without_gil([&] { return run.measured(); }); }, "What the times say.")
+      .def(
+          "recalibrate",
+          [](planned_run& run, std::vector<std::uint64_t> const& found) { return without_gil([&] { return run.recalibrate(found); }); },
+          "found"_a, "Plans the steps to come under measured times.")
       .def("micro_batches", &planned_run::micro_batches, "Places of a rank in a step.")
       .def("pieces", &pieces_of, "Second and later pieces of split samples.")
       .def(

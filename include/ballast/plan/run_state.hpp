@@ -4,6 +4,7 @@
 #include <ballast/plan/recalibration.hpp>
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -23,6 +24,44 @@ struct run_costs {
   std::int64_t per_micro_batch = 0;       ///< nanoseconds of a micro-batch
   std::int64_t per_step = 0;              ///< nanoseconds of a step
   friend bool operator==(run_costs const&, run_costs const&) = default;
+
+  /// @brief The costs that were measured. @tparam Cost the modelled cost @param found what `step_observer::recalibrate` returned
+  /// @return the costs, with `measured`
+  template <cost_model Cost>
+  [[nodiscard]] static run_costs of(recalibration<Cost, token_cost, full_pairs> const& found) {
+    return {true, found.cost.per_unit, found.per_micro_batch, found.per_step};
+  }
+  /// @brief Measured costs as 8 integers, to send to other ranks.
+  [[nodiscard]] std::array<std::uint64_t, 8> words() const {
+    auto const& k = per_unit;
+    return {k[0].numerator,
+            k[0].denominator,
+            k[1].numerator,
+            k[1].denominator,
+            k[2].numerator,
+            k[2].denominator,
+            static_cast<std::uint64_t>(per_micro_batch),
+            static_cast<std::uint64_t>(per_step)};
+  }
+  /// @brief The measured costs that `words` wrote.
+  /// @param words  integers
+  /// @return the costs, with `measured`
+  /// @throws invalid_input unless `words` wrote these
+  [[nodiscard]] static run_costs from_words(std::span<std::uint64_t const> words) {
+    require(words.size() == 8,
+            [&] { return std::to_string(words.size()) + " integers are not measured costs of a training run: these are 8"; });
+    run_costs out{
+        .measured = true, .per_micro_batch = static_cast<std::int64_t>(words[6]), .per_step = static_cast<std::int64_t>(words[7])};
+    for (std::size_t k = 0; k < 3; ++k) {
+      out.per_unit[k] = {words[2 * k], words[2 * k + 1]};
+      require(words[2 * k] < std::uint64_t{1} << 32 && std::has_single_bit(words[2 * k + 1]) && words[2 * k + 1] <= std::uint64_t{1} << 62,
+              [&] {
+                return "measured costs have a coefficient of " + std::to_string(words[2 * k]) + " / " + std::to_string(words[2 * k + 1]);
+              });
+    }
+    require(out.per_micro_batch >= 0 && out.per_step >= 0, [] { return std::string("measured costs have a negative time"); });
+    return out;
+  }
 };
 
 /// @brief A part of a pass through the data that one plan was made for: until the number of ranks or the cost changes.
@@ -46,10 +85,9 @@ struct run_state {
   [[nodiscard]] std::vector<std::uint64_t> words() const {
     std::vector<std::uint64_t> out{fingerprint, step, pass, parts.size()};
     for (auto const& part : parts) {
-      auto const& c = part.costs;
-      for (auto const word : {part.steps, part.ranks, part.micro_batches, std::uint64_t{c.measured}}) out.push_back(word);
-      for (auto const& k : c.per_unit) out.insert(out.end(), {k.numerator, k.denominator});
-      out.insert(out.end(), {static_cast<std::uint64_t>(c.per_micro_batch), static_cast<std::uint64_t>(c.per_step)});
+      auto const costs = part.costs.words();
+      out.insert(out.end(), {part.steps, part.ranks, part.micro_batches, std::uint64_t{part.costs.measured}});
+      out.insert(out.end(), costs.begin(), costs.end());
     }
     return out;
   }
@@ -66,17 +104,8 @@ struct run_state {
     run_state out{words[0], words[1], words[2], {}};
     out.parts.reserve((words.size() - 4) / part_words);
     for (auto w = words.subspan(4); !w.empty(); w = w.subspan(part_words)) {
-      run_part part{w[0], w[1], w[2], {}};
-      part.costs.measured = w[3] != 0;
-      for (std::size_t k = 0; k < 3; ++k) {
-        auto const denominator = w[5 + 2 * k];
-        require(w[4 + 2 * k] < std::uint64_t{1} << 32 && denominator != 0 && denominator <= std::uint64_t{1} << 62,
-                [&] { return "the state has a coefficient of " + std::to_string(w[4 + 2 * k]) + " / " + std::to_string(denominator); });
-        part.costs.per_unit[k] = {w[4 + 2 * k], denominator};
-      }
-      part.costs.per_micro_batch = static_cast<std::int64_t>(w[10]);
-      part.costs.per_step = static_cast<std::int64_t>(w[11]);
-      out.parts.push_back(part);
+      out.parts.push_back({w[0], w[1], w[2], run_costs::from_words(w.subspan(4, 8))});
+      out.parts.back().costs.measured = w[3] != 0;
     }
     return out;
   }

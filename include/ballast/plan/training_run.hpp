@@ -191,22 +191,24 @@ class training_run {
   }
   /// @brief Plans the rest of the pass, and all later passes, under measured times.
   ///
-  /// All ranks need the same integers: let one rank call `step_observer::recalibrate` and send the result to the others.
+  /// All ranks need the same integers: let one rank call `step_observer::recalibrate` and send `run_costs::of(found).words()`.
   ///
-  /// @param found  what an observer found
+  /// @param found  what an observer found, or what `run_costs::from_words` read
   /// @return whether the steps to come were planned anew; if not, that would have saved less than a thousandth of their time
   /// @throws invalid_input if the cost of a sample is out of range; the run is then unchanged
   /// @par Complexity
   /// As `plan_rest`.
-  bool recalibrate(measurement const& found) {
+  bool recalibrate(run_costs const& found) {
     auto part = parts_.back();
     part.steps = 0;
-    part.costs = {true, found.cost.per_unit, found.per_micro_batch, found.per_step};
+    part.costs = found;
     auto other = *this;
     auto const anew = other.turn_to_part(part);
     *this = std::move(other);
     return anew;
   }
+  /// @brief As above. @param found as above @return as above
+  bool recalibrate(measurement const& found) { return recalibrate(run_costs::of(found)); }
 
   /// @brief A task that plans the next pass, for another thread: `std::async(std::launch::async, run.plan_ahead())`.
   ///
