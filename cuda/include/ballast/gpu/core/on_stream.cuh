@@ -130,7 +130,7 @@ class stream_event {
 ///
 /// Scans, reductions and sorts are defined in scan.cuh, reduce.cuh and sort.cuh, which include CUB: include what you call.
 ///
-/// PyTorch's allocator, for all memory of the twins:
+/// PyTorch's allocator, for all memory of the twins (examples/torch/pack_on_device.cu):
 /// @code
 ///   struct on_torch : ballast::gpu::on_stream {
 ///     cudaError_t allocate(std::size_t bytes, void*& out) const {
