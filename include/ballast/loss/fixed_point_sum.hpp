@@ -21,18 +21,20 @@ struct fixed_point_term {
   bool not_finite = false;
 };
 
-// Rounds halves away from zero. All steps are exact (units_per_1 is a power of two), so the result depends neither on contraction nor on
-// the rounding mode.
+inline constexpr auto most_units = 0x1p55;
+[[nodiscard]] BALLAST_HD constexpr bool few_units(double units) noexcept { return units < most_units && units > -most_units; }
+// Rounds few units, halves away from zero. All steps are exact, so the result depends neither on contraction nor on the rounding mode.
+[[nodiscard]] BALLAST_HD constexpr std::int64_t whole_units(double units) noexcept {
+  auto const whole = static_cast<std::int64_t>(units);
+  auto const rest = units - static_cast<double>(whole);
+  return whole + (rest >= 0.5 ? 1 : 0) - (rest <= -0.5 ? 1 : 0);
+}
 [[nodiscard]] BALLAST_HD constexpr fixed_point_term to_fixed_point(double x, double units_per_1) noexcept {
-  constexpr auto limit = 0x1p55;
-  auto const units = x * units_per_1;
-  if (units < limit && units > -limit) [[likely]] {
-    auto const whole = static_cast<std::int64_t>(units);
-    auto const rest = units - static_cast<double>(whole);
-    return {whole + (rest >= 0.5 ? 1 : 0) - (rest <= -0.5 ? 1 : 0)};
-  }
+  auto const units = x * units_per_1;  // exact: units_per_1 is a power of two
+  if (few_units(units)) [[likely]]
+    return {whole_units(units)};
   if (x - x != 0.0) return {.not_finite = true};
-  return {static_cast<std::int64_t>(x > 0.0 ? limit : -limit), true};
+  return {static_cast<std::int64_t>(x > 0.0 ? most_units : -most_units), true};
 }
 }  // namespace detail
 

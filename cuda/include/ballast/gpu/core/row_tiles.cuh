@@ -37,7 +37,9 @@ template <class On, class Rows, class Visit>
 ///
 /// @tparam On      the backend
 /// @tparam Bounds  a bounds object (rows.cuh)
-/// @tparam Term    as `Visit` of `visit_rows`, returning an integer of at most 2^55; `emit` takes a `two_words` and adds it atomically
+/// @tparam Term    as `Visit` of `visit_rows`, returning an integer of at most 2^55; `emit` takes a `two_words` and adds it atomically.
+///                 If it has a type `output`, `term.in(place)` is made for each part of a segment and called in its stead, with one more
+///                 argument, an `output&`; `term.write(at, output)` follows for every place
 /// @param on      the backend
 /// @param bounds  bounds of the row
 /// @param length  places of the row

@@ -22,9 +22,22 @@ namespace ballast::inline v0_2::gpu {
 namespace detail {
 template <class Number, class Label, class Scale>
 struct weighted_units : fixed_sums {
+  using output = Scale;
   struct input {
     Number loss;
-    Label label;
+    std::uint32_t taken;  // whether the label is not the ignored one
+  };
+  struct of_sequence {
+    fixed_sums sums;
+    label_rule rule;
+    double weight, per_1;
+    Scale scale;
+    BALLAST_HD std::int64_t operator()(row_place const& place, input const& token, Scale& out) const {
+      auto const counted = token.taken != 0 && rule.has_label(place);
+      out = counted ? scale : Scale{0};
+      if (!counted) return 0;
+      return sums.units(place.segment, weight * static_cast<double>(token.loss), per_1);
+    }
   };
   Number const* losses;
   Label const* labels;
@@ -32,13 +45,12 @@ struct weighted_units : fixed_sums {
   Scale* scale;
   label_rule rule;
   double per_1;
-  [[nodiscard]] BALLAST_HD input read(row_place const& place) const { return {losses[place.at], labels[place.at]}; }
-  BALLAST_HD std::int64_t operator()(row_place const& place, input const& token) const {
-    auto const counted = rule.counts(place, token.label);
-    auto const weight = counted ? weights[place.segment] : 0.0;
-    scale[place.at] = static_cast<Scale>(weight);
-    return counted ? units(place.segment, weight * static_cast<double>(token.loss), per_1) : 0;
+  [[nodiscard]] BALLAST_HD input read(row_place const& place) const { return {losses[place.at], rule.takes(labels[place.at])}; }
+  [[nodiscard]] BALLAST_HD of_sequence in(row_place const& place) const {
+    auto const weight = place.inside ? weights[place.segment] : 0.0;
+    return {*this, rule, weight, per_1, static_cast<Scale>(weight)};
   }
+  BALLAST_HD void write(std::size_t at, Scale out) const { scale[at] = out; }
 };
 }  // namespace detail
 

@@ -7,6 +7,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
+#include <utility>
 
 // The blocks of row_tiles.cuh: a tile of a row, and the passes over it.
 
@@ -61,9 +63,17 @@ struct row_tile {
     auto const from = segment_at(block, bounds, 0, bounds.count, first, false);
     return {from, segment_at(block, bounds, from, bounds.count, first + size - 1, true)};
   }
-  // Calls body(offset in the tile, place, input) for every place of a lane; neighbouring lanes have neighbouring places.
-  template <class Visit, class Body>
-  BALLAST_HD void visit(unsigned lane, tile_ends const& ends, Visit const& visitor, Body const& body) const {
+  // Turns to the segment of place.at, which is not before place.segment. @return its end in the tile
+  BALLAST_HD unsigned enter(row_place& place, tile_ends const& ends) const {
+    place.segment = segment_at(bounds, place.segment, ends.last, place.at);
+    place.begin = bounds(place.segment);
+    place.inside = place.segment < bounds.count;
+    place.end = place.inside ? bounds(place.segment + 1) : length;
+    return place.end > first + size ? size : static_cast<unsigned>(place.end - first);
+  }
+  // Calls visitor(place, input) for every place of a lane; neighbouring lanes have neighbouring places.
+  template <class Visit>
+  BALLAST_HD void visit(unsigned lane, tile_ends const& ends, Visit const& visitor) const {
     row_place place{.row = row, .segment = ends.first};
     unsigned end = 0;  // end of the segment in the tile
     for (auto start = lane; start < size; start += tile_ahead * tile_lanes) {
@@ -76,14 +86,8 @@ struct row_tile {
         auto const offset = start + k * tile_lanes;
         if (offset >= size) return;
         place.at = first + offset;
-        if (offset >= end) {
-          place.segment = segment_at(bounds, place.segment, ends.last, place.at);
-          place.begin = bounds(place.segment);
-          place.inside = place.segment < bounds.count;
-          place.end = place.inside ? bounds(place.segment + 1) : length;
-          end = place.end > first + size ? size : static_cast<unsigned>(place.end - first);
-        }
-        body(offset, place, input[k]);
+        if (offset >= end) end = enter(place, ends);
+        visitor(place, input[k]);
       }
     }
   }
@@ -107,27 +111,55 @@ struct visit_tile {
   BALLAST_HD void operator()(Block& block, std::size_t b) const {
     auto const tile = tile_of(rows, length, b);
     auto const ends = tile.ends(block);
-    block.each([&](unsigned lane) {
-      tile.visit(lane, ends, visitor, [&](unsigned, row_place const& place, auto const& input) { visitor(place, input); });
-    });
+    block.each([&](unsigned lane) { tile.visit(lane, ends, visitor); });
   }
 };
 
-// The block of sum_segments. Terms, of at most 2^55, are written to shared memory. The difference of their prefix sums at the ends of a
-// segment is its sum, so a tile with one segment takes as much work as one with a thousand.
+// What is written at a place beside the sums, if anything.
+struct no_output {};
+template <class Term>
+struct output_of {
+  using type = no_output;
+};
+template <class Term>
+  requires requires { typename Term::output; }
+struct output_of<Term> {
+  using type = typename Term::output;
+};
+
+// What is called for the places of a segment.
+template <class Term>
+[[nodiscard]] BALLAST_HD auto work_in(Term const& term, row_place const& segment) {
+  if constexpr (requires { typename Term::output; })
+    return term.in(segment);
+  else
+    return [&term](row_place const& place, auto const& read, no_output&) { return term(place, read); };
+}
+
+// The block of sum_segments. Neighbouring lanes read neighbouring places into shared memory, and write there what goes out; in between each
+// lane works on consecutive places, so that it looks for a segment once. Summands, of at most 2^55, stay in shared memory. The difference
+// of their prefix sums at the ends of a segment is its sum, so a tile with one segment takes as much work as one with a thousand.
 template <class Rows, class Term>
 struct sum_tile {
-  static constexpr unsigned bundle = 16;  // number of lanes whose sums one lane adds up
+  using input = decltype(std::declval<Term const&>().read(row_place{}));
+  using output = typename output_of<Term>::type;
+  static constexpr bool writes = !std::is_same_v<output, no_output>;
+  static constexpr unsigned bundle = 16;                      // number of lanes whose sums one lane adds up
+  static constexpr unsigned places = tile_size + tile_lanes;  // one is left free after those of a lane, which avoids bank conflicts
+  union place_value {
+    input read;
+    std::int64_t units;
+  };
   struct storage {
     two_words of_lanes[tile_lanes];             // prefix sum up to and including a lane, within its bundle
     two_words of_bundles[tile_lanes / bundle];  // prefix sum before a bundle
-    std::int64_t terms[tile_size + tile_lanes];
+    place_value values[places];
+    output out[writes ? places : 1];
   };
   Rows rows;
   std::size_t length;
   Term term;
 
-  // One word is left free after each lane's terms, which avoids bank conflicts.
   [[nodiscard]] static BALLAST_HD unsigned slot(unsigned i) { return i + i / tile_share; }
 
   [[nodiscard]] static BALLAST_HD two_words before(storage const& kept, unsigned count) {
@@ -138,7 +170,7 @@ struct sum_tile {
       sum.add(kept.of_lanes[lanes - 1]);
     }
     std::int64_t rest = 0;
-    for (auto i = lanes * tile_share; i < count; ++i) rest += kept.terms[slot(i)];
+    for (auto i = lanes * tile_share; i < count; ++i) rest += kept.values[slot(i)].units;
     sum.add(rest);
     return sum;
   }
@@ -149,17 +181,37 @@ struct sum_tile {
     auto& kept = *block.template shared<storage>();
     auto const ends = tile.ends(block);
     block.each([&](unsigned lane) {
-      tile.visit(lane, ends, term,
-                 [&](unsigned offset, row_place const& place, auto const& input) { kept.terms[slot(offset)] = term(place, input); });
-      for (auto offset = tile.size + lane; offset < tile_size; offset += tile_lanes) kept.terms[slot(offset)] = 0;
+      input read[tile_share]{};
+      for (unsigned k = 0; k < tile_share; ++k)
+        if (auto const offset = lane + k * tile_lanes; offset < tile.size)
+          read[k] = term.read({.row = tile.row, .at = tile.first + offset});
+      for (unsigned k = 0; k < tile_share; ++k) kept.values[slot(lane + k * tile_lanes)].read = read[k];
     });
     block.each([&](unsigned lane) {
+      row_place place{.row = tile.row, .segment = ends.first};
+      auto const last = (lane + 1) * tile_share;
+      auto const stop = last < tile.size ? last : tile.size;
       std::int64_t sum = 0;
-      for (unsigned i = 0; i < tile_share; ++i) sum += kept.terms[slot(lane * tile_share) + i];
+      for (auto offset = lane * tile_share; offset < stop;) {
+        place.at = tile.first + offset;
+        auto const end = tile.enter(place, ends);
+        auto const work = work_in(term, place);
+        auto const next = end < stop ? end : stop;
+        do {
+          auto const here = slot(offset);
+          auto const read = kept.values[here].read;
+          place.at = tile.first + offset;
+          auto const units = work(place, read, kept.out[writes ? here : 0]);
+          kept.values[here].units = units;
+          sum += units;
+        } while (++offset < next);
+      }
       kept.of_lanes[lane] = {};
       kept.of_lanes[lane].add(sum);
     });
     block.each([&](unsigned lane) {
+      if constexpr (writes)
+        for (auto offset = lane; offset < tile.size; offset += tile_lanes) term.write(tile.first + offset, kept.out[slot(offset)]);
       if (lane >= tile_lanes / bundle) return;
       for (auto i = lane * bundle + 1; i < (lane + 1) * bundle; ++i) kept.of_lanes[i].add(kept.of_lanes[i - 1]);
     });

@@ -43,6 +43,8 @@ struct fixed_sums {
   }
   // The units of a number; a saturated or non-finite number is counted directly, because it is rare.
   [[nodiscard]] BALLAST_HD std::int64_t units(std::size_t sequence, double x, double per_1) const {
+    if (auto const exact = x * per_1; ballast::detail::few_units(exact)) [[likely]]
+      return ballast::detail::whole_units(exact);
     auto const term = ballast::detail::to_fixed_point(x, per_1);
     if (term.saturated) add(sequence, 2, 1);
     if (term.not_finite) add(sequence, 3, 1);

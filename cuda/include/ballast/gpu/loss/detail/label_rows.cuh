@@ -19,8 +19,13 @@ struct label_rule {
   bool in_model;
   BALLAST_HD explicit label_rule(label_options options) : ignore(options.ignore), in_model(options.shift == label_shift::in_model) {}
   template <class Label>
+  [[nodiscard]] BALLAST_HD bool takes(Label label) const {
+    return static_cast<std::int64_t>(label) != ignore;
+  }
+  [[nodiscard]] BALLAST_HD bool has_label(row_place const& place) const { return place.inside && !(in_model && place.at == place.begin); }
+  template <class Label>
   [[nodiscard]] BALLAST_HD bool counts(row_place const& place, Label label) const {
-    return place.inside && static_cast<std::int64_t>(label) != ignore && !(in_model && place.at == place.begin);
+    return takes(label) && has_label(place);
   }
 };
 
