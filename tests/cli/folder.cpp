@@ -3,8 +3,13 @@
 
 #include "errors.hpp"
 #include "program.hpp"
+#include "refused.hpp"
 
 #include "support/catch.hpp"
+
+#include <ballast/core/random.hpp>
+
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -339,6 +344,71 @@ TEST_CASE("check demands a complete folder, all of one plan", "[cli]") {
   CHECK(newer.code == 2);
   CHECK(newer.err.find("levels/plan.json: is of format 3, ") == 0);
   CHECK(in.ballast("check plan --capacity 10").err.find("check takes the packing, then the lengths") == 0);
+}
+
+TEST_CASE("check knows what a plan drops or repeats, and refuses other lists", "[cli]") {
+  scratch const in;
+  ballast::splitmix64 draw(3);
+  std::string rows;
+  for (auto i = 0; i < 300; ++i) rows += std::to_string(draw() % 4) + "," + std::to_string(draw() % 90 + 10) + "\n";
+  in.file("f", rows + "1,130\n");
+  auto const shape = [](std::string const& rest) { return " --ranks 4 --micro-batches 7 --out d --left-over " + rest; };
+  for (std::string const rest : {"drop", "repeat"}) {
+    auto const key = rest == "drop" ? "dropped" : "repeated";
+    for (std::string const limits : {" f --columns 2 --capacity 100 --oversize set-aside", " f --columns 2 --capacity 100 --oversize split",
+                                     " f --columns 2 --capacity 200", " f --columns 1,2 --capacity 12,200"}) {
+      REQUIRE(in.ballast("plan" + limits + shape(rest)).code == 0);
+      auto const check = "check d" + limits;
+      auto const json = nlohmann::ordered_json::parse(read_whole(in / "d/plan.json"));
+      auto const list = json.value(key, std::vector<std::uint64_t>());
+      REQUIRE(list.size() > 1);
+      auto const o = in.ballast(check);
+      CAPTURE(rest, limits, o.err);
+      CHECK(o.code == 0);
+      CHECK(o.out.find("Valid: no sample is missing or repeated but the " + std::to_string(list.size()) + " that plan.json lists as " +
+                       key + ", and no pack exceeds ") == 0);
+      auto const figures = nlohmann::json::parse(in.ballast(check + " --json").out);
+      for (auto const* const same : {"samples", "capacity", "packs", "hash", "set_aside", key}) CHECK(figures[same] == json[same]);
+      if (figures.contains("tokens")) CHECK(figures["tokens"] == json["tokens"]);
+
+      auto const refused = [&](std::vector<std::uint64_t> const& other, std::string const& sentence, std::string const& under) {
+        auto changed = json;
+        changed.erase(key);
+        changed[under] = other;
+        in.file("d/plan.json", changed.dump());
+        check_refused(in.ballast(check), sentence);
+      };
+      auto const invalid = std::string("d: not a valid plan: ");
+      auto const first = std::to_string(list.front());
+      refused({list.begin() + 1, list.end()},
+              invalid + "sample " + first +
+                  (rest == "drop" ? " is in no pack, and plan.json does not list it in dropped; check it with the lengths it was made of, "
+                                  : " occurs 2 times, first in pack "),
+              key);
+      std::uint64_t present = 0;
+      while (std::binary_search(list.begin(), list.end(), present)) ++present;
+      auto longer = list;
+      longer.insert(std::upper_bound(longer.begin(), longer.end(), present), present);
+      refused(longer,
+              invalid + "sample " + std::to_string(present) +
+                  (rest == "drop" ? " is in pack " : " occurs 1 time, and plan.json lists it 1 time in repeated, which makes 2 in all; "),
+              key);
+      refused({list.rbegin(), list.rend()}, "d/plan.json: " + std::string(key) + "[1] = ", key);
+      longer = list;
+      longer.push_back(1000000);
+      refused(longer, invalid + key + "[" + std::to_string(list.size()) + "] = 1000000 in plan.json must be below the number of samples, ",
+              key);
+      if (limits.find("set-aside") != std::string::npos) {
+        longer.back() = 300;
+        refused(longer, invalid + key + "[" + std::to_string(list.size()) + "] = 300 in plan.json is longer than the capacity", key);
+      }
+      refused(list, invalid + "sample ", rest == "drop" ? "repeated" : "dropped");
+    }
+    REQUIRE(in.ballast("plan f --columns 2 --capacity 200" + shape(rest) + " --stages 2 --model gpt2-xl").code == 0);
+    CHECK(in.ballast("check d f --columns 2 --capacity 200").code == 0);
+    check_refused(in.ballast("check d f --columns 2 --capacity 190"), "d: not a valid plan: pack ");
+    check_refused(in.ballast("check d f --columns 2 --capacity 200 --max-items 1"), "d: not a valid plan: pack ");
+  }
 }
 
 }  // namespace test_cli_folder

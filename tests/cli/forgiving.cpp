@@ -237,8 +237,7 @@ TEST_CASE("a global batch is given in packs or tokens, and an epoch has an order
     REQUIRE(json.contains(key));
     CHECK_FALSE(json[key].empty());
     CHECK(in.ballast("plan f --capacity 100 --ranks 4 --micro-batches 7 --out d --left-over " + rest).code == 0);
-    check_refused(in.ballast("check d f --capacity 100"),
-                  "d: its plan " + std::string(rest == "drop" ? "leaves out " : "trains twice on "));
+    CHECK(in.ballast("check d f --capacity 100").code == 0);
     auto const words = in.ballast("plan f --capacity 100 --ranks 4 --micro-batches 7 --left-over " + rest).out;
     CHECK(words.find(std::to_string(json[key].size()) + " sample") != std::string::npos);
   }

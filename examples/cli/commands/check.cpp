@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "commands/check_left_over.hpp"
 #include "commands/commands.hpp"
 #include "commands/options.hpp"
 #include "readers/data_set.hpp"
@@ -11,19 +12,25 @@
 #include "report/replace.hpp"
 
 #include <ballast/core/hash.hpp>
+#include <ballast/core/math.hpp>
 #include <ballast/packing/check.hpp>
+#include <ballast/packing/oversize.hpp>
 #include <ballast/packing/vector/check.hpp>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <memory>
+#include <span>
+#include <string>
+#include <vector>
 
 namespace ballast_cli {
 
 namespace {
 
 struct check_arguments {
-  input_arguments
-      input;  ///< the first files are the packing: OFFSETS MEMBERS, a folder that `pack --out` wrote, or a list of indices a line
+  input_arguments input;  ///< the first files are the packing: OFFSETS MEMBERS, a folder that `--out` wrote, or a list of indices a line
   limit_arguments limits;
   bool json = false;
 };
@@ -31,13 +38,13 @@ struct check_arguments {
 constexpr auto too_few = "check takes the packing, then the lengths it packs";
 
 /// Takes the packing off the front of the files; what is left are the lengths.
-[[nodiscard]] ballast::groups<std::uint64_t> read_packing(std::vector<std::string>& files) {
+[[nodiscard]] plan_in_folder read_packing(std::vector<std::string>& files) {
   std::error_code error;
   if (std::filesystem::is_directory(files.front(), error)) {
-    auto packs = read_plan_folder(files.front());
+    auto plan = read_plan_folder(files.front());
     files.erase(files.begin());
     if (files.empty()) throw bad_input(too_few);
-    return packs;
+    return plan;
   }
   if (auto const aside = set_aside_beside(files.front()))
     throw bad_input(files.front() + ": is missing; an interrupted run left it as " + *aside + ", which the next --out " + files.front() +
@@ -46,7 +53,8 @@ constexpr auto too_few = "check takes the packing, then the lengths it packs";
   auto const arrays = is_npy(first.view());
   if (files.size() < (arrays ? 3U : 2U))
     throw bad_input(arrays ? "check takes OFFSETS MEMBERS FILE...: two arrays of the packing, then the lengths it packs" : too_few);
-  ballast::groups<std::uint64_t> packs;
+  plan_in_folder plan;
+  auto& packs = plan.steps.packs;
   if (arrays) {
     file_bytes const members(files[1]);
     packs = {read_indices(first.view(), shown_name(files[0])), read_indices(members.view(), shown_name(files[1]))};
@@ -54,38 +62,76 @@ constexpr auto too_few = "check takes the packing, then the lengths it packs";
     packs = read_index_lists(first.view(), shown_name(files[0]));
   }
   files.erase(files.begin(), files.begin() + (arrays ? 2 : 1));
-  return packs;
+  return plan;
+}
+
+/// What the packs of a checked plan hold, of each measure.
+struct trained_measures {
+  std::vector<std::vector<std::int64_t>> columns;
+  std::vector<std::uint64_t> set_aside;
+};
+
+/// Checks a plan with left-overs.
+[[nodiscard]] trained_measures check_trained(plan_in_folder const& plan, std::string const& name, ballast::sample_measures const& samples,
+                                             ballast::vector_packing_options const& o) {
+  trained_measures out;
+  std::vector<packed_measure> measures;
+  for (std::size_t m = 0; m < samples.measures(); ++m) measures.push_back({samples.column(m), o.capacity[m]});
+  for (std::size_t i = 0; i < samples.size() && o.oversize == ballast::oversize::set_aside; ++i)
+    if (std::ranges::any_of(measures, [&](auto const& m) { return m.weights[i] > m.capacity; })) out.set_aside.push_back(i);
+  check_left_over(plan, name, measures, out.set_aside, o.max_samples);
+  for (auto const& m : measures) out.columns.push_back(trained_on(plan, m.weights));
+  return out;
+}
+
+/// The same for samples of one measure.
+[[nodiscard]] trained_measures check_trained(plan_in_folder const& plan, std::string const& name, std::span<std::int64_t const> lengths,
+                                             ballast::packing_options const& o) {
+  auto const items = ballast::apply_oversize<std::uint64_t>(lengths, o);
+  auto padded = items.tokens;
+  for (auto& length : padded)
+    if (length <= longest_that_fits(o)) length = ballast::round_up(length, o.sample_multiple);
+  check_left_over(plan, name, std::array{packed_measure{padded, o.capacity}}, items.set_aside, o.max_samples);
+  return {{trained_on(plan, items.tokens)}, items.set_aside};
 }
 
 /// Samples of several measures: valid, and how far from the bound.
-void check_measures(check_arguments const& arguments, ballast::groups<std::uint64_t> const& packs, table const& input,
-                    std::string const& name) {
+void check_measures(check_arguments const& arguments, plan_in_folder const& plan, table const& input, std::string const& name) {
+  auto const& packs = plan.steps.packs;
   if (arguments.limits.options.sample_multiple != 1) throw bad_input("--multiple rounds lengths up, and is not for several measures");
   measure_columns const columns(input);
-  auto const samples = columns.view();
+  auto samples = columns.view();
+  auto const read = samples.size();
   ballast::vector_packing_options o;
   o.capacity = arguments.limits.capacity;
   o.max_samples = arguments.limits.options.max_samples;
   o.oversize = arguments.limits.options.oversize;
-  auto const verdict = ballast::check_packing(packs, samples, o);
-  if (!verdict.valid()) throw bad_input(name + ": not a valid packing: " + describe(verdict));
+  trained_measures trained;
+  if (plan.left_over()) {
+    trained = check_trained(plan, name, samples, o);
+    samples = ballast::sample_measures(std::vector<std::span<std::int64_t const>>(trained.columns.begin(), trained.columns.end()));
+  } else if (auto const verdict = ballast::check_packing(packs, samples, o); !verdict.valid()) {
+    throw bad_input(name + ": not a valid packing: " + describe(verdict));
+  }
   auto const ours = run_packer<std::uint64_t>(strategy::automatic, samples, o);
+  auto const& set_aside = plan.left_over() ? trained.set_aside : ours.set_aside;
   ballast::certificate const count{static_cast<std::int64_t>(packs.size()), ours.count.lower_bound};
   if (arguments.json) {
-    nlohmann::ordered_json const json{{"samples", samples.size()},
-                                      {"capacity", o.capacity},
-                                      {"packs", count.value},
-                                      {"lower_bound", count.lower_bound},
-                                      {"gap", count.gap()},
-                                      {"optimal", count.optimal()},
-                                      {"hash", hash_digits(ballast::hash(packs))},
-                                      {"set_aside", ours.set_aside},
-                                      {"auto", {{"packs", ours.packs.size()}}}};
+    nlohmann::ordered_json json{{"samples", read},
+                                {"capacity", o.capacity},
+                                {"packs", count.value},
+                                {"lower_bound", count.lower_bound},
+                                {"gap", count.gap()},
+                                {"optimal", count.optimal()},
+                                {"hash", hash_digits(ballast::hash(packs))},
+                                {"set_aside", set_aside}};
+    add_left_over(json, plan);
+    json["auto"] = {{"packs", ours.packs.size()}};
     return print_json(json);
   }
-  write_standard_output("Valid: no sample is missing or repeated, and no pack exceeds a capacity.\n" + grouped(packs.size()) +
-                        " packs; no plan can take fewer than " + grouped(static_cast<std::uint64_t>(count.lower_bound)) +
-                        ", and the default packer takes " + grouped(ours.packs.size()) + ".\n");
+  write_standard_output(valid_in_words(plan, "a capacity") + grouped(packs.size()) + " packs; no plan can take fewer than " +
+                        grouped(static_cast<std::uint64_t>(count.lower_bound)) + ", and the default packer takes " +
+                        grouped(ours.packs.size()) + ".\n");
 }
 
 void run(check_arguments const& arguments) {
@@ -93,31 +139,41 @@ void run(check_arguments const& arguments) {
   auto const& o = arguments.limits.options;
   auto files = arguments.input.files;
   auto const name = shown_name(files.front());
-  auto const packs = read_packing(files);
+  auto const plan = read_packing(files);
+  auto const& packs = plan.steps.packs;
   auto const input = read_lengths(files, arguments.input.select);
   refuse_oversize(input, arguments.limits.capacity, o);
-  if (input.measures() > 1 && !input.histogram()) return check_measures(arguments, packs, input, name);
+  if (input.measures() > 1 && !input.histogram()) return check_measures(arguments, plan, input, name);
   std::vector<std::int64_t> expanded;
-  auto const lengths = to_lengths(input, expanded);
+  auto lengths = to_lengths(input, expanded);
+  auto const read = std::uint64_t{lengths.size()};
   auto const read_seconds = watch.lap();
 
-  auto const verdict = ballast::check_packing(packs, lengths, o);
-  if (!verdict.valid()) throw bad_input(name + ": not a valid packing: " + describe(verdict));
+  trained_measures trained;
+  if (plan.left_over()) {
+    trained = check_trained(plan, name, lengths, o);
+    lengths = trained.columns.front();
+  } else if (auto const verdict = ballast::check_packing(packs, lengths, o); !verdict.valid()) {
+    throw bad_input(name + ": not a valid packing: " + describe(verdict));
+  }
   auto const ours = run_packer<std::uint64_t>(strategy::bfd, lengths, o);
-  packing_report const report{.samples = lengths.size(),
+  packing_report const report{.samples = read,
                               .tokens = ours.tokens,
                               .capacity = o.capacity,
                               .strategy = "given",
                               .packs = {static_cast<std::int64_t>(packs.size()), ours.count.lower_bound},
                               .bound = std::string(to_string(ours.bound)),
                               .hash = ballast::hash(packs),
-                              .set_aside = ours.set_aside,
-                              .naive_packs = run_packer<std::uint64_t>(strategy::next_fit, lengths, o).packs.size()};
+                              .set_aside = plan.left_over() ? trained.set_aside : ours.set_aside,
+                              .naive_packs = run_packer<std::uint64_t>(strategy::next_fit, lengths, o).packs.size(),
+                              .dropped = static_cast<std::uint64_t>(
+                                  std::ranges::count_if(plan.steps.dropped, [&](auto i) { return i < read; }))};  // others are pieces
   auto const best_fit = std::uint64_t{ours.packs.size()};
   if (!arguments.json)
-    return write_standard_output("Valid: no sample is missing or repeated, and no pack exceeds its capacity.\n" +
-                                 in_words(report, "This packing") + "Best-fit decreasing takes " + grouped(best_fit) + ".\n");
+    return write_standard_output(valid_in_words(plan, "its capacity") + in_words(report, "This packing") + "Best-fit decreasing takes " +
+                                 grouped(best_fit) + ".\n");
   auto json = to_json(report);
+  add_left_over(json, plan);
   json["best_fit_decreasing"] = {{"packs", best_fit}, {"fill", report.fill(best_fit)}};
   json["seconds"] = {{"read", read_seconds}, {"check", watch.lap()}};
   print_json(json);
@@ -129,7 +185,8 @@ void add_check(CLI::App& app) {
   auto const arguments = std::make_shared<check_arguments>();
   auto& command = *app.add_subcommand("check", "check a packing that any program made, and score it");
   add_input(command, arguments->input,
-            "the packing (OFFSETS MEMBERS as .npy, or a folder from pack --out, or a text file with the sample indices of one pack a "
+            "the packing (OFFSETS MEMBERS as .npy, or a folder from pack --out or plan --out, or a text file with the sample indices of "
+            "one pack a "
             "line), then the lengths");
   add_limits(command, arguments->limits);
   command.add_flag("--json", arguments->json, json_help);

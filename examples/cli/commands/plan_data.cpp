@@ -357,6 +357,23 @@ struct in_words_of {
   return measure_columns(rows);
 }
 
+/// Removes the packs of a dropped step, so that all packs of a plan are trained on.
+void keep_packs_of_steps(ballast::batching<>& steps) {
+  if (steps.dropped.empty()) return;
+  std::vector<std::uint32_t> number(steps.packs.size(), steps.none);
+  for (auto const p : steps.table)
+    if (p != steps.none) number[p] = 0;
+  ballast::groups<std::uint32_t> kept;
+  for (std::size_t p = 0; p < number.size(); ++p) {
+    if (number[p] == steps.none) continue;
+    number[p] = static_cast<std::uint32_t>(kept.size());
+    kept.push_back(steps.packs[p]);
+  }
+  for (auto& p : steps.table)
+    if (p != steps.none) p = number[p];
+  steps.packs = std::move(kept);
+}
+
 [[nodiscard]] auto row_cost_of(timed_cost const& cost) {
   return [&cost](std::span<std::int64_t const> row) -> std::int64_t { return cost(row); };
 }
@@ -416,6 +433,7 @@ void plan_one_capacity(plan_arguments arguments) {
                  .limits = {},
                  .stages = {},
                  .measures = {}};
+  keep_packs_of_steps(plan.made.steps);
   auto const others = usual_batchings_of(plan.made, options);
   plan.compared = compare_with_usual(plan.made, others, options, cost.ms_per_unit);
   plan.limits = limits_of(plan.made.steps, plan.made.samples, options.steps);

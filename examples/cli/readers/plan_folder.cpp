@@ -36,14 +36,40 @@ namespace {
 }
 
 /// Reads an array of the shape that plan.json says, or with more in its last extent where it may grow, and adds its entries to the hash.
-void append_array(ballast::fnv1a& hash, std::string const& folder, std::string const& file, std::vector<std::size_t> shape, bool grows) {
+/// Returns the last extent.
+std::uint64_t append_array(ballast::fnv1a& hash, std::string const& folder, std::string const& file, std::vector<std::size_t> shape,
+                           bool grows, std::vector<std::uint64_t>* entries = nullptr) {
   file_bytes const bytes(folder + "/" + file);
   npy_view const in(bytes.view(), folder + "/" + file, shape.size());
   if (grows && in.shape().size() == shape.size()) shape.back() = (std::max)(shape.back(), in.shape().back());
   if (in.shape() != shape)
     throw bad_input(folder + ": is not a complete plan: " + file + " is of shape " + shape_in_words(in.shape()) + ", and plan.json says " +
                     shape_in_words(shape));
-  for (std::size_t i = 0; i < in.size(); ++i) hash.append(static_cast<std::uint32_t>(in[i]));
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    auto const entry = static_cast<std::uint32_t>(in[i]);
+    hash.append(entry);
+    if (entries != nullptr) entries->push_back(entry == ballast::batching<>::none ? ballast::batching<std::uint64_t>::none : entry);
+  }
+  return shape.back();
+}
+
+/// A list of samples in plan.json, ascending; missing if it is empty.
+[[nodiscard]] std::vector<std::uint64_t> list_of_samples(nlohmann::json const& plan, char const* key, std::string const& name) {
+  std::vector<std::uint64_t> out;
+  auto const found = plan.find(key);
+  if (found == plan.end()) return out;
+  auto const refuse = [&](std::string const& why) {
+    return bad_input(name + ": " + key + why + "; write the plan again with ballast plan");
+  };
+  if (!found->is_array()) throw refuse(" is not a list of samples");
+  for (auto const& entry : *found) {
+    auto const place = "[" + std::to_string(out.size()) + "]";
+    if (!entry.is_number_unsigned()) throw refuse(place + " is not a whole number from 0");
+    auto const sample = entry.get<std::uint64_t>();
+    if (!out.empty() && sample < out.back()) throw refuse(place + " = " + std::to_string(sample) + " is below the entry in front of it");
+    out.push_back(sample);
+  }
+  return out;
 }
 
 }  // namespace
@@ -58,7 +84,7 @@ void require_known_format(nlohmann::json const& plan, std::string const& name) {
                     "; read it with a newer ballast, or write the plan again with this one");
 }
 
-ballast::groups<std::uint64_t> read_plan_folder(std::string const& folder) {
+plan_in_folder read_plan_folder(std::string const& folder) {
   namespace fs = std::filesystem;
   auto const incomplete = [&](std::string const& why) { return bad_input(folder + ": is not a complete plan: " + why); };
   auto const present = [&](std::string const& file) {
@@ -83,15 +109,17 @@ ballast::groups<std::uint64_t> read_plan_folder(std::string const& folder) {
     if (!of_plan && present(file)) throw incomplete("its plan.json does not know of " + file);
   }
 
-  for (auto const& [list, what] : {std::pair{"dropped", "leaves out"}, {"repeated", "trains twice on"}})
-    if (auto const of = plan.value(list, nlohmann::json()); of.is_array() && !of.empty())
-      throw bad_input(
-          folder + ": its plan " + what + " " + std::to_string(of.size()) +
-          " samples of the last step, so its packs are no packing of the file; plan with --left-over split or shorten to check it");
+  plan_in_folder out;
+  out.steps.dropped = list_of_samples(plan, "dropped", name);
+  out.steps.repeated = list_of_samples(plan, "repeated", name);
+  if (out.left_over() && strategy != "plan")
+    throw bad_input(name + ": lists dropped or repeated samples, which only plans of one capacity have; write the plan again");
+  if (!out.steps.dropped.empty() && !out.steps.repeated.empty())
+    throw bad_input(name + ": lists dropped and repeated samples, and a plan has those of one --left-over; write the plan again");
 
   file_bytes const offsets(folder + "/offsets.npy"), members(folder + "/members.npy");
-  ballast::groups<std::uint64_t> packs{read_indices(offsets.view(), folder + "/offsets.npy"),
-                                       read_indices(members.view(), folder + "/members.npy")};
+  auto& packs = out.steps.packs;
+  packs = {read_indices(offsets.view(), folder + "/offsets.npy"), read_indices(members.view(), folder + "/members.npy")};
   auto const count = whole(plan, "packs", name);
   if (packs.offsets.empty() || packs.offsets.size() - 1 != count)
     throw incomplete("offsets.npy has " + std::to_string(packs.offsets.size()) + " entries, and plan.json says that there are " +
@@ -102,15 +130,21 @@ ballast::groups<std::uint64_t> read_plan_folder(std::string const& folder) {
   ballast::fnv1a hash;
   for (auto const offset : packs.offsets) hash.append(offset);
   for (auto const member : packs.members) hash.append(member);
-  if (steps)  // a rank of stages may have more micro-batches than were asked for on average
-    append_array(hash, folder, "steps.npy",
-                 {whole(plan, "steps", name), whole(plan, levels ? "gpus" : "ranks", name), whole(plan, "micro_batches", name)},
-                 plan.contains("model_plan"));
+  auto const model = plan.value("model_plan", nlohmann::json());
+  if (steps) {  // a rank of stages may have more micro-batches than were asked for on average
+    out.steps.ranks = whole(plan, levels ? "gpus" : "ranks", name);
+    out.steps.micro_batches =
+        append_array(hash, folder, "steps.npy", {whole(plan, "steps", name), out.steps.ranks, whole(plan, "micro_batches", name)},
+                     !model.is_null(), levels ? nullptr : &out.steps.table);
+  }
+  if (model.is_object())
+    for (auto const& stage : model.value("stage_of", nlohmann::json::array()))
+      if (stage.is_number_unsigned()) out.stages = (std::max)(out.stages, stage.get<std::uint64_t>() + 1);
   if (levels) append_array(hash, folder, "levels.npy", {whole(plan, "steps", name)}, false);
   if (auto const digits = hash_digits(hash.value()); plan.value("hash", nlohmann::json()) != digits)
     throw bad_input(folder + ": its files are not of one plan: the arrays have hash " + digits + ", and plan.json says " +
                     printable(plan.value("hash", nlohmann::json()).dump()));
-  return packs;
+  return out;
 }
 
 }  // namespace ballast_cli

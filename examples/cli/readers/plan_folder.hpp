@@ -2,7 +2,7 @@
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 
-#include <ballast/core/groups.hpp>
+#include <ballast/batching/result.hpp>
 
 #include <cstdint>
 #include <string>
@@ -14,7 +14,14 @@ namespace ballast_cli {
 /// Refuses a plan.json that says no version of its format, or one that this program does not know. Throws bad_input, naming `name`.
 void require_known_format(nlohmann::json const& plan, std::string const& name);
 
-/// The packs of a folder. Throws bad_input where a file of it is missing, has another size than plan.json says, or is of another plan.
-[[nodiscard]] ballast::groups<std::uint64_t> read_plan_folder(std::string const& folder);
+/// What a folder holds; figures of the plan are not read.
+struct plan_in_folder {
+  ballast::batching<std::uint64_t> steps;  ///< without a table unless `plan` made it for one capacity
+  std::uint64_t stages = 1;                ///< that a rank has
+  [[nodiscard]] bool left_over() const noexcept { return !steps.dropped.empty() || !steps.repeated.empty(); }
+};
+
+/// Throws bad_input where a file of the folder is missing, has another size than plan.json says, or is of another plan.
+[[nodiscard]] plan_in_folder read_plan_folder(std::string const& folder);
 
 }  // namespace ballast_cli

@@ -37,7 +37,7 @@ std::string in_words(packing_report const& r, std::string const& title) {
   auto const packs = static_cast<std::uint64_t>(r.packs.value);
   auto const bound = static_cast<std::uint64_t>(r.packs.lower_bound);
   auto const capacity = static_cast<std::uint64_t>(r.capacity);
-  auto text = title + ": " + counted(r.samples - r.set_aside.size(), "sample") + ", " +
+  auto text = title + ": " + counted(r.samples - r.set_aside.size() - r.dropped, "sample") + ", " +
               counted(static_cast<std::uint64_t>(r.tokens), "token") + " in " + counted(packs, "pack") + " of " + grouped(capacity) +
               "; packs are " + percent(r.fill(packs)) + " full.\n";
   if (r.naive_packs != 0) {

@@ -33,6 +33,7 @@ struct packing_report {
   std::vector<std::uint64_t> set_aside;
   std::uint64_t naive_packs = 0;  ///< of next fit in input order
   std::optional<rank_figures> in_ranks = {};
+  std::uint64_t dropped = 0;                    ///< samples that a plan of steps leaves out of the epoch
   std::vector<std::uint64_t> zero_length = {};  ///< rows of the input that were left out because their length is 0
 
   /// Share of the capacity of `count` packs that holds tokens.
