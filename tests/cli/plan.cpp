@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program.hpp"
+#include "refused.hpp"
 
 #include "support/catch.hpp"
 #include "support/lengths.hpp"
@@ -13,6 +14,9 @@
 #include <ballast/plan/limits.hpp>
 #include <ballast/plan/plan_data.hpp>
 
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -66,6 +70,15 @@ void check_figures(std::string const& json, plan_of_data const& plan, bool simul
   }
   if (!simulated) CHECK(close(number(json, "any_plan_bound"), plan.bound));
   CHECK(close(number(json, "lower_bound"), static_cast<double>(plan.made.packs.lower_bound)));
+}
+
+/// What a one-dimensional .npy file holds.
+template <class Integer>
+std::vector<Integer> entries_of(std::string const& bytes) {
+  auto const data = 10U + static_cast<unsigned char>(bytes.at(8)) + 256U * static_cast<unsigned char>(bytes.at(9));
+  std::vector<Integer> out((bytes.size() - data) / sizeof(Integer));
+  if (!out.empty()) std::memcpy(out.data(), bytes.data() + data, out.size() * sizeof(Integer));
+  return out;
 }
 
 std::string const h100_rows =  // see tests/cost/calibrate.cpp
@@ -351,6 +364,94 @@ TEST_CASE("plan and calibrate refuse what they cannot use, in one sentence", "[c
   refused("plan f --capacity 10 --ranks 2 --cost missing.csv", "missing.csv: ");
   auto const full = in.ballast("plan f --capacity 10 --ranks 2 --out f/d");
   CHECK(full.code == 1);
+}
+
+TEST_CASE("plan rounds samples up to a multiple, loses none, and exceeds no capacity", "[cli]") {
+  scratch const in;
+  ballast::splitmix64 draw(5);
+  auto lengths = random_lengths(400, 500, draw);
+  lengths.insert(lengths.begin() + 7, {990, 1000, 1500, 4000});
+  in.file("f", as_text(lengths));
+  auto const padded = [](std::int64_t length, std::int64_t multiple) { return (length + multiple - 1) / multiple * multiple; };
+  std::string const shape = " --ranks 4 --micro-batches 2 --model gpt2-xl";
+  auto const folder = [&] { return nlohmann::json::parse(read_whole(in / "d/plan.json")); };
+  for (std::int64_t const multiple : {1, 16, 24})
+    for (std::string const policy : {"set-aside", "truncate", "split"})
+      for (std::string const rest : {"split", "drop", "repeat"}) {
+        auto const limits = "f --capacity 1000 --oversize " + policy;
+        auto const asked = "plan " + limits + shape + " --left-over " + rest;
+        auto const o = in.ballast(asked + " --json --out d --multiple " + std::to_string(multiple));
+        CAPTURE(multiple, policy, rest, o.err);
+        REQUIRE(o.code == 0);
+        auto const json = folder();
+        CHECK(json["options"]["multiple"] == multiple);
+        if (multiple == 1) CHECK(figures(in.ballast(asked + " --json").out) == figures(o.out));
+
+        auto const most = 1000 / multiple * multiple;
+        auto item = lengths;  // then pieces
+        std::vector<std::int64_t> expected(item.size(), 1), cut = lengths;
+        for (std::size_t i = 0; i < item.size(); ++i)
+          if (item[i] > most) {
+            expected[i] = policy == "set-aside" ? 0 : 1;
+            item[i] = most;
+          }
+        for (auto const& piece : json["pieces"]) {
+          item.push_back(piece["length"].get<std::int64_t>());
+          expected.push_back(1);
+          cut[piece["sample"].get<std::size_t>()] -= item.back();
+        }
+        for (std::size_t i = 0; i < lengths.size() && policy == "split"; ++i) CHECK(cut[i] == (std::min)(lengths[i], most));
+        for (auto const& i : json.value("dropped", nlohmann::json::array())) expected[i.get<std::size_t>()] = 0;
+        for (auto const& i : json.value("repeated", nlohmann::json::array())) ++expected[i.get<std::size_t>()];
+        auto const offsets = entries_of<std::uint64_t>(read_whole(in / "d/offsets.npy"));
+        auto const members = entries_of<std::uint32_t>(read_whole(in / "d/members.npy"));
+        std::int64_t tokens = 0;
+        for (std::size_t p = 0; p + 1 < offsets.size(); ++p) {
+          std::int64_t held = 0;
+          for (auto k = offsets[p]; k < offsets[p + 1]; ++k) {
+            auto const i = members[static_cast<std::size_t>(k)];
+            held += padded(item[i], multiple);
+            tokens += item[i];
+            --expected[i];
+          }
+          CHECK(held <= 1000);
+        }
+        CHECK(std::count(expected.begin(), expected.end(), 0) == static_cast<std::ptrdiff_t>(expected.size()));
+        CHECK(json["tokens"] == tokens);
+        CHECK(close(json["fill"].get<double>(),
+                    static_cast<double>(tokens) / static_cast<double>(most) / static_cast<double>(offsets.size() - 1)));
+        auto const checked = in.ballast("check d " + limits + " --json");
+        CAPTURE(checked.err);
+        CHECK(checked.code == 0);
+        CHECK(nlohmann::json::parse(checked.out)["tokens"] == tokens);
+        auto other = folder();
+        other["options"]["multiple"] = 500;
+        in.file("d/plan.json", other.dump());
+        auto const overfull = in.ballast("check d " + limits);
+        CHECK(overfull.code == 2);
+        CHECK(overfull.err.find("d: not a valid p") == 0);
+      }
+  auto rounded = lengths;
+  for (auto& length : rounded) length = padded(length, 16);
+  in.file("rounded", as_text(rounded));
+  auto const by_multiple = in.ballast("plan f --capacity 1000 --multiple 16 --oversize truncate --json" + shape).out;
+  auto const by_lengths = in.ballast("plan rounded --capacity 992 --oversize truncate --json" + shape).out;
+  for (auto const* const key :
+       {"hash", "packs", "steps", "modelled_step_ms", "any_plan_bound", "set_aside"})  // costs are of the padded lengths
+    CHECK(nlohmann::json::parse(by_multiple)[key] == nlohmann::json::parse(by_lengths)[key]);
+  CHECK(in.ballast("plan f --capacity 1000 --multiple 16 --oversize truncate" + shape).out.find("rounded up to multiples of 16, by ") !=
+        std::string::npos);
+
+  check_refused(
+      in.ballast("plan f --capacity 1000 --multiple 24" + shape),
+      "f:8: 990 exceeds the capacity 1000 when rounded up to a multiple of 24, which is 1008; --oversize set-aside, truncate or split");
+  check_refused(in.ballast("plan f --capacity 1000 --multiple 1001" + shape),
+                "--multiple 1001: exceeds --capacity 1000, so no sample fits\n");
+  check_refused(in.ballast("plan f --columns 1,1 --capacity 1000,1000 --multiple 2" + shape),
+                "--multiple rounds lengths up, and is not for several measures\n");
+  CHECK(in.ballast("plan f --capacity 1000 --multiple 2 --gpus 2 --levels auto").code == 2);
+  check_refused(in.ballast("plan f --capacity 1000 --multiple 2 --device a100:1,v100:1"),
+                "--multiple: not with several kinds of --device\n");
 }
 
 }  // namespace test_cli_plan

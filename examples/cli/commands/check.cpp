@@ -136,11 +136,12 @@ void check_measures(check_arguments const& arguments, plan_in_folder const& plan
 
 void run(check_arguments const& arguments) {
   stopwatch watch;
-  auto const& o = arguments.limits.options;
+  auto o = arguments.limits.options;
   auto files = arguments.input.files;
   auto const name = shown_name(files.front());
   auto const plan = read_packing(files);
   auto const& packs = plan.steps.packs;
+  if (o.sample_multiple == 1) o.sample_multiple = plan.multiple;
   auto const input = read_lengths(files, arguments.input.select);
   refuse_oversize(input, arguments.limits.capacity, o);
   if (input.measures() > 1 && !input.histogram()) return check_measures(arguments, plan, input, name);

@@ -112,6 +112,9 @@ void add_balance(CLI::App& command, plan_arguments& plan, plan_options const& of
   add_value(command, "--least-fill", plan.options.steps.least_fill, thousandths,
             "share of the capacity, as in 0.97, to fill before balance counts, where a plan can")
       ->excludes(of.levels);
+  add_value(command, "--multiple", plan.multiple, positive,
+            "round each sample up to a multiple of this before it is planned, as context parallelism needs: 16 for --cp 8")
+      ->excludes(of.levels);
   auto const rest = [](auto const& option, auto const& text) { return named(option, text, std::span(left_over_policies)).policy; };
   add_value(command, "--left-over", plan.options.steps.left_over, rest,
             "a last step that is not full: split packs until it is (default), shorten it, repeat packs of others, or drop it")
@@ -205,6 +208,7 @@ void read_schedules(plan_arguments& plan, bool searched) {
                                        "--micro-batch-overhead-ms",
                                        "--least-fill",
                                        "--left-over",
+                                       "--multiple",
                                        "--epoch",
                                        "--global-batch-tokens",
                                        "--tflops",
@@ -227,7 +231,11 @@ void read_measures(plan_arguments& plan) {
   read_capacities(limits, plan.input);
   o.steps.capacity = limits.capacity.back();
   o.others.assign(limits.capacity.begin(), limits.capacity.end() - 1);
+  if (plan.multiple > o.steps.capacity)
+    throw bad_input("--multiple " + std::to_string(plan.multiple) + ": exceeds --capacity " + std::to_string(o.steps.capacity) +
+                    ", so no sample fits");
   if (plan.measures() == 1) return;
+  if (plan.multiple != 1) throw bad_input("--multiple rounds lengths up, and is not for several measures");
   for (auto const& cut : oversize_policies)
     if (cut.policy == o.oversize && o.oversize != ballast::oversize::reject && o.oversize != ballast::oversize::set_aside)
       throw bad_input("--oversize " + std::string(cut.word) + ": samples of several measures are not cut; expected reject or set-aside");

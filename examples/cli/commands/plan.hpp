@@ -25,6 +25,7 @@ struct plan_arguments {
   double tflops = 0;           ///< of a device of one's own; 0: a preset
   std::int64_t bandwidth = 0;  ///< bytes/s of its link
   std::int64_t global_batch_tokens = 0;
+  std::int64_t multiple = 1;                           ///< that samples are rounded up to
   std::string cost;                                    ///< file of measured times; empty: the model on the device
   double step_overhead_ms = 0;                         ///< that samples do not account for
   std::optional<double> micro_batch_overhead_ms = {};  ///< the same; what the fitted cost says if not given

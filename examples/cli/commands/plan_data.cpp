@@ -21,6 +21,7 @@
 #include <ballast/plan/limits.hpp>
 #include <ballast/plan/measured_data.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -137,6 +138,7 @@ void add_measures(nlohmann::ordered_json& json, std::vector<measure_comparison> 
 [[nodiscard]] std::string plan_json(nlohmann::ordered_json figures, data_plan const& plan, plan_arguments const& arguments,
                                     timed_cost const& cost) {
   nlohmann::ordered_json options{{"oversize", word_of(arguments.options.oversize)},
+                                 {"multiple", arguments.multiple},
                                  {"seed", arguments.options.steps.seed},
                                  {"step_overhead_ms", arguments.step_overhead_ms},
                                  {"micro_batch_overhead_ms", micro_batch_ms(arguments, cost)},
@@ -357,6 +359,32 @@ struct in_words_of {
   return measure_columns(rows);
 }
 
+/// What samples are longer than what was read of them, over all steps of a plan.
+[[nodiscard]] std::int64_t padding_of(ballast::batching<> const& steps, ballast::trained_samples<> const& samples,
+                                      std::span<std::int64_t const> read) {
+  std::int64_t out = 0;
+  for (auto const p : steps.table) {
+    if (p == steps.none) continue;
+    for (auto const i : steps.packs[p]) {
+      auto const tokens = samples.tokens[i];
+      out += tokens - (i < read.size() ? (std::min)(tokens, read[i]) : samples.pieces[i - read.size()].length);
+    }
+  }
+  return out;
+}
+
+/// Takes the padding out of what the figures call tokens, and of what pieces hold. Returns that of the plan.
+std::int64_t discount_padding(data_plan& plan, ballast::usual_batchings<> const& others, std::span<std::int64_t const> read) {
+  auto& samples = plan.made.samples;
+  for (auto& piece : samples.pieces) piece.length = (std::min)(piece.length, read[static_cast<std::size_t>(piece.sample)] - piece.offset);
+  for (auto const& [steps, figures] : {std::pair{&std::as_const(plan.made.steps), &plan.compared.planned},
+                                       {&others.naive, &plan.compared.naive},
+                                       {&others.usual, &plan.compared.usual}})
+    if (steps->tokens != 0)
+      figures->fill *= 1 - static_cast<double>(padding_of(*steps, samples, read)) / static_cast<double>(steps->tokens);
+  return padding_of(plan.made.steps, samples, read);
+}
+
 /// Removes the packs of a dropped step, so that all packs of a plan are trained on.
 void keep_packs_of_steps(ballast::batching<>& steps) {
   if (steps.dropped.empty()) return;
@@ -404,14 +432,17 @@ void plan_one_capacity(plan_arguments arguments) {
   if (several)
     columns.emplace(measures_within(arguments));
   else
-    lengths.emplace(arguments.input, "plan", o.capacity, arguments.options.oversize);
+    lengths.emplace(arguments.input, "plan", o.capacity, arguments.options.oversize, arguments.multiple);
+  auto const padded = arguments.multiple == 1 ? std::vector<std::int64_t>() : rounded_up(lengths->view(), arguments.multiple);
+  auto const planned = several ? std::span<std::int64_t const>() : arguments.multiple == 1 ? lengths->view() : std::span(padded);
+  arguments.options.steps.capacity -= o.capacity % arguments.multiple;  // all that multiples can fill
   auto const read_seconds = watch.lap();
 
   std::optional<ballast::searched_settings> found;
   if (wanted.gpus > 0) {
     auto const& [asked, on, data] = std::tie(arguments.model_side, arguments.on, arguments.options);
-    found = several ? choose_degrees(wanted, asked, on, data, columns->view(), title)
-                    : choose_degrees(wanted, asked, on, data, lengths->view(), title);
+    found =
+        several ? choose_degrees(wanted, asked, on, data, columns->view(), title) : choose_degrees(wanted, asked, on, data, planned, title);
     take_first(*found, arguments.model_side, arguments.options);
     read_costs();
   }
@@ -424,18 +455,19 @@ void plan_one_capacity(plan_arguments arguments) {
   options.steps.cost_per_step = in_units("--step-overhead-ms", arguments.step_overhead_ms, ms_of_rank);
   options.steps.cost_per_micro_batch = in_units("--micro-batch-overhead-ms", micro_batch_ms(arguments, cost), ms_of_rank);
   std::optional<progress_line> progress;
-  if (auto const samples = several ? columns->view().size() : lengths->view().size(); samples >= shown_from)
+  if (auto const samples = several ? columns->view().size() : planned.size(); samples >= shown_from)
     progress.emplace("planning " + grouped(samples) + " samples").begin();
-  data_plan plan{.samples = several ? columns->view().size() : lengths->view().size(),
-                 .made = several ? ballast::plan_data(columns->view(), options, row_cost_of(cost))
-                                 : ballast::plan_data(lengths->view(), options, cost),
-                 .compared = {},
-                 .limits = {},
-                 .stages = {},
-                 .measures = {}};
+  data_plan plan{
+      .samples = several ? columns->view().size() : planned.size(),
+      .made = several ? ballast::plan_data(columns->view(), options, row_cost_of(cost)) : ballast::plan_data(planned, options, cost),
+      .compared = {},
+      .limits = {},
+      .stages = {},
+      .measures = {}};
   keep_packs_of_steps(plan.made.steps);
   auto const others = usual_batchings_of(plan.made, options);
   plan.compared = compare_with_usual(plan.made, others, options, cost.ms_per_unit);
+  auto const padding = arguments.multiple == 1 ? 0 : discount_padding(plan, others, lengths->view());
   plan.limits = limits_of(plan.made.steps, plan.made.samples, options.steps);
   if (several) plan.measures = compare_measures(plan, others, options, cost.units_per_tile > 0);
   if (with_model) plan.stages = plan_model(arguments.model_side, arguments.on, std::move(input.model), plan.made, others, title);
@@ -443,7 +475,7 @@ void plan_one_capacity(plan_arguments arguments) {
   auto const plan_seconds = watch.lap();
 
   packing_report const report{.samples = plan.samples,
-                              .tokens = plan.made.steps.tokens,
+                              .tokens = plan.made.steps.tokens - padding,
                               .capacity = o.capacity,
                               .strategy = "plan",
                               .packs = plan.made.packs,
@@ -462,6 +494,9 @@ void plan_one_capacity(plan_arguments arguments) {
     what.limits.insert(what.limits.begin(), shown.begin(), shown.end());
   }
   for (auto& sentence : trade_in_words(plan, what.plans, o)) what.limits.push_back(std::move(sentence));
+  if (arguments.multiple != 1)
+    what.limits.push_back("Samples are rounded up to multiples of " + grouped(static_cast<std::uint64_t>(arguments.multiple)) + ", by " +
+                          counted(static_cast<std::uint64_t>(padding), "token") + " of padding.");
   if (!arguments.out.empty()) {
     auto files = pack_files(plan.made.steps.packs);
     std::array const shape{plan.made.steps.steps(), static_cast<std::size_t>(o.ranks),

@@ -4,6 +4,8 @@
 #include "report/output.hpp"
 #include "report/packing.hpp"
 
+#include <ballast/core/math.hpp>
+
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -69,17 +71,32 @@ void refuse_oversize(table const& input, std::span<std::int64_t const> capacity,
       if (v[i + m] > capacity[m] - capacity[m] % o.sample_multiple)
         throw bad_input(input.where(i / input.measures()) + ": " + std::to_string(v[i + m]) + " exceeds the capacity " +
                         std::to_string(capacity[m]) +
-                        (o.sample_multiple > 1 ? " when rounded up to a multiple of " + std::to_string(o.sample_multiple) : "") +
+                        (o.sample_multiple > 1 ? " when rounded up to a multiple of " + std::to_string(o.sample_multiple) + ", which is " +
+                                                     std::to_string(ballast::round_up(static_cast<std::uint64_t>(v[i + m]),
+                                                                                      static_cast<std::uint64_t>(o.sample_multiple)))
+                                               : "") +
                         "; --oversize " + std::string(others.empty() ? other : others) + " says what to do with it");
 }
 
-sample_lengths::sample_lengths(input_arguments const& input, std::string_view command, std::int64_t longest, ballast::oversize policy)
+sample_lengths::sample_lengths(input_arguments const& input, std::string_view command, std::int64_t longest, ballast::oversize policy,
+                               std::int64_t multiple)
     : rows_(read_lengths(input.files, input.select)) {
   require_one_measure(rows_, command);
-  refuse_oversize(rows_, std::array{longest}, {.oversize = policy}, "set-aside, truncate or split");
+  refuse_oversize(rows_, std::array{longest}, {.sample_multiple = multiple, .oversize = policy}, "set-aside, truncate or split");
   counts_ = to_histogram(rows_);
   require_few_samples(counts_.samples());
   lengths_ = to_lengths(rows_, expanded_);
+}
+
+std::vector<std::int64_t> rounded_up(std::span<std::int64_t const> lengths, std::int64_t multiple) {
+  std::vector<std::int64_t> out(lengths.begin(), lengths.end());
+  for (auto& length : out) {
+    if (length > largest_length - (multiple - 1))
+      throw bad_input("--multiple " + std::to_string(multiple) + ": a sample of " + std::to_string(length) +
+                      " tokens, rounded up, must be below 2^63");
+    length = ballast::round_up(length, multiple);
+  }
+  return out;
 }
 
 void require_few_samples(std::uint64_t samples) {

@@ -47,6 +47,9 @@ class measure_columns {
 void refuse_oversize(table const& input, std::span<std::int64_t const> capacity, ballast::packing_options const& options,
                      std::string_view others = {});
 
+/// Each length rounded up to a multiple. Throws bad_input where that is 2^63 or more.
+[[nodiscard]] std::vector<std::int64_t> rounded_up(std::span<std::int64_t const> lengths, std::int64_t multiple);
+
 /// Throws bad_input for more samples than a plan numbers.
 void require_few_samples(std::uint64_t samples);
 
@@ -54,8 +57,9 @@ void require_few_samples(std::uint64_t samples);
 class sample_lengths {
  public:
   /// Reads the input of a command that takes one length a sample. Throws bad_input, also for more samples than a plan numbers, and for one
-  /// above `longest` that a policy does not provide for.
-  sample_lengths(input_arguments const& input, std::string_view command, std::int64_t longest, ballast::oversize policy);
+  /// above `longest`, once it is rounded up, that a policy does not provide for.
+  sample_lengths(input_arguments const& input, std::string_view command, std::int64_t longest, ballast::oversize policy,
+                 std::int64_t multiple = 1);
   sample_lengths(sample_lengths const&) = delete;
   sample_lengths& operator=(sample_lengths const&) = delete;
   [[nodiscard]] std::span<std::int64_t const> view() const noexcept { return lengths_; }

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
@@ -116,6 +117,13 @@ plan_in_folder read_plan_folder(std::string const& folder) {
     throw bad_input(name + ": lists dropped or repeated samples, which only plans of one capacity have; write the plan again");
   if (!out.steps.dropped.empty() && !out.steps.repeated.empty())
     throw bad_input(name + ": lists dropped and repeated samples, and a plan has those of one --left-over; write the plan again");
+
+  if (auto const options = plan.value("options", nlohmann::json()); options.is_object() && options.contains("multiple")) {
+    auto const multiple = whole(options, "multiple", name);
+    if (multiple == 0 || multiple > static_cast<std::uint64_t>((std::numeric_limits<std::int64_t>::max)()))
+      throw bad_input(name + ": multiple must be from 1 to 2^63-1; write the plan again");
+    out.multiple = static_cast<std::int64_t>(multiple);
+  }
 
   file_bytes const offsets(folder + "/offsets.npy"), members(folder + "/members.npy");
   auto& packs = out.steps.packs;

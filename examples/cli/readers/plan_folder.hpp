@@ -18,6 +18,7 @@ void require_known_format(nlohmann::json const& plan, std::string const& name);
 struct plan_in_folder {
   ballast::batching<std::uint64_t> steps;  ///< without a table unless `plan` made it for one capacity
   std::uint64_t stages = 1;                ///< that a rank has
+  std::int64_t multiple = 1;               ///< that samples are rounded up to
   [[nodiscard]] bool left_over() const noexcept { return !steps.dropped.empty() || !steps.repeated.empty(); }
 };
 
