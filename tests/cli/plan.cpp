@@ -4,6 +4,7 @@
 
 #include "support/catch.hpp"
 #include "support/lengths.hpp"
+#include "support/rounds.hpp"
 
 #include <ballast/core/random.hpp>
 #include <ballast/cost/polynomial.hpp>
@@ -378,6 +379,7 @@ TEST_CASE("plan rounds samples up to a multiple, loses none, and exceeds no capa
   for (std::int64_t const multiple : {1, 16, 24})
     for (std::string const policy : {"set-aside", "truncate", "split"})
       for (std::string const rest : {"split", "drop", "repeat"}) {
+        if (sanitized && (multiple != 24 || rest != "repeat")) continue;
         auto const limits = "f --capacity 1000 --oversize " + policy;
         auto const asked = "plan " + limits + shape + " --left-over " + rest;
         auto const o = in.ballast(asked + " --json --out d --multiple " + std::to_string(multiple));
