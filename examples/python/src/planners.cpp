@@ -81,10 +81,7 @@ class run_of_any_cost final : public planned_run {
   [[nodiscard]] std::unique_ptr<planned_run> copy() const override { return std::make_unique<run_of_any_cost>(*this); }
   void observe(double ms) override { run_.observe(watch_, ms); }
   void observe(std::span<double const> ms) override { run_.observe(watch_, ms); }
-  [[nodiscard]] std::vector<std::uint64_t> measured() const override {
-    auto const words = ballast::run_costs::of(watch_.recalibrate()).words();
-    return {words.begin(), words.end()};
-  }
+  [[nodiscard]] std::vector<std::uint64_t> measured() const override { return ballast::run_costs::of(watch_.recalibrate()).words(); }
   bool recalibrate(std::span<std::uint64_t const> words) override { return run_.recalibrate(ballast::run_costs::from_words(words)); }
   [[nodiscard]] std::uint64_t micro_batches() const override { return run_.plan().steps.micro_batches; }
   [[nodiscard]] std::vector<ballast::sample_piece> const& pieces() const override { return run_.plan().samples.pieces; }

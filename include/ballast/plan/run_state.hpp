@@ -32,7 +32,7 @@ struct run_costs {
     return {true, found.cost.per_unit, found.per_micro_batch, found.per_step};
   }
   /// @brief Measured costs as 8 integers, to send to other ranks.
-  [[nodiscard]] std::array<std::uint64_t, 8> words() const {
+  [[nodiscard]] std::vector<std::uint64_t> words() const {
     auto const& k = per_unit;
     return {k[0].numerator,
             k[0].denominator,
