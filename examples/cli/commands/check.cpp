@@ -187,8 +187,7 @@ void add_check(CLI::App& app) {
   auto& command = *app.add_subcommand("check", "check a packing that any program made, and score it");
   add_input(command, arguments->input,
             "the packing (OFFSETS MEMBERS as .npy, or a folder from pack --out or plan --out, or a text file with the sample indices of "
-            "one pack a "
-            "line), then the lengths");
+            "one pack a line), then the lengths");
   add_limits(command, arguments->limits);
   command.add_flag("--json", arguments->json, json_help);
   command.callback([arguments] {
