@@ -43,6 +43,7 @@
 #include <ballast/core/repeated_subgraphs.hpp>
 #include <ballast/core/runs.hpp>
 #include <ballast/core/search_limits.hpp>
+#include <ballast/core/search_watch.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/core/subgraphs.hpp>
 #include <ballast/core/verdict.hpp>

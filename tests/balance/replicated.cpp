@@ -5,6 +5,7 @@
 
 #include "replicated_plan.hpp"
 #include "support/catch.hpp"
+#include "support/progress_log.hpp"
 #include "support/refusal.hpp"
 #include "support/rounds.hpp"
 
@@ -177,6 +178,9 @@ TEST_CASE("replicated: a stop ends the search with a valid plan") {
   auto const plan = balance_replicated(loads, options, {.work = 1'000'000'000, .stop = stop->get_token()});
   CHECK_FALSE(plan.complete);
   CHECK(check_replicated(plan, loads, options).valid());
+  ballast_test::progress_log told;
+  CHECK(balance_replicated(loads, options, {.work = 1'000'000, .progress = told}) == balance_replicated(loads, options));
+  CHECK((told.sound && told.calls > 4));
 }
 
 TEST_CASE("replicated: options that do not suit throw") {

@@ -5,12 +5,15 @@
 
 #include "support/catch.hpp"
 #include "support/lengths.hpp"
+#include "support/progress_log.hpp"
 #include "support/refusal.hpp"
 #include "support/rounds.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <stop_token>
 #include <utility>
 #include <vector>
 
@@ -105,6 +108,26 @@ TEST_CASE("choose_chunks: all settings keep the capacity, and the least time is 
   }
   CHECK(infeasible > 0);
   CHECK(feasible > 300 / ballast_test::round_step);
+}
+
+TEST_CASE("choose_chunks: a stop leaves settings out, the first excepted, and progress counts them") {
+  chunk_choice_options o{.stages = 2, .capacity = 100'000, .work = {.per_chunk = 10}, .simulations = 1};
+  for (std::int64_t size = 64; size <= 1024; size *= 2) o.settings.push_back({.size = size, .retained = 2});
+  std::vector<std::int64_t> const lengths{900, 40, 300, 77, 1500, 20};
+  auto const whole = choose_chunks(lengths, o, cost);
+  CHECK((whole.complete && whole.tried.size() == o.settings.size()));
+  auto const source = std::make_unique<std::stop_source>();  // on the heap: g++ 12 warns of one on the stack at -Og
+  ballast_test::progress_log told;
+  auto const stop_after_two = [&](std::uint64_t done, std::uint64_t most) {
+    told(done, most);
+    if (done == 2) source->request_stop();
+  };
+  o.stop = source->get_token();
+  o.progress = stop_after_two;
+  auto const cut = choose_chunks(lengths, o, cost);
+  CHECK((!cut.complete && told.sound && told.most == o.settings.size()));
+  CHECK(cut.tried == std::vector(whole.tried.begin(), whole.tried.begin() + 2));
+  CHECK(choose_chunks(lengths, o, cost).tried.size() == 1);
 }
 
 TEST_CASE("choose_chunks: without a pipeline, at least as fast as the largest chunk that fits and K = 1", "[batching][property]") {

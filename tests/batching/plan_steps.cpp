@@ -10,6 +10,7 @@
 #include "support/archetypes.hpp"
 #include "support/catch.hpp"
 #include "support/lengths.hpp"
+#include "support/progress_log.hpp"
 #include "support/refusal.hpp"
 #include "support/rounds.hpp"
 
@@ -338,13 +339,17 @@ TEST_CASE("plan_steps: blocks that are planned on their own make one valid plan,
       if (most == 2) l[17] = l[4000] = 1900;
       options const o{.capacity = 1000, .ranks = 4, .micro_batches = 2, .left_over = left, .seed = 5};
       auto const samples = ballast::weigh(l, o, ballast::dense_4096_cost, most);
+      ballast_test::progress_log told;
+      ballast::step_limits const limits{.progress = told};
       auto const planned = [&](auto const& execute, std::size_t in_a_block) {
-        return ballast::detail::plan_blocks<std::uint32_t>(samples, {.most_ranks_shared = most}, o, {}, execute, in_a_block);
+        return ballast::detail::plan_blocks<std::uint32_t>(samples, {.most_ranks_shared = most}, o, limits, execute, in_a_block);
       };
       auto const plan = planned(ballast::serial{}, 2500);
       CAPTURE(most, static_cast<int>(left));
       CHECK(ballast::describe(ballast::check_batching(plan, l, o, ballast::dense_4096_cost)) == "valid");
+      CHECK((told.sound && told.calls == 3 && told.last == 3 && told.most == 3));
       CHECK(ballast::hash(planned(ballast::threads{3}, 2500)) == ballast::hash(plan));
+      CHECK((told.sound && told.calls == 6 && told.last == 3));
       auto const whole = planned(ballast::serial{}, 9000);
       CHECK(ballast::hash(whole) != ballast::hash(plan));
       CHECK(ballast::hash(whole) == ballast::hash(ballast::plan_steps(samples, o, {.most_ranks_shared = most})));

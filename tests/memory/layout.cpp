@@ -15,6 +15,7 @@
 #include "support/catch.hpp"
 #include "support/exhaustive_layout.hpp"
 #include "support/layout_files.hpp"
+#include "support/progress_log.hpp"
 #include "support/refusal.hpp"
 #include "support/rounds.hpp"
 
@@ -202,6 +203,9 @@ TEST_CASE("layout_buffers: a stop keeps the best so far") {
   CHECK(check_layout(hard, stopped).valid());
   CHECK(!stopped.complete);
   CHECK(stopped.status == status::feasible);
+  ballast_test::progress_log told;
+  CHECK(layout_buffers(hard, {}, {.work = 20'000'000, .progress = told}) == layout_buffers(hard, {}, {.work = 20'000'000}));
+  CHECK((told.sound && told.calls > 4));
   auto const late = layout_buffers(hard, {.capacity = max_load(hard)}, {.wall_clock = std::chrono::nanoseconds{1}});
   CHECK(late.status == status::unknown);
   CHECK(late.offsets.empty());

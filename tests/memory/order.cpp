@@ -10,6 +10,7 @@
 #include "support/branching_graphs.hpp"
 #include "support/catch.hpp"
 #include "support/graph_families.hpp"
+#include "support/progress_log.hpp"
 #include "support/refusal.hpp"
 #include "support/rounds.hpp"
 
@@ -240,6 +241,9 @@ TEST_CASE("order_operators: a stop ends the search after the lists") {
   CHECK(found.states == 0);
   CHECK(check_order(g, found.order, found.peak).valid());
   CHECK(found.peak.value <= best_of_baselines(g));
+  ballast_test::progress_log told;
+  CHECK(order_operators(g, {}, {.work = 50'000'000, .progress = told}) == order_operators(g, {}, {.work = 50'000'000}));
+  CHECK((told.sound && told.calls > 4));
   auto const half = order_operators(g, {}, {.gap = 0.5});
   CHECK(half.complete);
   CHECK(half.peak.gap() <= 0.5);

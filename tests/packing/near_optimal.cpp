@@ -10,6 +10,7 @@
 #include "support/catch.hpp"
 #include "support/lengths.hpp"
 #include "support/packer_suite.hpp"
+#include "support/progress_log.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -245,6 +246,9 @@ TEST_CASE("near_optimal: a stop leaves best fit's plan and says so; a gap that i
   auto const stopped = near_optimal(lengths, {.capacity = 8192}, {.stop = source.get_token()});
   CHECK_FALSE(stopped.complete);
   CHECK(stopped.count.value == best_fit.count.value);
+  ballast_test::progress_log told;
+  CHECK(near_optimal(lengths, {.capacity = 8192}, {.progress = told}) == near_optimal(lengths, {.capacity = 8192}));
+  CHECK((told.sound && told.calls > 4));
   auto const late = near_optimal(lengths, {.capacity = 8192}, {.wall_clock = std::chrono::nanoseconds{1}});
   CHECK_FALSE(late.complete);
   auto const content = plan_near_optimal(ballast::fold(lengths), {.capacity = 8192}, {.gap = 0.5});

@@ -5,6 +5,7 @@
 #include <ballast/pipeline/simulate.hpp>
 
 #include "chained.hpp"
+#include "support/progress_log.hpp"
 #include "support/rounds.hpp"
 
 #include <cstddef>
@@ -110,6 +111,10 @@ TEST_CASE("search_order: a requested stop ends the search after the given order"
   CHECK(!found.complete);
   CHECK(found.simulations == 1);
   CHECK(found.order == list_schedule(chains, {.stages = 4}, work).order);
+  ballast_test::progress_log told;
+  auto const searched = search_order(chains, {.stages = 4}, work, {.progress = told});
+  CHECK(searched.order == search_order(chains, {.stages = 4}, work).order);
+  CHECK((told.sound && told.calls > 4 && told.last <= searched.simulations));
   CHECK(search_order(chunkflow_chains(), {.stages = 4}, chunkflow_work, {.stop = stop->get_token()}).complete);  // proven at once
 }
 

@@ -6,6 +6,7 @@
 #include <ballast/cost/presets.hpp>
 
 #include "support/catch.hpp"
+#include "support/progress_log.hpp"
 #include "support/published_settings.hpp"
 #include "support/refusal.hpp"
 #include "support/rounds.hpp"
@@ -14,6 +15,8 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -257,6 +260,35 @@ TEST_CASE("search_degrees: a ZeRO stage does not matter where a device shares st
   REQUIRE(two.status == status::feasible);
   CHECK(two.settings == any.settings);
   CHECK(two.step == any.step);
+}
+
+TEST_CASE("search_degrees: a stop returns the best so far with a bound for all, and progress counts the space") {
+  search_options o{.gpus = 8, .memory = 5'400'000'000, .sequence = 4096, .global_batch = 32};
+  auto const whole = search_degrees(dense, packs, o, two_nodes, adam);
+  CHECK(whole.complete);
+  auto optimal = false, bounded = false;
+  for (std::uint64_t const at : {std::uint64_t{0}, whole.settings / 8, whole.settings / 2}) {
+    auto const source = std::make_unique<std::stop_source>();  // on the heap: g++ 12 warns of one on the stack at -Og
+    ballast_test::progress_log told;
+    auto const stop_later = [&](std::uint64_t done, std::uint64_t most) {
+      told(done, most);
+      if (done >= at) source->request_stop();
+    };
+    o.stop = source->get_token();
+    o.progress = stop_later;
+    auto const cut = search_degrees(dense, packs, o, two_nodes, adam);
+    CAPTURE(at);
+    CHECK_FALSE(cut.complete);
+    CHECK((told.sound && told.most == whole.settings && told.last >= at));
+    CHECK(cut.excluded + cut.unfit + cut.planned < whole.settings);
+    CHECK((cut.status == status::feasible) == !cut.ranked.empty());
+    if (cut.ranked.empty()) continue;
+    CHECK(cut.step.value >= whole.step.value);
+    CHECK(cut.step.lower_bound <= whole.step.value);
+    optimal = optimal || cut.step.value == whole.step.value;
+    bounded = bounded || cut.step.lower_bound > 0;
+  }
+  CHECK((optimal && bounded));
 }
 
 TEST_CASE("search_degrees: what is out of range is refused by name") {

@@ -8,6 +8,7 @@
 #include "graph_suite.hpp"
 #include "support/catch.hpp"
 #include "support/program_order_peak.hpp"
+#include "support/progress_log.hpp"
 #include "support/refusal.hpp"
 #include "support/rounds.hpp"
 
@@ -249,6 +250,9 @@ TEST_CASE("recompute_graph: a requested stop, and a bound apart from the peak") 
   auto const stopped = recompute_graph(g, 800, in_program_order, {.stop = stop->get_token()});
   CHECK(!stopped.complete);
   CHECK(stopped.status == status::unknown);
+  ballast_test::progress_log told;
+  (void)recompute_graph(g, 800, in_program_order, {.evaluations = 100, .progress = told});
+  CHECK((told.sound && told.calls > 4));
   auto const nothing_known = [](graph const&) { return std::int64_t{0}; };
   auto const plan = recompute_graph(g, 800, in_program_order, nothing_known);
   CHECK(plan.time.optimal());

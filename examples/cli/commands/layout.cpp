@@ -8,6 +8,7 @@
 #include "report/json.hpp"
 #include "report/memory.hpp"
 #include "report/output.hpp"
+#include "report/progress.hpp"
 #include "report/replace.hpp"
 #include "report/words.hpp"
 
@@ -56,9 +57,10 @@ struct planned_layout {
   out.first_fit = timed([&] { return ballast::first_fit_layout(buffers); });
   auto const& naive = out.first_fit.layout;
   out.ours = timed([&] {
+    progress_line progress("searching for a layout");
     auto planned = arguments.fast ? ballast::layout_buffers_quickly(buffers)
                                   : ballast::layout_buffers(buffers, {.capacity = arguments.capacity, .seed = arguments.seed},
-                                                            {.work = arguments.work});
+                                                            {.work = arguments.work, .progress = progress});
     if (planned.status != ballast::status::feasible || naive.height.value >= planned.height.value) return planned;
     planned.height.value = naive.height.value;
     planned.offsets = naive.offsets;

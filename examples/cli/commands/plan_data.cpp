@@ -457,13 +457,14 @@ void plan_one_capacity(plan_arguments arguments) {
   std::optional<progress_line> progress;
   if (auto const samples = several ? columns->view().size() : planned.size(); samples >= shown_from)
     progress.emplace("planning " + grouped(samples) + " samples").begin();
-  data_plan plan{
-      .samples = several ? columns->view().size() : planned.size(),
-      .made = several ? ballast::plan_data(columns->view(), options, row_cost_of(cost)) : ballast::plan_data(planned, options, cost),
-      .compared = {},
-      .limits = {},
-      .stages = {},
-      .measures = {}};
+  auto const limits = progress ? ballast::step_limits{.progress = *progress} : ballast::step_limits{};
+  data_plan plan{.samples = several ? columns->view().size() : planned.size(),
+                 .made = several ? ballast::plan_data(columns->view(), options, row_cost_of(cost))
+                                 : ballast::plan_data(planned, options, cost, limits),
+                 .compared = {},
+                 .limits = {},
+                 .stages = {},
+                 .measures = {}};
   keep_packs_of_steps(plan.made.steps);
   auto const others = usual_batchings_of(plan.made, options);
   plan.compared = compare_with_usual(plan.made, others, options, cost.ms_per_unit);

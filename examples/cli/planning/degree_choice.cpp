@@ -3,6 +3,7 @@
 
 #include "errors.hpp"
 #include "report/output.hpp"
+#include "report/progress.hpp"
 #include "report/words.hpp"
 
 #include <ballast/cost/model_setting.hpp>
@@ -69,7 +70,9 @@ template <class Data, class Model>
 [[nodiscard]] ballast::searched_settings chosen(degree_request const& what, model_request const& asked, model_on_device const& on,
                                                 ballast::data_plan_options const& options, Data const& data, Model const& model,
                                                 std::string const& title) {
-  auto const o = options_of(what, asked, on, options);
+  progress_line progress("judging settings of " + counted(static_cast<std::uint64_t>(what.gpus), "GPU"));
+  auto o = options_of(what, asked, on, options);
+  o.progress = progress;
   auto found = ballast::search_degrees(data, model, o, cluster_of(asked, on), asked.setting);
   require_one(found, o, title);
   return found;

@@ -3,6 +3,7 @@
 
 #include "errors.hpp"
 #include "readers/graph.hpp"
+#include "report/progress.hpp"
 #include "report/words.hpp"
 
 #include <ballast/memory/list_orders.hpp>
@@ -53,14 +54,16 @@ template <class Make>
   auto const bound = [](ballast::graph const& g) {
     return order_operators(g, {.states = 0, .cuts = 4}, {.work = 100'000'000}).peak.lower_bound;
   };
-  return recompute_graph(graph, budget, listed, bound, {.evaluations = 2000});
+  progress_line progress("choosing what is computed again");
+  return recompute_graph(graph, budget, listed, bound, {.evaluations = 2000, .progress = progress});
 }
 
 /// Gives addresses to the buffers of the last planned order: within the budget, or as low as possible.
 void lay_out(graph_plan& plan, order_request const& asked) {
   auto const begin = std::chrono::steady_clock::now();
   auto const within = [&](std::int64_t capacity) {
-    return layout_buffers(plan.buffers.buffers, {.capacity = capacity}, {.work = asked.work});
+    progress_line progress("searching for a layout");
+    return layout_buffers(plan.buffers.buffers, {.capacity = capacity}, {.work = asked.work, .progress = progress});
   };
   plan.layout.reset();
   if (asked.budget && plan.planned().peak <= *asked.budget) plan.layout = within(*asked.budget);
@@ -115,9 +118,9 @@ graph_plan plan_graph(ballast::graph const& graph, std::string const& name, orde
   add("least peak", "least added within the peak so far", [&] { return least_peak_first_order(graph); });
   add("breadth first", "what became ready first", [&] { return breadth_first_order(graph); });
   add("depth first", "what the next needs", [&] { return depth_first_order(graph); });
-  ballast::search_limits const limits{.work = asked.work};
   add("planned", "search with a bound", [&] {
-    auto made = order_operators(graph, {}, limits);
+    progress_line progress("searching for an order");
+    auto made = order_operators(graph, {}, {.work = asked.work, .progress = progress});
     out.peak = made.peak;
     return made.order;
   });

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planning/packers.hpp"
 
+#include "report/progress.hpp"
+
 #include <ballast/packing/best_fit.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
 #include <ballast/packing/first_fit.hpp>
@@ -20,11 +22,16 @@
 
 namespace ballast_cli {
 
+namespace {
+constexpr auto searching = "searching for fewer packs";
+}
+
 template <class Index>
 ballast::packing<Index> run_packer(strategy which, std::span<std::int64_t const> lengths, ballast::packing_options const& options) {
+  progress_line progress(searching);
   switch (which) {
-    case strategy::automatic: return ballast::pack<Index>(lengths, options, ballast::search_limits{});
-    case strategy::near_optimal: return ballast::near_optimal<Index>(lengths, options);
+    case strategy::automatic: return ballast::pack<Index>(lengths, options, {.progress = progress});
+    case strategy::near_optimal: return ballast::near_optimal<Index>(lengths, options, {.progress = progress});
     case strategy::next_fit: return ballast::next_fit<Index>(lengths, options);
     case strategy::first_fit: return ballast::first_fit<Index>(lengths, options);
     case strategy::ffd: return ballast::first_fit_decreasing<Index>(lengths, options);
@@ -40,13 +47,14 @@ ballast::packing<Index> run_packer(strategy which, std::span<std::int64_t const>
 template <class Index>
 ballast::vector_packing<Index> run_packer(strategy which, ballast::sample_measures const& samples,
                                           ballast::vector_packing_options const& options) {
+  progress_line progress(searching);
   switch (which) {
     case strategy::automatic:
-    case strategy::portfolio: return ballast::pack<Index>(samples, options);
+    case strategy::portfolio: return ballast::pack_portfolio<Index>(samples, options, {.limits = {.progress = progress}});
     case strategy::isf: return ballast::iterative_sampling<Index>(samples, options);
     case strategy::completion: return ballast::bin_completion<Index>(samples, options);
     case strategy::vector_best_fit: return ballast::vector_best_fit<Index>(samples, options);
-    case strategy::near_optimal: return ballast::near_optimal<Index>(samples, options);
+    case strategy::near_optimal: return ballast::near_optimal<Index>(samples, options, {.progress = progress});
     default: throw std::logic_error("a strategy without a packer of several measures");
   }
 }

@@ -174,7 +174,7 @@ void append_json(table& out, std::string_view bytes, std::string const& name, se
     auto const stop = (std::min)(bytes.find('\n', at), bytes.size());
     auto const text = bytes.substr(at, stop - at);
     at = stop + 1;
-    if (line % often == 0) progress.at(at, bytes.size());
+    if (line % often == 0) progress(at, bytes.size());
     if (text.find_first_not_of(" \t\r") == std::string_view::npos) continue;
     if (!fields.names.empty() && scan(text, found))
       append_row(out, select.skip_zeros, line, fields.measures, [&](std::size_t key, std::size_t) { return *found[key]; });

@@ -157,7 +157,7 @@ void append_text(table& out, std::string_view bytes, std::string const& name, se
   auto only_lengths = false;
   while (!in.done()) {
     auto const line = in.line();
-    if (line % often == 0) progress.at(static_cast<std::size_t>(in.at() - bytes.data()), bytes.size());
+    if (line % often == 0) progress(static_cast<std::size_t>(in.at() - bytes.data()), bytes.size());
     if (only_lengths) {
       if (auto const length = in.plain_number(); length != 0) {
         out.next_row_at(line);

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <string>
 #include <utility>
@@ -21,8 +21,8 @@ class progress_line {
   ~progress_line() {
     if (shown_) (void)std::fputs("\r\033[K", stderr);
   }
-  /// `done` of `all`, which is not 0.
-  void at(std::size_t done, std::size_t all) {
+  /// `done` of `all`, which is not 0: a progress callback of the library.
+  void operator()(std::uint64_t done, std::uint64_t all) {
     if (!terminal_) return;
     auto const now = clock::now();
     if (now < next_) return;

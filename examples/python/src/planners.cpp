@@ -27,7 +27,7 @@ ballast::packing<> near_optimal(integer_view const& lengths, ballast::packing_op
 }
 ballast::batching<> plan_steps(integer_view const& lengths, ballast::batching_options const& options, any_cost const& cost,
                                ballast::step_constraints const& constraints, std::size_t threads, std::stop_token const& stop) {
-  return ballast::plan_steps(lengths.range(), options, cost, constraints, stop, ballast::threads(threads));
+  return ballast::plan_steps(lengths.range(), options, cost, constraints, {.stop = stop}, ballast::threads(threads));
 }
 ballast::micro_batching<> micro_batches(integer_view const& lengths, ballast::batching_options const& options, any_cost const& cost,
                                         ballast::micro_batch_constraints const& constraints) {

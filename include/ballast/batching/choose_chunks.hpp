@@ -8,6 +8,8 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/groups.hpp>
 #include <ballast/core/lengths.hpp>
+#include <ballast/core/progress.hpp>
+#include <ballast/core/search_watch.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/packing/chunks.hpp>
 #include <ballast/pipeline/list_schedule.hpp>
@@ -16,6 +18,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,6 +38,8 @@ struct chunk_choice_options {
   chunk_work_options work{};
   std::vector<chunk_setting> settings{};  ///< what is tried; empty: `chunk_settings`
   std::uint64_t simulations = 9;          ///< schedules of each rank that are simulated for each setting, at least 1: `search_order`
+  std::stop_token stop{};                 ///< when a stop is requested, no further setting is tried; the first one is
+  progress_callback progress{};           ///< is told how many settings are tried
 };
 
 /// @brief One setting that was tried.
@@ -53,6 +58,7 @@ template <index_type Index = std::uint32_t>
 struct chunk_choice {
   ballast::status status = ballast::status::infeasible;  ///< `infeasible` if every setting is
   chunk_setting setting;                                 ///< the chosen one
+  bool complete = true;                                  ///< false if a requested stop left settings out
   certificate time;                                      ///< its modelled time; no setting that was tried has a plan that takes less
   std::vector<tried_chunks> tried;                       ///< all settings, in their order; none if not even chunks of one token fit
   chunking<Index> plan;                                  ///< the batch in chunks of the chosen size
@@ -102,7 +108,12 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
   chunk_choice<Index> out;
   list_options const list{.stages = o.stages, .capacity = std::vector<std::int64_t>(static_cast<std::size_t>(o.stages), o.capacity)};
   auto work = o.work;
+  search_watch watch({.work = settings.size(), .stop = o.stop, .progress = o.progress});
   for (auto const& setting : settings) {
+    if (watch.interrupted(out.tried.size()) && !out.tried.empty()) {
+      out.complete = false;
+      break;
+    }
     auto plan = make_chunks<Index>(lengths, {.size = setting.size});
     work.retained = setting.retained;
     auto const works = chunk_work(plan, work, cost);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/error.hpp>
+#include <ballast/core/progress.hpp>
 #include <ballast/core/random.hpp>
 
 #include <cstdint>
 #include <span>
+#include <stop_token>
 #include <string>
 
 /// @file
@@ -70,6 +72,13 @@ struct step_constraints {
   /// than the capacity.
   std::uint64_t most_ranks_shared = 1;
   std::uint32_t share_overhead = 0;  ///< extra cost of a split sample, in thousandths of its cost
+};
+
+/// @brief What cuts `plan_steps` short, and who is told how far it is.
+struct step_limits {
+  std::stop_token stop{};  ///< when a stop is requested, the best plan so far is returned; a method that has begun is finished
+  /// Is told how many blocks of an epoch of millions of samples are planned, one call at a time, on the threads of the executor.
+  progress_callback progress{};
 };
 
 /// @brief Which packs share a step.

@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -58,8 +57,7 @@ namespace ballast::inline v0_2 {
 /// @param options      shape of a step: `plan_steps(lengths, {.capacity = 131072, .ranks = 64, .micro_batches = 4}, cost)`
 /// @param cost         cost of a sample by its length: `sample_cost(model)` for a transformer, or any other callable
 /// @param constraints  which samples must or must not share a micro-batch, and how many ranks may share a sample
-/// @param stop         when a stop is requested, the best plan so far is returned, with `complete == false`; a method that has begun is
-/// finished, the first at least
+/// @param limits       what cuts planning short: the best plan so far is then returned, with `complete == false`
 /// @param execute      `threads{}` plans blocks at the same time; the plan does not depend on it
 /// @return the plan, its cost and a lower bound; only the last step may have empty places, if there are too few samples
 /// @pre a list of keys is empty or as long as `lengths`; samples with the same `together` key have the same `apart` key
@@ -70,9 +68,9 @@ namespace ballast::inline v0_2 {
 /// A pure function of its arguments, if no stop is requested. A release that changes a plan says so in the CHANGELOG.
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost, executor Executor = serial>
 [[nodiscard]] batching<Index> plan_steps(R const& lengths, batching_options const& options, Cost const& cost,
-                                         step_constraints const& constraints = {}, std::stop_token const& stop = {},
+                                         step_constraints const& constraints = {}, step_limits const& limits = {},
                                          Executor const& execute = {}) {
-  return plan_steps<Index>(weigh(lengths, options, cost, constraints.most_ranks_shared), options, constraints, stop, execute);
+  return plan_steps<Index>(weigh(lengths, options, cost, constraints.most_ranks_shared), options, constraints, limits, execute);
 }
 
 /// @brief As above, for samples that were weighed before.
@@ -81,7 +79,7 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost, exe
 /// @param samples      result of `weigh`
 /// @param options      as above
 /// @param constraints  as above
-/// @param stop         as above
+/// @param limits       as above
 /// @param execute      as above
 /// @return as above
 /// @throws invalid_input as above, or if the samples were weighed for other options and do not fit these
@@ -91,7 +89,7 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost, exe
 /// As above.
 template <index_type Index = std::uint32_t, executor Executor = serial>
 [[nodiscard]] batching<Index> plan_steps(weighed_samples const& samples, batching_options const& options,
-                                         step_constraints const& constraints = {}, std::stop_token const& stop = {},
+                                         step_constraints const& constraints = {}, step_limits const& limits = {},
                                          Executor const& execute = {}) {
   auto const& c = constraints;
   auto const most = c.most_ranks_shared;
@@ -100,14 +98,14 @@ template <index_type Index = std::uint32_t, executor Executor = serial>
   auto const n = samples.size();
   detail::require_keys(c.together, n, "together");
   detail::require_keys(c.apart, n, "apart");
-  if (c.together.empty() && c.apart.empty()) return detail::plan_blocks<Index>(samples, c, options, stop, execute);
-  if (c.together.empty()) return detail::plan_items<Index>(samples, c.apart, c, options, stop);
+  if (c.together.empty() && c.apart.empty()) return detail::plan_blocks<Index>(samples, c, options, limits, execute);
+  if (c.together.empty()) return detail::plan_items<Index>(samples, c.apart, c, options, limits.stop);
 
   auto const units = detail::units_of<Index>(n, c.together);
   auto const apart = detail::key_of_units(units, c.apart);
   auto whole = c;
   whole.most_ranks_shared = 1;  // samples with the same key stay together
-  auto plan = detail::plan_items<Index>(detail::fold(samples, units, options), apart, whole, options, stop);
+  auto plan = detail::plan_items<Index>(detail::fold(samples, units, options), apart, whole, options, limits.stop);
   plan.packs = detail::spell_out(units, plan.packs);
   for (auto* list : {&plan.dropped, &plan.repeated}) {
     std::vector<Index> samples_of;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/progress.hpp>
 #include <ballast/core/version.hpp>
 
 #include <chrono>
@@ -23,6 +24,7 @@ struct search_limits {
   double gap = 0;                          ///< stop when value / lower_bound - 1 is at most this; 0: when proven optimal
   std::stop_token stop{};                  ///< when a stop is requested, the best plan so far is returned
   std::chrono::nanoseconds wall_clock{0};  ///< after this time, the best plan so far is returned; 0: no limit
+  progress_callback progress{};            ///< is told how much of `work` is done
 };
 
 }  // namespace ballast::inline v0_2

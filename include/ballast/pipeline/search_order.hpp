@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/core/error.hpp>
 #include <ballast/core/groups.hpp>
+#include <ballast/core/search_limits.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/pipeline/detail/order_search.hpp>
 #include <ballast/pipeline/list_schedule.hpp>
@@ -20,6 +21,7 @@ namespace ballast::inline v0_2 {
 struct order_search_limits {
   std::uint64_t simulations = 600;  ///< most schedules that are simulated, at least 1
   std::stop_token stop{};           ///< when a stop is requested, the best schedule so far is returned
+  progress_callback progress{};     ///< is told how many of `simulations` are done
 };
 
 /// @brief The result of `search_order`: the best schedule, and how `list_schedule` makes it.
@@ -61,7 +63,8 @@ template <stage_work_model Work>
   if (out.status == status::infeasible) return out;
   auto const lower_bound = out.timeline.makespan.lower_bound;  // of any order: the search replaces the timeline
   auto const bound = out.timeline.bound;
-  detail::order_search<> search(chains, options, lower_bound, limits.simulations - 1, limits.stop, workspace, out);
+  detail::order_search<> search(chains, options, lower_bound,
+                                {.work = limits.simulations, .stop = limits.stop, .progress = limits.progress}, workspace, out);
   search.run();
   out.options.warm_up = search.choice().warm_up;
   out.simulations = limits.simulations - search.left();

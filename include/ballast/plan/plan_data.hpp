@@ -21,7 +21,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
-#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -77,11 +76,11 @@ void bound_packs(data_plan<Index>& plan, weighed_samples const& samples, batchin
 
 /// Plans the steps of all samples that are not set aside.
 template <index_type Index>
-[[nodiscard]] data_plan<Index> plan_trained(trained_samples<Index> samples, batching_options const& o, std::stop_token const& stop = {}) {
+[[nodiscard]] data_plan<Index> plan_trained(trained_samples<Index> samples, batching_options const& o, step_limits const& limits = {}) {
   data_plan<Index> out;
   out.samples = std::move(samples);
   auto const placed = detail::placed_samples(out.samples, o);
-  out.steps = plan_steps<Index>(placed.samples, o, {}, stop);
+  out.steps = plan_steps<Index>(placed.samples, o, {}, limits);
   bound_packs(out, placed.samples, o);
   if (!placed.kept.empty()) renumber(out.steps, std::span<Index const>(placed.kept));
   return out;
@@ -100,18 +99,20 @@ template <index_type Index>
 /// @param lengths  tokens of each sample
 /// @param options  for example `{.steps = {.capacity = 131072, .ranks = 64}, .oversize = oversize::truncate}`
 /// @param cost     cost of a sample; called once for each sample or piece, and not for samples that are set aside
+/// @param limits   what cuts planning short, as for `plan_steps`
 /// @return the plan
 /// @post every sample is in a step exactly once, or is named by `samples.set_aside`, `steps.dropped` or `steps.repeated`
 /// @throws invalid_input if an option, length or cost is out of range, or a length exceeds the capacity under `oversize::reject`
 /// @par Complexity
 /// As `plan_steps`.
 /// @par Determinism
-/// A pure function of its arguments.
+/// A pure function of its arguments, if no stop is requested.
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
-[[nodiscard]] data_plan<Index> plan_data(R const& lengths, data_plan_options const& options, Cost const& cost) {
+[[nodiscard]] data_plan<Index> plan_data(R const& lengths, data_plan_options const& options, Cost const& cost,
+                                         step_limits const& limits = {}) {
   auto const& o = options.steps;
   require(options.oversize != oversize::alone, [] { return std::string("oversize = alone: a micro-batch never exceeds the capacity"); });
-  return detail::plan_trained(apply_oversize<Index>(lengths, {.capacity = o.capacity, .oversize = options.oversize}, cost), o);
+  return detail::plan_trained(apply_oversize<Index>(lengths, {.capacity = o.capacity, .oversize = options.oversize}, cost), o, limits);
 }
 
 /// @brief Plans an epoch for a model: `plan_data` under the cost that the shape of the model implies.
@@ -121,6 +122,7 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
 /// @param lengths  tokens of each sample
 /// @param options  as for the other overload
 /// @param model    the shape of the model, such as `transformer_preset("llama-3.1-8b")`
+/// @param limits   as for the other overload
 /// @return the plan
 /// @throws invalid_input as the other overload, or if the shape is not valid
 /// @par Complexity
@@ -128,8 +130,9 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
 /// @par Determinism
 /// As the other overload.
 template <index_type Index = std::uint32_t, length_range R>
-[[nodiscard]] data_plan<Index> plan_data(R const& lengths, data_plan_options const& options, transformer const& model) {
-  return plan_data<Index>(lengths, options, sample_cost(model));
+[[nodiscard]] data_plan<Index> plan_data(R const& lengths, data_plan_options const& options, transformer const& model,
+                                         step_limits const& limits = {}) {
+  return plan_data<Index>(lengths, options, sample_cost(model), limits);
 }
 
 }  // namespace ballast::inline v0_2

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/error.hpp>
+#include <ballast/core/progress.hpp>
 #include <ballast/curriculum/options.hpp>
 #include <ballast/plan/plan_data.hpp>
 #include <ballast/plan/step_order.hpp>
@@ -36,6 +37,7 @@ struct run_options {
   std::optional<run_order> order{};  ///< order of the steps within a pass; none: that of the plan
   /// Cuts planning short. The plan is then valid, `training_run::complete` is false, and the hash differs from that of other ranks.
   std::stop_token stop{};
+  progress_callback progress{};  ///< is told how far the plan of a pass is, as `step_limits::progress`; has to outlive the run
 };
 
 /// @brief Micro-batches of each rank that make up a step of a number of tokens.

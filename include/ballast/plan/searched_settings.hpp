@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/certificate.hpp>
+#include <ballast/core/progress.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/cost/layer.hpp>
 #include <ballast/cost/schedule.hpp>
@@ -9,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <stop_token>
 #include <vector>
 
 /// @file
@@ -44,7 +46,9 @@ struct search_options {
   std::vector<any_schedule> schedules{one_f_one_b_schedule{}, interleaved_schedule{}};  ///< where there are several stages; interleaved
                                                                                         ///< ones have the numbers of chunks of `chunks`
   std::size_t keep = 10;                                                                ///< most settings that are returned, at least 1
-  std::int64_t packs = 1024;  ///< packs of data that the returned settings are simulated with: at least a step, at least 1
+  std::int64_t packs = 1024;     ///< packs of data that the returned settings are simulated with: at least a step, at least 1
+  std::stop_token stop{};        ///< when a stop is requested, the best settings so far are returned
+  progress_callback progress{};  ///< is told how many settings of the space are judged
 };
 
 /// @brief A setting that fits, with its modelled time.
@@ -58,11 +62,13 @@ struct ranked_setting {
 struct searched_settings {
   ballast::status status = ballast::status::infeasible;  ///< infeasible: no setting of the space fits in memory
   std::vector<ranked_setting> ranked{};                  ///< the best settings: one for each choice of TP, CP, EP and stages, fastest first
-  certificate step{};          ///< least `ranked_setting::step`, and a lower bound for all settings of the space: equal, as it is a proof
+  certificate step{};          ///< least `ranked_setting::step`, and a lower bound for all settings of the space: equal where the search
+                               ///< is complete, as it is a proof
   std::uint64_t settings = 0;  ///< number of settings in the space
   std::uint64_t excluded = 0;  ///< number of those whose lower bound showed that they are not among the best
   std::uint64_t unfit = 0;     ///< number of those that do not fit in memory, with chunks of equal time if a stage has several
   std::uint64_t planned = 0;   ///< number of those that were planned
+  bool complete = true;        ///< false if a requested stop ended the search
 };
 
 }  // namespace ballast::inline v0_2

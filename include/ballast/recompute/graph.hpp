@@ -4,6 +4,7 @@
 #include <ballast/core/check_graph.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/graph.hpp>
+#include <ballast/core/search_limits.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/recompute/detail/graph_choice.hpp>
 
@@ -32,6 +33,7 @@ struct graph_recompute_limits {
   std::uint64_t exact = 12;            ///< all sets are searched if there are no more candidates than this
   std::uint64_t evaluations = 20'000;  ///< most calls of the peak and its bound together, at least 1
   std::stop_token stop{};              ///< when a stop is requested, the best choice so far is returned
+  progress_callback progress{};        ///< is told how many of `evaluations` are done
 };
 
 /// @brief The result of `recompute_graph`.
@@ -106,7 +108,8 @@ template <graph_peak Peak, graph_peak Bound>
   for (auto const& o : g.operators) time += o.time;
   require((std::max)(bytes, time) < std::int64_t{1} << 61, [] { return std::string("all bytes and all times must be below 2^61"); });
   detail::graph_rewriter<> const rewriter(g);
-  detail::graph_choice<Peak, Bound> choice(rewriter, budget, peak, bound, limits.evaluations, limits.stop);
+  detail::graph_choice<Peak, Bound> choice(rewriter, budget, peak, bound,
+                                           {.work = limits.evaluations, .stop = limits.stop, .progress = limits.progress});
   choice.run(limits.exact);
   graph_recompute out;
   out.lower_peak = choice.lower_peak();

@@ -2,10 +2,9 @@
 #pragma once
 #include <ballast/core/config.hpp>
 #include <ballast/core/math.hpp>
-#include <ballast/core/search_limits.hpp>
+#include <ballast/core/search_watch.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <queue>
@@ -19,18 +18,17 @@ inline constexpr std::int64_t replica_units = 720'720;  // the least common mult
 /// Counts the work of a search against its limits.
 class replica_budget {
  public:
-  explicit replica_budget(search_limits const& limits)
-      : limits_(limits), deadline_(limits.wall_clock.count() > 0 ? clock::now() + limits.wall_clock : clock::time_point{}) {}
+  explicit replica_budget(search_limits const& limits) : watch_(limits), most_(limits.work) {}
   /// A part of the limit, with the same clock; what it spends is added by `add`.
   [[nodiscard]] replica_budget part(std::uint64_t of) const {
     auto out = *this;
-    out.limits_.work /= of;
+    out.most_ /= of;
     out.spent_ = out.asked_ = 0;
     return out;
   }
   void add(replica_budget const& part) noexcept {
     spent_ += part.spent_;
-    interrupted_ = interrupted_ || part.interrupted_;
+    watch_ = part.watch_;
   }
   /// Counts work; false if the search has to end.
   bool spend(std::uint64_t work) {
@@ -40,22 +38,21 @@ class replica_budget {
   [[nodiscard]] bool over() {
     if (spent_ >= asked_ + 65'536) {  // a clock is read now and then
       asked_ = spent_;
-      interrupted_ = interrupted_ || limits_.stop.stop_requested() || (limits_.wall_clock.count() > 0 && clock::now() >= deadline_);
+      (void)watch_.interrupted(spent_);
     }
-    return interrupted_ || spent_ >= limits_.work;
+    return interrupted() || spent_ >= most_;
   }
-  [[nodiscard]] bool interrupted() const noexcept { return interrupted_; }
+  [[nodiscard]] bool interrupted() const noexcept { return watch_.was_interrupted(); }
   /// Whether a value is as close to its lower bound as is asked for.
   [[nodiscard]] bool satisfied(std::int64_t value, std::int64_t bound) const noexcept {
-    return value <= bound || (limits_.gap > 0 && static_cast<double>(value - bound) <= limits_.gap * static_cast<double>(bound));
+    auto const gap = watch_.limits().gap;
+    return value <= bound || (gap > 0 && static_cast<double>(value - bound) <= gap * static_cast<double>(bound));
   }
 
  private:
-  using clock = std::chrono::steady_clock;
-  search_limits limits_;
-  clock::time_point deadline_;
+  search_watch watch_;
+  std::uint64_t most_;
   std::uint64_t spent_ = 0, asked_ = 0;
-  bool interrupted_ = false;
 };
 
 /// Experts that may be on any of some ranks.

@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <span>
-#include <stop_token>
 #include <utility>
 #include <vector>
 
@@ -105,19 +105,22 @@ void append_block(batching<Index>& all, batching<Index> const& block) {
 
 template <index_type Index, executor Executor>
 [[nodiscard]] batching<Index> plan_blocks(weighed_samples const& items, step_constraints const& c, batching_options const& o,
-                                          std::stop_token const& stop, Executor const& execute,
-                                          std::size_t samples = std::size_t{1} << 20) {
+                                          step_limits const& limits, Executor const& execute, std::size_t samples = std::size_t{1} << 20) {
   auto const count = count_blocks(items, o, samples);
-  if (count == 1) return plan_items<Index>(items, {}, c, o, stop);
+  if (count == 1) return plan_items<Index>(items, {}, c, o, limits.stop);
   sample_blocks<Index> blocks(items.size(), count, epoch_seed(o));
   std::vector<batching<Index>> plans(count);
   std::vector<char> in_place(count, 0);
+  std::mutex telling;
+  std::uint64_t planned = 0;
   execute(count, [&](std::size_t b) {
     auto own = o;
     own.seed = splitmix64(epoch_seed(o) + b)();
     if (b + 1 != count) own.left_over = left_over::split;  // only the last step of all may have empty places
-    plans[b] = plan_items<Index>(some_of<Index>(items, blocks[b]), {}, c, own, stop);
+    plans[b] = plan_items<Index>(some_of<Index>(items, blocks[b]), {}, c, own, limits.stop);
     in_place[b] = rename_samples(plans[b], blocks[b]) ? 1 : 0;
+    std::lock_guard const lock(telling);
+    limits.progress(++planned, count);
   });
   batching<Index> all;
   all.ranks = o.ranks;

@@ -2,7 +2,7 @@
 #pragma once
 #include <ballast/core/config.hpp>
 #include <ballast/core/graph.hpp>
-#include <ballast/core/search_limits.hpp>
+#include <ballast/core/search_watch.hpp>
 #include <ballast/core/wide.hpp>
 #include <ballast/cost/dimension_basis.hpp>
 #include <ballast/cost/symbolic.hpp>
@@ -13,7 +13,6 @@
 #include <ballast/memory/region_orders.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -46,16 +45,14 @@ class region_planner {
   }
   template <class Improve>
   void plan(Improve const& improve) {
-    auto const begin = std::chrono::steady_clock::now();
+    search_watch watch(limits_);
     while (!open_.empty()) {
       auto const first = std::max_element(open_.begin(), open_.end(), [](part const& a, part const& b) {
         return a.samples.size() != b.samples.size() ? a.samples.size() < b.samples.size() : a.node > b.node;
       });
       auto next = std::move(*first);
       open_.erase(first);
-      if (limits_.stop.stop_requested() ||
-          (limits_.wall_clock.count() > 0 && std::chrono::steady_clock::now() - begin > limits_.wall_clock))
-        complete = false;
+      complete = !watch.interrupted(work_);
       auto const enough = !complete || work_ >= limits_.work || leaves_ + open_.size() + 1 >= regions_;
       if (enough || !divide(next)) close(next, improve);
     }

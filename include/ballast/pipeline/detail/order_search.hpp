@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/core/groups.hpp>
 #include <ballast/core/random.hpp>
+#include <ballast/core/search_watch.hpp>
 #include <ballast/pipeline/detail/list_runner.hpp>
 #include <ballast/pipeline/list_schedule.hpp>
 #include <ballast/pipeline/list_tie.hpp>
@@ -12,7 +13,6 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
-#include <stop_token>
 #include <utility>
 #include <vector>
 
@@ -30,13 +30,13 @@ template <class = when_called>
 class order_search {
  public:
   // `workspace` and `best` are as `list_schedule` leaves them after it has scheduled the chains with the options.
-  order_search(groups<std::uint32_t> const& chains, list_options const& options, std::int64_t bound, std::uint64_t simulations,
-               std::stop_token stop, list_workspace& workspace, scheduled_pipeline& best)
+  order_search(groups<std::uint32_t> const& chains, list_options const& options, std::int64_t bound, search_limits const& simulations,
+               list_workspace& workspace, scheduled_pipeline& best)
       : chains_(chains),
         options_(options),
         bound_(bound),
-        left_(simulations),
-        stop_(std::move(stop)),
+        watch_(simulations),
+        left_(simulations.work - 1),
         workspace_(workspace),
         best_(best),
         choice_{std::vector<std::uint32_t>(chains.size()), {}} {
@@ -55,13 +55,12 @@ class order_search {
 
   [[nodiscard]] list_choice const& choice() const noexcept { return choice_; }
   [[nodiscard]] std::uint64_t left() const noexcept { return left_; }
-  [[nodiscard]] bool stopped() const noexcept { return stopped_; }
+  [[nodiscard]] bool stopped() const noexcept { return watch_.was_interrupted(); }
 
  private:
   [[nodiscard]] bool goes_on() {
     auto const wanted = left_ > 0 && best_.timeline.makespan.value > bound_;
-    stopped_ = wanted && (stopped_ || stop_.stop_requested());
-    return wanted && !stopped_;
+    return wanted && !watch_.interrupted(watch_.limits().work - left_);
   }
 
   // Simulates a choice, and keeps it if it is no worse than the best: a walk among equal ones leads to better ones.
@@ -144,15 +143,14 @@ class order_search {
   groups<std::uint32_t> const& chains_;
   list_options const& options_;
   std::int64_t bound_;
+  search_watch watch_;
   std::uint64_t left_;
-  std::stop_token stop_;
   list_workspace& workspace_;
   scheduled_pipeline& best_;  // the schedule of `choice_`
   list_choice choice_;
   scheduled_pipeline trial_;
   groups<std::uint32_t> order_;
   splitmix64 random_{0};
-  bool stopped_ = false;
 };
 
 }  // namespace ballast::inline v0_2::detail

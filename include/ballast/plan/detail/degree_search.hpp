@@ -6,6 +6,7 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/random.hpp>
+#include <ballast/core/search_watch.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/cost/communication.hpp>
 #include <ballast/cost/evaluate.hpp>
@@ -124,7 +125,15 @@ class degree_search {
     best_.assign(families, never);
     found_.resize(families);
     searched_settings out{.settings = all.size()};
+    search_watch watch({.work = all.size(), .stop = o_.stop, .progress = o_.progress});
+    auto unseen = never;  // the bound of the first setting that a stop left out, which is the least of theirs
+    std::uint64_t judged = 0;
     for (auto const& [bound, number, at] : all) {
+      if (watch.interrupted(judged++)) {
+        out.complete = false;
+        unseen = bound;
+        break;
+      }
       if (bound >= limit(at)) {
         ++out.excluded;
         continue;
@@ -139,7 +148,7 @@ class degree_search {
     if (order.size() > o_.keep) order.resize(o_.keep);
     for (auto const& [step, family] : order) out.ranked.push_back(std::move(found_[family]));
     out.status = status::feasible;
-    out.step = {out.ranked.front().step, out.ranked.front().step};
+    out.step = {out.ranked.front().step, (std::min)(out.ranked.front().step, unseen)};
     return out;
   }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/search_watch.hpp>
 #include <ballast/core/wide.hpp>
 #include <ballast/recompute/detail/graph_starts.hpp>
 
@@ -7,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <stop_token>
 #include <utility>
 #include <vector>
 
@@ -25,9 +25,9 @@ struct graph_drop {
 template <class Peak, class Bound>
 class graph_choice {
  public:
-  graph_choice(graph_rewriter<> const& rewriter, std::int64_t budget, Peak const& peak, Bound const& bound, std::uint64_t evaluations,
-               std::stop_token stop)
-      : r_(rewriter), costs_(rewriter), budget_(budget), peak_(peak), bound_(bound), left_(evaluations), stop_(std::move(stop)) {}
+  graph_choice(graph_rewriter<> const& rewriter, std::int64_t budget, Peak const& peak, Bound const& bound,
+               search_limits const& evaluations)
+      : r_(rewriter), costs_(rewriter), budget_(budget), peak_(peak), bound_(bound), watch_(evaluations), left_(evaluations.work) {}
 
   void run(std::uint64_t exact) {
     drop_set const nothing(r_.original().tensors.size());
@@ -55,7 +55,7 @@ class graph_choice {
   [[nodiscard]] std::int64_t lower_peak() const noexcept { return lower_peak_; }
   [[nodiscard]] std::int64_t lower_time() const noexcept { return lower_time_; }
   [[nodiscard]] bool searched() const noexcept { return searched_; }  // whether all sets of candidates were
-  [[nodiscard]] bool stopped() const noexcept { return stopped_; }
+  [[nodiscard]] bool stopped() const noexcept { return watch_.was_interrupted(); }
   [[nodiscard]] std::uint64_t left() const noexcept { return left_; }
 
  private:
@@ -65,10 +65,7 @@ class graph_choice {
     rewritten_graph graph{};  // without operators if it cannot be written
   };
 
-  [[nodiscard]] bool goes_on() {
-    stopped_ = stopped_ || stop_.stop_requested();
-    return left_ > 0 && !stopped_;
-  }
+  [[nodiscard]] bool goes_on() { return left_ > 0 && !watch_.interrupted(watch_.limits().work - left_); }
   [[nodiscard]] std::int64_t bound_of(drop_set const& dropped) {
     --left_;
     return bound_(r_.relaxed(dropped));
@@ -251,9 +248,9 @@ class graph_choice {
   std::int64_t budget_;
   Peak const& peak_;
   Bound const& bound_;
+  search_watch watch_;
   std::uint64_t left_;
-  std::stop_token stop_;
-  bool stopped_ = false, searched_ = false;
+  bool searched_ = false;
   std::int64_t lower_peak_ = 0, lower_time_ = 0;
   std::vector<std::uint32_t> by_share_;  // candidates, ascending in their share of time for a byte
   std::vector<graph_drop> found_;        // the three fastest
