@@ -93,7 +93,7 @@ void plan(benchmark::State& state) {
 // the lengths, for each sample (Linux only). 10^8 samples take gigabytes, and are planned only if BALLAST_LARGE is set.
 void plan_many(benchmark::State& state) {
   if (state.range(0) > 10'000'000 && std::getenv("BALLAST_LARGE") == nullptr) {
-    state.SkipWithError("needs 5 GB of memory: set BALLAST_LARGE=1");
+    state.SkipWithError("needs 3 GB of memory: set BALLAST_LARGE=1");
     return;
   }
   auto const lengths = draw_lengths(state.range(0));

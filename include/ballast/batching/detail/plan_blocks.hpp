@@ -71,12 +71,13 @@ template <index_type Index>
 template <index_type Index>
 bool rename_samples(batching<Index>& block, std::span<Index> samples) {
   auto& members = block.packs.members;
+  block.packs.offsets.shrink_to_fit();
   for (auto* list : {&members, &block.dropped, &block.repeated})
     for (auto& i : *list) i = samples[i];
   for (auto& shared : block.shared) shared.sample = samples[shared.sample];
   if (members.size() != samples.size()) return false;
   std::copy(members.begin(), members.end(), samples.begin());
-  members = {};
+  members = std::vector<Index>();  // not `{}`, which would keep the memory
   return true;
 }
 

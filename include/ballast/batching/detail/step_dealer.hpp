@@ -4,6 +4,7 @@
 #include <ballast/balance/pair_exchange.hpp>
 #include <ballast/balance/refine.hpp>
 #include <ballast/batching/detail/items.hpp>
+#include <ballast/core/keyed_item.hpp>
 #include <ballast/core/wide.hpp>
 
 #include <algorithm>
@@ -66,7 +67,7 @@ class step_dealer {
     gather(samples);
     base_ = {};
     deal_.start();
-    for (std::size_t k = 0; k < keys_.size(); ++k) deal_.put(k, rank_of[keys_[k] & 0xffffffffU]);
+    for (std::size_t k = 0; k < keys_.size(); ++k) deal_.put(k, rank_of[keys_[k].item]);
     balance_and_pack();
   }
 
@@ -85,16 +86,15 @@ class step_dealer {
   void gather(std::span<Index const> samples) {
     auto const n = samples.size();
     keys_.resize(n);
-    for (std::size_t i = 0; i < n; ++i)
-      keys_[i] = (((std::uint64_t{1} << 31) - static_cast<std::uint64_t>(items_.tokens[samples[i]])) << 32) | i;
-    std::sort(keys_.begin(), keys_.end());
+    for (std::size_t i = 0; i < n; ++i) keys_[i] = {items_.tokens[samples[i]], static_cast<Index>(i)};
+    sort_largest_first(keys_, sorted_);
     id_.resize(n);
     deal_.size.resize(n);
     deal_.cost.resize(n);
     deal_.order.resize(n);
     squares_ = all_tokens_ = most_expensive_ = 0;
     for (std::size_t k = 0; k < n; ++k) {
-      auto const i = id_[k] = samples[keys_[k] & 0xffffffffU];
+      auto const i = id_[k] = samples[keys_[k].item];
       auto const t = deal_.size[k] = items_.tokens[i];
       deal_.cost[k] = items_.cost[i];
       deal_.order[k] = {items_.cost[i], static_cast<Index>(k)};
@@ -243,7 +243,7 @@ class step_dealer {
   std::size_t ranks_, each_;
   std::int64_t capacity_, room_in_rank_;
   std::span<std::pair<std::int64_t, std::int64_t> const> base_;
-  std::vector<std::uint64_t> keys_;
+  std::vector<keyed_item<Index>> keys_, sorted_;
   std::vector<Index> id_, left_, packed_;
   pair_exchange_workspace<Index> exchanges_;
   dealt_sets<Index> deal_;  ///< samples by local index, longest first; `set_of` first is a rank, later a place
