@@ -210,6 +210,8 @@ TEST_CASE("plan_steps: ranks share what exceeds the capacity of one, whoever dra
                              : ballast::plan_steps(l, o, ballast::dense_4096_cost, {.most_ranks_shared = most, .share_overhead = overhead});
     CAPTURE(round, stream, o.capacity, o.ranks, o.micro_batches, most, static_cast<int>(o.left_over), static_cast<int>(o.synchronisation));
     REQUIRE(ballast::describe(ballast::check_batching(plan, l, o, ballast::dense_4096_cost, overhead)) == "valid");
+    if (o.left_over != ballast::left_over::drop)  // else packs that were made first may be in no step
+      REQUIRE(plan.packs.size() + std::size_t(std::count(plan.table.begin(), plan.table.end(), plan.none)) == plan.table.size());
     std::vector<std::uint64_t> ranks(l.size(), 1);
     for (auto const& s : plan.shared) {
       CHECK((std::has_single_bit(s.ranks) && s.ranks <= most));

@@ -56,7 +56,8 @@ class step_mixer : protected step_splitter<Index> {
     }
     if (next != samples.size()) return false;
     for (auto const& [sample, pack] : moves) contents_[pack].push_back(sample);
-    std::fill(step(s).begin(), step(s).end(), b_.none);
+    for (auto& p : step(s))
+      if (p != b_.none) contents_[std::exchange(p, b_.none)].clear();
     return true;
   }
 
