@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Over-size policies on a backend: the items and lists of the host, to the last index.
+// Over-size policies and demanded numbers of packs on a backend: the packs, lists and certificate of the host, to the last index.
 #include "support/backends.hpp"
 #include "support/distributions.hpp"
 
+#include <ballast/gpu/packing/best_fit_decreasing.cuh>
 #include <ballast/gpu/packing/next_fit.cuh>
 #include <ballast/gpu/packing/oversize.cuh>
+#include <ballast/gpu/packing/run_length.cuh>
+#include <ballast/packing/best_fit_decreasing.hpp>
 #include <ballast/packing/next_fit.hpp>
 #include <ballast/packing/oversize.hpp>
 
@@ -49,6 +52,70 @@ std::vector<Length> lengths_for(int shape, std::size_t n, ballast::packing_optio
   return lengths;
 }
 
+template <class Index = std::uint32_t, class On, class Length>
+ballast::packing<Index> expect_packed(On on, std::vector<Length> const& lengths, ballast::packing_options const& o) {
+  auto const name = name_of(o, lengths.size());
+  auto const wanted = ballast::best_fit_decreasing<Index>(lengths, o);
+  auto const there = send(on, lengths);
+  auto const found = gpu::best_fit_decreasing<Index>(on, there.data(), lengths.size(), o);
+  expect_equal(fetch(on, found.packs.offsets), wanted.packs.offsets, name + "offsets");
+  expect_equal(fetch(on, found.packs.members), wanted.packs.members, name + "members");
+  expect_equal(fetch(on, found.set_aside), wanted.set_aside, name + "set aside");
+  expect(fetch(on, found.pieces) == wanted.pieces, name + "pieces");
+  auto const tally = gpu::count_packs(on, there.data(), lengths.size(), o);
+  expect(tally.set_aside == wanted.set_aside.size(), name + "number set aside");
+  auto const expect_tally = [&](auto const& t, char const* what) {
+    expect(t.status == wanted.status && t.count == wanted.count && t.bound == wanted.bound && t.tokens == wanted.tokens, name + what);
+  };
+  expect_tally(found, "certificate");
+  expect_tally(tally, "counted");
+  return wanted;
+}
+
+// From fewer packs than needed to more than there are items, so that each status occurs.
+template <class On>
+void test_counts(On on, std::vector<std::uint32_t> const& lengths, ballast::packing_options o) {
+  auto const free = expect_packed(on, lengths, o);
+  auto const packs = free.packs.size(), items = free.packs.members.size();
+  for (auto const count : {packs - (packs > 1 ? 1 : 0), packs + 1, (packs + items) / 2, items, items + 1}) {
+    o.pack_count = count;
+    if (count != 0) (void)expect_packed(on, lengths, o);
+  }
+  o.pack_count = 0;
+  for (auto const multiple : {7U, 1000U}) {
+    o.pack_count_multiple = multiple;
+    (void)expect_packed(on, lengths, o);
+  }
+}
+
+template <class On>
+void test_policies(On on) {
+  for (auto o : limits)
+    for (auto const policy : policies) {
+      o.oversize = policy;
+      for (std::size_t const n : {0U, 1U, 33U}) test_counts(on, lengths_for(2, n, o), o);
+      for (int shape = 0; shape < ballast_test::distributions; ++shape) test_counts(on, lengths_for(shape, 500, o), o);
+      o.pack_count_multiple = 512;
+      (void)expect_packed<std::uint64_t>(on, lengths_for<std::int64_t>(0, 10'000, o), o);
+      (void)expect_packed(on, lengths_for<std::int32_t>(3, 10'000, o), o);
+      o.pack_count_multiple = 1;
+    }
+}
+
+// All too long, nearly all too long, all equal, and one sample of many pieces.
+template <class On>
+void test_edges(On on) {
+  using lengths = std::vector<std::uint32_t>;
+  lengths one_short(300, 900);
+  one_short[123] = 5;
+  for (auto const policy : policies) {
+    if (policy == oversize::reject) continue;
+    for (auto const& l : {lengths{9}, lengths{8, 9}, lengths{100'000}, lengths(70, 9), lengths(70, 8), lengths(70, 3), one_short})
+      test_counts(on, l, {.capacity = 8, .oversize = policy});
+    if (!ballast::detail::cuts(policy)) test_counts(on, lengths(50, 3), {.capacity = 8, .sample_multiple = 9, .oversize = policy});
+  }
+}
+
 template <class Length, class On>
 void test_apply(On on) {
   for (auto o : limits)
@@ -84,9 +151,10 @@ void test_refusal(On on, std::vector<Length> const& lengths, ballast::packing_op
     }
     return std::string();
   };
-  auto const wanted = refusal([&] { (void)ballast::apply_oversize(lengths, o); });
+  auto const wanted = refusal([&] { (void)ballast::best_fit_decreasing(lengths, o); });
   expect(!wanted.empty(), name_of(o, lengths.size()) + "the host refuses");
   auto const there = send(on, lengths);
+  expect_refusal(wanted, [&] { (void)gpu::best_fit_decreasing(on, there.data(), lengths.size(), o); });
   expect_refusal(wanted, [&] { (void)gpu::apply_oversize(on, there.data(), lengths.size(), o); });
 }
 
@@ -111,12 +179,16 @@ void test_refusals(On on) {
   for (auto const policy : {oversize::truncate, oversize::split})
     test_refusal(on, std::vector<std::int32_t>{4}, {.capacity = 10, .sample_multiple = 11, .oversize = policy});
   test_refusal(on, std::vector<std::int32_t>{4}, {.capacity = 10, .pack_count_multiple = 4, .pack_count = 6});
+  auto const there = send(on, std::vector<std::int32_t>{4});
+  expect_refusal("capacity = 16777217 exceeds 16777216, the most for device lengths",
+                 [&] { (void)gpu::best_fit_decreasing(on, there.data(), 1, {.capacity = (1 << 24) + 1, .oversize = oversize::split}); });
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  return ballast_test::run_everywhere(argc, argv,
+  return ballast_test::run_everywhere(argc, argv, part{"policies", [](auto on) { test_policies(on); }},
+                                      part{"edges", [](auto on) { test_edges(on); }},
                                       part{"apply_oversize",
                                            [](auto on) {
                                              test_apply<std::uint16_t>(on);

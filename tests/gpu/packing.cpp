@@ -320,12 +320,18 @@ void test_refusals(On on) {
   for (ballast::packing_options const& bad : {ballast::packing_options{.capacity = 0},
                                               {.capacity = (1 << 24) + 1},
                                               {.capacity = 8, .sample_multiple = 0},
-                                              {.capacity = 8, .pack_multiple = 9},
-                                              {.capacity = 8, .pack_count_multiple = 2},
-                                              {.capacity = 8, .pack_count = 4},
-                                              {.capacity = 8, .oversize = ballast::oversize::split}}) {
+                                              {.capacity = 8, .pack_multiple = 9}}) {
     expect(packs(bad, 0) == On::invalid_value, "bad options");
     expect(refusal([&] { (void)gpu::best_fit_decreasing(on, there.data(), 4, bad); }) != "no refusal", "bad options refused");
+  }
+  for (ballast::packing_options const& other :
+       {ballast::packing_options{.capacity = 8, .pack_count_multiple = 2},
+        {.capacity = 8, .pack_count = 4},
+        {.capacity = 8, .oversize = ballast::oversize::split}}) {  // oversize.cpp tests the other form
+    expect(packs(other, 0) == On::invalid_value, "options of the form that allocates");
+    expect(refusal([&] { (void)gpu::pack_sharded(on, there.data(), 4, other, 0, 1, gather_from(on, {{}}, 0)); }) ==
+               "pack_sharded takes no demanded number of packs and no over-size policy: call apply_oversize before",
+           "options of shards");
   }
   auto const plan = ballast::plan_best_fit_decreasing({{3, 5}, {3, 1}}, {.capacity = 8});
   std::vector<std::int32_t> const other{3, 5, 3, 5};

@@ -2,8 +2,7 @@
 #pragma once
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
-#include <ballast/gpu/core/atomic.cuh>
-#include <ballast/gpu/core/call.cuh>
+#include <ballast/gpu/packing/detail/pack_items.cuh>
 #include <ballast/gpu/packing/detail/pack_lengths.cuh>
 #include <ballast/gpu/packing/detail/run_plans.cuh>
 #include <ballast/gpu/packing/planner.cuh>
@@ -33,7 +32,7 @@ namespace ballast::inline v0_2::gpu {
 /// @param lengths  sample lengths in tokens, each at least 1
 /// @param count    number of samples
 /// @param options  capacity up to `longest_on_device`, max_samples, sample_multiple and pack_multiple; no over-size policy and no demanded
-///                 number of packs
+///                 number of packs, since the sizes of the arrays would be known too late: the other overload takes them
 /// @param planner  a planner of this backend and stream; afterwards it holds the plan and its certificate
 /// @param out      arrays for the packs; for `offsets`, count + 1 words are always enough
 /// @return the error, if any; `invalid_value` if an option is out of range, `Index` cannot number the samples, the workspace is too small,
@@ -52,35 +51,23 @@ template <class On, integer Length, index_type Index>
   return detail::pack_lengths<Index>(on, temp, bytes, lengths, count, options, planner, [&](std::uint64_t) { return out; });
 }
 
-/// @brief Packs the samples; allocates and waits.
+/// @brief Packs the samples, by any over-size policy and into any number of packs; allocates and waits.
 ///
 /// @tparam Index  type of the sample indices
 /// @param on       the backend
 /// @param lengths  sample lengths in tokens, on the device
 /// @param count    number of samples
-/// @param options  as for the other overload
-/// @return the same groups and certificate as `ballast::best_fit_decreasing`
-/// @throws invalid_input as `ballast::best_fit_decreasing`, and for options that the other overload does not take
+/// @param options  capacity up to `longest_on_device`, and any others
+/// @return the same groups, lists and certificate as `ballast::best_fit_decreasing`
+/// @throws invalid_input as `ballast::best_fit_decreasing`, and for a capacity above `longest_on_device`
 /// @throws gpu_error if the backend reports an error
+/// @par Complexity
+/// As the other overload and, with a policy, `apply_oversize`. Where the number of packs is raised, one more sort of the samples.
 template <index_type Index = std::uint32_t, class On, integer Length>
 [[nodiscard]] packing<On, Index> best_fit_decreasing(On on, Length const* lengths, std::size_t count, packing_options const& options) {
-  detail::require_run_options(options);
+  detail::require_device_options(options);
   require_index<Index>(count, "samples");
-  pack_planner<On> planner(on);
-  packing<On, Index> out{.packs = {{on, 0}, {on, count}}};
-  auto const outputs = [&](std::uint64_t packs) {
-    out.packs.offsets = array<std::uint64_t, On>(on, static_cast<std::size_t>(packs) + 1);
-    return pack_arrays<Index>{out.packs.offsets.data(), out.packs.members.data()};
-  };
-  call(on, "best_fit_decreasing", [&](void* temp, std::size_t& bytes) {
-    auto const error = detail::pack_lengths<Index>(on, temp, bytes, lengths, count, options, planner, outputs);
-    if (planner.first_bad != none_bad) detail::throw_for_lengths(on, lengths, count, options);
-    return error;
-  });
-  out.count = planner.tally.count;
-  out.bound = planner.tally.bound;
-  out.tokens = planner.tally.tokens;
-  return out;
+  return detail::pack_items<Index>(on, lengths, count, options);
 }
 
 }  // namespace ballast::inline v0_2::gpu

@@ -3,6 +3,7 @@
 #include <ballast/core/certificate.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/status.hpp>
+#include <ballast/gpu/core/call.cuh>
 #include <ballast/gpu/core/groups.cuh>
 #include <ballast/packing/result.hpp>
 
@@ -25,17 +26,18 @@ struct pack_arrays {
   Index* member = nullptr;           ///< for each sample, its position in `members`
 };
 
-/// @brief Samples in packs on the device, with a certificate; its members are those of `ballast::packing`. No sample is set aside or split:
-/// over-size policies are applied on the host.
+/// @brief Samples in packs on the device, with a certificate; its members are those of `ballast::packing`, and mean the same.
 /// @tparam On     the backend
 /// @tparam Index  type of the sample indices
 template <class On, index_type Index = std::uint32_t>
 struct packing {
-  ballast::status status = ballast::status::feasible;  ///< whether `packs` is a plan; always feasible
-  groups<On, Index> packs;                             ///< members are sample indices
+  ballast::status status = ballast::status::feasible;  ///< whether `packs` is a plan; can only fail if a number of packs was demanded
+  groups<On, Index> packs;                             ///< a member in `[0, n)` is the index of a sample, a member `n + j` is `pieces[j]`
   certificate count{};                                 ///< number of packs, and its lower bound
   packing_bound bound = packing_bound::none;           ///< the argument that proves `count.lower_bound`
-  std::int64_t tokens = 0;                             ///< sum of the lengths, without padding
+  std::int64_t tokens = 0;                             ///< sum of the lengths in packs, without padding
+  array<Index, On> set_aside;                          ///< samples longer than the capacity that the policy left out, ascending
+  array<sample_piece, On> pieces;                      ///< second and later pieces of split samples, by sample, then offset
 };
 
 }  // namespace ballast::inline v0_2::gpu

@@ -123,14 +123,15 @@ template <class On, class Count, class AllGather>
 /// @param on         the backend
 /// @param lengths    lengths of this rank's samples in tokens, on the device, each at least 1
 /// @param count      number of this rank's samples; may be 0
-/// @param options    as for `best_fit_decreasing` on the device; must be the same on every rank
+/// @param options    as for the form of `best_fit_decreasing` with a workspace; must be the same on every rank
 /// @param rank       this rank, from 0 on
 /// @param ranks      number of ranks
 /// @param all_gather writes the words of every rank to `to`, rank after rank, `ranks * words` in all: `ncclAllGather` on the stream of
 ///                   `on`, or `MPI_Allgather` for memory of the host. Both are memory of the backend, and work before and after is in the
 ///                   order of its stream. It is called equally often, with the same `words`, on every rank
 /// @return the plan, and the places of this rank's samples
-/// @throws invalid_input as `best_fit_decreasing`; if a length of any rank is bad or a rank fails otherwise, on every rank after the
+/// @throws invalid_input as `best_fit_decreasing`, and for other options; if a length of any rank is bad or a rank fails otherwise, on
+/// every rank after the
 ///         exchange, so that no rank waits for another
 /// @throws gpu_error if the backend reports an error
 /// @par Complexity
@@ -141,7 +142,9 @@ template <class On, class Count, class AllGather>
 template <index_type Index = std::uint32_t, class On, integer Length, class AllGather>
 [[nodiscard]] shard_places<On> pack_sharded(On on, Length const* lengths, std::size_t count, packing_options const& options,
                                             std::size_t rank, std::size_t ranks, AllGather const& all_gather) {
-  detail::require_run_options(options);
+  detail::require_device_options(options);
+  require(detail::takes_runs(options),
+          [] { return std::string("pack_sharded takes no demanded number of packs and no over-size policy: call apply_oversize before"); });
   require(rank < ranks, [&] { return "rank = " + std::to_string(rank) + " must be below ranks = " + std::to_string(ranks); });
   auto const pad = detail::pack_padding_of(options);
   auto const count_here = [&](std::uint64_t* counts) {

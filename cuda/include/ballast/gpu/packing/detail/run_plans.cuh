@@ -14,7 +14,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
 // Shared by the twins that plan by runs: the options that they accept, the messages of the host, and the certificate.
 
@@ -25,11 +24,9 @@ namespace ballast::inline v0_2::gpu::detail {
   return o.capacity > 0 && o.capacity <= longest_on_device && o.sample_multiple > 0 && o.pack_multiple > 0 &&
          o.pack_multiple <= o.capacity && o.pack_count == 0 && o.pack_count_multiple == 1 && o.oversize == oversize::reject;
 }
-inline void require_run_options(packing_options const& options) {
+inline void require_device_options(packing_options const& options) {
   require_valid(options);
   require_on_device(options.capacity, "capacity");
-  require(takes_runs(options),
-          [] { return std::string("device lengths take no over-size policy and no demanded number of packs: pack them on the host"); });
 }
 
 // Throws with the message of the host twin for lengths of which one is bad.
