@@ -147,6 +147,17 @@ void pack(ballast_bench::bench_state& state) {
   });
 }
 
+// The form that allocates, with what the other one does not take.
+auto pack_all(ballast::packing_options const& more) {
+  return [more](ballast_bench::bench_state& state) {
+    timed(state, 8, [&](device_case& c) {
+      auto options = more;
+      options.capacity = c.options.capacity / (more.oversize == ballast::oversize::reject ? 1 : 8);
+      return [&c, options] { ballast_bench::keep(gpu::best_fit_decreasing(c.on, c.lengths, c.n, options)); };
+    });
+  };
+}
+
 // One core; with `there_and_back`, from device lengths to device packs.
 void host_pack(ballast_bench::bench_state& state, bool there_and_back) {
   timed(state, 8, [&](device_case& c) {
@@ -179,6 +190,9 @@ int main(int argc, char** argv) {
   run(p, "thrust_sort", thrust_sort, sizes);
   run(p, "expand", expand, sizes);
   run(p, "pack", pack, sizes);
+  run(p, "pack_set_aside", pack_all({.oversize = ballast::oversize::set_aside}), host_sizes);
+  run(p, "pack_split", pack_all({.oversize = ballast::oversize::split}), host_sizes);
+  run(p, "pack_raised", pack_all({.pack_count_multiple = 4096}), host_sizes);
   run(p, "host_pack/alone", [](ballast_bench::bench_state& state) { host_pack(state, false); }, host_sizes);
   run(p, "host_pack/there_and_back", [](ballast_bench::bench_state& state) { host_pack(state, true); }, host_sizes);
 }

@@ -78,6 +78,12 @@ void test_like_host(On on, std::size_t n, std::int64_t capacity) {
   if (n <= 10 * unit) {
     auto const wanted = ballast::windowed_best_fit_decreasing(host, 1000, o).packs.members;
     expect_equal(fetch(on, gpu::windowed_best_fit_decreasing(on, lengths.data(), n, 1000, o).members), wanted, "members of windows");
+    ballast::packing_options const all{.capacity = capacity / 8, .pack_count_multiple = 1000, .oversize = ballast::oversize::split};
+    auto const found = gpu::best_fit_decreasing(on, lengths.data(), n, all);
+    auto const split = ballast::best_fit_decreasing(host, all);
+    expect_equal(fetch(on, found.packs.offsets), split.packs.offsets, "offsets of split samples");
+    expect_equal(fetch(on, found.packs.members), split.packs.members, "members of split samples");
+    expect(fetch(on, found.pieces) == split.pieces, "pieces");
   }
 }
 

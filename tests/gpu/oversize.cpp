@@ -7,9 +7,11 @@
 #include <ballast/gpu/packing/next_fit.cuh>
 #include <ballast/gpu/packing/oversize.cuh>
 #include <ballast/gpu/packing/run_length.cuh>
+#include <ballast/gpu/packing/windowed.cuh>
 #include <ballast/packing/best_fit_decreasing.hpp>
 #include <ballast/packing/next_fit.hpp>
 #include <ballast/packing/oversize.hpp>
+#include <ballast/packing/windowed.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -135,9 +137,13 @@ void test_apply(On on) {
 
         if (!ballast::detail::cuts(policy)) continue;  // any twin takes the items
         auto const in_order = ballast::next_fit(lengths, o);
+        auto const in_windows = ballast::windowed_best_fit_decreasing(lengths, 100, o).packs;
         o.oversize = oversize::reject;
         auto const packed = gpu::next_fit(on, found.tokens.data(), found.tokens.size(), o);
         expect_equal(fetch(on, packed.offsets), in_order.packs.offsets, name + "next fit");
+        auto const windows = gpu::windowed_best_fit_decreasing(on, found.tokens.data(), found.tokens.size(), 100, o);
+        expect_equal(fetch(on, windows.offsets), in_windows.offsets, name + "windows");
+        expect_equal(fetch(on, windows.members), in_windows.members, name + "members of windows");
       }
 }
 
