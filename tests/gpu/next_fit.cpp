@@ -126,7 +126,7 @@ void test_next_fit(On on) {
   for (std::size_t shape = 0; shape < 5; ++shape)
     for (std::size_t const n : {0U, 1U, 31U, 32U, 33U, 1000U})
       for (auto const& o : limits)
-        for (std::size_t const tile : {2U, 3U, 7U, 64U}) {
+        for (std::size_t const tile : {2U, 3U, 7U, 64U, 500U, 1000U}) {  // 32 lanes, then 64 and 96
           if (tile > n + 3) continue;
           auto const lengths = lengths_of(shape, n, 8192);
           auto const name = std::string("next_fit, ") + shapes[shape] + ", " + std::to_string(n) + " samples, tile " +

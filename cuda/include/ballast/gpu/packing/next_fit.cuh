@@ -58,7 +58,8 @@ inline constexpr std::size_t next_fit_tile = 3840;
 /// @post The packs are those of the host twin.
 /// @par Complexity
 /// A fixed number of launches that do not wait for the host, for any lengths. 43 bytes are moved per sample. One lane walks a step for each
-/// of √(count / tile) spans, or for each pack that is longer than a tile; the other lanes walk at most √(count / tile) steps.
+/// of √(count / tile) spans, or for each pack that is longer than a tile; the other lanes walk at most √(count / tile) steps, and one lane
+/// of each tile 64 in shared memory.
 /// @par Determinism
 /// A pure function of its arguments; the result does not depend on `tile`.
 /// @par Source
@@ -95,8 +96,13 @@ template <class On, integer Length, index_type Index>
 
   e = on.for_each(1, detail::next_fit_begin{sums, offsets, packs, bad});
   if (e != none || count == 0) return e;
-  detail::next_fit_view const view{sums, count, tile, static_cast<std::uint64_t>(asked.capacity()), asked.max_samples()};
   auto const lanes = tile < next_fit_tile ? static_cast<unsigned>(divide_up(tile, std::size_t{480}) * 32) : 256U;
+  detail::next_fit_view const view{sums,
+                                   count,
+                                   static_cast<std::uint32_t>(tile),
+                                   static_cast<std::uint32_t>(divide_up(tile, std::size_t{lanes})),
+                                   static_cast<std::uint64_t>(asked.capacity()),
+                                   asked.max_samples()};
   auto const shared = view.shared_bytes(lanes);
   auto* const leave = pack;  // `pack` is written last
   e = on.inclusive_scan(scans, sum_bytes, weights, sums + 1, count, detail::next_fit_sum{});
