@@ -60,7 +60,8 @@ std::vector<problem> problems() {
   std::vector<problem> out;
   for (int shape = 0; shape < 5; ++shape) {
     for (auto const& options : asked)
-      for (std::size_t const n : {0U, 1U, 31U, 32U, 33U, 1000U}) out.push_back(problem_of(shape, n, options));
+      for (std::size_t const n : {0U, 1U, 31U, 32U, 33U, 1000U, 4097U})  // the last is alone in its strip
+        out.push_back(problem_of(shape, n, options));
     out.push_back(problem_of(shape, 100'000, asked[shape]));
   }
 #if !defined(BALLAST_PRETENDED_DEVICE)  // which takes a minute for it
@@ -341,15 +342,23 @@ void test_refusals(On on) {
   expect(refusal([&] { (void)gpu::expand(on, plan, others.data(), 3); }) == "3 lengths, but the plan was made for 4 samples",
          "fewer samples");
 
-  // An order that is no permutation is found, and nothing is read where no sample is.
-  gpu::device_runs<On> runs(on);
-  gpu::check(runs.upload(ballast::plan_best_fit_decreasing(ballast::fold(lengths), {.capacity = 8})), "upload");
+  // The first sample that is not of the plan is named. An order that is no permutation is found, and nothing is read where no sample is.
+  auto const first_bad_of = [&](ballast::pack_runs const& wrong, std::uint32_t const* visit) {
+    gpu::device_runs<On> runs(on);
+    gpu::check(runs.upload(wrong), "upload");
+    gpu::array<std::uint64_t, On> const first_bad(on, 1);
+    call(on, "expand", [&](void* temp, std::size_t& bytes) {
+      return gpu::expand(on, temp, bytes, runs, there.data(), 4, visit, gpu::pack_arrays<>{}, first_bad.data());
+    });
+    return gpu::fetch_one(on, first_bad.data());
+  };
+  auto const good = ballast::plan_best_fit_decreasing(ballast::fold(lengths), {.capacity = 8});
+  expect(first_bad_of(good, nullptr) == gpu::none_bad, "the samples of the plan");
+  expect(
+      first_bad_of(plan, nullptr) == 1 && first_bad_of(ballast::plan_best_fit_decreasing({{3, 5}, {2, 2}}, {.capacity = 8}), nullptr) == 3,
+      "the first sample of another plan");
   auto const visit = send(on, std::vector<std::uint32_t>{0, 1, 4'000'000'000, 3});
-  gpu::array<std::uint64_t, On> const first_bad(on, 1);
-  call(on, "expand", [&](void* temp, std::size_t& bytes) {
-    return gpu::expand(on, temp, bytes, runs, there.data(), 4, visit.data(), gpu::pack_arrays<>{}, first_bad.data());
-  });
-  expect(fetch(on, first_bad)[0] != gpu::none_bad, "no permutation");
+  expect(first_bad_of(good, visit.data()) != gpu::none_bad, "no permutation");
 }
 
 }  // namespace

@@ -61,16 +61,18 @@ template <class T>
   return first;
 }
 
-// The place of the sample at a canonical position of a run.
+// The pack of the sample at a canonical position of a run.
+[[nodiscard]] BALLAST_HD constexpr std::uint64_t pack_of(pack_run const& run, std::uint64_t position) {
+  return run.pack + (position - run.first) / run.per_pack;
+}
+
+// The place of the sample at a canonical position of a run, given its pack and the block of that.
 [[nodiscard]] BALLAST_HD constexpr placement place_in(pack_run const& run, std::uint64_t position, std::int64_t capacity,
-                                                      pack_block const* blocks, std::size_t block_count) {
-  auto const j = position - run.first;
-  auto const pack = run.pack + j / run.per_pack;
-  auto const before = j % run.per_pack;
-  auto const* const block = last_from(blocks, block_count, &pack_block::first_pack, pack);
+                                                      std::uint64_t pack, pack_block const& block) {
+  auto const before = position - run.first - (pack - run.pack) * run.per_pack;
   auto const slot = run.slot + before;
   return {pack, slot, capacity - run.room + static_cast<std::int64_t>(before) * run.length,
-          block->first_member + (pack - block->first_pack) * block->samples + slot};
+          block.first_member + (pack - block.first_pack) * block.samples + slot};
 }
 
 }  // namespace detail
@@ -94,7 +96,9 @@ struct pack_runs {
   }
   /// @brief The place of a sample whose run is known. @param run the run that holds the sample @param position its canonical position
   [[nodiscard]] placement at(pack_run const& run, std::uint64_t position) const {
-    return detail::place_in(run, position, capacity, blocks.data(), blocks.size());
+    auto const pack = detail::pack_of(run, position);
+    auto const* const block = detail::last_from(blocks.data(), blocks.size(), &pack_block::first_pack, pack);
+    return detail::place_in(run, position, capacity, pack, *block);
   }
   friend bool operator==(pack_runs const&, pack_runs const&) = default;
 };

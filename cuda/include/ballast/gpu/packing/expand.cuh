@@ -43,8 +43,9 @@ namespace ballast::inline v0_2::gpu {
 ///                 of `visit` that is out of range); `none_bad` if there is none, otherwise `out` is unspecified
 /// @return the error, if any; `invalid_value` if the plan is for another number of samples or its capacity exceeds `longest_on_device`
 /// @par Complexity
-/// O(count log runs). Bytes moved per sample, for 4-byte lengths and indices: 10 for the keys (12 above 65536 padded lengths), 12 (16) for
-/// each 8 bits of a key, 10 (12) to read order and lengths, and one scattered write of 4 bytes for each output.
+/// O(count log runs), but a lane searches only where it leaves a run or a block. Bytes moved per sample, for 4-byte lengths and indices: 10
+/// for the keys (12 above 65536 padded lengths), 12 (16) for each 8 bits of a key, 6 (8) to read order and keys, and a write of 4 bytes for
+/// each output, which is scattered for all but `members` and `offsets`.
 /// @par Determinism
 /// The same packs as on the host, bit for bit.
 template <class On, integer Length, index_type Index>

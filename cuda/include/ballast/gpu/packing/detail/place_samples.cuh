@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/config.hpp>
+#include <ballast/core/math.hpp>
 #include <ballast/gpu/core/atomic.cuh>
 #include <ballast/gpu/packing/detail/canonical_order.cuh>
 #include <ballast/gpu/packing/result.cuh>
@@ -14,23 +15,74 @@
 
 namespace ballast::inline v0_2::gpu::detail {
 
+// A lane takes `strip` positions, `strip_lanes` apart: neighbouring lanes still read neighbours, and a lane mostly finds the next position
+// in the run and the block of the last one, which it looked for among all.
+inline constexpr std::size_t strip = 16, strip_lanes = 256;
+[[nodiscard]] constexpr std::size_t strips(std::size_t count) { return divide_up(count, strip * strip_lanes) * strip_lanes; }
+[[nodiscard]] BALLAST_HD constexpr std::size_t strip_begin(std::size_t lane) {
+  return lane / strip_lanes * (strip * strip_lanes) + lane % strip_lanes;
+}
+
+// Finds the last element whose `Begin` is at most a value; searches only for a value outside the element found before.
+template <class T, std::uint64_t T::* Begin>
+class last_found {
+ public:
+  BALLAST_HD last_found(T const* all, std::size_t count) : all_(all), count_(count) {}
+  [[nodiscard]] BALLAST_HD T const& operator()(std::uint64_t value) {
+    if (value < found_.*Begin || value >= end_) {
+      auto const* const at = ballast::detail::last_from(all_, count_, Begin, value);
+      end_ = at + 1 == all_ + count_ ? ~std::uint64_t{0} : at[1].*Begin;
+      found_ = *at;
+    }
+    return found_;
+  }
+
+ private:
+  T const* all_;
+  std::size_t count_;
+  std::uint64_t end_ = 0;
+  T found_{};
+};
+using run_found = last_found<pack_run, &pack_run::first>;
+using block_found = last_found<pack_block, &pack_block::first_pack>;
+
 template <class Key, class Index, class Place>
-struct place_sample {
+struct place_samples {
   runs_view plan;
   Key const* keys;
   Index const* samples;
+  std::size_t count;
   std::uint64_t const* shift;  // difference of canonical and sorted position, by key; null if 0
   pack_arrays<Place> out;
   std::uint64_t* mismatch;  // null: the samples are known to be those of the plan
-  BALLAST_HD void operator()(std::size_t p) const {
-    auto const sample = static_cast<std::size_t>(samples[p]);
-    auto const position = shift == nullptr ? std::uint64_t{p} : p + shift[keys[p]];
-    auto const& run = *ballast::detail::last_from(plan.runs, plan.run_count, &pack_run::first, position);
-    if (mismatch != nullptr && (std::int64_t{keys[p]} + 1) * plan.sample_multiple != run.length) {
+  BALLAST_HD void operator()(std::size_t lane) const {
+    constexpr unsigned at_once = 4;  // reads in flight
+    run_found run_of(plan.runs, plan.run_count);
+    block_found block_of(plan.blocks, plan.block_count);
+    for (auto first = strip_begin(lane), end = first + strip * strip_lanes; first < end; first += at_once * strip_lanes) {
+      Key key[at_once] = {};
+      Index sample[at_once] = {};
+      for (unsigned j = 0; j < at_once; ++j) {
+        auto const p = first + j * strip_lanes;
+        if (p >= count) continue;
+        sample[j] = samples[p];
+        if (shift != nullptr || mismatch != nullptr) key[j] = keys[p];
+      }
+      for (unsigned j = 0; j < at_once; ++j)
+        if (first + j * strip_lanes < count) place(first + j * strip_lanes, key[j], static_cast<std::size_t>(sample[j]), run_of, block_of);
+    }
+  }
+
+ private:
+  BALLAST_HD void place(std::uint64_t position, Key key, std::size_t sample, run_found& run_of, block_found& block_of) const {
+    if (shift != nullptr) position += shift[key];
+    auto const& run = run_of(position);
+    if (mismatch != nullptr && (std::int64_t{key} + 1) * plan.sample_multiple != run.length) {
       atomic_min(*mismatch, sample);
       return;
     }
-    auto const at = ballast::detail::place_in(run, position, plan.capacity, plan.blocks, plan.block_count);
+    auto const pack = ballast::detail::pack_of(run, position);
+    auto const at = ballast::detail::place_in(run, position, plan.capacity, pack, block_of(pack));
     if (out.members != nullptr) out.members[at.member] = static_cast<Place>(sample);
     if (out.pack != nullptr) out.pack[sample] = static_cast<Place>(at.pack);
     if (out.slot != nullptr) out.slot[sample] = static_cast<std::uint32_t>(at.slot);
@@ -39,16 +91,19 @@ struct place_sample {
   }
 };
 
-struct write_offset {
+struct write_offsets {
   runs_view plan;
   std::uint64_t* offsets;
-  BALLAST_HD void operator()(std::size_t pack) const {
-    if (pack == plan.packs) {
-      offsets[pack] = plan.samples;
-      return;
+  BALLAST_HD void operator()(std::size_t lane) const {
+    block_found block_of(plan.blocks, plan.block_count);
+    for (std::size_t k = 0, pack = strip_begin(lane); k < strip && pack <= plan.packs; ++k, pack += strip_lanes) {
+      if (pack == plan.packs) {
+        offsets[pack] = plan.samples;
+        return;
+      }
+      auto const& block = block_of(pack);
+      offsets[pack] = block.first_member + (pack - block.first_pack) * block.samples;
     }
-    auto const* const block = ballast::detail::last_from(plan.blocks, plan.block_count, &pack_block::first_pack, pack);
-    offsets[pack] = block->first_member + (pack - block->first_pack) * block->samples;
   }
 };
 
@@ -57,10 +112,10 @@ template <class On, class Key, class Index, class Place>
 [[nodiscard]] typename On::error_type write_packs(On on, runs_view const& plan, canonical_order<Key, Index> const& order, std::size_t count,
                                                   std::uint64_t const* shift, pack_arrays<Place> const& out, std::uint64_t* mismatch) {
   if (out.offsets != nullptr) {
-    auto const error = on.for_each(static_cast<std::size_t>(plan.packs) + 1, write_offset{plan, out.offsets});
+    auto const error = on.for_each(strips(static_cast<std::size_t>(plan.packs) + 1), write_offsets{plan, out.offsets});
     if (error != typename On::error_type{}) return error;
   }
-  return on.for_each(count, place_sample<Key, Index, Place>{plan, order.keys, order.samples, shift, out, mismatch});
+  return on.for_each(strips(count), place_samples<Key, Index, Place>{plan, order.keys, order.samples, count, shift, out, mismatch});
 }
 
 }  // namespace ballast::inline v0_2::gpu::detail
