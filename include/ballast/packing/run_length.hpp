@@ -57,6 +57,35 @@ struct plan_workspace {
   std::vector<pack_block> blocks;  ///< private
 };
 
+namespace detail {
+
+// Plans everything of `out` but its runs, which stay in `workspace.bulk.runs`; calls `ready()` as soon as they are there, before the
+// blocks.
+template <class Ready>
+void plan_runs(histogram const& lengths, packing_options const& options, plan_workspace& workspace, pack_runs& out, Ready const& ready) {
+  require(options.oversize == oversize::reject && options.pack_count == 0 && options.pack_count_multiple == 1, [] {
+    return std::string("a plan of runs takes no over-size policy and no demanded number of packs: use best_fit_decreasing on the lengths");
+  });
+  auto const items = apply_oversize(lengths, options);
+  auto& [bulk, blocks] = workspace;
+  out.capacity = round_down(options.capacity, options.pack_multiple);
+  out.sample_multiple = options.sample_multiple;
+  out.samples = items.weights.samples();
+  out.packs = bulk_best_fit<true>(items.weights, out.capacity, options.max_samples != 0 ? options.max_samples : out.samples + 1, bulk);
+  ready();
+  blocks.resize(bulk.behind.size());
+  for_each_interval(bulk, [&](pack_interval const& part) { blocks[part.place] = {part.key, 0, part.samples, out.capacity - part.room}; });
+  out.blocks.clear();
+  std::uint64_t member = 0;
+  for (auto place = blocks.empty() ? bulk_workspace::none : 0; place != bulk_workspace::none; place = bulk.behind[place]) {
+    if (!out.blocks.empty()) member += (blocks[place].first_pack - out.blocks.back().first_pack) * out.blocks.back().samples;
+    blocks[place].first_member = member;
+    out.blocks.push_back(blocks[place]);
+  }
+}
+
+}  // namespace detail
+
 /// @brief Plans best-fit decreasing on a histogram of lengths, into caller-owned memory.
 ///
 /// @param lengths    histogram of sample lengths in tokens
@@ -66,27 +95,8 @@ struct plan_workspace {
 /// @throws invalid_input as the other overload
 template <class = when_called>
 inline void plan_best_fit_decreasing(histogram const& lengths, packing_options const& options, plan_workspace& workspace, pack_runs& out) {
-  require(options.oversize == oversize::reject && options.pack_count == 0 && options.pack_count_multiple == 1, [] {
-    return std::string("a plan of runs takes no over-size policy and no demanded number of packs: use best_fit_decreasing on the lengths");
-  });
-  auto const items = apply_oversize(lengths, options);
-  auto& [bulk, blocks] = workspace;
-  out.capacity = round_down(options.capacity, options.pack_multiple);
-  out.sample_multiple = options.sample_multiple;
-  out.samples = items.weights.samples();
-  out.packs =
-      detail::bulk_best_fit<true>(items.weights, out.capacity, options.max_samples != 0 ? options.max_samples : out.samples + 1, bulk);
-  out.runs.assign(bulk.runs.begin(), bulk.runs.end());
-  blocks.resize(bulk.behind.size());
-  detail::for_each_interval(
-      bulk, [&](detail::pack_interval const& part) { blocks[part.place] = {part.key, 0, part.samples, out.capacity - part.room}; });
-  out.blocks.clear();
-  std::uint64_t member = 0;
-  for (auto place = blocks.empty() ? detail::bulk_workspace::none : 0; place != detail::bulk_workspace::none; place = bulk.behind[place]) {
-    if (!out.blocks.empty()) member += (blocks[place].first_pack - out.blocks.back().first_pack) * out.blocks.back().samples;
-    blocks[place].first_member = member;
-    out.blocks.push_back(blocks[place]);
-  }
+  auto const& runs = workspace.bulk.runs;
+  detail::plan_runs(lengths, options, workspace, out, [&] { out.runs.assign(runs.begin(), runs.end()); });
 }
 
 /// @brief Plans best-fit decreasing on a histogram of lengths, and returns the plan as runs.

@@ -6,8 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <type_traits>
+#include <span>
 
 /// @file
 /// @brief A plan of runs in memory of a backend.
@@ -33,38 +32,35 @@ class device_runs {
  public:
   using error_type = typename On::error_type;  ///< error type of the backend
   /// @brief Makes an object without a plan. @param on the backend
-  explicit device_runs(On on) : staged_(on), memory_(on) {}
+  explicit device_runs(On on) : runs_(on), blocks_(on) {}
   /// @brief Queues the copy of a plan, without waiting for work that was queued before on its stream.
   /// @param plan  the plan; it may change after the call returns
   /// @return the error, if any
   [[nodiscard]] error_type upload(pack_runs const& plan) {
-    static_assert(std::is_trivially_copyable_v<pack_run> && std::is_trivially_copyable_v<pack_block> && alignof(pack_block) <= 8);
-    view_ = {};
-    auto const run_bytes = plan.runs.size() * sizeof(pack_run);
-    auto const bytes = run_bytes + plan.blocks.size() * sizeof(pack_block);
-    if (auto const error = staged_.reserve(bytes); error != error_type{}) return error;
-    if (auto const error = memory_.reserve(bytes); error != error_type{}) return error;
-    if (bytes != 0) {
-      std::memcpy(staged_.template as<std::byte>(), plan.runs.data(), run_bytes);
-      std::memcpy(staged_.template as<std::byte>() + run_bytes, plan.blocks.data(), bytes - run_bytes);
-      if (auto const error = staged_.upload(memory_.data(), bytes); error != error_type{}) return error;
-    }
-    view_ = {reinterpret_cast<pack_run const*>(memory_.data()),
-             plan.runs.size(),
-             reinterpret_cast<pack_block const*>(memory_.data() + run_bytes),
-             plan.blocks.size(),
-             plan.capacity,
-             plan.sample_multiple,
-             plan.samples,
-             plan.packs};
-    return {};
+    auto const error = upload_runs(plan.runs);
+    return error != error_type{} ? error : upload_rest(plan);
+  }
+  /// @brief Queues the copy of the runs alone, which a planner has before the rest; `upload_rest` must follow.
+  /// @param runs  the runs; they may change after the call returns
+  /// @return the error, if any
+  [[nodiscard]] error_type upload_runs(std::span<pack_run const> runs) {
+    view_ = {.run_count = runs.size()};
+    return runs_.upload(runs);
+  }
+  /// @brief Queues the copy of everything but the runs. @param plan the plan; its `runs` are not read @return the error, if any
+  [[nodiscard]] error_type upload_rest(pack_runs const& plan) {
+    auto const error = blocks_.upload(plan.blocks);
+    if (error == error_type{})
+      view_ = {runs_.data(),  view_.run_count,      blocks_.data(), plan.blocks.size(),
+               plan.capacity, plan.sample_multiple, plan.samples,   plan.packs};
+    return error;
   }
   /// @brief The plan, for work that is queued on the same stream.
   [[nodiscard]] runs_view const& view() const noexcept { return view_; }
 
  private:
-  detail::host_buffer<On> staged_;
-  detail::device_buffer<On> memory_;
+  detail::uploaded<pack_run, On> runs_;
+  detail::uploaded<pack_block, On> blocks_;
   runs_view view_;
 };
 

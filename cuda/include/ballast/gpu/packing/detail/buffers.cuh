@@ -3,6 +3,9 @@
 #include <ballast/core/version.hpp>
 
 #include <cstddef>
+#include <cstring>
+#include <span>
+#include <type_traits>
 #include <utility>
 
 // Memory that grows and is reused, and copies for which the host does not wait.
@@ -70,6 +73,27 @@ class device_buffer {
   On on_;
   void* data_ = nullptr;
   std::size_t capacity_ = 0;
+};
+
+// An array that is copied to the backend, again and again, while the host continues.
+template <class T, class On>
+class uploaded {
+ public:
+  using error_type = typename On::error_type;
+  explicit uploaded(On on) : staged_(on), memory_(on) {}
+  [[nodiscard]] error_type upload(std::span<T const> values) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    if (auto const error = staged_.reserve(values.size_bytes()); error != error_type{}) return error;
+    if (auto const error = memory_.reserve(values.size_bytes()); error != error_type{}) return error;
+    if (values.empty()) return {};
+    std::memcpy(staged_.template as<T>(), values.data(), values.size_bytes());
+    return staged_.upload(memory_.data(), values.size_bytes());
+  }
+  [[nodiscard]] T const* data() const { return reinterpret_cast<T const*>(memory_.data()); }
+
+ private:
+  host_buffer<On> staged_;
+  device_buffer<On> memory_;
 };
 
 }  // namespace ballast::inline v0_2::gpu::detail

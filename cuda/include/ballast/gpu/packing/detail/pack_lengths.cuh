@@ -51,9 +51,12 @@ template <class Index, class On, class Length, class Outputs>
     planner.first_bad = found[words];
     if (planner.first_bad != none_bad) return On::invalid_value;
     planner.lengths = histogram_of({found, words});
-    plan_best_fit_decreasing(planner.lengths, options, planner.scratch, planner.plan);
-    queue([&] { return planner.runs.upload(planner.plan); });
+    auto const& runs = planner.scratch.bulk.runs;
+    ballast::detail::plan_runs(planner.lengths, options, planner.scratch, planner.plan,
+                               [&] { queue([&] { return planner.runs.upload_runs(runs); }); });
+    queue([&] { return planner.runs.upload_rest(planner.plan); });
     queue([&] { return write_packs(on, planner.runs.view(), order, count, nullptr, outputs(planner.plan.packs), nullptr); });
+    planner.plan.runs.assign(runs.begin(), runs.end());  // while the device works
     planner.tally = tally_of(planner.plan, planner.lengths, options);
     return error;
   });
