@@ -64,6 +64,9 @@ std::vector<problem> problems() {
         out.push_back(problem_of(shape, n, options));
     out.push_back(problem_of(shape, 100'000, asked[shape]));
   }
+  std::vector<std::uint32_t> equal(50'000, 100);  // one block of packs, and the last pack
+  auto wanted = ballast::best_fit_decreasing(equal, asked[0]);
+  out.push_back({"equal lengths: ", std::move(equal), asked[0], std::move(wanted)});
 #if !defined(BALLAST_PRETENDED_DEVICE)  // which takes a minute for it
   out.push_back(problem_of(0, 1'000'000, asked[0]));
 #endif
