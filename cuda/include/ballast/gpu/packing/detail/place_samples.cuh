@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 // The passes of expand.cuh: where each sorted sample goes, and where each pack begins.
 
@@ -46,7 +47,7 @@ class last_found {
 using run_found = last_found<pack_run, &pack_run::first>;
 using block_found = last_found<pack_block, &pack_block::first_pack>;
 
-template <class Key, class Index, class Place>
+template <class Key, class Index, class Place, bool OnlyMembers>
 struct place_samples {
   runs_view plan;
   Key const* keys;
@@ -84,6 +85,7 @@ struct place_samples {
     auto const pack = ballast::detail::pack_of(run, position);
     auto const at = ballast::detail::place_in(run, position, plan.capacity, pack, block_of(pack));
     if (out.members != nullptr) out.members[at.member] = static_cast<Place>(sample);
+    if constexpr (OnlyMembers) return;  // the usual call, in fewer instructions
     if (out.pack != nullptr) out.pack[sample] = static_cast<Place>(at.pack);
     if (out.slot != nullptr) out.slot[sample] = static_cast<std::uint32_t>(at.slot);
     if (out.offset != nullptr) out.offset[sample] = static_cast<std::uint32_t>(at.offset);
@@ -115,7 +117,12 @@ template <class On, class Key, class Index, class Place>
     auto const error = on.for_each(strips(static_cast<std::size_t>(plan.packs) + 1), write_offsets{plan, out.offsets});
     if (error != typename On::error_type{}) return error;
   }
-  return on.for_each(strips(count), place_samples<Key, Index, Place>{plan, order.keys, order.samples, count, shift, out, mismatch});
+  auto const place = [&]<bool OnlyMembers>(std::bool_constant<OnlyMembers>) {
+    return on.for_each(strips(count),
+                       place_samples<Key, Index, Place, OnlyMembers>{plan, order.keys, order.samples, count, shift, out, mismatch});
+  };
+  auto const only_members = out.pack == nullptr && out.slot == nullptr && out.offset == nullptr && out.member == nullptr;
+  return only_members ? place(std::true_type{}) : place(std::false_type{});
 }
 
 }  // namespace ballast::inline v0_2::gpu::detail
