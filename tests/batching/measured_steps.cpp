@@ -83,6 +83,7 @@ void check(plan_of_steps const& plan, std::vector<measure> const& c, options con
         if (p == plan.none) continue;
         CHECK(used[p]++ == 0);
         CHECK(!plan.packs[p].empty());
+        CHECK((o.max_samples == 0 || plan.packs[p].size() <= o.max_samples));
         measure held(k, 0);
         for (auto i : plan.packs[p]) {
           ++stands[i];
@@ -317,6 +318,42 @@ TEST_CASE("plan_steps: packs and steps of several measures in one call") {
   }
 }
 
+TEST_CASE("plan_steps: no pack has more samples than allowed, whatever is split, repeated or dropped") {
+  ballast::splitmix64 draw(10);
+  for (int round = 0; round < 36; ++round) {
+    auto const c = mixture(draw() % 900, 1 + static_cast<std::size_t>(round % 3), draw);
+    auto const n = c[0].size();
+    options o{.capacity = {capacities.begin(), capacities.begin() + static_cast<std::ptrdiff_t>(c.size())},
+              .ranks = 1 + draw() % 6,
+              .micro_batches = 1 + draw() % 3,
+              .left_over = static_cast<ballast::left_over>(round / 3 % 4),
+              .weights = measure(c.size(), 1),
+              .seed = draw(),
+              .max_samples = 1 + draw() % 4};
+    if (c.size() > 1 && draw() % 2 == 0) o.separate = 1;
+    CAPTURE(round, n, o.ranks, o.micro_batches, o.max_samples);
+    auto const plan = ballast::plan_steps(view(c), o);
+    check(plan, c, o, [](measure const& row) { return std::accumulate(row.begin(), row.end(), std::int64_t{0}); });
+    CHECK(plan.pack_count.lower_bound >= static_cast<std::int64_t>((n + o.max_samples - 1) / o.max_samples));
+    CHECK(plan.pack_count.value >= plan.pack_count.lower_bound);
+    o.max_samples = n + 1;  // binds nothing
+    auto loose = o;
+    loose.max_samples = 0;
+    CHECK(ballast::plan_steps(view(c), o).pack_count.lower_bound == ballast::plan_steps(view(c), loose).pack_count.lower_bound);
+  }
+  // Packs of the last step are dealt again by cost: without the limit, the six cheap samples of three packs would share one.
+  measure tokens;
+  ballast::groups<> packs;
+  for (std::uint32_t i = 0; i < 21; i += 3) {
+    tokens.insert(tokens.end(), {1000, 1, 1});
+    packs.push_back(std::vector<std::uint32_t>{i, i + 1, i + 2});
+  }
+  options const o{.capacity = {4096}, .ranks = 4, .weights = {1}, .max_samples = 3};
+  auto const dealt = ballast::deal_steps(packs, {tokens}, o);
+  CHECK(dealt.steps() == 2);
+  check(dealt, {tokens}, o, [](measure const& row) { return row[0]; });
+}
+
 TEST_CASE("plan_steps: samples above a capacity, no samples, one sample") {
   measure const tiles{1, 12, 2, 3, 1, 5}, tokens{100, 100, 200, 5000, 300, 400};
   auto const first = [](measure const& row) { return row[0]; };
@@ -370,6 +407,7 @@ TEST_CASE("deal_steps of measures: refusals name the argument, the index and the
   CHECK(with([](options& o) { o.oversize = ballast::oversize::split; }).find("oversize: a sample of several measures") == 0);
   CHECK(with([](options& o) { o.capacity = {2, 20}; }) == "packs[0] holds 3 of measure 0, more than capacity[0] = 2");
   CHECK(with([](options& o) { o.capacity = {9, 6}; }) == "packs[0] holds 11 of measure 1, more than capacity[1] = 6");
+  CHECK(with([](options& o) { o.max_samples = 1; }) == "packs[0] holds 2 samples, more than max_samples = 1");
   CHECK(refused(good, {{0}, {}}) == "packs[1] is empty");
   CHECK(refused(good, {{0}, {3}}) == "packs[1] has member 3 of 3 samples");
   CHECK(refused(good, {{0}, {1, 0}}) == "packs[1] has sample 0, which is in a pack already");

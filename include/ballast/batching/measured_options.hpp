@@ -48,6 +48,7 @@ struct measured_batching_options {
   /// Whether all ranks run the same number of micro-batches in a step. Only the last step of each kind of samples can be unequal, if there
   /// are too few samples to split packs.
   bool equal_micro_batches = true;
+  std::uint64_t max_samples = 0;  ///< most samples in one pack; 0 = no limit
 };
 
 /// @brief The default cost of a sample: the sum of its measures times `measured_batching_options::weights`.

@@ -34,8 +34,8 @@ namespace ballast::inline v0_2 {
 /// @param options  capacities, shape of a step, window and weights
 /// @param cost     maps the measures of a sample to an integer that is not negative; the cost is balanced in addition to the measures
 /// @return the plan, the balance of each measure and of the cost, and the certificate of the slowest ranks' cost
-/// @throws invalid_input for a bad option, measure or cost, or packs that overlap, are empty, exceed a capacity or mix samples that
-/// `separate` keeps apart
+/// @throws invalid_input for a bad option, measure or cost, or packs that overlap, are empty, exceed a capacity or `max_samples`, or mix
+/// samples that `separate` keeps apart
 /// @par Complexity
 /// O(samples + measures^2 packs log(packs) log(window)).
 /// @par Determinism

@@ -57,12 +57,15 @@ void sum_up(groups<Index> const& packs, measured_items const& of, std::int64_t e
   }
 }
 
-/// Throws if a pack exceeds a capacity or mixes samples that are kept apart.
+/// Throws if a pack exceeds a capacity, has too many samples or mixes samples that are kept apart.
 template <index_type Index>
 void require_legal(groups<Index> const& packs, load_table const& loads, measured_items const& of, measured_batching_options const& o) {
   for (std::size_t p = 0; p < packs.size(); ++p) {
     auto const pack = packs[p];
     auto const entry = [&] { return "packs[" + std::to_string(p) + "]"; };
+    require(o.max_samples == 0 || pack.size() <= o.max_samples, [&] {
+      return entry() + " holds " + std::to_string(pack.size()) + " samples, more than max_samples = " + std::to_string(o.max_samples);
+    });
     for (std::size_t m = 0; m < loads.columns; ++m)
       require(loads[p][m] <= o.capacity[m] || (pack.size() == 1 && o.oversize == oversize::alone), [&] {
         return entry() + " holds " + std::to_string(loads[p][m]) + " of measure " + std::to_string(m) + ", more than capacity[" +
@@ -81,7 +84,7 @@ void require_legal(groups<Index> const& packs, load_table const& loads, measured
 /// Returns whether all samples found room and no pack is empty; otherwise nothing has changed.
 template <index_type Index>
 [[nodiscard]] bool redeal_last(groups<Index>& packs, std::size_t take, std::size_t count, measured_items const& of,
-                               std::span<std::int64_t const> capacity) {
+                               measured_batching_options const& o) {
   auto const k = of.samples.measures(), first = packs.size() - take;
   std::vector<Index> samples(packs.members.begin() + static_cast<std::ptrdiff_t>(packs.offsets[first]), packs.members.end());
   std::sort(samples.begin(), samples.end(),
@@ -93,8 +96,9 @@ template <index_type Index>
   for (auto i : samples) {
     auto const fits = [&](auto const& entry) {
       auto const p = entry.second;
+      if (o.max_samples != 0 && dealt[p].size() >= o.max_samples) return false;
       for (std::size_t m = 0; m < k; ++m)
-        if (load[p * k + m] + of.samples.column(m)[i] > capacity[m] && !dealt[p].empty()) return false;
+        if (load[p * k + m] + of.samples.column(m)[i] > o.capacity[m] && !dealt[p].empty()) return false;
       return true;
     };
     auto const at = std::find_if(by_cost.begin(), by_cost.end(), fits);
@@ -124,8 +128,7 @@ template <index_type Index>
   for (std::size_t steps = 1; o.left_over == left_over::split && steps <= most_steps && steps * places <= given + places; ++steps) {
     auto const take = given % places + (steps - 1) * places;
     auto const first = given - take;
-    if (packs.members.size() - packs.offsets[first] >= 2 * steps * places && redeal_last(packs, take, steps * places, of, o.capacity))
-      return first;
+    if (packs.members.size() - packs.offsets[first] >= 2 * steps * places && redeal_last(packs, take, steps * places, of, o)) return first;
   }
   auto const filled = o.left_over == left_over::split && split_to_multiple(packs, places, of.items, shape);
   if (!filled && o.equal_micro_batches) (void)split_to_multiple(packs, static_cast<std::size_t>(o.ranks), of.items, shape);

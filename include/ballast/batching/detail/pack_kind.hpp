@@ -26,7 +26,8 @@ vector_packer pack_kind(std::vector<Index> const& chosen, measured_items const& 
     for (auto i : chosen) columns[m].push_back(of.samples.column(m)[i]);
     views.emplace_back(columns[m]);
   }
-  auto plan = pack_portfolio<Index>(sample_measures(std::move(views)), {.capacity = o.capacity, .oversize = o.oversize, .seed = seed}, by);
+  auto plan = pack_portfolio<Index>(sample_measures(std::move(views)),
+                                    {.capacity = o.capacity, .max_samples = o.max_samples, .oversize = o.oversize, .seed = seed}, by);
   count.value += plan.count.value;
   count.lower_bound += plan.count.lower_bound;
   for (auto& i : plan.packs.members) i = chosen[i];
