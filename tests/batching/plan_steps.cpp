@@ -6,6 +6,7 @@
 #include <ballast/batching/weigh.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
+#include <ballast/packing/vector/bin_completion.hpp>
 
 #include "support/archetypes.hpp"
 #include "support/catch.hpp"
@@ -140,6 +141,51 @@ TEST_CASE("plan_steps: rows for ranks that wait at every micro-batch, pipelines 
   o.stages = 4;
   CHECK(10 * ballast::plan_steps(l, o, ballast::dense_4096_cost).slowest.value <
         9 * ballast::stream_steps(l, o, ballast::dense_4096_cost, {.threshold = 0}).slowest.value);
+}
+
+TEST_CASE("plan_steps: no micro-batch has more samples than allowed, whoever waits, whatever is left over") {
+  using enum ballast::synchronisation;
+  ballast::splitmix64 draw(16);
+  for (auto const where : {per_step, per_micro_batch, pipeline})
+    for (int round = 0; round < 24; ++round) {
+      auto const n = round < 8 ? static_cast<std::size_t>(round) : static_cast<std::size_t>(draw() % 900);
+      auto const l = random_lengths(n, 300, draw);
+      options const o{.capacity = 1000,
+                      .ranks = 1 + draw() % 5,
+                      .micro_batches = 1 + draw() % 3,
+                      .synchronisation = where,
+                      .stages = where == pipeline ? 4U : 1U,
+                      .left_over = static_cast<ballast::left_over>(round % 4),
+                      .seed = draw(),
+                      .cost_per_micro_batch = between(0, 9, draw),
+                      .cost_per_step = between(0, 9, draw)};
+      ballast::step_constraints const c{.max_samples = 1 + draw() % 8};
+      CAPTURE(static_cast<int>(where), round, n, o.ranks, o.micro_batches, c.max_samples);
+      auto const free = ballast::plan_steps(l, o, ballast::dense_4096_cost);
+      auto const plan = ballast::plan_steps(l, o, ballast::dense_4096_cost, c);
+      auto const most_in = [](auto const& packs) {
+        std::size_t most = 0;
+        for (auto const pack : packs) most = std::max(most, pack.size());
+        return most;
+      };
+      CHECK(ballast::describe(ballast::check_batching(plan, l, o, ballast::dense_4096_cost)) == "valid");
+      CHECK(most_in(plan.packs) <= c.max_samples);
+      CHECK(hash(plan) == hash(ballast::plan_steps(l, o, ballast::dense_4096_cost, c)));
+      CHECK((hash(plan) == hash(free)) == (most_in(free.packs) <= c.max_samples));
+    }
+
+  auto const l = heavy_tailed(20000, draw);  // some 12 fill a micro-batch
+  for (auto const where : {per_step, per_micro_batch})
+    for (std::uint64_t const most : {4U, 12U, 24U}) {
+      CAPTURE(static_cast<int>(where), most);
+      options o{.capacity = 131072, .ranks = 8, .micro_batches = 4, .synchronisation = where};
+      auto const plan = ballast::plan_steps(l, o, ballast::dense_4096_cost, {.max_samples = most});
+      auto const bound = ballast::bin_completion({l}, {.capacity = {o.capacity}, .max_samples = most}).count.lower_bound;
+      CHECK(static_cast<double>(plan.steps()) * 32 < 1.03 * static_cast<double>(bound) + 32);
+      CHECK(plan.slowest_over_mean() < 1.02);
+      o.epoch = 1;
+      CHECK(ballast::plan_steps(l, o, ballast::dense_4096_cost, {.max_samples = most}).packs != plan.packs);
+    }
 }
 
 TEST_CASE("plan_steps: what belongs together shares a micro-batch, what must be apart never meets") {
@@ -312,6 +358,10 @@ TEST_CASE("plan_steps: refusals name the argument, the index and the value") {
   CHECK(refused({.capacity = 18}, {.together = one, .apart = two}) == "samples 0 and 2 belong together and must be apart");
   CHECK(refused({.capacity = 18}, {.apart = std::span(two).first(2)}) == "apart has 2 keys for 3 samples");
   CHECK(refused({.capacity = 18}, {.most_ranks_shared = 3}) == "most_ranks_shared = 3 must be a power of two");
+  auto const alone = "max_samples cannot be combined with together or apart keys, or with most_ranks_shared above 1";
+  CHECK(refused({.capacity = 18}, {.together = one, .max_samples = 2}) == alone);
+  CHECK(refused({.capacity = 18}, {.apart = two, .max_samples = 2}) == alone);
+  CHECK(refused({.capacity = 18}, {.most_ranks_shared = 2, .max_samples = 2}) == alone);
   CHECK(refused({.capacity = 18}) == "accepted");
 }
 

@@ -62,7 +62,7 @@ struct batching_options {
   return splitmix64(splitmix64(o.seed)() + o.epoch)();
 }
 
-/// @brief Which samples must or must not share a micro-batch, and how many ranks may share a sample.
+/// @brief Which samples, and how many, may share a micro-batch, and how many ranks may share a sample.
 struct step_constraints {
   /// A key for each sample: samples with the same key share a micro-batch; empty = no such constraint.
   std::span<std::uint64_t const> together{};
@@ -72,6 +72,8 @@ struct step_constraints {
   /// than the capacity.
   std::uint64_t most_ranks_shared = 1;
   std::uint32_t share_overhead = 0;  ///< extra cost of a split sample, in thousandths of its cost
+  /// Most samples in a micro-batch; 0 = no limit. It cannot be combined with keys or with samples that ranks share.
+  std::uint64_t max_samples = 0;
 };
 
 /// @brief What cuts `plan_steps` short, and who is told how far it is.

@@ -47,6 +47,9 @@ namespace ballast::inline v0_2 {
 /// If ranks wait at every micro-batch, packs of similar cost make up a micro-batch (`dealing::rows`). Pipelines get micro-batches of
 /// similar samples (`pipeline_steps`). With `apart` keys, packs of one key each are sorted into steps (`dealing::sorted`) or rows.
 ///
+/// If a pack of the plan has more than `max_samples` samples, packs are made first, under that limit, and dealt in windows or rows, for all
+/// ways of waiting; `least_fill` is not read then.
+///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
 /// @tparam Cost   how one length is weighed
@@ -56,12 +59,13 @@ namespace ballast::inline v0_2 {
 /// several micro-batches
 /// @param options      shape of a step: `plan_steps(lengths, {.capacity = 131072, .ranks = 64, .micro_batches = 4}, cost)`
 /// @param cost         cost of a sample by its length: `sample_cost(model)` for a transformer, or any other callable
-/// @param constraints  which samples must or must not share a micro-batch, and how many ranks may share a sample
+/// @param constraints  which samples, and how many, may share a micro-batch, and how many ranks may share a sample
 /// @param limits       what cuts planning short: the best plan so far is then returned, with `complete == false`
 /// @param execute      `threads{}` plans blocks at the same time; the plan does not depend on it
 /// @return the plan, its cost and a lower bound; only the last step may have empty places, if there are too few samples
 /// @pre a list of keys is empty or as long as `lengths`; samples with the same `together` key have the same `apart` key
-/// @throws invalid_input for a bad option, length, cost or key, or if the samples of one `together` key exceed the capacity
+/// @throws invalid_input for a bad option, length, cost or key, if the samples of one `together` key exceed the capacity, or if
+/// `max_samples` is combined with keys or shared samples
 /// @par Complexity
 /// That of the planner used; all of them O(n log n).
 /// @par Determinism
@@ -98,7 +102,15 @@ template <index_type Index = std::uint32_t, executor Executor = serial>
   auto const n = samples.size();
   detail::require_keys(c.together, n, "together");
   detail::require_keys(c.apart, n, "apart");
-  if (c.together.empty() && c.apart.empty()) return detail::plan_blocks<Index>(samples, c, options, limits, execute);
+  require(c.max_samples == 0 || (c.together.empty() && c.apart.empty() && most == 1),
+          [] { return std::string("max_samples cannot be combined with together or apart keys, or with most_ranks_shared above 1"); });
+  if (c.together.empty() && c.apart.empty()) {
+    auto plan = detail::plan_blocks<Index>(samples, c, options, limits, execute);
+    if (c.max_samples == 0 || std::ranges::all_of(plan.packs, [&](auto const pack) { return pack.size() <= c.max_samples; })) return plan;
+    auto limited = detail::plan_limited<Index>(samples, options, c.max_samples, limits.stop);
+    limited.complete = limited.complete && plan.complete;
+    return limited;
+  }
   if (c.together.empty()) return detail::plan_items<Index>(samples, c.apart, c, options, limits.stop);
 
   auto const units = detail::units_of<Index>(n, c.together);

@@ -4,8 +4,11 @@
 #include <ballast/batching/weighed_samples.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/groups.hpp>
+#include <ballast/core/math.hpp>
+#include <ballast/core/random.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
 #include <ballast/packing/shuffled.hpp>
+#include <ballast/packing/vector/bin_completion.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -54,6 +57,22 @@ template <index_type Index>
     packs = std::move(fewer);
   }
   return packs;
+}
+
+/// Packs by best fit in a random order or, if that takes fewer steps, by completion, for which a limit of samples is one more measure.
+template <index_type Index>
+[[nodiscard]] groups<Index> pack_limited(weighed_samples const& items, batching_options const& o, std::uint64_t max_samples) {
+  auto const seed = epoch_seed(o);
+  auto const places = static_cast<std::size_t>(o.ranks * o.micro_batches);
+  auto mixed = best_fit_shuffled<Index>(items.tokens, {.capacity = o.capacity, .max_samples = max_samples, .seed = seed}).packs;
+  auto const order = random_permutation<Index>(items.size(), seed);  // equal samples change places from epoch to epoch
+  std::vector<std::int64_t> tokens;
+  tokens.reserve(order.size());
+  for (auto const i : order) tokens.push_back(items.tokens[i]);
+  auto completed = bin_completion<Index>({tokens}, {.capacity = {o.capacity}, .max_samples = max_samples}).packs;
+  if (divide_up(completed.size(), places) >= divide_up(mixed.size(), places)) return mixed;
+  for (auto& i : completed.members) i = order[i];
+  return completed;
 }
 
 /// Packs the items of each key by best fit in a random order.

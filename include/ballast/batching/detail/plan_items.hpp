@@ -9,7 +9,9 @@
 #include <ballast/batching/options.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <stop_token>
 #include <utility>
@@ -19,30 +21,63 @@
 
 namespace ballast::inline v0_2::detail {
 
-/// Offers a plan whose packs are made first, then sorted by cost in windows of steps, dealt, and balanced by exchanges. The plan is that of
-/// random steps, or of the narrowest window with the slowest ranks within 1 % of the mean, or else the fastest; the deviation of wider
-/// windows is at most `most_deviation`.
+/// The plan of the narrowest window with the slowest ranks within 1 % of the mean, or else the fastest; plans after the first count if
+/// `allowed` accepts them. `deal(window)` deals packs that are sorted by cost in windows of so many steps. `complete` is false if a stop
+/// cut the trials short.
+template <class Deal, class Allowed>
+[[nodiscard]] auto deal_in_windows(std::span<std::uint64_t const> windows, batching_options const& o, Deal const& deal,
+                                   Allowed const& allowed, std::stop_token const& stop) {
+  auto best = deal(windows.front());
+  for (auto const window : windows.subspan(1)) {
+    if (compare_products(best.slowest.value, 100 * static_cast<std::int64_t>(o.ranks), best.cost, 101) <= 0) break;
+    if (stop.stop_requested()) {
+      best.complete = false;
+      break;
+    }
+    if (window >= best.steps()) continue;
+    auto plan = deal(window);
+    if (plan.slowest.value < best.slowest.value && allowed(plan)) best = std::move(plan);
+  }
+  return best;
+}
+
+/// Offers a plan whose packs are made first, then sorted by cost in windows of steps, dealt, and balanced by exchanges; the deviation of
+/// wider windows than a step is at most `most_deviation`.
 /// @return whether no stop cut the trials short
 template <index_type Index>
 [[nodiscard]] bool offer_windows(plan_choice<Index>& choice, weighed_samples const& items, batching_options const& o,
                                  std::uint64_t most_deviation, std::stop_token const& stop) {
+  constexpr std::uint64_t all[] = {1, 4, 8, 16, 64, 0}, ends[] = {1, 0};
   auto const packs = pack_for_steps<Index>(items, o);
-  batching<Index> best;
-  auto complete = true;
-  for (std::uint64_t const window : {1U, 4U, 8U, 16U, 64U, 0U}) {
-    if (window > 1 && stop.stop_requested()) {
-      complete = false;
-      break;
-    }
-    if (window > 1 && (o.micro_batches > 1 || window >= best.steps())) continue;
+  auto const deal = [&](std::uint64_t window) {
     auto plan = sort_into_steps(packs, items, o, {.window = window, .redeal = true});
     plan.method = step_method::windows;
     plan.window = window;
-    if (window == 1 || (plan.slowest.value < best.slowest.value && choice.deviation(plan) <= most_deviation)) best = std::move(plan);
-    if (compare_products(best.slowest.value, 100 * static_cast<std::int64_t>(o.ranks), best.cost, 101) <= 0) break;
-  }
+    return plan;
+  };
+  auto best = deal_in_windows(
+      o.micro_batches > 1 ? std::span<std::uint64_t const>(ends) : all, o, deal,
+      [&](auto const& plan) { return choice.deviation(plan) <= most_deviation; }, stop);
+  auto const complete = best.complete;
   choice.offer(std::move(best));
   return complete;
+}
+
+/// The plan of packs with at most `max_samples` samples. No pack gets a sample of another one.
+template <index_type Index>
+[[nodiscard]] batching<Index> plan_limited(weighed_samples const& items, batching_options const& o, std::uint64_t max_samples,
+                                           std::stop_token const& stop) {
+  constexpr std::uint64_t windows[] = {1, 4, 16, 64, 0};  // wide ones hardly make a pipeline faster: it waits for its slowest micro-batch
+  auto const packs = pack_limited<Index>(items, o, max_samples);
+  auto const rows = o.synchronisation == synchronisation::per_micro_batch && o.micro_batches > 1;
+  auto const pipelines = o.synchronisation == synchronisation::pipeline && o.stages > 1;
+  auto const deal = [&](std::uint64_t window) {
+    auto plan = rows ? rows_into_steps(packs, items, o, {.window = window}) : sort_into_steps(packs, items, o, {.window = window});
+    plan.method = rows ? step_method::rows : step_method::windows;
+    if (!rows) plan.window = window;
+    return plan;
+  };
+  return deal_in_windows(std::span(windows).first(pipelines ? 3 : std::size(windows)), o, deal, [](auto const&) { return true; }, stop);
 }
 
 /// The options of `stream_steps` to try, in order, chosen by the critical ratios of the samples. All let ranks share the samples that are
