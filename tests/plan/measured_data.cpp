@@ -49,6 +49,7 @@ void check_places(batching<> const& steps, data_plan<> const& plan, data_plan_op
   for (std::size_t s = 0; s < steps.steps(); ++s)
     for (auto const pack : steps.packs_of(s)) {
       std::int64_t tiles = 0, tokens = 0;
+      REQUIRE((o.max_samples == 0 || pack.size() <= o.max_samples));
       for (auto const i : pack) ++seen[i], tiles += plan.others[0][i], tokens += plan.samples.tokens[i];
       REQUIRE(tiles <= o.others[0]);
       REQUIRE(tokens <= o.steps.capacity);
@@ -68,8 +69,9 @@ TEST_CASE("plan_data: samples of tiles and tokens are placed or named within bot
     for (std::size_t const n : {0U, 1U, 30U, 900U})
       for (bool const aside : {false, true})
         for (std::uint64_t const stages : {1U, 4U}) {
-          CAPTURE(static_cast<int>(rest), n, aside, stages);
           auto const samples = draw_samples(n, draw, aside);
+          auto const most = draw() % 5;  // some 3 samples fill a place
+          CAPTURE(static_cast<int>(rest), n, aside, stages, most);
           data_plan_options const o{.steps = {.capacity = 4096,
                                               .ranks = 4,
                                               .micro_batches = 4,
@@ -80,10 +82,15 @@ TEST_CASE("plan_data: samples of tiles and tokens are placed or named within bot
                                               .cost_per_micro_batch = 5,
                                               .cost_per_step = 7},
                                     .oversize = aside ? oversize::set_aside : oversize::reject,
-                                    .others = {9}};
+                                    .others = {9},
+                                    .max_samples = most};
           auto const plan = plan_data(samples.view(), o, model);
           check_places(plan.steps, plan, o);
           CHECK(plan.packs.lower_bound <= plan.packs.value);
+          std::int64_t trained = 0;
+          for (std::size_t s = 0; s < plan.steps.steps(); ++s)
+            for (auto const pack : plan.steps.packs_of(s)) trained += static_cast<std::int64_t>(pack.size());
+          if (most != 0) CHECK(plan.packs.lower_bound * static_cast<std::int64_t>(most) >= trained);
           CHECK(std::accumulate(plan.samples.cost.begin(), plan.samples.cost.end(), std::int64_t{0}) == plan.samples.all_cost);
           CHECK(hash(plan.steps) == hash(plan_data(samples.view(), o, model).steps));
           auto const f = figures_of(plan.steps, plan.samples, o.steps, 1.0);

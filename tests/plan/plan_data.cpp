@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/batching/check.hpp>
 #include <ballast/batching/deal_steps.hpp>
+#include <ballast/core/classes.hpp>
+#include <ballast/core/math.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
+#include <ballast/packing/bounds.hpp>
 #include <ballast/packing/check.hpp>
+#include <ballast/plan/compare.hpp>
 #include <ballast/plan/figures.hpp>
 #include <ballast/plan/limits.hpp>
 #include <ballast/plan/plan_data.hpp>
@@ -86,6 +90,50 @@ TEST_CASE("plan_data: the plan and its bound are those of the rooms below, and e
   data_plan_options const o{.steps = {.capacity = 512, .ranks = 4, .micro_batches = 2, .seed = 5}};
   auto const model = transformer_preset("qwen2.5-0.5b");
   CHECK(hash(plan_data(lengths, o, model).steps) == hash(plan_data(lengths, o, sample_cost(model)).steps));
+}
+
+TEST_CASE("plan_data: no micro-batch has more samples than allowed, pieces included, and the bound counts the limit") {
+  splitmix64 draw(13);
+  for (auto const policy : {oversize::set_aside, oversize::truncate, oversize::split})
+    for (auto const rest : {left_over::split, left_over::shorten, left_over::repeat, left_over::drop})
+      for (std::size_t const n : {0U, 1U, 40U, 700U}) {
+        auto const lengths = random_lengths(n, 130, draw);
+        data_plan_options o{.steps = {.capacity = 300, .ranks = 4, .micro_batches = 2, .left_over = rest, .seed = 7}, .oversize = policy};
+        o.steps.capacity = draw() % 2 == 0 ? 100 : 300;
+        o.max_samples = 1 + draw() % 8;
+        CAPTURE(static_cast<int>(policy), static_cast<int>(rest), n, o.steps.capacity, o.max_samples);
+        auto const plan = plan_data(lengths, o, dense_4096_cost);
+        auto listed = plan.steps;
+        listed.dropped.insert(listed.dropped.end(), plan.samples.set_aside.begin(), plan.samples.set_aside.end());
+        std::sort(listed.dropped.begin(), listed.dropped.end());
+        CHECK(describe(check_batching(listed, plan.samples.tokens, o.steps, dense_4096_cost)) == "valid");
+        auto const others = usual_batchings_of(plan, o);
+        for (auto const* const steps : {&plan.steps, &others.naive, &others.usual}) {
+          std::uint64_t trained = 0;
+          for (std::size_t s = 0; s < steps->steps(); ++s)
+            for (auto const pack : steps->packs_of(s)) {
+              CHECK(pack.size() <= o.max_samples);
+              trained += pack.size();
+            }
+          if (steps == &plan.steps) CHECK(plan.packs.lower_bound >= static_cast<std::int64_t>(divide_up(trained, o.max_samples)));
+        }
+        CHECK(plan.packs.lower_bound <= plan.packs.value);
+        auto loose = o;
+        loose.max_samples = 100'000;  // more than repetitions make
+        auto none = o;
+        none.max_samples = 0;
+        auto const free = plan_data(lengths, none, dense_4096_cost), unbound = plan_data(lengths, loose, dense_4096_cost);
+        CHECK(hash(unbound.steps) == hash(free.steps));
+        CHECK(unbound.packs == free.packs);
+      }
+
+  std::vector<std::int64_t> mixed;  // long samples leave no room for the short ones that their packs may have by number
+  for (int i = 0; i < 700; ++i) mixed.push_back(i < 100 ? between(8000, 8192, draw) : between(200, 300, draw));
+  data_plan_options const o{.steps = {.capacity = 8192, .ranks = 2}, .max_samples = 2};
+  auto const plan = plan_data(mixed, o, dense_4096_cost);
+  CHECK(plan.bound == packing_bound::mixture);
+  CHECK(plan.packs.lower_bound > packing_lower_bound(fold(mixed), 8192, 2).packs);
+  CHECK(plan.packs.optimal());
 }
 
 TEST_CASE("plan_data: what is set aside leaves the plan of the others as it is, and what is cut is planned as it is cut") {

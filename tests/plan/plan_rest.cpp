@@ -60,7 +60,8 @@ TEST_CASE("plan_rest: what is done and what comes train on every sample as often
                                               .seed = draw(),
                                               .cost_per_micro_batch = 50,
                                               .cost_per_step = 70},
-                                    .oversize = policy};
+                                    .oversize = policy,
+                                    .max_samples = draw() % 3};
           auto plan = plan_data(lengths, o, modelled);
           auto const aside = plan.samples.set_aside;
           std::vector<int> trained(plan.samples.tokens.size(), 0);
@@ -79,6 +80,7 @@ TEST_CASE("plan_rest: what is done and what comes train on every sample as often
             if (rest.anew || left != left_over::repeat) CHECK(checked_alone(rest.plan, o.steps, measured) == "valid");
             CHECK(compare_with_usual(rest.plan, o, 1.0).planned == figures_of(rest.plan.steps, rest.plan.samples, o.steps, 1.0));
             for (auto const* const next : {&kept, &rest.plan}) {
+              for (auto const pack : next->steps.packs) CHECK((o.max_samples == 0 || pack.size() <= o.max_samples));
               std::vector<int> comes(trained.size(), 0), expected(trained.size(), 0);
               for (std::size_t i = 0; i < trained.size(); ++i) expected[i] = trained[i] == 0;
               for (auto const* const never : {&aside, &next->steps.dropped})

@@ -184,6 +184,8 @@ TEST_CASE("pack_sizes_of: the mean pack holds its share of all tokens and square
   CHECK(pack_sizes_of(lengths, 1000) == pack_sizes{{1000, 300'000, 0}, {1000, 400'000, 0}});
   CHECK(pack_sizes_of(lengths, 500) == pack_sizes{{500, 150'000, 0}, {500, 200'000, 0}});
   CHECK(pack_sizes_of(lengths, 400) == pack_sizes{{334, 100'000, 0}, {400, 160'000, 0}});
+  CHECK(pack_sizes_of(lengths, 1000, 2) == pack_sizes{{500, 150'000, 0}, {1000, 400'000, 0}});
+  CHECK(pack_sizes_of(lengths, 500, 4) == pack_sizes_of(lengths, 500));
   CHECK(pack_sizes_of(std::vector<int>{}, 400) == pack_sizes{{}, {400, 0, 0}});
   CHECK(refusal([&] { return pack_sizes_of(lengths, 399); }) == "lengths[3] = 400 must be in [0, 399], which is what a pack holds");
 }
@@ -206,6 +208,9 @@ TEST_CASE("search_degrees: tiles and tokens of a vision-language model") {
   CHECK(sizes.mean.tokens <= 4096);
   auto const found = search_degrees(samples, model, o, two_nodes, adam);
   REQUIRE(found.status == status::feasible);
+  auto few = o;
+  few.max_samples = 1;
+  CHECK(search_degrees(samples, model, few, two_nodes, adam).step.value < found.step.value);
   auto bare = adam;
   bare.vision = bare.projector = {.what = trained::none};
   auto const frozen = search_degrees(samples, model, o, two_nodes, bare);

@@ -63,6 +63,7 @@ TEST_CASE("training_run: trains on every sample once an epoch, in as many steps 
       auto const lengths = random_lengths(n, 500, draw);
       auto o = options_for(4);
       if (order >= 0) o.order = run_order{.order = static_cast<curriculum_order>(order), .buckets = 5};
+      if (order == 3) o.data.max_samples = 2;
       run_type run(lengths, o, modelled);
       auto const steps = run.steps();
       std::vector<int> trained(n, 0);
@@ -75,6 +76,8 @@ TEST_CASE("training_run: trains on every sample once an epoch, in as many steps 
           epoch = step.epoch;
         }
         (void)train(run, 4, trained);
+        for (std::uint64_t r = 0; r < 4; ++r)
+          for (auto const pack : run.packs_of(r)) CHECK((order != 3 || pack.size() <= 2));
         REQUIRE(run.steps() == steps);
       }
       CHECK(count == steps);

@@ -48,12 +48,13 @@ namespace detail {
 
 /// Packs samples of several measures in input order into one open pack.
 template <index_type Index>
-[[nodiscard]] groups<Index> next_fit_of_measures(sample_measures const& samples, std::span<std::int64_t const> capacity) {
+[[nodiscard]] groups<Index> next_fit_of_measures(sample_measures const& samples, std::span<std::int64_t const> capacity,
+                                                 std::uint64_t max_samples) {
   groups<Index> packs;
   std::vector<Index> open;
   std::vector<std::int64_t> room(capacity.begin(), capacity.end());
   for (std::size_t i = 0; i < samples.size(); ++i) {
-    auto fits = true;
+    auto fits = max_samples == 0 || open.size() < max_samples;
     for (std::size_t m = 0; m < room.size(); ++m) fits = fits && samples.column(m)[i] <= room[m];
     if (!fits) {
       packs.push_back(std::exchange(open, {}));
@@ -85,15 +86,15 @@ template <index_type Index>
   detail::placed_samples const placed(plan.samples, o);
   groups<Index> by_next_fit, by_best_fit;
   if (plan.others.empty()) {
-    packing_options const pack{.capacity = o.capacity};
+    packing_options const pack{.capacity = o.capacity, .max_samples = options.max_samples};
     auto const& tokens = placed.samples.tokens;
     by_next_fit = next_fit<Index>(tokens, pack).packs;
     by_best_fit = best_fit_decreasing<Index>(tokens, pack).packs;
   } else {
     detail::placed_measures<Index> const measures(plan);
     auto const capacity = detail::capacities_of(options);
-    by_next_fit = detail::next_fit_of_measures<Index>(measures.view(), capacity);
-    by_best_fit = vector_best_fit<Index>(measures.view(), {.capacity = capacity}).packs;
+    by_next_fit = detail::next_fit_of_measures<Index>(measures.view(), capacity, options.max_samples);
+    by_best_fit = vector_best_fit<Index>(measures.view(), {.capacity = capacity, .max_samples = options.max_samples}).packs;
     o.equal_micro_batches = false;  // which may merge packs, by their tokens alone
   }
   usual_batchings<Index> out{.naive = deal_steps(std::move(by_next_fit), placed.samples, o, {.how = dealing::in_order}),

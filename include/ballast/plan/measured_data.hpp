@@ -6,7 +6,6 @@
 #include <ballast/batching/resume.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
-#include <ballast/core/math.hpp>
 #include <ballast/core/wide.hpp>
 #include <ballast/cost/model_setting.hpp>
 #include <ballast/cost/vision.hpp>
@@ -67,7 +66,7 @@ template <index_type Index, class Cost>
 /// @return the plan; `others` holds the measures in front of the tokens, and `steps.critical.cost` compares the most expensive sample with
 /// the mean packs of a rank's step
 /// @post every sample is in a step exactly once, or is named by `samples.set_aside`, `steps.dropped` or `steps.repeated`; no micro-batch
-/// exceeds a capacity
+/// exceeds a capacity or `max_samples`
 /// @throws invalid_input if an option, measure or cost is out of range, or a sample exceeds a capacity under `oversize::reject`
 /// @par Complexity
 /// As `plan_steps` for several measures, and that of `deal_steps` for each window that is tried.
@@ -111,12 +110,14 @@ template <index_type Index = std::uint32_t, row_cost Cost>
                                               .epoch = o.epoch,
                                               .cost_per_micro_batch = o.cost_per_micro_batch,
                                               .cost_per_step = o.cost_per_step,
-                                              .equal_micro_batches = o.equal_micro_batches},
+                                              .equal_micro_batches = o.equal_micro_batches,
+                                              .max_samples = options.max_samples},
                                              cost);
   if (!placed.kept.empty()) renumber<Index>(plan, placed.kept);
   out.packs.value = std::count_if(plan.table.begin(), plan.table.end(), [&](Index p) { return p != plan.none; });
-  // dropped or repeated samples change what is packed
-  out.packs.lower_bound = plan.dropped.empty() && plan.repeated.empty() ? plan.pack_count.lower_bound : divide_up(plan.tokens, o.capacity);
+  out.packs.lower_bound = plan.dropped.empty() && plan.repeated.empty()
+                              ? plan.pack_count.lower_bound
+                              : detail::packs_of_trained(plan, placed.view().size(), options).packs;
   out.steps = std::move(plan);
   std::int64_t most = 0;
   out.samples.cost.assign(samples.size(), 0);

@@ -8,6 +8,7 @@
 #include <ballast/core/certificate.hpp>
 #include <ballast/core/classes.hpp>
 #include <ballast/core/concepts.hpp>
+#include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/cost/transformer.hpp>
@@ -16,9 +17,13 @@
 #include <ballast/packing/oversize.hpp>
 #include <ballast/packing/result.hpp>
 #include <ballast/packing/run_length.hpp>
+#include <ballast/packing/vector/bounds.hpp>
+#include <ballast/packing/vector/measures.hpp>
+#include <ballast/packing/vector/result.hpp>
 #include <ballast/plan/detail/placed_samples.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -36,6 +41,7 @@ struct data_plan_options {
   ballast::oversize oversize = ballast::oversize::reject;  ///< any policy but `alone`: a micro-batch never exceeds the capacity
   /// Samples of several measures (measured_data.hpp): the capacity of each measure in front of the tokens, such as image tiles.
   std::vector<std::int64_t> others{};
+  std::uint64_t max_samples = 0;  ///< most samples in a micro-batch, a piece of a sample being one; 0 = no limit
 };
 
 /// @brief The plan of an epoch, with its bounds.
@@ -59,29 +65,53 @@ struct data_plan {
 
 namespace detail {
 
+/// The packs that samples need at least if some are dropped or repeated, which changes what is packed.
+template <index_type Index>
+[[nodiscard]] packs_needed packs_of_trained(batching<Index> const& steps, std::size_t samples, data_plan_options const& options) {
+  packs_needed const by_tokens{divide_up(steps.tokens, options.steps.capacity), packing_bound::volume};
+  if (options.max_samples == 0) return by_tokens;
+  auto const trained = std::uint64_t{samples - steps.dropped.size() + steps.repeated.size()};
+  packs_needed const by_number{static_cast<std::int64_t>(divide_up(trained, options.max_samples)), packing_bound::cardinality};
+  return by_number.packs > by_tokens.packs ? by_number : by_tokens;
+}
+
+/// The packs that all samples need at least. A limit of samples is a second measure, of which each needs 1; its sums with tokens bound more
+/// than each alone.
+template <class = when_called>
+[[nodiscard]] inline packs_needed packs_of_all(weighed_samples const& samples, data_plan_options const& options, std::int64_t planned) {
+  auto const lengths = ballast::fold(samples.tokens);
+  auto const tally = count_packs(lengths, {.capacity = options.steps.capacity, .max_samples = options.max_samples});
+  packs_needed const by_either{tally.count.lower_bound, tally.bound};
+  if (options.max_samples == 0 || by_either.packs >= planned) return by_either;
+  measure_classes both{2, {}, lengths.counts};
+  for (auto const length : lengths.lengths) both.values.insert(both.values.end(), {length, 1});
+  std::int64_t const capacity[] = {options.steps.capacity,
+                                   static_cast<std::int64_t>((std::min)(options.max_samples, std::uint64_t{samples.size()}))};
+  auto const by_sums = vector_lower_bound(both, capacity, planned);
+  return by_sums.packs > by_either.packs && by_sums.bound == vector_bound::mixture ? packs_needed{by_sums.packs, packing_bound::mixture}
+                                                                                   : by_either;
+}
+
 /// Bounds the number of packs of a plan of steps of these samples.
 template <index_type Index>
-void bound_packs(data_plan<Index>& plan, weighed_samples const& samples, batching_options const& o) {
+void bound_packs(data_plan<Index>& plan, weighed_samples const& samples, data_plan_options const& options) {
   auto const& steps = plan.steps;
   plan.packs.value = std::count_if(steps.table.begin(), steps.table.end(), [&](Index p) { return p != steps.none; });
-  if (steps.dropped.empty() && steps.repeated.empty()) {
-    auto const tally = count_packs(ballast::fold(samples.tokens), {.capacity = o.capacity});
-    plan.packs.lower_bound = tally.count.lower_bound;
-    plan.bound = tally.bound;
-  } else {  // dropped or repeated samples change what is packed
-    plan.packs.lower_bound = divide_up(steps.tokens, o.capacity);
-    plan.bound = packing_bound::volume;
-  }
+  auto const needed = steps.dropped.empty() && steps.repeated.empty() ? packs_of_all(samples, options, plan.packs.value)
+                                                                      : packs_of_trained(steps, samples.size(), options);
+  plan.packs.lower_bound = needed.packs;
+  plan.bound = needed.bound;
 }
 
 /// Plans the steps of all samples that are not set aside.
 template <index_type Index>
-[[nodiscard]] data_plan<Index> plan_trained(trained_samples<Index> samples, batching_options const& o, step_limits const& limits = {}) {
+[[nodiscard]] data_plan<Index> plan_trained(trained_samples<Index> samples, data_plan_options const& options,
+                                            step_limits const& limits = {}) {
   data_plan<Index> out;
   out.samples = std::move(samples);
-  auto const placed = detail::placed_samples(out.samples, o);
-  out.steps = plan_steps<Index>(placed.samples, o, {}, limits);
-  bound_packs(out, placed.samples, o);
+  auto const placed = detail::placed_samples(out.samples, options.steps);
+  out.steps = plan_steps<Index>(placed.samples, options.steps, {.max_samples = options.max_samples}, limits);
+  bound_packs(out, placed.samples, options);
   if (!placed.kept.empty()) renumber(out.steps, std::span<Index const>(placed.kept));
   return out;
 }
@@ -101,7 +131,8 @@ template <index_type Index>
 /// @param cost     cost of a sample; called once for each sample or piece, and not for samples that are set aside
 /// @param limits   what cuts planning short, as for `plan_steps`
 /// @return the plan
-/// @post every sample is in a step exactly once, or is named by `samples.set_aside`, `steps.dropped` or `steps.repeated`
+/// @post every sample is in a step exactly once, or is named by `samples.set_aside`, `steps.dropped` or `steps.repeated`; no micro-batch
+/// exceeds the capacity or `max_samples`
 /// @throws invalid_input if an option, length or cost is out of range, or a length exceeds the capacity under `oversize::reject`
 /// @par Complexity
 /// As `plan_steps`.
@@ -112,7 +143,8 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
                                          step_limits const& limits = {}) {
   auto const& o = options.steps;
   require(options.oversize != oversize::alone, [] { return std::string("oversize = alone: a micro-batch never exceeds the capacity"); });
-  return detail::plan_trained(apply_oversize<Index>(lengths, {.capacity = o.capacity, .oversize = options.oversize}, cost), o, limits);
+  return detail::plan_trained(apply_oversize<Index>(lengths, {.capacity = o.capacity, .oversize = options.oversize}, cost), options,
+                              limits);
 }
 
 /// @brief Plans an epoch for a model: `plan_data` under the cost that the shape of the model implies.

@@ -83,7 +83,7 @@ template <index_type Index, cost_model Cost>
   for (auto const i : rest.steps.packs.members)
     if (std::exchange(comes[i], char{0}) == 0) rest.steps.repeated.push_back(i);
   std::sort(rest.steps.repeated.begin(), rest.steps.repeated.end());
-  detail::bound_packs(rest, placed.samples, options.steps);
+  detail::bound_packs(rest, placed.samples, options);
   return rest;
 }
 
@@ -113,13 +113,14 @@ template <index_type Index, cost_model Cost>
 template <index_type Index, cost_model Cost>
 [[nodiscard]] rest_plan<Index> plan_rest(data_plan<Index> const& plan, std::size_t done, data_plan_options const& options,
                                          Cost const& cost) {
-  auto o = options.steps;
+  auto again = options;
+  auto& o = again.steps;
   require(o.ranks == plan.steps.ranks,
           [&] { return "ranks = " + std::to_string(o.ranks) + " must be those of the plan, " + std::to_string(plan.steps.ranks); });
   rest_plan<Index> out;
   out.plan = keep_rest(plan, done, options, cost);
   o.seed = splitmix64(epoch_seed(o) + done)();
-  auto anew = detail::plan_trained(out.plan.samples, o);
+  auto anew = detail::plan_trained(out.plan.samples, again);
   out.going_on = out.plan.steps.slowest.value;
   out.found = anew.steps.slowest.value;
   auto const work = [&](data_plan<Index> const& of) {  // of samples: the plans may drop or repeat different ones

@@ -26,6 +26,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <ranges>
 #include <span>
 #include <string>
 #include <utility>
@@ -57,42 +58,51 @@ template <length_range R>
   }
   return out;
 }
+/// The packs that a number of samples needs where a pack has at most `max_samples`; 0 = no limit.
+[[nodiscard]] inline std::int64_t packs_of_number(std::size_t samples, std::uint64_t max_samples) noexcept {
+  return max_samples == 0 ? 0 : static_cast<std::int64_t>(divide_up(std::uint64_t{samples}, max_samples));
+}
 }  // namespace detail
 
-/// @brief The packs that samples fill if as few packs as their tokens need are all equal.
+/// @brief The packs that samples fill if as few packs as their tokens and number need are all equal.
 ///
 /// @tparam R  range of integers
 /// @param lengths   tokens of each sample, not negative and at most `sequence`
 /// @param sequence  tokens of a pack, at least 1
+/// @param max_samples  most samples in a pack; 0 = no limit
 /// @return the mean pack; and one of `sequence` tokens, all of them in samples as long as the longest
 /// @throws invalid_input if `sequence` or a length is out of range, or sums reach 2^63
 /// @par Complexity
 /// O(samples).
 template <length_range R>
-[[nodiscard]] pack_sizes pack_sizes_of(R const& lengths, std::int64_t sequence) {
+[[nodiscard]] pack_sizes pack_sizes_of(R const& lengths, std::int64_t sequence, std::uint64_t max_samples = 0) {
   require(sequence >= 1, [&] { return "sequence = " + std::to_string(sequence) + " must be at least 1"; });
   auto const tokens = detail::sums_of(lengths, "lengths", sequence);
-  auto const packs = (std::max)(divide_up(tokens.all, sequence), std::int64_t{1});
+  auto const packs =
+      (std::max)({divide_up(tokens.all, sequence), detail::packs_of_number(std::ranges::size(lengths), max_samples), std::int64_t{1}});
   return {.mean = {.tokens = divide_up(tokens.all, packs), .squares = divide_up(tokens.squares, packs)},
           .largest = {.tokens = sequence, .squares = sequence * tokens.largest}};
 }
 
-/// @brief The packs that samples of image tiles and tokens fill if as few packs as their tiles and tokens need are all equal.
+/// @brief The packs that samples of image tiles and tokens fill if as few packs as they need are all equal.
 /// @param samples   image tiles and tokens of each sample: `{tiles, tokens}`
 /// @param tiles     image tiles of a pack, at least 1; no sample has more
 /// @param sequence  tokens of a pack, at least 1; no sample has more
+/// @param max_samples  most samples in a pack; 0 = no limit
 /// @return the mean pack; and one of `tiles` tiles and `sequence` tokens, all of them in samples as long as the longest
 /// @throws invalid_input if there are not two measures, and as the other overload
 /// @par Complexity
 /// O(samples).
 template <class = when_called>
-[[nodiscard]] inline pack_sizes pack_sizes_of(sample_measures const& samples, std::int64_t tiles, std::int64_t sequence) {
+[[nodiscard]] inline pack_sizes pack_sizes_of(sample_measures const& samples, std::int64_t tiles, std::int64_t sequence,
+                                              std::uint64_t max_samples = 0) {
   require(samples.measures() == 2,
           [&] { return "samples have " + std::to_string(samples.measures()) + " measures, not tiles and tokens"; });
   require(tiles >= 1, [&] { return "tiles = " + std::to_string(tiles) + " must be at least 1"; });
   require(sequence >= 1, [&] { return "sequence = " + std::to_string(sequence) + " must be at least 1"; });
   auto const images = detail::sums_of(samples.column(0), "tiles", tiles), tokens = detail::sums_of(samples.column(1), "tokens", sequence);
-  auto const packs = (std::max)({divide_up(tokens.all, sequence), divide_up(images.all, tiles), std::int64_t{1}});
+  auto const packs = (std::max)({divide_up(tokens.all, sequence), divide_up(images.all, tiles),
+                                 detail::packs_of_number(samples.size(), max_samples), std::int64_t{1}});
   return {
       .mean = {.tokens = divide_up(tokens.all, packs), .squares = divide_up(tokens.squares, packs), .tiles = divide_up(images.all, packs)},
       .largest = {.tokens = sequence, .squares = sequence * tokens.largest, .tiles = tiles}};
@@ -134,6 +144,8 @@ void rank_by_data(searched_settings& found, pack_sizes const& sizes, search_opti
                                         .synchronisation = stages > 1 ? synchronisation::pipeline : synchronisation::per_step,
                                         .stages = stages}};
     if (o.tiles > 0) options.others.push_back(o.tiles * setting.micro_batch);
+    constexpr auto all = std::uint64_t{batching<>::none};  // more than there are samples
+    options.max_samples = (std::min)(o.max_samples, all) * static_cast<std::uint64_t>(setting.micro_batch);
     data_plan<> const data = plan(options);
     auto const packs = shapes_of(data.steps.packs, std::span<std::int64_t const>(data.samples.tokens), data.tiles());
     plan_ranked(ranked, data.steps, std::span(packs), sizes, model, on);
@@ -201,7 +213,7 @@ template <class Model>
 template <length_range R>
 [[nodiscard]] searched_settings search_degrees(R const& lengths, transformer const& model, search_options const& options, cluster const& on,
                                                model_setting const& by) {
-  auto const sizes = pack_sizes_of(lengths, options.sequence);
+  auto const sizes = pack_sizes_of(lengths, options.sequence, options.max_samples);
   std::vector<std::int64_t> tokens(std::begin(lengths), std::end(lengths));
   auto out = detail::degree_search<transformer>(model, sizes, options, on, by).run();
   tokens = detail::drawn_of(tokens, detail::drawn_samples(tokens, options));
@@ -225,7 +237,7 @@ template <length_range R>
 template <class = when_called>
 [[nodiscard]] searched_settings search_degrees(sample_measures const& samples, vision_language_model const& model,
                                                search_options const& options, cluster const& on, model_setting const& by) {
-  auto const sizes = pack_sizes_of(samples, options.tiles, options.sequence);
+  auto const sizes = pack_sizes_of(samples, options.tiles, options.sequence, options.max_samples);
   auto out = detail::degree_search<vision_language_model>(model, sizes, options, on, by).run();
   auto const drawn = detail::drawn_samples(samples.column(1), options);
   auto const tiles = detail::drawn_of(samples.column(0), drawn), tokens = detail::drawn_of(samples.column(1), drawn);

@@ -46,9 +46,10 @@ struct search_options {
   std::vector<any_schedule> schedules{one_f_one_b_schedule{}, interleaved_schedule{}};  ///< where there are several stages; interleaved
                                                                                         ///< ones have the numbers of chunks of `chunks`
   std::size_t keep = 10;                                                                ///< most settings that are returned, at least 1
-  std::int64_t packs = 1024;     ///< packs of data that the returned settings are simulated with: at least a step, at least 1
-  std::stop_token stop{};        ///< when a stop is requested, the best settings so far are returned
-  progress_callback progress{};  ///< is told how many settings of the space are judged
+  std::int64_t packs = 1024;      ///< packs of data that the returned settings are simulated with: at least a step, at least 1
+  std::uint64_t max_samples = 0;  ///< most samples in a pack; 0 = no limit
+  std::stop_token stop{};         ///< when a stop is requested, the best settings so far are returned
+  progress_callback progress{};   ///< is told how many settings of the space are judged
 };
 
 /// @brief A setting that fits, with its modelled time.

@@ -67,16 +67,17 @@ template <class = when_called>
   return {.tokens = product(pack.tokens), .squares = product(pack.squares), .tiles = product(pack.tiles)};
 }
 
-/// Indices of samples, drawn at random until they have a number of tokens.
+/// Indices of samples, drawn at random until they fill a number of packs, by their tokens or by their number.
 template <class = when_called>
 [[nodiscard]] inline std::vector<std::size_t> drawn_samples(std::span<std::int64_t const> tokens, search_options const& o) {
   auto const steps = divide_up((std::max)(o.packs, o.global_batch), o.global_batch);
-  auto const wanted = checked(o.global_batch) * checked(o.sequence) * checked(steps);
+  auto const packs = checked(o.global_batch) * checked(steps), wanted = packs * checked(o.sequence);
   std::vector<std::size_t> out;
   std::int64_t sum = 0;
   for (auto const i : random_permutation<std::uint64_t>(tokens.size(), 0)) {
     auto const more = tokens[static_cast<std::size_t>(i)];
     if (wanted.fits() && more > wanted.value - sum) break;
+    if (o.max_samples != 0 && packs.fits() && out.size() / o.max_samples >= static_cast<std::uint64_t>(packs.value)) break;
     sum += more;
     out.push_back(static_cast<std::size_t>(i));
   }

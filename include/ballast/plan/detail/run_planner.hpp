@@ -45,7 +45,7 @@ class run_planner {
 
   [[nodiscard]] data_plan<Index> planned(std::uint64_t pass, run_part const& part) const {
     auto const o = options_of(part, pass);
-    auto plan = plan_trained(samples_, o.steps, {options_.stop, options_.progress});
+    auto plan = plan_trained(samples_, o, {options_.stop, options_.progress});
     put_in_order(plan, o.steps);
     return plan;
   }
@@ -61,7 +61,7 @@ class run_planner {
       }
       auto samples = keep_rest(plan, steps, options_of(done, pass), cost).samples;
       o.steps.seed = splitmix64(epoch_seed(o.steps) + done.steps)();
-      out.plan = plan_trained(std::move(samples), o.steps, {options_.stop, options_.progress});
+      out.plan = plan_trained(std::move(samples), o, {options_.stop, options_.progress});
       out.anew = true;
     });
     if (out.anew) put_in_order(out.plan, o.steps);
@@ -95,6 +95,7 @@ class run_planner {
          {std::uint64_t(o.synchronisation), o.stages, std::uint64_t(o.left_over), o.seed, o.epoch, std::uint64_t{o.least_fill},
           std::uint64_t{o.equal_micro_batches}, std::uint64_t(options_.data.oversize), options_.steps_per_epoch})
       h.append(value);
+    if (options_.data.max_samples != 0) h.append(options_.data.max_samples);  // states without a limit stay as they are
     if (options_.order)
       for (auto const value : {std::uint64_t(options_.order->order), std::uint64_t(options_.order->key), options_.order->buckets})
         h.append(value);
