@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 namespace test_cli_plan {
 
@@ -454,6 +455,80 @@ TEST_CASE("plan rounds samples up to a multiple, loses none, and exceeds no capa
   CHECK(in.ballast("plan f --capacity 1000 --multiple 2 --gpus 2 --levels auto").code == 2);
   check_refused(in.ballast("plan f --capacity 1000 --multiple 2 --device a100:1,v100:1"),
                 "--multiple: not with several kinds of --device\n");
+}
+
+TEST_CASE("plan puts no more samples than allowed into a pack, and check finds the first pack that has more", "[cli]") {
+  scratch const in;
+  ballast::splitmix64 draw(7);
+  auto lengths = random_lengths(300, 500, draw);
+  in.file("f", as_text(lengths));
+  lengths.insert(lengths.begin() + 7, {1000, 1500, 4000});
+  in.file("long", as_text(lengths));
+  std::string pairs;
+  for (auto const length : lengths) pairs += std::to_string(length % 5) + "," + std::to_string(length) + "\n";
+  in.file("pairs", pairs);
+  auto const sizes = [&] {
+    std::vector<std::size_t> out;
+    auto const offsets = entries_of<std::uint64_t>(read_whole(in / "d/offsets.npy"));
+    for (std::size_t p = 0; p + 1 < offsets.size(); ++p) out.push_back(static_cast<std::size_t>(offsets[p + 1] - offsets[p]));
+    return out;
+  };
+  struct asked {
+    std::string of, how;
+  };
+  std::string const shape = " --ranks 4 --micro-batches 2 --model gpt2-xl --left-over ";
+  std::vector<asked> cases;
+  for (std::string const rest : {"split", "shorten", "drop", "repeat"}) {
+    for (std::string const policy : {"set-aside", "truncate", "split"})
+      cases.push_back({"long --capacity 1000 --oversize " + policy, shape + rest});
+    cases.push_back({"pairs --columns 1,2 --capacity 9,1000 --oversize set-aside", shape + rest});
+    cases.push_back({"f --capacity 1000", " --ranks 2 --global-batch 8 --stages 2 --model gpt2-xl --left-over " + rest});
+  }
+  cases.push_back({"f --capacity 1000", " --gpus 4 --global-batch 16 --model gpt2-xl"});
+  cases.push_back({"f --capacity 1000 --multiple 16", " --ranks 2 --model gpt2-xl"});
+  for (auto const& [of, how] : cases)
+    for (std::uint64_t const most : {2U, 4U}) {
+      if (sanitized && (most == 2 || how.find("split") != std::string::npos)) continue;
+      auto const plan = in.ballast("plan " + of + how + " --json --out d --max-items " + std::to_string(most));
+      CAPTURE(of, how, most, plan.err);
+      REQUIRE(plan.code == 0);
+      auto const json = nlohmann::json::parse(plan.out);
+      CHECK(json["max_items"] == most);
+      auto held = sizes();
+      CHECK(std::ranges::max(held) == most);  // which the limit binds
+      CHECK(json["lower_bound"].get<std::size_t>() * most >=
+            static_cast<std::size_t>(std::accumulate(held.begin(), held.end(), std::size_t{0})));
+      CHECK(json["lower_bound"] <= json["packs"]);
+      auto folder = nlohmann::json::parse(read_whole(in / "d/plan.json"));
+      CHECK(folder["options"]["max_items"] == most);
+      auto const limits = of.substr(0, of.find(" --multiple"));
+      auto const checked = in.ballast("check d " + limits);
+      CAPTURE(checked.err);
+      CHECK(checked.code == 0);
+      CHECK(checked.out.find(" or has more than " + std::to_string(most) + " samples.\n") != std::string::npos);
+      folder["options"]["max_items"] = most - 1;
+      in.file("d/plan.json", folder.dump());
+      auto const first = std::ranges::find_if(held, [&](auto size) { return size > most - 1; }) - held.begin();
+      auto const broken = in.ballast("check d " + limits);
+      CHECK(broken.code == 2);
+      CHECK(broken.err.find(": pack " + std::to_string(first) + " holds " + std::to_string(held[static_cast<std::size_t>(first)]) +
+                            " samples, more than " + std::to_string(most - 1)) != std::string::npos);
+    }
+  auto const free = in.ballast("plan f --capacity 1000 --ranks 2 --json").out;
+  auto const loose = in.ballast("plan f --capacity 1000 --ranks 2 --max-items 300 --json").out;
+  CHECK(nlohmann::json::parse(free)["hash"] == nlohmann::json::parse(loose)["hash"]);
+  CHECK(in.ballast("plan f --capacity 1000 --ranks 2 --max-items 2 --out d").out.find("\nNo pack has more than 2 samples; ") !=
+        std::string::npos);
+  CHECK(read_whole(in / "d/report.html").find("No pack has more than 2 samples; ") != std::string::npos);
+
+  check_refused(in.ballast("plan f --capacity 1000 --ranks 2 --max-items 0"), "--max-items 0: expected a whole number from 1 to 2^63-1\n");
+  CHECK(in.ballast("plan f --capacity 1000 --gpus 2 --levels auto --max-items 2").code == 2);
+  check_refused(in.ballast("plan f --capacity 1000 --device a100:1,v100:1 --max-items 2"),
+                "--max-items: not with several kinds of --device\n");
+  auto folder = nlohmann::json::parse(read_whole(in / "d/plan.json"));
+  folder["options"]["max_items"] = -1;
+  in.file("d/plan.json", folder.dump());
+  check_refused(in.ballast("check d f --capacity 1000"), "d/plan.json: max_items is missing or not a whole number from 0\n");
 }
 
 }  // namespace test_cli_plan

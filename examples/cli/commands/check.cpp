@@ -96,7 +96,8 @@ struct trained_measures {
 }
 
 /// Samples of several measures: valid, and how far from the bound.
-void check_measures(check_arguments const& arguments, plan_in_folder const& plan, table const& input, std::string const& name) {
+void check_measures(check_arguments const& arguments, plan_in_folder const& plan, table const& input, std::uint64_t max_samples,
+                    std::string const& name) {
   auto const& packs = plan.steps.packs;
   if (arguments.limits.options.sample_multiple != 1) throw bad_input("--multiple rounds lengths up, and is not for several measures");
   measure_columns const columns(input);
@@ -104,7 +105,7 @@ void check_measures(check_arguments const& arguments, plan_in_folder const& plan
   auto const read = samples.size();
   ballast::vector_packing_options o;
   o.capacity = arguments.limits.capacity;
-  o.max_samples = arguments.limits.options.max_samples;
+  o.max_samples = max_samples;
   o.oversize = arguments.limits.options.oversize;
   trained_measures trained;
   if (plan.left_over()) {
@@ -129,7 +130,7 @@ void check_measures(check_arguments const& arguments, plan_in_folder const& plan
     json["auto"] = {{"packs", ours.packs.size()}};
     return print_json(json);
   }
-  write_standard_output(valid_in_words(plan, "a capacity") + grouped(packs.size()) + " packs; no plan can take fewer than " +
+  write_standard_output(valid_in_words(plan, "a capacity", o.max_samples) + grouped(packs.size()) + " packs; no plan can take fewer than " +
                         grouped(static_cast<std::uint64_t>(count.lower_bound)) + ", and the default packer takes " +
                         grouped(ours.packs.size()) + ".\n");
 }
@@ -142,9 +143,10 @@ void run(check_arguments const& arguments) {
   auto const plan = read_packing(files);
   auto const& packs = plan.steps.packs;
   if (o.sample_multiple == 1) o.sample_multiple = plan.multiple;
+  if (o.max_samples == 0) o.max_samples = plan.max_items;
   auto const input = read_lengths(files, arguments.input.select);
   refuse_oversize(input, arguments.limits.capacity, o);
-  if (input.measures() > 1 && !input.histogram()) return check_measures(arguments, plan, input, name);
+  if (input.measures() > 1 && !input.histogram()) return check_measures(arguments, plan, input, o.max_samples, name);
   std::vector<std::int64_t> expanded;
   auto lengths = to_lengths(input, expanded);
   auto const read = std::uint64_t{lengths.size()};
@@ -171,8 +173,8 @@ void run(check_arguments const& arguments) {
                                   std::ranges::count_if(plan.steps.dropped, [&](auto i) { return i < read; }))};  // others are pieces
   auto const best_fit = std::uint64_t{ours.packs.size()};
   if (!arguments.json)
-    return write_standard_output(valid_in_words(plan, "its capacity") + in_words(report, "This packing") + "Best-fit decreasing takes " +
-                                 grouped(best_fit) + ".\n");
+    return write_standard_output(valid_in_words(plan, "its capacity", o.max_samples) + in_words(report, "This packing") +
+                                 "Best-fit decreasing takes " + grouped(best_fit) + ".\n");
   auto json = to_json(report);
   add_left_over(json, plan);
   json["best_fit_decreasing"] = {{"packs", best_fit}, {"fill", report.fill(best_fit)}};

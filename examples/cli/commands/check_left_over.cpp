@@ -119,13 +119,13 @@ std::vector<std::int64_t> trained_on(plan_in_folder const& plan, std::span<std::
   return out;
 }
 
-std::string valid_in_words(plan_in_folder const& plan, std::string const& capacity) {
+std::string valid_in_words(plan_in_folder const& plan, std::string const& capacity, std::uint64_t most_samples) {
   auto const &dropped = plan.steps.dropped, &repeated = plan.steps.repeated;
   return "Valid: no sample is missing or repeated" +
          (plan.left_over() ? " but the " + grouped(dropped.size() + repeated.size()) + " that plan.json lists as " +
                                  (dropped.empty() ? "repeated" : "dropped")
                            : "") +
-         ", and no pack exceeds " + capacity + ".\n";
+         ", and no pack exceeds " + capacity + (most_samples == 0 ? "" : " or has more than " + counted(most_samples, "sample")) + ".\n";
 }
 
 void add_left_over(nlohmann::ordered_json& json, plan_in_folder const& plan) {

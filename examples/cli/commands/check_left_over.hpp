@@ -28,7 +28,7 @@ void check_left_over(plan_in_folder const& plan, std::string const& folder, std:
 [[nodiscard]] std::vector<std::int64_t> trained_on(plan_in_folder const& plan, std::span<std::int64_t const> of_samples);
 
 /// What was found, for people; `capacity` as in "its capacity".
-[[nodiscard]] std::string valid_in_words(plan_in_folder const& plan, std::string const& capacity);
+[[nodiscard]] std::string valid_in_words(plan_in_folder const& plan, std::string const& capacity, std::uint64_t most_samples);
 
 /// The lists that are not empty.
 void add_left_over(nlohmann::ordered_json& json, plan_in_folder const& plan);

@@ -115,6 +115,7 @@ void add_balance(CLI::App& command, plan_arguments& plan, plan_options const& of
   add_value(command, "--multiple", plan.multiple, positive,
             "round each sample up to a multiple of this before it is planned, as context parallelism needs: 16 for --cp 8")
       ->excludes(of.levels);
+  add_value(command, "--max-items", plan.options.max_samples, positive, "largest number of samples in a pack")->excludes(of.levels);
   auto const rest = [](auto const& option, auto const& text) { return named(option, text, std::span(left_over_policies)).policy; };
   add_value(command, "--left-over", plan.options.steps.left_over, rest,
             "a last step that is not full: split packs until it is (default), shorten it, repeat packs of others, or drop it")
@@ -209,6 +210,7 @@ void read_schedules(plan_arguments& plan, bool searched) {
                                        "--least-fill",
                                        "--left-over",
                                        "--multiple",
+                                       "--max-items",
                                        "--epoch",
                                        "--global-batch-tokens",
                                        "--tflops",

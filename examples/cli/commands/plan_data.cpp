@@ -111,6 +111,7 @@ void add_measures(nlohmann::ordered_json& json, std::vector<measure_comparison> 
   json.erase("naive");
   json["ranks"] = arguments.options.steps.ranks;
   json["micro_batches"] = arguments.options.steps.micro_batches;
+  if (arguments.options.max_samples != 0) json["max_items"] = arguments.options.max_samples;
   auto const* const runs = plan.stages ? &plan.stages->runs : nullptr;
   auto const add = [&](nlohmann::ordered_json& to, ballast::plan_figures const& f,
                        ballast::training_plan ballast::training_comparison::* which) {
@@ -138,6 +139,7 @@ void add_measures(nlohmann::ordered_json& json, std::vector<measure_comparison> 
 [[nodiscard]] std::string plan_json(nlohmann::ordered_json figures, data_plan const& plan, plan_arguments const& arguments,
                                     timed_cost const& cost) {
   nlohmann::ordered_json options{{"oversize", word_of(arguments.options.oversize)},
+                                 {"max_items", arguments.options.max_samples},
                                  {"multiple", arguments.multiple},
                                  {"seed", arguments.options.steps.seed},
                                  {"step_overhead_ms", arguments.step_overhead_ms},
@@ -196,10 +198,12 @@ void add_measures(nlohmann::ordered_json& json, std::vector<measure_comparison> 
   return std::llround(units);
 }
 
-/// What the plan gave up for what, ranks without work, and a floor that it does not reach.
+/// What the plan gave up for what, its limit of samples, ranks without work, and a floor that it does not reach.
 [[nodiscard]] std::vector<std::string> trade_in_words(data_plan const& plan, std::array<report_plan, 3> const& shown,
-                                                      ballast::batching_options const& o) {
+                                                      ballast::data_plan_options const& options) {
   std::vector<std::string> text;
+  auto const& o = options.steps;
+  auto const max_samples = options.max_samples;
   auto const places = static_cast<double>(plan.made.steps.steps() * o.ranks * o.micro_batches);  // with stages, on average
   auto const fill = places == 0 ? 1.0 : static_cast<double>(plan.made.steps.tokens) / (static_cast<double>(o.capacity) * places);
   auto const &usual = shown[1], &planned = shown[2];
@@ -212,6 +216,11 @@ void add_measures(nlohmann::ordered_json& json, std::vector<measure_comparison> 
              ? ", and all steps take " + duration(planned.modelled_hours * 3.6e6) + ", not " + duration(usual.modelled_hours * 3.6e6)
              : ", and ranks wait " + percent(planned.idle) + " of the time, not " + percent(usual.idle)) +
         ". --least-fill sets a floor; --step-overhead-ms and --micro-batch-overhead-ms say what more steps cost.");
+  if (max_samples != 0) {
+    auto const full = std::ranges::count_if(plan.made.steps.packs, [&](auto const pack) { return pack.size() == max_samples; });
+    text.push_back("No pack has more than " + counted(max_samples, "sample") + "; as many are in " +
+                   grouped(static_cast<std::uint64_t>(full)) + " of " + counted(plan.made.steps.packs.size(), "pack") + ".");
+  }
   if (auto const& dropped = plan.made.steps.dropped; !dropped.empty())
     text.push_back(counted(dropped.size(), "sample") + " of the last step, which is not full, are left out of this epoch.");
   if (auto const& repeated = plan.made.steps.repeated; !repeated.empty())
@@ -494,7 +503,7 @@ void plan_one_capacity(plan_arguments arguments) {
     auto const shown = describe(plan.stages->runs);
     what.limits.insert(what.limits.begin(), shown.begin(), shown.end());
   }
-  for (auto& sentence : trade_in_words(plan, what.plans, o)) what.limits.push_back(std::move(sentence));
+  for (auto& sentence : trade_in_words(plan, what.plans, arguments.options)) what.limits.push_back(std::move(sentence));
   if (arguments.multiple != 1)
     what.limits.push_back("Samples are rounded up to multiples of " + grouped(static_cast<std::uint64_t>(arguments.multiple)) + ", by " +
                           counted(static_cast<std::uint64_t>(padding), "token") + " of padding.");

@@ -36,7 +36,9 @@ namespace {
   if (what.zero) out.zero = {by.spread.zero};
   if (!what.schedules.empty()) out.schedules = what.schedules;
   out.chunks = what.chunks;
-  if (options.oversize != ballast::oversize::reject) out.micro_batch = {1};  // where samples are cut does not depend on the choice
+  out.max_samples = options.max_samples;
+  // Neither where samples are cut nor how many a micro-batch holds depends on the choice.
+  if (options.oversize != ballast::oversize::reject || options.max_samples != 0) out.micro_batch = {1};
   return out;
 }
 

@@ -118,11 +118,12 @@ plan_in_folder read_plan_folder(std::string const& folder) {
   if (!out.steps.dropped.empty() && !out.steps.repeated.empty())
     throw bad_input(name + ": lists dropped and repeated samples, and a plan has those of one --left-over; write the plan again");
 
-  if (auto const options = plan.value("options", nlohmann::json()); options.is_object() && options.contains("multiple")) {
-    auto const multiple = whole(options, "multiple", name);
-    if (multiple == 0 || multiple > static_cast<std::uint64_t>((std::numeric_limits<std::int64_t>::max)()))
-      throw bad_input(name + ": multiple must be from 1 to 2^63-1; write the plan again");
+  if (auto const options = plan.value("options", nlohmann::json()); options.is_object()) {
+    constexpr auto most = static_cast<std::uint64_t>((std::numeric_limits<std::int64_t>::max)());
+    auto const multiple = options.contains("multiple") ? whole(options, "multiple", name) : 1;
+    if (multiple == 0 || multiple > most) throw bad_input(name + ": multiple must be from 1 to 2^63-1; write the plan again");
     out.multiple = static_cast<std::int64_t>(multiple);
+    if (options.contains("max_items")) out.max_items = whole(options, "max_items", name);
   }
 
   file_bytes const offsets(folder + "/offsets.npy"), members(folder + "/members.npy");

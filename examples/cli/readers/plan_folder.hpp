@@ -19,6 +19,7 @@ struct plan_in_folder {
   ballast::batching<std::uint64_t> steps;  ///< without a table unless `plan` made it for one capacity
   std::uint64_t stages = 1;                ///< that a rank has
   std::int64_t multiple = 1;               ///< that samples are rounded up to
+  std::uint64_t max_items = 0;             ///< most samples of a pack; 0: no limit
   [[nodiscard]] bool left_over() const noexcept { return !steps.dropped.empty() || !steps.repeated.empty(); }
 };
 
