@@ -86,6 +86,7 @@ void under_constraints() {
     show("plan_steps", "together," + what, plan_steps(lengths, o, square, {.together = together}));
     show("plan_steps", "apart," + what, plan_steps(lengths, o, square, {.apart = apart}));
     show("plan_steps", "together,apart," + what, plan_steps(lengths, o, square, {.together = together, .apart = of_pairs}));
+    show("plan_steps", "limited," + what, plan_steps(lengths, o, square, {.max_samples = 4}));
     show("plan_steps", "shared=4," + what, plan_steps(lengths, o, square, {.most_ranks_shared = 4, .share_overhead = 30}));
   }
   for (std::size_t const n : {0U, 5U, 60U, 150U}) {

@@ -69,7 +69,8 @@ void of_data() {
          {.steps = {.capacity = c.capacity, .ranks = 2, .micro_batches = 2, .left_over = left_over::drop, .seed = 3, .least_fill = 900},
           .oversize = oversize::split}},
         {"repeat",
-         {.steps = {.capacity = c.capacity, .ranks = 8, .left_over = left_over::repeat, .epoch = 2}, .oversize = oversize::set_aside}}};
+         {.steps = {.capacity = c.capacity, .ranks = 8, .left_over = left_over::repeat, .epoch = 2}, .oversize = oversize::set_aside}},
+        {"limited", {.steps = {.capacity = c.capacity, .ranks = 4, .seed = 5}, .oversize = oversize::split, .max_samples = 4}}};
     for (auto const& [what, o] : variants) {
       auto const data = plan_data(c.lengths, o, square);
       auto const of = name + ',' + what;
@@ -137,7 +138,8 @@ void of_images() {
         .others = {3}}},
       {"measures,pipeline",
        {.steps = {.capacity = 4096, .ranks = 4, .micro_batches = 8, .synchronisation = synchronisation::pipeline, .stages = 2},
-        .others = {5}}}};
+        .others = {5}}},
+      {"measures,limited", {.steps = {.capacity = 4096, .ranks = 4}, .others = {5}, .max_samples = 2}}};
   for (auto const& [name, o] : variants) {
     auto const data = plan_data(sample_measures{tiles, tokens}, o, model, by);
     show_data("", name, data, o);
