@@ -41,6 +41,14 @@ class pretended_device {
     static pretended_device one;
     return one;
   }
+  pretended_device() = default;
+  pretended_device(pretended_device const&) = delete;
+  pretended_device& operator=(pretended_device const&) = delete;
+  /// @brief Does what is left to do when the program ends.
+  ~pretended_device() {
+    run_until(queued_);
+    if (!arrays_.empty()) break_rule("memory is not freed");
+  }
   /// @brief Starts a run with its own random orders.
   void seed(std::uint64_t value) { random_ = ballast::splitmix64(value); }
   std::uint64_t random() { return random_(); }
@@ -85,7 +93,6 @@ class pretended_device {
     arrays_.erase(found);
     ::operator delete(memory, std::align_val_t{256});
   }
-  [[nodiscard]] std::size_t arrays() const { return arrays_.size(); }
 
  private:
   ballast::splitmix64 random_{1};
