@@ -145,7 +145,7 @@ template <class T, class On, class Index, class Start, class Host>
 ///                   there is none. `out` is unspecified unless it is `~0`
 /// @return the error, if any; `invalid_value` if `bytes` is too small
 /// @par Complexity
-/// O(pieces + tokens), for any lengths; writes `sizeof(T)` bytes a token, and 32 bytes of scratch memory a piece are written and read.
+/// O(pieces + tokens), for any lengths; writes `sizeof(T)` bytes a token, and 16 bytes of scratch memory a piece.
 /// @par Determinism
 /// Each element is written once.
 template <class On, index_type Index, token_offset T>
