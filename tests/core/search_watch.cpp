@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ballast/core/search_watch.hpp>
+
+#include "support/catch.hpp"
+#include "support/progress_log.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <stop_token>
+
+namespace test_core_search_watch {
+
+TEST_CASE("search_watch: tells what is done, about a hundred times, and never more than everything") {
+  ballast_test::progress_log log;
+  ballast::search_watch watch({.work = 1'000'000, .progress = log});
+  std::uint64_t before = 0;
+  for (std::uint64_t spent = 0; spent <= 1'200'000; spent += 10) {
+    CHECK_FALSE(watch.interrupted(spent));
+    REQUIRE((log.sound && log.last >= before && log.most == 1'000'000));
+    before = log.last;
+  }
+  CHECK(log.last == 1'000'000);
+  CHECK((log.calls > 64 && log.calls < 256));
+  ballast_test::progress_log unlimited;
+  ballast::search_watch endless({.work = ~std::uint64_t{0}, .progress = unlimited});
+  CHECK_FALSE(endless.interrupted(~std::uint64_t{0}));
+  CHECK((unlimited.calls == 1 && unlimited.sound));
+  ballast::search_watch nothing({.work = 0, .progress = unlimited});
+  CHECK_FALSE(nothing.interrupted(5));
+  CHECK(unlimited.calls == 1);  // there is no share of nothing
+}
+
+TEST_CASE("search_watch: a requested stop and the clock interrupt for good") {
+  auto const stop = std::make_unique<std::stop_source>();  // on the heap: g++ 12 warns of one on the stack at -Og
+  ballast::search_watch watch({.stop = stop->get_token()});
+  CHECK_FALSE(watch.interrupted(0));
+  CHECK_FALSE(watch.was_interrupted());
+  stop->request_stop();
+  CHECK_FALSE(watch.was_interrupted());  // it was not asked since
+  CHECK(watch.interrupted(0));
+  CHECK(watch.was_interrupted());
+  ballast::search_watch late({.wall_clock = std::chrono::nanoseconds{1}});
+  while (!late.interrupted(0)) {
+  }
+  CHECK(late.was_interrupted());
+}
+
+}  // namespace test_core_search_watch
