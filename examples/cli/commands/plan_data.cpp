@@ -469,7 +469,7 @@ void plan_one_capacity(plan_arguments arguments) {
   auto const limits = progress ? ballast::step_limits{.progress = *progress} : ballast::step_limits{};
   data_plan plan{.samples = several ? columns->view().size() : planned.size(),
                  .made = several ? ballast::plan_data(columns->view(), options, row_cost_of(cost))
-                                 : ballast::plan_data(planned, options, cost, limits),
+                                 : ballast::plan_data(planned, options, cost, limits, ballast::threads()),
                  .compared = {},
                  .limits = {},
                  .stages = {},

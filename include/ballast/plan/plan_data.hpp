@@ -10,6 +10,7 @@
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
+#include <ballast/core/executor.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/cost/transformer.hpp>
 #include <ballast/cost/transformer_cost.hpp>
@@ -104,15 +105,20 @@ void bound_packs(data_plan<Index>& plan, weighed_samples const& samples, data_pl
 }
 
 /// Plans the steps of all samples that are not set aside.
-template <index_type Index>
+template <index_type Index, executor Executor = serial>
 [[nodiscard]] data_plan<Index> plan_trained(trained_samples<Index> samples, data_plan_options const& options,
-                                            step_limits const& limits = {}) {
+                                            step_limits const& limits = {}, Executor const& execute = {}) {
   data_plan<Index> out;
   out.samples = std::move(samples);
-  auto const placed = detail::placed_samples(out.samples, options.steps);
-  out.steps = plan_steps<Index>(placed.samples, options.steps, {.max_samples = options.max_samples}, limits);
+  auto placed = detail::placed_samples(out.samples, options.steps);
+  auto const all = out.samples.set_aside.empty();  // both have the same lists then: millions of samples are listed once
+  if (all) out.samples.tokens = out.samples.cost = std::vector<std::int64_t>();
+  out.steps = plan_steps<Index>(placed.samples, options.steps, {.max_samples = options.max_samples}, limits, execute);
   bound_packs(out, placed.samples, options);
   if (!placed.kept.empty()) renumber(out.steps, std::span<Index const>(placed.kept));
+  if (!all) return out;
+  out.samples.tokens = std::move(placed.samples.tokens);
+  out.samples.cost = std::move(placed.samples.cost);
   return out;
 }
 
@@ -126,10 +132,12 @@ template <index_type Index>
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
 /// @tparam Cost   a `cost_model`
+/// @tparam Executor  an `executor`
 /// @param lengths  tokens of each sample
 /// @param options  for example `{.steps = {.capacity = 131072, .ranks = 64}, .oversize = oversize::truncate}`
 /// @param cost     cost of a sample; called once for each sample or piece, and not for samples that are set aside
 /// @param limits   what cuts planning short, as for `plan_steps`
+/// @param execute  `threads{}` plans millions of samples on several threads; the plan does not depend on it
 /// @return the plan
 /// @post every sample is in a step exactly once, or is named by `samples.set_aside`, `steps.dropped` or `steps.repeated`; no micro-batch
 /// exceeds the capacity or `max_samples`
@@ -138,33 +146,35 @@ template <index_type Index>
 /// As `plan_steps`.
 /// @par Determinism
 /// A pure function of its arguments, if no stop is requested.
-template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
+template <index_type Index = std::uint32_t, length_range R, cost_model Cost, executor Executor = serial>
 [[nodiscard]] data_plan<Index> plan_data(R const& lengths, data_plan_options const& options, Cost const& cost,
-                                         step_limits const& limits = {}) {
+                                         step_limits const& limits = {}, Executor const& execute = {}) {
   auto const& o = options.steps;
   require(options.oversize != oversize::alone, [] { return std::string("oversize = alone: a micro-batch never exceeds the capacity"); });
-  return detail::plan_trained(apply_oversize<Index>(lengths, {.capacity = o.capacity, .oversize = options.oversize}, cost), options,
-                              limits);
+  return detail::plan_trained(apply_oversize<Index>(lengths, {.capacity = o.capacity, .oversize = options.oversize}, cost), options, limits,
+                              execute);
 }
 
 /// @brief Plans an epoch for a model: `plan_data` under the cost that the shape of the model implies.
 ///
 /// @tparam Index  type of the sample indices
 /// @tparam R      range of integers
+/// @tparam Executor  an `executor`
 /// @param lengths  tokens of each sample
 /// @param options  as for the other overload
 /// @param model    the shape of the model, such as `transformer_preset("llama-3.1-8b")`
 /// @param limits   as for the other overload
+/// @param execute  as for the other overload
 /// @return the plan
 /// @throws invalid_input as the other overload, or if the shape is not valid
 /// @par Complexity
 /// As the other overload.
 /// @par Determinism
 /// As the other overload.
-template <index_type Index = std::uint32_t, length_range R>
+template <index_type Index = std::uint32_t, length_range R, executor Executor = serial>
 [[nodiscard]] data_plan<Index> plan_data(R const& lengths, data_plan_options const& options, transformer const& model,
-                                         step_limits const& limits = {}) {
-  return plan_data<Index>(lengths, options, sample_cost(model), limits);
+                                         step_limits const& limits = {}, Executor const& execute = {}) {
+  return plan_data<Index>(lengths, options, sample_cost(model), limits, execute);
 }
 
 }  // namespace ballast::inline v0_2
