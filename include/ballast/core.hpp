@@ -36,6 +36,7 @@
 #include <ballast/core/metrics/padding.hpp>
 #include <ballast/core/metrics/randomness.hpp>
 #include <ballast/core/metrics/step_balance.hpp>
+#include <ballast/core/progress.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/core/range_maximum.hpp>
 #include <ballast/core/repeat_layers.hpp>
