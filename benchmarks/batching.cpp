@@ -89,6 +89,14 @@ void plan(benchmark::State& state) {
   measure(state, o.capacity, [&] { return ballast::plan_steps(lengths, o, ballast::dense_4096_cost); });
 }
 
+// Many samples that nearly fill a micro-batch, so that the longest ones must share steps: the time should grow with the samples.
+void plan_outliers(benchmark::State& state) {
+  auto lengths = draw_lengths(state.range(0));
+  for (auto& l : lengths) l = (std::min)(4 * l, 32768);
+  options const o{.capacity = 32768, .ranks = 64};
+  measure(state, o.capacity, [&] { return ballast::plan_steps(lengths, o, ballast::dense_4096_cost); });
+}
+
 // An epoch of many samples, planned in blocks on all threads, and on one. `bytes` is the memory that planning takes at most above that of
 // the lengths, for each sample (Linux only). 10^8 samples take gigabytes, and are planned only if BALLAST_LARGE is set.
 void plan_many(benchmark::State& state) {
@@ -133,6 +141,7 @@ BENCHMARK(plan)
     ->Args({1000000, 16, 1})
     ->Args({1000000, 16, 2})
     ->Unit(benchmark::kMillisecond);
+BENCHMARK(plan_outliers)->Arg(100000)->Arg(1000000)->Unit(benchmark::kMillisecond);
 BENCHMARK(plan_many)
     ->ArgNames({"", "threads"})
     ->Args({1000000, 1})

@@ -31,9 +31,9 @@ class progress_callback {
     requires(std::is_lvalue_reference_v<F> && std::is_object_v<std::remove_reference_t<F>> &&
              std::invocable<F, std::uint64_t, std::uint64_t> && !std::same_as<std::remove_cvref_t<F>, progress_callback>)
   constexpr progress_callback(F&& tell) noexcept
-      : object_(std::addressof(tell)), call_([](void const* object, std::uint64_t done, std::uint64_t most) {
-          using object_type = std::remove_reference_t<F>;
-          (void)(*const_cast<object_type*>(static_cast<object_type const*>(object)))(done, most);
+      : object_(std::addressof(const_cast<std::remove_cvref_t<F>&>(tell))),  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+        call_([](void* object, std::uint64_t done, std::uint64_t most) {
+          (void)(*static_cast<std::remove_reference_t<F>*>(object))(done, most);
         }) {}
   /// @brief Tells the callable, if there is one. @param done work done @param most work that may be done
   void operator()(std::uint64_t done, std::uint64_t most) const {
@@ -41,8 +41,8 @@ class progress_callback {
   }
 
  private:
-  void const* object_ = nullptr;
-  void (*call_)(void const*, std::uint64_t, std::uint64_t) = nullptr;
+  void* object_ = nullptr;
+  void (*call_)(void*, std::uint64_t, std::uint64_t) = nullptr;
 };
 
 }  // namespace ballast::inline v0_2

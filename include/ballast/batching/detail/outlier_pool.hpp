@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 namespace ballast::inline v0_2::detail {
@@ -21,8 +22,8 @@ class outlier_pool {
   outlier_pool(weighed_samples const& items, batching_options const& o, stream_options const& s, stream_limits const& limits)
       : items_(items), o_(o), s_(s), limits_(limits), ranks_(limits.ranks) {}
 
-  [[nodiscard]] bool empty() const noexcept { return pool_.empty(); }
-  [[nodiscard]] std::size_t size() const noexcept { return pool_.size(); }
+  [[nodiscard]] bool empty() const noexcept { return size() == 0; }
+  [[nodiscard]] std::size_t size() const noexcept { return pool_.size() - taken_; }
   void add(Index i, std::uint64_t step) {
     auto const entry = entry_of(i, step);
     pool_.insert(std::lower_bound(pool_.begin(), pool_.end(), entry), entry);
@@ -34,6 +35,8 @@ class outlier_pool {
     std::sort(pool_.begin(), pool_.end());
     auto const steps = static_cast<std::size_t>(divide_up(items_.all_tokens, limits_.target));
     pool_.resize((std::min)(pool_.size(), steps * ranks_ * static_cast<std::size_t>(o_.micro_batches)));
+    next_.resize(pool_.size() + 1);
+    std::iota(next_.begin(), next_.end(), Index{0});
     std::vector<char> waits(items_.size(), 0);
     for (auto const& entry : pool_) waits[entry.sample] = 1;
     order.erase(std::remove_if(order.begin(), order.end(), [&](Index i) { return waits[i] != 0; }), order.end());
@@ -41,7 +44,12 @@ class outlier_pool {
   /// Gives the most expensive samples to a step, a given number for each rank.
   template <class Take>
   void flush(std::size_t each, Take const& take) {
-    give(0, (std::min)(each * ranks_, pool_.size()), take);
+    auto const count = (std::min)(each * ranks_, size());
+    if (next_.empty()) return give(0, count, take);
+    for (std::size_t given = 0, k = 0; given < count; ++given) {
+      k = waiting_from(k);
+      take_one(k, take);
+    }
   }
   /// Gives the best `ranks` neighbours in cost to a step, if they are similar, one of them waits too long, or the pool is full.
   template <class Take>
@@ -76,14 +84,15 @@ class outlier_pool {
     for (auto i : samples) most = (std::max)(most, items_.cost[i]);
     for (auto k = samples.size(); k-- > 0 && wants_more();) {
       auto const room = limits_.rank_room - items_.tokens[samples[k]], open = most - items_.cost[samples[k]];
-      auto const fits = [&](waiting const& w) { return w.filled >= 0 && items_.tokens[w.sample] <= room && items_.cost[w.sample] <= open; };
-      auto const first = std::partition_point(pool_.begin(), pool_.end(), [&](auto const& w) { return items_.tokens[w.sample] > room; });
-      auto const it = std::find_if(first, pool_.end(), fits);
-      if (it == pool_.end()) continue;
-      take(it->sample);
-      it->filled = -1;  // taken: all taken samples are erased below
+      auto const first_of = [&](auto const& exceeds) {  // behind the samples that take too much: these come first, as they cost more
+        return static_cast<std::size_t>(std::partition_point(pool_.begin(), pool_.end(), exceeds) - pool_.begin());
+      };
+      auto at = waiting_from((std::max)(first_of([&](auto const& w) { return items_.tokens[w.sample] > room; }),
+                                        first_of([&](auto const& w) { return items_.cost[w.sample] > open; })));
+      while (at < pool_.size() && (items_.tokens[pool_[at].sample] > room || items_.cost[pool_[at].sample] > open))
+        at = waiting_from(at + 1);  // where a longer sample costs less
+      if (at < pool_.size()) take_one(at, take);
     }
-    std::erase_if(pool_, [](auto const& w) { return w.filled < 0; });
   }
 
  private:
@@ -99,6 +108,17 @@ class outlier_pool {
     auto const open = scale(limits_.rank_room, limits_.fill, 1000) - items_.tokens[i];
     return {items_.cost[i] + (open > 0 ? scale(open, limits_.light_cost, limits_.light_tokens) : 0), i, step};
   }
+  /// The first sample from place k on that was not taken, of a pool of the whole epoch; `pool_.size()` if there is none.
+  [[nodiscard]] std::size_t waiting_from(std::size_t k) {
+    while (next_[k] != k) k = next_[k] = next_[next_[k]];
+    return k;
+  }
+  template <class Take>
+  void take_one(std::size_t k, Take const& take) {
+    take(pool_[k].sample);
+    next_[k] = static_cast<Index>(k + 1);
+    ++taken_;
+  }
   template <class Take>
   void give(std::size_t first, std::size_t count, Take const& take) {
     for (auto k = first; k < first + count; ++k) take(pool_[k].sample);
@@ -111,6 +131,8 @@ class outlier_pool {
   stream_limits const& limits_;
   std::size_t ranks_;
   std::vector<waiting> pool_;  ///< sorted by cost, most expensive first
+  std::vector<Index> next_;    ///< for a pool of the whole epoch, from which nothing is erased: a place at or before the next that waits
+  std::size_t taken_ = 0;      ///< samples that were taken from such a pool
 };
 
 }  // namespace ballast::inline v0_2::detail
