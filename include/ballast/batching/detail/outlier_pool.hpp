@@ -32,7 +32,10 @@ class outlier_pool {
   void gather(std::vector<Index>& order) {
     for (auto i : order)
       if (limits_.is_outlier(i)) pool_.push_back(entry_of(i, 0));
-    std::sort(pool_.begin(), pool_.end());
+    std::sort(pool_.begin(), pool_.end(), [&](waiting const& a, waiting const& b) {  // of a linear cost, all are filled alike
+      auto const x = items_.cost[a.sample], y = items_.cost[b.sample];
+      return a.filled == b.filled && x != y ? x > y : a < b;
+    });
     auto const steps = static_cast<std::size_t>(divide_up(items_.all_tokens, limits_.target));
     pool_.resize((std::min)(pool_.size(), steps * ranks_ * static_cast<std::size_t>(o_.micro_batches)));
     next_.resize(pool_.size() + 1);
