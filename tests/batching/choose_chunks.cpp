@@ -128,6 +128,9 @@ TEST_CASE("choose_chunks: a stop leaves settings out, the first excepted, and pr
   CHECK((!cut.complete && told.sound && told.most == o.settings.size()));
   CHECK(cut.tried == std::vector(whole.tried.begin(), whole.tried.begin() + 2));
   CHECK(choose_chunks(lengths, o, cost).tried.size() == 1);
+  o.capacity = 1;  // no setting fits, which one that was tried does not prove of the others
+  auto const none = choose_chunks(lengths, o, cost);
+  CHECK((none.status == status::unknown && !none.complete && none.tried.size() == 1));
 }
 
 TEST_CASE("choose_chunks: without a pipeline, at least as fast as the largest chunk that fits and K = 1", "[batching][property]") {

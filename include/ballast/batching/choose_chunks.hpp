@@ -56,13 +56,13 @@ struct tried_chunks {
 /// @tparam Index  type of the sample indices
 template <index_type Index = std::uint32_t>
 struct chunk_choice {
-  ballast::status status = ballast::status::infeasible;  ///< `infeasible` if every setting is
+  ballast::status status = ballast::status::infeasible;  ///< `infeasible` if every setting is; `unknown` if a stop left some out
   chunk_setting setting;                                 ///< the chosen one
   bool complete = true;                                  ///< false if a requested stop left settings out
   certificate time;                                      ///< its modelled time; no setting that was tried has a plan that takes less
-  std::vector<tried_chunks> tried;                       ///< all settings, in their order; none if not even chunks of one token fit
-  chunking<Index> plan;                                  ///< the batch in chunks of the chosen size
-  groups<std::uint32_t> ranks;                           ///< chains of each rank, as `deal_chunks` returns them
+  std::vector<tried_chunks> tried;  ///< all settings up to a stop, in their order; none if not even chunks of one token fit
+  chunking<Index> plan;             ///< the batch in chunks of the chosen size
+  groups<std::uint32_t> ranks;      ///< chains of each rank, as `deal_chunks` returns them
   /// The schedule of each rank: its micro-batch m is the m-th chunk of the rank's chains, one after another. Empty for a rank without any.
   std::vector<searched_pipeline> pipelines;
 };
@@ -87,7 +87,7 @@ struct chunk_choice {
 /// @par Complexity
 /// For each setting, `simulations` times that of `list_schedule` for all chunks.
 /// @par Determinism
-/// A pure function of its arguments.
+/// A pure function of its arguments, if no stop is requested.
 /// @par Source
 /// The search over (ChunkSize, K): ChunkFlow, arXiv 2503.02356, which compares settings of equal products.
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
@@ -112,6 +112,7 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
   for (auto const& setting : settings) {
     if (watch.interrupted(out.tried.size()) && !out.tried.empty()) {
       out.complete = false;
+      if (out.status == status::infeasible) out.status = status::unknown;
       break;
     }
     auto plan = make_chunks<Index>(lengths, {.size = setting.size});

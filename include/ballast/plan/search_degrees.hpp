@@ -172,8 +172,8 @@ void rank_by_data(searched_settings& found, pack_sizes const& sizes, search_opti
 /// @par Complexity
 /// O(settings log settings), and `plan_training` of one rank for those that bounds do not exclude.
 /// @par Determinism
-/// A pure function of its arguments, in integers. Of equally fast settings, the one with the smaller bound; then the one with smaller TP,
-/// stages, CP, EP and micro-batch, in this order, then the schedule and ZeRO stage that is named first.
+/// A pure function of its arguments, in integers, if no stop is requested. Of equally fast settings, the one with the smaller bound; then
+/// the one with smaller TP, stages, CP, EP and micro-batch, in this order, then the schedule and ZeRO stage that is named first.
 /// @par Source
 /// This library (docs/plan.md).
 template <class Model>

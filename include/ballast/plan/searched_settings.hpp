@@ -61,7 +61,8 @@ struct ranked_setting {
 
 /// @brief The result of `search_degrees`.
 struct searched_settings {
-  ballast::status status = ballast::status::infeasible;  ///< infeasible: no setting of the space fits in memory
+  ballast::status status = ballast::status::infeasible;  ///< infeasible: no setting of the space fits in memory;
+                                                         ///< unknown: none was found before a stop
   std::vector<ranked_setting> ranked{};                  ///< the best settings: one for each choice of TP, CP, EP and stages, fastest first
   certificate step{};          ///< least `ranked_setting::step`, and a lower bound for all settings of the space: equal where the search
                                ///< is complete, as it is a proof

@@ -144,7 +144,10 @@ class degree_search {
     std::vector<std::pair<std::int64_t, std::size_t>> order;
     for (std::size_t f = 0; f < families; ++f)
       if (best_[f] != never) order.emplace_back(best_[f], f);
-    if (order.empty()) return out;
+    if (order.empty()) {
+      if (!out.complete) out.status = status::unknown;
+      return out;
+    }
     std::sort(order.begin(), order.end());
     if (order.size() > o_.keep) order.resize(o_.keep);
     for (auto const& [step, family] : order) out.ranked.push_back(std::move(found_[family]));
