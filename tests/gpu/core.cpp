@@ -194,12 +194,13 @@ void test_call(On on) {
 }
 
 template <class On>
-void test_classes(On on) {
-  std::vector<std::int32_t> lengths(70'000);
+void test_classes(On on, std::size_t n, std::uint64_t most) {
+  std::vector<std::int32_t> lengths(n);
   ballast::splitmix64 random{7};
-  for (auto& l : lengths) l = static_cast<std::int32_t>(1 + random() % 60'000);  // beyond the shared memory of a block
+  for (auto& l : lengths) l = static_cast<std::int32_t>(1 + random() % most);
   auto const there = gpu::send(on, lengths);
-  ballast_test::expect(gpu::fold(on, there.data(), lengths.size(), 60'000) == ballast::fold(lengths), "fold");
+  ballast_test::expect(gpu::fold(on, there.data(), lengths.size(), static_cast<std::int64_t>(most)) == ballast::fold(lengths),
+                       "fold to " + std::to_string(most));
   auto const longest = *std::max_element(lengths.begin(), lengths.end());
   auto const found = gpu::count_lengths(on, there.data(), lengths.size(), longest - 1);
   auto const bad = static_cast<std::uint64_t>(std::find(lengths.begin(), lengths.end(), longest) - lengths.begin());
@@ -297,11 +298,16 @@ int main(int argc, char** argv) {
              test_blocks(on);
              test_call(on);
            }},
-      part{"classes", [](auto on) { test_classes(on); }}, part{"row_tiles", [](auto on) {
-                                                                 test_row_tiles(on, 0, 0, 100);
-                                                                 test_row_tiles(on, 1, 9000, 0);
-                                                                 test_row_tiles(on, 3000, 3, 5000);
-                                                                 test_row_tiles(on, 40, 500, 1);
-                                                                 test_row_tiles(on, 7, 5000, 77);
-                                                               }});
+      part{"classes", [](auto on) { test_classes(on, 70'000, 8192); }},
+      part{"classes_to_131072",  // at the ends of the shared memory that a block has unasked, and may have on a device; and beyond it
+           [](auto on) {
+             for (std::uint64_t const most : {12'000U, 57'599U, 57'600U, 57'856U, 131'072U}) test_classes(on, 20'000, most);
+           }},
+      part{"row_tiles", [](auto on) {
+             test_row_tiles(on, 0, 0, 100);
+             test_row_tiles(on, 1, 9000, 0);
+             test_row_tiles(on, 3000, 3, 5000);
+             test_row_tiles(on, 40, 500, 1);
+             test_row_tiles(on, 7, 5000, 77);
+           }});
 }

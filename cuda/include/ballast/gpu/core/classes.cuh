@@ -36,7 +36,7 @@ namespace ballast::inline v0_2::gpu {
 /// @param first_bad one word: the lowest index of a bad length, `none_bad` if there is none
 /// @return the error, if any; `invalid_value` if `longest` is out of range
 /// @par Complexity
-/// O(count + longest); reads count * sizeof(Length) bytes. Lengths below about 58000 are counted in shared memory on an H100.
+/// O(count + longest); reads count * sizeof(Length) bytes. Lengths below 57600 are counted in shared memory on an H100.
 /// @par Determinism
 /// Sums of integers, which do not depend on the order.
 /// @par Source

@@ -116,8 +116,8 @@ struct on_host {
     for (std::size_t b = 0; b < count; ++b) body(block, b);
     return {};
   }
-  /// @brief Bytes of shared memory that a block may have: as on an H100, so that the same code runs.
-  [[nodiscard]] std::size_t shared_memory() const { return 227 * 1024; }
+  /// @brief Bytes of shared memory that `blocks` may be asked for: as on an H100, so that the same code runs.
+  [[nodiscard]] std::size_t shared_memory() const { return 225 * 1024; }
   /// @brief Fills memory with a byte. @param data the memory @param value the byte @param count number of bytes @return the error, if any
   error_type fill(void* data, int value, std::size_t count) const {
     if (count != 0) std::memset(data, value, count);
