@@ -2,10 +2,24 @@
 """Prints the results of scripts/gpu in a folder as markdown, or puts them between the marks of a document: FOLDER [--into FILE]."""
 
 import json
+import os
 import pathlib
 import re
 import sys
 
+BESIDE = {  # other ways to the same result, timed by the same program
+    "fold": ("cub_histogram",),
+    "expand": ("thrust_sort",),
+    "pack": ("thrust_sort", "host_pack/there_and_back"),
+    "packs/flops": ("packs_by_scan/flops", "packs_by_key/flops", "packs_on_host/flops"),
+    "packs/tiles": ("packs_by_scan/tiles", "packs_on_host/tiles"),
+    "weighted_loss": ("weighted_loss_thrust", "weighted_loss_host"),
+    "deal": ("batches_sorted_by_cub", "deal_by_one_lane", "deal_on_host"),
+    "score": ("score_by_global_atomics",),
+    "bulk": ("bulk_on_host",),
+    "next_fit": ("next_fit_doubling", "next_fit_host"),
+    "windowed": ("windows_sorted_by_cub", "windowed_host"),
+}
 BEGIN, END = "<!-- scripts/gpu table: begin -->", "<!-- scripts/gpu table: end -->"
 
 
@@ -25,6 +39,24 @@ def read(folder):
     return machine.read_text().splitlines() if machine.exists() else [], rows, steps
 
 
+def kind(name):
+    """The name of a case without its arguments."""
+    return re.sub(r"(/\d+)*$", "", name)
+
+
+def beside(rows, program, name):
+    """How many times as fast as each other way with the same arguments, or else the arguments that begin most alike."""
+    said = []
+    for other in BESIDE.get(kind(name), ()):
+        wanted = other + name.removeprefix(kind(name)) + "/"
+        alike = lambda case: len(os.path.commonprefix([wanted, case + "/"]).rpartition("/")[0])
+        cases = [case for p, case in rows if p == program and kind(case) == other and "ms" in rows[p, case]]
+        if cases:
+            row, found = rows[program, name], rows[program, max(cases, key=alike)]
+            said.append(f"{other} {row['items'] / row['ms'] * found['ms'] / found['items']:.3g}")
+    return ", ".join(said)
+
+
 def table(machine, rows, steps):
     """Markdown: the machine, steps that are not right, and one table for each program."""
     lines = [f"- {line}" for line in machine]
@@ -35,13 +67,15 @@ def table(machine, rows, steps):
     copies = [row for (program, name), row in rows.items() if name.startswith("copy/") and "ms" in row]
     copy = max(map(rate, copies), default=None)
     for program in dict.fromkeys(program for program, _ in rows):
-        lines += ["", f"**{program}**", "", "| case | ms | 10^9 items/s | TB/s of the floor | share of a copy |", "|---|---|---|---|---|"]
+        columns = ["case", "ms", "10^9 items/s", "TB/s of the floor", "share of a copy", "times as fast as"]
+        lines += ["", f"**{program}**", "", f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
         for (_, name), row in ((key, row) for key, row in rows.items() if key[0] == program):
             if "ms" not in row:
-                lines.append(f"| {name} | {row['error']} | | | |")
+                lines.append(f"| {name} | {row['error']} | | | | |")
                 continue
             share = f"{rate(row) / copy:.0%}".replace("%", " %") if copy else ""
-            lines.append(f"| {name} | {row['ms']:.4g} | {row['items'] / row['ms'] / 1e6:.3g} | {rate(row):.3g} | {share} |")
+            figures = f"{row['ms']:.4g} | {row['items'] / row['ms'] / 1e6:.3g} | {rate(row):.3g}"
+            lines.append(f"| {name} | {figures} | {share} | {beside(rows, program, name)} |")
     return "\n".join(lines) + "\n"
 
 

@@ -84,7 +84,7 @@ void launch_all() {
 }  // namespace
 
 int main() {
-  for (auto const statically : {0, 256, 1024, 1280}) {
+  for (auto const statically : {0, 256, 768, 1024, 1792, 2048}) {
     auto& device = ballast_test::pretended_runtime::get();
     device = {};
     device.statically = static_cast<std::size_t>(statically);
