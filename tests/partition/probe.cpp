@@ -46,6 +46,44 @@ TEST_CASE("min_max_partition of a stage cost: few questions are asked") {
   CHECK(asked < 8 * 20 * 20);  // a dynamic programme asks 8 * 1000 * 1000 / 2
 }
 
+TEST_CASE("min_max_partition of a lower bound on a cost: no plan is faster, and a refusal only where there is none") {
+  int weak = 0, infeasible = 0;
+  for (std::uint64_t seed = 0; seed < 10'000; ++seed) {
+    CAPTURE(seed);
+    ballast::splitmix64 draw(seed);
+    auto const n = static_cast<std::size_t>(between(0, 9, draw)), p = static_cast<std::size_t>(between(1, 4, draw));
+    partition_options const options{.stages = p, .min_layers = static_cast<std::uint64_t>(between(0, 2, draw))};
+    auto const at = [&](std::uint64_t b, std::uint64_t e, std::uint64_t s) {
+      return static_cast<std::size_t>((s * (n + 1) + b) * (n + 1) + e);
+    };
+    numbers cost(p * (n + 1) * (n + 1)), bound;
+    for (std::size_t s = 0; s < p; ++s)
+      for (std::size_t length = 1; length <= n; ++length)
+        for (std::size_t b = 0; b + length <= n; ++b) {
+          auto const least = (std::max)(cost[at(b + 1, b + length, s)], cost[at(b, b + length - 1, s)]);
+          cost[at(b, b + length, s)] = least == unaffordable || between(0, 40, draw) == 0 ? unaffordable : least + between(0, 6, draw);
+        }
+    for (auto const c : cost) bound.push_back(between(0, 2, draw) == 0 ? c : between(0, (std::min)(c, std::int64_t{50}), draw));
+    auto const of = [&](numbers const& costs) {
+      return [&costs, &at](std::uint64_t b, std::uint64_t e, std::uint64_t s) { return costs[at(b, e, s)]; };
+    };
+    auto const best = min_max_partition(n, options, of(cost)), plan = min_max_partition(n, options, of(bound));
+    if (best.status == status::feasible) REQUIRE(plan.status == status::feasible);
+    infeasible += plan.status == status::infeasible ? 1 : 0;
+    if (plan.status == status::infeasible) continue;
+    std::int64_t slowest = 0;
+    for (std::size_t s = 0; s < p; ++s) {
+      REQUIRE(plan.boundaries[s] + options.min_layers <= plan.boundaries[s + 1]);
+      if (plan.boundaries[s] < plan.boundaries[s + 1])
+        slowest = (std::max)(slowest, bound[at(plan.boundaries[s], plan.boundaries[s + 1], s)]);
+    }
+    REQUIRE(plan.bottleneck == ballast::certificate{slowest, slowest});
+    if (best.status == status::feasible) REQUIRE(slowest <= best.bottleneck.value);
+    weak += best.status == status::feasible && slowest < best.bottleneck.value ? 1 : 0;
+  }
+  CHECK((weak > 1000 && infeasible > 1000));
+}
+
 TEST_CASE("probe_partition: what it says of a limit") {
   auto const count = [](std::uint64_t b, std::uint64_t e, std::uint64_t) { return e - b; };
   auto const yes = probe_partition(7, {.stages = 3}, 4, count);

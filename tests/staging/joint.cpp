@@ -4,6 +4,7 @@
 #include "suite.hpp"
 #include "support/catch.hpp"
 #include "support/refusal.hpp"
+#include "support/rounds.hpp"
 
 #include <cstdint>
 #include <span>
@@ -72,6 +73,33 @@ TEST_CASE("plan_stages: the dynamic programme agrees on longer chains") {
     if (plan.partition.status == status::feasible) REQUIRE(plan.partition.bottleneck.optimal());
   }
   CHECK(feasible > 40);
+}
+
+TEST_CASE("plan_stages: light layers, whose stages' bounds decrease where the stage grows") {
+  int feasible = 0;
+  for (std::uint64_t seed = 0; seed < 10'000; seed += round_step) {
+    CAPTURE(seed);
+    auto const c = light_staging_case(seed, 24, 8);
+    auto const chain = fold_layers(c.layers);
+    auto const plan = plan_stages(chain, c.options());
+    auto const verdict = check_stages(plan, chain, c.options());
+    INFO(describe(verdict));
+    REQUIRE(verdict.valid());
+    auto const least = least_stage_bottleneck(chain, c.options());  // as `prove_stages`, and that the value is no more
+    REQUIRE(least.has_value() == (plan.partition.status == status::feasible));
+    if (!least) continue;
+    REQUIRE(plan.partition.bottleneck == certificate{*least, *least});
+    ++feasible;
+  }
+  CHECK(feasible > 5'000 / round_step);
+  for (std::uint64_t seed = 0; seed < 5'000; seed += round_step) {
+    CAPTURE(seed);
+    auto const c = light_staging_case(~seed, 5, 4);
+    auto const best = try_all(c);
+    auto const plan = plan_stages(fold_layers(c.layers), c.options());
+    REQUIRE(best.has_value() == (plan.partition.status == status::feasible));
+    if (best) REQUIRE(plan.partition.bottleneck == certificate{*best, *best});
+  }
 }
 
 TEST_CASE("plan_stages: folded or not, and asked twice, the same plan") {

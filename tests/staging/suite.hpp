@@ -71,6 +71,38 @@ inline staging_case random_staging_case(std::uint64_t seed, std::int64_t most_la
   return c;
 }
 
+/// Layers of 0 to 8 units of time whose options differ by 1 to 40 bytes and units: the prices that bound one stage are often far off, and
+/// close for the stage that is one layer longer.
+inline staging_case light_staging_case(std::uint64_t seed, std::int64_t most_layers, std::int64_t most_stages) {
+  ballast::splitmix64 draw(seed);
+  staging_case c;
+  auto const n = between(1, most_layers, draw), p = between(1, (std::min)(n, most_stages), draw), kinds = between(1, n, draw);
+  auto const link = between(0, 3, draw) == 0;
+  std::vector<ballast::stage_layer> kind;
+  for (std::int64_t k = 0; k < kinds; ++k) {
+    ballast::stage_layer layer;
+    layer.time = between(0, 8, draw);
+    layer.state = between(0, 2, draw);
+    auto const ways = between(1, 4, draw);
+    for (std::int64_t j = 0; j < ways; ++j) {
+      ballast::memory_option way;
+      way.memory = between(j == 0 ? 20 : 1, 40, draw);
+      if (j > 0) way.time = between(1, 40, draw);
+      if (link && j == 2) way.transfer = between(1, 40, draw);
+      layer.options.push_back(way);
+    }
+    kind.push_back(layer);
+  }
+  for (std::int64_t i = 0; i < n; ++i) c.layers.push_back(kind[static_cast<std::size_t>(between(0, kinds - 1, draw))]);
+  auto const room = between(4, 30, draw);
+  for (auto held = p; held > 0; --held) {
+    c.in_flight.push_back(static_cast<std::uint64_t>(held));
+    c.capacity.push_back((n / p + 1) * (2 + held * room));
+  }
+  if (link) c.hidden_percent = between(0, 4, draw) * 25;
+  return c;
+}
+
 /// Time of the cheapest way to run layers `from` … `end - 1` within `room`, by trying all.
 inline std::optional<std::int64_t> try_options(staging_case const& c, std::size_t from, std::size_t end, std::int64_t room,
                                                std::int64_t time, std::int64_t added, std::int64_t transfer) {

@@ -72,13 +72,16 @@ void min_max_partition(std::uint64_t layers, partition_options const& options, C
 ///
 /// Return `unaffordable` for stages that are not possible. This plans memory too: the cost of a stage may be the solution of a knapsack.
 ///
+/// Where such a solution is expensive, the cost may be a lower bound on one that does not decrease, and may itself decrease. The result is
+/// then a partition by these bounds: no partition has a lower true bottleneck, and `infeasible` means that none is truly possible.
+///
 /// @tparam Index  type of the boundaries
 /// @tparam Cost   a `stage_cost`
 /// @param layers   number of layers
 /// @param options  `stages` and `min_layers`; nothing else is used
 /// @param cost     `cost(begin, end, stage)`
 /// @return the partition, always proven optimal; infeasible if every partition has a stage that is not possible
-/// @pre the cost does not decrease if the range grows at either end
+/// @pre the cost does not decrease if the range grows at either end, or is a lower bound on one that does not
 /// @throws invalid_input if an option is out of range, or a cost is outside [0, 2^63)
 /// @par Complexity
 /// O(p log n log C) calls of the cost for n layers, p stages and a bottleneck of C, with few probes in practice; if propagation is

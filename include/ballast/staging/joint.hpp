@@ -33,7 +33,7 @@ namespace ballast::inline v0_2 {
 /// @param chain    the folded chain of layers
 /// @param options  stages, memory, micro-batches in flight
 /// @return the plan; infeasible if every partition has a stage that does not fit even with the least bytes of each layer
-/// @post no stage exceeds its capacity; the plan is optimal unless `work` was spent, and the certificate then shows the gap
+/// @post no stage exceeds its capacity; the plan is optimal unless `work` cut a selection short; the certificate then shows the gap
 /// @throws invalid_input as `require_valid` of the chain and of the options
 /// @par Complexity
 /// O(p log n log C) evaluations of stages for n layers, p stages and a bottleneck of C, each in O(log runs), or O(runs) plus a greedy
@@ -65,8 +65,8 @@ template <index_type Index = std::uint32_t>
       out.partition = std::move(next);
     }
     if (best <= bound || !(oracle.learned() || first)) break;
-    // Minimise over lower bounds on the cost of stages. A lower bound may decrease if a stage grows, but what the probe rules out stays
-    // ruled out: the true cost does not decrease, and is at least the bound.
+    // Minimise over lower bounds on the cost of stages. A lower bound may decrease if a stage grows, but no plan is below its least
+    // bottleneck (see `min_max_partition`), and a partition that is not as fast as its bounds has a stage that was not solved yet.
     next = min_max_partition<Index>(oracle.layers(), oracle.cut(),
                                     [&](std::uint64_t b, std::uint64_t e, std::uint64_t s) { return oracle.at_least(b, e, s, best); });
   }

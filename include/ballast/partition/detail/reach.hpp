@@ -111,6 +111,11 @@ template <class Chain>
 
 /// Bisection on the limit: finds the least possible one, in `w.value`, with its plan. No limit below `lower` may be possible; `upper` must
 /// be possible, or just below `unaffordable`. Returns false if no limit is possible.
+///
+/// The cost may also be a lower bound on one that does not decrease if a stage grows, and itself decrease. Whatever a probe rules out is
+/// impossible under the true cost too: by induction over the stages, no true plan within the limit, or within any below `w.next`, has a cut
+/// beyond `w.reach`, or one that `propagate` does not enter. So no true plan is below `w.value` then either, and false is true. Only the
+/// next question and the last probe need care: the former must rise, and the latter may fail, which leaves the plan as it is.
 template <class Chain>
 [[nodiscard]] bool least_limit(Chain const& chain, std::int64_t lower, std::int64_t upper, probe_state& w) {
   w.start(chain);
@@ -127,11 +132,12 @@ template <class Chain>
       decided = middle;
       w.high = w.reach;
     } else {
-      least = (std::min)(w.next, best);
+      least = (std::min)((std::max)(w.next, middle + 1), best);
       w.low = w.reach;
     }
   }
-  return decided == best || decide(chain, best, w);  // restores the plan of the least limit
+  if (decided != best) static_cast<void>(decide(chain, best, w));  // restores the plan of the least limit
+  return true;
 }
 
 }  // namespace ballast::inline v0_2::detail
