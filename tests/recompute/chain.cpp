@@ -133,10 +133,34 @@ TEST_CASE("chain: with all memory every block runs once, with the least each is 
   }
 }
 
+TEST_CASE("chain: without blocks, the input and its gradient are live") {
+  for (std::int64_t budget = 0; budget < 10; ++budget) {
+    auto const fits = chain_peak({}, 4, {})->peak <= budget;
+    CHECK((checkpoint_chain({}, {.budget = budget, .input = 4}).status == status::feasible) == fits);
+  }
+}
+
+TEST_CASE("chain: times as large as sums allow") {
+  constexpr auto most = std::int64_t{1} << 61;
+  constexpr std::int64_t n = 130, in_all = n * (n + 1) / 2, forward = most / in_all;  // what 3 bytes take is just below 2^61
+  std::vector<chain_block> chain(n, {.forward = forward, .output = 1, .saved = 2});
+  auto const planned = checkpoint_chain(chain, {.budget = 3});
+  CHECK(planned.time == certificate{in_all * forward, in_all * forward});
+  auto const figures = chain_peak(chain, 0, planned.steps);
+  CHECK((figures && *figures == chain_figures{in_all * forward, 3}));
+  chain[0].backward = most - in_all * forward;
+  CHECK(refusal([&] { return checkpoint_chain(chain, {.budget = 3}); }) ==
+        "130 blocks may take 2^61 or more if each runs again for all that follow: count time in a larger unit");
+  for (auto& s : chain) s.forward = (std::int64_t{1} << 55) / n;
+  CHECK_THROWS_AS(checkpoint_chain(chain, {.budget = 5}), invalid_input);
+  steps again;
+  for (int i = 0; i < 300; ++i) again.insert(again.end(), {{chain_action::forward, 0}, {chain_action::drop, 0}});
+  std::vector<chain_block> const one(1, {.forward = std::int64_t{1} << 55, .output = 1, .saved = 1});
+  CHECK(refusal([&] { return chain_peak(one, 0, again); }) == "the steps up to steps[510] take 2^63 or more");
+}
+
 TEST_CASE("chain: input that makes no sense is named") {
   std::vector<chain_block> const two(2, {.forward = 1, .backward = 2, .output = 3, .saved = 4, .gradient = 3});
-  auto const none = checkpoint_chain({}, {.budget = 1, .input = 1});
-  CHECK(none.status == status::feasible);
   CHECK(refusal([&] { return checkpoint_chain(two, {.budget = -1}); }) == "budget = -1 must not be negative");
   CHECK(refusal([&] { return checkpoint_chain(two, {.budget = 1, .slots = 0}); }) ==
         "slots = 0 for 2 blocks must make a table of 1 to 2^28 cells");

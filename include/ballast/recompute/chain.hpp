@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/certificate.hpp>
+#include <ballast/core/checked.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/recompute/chain_step.hpp>
 #include <ballast/recompute/detail/chain_table.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <numeric>
 #include <span>
@@ -44,7 +46,8 @@ struct chain_schedule {
 /// @param options  budget, input and units
 /// @return the schedule; infeasible if even the table of the bound finds none, unknown if only rounding up rules it out
 /// @post no more than `budget` bytes are live at any step (`chain_peak`)
-/// @throws invalid_input if a number is negative, `saved` below `output`, a sum above 2^58 or the table above 2^28 cells
+/// @throws invalid_input if a number is negative, `saved` below `output`, a sum above 2^58, the table above 2^28 cells, or the time 2^61 or
+/// more of a schedule that runs each block once for itself and for each block behind it
 /// @par Complexity
 /// O(blocks^3 * slots) time, O(blocks^2 * slots) memory.
 /// @par Determinism
@@ -60,7 +63,16 @@ template <class = when_called>
     return "slots = " + std::to_string(options.slots) + " for " + std::to_string(blocks.size()) +
            " blocks must make a table of 1 to 2^28 cells";
   });
-  if (blocks.empty()) return {.status = options.input <= options.budget ? status::feasible : status::infeasible, .time = {}, .steps = {}};
+  constexpr auto never = detail::chain_table<>::never;
+  checked longest(0);  // of any persistent schedule: a block runs at most once for itself and for each block behind it
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    longest = longest + checked(static_cast<std::int64_t>(blocks.size() - i)) * checked(blocks[i].forward) + checked(blocks[i].backward);
+  require(longest.fits() && longest.value < never, [&] {
+    return std::to_string(blocks.size()) +
+           " blocks may take 2^61 or more if each runs again for all that follow: count time in a larger unit";
+  });
+  if (blocks.empty())  // the input and its gradient are live
+    return {.status = 2 * options.input <= options.budget ? status::feasible : status::infeasible, .time = {}, .steps = {}};
   auto divisor = options.input;
   std::int64_t useful = options.input;  // more memory than this makes no difference
   for (auto const& s : blocks) {
@@ -74,7 +86,6 @@ template <class = when_called>
   detail::chain_table<> const table(blocks, options.input, budget, unit, true);
   auto const exact = unit == divisor;
   auto const bound = exact ? table.value() : detail::chain_table<>(blocks, options.input, budget, unit, false).value();
-  constexpr auto never = detail::chain_table<>::never;
   if (table.value() == never) return {.status = bound == never ? status::infeasible : status::unknown, .time = {}, .steps = {}};
   return {.status = status::feasible, .time = {table.value(), bound}, .steps = table.schedule()};
 }

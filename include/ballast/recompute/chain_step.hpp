@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -75,7 +76,7 @@ inline void require_valid(std::span<chain_block const> blocks, std::int64_t inpu
 /// @param input   bytes of the chain's input and of its gradient
 /// @param steps   the schedule
 /// @return time and peak; nothing if a step reads what does not exist, or the gradient of the chain's input is not reached
-/// @throws invalid_input as `checkpoint_chain`
+/// @throws invalid_input if the blocks are not those of `checkpoint_chain`, or the steps take 2^63 or more
 /// @par Complexity
 /// O(steps + blocks).
 template <class = when_called>
@@ -87,6 +88,11 @@ template <class = when_called>
   auto next = n;  // blocks whose backward is still missing
   auto alive = input + (n == 0 ? input : blocks[n - 1].gradient);
   chain_figures out{0, alive};
+  auto const spend = [&](std::int64_t time, chain_step const& step) {
+    require(time <= (std::numeric_limits<std::int64_t>::max)() - out.time,
+            [&] { return "the steps up to steps[" + std::to_string(&step - steps.data()) + "] take 2^63 or more"; });
+    out.time += time;
+  };
   for (auto const& step : steps) {
     std::size_t const i = step.block;
     if (i >= n) return std::nullopt;
@@ -100,7 +106,7 @@ template <class = when_called>
         mine = 1;
         alive += step.action == chain_action::save ? s.saved : s.output;
         out.peak = (std::max)(out.peak, alive + s.forward_overhead);
-        out.time += s.forward;
+        spend(s.forward, step);
         break;
       }
       case chain_action::backward: {
@@ -110,7 +116,7 @@ template <class = when_called>
         alive -= s.saved + s.gradient;
         saved[i] = 0;
         next = i;
-        out.time += s.backward;
+        spend(s.backward, step);
         break;
       }
       case chain_action::drop: {

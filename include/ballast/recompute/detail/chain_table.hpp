@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <vector>
 
@@ -17,7 +16,7 @@ namespace ballast::inline v0_2::detail {
 template <class = when_called>
 class chain_table {
  public:
-  static constexpr std::int64_t never = (std::numeric_limits<std::int64_t>::max)() / 4;
+  static constexpr auto never = std::int64_t{1} << 61;  // above the time of any schedule: see `checkpoint_chain`
 
   chain_table(std::span<chain_block const> blocks, std::int64_t input, std::int64_t budget, std::int64_t unit, bool round_up)
       : n_(blocks.size()),
