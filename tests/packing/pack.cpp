@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
+#include <stdexcept>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -30,6 +31,35 @@ TEST_CASE("pack: every plan is legal, certified and no worse than best fit decre
       CHECK(ballast::describe(ballast::check_packing(plan, lengths, options)) == "the packing is valid");
       CHECK(plan.count.value <= ballast::best_fit_decreasing(lengths, options).count.value);
     }
+}
+
+TEST_CASE("pack: what progress throws leaves the plan as it was, and the workspace fit for the next call") {
+  ballast::splitmix64 draw(5);
+  std::vector<std::int64_t> lengths(300);  // best fit wastes 6 %
+  for (auto& l : lengths) l = 820 + static_cast<std::int64_t>(ballast::uniform_below(1228, draw));
+  lengths.push_back(5000);
+  ballast::packing_workspace<> workspace;
+  ballast::packing<> out, plan, fresh;
+  std::vector<std::int64_t> const before{7, 8, 9, 20, 5};
+  ballast::pack(before, {.capacity = 10, .oversize = ballast::oversize::split}, ballast::token_cost{}, {}, workspace, out);
+  REQUIRE((!out.pieces.empty() && out.set_aside.empty()));
+  auto const kept = out;
+  int calls = 0, last = 1000;
+  auto const ends = [&](std::uint64_t, std::uint64_t) {
+    if (++calls == last) throw std::runtime_error("enough");
+  };
+  ballast::packing_options const options{.capacity = 4096, .oversize = ballast::oversize::set_aside};
+  search_limits const limits{.work = 10'000'000, .progress = ends};
+  ballast::packing_workspace<> other;
+  ballast::pack(lengths, options, ballast::token_cost{}, limits, other, fresh);
+  REQUIRE(calls > 2);
+  for (last = 1; last <= 3; ++last) {
+    calls = 0;
+    CHECK_THROWS_AS(ballast::pack(lengths, options, ballast::token_cost{}, limits, workspace, out), std::runtime_error);
+    CHECK(out == kept);
+  }
+  ballast::pack(lengths, options, ballast::token_cost{}, {.work = 10'000'000}, workspace, plan);
+  CHECK(plan == fresh);
 }
 
 TEST_CASE("pack: without limits it is best fit decreasing, with any cost") {

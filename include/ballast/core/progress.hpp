@@ -16,7 +16,7 @@ namespace ballast::inline v0_2 {
 ///
 /// `most` is the work that may be done, in a unit of the algorithm, and positive. `done` is at most `most`; it begins again where one
 /// search follows another, and work that finds its optimum ends before `most`. Calls come on the thread of the work, about a hundred times
-/// at most for each `most`. What the callable throws passes through the algorithm.
+/// at most for each `most`. What the callable throws passes through the algorithm, and leaves the caller's plans and runs as they were.
 ///
 ///     auto show = [](std::uint64_t done, std::uint64_t most) { std::cerr << "\r" << 100 * done / most << " %"; };
 ///     near_optimal(lengths, {.capacity = 8192}, token_cost{}, {.progress = show});

@@ -61,7 +61,7 @@ template <index_type Index = std::uint32_t, length_range R>
 /// @param limits     upper limits of the search
 /// @param workspace  scratch memory, kept between calls: a search of no more samples than before then allocates almost nothing
 /// @param out        overwritten with the plan; its memory is used again
-/// @throws invalid_input as the next overload; `out` is then unchanged
+/// @throws invalid_input as the next overload, and what `limits.progress` throws; `out` is then unchanged
 template <index_type Index, length_range R, cost_model Cost>
 void pack(R const& lengths, packing_options const& options, Cost const& cost, search_limits const& limits,
           packing_workspace<Index>& workspace, packing<Index>& out) {

@@ -104,8 +104,8 @@ struct solved {
   bool complete;
 };
 
-/// Validates, applies the over-size policy, calls `solve(items, packs)` and certifies. `out` is overwritten only after everything is valid;
-/// `packs` is empty when a packer appends to it.
+/// Validates, applies the over-size policy, calls `solve(items, packs)` and certifies. `out` is overwritten only after everything is valid
+/// and a search is over, as what its progress throws leaves `out` unchanged; `packs` is empty when a packer appends to it.
 template <index_type Index, length_range R, cost_model Cost, class Solve>
 void drive(R const& lengths, packing_options const& o, Cost const& cost, Solve&& solve, driver_workspace<Index>& ws, packing<Index>& out) {
   require_valid(o);
@@ -116,9 +116,6 @@ void drive(R const& lengths, packing_options const& o, Cost const& cost, Solve&&
   auto const capacity = round_down(o.capacity, o.pack_multiple);
   auto const max_samples = o.max_samples != 0 ? o.max_samples : std::uint64_t{n} + 1;
   auto const solve_and_settle = [&](auto weight, std::size_t count) {
-    out.set_aside = ws.set_aside;
-    out.pieces = ws.pieces;
-    out.tokens = ws.tokens;
     packing_items<decltype(weight)> const items{weight, count, capacity, max_samples, ws.classes, o.seed};
     packs_needed bound;
     if constexpr (std::same_as<decltype(solve(items, out.packs)), solved>) {
@@ -129,6 +126,9 @@ void drive(R const& lengths, packing_options const& o, Cost const& cost, Solve&&
       solve(items, out.packs);
       bound = packing_lower_bound(ws.classes, capacity, max_samples, static_cast<std::int64_t>(out.packs.size()));
     }
+    out.set_aside = ws.set_aside;
+    out.pieces = ws.pieces;
+    out.tokens = ws.tokens;
     bound.packs += static_cast<std::int64_t>(ws.alone.size());
     for (auto i : ws.alone) out.packs.push_back(std::span(&i, 1));
     settle_count(out, bound, o, [&](Index i) {  // a sample packed alone has weight 0 here, and is never moved
