@@ -14,6 +14,7 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace test_plan_training_run {
@@ -268,6 +269,29 @@ TEST_CASE("training_run: measured costs plan the rest of the pass anew, and a st
   shape.cost_per_micro_batch = 2000;
   shape.cost_per_step = 9000;
   CHECK(describe(check_batching(measured.steps, lengths, shape, cost)) == "valid");
+}
+
+TEST_CASE("training_run: a cost may be a lambda with captures, which cannot be assigned") {
+  splitmix64 draw(12);
+  auto const lengths = random_lengths(600, 500, draw);
+  auto const cost = [factor = modelled](std::int64_t length) { return factor(length); };
+  static_assert(!std::is_copy_assignable_v<decltype(cost)>);
+  run_type model(lengths, options_for(4), modelled);
+  training_run run(lengths, options_for(4), cost), resumed(lengths, options_for(2), cost);
+  for (int step = 0; step < 5; ++step) {
+    (void)run.next();
+    (void)model.next();
+  }
+  auto const costs = run_costs::of(measured_as(1, 30));
+  CHECK(run.recalibrate(costs) == model.recalibrate(costs));
+  CHECK((run.next() == model.next() && run.hash() == model.hash()));
+  resumed.resume(run.state());
+  run_type other(lengths, options_for(2), modelled);
+  other.resume(model.state());
+  auto const copy = resumed;
+  CHECK((resumed.next() == other.next() && resumed.hash() == other.hash() && copy.step() + 1 == resumed.step()));
+  resumed = copy;
+  CHECK(resumed.state() == copy.state());
 }
 
 TEST_CASE("training_run: gives the times of a step to an observer") {

@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -30,14 +31,15 @@ template <cost_model Cost, index_type Index>
 class run_planner {
  public:
   template <length_range R>
-  run_planner(R const& lengths, run_options options, Cost cost) : options_(std::move(options)), cost_(std::move(cost)) {
+  run_planner(R const& lengths, run_options options, Cost cost)
+      : options_(std::move(options)), cost_(std::make_shared<Cost const>(std::move(cost))) {
     auto& o = options_.data.steps;
     require(options_.epochs > 0, [] { return std::string("epochs = 0 must be positive"); });
     require(options_.data.others.empty(), [] { return std::string("data.others: a training run has samples of one measure"); });
     require(options_.data.oversize != oversize::alone,
             [] { return std::string("oversize = alone: a micro-batch never exceeds the capacity"); });
     if (options_.tokens_per_step != 0) o.micro_batches = micro_batches_of(options_.tokens_per_step, o.capacity, o.ranks);
-    samples_ = apply_oversize<Index>(lengths, {.capacity = o.capacity, .oversize = options_.data.oversize}, cost_);
+    samples_ = apply_oversize<Index>(lengths, {.capacity = o.capacity, .oversize = options_.data.oversize}, *cost_);
   }
 
   [[nodiscard]] run_options const& options() const noexcept { return options_; }
@@ -118,9 +120,9 @@ class run_planner {
   template <class F>
   void with_cost(run_costs const& costs, F const& f) const {
     if (costs.measured)
-      f(recalibrated_cost<Cost, token_cost, full_pairs>{{cost_, {}, {}}, costs.per_unit});
+      f(recalibrated_cost<Cost, token_cost, full_pairs>{{*cost_, {}, {}}, costs.per_unit});
     else
-      f(cost_);
+      f(*cost_);
   }
   /// Puts the steps into the order of the options. A step with empty places stays last.
   void put_in_order(data_plan<Index>& plan, batching_options const& o) const {
@@ -135,7 +137,7 @@ class run_planner {
   }
 
   run_options options_;
-  Cost cost_;
+  std::shared_ptr<Cost const> cost_;  // shared by copies, which may then be assigned even where a cost may not
   trained_samples<Index> samples_;
 };
 
