@@ -131,6 +131,55 @@ TEST_CASE("plan_steps: three steps or fewer are full, and so are all that a floo
   CHECK(ballast::check_batching(full, l, o, ballast::dense_4096_cost).valid());
 }
 
+TEST_CASE("plan_steps: no deal of a step to as many micro-batches is below its bound, but one to fewer may be") {
+  int met = 0, below = 0;
+  for (std::uint64_t seed = 0; seed < 600; ++seed) {
+    CAPTURE(seed);
+    ballast::splitmix64 draw(seed);
+    options o{.capacity = 10, .ranks = 2, .micro_batches = static_cast<std::uint64_t>(between(1, 2, draw))};
+    o.synchronisation = static_cast<ballast::synchronisation>(seed % 3);
+    o.stages = seed % 3 == 2 ? 3 : 1;
+    o.left_over = ballast::left_over::shorten;
+    o.cost_per_micro_batch = between(0, 9, draw);
+    o.cost_per_step = between(0, 3, draw);
+    lengths l(static_cast<std::size_t>(between(1, 5, draw)));
+    for (auto& x : l) x = between(1, 10, draw);
+    auto const plan = ballast::plan_steps(l, o, ballast::token_cost{});
+    if (plan.steps() != 1) continue;
+    auto const each = static_cast<std::size_t>(plan.micro_batches), places = 2 * each;
+    auto const taken = plan.packs.size();
+    lengths load;
+    std::int64_t least_alike = 1000, least = 1000;
+    for (std::vector<std::size_t> to(l.size(), 0);;) {  // every sample in every place
+      load.assign(places, 0);
+      for (std::size_t i = 0; i < l.size(); ++i) load[to[i]] += l[i];
+      if (*std::max_element(load.begin(), load.end()) <= o.capacity) {
+        auto const alike = static_cast<std::size_t>(std::count_if(load.begin(), load.end(), [](auto c) { return c > 0; })) == taken;
+        for (auto& c : load) c += c > 0 ? o.cost_per_micro_batch : 0;
+        std::int64_t slowest = 0, rows = 0;
+        for (std::size_t r = 0; r < 2; ++r) {
+          auto const mine = std::span(load).subspan(r * each, each);
+          auto const longest = *std::max_element(mine.begin(), mine.end());
+          slowest = (std::max)(
+              slowest, std::accumulate(mine.begin(), mine.end(), std::int64_t{0}) + static_cast<std::int64_t>(o.stages - 1) * longest);
+        }
+        for (std::size_t m = 0; m < each; ++m) rows += (std::max)(load[m], load[each + m]);
+        auto const time = o.cost_per_step + (seed % 3 == 1 ? rows : slowest);
+        least = (std::min)(least, time);
+        if (alike) least_alike = (std::min)(least_alike, time);
+      }
+      std::size_t i = 0;
+      while (i < to.size() && ++to[i] == places) to[i++] = 0;
+      if (i == to.size()) break;
+    }
+    REQUIRE(plan.slowest.lower_bound <= least_alike);
+    if (o.cost_per_micro_batch == 0) REQUIRE(plan.slowest.lower_bound <= least);
+    met += plan.slowest.lower_bound == least_alike ? 1 : 0;
+    below += least < plan.slowest.lower_bound ? 1 : 0;
+  }
+  CHECK((met > 100 && below > 0));
+}
+
 TEST_CASE("plan_steps: rows for ranks that wait at every micro-batch, pipelines for pipelines") {
   ballast::splitmix64 draw(6);
   auto const l = heavy_tailed(20000, draw);

@@ -68,7 +68,8 @@ struct batching {
   std::uint64_t ranks = 1;   ///< number of data-parallel ranks
   std::uint64_t micro_batches = 1;  ///< places of one rank in one step
   /// Sum over the steps of the cost of the slowest rank, as `synchronisation` defines it. The lower bound holds for every other
-  /// distribution of the same samples over the ranks of the same steps.
+  /// distribution of the same samples over the ranks of the same steps in as many micro-batches each; without a `cost_per_micro_batch`,
+  /// also in fewer.
   certificate slowest;
   std::int64_t cost = 0;        ///< total work of all ranks: the costs of all packs in the table, of their micro-batches and of the steps
   std::int64_t tokens = 0;      ///< sum of the tokens of all packs in the table
