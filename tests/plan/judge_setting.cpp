@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/plan/judge_setting.hpp>
 
+#include <ballast/core/random.hpp>
+#include <ballast/cost/model_layers.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/plan/plan_training.hpp>
 
 #include "support/catch.hpp"
+#include "support/lengths.hpp"
 #include "support/measured_memory.hpp"
+#include "support/rounds.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -18,6 +22,8 @@ namespace test_plan_judge_setting {
 namespace {
 
 using namespace ballast;
+using ballast_test::between;
+using ballast_test::round_step;
 using enum recompute_setting::kind;
 
 transformer const& model = transformer_preset("llama-3.1-8b");
@@ -75,6 +81,49 @@ TEST_CASE("judge_setting: too little memory is an answer with figures") {
   CHECK(short_of.status == status::infeasible);
   CHECK(short_of.time == roomy.time);
   CHECK(short_of.memory.size() == 4);
+}
+
+TEST_CASE("improve_setting: never behind the setting, whatever it interleaves, cuts and recomputes") {
+  int faster = 0, as_good = 0;
+  auto small = model;
+  small.layers = 16;
+  for (std::uint64_t seed = 0; seed < 60; seed += round_step) {
+    CAPTURE(seed);
+    splitmix64 draw(seed);
+    auto by = four_stages();
+    by.model.spread.tensor = between(1, 2, draw);
+    by.pipeline.stages = static_cast<std::uint64_t>(between(2, 4, draw));
+    auto const chunks = static_cast<std::uint64_t>(between(1, 4, draw));
+    by.pipeline.schedule = chunks == 1 ? schedule_named("1f1b") : schedule_named("interleaved", chunks);
+    by.sequence = 1024 << between(0, 3, draw);
+    by.micro_batches = between(1, 12, draw);
+    by.recompute.what = static_cast<recompute_setting::kind>(between(0, 5, draw));
+    if (by.recompute.what == modules) by.recompute.modules = {recompute_module::mlp};
+    by.recompute.layers = between(1, 3, draw);
+    if (between(0, 1, draw) == 0) {  // any cut with a layer in each chunk
+      auto const cuts = by.pipeline.stages * chunks;
+      std::vector<std::int64_t> layers(static_cast<std::size_t>(cuts), 1);
+      for (auto left = small.layers - static_cast<std::int64_t>(cuts); left > 0; --left)
+        ++layers[static_cast<std::size_t>(between(0, static_cast<std::int64_t>(cuts) - 1, draw))];
+      by.boundaries = cut_by_layers(small, layers);
+    }
+    auto const full = full_step_of(by);
+    auto const rates = rates_of(h100, by.model.spread.tensor * by.model.spread.data);
+    auto const judge = [&] { return judge_setting<std::uint32_t>(full.steps, full.packs, small, by, rates); };
+    if (between(0, 2, draw) > 0) {  // just enough, or a little too little
+      by.pipeline.memory = 0;
+      for (auto const& m : judge().memory) by.pipeline.memory = (std::max)(by.pipeline.memory, m.bytes());
+      by.pipeline.memory -= by.pipeline.memory / 50 * between(0, 1, draw);
+    }
+    auto const judged = judge();
+    auto const best = improve_setting<std::uint32_t>(full.steps, full.packs, small, by, rates, judged);
+    if (judged.status == status::feasible) {
+      REQUIRE(best.status == status::feasible);
+      REQUIRE(best.time.value <= judged.time.value);
+    }
+    (best.time.value < judged.time.value ? faster : as_good) += judged.status == status::feasible ? 1 : 0;
+  }
+  CHECK((round_step > 1 || (faster > 20 && as_good > 1)));  // few rounds may have neither
 }
 
 TEST_CASE("judge_setting: equal cuts, and cuts by numbers of layers") {

@@ -9,7 +9,6 @@
 #include <ballast/core/math.hpp>
 #include <ballast/cost/model_layers.hpp>
 #include <ballast/plan/judge_setting.hpp>
-#include <ballast/plan/plan_training.hpp>
 #include <ballast/plan/search_degrees.hpp>
 
 #include <nlohmann/json.hpp>
@@ -82,8 +81,10 @@ namespace {
   if (of.best.ranked.empty()) return "No setting of " + grouped(of.best.settings) + " with other degrees fits.\n";
   auto const& setting = of.best.ranked.front().setting;
   auto const& spread = setting.model.spread;
-  auto text = "Of " + grouped(of.best.settings) + " settings with all degrees, the fastest takes " +
-              duration(ms_of(of.best.ranked.front().step)) + " a step of equal micro-batches: " + counted(setting.pipeline.stages, "stage");
+  auto const step = duration(ms_of(of.best.ranked.front().step)) + " a step of equal micro-batches";
+  auto text = "Of " + grouped(of.best.settings) + " settings with all degrees, ";
+  if (of.is_best) return text + "none is faster than these degrees, which take " + step + ".\n";
+  text += "the fastest takes " + step + ": " + counted(setting.pipeline.stages, "stage");
   if (setting.chunks() > 1) text += " of " + counted(setting.chunks(), "chunk");
   for (auto const& [name, degree] : {std::pair{"TP", spread.tensor}, {"CP", spread.context}, {"EP", setting.model.expert}})
     if (degree > 1) text += ", " + std::string(name) + " " + std::to_string(degree);
@@ -96,11 +97,17 @@ namespace {
 
 judged_setting judge(imported_setting given, ballast::cluster const& on, ballast::batching<> const& steps,
                      std::vector<ballast::batch_shape> const& packs) {
-  judged_setting out{.file = {}, .device = std::string(on.device.name), .given = std::move(given), .judged = {}, .better = {}, .best = {}};
+  judged_setting out{.file = {},
+                     .device = std::string(on.device.name),
+                     .given = std::move(given),
+                     .judged = {},
+                     .better = {},
+                     .best = {},
+                     .is_best = false};
   auto const& by = out.given.setting;
   auto const rates = ballast::rates_of(on, by.model.spread.tensor * by.model.spread.data);
   out.judged = ballast::judge_setting<std::uint32_t>(steps, packs, out.given.model, by, rates);
-  out.better = ballast::plan_training<std::uint32_t>(steps, packs, ballast::layers_of(out.given.model, by.model), by.pipeline, rates);
+  out.better = ballast::improve_setting<std::uint32_t>(steps, packs, out.given.model, by, rates, out.judged);
   auto const pack_of = [&](ballast::batch_shape const& batch) {  // of one sequence
     return ballast::batch_shape{.tokens = ballast::divide_up(batch.tokens, by.micro_batch),
                                 .squares = ballast::divide_up(batch.squares, by.micro_batch),
@@ -110,6 +117,15 @@ judged_setting judge(imported_setting given, ballast::cluster const& on, ballast
       out.given.model, {.mean = pack_of(out.judged.mean), .largest = pack_of(out.judged.largest)},
       {.gpus = by.gpus(), .memory = by.pipeline.memory, .sequence = by.sequence, .global_batch = by.global_batch(), .keep = 1}, on,
       by.model);
+  auto equal = ballast::full_step_of(by);  // a step as those that the search compares
+  equal.packs.assign(equal.packs.size(), out.judged.mean);
+  auto own = by;
+  own.pipeline.largest = out.judged.largest;
+  auto const is = ballast::judge_setting<std::uint32_t>(equal.steps, equal.packs, out.given.model, own, rates);
+  auto const plan = ballast::improve_setting<std::uint32_t>(equal.steps, equal.packs, out.given.model, own, rates, is);
+  auto& ranked = out.best.ranked;
+  out.is_best = plan.status == ballast::status::feasible && (ranked.empty() || plan.time.value <= ranked.front().step);
+  if (out.is_best) ranked.assign(1, {.setting = own, .step = plan.time.value, .plan = {}});
   return out;
 }
 

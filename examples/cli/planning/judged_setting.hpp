@@ -21,8 +21,10 @@ struct judged_setting {
   std::string file, device;
   imported_setting given;
   ballast::training_plan judged;
-  ballast::training_plan better;    ///< the best cut and recomputation for the same degrees, stages and micro-batches
-  ballast::searched_settings best;  ///< the fastest setting of all degrees for the same devices and sequences of a step
+  ballast::training_plan better;  ///< the best cut and recomputation for the same degrees, stages and micro-batches, or `judged`
+  ballast::searched_settings
+      best;              ///< the fastest setting of all degrees for the same devices and sequences of a step, or the given degrees
+  bool is_best = false;  ///< whether `best` has the given degrees, as the search found nothing faster
 };
 
 /// Judges a setting on its micro-batches. The memory of a device is in the setting.

@@ -4,12 +4,15 @@
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
+#include <ballast/core/status.hpp>
 #include <ballast/cost/evaluate.hpp>
 #include <ballast/cost/layer.hpp>
+#include <ballast/cost/model_layers.hpp>
 #include <ballast/cost/transformer.hpp>
 #include <ballast/plan/cluster.hpp>
 #include <ballast/plan/detail/recomputed_layers.hpp>
 #include <ballast/plan/plan_data.hpp>
+#include <ballast/plan/plan_training.hpp>
 #include <ballast/plan/shapes.hpp>
 #include <ballast/plan/time_stages.hpp>
 #include <ballast/plan/training_plan.hpp>
@@ -23,7 +26,8 @@
 #include <vector>
 
 /// @file
-/// @brief `judge_setting`: memory and time of a training whose cut and recomputation are given, as a framework's setting gives them.
+/// @brief `judge_setting`: memory and time of a training whose cut and recomputation are given, as a framework's setting gives them;
+/// `improve_setting`: the fastest plan that is known for its degrees.
 
 namespace ballast::inline v0_2 {
 
@@ -93,6 +97,33 @@ template <index_type Index>
                                           training_setting const& by, layer_rates const& rates) {
   auto const cuts = boundaries_of(by, model);
   return time_stages<Index>(steps, packs, detail::recomputed_layers(model, by, cuts), cuts, by.pipeline, rates);
+}
+
+/// @brief The fastest known plan with the degrees, stages and micro-batches of a setting: that of `plan_training`, or the setting itself.
+///
+/// `plan_training` balances stages, and chooses among the options of `layers_of`. A setting that fits may still be faster, by chunks that
+/// wait less for each other or by a recomputation that is no such option; then it is returned.
+///
+/// @tparam Index  index type of the data plan
+/// @param steps   as `judge_setting`
+/// @param packs   as `judge_setting`
+/// @param model   as `judge_setting`
+/// @param by      as `judge_setting`
+/// @param rates   as `judge_setting`
+/// @param judged  what `judge_setting` returned for the same arguments
+/// @return as `plan_training`, or `judged` if it fits and `plan_training` finds nothing faster; its options are then those of the setting
+/// @post if `judged` fits, the plan fits and takes no longer
+/// @throws invalid_input as `judge_setting`
+/// @par Complexity
+/// That of `plan_training`.
+/// @par Determinism
+/// A pure function of its arguments, in integers.
+template <index_type Index>
+[[nodiscard]] training_plan improve_setting(batching<Index> const& steps, std::span<batch_shape const> packs, transformer const& model,
+                                            training_setting const& by, layer_rates const& rates, training_plan const& judged) {
+  auto out = plan_training<Index>(steps, packs, layers_of(model, by.model), by.pipeline, rates);
+  auto const faster = out.status == status::feasible && out.time.value < judged.time.value;
+  return judged.status == status::feasible && !faster ? judged : out;
 }
 
 /// @brief Computes memory and time of a training for a setting and a data plan.
