@@ -144,10 +144,12 @@ int ballast_run_next(ballast_run* run, uint64_t* step, uint64_t* epoch);
 /* The samples of one micro-batch of the current step, as ballast_steps_get; valid until the next call that changes the run. */
 uint32_t const* ballast_run_get(ballast_run const* run, size_t rank, size_t micro_batch, size_t* size);
 
-/* Writes how many integers a checkpoint needs, and the integers if `words` is not NULL and has room for them. */
+/* Writes how many integers a checkpoint needs, and the integers if `words` is not NULL and has room for them. The last one is a digest of
+   the others. */
 int ballast_run_state(ballast_run const* run, uint64_t* words, size_t room, size_t* count);
 
-/* Goes on where another run of the same samples was, also one with other ranks or micro-batches. */
+/* Goes on where another run of the same samples was, also one with other ranks or micro-batches. Fails, and leaves the run as it was, if
+   an integer was changed, or the state is of a run with other samples, cost or options. */
 int ballast_run_resume(ballast_run* run, uint64_t const* words, size_t count);
 
 /* A hash that ranks compare once an epoch. */

@@ -130,7 +130,9 @@ static void stop_and_resume(int64_t const* lengths) {
     }
   }
   check(ballast_run_next(run, NULL, NULL) == 0 && epoch == 1 && trained == 2 * samples, "two epochs train on every sample twice");
-  check(ballast_run_resume(other, saved, 3) == -1, "a damaged state is an error");
+  check(ballast_run_resume(other, saved, 3) == -1, "a part of a state is an error");
+  saved[1] += 1;
+  check(ballast_run_resume(other, saved, words) == -1 && strstr(ballast_error(), "damaged") != NULL, "a changed state is an error");
   printf("a run of %d steps in two epochs, stopped and resumed\n", (int)steps);
   ballast_run_free(run);
   ballast_run_free(other);

@@ -19,15 +19,15 @@ TEST_CASE("run_state: words and back, and words of nothing else") {
   run_state state{.fingerprint = 3, .step = 40, .pass = 2, .parts = {{.steps = 4, .ranks = 8, .micro_batches = 2, .costs = {}}}};
   state.parts.push_back({.steps = 1, .ranks = 6, .micro_batches = 3, .costs = {true, {{{0, 1}, {5, 1024}, {7, 2}}}, 70, 90}});
   auto words = state.words();
-  REQUIRE(words.size() == 28);
+  REQUIRE(words.size() == 29);
   CHECK(run_state::from_words(words) == state);
   auto const read = [](std::vector<std::uint64_t> const& from) { return refusal([&] { return run_state::from_words(from).step; }); };
-  CHECK(read({}) == "a state of 0 integers is not one of a training run: it has 4, and 12 for each of its parts");
-  CHECK(read({1, 2, 3, 0}) == "a state of 4 integers is not one of a training run: it has 4, and 12 for each of its parts");
+  CHECK(read({}) == "a state of 0 integers is not one of a training run: it has 5, and 12 for each of its parts");
+  CHECK(read({1, 2, 3, 0, 0}) == "a state of 5 integers is not one of a training run: it has 5, and 12 for each of its parts");
   words[9] = 0;
-  CHECK(read(words) == "measured costs have a coefficient of 0 / 0");
+  CHECK(read(words) == "the state is damaged: its last integer is no digest of the others");
   words.pop_back();
-  CHECK(read(words) == "a state of 27 integers is not one of a training run: it has 4, and 12 for each of its parts");
+  CHECK(read(words) == "a state of 28 integers is not one of a training run: it has 5, and 12 for each of its parts");
 }
 
 TEST_CASE("run_costs: words and back, and words of nothing else") {

@@ -15,6 +15,7 @@
 #include <stop_token>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace test_plan_training_run {
@@ -161,7 +162,7 @@ TEST_CASE("training_run: a state resumes the same steps, and other ranks train o
         (void)train(run, 4, trained);
       }
       auto const words = run.state().words();
-      REQUIRE(words.size() <= 16);
+      REQUIRE(words.size() <= 17);
       auto const state = run_state::from_words(words);
       REQUIRE(state == run.state());
 
@@ -202,6 +203,77 @@ TEST_CASE("training_run: a state resumes the same steps, and other ranks train o
       }
       CHECK(fewer.step() == steps);
       CHECK(all_are(trained_by_three, 3));
+    }
+}
+
+TEST_CASE("training_run: a state of more epochs than the run has is that of a run that is done") {
+  splitmix64 draw(18);
+  auto const lengths = random_lengths(60, 500, draw);
+  for (std::uint64_t const each : {0U, 3U}) {
+    auto o = options_for(4);
+    o.steps_per_epoch = each;
+    run_type run(lengths, o, modelled);
+    while (run.next().epoch < 2) {
+    }
+    o.epochs = 2;
+    run_type fewer(lengths, o, modelled);
+    auto const steps = fewer.steps();
+    fewer.resume(run.state());
+    CHECK(fewer.done());
+    CHECK(fewer.steps() <= fewer.step());
+    CHECK(fewer.step() > steps);
+    CHECK(refusal([&] { return fewer.next().step; }) == "all " + std::to_string(fewer.step()) + " steps are done");
+  }
+}
+
+TEST_CASE("training_run: integers of a state of which one is changed, lost or doubled are refused", "[property]") {
+  splitmix64 draw(19);
+  auto const lengths = random_lengths(300, 500, draw);
+  run_type run(lengths, options_for(4), modelled);
+  while (run.step() < 5) run.next();
+  run.recalibrate(measured_as(1, 30));
+  run.next();
+  auto const words = run.state().words();
+  auto const read = [](std::vector<std::uint64_t> const& from) { return refusal([&] { return run_state::from_words(from).step; }); };
+  REQUIRE(read(words) == "accepted");
+  std::vector<std::uint64_t> values{0, 1, 2, std::uint64_t{1} << 32, ~std::uint64_t{0}};
+  for (std::size_t k = 0; k < words.size(); ++k) {
+    for (auto const value : {words[k] + 1, words[k] - 1, words[k] ^ std::uint64_t{1} << draw() % 64, draw()}) values.push_back(value);
+    for (auto const value : values) {
+      auto damaged = words;
+      damaged[k] = value;
+      CHECK((read(damaged) == "accepted") == (value == words[k]));
+    }
+    values.resize(5);
+    auto lost = words, twice = words;
+    lost.erase(lost.begin() + static_cast<std::ptrdiff_t>(k));
+    twice.insert(twice.begin() + static_cast<std::ptrdiff_t>(k), words[k]);
+    CHECK(read(lost) != "accepted");
+    CHECK(read(twice) != "accepted");
+  }
+}
+
+TEST_CASE("training_run: a state with any member changed is refused, or that of a run that ends", "[property]") {
+  splitmix64 draw(20);
+  auto const lengths = random_lengths(40, 500, draw);
+  for (auto const left : {left_over::split, left_over::drop})
+    for (std::uint64_t const each : {0U, 3U}) {
+      auto o = options_for(4);
+      o.data.steps.left_over = left;
+      o.steps_per_epoch = each;
+      run_type run(lengths, o, modelled);
+      while (!run.done() && run.step() < 5) run.next();
+      for (int round = 0; round < 40; ++round) {
+        run_state state = run.state();
+        auto const value = draw() % 3 == 0 ? draw() >> draw() % 64 : draw() % 12;
+        auto& part = state.parts[0];
+        *std::vector<std::uint64_t*>{&state.step, &state.pass, &part.steps, &part.ranks, &part.micro_batches}[draw() % 5] = value;
+        run_type again(lengths, o, modelled);
+        if (refusal([&] { return again.resume(state), 0; }) != "accepted") continue;
+        std::uint64_t steps = 0;
+        for (; !again.done() && steps <= 3 * lengths.size(); ++steps) again.next();
+        CHECK(again.done());
+      }
     }
 }
 
@@ -376,9 +448,30 @@ TEST_CASE("training_run: refuses by name what cannot be") {
   CHECK(refusal([&] { return run.packs_of(2).empty(); }) == "rank 2 is out of range: there are 2");
   auto const hash = run.hash();
   CHECK(resumed({}) == "the state is of a run with other samples, costs or options (ranks, micro-batches and epochs may differ)");
+  o.steps_per_epoch = std::uint64_t{1} << 62;
+  o.epochs = 4;
+  CHECK(made(o) == "steps_per_epoch = 4611686018427387904 times epochs = 4 must be below 2^62");
+
   auto state = run.state();
   state.parts[0].steps = 1000;
+  CHECK(resumed(state) == "the state is damaged: its parts have more steps than its 1");
+  state.step = 1000;
   CHECK(resumed(state) == "the state is damaged: it is at step 1000 of a plan of " + std::to_string(run.plan().steps.steps()));
+  state.parts.push_back(state.parts[0]);
+  state.step = 2000;
+  CHECK(resumed(state) == "the state is damaged: it is at step 1000 of a plan of " + std::to_string(run.plan().steps.steps()));
+  state = run.state();
+  for (auto const& [step, pass] : {std::pair<std::uint64_t, std::uint64_t>{2, 0}, {4, 77}, {205, 2}, {1, 1}}) {
+    state.step = step;
+    state.pass = pass;
+    CHECK(resumed(state) == "the state is damaged: it counts " + std::to_string(step - 1) + " steps in its " + std::to_string(pass) +
+                                " complete passes through 100 samples");
+  }
+  state = run.state();
+  state.parts[0].costs = {.measured = true, .per_unit = {{{1, 3}, {0, 1}, {0, 1}}}};
+  CHECK(resumed(state) == "measured costs have a coefficient of 1 / 3");
+  CHECK(refusal([&] { return run.recalibrate(state.parts[0].costs); }) == "measured costs have a coefficient of 1 / 3");
+  state.parts[0].costs = {};
   state.parts[0].ranks = 0;
   CHECK(resumed(state) == "ranks = 0 must be in 1 ... 2^20 - 1");
   state.parts.clear();

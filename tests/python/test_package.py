@@ -365,6 +365,10 @@ class Run(unittest.TestCase):
         other = ballast.TrainingRun(self.lengths, **{**self.arguments, "seed": 6})
         with self.assertRaisesRegex(ValueError, "state is of a run with other samples, costs or options"):
             other.resume(state)
+        for at in range(len(state)):
+            changed = [word + (k == at) for k, word in enumerate(state)]
+            with self.assertRaisesRegex(ValueError, "state is damaged|is not one of a training run"):
+                again.resume(changed)
 
     def test_a_run_resumes_with_other_ranks(self):
         run, seen = ballast.TrainingRun(self.lengths, **self.arguments), []

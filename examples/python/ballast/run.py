@@ -142,13 +142,16 @@ class TrainingRun:
             yield self.next()
 
     def state(self) -> list[int]:
-        """What a checkpoint keeps: a few integers. The step that `next` handed out last counts as trained."""
+        """What a checkpoint keeps: a few integers, of which the last is a digest of the others.
+
+        The step that `next` handed out last counts as trained.
+        """
         return self._run.words()
 
     def resume(self, state: Sequence[int], ranks: int | None = None, micro_batches: int | None = None) -> None:
         """Goes on where a run with this state was, for other ranks or micro-batches if they are given.
 
-        Raises ValueError, and leaves the run unchanged, if the state is of a run with other samples, costs or options.
+        Raises ValueError, and leaves the run unchanged, if the state is damaged or of a run with other samples, costs or options.
         """
         options = dict(self._options)
         options["ranks"] = self.ranks if ranks is None else ranks

@@ -139,7 +139,7 @@ class Plan:
         start = copy.copy(self._start)
         start.resume(state["words"], ranks, micro_batches)
         self._start, self._ranks, self._micro_batches = start, ranks, micro_batches
-        self._first, self._counted, self._table = state["steps"], 0, None
+        self._first, self._counted, self._table = start.step, 0, None
         self._reported = self._run()
 
     def hash(self):

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/error.hpp>
+#include <ballast/core/hash.hpp>
 #include <ballast/plan/recalibration.hpp>
 
 #include <array>
@@ -81,7 +82,7 @@ struct run_state {
   std::vector<run_part> parts{};  ///< parts of the current pass; the last one goes on
   friend bool operator==(run_state const&, run_state const&) = default;
 
-  /// @brief The state as integers: 4 and 12 more for each part, for a checkpoint in any format.
+  /// @brief The state as integers: 5 and 12 more for each part, for a checkpoint in any format. The last one is a digest of the others.
   [[nodiscard]] std::vector<std::uint64_t> words() const {
     std::vector<std::uint64_t> out{fingerprint, step, pass, parts.size()};
     for (auto const& part : parts) {
@@ -89,21 +90,24 @@ struct run_state {
       out.insert(out.end(), {part.steps, part.ranks, part.micro_batches, std::uint64_t{part.costs.measured}});
       out.insert(out.end(), costs.begin(), costs.end());
     }
+    out.push_back(digest(out));
     return out;
   }
   /// @brief The state that `words` wrote.
   /// @param words  integers
   /// @return the state
-  /// @throws invalid_input unless `words` wrote these
+  /// @throws invalid_input unless `words` wrote these; one that is changed, lost or added is noticed
   [[nodiscard]] static run_state from_words(std::span<std::uint64_t const> words) {
-    auto const fits = words.size() >= 4 && (words.size() - 4) % part_words == 0 && words[3] == (words.size() - 4) / part_words;
+    auto const fits = words.size() >= 5 && (words.size() - 5) % part_words == 0 && words[3] == (words.size() - 5) / part_words;
     require(fits && words[3] > 0, [&] {
-      return "a state of " + std::to_string(words.size()) + " integers is not one of a training run: it has 4, and " +
+      return "a state of " + std::to_string(words.size()) + " integers is not one of a training run: it has 5, and " +
              std::to_string(part_words) + " for each of its parts";
     });
+    auto const kept = words.first(words.size() - 1);
+    require(digest(kept) == words.back(), [] { return std::string("the state is damaged: its last integer is no digest of the others"); });
     run_state out{words[0], words[1], words[2], {}};
-    out.parts.reserve((words.size() - 4) / part_words);
-    for (auto w = words.subspan(4); !w.empty(); w = w.subspan(part_words)) {
+    out.parts.reserve(kept.size() / part_words);
+    for (auto w = kept.subspan(4); !w.empty(); w = w.subspan(part_words)) {
       out.parts.push_back({w[0], w[1], w[2], run_costs::from_words(w.subspan(4, 8))});
       out.parts.back().costs.measured = w[3] != 0;
     }
@@ -112,6 +116,11 @@ struct run_state {
 
  private:
   static constexpr std::size_t part_words = 12;
+  [[nodiscard]] static std::uint64_t digest(std::span<std::uint64_t const> words) noexcept {
+    fnv1a h;
+    for (auto const word : words) h.append(word);
+    return h.value();
+  }
 };
 
 }  // namespace ballast::inline v0_2

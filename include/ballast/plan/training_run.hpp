@@ -81,11 +81,12 @@ class training_run {
   }
 
   /// @brief Number of steps of the whole run, for a learning-rate schedule.
-  /// @return exactly as many steps as `next` hands out, unless the ranks or the cost change
+  /// @return exactly as many steps as `next` hands out, unless the ranks, the cost or the number of epochs change
   /// @par Complexity
   /// O(1) with `steps_per_epoch`; otherwise the first call plans all later epochs.
   [[nodiscard]] std::uint64_t steps() const {
     if (planner_.options().steps_per_epoch != 0) return planner_.options().steps_per_epoch * planner_.options().epochs;
+    if (pass_ >= planner_.options().epochs) return step_;
     auto sum = step_ + (plan_.steps.steps() - place_);
     for (auto pass = pass_ + 1; pass < planner_.options().epochs; ++pass) sum += steps_in(pass);
     return sum;
@@ -97,7 +98,8 @@ class training_run {
   /// O(1); as `steps` at the end of a pass under `left_over::drop`, where a pass may have no step.
   [[nodiscard]] bool done() const {
     auto const& o = planner_.options();
-    if (o.steps_per_epoch != 0) return step_ == steps();
+    if (o.steps_per_epoch != 0) return step_ >= steps();
+    if (pass_ >= o.epochs) return true;
     if (place_ < plan_.steps.steps()) return false;
     return pass_ + 1 >= o.epochs || !planner_.has_samples() || (o.data.steps.left_over == left_over::drop && step_ == steps());
   }
@@ -139,7 +141,8 @@ class training_run {
   /// O(samples).
   [[nodiscard]] std::uint64_t hash() const {
     fnv1a h;
-    for (auto const word : state().words()) h.append(word);
+    auto const words = state().words();
+    for (std::size_t k = 0; k + 1 < words.size(); ++k) h.append(words[k]);  // without their digest
     h.append(ballast::hash(plan_.steps));
     h.append(plan_.steps.complete ? 1 : 0);
     return h.value();
@@ -150,7 +153,8 @@ class training_run {
 
   /// @brief Goes on where another run was.
   ///
-  /// If that run had other ranks or micro-batches, what is left of the pass is planned anew for those of this run.
+  /// If that run had other ranks or micro-batches, what is left of the pass is planned anew for those of this run. If it has trained on
+  /// all epochs of this run, this run is `done()`.
   ///
   /// @param from  the state of a run with the same samples, cost and options, apart from ranks, micro-batches and epochs
   /// @throws invalid_input if the other run had other samples, costs or options, or the state is damaged; this run is then unchanged
@@ -161,18 +165,35 @@ class training_run {
       return std::string("the state is of a run with other samples, costs or options (ranks, micro-batches and epochs may differ)");
     });
     require(!from.parts.empty(), [] { return std::string("the state has no parts"); });
+    auto before = from.step;  // steps of the passes that are complete
+    for (auto const& part : from.parts) {
+      require(part.steps <= before,
+              [&] { return "the state is damaged: its parts have more steps than its " + std::to_string(from.step); });
+      before -= part.steps;
+      if (part.costs.measured) static_cast<void>(run_costs::from_words(part.costs.words()));
+    }
+    auto const samples = plan_.samples.tokens.size();  // a step has one or more
+    auto const fewest = planner_.options().data.steps.left_over == left_over::drop ? 0 : from.pass;
+    require(from.pass == 0 ? before == 0 : before >= fewest && before / from.pass <= samples, [&] {
+      return "the state is damaged: it counts " + std::to_string(before) + " steps in its " + std::to_string(from.pass) +
+             " complete passes through " + std::to_string(samples) + " samples";
+    });
     auto other = *this;
     other.parts_ = {from.parts.front()};
     other.pass_ = from.pass;
     other.counts_.clear();
     other.planner_.reprice(other.parts_[0].costs);
     other.plan_ = other.planner_.planned(from.pass, other.parts_[0]);
-    for (std::size_t k = 1; k < from.parts.size(); ++k) other.turn_to_part(from.parts[k]);
-    other.place_ = static_cast<std::size_t>(other.parts_.back().steps);
-    require(other.parts_.back().steps <= other.plan_.steps.steps(), [&] {
-      return "the state is damaged: it is at step " + std::to_string(other.parts_.back().steps) + " of a plan of " +
-             std::to_string(other.plan_.steps.steps());
-    });
+    for (std::size_t k = 0;; ++k) {
+      auto const& part = from.parts[k];
+      require(part.steps <= other.plan_.steps.steps(), [&] {
+        return "the state is damaged: it is at step " + std::to_string(part.steps) + " of a plan of " +
+               std::to_string(other.plan_.steps.steps());
+      });
+      if (k + 1 == from.parts.size()) break;
+      other.turn_to_part(from.parts[k + 1]);
+    }
+    other.place_ = static_cast<std::size_t>(from.parts.back().steps);
     other.step_ = from.step;
     auto const& last = from.parts.back();
     auto const& o = planner_.options().data.steps;
@@ -195,10 +216,11 @@ class training_run {
   ///
   /// @param found  what an observer found, or what `run_costs::from_words` read
   /// @return whether the steps to come were planned anew; if not, that would have saved less than a thousandth of their time
-  /// @throws invalid_input if the cost of a sample is out of range; the run is then unchanged
+  /// @throws invalid_input if the cost of a sample or a coefficient is out of range; the run is then unchanged
   /// @par Complexity
   /// As `plan_rest`.
   bool recalibrate(run_costs const& found) {
+    if (found.measured) static_cast<void>(run_costs::from_words(found.words()));
     auto part = parts_.back();
     part.steps = 0;
     part.costs = found;

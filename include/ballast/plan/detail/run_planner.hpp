@@ -35,6 +35,10 @@ class run_planner {
       : options_(std::move(options)), cost_(std::make_shared<Cost const>(std::move(cost))) {
     auto& o = options_.data.steps;
     require(options_.epochs > 0, [] { return std::string("epochs = 0 must be positive"); });
+    require(options_.steps_per_epoch == 0 || options_.steps_per_epoch < (std::uint64_t{1} << 62) / options_.epochs, [&] {
+      return "steps_per_epoch = " + std::to_string(options_.steps_per_epoch) + " times epochs = " + std::to_string(options_.epochs) +
+             " must be below 2^62";
+    });
     require(options_.data.others.empty(), [] { return std::string("data.others: a training run has samples of one measure"); });
     require(options_.data.oversize != oversize::alone,
             [] { return std::string("oversize = alone: a micro-batch never exceeds the capacity"); });
