@@ -352,6 +352,9 @@ TEST_CASE("outlier_stream: without work, and misuse") {
   bad.usual = -1;
   CHECK(resume(bad) == "usual = -1 must not be negative");
   bad = good;
+  bad.usual = std::int64_t{1} << 62;
+  CHECK(resume(bad) == "usual = 4611686018427387904 times micro_batches reaches 2^62");
+  bad = good;
   bad.numbers[1] = 5;
   CHECK(resume(bad) == "numbers[1] = 5 must ascend below samples = 5");
   bad = good;

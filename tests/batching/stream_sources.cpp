@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <vector>
 
@@ -96,6 +97,22 @@ TEST_CASE("stream_sources: by hand, and misuse") {
   bad = before;
   bad.sources[0] = 2;
   CHECK(refusal([&] { return stream_sources(bad).deviation(); }) == "sources[0] = 2 is no source");
+  constexpr auto most = (std::numeric_limits<std::int64_t>::max)();
+  for (auto const total : {source_total{-1, 0, 0, 0},
+                           {10, 11, 0, 0},
+                           {10, -1, 0, 0},
+                           {10, 10, 31, 3},
+                           {10, 10, -1, 3},
+                           {most, 10, 30, 3},
+                           {10, 0, 1, 0},
+                           {10, 1, most, ~std::uint64_t{0}}}) {
+    bad = before;
+    bad.totals[0] = total;
+    CHECK(refusal([&] { return stream_sources(bad).deviation(); }).starts_with("totals[0]"));
+  }
+  bad = before;
+  bad.totals = {{most / 2, 0, 0, 0}, {most / 2, 0, 0, 0}};
+  CHECK(refusal([&] { return stream_sources(bad).deviation(); }).starts_with("totals[1]"));
 }
 
 }  // namespace test_batching_stream_sources

@@ -74,7 +74,7 @@ TEST_CASE("curriculum_stream: the state of another stream is refused") {
       return 0;
     });
   };
-  auto const other = "the state is of a stream with other sources or options";
+  auto const other = "the state is damaged, or of a stream with other sources or options";
   CHECK(refused(given, options) == "accepted");
   auto changed = given;
   changed[0].keys[2] = 0;
@@ -88,9 +88,13 @@ TEST_CASE("curriculum_stream: the state of another stream is refused") {
   CHECK(refused(given, {.seed = 4}) == other);
   CHECK(refused(given, {.warm_up = 1, .seed = 3}) == other);
   CHECK(refusal([&] {
-          run.resume({9, run.state().fingerprint});
+          ballast::curriculum_stream longer(given, options, 3);
+          while (longer.state().step < 9) (void)longer.next();
+          run.resume(longer.state());
           return 0;
         }) == "step = 9 is beyond the stream's 8");
+  for (std::uint64_t step = 0; step < 9; ++step)
+    CHECK((refusal([&] { return run.resume({step, run.state().fingerprint}), 0; }) == other) == (step != run.state().step));
   CHECK(refusal([&] { return ballast::curriculum_stream(given, {.epoch = 5}, std::uint64_t{1} << 31); }) ==
         "epochs = 2147483648 from epoch 5 on exceed 2^31");
 }

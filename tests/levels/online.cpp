@@ -140,8 +140,66 @@ TEST_CASE("online_levels: goes on from its state at any sample", "[batching]") {
   for (std::size_t stop = 0; stop <= lengths.size(); stop += 37) CHECK(run(stop) == whole);
 }
 
+TEST_CASE("online_levels: a state with any member changed is refused, or every sample that waits still comes once",
+          "[batching][property]") {
+  ballast::splitmix64 draw(6);
+  auto const lengths = stream(6, 900);
+  ballast::online_levels<> online(two, eight, 3);
+  for (auto const l : lengths) online.push(l);
+  REQUIRE(online.ready());
+  int refused = 0;
+  for (int round = 0; round < 600; ++round) {
+    auto state = online.state();
+    auto const one_of = [&](auto& list) -> auto& { return list[draw() % list.size()]; };
+    auto const any = draw() % 3 == 0 ? draw() >> draw() % 64 : draw() % 1000;
+    auto& step = one_of(state.ready);
+    auto& waits = one_of(one_of(state.gathered));
+    switch (round % 12) {
+      case 0: state.samples = any; break;
+      case 1: state.rounds = any; break;
+      case 2: waits.sample = static_cast<std::uint32_t>(any); break;
+      case 3: waits.length = static_cast<std::int64_t>(any) * (any % 2 == 0 ? 1 : -1); break;
+      case 4: step.level = static_cast<std::uint32_t>(any); break;
+      case 5: step.ranks = any; break;
+      case 6: step.micro_batches = any; break;
+      case 7: one_of(step.packs.offsets) = any; break;
+      case 8: one_of(step.packs.members) = static_cast<std::uint32_t>(any); break;
+      case 9: step.packs.offsets.resize(any % 20); break;
+      case 10: step.packs.members.resize(any % 20); break;
+      default: one_of(state.gathered).push_back(waits); break;
+    }
+    std::vector<std::uint32_t> wanted, found;
+    try {
+      ballast::online_levels<> again(two, eight, 3, state);
+      for (auto const& level : state.gathered)
+        for (auto const& w : level) wanted.push_back(w.sample);
+      for (auto const& s : state.ready) wanted.insert(wanted.end(), s.packs.members.begin(), s.packs.members.end());
+      again.flush();
+      for (auto const& s : take(again)) {
+        REQUIRE(s.packs.size() == s.ranks * s.micro_batches);
+        found.insert(found.end(), s.packs.members.begin(), s.packs.members.end());
+      }
+    } catch (ballast::invalid_input const&) {
+      ++refused;
+      continue;
+    }
+    for (auto* list : {&wanted, &found}) std::sort(list->begin(), list->end());
+    REQUIRE(found == wanted);
+    REQUIRE(std::adjacent_find(found.begin(), found.end()) == found.end());
+    REQUIRE((found.empty() || found.back() < state.samples));
+  }
+  CHECK(refused > 300);
+}
+
 TEST_CASE("online_levels: bad input is refused", "[batching]") {
   using ballast_test::refusal;
+  auto const of_step = [](std::int64_t capacity, std::int64_t tokens) {
+    return refusal([&] { ballast::online_levels<>(levels_t{{capacity, 1, 0}}, {.devices = 1, .tokens_per_step = tokens}, 4); });
+  };
+  CHECK(of_step(1, std::int64_t{1} << 62) == "tokens_per_step = 4611686018427387904 must be at most 2^61");
+  CHECK(of_step(1, std::int64_t{1} << 61) ==
+        "tokens_per_step = 2305843009213693952 is 2305843009213693952 micro-batches of capacity 1 on 1 ranks: a step has at most 2^20 - 1");
+  CHECK(of_step(std::int64_t{1} << 39, std::int64_t{1} << 58) == "accepted");
   ballast::online_levels<> online(two, eight);
   CHECK(refusal([&] { online.push(0); }) == "sample 0 of 0 tokens must be in 1 ... 4096, the longest level");
   CHECK(refusal([&] { online.push(4097); }) == "sample 0 of 4097 tokens must be in 1 ... 4096, the longest level");

@@ -91,6 +91,45 @@ TEST_CASE("wlb: a stream that continues from its state makes the same steps", "[
   }
 }
 
+TEST_CASE("wlb: a state with any member changed is refused, or every document that waits still comes once", "[property]") {
+  splitmix64 draw(9);
+  auto const start = wlb::options{.micro_batches = 3, .capacity = 100, .thresholds = {40, 70}};
+  wlb::packer stream(start, cost);
+  while (stream.state().left.empty() || stream.state().queues[0].empty() || stream.state().queues[1].empty())
+    (void)stream.push(ballast_test::random_lengths(20, 100, draw));
+  int refused = 0;
+  for (int round = 0; round < 300; ++round) {
+    auto state = stream.state();
+    auto const any = draw() % 3 == 0 ? draw() >> draw() % 64 : draw() % 200;
+    auto& list = round % 2 == 0 ? state.left : state.queues[draw() % 2];
+    auto& document = list[draw() % list.size()];
+    switch (round % 7) {
+      case 0: state.documents = any; break;
+      case 1: state.steps = any; break;
+      case 2: state.queues.resize(any % 4); break;
+      case 3: document.number = any; break;
+      case 4: document.length = static_cast<std::int64_t>(any) * (any % 2 == 0 ? 1 : -1); break;
+      case 5: document.arrived = any; break;
+      default: list.push_back(document); break;
+    }
+    try {
+      wlb::packer again(start, cost, state);
+      auto wanted = members(), found = members();
+      for (auto const& d : again.waiting()) wanted.push_back(d.number);
+      for (auto const& s : again.flush()) {
+        found.insert(found.end(), s.micro_batches.members.begin(), s.micro_batches.members.end());
+        for (auto const delay : s.delays) REQUIRE(delay <= state.steps + wanted.size());
+      }
+      std::sort(found.begin(), found.end());
+      REQUIRE(found == wanted);
+      REQUIRE(std::adjacent_find(found.begin(), found.end()) == found.end());
+    } catch (invalid_input const&) {
+      ++refused;
+    }
+  }
+  CHECK(refused > 150);
+}
+
 TEST_CASE("wlb: algorithm 1 by hand", "[published]") {
   wlb::packer stream({.micro_batches = 2, .capacity = 20, .thresholds = {10, 15}}, quadratic_cost{.linear = 0, .quadratic = 1});
   // 12 and 16 wait, each in its queue. 8 | 6; 5 to the 6, whose work is less; 4 to the second (61 < 64); then 3 to the first.

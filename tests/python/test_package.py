@@ -479,6 +479,10 @@ class Streams(unittest.TestCase):
                 next(walk)
             state = [int(word) for word in first.state()]
             again = self.stream(state=state)
+            changed = len(state) // 2
+            state[changed] += 1
+            with self.assertRaisesRegex(ValueError, "damaged"):
+                self.stream(state=state)
             self.assertEqual(list(again), whole[stop:], stop)
             self.assertFalse(again._held)
         with self.assertRaisesRegex(ValueError, "state is not one of a stream"):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -26,8 +27,8 @@ class stream(Generic[Sample]):  # noqa: N801, used like a function
             for micro_batch in step[rank]: ...  # a list of samples
 
     Every rank that reads the same samples makes the same steps, without talking to the others. `steps.state()` is a
-    list of integers; a stream made with `state=` reads its samples from the beginning, skips those that left, and goes
-    on.
+    list of integers, the last a digest of the others; a stream made with `state=` reads its samples from the beginning,
+    skips those that left, and goes on.
     """
 
     def __init__(
@@ -59,6 +60,8 @@ class stream(Generic[Sample]):  # noqa: N801, used like a function
             raise ValueError(f"ranks = {ranks} and micro_batches = {micro_batches} must be positive")
         self._samples, self._ranks, self._drop_last = samples, ranks, drop_last
         words = [int(word) for word in state or ()]
+        if words and words.pop() != _digest(words):
+            raise ValueError("the state is not one of a stream, or is damaged: its last integer is no digest of the others")
         self._ended = words[0] if words else 0  # steps handed out after the last sample came
         self._last: list[int] = []  # the state when it came
         words = words[1:]
@@ -82,7 +85,8 @@ class stream(Generic[Sample]):  # noqa: N801, used like a function
 
     def state(self) -> list[int]:
         """What a checkpoint keeps: a few integers. The step that was handed out last counts as trained."""
-        return [self._ended, *(self._last or self._stream.words())]
+        words = [self._ended, *(self._last or self._stream.words())]
+        return [*words, _digest(words)]
 
     def __iter__(self) -> Iterator[list[list[list[Sample]]]]:
         """The steps: for each rank, a list of micro-batches, each a list of samples; without empty micro-batches."""
@@ -115,6 +119,10 @@ class stream(Generic[Sample]):  # noqa: N801, used like a function
             if numbers:
                 out[place % self._ranks].append([self._held.pop(n) for n in numbers])
         return out
+
+
+def _digest(words: list[int]) -> int:
+    return zlib.crc32(" ".join(map(str, words)).encode())
 
 
 def _filled(groups: list[list[int]]) -> list[list[int]]:

@@ -109,6 +109,8 @@ class outlier_stream {
              std::to_string(state.measures.size()) + " measures";
     });
     require(state.usual >= 0, [&] { return "usual = " + std::to_string(state.usual) + " must not be negative"; });
+    require(state.usual < (std::int64_t{1} << 62) / static_cast<std::int64_t>(options_.micro_batches),
+            [&] { return "usual = " + std::to_string(state.usual) + " times micro_batches reaches 2^62"; });
     for (std::size_t i = 0; i < n; ++i) {
       require(state.numbers[i] < state.samples && (i == 0 || state.numbers[i] > state.numbers[i - 1]),
               [&] { return entry("numbers", i, state.numbers[i]) + " must ascend below samples = " + std::to_string(state.samples); });

@@ -62,6 +62,14 @@ class stream_sources {
               [&] { return entry("numbers", i, state.numbers[i]) + " must ascend below samples = " + std::to_string(state.samples); });
       require(state.sources[i] < state.totals.size(), [&] { return entry("sources", i, state.sources[i]) + " is no source"; });
     }
+    auto room = (std::int64_t{1} << 62) - 1;
+    for (std::size_t s = 0; s < state.totals.size(); ++s) {
+      auto const& t = state.totals[s];
+      require(t.left >= 0 && t.left <= t.arrived && t.arrived <= room && t.waited >= 0 && t.longest_delay < std::uint64_t{1} << 40 &&
+                  compare_products(t.waited, 1, t.left, static_cast<std::int64_t>(t.longest_delay)) <= 0,
+              [&] { return "totals[" + std::to_string(s) + "]: tokens or delays that cannot be"; });
+      room -= t.arrived;
+    }
     state_ = std::move(state);
   }
 

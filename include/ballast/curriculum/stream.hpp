@@ -21,7 +21,7 @@ namespace ballast::inline v0_2 {
 /// @brief The state of a `curriculum_stream`: what a checkpoint keeps in order to resume it.
 struct curriculum_state {
   std::uint64_t step = 0;         ///< number of steps handed out since the start
-  std::uint64_t fingerprint = 0;  ///< hash of the sources and options, which include the seed
+  std::uint64_t fingerprint = 0;  ///< hash of the step, the sources and the options, which include the seed
   friend constexpr bool operator==(curriculum_state const&, curriculum_state const&) = default;
 };
 
@@ -65,16 +65,17 @@ class curriculum_stream {
   }
 
   /// @brief The state to save in a checkpoint.
-  [[nodiscard]] curriculum_state state() const noexcept { return {step_, fingerprint_}; }
+  [[nodiscard]] curriculum_state state() const noexcept { return {step_, fingerprint_at(step_)}; }
 
   /// @brief Continues where another stream with the same sources and options was.
   /// @param from  the state of that stream
-  /// @throws invalid_input if that stream had other sources or options, or has handed out more steps than this stream has; this stream is
-  /// then unchanged
+  /// @throws invalid_input if the state was changed, or that stream had other sources or options, or has handed out more steps than this
+  /// stream has; this stream is then unchanged
   /// @par Complexity
   /// O(epochs * sources), and planning one epoch.
   void resume(curriculum_state const& from) {
-    require(from.fingerprint == fingerprint_, [] { return std::string("the state is of a stream with other sources or options"); });
+    require(from.fingerprint == fingerprint_at(from.step),
+            [] { return std::string("the state is damaged, or of a stream with other sources or options"); });
     require(from.step <= steps_,
             [&] { return "step = " + std::to_string(from.step) + " is beyond the stream's " + std::to_string(steps_); });
     auto epoch = options_.epoch;
@@ -93,6 +94,12 @@ class curriculum_stream {
     place_ = 0;
   }
 
+  [[nodiscard]] std::uint64_t fingerprint_at(std::uint64_t step) const noexcept {
+    fnv1a h;
+    h.append(fingerprint_);
+    h.append(step);
+    return h.value();
+  }
   [[nodiscard]] std::uint64_t fingerprint() const {
     fnv1a h;
     for (auto const& source : sources_) {

@@ -81,25 +81,27 @@ class online_levels {
   }
   /// @brief Continues a stream from its state. @param levels as before @param options as before @param window as before @param state from
   /// `state()`
-  /// @throws invalid_input as above, or if the state has another number of levels
+  /// @throws invalid_input as above, or if the state is not one of a stream with these levels and options
   online_levels(std::vector<level> levels, level_batching_options const& options, std::uint64_t window, state_type state)
       : online_levels(std::move(levels), options, window) {
     require(state.gathered.size() == levels_.size(), [&] {
       return "a state of " + std::to_string(state.gathered.size()) + " levels for " + std::to_string(levels_.size()) + " levels";
     });
-    state_ = std::move(state);
+    require_ours(state);
     for (std::size_t i = 0; i < levels_.size(); ++i)
-      for (auto const& w : state_.gathered[i]) tokens_[i] += w.length;
+      for (auto const& w : state.gathered[i]) add_checked(tokens_[i], w.length, "state.gathered", i);
+    state_ = std::move(state);
   }
 
   /// @brief Takes the next sample. @param length tokens of the sample @throws invalid_input unless the length is positive and fits the
-  /// longest level
+  /// longest level, or if `Index` cannot number the sample
   /// @par Complexity Amortised O(log window) a sample.
   void push(std::int64_t length) {
     require(length > 0 && length <= levels_.back().capacity, [&] {
       return "sample " + std::to_string(state_.samples) + " of " + std::to_string(length) + " tokens must be in 1 ... " +
              std::to_string(levels_.back().capacity) + ", the longest level";
     });
+    require_index<Index>(state_.samples + 1, "samples");
     std::size_t i = 0;
     while (levels_[i].capacity < length) ++i;
     state_.gathered[i].push_back({static_cast<Index>(state_.samples++), length, false});
@@ -126,6 +128,32 @@ class online_levels {
 
  private:
   [[nodiscard]] std::size_t places(std::size_t i) const { return static_cast<std::size_t>(shapes_[i].ranks * shapes_[i].micro_batches); }
+
+  /// Each sample that waits is one that was pushed, waits once and fits its level; each step has the shape of its level.
+  void require_ours(state_type const& state) const {
+    std::vector<Index> all;
+    for (std::size_t i = 0; i < levels_.size(); ++i)
+      for (auto const& w : state.gathered[i]) {
+        require(w.length > 0 && w.length <= levels_[i].capacity, [&] {
+          return entry("state.gathered", i, w.sample) + " has " + std::to_string(w.length) + " tokens, which level " + std::to_string(i) +
+                 " does not hold";
+        });
+        all.push_back(w.sample);
+      }
+    for (std::size_t k = 0; k < state.ready.size(); ++k) {
+      auto const& [at, ranks, micro_batches, packs] = state.ready[k];
+      require(at < levels_.size() && ranks == shapes_[at].ranks && micro_batches == shapes_[at].micro_batches &&
+                  packs.size() == places(at) && packs.offsets.front() == 0 && packs.offsets.back() == packs.members.size() &&
+                  std::is_sorted(packs.offsets.begin(), packs.offsets.end()),
+              [&] { return "state.ready[" + std::to_string(k) + "] is no step of these levels"; });
+      all.insert(all.end(), packs.members.begin(), packs.members.end());
+    }
+    std::sort(all.begin(), all.end());
+    auto const twice = std::adjacent_find(all.begin(), all.end());
+    require(twice == all.end(), [&] { return "the state has sample " + std::to_string(*twice) + " twice"; });
+    require(all.empty() || all.back() < state.samples,
+            [&] { return "the state has sample " + std::to_string(all.back()) + " of " + std::to_string(state.samples) + " samples"; });
+  }
 
   /// Packs the gathered samples of a level and makes steps of the packs; unless `all`, samples of an incomplete step stay gathered.
   void pack(std::size_t i, bool all) {

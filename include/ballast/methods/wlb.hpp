@@ -130,12 +130,22 @@ class packer {
     state_.queues.resize(options_.thresholds.size());
   }
   /// @brief Continues a stream from its state. @param shape as before @param cost as before @param state from `state()`
-  /// @throws invalid_input as above, or if the state has another number of queues
+  /// @throws invalid_input as above, or if the state is not one of a stream with these options
   packer(options shape, Cost const& cost, packer_state state) : packer(std::move(shape), cost) {
     require(state.queues.size() == state_.queues.size(), [&] {
       return "a state of " + std::to_string(state.queues.size()) + " queues for " + std::to_string(state_.queues.size()) + " thresholds";
     });
     state_ = std::move(state);
+    auto const all = waiting();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      auto const& d = all[i];
+      require(d.number < state_.documents && (i == 0 || d.number > all[i - 1].number) && d.arrived < state_.steps && d.length > 0 &&
+                  d.length <= options_.capacity,
+              [&] {
+                return "the state is damaged: document " + std::to_string(d.number) + " of " + std::to_string(d.length) +
+                       " tokens from step " + std::to_string(d.arrived) + " waits";
+              });
+    }
   }
 
   /// @brief Takes the documents of the next global batch and makes a step.

@@ -31,6 +31,8 @@ namespace ballast::inline v0_2::detail {
 template <class = when_called>
 [[nodiscard]] inline batching_options shape_of(level const& at, std::span<level const> levels, level_batching_options const& o) {
   require(o.tokens_per_step >= 0, [&] { return "tokens_per_step = " + std::to_string(o.tokens_per_step) + " must not be negative"; });
+  require(o.tokens_per_step <= std::int64_t{1} << 61,
+          [&] { return "tokens_per_step = " + std::to_string(o.tokens_per_step) + " must be at most 2^61"; });
   require(o.devices < std::uint64_t{1} << 20, [&] { return "devices = " + std::to_string(o.devices) + " must be below 2^20"; });
   auto const tokens = [&](level const& l) {
     require(l.capacity < std::int64_t{1} << 40, [&] { return "capacity = " + std::to_string(l.capacity) + " must be below 2^40"; });
@@ -40,6 +42,10 @@ template <class = when_called>
   if (whole == 0)
     for (auto const& l : levels) whole = (std::max)(whole, tokens(l));
   auto const rounds = whole / tokens(at) + (whole % tokens(at) >= (tokens(at) + 1) / 2 ? 1 : 0);
+  require(rounds < std::int64_t{1} << 20, [&] {
+    return "tokens_per_step = " + std::to_string(whole) + " is " + std::to_string(rounds) + " micro-batches of capacity " +
+           std::to_string(at.capacity) + " on " + std::to_string(ranks_of(at, o.devices)) + " ranks: a step has at most 2^20 - 1";
+  });
   return {.capacity = at.capacity,
           .ranks = ranks_of(at, o.devices),
           .micro_batches = static_cast<std::uint64_t>((std::max)(rounds, std::int64_t{1})),
