@@ -5,16 +5,64 @@
 #include <ballast/cost/polynomial.hpp>
 
 #include "support/catch.hpp"
+#include "support/refusal.hpp"
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <utility>
 #include <vector>
 
 namespace test_batching_check {
 
 using fault = ballast::batching_fault;
+using ballast_test::refusal;
 using plan = ballast::batching<>;
+
+TEST_CASE("check_batching: shapes and figures that no integer holds are faults") {
+  std::vector<std::int64_t> const lengths{90, 5, 4, 3, 60, 7, 8, 50};
+  ballast::batching_options const o{.capacity = 100, .ranks = 2, .micro_batches = 2};
+  auto const good = ballast::deal_steps(ballast::groups<>{{0, 2, 4, 6, 8}, {0, 1, 2, 3, 4, 5, 6, 7}}, lengths, o, ballast::token_cost{});
+  auto const fault_of = [&](plan const& p, ballast::batching_options const& of, auto const& cost) {
+    return ballast::check_batching(p, lengths, of, cost).fault;
+  };
+  REQUIRE(fault_of(good, o, ballast::token_cost{}) == fault::none);
+  for (auto const empty : {false, true})
+    for (std::uint64_t const ranks : {0U, 2U, 4U})
+      for (std::uint64_t const each : {std::uint64_t{0}, std::uint64_t{1} << 61, std::uint64_t{1} << 62, std::uint64_t{1} << 63}) {
+        auto bad = good;
+        auto of = o;
+        bad.ranks = of.ranks = ranks;
+        bad.micro_batches = each;
+        if (empty) bad.table.clear();
+        CHECK(fault_of(bad, of, ballast::token_cost{}) == fault::wrong_shape);
+      }
+  constexpr auto most = (std::numeric_limits<std::int64_t>::max)();
+  auto const dear = [](std::int64_t) { return most / 2; };
+  CHECK(fault_of(good, o, dear) == fault::wrong_cost);
+  CHECK(fault_of(good, o, [](std::int64_t length) { return -length; }) == fault::wrong_cost);
+  for (auto const wait : {ballast::synchronisation::per_step, ballast::synchronisation::per_micro_batch, ballast::synchronisation::pipeline}) {
+    auto of = o;
+    of.synchronisation = wait;
+    of.cost_per_step = most;
+    CHECK(fault_of(good, of, ballast::token_cost{}) == fault::wrong_cost);
+    of.cost_per_step = 0;
+    of.cost_per_micro_batch = most;
+    CHECK(fault_of(good, of, ballast::token_cost{}) == fault::wrong_cost);
+  }
+  auto of = o;
+  of.synchronisation = ballast::synchronisation::pipeline;
+  for (auto const stages : {std::uint64_t{0}, std::uint64_t{1} << 62, std::uint64_t{1} << 63, ~std::uint64_t{0}}) {
+    of.stages = stages;
+    CHECK(fault_of(good, of, ballast::token_cost{}) == fault::wrong_value);
+  }
+  std::vector<std::int64_t> const long_ones(8, most);
+  of = o;
+  of.capacity = most;
+  CHECK(ballast::check_batching(good, long_ones, of, ballast::token_cost{}).fault == fault::overfull_pack);
+  std::vector<std::uint64_t> const keys(3, 0);
+  CHECK(refusal([&] { return ballast::check_batching(good, lengths, o, ballast::token_cost{}, 0, keys); }) == "keys has 3 entries for 8 samples");
+}
 
 TEST_CASE("check_batching names each broken rule and the first place") {
   std::vector<std::int64_t> const lengths{90, 5, 4, 3, 60, 7, 8, 50};

@@ -3,7 +3,9 @@
 #include <ballast/batching/fault.hpp>
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/result.hpp>
+#include <ballast/core/checked.hpp>
 #include <ballast/core/concepts.hpp>
+#include <ballast/core/error.hpp>
 #include <ballast/core/lengths.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/verdict.hpp>
@@ -15,6 +17,7 @@
 #include <ranges>
 #include <set>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -32,7 +35,10 @@ class batching_checker {
         o_(o),
         cost_(cost),
         overhead_(share_overhead),
-        keys_(keys) {}
+        keys_(keys) {
+    require(keys_.empty() || keys_.size() == n_,
+            [&] { return "keys has " + std::to_string(keys_.size()) + " entries for " + std::to_string(n_) + " samples"; });
+  }
 
   [[nodiscard]] verdict<batching_fault> run() {
     using rule = verdict<batching_fault> (batching_checker::*)();
@@ -46,7 +52,8 @@ class batching_checker {
   using enum batching_fault;
 
   verdict<batching_fault> shape() {
-    if (plan_.ranks != o_.ranks || plan_.micro_batches == 0 || plan_.table.size() % (plan_.ranks * plan_.micro_batches) != 0)
+    if (plan_.ranks == 0 || plan_.ranks != o_.ranks || plan_.micro_batches == 0 ||
+        plan_.micro_batches > (std::uint64_t{1} << 60) / plan_.ranks || plan_.table.size() % (plan_.ranks * plan_.micro_batches) != 0)
       return {wrong_shape, 0};
     return {};
   }
@@ -75,7 +82,7 @@ class batching_checker {
     for (std::size_t j = 0; j < plan_.shared.size(); ++j) {
       auto const& s = plan_.shared[j];
       if (s.sample >= n_ || s.ranks < 2 || !std::has_single_bit(s.ranks) || s.first_rank % s.ranks != 0 ||
-          s.first_rank + s.ranks > plan_.ranks || s.step >= plan_.steps() || degree_[s.sample] != 1)
+          s.ranks > plan_.ranks || s.first_rank > plan_.ranks - s.ranks || s.step >= plan_.steps() || degree_[s.sample] != 1)
         return {wrong_shared, j};
       degree_[s.sample] = s.ranks;
       auto const in = [&](std::uint64_t r, std::uint64_t m) {
@@ -93,56 +100,60 @@ class batching_checker {
     return {};
   }
 
-  /// Sums the tokens and costs of the steps, and checks the capacity.
+  /// The larger of two figures; `none` if one is.
+  [[nodiscard]] static checked larger(checked a, checked b) noexcept { return !a.fits() || (b.fits() && b.value < a.value) ? a : b; }
+
+  /// Sums the tokens and costs of the steps, and checks the capacity. A sum that no integer holds is no figure of a plan.
   verdict<batching_fault> steps() {
     occurs_.assign(n_, 0);
-    auto const warm_up = static_cast<std::int64_t>(o_.synchronisation == synchronisation::pipeline ? o_.stages - 1 : 0);
+    checked const nothing(0), step_cost(o_.cost_per_step), warm_up(static_cast<std::int64_t>(o_.stages - 1));
+    auto const by_row = o_.synchronisation == synchronisation::per_micro_batch, piped = o_.synchronisation == synchronisation::pipeline;
     for (std::size_t s = 0; s < plan_.steps(); ++s) {
-      std::vector<std::int64_t> of_row(plan_.micro_batches, 0);
-      std::int64_t slowest = 0;
+      std::vector<checked> of_row(static_cast<std::size_t>(plan_.micro_batches), nothing);
+      auto slowest = nothing;
       for (std::size_t r = 0; r < plan_.ranks; ++r) {
-        std::int64_t all = 0, most = 0;
+        auto all = nothing, most = nothing;
         for (std::size_t m = 0; m < plan_.micro_batches; ++m) {
           auto const p = plan_.at(s, r, m);
           if (p == plan_.none) continue;
           auto const [held, c] = add_pack(p);
-          if (held > o_.capacity) return {overfull_pack, p};
-          all += c;
-          most = (std::max)(most, c);
-          of_row[m] = (std::max)(of_row[m], c);
+          if (!held.fits() || held.value > o_.capacity) return {overfull_pack, p};
+          all = all + c;
+          most = larger(most, c);
+          of_row[m] = larger(of_row[m], c);
         }
-        sum_ += all;
-        slowest = (std::max)(slowest, all + warm_up * most);
+        sum_ = sum_ + all;
+        slowest = larger(slowest, piped ? all + warm_up * most : all);
       }
-      if (o_.synchronisation == synchronisation::per_micro_batch) {
-        for (auto row : of_row) value_ += row;
+      if (by_row) {
+        for (auto const row : of_row) value_ = value_ + row;
       } else {
-        value_ += slowest;
+        value_ = value_ + slowest;
       }
-      value_ += o_.cost_per_step;
-      sum_ += o_.cost_per_step * static_cast<std::int64_t>(plan_.ranks);
+      value_ = value_ + step_cost;
+      sum_ = sum_ + step_cost * checked(static_cast<std::int64_t>(plan_.ranks));
     }
     return {};
   }
   struct pack_total {
-    std::int64_t tokens, cost;
+    checked tokens, cost;
   };
   pack_total add_pack(Index p) {
-    pack_total sum{0, o_.cost_per_micro_batch};
+    pack_total sum{checked(0), checked(o_.cost_per_micro_batch)};
     for (auto i : plan_.packs[p]) {
-      sum.tokens += divide_up(length(i), static_cast<std::int64_t>(degree_[i]));
-      sum.cost += charge(i);
+      sum.tokens = sum.tokens + checked(divide_up(length(i), static_cast<std::int64_t>(degree_[i])));
+      sum.cost = sum.cost + charge(i);
       ++occurs_[i];
     }
-    tokens_ += sum.tokens;
+    tokens_ = tokens_ + sum.tokens;
     return sum;
   }
   [[nodiscard]] std::int64_t length(Index i) const { return static_cast<std::int64_t>(length_[static_cast<std::size_t>(i)]); }
-  [[nodiscard]] std::int64_t charge(Index i) const {
+  [[nodiscard]] checked charge(Index i) const {
     auto const whole = static_cast<std::int64_t>(cost_(length(i)));
-    if (degree_[i] == 1) return whole;
+    if (degree_[i] == 1 || whole < 0) return checked(whole);
     auto const parts = static_cast<std::int64_t>(1000 * degree_[i]), factor = 1000 + std::int64_t{overhead_};
-    return whole / parts * factor + divide_up(whole % parts * factor, parts);  // whole * factor could overflow
+    return checked(whole / parts) * checked(factor) + checked(divide_up(whole % parts * factor, parts));  // whole * factor could overflow
   }
 
   verdict<batching_fault> lists() {
@@ -233,10 +244,10 @@ class batching_checker {
   }
 
   verdict<batching_fault> figures() {
-    if (tokens_ != plan_.tokens) return {wrong_tokens, 0};
-    if (sum_ != plan_.cost) return {wrong_cost, 0};
-    if (value_ != plan_.slowest.value) return {wrong_value, 0};
-    if (plan_.slowest.lower_bound > value_) return {wrong_bound, 0};
+    if (!tokens_.fits() || tokens_.value != plan_.tokens) return {wrong_tokens, 0};
+    if (!sum_.fits() || sum_.value != plan_.cost) return {wrong_cost, 0};
+    if (!value_.fits() || value_.value != plan_.slowest.value) return {wrong_value, 0};
+    if (plan_.slowest.lower_bound > value_.value) return {wrong_bound, 0};
     return {};
   }
 
@@ -248,7 +259,7 @@ class batching_checker {
   std::uint32_t overhead_;
   std::span<std::uint64_t const> keys_;
   std::vector<std::uint64_t> degree_, occurs_;  ///< for each sample: number of ranks that share it, number of places that hold it
-  std::int64_t tokens_ = 0, sum_ = 0, value_ = 0;
+  checked tokens_{0}, sum_{0}, value_{0};
 };
 
 }  // namespace ballast::inline v0_2::detail
