@@ -4,6 +4,7 @@
 #include <ballast/balance/share_units.hpp>
 
 #include "support/catch.hpp"
+#include "support/refusal.hpp"
 
 namespace test_balance_check_unequal {
 namespace {
@@ -29,6 +30,21 @@ TEST_CASE("check_unequal: names the first broken rule", "[balance]") {
   CHECK(broken([](auto& p) { p.status = ballast::status::unknown; }) == balance_fault::sets_without_plan);
   ballast::unequal_options const tight{.unit_time = {1, 2}, .capacity = {6, 5}};
   CHECK(ballast::check_unequal(good, items, tight).fault == balance_fault::overfull_set);
+}
+
+TEST_CASE("check_unequal and check_shares: options and times out of range", "[balance]") {
+  using ballast_test::refusal;
+  constexpr auto most = (std::numeric_limits<std::int64_t>::max)();
+  ballast::unit_shares shares{.units = {5, 0}, .time = {5, 5}};
+  CHECK(refusal([&] { return ballast::check_shares(shares, 5, {.unit_time = {1, 0}}); }) == "unit_time[1] = 0 must be in 1 ... 2^31");
+  CHECK(refusal([&] { return ballast::check_shares(shares, -1, {.unit_time = {1, 1}}); }) == "units = -1 must not be negative");
+  shares.units = {most, 1};
+  CHECK(ballast::check_shares(shares, most, {.unit_time = {1, 1}}).fault == balance_fault::item_missing);
+  CHECK(ballast::check_shares(shares, most, {.unit_time = {2, 1}}).fault == balance_fault::wrong_value);
+  ballast::unequal_sets<> const sets{.status = ballast::status::feasible, .sets = {{0, 1, 2}, {0, 1}}, .time = {}};
+  CHECK(refusal([&] { return ballast::check_unequal(sets, numbers{1, 2}, {.unit_time = {1, 2}, .capacity = {9}}); }) ==
+        "capacity has 1 entries for 2 sets");
+  CHECK(ballast::check_unequal(sets, numbers{most - 1, 1}, {.unit_time = {2, 1}}).fault == balance_fault::wrong_value);
 }
 
 TEST_CASE("check_shares: names the first broken rule", "[balance]") {

@@ -41,7 +41,8 @@ TEST_CASE("check_batching: shapes and figures that no integer holds are faults")
   auto const dear = [](std::int64_t) { return most / 2; };
   CHECK(fault_of(good, o, dear) == fault::wrong_cost);
   CHECK(fault_of(good, o, [](std::int64_t length) { return -length; }) == fault::wrong_cost);
-  for (auto const wait : {ballast::synchronisation::per_step, ballast::synchronisation::per_micro_batch, ballast::synchronisation::pipeline}) {
+  for (auto const wait :
+       {ballast::synchronisation::per_step, ballast::synchronisation::per_micro_batch, ballast::synchronisation::pipeline}) {
     auto of = o;
     of.synchronisation = wait;
     of.cost_per_step = most;
@@ -61,7 +62,8 @@ TEST_CASE("check_batching: shapes and figures that no integer holds are faults")
   of.capacity = most;
   CHECK(ballast::check_batching(good, long_ones, of, ballast::token_cost{}).fault == fault::overfull_pack);
   std::vector<std::uint64_t> const keys(3, 0);
-  CHECK(refusal([&] { return ballast::check_batching(good, lengths, o, ballast::token_cost{}, 0, keys); }) == "keys has 3 entries for 8 samples");
+  CHECK(refusal([&] { return ballast::check_batching(good, lengths, o, ballast::token_cost{}, 0, keys); }) ==
+        "keys has 3 entries for 8 samples");
 }
 
 TEST_CASE("check_batching names each broken rule and the first place") {

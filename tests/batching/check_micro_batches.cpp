@@ -4,8 +4,10 @@
 #include <ballast/cost/polynomial.hpp>
 
 #include "support/catch.hpp"
+#include "support/refusal.hpp"
 
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -15,6 +17,7 @@ using ballast::batching_options;
 using ballast::micro_batch_constraints;
 using ballast::micro_batches;
 using ballast::status;
+using ballast_test::refusal;
 using numbers = std::vector<std::int64_t>;
 using keys = std::vector<std::uint64_t>;
 
@@ -45,6 +48,12 @@ TEST_CASE("check_micro_batches: names the first rule broken") {
   CHECK(says(same, {.together = one}).substr(0, 10) == "torn apart");
   CHECK(says(same, {.apart = each}).substr(0, 10) == "mixed keys");
   CHECK(says([](auto& p) { std::swap(p.table[0], p.table[1]); }, asked) == "expensive end at 2");
+
+  auto none = o;
+  none.micro_batches = 0;
+  CHECK(ballast::describe(check_micro_batches(good, l, none, dear)) == "wrong number at 0");
+  CHECK(refusal([&] { return check_micro_batches(good, l, o, dear, {.apart = std::span(each).first(2)}); }) ==
+        "apart has 2 entries for 6 samples");
 
   auto const flat = micro_batches(l, o, dear, {.equal_counts = true});
   CHECK(check_micro_batches(flat, l, o, dear, {.equal_counts = true}).valid());

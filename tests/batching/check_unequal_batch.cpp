@@ -4,6 +4,7 @@
 #include <ballast/cost/polynomial.hpp>
 
 #include "support/catch.hpp"
+#include "support/refusal.hpp"
 
 namespace test_batching_check_unequal_batch {
 namespace {
@@ -21,6 +22,11 @@ TEST_CASE("check_unequal_batch: names the first broken rule", "[batching]") {
     change(plan);
     return ballast::check_unequal_batch(plan, lengths, ranks, ballast::token_cost{}).fault;
   };
+  auto const dear = [](std::int64_t) { return (std::numeric_limits<std::int64_t>::max)() / 2; };
+  CHECK(ballast::check_unequal_batch(good, lengths, ranks, dear).fault == batching_fault::wrong_value);
+  CHECK(ballast_test::refusal([&] {
+          return ballast::check_unequal_batch(good, lengths, {.unit_time = {1}, .capacity = {9, 4}}, ballast::token_cost{});
+        }) == "unit_time has 1 entries for 2 ranks");
   CHECK(broken([](auto& p) { p.rank_of.pop_back(); }) == batching_fault::wrong_shape);
   CHECK(broken([](auto& p) { ++p.rank_of.back(); }) == batching_fault::wrong_shape);
   CHECK(broken([](auto& p) { p.micro_batches.members.pop_back(); }) == batching_fault::bad_offsets);

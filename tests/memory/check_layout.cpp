@@ -11,6 +11,7 @@
 
 #include "support/catch.hpp"
 #include "support/exhaustive_layout.hpp"
+#include "support/refusal.hpp"
 #include "support/rounds.hpp"
 
 namespace test_memory_check_layout {
@@ -30,6 +31,12 @@ memory_layout const good{
     .status = status::feasible, .height = {30, 30}, .bound = layout_bound::max_load, .offsets = {20, 0, 20}, .nodes = 0, .complete = true};
 
 }  // namespace
+
+TEST_CASE("check_layout: an alignment of 0 is refused") {
+  memory_layout const layout{.status = status::feasible, .height = {}, .bound = {}, .offsets = {0}, .nodes = 0, .complete = true};
+  CHECK(refusal([&] { return check_layout(buffers{{.lower = 0, .upper = 1, .size = 1, .alignment = 0}}, layout); }) ==
+        "buffers[0].alignment = 0 must be at least 1");
+}
 
 TEST_CASE("check_layout: each rule, its place and its sentence") {
   auto const broken = [](auto change, std::int64_t capacity = 0) {

@@ -4,6 +4,9 @@
 #include "support/catch.hpp"
 #include "support/refusal.hpp"
 
+#include <cstdint>
+#include <vector>
+
 namespace test_packing_check_duals {
 using ballast::histogram;
 
@@ -19,6 +22,15 @@ TEST_CASE("check_duals: takes a proof and refuses what is none", "[packing]") {
   CHECK_FALSE(ballast::check_duals(h, 9, {3, 4}, 7, 4, 2));
   CHECK(ballast_test::refusal([&] { return ballast::check_duals(h, 9, {3}, 9, 3); }) == "1 duals for 2 lengths");
   CHECK(ballast_test::refusal([&] { return ballast::check_duals(h, 9, {3, -1}, 9, 3); }) == "duals[1] = -1 must not be negative");
+  CHECK(ballast_test::refusal([&] { return ballast::check_duals(h, -1, {3, 5}, 9, 3); }) == "capacity = -1 must be positive");
+  ballast::measure_classes const two{.measures = 2, .values = {1, 1}, .counts = {1}};
+  std::vector<std::int32_t> const one{1};
+  auto const of = [&](std::vector<std::int64_t> const& capacity) {
+    return ballast_test::refusal([&] { return ballast::check_duals(two, capacity, one, 1, 1); });
+  };
+  CHECK(of({5, 5}) == "accepted");
+  CHECK(of({5}) == "1 capacities for 2 measures");
+  CHECK(of({5, -1}) == "capacity[1] = -1 must not be negative");
 }
 
 }  // namespace test_packing_check_duals

@@ -2,6 +2,7 @@
 #include <ballast/sharding/check_attention_tasks.hpp>
 
 #include "support/catch.hpp"
+#include "support/refusal.hpp"
 
 #include <cstdint>
 #include <string>
@@ -75,6 +76,16 @@ TEST_CASE("check_attention_tasks: a task must be part of one given task") {
   plan.loads = {10, 26};
   plan.load = {26, 18};
   CHECK(check_attention_tasks(plan, two, options).valid());
+}
+
+TEST_CASE("check_attention_tasks: options and tasks out of range are refused") {
+  auto const says = [](std::int64_t end, water_filling_options const& o) {
+    return ballast_test::refusal([&] { return check_attention_tasks(attention_plan<>{}, {{0, 0, 0, end, 0, 0}}, o); });
+  };
+  CHECK(says(8, {.servers = 0, .query_bytes = 1, .key_value_bytes = 1}) == "servers = 0 must be in 1 ... 2^20 - 1");
+  CHECK(says(8, {.servers = 1, .query_bytes = 1, .key_value_bytes = 1, .multiple = 0}) == "multiple = 0 must be in 1 ... 2^24 - 1");
+  CHECK(says(std::int64_t{1} << 31, {.servers = 1, .query_bytes = 1, .key_value_bytes = 1}) ==
+        "tasks[0] ends at key 2147483648, 2^31 or more");
 }
 
 TEST_CASE("check_attention_tasks: every rule has a sentence of its own") {

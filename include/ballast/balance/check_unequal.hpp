@@ -3,13 +3,16 @@
 #include <ballast/balance/check.hpp>
 #include <ballast/balance/fault.hpp>
 #include <ballast/balance/unequal_options.hpp>
+#include <ballast/core/checked.hpp>
 #include <ballast/core/concepts.hpp>
+#include <ballast/core/error.hpp>
 #include <ballast/core/verdict.hpp>
 #include <ballast/cost/polynomial.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 /// @file
 /// @brief Validators of sets of unequal speed. They share no code with the planners.
@@ -33,16 +36,17 @@ namespace detail {
 /// @tparam Size   a `cost_model`
 /// @param plan     the result; a plan that is not feasible must have no sets
 /// @param items    the items
-/// @param options  speed and limits of each set, valid
+/// @param options  speed and limits of each set
 /// @param cost     cost of an item
 /// @param size     size of an item
 /// @return the first broken rule: those of `check_balance`, then capacities and largest items set by set, then the time and its bound
-/// @throws invalid_input if a cost or size is outside [0, 2^63)
+/// @throws invalid_input if an option is out of range, or a cost or size is outside [0, 2^63)
 /// @par Complexity
 /// O(items + sets).
 template <index_type Index, length_range R, cost_model Cost = token_cost, cost_model Size = token_cost>
 [[nodiscard]] verdict<balance_fault> check_unequal(unequal_sets<Index> const& plan, R const& items, unequal_options const& options,
                                                    Cost const& cost = {}, Size const& size = {}) {
+  detail::require_valid<>(options);
   if (plan.status != status::feasible) {
     if (plan.sets.empty()) return {};
     return detail::broken_set(balance_fault::sets_without_plan, 0, static_cast<std::int64_t>(plan.sets.size()));
@@ -62,7 +66,9 @@ template <index_type Index, length_range R, cost_model Cost = token_cost, cost_m
     }
     if (!options.capacity.empty() && held > options.capacity[s])
       return detail::broken_set(balance_fault::overfull_set, s, held, options.capacity[s]);
-    slowest = (std::max)(slowest, load * options.unit_time[s]);
+    auto const time = checked(load) * checked(options.unit_time[s]);
+    if (!time.fits()) return detail::broken_set(balance_fault::wrong_value, s, plan.time.value, checked::most);
+    slowest = (std::max)(slowest, time.value);
   }
   if (plan.time.value != slowest) return detail::broken_set(balance_fault::wrong_value, 0, plan.time.value, slowest);
   if (plan.time.lower_bound > slowest) return detail::broken_set(balance_fault::wrong_bound, 0, plan.time.lower_bound, slowest);
@@ -72,14 +78,17 @@ template <index_type Index, length_range R, cost_model Cost = token_cost, cost_m
 /// @brief Checks the result of `share_units`: all units are shared, within the capacities, and in a unit of time less that is impossible.
 ///
 /// @param plan     the result; an infeasible one must have no shares
-/// @param units    number of units
-/// @param options  speed and capacity of each set, valid
+/// @param units    number of units, not negative
+/// @param options  speed and capacity of each set
 /// @return the first broken rule; `item_missing` if the shares do not add up, `wrong_bound` if a shorter time is possible or, of an
 /// infeasible result, the shortage is wrong
+/// @throws invalid_input if an option or the number of units is out of range
 /// @par Complexity
 /// O(sets).
 template <class = when_called>
 [[nodiscard]] verdict<balance_fault> check_shares(unit_shares const& plan, std::int64_t units, unequal_options const& options) {
+  detail::require_valid<>(options);
+  require(units >= 0, [&] { return "units = " + std::to_string(units) + " must not be negative"; });
   auto const sets = options.unit_time.size();
   std::int64_t shared = 0, slowest = 0, sooner = 0, most = 0;
   auto const add = [&](std::int64_t& sum, std::int64_t n) { sum += (std::min)(n, units - (std::min)(sum, units)); };
@@ -95,8 +104,11 @@ template <class = when_called>
   for (std::size_t s = 0; s < sets; ++s) {
     if (plan.units[s] < 0 || (!options.capacity.empty() && plan.units[s] > options.capacity[s]))
       return detail::broken_set(balance_fault::overfull_set, s, plan.units[s], options.capacity.empty() ? units : options.capacity[s]);
+    if (plan.units[s] > units - shared) return detail::broken_set(balance_fault::item_missing, s, plan.units[s], units - shared);
     shared += plan.units[s];
-    slowest = (std::max)(slowest, plan.units[s] * options.unit_time[s]);
+    auto const time = checked(plan.units[s]) * checked(options.unit_time[s]);
+    if (!time.fits()) return detail::broken_set(balance_fault::wrong_value, s, plan.time.value, checked::most);
+    slowest = (std::max)(slowest, time.value);
   }
   if (shared != units) return detail::broken_set(balance_fault::item_missing, 0, shared, units);
   if (plan.time.value != slowest) return detail::broken_set(balance_fault::wrong_value, 0, plan.time.value, slowest);

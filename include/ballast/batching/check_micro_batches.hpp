@@ -6,6 +6,7 @@
 #include <ballast/batching/micro_batch_options.hpp>
 #include <ballast/batching/options.hpp>
 #include <ballast/core/concepts.hpp>
+#include <ballast/core/error.hpp>
 #include <ballast/core/verdict.hpp>
 
 #include <cstddef>
@@ -39,6 +40,7 @@ template <class = when_called>
 /// `micro_batches`
 /// @param cost         cost of a sample by its length
 /// @param constraints  the constraints that the plan must meet
+/// @throws invalid_input if `together` or `apart` has neither no entry nor one for each sample
 /// @return the first broken rule, in the order of `micro_batch_fault`; its index is a sample, pack, rank or place
 /// @par Complexity
 /// O(samples log samples + places).
@@ -49,6 +51,8 @@ template <index_type Index, length_range R, cost_model Cost>
   using enum micro_batch_fault;
   auto const& c = constraints;
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
+  require(c.apart.empty() || c.apart.size() == n,
+          [&] { return "apart has " + std::to_string(c.apart.size()) + " entries for " + std::to_string(n) + " samples"; });
   if (plan.status != status::feasible) {
     if (plan.steps() != 0 || !plan.packs.empty() || c.exactly == 0) return {plan_refused, 0};
     if (plan.status == status::infeasible && plan.count.lower_bound <= plan.count.value) return {wrong_bound, 0};
@@ -60,7 +64,8 @@ template <index_type Index, length_range R, cost_model Cost>
     return {not_a_step, step.index, static_cast<std::uint64_t>(step.fault)};
   if (!plan.dropped.empty() || !plan.repeated.empty() || !plan.shared.empty()) return {wrong_number, 0};
   auto const each = plan.micro_batches;
-  if (plan.steps() != (n == 0 ? 0 : 1) || each % options.micro_batches != 0 || each < c.at_least || (c.exactly != 0 && each != c.exactly))
+  if (plan.steps() != (n == 0 ? 0 : 1) || options.micro_batches == 0 || each % options.micro_batches != 0 || each < c.at_least ||
+      (c.exactly != 0 && each != c.exactly))
     return {wrong_number, 0};
   if (n == 0) return {};
   if (plan.count.value != static_cast<std::int64_t>(each)) return {wrong_number, 0};

@@ -2,13 +2,16 @@
 #pragma once
 #include <ballast/batching/fault.hpp>
 #include <ballast/batching/unequal_batch.hpp>
+#include <ballast/core/checked.hpp>
 #include <ballast/core/concepts.hpp>
+#include <ballast/core/error.hpp>
 #include <ballast/core/verdict.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <ranges>
+#include <string>
 #include <vector>
 
 /// @file
@@ -25,6 +28,7 @@ namespace ballast::inline v0_2 {
 /// @param lengths  tokens of each sample, positive
 /// @param ranks    the ranks, valid
 /// @param cost     cost of a sample by its length
+/// @throws invalid_input unless each rank has a capacity and a time
 /// @return the first broken rule: `wrong_shape` if `rank_of` does not divide the micro-batches over the ranks; micro-batch after
 /// micro-batch `bad_offsets`, `empty_pack`, `member_out_of_range`, `sample_twice`, `overfull_pack`; `wrong_list` if `too_long` is not
 /// ascending or names a sample that a rank has room for; `sample_missing`; `wrong_value` and `wrong_bound` of the time
@@ -33,6 +37,9 @@ namespace ballast::inline v0_2 {
 template <index_type Index, length_range R, cost_model Cost>
 [[nodiscard]] verdict<batching_fault> check_unequal_batch(unequal_batch<Index> const& plan, R const& lengths, unequal_ranks const& ranks,
                                                           Cost const& cost) {
+  require(ranks.unit_time.size() == ranks.capacity.size(), [&] {
+    return "unit_time has " + std::to_string(ranks.unit_time.size()) + " entries for " + std::to_string(ranks.capacity.size()) + " ranks";
+  });
   auto const n = static_cast<std::uint64_t>(std::ranges::size(lengths)), count = std::uint64_t{ranks.capacity.size()};
   auto const length = [&](auto i) { return static_cast<std::int64_t>(std::ranges::begin(lengths)[static_cast<std::ptrdiff_t>(i)]); };
   auto const unsign = [](std::int64_t v) { return static_cast<std::uint64_t>(v); };
@@ -46,7 +53,7 @@ template <index_type Index, length_range R, cost_model Cost>
   std::int64_t slowest = 0, most = 0;
   for (std::size_t r = 0; r < count; ++r) {
     most = (std::max)(most, ranks.capacity[r]);
-    std::int64_t work = 0;
+    checked work(0);
     for (auto m = static_cast<std::size_t>(first[r]); m < first[r + 1]; ++m) {
       if (offsets[m] == offsets[m + 1]) return {batching_fault::empty_pack, m};
       std::int64_t left = ranks.capacity[r];
@@ -58,10 +65,12 @@ template <index_type Index, length_range R, cost_model Cost>
         if (length(i) > left)
           return {batching_fault::overfull_pack, m, unsign(ranks.capacity[r] - left + length(i)), unsign(ranks.capacity[r])};
         left -= length(i);
-        work += static_cast<std::int64_t>(cost(length(i)));
+        work = work + checked(static_cast<std::int64_t>(cost(length(i))));
       }
     }
-    slowest = (std::max)(slowest, work * ranks.unit_time[r]);
+    auto const time = work * checked(ranks.unit_time[r]);
+    if (!time.fits()) return {batching_fault::wrong_value, r, unsign(plan.time.value), unsign(checked::most)};
+    slowest = (std::max)(slowest, time.value);
   }
   for (std::size_t k = 0; k < plan.too_long.size(); ++k) {
     auto const i = std::uint64_t{plan.too_long[k]};

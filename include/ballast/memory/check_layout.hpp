@@ -4,6 +4,7 @@
 #include <ballast/core/status.hpp>
 #include <ballast/core/verdict.hpp>
 #include <ballast/memory/buffer.hpp>
+#include <ballast/memory/detail/check_buffers.hpp>
 #include <ballast/memory/fault.hpp>
 #include <ballast/memory/result.hpp>
 
@@ -84,12 +85,14 @@ template <class = when_called>
 /// @param buffers   the buffers
 /// @param layout    a layout of them, or the statement that there is none
 /// @param capacity  the largest height, in bytes; 0: any
+/// @throws invalid_input if a buffer is none: it does not end behind its begin, has a negative size or an alignment below 1
 /// @return the first broken rule, in the order of `layout_fault` (those of single offsets buffer by buffer); its index is the buffer
 /// @par Complexity
 /// O(n log n); O(n^2) to name the first overlap where there is one.
 template <class = when_called>
 [[nodiscard]] verdict<layout_fault, std::int64_t> check_layout(std::span<buffer const> buffers, memory_layout const& layout,
                                                                std::int64_t capacity = 0) {
+  detail::check_buffers(buffers);
   auto const& offsets = layout.offsets;
   auto const count = layout.status == status::feasible ? buffers.size() : 0;
   if (offsets.size() != count)

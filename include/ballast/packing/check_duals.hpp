@@ -40,7 +40,7 @@ namespace detail {
 /// @param packs          claimed lower bound on the number of packs
 /// @param max_samples    most samples in a pack; 0 = no limit
 /// @return whether both claims are true
-/// @throws invalid_input unless there is one value for each length, and no value and neither claim is negative
+/// @throws invalid_input unless there is one value for each length, the capacity is positive, and no value and neither claim is negative
 /// @par Complexity
 /// O(distinct lengths * capacity) time, O(capacity) memory; with a limit, the time is `max_samples` times that.
 /// @par Determinism
@@ -52,6 +52,7 @@ namespace detail {
   require(duals.size() == lengths.lengths.size(),
           [&] { return std::to_string(duals.size()) + " duals for " + std::to_string(lengths.lengths.size()) + " lengths"; });
   require(packs >= 0 && dual_capacity >= 0, [] { return std::string("dual_capacity and packs must not be negative"); });
+  require(capacity > 0, [&] { return "capacity = " + std::to_string(capacity) + " must be positive"; });
   std::vector<std::int64_t> most(static_cast<std::size_t>(capacity) + 1, 0);  // by room: the largest value in a pack of that room
   std::uint64_t all = 0;
   for (std::size_t k = 0; k < duals.size(); ++k) {
@@ -92,9 +93,11 @@ namespace detail {
           [&] { return std::to_string(duals.size()) + " duals for " + std::to_string(classes.size()) + " classes"; });
   require(packs >= 0 && dual_capacity >= 0, [] { return std::string("dual_capacity and packs must not be negative"); });
   auto const k = classes.measures;
+  require(capacity.size() == k, [&] { return std::to_string(capacity.size()) + " capacities for " + std::to_string(k) + " measures"; });
   std::vector<std::size_t> unit(k);
   std::size_t places = 1;
   for (auto m = k; m-- > 0;) {
+    require(capacity[m] >= 0, [&] { return entry("capacity", m, capacity[m]) + " must not be negative"; });
     require(capacity[m] < (std::int64_t{1} << 28) / static_cast<std::int64_t>(places),
             [&] { return entry("capacity", m, capacity[m]) + " makes a table of more than 2^28 entries"; });
     unit[m] = places;

@@ -130,6 +130,7 @@ template <index_type Index>
 /// @param plan     the plan; all members may have any values
 /// @param given    the attention as it is placed; no query occurs twice
 /// @param options  servers, bytes and multiple
+/// @throws invalid_input as `water_filling` of the tasks and options
 /// @return the first broken rule. Its index is a task, a given task, a sample or a server, as the sentence of `describe` says
 /// @par Complexity
 /// O(tasks log tasks).
@@ -138,6 +139,7 @@ template <index_type Index>
                                                              std::vector<attention_task<Index>> const& given,
                                                              water_filling_options const& options) {
   using enum attention_fault;
+  detail::require_valid(std::span<attention_task<Index> const>(given), options);
   auto const& offsets = plan.server_offsets;
   auto const servers = static_cast<std::size_t>(options.servers);
   if (offsets.size() != servers + 1 || plan.loads.size() != servers || offsets[0] != 0 || offsets.back() != plan.tasks.size() ||

@@ -81,8 +81,8 @@ class batching_checker {
     degree_.assign(n_, 1);
     for (std::size_t j = 0; j < plan_.shared.size(); ++j) {
       auto const& s = plan_.shared[j];
-      if (s.sample >= n_ || s.ranks < 2 || !std::has_single_bit(s.ranks) || s.first_rank % s.ranks != 0 ||
-          s.ranks > plan_.ranks || s.first_rank > plan_.ranks - s.ranks || s.step >= plan_.steps() || degree_[s.sample] != 1)
+      if (s.sample >= n_ || s.ranks < 2 || !std::has_single_bit(s.ranks) || s.first_rank % s.ranks != 0 || s.ranks > plan_.ranks ||
+          s.first_rank > plan_.ranks - s.ranks || s.step >= plan_.steps() || degree_[s.sample] != 1)
         return {wrong_shared, j};
       degree_[s.sample] = s.ranks;
       auto const in = [&](std::uint64_t r, std::uint64_t m) {
