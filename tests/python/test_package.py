@@ -15,7 +15,9 @@ import sys
 import tempfile
 import threading
 import time
+import types
 import unittest
+import unittest.mock
 from functools import partial
 
 import numpy as np
@@ -225,6 +227,27 @@ class Costs(unittest.TestCase):
             ballast.plan_steps([4], capacity=8, ranks=1, cost="llama")
         with self.assertRaisesRegex(ValueError, "cost has 4 entries.*lacks that of length 4"):
             ballast.plan_steps([4], capacity=8, ranks=1, cost=[0, 1, 2, 3])
+
+    def test_costs_of_the_samples_are_not_taken_for_costs_of_lengths(self):
+        lengths = drawn(2000, 1999)
+        of_samples = lengths * lengths
+        fall = 2 + int(np.flatnonzero(np.diff(of_samples[1:]) < 0)[0])
+        for cost in (of_samples, ballast.sample_cost(of_samples)):
+            for call in (
+                lambda cost: ballast.plan_steps(lengths, capacity=2000, ranks=4, cost=cost),
+                lambda cost: ballast.micro_batches(lengths, 2000, cost=cost),
+                lambda cost: ballast.TrainingRun(lengths, capacity=2000, ranks=4, cost=cost),
+            ):
+                with self.assertRaises(ValueError) as caught:
+                    call(cost)
+                self.assertEqual(
+                    str(caught.exception),
+                    f"cost has 2000 entries, as many as there are samples, and cost[{fall}] is below its predecessor: an "
+                    "array gives the costs of the lengths 0, 1, 2, ..., not of the samples; if these are costs of "
+                    "lengths, append one more",
+                )
+        for table in (np.arange(2000) + 1, np.append(of_samples, 7), np.append(7, np.arange(1, 2000))):
+            ballast.plan_steps(lengths, capacity=2000, ranks=4, cost=table)
 
     def test_every_way_to_name_a_cost(self):
         lengths = drawn(400, 4096)
@@ -536,6 +559,16 @@ class Rows(unittest.TestCase):
         self.assertEqual(arrays[2].tolist(), [0, 1, 2, 3, 0, 1, 2, 3, 0, 0])  # a view keeps the memory
         with self.assertRaisesRegex(ValueError, "a row of 7 tokens is too short for sequences of 8"):
             ballast.packed_row([2, 0], [3, 9, 2], multiple=4, tokens=7)
+
+    def test_the_collator_turns_caches_off(self):
+        from ballast.torch import Packed
+
+        rows = types.SimpleNamespace(from_numpy=lambda a: types.SimpleNamespace(unsqueeze=lambda _: a[np.newaxis]))
+        with unittest.mock.patch.dict(sys.modules, torch=rows):  # in the place of PyTorch
+            for huggingface in (False, True):
+                batch = Packed(huggingface=huggingface)([[5, 6, 7], [8, 9]])
+                self.assertIs(batch["use_cache"], False)
+                self.assertEqual(batch["position_ids"].tolist(), [[0, 1, 2, 0, 1]])
 
     def test_loss_weights(self):
         labels, cu = np.array([1, 2, -100, 3, 4, 5, 6, 0]), [0, 3, 7]

@@ -228,11 +228,26 @@ class TestPacked(unittest.TestCase):
         from transformers import DataCollatorWithFlattening
 
         samples = [{"input_ids": tokens(i)} for i in (3, 0, 8)]
-        theirs = DataCollatorWithFlattening(return_flash_attn_kwargs=True)(samples)
+        theirs = {**DataCollatorWithFlattening(return_flash_attn_kwargs=True)(samples), "use_cache": False}
         ours = Packed(huggingface=True)(samples)
         self.assertEqual(set(theirs), set(ours))
         for name, value in theirs.items():
             self.assertTrue(torch.equal(torch.as_tensor(value), torch.as_tensor(ours[name])), name)
+
+    def test_models_of_transformers_keep_the_samples_of_a_row_apart(self):
+        import transformers
+
+        shape = {"vocab_size": 31, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
+        heads = {"num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 64}
+        samples = [{"input_ids": tokens(i)} for i in (3, 0, 8)]
+        for name in ("Llama", "Qwen2"):
+            torch.manual_seed(3)
+            config = getattr(transformers, name + "Config")(**shape, **heads)
+            model = getattr(transformers, name + "ForCausalLM")(config).double()
+            alone = torch.cat([model(torch.tensor([s["input_ids"]])).logits[0] for s in samples])
+            for huggingface in (False, True):
+                logits = model(**Packed(huggingface=huggingface)(samples)).logits[0]
+                self.assertLess((logits - alone).abs().max(), 1e-12, name)
 
     def test_refuses_labels_of_another_length(self):
         with self.assertRaisesRegex(ValueError, "sample 1 of the micro-batch has 2 input_ids but 1 labels"):

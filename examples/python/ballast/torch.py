@@ -330,9 +330,10 @@ class Packed:
     A sample is a sequence of token ids, or a mapping with `input_ids` and perhaps `labels` (lists, NumPy or Arrow
     values, tensors). The batch has `input_ids`, `labels` and `position_ids` of shape [1, tokens], and where each
     sequence ends: `cu_seqlens` (int32, sequences + 1 entries from 0) and `max_seqlen`; with `huggingface=True` under
-    the names that transformers knows. The first label of each sequence is `ignored`, since no token of its own sequence
-    precedes it. Labels stand where their tokens do: the model or the loss compares them with the prediction one place
-    before.
+    the names that transformers knows. `use_cache` is False: with a cache, models of transformers take the row for one
+    sequence, and its samples attend to each other. The first label of each sequence is `ignored`, since no token of its
+    own sequence precedes it. Labels stand where their tokens do: the model or the loss compares them with the
+    prediction one place before.
     """
 
     def __init__(self, *, huggingface=False, ignored=-100):
@@ -357,6 +358,7 @@ class Packed:
         position = np.arange(ends[-1]) - np.repeat(ends[:-1], lengths)
         rows = {"input_ids": np.concatenate(tokens), "labels": label, "position_ids": position}
         batch = {name: torch.from_numpy(row).unsqueeze(0) for name, row in rows.items()}
+        batch["use_cache"] = False
         bounds, longest = torch.from_numpy(ends.astype(np.int32)), int(lengths.max())
         if not self._names:
             return {**batch, "cu_seqlens": bounds, "max_seqlen": longest}

@@ -49,6 +49,13 @@ any_cost cost_of(cost_argument const& argument, integers const& lengths) {
       return "cost has " + std::to_string((*table)->size()) + " entries, the costs of lengths from 0: it lacks that of length " +
              std::to_string(longest);
     });
+    auto const fall = (*table)->empty() ? (*table)->end() : std::is_sorted_until((*table)->begin() + 1, (*table)->end());
+    require((*table)->size() != lengths.size() || fall == (*table)->end(), [&] {
+      return "cost has " + std::to_string(lengths.size()) + " entries, as many as there are samples, and cost[" +
+             std::to_string(fall - (*table)->begin()) +
+             "] is below its predecessor: an array gives the costs of the lengths 0, 1, 2, ..., not of the samples; if these are costs of "
+             "lengths, append one more";
+    });
   }
   return cost;
 }
