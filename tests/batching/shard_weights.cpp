@@ -51,6 +51,39 @@ TEST_CASE("shard_weights: samples that are left out count nowhere") {
   CHECK(shard_weights(plan, 0, counts, loss_normaliser::token_mean(), {}) == std::vector{0.25});
 }
 
+TEST_CASE("shard_weights: every count must be that of a sample of the plan", "[property]") {
+  ballast::shards<> plan;  // two ranks, of which each can see only its own piece
+  plan.rank_offsets = {0, 1, 2};
+  plan.pass_offsets = {0, 1, 2};
+  plan.pieces = {{0, 0, 4}, {1, 0, 4}};
+  auto const weights = [&](std::vector<std::int64_t> const& counts, std::size_t rank) {
+    return shard_weights(plan, rank, counts, loss_normaliser::token_mean(), {.across_ranks = gradient_reduction::sum});
+  };
+  CHECK(weights({4, 4}, 0) == std::vector{0.125});
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    auto const sentence = [&](std::vector<std::int64_t> const& counts) { return refusal([&] { return weights(counts, rank); }); };
+    CHECK(sentence({4, 4, 100}) == "counts[2] = 100 belongs to no sample of the plan, neither in a pass nor left out");
+    CHECK(sentence({4, 4, 0}) == "counts[2] = 0 belongs to no sample of the plan, neither in a pass nor left out");
+    CHECK(sentence({4, -1}) == "counts[1] = -1 must be in [0, 2^40)");
+    CHECK(sentence({-1, 4}) == "counts[0] = -1 must be in [0, 2^40)");
+    CHECK(sentence({4}) == "counts has 1 entries, none for sample 1");
+  }
+  ballast::splitmix64 draw(3);
+  ballast::degree_cost const cost{.linear = 1, .square = 0, .exchange = {0, 0}};
+  for (int round = 0; round < 60; ++round) {  // one count too many, too few, or wrong, on whatever rank
+    auto const lengths = random_lengths(static_cast<std::size_t>(between(1, 30, draw)), 900, draw);
+    std::vector<std::int64_t> counts(lengths.begin(), lengths.end());
+    auto const random_plan = plan_shards(lengths, {.capacity = 1000, .ranks = 4}, cost);
+    auto const rank = static_cast<std::size_t>(between(0, 3, draw));
+    auto const refused = [&] { return refusal([&] { return shard_weights(random_plan, rank, counts, loss_normaliser::sum(), {}); }); };
+    CHECK(refused() == "accepted");
+    if (round % 3 == 0) counts.push_back(between(0, 100, draw));
+    if (round % 3 == 1) counts.pop_back();
+    if (round % 3 == 2) counts[draw() % counts.size()] = round % 2 == 0 ? -1 : std::int64_t{1} << 40;
+    CHECK(refused() != "accepted");
+  }
+}
+
 TEST_CASE("shard_weights: refuses what depends on the shards, and what does not exist") {
   ballast::shards<> plan;
   plan.rank_offsets = {0, 1};

@@ -33,9 +33,10 @@ namespace ballast::inline v0_2 {
 /// @param normaliser  what is minimised; its scope must be the step, since any other depends on the shards
 /// @param path        what the framework does to gradients. Its numbers of ranks and micro-batches are those of the plan, whatever it says
 /// @return one weight for each piece of the rank, pass after pass
-/// @throws invalid_input if there is no such rank, `counts` has no entry for a sample, the scope is not the step, or as `loss_weights`
+/// @throws invalid_input if there is no such rank, the scope is not the step, a sample has no count, a count belongs to no sample of the
+/// plan or is out of range, or as `loss_weights`
 /// @par Complexity
-/// O(samples + pieces of the rank).
+/// O(samples + pieces of all ranks).
 /// @par Determinism
 /// As `loss_weights`.
 template <index_type Index>
@@ -44,21 +45,29 @@ template <index_type Index>
   require(rank < plan.ranks(), [&] { return "rank = " + std::to_string(rank) + " must be below " + std::to_string(plan.ranks()); });
   require(normaliser.scope == loss_scope::step,
           [] { return std::string("the scope of the normaliser must be the step: others depend on how the batch is sharded"); });
-  std::vector<std::int64_t> trained(counts.begin(), counts.end());
+  enum class place : char { nowhere, left_out, trained };
+  std::vector<place> place_of(counts.size(), place::nowhere);
+  for (auto const& p : plan.pieces) {
+    require(p.sample < counts.size(),
+            [&] { return "counts has " + std::to_string(counts.size()) + " entries, none for sample " + std::to_string(p.sample); });
+    place_of[p.sample] = place::trained;
+  }
   for (auto const i : plan.left_out)
-    if (i < trained.size()) trained[i] = -1;
-  std::erase(trained, -1);
+    if (i < counts.size()) place_of[i] = place::left_out;
+  std::vector<std::int64_t> trained;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    detail::require_count(counts, i);
+    require(place_of[i] != place::nowhere,
+            [&] { return entry("counts", i, counts[i]) + " belongs to no sample of the plan, neither in a pass nor left out"; });
+    if (place_of[i] == place::trained) trained.push_back(counts[i]);
+  }
   path.ranks = static_cast<std::int64_t>(plan.ranks());
   path.context = 1;
   path.micro_batches = (std::max)(std::int64_t{1}, static_cast<std::int64_t>(plan.passes(rank)));
   auto const weight = sequence_weight_of(loss_totals_of(trained, normaliser), normaliser, path);
   std::vector<double> out;
   for (std::size_t m = 0; m < plan.passes(rank); ++m)
-    for (auto const& p : plan(rank, m)) {
-      require(p.sample < counts.size(),
-              [&] { return "counts has " + std::to_string(counts.size()) + " entries, none for sample " + std::to_string(p.sample); });
-      out.push_back(weight(counts[p.sample]));
-    }
+    for (auto const& p : plan(rank, m)) out.push_back(weight(counts[p.sample]));
   return out;
 }
 
