@@ -48,7 +48,7 @@ TEST_CASE("stream_sources: no share differs by more than what waits, and totals 
       for (std::size_t i = 0; i < step.delays.size(); ++i) {
         auto& w = wanted[all[static_cast<std::size_t>(step.micro_batches.members[i])]];
         w.left += step.lengths[i];
-        w.waited += step.lengths[i] * static_cast<std::int64_t>(step.delays[i]);
+        w.waited = w.waited + multiply(static_cast<std::uint64_t>(step.lengths[i]), step.delays[i]);
         w.longest_delay = (std::max)(w.longest_delay, step.delays[i]);
       }
       REQUIRE(account.totals() == wanted);
@@ -72,10 +72,20 @@ TEST_CASE("stream_sources: by hand, and misuse") {
   step.lengths = {10, 10};
   step.delays = {0, 3};
   account.leave(step);
-  CHECK(account.totals() == std::vector<source_total>{{10, 10, 30, 3}, {30, 10, 0, 0}});
+  CHECK(account.totals() == std::vector<source_total>{{10, 10, {0, 30}, 3}, {30, 10, {}, 0}});
   CHECK(account.totals()[0].delay() == 3'000'000);
   CHECK(account.totals()[1].delay() == 0);
   CHECK(source_total{}.delay() == 0);
+  // a source of 2^62 - 2 tokens, all of which waited for three steps: the sum is past 2^63
+  constexpr auto many = (std::int64_t{1} << 61) - 1;
+  stream_sources large(1);
+  large.arrive(sources{0, 0}, numbers{many, many});
+  stream_step both;
+  both.micro_batches = {{0, 2}, {0, 1}};
+  both.lengths = {many, many};
+  both.delays = {3, 3};
+  large.leave(both);
+  CHECK(large.totals()[0].delay() == 3'000'000);
   CHECK(account.deviation() == 250'000);  // half and half left, a quarter and three quarters arrived
   CHECK(account.waiting_share() == 500'000);
 
@@ -98,20 +108,20 @@ TEST_CASE("stream_sources: by hand, and misuse") {
   bad.sources[0] = 2;
   CHECK(refusal([&] { return stream_sources(bad).deviation(); }) == "sources[0] = 2 is no source");
   constexpr auto most = (std::numeric_limits<std::int64_t>::max)();
-  for (auto const total : {source_total{-1, 0, 0, 0},
-                           {10, 11, 0, 0},
-                           {10, -1, 0, 0},
-                           {10, 10, 31, 3},
-                           {10, 10, -1, 3},
-                           {most, 10, 30, 3},
-                           {10, 0, 1, 0},
-                           {10, 1, most, ~std::uint64_t{0}}}) {
+  for (auto const total : {source_total{-1, 0, {}, 0},
+                           {10, 11, {}, 0},
+                           {10, -1, {}, 0},
+                           {10, 10, {0, 31}, 3},
+                           {10, 10, {1, 0}, 3},
+                           {most, 10, {0, 30}, 3},
+                           {10, 0, {0, 1}, 0},
+                           {10, 1, {0, 7}, ~std::uint64_t{0}}}) {
     bad = before;
     bad.totals[0] = total;
     CHECK(refusal([&] { return stream_sources(bad).deviation(); }).starts_with("totals[0]"));
   }
   bad = before;
-  bad.totals = {{most / 2, 0, 0, 0}, {most / 2, 0, 0, 0}};
+  bad.totals = {{most / 2, 0, {}, 0}, {most / 2, 0, {}, 0}};
   CHECK(refusal([&] { return stream_sources(bad).deviation(); }).starts_with("totals[1]"));
 }
 

@@ -10,6 +10,8 @@
 namespace test_core_wide {
 
 using ballast::compare_products;
+using ballast::divide;
+using ballast::in_millionths;
 using ballast::multiply;
 using ballast::multiply_divide_up;
 using ballast::wide;
@@ -70,6 +72,29 @@ TEST_CASE("multiply_divide_up: the rounded quotient of a product of 128 bits") {
     if (q == 0) continue;
     auto const less = multiply(q - 1, d);
     REQUIRE((less.high < exact.high || (less.high == exact.high && less.low < exact.low)));
+  }
+}
+
+TEST_CASE("divide: the quotient and the remainder of 128 bits") {
+  ballast::splitmix64 draw(4);
+  for (int i = 0; i < 1000; ++i) {
+    auto const d = (draw() >> (i % 63)) | 1U, q = draw() >> (i % 60), rest = draw() % d;
+    auto const found = divide(multiply(q, d) + wide{0, rest}, d);
+    REQUIRE((found.whole == q && found.rest == rest));
+  }
+}
+
+TEST_CASE("in_millionths: a ratio of integers of any size, rounded up") {
+  STATIC_REQUIRE(in_millionths({}, {}) == 0);
+  STATIC_REQUIRE(in_millionths({0, 1}, {0, 3}) == 333'334);
+  STATIC_REQUIRE(in_millionths({6, 0}, {0, 3U << 20}) == 2'000'000LL << 44);
+  STATIC_REQUIRE(in_millionths({3, 0}, {2, 0}) == 1'500'000);
+  ballast::splitmix64 draw(5);
+  for (int i = 0; i < 1000; ++i) {
+    auto const a = draw() % (1U << 30), b = 1 + draw() % (1U << 30), factor = draw() >> (1 + i % 33);
+    auto const expected = static_cast<std::int64_t>((a * 1'000'000 + b - 1) / b);
+    REQUIRE(in_millionths({0, a}, {0, b}) == expected);
+    if (factor >> 34 == 0) REQUIRE(in_millionths(multiply(a, factor + 1), multiply(b, factor + 1)) == expected);
   }
 }
 

@@ -32,39 +32,29 @@ struct stream_replay {
   /// @brief Sum over the steps of the largest workload over the sum of the mean workloads, each rounded down: what the imbalance costs in
   /// time, since steps with much work count more. @return in millionths; 1,000,000 without work
   [[nodiscard]] std::int64_t time_imbalance() const noexcept {
-    std::uint64_t most = 0, mean = 0;
-    int scale = 0;  // keeps the sums below 2^63 in streams of any length
+    wide most, mean;
     for (auto const& s : steps) {
-      std::uint64_t largest = 0, all = 0;
-      for (auto const w : s.workloads) {
-        largest = (std::max)(largest, static_cast<std::uint64_t>(w));
-        all += static_cast<std::uint64_t>(w);
-      }
       if (s.workloads.empty()) continue;
-      most += largest >> scale;
-      mean += all / s.workloads.size() >> scale;
-      if (most >> 62 == 0) continue;
-      most >>= 1;
-      mean >>= 1;
-      ++scale;
+      wide all;
+      for (auto const w : s.workloads) all = all + wide{0, static_cast<std::uint64_t>(w)};
+      most = most + wide{0, static_cast<std::uint64_t>((std::ranges::max)(s.workloads))};
+      mean = mean + wide{0, divide(all, s.workloads.size()).whole};
     }
-    return mean == 0 ? 1'000'000 : static_cast<std::int64_t>(multiply_divide_up(most, 1'000'000, mean));
+    return mean == wide{} ? 1'000'000 : in_millionths(most, mean);
   }
-  /// @brief Mean number of steps that a token of the steps waited. @return in millionths of a step
+  /// @brief Mean number of steps that a token of the steps waited. @return in millionths of a step, rounded up
   [[nodiscard]] std::int64_t delay() const noexcept {
-    std::int64_t waited = 0, tokens = 0;
+    wide waited, tokens;
     for (auto const& s : steps) {
       if (s.delays.empty()) continue;
       auto const measures = s.lengths.size() / s.delays.size();
       for (std::size_t i = 0; i < s.delays.size(); ++i) {
-        auto const length = s.lengths[(i + 1) * measures - 1];
-        waited += length * static_cast<std::int64_t>(s.delays[i]);
-        tokens += length;
+        auto const length = static_cast<std::uint64_t>(s.lengths[(i + 1) * measures - 1]);
+        waited = waited + multiply(length, s.delays[i]);
+        tokens = tokens + wide{0, length};
       }
     }
-    if (tokens == 0) return 0;
-    return waited / tokens * 1'000'000 + static_cast<std::int64_t>(multiply_divide_up(static_cast<std::uint64_t>(waited % tokens),
-                                                                                      1'000'000, static_cast<std::uint64_t>(tokens)));
+    return in_millionths(waited, tokens);
   }
   /// @brief The most steps that a sample waited.
   [[nodiscard]] std::uint64_t longest_delay() const noexcept {

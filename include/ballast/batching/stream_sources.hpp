@@ -21,14 +21,10 @@ namespace ballast::inline v0_2 {
 struct source_total {
   std::int64_t arrived = 0;         ///< tokens that arrived
   std::int64_t left = 0;            ///< tokens that left with a step
-  std::int64_t waited = 0;          ///< sum over the tokens that left of the steps that they waited
+  wide waited;                      ///< sum over the tokens that left of the steps that they waited
   std::uint64_t longest_delay = 0;  ///< most steps that a sample which left waited
   /// @brief Mean steps that a token which left waited. @return in millionths, rounded up
-  [[nodiscard]] std::int64_t delay() const noexcept {
-    if (left == 0) return 0;
-    return waited / left * 1'000'000 + static_cast<std::int64_t>(multiply_divide_up(static_cast<std::uint64_t>(waited % left), 1'000'000,
-                                                                                    static_cast<std::uint64_t>(left)));
-  }
+  [[nodiscard]] std::int64_t delay() const noexcept { return in_millionths(waited, {0, static_cast<std::uint64_t>(left)}); }
   friend constexpr bool operator==(source_total const&, source_total const&) = default;
 };
 
@@ -65,8 +61,8 @@ class stream_sources {
     auto room = (std::int64_t{1} << 62) - 1;
     for (std::size_t s = 0; s < state.totals.size(); ++s) {
       auto const& t = state.totals[s];
-      require(t.left >= 0 && t.left <= t.arrived && t.arrived <= room && t.waited >= 0 && t.longest_delay < std::uint64_t{1} << 40 &&
-                  compare_products(t.waited, 1, t.left, static_cast<std::int64_t>(t.longest_delay)) <= 0,
+      require(t.left >= 0 && t.left <= t.arrived && t.arrived <= room && t.longest_delay < std::uint64_t{1} << 40 &&
+                  !(multiply(static_cast<std::uint64_t>(t.left), t.longest_delay) < t.waited),
               [&] { return "totals[" + std::to_string(s) + "]: tokens or delays that cannot be"; });
       room -= t.arrived;
     }
@@ -112,7 +108,7 @@ class stream_sources {
       auto& total = state_.totals[state_.sources[at[i]]];
       auto const length = step.lengths[(i + 1) * measures - 1];
       total.left += length;
-      total.waited += length * static_cast<std::int64_t>(step.delays[i]);
+      total.waited = total.waited + multiply(static_cast<std::uint64_t>(length), step.delays[i]);
       total.longest_delay = (std::max)(total.longest_delay, step.delays[i]);
     }
     std::size_t kept = 0;

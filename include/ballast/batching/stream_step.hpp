@@ -33,14 +33,13 @@ struct stream_step {
   /// @brief The imbalance of the step: its largest workload over the mean workload. @return in millionths, at least 1,000,000; 1,000,000
   /// without work
   [[nodiscard]] std::int64_t imbalance() const noexcept {
-    std::int64_t most = 0, all = 0;
+    std::int64_t most = 0;
+    wide all;
     for (auto const w : workloads) {
       most = (std::max)(most, w);
-      all += w;
+      all = all + wide{0, static_cast<std::uint64_t>(w)};
     }
-    if (all == 0) return 1'000'000;
-    return static_cast<std::int64_t>(
-        multiply_divide_up(static_cast<std::uint64_t>(most), 1'000'000 * workloads.size(), static_cast<std::uint64_t>(all)));
+    return all == wide{} ? 1'000'000 : in_millionths(multiply(static_cast<std::uint64_t>(most), workloads.size()), all);
   }
   friend bool operator==(stream_step const&, stream_step const&) = default;
 };

@@ -45,11 +45,16 @@ struct wide {
   return x < y ? -left : left;
 }
 
-/// @brief `a * b / divisor`, rounded up. @param a any value @param b any value @param divisor not 0; the quotient must be below 2^64
-/// @return the quotient
-[[nodiscard]] BALLAST_HD constexpr std::uint64_t multiply_divide_up(std::uint64_t a, std::uint64_t b, std::uint64_t divisor) noexcept {
-  auto const product = multiply(a, b);
-  if (product.high == 0) return product.low / divisor + (product.low % divisor != 0 ? 1U : 0U);
+/// @brief A quotient of integers and its remainder.
+struct division {
+  std::uint64_t whole = 0;  ///< rounded down
+  std::uint64_t rest = 0;   ///< below the divisor
+};
+
+/// @brief Divides an integer of 128 bits. @param dividend any value @param divisor not 0; the quotient must be below 2^64
+/// @return the quotient, rounded down, and the remainder
+[[nodiscard]] BALLAST_HD constexpr division divide(wide dividend, std::uint64_t divisor) noexcept {
+  if (dividend.high == 0) return {dividend.low / divisor, dividend.low % divisor};
   // Long division with digits of 32 bits (Knuth, The Art of Computer Programming 2, algorithm D): shift until the first bit is set.
   constexpr std::uint64_t half = 0xffffffffU;
   auto by = divisor;
@@ -59,7 +64,7 @@ struct wide {
     by <<= s;
     shift += s;
   }
-  auto const high = shift == 0 ? product.high : product.high << shift | product.low >> (64 - shift), low = product.low << shift;
+  auto const high = shift == 0 ? dividend.high : dividend.high << shift | dividend.low >> (64 - shift), low = dividend.low << shift;
   auto const digit = [by](std::uint64_t above, std::uint64_t next) {  // of (above * 2^32 + next) / by, where above < by
     auto guess = above / (by >> 32), rest = above % (by >> 32);
     while (guess > half || guess * (by & half) > (rest << 32 | next)) {
@@ -72,8 +77,24 @@ struct wide {
   auto const first = digit(high, low >> 32);
   auto const middle = (high << 32 | low >> 32) - first * by;  // modulo 2^64
   auto const second = digit(middle, low & half);
-  auto const rest = (middle << 32 | (low & half)) - second * by;
-  return (first << 32 | second) + (rest != 0 ? 1U : 0U);
+  return {first << 32 | second, ((middle << 32 | (low & half)) - second * by) >> shift};
+}
+
+/// @brief `a * b / divisor`, rounded up. @param a any value @param b any value @param divisor not 0; the quotient must be below 2^64
+/// @return the quotient
+[[nodiscard]] BALLAST_HD constexpr std::uint64_t multiply_divide_up(std::uint64_t a, std::uint64_t b, std::uint64_t divisor) noexcept {
+  auto const found = divide(multiply(a, b), divisor);
+  return found.whole + (found.rest != 0 ? 1U : 0U);
+}
+
+/// @brief `a / b` in millionths, rounded up. @param a any value @param b any value; `a / b` must be below 2^63 / 1,000,000
+/// @return the ratio, 0 if `b` is 0; if `b` is 2^64 or more, both lose the bits by which it is too long
+[[nodiscard]] BALLAST_HD constexpr std::int64_t in_millionths(wide a, wide b) noexcept {
+  auto const halve = [](wide& x) { x = {x.high >> 1, x.high << 63 | x.low >> 1}; };
+  for (; b.high != 0; halve(b)) halve(a);
+  if (b.low == 0) return 0;
+  auto const found = divide(a, b.low);
+  return static_cast<std::int64_t>(found.whole * 1'000'000 + multiply_divide_up(found.rest, 1'000'000, b.low));
 }
 
 }  // namespace ballast::inline v0_2
