@@ -108,6 +108,16 @@ TEST_CASE("fixed_point_sum: what is too large is cut off, what is no number left
   CHECK((broken.not_finite() == 3 && broken.saturated() == 0 && broken.value() == 1.5));
 }
 
+TEST_CASE("fixed_point_sum: the value is the nearest double, however large the sum is") {
+  fixed_point_sum<0> sum;
+  sum.words = {(std::int64_t{1} << 54) + 2, 1, 0, 0};  // just past the middle of 2^86 and the next double
+  CHECK(sum.value() == 0x1p86 + 0x1p34);
+  sum.words[1] = 0;  // the middle
+  CHECK(sum.value() == 0x1p86);
+  sum.words = {-(std::int64_t{1} << 54) - 3, 0xffffffff, 0, 0};
+  CHECK(sum.value() == -0x1p86 - 0x1p34);
+}
+
 TEST_CASE("fixed_point_sum: goes past 63 bits of units without loss") {
   fixed_point_sum<> sum;
   std::vector<double> const block(1000, 0x1p31 - 1);

@@ -39,4 +39,26 @@ TEST_CASE("rounded_quotient: the nearest double, halves to even") {
   }
 }
 
+TEST_CASE("nearest_double: rounded once, halves to even, at every size") {
+  splitmix64 draw(13);
+  for (int i = 0; i < 20000; ++i) {  // q and a half in units of 2^(s + 1), and one unit less or more
+    constexpr auto two_52 = std::uint64_t{1} << 52;
+    auto const bits = i % 2 == 0 ? 32 : 44;
+    auto const q = two_52 + draw() % two_52;
+    auto const s = 1 + static_cast<int>(draw() % static_cast<unsigned>(bits + 9));
+    auto const past = static_cast<int>(draw() % 3) - 1;
+    auto units =
+        multiply(2 * q + 1, std::uint64_t{1} << s) + (past < 0 ? wide{~std::uint64_t{0}, ~std::uint64_t{0}} : wide{0, past > 0 ? 1U : 0U});
+    auto expected = static_cast<double>(q + (past > 0 || (past == 0 && q % 2 == 1) ? 1 : 0));
+    for (int k = 0; k <= s; ++k) expected *= 2;
+    for (auto const sign : {1.0, -1.0}) {
+      auto const whole = static_cast<std::int64_t>(units.high << (64 - bits) | units.low >> bits);
+      auto const parts = std::uint64_t{1} << bits;
+      auto const found = detail::nearest_double(whole, static_cast<std::int64_t>(units.low & (parts - 1)), static_cast<double>(parts));
+      if (found * static_cast<double>(parts) != sign * expected) FAIL(units.high << " * 2^64 + " << units.low << ", " << bits);
+      units = wide{~units.high, ~units.low} + wide{0, 1};
+    }
+  }
+}
+
 }  // namespace test_loss_quotient

@@ -71,6 +71,11 @@ TEST_CASE("loss_totals: every partition and order adds up to the same integers")
   CHECK_FALSE(whole == loss_totals_of(std::span<std::int64_t const>(counts).first(900), {.power = p}));
 }
 
+TEST_CASE("loss_totals: the weight is the nearest double, however large it is") {
+  CHECK(loss_totals{{0, 0, 0, (std::int64_t{1} << 54) + 2, 1}}.weight() == 0x1p54 + 4);  // just past the middle of two doubles
+  CHECK(loss_totals{{0, 0, 0, (std::int64_t{1} << 54) + 2, 0}}.weight() == 0x1p54);
+}
+
 TEST_CASE("loss_totals::shared_by: takes back what several ranks counted alike, and refuses what they did not") {
   splitmix64 draw(5);
   auto const ranks = GENERATE(1, 2, 3, 8);

@@ -161,6 +161,7 @@ TEST_CASE("loss_weights: bad input is named, and nothing is written") {
   CHECK(into(mine, totals, {}, {.context = -2}) == "context = -2 must be in [1, 2^20]");
   CHECK(into(mine, totals, {}, {.micro_batches = 1 << 21}) == "micro_batches = 2097152 must be in [1, 2^20]");
   CHECK(into(mine, totals, loss_normaliser::fixed_length(0), {}) == "length = 0 must be positive");
+  CHECK(into({0, 0}, {}, loss_normaliser::fixed_length(0), {}) == "length = 0 must be positive");  // also where no label is counted
   CHECK(into(mine, totals, {.power = 2}, {}) == "power = 2.000000 must be in [0, 1]");
   CHECK(into(mine, totals, loss_normaliser::square_root(), {}) ==
         "totals has no weight for power = 0.500000: it was made for another power");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/version.hpp>
+#include <ballast/loss/detail/quotient.hpp>
 
 #include <array>
 #include <concepts>
@@ -73,8 +74,7 @@ struct fixed_point_sum {
 
   /// @brief The sum of all numbers added. @return the nearest double
   [[nodiscard]] constexpr double value() const noexcept {
-    auto const high = words[0] + (words[1] >> 32);
-    return (static_cast<double>(high) * 0x1p32 + static_cast<double>(words[1] & 0xffffffff)) / units_per_1;
+    return detail::nearest_double(words[0] + (words[1] >> 32), words[1] & 0xffffffff, 0x1p32) * (0x1p32 / units_per_1);
   }
   /// @brief How many numbers were replaced by the limit. @return their number
   [[nodiscard]] constexpr std::int64_t saturated() const noexcept { return words[2]; }

@@ -31,7 +31,7 @@ struct loss_totals {
   [[nodiscard]] constexpr std::int64_t empty_sequences() const noexcept { return words[2]; }
   /// @brief Whether no label is counted; all weights are then 0, and no gradient flows. @return true if there are no tokens
   [[nodiscard]] constexpr bool nothing_counted() const noexcept { return words[0] == 0; }
-  /// @brief The sum of T^(1-p), for 0 < p < 1. @return the sum, within 2^-44 per sequence and a relative 2^-53
+  /// @brief The sum of T^(1-p), for 0 < p < 1. @return the double nearest to the sum, whose terms are within 2^-44 each
   [[nodiscard]] constexpr double weight() const noexcept { return detail::weight_of(words.data()); }
 
   /// @brief Adds the totals of other sequences. @param other totals for the same normaliser @return this

@@ -54,7 +54,6 @@ template <class = when_called>
     case weight_fault::negative:
       return name + entry(".words", found.word, (found.in_part ? part : totals).words[found.word]) + " must not be negative";
     case weight_fault::no_sequences: return name + " has tokens but no sequences";
-    case weight_fault::no_length: return "length = " + std::to_string(normaliser.length) + " must be positive";
     case weight_fault::other_power:
       return name + " has no weight for power = " + std::to_string(normaliser.power) + ": it was made for another power";
     case weight_fault::fewer_tokens:

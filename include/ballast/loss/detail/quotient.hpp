@@ -5,10 +5,18 @@
 #include <cstdint>
 
 /// @file
-/// @brief The double nearest to a quotient of integers, even if the integers are not representable as doubles.
+/// @brief The double nearest to a quotient or a fixed-point number of integers, even if the integers are not representable as doubles.
 
 namespace ballast::inline v0_2 {
 namespace detail {
+
+// The nearest double to whole + fraction / parts, halves to even; fraction in [0, parts), parts a power of two up to 2^52.
+[[nodiscard]] BALLAST_HD constexpr double nearest_double(std::int64_t whole, std::int64_t fraction, double parts) noexcept {
+  constexpr auto exact = std::int64_t{1} << 53;
+  if (whole >= -exact && whole < exact) return static_cast<double>(whole) + static_cast<double>(fraction) / parts;
+  auto const rest = static_cast<double>(whole & 2047) + (fraction != 0 ? 0.5 : 0.0);  // the fraction only says which side of a half it is
+  return static_cast<double>(whole >> 11) * 2048.0 + rest;                            // both exact, so rounded once
+}
 
 // The nearest double to numerator / divisor, halves to even; divisor > 0 and below 2^127.
 [[nodiscard]] BALLAST_HD constexpr double rounded_quotient(std::uint64_t numerator, wide divisor) noexcept {

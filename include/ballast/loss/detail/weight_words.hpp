@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/config.hpp>
+#include <ballast/core/error.hpp>
 #include <ballast/core/wide.hpp>
 #include <ballast/loss/detail/power.hpp>
+#include <ballast/loss/detail/quotient.hpp>
 #include <ballast/loss/gradient_path.hpp>
 #include <ballast/loss/normaliser.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 /// @file
 /// @brief The words of totals and the parts of a weight, computed by the same code on host and device; faults are values, not exceptions.
@@ -25,8 +28,7 @@ BALLAST_HD constexpr void carry_words(std::int64_t* words) noexcept {
 
 // The weight sum.
 [[nodiscard]] BALLAST_HD constexpr double weight_of(std::int64_t const* words) noexcept {
-  auto const whole = words[3] + (words[4] >> fraction_bits);
-  return static_cast<double>(whole) + static_cast<double>(words[4] & fraction_mask) * 0x1p-44;
+  return nearest_double(words[3] + (words[4] >> fraction_bits), words[4] & fraction_mask, 0x1p44);
 }
 
 // Divides totals by a number in [1, 2^19], exactly. Returns the first word that is not a multiple of it, or the number of words.
@@ -51,6 +53,8 @@ struct weight_request {
   bool divides_by_tokens = false;
 };
 [[nodiscard]] constexpr weight_request request_of(loss_normaliser const& normaliser, std::uint64_t power, gradient_path const& path) {
+  auto const per_length = normaliser.divisor == loss_divisor::length || normaliser.divisor == loss_divisor::sequence_length;
+  require(!per_length || normaliser.length > 0, [&] { return "length = " + std::to_string(normaliser.length) + " must be positive"; });
   return {normaliser, power, path.averaged_over(), path.ranks, path.micro_batches, path.divides_by_tokens};
 }
 
@@ -58,7 +62,6 @@ enum class weight_fault : std::uint8_t {
   none,
   negative,       // word `word`
   no_sequences,   // although there are tokens
-  no_length,      // the normaliser divides by a length that is not positive
   other_power,    // the totals hold no weight sum
   fewer_tokens,   // the totals have fewer tokens than their part
   large_product,  // a product of the numbers in the weight overflows
@@ -149,7 +152,6 @@ struct counted_words {
       break;
   }
   if (sequences == 0) return {.fault = weight_fault::no_sequences, .in_part = !step_wide};
-  if (length == 0 || length >> 63 != 0) return {.fault = weight_fault::no_length};
   ratio.over(sequences);
   ratio.over(length);
   if (request.divides_by_tokens) ratio.times(step.tokens);

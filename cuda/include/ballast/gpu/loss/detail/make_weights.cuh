@@ -47,9 +47,8 @@ struct weigh_sequences {
 
 // Makes the request; returns false if something is out of range for any totals.
 [[nodiscard]] inline bool make_request(loss_normaliser const& normaliser, gradient_path const& path, ballast::detail::weight_request& out) {
-  auto const per_length = normaliser.divisor == loss_divisor::length || normaliser.divisor == loss_divisor::sequence_length;
   auto const power = power_or_none(normaliser.power);
-  if (power > ballast::detail::whole_exponent || (per_length && normaliser.length <= 0)) return false;
+  if (power > ballast::detail::whole_exponent) return false;
   try {
     out = ballast::detail::request_of(normaliser, power, path);
   } catch (invalid_input const&) {
