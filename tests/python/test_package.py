@@ -242,8 +242,8 @@ class Costs(unittest.TestCase):
                     call(cost)
                 self.assertEqual(
                     str(caught.exception),
-                    f"cost has 2000 entries, as many as there are samples, and cost[{fall}] is below its predecessor: an "
-                    "array gives the costs of the lengths 0, 1, 2, ..., not of the samples; if these are costs of "
+                    f"cost has 2000 entries, as many as there are samples, and cost[{fall}] is below its predecessor: "
+                    "an array gives the costs of the lengths 0, 1, 2, ..., not of the samples; if these are costs of "
                     "lengths, append one more",
                 )
         for table in (np.arange(2000) + 1, np.append(of_samples, 7), np.append(7, np.arange(1, 2000))):
