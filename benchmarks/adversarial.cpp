@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints what planners with a budget cost on inputs made to be hard for them: for each input the CPU time and the packs beside those of
-// best-fit decreasing, and the worst of each at the end. Every plan is checked; a fault, or more packs than best-fit decreasing, ends the
-// program with status 1. A planner of another room is one more entry of `planners`.
+// Prints what planners cost on inputs made to be hard for them; every plan is checked, and a fault ends the program with status 1.
+// Packing: for each input the CPU time and the packs beside those of best-fit decreasing (more packs are a fault), and the worst of each at
+// the end. Other rooms: what a planner takes for a hard input beside a typical one of the same size; more than twice that asks for a
+// reason. The program takes names of rooms; without any, it runs all of them. A planner of another room is one more `trial` in `trials`.
 #include <ballast/core/random.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
 #include <ballast/packing/check.hpp>
@@ -93,53 +94,97 @@ std::vector<planner> planners() {
 
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
-}  // namespace
+/// A planner of any room on two inputs of the same size. Each callable makes its input, plans it, checks the plan (throws at a fault) and
+/// returns what the planner took: the work that it counts itself, or `seconds_of` planning.
+struct trial {
+  std::string room, planner, typical, hard;
+  std::string unit;  ///< of what is returned
+  std::function<double()> on_typical, on_hard;
+  std::string why{};  ///< the hard input may take more than twice as much
+};
 
-int main() {
-  try {
-    auto const best_fit = checked("best fit decreasing", [](auto const& s, auto const& o) { return ballast::best_fit_decreasing(s, o); });
-    auto const all = planners();
-    struct worst {
-      double seconds = 0, times = 0, packs = 0;
-      std::string slowest, farthest, fullest;
-    };
-    std::vector<worst> worsts(all.size());
-    std::puts(
-        "| input | samples | bound | best fit packs | best fit s | planner | packs | over the bound | s "
-        "|\n|---|---|---|---|---|---|---|---|---|");
-    for (auto const& in : inputs()) {
-      auto const start = cpu_seconds();
-      auto const base = best_fit.packs(in.samples, in.capacity);
-      auto const base_seconds = cpu_seconds() - start;
-      auto const bound = ballast::packing_lower_bound(ballast::fold(in.samples), in.capacity, in.samples.size() + 1).packs;
-      for (std::size_t i = 0; i < all.size(); ++i) {
-        auto const before = cpu_seconds();
-        auto const packs = all[i].packs(in.samples, in.capacity);
-        auto const seconds = cpu_seconds() - before;
-        std::printf("| %s | %zu | %lld | %lld | %.3f | %s | %lld | %.4f %% | %.3f |\n", in.name.c_str(), in.samples.size(),
-                    static_cast<long long>(bound), static_cast<long long>(base), base_seconds, all[i].name.c_str(),
-                    static_cast<long long>(packs), 100 * (static_cast<double>(packs) / static_cast<double>(bound) - 1), seconds);
-        std::fflush(stdout);
-        if (packs > base) throw std::logic_error(all[i].name + ": more packs than best-fit decreasing");
-        auto& w = worsts[i];
-        if (seconds > w.seconds) {
-          w.seconds = seconds;
-          w.slowest = in.name;
-        }
-        if (auto const factor = seconds / (std::max)(base_seconds, 1e-6); factor > w.times) {
-          w.times = factor;
-          w.farthest = in.name;
-        }
-        if (auto const factor = static_cast<double>(packs) / static_cast<double>(base); factor > w.packs) {
-          w.packs = factor;
-          w.fullest = in.name;
-        }
+/// CPU seconds of a call.
+template <class Plan>
+double seconds_of(Plan const& plan) {
+  auto const start = cpu_seconds();
+  plan();
+  return cpu_seconds() - start;
+}
+
+/// A room adds its own by a function before this one.
+std::vector<trial> trials() {
+  std::vector<trial> out;
+  return out;
+}
+
+void try_packing() {
+  auto const best_fit = checked("best fit decreasing", [](auto const& s, auto const& o) { return ballast::best_fit_decreasing(s, o); });
+  auto const all = planners();
+  struct worst {
+    double seconds = 0, times = 0, packs = 0;
+    std::string slowest, farthest, fullest;
+  };
+  std::vector<worst> worsts(all.size());
+  std::puts(
+      "| input | samples | bound | best fit packs | best fit s | planner | packs | over the bound | s "
+      "|\n|---|---|---|---|---|---|---|---|---|");
+  for (auto const& in : inputs()) {
+    auto const start = cpu_seconds();
+    auto const base = best_fit.packs(in.samples, in.capacity);
+    auto const base_seconds = cpu_seconds() - start;
+    auto const bound = ballast::packing_lower_bound(ballast::fold(in.samples), in.capacity, in.samples.size() + 1).packs;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      auto const before = cpu_seconds();
+      auto const packs = all[i].packs(in.samples, in.capacity);
+      auto const seconds = cpu_seconds() - before;
+      std::printf("| %s | %zu | %lld | %lld | %.3f | %s | %lld | %.4f %% | %.3f |\n", in.name.c_str(), in.samples.size(),
+                  static_cast<long long>(bound), static_cast<long long>(base), base_seconds, all[i].name.c_str(),
+                  static_cast<long long>(packs), 100 * (static_cast<double>(packs) / static_cast<double>(bound) - 1), seconds);
+      std::fflush(stdout);
+      if (packs > base) throw std::logic_error(all[i].name + ": more packs than best-fit decreasing");
+      auto& w = worsts[i];
+      if (seconds > w.seconds) {
+        w.seconds = seconds;
+        w.slowest = in.name;
+      }
+      if (auto const factor = seconds / (std::max)(base_seconds, 1e-6); factor > w.times) {
+        w.times = factor;
+        w.farthest = in.name;
+      }
+      if (auto const factor = static_cast<double>(packs) / static_cast<double>(base); factor > w.packs) {
+        w.packs = factor;
+        w.fullest = in.name;
       }
     }
-    for (std::size_t i = 0; i < all.size(); ++i)
-      std::printf("%s: at most %.3f s (%s), %.0f times the time of best-fit decreasing (%s) and %.4f times its packs (%s)\n",
-                  all[i].name.c_str(), worsts[i].seconds, worsts[i].slowest.c_str(), worsts[i].times, worsts[i].farthest.c_str(),
-                  worsts[i].packs, worsts[i].fullest.c_str());
+  }
+  for (std::size_t i = 0; i < all.size(); ++i)
+    std::printf("%s: at most %.3f s (%s), %.0f times the time of best-fit decreasing (%s) and %.4f times its packs (%s)\n",
+                all[i].name.c_str(), worsts[i].seconds, worsts[i].slowest.c_str(), worsts[i].times, worsts[i].farthest.c_str(),
+                worsts[i].packs, worsts[i].fullest.c_str());
+}
+
+void try_rooms(std::vector<trial> const& all, std::function<bool(std::string const&)> const& wanted) {
+  std::puts("| room | planner | typical | takes | hard | takes | unit | factor | why |\n|---|---|---|---|---|---|---|---|---|");
+  for (auto const& t : all) {
+    if (!wanted(t.room)) continue;
+    auto const typical = t.on_typical(), hard = t.on_hard(), factor = hard / (std::max)(typical, 1e-6);
+    auto const* const why = factor <= 2 ? "" : t.why.empty() ? "NOT SAID" : t.why.c_str();
+    std::printf("| %s | %s | %s | %.6g | %s | %.6g | %s | %.2f | %s |\n", t.room.c_str(), t.planner.c_str(), t.typical.c_str(), typical,
+                t.hard.c_str(), hard, t.unit.c_str(), factor, why);
+    std::fflush(stdout);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    std::vector<std::string> const rooms(argv + 1, argv + argc);
+    auto const wanted = [&](std::string const& room) {
+      return rooms.empty() || std::find(rooms.begin(), rooms.end(), room) != rooms.end();
+    };
+    if (wanted("packing")) try_packing();
+    try_rooms(trials(), wanted);
   } catch (std::exception const& e) {
     std::fprintf(stderr, "%s\n", e.what());
     return 1;
