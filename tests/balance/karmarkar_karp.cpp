@@ -58,6 +58,19 @@ TEST_CASE("karmarkar_karp: its loads are those of the definition") {
   }
 }
 
+TEST_CASE("karmarkar_karp: limits that bind no set change nothing, not even among equal costs") {  // they ask for sorted sets, not heaps
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    CAPTURE(seed);
+    ballast::splitmix64 draw(seed);
+    auto const k = 1 + draw() % (seed % 4 == 0 ? 200 : 9);
+    numbers costs(draw() % 400);
+    auto const most = 1 + draw() % (seed % 2 == 0 ? 12 : 100'000);
+    for (auto& c : costs) c = static_cast<std::int64_t>(draw() % 5 == 0 ? draw() % most : draw() % (most * most));
+    auto const plan = ballast::karmarkar_karp(costs, {.sets = k});
+    REQUIRE(plan.sets == ballast::karmarkar_karp(costs, {.sets = k, .capacity = std::int64_t{1} << 62}).sets);
+  }
+}
+
 TEST_CASE("karmarkar_karp: finds what longest processing time first does not") {
   CHECK(ballast::karmarkar_karp(numbers{8, 7, 6, 5, 4}, {.sets = 2}).load.value == 16);  // the example of the paper: difference 2
   CHECK(ballast::karmarkar_karp(numbers{5, 5, 4, 4, 3, 3, 3}, {.sets = 3}).load.value <= 11);

@@ -32,8 +32,7 @@ namespace ballast::inline v0_2 {
 /// @return the sets by load, largest first (except for items added at the end), each with its most expensive item first
 /// @throws invalid_input for a bad option, or a cost or size, or a sum of them, outside [0, 2^63)
 /// @par Complexity
-/// O(n log n + n k) time, where n k counts moves of neighbours in an array of k sets, and n / k sorts of k sums; with limits O(n k + n / k
-/// * k^2). O(n + k) memory.
+/// O(n log n) time; with limits O(n log n + n k + n / k * k^2). O(n + k) memory.
 /// @par Determinism
 /// A pure function of the costs, the sizes and the options. Of equal spreads, the plan whose first item is most expensive is taken first.
 /// @par Source

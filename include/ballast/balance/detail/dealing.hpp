@@ -29,13 +29,16 @@ template <index_type Index>
 struct differencing_part {
   std::int64_t sum, size;
   std::uint64_t count;
+  std::uint64_t place;  ///< in a heap: of equal sums, the one with the larger place is taken first
   Index head, tail;
 };
-/// A tuple: `parts` sets in one block of the pool, largest sum first.
+/// A tuple: `parts` sets in one block of the pool, largest sum first, or as a heap with the smallest sum first.
 struct differencing_tuple {
   std::int64_t spread;  ///< largest sum minus smallest
   std::uint64_t id;     ///< position of its first item among the sorted items
   std::size_t block, parts;
+  bool heap = false;
+  std::int64_t largest = 0;  ///< largest sum of a heap
 };
 
 /// The sets, and the scratch memory of all methods.
