@@ -77,7 +77,7 @@ TEST_CASE("compare: no capacity is that of the longest sample; a sample without 
   CHECK(json::parse(in.ballast("compare f --gpus 8 --json").out)["capacity"] == longest);
   auto const none = json::parse(in.ballast("compare f --gpus 2 --capacity 8192 --methods static,ballast --json").out);
   REQUIRE(none["methods"].size() == 2);
-  for (auto const& row : none["methods"]) CHECK(row["no_plan"].get<std::string>().find(" tokens has no room") != std::string::npos);
+  for (auto const& row : none["methods"]) CHECK(row["no_plan"].get<std::string>().find(" tokens, which has no room") != std::string::npos);
   check_refused(in.ballast("schedule f --gpus 2 --capacity 8192"), "batch 0: ballast finds no plan for its 60 samples", 3);
 }
 
@@ -96,7 +96,29 @@ TEST_CASE("compare: any number of GPUs, and batches of few tokens; a method that
         if (row["method"].get<std::string>().starts_with("ballast")) CHECK(!row.contains("no_plan"));
     }
   auto const o = in.ballast("compare f --gpus 6 --methods megatron-hybrid-cp");
-  CHECK(o.out.find("no plan: ranks = 6 must be a power of two") != std::string::npos);
+  CHECK(o.out.find("no plan: megatron-hybrid-cp takes 1, 2, 4, ... GPUs, not 6") != std::string::npos);
+}
+
+TEST_CASE("compare and schedule: a number of GPUs that has no power of two with room", "[cli][compare]") {
+  scratch const in;
+  in.file("f", "2527\n16688\n");
+  auto const o = in.ballast("compare f --gpus 3 --capacity 5564 --json");
+  CAPTURE(o.err);
+  REQUIRE(o.code == 0);
+  std::set<std::string> planned;
+  auto const got = json::parse(o.out);
+  for (auto const& row : got["methods"])
+    if (!row.contains("no_plan")) planned.insert(row["method"].get<std::string>());
+  CHECK(planned == std::set<std::string>{"bytescale", "chunkflow", "distca", "skrull", "wlb"});
+  for (auto const& method : ballast_cli::schedulers()) {
+    auto const name = std::string(method.word);
+    CAPTURE(name);
+    auto const code = name == "megatron-hybrid-cp" ? 2 : planned.count(name) == 0 ? 3 : 0;
+    CHECK(in.ballast("schedule f --gpus 3 --capacity 5564 --method " + name).code == code);
+  }
+  check_refused(in.ballast("schedule f --gpus 3 --capacity 5564 --method hbp --out s"), "batch 0: hbp finds no plan for its 2 samples", 3);
+  check_refused(in.ballast("compare f --gpus 1048576"), "--gpus 1048576: expected at most 1048575");
+  CHECK(in.ballast("schedule f --gpus 1 --method flexsp").code == 0);
 }
 
 TEST_CASE("schedule: the shards of every method are valid, and compare scores them as the method", "[cli][compare]") {

@@ -334,6 +334,8 @@ TEST_CASE("megatron_hybrid_cp: published rounds can put a wide group behind narr
 TEST_CASE("megatron_hybrid_cp: what it refuses, and what has no plan") {
   degree_cost const cost{.linear = 1000};
   CHECK(megatron_hybrid_cp::schedule(numbers{41, 3}, {.capacity = 10, .ranks = 4}, cost).shards.status == status::infeasible);
+  // Four ranks of one token each have room for this sample, but one of them would have none.
+  CHECK(megatron_hybrid_cp::schedule(numbers{3}, {.capacity = 1, .ranks = 4}, cost).shards.status == status::unknown);
   CHECK(megatron_hybrid_cp::schedule(numbers{}, {.capacity = 10, .ranks = 4}, cost).time == certificate{});
   CHECK(refusal([&] { return megatron_hybrid_cp::schedule(numbers{4}, {.capacity = 10, .ranks = 6}, cost); }) ==
         "ranks = 6 must be a power of two");

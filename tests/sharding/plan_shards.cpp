@@ -15,6 +15,7 @@
 #include "support/rounds.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <limits>
 #include <numeric>
@@ -177,6 +178,35 @@ TEST_CASE("plan_shards: batches at the border") {
   check_plan(plan_shards(std::vector{2000, 2000, 30}, o, cost), std::vector{2000, 2000, 30}, o, cost);
   o.ranks = 1;
   check_plan(plan_shards(std::vector{1000, 600, 400}, o, cost), std::vector{1000, 600, 400}, o, cost);
+}
+
+TEST_CASE("plan_shards: a capacity of a few tokens gives a valid plan, or says that none was found; costs of zero take no time") {
+  for (std::uint64_t seed = 0; seed < 1500; seed += ballast_test::round_step) {
+    ballast::splitmix64 draw(seed);
+    sharding_options o{.capacity = between(1, 3, draw), .ranks = static_cast<std::uint64_t>(between(1, 20, draw))};
+    std::vector<std::int64_t> lengths(static_cast<std::size_t>(between(1, 12, draw)));
+    auto const most = between(1, o.capacity * static_cast<std::int64_t>(o.ranks), draw);
+    for (auto& l : lengths) l = between(1, most, draw);
+    auto const free = seed % 2 == 0;
+    auto const cost = free ? ballast::degree_cost{} : ballast::degree_cost{.linear = between(0, 5000, draw), .square = 7};
+    for (auto const policy : {execution::independent, execution::lockstep, execution::mixed}) {
+      o.execution = policy;
+      CAPTURE(seed, o.capacity, o.ranks, lengths, to_string(policy));
+      auto const plan = plan_shards(lengths, o, cost, {.deep = seed % 8 == 0});
+      if (plan.status == ballast::status::feasible) {
+        check_plan(plan, lengths, o, cost);
+        if (free) REQUIRE(plan.time == ballast::certificate{0, 0});
+        continue;
+      }
+      auto const has_room =
+          *std::max_element(lengths.begin(), lengths.end()) <= o.capacity * static_cast<std::int64_t>(std::bit_floor(o.ranks));
+      REQUIRE(plan.status == (has_room ? ballast::status::unknown : ballast::status::infeasible));
+      if (has_room && policy != execution::lockstep) REQUIRE(o.capacity == 1);
+      REQUIRE(check_shards(plan, lengths, o).valid());
+    }
+  }
+  std::vector<std::int64_t> const pair{3, 3};  // on 4 ranks with room for a token each, one has none
+  CHECK(plan_shards(pair, {.capacity = 1, .ranks = 5}, ballast::degree_cost{.linear = 1}).status == ballast::status::unknown);
 }
 
 TEST_CASE("plan_shards: any cost by length and degree, also one that falls with more ranks") {

@@ -10,7 +10,6 @@
 
 #include <ballast/sharding/time_shards.hpp>
 
-#include <algorithm>
 #include <limits>
 #include <memory>
 #include <string>
@@ -38,11 +37,7 @@ void run(schedule_arguments const& arguments) {
   for (std::uint64_t batch = 0; feed.next(); ++batch) {
     auto const mine = feed.lengths();
     auto plan = plan_batch(mine).shards;
-    if (plan.status != ballast::status::feasible)
-      throw no_plan("batch " + std::to_string(batch) + ": " + arguments.method + " finds no plan for its " +
-                    counted(mine.size(), "sample") + ", the longest of " +
-                    counted(static_cast<std::uint64_t>(*std::max_element(mine.begin(), mine.end())), "token") +
-                    "; a larger --capacity or more --gpus make room");
+    require_plan(method, plan, mine, on, batch);
     plan.time.value = time_shards(plan, on.cost, on.options.cost_per_pass).makespan;
     text += line_of(plan, feed.samples(), batch);
     feed.planned(plan);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/scheduling.hpp"
+#include "errors.hpp"
 
 #include <algorithm>
+#include <string>
 
 namespace ballast_cli {
 
@@ -25,6 +27,9 @@ void add_scheduling(CLI::App& command, scheduling_arguments& arguments) {
 }
 
 scheduling_setting setting_of(scheduling_arguments const& arguments, cluster_model const& model, std::span<std::int64_t const> data) {
+  constexpr auto most = std::uint64_t{1} << 20;
+  if (arguments.cluster.gpus >= most)
+    throw bad_input("--gpus " + std::to_string(arguments.cluster.gpus) + ": expected at most " + std::to_string(most - 1));
   scheduling_setting out;
   auto const longest = *std::max_element(data.begin(), data.end());
   out.options.capacity = arguments.capacity == 0 ? longest : arguments.capacity;

@@ -15,7 +15,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <stdexcept>
 
 namespace ballast_cli {
 
@@ -99,14 +98,7 @@ void plan_steps(scheduler const& by, std::span<std::int64_t const> lengths, std:
     auto const planned = plan_batch(mine);
     auto const& plan = planned.shards;
     sums.out.planner_ms += 1000 * watch.lap();
-    if (plan.status != ballast::status::feasible) {
-      sums.out.no_plan = plan.status == ballast::status::infeasible
-                             ? "a sample of " + std::to_string(*std::max_element(mine.begin(), mine.end())) + " tokens has no room"
-                             : "no plan was found for batch " + std::to_string(step);
-      return;
-    }
-    if (auto const verdict = check_shards(plan, mine, on.options); !verdict.valid())
-      throw std::logic_error(std::string(by.word) + ", batch " + std::to_string(step) + ": " + describe(verdict));
+    require_plan(by, plan, mine, on, step);
     sums.out.policy = to_string(plan.execution);
     feed.planned(plan);
     std::vector<std::int64_t> trained;
@@ -159,7 +151,11 @@ judged_scheduler judge(scheduler const& by, std::span<std::int64_t const> length
   sums.out.randomness = by.randomness;
   try {
     plan_steps(by, lengths, batch, steps, on, sums);
-  } catch (ballast::invalid_input const& e) {  // not every method takes every number of GPUs
+  } catch (no_plan const& e) {
+    sums.out.no_plan = e.what();
+  } catch (bad_input const& e) {  // not every method takes every number of GPUs
+    sums.out.no_plan = e.what();
+  } catch (ballast::invalid_input const& e) {
     sums.out.no_plan = e.what();
   }
   return sums.out.no_plan ? std::move(sums.out) : sums.take();

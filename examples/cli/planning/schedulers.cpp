@@ -2,6 +2,8 @@
 #include "planning/schedulers.hpp"
 
 #include "commands/options.hpp"
+#include "errors.hpp"
+#include "report/words.hpp"
 
 #include <ballast/balance/longest_processing_time.hpp>
 #include <ballast/core/math.hpp>
@@ -19,15 +21,18 @@
 #include <ballast/methods/wlb_shards.hpp>
 #include <ballast/packing/chunks.hpp>
 #include <ballast/packing/next_fit.hpp>
+#include <ballast/sharding/check.hpp>
 #include <ballast/sharding/homogeneous.hpp>
 #include <ballast/sharding/make_shards.hpp>
 #include <ballast/sharding/plan_shards.hpp>
 #include <ballast/sharding/power_of_two_groups.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <functional>
 #include <numeric>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -38,24 +43,47 @@ namespace {
 using lengths_view = std::span<std::int64_t const>;
 using ballast::execution;
 
-/// The number of GPUs that a sample needs, a power of two.
-[[nodiscard]] std::uint32_t degree_for(std::int64_t length, scheduling_setting const& on) {
-  std::uint32_t degree = 1;
-  while (on.options.capacity * degree < length && degree < on.options.ranks) degree *= 2;
-  return degree;
+/// The fewest GPUs that have room for the longest sample of the data, of those numbers that `allows` takes; 0 if none have.
+template <class Allows>
+[[nodiscard]] std::uint32_t degree_for_longest(scheduling_setting const& on, Allows const& allows) {
+  auto const ranks = static_cast<std::int64_t>(on.options.ranks);
+  for (auto degree = ballast::divide_up(on.longest, on.options.capacity); degree <= ranks; ++degree)
+    if (allows(static_cast<std::uint32_t>(degree))) return static_cast<std::uint32_t>(degree);
+  return 0;
+}
+[[nodiscard]] std::uint32_t power_of_two_for_longest(scheduling_setting const& on) {
+  return degree_for_longest(on, [](std::uint32_t degree) { return std::has_single_bit(degree); });
 }
 
-/// Packs of `degree` GPUs each, side by side in lockstep as many as there are GPUs, in their order.
-void append_packs(ballast::pass_list<>& list, ballast::groups<> const& packs, std::uint32_t degree, scheduling_setting const& on) {
+[[nodiscard]] scheduled without_plan(ballast::status why) {
+  scheduled out;
+  out.shards.status = why;
+  return out;
+}
+
+/// Packs of `degree` GPUs each, side by side in lockstep as many as there are GPUs, in their order. A pack of fewer tokens is on 1, 2, 4,
+/// ... GPUs. Returns whether all packs have room there.
+[[nodiscard]] bool append_packs(lengths_view lengths, ballast::pass_list<>& list, ballast::groups<> const& packs, std::uint32_t degree,
+                                scheduling_setting const& on) {
   auto const side_by_side = static_cast<std::size_t>(on.options.ranks / degree);
   for (std::size_t first = 0; first < packs.size(); first += side_by_side) {
-    ballast::grouped_samples<> together;
+    std::vector<std::pair<std::uint32_t, std::size_t>> order;  // of the packs, the widest first, so that blocks are aligned
     for (auto p = first; p < (std::min)(first + side_by_side, packs.size()); ++p) {
-      together.widths.push_back(degree);
+      std::int64_t tokens = 0;
+      for (auto const i : packs[p]) tokens += lengths[i];
+      auto const width = (std::min)(std::uint64_t{degree}, std::bit_floor(static_cast<std::uint64_t>(tokens)));
+      if (ballast::divide_up(tokens, static_cast<std::int64_t>(width)) > on.options.capacity) return false;
+      order.emplace_back(degree - static_cast<std::uint32_t>(width), p);
+    }
+    std::sort(order.begin(), order.end());
+    ballast::grouped_samples<> together;
+    for (auto const& [narrower, p] : order) {
+      together.widths.push_back(degree - narrower);
       together.samples.push_back(packs[p]);
     }
     ballast::append_micro_batch(list, together, on.options.ranks);
   }
+  return true;
 }
 
 [[nodiscard]] scheduled in_lockstep(lengths_view lengths, ballast::pass_list<> const& list, scheduling_setting const& on) {
@@ -78,7 +106,8 @@ scheduled verl(lengths_view lengths, scheduling_setting const& on) { return {bal
 
 /// Packs of similar lengths, on as many GPUs as the longest sample of the data needs.
 scheduled longalign(lengths_view lengths, scheduling_setting const& on) {
-  auto const degree = degree_for(on.longest, on);
+  auto const degree = power_of_two_for_longest(on);
+  if (degree == 0) return without_plan(ballast::status::infeasible);
   std::vector<std::uint32_t> order(lengths.size());
   std::iota(order.begin(), order.end(), std::uint32_t{0});
   std::sort(order.begin(), order.end(), [&](auto a, auto b) { return lengths[a] != lengths[b] ? lengths[a] < lengths[b] : a < b; });
@@ -87,14 +116,16 @@ scheduled longalign(lengths_view lengths, scheduling_setting const& on) {
   auto packs = ballast::next_fit(sorted, {.capacity = on.options.capacity * degree}).packs;
   for (auto& i : packs.members) i = order[i];
   ballast::pass_list<> list;
-  append_packs(list, packs, degree, on);
+  if (!append_packs(lengths, list, packs, degree, on)) return without_plan(ballast::status::unknown);
   return in_lockstep(lengths, list, on);
 }
 
 /// Levels of 1, 2, 4, ... GPUs; packs of a level that cost similarly train side by side.
 scheduled hbp(lengths_view lengths, scheduling_setting const& on) {
+  auto const widest = power_of_two_for_longest(on);
+  if (widest == 0) return without_plan(ballast::status::infeasible);
   std::vector<ballast::level> levels;
-  for (std::uint32_t sp = 1; sp <= degree_for(on.longest, on); sp *= 2) levels.push_back({.capacity = on.options.capacity * sp, .sp = sp});
+  for (std::uint32_t sp = 1; sp <= widest; sp *= 2) levels.push_back({.capacity = on.options.capacity * sp, .sp = sp});
   auto const packed =
       ballast::pack_levels(lengths, levels, {.fill = ballast::level_fill::always}, ballast::hbp::isf_packer{.seed = on.seed});
   ballast::pass_list<> list;
@@ -108,15 +139,19 @@ scheduled hbp(lengths_view lengths, scheduling_setting const& on) {
     std::sort(order.begin(), order.end());
     ballast::groups<> packs;
     for (auto const& [attention, p] : order) packs.push_back(packed.packs[p]);
-    append_packs(list, packs, levels[l].sp, on);
+    if (!append_packs(lengths, list, packs, levels[l].sp, on)) return without_plan(ballast::status::unknown);
   }
   return in_lockstep(lengths, list, on);
 }
 
-scheduled flexsp(lengths_view lengths, scheduling_setting const& on) { return {ballast::flexsp::schedule(lengths, on.options, on.cost)}; }
+scheduled flexsp(lengths_view lengths, scheduling_setting const& on) {
+  return {ballast::flexsp::schedule(lengths, on.options, on.cost, {.fewest_ranks = (std::min)(on.options.ranks, std::uint64_t{2})})};
+}
 
 scheduled megatron_hybrid_cp(lengths_view lengths, scheduling_setting const& on) {
   auto const& o = on.options;
+  if (!std::has_single_bit(o.ranks))
+    throw bad_input("megatron-hybrid-cp takes 1, 2, 4, ... GPUs, not " + std::to_string(o.ranks) + "; another method takes any number");
   auto plan = ballast::megatron_hybrid_cp::schedule(
       lengths, {.capacity = o.capacity, .ranks = o.ranks, .cost_per_pass = o.cost_per_pass, .widest_first = true}, on.cost);
   return {std::move(plan.shards), plan.time.value};
@@ -135,12 +170,12 @@ scheduled bytescale(lengths_view lengths, scheduling_setting const& on) {
   return {ballast::bytescale::schedule(lengths, {.capacity = o.capacity, .ranks = o.ranks, .cost_per_pass = o.cost_per_pass}, on.cost)};
 }
 
-/// Packs balanced by work in groups of as many GPUs as the longest sample of the data needs. Outliers wait in queues, whose thresholds are
-/// tuned on the first batches.
+/// Packs balanced by work in groups of `degree` GPUs, which divides all. Outliers wait in queues, whose thresholds are tuned on the first
+/// batches.
 class wlb_stream {
  public:
-  explicit wlb_stream(scheduling_setting const& on)
-      : on_(on), degree_(degree_for(on.longest, on)), groups_(on.options.ranks / degree_), packer_(shape(), work()) {}
+  wlb_stream(scheduling_setting const& on, std::uint32_t degree)
+      : on_(on), degree_(degree), groups_(on.options.ranks / degree_), packer_(shape(), work()) {}
 
   scheduled operator()(lengths_view lengths) {
     auto const fresh = lengths.subspan(waiting_.size());
@@ -150,6 +185,11 @@ class wlb_stream {
     for (auto const number : step.micro_batches.members)
       here.push_back(static_cast<std::uint32_t>(std::lower_bound(waiting_.begin(), waiting_.end(), number) - waiting_.begin()));
     scheduled out{ballast::wlb::step_shards(step, {.groups = groups_, .shares = {.ranks = degree_}}, ballast::stepped_tile_time{3, 2})};
+    for (std::size_t p = 0; p < out.shards.passes(); ++p) {  // a micro-batch of fewer tokens than GPUs is on one of them
+      std::int64_t tokens = 0;
+      for (auto const& piece : out.shards.of_pass(p)) tokens += piece.end - piece.begin;
+      if (tokens > on_.options.capacity) return without_plan(ballast::status::unknown);
+    }
     for (auto& p : out.shards.pieces) p.sample = here[p.sample];
     out.shards.time = {};
     std::vector<bool> planned(lengths.size());
@@ -230,8 +270,7 @@ scheduled distca(lengths_view lengths, scheduling_setting const& on) {
 scheduled dynapipe(lengths_view lengths, scheduling_setting const& on) {
   auto const& o = on.options;
   auto const longest = lengths.empty() ? 0 : *std::max_element(lengths.begin(), lengths.end());
-  scheduled best;
-  best.shards.status = ballast::status::infeasible;
+  auto best = without_plan(ballast::status::infeasible);
   for (std::uint64_t degree = 1; degree <= o.ranks; degree *= 2) {
     auto const d = static_cast<std::int64_t>(degree);
     if (o.ranks % degree != 0 || longest > o.capacity * d) continue;
@@ -275,8 +314,7 @@ scheduled dynapipe(lengths_view lengths, scheduling_setting const& on) {
 /// the activations of one are kept, so the others run their forward again: a third of forward and backward.
 scheduled chunkflow(lengths_view lengths, scheduling_setting const& on) {
   auto const& o = on.options;
-  scheduled best;
-  best.shards.status = ballast::status::unknown;
+  auto best = without_plan(ballast::status::unknown);
   for (std::uint64_t degree = 1; degree <= o.ranks; degree *= 2) {
     auto const d = static_cast<std::int64_t>(degree);
     if (o.ranks % degree != 0) continue;
@@ -322,18 +360,30 @@ scheduled chunkflow(lengths_view lengths, scheduling_setting const& on) {
   return best;
 }
 
-using planner = std::function<scheduled(lengths_view)>;
-
 /// A scheduler that plans each batch by itself.
 template <scheduled (*plan)(lengths_view, scheduling_setting const&)>
-planner each_batch(scheduling_setting const& on) {
+batch_planner each_batch(scheduling_setting const& on) {
   return [on](lengths_view lengths) { return plan(lengths, on); };
 }
-planner wlb(scheduling_setting const& on) {
-  return [stream = wlb_stream(on)](lengths_view lengths) mutable { return stream(lengths); };
+batch_planner wlb(scheduling_setting const& on) {
+  auto const degree = degree_for_longest(on, [&](std::uint32_t d) { return on.options.ranks % d == 0; });
+  if (degree == 0) return [](lengths_view) { return without_plan(ballast::status::infeasible); };
+  return [stream = wlb_stream(on, degree)](lengths_view lengths) mutable { return stream(lengths); };
 }
 
 }  // namespace
+
+void require_plan(scheduler const& by, ballast::shards<> const& shards, std::span<std::int64_t const> lengths, scheduling_setting const& on,
+                  std::uint64_t batch) {
+  auto const where = "batch " + std::to_string(batch) + ": " + std::string(by.word);
+  if (shards.status != ballast::status::feasible)
+    throw no_plan(where + " finds no plan for its " + counted(lengths.size(), "sample") + ", the longest of " +
+                  counted(static_cast<std::uint64_t>(*std::max_element(lengths.begin(), lengths.end())), "token") +
+                  (shards.status == ballast::status::infeasible ? ", which has no room; a larger --capacity or more --gpus make room"
+                                                                : "; another method, --capacity or --batch may have one"));
+  if (auto const verdict = check_shards(shards, lengths, on.options); !verdict.valid())
+    throw std::logic_error(where + ": " + describe(verdict));
+}
 
 bool batch_feed::next() {
   if (at_end() && (left_.empty() || left_.size() == samples_.size())) return false;

@@ -45,14 +45,20 @@ enum class sample_division : std::uint8_t {
   apart,          ///< any part of a sample may be on any GPU and in any pass, and exchanges are hidden
 };
 
+/// Plans one batch after the other: the samples that the last plan left out, in their order, then new ones.
+using batch_planner = std::function<scheduled(std::span<std::int64_t const> lengths)>;
+
 struct scheduler {
   std::string_view word;
   std::string_view about;       ///< in a few words
   std::string_view randomness;  ///< "none", or what is drawn
   sample_division division;
-  /// Starts a run. What it returns plans one batch after the other: the samples that the last plan left out, in their order, then new ones.
-  std::function<scheduled(std::span<std::int64_t const> lengths)> (*start)(scheduling_setting const& on);
+  batch_planner (*start)(scheduling_setting const& on);  ///< begins a run; throws bad_input if the method does not take that many GPUs
 };
+
+/// Throws no_plan where a method has no plan of a batch, and std::logic_error, which is a fault of our own, where its shards are not valid.
+void require_plan(scheduler const& by, ballast::shards<> const& shards, std::span<std::int64_t const> lengths, scheduling_setting const& on,
+                  std::uint64_t batch);
 
 /// Batches in the order of the data. What a plan leaves out is at the front of the next batch.
 class batch_feed {

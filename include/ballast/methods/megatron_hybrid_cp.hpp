@@ -133,6 +133,7 @@ struct pass_writer {
   std::vector<std::uint32_t> round{};                                                       // of each pass
   std::vector<std::uint32_t> all = every_rank(o.ranks);                                     // rank numbers
   std::vector<std::int64_t> done = std::vector<std::int64_t>(all.size(), 0), ready = done;  // with and without the waits after rounds
+  bool fits = true;                                                                         // no pass is above the capacity
 
   [[nodiscard]] static std::vector<std::uint32_t> every_rank(std::uint64_t ranks) {
     std::vector<std::uint32_t> out(static_cast<std::size_t>(ranks));
@@ -143,6 +144,7 @@ struct pass_writer {
     std::uint64_t tokens = 0;
     for (auto const i : bin) tokens += static_cast<std::uint64_t>(g.items[i].length);
     auto const width = (std::min)(std::bit_floor(tokens), static_cast<std::uint64_t>(g.degree));
+    fits = fits && divide_up(tokens, width) <= static_cast<std::uint64_t>(o.capacity);
     auto time = o.cost_per_pass;
     for (auto const i : bin) {
       time += static_cast<std::int64_t>(cost(g.items[i].length, static_cast<std::int64_t>(width)));
@@ -181,7 +183,8 @@ struct pass_writer {
 ///   is not aligned then, as the communicators of Megatron-Core must be; `widest_first` repairs that without a change of times;
 /// - equal lengths keep their order, and of groups with equal load the first counts;
 /// - comparisons are exact, in integers; the published ones are in floating point;
-/// - a pass with fewer tokens than its group has ranks runs on the first 1, 2, 4, ... of them;
+/// - a pass with fewer tokens than its group has ranks runs on the first 1, 2, 4, ... of them. With a capacity of 1 they may have no room
+///   for it, and there is no plan;
 /// - the number of ranks is a power of two; the published code does not double groups reliably otherwise.
 ///
 /// @tparam Index  type of the sample indices
@@ -190,7 +193,8 @@ struct pass_writer {
 /// @param lengths  tokens of each sample; may be empty
 /// @param o        the run
 /// @param cost     time of a sample by its length and the number of ranks that share it; it times the plan and does not change it
-/// @return the rounds; `shards.status` is `infeasible` if all ranks together have no room for a sample
+/// @return the rounds; `shards.status` is `infeasible` if all ranks together have no room for a sample, `unknown` if a pass of fewer tokens
+/// than ranks has no room on fewer ranks
 /// @post `check_shards` accepts the shards, with `widest_first` under `{.aligned = true}` too. The lower bound is that of `shard_bounds`
 /// @throws invalid_input if a length or an option is out of its range, the sum of all times reaches 2^62, or that of squared lengths does
 /// @par Complexity
@@ -219,6 +223,10 @@ template <index_type Index = std::uint32_t, length_range R, degree_cost_model Co
   detail::round_limits const limits{static_cast<std::int64_t>(o.ranks), o.bucket_tolerance, o.balance_tolerance};
   for (detail::round_builder builder(std::move(items), limits); !builder.empty(); ++out.rounds)
     passes.add_round(builder.next(), static_cast<std::uint32_t>(out.rounds));
+  if (!passes.fits) {
+    out.shards.status = status::unknown;
+    return out;
+  }
   auto const& list = passes.list;
   out.shards = make_shards(lengths, list, o.ranks, o.layout);
   out.shards.execution = execution::independent;

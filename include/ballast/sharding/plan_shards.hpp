@@ -58,6 +58,17 @@ template <index_type Index>
   return out;
 }
 
+/// Whether each rank of each pass that shares samples has a token. Only a sample with room on no block of at most as many ranks as it has
+/// tokens can be alone in a pass that breaks this, so the capacity is 1.
+[[nodiscard]] inline bool shares_reach_all_ranks(degree_times const& t, block_plan const& plan) {
+  std::vector<std::int64_t> shared(plan.passes.size(), 0);
+  for (auto const& p : plan.placements)
+    if (p.rank == block_placement::everywhere) shared[p.pass] += t.length[p.position];
+  for (std::size_t p = 0; p < shared.size(); ++p)
+    if (shared[p] > 0 && shared[p] < std::int64_t{1} << plan.passes[p].level) return false;
+  return true;
+}
+
 /// How many numbers of micro-batches `lockstep_shards` tries.
 [[nodiscard]] constexpr std::uint64_t lockstep_counts(shard_search const& search) noexcept { return search.deep ? 6 : 3; }
 
@@ -72,6 +83,7 @@ template <index_type Index>
   if (policies > 1 && attempts > 1)
     if (auto mixed = tree_search(t, lower, plan.value, block_fill::whole, search.deep).run(attempts / 2); mixed.value < plan.value)
       plan = std::move(mixed);
+  if (t.options.capacity == 1 && !shares_reach_all_ranks(t, plan)) plan.clear();
   if (search.incumbents) {
     if (auto equal = homogeneous_plan(t, plan.value); equal.value < plan.value) plan = std::move(equal);
     if (n <= few || search.deep)
@@ -103,7 +115,8 @@ template <index_type Index>
 /// @param options  `{.capacity = 16384, .ranks = 64, .cost_per_pass = 30'000'000}`: the shape of the batch and its policy
 /// @param cost     time of a sample by its length and the number of ranks that share it, such as a `degree_cost`
 /// @param search   how far to search
-/// @return the shards, their modelled time and a lower bound; `infeasible` if a sample has room on no block
+/// @return the shards, their modelled time and a lower bound; `infeasible` if a sample has room on no block, `unknown` if no plan was found
+/// that gives each rank of a group a token: with a capacity of 1, samples whose lengths are no powers of two need others beside them
 /// @post `check_shards` accepts the result with `{.aligned = true}`, and `time.value` is the makespan of `time_shards`. With
 /// `search.incumbents` the plan is not slower than that of `homogeneous_shards` and, if the search is deep, those of `lockstep_shards` and
 /// `fixed_groups`
@@ -137,9 +150,15 @@ template <index_type Index = std::uint32_t, length_range R, degree_cost_model Co
     detail::tree_bounds const bounds(times);
     lower = bounds.by_rate(bounds.by_area());
     plan = detail::search_blocks(times, lower, search);
-    if (search.deep) lower = (std::max)(lower, price_bound(lengths, options, cost, {.lower = lower, .upper = plan.value}).lower_bound());
+    if (search.deep && plan.value != detail::block_plan::none)
+      lower = (std::max)(lower, price_bound(lengths, options, cost, {.lower = lower, .upper = plan.value}).lower_bound());
   } else {
     plan.value = 0;
+  }
+  if (plan.value == detail::block_plan::none) {
+    out.status = status::unknown;
+    out.time.lower_bound = lower;
+    return out;
   }
   out = make_shards(lengths, detail::passes_of_blocks<Index>(times, plan), options.ranks, options.layout);
   out.execution = options.execution;

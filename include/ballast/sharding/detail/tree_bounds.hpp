@@ -32,7 +32,7 @@ class tree_bounds {
   [[nodiscard]] std::int64_t by_longest() const { return longest_ + (batches_ - 1) * fixed_; }
   /// The least time within which all rank-time fits, with a pass on each rank and for each `capacity` tokens.
   [[nodiscard]] std::int64_t by_area() const {
-    return least((std::max)(by_longest(), std::int64_t{1}), [&](std::int64_t time) { return area_fits(time); });
+    return least(by_longest(), [&](std::int64_t time) { return area_fits(time); });
   }
   /// The least time from `low` on within which the ranks can hold all tokens, if no token takes less than the quickest one.
   [[nodiscard]] std::int64_t by_rate(std::int64_t low) const {
@@ -43,7 +43,7 @@ class tree_bounds {
         best = i;
     auto const area = least_area(best, degree_times::most);
     if (area == 0) return low;
-    return least((std::max)(low, std::int64_t{1}), [&](std::int64_t time) { return rate_fits(time, area, t_.length[best]); });
+    return least(low, [&](std::int64_t time) { return rate_fits(time, area, t_.length[best]); });
   }
 
  private:
