@@ -33,7 +33,10 @@ class pair_exchanger {
                         [&](auto a, auto b) { return d.load[a] != d.load[b] ? d.load[a] < d.load[b] : a < b; });
       list(d, x, given_);
       best_ = {d.load[x], 0, {}, {}};
-      for (auto it = cheapest.begin(); it != last; ++it) try_all(d, x, *it);
+      for (auto it = cheapest.begin(); it != last; ++it) {
+        if (best_.load - d.load[*it] <= (d.load[x] - d.load[*it]) / 2) break;  // the mean of both loads, which no exchange goes below
+        try_all(d, x, *it);
+      }
       if (best_.load >= d.load[x]) return;
       perform(d, x);
     }

@@ -52,10 +52,16 @@ class refiner {
     for (std::size_t s = 0; s < k_; ++s)
       if (s != x) cheapest.push_back(static_cast<std::uint32_t>(s));
     auto const last = cheapest.begin() + static_cast<std::ptrdiff_t>(partners_);
-    std::partial_sort(cheapest.begin(), last, cheapest.end(),
-                      [&](auto a, auto b) { return d_.load[a] != d_.load[b] ? d_.load[a] < d_.load[b] : a < b; });
     exchange<Index> best{d_.load[x], 0, 0, 0, false};
-    for (auto it = cheapest.begin(); it != last; ++it) try_all(x, *it, best);
+    for (auto it = cheapest.begin(), sorted = it; it != last; ++it) {
+      if (it == sorted) {  // sorts twice as many partners as before, since seldom are many tried
+        sorted += (std::min)((std::max)(std::ptrdiff_t{8}, it - cheapest.begin()), last - it);
+        std::partial_sort(it, sorted, cheapest.end(),
+                          [&](auto a, auto b) { return d_.load[a] != d_.load[b] ? d_.load[a] < d_.load[b] : a < b; });
+      }
+      if (best.load - d_.load[*it] <= (d_.load[x] - d_.load[*it]) / 2) break;  // the mean of both loads, which no exchange goes below
+      try_all(x, *it, best);
+    }
     return best;
   }
   void try_all(std::size_t x, std::uint32_t y, exchange<Index>& best) const {
