@@ -2,6 +2,7 @@
 #include "program.hpp"
 #include "refused.hpp"
 
+#include "fuzz/json_lengths.hpp"
 #include "readers/json_fields.hpp"
 #include "support/catch.hpp"
 
@@ -176,6 +177,33 @@ TEST_CASE("the scan of a line takes nothing that a complete parser refuses, and 
     CHECK(value(json.contains("a.b") ? json["a.b"] : json["a"]["b"]) == found[1]);
   }
   CHECK(taken > 1000);
+}
+
+TEST_CASE("JSON of any structure is read, or refused, as a plain parser would", "[cli]") {
+  using namespace ballast_cli;
+  ballast::splitmix64 draw(11);
+  auto taken = 0, refused = 0;
+  for (auto round = 0; round < 20000; ++round) {
+    auto const& select = fuzz::asked_of(static_cast<std::size_t>(round));
+    std::vector<std::uint8_t> decisions(static_cast<std::size_t>(draw() % 60));
+    for (auto& d : decisions) d = static_cast<std::uint8_t>(draw());
+    auto const text = fuzz::json_writer(decisions).document(select);
+    table rows(select.asked() + (select.histogram ? 1 : 0), select.histogram);
+    auto read = true;
+    try {
+      append_lengths(rows, text, "input", select);
+    } catch (bad_input const&) {
+      read = false;
+    }
+    ++(read ? taken : refused);
+    CAPTURE(text);
+    REQUIRE(fuzz::difference(text, select, read ? &rows : nullptr) == "");
+  }
+  CHECK(taken > 4000);
+  CHECK(refused > 4000);
+  scratch const in;  // an array of objects, as chats are stored, counts its messages
+  in.file("f", R"([{"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}], "n": 1}])");
+  CHECK(in.ballast("stats f --json --field messages").out.find("\"tokens\":2,") != std::string::npos);
 }
 
 TEST_CASE("numbers and names of options are read as people write them", "[cli]") {

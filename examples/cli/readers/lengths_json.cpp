@@ -42,6 +42,7 @@ class collector {
     if (wanted()) {
       counted_ = 0;
       counted_at_ = depth_ + 1;
+      counted_field_ = at_;
     } else {
       (void)other("an array");
     }
@@ -54,7 +55,7 @@ class collector {
     --arrays_;
     if (depth_ + 1 == counted_at_) {
       counted_at_ = -1;
-      find(counted_);
+      find(counted_field_, counted_);
     }
     return true;
   }
@@ -110,15 +111,15 @@ class collector {
       if (!fields_.names.empty()) throw bad_input(place() + ": a number where " + fields_.option + " expects objects");
       append_row(out_, skip_zeros_, number_++, only_measure, [&](std::size_t, std::size_t) { return value; });
     } else if (wanted()) {
-      find(value);
+      find(at_, value);
     } else {
       count();
     }
     return true;
   }
-  void find(std::int64_t value) {
-    if (found_[at_]) twice_ = at_;
-    found_[at_] = value;
+  void find(std::size_t field, std::int64_t value) {
+    if (found_[field]) twice_ = field;
+    found_[field] = value;
   }
   void count() {
     if (depth_ == counted_at_) ++counted_;
@@ -147,6 +148,7 @@ class collector {
   std::size_t at_ = 0, twice_ = 0;  // the field whose value comes next; one that was met twice
   int counted_at_ = -1;             // the depth of what is counted
   std::int64_t counted_ = 0;
+  std::size_t counted_field_ = 0;  // keys inside of what is counted change at_
   std::string path_;
   std::vector<std::size_t> starts_;  // of the keys of each open object, in the path
   std::vector<std::string> met_;
