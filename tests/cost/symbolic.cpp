@@ -5,8 +5,10 @@
 #include "support/catch.hpp"
 #include "support/refusal.hpp"
 
+#include <algorithm>
 #include <array>
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -73,6 +75,61 @@ TEST_CASE("symbolic: bounds hold for every value, and comparison says only what 
   CHECK(decided > 50);
 }
 
+TEST_CASE("symbolic: bounds of polynomials up to the second degree that are monotone are attained") {
+  CHECK((8 * tokens * tokens - 5 * tokens).bounds(std::vector<dimension>{{"x", 0, 4}}) == symbolic_range{0, 108});
+  int monotone = 0, mixed = 0, cubic = 0, attained = 0;
+  for (std::uint64_t seed = 0; seed < 6000; ++seed) {
+    splitmix64 draw(seed);
+    auto const any = [&] { return static_cast<std::int64_t>(uniform_below(21, draw)) - 10; };
+    std::vector<dimension> ranges;
+    for (auto const* const name : {"x", "y", "z"}) {
+      auto const low = static_cast<std::int64_t>(uniform_below(5, draw));
+      ranges.push_back({name, low, low + static_cast<std::int64_t>(uniform_below(5, draw))});
+    }
+    auto const degree = 2 + uniform_below(2, draw);
+    symbolic p(any());
+    for (auto terms = 1 + uniform_below(5, draw); terms > 0; --terms) {
+      symbolic t(any());
+      for (auto e = 1 + uniform_below(degree, draw); e > 0; --e) t = t * symbolic::of(static_cast<std::size_t>(uniform_below(3, draw)));
+      p = p + t;
+    }
+    auto const bounds = p.bounds(ranges);
+    symbolic_range is{p(std::array{ranges[0].low, ranges[1].low, ranges[2].low}), (std::numeric_limits<std::int64_t>::min)()};
+    std::array<bool, 3> rises{}, falls{};
+    std::array<std::int64_t, 3> at{};
+    for (at[0] = ranges[0].low; at[0] <= ranges[0].high; ++at[0])
+      for (at[1] = ranges[1].low; at[1] <= ranges[1].high; ++at[1])
+        for (at[2] = ranges[2].low; at[2] <= ranges[2].high; ++at[2]) {
+          auto const value = p(at);
+          is = {(std::min)(is.low, value), (std::max)(is.high, value)};
+          for (std::size_t d = 0; d < 3; ++d) {
+            auto next = at;
+            if (++next[d] > ranges[d].high) continue;
+            rises[d] = rises[d] || p(next) > value;
+            falls[d] = falls[d] || p(next) < value;
+          }
+        }
+    CAPTURE(seed, to_string(p, ranges));
+    REQUIRE((bounds.low <= is.low && bounds.high >= is.high));
+    auto both = false;
+    for (std::size_t d = 0; d < 3; ++d) both = both || (rises[d] && falls[d]);
+    if (both) continue;
+    if (degree == 2) {
+      REQUIRE(bounds == is);
+      ++monotone;
+      for (auto const& t : p.terms())
+        if (!t.powers.empty() && (t.coefficient < 0) != (p.terms().back().coefficient < 0)) {
+          ++mixed;
+          break;
+        }
+    } else {
+      ++cubic;
+      attained += bounds == is ? 1 : 0;
+    }
+  }
+  CHECK((monotone > 1000 && mixed > 500 && 100 * attained > 98 * cubic));
+}
+
 TEST_CASE("symbolic: comparison decides at least what the signs after a shift to the lower corner decide") {
   int by_shift = 0, decided = 0;
   for (std::uint64_t seed = 0; seed < 1000; ++seed) {
@@ -100,6 +157,17 @@ TEST_CASE("symbolic: a monomial is a product of powers") {
   CHECK(symbolic::monomial({2, 0, 1}, 5) == 5 * tokens * tokens * heads);
   CHECK(symbolic::monomial({0, 1, 0}, -1) == 0 - tiles);
   CHECK(symbolic::monomial({1, 1}, 0) == 0);
+}
+
+TEST_CASE("symbolic: bounds in many dimensions take no time that doubles with each") {
+  symbolic sum;
+  std::vector<dimension> dims;
+  for (std::size_t d = 0; d < 40; ++d) {
+    auto const x = symbolic::of(d);
+    sum = sum + 8 * x * x - 5 * x;
+    dims.push_back({"x", 0, 4});
+  }
+  CHECK(sum.bounds(dims) == symbolic_range{0, 40 * 108});
 }
 
 TEST_CASE("symbolic: three answers, and unknown") {

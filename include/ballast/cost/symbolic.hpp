@@ -26,7 +26,8 @@ struct dimension {
   std::int64_t high = std::int64_t{1} << 20;  ///< largest value, at least `low`
 };
 
-/// @brief Bounds on a polynomial over the ranges of its dimensions. Both are proven, and attained if the polynomial is monotone.
+/// @brief Bounds on a polynomial over the ranges of its dimensions. Both are proven. Both are attained if the polynomial has a degree of at
+/// most 2 and, over the integers in the ranges, is monotone in each dimension; beyond degree 2 they often are.
 struct symbolic_range {
   std::int64_t low = 0;   ///< lower bound; the smallest 64-bit integer if none was proven
   std::int64_t high = 0;  ///< upper bound; the largest 64-bit integer if none was proven
@@ -105,7 +106,10 @@ class symbolic {
   /// @brief Computes bounds on the polynomial.
   ///
   /// The polynomial is expanded around the smallest and around the largest values of the dimensions. In each expansion, the terms of one
-  /// sign give a bound on one side. The tighter bound of both expansions is returned.
+  /// sign give a bound on one side. The tighter bound of both expansions is returned. If the terms of both expansions have both signs, the
+  /// difference p(x + 1) - p(x) in each dimension is bounded too: if it is never negative, or never positive, the extremes are at the ends
+  /// of that dimension's range, and the polynomial without such dimensions is bounded there. That takes up to (d + 2)^2 pairs of expansions
+  /// in d dimensions.
   ///
   /// @param dimensions  ranges of all dimensions
   /// @return proven bounds; a bound that does not fit in 64 bits becomes the smallest or largest integer
@@ -116,8 +120,7 @@ class symbolic {
               [&] { return "dimensions[" + std::to_string(d) + "] (" + dimensions[d].name + ") has no range from 0 up"; });
     for (auto const& t : terms_)
       require(t.powers.size() <= dimensions.size(), [&] { return "dimension " + std::to_string(t.powers.size() - 1) + " has no range"; });
-    auto const low = around(dimensions, true), high = around(dimensions, false);
-    return {(std::max)(low.low, high.low), (std::min)(low.high, high.high)};
+    return bounded(dimensions, 2);
   }
 
  private:
@@ -177,8 +180,36 @@ class symbolic {
     }
     return out;
   }
-  // Bounds from the expansion around the low or high ends of all ranges.
-  [[nodiscard]] symbolic_range around(std::span<dimension const> dimensions, bool at_low) const {
+  // Bounds by expansions and, where these may not be attained, by differences: so many times, of differences too. All dimensions whose
+  // direction is known are replaced by their ends together.
+  [[nodiscard]] symbolic_range bounded(std::span<dimension const> dimensions, int times) const {
+    auto const low = around(dimensions, true), high = around(dimensions, false);
+    symbolic_range out{(std::max)(low.first.low, high.first.low), (std::min)(low.first.high, high.first.high)};
+    if (times == 0 || low.second || high.second) return out;
+    auto least = *this, most = *this;
+    auto decided = false;
+    for (std::size_t d = 0; d < dimensions.size(); ++d) {
+      if (std::none_of(terms_.begin(), terms_.end(), [&](term const& t) { return d < t.powers.size() && t.powers[d] != 0; })) continue;
+      auto const next = substituted(d, of(d) + 1);
+      auto const change = next ? sum(*next, *this, -1) : std::nullopt;
+      if (!change) continue;
+      std::vector<dimension> inner(dimensions.begin(), dimensions.end());
+      if (inner[d].low < inner[d].high) --inner[d].high;
+      auto const by = change->bounded(inner, times - 1);
+      if (by.low < 0 && by.high > 0) continue;
+      auto const rises = by.low >= 0;
+      auto lower = least.substituted(d, rises ? dimensions[d].low : dimensions[d].high);
+      auto upper = most.substituted(d, rises ? dimensions[d].high : dimensions[d].low);
+      if (!lower || !upper) continue;
+      least = *std::move(lower);
+      most = *std::move(upper);
+      decided = true;
+    }
+    if (!decided) return out;
+    return {(std::max)(out.low, least.bounded(dimensions, times - 1).low), (std::min)(out.high, most.bounded(dimensions, times - 1).high)};
+  }
+  // Bounds from the expansion around the low or high ends of all ranges, and whether all its terms have one sign: then they are attained.
+  [[nodiscard]] std::pair<symbolic_range, bool> around(std::span<dimension const> dimensions, bool at_low) const {
     constexpr auto most = (std::numeric_limits<std::int64_t>::max)();
     constexpr symbolic_range unknown{(std::numeric_limits<std::int64_t>::min)(), most};
     std::optional<symbolic> expanded = *this;
@@ -186,8 +217,9 @@ class symbolic {
       auto const shifted = at_low ? sum(symbolic(dimensions[d].low), of(d), 1) : sum(symbolic(dimensions[d].high), of(d), -1);
       expanded = expanded->substituted(d, *shifted);
     }
-    if (!expanded) return unknown;
+    if (!expanded) return {unknown, false};
     symbolic_range out;
+    bool rises = false, falls = false;
     for (auto const& t : expanded->terms_) {
       auto extreme = t.coefficient;
       bool fits = true;
@@ -200,8 +232,10 @@ class symbolic {
       };
       add(out.low, unknown.low, t.powers.empty());
       add(out.high, unknown.high, t.powers.empty());
+      rises = rises || (!t.powers.empty() && t.coefficient > 0);
+      falls = falls || (!t.powers.empty() && t.coefficient < 0);
     }
-    return out;
+    return {out, !rises || !falls};
   }
 
   std::vector<term> terms_;
@@ -214,7 +248,7 @@ class symbolic {
 /// @return less, equivalent or greater if that holds for all values in the ranges; unordered if none of them is proven
 /// @throws invalid_input as `symbolic::bounds`, or if a coefficient of the difference reaches 2^63
 /// @par Source
-/// The symbolic comparison of BladeDISC++, arXiv 2412.16985, section 3, with this library's bounds by expansion.
+/// The symbolic comparison of BladeDISC++, arXiv 2412.16985, section 3, with this library's bounds by expansion and differences.
 template <class = when_called>
 [[nodiscard]] inline std::partial_ordering compare(symbolic const& a, symbolic const& b, std::span<dimension const> dimensions) {
   auto const difference = (a - b).bounds(dimensions);
