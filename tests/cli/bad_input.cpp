@@ -135,6 +135,25 @@ TEST_CASE("a key that occurs twice in one object of a document is refused, and n
   CHECK(in.ballast("pack g --field n --capacity 9").code == 0);
 }
 
+TEST_CASE("a document that is deeper than any is refused, and ends no reader", "[cli]") {
+  scratch const in;
+  in.file("f", "5\n");
+  auto const deep = std::string(200000, '[') + std::string(200000, ']');
+  in.file("g.json", "{\"operators\": " + deep + ", \"tensors\": []}");
+  in.file("s.json", "{\"execution\": \"independent\", \"ranks\": " + deep + "}\n");
+  in.file("d.json", "{\"hidden_size\": " + deep + "}");
+  REQUIRE(in.shell("mkdir d && cp d.json d/plan.json").code == 0);
+  std::string const why = ": objects and lists are more than 512 deep in each other\n";
+  check_refused(in.ballast("order g.json"), "g.json" + why);
+  check_refused(in.ballast("compare f --gpus 1 --plan s.json"), "s.json:1" + why);
+  check_refused(in.ballast("plan f --capacity 9 --ranks 1 --model ./d.json"), "./d.json" + why);
+  check_refused(in.ballast("plan f --capacity 9 --ranks 1 --cost d.json"), "d.json" + why);
+  check_refused(in.ballast("plan f --gpus 1 --levels d.json"), "d.json" + why);
+  check_refused(in.ballast("check d f --capacity 9"), "d/plan.json" + why);
+  in.file("l.json", "[{\"n\": 5, \"x\": " + deep + "}]");  // a reader that keeps no values has no need to
+  CHECK(in.ballast("stats l.json --field n").code == 0);
+}
+
 TEST_CASE("arrays and gzip that are damaged or of another kind are refused", "[cli]") {
   scratch const in;
   struct bad {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <string>
 
 namespace ballast_cli {
 
@@ -32,7 +33,9 @@ std::optional<std::string> open_keys::close() {
 nlohmann::json parse_document(std::string_view text, std::string const& name) {
   using event = nlohmann::json::parse_event_t;
   open_keys keys;
-  auto const watch = [&](int, event what, nlohmann::json& parsed) {
+  constexpr int deepest = 512;  // what copies or prints a value calls itself for each list inside
+  auto const watch = [&](int depth, event what, nlohmann::json& parsed) {
+    if (depth > deepest) throw bad_input(name + ": objects and lists are more than " + std::to_string(deepest) + " deep in each other");
     if (what == event::object_start) keys.open();
     if (what == event::key) keys.add(parsed.get_ref<std::string const&>());
     if (what == event::object_end)

@@ -79,18 +79,38 @@ void require_plain(std::string_view text, std::string const& name) {
   if (deepest > 64 || text.size() > std::size_t{1} << 22) throw bad_input(name + ": this is larger or deeper than any setting");
 }
 
-/// Whether a key of TOML has so many parts that the tables which it makes are deeper than any setting.
-void require_short_keys(std::string_view text, std::string const& name) {
+/// Where a string of TOML ends that begins at `first`: at its last quote or, if it is never closed, before the end of the line or text.
+[[nodiscard]] std::size_t end_of_string(std::string_view text, std::size_t first) {
+  auto const quote = text[first];
+  std::size_t const quotes = text.substr(first).starts_with(std::string(3, quote)) ? 3 : 1;
+  for (auto i = first + quotes; i < text.size(); ++i) {
+    if (quote == '"' && text[i] == '\\') {
+      ++i;
+    } else if (quotes == 1 && text[i] == '\n') {
+      return i - 1;
+    } else if (text.substr(i).starts_with(std::string(quotes, quote))) {
+      i += quotes - 1;
+      for (auto more = quotes - 1; more > 0 && i + 1 < text.size() && text[i + 1] == quote; --more) ++i;  // two may stand before the end
+      return i;
+    }
+  }
+  return text.size() - 1;
+}
+
+/// Refuses what the parser of TOML does not withstand outside of strings and comments: a key of so many parts that the tables which it
+/// makes are deeper than any setting, and letters beyond ASCII, which TOML does not allow there.
+void require_plain_toml(std::string_view text, std::string const& name) {
   std::size_t dots = 0;
-  char quote = 0;
-  for (auto const c : text) {
-    if (quote == 0 && (c == '\n' || c == '=' || c == ',')) dots = 0;
-    if (c == '\n') quote = 0;
-    if (quote == 0 && c == '.' && ++dots > 64) throw bad_input(name + ": this is larger or deeper than any setting");
-    if (quote == 0 && (c == '"' || c == '\''))
-      quote = c;
-    else if (c == quote)
-      quote = 0;
+  for (std::size_t i = text.starts_with("\xef\xbb\xbf") ? 3 : 0; i < text.size(); ++i) {
+    if (text[i] == '#') i = text.find('\n', i);
+    if (i == text.npos) return;
+    auto const c = text[i];
+    if (c == '\n' || c == '=' || c == ',') dots = 0;
+    if (c == '.' && ++dots > 64) throw bad_input(name + ": this is larger or deeper than any setting");
+    if (static_cast<unsigned char>(c) >= 0x80)
+      throw bad_input(name + ":" + std::to_string(1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(i), '\n')) +
+                      ": letters beyond ASCII must be in quotes or in a comment");
+    if (c == '"' || c == '\'') i = end_of_string(text, i);
   }
 }
 
@@ -145,7 +165,7 @@ setting_table read_yaml_setting(std::string_view text, std::string const& name) 
 
 setting_table read_toml_setting(std::string_view text, std::string const& name) {
   require_plain(text, name);
-  require_short_keys(text, name);
+  require_plain_toml(text, name);
   try {
     auto const document = toml::parse(text);
     setting_table table(name);
