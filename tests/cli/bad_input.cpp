@@ -304,6 +304,21 @@ TEST_CASE("what cannot be written is said: exit 1, and no half of a plan stays",
   check_refused(in.ballast("generate --like vlm-sft --samples 5 --out no/where"), "no/where: cannot be written: No such file", 1);
   check_refused(in.ballast("pack f --capacity 20 --out f"), "f: the folder cannot be made", 1);
 
+  // Of several outputs, all are written or none.
+  in.file("b", "id,lower,upper,size\na,0,2,4\n");
+  in.file("old", "before");
+  std::string const layout = "layout b --out new --svg old --report ";
+  check_refused(in.ballast(layout + "no/where"), "no/where: cannot be written: No such file", 1);
+  check_refused(in.ballast(layout + "/dev/full"), "/dev/full: cannot be written: No space left on device", 1);
+  check_refused(in.ballast(layout + "./new"), "./new: two outputs are to be written to this file; name another one for each\n");
+  check_refused(in.ballast("order --model gpt2-xl --length 8 --write-graph new --svg old --report no/where"),
+                "no/where: cannot be written: No such file", 1);
+  CHECK(in.shell("ls -A").out == ".err\n.out\nb\nf\nold\n");
+  CHECK(read_whole(in / "old") == "before");
+  CHECK(in.ballast(layout + "page").code == 0);
+  CHECK(read_whole(in / "old").starts_with("<svg"));
+  CHECK(in.shell("ls -A && rm b new old page").out == ".err\n.out\nb\nf\nnew\nold\npage\n");
+
   // A file may grow to 8 KiB here: as on a disk that fills up, not all of the plan can be written.
   std::string const limited = "trap '' XFSZ; ulimit -f 16; \"$B\" pack f --capacity 20 --out plan";
   check_refused(in.shell(limited), "plan/offsets.npy: cannot be written: ", 1);

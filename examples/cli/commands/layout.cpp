@@ -177,9 +177,11 @@ void run(layout_arguments const& arguments) {
   auto const table = read_buffers(file.view(), shown_name(arguments.file));
   auto const planned = plan(arguments, table.buffers);
   require_layout(arguments, table, planned);
-  if (!arguments.out.empty()) replace_file(arguments.out, buffers_csv(table, planned.ours.layout.offsets));
-  if (!arguments.svg.empty()) replace_file(arguments.svg, layout_picture(drawing_of(arguments, table, planned.ours.layout), true) + "\n");
-  if (!arguments.report.empty()) replace_file(arguments.report, report_page(arguments, table, planned));
+  file_set files;
+  if (!arguments.out.empty()) files.add(arguments.out, buffers_csv(table, planned.ours.layout.offsets));
+  if (!arguments.svg.empty()) files.add(arguments.svg, layout_picture(drawing_of(arguments, table, planned.ours.layout), true) + "\n");
+  if (!arguments.report.empty()) files.add(arguments.report, report_page(arguments, table, planned));
+  files.commit();
   if (arguments.json) return print_json(to_json(arguments, table, planned));
   write_standard_output(in_words(arguments, table, planned));
 }

@@ -45,7 +45,8 @@ void run(order_arguments const& arguments) {
                                                   counted(static_cast<std::uint64_t>(arguments.batch), "sequence") + " of " +
                                                   grouped(static_cast<std::uint64_t>(arguments.length)) + " tokens"
                                             : shown_name(arguments.file);
-  if (!arguments.write_graph.empty()) replace_file(arguments.write_graph, graph_json(graph));
+  file_set files;
+  if (!arguments.write_graph.empty()) files.add(arguments.write_graph, graph_json(graph));
   auto const no_times = time_of(graph) == 0;
   if (no_times)
     for (auto& o : graph.operators) o.time = 1;
@@ -56,9 +57,10 @@ void run(order_arguments const& arguments) {
                                    .plan = plan,
                                    .budget = arguments.asked.budget,
                                    .counted = no_times};
-  if (!arguments.out.empty()) replace_file(arguments.out, addresses_of(report));
-  if (!arguments.svg.empty()) replace_file(arguments.svg, picture_of(report));
-  if (!arguments.report.empty()) replace_file(arguments.report, page_of(report));
+  if (!arguments.out.empty()) files.add(arguments.out, addresses_of(report));
+  if (!arguments.svg.empty()) files.add(arguments.svg, picture_of(report));
+  if (!arguments.report.empty()) files.add(arguments.report, page_of(report));
+  files.commit();
   arguments.json ? print_json(to_json(report)) : write_standard_output(in_words(report));
 }
 

@@ -71,6 +71,13 @@ int exchange_names([[maybe_unused]] char const* one, [[maybe_unused]] char const
   return error ? path : whole.string();
 }
 
+/// Whether two names, of files that need not be there, are names of one file.
+[[nodiscard]] bool one_file(fs::path const& one, fs::path const& other) {
+  auto const folder = [](fs::path const& of) { return of.has_parent_path() ? of.parent_path() : fs::path("."); };
+  std::error_code error;
+  return one.filename() == other.filename() && fs::equivalent(folder(one), folder(other), error);
+}
+
 /// What has a name, and on which device; nothing if the name is free.
 [[nodiscard]] std::optional<std::pair<dev_t, ino_t>> identity(std::string const& path) {
   struct stat about{};
@@ -198,26 +205,64 @@ int write_all(int fd, std::string_view bytes) {
   return 0;
 }
 
-void replace_file(std::string const& path, std::string_view bytes) {
+file_set::~file_set() {
+  for (auto const& f : files_) {
+    if (!f.made.empty()) ::unlink(f.made.c_str());
+    if (f.fd >= 0) ::close(f.fd);
+  }
+}
+
+void file_set::add(std::string const& path, std::string_view bytes) {
   auto const fail = [&](int error) { throw cannot_write(path + ": cannot be written: " + reason(error)); };
   auto const target = resolved(path);
   struct stat about{};
   auto const there = ::stat(target.c_str(), &about) == 0;
   if (there && S_ISDIR(about.st_mode)) fail(EISDIR);
   if (there && ::access(target.c_str(), W_OK) != 0) fail(errno);
-  auto const direct = there && !S_ISREG(about.st_mode);
-  if (!direct) sweep(target, staged_mark, {});
-  std::string made;
-  auto const fd = direct ? ::open(target.c_str(), O_WRONLY | O_CLOEXEC) : make_neighbour(target, false, made);
-  if (fd < 0) fail(errno);
-  auto error = write_all(fd, bytes);
-  if (error == 0) error = synchronise(fd);
-  if (!direct) copy_mode(target, fd);
-  if (error == 0 && !direct && std::rename(made.c_str(), target.c_str()) != 0) error = errno;
-  if (error != 0 && !direct) ::unlink(made.c_str());
-  if (::close(fd) != 0 && error == 0) error = errno;
+  if (there && !S_ISREG(about.st_mode)) {
+    files_.push_back({path, target, {}, std::string(bytes), -1});
+    return;
+  }
+  for (auto const& other : files_)
+    if (other.fd >= 0 && one_file(other.target, target))
+      throw bad_input(path + ": two outputs are to be written to this file; name another one for each");
+  sweep(target, staged_mark, {});
+  auto& f = files_.emplace_back(staged_file{path, target, {}, {}, -1});
+  f.fd = make_neighbour(target, false, f.made);
+  if (f.fd < 0) {
+    auto const error = errno;
+    f.made.clear();
+    fail(error);
+  }
+  auto error = write_all(f.fd, bytes);
+  if (error == 0) error = synchronise(f.fd);
+  copy_mode(target, f.fd);
   if (error != 0) fail(error);
-  if (!direct) synchronise_parent(target);
+}
+
+void file_set::commit() {
+  auto const fail = [](staged_file const& f, int error) { throw cannot_write(f.path + ": cannot be written: " + reason(error)); };
+  for (auto const& f : files_) {
+    if (f.fd >= 0) continue;
+    auto const fd = ::open(f.target.c_str(), O_WRONLY | O_CLOEXEC);
+    if (fd < 0) fail(f, errno);
+    auto error = write_all(fd, f.bytes);
+    if (error == 0) error = synchronise(fd);
+    if (::close(fd) != 0 && error == 0) error = errno;
+    if (error != 0) fail(f, error);
+  }
+  for (auto& f : files_) {
+    if (f.fd < 0) continue;
+    if (std::rename(f.made.c_str(), f.target.c_str()) != 0) fail(f, errno);
+    f.made.clear();
+    synchronise_parent(f.target);
+  }
+}
+
+void replace_file(std::string const& path, std::string_view bytes) {
+  file_set one;
+  one.add(path, bytes);
+  one.commit();
 }
 
 void require_replaceable(std::string const& path, folder_kind const& kind) {

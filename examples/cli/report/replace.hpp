@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 // Writing that never leaves half a file, or half a folder, under the name that was asked for. What is not complete lies beside that
 // name under a random one, and is locked while its writer lives, so that the next run can tell it from what an interrupted run left.
@@ -12,6 +13,27 @@ namespace ballast_cli {
 
 /// Writes to what is open, however many calls it takes. Returns 0, or the error that stopped it.
 [[nodiscard]] int write_all(int fd, std::string_view bytes);
+
+/// Files that take their names together, when all of them are complete, so that a run that fails leaves none. Devices and pipes, which have
+/// no other name to be written under, are written first then.
+class file_set {
+ public:
+  file_set() = default;
+  file_set(file_set const&) = delete;
+  file_set& operator=(file_set const&) = delete;
+  ~file_set();  ///< removes what has not taken its name
+  /// Writes a file beside its name. Throws cannot_write, and bad_input where another file of the set has that name.
+  void add(std::string const& path, std::string_view bytes);
+  /// Throws cannot_write.
+  void commit();
+
+ private:
+  struct staged_file {
+    std::string path, target, made, bytes;  // as it was given; without links; under which name it is; of a device or a pipe, its bytes
+    int fd;                                 // -1 for a device or a pipe
+  };
+  std::vector<staged_file> files_;
+};
 
 /// Writes a file that takes its name when it is complete; devices and pipes are written directly. Throws cannot_write.
 void replace_file(std::string const& path, std::string_view bytes);
