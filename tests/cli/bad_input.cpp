@@ -248,6 +248,11 @@ TEST_CASE("options that mean nothing are refused", "[cli]") {
       {"generate --like nothing --samples 5", "--like nothing: no such distribution; there are "},
       {"generate --like vlm-sft --samples 0", "--samples 0: expected a whole number from 1"},
       {"stats f --capacity 5", "ballast stats has no option --capacity; "},
+      {"generate --list --like vlm-sft --samples 5", "--like excludes --list\n"},
+      {"generate --list --seed 5", "--seed requires --like\n"},
+      {"levels f --max-length 16 --gpus 1 --table t --head-loss fused", "--head-loss excludes --table\n"},
+      {"check-config f --oversize truncate", "--oversize: is for files of lengths behind the setting, and there are none\n"},
+      {"check-config f --columns 1", "--columns: is for files of lengths behind the setting, and there are none\n"},
   };
   for (auto const& c : cases) check_refused(in.ballast(c.arguments), c.sentence);
 

@@ -53,6 +53,9 @@ TEST_CASE("lengths are read as people have them", "[cli]") {
       {"1  5\n2  9\n3  7\n", "--columns 2"},
       {"1\t5  2\n2\t9  2\n3\t7 2\n", "--columns 2"},  // numbers between any blanks
       {"id;tokens\n1;5\n2;9\n3;7\n", "--columns tokens"},
+      {"id,tokens\npart 1,5\npart 2,9\npart 3,7\n", "--columns 2"},
+      {"\"part 1\",5\npart 2,9\npart 3,7\n", "--columns 2"},
+      {"part one,5\npart 2,9\npart 3,7\n", "--columns 2"},
       {"\"a;b\";tokens\n\"1;2\";5\n2;9\n3;7\n", "--columns tokens"},
       {"5.0\n9.\n7.000\n"},
       {"[5.0, 9.0, 7]"},
@@ -135,6 +138,11 @@ TEST_CASE("what is not a length is refused in the forms that are forgiven, too",
       {"{\"n\": [[5]], \"m\": [{\"a\": 1, \"a\": 2}]}\n", "f:1: the key m.a occurs twice in one object", "--field n"},
       {"name\ttokens\na b\t5 6\n", "f:2: 5 6" + why, "--columns tokens"},
       {",tokens,rest\n0,5,6\n", "f: has 3 columns (no name, tokens, rest); say which"},
+      {"utt 512,80\n", "f:1: utt 512 may be one column or several, as both blanks and other separators are in the line; quote it, or",
+       "--columns 2"},
+      {"utt 512;80\n", "f:1: utt 512 may be", "--columns 2"},
+      {"a utt 512\t80\n", "f:1: a utt 512 may be", "--columns 2"},
+      {"7,utt 512\n", "f:1: utt 512 may be", "--columns 1"},
   };
   for (auto const& c : cases) {
     in.file("f", c.bytes);

@@ -73,6 +73,8 @@ TEST_CASE("layout: a capacity fits, is proven too small, or neither", "[cli][lay
                 "fixed.csv: two buffers that are in use at the same time overlap at their fixed addresses, so there is no layout\n", 3);
   check_refused(in.ballast("layout b.csv --capacity 0"), "--capacity 0: expected a whole number of bytes from 1 to 2^58");
   check_refused(in.ballast("layout none.csv"), "none.csv: ");
+  check_refused(in.ballast("layout b.csv --fast --work 5"), "--fast excludes --work\n");
+  check_refused(in.ballast("layout b.csv --fast --seed 5"), "--fast excludes --seed\n");
 }
 
 TEST_CASE("layout: search is lower than greedy layouts, and these may neither fit nor rule out a capacity", "[cli][layout]") {

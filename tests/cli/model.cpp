@@ -323,6 +323,37 @@ TEST_CASE("layers that cannot be used are refused, naming file and line", "[cli]
   CHECK(in.ballast("partition f --stages 1").out.find("a, \"b\"") != std::string::npos);
 }
 
+TEST_CASE("a file that does not say what layers hold decides nothing by it, and shows no 0 bytes", "[cli]") {
+  scratch const in;
+  in.file("f", "name,forward,backward\na,4,1\nb,1,2\n");
+  in.file("g", "name,forward,backward,parameter_bytes\na,4,1,9\nb,1,2,9\n");
+  for (std::string const f : {"f", "g"}) {
+    auto const missing = f + ": the column activation_bytes is missing, by which ";
+    check_refused(in.ballast("recompute " + f + " --budget 10"),
+                  missing + "layers to recompute are chosen; it holds the bytes of each layer");
+    check_refused(in.ballast("partition " + f + " --stages 2 --micro-batches 2 --memory 10"),
+                  missing + "--memory decides what is recomputed;");
+    check_refused(in.ballast("simulate " + f + " --stages 2 --micro-batches 2 --memory 10"), missing + "--memory decides the cut;");
+  }
+  for (std::string const command : {"partition", "simulate"}) {
+    auto const ask = command + " f --stages 2 --micro-batches 2";
+    auto const words = in.ballast(ask).out;
+    CHECK(words.find("not known\n") != std::string::npos);
+    CHECK(words.find("0 bytes") == std::string::npos);
+    auto const known = in.ballast(command + " g --stages 2 --micro-batches 2").out;
+    CHECK(known.find(" 9 bytes\n") != std::string::npos);
+  }
+  CHECK(answer(in.ballast("partition f --stages 2 --micro-batches 2 --json"))["memory"] == nlohmann::json({nullptr, nullptr}));
+  CHECK(answer(in.ballast("simulate f --stages 2 --micro-batches 2 --json"))["stages"][0]["peak_memory"].is_null());
+  in.file("lengths", "3\n5\n");
+  in.file("plain", "100\n50\n");
+  CHECK(in.ballast("simulate f --stages 2 --lengths lengths --chunk 4").out.find("  not known\n") != std::string::npos);
+  check_refused(in.ballast("simulate f --stages 2 --lengths lengths --chunk 4 --memory 9"),
+                "f: the column activation_bytes is missing, by which ");
+  check_refused(in.ballast("plan plain --capacity 100 --ranks 1 --stages 2 --layers f"),
+                "f: the column activation_bytes is missing, by which stages fit their devices;");
+}
+
 TEST_CASE("options of the model side that make no sense are refused", "[cli]") {
   scratch const in;
   in.file("f", four);

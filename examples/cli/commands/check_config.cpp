@@ -107,7 +107,11 @@ void add_check_config(CLI::App& app) {
   add_device(command, arguments->on.device, "v100, a100, h100 (default), h200 or b200");
   add_value(command, "--mfu", arguments->on.mfu, share, "share of the device's peak that is reached; 0.4 by default");
   command.add_flag("--json", arguments->json, json_help);
-  command.callback([arguments] {
+  command.callback([arguments, &command] {
+    if (arguments->input.files.size() == 1)
+      for (auto const* const name : {"--columns", "--field", "--histogram", "--zero-length", "--oversize"})
+        if (command.get_option(name)->count() != 0)
+          throw bad_input(std::string(name) + ": is for files of lengths behind the setting, and there are none");
     auto const judged = judge_file(*arguments);
     if (arguments->json) return print_json(to_json(judged));
     write_standard_output(in_words(judged));

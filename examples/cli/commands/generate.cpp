@@ -64,9 +64,9 @@ void add_generate(CLI::App& app) {
   auto* const samples = add_value(command, "--samples", arguments->samples, positive, "how many to draw");
   like->needs(samples);
   samples->needs(like);
-  add_value(command, "--seed", arguments->seed, from_0, "seed; another one draws other samples");
+  add_value(command, "--seed", arguments->seed, from_0, "seed; another one draws other samples")->needs(like);
   command.add_option("--out", arguments->out, "file to write; standard output by default");
-  command.add_flag("--list", arguments->list, "list the distributions, their columns and sources");
+  command.add_flag("--list", arguments->list, "list the distributions, their columns and sources")->excludes(like);
   command.callback([arguments] {
     auto const text = arguments->list ? list_of_distributions() : samples_of(*arguments);
     arguments->out.empty() ? write_standard_output(text) : replace_file(arguments->out, text);

@@ -199,10 +199,11 @@ void add_layout(CLI::App& app, std::string const& command_line) {
   command.add_option("--out", arguments->out, "CSV file for the buffers with their addresses");
   command.add_option("--svg", arguments->svg, "file for a picture of the layout");
   command.add_option("--report", arguments->report, "file for a page with figures and pictures");
-  command.add_flag("--fast", arguments->fast, "take the best of five greedy layouts, without search");
+  auto* const fast = command.add_flag("--fast", arguments->fast, "take the best of five greedy layouts, without search");
   add_value(command, "--work", arguments->work, positive,
-            "operations that the search may take, about a nanosecond each; 2000000000 by default");
-  add_value(command, "--seed", arguments->seed, from_0, "seed of the search");
+            "operations that the search may take, about a nanosecond each; 2000000000 by default")
+      ->excludes(fast);
+  add_value(command, "--seed", arguments->seed, from_0, "seed of the search")->excludes(fast);
   command.add_flag("--json", arguments->json, json_help);
   command.callback([arguments] { run(*arguments); });
 }

@@ -69,13 +69,16 @@ void add_levels(CLI::App& app) {
   add_model(command, request.on.model, "preset or Hugging Face config.json; llama-3.1-8b by default");
   add_device(command, request.on.device, "v100, a100, h100 (default), h200 or b200");
   add_value(command, "--mfu", request.on.mfu, share, "share of the device's peak that is reached; 0.383 by default");
-  add_value(
+  auto* const framework = add_value(
       command, "--framework", request.framework, [](auto const&, auto const& text) { return ballast::framework_named(lower_case(text)); },
       "how large activations are: eager (default), megatron or fused");
-  add_value(command, "--head-loss", request.loss, head_loss,
-            "which logits exist at a time: plain (all, default), fused (none) or chunked:N");
-  command.add_option("--table", request.table,
-                     "measured settings: rows of length, sp, recomputed_layers, milliseconds and perhaps memory in GB");
+  auto* const loss = add_value(command, "--head-loss", request.loss, head_loss,
+                               "which logits exist at a time: plain (all, default), fused (none) or chunked:N");
+  command
+      .add_option("--table", request.table,
+                  "measured settings: rows of length, sp, recomputed_layers, milliseconds and perhaps memory in GB")
+      ->excludes(framework)
+      ->excludes(loss);
   command.add_flag("--json", arguments->json, "print one JSON object, which plan --levels reads");
   command.callback([arguments, most] {
     if (most->count() != 0 && arguments->rule != level_rule::exact)

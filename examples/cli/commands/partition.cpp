@@ -91,7 +91,7 @@ struct partition_arguments {
   for (std::size_t s = 0; s < plan.joint.figures.size(); ++s) {
     auto const begin = cut.boundaries[s], end = cut.boundaries[s + 1];
     auto const& of = plan.joint.figures[s];
-    lines.push_back({span_in_words(names, begin, end), end - begin, shown(of.time + of.added, table), many_bytes(of.memory)});
+    lines.push_back({span_in_words(names, begin, end), end - begin, shown(of.time + of.added, table), stage_bytes(of.memory, table)});
   }
   text += stage_table(lines, arguments.micro_batches == 0 ? "" : "memory");
   text += "\n" + recomputed_in_words(plan.recompute) + list_in_words("Sent to the host: ", plan.offload);
@@ -104,6 +104,7 @@ struct partition_arguments {
 
 void run(partition_arguments const& arguments) {
   auto const table = read_layers_file(arguments.file, arguments.offload.bytes_per_1 != 0);
+  if (arguments.memory) require_bytes(table, arguments.file, "--memory decides what is recomputed");
   require_layers(shown_name(arguments.file), table.layers.size(), arguments.stages);
   auto const kinds = kinds_of(names_of(table));
   auto const held = arguments.micro_batches == 0 ? std::vector<std::uint64_t>{}
@@ -120,7 +121,7 @@ void run(partition_arguments const& arguments) {
   if (!arguments.json) return write_standard_output(in_words(arguments, table, plan, layout));
   auto memory = nlohmann::ordered_json::array();
   for (auto const& s : plan.joint.figures)
-    if (!held.empty()) memory.push_back(s.memory);
+    if (!held.empty()) memory.push_back(stage_bytes_json(s.memory, table));
   nlohmann::ordered_json const json{{"status", "feasible"},
                                     {"boundaries", cut.boundaries},
                                     {"bottleneck", in_unit(cut.bottleneck.value, table)},

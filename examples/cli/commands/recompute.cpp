@@ -78,6 +78,7 @@ struct recompute_choice {
 
 void run(recompute_arguments const& arguments) {
   auto const table = read_layers_file(arguments.file, arguments.offload.bytes_per_1 != 0);
+  require_bytes(table, arguments.file, "layers to recompute are chosen");
   auto const choice = choose(arguments, table);
   if (!arguments.json) return write_standard_output(in_words(arguments, table, choice));
   auto const& added = choice.chosen.time;

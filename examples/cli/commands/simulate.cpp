@@ -120,8 +120,8 @@ struct chunks_of_layers {
   nlohmann::ordered_json json{{"makespan", in_unit(timeline.makespan.value, table)}, {"bubble", timeline.bubble()}};
   auto& stages = json["stages"] = nlohmann::ordered_json::array();
   for (std::size_t s = 0; s < timeline.stages.size(); ++s)
-    stages.push_back(
-        {{"busy", in_unit(timeline.stages[s].busy, table)}, {"peak_memory", chunks.parameters[s] + timeline.stages[s].peak_memory}});
+    stages.push_back({{"busy", in_unit(timeline.stages[s].busy, table)},
+                      {"peak_memory", stage_bytes_json(chunks.parameters[s] + timeline.stages[s].peak_memory, table)}});
   if (arguments.memory) {
     json["boundaries"] = chunks.cuts;
     json["recompute"] = chunks.plan.recompute;
@@ -143,14 +143,17 @@ struct chunks_of_layers {
     auto const& of = timeline.stages[s];
     auto const waits = makespan.value == 0 ? 0.0 : static_cast<double>(makespan.value - of.busy) / static_cast<double>(makespan.value);
     text += formatted("%5zu  %12s  %7s  %s\n", s, shown(of.busy, table).c_str(), percent_up(waits).c_str(),
-                      many_bytes(chunks.parameters[s] + of.peak_memory).c_str());
+                      stage_bytes(chunks.parameters[s] + of.peak_memory, table).c_str());
   }
   return text;
 }
 
 void run(simulate_arguments const& arguments) {
   auto const table = read_layers_file(arguments.file, arguments.bytes_per_1 != 0);
-  if (!arguments.chunked.lengths.empty())
+  auto const chunked = !arguments.chunked.lengths.empty();
+  if (arguments.memory && !(chunked && knows_bytes(table)))
+    require_bytes(table, arguments.file, chunked ? "--memory decides which chunks run when" : "--memory decides the cut");
+  if (chunked)
     return simulate_chunks(arguments.chunked, {.table = table,
                                                .title = shown_name(arguments.file),
                                                .cuts = cuts_of(arguments, table, 1),

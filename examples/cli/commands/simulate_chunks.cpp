@@ -182,7 +182,8 @@ constexpr std::string_view plain_colours =
     auto stages = nlohmann::ordered_json::array();
     for (std::size_t s = 0; s < works.parameters.size(); ++s) {
       auto const& of = order.timeline.stages[s];
-      stages.push_back({{"busy", in_unit(of.busy, on.table)}, {"peak_memory", works.parameters[s] + of.peak_memory}});
+      stages.push_back(
+          {{"busy", in_unit(of.busy, on.table)}, {"peak_memory", stage_bytes_json(works.parameters[s] + of.peak_memory, on.table)}});
     }
     out.push_back({{"order", order.name},
                    {"makespan", in_unit(order.timeline.makespan.value, on.table)},
@@ -208,7 +209,7 @@ constexpr std::string_view plain_colours =
               "\norder             takes    waits       fullest stage\n";
   for (auto const& order : orders)
     text += formatted("%-9s  %12s  %7s  %s\n", order.name.c_str(), shown(order.timeline.makespan.value, on.table).c_str(),
-                      percent_up(order.timeline.bubble()).c_str(), many_bytes(fullest(order, works)).c_str());
+                      percent_up(order.timeline.bubble()).c_str(), stage_bytes(fullest(order, works), on.table).c_str());
   if (on.memory && fullest(orders.front(), works) > *on.memory) text += "\nThe strict order exceeds --memory, which it does not look at.\n";
   return text;
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planning/layer_times.hpp"
 
+#include "errors.hpp"
 #include "readers/file_bytes.hpp"
+#include "report/words.hpp"
 
 #include <ballast/core/wide.hpp>
 
@@ -10,6 +12,17 @@ namespace ballast_cli {
 layer_table read_layers_file(std::string const& file, bool link) {
   file_bytes const bytes(file);
   return read_layers(bytes.view(), shown_name(file), link ? 6 : 0);
+}
+
+void require_bytes(layer_table const& table, std::string const& file, std::string const& decides) {
+  if (table.activations) return;
+  throw bad_input(shown_name(file) + ": the column activation_bytes is missing, by which " + decides +
+                  "; it holds the bytes of each layer until its backward pass, 0 for none");
+}
+
+std::string stage_bytes(std::int64_t bytes, layer_table const& table) { return knows_bytes(table) ? many_bytes(bytes) : "not known"; }
+nlohmann::ordered_json stage_bytes_json(std::int64_t bytes, layer_table const& table) {
+  return knows_bytes(table) ? nlohmann::ordered_json(bytes) : nlohmann::ordered_json();
 }
 
 nlohmann::ordered_json in_unit(std::int64_t time, layer_table const& table) {

@@ -17,6 +17,14 @@ namespace ballast_cli {
 /// A file of layers, read and checked; with a link, whose times are short, counted to a millionth of its unit of time.
 [[nodiscard]] layer_table read_layers_file(std::string const& file, bool link);
 
+/// Throws bad_input unless the file says what layers hold, by which `decides` ("--memory decides the cut").
+void require_bytes(layer_table const& table, std::string const& file, std::string const& decides);
+/// Whether the file says what a stage holds; what is computed of it is otherwise not known, rather than 0.
+[[nodiscard]] inline bool knows_bytes(layer_table const& table) { return table.parameters || table.activations; }
+/// Bytes of a stage in words, and as a number of JSON.
+[[nodiscard]] std::string stage_bytes(std::int64_t bytes, layer_table const& table);
+[[nodiscard]] nlohmann::ordered_json stage_bytes_json(std::int64_t bytes, layer_table const& table);
+
 /// A time in the file's unit, as a number of JSON.
 [[nodiscard]] nlohmann::ordered_json in_unit(std::int64_t time, layer_table const& table);
 /// The same as text.

@@ -169,6 +169,7 @@ model_input read_model(model_request const& asked, model_on_device const& on, ba
   auto const& device = device_of(on.device);
   if (!asked.layers.empty()) {
     auto const table = read_layers_file(asked.layers, false);
+    require_bytes(table, asked.layers, "stages fit their devices");
     auto model = model_of_layers(table, shape.capacity, device);
     auto cost = cost_of_layers(model, title_of({asked.layers}), on.device);
     return {std::move(model), std::move(cost)};

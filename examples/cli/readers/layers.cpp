@@ -112,6 +112,8 @@ layer_table read_layers(std::string_view bytes, std::string const& name, int wan
     if (columns == 0) {
       columns = fields.size();
       at = columns_of(fields, place());
+      out.parameters = at[first_bytes] != columns;
+      out.activations = at[first_bytes + 1] != columns;
       continue;
     }
     if (fields.size() != columns)

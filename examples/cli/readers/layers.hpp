@@ -22,6 +22,7 @@ struct layer_table {
   std::vector<layer_row> layers;  ///< at least one; names differ
   std::int64_t units_per_1 = 1;   ///< units in which times are counted, per 1 in the file: a power of ten that takes its decimals
   bool rounded = false;           ///< whether the file has more decimals than that
+  bool parameters = false, activations = false;  ///< whether the file says these bytes; otherwise they are 0
 };
 
 /// Reads the columns name, forward and backward, and those of bytes, which may be missing. Times are counted with all their decimals, and

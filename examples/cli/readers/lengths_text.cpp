@@ -51,8 +51,9 @@ class records {
   }
 
   [[nodiscard]] bool done() const noexcept { return at_ == end_; }
-  [[nodiscard]] std::uint64_t line() const noexcept { return line_; }  ///< of the next record
-  [[nodiscard]] char const* at() const noexcept { return at_; }        ///< where it begins
+  [[nodiscard]] bool separated() const noexcept { return separator_ != 0; }  ///< by more than blanks
+  [[nodiscard]] std::uint64_t line() const noexcept { return line_; }        ///< of the next record
+  [[nodiscard]] char const* at() const noexcept { return at_; }              ///< where it begins
 
   /// Reads a line that is nothing but a small positive number, the usual case; 0 and no step otherwise.
   [[nodiscard]] std::int64_t plain_number() noexcept {
@@ -132,6 +133,20 @@ class records {
   });
 }
 
+/// Refuses a first line without a header in which a field between separators ends in a word that is a number, as in `utt 512,80`: blanks
+/// part columns of such files, and so do commas, and a number of a column would be counted either way. Quotes say that it is one field.
+void refuse_two_separators(std::vector<std::string_view> const& fields, std::string_view bytes, std::string const& place) {
+  for (auto const f : fields) {
+    auto const blank = f.find_last_of(" \t");
+    std::int64_t number = 0;
+    if (blank == std::string_view::npos || !read_whole(f.substr(blank + 1), number)) continue;
+    if (auto const quoted = f.data() != bytes.data() && f.data()[-1] == '"'; !quoted)
+      throw bad_input(
+          place + ": " + printable(f) +
+          " may be one column or several, as both blanks and other separators are in the line; quote it, or part all columns alike");
+  }
+}
+
 /// A name that two columns have says neither.
 void refuse_equal_names(std::vector<std::string_view> const& names, std::string const& place) {
   std::vector<std::pair<std::string_view, std::size_t>> sorted;
@@ -175,6 +190,7 @@ void append_text(table& out, std::string_view bytes, std::string const& name, se
                                  header ? std::vector<std::string>(fields.begin(), fields.end()) : std::vector<std::string>{}, name);
       only_lengths = columns == 1 && measures == std::vector<std::vector<std::size_t>>{{0}};
       if (header) continue;
+      if (in.separated()) refuse_two_separators(fields, bytes, out.place(line));
     }
     if (fields.size() != columns)
       throw bad_input(out.place(line) + ": " + std::to_string(fields.size()) + " columns where the lines before have " +
