@@ -59,6 +59,20 @@ TEST_CASE("argument_lines: variables and arrays") {
   CHECK(of("N=2\na.py --one pre${N}post", "one") == words{"pre2post"});
 }
 
+TEST_CASE("argument_lines: what may hold more flags is listed, and is no value of the flag before it") {
+  auto const unread = [](std::string const& text) { return read_argument_lines(text, "run.sh").unread; };
+  CHECK(unread("A=(--one 1)\nsource env.sh\na.py \"${A[@]}\" --two $B --three=$C ${D:-4} 2>&1 | tee $LOG") ==
+        words{"line 2: source env.sh"});
+  CHECK(unread("a.py --one 1 $MORE --two \\\n  \"$@\"") == words{"line 1: $MORE", "line 2: $@"});
+  CHECK(of("a.py --one 1 $MORE --two", "one") == words{"1"});
+  CHECK(of("a.py --one 1 \"${@:2}\"", "one") == words{"1"});
+  CHECK(unread("a.py --one 1 \"${@:2}\" $1 ${MORE} $(more)") == words{"line 1: $(...)", "line 1: $1", "line 1: ${@:2}", "line 1: ${MORE}"});
+  CHECK(unread("torchrun $LAUNCH \"$ROOT\"/a.py $ARGS\ncd $HOME\nmkdir -p $OUT") == words{"line 1: $ARGS", "line 1: $LAUNCH"});
+  CHECK(unread("if x; then\n A=(--one 1)\nelse\n A=(--one 2)\nfi\na.py ${A[@]}") == words{"line 3: the other branches of a condition"});
+  CHECK(of("a.py --one \"\" --two", "one").empty());
+  CHECK(read_argument_lines("a.py --one \"\" --two", "run.sh").flags.has("one"));
+}
+
 TEST_CASE("argument_lines: devices that torchrun or its variables name") {
   auto const gpus = [](std::string const& text) { return read_argument_lines(text, "run.sh").gpus.value_or(0); };
   CHECK(gpus("N=8\ntorchrun --nproc_per_node $N --nnodes 4 a.py --one 1") == 32);

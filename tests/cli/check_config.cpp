@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program.hpp"
+#include "refused.hpp"
 
 #include "support/catch.hpp"
 
@@ -57,6 +58,21 @@ TEST_CASE("check-config: the note of a model that reads images says what is left
   CHECK(o.out.find("Note: qwen2.5-vl-7b reads images: its tower and projector are left out, so memory and time are too low.\n") !=
         std::string::npos);
   CHECK(in.ballast("check-config swift.sh --gpus 8 --model qwen2.5-7b").out.find("reads images") == std::string::npos);
+}
+
+TEST_CASE("check-config: what a script leaves to others is listed first, and a foreign file is refused") {
+  scratch const in;
+  in.file("run.sh", "source env.sh\n" + setting.substr(0, setting.size() - 1) + " $MORE \"$@\"\n");
+  auto const o = in.ballast("check-config run.sh --gpus 8 --model llama-3.1-8b");
+  CHECK(o.out.starts_with(
+      "Not read: run.sh, line 1: source env.sh.\nNot read: run.sh, line 2: $@.\nNot read: run.sh, line 2: $MORE.\nrun.sh: a "));
+  auto const json = judged(in, "run.sh --gpus 8 --model llama-3.1-8b");
+  CHECK(json["unread"] == nlohmann::json({"line 1: source env.sh", "line 2: $@", "line 2: $MORE"}));
+  in.file("hello", "hello world\n");
+  check_refused(in.ballast("check-config hello --gpus 8 --model llama-3.1-8b --seq-length 4096 --micro-batch 1"),
+                "hello: no key of a framework is in it; read are argument lines and YAML of Megatron-LM and ms-swift, JSON of DeepSpeed, ");
+  check_refused(in.ballast("check-config run.sh --gpus 8 --model llama-3.1-8b --gradient-checkpointing"),
+                "--gradient-checkpointing: is for DeepSpeed; a setting of ms-swift says itself what is recomputed\n");
 }
 
 TEST_CASE("check-config: lengths are packed into the micro-batches of the setting") {

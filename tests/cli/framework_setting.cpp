@@ -368,6 +368,40 @@ TEST_CASE("framework_setting: malformed files give one sentence with file and li
         "a.sh:1: micro_batch_size = $MBS has a variable that is not set in the file");
 }
 
+TEST_CASE("framework_setting: a file that is no setting of a framework is refused, however much the command line says") {
+  setting_request const asked{
+      .model = transformer_preset("llama-3.1-8b"), .gpus = 8, .sequence = 4096, .micro_batch = 1, .micro_batches = 1};
+  struct {
+    std::string text;
+    char const* name;
+  } const cases[] = {
+      {"hello world", "hello.txt"},
+      {"", "empty.sh"},
+      {"we like the swift megatron\n", "prose"},
+      {"recipe = llm.llama3_8b.pretrain_recipe(num_nodes=2)\nrecipe.trainer.strategy.tensor_model_parallel_size = 4\n", "recipe.py"},
+      {"#!/bin/bash\n#SBATCH --nodes=4\nsrun --nodes=4 bash train.sh \"$@\"\n", "job.sbatch"},
+      {"torchrun --nproc_per_node 8 --nnodes 2 train.py \"$@\"\n", "job.sh"},
+      {"python train.py --lr 1e-4 --seed 1 --output_dir out\n", "train.sh"},
+      {"swift sft \"$@\"\n", "swift.sh"},
+      {"lr: 1\nseed: 2\n", "a.yaml"},
+      {"services:\n  web:\n    image: x\n", "compose.yml"},
+      {"{}", "a.json"},
+      {"{\"name\": \"x\", \"version\": \"1\"}", "package.json"},
+      {"", "a.toml"},
+      {"[project]\nname = \"x\"\n", "pyproject.toml"},
+  };
+  for (auto const& c : cases) {
+    CAPTURE(c.text);
+    auto const sentence = refused(c.text, c.name, asked);
+    CHECK(sentence.starts_with(std::string(c.name) + ": no key of a framework is in it"));
+    CHECK(
+        sentence.ends_with("; read are argument lines and YAML of Megatron-LM and ms-swift, JSON of DeepSpeed, TOML and saved JSON of "
+                           "torchtitan"));
+    CHECK(refused(c.text, c.name, {}) == sentence);  // before anything that is missing
+  }
+  CHECK(refused("torchrun train.py \"$@\"\n", "job.sh", asked).find(", and what is in line 1: $@ is not known; ") != std::string::npos);
+}
+
 TEST_CASE("framework_setting: DeepSpeed's batches, states and pipeline") {
   setting_request const asked{.model = transformer_preset("llama-3.1-8b"), .gpus = 8, .sequence = 4096};
   auto const json = [&](std::string const& text, setting_request const& by) { return read("{" + text + "}", "ds.json", by); };

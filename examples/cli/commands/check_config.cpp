@@ -47,6 +47,8 @@ struct config_arguments {
   }
   file_bytes const bytes(file);
   auto given = read_framework_setting(bytes.view(), name, asked);
+  if (asked.checkpointing && given.framework != "DeepSpeed")
+    throw bad_input("--gradient-checkpointing: is for DeepSpeed; a setting of " + given.framework + " says itself what is recomputed");
   if (reads_images)
     given.notes.push_back(printable(arguments.model) +
                           " reads images: its tower and projector are left out, so memory and time are too low");

@@ -156,6 +156,7 @@ nlohmann::ordered_json to_json(judged_setting const& of) {
                               {"memory", std::move(memory)},
                               {"bubble", is.shares.share(is.shares.bubble)},
                               {"modelled_step_ms", is.step_ms()},
+                              {"unread", of.given.unread},
                               {"notes", of.given.notes},
                               {"better", nullptr},
                               {"best", nullptr}};
@@ -181,15 +182,17 @@ nlohmann::ordered_json to_json(judged_setting const& of) {
 std::string in_words(judged_setting const& of) {
   auto const& by = of.given.setting;
   auto const& is = of.judged;
-  auto text = of.file + ": a setting of " + of.given.framework + " for " +
-              grouped(static_cast<std::uint64_t>(ballast::parameters(of.given.model))) + " parameters on " +
-              counted(static_cast<std::uint64_t>(by.gpus()), "device") + " (" + of.device + "), " + counted(by.pipeline.stages, "stage") +
-              (by.chunks() > 1 ? " of " + counted(by.chunks(), "chunk") : "") + " under " + schedule_name(of.given) + ".\nA rank trains " +
-              grouped(static_cast<std::uint64_t>(by.micro_batches)) + (by.micro_batches == 1 ? " micro-batch of " : " micro-batches of ") +
-              counted(static_cast<std::uint64_t>(by.micro_batch), "sequence") + " of up to " +
-              counted(static_cast<std::uint64_t>(by.sequence), "token") + " in a step; all ranks train " +
-              counted(static_cast<std::uint64_t>(by.global_batch()), "sequence") + ".\n" + again_in_words(by.recompute) + ". " +
-              in_words(by.model, ballast::hidden_share{}) + "\n";
+  std::string text;
+  for (auto const& unread : of.given.unread) text += "Not read: " + of.file + ", " + unread + ".\n";
+  text += of.file + ": a setting of " + of.given.framework + " for " +
+          grouped(static_cast<std::uint64_t>(ballast::parameters(of.given.model))) + " parameters on " +
+          counted(static_cast<std::uint64_t>(by.gpus()), "device") + " (" + of.device + "), " + counted(by.pipeline.stages, "stage") +
+          (by.chunks() > 1 ? " of " + counted(by.chunks(), "chunk") : "") + " under " + schedule_name(of.given) + ".\nA rank trains " +
+          grouped(static_cast<std::uint64_t>(by.micro_batches)) + (by.micro_batches == 1 ? " micro-batch of " : " micro-batches of ") +
+          counted(static_cast<std::uint64_t>(by.micro_batch), "sequence") + " of up to " +
+          counted(static_cast<std::uint64_t>(by.sequence), "token") + " in a step; all ranks train " +
+          counted(static_cast<std::uint64_t>(by.global_batch()), "sequence") + ".\n" + again_in_words(by.recompute) + ". " +
+          in_words(by.model, ballast::hidden_share{}) + "\n";
   auto const names = names_in(of);
   std::vector<stage_line> lines;
   for (std::size_t s = 0; s < is.memory.size(); ++s) lines.push_back(line_of(of, names, s));

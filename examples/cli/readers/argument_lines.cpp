@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <tuple>
 #include <utility>
 
 namespace ballast_cli {
@@ -22,6 +23,13 @@ struct shell_word {
   auto const letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
   return !text.empty() && letter(text[0]) &&
          std::all_of(text.begin(), text.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
+}
+
+/// Whether a word is nothing but a variable, or what a command prints, so that it may be several flags.
+[[nodiscard]] bool is_unset(std::string_view word) {
+  if (!word.starts_with('$') || word.size() < 2) return false;
+  if (word[1] == '{' || word[1] == '(') return word.find(word[1] == '{' ? '}' : ')') == word.size() - 1;
+  return is_name(word.substr(1)) || (word.size() == 2 && word[1] >= '0' && word[1] <= '9');
 }
 
 [[nodiscard]] std::optional<std::int64_t> small_number(std::string const& text) {
@@ -57,6 +65,8 @@ class shell_reader {
   }
   [[nodiscard]] std::map<std::string, std::vector<std::string>> const& variables() const noexcept { return variables_; }
   [[nodiscard]] std::vector<shell_word> const& in_arrays() const noexcept { return in_arrays_; }
+  /// What was passed over, with its line.
+  [[nodiscard]] std::vector<shell_word> const& unread() const noexcept { return unread_; }
 
  private:
   [[noreturn]] void fail(std::size_t line, std::string const& why) const {
@@ -90,6 +100,7 @@ class shell_reader {
       return line.starts_with(word) && (line.size() == word.size() || !is_name(line.substr(0, word.size() + 1)));
     };
     if (!is(text_.substr(at_), "else") && !is(text_.substr(at_), "elif")) return false;
+    unread_.push_back({"the other branches of a condition", line_});
     for (int open = 1; at_ < text_.size() && open > 0;) {
       at_ = text_.find_first_not_of(" \t\r", at_);
       if (at_ == text_.npos) at_ = text_.size();
@@ -166,7 +177,8 @@ class shell_reader {
     }
     if (quote != 0) fail(line, "a quote is opened and never closed");
     auto const redirects = at_ < text_.size() && (text_[at_] == '>' || text_[at_] == '<') && small_number(text);  // 2>&1
-    auto const arguments = text == "$@" || text == "$*";  // those of the script, which nobody knows here
+    auto const arguments = text == "$@" || text == "$*" || text.starts_with("${@") || text.starts_with("${*");
+    if (arguments) unread_.push_back({std::move(text), line});  // those of the script, which nobody knows here
     if (!arguments && !redirects && (quoted || !text.empty())) put(out, {std::move(text), line, false});
   }
   /// The words of a value between blanks, as a shell splits what is not quoted.
@@ -245,8 +257,28 @@ class shell_reader {
   std::string const& name_;
   std::size_t at_ = 0, line_ = 1;
   std::map<std::string, std::vector<std::string>> variables_;
-  std::vector<shell_word> in_arrays_;
+  std::vector<shell_word> in_arrays_, unread_;
 };
+
+/// What a script includes from other files or leaves to variables, among the words of commands that train: those with flags or a program of
+/// Python. Those variables are taken out of the words, so that they are no values of the flags before them.
+void take_unset(std::vector<shell_word>& words, std::vector<shell_word>& out) {
+  std::vector<shell_word> kept;
+  for (std::size_t first = 0, end = 0; first < words.size(); first = end) {
+    auto trains = false;
+    for (end = first; end < words.size() && !words[end].operator_; ++end)
+      trains = trains || words[end].text.starts_with("--") || words[end].text.ends_with(".py");
+    if (end - first == 2 && (words[first].text == "source" || words[first].text == "."))
+      out.push_back({words[first].text + " " + words[first + 1].text, words[first].line});
+    end += end < words.size() ? 1U : 0U;  // the operator, too
+    for (auto of_flag = false; first < end; ++first) {
+      auto const& text = words[first].text;
+      auto const value = std::exchange(of_flag, text.starts_with("--") && text.find('=') == std::string::npos);
+      (trains && !value && is_unset(text) ? out : kept).push_back(words[first]);
+    }
+  }
+  words = std::move(kept);
+}
 
 /// "--Micro-batch-size" becomes "micro_batch_size".
 [[nodiscard]] std::string key_of_flag(std::string_view flag) {
@@ -260,9 +292,16 @@ class shell_reader {
 argument_lines read_argument_lines(std::string_view text, std::string const& name) {
   shell_reader reader(text, name);
   auto words = reader.read();
-  argument_lines out{.flags = setting_table(name), .commands = {}, .gpus = {}};
+  argument_lines out{.flags = setting_table(name), .commands = {}, .gpus = {}, .unread = {}};
   auto const is_flag = [](shell_word const& w) { return !w.operator_ && w.text.size() > 2 && w.text.starts_with("--"); };
-  if (std::none_of(words.begin(), words.end(), is_flag)) words = reader.in_arrays();
+  auto unread = reader.unread();
+  take_unset(words, unread);
+  if (std::none_of(words.begin(), words.end(), is_flag)) {
+    words = reader.in_arrays();
+    take_unset(words, unread);
+  }
+  std::sort(unread.begin(), unread.end(), [](auto const& a, auto const& b) { return std::tie(a.line, a.text) < std::tie(b.line, b.text); });
+  for (auto const& w : unread) out.unread.push_back("line " + std::to_string(w.line) + ": " + printable(w.text));
   std::map<std::string, std::string> launched;  // of torchrun
   auto const launches = [&](std::string const& key, std::vector<std::string> const& values) {
     for (auto const* const known : {"nproc_per_node", "nnodes"})

@@ -28,11 +28,13 @@ struct imported_setting {
   std::string framework;  ///< "Megatron-LM", "ms-swift", "DeepSpeed" or "torchtitan"
   ballast::training_setting setting;
   ballast::transformer model;
-  std::vector<std::string> notes;  ///< what is not modelled, each with the direction of the error
+  std::vector<std::string> notes;     ///< what is not modelled, each with the direction of the error
+  std::vector<std::string> unread{};  ///< what may say more and is not in the file, each with its line
 };
 
 /// Reads a setting: JSON of DeepSpeed or, with sections, of torchtitan; TOML of torchtitan; YAML or argument lines of Megatron-LM or
-/// ms-swift. The ending of `name` and the text decide which. Throws bad_input, naming `name` and the line or the key.
+/// ms-swift. The ending of `name` and the text decide which. Throws bad_input, naming `name` and the line or the key, and
+/// where there is no key that only a framework's setting has.
 [[nodiscard]] imported_setting read_framework_setting(std::string_view text, std::string const& name, setting_request const& asked);
 
 /// The importers behind it.
