@@ -8,6 +8,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -76,31 +77,27 @@ class graph_rules {
   }
   [[nodiscard]] fault check_shares() {
     constexpr auto own = graph_tensor<Number>::own;
-    for (std::size_t t = 0; t < g_.tensors.size(); ++t) {
-      auto const shared = g_.tensors[t].shares;
-      if (shared == own) continue;
-      bool read = false;
-      if (maker_[t] != g_.size())
-        for (auto const x : g_.inputs[maker_[t]]) read = read || x == shared;
-      if (!read) return {graph_fault::shares_unread, t, shared};
-    }
-    std::vector<std::uint32_t> overwritten(g_.tensors.size(), own);  // by which tensor
+    std::vector<std::size_t> last_reader(g_.tensors.size(), g_.size());
+    std::vector<std::uint8_t> read(g_.tensors.size(), 0);  // whether the maker of each tensor reads what that one shares the memory of
     for (std::size_t v = 0; v < g_.size(); ++v) {
-      for (auto const t : g_.inputs[v])
-        for (auto x = t;; x = g_.tensors[x].shares) {  // a view reads what it is a view of
-          if (overwritten[x] != own) return {graph_fault::read_overwritten, v, t, overwritten[x]};
-          if (g_.tensors[x].shares == own || g_.tensors[x].in_place) break;
-        }
+      for (auto const t : g_.inputs[v]) last_reader[t] = v;
       for (auto const t : g_.outputs[v])
-        if (g_.tensors[t].in_place && g_.tensors[t].shares != own) overwrite(t, overwritten);
+        if (auto const shared = g_.tensors[t].shares; shared < g_.tensors.size() && last_reader[shared] == v) read[t] = 1;
+    }
+    for (std::size_t t = 0; t < g_.tensors.size(); ++t)
+      if (g_.tensors[t].shares != own && read[t] == 0) return {graph_fault::shares_unread, t, g_.tensors[t].shares};
+    std::vector<std::uint32_t> content(g_.tensors.size()), overwritten(g_.tensors.size(), own);  // contents by which tensor
+    std::iota(content.begin(), content.end(), 0U);
+    for (std::size_t v = 0; v < g_.size(); ++v) {
+      for (auto const t : g_.inputs[v])  // a view reads what it is a view of
+        if (auto const by = overwritten[content[t]]; by != own) return {graph_fault::read_overwritten, v, t, by};
+      for (auto const t : g_.outputs[v]) {
+        auto const& of = g_.tensors[t];
+        if (of.shares == own) continue;
+        of.in_place ? overwritten[content[of.shares]] = t : content[t] = content[of.shares];
+      }
     }
     return {};
-  }
-  // Marks what tensor t destroys: the tensor whose memory it takes, and all that this one is a view of.
-  void overwrite(std::uint32_t t, std::vector<std::uint32_t>& overwritten) const {
-    for (auto x = g_.tensors[t].shares; x != graph_tensor<Number>::own;
-         x = g_.tensors[x].in_place ? graph_tensor<Number>::own : g_.tensors[x].shares)
-      overwritten[x] = t;
   }
   [[nodiscard]] fault check_sizes() {
     if constexpr (std::integral<Number>) {
@@ -131,7 +128,7 @@ class graph_rules {
 /// @param g  any graph
 /// @return the first broken rule
 /// @par Complexity
-/// O(operators + tensors + inputs x length of chains of views + outputs).
+/// O(operators + tensors + inputs + outputs).
 template <class Number>
 [[nodiscard]] verdict<graph_fault, std::int64_t> check_graph(basic_graph<Number> const& g) {
   return detail::graph_rules<Number>(g).check();

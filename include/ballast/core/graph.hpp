@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <string>
 #include <utility>
@@ -109,14 +110,15 @@ struct graph_uses {
   std::vector<std::uint32_t> maker;   ///< for each tensor, the operator that makes it, or `none`
   groups<std::uint32_t> readers;      ///< for each tensor, the operators that read it, in program order
   std::vector<std::uint32_t> memory;  ///< for each tensor, the tensor with memory of its own whose memory it uses; itself if it shares none
+  std::vector<std::uint32_t> content;  ///< for each tensor, the tensor of which it is a view, in any number of steps; itself if it is none
 };
 
 /// @brief Finds the makers and readers of all tensors of a graph.
 /// @tparam Number  type of sizes and times
 /// @param g  a valid graph
-/// @return makers, readers and shared memory
+/// @return makers, readers, shared memory and contents
 /// @par Complexity
-/// O(operators + tensors + inputs + outputs + length of chains of shared memory).
+/// O(operators + tensors + inputs + outputs).
 template <class Number>
 [[nodiscard]] graph_uses uses_of(basic_graph<Number> const& g) {
   graph_uses out;
@@ -133,10 +135,13 @@ template <class Number>
   for (std::size_t v = 0; v < g.size(); ++v)
     for (auto const t : g.inputs[v]) out.readers.members[static_cast<std::size_t>(next[t]++)] = static_cast<std::uint32_t>(v);
   out.memory.resize(g.tensors.size());
-  for (std::size_t t = 0; t < g.tensors.size(); ++t) {
-    auto at = t;
-    while (g.tensors[at].shares != graph_tensor<Number>::own) at = g.tensors[at].shares;
-    out.memory[t] = static_cast<std::uint32_t>(at);
+  std::iota(out.memory.begin(), out.memory.end(), 0U);
+  out.content = out.memory;
+  for (auto const t : g.outputs.members) {  // in program order: what t shares the memory of was made before
+    auto const& of = g.tensors[t];
+    if (of.shares == graph_tensor<Number>::own) continue;
+    out.memory[t] = out.memory[of.shares];
+    if (!of.in_place) out.content[t] = out.content[of.shares];
   }
   return out;
 }

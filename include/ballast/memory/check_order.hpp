@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <string>
 #include <utility>
@@ -45,7 +46,15 @@ template <class = when_called>
 class order_rules {
  public:
   using fault = verdict<order_fault, std::int64_t>;
-  order_rules(graph const& g, std::span<std::uint32_t const> order) : g_(g), order_(order) {}
+  order_rules(graph const& g, std::span<std::uint32_t const> order) : g_(g), order_(order), source_(g.tensors.size()) {
+    std::iota(source_.begin(), source_.end(), 0U);
+    memory_ = source_;
+    for (auto const t : g.outputs.members) {  // what t shares the memory of comes before
+      if (g.tensors[t].shares == graph_tensor<>::own) continue;
+      memory_[t] = memory_[g.tensors[t].shares];
+      if (!g.tensors[t].in_place) source_[t] = source_[g.tensors[t].shares];
+    }
+  }
 
   // Whether the operators can run in this order.
   [[nodiscard]] fault check_steps() {
@@ -60,11 +69,11 @@ class order_rules {
       ran[v] = true;
       for (auto const t : g_.inputs[v]) {
         if (!there[t]) return {order_fault::read_too_early, i, t};
-        if (lost[source(t)]) return {order_fault::read_overwritten, i, t};
+        if (lost[source_[t]]) return {order_fault::read_overwritten, i, t};
       }
       for (auto const t : g_.outputs[v]) {
         there[t] = true;
-        if (overwrites(t)) lost[source(g_.tensors[t].shares)] = true;
+        if (overwrites(t)) lost[source_[g_.tensors[t].shares]] = true;
       }
     }
     return {};
@@ -78,19 +87,19 @@ class order_rules {
     for (std::size_t i = 0; i < order_.size(); ++i)
       for (auto const* rows : {&g_.outputs, &g_.inputs})
         for (auto const t : (*rows)[order_[i]]) {
-          auto const m = memory(t);
+          auto const m = memory_[t];
           first[m] = made[m] ? (std::min)(first[m], i + 1) : 0;
           last[m] = i + 1;
         }
     for (std::size_t t = 0; t < g_.tensors.size(); ++t)
       if (g_.tensors[t].kept) {
-        auto const m = memory(t);
+        auto const m = memory_[t];
         if (!made[m]) first[m] = 0;
         last[m] = order_.size();
       }
     std::vector<std::int64_t> change(order_.size() + 2, 0);
     for (std::size_t t = 0; t < g_.tensors.size(); ++t)
-      if (memory(t) == t && first[t] != never) change[first[t]] += g_.tensors[t].bytes, change[last[t] + 1] -= g_.tensors[t].bytes;
+      if (memory_[t] == t && first[t] != never) change[first[t]] += g_.tensors[t].bytes, change[last[t] + 1] -= g_.tensors[t].bytes;
     std::pair<std::int64_t, std::size_t> out{change[0], 0};
     auto now = change[0];
     for (std::size_t i = 0; i < order_.size(); ++i) {
@@ -102,18 +111,10 @@ class order_rules {
 
  private:
   [[nodiscard]] bool overwrites(std::uint32_t t) const { return g_.tensors[t].in_place && g_.tensors[t].shares != graph_tensor<>::own; }
-  // The tensor whose content is that of t.
-  [[nodiscard]] std::uint32_t source(std::uint32_t t) const {
-    while (g_.tensors[t].shares != graph_tensor<>::own && !g_.tensors[t].in_place) t = g_.tensors[t].shares;
-    return t;
-  }
-  [[nodiscard]] std::size_t memory(std::size_t t) const {
-    while (g_.tensors[t].shares != graph_tensor<>::own) t = g_.tensors[t].shares;
-    return t;
-  }
 
   graph const& g_;
   std::span<std::uint32_t const> order_;
+  std::vector<std::uint32_t> source_, memory_;  // of each tensor, the one whose content it has, and the one whose memory
 };
 
 }  // namespace detail
@@ -125,7 +126,7 @@ class order_rules {
 /// @return the first broken rule
 /// @throws invalid_input if the graph is not valid
 /// @par Complexity
-/// O((operators + tensors + inputs + outputs) x length of chains of shared memory).
+/// O(operators + tensors + inputs + outputs).
 template <class = when_called>
 [[nodiscard]] verdict<order_fault, std::int64_t> check_order(graph const& g, std::span<std::uint32_t const> order,
                                                              certificate const& peak) {

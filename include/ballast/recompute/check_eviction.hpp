@@ -105,11 +105,6 @@ class event_replay {
     live_ -= g_.tensors[x].bytes;
     return {};
   }
-  // The tensor whose content one is a view of.
-  [[nodiscard]] std::uint32_t written(std::uint32_t t) const {
-    while (g_.tensors[t].shares != graph_tensor<>::own && !g_.tensors[t].in_place) t = g_.tensors[t].shares;
-    return t;
-  }
   [[nodiscard]] fault run_operator(std::uint32_t v, bool again) {
     if (!again && has_run_[v] != 0) return {eviction_fault::ran_before, i_, v};
     if (again && has_run_[v] == 0) return {eviction_fault::not_run_yet, i_, v};
@@ -117,7 +112,7 @@ class event_replay {
     for (auto const t : g_.inputs[v]) {
       auto const held = holds_[uses_.memory[t]];
       if (held == nothing) return {eviction_fault::not_here, i_, t};
-      if (held != written(t)) return {eviction_fault::wrong_content, i_, t, held};
+      if (held != uses_.content[t]) return {eviction_fault::wrong_content, i_, t, held};
     }
     for (auto const t : g_.outputs[v]) {
       auto const m = uses_.memory[t];
@@ -156,7 +151,7 @@ class event_replay {
 /// @param limit   bytes that may be in use
 /// @return the first broken rule
 /// @par Complexity
-/// O(tensors + inputs and outputs of the events * length of chains of views).
+/// O(graph + inputs and outputs of the events).
 template <class = when_called>
 [[nodiscard]] verdict<eviction_fault, std::int64_t> check_eviction(graph const& g, std::span<memory_event const> events,
                                                                    std::int64_t limit) {

@@ -65,6 +65,8 @@ class graph_recompute_rules {
       if (t >= tensors) return {fault::wrong_size, t};
       dropped_[t] = 1;
     }
+    for (auto const t : g_.outputs.members)  // what t shares the memory of comes before
+      if (g_.tensors[t].shares != none) dropped_[t] = dropped_[g_.tensors[t].shares];
     for (auto const step :
          {&graph_recompute_rules::check_operators, &graph_recompute_rules::check_tensors, &graph_recompute_rules::check_reads})
       if (auto const v = (this->*step)(); !v.valid()) return v;
@@ -74,10 +76,6 @@ class graph_recompute_rules {
  private:
   // The tensor of the given graph that a tensor is or copies, or none.
   [[nodiscard]] std::uint32_t of(std::uint32_t t) const { return t < g_.tensors.size() ? t : p_.tensor_of[t - g_.tensors.size()]; }
-  [[nodiscard]] bool drops(std::uint32_t t) const {
-    while (g_.tensors[t].shares != none) t = g_.tensors[t].shares;
-    return dropped_[t] != 0;
-  }
 
   [[nodiscard]] result check_operators() {
     std::vector<std::uint8_t> runs(g_.size());
@@ -130,7 +128,7 @@ class graph_recompute_rules {
         else
           waited = true;
         if (of(t) == none || copy_[q]) continue;
-        auto const late = g_.operators[o].kind != operator_kind::forward && drops(of(t));
+        auto const late = g_.operators[o].kind != operator_kind::forward && dropped_[of(t)] != 0;
         if ((t != of(t)) != late) return {fault::not_dropped, q, t};
       }
       for (auto const t : h_.outputs[q]) {

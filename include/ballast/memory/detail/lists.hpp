@@ -15,18 +15,45 @@ namespace ballast::inline v0_2::detail {
 
 using operator_order = std::vector<std::uint32_t>;
 
+// The change of memory of each operator, kept while a sweep steps.
+template <class = when_called>
+class kept_changes {
+ public:
+  kept_changes(order_problem const& p, order_sweep<> const& sweep, bool backwards) : p_(p), sweep_(sweep), backwards_(backwards) {
+    for (std::uint32_t v = 0; v < p.size(); ++v) change_.push_back(sweep.change(v));
+  }
+  [[nodiscard]] std::int64_t operator[](std::uint32_t v) const { return change_[v]; }
+  // Follows a step of the sweep; `lowered` is called with each other user of a storage whose change the step lowers.
+  template <class Lowered>
+  void stepped(std::uint32_t v, Lowered const& lowered) {
+    for (auto const s : p_.touched[v]) {
+      auto const users = p_.users[s];
+      if (users.size() < 2 || sweep_.left(s) != (backwards_ ? users.size() - 1 : 1)) continue;
+      for (auto const u : users)
+        if (u != v) change_[u] -= p_.bytes[s], lowered(u);
+    }
+  }
+
+ private:
+  order_problem const& p_;
+  order_sweep<> const& sweep_;
+  bool backwards_;
+  std::vector<std::int64_t> change_;
+};
+
 // Runs, or undoes, of the ready operators the one that adds the least memory. Keys only fall while an operator is ready, so a key that is
 // no longer right lies behind the right one in the heap.
 template <class = when_called>
 [[nodiscard]] operator_order least_change_order(order_problem const& p, bool backwards) {
   using key = std::pair<std::int64_t, std::uint32_t>;
   order_sweep<> sweep(p, backwards);
+  kept_changes<> change(p, sweep, backwards);
   std::vector<key> heap;
   std::vector<std::uint8_t> done(p.size(), 0);
-  operator_order out, released;
+  operator_order out, released, seen(p.size(), order_problem::none);
   out.reserve(p.size());
   auto const push = [&](std::uint32_t v) {
-    heap.emplace_back(sweep.change(v), backwards ? ~v : v);
+    heap.emplace_back(change[v], backwards ? ~v : v);
     std::push_heap(heap.begin(), heap.end(), std::greater<>());
   };
   for (std::uint32_t v = 0; v < p.size(); ++v)
@@ -38,13 +65,11 @@ template <class = when_called>
     if (std::exchange(done[v], std::uint8_t{1}) != 0) continue;
     out.push_back(v);
     released.clear();
-    sweep.step(v, [&](std::uint32_t u) { released.push_back(u); });
-    for (auto const s : p.touched[v]) {
-      auto const users = p.users[s];
-      if (users.size() < 2 || sweep.left(s) != (backwards ? users.size() - 1 : 1)) continue;
-      for (auto const u : users)
-        if (done[u] == 0 && sweep.ready(u) && std::find(released.begin(), released.end(), u) == released.end()) released.push_back(u);
-    }
+    auto const release = [&](std::uint32_t u) {
+      if (done[u] == 0 && sweep.ready(u) && std::exchange(seen[u], v) != v) released.push_back(u);
+    };
+    sweep.step(v, release);
+    change.stepped(v, release);
     for (auto const u : released) push(u);
   }
   if (backwards) std::reverse(out.begin(), out.end());
@@ -94,9 +119,10 @@ template <class = when_called>
   std::sort(by_need.begin(), by_need.end(), [&](auto a, auto b) { return p.need[a] != p.need[b] ? p.need[a] < p.need[b] : a < b; });
   for (std::uint32_t r = 0; r < n; ++r) rank[by_need[r]] = r;
   order_sweep<> sweep(p, false);
+  kept_changes<> change(p, sweep, false);
   least_of_ranks<> ready(n);
   operator_order heap;  // ranks of ready operators, and of some that have run
-  auto const add = [&](std::uint32_t v) { ready.set(rank[v], {sweep.change(v), v}); };
+  auto const add = [&](std::uint32_t v) { ready.set(rank[v], {change[v], v}); };
   auto const release = [&](std::uint32_t v) {
     add(v);
     heap.push_back(rank[v]);
@@ -119,10 +145,9 @@ template <class = when_called>
     peak = (std::max)(peak, sweep.running(v));
     released.clear();
     sweep.step(v, [&](std::uint32_t u) { released.push_back(u); });
-    for (auto const s : p.touched[v])
-      if (sweep.left(s) == 1)
-        for (auto const u : p.users[s])
-          if (ready.holds(rank[u])) add(u);
+    change.stepped(v, [&](std::uint32_t u) {
+      if (ready.holds(rank[u])) add(u);
+    });
     for (auto const u : released) release(u);
   }
   return out;

@@ -66,18 +66,13 @@ class order_lowering {
  private:
   static constexpr auto none = order_problem::none;
 
-  // The tensor of whose content t is a view; t itself if it is none.
-  [[nodiscard]] std::uint32_t content(std::uint32_t t) const {
-    while (g_.tensors[t].shares != graph_tensor<>::own && !g_.tensors[t].in_place) t = g_.tensors[t].shares;
-    return t;
-  }
   void find_precedence() {
     groups<std::uint32_t> contents;  // that each operator reads
     bool changed = false;
     for (auto const& t : g_.tensors) changed = changed || (t.in_place && t.shares != graph_tensor<>::own);
     if (changed) {
       contents.offsets = g_.inputs.offsets;
-      for (auto const t : g_.inputs.members) contents.members.push_back(content(t));
+      for (auto const t : g_.inputs.members) contents.members.push_back(uses_.content[t]);
     }
     auto const readers = transposed(contents, g_.tensors.size());
     std::vector<std::uint32_t> seen(g_.size(), none);
@@ -89,7 +84,7 @@ class order_lowering {
       for (auto const t : g_.inputs[v]) add(uses_.maker[t]);
       for (auto const t : g_.outputs[v])
         if (g_.tensors[t].in_place && g_.tensors[t].shares != graph_tensor<>::own)
-          for (auto const u : readers[content(g_.tensors[t].shares)]) add(u);
+          for (auto const u : readers[uses_.content[g_.tensors[t].shares]]) add(u);
       p_.before.offsets.push_back(p_.before.members.size());
     }
     p_.after = transposed(p_.before, g_.size());

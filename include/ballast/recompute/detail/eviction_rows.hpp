@@ -40,8 +40,8 @@ struct eviction_rows {
       auto const m = found.memory[t];
       if (g.tensors[t].kept) kept[m] = 1;
       if (g.tensors[t].kept || g.tensors[t].in_place) fixed[m] = 1;
-      if (!g.tensors[t].in_place) continue;
-      auto& at = lost[content(g, g.tensors[t].shares)];
+      if (!g.tensors[t].in_place || g.tensors[t].shares == graph_tensor<Number>::own) continue;
+      auto& at = lost[found.content[g.tensors[t].shares]];
       at = (std::min)(at, step[found.maker[t]]);
     }
     std::vector<std::vector<std::uint32_t>> readers(count);
@@ -50,12 +50,12 @@ struct eviction_rows {
       auto until = never;
       for (auto const t : g.inputs[v]) {
         read.push_back(found.memory[t]);
-        until = (std::min)(until, lost[content(g, t)]);
+        until = (std::min)(until, lost[found.content[t]]);
         auto const by = found.maker[t];
         require(by == graph_uses::none || step[by] < step[v], [&] {
           return "order runs operator " + std::to_string(v) + " before operator " + std::to_string(by) + ", whose tensor it reads";
         });
-        require(lost[content(g, t)] >= step[v],
+        require(lost[found.content[t]] >= step[v],
                 [&] { return "order runs operator " + std::to_string(v) + " after what it reads is overwritten"; });
       }
       for (auto const t : g.outputs[v]) {
@@ -89,12 +89,6 @@ struct eviction_rows {
               [&] { return entry("order", i, order[i]) + " is no operator, or runs twice"; });
       step[order[i]] = i;
     }
-  }
-  // The tensor of which t is a view: itself, or what it shares memory with.
-  template <class Number>
-  static std::uint32_t content(basic_graph<Number> const& g, std::uint32_t t) {
-    while (g.tensors[t].shares != graph_tensor<Number>::own && !g.tensors[t].in_place) t = g.tensors[t].shares;
-    return t;
   }
 };
 

@@ -192,16 +192,12 @@ class graph_rewriter {
   }
 
   void find_overwrites() {
-    constexpr auto own = graph_tensor<>::own;
-    std::vector<std::uint32_t> overwritten(g_.tensors.size(), count_);
+    std::vector<std::uint32_t> overwritten(g_.tensors.size(), count_);  // of a content, its first overwriter
     for (auto v = count_; v-- > 0;)
       for (auto const t : g_.outputs[v])
-        if (g_.tensors[t].in_place)
-          for (auto x = g_.tensors[t].shares; x != own; x = g_.tensors[x].in_place ? own : g_.tensors[x].shares) overwritten[x] = v;
-    destroyed_at_.assign(g_.tensors.size(), count_);
-    for (std::uint32_t t = 0; t < destroyed_at_.size(); ++t)
-      for (auto x = t; x != own; x = g_.tensors[x].in_place ? own : g_.tensors[x].shares)
-        destroyed_at_[t] = (std::min)(destroyed_at_[t], overwritten[x]);
+        if (g_.tensors[t].in_place && g_.tensors[t].shares != graph_tensor<>::own) overwritten[uses_.content[g_.tensors[t].shares]] = v;
+    destroyed_at_.clear();
+    for (auto const of : uses_.content) destroyed_at_.push_back(overwritten[of]);
   }
 
   // Tensors that can be dropped: activations with memory of their own that forward operators alone make and view, and others read.
