@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <memory>
 #include <numeric>
+#include <span>
 #include <stop_token>
 #include <vector>
 
@@ -219,6 +220,73 @@ TEST_CASE("order_operators: graphs with one order fall into parts") {
   auto const two = detail::order_lowering<>(graph_of_edges({{}, {0}, {0}, {1, 2}, {3}, {4}, {4}, {5, 6}}, 9, generator)).lower();
   CHECK(detail::part_starts(two) == std::vector<std::size_t>{0, 1, 3, 4, 5, 7, 8});
   CHECK(detail::part_starts(detail::order_lowering<>(graph{}).lower()) == std::vector<std::size_t>{0});
+}
+
+TEST_CASE("order_operators: long chains of views and of changes in place, and an operator with very many inputs") {
+  auto const n = 40'000U / round_step;
+  for (bool const in_place : {false, true}) {
+    graph g;
+    auto t = g.add({.bytes = 8});
+    for (std::uint32_t i = 0; i < n; ++i) {
+      auto const next = g.add({.shares = t, .in_place = in_place});
+      g.add({}, {t}, {next});
+      t = next;
+    }
+    auto const found = order_operators(g);
+    CHECK(found.peak == certificate{8, 8});
+    CHECK(check_order(g, found.order, found.peak).valid());
+    CHECK(buffers_of(g, found.order).buffers.size() == 1);
+  }
+  graph g;  // a norm of all gradients, and what reads each of them
+  auto const loss = g.add({.bytes = 1}), norm = g.add({.bytes = 4, .kept = true});
+  std::vector<std::uint32_t> all;
+  for (std::uint32_t i = 0; i < n; ++i) {
+    all.push_back(g.add({.bytes = 8}));
+    g.add({}, {loss}, {all.back()});
+  }
+  g.add({}, all, graph_row{norm});
+  for (auto const t : all) g.add({}, {t, norm}, {});
+  auto const found = order_operators(g);
+  CHECK(check_order(g, found.order, found.peak).valid());
+  CHECK(found.peak == certificate{8 * std::int64_t{n} + 4, 8 * std::int64_t{n} + 4});
+}
+
+TEST_CASE("order_operators: work suffices for many operators, as a window takes none for the others") {
+  splitmix64 generator(7);
+  auto const n = 30'000U / round_step;
+  std::vector<graph_row> before(n);
+  for (std::uint32_t v = 1; v < n; ++v)
+    for (auto left = uniform_below(5, generator); left > 0; --left) {
+      auto const u = static_cast<std::uint32_t>(v - 1 - uniform_below((std::min)(v, 200U), generator));
+      if (std::find(before[v].begin(), before[v].end(), u) == before[v].end()) before[v].push_back(u);
+    }
+  auto const g = graph_of_edges(before, 100, generator);
+  auto const found = order_operators(g, {}, {.work = 400'000'000});
+  CHECK(check_order(g, found.order, found.peak).valid());
+  CHECK(found.peak.gap() < 0.35);  // 0.58 where each window takes work for all operators
+}
+
+TEST_CASE("order_operators: the highest of any steps, while steps change") {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    CAPTURE(seed);
+    splitmix64 generator(seed);
+    auto const n = 1 + draw_below(70, generator);
+    std::vector<std::int64_t> memory(n);
+    detail::step_peaks<> peaks;
+    for (auto& m : memory) m = random_bytes(20, generator);
+    peaks.assign(memory);
+    for (int round = 0; round < 20; ++round) {
+      auto const begin = draw_below(n, generator), end = begin + 1 + draw_below(n - begin, generator);
+      std::span const steps(memory.data() + begin, end - begin);
+      auto const most = std::max_element(steps.begin(), steps.end());
+      REQUIRE(peaks.highest(begin, end) == *most);
+      REQUIRE(peaks.first_highest(begin, end) == begin + static_cast<std::size_t>(most - steps.begin()));
+      for (auto& m : steps) m = random_bytes(20, generator);
+      peaks.write(begin, steps);
+      REQUIRE(peaks[begin] == memory[begin]);
+    }
+    REQUIRE(peaks.highest(n, n) < 0);
+  }
 }
 
 TEST_CASE("order_operators: no operator, one operator, tensors that nobody needs") {

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 namespace test_memory_order_bounds {
@@ -74,6 +75,29 @@ TEST_CASE("cut_bound: says almost all of training steps") {
       CHECK(bound <= listed);
       CHECK(1000 * bound >= 999 * listed);
     }
+}
+
+TEST_CASE("cut_bound: a flow ends where its work does, within a phase too") {
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    CAPTURE(seed);
+    splitmix64 generator(seed);
+    auto const g = random_dag(600, 4, generator);
+    auto const p = detail::order_lowering<>(g).lower();
+    auto const spent = [&](std::uint64_t work) {
+      detail::order_budget budget({.work = work});
+      detail::cut_bounds<> cuts(p);
+      auto const bound = cuts.of(300, budget);
+      return std::pair(budget.spent(), bound);
+    };
+    auto const [all, best] = spent(1'000'000'000);
+    auto const once = spent(1).first;  // for the network alone
+    for (std::uint64_t part = 1; part < 20; ++part) {
+      auto const work = once + (all - once) * part / 20;
+      auto const [used, bound] = spent(work);
+      REQUIRE(used < work + once);
+      REQUIRE(bound <= best);
+    }
+  }
 }
 
 TEST_CASE("cut_bound: limits, no operators, misuse") {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 namespace ballast::inline v0_2::detail {
@@ -17,77 +18,94 @@ class flow_network {
   static constexpr auto endless = std::int64_t{1} << 62;
 
   void clear(std::size_t nodes) {
-    arcs_.clear();
-    first_.assign(nodes, none);
+    ends_.clear();
+    nodes_ = nodes;
   }
-  std::uint32_t add_node() {
-    first_.push_back(none);
-    return static_cast<std::uint32_t>(first_.size() - 1);
-  }
-  void add_arc(std::uint32_t from, std::uint32_t to, std::int64_t capacity) {
-    for (auto const& [a, b, c] : {arc_ends{from, to, capacity}, arc_ends{to, from, 0}}) {
-      arcs_.push_back({b, first_[a], c});
-      first_[a] = static_cast<std::uint32_t>(arcs_.size() - 1);
-    }
-  }
-  // The flow from node 0 to node 1, or a smaller one if the budget ends.
-  [[nodiscard]] std::int64_t flow(order_budget& budget) {
+  std::uint32_t add_node() { return static_cast<std::uint32_t>(nodes_++); }
+  void add_arc(std::uint32_t from, std::uint32_t to, std::int64_t capacity) { ends_.push_back({from, to, capacity}); }
+  // The flow from node 0 to node 1, or a smaller one if the budget ends, or `end` of it is spent.
+  [[nodiscard]] std::int64_t flow(order_budget& budget, std::uint64_t end) {
     std::int64_t sum = 0;
-    while (budget.allows() && find_levels(budget)) {
-      at_ = first_;
-      for (auto more = augment(budget); more > 0; more = augment(budget)) sum += more;
+    place_arcs(budget);
+    while (budget.allows(end) && find_levels(budget)) {
+      at_.assign(first_.begin(), first_.end() - 1);
+      path_.clear();
+      for (auto more = augment(budget); more > 0; more = augment(budget)) {
+        sum += more;
+        if (!budget.allows(end)) break;
+      }
     }
     return sum;
   }
 
  private:
   static constexpr auto none = order_problem::none;
+  static constexpr std::uint64_t arc_work = 6;
   struct arc {
-    std::uint32_t to, next;
+    std::uint32_t to, reverse;
     std::int64_t left;
   };
   struct arc_ends {
     std::uint32_t from, to;
     std::int64_t capacity;
   };
+  // The arcs of a node, with the reverses of those that lead to it, lie side by side.
+  void place_arcs(order_budget& budget) {
+    first_.assign(nodes_ + 1, 0);
+    for (auto const& e : ends_) ++first_[e.from + 1], ++first_[e.to + 1];
+    std::partial_sum(first_.begin(), first_.end(), first_.begin());
+    at_.assign(first_.begin(), first_.end() - 1);
+    arcs_.resize(2 * ends_.size());
+    for (auto const& e : ends_) {
+      auto const there = at_[e.from]++, back = at_[e.to]++;
+      arcs_[there] = {e.to, back, e.capacity};
+      arcs_[back] = {e.from, there, 0};
+    }
+    budget.spend(arc_work * (nodes_ + arcs_.size()));
+  }
   bool find_levels(order_budget& budget) {
-    level_.assign(first_.size(), none);
+    level_.assign(nodes_, none);
     level_[0] = 0;
     queue_.assign(1, 0);
     for (std::size_t i = 0; i < queue_.size() && level_[1] == none; ++i)
-      for (auto a = first_[queue_[i]]; a != none; a = arcs_[a].next)
+      for (auto a = first_[queue_[i]]; a != first_[queue_[i] + 1]; ++a)
         if (arcs_[a].left > 0 && level_[arcs_[a].to] == none) {
           level_[arcs_[a].to] = level_[queue_[i]] + 1;
           queue_.push_back(arcs_[a].to);
         }
-    budget.spend(4 * (first_.size() + arcs_.size()));
+    budget.spend(arc_work * (nodes_ + arcs_.size()));
     return level_[1] != none;
   }
-  // Sends what one more path can take; 0 if there is none.
+  // Sends what one more path can take; 0 if there is none. `path_` keeps what of the path can take more.
   std::int64_t augment(order_budget& budget) {
-    path_.clear();
-    for (std::uint32_t v = 0; v != 1;) {
-      budget.spend(4);
+    for (auto v = path_.empty() ? 0U : arcs_[path_.back()].to; v != 1;) {
+      auto const end = first_[v + 1];
       auto& a = at_[v];
-      while (a != none && (arcs_[a].left == 0 || level_[arcs_[a].to] != level_[v] + 1)) a = arcs_[a].next;
-      if (a != none) {
+      std::uint64_t passed = 1;
+      for (; a != end && (arcs_[a].left == 0 || level_[arcs_[a].to] != level_[v] + 1); ++a) ++passed;
+      budget.spend(arc_work * passed);
+      if (a != end) {
         path_.push_back(a);
         v = arcs_[a].to;
       } else if (path_.empty()) {
         return 0;
       } else {
-        v = arcs_[path_.back() ^ 1U].to;
-        at_[v] = arcs_[at_[v]].next;
+        v = arcs_[arcs_[path_.back()].reverse].to;
+        ++at_[v];
         path_.pop_back();
       }
     }
     auto sent = endless;
     for (auto const a : path_) sent = (std::min)(sent, arcs_[a].left);
-    for (auto const a : path_) arcs_[a].left -= sent, arcs_[a ^ 1U].left += sent;
+    for (auto const a : path_) arcs_[a].left -= sent, arcs_[arcs_[a].reverse].left += sent;
+    budget.spend(arc_work * path_.size());
+    path_.erase(std::find_if(path_.begin(), path_.end(), [&](auto a) { return arcs_[a].left == 0; }), path_.end());
     return sent;
   }
 
-  std::vector<arc> arcs_;  // each beside its reverse
+  std::size_t nodes_ = 0;
+  std::vector<arc_ends> ends_;  // of the arcs as they were added
+  std::vector<arc> arcs_;       // those of node v from first_[v] on
   std::vector<std::uint32_t> first_, level_, at_, queue_, path_;
 };
 
@@ -98,8 +116,8 @@ class cut_bounds {
  public:
   explicit cut_bounds(order_problem const& p) : p_(p), side_(p.size()), node_(p.size()) {}
 
-  // Valid, but smaller than the best, if the budget ends.
-  [[nodiscard]] std::int64_t of(std::uint32_t v, order_budget& budget) {
+  // Valid, but smaller than the best, if the budget ends or `end` of it is spent.
+  [[nodiscard]] std::int64_t of(std::uint32_t v, order_budget& budget, std::uint64_t end = ~std::uint64_t{0}) {
     std::fill(side_.begin(), side_.end(), side::open);
     spread(v, p_.before, side::done);
     spread(v, p_.after, side::later);
@@ -113,8 +131,8 @@ class cut_bounds {
           if (side_[w] == side::open) network_.add_arc(node_[u], node_[w], network_.endless);
     auto memory = p_.start + p_.need[v];
     for (std::uint32_t s = 0; s < p_.bytes.size(); ++s) memory += add_storage(s);
-    budget.spend(5 * (p_.size() + p_.before.members.size() + p_.users.members.size()));
-    return memory + network_.flow(budget);
+    budget.spend(20 * (p_.size() + p_.before.members.size() + p_.users.members.size()));
+    return memory + network_.flow(budget, end);
   }
 
  private:

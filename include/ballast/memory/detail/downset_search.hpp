@@ -50,7 +50,7 @@ class downset_search {
   // Goes on until there are that many states, or the budget ends.
   [[nodiscard]] outcome run(std::size_t most, order_budget& budget) {
     while (!queue_.empty() && queue_.front().peak < below_) {
-      budget.spend(5 * (walk_.work() + end_.work()));
+      budget.spend(2 * (walk_.work() + end_.work() + std::exchange(work_, 0)));
       if (state_.size() >= most || !budget.allows()) return outcome::paused;
       auto const top = queue_.front();
       std::pop_heap(queue_.begin(), queue_.end(), std::greater<>());
@@ -115,8 +115,9 @@ class downset_search {
     level_ = level;
     end_.close(level, downset(end_.here().size(), 0));
     closed_.emplace_back(level, end_.path().size());
-    downset rest(end_.here().size(), 0);
-    for (std::uint32_t v = 0; v < p_.size(); ++v) rest[v / 64] |= (~end_.here()[v / 64]) & std::uint64_t{1} << v % 64;
+    downset rest(end_.here());
+    for (auto& word : rest) word = ~word;
+    if (p_.size() % 64 != 0) rest.back() &= (std::uint64_t{1} << p_.size() % 64) - 1;
     auto const id = sets_.find(rest);
     if (id == sets_.size()) return false;
     found_ = id;
@@ -147,6 +148,7 @@ class downset_search {
   void go_on_from(std::uint32_t id) {
     walk_.go_to(sets_[id]);
     auto const key = [&](std::uint32_t v) {
+      work_ += 4 + 2 * p_.touched[v].size();
       return std::tuple((std::max)(state_[id].peak, walk_.sweep().running(v)), walk_.sweep().change(v), backwards_ ? ~v : v);
     };
     next_.clear();
@@ -199,6 +201,7 @@ class downset_search {
   std::vector<waiting> queue_;
   std::vector<std::tuple<std::int64_t, std::int64_t, std::uint32_t>> next_;  // ready operators: peak, change of memory, number
   std::uint32_t found_ = none;
+  std::uint64_t work_ = 0;
 };
 
 }  // namespace ballast::inline v0_2::detail

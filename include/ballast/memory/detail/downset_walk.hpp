@@ -94,7 +94,7 @@ class downset_walk {
   }
   // Runs v, then of the operators that it released the one that adds least, and so on, until no more memory is in use than now.
   bool follow_chain(std::uint32_t v, std::int64_t peak, downset const& without) {
-    work_ += 2;
+    work_ += 2 + (backwards_ ? p_.touched[v].size() : 0);
     if (sweep_.running(v) > peak) return false;
     auto const memory = sweep_.memory();
     auto const begin = path_.size();
@@ -108,6 +108,7 @@ class downset_walk {
       for (auto const u : sweep_.next(last)) {
         if (!sweep_.ready(u) || has(without, u) || sweep_.running(u) > peak) continue;
         auto const change = sweep_.change(u);
+        work_ += 1 + 2 * p_.touched[u].size();
         if (next == order_problem::none || change < least) next = u, least = change;
       }
     }

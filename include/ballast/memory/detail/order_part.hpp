@@ -16,13 +16,21 @@ namespace ballast::inline v0_2::detail {
 template <class = when_called>
 class order_parts {
  public:
-  explicit order_parts(order_problem const& p) : p_(p), local_(p.size(), none), storage_(p.bytes.size(), none) {}
+  explicit order_parts(order_problem const& p)
+      : p_(p), local_(p.size(), none), number_(p.bytes.size(), none), last_(p.bytes.size(), none) {}
 
-  // Steps begin ... end - 1 of an order; `step` is its inverse, `memory` what is in use before `begin`.
-  [[nodiscard]] order_problem take(std::span<std::uint32_t const> order, std::span<std::uint32_t const> step, std::size_t begin,
-                                   std::size_t end, std::int64_t memory) {
-    ids_.assign(order.begin() + static_cast<std::ptrdiff_t>(begin), order.begin() + static_cast<std::ptrdiff_t>(end));
-    std::sort(ids_.begin(), ids_.end());
+  // Follows another order of all operators, of which `step` is the inverse.
+  void follow(std::span<std::uint32_t const> step) {
+    for (std::size_t s = 0; s < last_.size(); ++s) {
+      if (p_.kept[s] != 0) continue;
+      last_[s] = 0;
+      for (auto const u : p_.users[s]) last_[s] = (std::max)(last_[s], step[u]);
+    }
+  }
+
+  // Steps begin ... end - 1 of the order; `memory` is in use before `begin`.
+  [[nodiscard]] order_problem take(std::span<std::uint32_t const> order, std::size_t begin, std::size_t end, std::int64_t memory) {
+    read(order, begin, end);
     for (std::uint32_t i = 0; i < ids_.size(); ++i) local_[ids_[i]] = i;
     part_ = {};
     part_.start = memory;
@@ -31,49 +39,67 @@ class order_parts {
       for (auto const u : p_.before[v])
         if (local_[u] != none) part_.before.members.push_back(local_[u]);
       part_.before.offsets.push_back(part_.before.members.size());
-      for (auto const s : p_.touched[v])
-        if (storage_[s] == none) add_storage(s, step, end);
+      for (auto const s : p_.touched[v]) touch(s, v, end);
+      part_.touched.offsets.push_back(part_.touched.members.size());
+      work_ += 10 + p_.before[v].size() + p_.touched[v].size();
     }
     part_.after = transposed(part_.before, ids_.size());
-    part_.touched = transposed(part_.users, ids_.size());
+    part_.users = transposed(part_.touched, part_.bytes.size());
     for (auto const v : ids_) {
       local_[v] = none;
-      for (auto const s : p_.touched[v]) storage_[s] = none;
+      for (auto const s : p_.touched[v]) number_[s] = none;
     }
     return std::move(part_);
   }
-  // Writes an order of the part over the steps that it was taken from.
-  void put(std::span<std::uint32_t const> part, std::span<std::uint32_t> order, std::span<std::uint32_t> step, std::size_t begin) const {
+  // Writes an order of the part of steps begin ... end - 1 over these steps.
+  void put(std::span<std::uint32_t const> part, std::span<std::uint32_t> order, std::span<std::uint32_t> step, std::size_t begin) {
+    read(order, begin, begin + part.size());
     for (std::size_t i = 0; i < part.size(); ++i) {
       order[begin + i] = ids_[part[i]];
       step[order[begin + i]] = static_cast<std::uint32_t>(begin + i);
     }
+    auto const first = static_cast<std::uint32_t>(begin), end = static_cast<std::uint32_t>(begin + part.size());
+    auto const each_ending = [&](auto const& set) {  // the last user stays within these steps
+      for (auto const v : ids_)
+        for (auto const s : p_.touched[v])
+          if (last_[s] >= first && last_[s] < end) set(s, step[v]);
+    };
+    for (auto const v : ids_) work_ += 10 + p_.before[v].size() + p_.touched[v].size();
+    each_ending([&](std::uint32_t s, std::uint32_t) { last_[s] = first; });
+    each_ending([&](std::uint32_t s, std::uint32_t at) { last_[s] = (std::max)(last_[s], at); });
   }
+  // The operators of the part that was taken last, by their numbers in it.
+  [[nodiscard]] std::span<std::uint32_t const> operators() const noexcept { return ids_; }
+  // Operations since it was asked for.
+  [[nodiscard]] std::uint64_t work() noexcept { return std::exchange(work_, 0); }
 
  private:
-  static constexpr auto none = order_problem::none;
+  static constexpr auto none = order_problem::none, skipped = none - 1;
 
-  void add_storage(std::uint32_t s, std::span<std::uint32_t const> step, std::size_t end) {
-    storage_[s] = 0;  // seen
+  void read(std::span<std::uint32_t const> order, std::size_t begin, std::size_t end) {
+    ids_.assign(order.begin() + static_cast<std::ptrdiff_t>(begin), order.begin() + static_cast<std::ptrdiff_t>(end));
+    std::sort(ids_.begin(), ids_.end());
+  }
+  // Operator v of the part uses storage s. A storage that was there before and is needed behind the part is left out.
+  void touch(std::uint32_t s, std::uint32_t v, std::size_t end) {
+    bool const kept = last_[s] >= end;
     auto const maker = p_.maker[s] == none ? none : local_[p_.maker[s]];
-    bool kept = p_.kept[s] != 0;
-    users_.clear();
-    for (auto const u : p_.users[s]) {
-      kept = kept || step[u] >= end;
-      if (local_[u] != none) users_.push_back(local_[u]);
+    if (number_[s] == none) {
+      number_[s] = kept && maker == none ? skipped : static_cast<std::uint32_t>(part_.bytes.size());
+      if (number_[s] == skipped) return;
+      part_.bytes.push_back(p_.bytes[s]);
+      part_.maker.push_back(maker);
+      part_.kept.push_back(kept ? 1 : 0);
     }
-    if (kept && maker == none) return;
-    if (kept) users_.assign(1, maker);
-    part_.bytes.push_back(p_.bytes[s]);
-    part_.maker.push_back(maker);
-    part_.kept.push_back(kept ? 1 : 0);
-    part_.users.push_back(users_);
+    if (number_[s] != skipped && (!kept || maker == local_[v])) part_.touched.members.push_back(number_[s]);
   }
 
   order_problem const& p_;
-  std::vector<std::uint32_t> local_, storage_;  // number of each operator in the part; whether a storage was seen
-  operator_order ids_, users_;
+  std::vector<std::uint32_t> local_, number_;  // of each operator and of each storage in the part
+  std::vector<std::uint32_t> last_;            // of each storage, the step of its last user; `none` if it is kept
+  operator_order ids_;
   order_problem part_;
+  std::uint64_t work_ = 0;
 };
 
 // The first steps of the parts into which all orders fall: an operator that must run behind all before it and before all behind it in
