@@ -3,6 +3,7 @@
 #include <ballast/memory/check_layout.hpp>
 #include <ballast/memory/fast_layout.hpp>
 #include <ballast/memory/fit_layouts.hpp>
+#include <ballast/memory/layout.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -79,6 +80,26 @@ TEST_CASE("layout_buffers_quickly: 30,000 buffers, of which 10,000 are in use at
   auto const layout = layout_buffers_quickly(all, {.dives = 1});
   CHECK(check_layout(all, layout).valid());
   CHECK(layout.height.gap() < 0.01);
+}
+
+TEST_CASE("layout_buffers_quickly: never below a layout by search, however little work that has") {
+  splitmix64 draw(3);
+  for (std::size_t const n : {50U, 300U, 2000U / round_step}) {
+    CAPTURE(n);
+    auto const all = random_buffers(n, 3000, 1000, draw);
+    auto const quick = layout_buffers_quickly(all);
+    for (std::uint64_t const work : {1U, 1000U, 10'000'000U})
+      CHECK(layout_buffers(all, {}, {.work = work}).height.value <= quick.height.value);
+  }
+}
+
+TEST_CASE("layout_buffers_quickly: a hundred thousand nested lifetimes, each looked at once") {
+  auto const n = std::int64_t{100'000} / round_step;
+  buffers all;
+  for (std::int64_t i = 0; i < n; ++i) all.push_back({.lower = i, .upper = 2 * n - i, .size = 64});
+  auto const layout = layout_buffers_quickly(all, {.dives = 1});
+  CHECK(check_layout(all, layout).valid());
+  CHECK(layout.height == certificate{64 * n, 64 * n});
 }
 
 TEST_CASE("layout_buffers_quickly: MiniMalloc's files") {

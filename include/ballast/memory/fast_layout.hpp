@@ -46,7 +46,7 @@ void write_layout(std::span<buffer const> buffers, layout_problem<> const& probl
   }
 }
 
-/// The lowest layout of several dives, or of first fit and best fit where addresses are fixed. The first is made in any case.
+/// The lowest layout of several dives, or of first fit and best fit where addresses are fixed. Only a stop or the clock ends it early.
 template <class = when_called>
 [[nodiscard]] memory_layout lowest_dive(std::span<buffer const> buffers, layout_problem<> const& problem, height_bound const& bound,
                                         std::uint32_t dives, layout_budget<>& budget) {
@@ -61,7 +61,7 @@ template <class = when_called>
     return best;
   }
   layout_dive<> dive(problem);
-  for (std::uint32_t i = 0; i < dives && (i == 0 || !budget.over()); ++i) {
+  for (std::uint32_t i = 0; i < dives && (i == 0 || !budget.interrupted()); ++i) {
     memory_layout other{.height = {0, bound.height}, .bound = bound.bound, .offsets = {}};
     auto const before = dive.operations();
     write_layout(buffers, problem, dive.run(static_cast<dive_order>(i)), other);
@@ -85,7 +85,7 @@ template <class = when_called>
 /// @throws invalid_input as `max_load`, or if `dives` is not 1 … 5
 /// @par Complexity
 /// O((n + c) log n) time for each dive, where c counts how often a buffer stops or begins to lie in one level stretch of time: at most the
-/// number of pairs of buffers in use at the same time, usually much less. O(n) memory.
+/// number of pairs of buffers in use at the same time, usually much less, and about n where lifetimes are nested. O(n) memory.
 /// @par Determinism
 /// A pure function of its arguments.
 template <class = when_called>

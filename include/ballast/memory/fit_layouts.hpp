@@ -74,7 +74,7 @@ template <class = when_called>
 /// @return the layout, with `layout_lower_bound`; infeasible if fixed addresses overlap
 /// @throws invalid_input as `max_load`
 /// @par Complexity
-/// O(n log n + p log n), where p counts the pairs of buffers that are in use at the same time.
+/// O(n log n + min(p log n, n^2)), where p counts the pairs of buffers that are in use at the same time.
 /// @par Determinism
 /// A pure function of its arguments.
 template <class = when_called>

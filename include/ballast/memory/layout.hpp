@@ -39,11 +39,12 @@ struct layout_options {
 /// @param limits   when the search stops; `gap` counts only without a capacity
 /// @return with a capacity: a layout within it, or that none exists (which is then proven), or `unknown`. Without: the lowest layout found.
 /// The lower bound is `layout_lower_bound`, or one more unit than the largest capacity that the search has ruled out
-/// @post the layout passes `check_layout`; more work never gives a higher one
+/// @post the layout passes `check_layout`; it is never above that of `layout_buffers_quickly`, and more work never gives a higher one
 /// @throws invalid_input as `max_load`, or if the capacity is negative
 /// @par Complexity
-/// That of `layout_buffers_quickly`, and at most `limits.work` of search. Memory: O(n + p) for p pairs of buffers in use at the same time,
-/// and up to 100 MiB of failed states. There is no search if p exceeds a sixty-fourth of the work.
+/// That of `layout_buffers_quickly`, which counts as work but ends in any case, and at most `limits.work` of search. Memory: O(n + p) for p
+/// pairs of buffers in use at the same time, and up to 100 MiB of failed states. There is no search if p exceeds a sixty-fourth of the
+/// work.
 /// @par Determinism
 /// A pure function of its arguments, unless a stop or the wall clock ends it.
 template <class = when_called>

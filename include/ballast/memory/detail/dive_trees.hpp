@@ -105,18 +105,22 @@ class section_tree {
 template <class = when_called>
 class piece_tree {
  public:
-  /// All pieces are inside.
-  void start(std::vector<layout_piece> const& pieces) {
+  static constexpr auto none = (std::numeric_limits<std::uint32_t>::max)();
+
+  /// All pieces are inside. `rank` is the place of each in an order.
+  void start(std::vector<layout_piece> const& pieces, std::vector<std::uint32_t> const& rank) {
+    rank_ = &rank;
     size_ = std::bit_ceil((std::max)(pieces.size(), std::size_t{1}));
     nodes_.assign(2 * size_, node{});
-    for (std::size_t i = 0; i < pieces.size(); ++i) nodes_[size_ + i].inside = pieces[i].last;
+    for (std::uint32_t i = 0; i < pieces.size(); ++i) nodes_[size_ + i] = inside(i, pieces[i].last);
     for (auto at = size_; at-- > 1;) pull(at);
   }
   void place(std::uint32_t i) { set(i, {}); }
-  /// Calls `body` for every inside piece of begin … end - 1 that reaches beyond section `s`.
-  template <class Body>
-  void reaching(std::size_t begin, std::size_t end, std::uint32_t s, Body const& body) const {
-    visit(1, 0, size_, begin, end, [s](node const& t) { return t.inside > s; }, body);
+  /// The inside piece of begin … end - 1 that reaches beyond section `s` and is first in the order, or `none`.
+  [[nodiscard]] std::uint32_t first_reaching(std::size_t begin, std::size_t end, std::uint32_t s) const {
+    auto best = none, rank = none;
+    search(1, 0, size_, begin, end, s, best, rank);
+    return best;
   }
   /// Those that reach beyond the begin of section s come to be outside.
   template <class Body>
@@ -124,7 +128,7 @@ class piece_tree {
     visit(
         1, 0, size_, begin, end, [s](node const& t) { return t.inside > s; },
         [&](std::uint32_t i) {
-          set(i, {0, nodes_[size_ + i].inside});
+          set(i, {.outside = nodes_[size_ + i].inside});
           body(i);
         });
   }
@@ -134,19 +138,36 @@ class piece_tree {
     visit(
         1, 0, size_, begin, end, [s](node const& t) { return t.outside <= s; },
         [&](std::uint32_t i) {
-          set(i, {nodes_[size_ + i].outside, node{}.outside});
+          set(i, inside(i, nodes_[size_ + i].outside));
           body(i);
         });
   }
 
  private:
   struct node {
-    std::uint32_t inside = 0;                                             ///< the greatest last section of those inside
-    std::uint32_t outside = (std::numeric_limits<std::uint32_t>::max)();  ///< the least of those outside
+    std::uint32_t inside = 0;      ///< the greatest last section of those inside
+    std::uint32_t outside = none;  ///< the least of those outside
+    std::uint32_t rank = none;     ///< the least of those inside
   };
+  [[nodiscard]] node inside(std::uint32_t i, std::uint32_t last) const { return {last, none, (*rank_)[i]}; }
   void pull(std::size_t at) {
     auto const &a = nodes_[2 * at], &b = nodes_[2 * at + 1];
-    nodes_[at] = {(std::max)(a.inside, b.inside), (std::min)(a.outside, b.outside)};
+    nodes_[at] = {(std::max)(a.inside, b.inside), (std::min)(a.outside, b.outside), (std::min)(a.rank, b.rank)};
+  }
+  /// The half with the least rank goes first.
+  void search(std::size_t at, std::size_t from, std::size_t to, std::size_t begin, std::size_t end, std::uint32_t s, std::uint32_t& best,
+              std::uint32_t& rank) const {
+    if (begin >= to || end <= from || nodes_[at].inside <= s || nodes_[at].rank >= rank) return;
+    if (to - from == 1) {
+      best = static_cast<std::uint32_t>(from);
+      rank = nodes_[at].rank;
+      return;
+    }
+    auto const middle = (from + to) / 2;
+    bool const right = nodes_[2 * at + 1].rank < nodes_[2 * at].rank;
+    if (right) search(2 * at + 1, middle, to, begin, end, s, best, rank);
+    search(2 * at, from, middle, begin, end, s, best, rank);
+    if (!right) search(2 * at + 1, middle, to, begin, end, s, best, rank);
   }
   void set(std::uint32_t i, node const& to) {
     auto at = size_ + i;
@@ -163,6 +184,7 @@ class piece_tree {
     visit(2 * at + 1, middle, to, begin, end, test, body);
   }
 
+  std::vector<std::uint32_t> const* rank_ = nullptr;
   std::size_t size_ = 1;
   std::vector<node> nodes_;
 };

@@ -59,7 +59,7 @@ class layout_dive {
     starts_.assign(problem_.pieces.size(), 0);
     order_pieces(order);
     sections_.start(urgency_);
-    pieces_.start(problem_.pieces);
+    pieces_.start(problem_.pieces, rank_);
     end_.assign(m, 0);
     begin_.assign(m, 0);
     floor_.assign(m, 0);
@@ -155,10 +155,7 @@ class layout_dive {
 
   /// Puts the best of the pieces inside that cover section s on the floor of the run.
   void place(std::uint32_t first, std::uint32_t s) {
-    auto best = no_piece;
-    pieces_.reaching(begins_[first], begins_[s + 1], s, [&](std::uint32_t i) {
-      if (best == no_piece || rank_[i] < rank_[best]) best = i;
-    });
+    auto const best = pieces_.first_reaching(begins_[first], begins_[s + 1], s);
     auto const& p = problem_.pieces[best];
     auto const last = end_[first];
     auto const h = floor_[first], start = round_up(h, p.alignment);
@@ -176,7 +173,6 @@ class layout_dive {
   }
 
   static constexpr auto never = (std::numeric_limits<std::int64_t>::max)();
-  static constexpr auto no_piece = (std::numeric_limits<std::uint32_t>::max)();
   using run_at = std::pair<std::int64_t, std::uint32_t>;  // its floor and first section
 
   layout_problem<> const& problem_;
