@@ -4,7 +4,9 @@
 #include "support/catch.hpp"
 
 #include <cstdint>
+#include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace test_memory_check_allocator {
@@ -44,6 +46,11 @@ TEST_CASE("check_allocator: names the rule that a wrong replay breaks") {
   CHECK(after(o, [](auto& r) { r.live_peak += 1; }) == "wrong peak at 0");
   CHECK(after(o, [](auto& r) { r.peak_allocated += 1; }) == "wrong peak at 1");
   CHECK(after(o, [](auto& r) { r.peak_reserved += 1; }) == "wrong peak at 2");
+  CHECK(after(o, [](auto& r) { CHECK(std::exchange(r.retries, 0) == 1); }) == "wrong retries at 0");
+  CHECK(after(o, [](auto& r) { ++r.retries; }) == "wrong retries at 0");
+  CHECK(after({.capacity = 30 * mib}, [](auto& r) { CHECK(std::exchange(r.retries, 0) == 1); }) == "wrong retries at 0");
+  CHECK(after({.capacity = 60 * mib, .max_split_size = 25 * mib}, [](auto&) {}) == "valid");
+  CHECK(after({.capacity = 60 * mib, .max_split_size = 25 * mib}, [](auto& r) { r.retries = 2; }) == "wrong retries at 0");
 }
 
 TEST_CASE("check_allocator: names the reservation that cannot be") {
@@ -59,6 +66,12 @@ TEST_CASE("check_allocator: names the reservation that cannot be") {
   CHECK(after(o, [](auto& r) { r.reservations[1].bytes = 41 * mib; }) == "over capacity at 1");
   CHECK(after(o, [](auto& r) { r.reservations[2].bytes = -31 * mib; }) == "wrong reservation at 2");
   CHECK(after(o, [](auto& r) { r.reservations[2].segment = 0; }) == "wrong reservation at 2");  // where blocks are in use
+  constexpr auto most = (std::numeric_limits<std::int64_t>::max)();                             // sums that no integer holds
+  for (auto const bytes : {most, -most, -most - 1})
+    CHECK(after(o, [&](auto& r) { r.reservations[1].bytes = bytes; }) == "wrong reservation at 1");
+  CHECK(after(o, [&](auto& r) { r.reservations[1].offset = most; }) == "wrong reservation at 1");
+  CHECK(after(o, [&](auto& r) { r.blocks[2].offset = most - 511; }) == "outside at 2");
+  CHECK(after(o, [&](auto& r) { r.blocks[2].size = most - 511; }) == "outside at 2");
 }
 
 TEST_CASE("check_allocator: pages given back in the middle of a segment") {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <span>
 #include <string>
@@ -30,13 +31,14 @@ enum class allocator_fault : std::uint8_t {
   overlap,            ///< the block overlaps another one in use
   misaligned,         ///< the block's offset or size is not a multiple of 512
   wrong_peak,         ///< a peak does not add up; 0: live, 1: allocated, 2: reserved
+  wrong_retries,      ///< not as many retries as buffers before which memory was given back; found and expected numbers
 };
 
 /// @brief A sentence about a verdict. @param v the verdict @return for example "overlap at 17"
 template <class = when_called>
 [[nodiscard]] inline std::string describe(verdict<allocator_fault> const& v) {
-  constexpr char const* names[] = {"none",      "wrong size", "wrong status", "wrong reservation", "over capacity",
-                                   "too small", "outside",    "overlap",      "misaligned",        "wrong peak"};
+  constexpr char const* names[] = {"none",    "wrong size", "wrong status", "wrong reservation", "over capacity", "too small",
+                                   "outside", "overlap",    "misaligned",   "wrong peak",        "wrong retries"};
   return v.valid() ? "valid" : std::string(names[static_cast<std::size_t>(v.fault)]) + " at " + std::to_string(v.index);
 }
 
@@ -84,17 +86,20 @@ class allocator_rules {
   explicit allocator_rules(std::int64_t capacity) : capacity_(capacity) {}
 
   [[nodiscard]] allocator_fault reserve(reservation const& r) {
+    constexpr auto farthest = std::int64_t{1} << 62;
+    if (r.bytes == 0 || r.bytes < -farthest || r.bytes > farthest || r.offset < 0 || r.offset >= farthest)
+      return allocator_fault::wrong_reservation;
     auto const end = r.offset + (r.bytes < 0 ? -r.bytes : r.bytes);
-    if (r.bytes == 0 || r.offset < 0 || end < r.offset) return allocator_fault::wrong_reservation;
-    reserved_ += r.bytes;
     if (r.bytes > 0) {
       if (mapped_.overlaps(r.segment, r.offset, end)) return allocator_fault::wrong_reservation;
+      if (r.bytes > capacity_ - reserved_) return allocator_fault::over_capacity;
       mapped_.add_joined(r.segment, r.offset, end);
-      peaks[2] = (std::max)(peaks[2], reserved_);
-      return reserved_ > capacity_ ? allocator_fault::over_capacity : allocator_fault::none;
+      peaks[2] = (std::max)(peaks[2], reserved_ += r.bytes);
+      return allocator_fault::none;
     }
     auto const found = mapped_.around(r.segment, r.offset, end);
     if (found == mapped_.ends.end() || used_.overlaps(r.segment, r.offset, end)) return allocator_fault::wrong_reservation;
+    reserved_ += r.bytes;
     auto const [at, last] = *found;
     mapped_.ends.erase(found);
     if (at.second < r.offset) mapped_.ends[at] = r.offset;
@@ -105,8 +110,9 @@ class allocator_rules {
     if (b.size < bytes || (bytes == 0 && b.size != 0)) return allocator_fault::too_small;
     if (bytes == 0) return allocator_fault::none;
     if (b.offset % 512 != 0 || b.size % 512 != 0) return allocator_fault::misaligned;
+    if (b.offset < 0 || b.size > (std::numeric_limits<std::int64_t>::max)() - b.offset) return allocator_fault::outside;
     auto const end = b.offset + b.size;
-    if (b.offset < 0 || mapped_.around(b.segment, b.offset, end) == mapped_.ends.end()) return allocator_fault::outside;
+    if (mapped_.around(b.segment, b.offset, end) == mapped_.ends.end()) return allocator_fault::outside;
     if (used_.overlaps(b.segment, b.offset, end)) return allocator_fault::overlap;
     used_.ends[{b.segment, b.offset}] = end;
     peaks[0] = (std::max)(peaks[0], live_ += bytes);
@@ -114,8 +120,7 @@ class allocator_rules {
     return allocator_fault::none;
   }
   void free(std::int64_t bytes, allocation const& b) {
-    if (bytes == 0) return;
-    used_.ends.erase({b.segment, b.offset});
+    if (bytes == 0 || used_.ends.erase({b.segment, b.offset}) == 0) return;
     live_ -= bytes;
     allocated_ -= b.size;
   }
@@ -131,7 +136,9 @@ class allocator_rules {
 
 /// @brief Checks that a replay places every buffer in reserved memory that no other buffer uses at that time, and that its peaks add up.
 ///
-/// It does not check that the allocator's rules were followed, nor that a buffer that failed could not be placed.
+/// A buffer before which memory was given back is a retry, and so is one that failed; with `max_split_size`, a buffer before which only
+/// blocks of at least that size were given back may be one or not. It does not check that the allocator's rules were followed, nor that a
+/// buffer that failed could not be placed.
 ///
 /// @param replay   the result of `replay_allocator`
 /// @param buffers  the buffers that it was given
@@ -155,15 +162,23 @@ template <class = when_called>
   std::sort(events.begin(), events.end());
   detail::allocator_rules<> rules(options.capacity);
   std::size_t next = 0;
+  std::uint64_t least = infeasible ? 1 : 0, most = least;  // retries
   for (auto const& event : events) {
     auto const i = event.second % n;
     if (event.second < n) {
       rules.free(buffers[i].size, replay.blocks[i]);
       continue;
     }
-    for (; next < replay.reservations.size() && replay.reservations[next].buffer == i; ++next)
-      if (auto const fault = rules.reserve(replay.reservations[next]); fault != allocator_fault::none) return {fault, next};
+    bool given = false, lesser = false;
+    for (; next < replay.reservations.size() && replay.reservations[next].buffer == i; ++next) {
+      auto const& r = replay.reservations[next];
+      if (auto const fault = rules.reserve(r); fault != allocator_fault::none) return {fault, next};
+      given = given || r.bytes < 0;
+      lesser = lesser || (r.bytes < 0 && (options.expandable_segments || -r.bytes < options.max_split_size));
+    }
     if (i == replay.failed) break;
+    most += given ? 1 : 0;
+    least += lesser ? 1 : 0;
     if (auto const fault = rules.place(buffers[i].size, replay.blocks[i]); fault != allocator_fault::none) return {fault, i};
   }
   if (next != replay.reservations.size()) return {allocator_fault::wrong_reservation, next};
@@ -171,6 +186,7 @@ template <class = when_called>
   for (std::size_t k = 0; k < 3; ++k)
     if (found[k] != rules.peaks[k])
       return {allocator_fault::wrong_peak, k, static_cast<std::uint64_t>(found[k]), static_cast<std::uint64_t>(rules.peaks[k])};
+  if (replay.retries < least || replay.retries > most) return {allocator_fault::wrong_retries, 0, replay.retries, most};
   return {};
 }
 
