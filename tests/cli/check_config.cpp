@@ -50,6 +50,19 @@ TEST_CASE("check-config: a setting is judged, and too little memory is named wit
   CHECK(judged(in, "run.sh --gpus 8 --model llama-3.1-8b --memory 1Ki")["best"].is_null());
 }
 
+TEST_CASE("check-config: what is named best is never behind the setting") {
+  scratch const in;
+  for (std::string const batch : {"16", "64"}) {
+    in.file("run.sh", "torchrun pretrain_gpt.py --pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 8 --bf16 " +
+                          ("--use-distributed-optimizer --seq-length 4096 --micro-batch-size 1 --global-batch-size " + batch));
+    auto const is = judged(in, "run.sh --gpus 4 --model llama-3.1-8b");
+    CHECK((is["fits"] == true && is["chunks"] == 2));
+    CHECK(is["better"]["modelled_step_ms"] <= is["modelled_step_ms"]);
+    CHECK(is["best"]["modelled_step_ms"] <= is["better"]["modelled_step_ms"]);
+    CHECK(in.ballast("check-config run.sh --gpus 4 --model llama-3.1-8b").out.find(": this setting is as good.\n") != std::string::npos);
+  }
+}
+
 TEST_CASE("check-config: the note of a model that reads images says what is left out") {
   scratch const in;
   in.file("swift.sh", "swift sft --model x --deepspeed zero3 --max_length 2048 --packing true --tuner_type full --freeze_vit true");
