@@ -24,7 +24,7 @@ using stream = ballast::one_by_one<policy>;
 /// The state as integers: samples, steps, usual work, number that wait, number that are pending, then three lists.
 std::vector<std::int64_t> words_of(stream const& s) {
   auto const& state = s.policy().state();
-  auto const& pending = s.pending();
+  auto const pending = s.pending();
   auto const number = [](auto n) { return static_cast<std::int64_t>(n); };
   std::vector<std::int64_t> out{number(state.samples), number(state.steps), state.usual, number(state.numbers.size()),
                                 number(pending.size())};
@@ -54,8 +54,7 @@ stream stream_of(std::int64_t capacity, std::uint64_t micro_batches, cost_argume
       .numbers = {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(n)},
       .arrived = {all.begin() + static_cast<std::ptrdiff_t>(n), all.begin() + static_cast<std::ptrdiff_t>(2 * n)},
       .measures = {all.begin() + static_cast<std::ptrdiff_t>(2 * n), all.begin() + static_cast<std::ptrdiff_t>(3 * n)}};
-  auto const rest = all.subspan(3 * n);
-  return stream(policy(shape, work, std::move(state)), tokens, 1, {rest.begin(), rest.end()});
+  return stream(policy(shape, work, std::move(state)), tokens, 1, all.subspan(3 * n));
 }
 
 nb::list numbers_of(ballast::stream_step const& step) {

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <iterator>
 #include <string>
 #include <tuple>
@@ -61,7 +62,7 @@ class online_levels {
     std::uint64_t samples = 0;                   ///< number of samples pushed so far
     std::uint64_t rounds = 0;                    ///< number of windows packed so far
     std::vector<std::vector<waiting>> gathered;  ///< waiting samples of each level
-    std::vector<level_step<Index>> ready;        ///< steps that can be handed out; the next step is the last entry
+    std::deque<level_step<Index>> ready;         ///< steps that can be handed out; the next step is the last entry
     friend bool operator==(state_type const&, state_type const&) = default;
   };
 
