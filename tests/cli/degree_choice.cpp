@@ -37,7 +37,7 @@ TEST_CASE("plan --gpus: the settings are ranked, fit, and the first is planned",
   double last = 0;
   for (auto const& r : ranked) {
     CHECK(r["tensor"].get<int>() * r["stages"].get<int>() * r["context"].get<int>() * r["ranks"].get<int>() == 8);
-    CHECK(r["packs_per_micro_batch"].get<int>() * r["micro_batches"].get<int>() * r["ranks"].get<int>() >= 24);
+    CHECK(r["packs_per_micro_batch"].get<int>() * r["micro_batches"].get<int>() * r["ranks"].get<int>() == 24);
     CHECK(r["modelled_ms"].get<double>() >= last);
     CHECK(r["mean_step_ms"] >= search["mean_step_ms"]);
     CHECK(r["memory"].size() == r["stages"]);
@@ -56,6 +56,22 @@ TEST_CASE("plan --gpus: the settings are ranked, fit, and the first is planned",
   auto const words = in.ballast("plan f --capacity 8192 --gpus 4 --tp 1 --cp 1 --head-loss fused");
   CHECK(words.out.find("\nThe first is planned for all of the data:\n") != std::string::npos);
   CHECK(words.out.find(" settings of 4 GPUs: ") != std::string::npos);
+}
+
+TEST_CASE("plan --gpus: a step has the packs of --global-batch, or a sentence says that it has more", "[cli]") {
+  scratch const in;
+  in.file("f", lengths());
+  auto const common = std::string("plan f --capacity 4096 --gpus 4 --head-loss fused --global-batch 13 ");
+  auto const json = nlohmann::json::parse(in.ballast(common + "--json").out);
+  CHECK(json["search"]["indivisible"] > 0);
+  CHECK(json["search"]["per_pack"] == false);
+  for (auto const& r : json["ranked"])
+    CHECK(r["packs_per_micro_batch"].get<int>() * r["micro_batches"].get<int>() * r["ranks"].get<int>() == 13);
+  auto const words = in.ballast(common).out;
+  CHECK(words.find(" whose ranks and micro-batches do not divide the packs of --global-batch. With micro-batches") != std::string::npos);
+  CHECK(words.find(" --global-batch-size 13\n") != std::string::npos);
+  auto const none = in.ballast(common + "--tp 1 --cp 1 --stages 1").out;
+  CHECK(none.find(" planned. None divides the packs of --global-batch: each takes the next more") != std::string::npos);
 }
 
 TEST_CASE("plan --gpus: options fix what is searched", "[cli]") {

@@ -83,6 +83,7 @@ std::pair<std::map<family, std::int64_t>, std::uint64_t> by_single_settings(tran
                     continue;
                   }
                   auto const found = detail::degree_search<transformer>(model, packs, one, two_nodes, adam).run();
+                  if (found.per_pack) continue;
                   settings += found.settings;
                   if (found.ranked.empty()) continue;
                   auto const [at, added] = least.try_emplace(family_of(found.ranked[0].setting), found.ranked[0].step);
@@ -141,8 +142,7 @@ TEST_CASE("search_degrees: settings fit, are valid and count all devices") {
   for (auto const& [setting, step, plan] : found.ranked) {
     CHECK_NOTHROW(require_valid(setting, dense));
     CHECK(setting.gpus() == 8);
-    CHECK(setting.global_batch() >= 20);
-    CHECK(setting.global_batch() - setting.micro_batch * setting.ranks() < 20);
+    CHECK(setting.global_batch() == 20);
     CHECK(setting.model.spread.sequence_parallel == (setting.model.spread.tensor > 1));
     CHECK(setting.boundaries == plan.stages.partition.boundaries);
     REQUIRE(plan.status == status::feasible);
@@ -155,6 +155,46 @@ TEST_CASE("search_degrees: settings fit, are valid and count all devices") {
   }
   std::sort(families.begin(), families.end());
   CHECK(std::adjacent_find(families.begin(), families.end()) == families.end());
+}
+
+TEST_CASE("search_degrees: a step has as many packs as asked, and settings are compared per pack where none has") {
+  splitmix64 draw(17);
+  std::vector<std::int64_t> lengths;
+  for (int i = 0; i < 300; ++i) lengths.push_back(1 + static_cast<std::int64_t>(uniform_below(4096, draw)));
+  for (std::int64_t const batch : {5, 9, 13, 17, 24}) {
+    search_options o{.gpus = 4, .memory = 60'000'000'000, .sequence = 4096, .global_batch = batch, .keep = 50, .packs = 50};
+    CAPTURE(batch);
+    for (auto const with_data : {false, true}) {
+      auto const found = with_data ? search_degrees(lengths, dense, o, two_nodes, adam) : search_degrees(dense, packs, o, two_nodes, adam);
+      REQUIRE(found.status == status::feasible);
+      CHECK_FALSE(found.per_pack);
+      CHECK(found.indivisible > 0);
+      for (auto const& r : found.ranked) CHECK(r.setting.global_batch() == batch);
+    }
+    if (batch == 24) continue;
+    o.tensor = {1};
+    o.stages = {1};
+    o.context = {1};  // four ranks
+    o.keep = 1;
+    auto const none = search_degrees(dense, packs, o, two_nodes, adam);
+    REQUIRE(none.status == status::feasible);
+    CHECK(none.per_pack);
+    CHECK(none.indivisible == none.settings);
+    auto const& best = none.ranked[0];
+    CHECK(best.setting.global_batch() > batch);
+    CHECK(none.step == certificate{best.step, best.step});
+    for (std::int64_t const size : {1, 2, 4}) {  // each alone: none is less for a pack
+      o.micro_batch = {size};
+      auto const one = search_degrees(dense, packs, o, two_nodes, adam);
+      CHECK((one.ranked.empty() || one.ranked[0].step >= best.step));
+      o.global_batch = one.ranked.empty() ? batch : one.ranked[0].setting.global_batch();
+      if (!one.ranked.empty()) {
+        auto const whole = search_degrees(dense, packs, o, two_nodes, adam).ranked[0].step;
+        CHECK(one.ranked[0].step == divide_up(whole * batch, o.global_batch));
+      }
+      o.global_batch = batch;
+    }
+  }
 }
 
 TEST_CASE("search_degrees: the best setting found is no slower with more memory, and none fits in too little") {

@@ -119,11 +119,24 @@ void take_first(ballast::searched_settings const& found, model_request& asked, b
   asked.setting = s.model;
 }
 
+namespace {
+
+/// What became of the settings that do not divide the packs of a step; nothing if there are none.
+[[nodiscard]] std::string indivisible_in_words(ballast::searched_settings const& found) {
+  if (found.per_pack)
+    return " None divides the packs of --global-batch: each takes the next more that it divides, and is compared by its time per pack.";
+  if (found.indivisible == 0) return {};
+  return " Left out: " + grouped(found.indivisible) + " whose ranks and micro-batches do not divide the packs of --global-batch.";
+}
+
+}  // namespace
+
 std::string in_words(ballast::searched_settings const& found) {
   auto const& first = found.ranked.front();
   auto text = counted(found.settings, "setting") + " of " + counted(static_cast<std::uint64_t>(first.setting.gpus()), "GPU") + ": " +
               grouped(found.excluded) + " excluded by bounds, " + grouped(found.unfit) + " too large for memory, " +
-              grouped(found.planned) + " planned. With micro-batches that are all like the mean one, none takes less than " +
+              grouped(found.planned) + " planned." + indivisible_in_words(found) +
+              " With micro-batches that are all like the mean one, none takes less than " +
               duration(static_cast<double>(found.step.value) / 1e6) +
               " a step. The best, simulated with some of the data:\n\n"
               "    TP    PP    CP    EP    DP  ZeRO  micro-batches        schedule       a step   time         memory  recompute  bubble"
@@ -152,6 +165,8 @@ void add_search(nlohmann::ordered_json& json, ballast::searched_settings const& 
                     {"excluded", found.excluded},
                     {"unfit", found.unfit},
                     {"planned", found.planned},
+                    {"indivisible", found.indivisible},
+                    {"per_pack", found.per_pack},
                     {"mean_step_ms", static_cast<double>(found.step.value) / 1e6}};
   auto& ranked = json["ranked"] = nlohmann::ordered_json::array();
   for (auto const& r : found.ranked) {

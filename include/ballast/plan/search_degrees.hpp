@@ -119,12 +119,12 @@ void plan_ranked(ranked_setting& ranked, batching<> const& steps, std::span<batc
   ranked.plan = plan_training(steps, packs, layers_of(model, by), pipeline, rates_of(on, by.spread.tensor * by.spread.data));
   ranked.setting.boundaries = ranked.plan.stages.partition.boundaries;
 }
-/// Orders settings by the times of their plans; of equal ones, the first stays in front.
-template <class = when_called>
-void rank(searched_settings& found) {
+/// Orders settings by times; of equal ones, the first stays in front.
+template <class Time>
+void rank(searched_settings& found, Time const& time_of) {
   std::vector<std::pair<std::int64_t, std::size_t>> order;
   order.reserve(found.ranked.size());
-  for (auto const& r : found.ranked) order.emplace_back(r.plan.time.value, order.size());
+  for (auto const& r : found.ranked) order.emplace_back(time_of(r), order.size());
   std::sort(order.begin(), order.end());
   std::vector<ranked_setting> ranked;
   ranked.reserve(order.size());
@@ -150,16 +150,18 @@ void rank_by_data(searched_settings& found, pack_sizes const& sizes, search_opti
     auto const packs = shapes_of(data.steps.packs, std::span<std::int64_t const>(data.samples.tokens), data.tiles());
     plan_ranked(ranked, data.steps, std::span(packs), sizes, model, on);
   }
-  rank(found);
+  rank(found, [](ranked_setting const& r) { return r.plan.time.value; });  // of the same data
 }
 }  // namespace detail
 
 /// @brief Finds the fastest settings for steps of equal micro-batches.
 ///
 /// Every setting of the space (`search_options`) is compared by the time that `plan_training` models for one step of `global_batch` mean
-/// packs: its stages and recomputation are planned exactly for this step, within memory for the largest pack. Settings are visited by a
-/// lower bound on their time, and the visit ends when no bound is below the best times found. So the result is what trying all would give.
-/// Under schedules with several chunks, chunks of equal time are compared; other cuts are tried for the settings that are returned.
+/// packs. Settings that do not divide that number are left out; if there are no others, each takes the next multiple that it divides, and
+/// they are compared by their time per pack. Stages and recomputation are planned exactly for this step, within memory for the largest
+/// pack. Settings are visited by a lower bound on their time, and the visit ends when no bound is below the best times found. So the result
+/// is what trying all would give. Under schedules with several chunks, chunks of equal time are compared; other cuts are tried for the
+/// settings that are returned.
 ///
 /// @tparam Model  `transformer` or `vision_language_model`
 /// @param model    the shape of the model
@@ -188,7 +190,8 @@ template <class Model>
     auto const mean = detail::times(packs.mean, ranked.setting.micro_batch);
     detail::plan_ranked(ranked, step, std::span(&mean, 1), packs, model, on);
   }
-  detail::rank(out);
+  detail::rank(
+      out, [&](ranked_setting const& r) { return detail::in_packs(r.plan.time.value, options.global_batch, r.setting.global_batch()); });
   return out;
 }
 

@@ -30,11 +30,12 @@ struct pack_sizes {
 /// Each list has the values that the search may choose from. An empty list stands for all values that suit the model and divide the
 /// devices, as its comment says.
 struct search_options {
-  std::int64_t gpus = 0;                    ///< number of devices of the training, in [1, 2^20]
-  std::int64_t memory = 0;                  ///< bytes of each device that a setting may use, at least 1
-  std::int64_t sequence = 0;                ///< tokens of a pack, at least 1; no sample is longer
-  std::int64_t global_batch = 0;            ///< number of packs in a step, over all ranks; at least 1
-  std::int64_t tiles = 0;                   ///< image tiles of a pack, for vision-language models
+  std::int64_t gpus = 0;          ///< number of devices of the training, in [1, 2^20]
+  std::int64_t memory = 0;        ///< bytes of each device that a setting may use, at least 1
+  std::int64_t sequence = 0;      ///< tokens of a pack, at least 1; no sample is longer
+  std::int64_t global_batch = 0;  ///< number of packs in a step, over all ranks; at least 1. A setting whose ranks times the packs of a
+                                  ///< micro-batch do not divide it is left out, unless none divides it
+  std::int64_t tiles = 0;         ///< image tiles of a pack, for vision-language models
   std::vector<std::int64_t> tensor{};       ///< tensor-parallel degrees; empty: up to a node, divisors of the heads and the key heads
   std::vector<std::int64_t> context{};      ///< context-parallel degrees; empty: those that cut a pack into twice as many parts
   std::vector<std::int64_t> expert{};       ///< expert-parallel degrees; empty: divisors of the experts
@@ -55,8 +56,10 @@ struct search_options {
 /// @brief A setting that fits, with its modelled time.
 struct ranked_setting {
   training_setting setting;  ///< degrees, stages, schedule, ZeRO stage and micro-batches
-  std::int64_t step = 0;     ///< nanoseconds of a step of equal micro-batches, all of the mean size: what the search minimises
-  training_plan plan{};      ///< stages, recomputation, memory and times: of the data, if there are any, otherwise of such a step
+  /// Nanoseconds of `search_options::global_batch` packs in a step of equal micro-batches, all of the mean size: what the search
+  /// minimises. A step of a setting that takes more packs counts by the share that these are of its packs, rounded up.
+  std::int64_t step = 0;
+  training_plan plan{};  ///< stages, recomputation, memory and times: of the data, if there are any, otherwise of such a step
 };
 
 /// @brief The result of `search_degrees`.
@@ -70,7 +73,10 @@ struct searched_settings {
   std::uint64_t excluded = 0;  ///< number of those whose lower bound showed that they are not among the best
   std::uint64_t unfit = 0;     ///< number of those that do not fit in memory, with chunks of equal time if a stage has several
   std::uint64_t planned = 0;   ///< number of those that were planned
-  bool complete = true;        ///< false if a requested stop ended the search
+  /// Number of settings that do not divide `global_batch`. They are left out and not counted above, unless there are no others.
+  std::uint64_t indivisible = 0;
+  bool per_pack = false;  ///< whether no setting divides `global_batch`: all take more packs a step, and are compared per pack
+  bool complete = true;   ///< false if a requested stop ended the search
 };
 
 }  // namespace ballast::inline v0_2

@@ -8,6 +8,7 @@
 #include <ballast/core/random.hpp>
 #include <ballast/core/search_watch.hpp>
 #include <ballast/core/status.hpp>
+#include <ballast/core/wide.hpp>
 #include <ballast/cost/communication.hpp>
 #include <ballast/cost/evaluate.hpp>
 #include <ballast/cost/layer.hpp>
@@ -67,6 +68,13 @@ template <class = when_called>
   return {.tokens = product(pack.tokens), .squares = product(pack.squares), .tiles = product(pack.tiles)};
 }
 
+/// The time of some packs where `of` packs take `time`, rounded up.
+[[nodiscard]] constexpr std::int64_t in_packs(std::int64_t time, std::int64_t packs, std::int64_t of) {
+  if (packs == of) return time;
+  return static_cast<std::int64_t>(
+      multiply_divide_up(static_cast<std::uint64_t>(time), static_cast<std::uint64_t>(packs), static_cast<std::uint64_t>(of)));
+}
+
 /// Indices of samples, drawn at random until they fill a number of packs, by their tokens or by their number.
 template <class = when_called>
 [[nodiscard]] inline std::vector<std::size_t> drawn_samples(std::span<std::int64_t const> tokens, search_options const& o) {
@@ -117,15 +125,18 @@ class degree_search {
     degree_space const space(o_, language_of(model_), layers_of(model_, by_).size(), rates_of(on_).links.per_node,
                              by_.method == context_method::ring ? std::vector<std::int64_t>{} : heads_of(model_));
     std::size_t families = 0;
+    std::vector<degrees> divide, others;
     space.each([&](degrees const& at) {
       families = (std::max)(families, at.family + 1);
-      all.push_back({bound_of(at), all.size(), at});
+      (at.packs() == o_.global_batch ? divide : others).push_back(at);
     });
+    auto const per_pack = divide.empty() && !others.empty();
+    for (auto const& at : per_pack ? others : divide) all.push_back({of_step(bound_of(at), at), all.size(), at});
     std::sort(all.begin(), all.end(),
               [](bounded const& a, bounded const& b) { return a.step != b.step ? a.step < b.step : a.number < b.number; });
     best_.assign(families, never);
     found_.resize(families);
-    searched_settings out{.settings = all.size()};
+    searched_settings out{.settings = all.size(), .indivisible = others.size(), .per_pack = per_pack};
     search_watch watch({.work = all.size(), .stop = o_.stop, .progress = o_.progress});
     auto unseen = never;  // the bound of the first setting that a stop left out, which is the least of theirs
     std::uint64_t judged = 0;
@@ -164,6 +175,8 @@ class degree_search {
     degrees at;
   };
 
+  /// The part of a step's time that the packs asked for take; all of it, unless no setting divides their number.
+  [[nodiscard]] std::int64_t of_step(std::int64_t time, degrees const& at) const { return in_packs(time, o_.global_batch, at.packs()); }
   /// Times from which a setting is not among the best.
   [[nodiscard]] std::int64_t limit(degrees const& at) const { return (std::min)(best_[at.family], worst_kept_); }
 
@@ -244,7 +257,7 @@ class degree_search {
     end = (end - end / 1000) / stages;
     auto bound = bound_of(time, at);
     if (at.chunks() > 1) bound = (std::max)(bound, bound_of_chunks(each, at));
-    if (bound + end >= limit(at)) {
+    if (of_step(bound + end, at) >= limit(at)) {
       ++out.excluded;
       return;
     }
@@ -259,13 +272,14 @@ class degree_search {
       slowest = (std::max)(slowest, one * at.micro_batches + before);
       before += at.chunks() == 1 && !splits(at) ? one : 0;
     }
-    if (slowest - slowest / 1000 + end >= limit(at)) {
+    if (of_step(slowest - slowest / 1000 + end, at) >= limit(at)) {
       ++out.excluded;
       return;
     }
     ++out.planned;
-    auto const value = step_timer<>(joined_stages(layers, planned), at.stages, evaluate, at.schedule, largest, std::span(&mean, 1))
-                           .time_of_equal(static_cast<std::uint64_t>(at.micro_batches));
+    auto const value = of_step(step_timer<>(joined_stages(layers, planned), at.stages, evaluate, at.schedule, largest, std::span(&mean, 1))
+                                   .time_of_equal(static_cast<std::uint64_t>(at.micro_batches)),
+                               at);
     if (value >= best_[at.family]) return;
     best_[at.family] = value;
     found_[at.family] = {.setting = at.setting(by_, o_), .step = value, .plan = {}};

@@ -31,6 +31,8 @@ struct degrees {
   [[nodiscard]] std::uint64_t chunks() const {
     return std::visit([](auto const& s) { return s.chunks_per_stage(); }, schedule);
   }
+  /// Packs of a step.
+  [[nodiscard]] std::int64_t packs() const noexcept { return data / context * micro_batch * micro_batches; }
   [[nodiscard]] training_setting setting(model_setting by, search_options const& o) const {
     by.spread = {.tensor = tensor, .context = context, .data = data, .sequence_parallel = tensor > 1, .zero = zero};
     by.expert = expert;
