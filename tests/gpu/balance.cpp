@@ -230,6 +230,27 @@ void test_bad_data(On on) {
   ballast_test::expect_refusal("a run holds class 1 of 1", [] { (void)gpu::sorted_set_runs({{{1, 0, 1}}, {}, {}, {}}, {{5}, {1}}); });
 }
 
+// What the twin and its host say of random items, some of which are bad.
+template <class On>
+void test_as_host(On on) {
+  ballast::splitmix64 draw(34);
+  int refused = 0;
+  for (int round = 0; round < 200; ++round) {
+    std::vector<std::int64_t> costs(draw() % 12);
+    for (auto& c : costs)
+      c = draw() % 12 == 0 ? ballast_test::one_of<std::int64_t>(draw, {-1, most, most / 2}) : static_cast<std::int64_t>(draw() % 100);
+    ballast::balance_options const o{.sets = ballast_test::one_of<std::uint64_t>(draw, {1, 3, 3, 8, 0}), .equal_counts = draw() % 2 == 0};
+    auto const in = gpu::send(on, costs);
+    auto const offsets = gpu::send(on, std::vector<std::uint64_t>{0, costs.size()});
+    gpu::array<std::uint32_t, On> const set_of(on, costs.size());
+    gpu::array<std::int64_t, On> const loads(on, 8);
+    refused += ballast_test::expect_as_host(
+        [&] { return gpu::longest_processing_time(on, {in.data(), costs.size(), offsets.data(), 1}, o, set_of.data(), loads.data()), 0; },
+        [&] { return ballast::longest_processing_time(costs, o); }, "longest_processing_time in round " + std::to_string(round));
+  }
+  ballast_test::expect(refused > 40 && refused < 160, std::to_string(refused) + " of 200 refused");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -249,5 +270,8 @@ int main(int argc, char** argv) {
                                                for (std::uint64_t const sets : {1U, 8U, 500U}) test_scores(on, items, sets, 9);
                                              test_scores(on, 4096, 64, 100);
                                            }},
-                                      part{"bad_data", [](auto on) { test_bad_data(on); }});
+                                      part{"bad_data", [](auto on) {
+                                             test_bad_data(on);
+                                             test_as_host(on);
+                                           }});
 }

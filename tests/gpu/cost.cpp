@@ -231,6 +231,35 @@ void test_routed_rows(On on) {
       "a byte too few");
 }
 
+// What twins and hosts say of random rows, many of which are bad.
+template <class On>
+void test_rows_as_host(On on) {
+  ballast::splitmix64 draw(34);
+  int refused = 0;
+  for (int round = 0; round < 200; ++round) {
+    auto const at = " in round " + std::to_string(round);
+    auto const experts = ballast_test::one_of(draw, {1U, 3U, 3U, 3U, 0U});
+    std::vector<std::uint32_t> rows(draw() % 12);
+    for (auto& e : rows) e = static_cast<std::uint32_t>(draw() % (draw() % 20 == 0 ? 5 : experts == 0 ? 1 : experts));
+    std::vector<std::uint64_t> offsets{draw() % 20 == 0 ? 1U : 0U};
+    for (auto n = draw() % 3; n > 0; --n) offsets.push_back(draw() % (rows.size() + 1));
+    if (draw() % 8 != 0) std::sort(offsets.begin(), offsets.end());
+    offsets.push_back(rows.size());
+    if (draw() % 8 == 0) offsets.back() = draw() % (rows.size() + 2);
+    auto const rows_in = gpu::send(on, rows);
+    auto const offsets_in = gpu::send(on, offsets);
+    gpu::array<std::int64_t, On> const loads(on, 3);
+    gpu::array<std::uint32_t, On> const slots(on, rows.size());
+    refused += ballast_test::expect_as_host(
+        [&] { return gpu::segment_loads(on, rows_in.data(), rows.size(), offsets_in.data(), offsets.size() - 1, experts); },
+        [&] { return ballast::segment_loads(rows, offsets, experts); }, "segment_loads" + at);
+    refused += ballast_test::expect_as_host(
+        [&] { return gpu::clip_rows(on, rows_in.data(), rows.size(), experts, 2, loads.data(), slots.data()), 0; },
+        [&] { return ballast::clip_rows(rows, experts, 2); }, "clip_rows" + at);
+  }
+  ballast_test::expect(refused > 100 && refused < 300, std::to_string(refused) + " of 400 refused");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -251,5 +280,8 @@ int main(int argc, char** argv) {
              for (bool const shuffled : {false, true})
                test_packs(on, ballast_test::lengths_of(1, 20'000, capacity), shuffled, ballast::tile_cost{.heads = 32}, capacity);
            }},
-      part{"bad_data", [](auto on) { test_bad_data(on); }}, part{"routed_rows", [](auto on) { test_routed_rows(on); }});
+      part{"bad_data", [](auto on) { test_bad_data(on); }}, part{"routed_rows", [](auto on) {
+                                                                   test_routed_rows(on);
+                                                                   test_rows_as_host(on);
+                                                                 }});
 }

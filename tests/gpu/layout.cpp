@@ -16,8 +16,12 @@ namespace gpu = ballast::gpu;
 using ballast::gpu::fetch;
 using ballast::gpu::send;
 using ballast_test::expect;
+using ballast_test::expect_as_host;
 using ballast_test::expect_equal;
+using ballast_test::expect_same_refusal;
+using ballast_test::one_of;
 using ballast_test::part;
+using ballast_test::refusal;
 
 namespace {
 
@@ -111,22 +115,6 @@ void test_zigzag(batch<On> const& all, std::int64_t ranks, std::string const& at
                ballast::segment_ids(host_cu, host_padded), "segment ids of padded sequences" + at);
 }
 
-// What the twin says of bad data, as the host says it.
-template <class Body>
-std::string refusal(Body const& body) {
-  try {
-    static_cast<void>(body());
-  } catch (ballast::invalid_input const& e) {
-    return e.what();
-  }
-  return "not refused";
-}
-template <class Twin, class Host>
-void expect_same_refusal(Twin const& twin, Host const& host, std::string const& what) {
-  auto const found = refusal(twin), wanted = refusal(host);
-  expect(found == wanted && found != "not refused", what + ": \"" + found + "\" instead of \"" + wanted + "\"");
-}
-
 template <class On>
 void test_bad_lengths(On on) {
   ballast::groups<> const packs{{0, 2, 5}, {4, 0, 1, 2, 3}};
@@ -143,7 +131,7 @@ void test_bad_lengths(On on) {
           [&] { return gpu::cu_seqlens<decltype(offset)>(on, offsets.data(), 2, members.data(), 5, on_device.data(), bad.size()); });
     };
     auto const host = [&](auto offset) { return refusal([&] { return ballast::cu_seqlens<decltype(offset)>(packs, bad); }); };
-    expect(twin(std::int32_t{}) == host(std::int32_t{}) && twin(std::int32_t{}) != "not refused", "bad lengths: " + twin(std::int32_t{}));
+    expect(twin(std::int32_t{}) == host(std::int32_t{}) && twin(std::int32_t{}) != "accepted", "bad lengths: " + twin(std::int32_t{}));
     expect(twin(std::int64_t{}) == host(std::int64_t{}), "bad lengths in 64 bits: " + twin(std::int64_t{}));
   }
   std::vector<std::uint64_t> const falling{0, 5, 3};
@@ -202,6 +190,65 @@ void test_bad_rows(On on) {
          "no offsets");
 }
 
+// What twins and hosts say of random input, much of which is bad.
+template <class Offset, class On>
+void test_as_host(On on) {
+  using numbers = std::vector<std::int64_t>;
+  ballast::splitmix64 draw(34);
+  int refused = 0;
+  for (int round = 0; round < 200; ++round) {
+    auto const at = " in round " + std::to_string(round);
+    auto const odd = [&](std::uint64_t in) { return draw() % in == 0; };
+    numbers lengths(1 + draw() % 5);
+    for (auto& l : lengths)
+      l = odd(12) ? one_of<std::int64_t>(draw, {0, -5, 1LL << 30, 1LL << 62, ~(1ULL << 63)}) : one_of<std::int64_t>(draw, {4, 8});
+    ballast::groups<> packs;
+    for (auto p = 1 + draw() % 3; p > 0; --p) {
+      std::vector<std::uint32_t> pack(draw() % 3);
+      for (auto& m : pack) m = static_cast<std::uint32_t>(draw() % (lengths.size() + (odd(10) ? 2 : 0)));
+      packs.push_back(pack);
+    }
+    auto const multiple = one_of<std::int64_t>(draw, {1, 1, 8, 8, 0, 1LL << 62});
+    auto const offsets = send(on, packs.offsets);
+    auto const members = send(on, packs.members);
+    auto const sent = send(on, lengths);
+    auto const all = packs.members.size();
+    refused += expect_as_host(
+        [&] {
+          return gpu::cu_seqlens<Offset>(on, offsets.data(), packs.size(), members.data(), all, sent.data(), lengths.size(), multiple);
+        },
+        [&] { return ballast::cu_seqlens<Offset>(packs, lengths, multiple); }, "cu_seqlens" + at);
+    refused +=
+        expect_as_host([&] { return gpu::cu_seqlens<Offset>(on, nullptr, 1, members.data(), all, sent.data(), lengths.size(), multiple); },
+                       [&] { return ballast::cu_seqlens<Offset>(packs.members, lengths, multiple); }, "cu_seqlens of one pack" + at);
+
+    numbers cu{odd(10) ? 1 : 0};
+    for (auto n = draw() % 4; n > 0; --n) cu.push_back(cu.back() + (odd(10) ? one_of<std::int64_t>(draw, {-1, 3, 1LL << 31}) : 4));
+    auto padded = cu;
+    for (std::size_t i = 1; i < cu.size(); ++i)
+      padded[i] = padded[i - 1] + cu[i] - cu[i - 1] + (odd(6) ? one_of<std::int64_t>(draw, {-1, 2}) : 0);
+    auto const sequences = cu.size() - 1;
+    auto const row = odd(10) ? std::size_t{5} : std::size_t{12};
+    auto const bounds = send(on, cu), wide = send(on, padded);
+    std::vector<Offset> ids(row);
+    refused += expect_as_host([&] { return gpu::position_ids<Offset>(on, bounds.data(), nullptr, 1, sequences, row); },
+                              [&] { return ballast::position_ids(cu, std::span(ids)), 0; }, "position ids" + at);
+    refused += expect_as_host([&] { return gpu::segment_ids<Offset>(on, bounds.data(), wide.data(), nullptr, 1, sequences, row); },
+                              [&] { return ballast::segment_ids(cu, padded, std::span(ids)), 0; }, "segment ids" + at);
+    ballast::zigzag const rule{one_of<std::int64_t>(draw, {1, 2, 2, 2, 3, 0, -1, 1LL << 31})};
+    auto const rank = one_of<std::int64_t>(draw, {0, 0, 1, 2, -1});
+    auto const of_rank = static_cast<std::size_t>(cu.back() > 0 && cu.back() < 100 && rule.ranks > 0 ? cu.back() / rule.ranks : 0);
+    std::vector<Offset> held(odd(10) ? 7 : of_rank), back(odd(10)                            ? 7
+                                                          : cu.back() > 0 && cu.back() < 100 ? static_cast<std::size_t>(cu.back())
+                                                                                             : 0);
+    refused += expect_as_host([&] { return gpu::zigzag_indices<Offset>(on, bounds.data(), sequences, rule, rank, held.size()); },
+                              [&] { return ballast::zigzag_indices(cu, rule, rank, std::span(held)), 0; }, "zigzag" + at);
+    refused += expect_as_host([&] { return gpu::zigzag_inverse<Offset>(on, bounds.data(), sequences, rule, back.size()); },
+                              [&] { return ballast::zigzag_inverse(cu, rule, std::span(back)), 0; }, "zigzag inverse" + at);
+  }
+  expect(refused > 300 && refused < 900, std::to_string(refused) + " of 1200 refused");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -228,8 +275,11 @@ int main(int argc, char** argv) {
                test_cu_seqlens(draw(100'000), " of 100000" + in_shape);
              }
            }},
-      part{"large", [](auto on) { test_cu_seqlens(batch(on, 1, 1'000'000, narrow_rows), " of a million"); }}, part{"bad_data", [](auto on) {
-                                                                                                                     test_bad_lengths(on);
-                                                                                                                     test_bad_rows(on);
-                                                                                                                   }});
+      part{"large", [](auto on) { test_cu_seqlens(batch(on, 1, 1'000'000, narrow_rows), " of a million"); }},
+      part{"bad_data", [](auto on) {
+             test_bad_lengths(on);
+             test_bad_rows(on);
+             test_as_host<std::int32_t>(on);
+             test_as_host<std::int64_t>(on);
+           }});
 }

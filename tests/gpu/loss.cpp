@@ -24,7 +24,10 @@ namespace gpu = ballast::gpu;
 using ballast::gpu::fetch;
 using ballast::gpu::send;
 using ballast_test::expect;
+using ballast_test::expect_as_host;
 using ballast_test::expect_equal;
+using ballast_test::expect_same_refusal;
+using ballast_test::one_of;
 using ballast_test::part;
 
 namespace {
@@ -259,19 +262,6 @@ void test_without_waiting(On on, host_row const& row) {
   expect(found.clean() && found.value() - loss < 1e-9 && loss - found.value() < 1e-9, "loss of a step");
 }
 
-std::string refusal(auto const& body) {
-  try {
-    static_cast<void>(body());
-  } catch (ballast::invalid_input const& e) {
-    return e.what();
-  }
-  return "not refused";
-}
-void expect_same_refusal(auto const& twin, auto const& host, std::string const& what) {
-  auto const found = refusal(twin), wanted = refusal(host);
-  expect(found == wanted && found != "not refused", what + ": \"" + found + "\" instead of \"" + wanted + "\"");
-}
-
 template <class On>
 void test_bad_rows(On on) {
   std::vector<std::int64_t> const labels(10, 3);
@@ -359,6 +349,55 @@ void test_bad_counts(On on) {
   expect(half(temp.data()) == On::invalid_value, "a workspace of a byte too few for totals");
 }
 
+// What twins and hosts say of random input, much of which is bad.
+template <class On>
+void test_as_host(On on) {
+  using numbers = std::vector<std::int64_t>;
+  using ballast::loss_divisor;
+  ballast::splitmix64 draw(34);
+  int refused = 0;
+  for (int round = 0; round < 300; ++round) {
+    auto const at = " in round " + std::to_string(round);
+    numbers counts(draw() % 4), cu{draw() % 8 == 0 ? 1 : 0};
+    for (auto& c : counts)
+      c = draw() % 12 == 0 ? one_of<std::int64_t>(draw, {-1, 1LL << 40, (1LL << 40) - 1}) : one_of<std::int64_t>(draw, {0, 3});
+    for (auto n = draw() % 4; n > 0; --n) cu.push_back(cu.back() + one_of<std::int64_t>(draw, {0, 2, 3, 3, 4, -1, 1LL << 40}));
+    auto const any_word = [&] { return one_of<std::int64_t>(draw, {-1, 0, 0, 2, 9, 1LL << 41}); };
+    ballast::loss_normaliser const n{.power = one_of(draw, {0.0, 0.5, 1.0, 0.3, 1.5}),
+                                     .divisor = static_cast<loss_divisor>(draw() % 6),
+                                     .scope = static_cast<ballast::loss_scope>(draw() % 3),
+                                     .length = one_of<std::int64_t>(draw, {0, -7, 4096, 4096, 1LL << 62}),
+                                     .count_empty = draw() % 2 == 0};
+    ballast::gradient_path path{.ranks = one_of<std::int64_t>(draw, {1, 2, 2, 0}), .context = one_of<std::int64_t>(draw, {1, 3, 3, -1})};
+    path.divides_by_tokens = draw() % 2 == 0;
+    ballast::loss_totals totals{{any_word(), any_word(), any_word(), any_word(), any_word()}},
+        part{{any_word(), any_word(), 0, any_word(), 0}};
+    if (draw() % 2 == 0) {
+      for (auto& c : counts) c = c < 0 || c >= 1LL << 40 ? 5 : c;
+      auto good = n;
+      good.power = n.power > 1 ? 0 : n.power;
+      totals = part = ballast::loss_totals_of(counts, good);
+    }
+    auto const sent = send(on, counts);
+    refused += expect_as_host([&] { return gpu::loss_totals_of(on, sent.data(), counts.size(), n); },
+                              [&] { return ballast::loss_totals_of(counts, n); }, "totals" + at);
+    refused += expect_as_host([&] { return gpu::loss_weights(on, sent.data(), counts.size(), totals, n, path, part); },
+                              [&] { return ballast::loss_weights(counts, totals, n, path, part); }, "weights" + at);
+    numbers const labels(9, 3);
+    auto const in = send(on, labels), bounds = send(on, cu);
+    auto const losses = send(on, std::vector<float>(9, 1.0F));
+    auto const weights = send(on, std::vector<double>(cu.size(), 0.5));
+    auto const size = cu.size() - 1;
+    auto const host = [&] { return ballast::label_counts(labels, cu); };
+    refused += expect_as_host([&] { return gpu::label_counts(on, in.data(), 9, bounds.data(), size); }, host, "label_counts" + at);
+    expect_as_host([&] { return gpu::token_weights(on, weights.data(), in.data(), 9, bounds.data(), size); }, host, "token_weights" + at);
+    expect_as_host([&] { return gpu::fixed_point_sums(on, losses.data(), 9, bounds.data(), size); }, host, "fixed_point_sums" + at);
+    expect_as_host([&] { return gpu::weighted_loss(on, losses.data(), in.data(), 9, bounds.data(), size, weights.data()); }, host,
+                   "weighted_loss" + at);
+  }
+  expect(refused > 300 && refused < 750, std::to_string(refused) + " of 900 refused");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -400,5 +439,6 @@ int main(int argc, char** argv) {
       part{"bad_data", [](auto on) {
              test_bad_rows(on);
              test_bad_counts(on);
+             test_as_host(on);
            }});
 }

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,11 @@ namespace gpu = ballast::gpu;
 using ballast::gpu::fetch;
 using ballast::gpu::send;
 using ballast_test::expect;
+using ballast_test::expect_as_host;
 using ballast_test::expect_equal;
+using ballast_test::one_of;
 using ballast_test::part;
+using ballast_test::refusal;
 
 namespace {
 
@@ -181,17 +185,6 @@ void test_windowed(On on) {
   expect_equal(fetch(on, found.members), wanted.members, "windowed by value, members");
 }
 
-// What `call` throws, or an empty string.
-template <class Call>
-std::string refusal(Call const& call) {
-  try {
-    (void)call();
-    return {};
-  } catch (ballast::invalid_input const& e) {
-    return e.what();
-  }
-}
-
 template <class On>
 void test_bad(On on) {
   ballast::packing_options const o{.capacity = 100, .sample_multiple = 8};
@@ -208,27 +201,49 @@ void test_bad(On on) {
   expect(first_bad(lengths) == 800, "a negative length");
   lengths[700] = 97;
   expect(first_bad(lengths) == 700, "a length above the capacity");
-  auto const reason = [&](std::vector<std::int64_t> const& bad, ballast::packing_options const& options) {
-    auto const on_device = send(on, bad);
-    auto const in_order = refusal([&] { return gpu::next_fit(on, on_device.data(), bad.size(), options); });
-    auto const in_windows = refusal([&] { return gpu::windowed_best_fit_decreasing(on, on_device.data(), bad.size(), 10, options); });
-    expect(in_order == in_windows, in_order + " / " + in_windows);
-    return in_order;
-  };
-  expect(reason(lengths, o) == "lengths[700] = 97 exceeds capacity 100 when rounded up to a multiple of 8", reason(lengths, o));
-  expect(reason({5, -1}, o) == "lengths[1] = -1 must be positive", reason({5, -1}, o));
-  expect(reason({5}, {.capacity = 0}) == "capacity = 0 must be positive", "capacity");
-  expect(!reason({5}, {.capacity = 8, .pack_count = 2}).empty(), "a demanded number of packs");
-  expect(!reason({5}, {.capacity = 8, .oversize = ballast::oversize::alone}).empty(), "a policy");
+  auto const in = send(on, lengths);
+  for (auto const& own :
+       {ballast::packing_options{.capacity = 8, .pack_count = 2}, {.capacity = 8, .oversize = ballast::oversize::alone}}) {
+    auto const sentence = "the twins of next_fit and windowed_best_fit_decreasing take no over-size policy and no demanded number of packs";
+    expect(refusal([&] { return gpu::next_fit(on, in.data(), 9, own); }) == sentence, "options that only the host takes");
+    expect(refusal([&] { return gpu::windowed_best_fit_decreasing(on, in.data(), 9, 3, own); }) == sentence, "the same, windowed");
+  }
   auto const half = std::int64_t{1} << 62;
   auto const halves = send(on, std::vector<std::int64_t>{half, half - 1, 1, half, half, half});
   ballast::packing_options const large{.capacity = half};
   expect(gpu::next_fit(on, halves.data(), 2, large).size() == 2, "a sum of 2^63 - 1");
   expect(refusal([&] { return gpu::next_fit(on, halves.data(), 6, large); }) == "lengths[2] = 1 brings the sum of lengths to 2^63 or more",
          "a sum of 2^63");
-  expect(!refusal([&] { return gpu::windowed_best_fit_decreasing(on, halves.data(), 4, 2, large); }).empty(), "too large a capacity");
-  expect(!refusal([&] { return gpu::windowed_best_fit_decreasing(on, halves.data(), 4, 0, o); }).empty(), "no window");
-  expect(!refusal([&] { return gpu::windowed_best_fit_decreasing(on, halves.data(), 9000, 9000, o); }).empty(), "too long a window");
+  expect(refusal([&] { return gpu::windowed_best_fit_decreasing(on, halves.data(), 4, 2, large); }) != "accepted", "too large a capacity");
+  expect(refusal([&] { return gpu::windowed_best_fit_decreasing(on, halves.data(), 4, 0, o); }) != "accepted", "no window");
+  expect(refusal([&] { return gpu::windowed_best_fit_decreasing(on, halves.data(), 9000, 9000, o); }) != "accepted", "too long a window");
+}
+
+// What twins and hosts say of random input, much of which is bad.
+template <class On>
+void test_as_host(On on) {
+  ballast::splitmix64 draw(34);
+  int refused = 0;
+  for (int round = 0; round < 200; ++round) {
+    auto const at = " in round " + std::to_string(round);
+    auto const most = (std::numeric_limits<std::int64_t>::max)();
+    ballast::packing_options const o{.capacity = one_of<std::int64_t>(draw, {0, -1, 100, 100, 100, 1LL << 47, 1LL << 62, most}),
+                                     .max_samples = draw() % 4,
+                                     .sample_multiple = one_of<std::int64_t>(draw, {1, 1, 8, 8, 0, 200}),
+                                     .pack_multiple = one_of<std::int64_t>(draw, {1, 1, 16, 16, 0, 200})};
+    std::vector<std::int64_t> lengths(draw() % 40);
+    for (auto& l : lengths) l = 1 + static_cast<std::int64_t>(draw() % 96);
+    for (auto bad = draw() % 3; bad > 0 && !lengths.empty(); --bad)
+      lengths[draw() % lengths.size()] = one_of<std::int64_t>(draw, {0, -7, 97, 101, 1LL << 62, most, -most});
+    auto const sent = send(on, lengths);
+    refused += expect_as_host([&] { return gpu::next_fit(on, sent.data(), lengths.size(), o); },
+                              [&] { return ballast::next_fit(lengths, o); }, "next_fit" + at);
+    if (o.capacity >= std::int64_t{1} << 48) continue;  // which the host takes
+    auto const window = draw() % 12;
+    refused += expect_as_host([&] { return gpu::windowed_best_fit_decreasing(on, sent.data(), lengths.size(), window, o); },
+                              [&] { return ballast::windowed_best_fit_decreasing(lengths, window, o); }, "windowed" + at);
+  }
+  expect(refused > 120 && refused < 300, std::to_string(refused) + " refused");
 }
 
 template <class On>
@@ -273,6 +288,7 @@ int main(int argc, char** argv) {
   return ballast_test::run_everywhere(argc, argv, part{"next_fit", [](auto on) { test_next_fit(on); }},
                                       part{"windowed", [](auto on) { test_windowed(on); }}, part{"bad_data", [](auto on) {
                                                                                                    test_bad(on);
+                                                                                                   test_as_host(on);
                                                                                                    test_workspaces(on);
                                                                                                  }});
 }

@@ -27,6 +27,7 @@ using ballast::gpu::send;
 using ballast_test::expect;
 using ballast_test::expect_equal;
 using ballast_test::expect_refusal;
+using ballast_test::expect_same_refusal;
 using ballast_test::part;
 
 namespace {
@@ -149,19 +150,43 @@ void test_apply(On on) {
 
 template <class Length, class On>
 void test_refusal(On on, std::vector<Length> const& lengths, ballast::packing_options const& o) {
-  auto const refusal = [](auto const& f) {
-    try {
-      f();
-    } catch (ballast::invalid_input const& e) {
-      return std::string(e.what());
-    }
-    return std::string();
-  };
-  auto const wanted = refusal([&] { (void)ballast::best_fit_decreasing(lengths, o); });
-  expect(!wanted.empty(), name_of(o, lengths.size()) + "the host refuses");
   auto const there = send(on, lengths);
-  expect_refusal(wanted, [&] { (void)gpu::best_fit_decreasing(on, there.data(), lengths.size(), o); });
-  expect_refusal(wanted, [&] { (void)gpu::apply_oversize(on, there.data(), lengths.size(), o); });
+  auto const host = [&] { return ballast::best_fit_decreasing(lengths, o); };
+  auto const name = name_of(o, lengths.size());
+  expect_same_refusal([&] { return gpu::best_fit_decreasing(on, there.data(), lengths.size(), o); }, host, name + "packs");
+  expect_same_refusal([&] { return gpu::apply_oversize(on, there.data(), lengths.size(), o); }, host, name + "items");
+}
+
+// What twins and hosts say of random samples and options, many of which are bad.
+template <class On>
+void test_as_host(On on) {
+  using ballast_test::one_of;
+  ballast::splitmix64 draw(34);
+  int refused = 0;
+  for (int round = 0; round < 200; ++round) {
+    ballast::packing_options o{.capacity = one_of<std::int64_t>(draw, {0, -1, 100, 100, 100, 100, 100, 1 << 24}),
+                               .max_samples = draw() % 4,
+                               .sample_multiple = one_of<std::int64_t>(draw, {1, 1, 1, 8, 8, 8, 0, 200}),
+                               .pack_multiple = one_of<std::int64_t>(draw, {1, 1, 1, 16, 16, 16, 0, 200})};
+    o.oversize = policies[draw() % 5];
+    o.pack_count_multiple = one_of<std::uint64_t>(draw, {1, 1, 1, 1, 4, 4, 0, ~std::uint64_t{0}});
+    o.pack_count = one_of<std::uint64_t>(draw, {0, 0, 0, 40, 40, 3, ~std::uint64_t{3}});
+    std::vector<std::int64_t> lengths(draw() % 40);
+    for (auto& l : lengths) l = 1 + static_cast<std::int64_t>(draw() % 96);
+    for (auto bad = draw() % 3; bad > 0 && !lengths.empty(); --bad)
+      lengths[draw() % lengths.size()] =
+          one_of<std::int64_t>(draw, {0, -7, 97, 150, 700, 1LL << 62, (std::numeric_limits<std::int64_t>::max)()});
+    auto const there = send(on, lengths);
+    auto const name = name_of(o, lengths.size()) + "round " + std::to_string(round) + ", ";
+    refused += ballast_test::expect_as_host([&] { return gpu::best_fit_decreasing(on, there.data(), lengths.size(), o); },
+                                            [&] { return ballast::best_fit_decreasing(lengths, o); }, name + "packs");
+    if (o.oversize != oversize::split)  // its 64-bit pieces can be more than memory has
+      ballast_test::expect_as_host([&] { return gpu::count_packs(on, there.data(), lengths.size(), o); },
+                                   [&] { return ballast::best_fit_decreasing(lengths, o); }, name + "count");
+    ballast_test::expect_as_host([&] { return gpu::apply_oversize(on, there.data(), lengths.size(), o); },
+                                 [&] { return ballast::apply_oversize(lengths, o); }, name + "items");
+  }
+  expect(refused > 50 && refused < 190, std::to_string(refused) + " of 200 refused");
 }
 
 template <class On>
@@ -201,5 +226,8 @@ int main(int argc, char** argv) {
                                              test_apply<std::int32_t>(on);
                                              test_apply<std::int64_t>(on);
                                            }},
-                                      part{"refusals", [](auto on) { test_refusals(on); }});
+                                      part{"refusals", [](auto on) {
+                                             test_refusals(on);
+                                             test_as_host(on);
+                                           }});
 }

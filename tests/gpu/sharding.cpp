@@ -21,8 +21,10 @@ namespace gpu = ballast::gpu;
 using ballast::gpu::fetch;
 using ballast::gpu::send;
 using ballast_test::expect;
+using ballast_test::expect_as_host;
 using ballast_test::expect_equal;
 using ballast_test::expect_refusal;
+using ballast_test::one_of;
 using ballast_test::part;
 
 namespace {
@@ -170,6 +172,33 @@ void test_bad_data(On on) {
   expect(twin(temp.data()) == On::invalid_value, "a workspace of a byte too few");
 }
 
+// What twins and hosts say of random pieces, many of which are bad.
+template <class T, class On>
+void test_as_host(On on) {
+  ballast::splitmix64 draw(34);
+  int refused = 0;
+  for (int round = 0; round < 200; ++round) {
+    std::vector<ballast::piece<>> pieces(draw() % 4);
+    for (auto& p : pieces) {
+      auto const begin =
+          draw() % 10 == 0 ? one_of<std::int64_t>(draw, {(1LL << 31) - 3, 1LL << 40}) : static_cast<std::int64_t>(draw() % 20);
+      p = {static_cast<std::uint32_t>(draw() % 4), begin, begin + static_cast<std::int64_t>(draw() % 5)};
+    }
+    std::vector<std::int64_t> starts(draw() % 10 == 0 ? 3 : 4);
+    for (auto& s : starts)
+      s = draw() % 15 == 0 ? one_of<std::int64_t>(draw, {-1, 1LL << 31, (std::numeric_limits<std::int64_t>::max)()}) : 100;
+    auto const plan = one_pass(pieces);
+    auto const sent = send(on, starts);
+    auto const pass = draw() % 10 == 0 ? std::size_t{1} : std::size_t{0};
+    auto const at = " in round " + std::to_string(round);
+    refused += expect_as_host([&] { return gpu::shard_position_ids<T>(on, plan, 0, pass); },
+                              [&] { return ballast::shard_position_ids<T>(plan, 0, pass); }, "position ids" + at);
+    refused += expect_as_host([&] { return gpu::shard_token_indices<T>(on, plan, 0, pass, sent.data(), starts.size()); },
+                              [&] { return ballast::shard_token_indices<T>(plan, 0, pass, starts); }, "token indices" + at);
+  }
+  expect(refused > 40 && refused < 360, std::to_string(refused) + " of 400 refused");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -187,5 +216,9 @@ int main(int argc, char** argv) {
                                                }
                                              test_seams(on);
                                            }},
-                                      part{"bad_data", [](auto on) { test_bad_data(on); }});
+                                      part{"bad_data", [](auto on) {
+                                             test_bad_data(on);
+                                             test_as_host<std::int32_t>(on);
+                                             test_as_host<std::int64_t>(on);
+                                           }});
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/error.hpp>
+#include <ballast/core/random.hpp>
 #include <ballast/gpu/core/call.cuh>
 #include <ballast/gpu/core/on_host.cuh>
 
@@ -8,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <initializer_list>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -45,6 +47,37 @@ void expect_refusal(std::string const& sentence, Call const& call) {
     return expect(e.what() == sentence, "'" + std::string(e.what()) + "' instead of '" + sentence + "'");
   }
   throw std::runtime_error("accepted instead of '" + sentence + "'");
+}
+
+/// @brief What a call throws, or "accepted".
+template <class Call>
+[[nodiscard]] std::string refusal(Call const& call) {
+  try {
+    static_cast<void>(call());
+  } catch (std::exception const& e) {
+    return e.what();
+  }
+  return "accepted";
+}
+
+/// @brief Fails the test unless a twin throws what its host throws, or accepts what it accepts. @return whether they refuse
+template <class Twin, class Host>
+bool expect_as_host(Twin const& twin, Host const& host, std::string const& what) {
+  auto const found = refusal(twin), wanted = refusal(host);
+  expect(found == wanted, what + ": \"" + found + "\" instead of \"" + wanted + "\"");
+  return wanted != "accepted";
+}
+
+/// @brief Fails the test unless a twin and its host refuse with the same sentence.
+template <class Twin, class Host>
+void expect_same_refusal(Twin const& twin, Host const& host, std::string const& what) {
+  expect(expect_as_host(twin, host, what), what + ": accepted");
+}
+
+/// @brief One of some values. @param draw the generator @param values at least one
+template <class T>
+[[nodiscard]] T one_of(ballast::splitmix64& draw, std::initializer_list<T> values) {
+  return values.begin()[draw() % values.size()];
 }
 
 /// @brief Fails the test unless all elements are equal; names the first that is not.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/balance/detail/dealing.hpp>
 #include <ballast/balance/options.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/math.hpp>
@@ -95,9 +96,10 @@ template <index_type Index = std::uint32_t, class On>
 /// @param on the backend @param in the batches @param options number of sets and limits @param set_of array for the set of each item
 /// @param loads array for the load of each set, batch after batch
 /// @throws gpu_error if the backend reports an error
-/// @throws invalid_input naming the first bad item, as `ballast::longest_processing_time`
+/// @throws invalid_input for a bad option, or naming the first bad item, as `ballast::longest_processing_time`
 template <index_type Index = std::uint32_t, class On>
 void longest_processing_time(On on, cost_batches const& in, balance_options const& options, std::uint32_t* set_of, std::int64_t* loads) {
+  ballast::detail::require_valid(options);
   array<std::uint64_t, On> const bad(on, 1);
   call(on, "longest_processing_time", [&](void* temp, std::size_t& bytes) {
     return longest_processing_time<Index>(on, temp, bytes, in, options, set_of, loads, bad.data());

@@ -38,6 +38,17 @@ struct count_row {
   }
 };
 
+// Finds offsets that do not rise from 0 to the number of rows.
+struct check_segment {
+  std::uint64_t const* offsets;
+  std::uint64_t segments, rows;
+  std::uint64_t* first_bad;
+  BALLAST_HD void operator()(std::size_t s) const {
+    auto const rises = s == 0 ? offsets[0] == 0 : offsets[s - 1] <= offsets[s];
+    if (!rises || (s == segments && offsets[s] != rows)) atomic_min(*first_bad, rows);
+  }
+};
+
 // The key that puts rows in ascending order of their experts, if keys are sorted to descend.
 struct key_row {
   std::uint32_t const* expert_of;
@@ -83,7 +94,9 @@ struct clip_row {
 /// @param segments   number of segments
 /// @param experts    number of experts
 /// @param loads      array of `segments * experts` entries: the rows of expert e in segment s at s * experts + e
-/// @param first_bad  one word: the first row without an expert or a segment; `~0` if there is none. Other rows are counted all the same
+/// @param first_bad  one word: the first row without an expert or a segment; `rows` if only the offsets are wrong; `~0` if nothing is.
+/// Other
+///                   rows are counted all the same
 /// @return the error, if any
 /// @par Complexity
 /// O(rows log(segments) + segments experts), an atomic addition for each row.
@@ -97,6 +110,8 @@ template <class On>
   if (temp == nullptr) return bytes = 1, error_type{};
   if (auto const error = on.fill(first_bad, 0xff, sizeof(std::uint64_t)); error != error_type{}) return error;
   if (auto const error = on.fill(loads, 0, segments * experts * sizeof(std::int64_t)); error != error_type{}) return error;
+  auto const checked = on.for_each(segments + 1, detail::check_segment{offsets, segments, rows, first_bad});
+  if (checked != error_type{}) return checked;
   return on.for_each(rows, detail::count_row{expert_of, offsets, segments, experts, reinterpret_cast<std::uint64_t*>(loads), first_bad});
 }
 
@@ -156,10 +171,11 @@ template <class On>
 /// @param segments number of segments @param experts number of experts
 /// @return the rows of each expert in each segment, on the device
 /// @throws gpu_error if the backend reports an error
-/// @throws invalid_input as the host twin, with the same message, if a row has no expert or no segment
+/// @throws invalid_input as the host twin, with the same message
 template <class On>
 [[nodiscard]] array<std::int64_t, On> segment_loads(On on, std::uint32_t const* expert_of, std::size_t rows, std::uint64_t const* offsets,
                                                     std::size_t segments, std::uint32_t experts) {
+  ballast::detail::require_experts({}, experts);
   array<std::int64_t, On> out(on, segments * experts);
   array<std::uint64_t, On> const bad(on, 1);
   call(on, "segment_loads", [&](void* temp, std::size_t& bytes) {
@@ -175,10 +191,11 @@ template <class On>
 /// @param capacity rows that an expert takes @param loads array of one entry for each expert
 /// @param slot_of array of one entry for each row
 /// @throws gpu_error if the backend reports an error
-/// @throws invalid_input as the host twin, with the same message, if a row has no expert
+/// @throws invalid_input as the host twin, with the same message
 template <class On>
 void clip_rows(On on, std::uint32_t const* expert_of, std::size_t rows, std::uint32_t experts, std::uint32_t capacity, std::int64_t* loads,
                std::uint32_t* slot_of) {
+  ballast::detail::require_experts({}, experts);
   array<std::uint64_t, On> const bad(on, 1);
   call(on, "clip_rows", [&](void* temp, std::size_t& bytes) {
     return clip_rows(on, temp, bytes, expert_of, rows, experts, capacity, loads, slot_of, bad.data());

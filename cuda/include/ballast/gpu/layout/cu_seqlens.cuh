@@ -19,7 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
+#include <utility>
 
 /// @file
 /// @brief Cumulative sequence lengths of packs on the device, as variable-length attention kernels need them.
@@ -109,10 +109,13 @@ template <token_offset Offset = std::int32_t, class On, index_type Index, intege
   if (first_bad == none_bad) return out;
   require(first_bad < member_count,
           [&] { return "cu_seqlens: offsets must rise from 0 to the " + std::to_string(member_count) + " members"; });
-  ballast::groups<Index> all;  // for the message
-  all.offsets = offsets == nullptr ? std::vector<std::uint64_t>{0, member_count} : fetch(on, offsets, packs + 1);
-  all.members = fetch(on, members, member_count);
-  static_cast<void>(ballast::cu_seqlens<Offset>(all, fetch(on, lengths, length_count), multiple));
+  auto const of_samples = fetch(on, lengths, length_count);  // for the message
+  auto all = fetch(on, members, member_count);
+  if (offsets == nullptr)
+    static_cast<void>(ballast::cu_seqlens<Offset>(all, of_samples, multiple));
+  else
+    static_cast<void>(
+        ballast::cu_seqlens<Offset>(ballast::groups<Index>{fetch(on, offsets, packs + 1), std::move(all)}, of_samples, multiple));
   return out;
 }
 

@@ -77,19 +77,21 @@ template <class On, token_offset Offset, token_offset T>
 /// @param rank 0 … ranks - 1 @param count tokens of the rank
 /// @return `count` tokens of the packed row, on the device
 /// @throws invalid_input as the host twin, with the same message
-/// @throws gpu_error if the backend reports an error, such as for a rank out of range
+/// @throws gpu_error if the backend reports an error
 template <token_offset T = std::int32_t, class On, token_offset Offset>
 [[nodiscard]] array<T, On> zigzag_indices(On on, Offset const* cu, std::size_t sequences, zigzag rule, std::int64_t rank,
                                           std::size_t count) {
+  auto const refuse = [&](std::vector<Offset> const& bad) {
+    std::vector<T> held(count);
+    ballast::zigzag_indices(bad, rule, rank, std::span<T>(held));
+  };
+  if (rule.ranks <= 0 || rule.ranks >= std::int64_t{1} << 31 || rank < 0 || rank >= rule.ranks) refuse(fetch(on, cu, sequences + 1));
   array<T, On> out(on, count);
   array<std::uint64_t, On> const bad(on, 1);
   call(on, "zigzag_indices", [&](void* temp, std::size_t& bytes) {
     return zigzag_indices(on, temp, bytes, cu, sequences, rule, rank, count, out.data(), bad.data());
   });
-  detail::require_rows(on, bad.data(), std::vector{cu}, {nullptr, 1, sequences}, [&](auto const& of_pack) {
-    std::vector<T> held(count);
-    ballast::zigzag_indices(of_pack[0], rule, rank, std::span<T>(held));
-  });
+  if (fetch_one(on, bad.data()) != none_bad) refuse(fetch(on, cu, sequences + 1));
   return out;
 }
 
@@ -100,17 +102,20 @@ template <token_offset T = std::int32_t, class On, token_offset Offset>
 /// @param row tokens of the row
 /// @return for each token of the packed row, its place; on the device
 /// @throws invalid_input as the host twin, with the same message
-/// @throws gpu_error if the backend reports an error, such as for a row that the ranks do not divide
+/// @throws gpu_error if the backend reports an error
 template <token_offset T = std::int32_t, class On, token_offset Offset>
 [[nodiscard]] array<T, On> zigzag_inverse(On on, Offset const* cu, std::size_t sequences, zigzag rule, std::size_t row) {
+  auto const refuse = [&](std::vector<Offset> const& bad) {
+    std::vector<T> back(row);
+    ballast::zigzag_inverse(bad, rule, std::span<T>(back));
+  };
+  if (rule.ranks <= 0 || rule.ranks >= std::int64_t{1} << 31 || row % static_cast<std::size_t>(rule.ranks) != 0)
+    refuse(fetch(on, cu, sequences + 1));
   array<T, On> out(on, row);
   array<std::uint64_t, On> const bad(on, 1);
   call(on, "zigzag_inverse",
        [&](void* temp, std::size_t& bytes) { return zigzag_inverse(on, temp, bytes, cu, sequences, rule, row, out.data(), bad.data()); });
-  detail::require_rows(on, bad.data(), std::vector{cu}, {nullptr, 1, sequences}, [&](auto const& of_pack) {
-    std::vector<T> back(row);
-    ballast::zigzag_inverse(of_pack[0], rule, std::span<T>(back));
-  });
+  if (fetch_one(on, bad.data()) != none_bad) refuse(fetch(on, cu, sequences + 1));
   return out;
 }
 

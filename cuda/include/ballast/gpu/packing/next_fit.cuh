@@ -8,6 +8,7 @@
 #include <ballast/gpu/core/workspace.cuh>
 #include <ballast/gpu/packing/detail/length_weight.cuh>
 #include <ballast/gpu/packing/detail/next_fit_phases.cuh>
+#include <ballast/packing/next_fit.hpp>
 #include <ballast/packing/options.hpp>
 
 #include <cstddef>
@@ -128,7 +129,8 @@ template <class On, integer Length, index_type Index>
 /// @param count    number of samples
 /// @param options  as for the other overload
 /// @return the packs
-/// @throws invalid_input if an option or a length is out of range, gpu_error if the backend reports an error
+/// @throws invalid_input as `ballast::next_fit`, and for an over-size policy or a demanded number of packs
+/// @throws gpu_error if the backend reports an error
 template <index_type Index = std::uint32_t, class On, integer Length>
 [[nodiscard]] packs_in_order<On, Index> next_fit(On on, Length const* lengths, std::size_t count, packing_options const& options) {
   detail::in_place_options const asked{options};
@@ -139,7 +141,7 @@ template <index_type Index = std::uint32_t, class On, integer Length>
     return next_fit(on, temp, bytes, lengths, count, options, out.offsets.data(), out.pack.data(), words.data(), words.data() + 1);
   });
   auto const found = fetch(on, words);
-  asked.require_lengths(on, lengths, found[1]);
+  if (found[1] != none_bad) (void)ballast::next_fit<Index>(fetch(on, lengths, count), options);  // throws with the reason
   out.offsets.shrink(static_cast<std::size_t>(found[0]) + 1);
   return out;
 }

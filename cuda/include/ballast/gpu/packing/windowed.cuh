@@ -10,6 +10,7 @@
 #include <ballast/gpu/packing/detail/length_weight.cuh>
 #include <ballast/gpu/packing/detail/pack_window.cuh>
 #include <ballast/packing/options.hpp>
+#include <ballast/packing/windowed.hpp>
 
 #include <bit>
 #include <cstddef>
@@ -105,13 +106,15 @@ template <class On, integer Length, index_type Index>
 /// @param window   samples of one window
 /// @param options  as for the other overload
 /// @return the same groups as the host twin
-/// @throws invalid_input if an option, the window or a length is out of range, gpu_error if the backend reports an error
+/// @throws invalid_input as `ballast::windowed_best_fit_decreasing`, for an over-size policy or a demanded number of packs, and for a
+/// window or a capacity that is too large for a device
+/// @throws gpu_error if the backend reports an error
 template <index_type Index = std::uint32_t, class On, integer Length>
 [[nodiscard]] groups<On, Index> windowed_best_fit_decreasing(On on, Length const* lengths, std::size_t count, std::size_t window,
                                                              packing_options const& options) {
   detail::in_place_options const asked{options};
-  asked.require_valid<Index>(count);
   require(window > 0, [] { return std::string("window = 0 must be positive"); });
+  asked.require_valid<Index>(count);
   require(window <= longest_window || count <= longest_window, [&] {
     return "window = " + std::to_string(window) + " exceeds " + std::to_string(longest_window) + ", the longest of a device";
   });
@@ -124,7 +127,8 @@ template <index_type Index = std::uint32_t, class On, integer Length>
                                         words.data(), words.data() + 1);
   });
   auto const found = fetch(on, words);
-  asked.require_lengths(on, lengths, found[1]);
+  if (found[1] != none_bad)
+    (void)ballast::windowed_best_fit_decreasing<Index>(fetch(on, lengths, count), window, options);  // throws with the reason
   out.offsets.shrink(static_cast<std::size_t>(found[0]) + 1);
   return out;
 }

@@ -112,15 +112,15 @@ struct fitted_lengths {
 
 template <class Index, class On, class Length>
 [[nodiscard]] fitted_lengths<On, Index> fit_lengths(On on, Length const* lengths, std::size_t count, packing_options const& options) {
-  ballast::detail::require_a_piece_fits(options);
+  auto const refuse = [&] { (void)ballast::apply_oversize<std::uint64_t>(fetch(on, lengths, count), options); };  // throws with the reason
   auto const largest = ballast::detail::largest_item(options);
+  if (largest == 0 && ballast::detail::cuts(options.oversize)) refuse();
   fit_sample<Length> const fit{lengths, static_cast<std::uint64_t>(largest), options.oversize};
   array<fit_sums, On> const found(on, 1);
   call(on, "apply_oversize",
        [&](void* temp, std::size_t& bytes) { return on.reduce(temp, bytes, mapped(fit), found.data(), count, fit_sums{}, add_fits{}); });
   auto const sums = fetch_one(on, found.data());
-  if (sums.tokens >> 63 != 0 || (sums.listed != 0 && options.oversize == oversize::reject))
-    (void)ballast::apply_oversize<std::uint64_t>(fetch(on, lengths, count), options);  // throws with the reason
+  if (sums.tokens >> 63 != 0 || (sums.listed != 0 && options.oversize == oversize::reject)) refuse();
   auto const split = options.oversize == oversize::split;
   if (split) require_index<Index>(count + sums.listed, "pieces");
   auto const listed = static_cast<std::size_t>(sums.listed);

@@ -3,8 +3,6 @@
 #include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
-#include <ballast/gpu/core/atomic.cuh>
-#include <ballast/gpu/core/call.cuh>
 #include <ballast/packing/options.hpp>
 
 #include <cstddef>
@@ -12,7 +10,7 @@
 #include <limits>
 #include <string>
 
-// Shared by the packers that keep samples in place: the weight of a length under the options, and the errors for both.
+// Shared by the packers that keep samples in place: the weight of a length under the options, and the errors for bad options.
 
 namespace ballast::inline v0_2::gpu::detail {
 
@@ -54,19 +52,6 @@ struct in_place_options {
       return std::string("the twins of next_fit and windowed_best_fit_decreasing take no over-size policy and no demanded number of packs");
     });
     require_index<Index>(count, "samples");
-  }
-  /// Throws if `bad` is the position of a length, which it reads for the message.
-  template <class On, class Length>
-  void require_lengths(On on, Length const* lengths, std::uint64_t bad) const {
-    if (bad == none_bad) return;
-    auto const length = fetch_one(on, lengths + bad);
-    auto const found = entry("lengths", bad, length);
-    require(length > 0, [&] { return found + " must be positive"; });
-    require(weight(&length)(0) != 0, [&] {
-      return found + " exceeds capacity " + std::to_string(capacity()) +
-             (o.sample_multiple > 1 ? " when rounded up to a multiple of " + std::to_string(o.sample_multiple) : "");
-    });
-    throw invalid_input(found + " brings the sum of lengths to 2^63 or more");
   }
 
  private:
