@@ -4,6 +4,14 @@
 // the end. Other rooms: what a planner takes for a hard input beside a typical one of the same size; more than twice that asks for a
 // reason. The program takes names of rooms; without any, it runs all of them. A planner of another room is one more `trial` in `trials`.
 #include <ballast/core/random.hpp>
+#include <ballast/memory/check_layout.hpp>
+#include <ballast/memory/check_order.hpp>
+#include <ballast/memory/fast_layout.hpp>
+#include <ballast/memory/fit_layouts.hpp>
+#include <ballast/memory/layout.hpp>
+#include <ballast/memory/list_orders.hpp>
+#include <ballast/memory/order.hpp>
+#include <ballast/memory/peak.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
 #include <ballast/packing/check.hpp>
 #include <ballast/packing/near_optimal.hpp>
@@ -18,6 +26,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "../tests/support/graph_families.hpp"
 
 namespace {
 
@@ -111,9 +121,118 @@ double seconds_of(Plan const& plan) {
   return cpu_seconds() - start;
 }
 
+// Room memory. A chain of operators that make tensors of their own, views of the one before, or change it in place.
+enum class chained { own, view, in_place };
+ballast::graph chain_of(std::size_t n, chained kind) {
+  ballast::graph g;
+  auto last = g.add({.bytes = 100});
+  for (std::size_t i = 0; i < n; ++i) {
+    auto const next = kind == chained::own ? g.add({.bytes = 100}) : g.add({.shares = last, .in_place = kind == chained::in_place});
+    g.add({}, {last}, {next});
+    last = next;
+  }
+  return g;
+}
+// Operators that read up to four of the 200 tensors before them.
+ballast::graph narrow_graph(std::size_t n) {
+  ballast::splitmix64 draw(7);
+  std::vector<ballast_test::graph_row> before(n);
+  for (std::uint32_t v = 1; v < n; ++v)
+    for (auto left = ballast::uniform_below(5, draw); left > 0; --left) {
+      auto const u = static_cast<std::uint32_t>(v - 1 - ballast::uniform_below((std::min)(v, 200U), draw));
+      if (std::find(before[v].begin(), before[v].end(), u) == before[v].end()) before[v].push_back(u);
+    }
+  return ballast_test::graph_of_edges(before, 100, draw);
+}
+// n / 2 operators, and one that reads what all of them make.
+ballast::graph joined_graph(std::size_t n) {
+  ballast::graph g;
+  ballast_test::graph_row all;
+  for (std::size_t i = 0; i < n / 2; ++i) {
+    all.push_back(g.add({.bytes = 8}));
+    g.add({}, {}, {all.back()});
+  }
+  g.add({}, all, ballast_test::graph_row{});
+  for (auto const t : all) g.add({}, {t}, {});
+  return g;
+}
+enum class lifetimes { brief, nested, mixed, any };
+std::vector<ballast::buffer> buffers_of_kind(std::int64_t n, lifetimes kind) {
+  ballast::splitmix64 draw(7);
+  auto const below = [&](std::int64_t bound) {
+    return static_cast<std::int64_t>(ballast::uniform_below(static_cast<std::uint64_t>(bound), draw));
+  };
+  std::vector<ballast::buffer> out;
+  for (std::int64_t i = 0; i < n; ++i) {
+    auto const at = below(2 * n);
+    auto lower = at, upper = at + 1 + below(below(20) == 0 ? n / 50 + 1 : 200);
+    if (kind == lifetimes::brief) lower = i, upper = i + 1 + below(20);
+    if (kind == lifetimes::nested) lower = i, upper = 2 * n - i;
+    if (kind == lifetimes::any) upper = below(2 * n), lower = (std::min)(at, upper), upper = (std::max)(at, upper) + 1;
+    out.push_back({.lower = lower, .upper = upper, .size = 1 + below(1000)});
+  }
+  return out;
+}
+void require(bool valid, std::string const& verdict) {
+  if (!valid) throw std::logic_error("memory: " + verdict);
+}
+auto const ordered = [](ballast::graph const& g, std::uint64_t work = 1'000'000'000) {
+  auto const found = ballast::order_operators(g, {}, {.work = work});
+  auto const v = check_order(g, found.order, found.peak);
+  require(v.valid(), describe(v));
+  return found;
+};
+auto const placed = [](std::vector<ballast::buffer> const& all, ballast::memory_layout const& found) {
+  auto const v = ballast::check_layout(all, found);
+  require(v.valid(), describe(v));
+  return found.height.value;
+};
+void add_memory(std::vector<trial>& out) {
+  auto const order_seconds = [](auto const& make) { return [=] { return seconds_of([g = make()] { ordered(g); }); }; };
+  auto const chain = [=](chained kind) { return order_seconds([=] { return chain_of(20'000, kind); }); };
+  for (auto const& [name, kind] : {std::pair("20,000 views in a chain", chained::view), {"20,000 changes in place", chained::in_place}})
+    out.push_back({"memory", "order_operators", "20,000 operators in a chain", name, "s", chain(chained::own), chain(kind)});
+  auto const in_layers = [] {
+    ballast::splitmix64 draw(7);
+    return ballast_test::layered_graph(100'000, 8, draw);
+  };
+  auto const layered = order_seconds(in_layers);
+  auto const narrow = order_seconds([] { return narrow_graph(100'000); });
+  out.push_back({"memory", "order_operators", "100,000 in layers", "100,000 that read from the 200 before them", "s", layered, narrow,
+                 "no window of the layers helps, so that not all of the work is spent; both stay within it"});
+  auto const peak = [](std::uint64_t work) { return [=] { return static_cast<double>(ordered(narrow_graph(100'000), work).peak.value); }; };
+  out.push_back({"memory", "order_operators", "the latter with ten times the work", "with the default work", "bytes", peak(10'000'000'000),
+                 peak(1'000'000'000)});
+  auto const listed = [](auto const& make) {
+    return [=] { return seconds_of([g = make()] { static_cast<void>(evaluate_order(g, ballast::reverse_net_order(g))); }); };
+  };
+  out.push_back({"memory", "reverse_net_order", "100,000 in layers", "one of 100,000 reads half of them", "s", listed(in_layers),
+                 listed([] { return joined_graph(100'000); })});
+  auto const laid = [](std::int64_t n, lifetimes kind, auto const& plan) {
+    return [=] { return seconds_of([=, all = buffers_of_kind(n, kind)] { placed(all, plan(all)); }); };
+  };
+  auto const quick = [](auto const& all) { return ballast::layout_buffers_quickly(all, {.dives = 1}); };
+  auto const first_fit = [](auto const& all) { return ballast::first_fit_layout(all); };
+  out.push_back({"memory", "layout_buffers_quickly, one dive", "20,000 brief lifetimes", "20,000 nested lifetimes", "s",
+                 laid(20'000, lifetimes::brief, quick), laid(20'000, lifetimes::nested, quick)});
+  out.push_back({"memory", "layout_buffers_quickly, one dive", "4,000 brief lifetimes", "4,000 of any begin and end", "s",
+                 laid(4'000, lifetimes::brief, quick), laid(4'000, lifetimes::any, quick),
+                 "O((n + c) log n): c is a twelfth of all pairs"});
+  out.push_back({"memory", "first_fit_layout", "20,000 brief lifetimes", "20,000 nested lifetimes", "s",
+                 laid(20'000, lifetimes::brief, first_fit), laid(20'000, lifetimes::nested, first_fit),
+                 "O(n^2): all buffers are in use at one time, rather than ten"});
+  auto const height = [](auto const& plan) {
+    return [=, all = buffers_of_kind(100'000, lifetimes::mixed)] { return static_cast<double>(placed(all, plan(all))); };
+  };
+  out.push_back({"memory", "layout_buffers", "100,000 random, quick form", "by search", "bytes",
+                 height([](auto const& all) { return ballast::layout_buffers_quickly(all); }),
+                 height([](auto const& all) { return ballast::layout_buffers(all); })});
+}
+
 /// A room adds its own by a function before this one.
 std::vector<trial> trials() {
   std::vector<trial> out;
+  add_memory(out);
   return out;
 }
 
