@@ -14,6 +14,7 @@
 #include <fstream>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -97,6 +98,36 @@ void plan_outliers(benchmark::State& state) {
   measure(state, o.capacity, [&] { return ballast::plan_steps(lengths, o, ballast::dense_4096_cost); });
 }
 
+// Short micro-batches, whose steps need packs that are made first and sorted in windows; and the same by every method that `plan_steps` may
+// try, each used for all samples, as a planner without trials on a part would have to.
+constexpr options short_packs{.capacity = 8192, .ranks = 64};
+std::vector<std::int32_t> short_lengths(std::int64_t n) {
+  auto lengths = draw_lengths(n);
+  for (auto& l : lengths) l = (std::min)(l, 8192);
+  return lengths;
+}
+void plan_short(benchmark::State& state) {
+  auto const lengths = short_lengths(state.range(0));
+  measure(state, short_packs.capacity, [&] { return ballast::plan_steps(lengths, short_packs, ballast::dense_4096_cost); });
+}
+void plan_short_in_full(benchmark::State& state) {
+  auto const lengths = short_lengths(state.range(0));
+  measure(state, short_packs.capacity, [&] {
+    auto const samples = ballast::weigh(lengths, short_packs, ballast::dense_4096_cost);
+    ballast::batching<> best;
+    auto const offer = [&](ballast::batching<> plan) {
+      if (best.table.empty() || plan.slowest.value < best.slowest.value) best = std::move(plan);
+    };
+    for (auto const& [fill, threshold] : {std::pair{990U, 350U}, {990U, 200U}, {1000U, 250U}})
+      offer(ballast::stream_steps(samples, short_packs,
+                                  {.fill = fill, .threshold = threshold, .pool = ballast::stream_options::whole_epoch}));
+    auto const packs = ballast::best_fit_shuffled(lengths, {.capacity = short_packs.capacity}).packs;
+    for (std::uint64_t const window : {1U, 4U, 8U, 16U})
+      offer(ballast::deal_steps(packs, samples, short_packs, {.window = window, .redeal = true}));
+    return best;
+  });
+}
+
 // An epoch of many samples, planned in blocks on all threads, and on one. `bytes` is the memory that planning takes at most above that of
 // the lengths, for each sample (Linux only). 10^8 samples take gigabytes, and are planned only if BALLAST_LARGE is set.
 void plan_many(benchmark::State& state) {
@@ -142,6 +173,8 @@ BENCHMARK(plan)
     ->Args({1000000, 16, 2})
     ->Unit(benchmark::kMillisecond);
 BENCHMARK(plan_outliers)->Arg(100000)->Arg(1000000)->Unit(benchmark::kMillisecond);
+BENCHMARK(plan_short)->Arg(100000)->Arg(1000000)->Unit(benchmark::kMillisecond);
+BENCHMARK(plan_short_in_full)->Arg(100000)->Arg(1000000)->Unit(benchmark::kMillisecond);
 BENCHMARK(plan_many)
     ->ArgNames({"", "threads"})
     ->Args({1000000, 1})

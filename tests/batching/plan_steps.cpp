@@ -17,14 +17,18 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <ranges>
 #include <set>
 #include <span>
+#include <stop_token>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace test_batching_plan_steps {
@@ -459,6 +463,157 @@ TEST_CASE("plan_steps: blocks that are planned on their own make one valid plan,
       auto const few = options{.capacity = 1000, .ranks = 256, .left_over = left};  // blocks would have too few steps
       CHECK(ballast::detail::count_blocks(samples, few, 2500) == 1);
     }
+}
+
+namespace {
+
+/// Lengths of published traces, roughly: most are short, some fill a micro-batch of 8,192 tokens.
+lengths epoch_of(std::size_t count, std::int64_t longest, ballast::splitmix64& draw) {
+  lengths l(count);
+  for (auto& x : l) x = (std::min)(longest, 20 + static_cast<std::int64_t>(draw() % (std::uint64_t{64} << draw() % 8)));
+  return l;
+}
+
+/// A plan for each way to stream samples, as `plan_steps` tries them in a short epoch.
+std::vector<ballast::batching<>> streamed_in_full(ballast::weighed_samples const& samples, options const& o) {
+  std::vector<ballast::batching<>> plans;
+  for (auto const& way : ballast::detail::ways_to_stream(samples, {}, o))
+    plans.push_back(ballast::detail::streamer<std::uint32_t>(samples, o, way).run());
+  return plans;
+}
+
+}  // namespace
+
+TEST_CASE("plan_steps: a long epoch, of which a part is tried, is as fast and as random as if all of it were", "[property]") {
+  std::size_t random = 0, windows = 0;
+  for (int round = 0; round < 12; round += ballast_test::round_step) {
+    ballast::splitmix64 draw(6100 + static_cast<std::uint64_t>(round));
+    auto const m = 1 + static_cast<std::uint64_t>(round) % 3;
+    options const o{.capacity = 8192, .ranks = 4, .micro_batches = m, .seed = draw()};
+    auto const longest = m == 1 ? between(2000, 8192, draw) : between(2000, 6000, draw) * static_cast<std::int64_t>(m);
+    auto const l = epoch_of(5000 * m * (2 + draw() % 7), (std::min)(longest, o.capacity), draw);
+    auto const samples = ballast::weigh(l, o, ballast::dense_4096_cost);
+    auto const plan = ballast::plan_steps(samples, o);
+    CAPTURE(round, l.size(), longest, plan.steps(), ballast::to_string(plan.method), plan.window, plan.slowest_over_mean());
+    CHECK(ballast::describe(ballast::check_batching(plan, l, o, ballast::dense_4096_cost)) == "valid");
+    CHECK(plan.complete);
+    random += plan.method == ballast::step_method::random ? 1U : 0U;
+    windows += plan.method == ballast::step_method::windows ? 1U : 0U;
+    for (auto const& streamed : streamed_in_full(samples, o)) {
+      auto const good = streamed.slowest_over_mean() <= 1.01 && streamed.fill(o.capacity) >= 0.97;
+      if (good && plan.critical.cost <= 0.9) CHECK(plan.method == ballast::step_method::random);
+      CHECK((plan.slowest_over_mean() <= 1.01 || plan.slowest.value <= streamed.slowest.value));
+      if (good) break;
+    }
+  }
+  if (ballast_test::round_step == 1) CHECK((random > 0 && windows > 0));
+}
+
+TEST_CASE("plan_steps: random steps are not given up because a part of the epoch just misses what all of it reaches") {
+  ballast::splitmix64 draw(65);
+  std::size_t missed = 0;
+  for (int round = 0; round < 4; ++round) {
+    options const o{.capacity = 8192, .ranks = 4, .micro_batches = 2, .seed = draw()};
+    auto const longest = between(6400, 7000, draw);
+    auto const l = epoch_of(24000, longest, draw);
+    auto const samples = ballast::weigh(l, o, ballast::dense_4096_cost);
+    auto const ways = ballast::detail::ways_to_stream(samples, {}, o);
+    ballast::detail::stream_trials<std::uint32_t> all(samples, ways, o, {});
+    if (all.run(0, 1) != 0) continue;
+    auto few = o;
+    few.left_over = ballast::left_over::drop;
+    auto const part = ballast::detail::random_part<std::uint32_t>(samples, 32, all.choice().fewest_steps(), ~ballast::epoch_seed(o));
+    ballast::detail::stream_trials<std::uint32_t> some(part, ways, few, {});
+    missed += some.run(0, 1) != 0 ? 1U : 0U;
+    CHECK(ballast::plan_steps(samples, o).method == ballast::step_method::random);
+  }
+  CHECK(missed > 0);
+}
+
+TEST_CASE("plan_steps: rare samples that a part hardly shows do not keep a long epoch from wide windows") {
+  ballast::splitmix64 draw(33);
+  constexpr std::int64_t capacity = 8192, base = 1100;
+  lengths samples(1100 * 8 * capacity / base);  // 1,100 steps of 8 ranks
+  for (auto& l : samples) l = base / 2 + static_cast<std::int64_t>(draw() % (base + 1));
+  for (int k = 0; k < 40; ++k) samples[static_cast<std::size_t>(draw() % samples.size())] = 8000;
+  auto const plan = ballast::plan_steps(samples, {.capacity = capacity, .ranks = 8}, [](std::int64_t x) { return x * x; });
+  CHECK(plan.method == ballast::step_method::windows);
+  CHECK(plan.slowest_over_mean() < 1.01);
+  CHECK(plan.fill(capacity) > 0.97);
+}
+
+TEST_CASE("plan_steps: the window of a long epoch is no wider than its packs need", "[property]") {
+  constexpr std::uint64_t all[] = {1, 4, 8, 16, 64, 0};
+  std::size_t same = 0, rounds = 0;
+  for (int round = 0; round < 6; round += ballast_test::round_step) {
+    ballast::splitmix64 draw(6200 + static_cast<std::uint64_t>(round));
+    options const o{.capacity = 8192, .ranks = 4 + 4 * (draw() % 3), .seed = draw()};
+    auto const l = epoch_of(1200 * o.ranks, o.capacity, draw);
+    auto const samples = ballast::weigh(l, o, ballast::dense_4096_cost);
+    auto const packs = ballast::detail::pack_for_steps<std::uint32_t>(samples, o);
+    auto const deal = [&](std::uint64_t window) { return ballast::detail::deal_in_window(packs, samples, o, window); };
+    auto const any = [](auto const&) { return true; };
+    auto complete = true;
+    auto const likely = ballast::detail::likely_windows(std::span(all), packs, samples, o, ~std::uint64_t{0}, {}, complete);
+    auto const full = ballast::detail::deal_in_windows(std::span(all), deal, any, {});
+    auto const tried = ballast::detail::deal_in_windows(likely, deal, any, {});
+    CAPTURE(round, o.ranks, full.window, tried.window, full.slowest_over_mean(), tried.slowest_over_mean());
+    CHECK(complete);
+    CHECK(100 * tried.slowest.value <= 101 * full.slowest.value);
+    same += full.window == tried.window ? 1U : 0U;
+    ++rounds;
+    CHECK(ballast::detail::likely_windows(std::span(all), packs, samples, o, 0, {}, complete).size() == 1);  // none is as random as asked
+  }
+  if (ballast_test::round_step == 1) CHECK(4 * same >= 3 * rounds);
+}
+
+TEST_CASE("plan_steps: a stop at any time leaves a valid plan, which is the whole one or says that it is not", "[property]") {
+  std::size_t cut = 0;
+  for (int round = 0; round < 14; round += ballast_test::round_step) {
+    ballast::splitmix64 draw(6300 + static_cast<std::uint64_t>(round));
+    options const o{.capacity = 8192, .ranks = 4, .micro_batches = 1 + static_cast<std::uint64_t>(round) % 2, .seed = draw()};
+    auto const l = epoch_of(round % 4 < 2 ? 15000 : 40000, o.capacity, draw);
+    auto const samples = ballast::weigh(l, o, ballast::dense_4096_cost);
+    auto const whole = ballast::plan_steps(samples, o);
+    CHECK(whole.complete);
+    auto const source = std::make_unique<std::stop_source>();  // on the heap: g++ 12 warns of one on the stack at -Og
+    ballast::step_limits const limits{.stop = source->get_token()};
+    if (round < 4) source->request_stop();
+    ballast::batching<> plan;
+    {
+      std::jthread const stopping([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(12 * (round - 3)));
+        source->request_stop();
+      });
+      plan = ballast::plan_steps(samples, o, {}, limits);
+    }
+    CAPTURE(round, o.micro_batches, l.size(), plan.complete, ballast::to_string(plan.method));
+    CHECK(ballast::describe(ballast::check_batching(plan, l, o, ballast::dense_4096_cost)) == "valid");
+    CHECK(plan.dropped.empty());
+    CHECK((!plan.complete || hash(plan) == hash(whole)));
+    if (round < 4) CHECK((!plan.complete || whole.method == ballast::step_method::random));  // the first way was good enough
+    cut += plan.complete ? 0U : 1U;
+  }
+  if (ballast_test::round_step == 1) CHECK(cut > 0);
+}
+
+TEST_CASE("plan_steps: a stop after the first block of an epoch leaves the others planned, and progress is told of all") {
+  ballast::splitmix64 draw(64);
+  options const o{.capacity = 8192, .ranks = 4, .seed = 3};
+  auto const l = epoch_of(45000, o.capacity, draw);
+  auto const samples = ballast::weigh(l, o, ballast::dense_4096_cost);
+  auto const source = std::make_unique<std::stop_source>();
+  ballast_test::progress_log told;
+  auto const telling = [&](std::uint64_t done, std::uint64_t all) {
+    told(done, all);
+    source->request_stop();
+  };
+  ballast::step_limits const limits{.stop = source->get_token(), .progress = telling};
+  auto const plan = ballast::detail::plan_blocks<std::uint32_t>(samples, {}, o, limits, ballast::serial{}, 15000);
+  CHECK(ballast::describe(ballast::check_batching(plan, l, o, ballast::dense_4096_cost)) == "valid");
+  CHECK(plan.dropped.empty());
+  CHECK(!plan.complete);
+  CHECK((told.sound && told.calls == 3 && told.last == 3));
 }
 
 }  // namespace test_batching_plan_steps

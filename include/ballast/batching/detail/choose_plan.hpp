@@ -13,6 +13,12 @@
 
 namespace ballast::inline v0_2::detail {
 
+/// Whether the slowest ranks of a plan take at most some percent more than the mean.
+template <index_type Index>
+[[nodiscard]] bool waits_at_most(batching<Index> const& b, std::int64_t percent) {
+  return compare_products(b.slowest.value, 100 * static_cast<std::int64_t>(b.ranks), b.cost, 100 + percent) <= 0;
+}
+
 /// Compares plans and keeps the best. All decisions are made in integers.
 template <index_type Index>
 class plan_choice {
@@ -29,12 +35,14 @@ class plan_choice {
       full_ = std::move(plan);
   }
   /// Whether the slowest ranks of the best plan take at most 1 % more than the mean.
-  [[nodiscard]] bool balanced() const {
-    return compare_products(plan_.slowest.value, 100 * static_cast<std::int64_t>(o_.ranks), plan_.cost, 101) <= 0;
-  }
-  /// Whether the best plan is balanced, and full enough or of fewest steps; if steps have a cost, it must have the fewest steps.
-  [[nodiscard]] bool good_enough() const {
-    return balanced() && (plan_.steps() <= fewest_steps() || (fills(plan_, floor_of(plan_)) && o_.cost_per_step == 0));
+  [[nodiscard]] bool balanced() const { return waits_at_most(plan_, 1); }
+  /// The share of time in which ranks work under the best plan, in millionths; 0 if there is none.
+  [[nodiscard]] std::uint64_t busy_share() const { return plan_.slowest.value == 0 ? 0 : busy(plan_); }
+  /// Whether the best plan is balanced, and full enough or of fewest steps; if steps have a cost, it must have the fewest steps. It may
+  /// miss balance and fill by some percent.
+  [[nodiscard]] bool good_enough(std::int64_t misses = 0) const {
+    auto const least = floor_of(plan_) - 10 * static_cast<std::uint64_t>(misses);
+    return waits_at_most(plan_, 1 + misses) && (plan_.steps() <= fewest_steps() || (fills(plan_, least) && o_.cost_per_step == 0));
   }
   /// The fastest plan. If it is not full enough, returns the fastest plan that is, provided that it is at most one percentage point more
   /// idle, has three steps or fewer, or meets `least_fill` while the fastest does not.

@@ -2,11 +2,13 @@
 #pragma once
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/weighed_samples.hpp>
+#include <ballast/core/classes.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/groups.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
+#include <ballast/packing/run_length.hpp>
 #include <ballast/packing/shuffled.hpp>
 #include <ballast/packing/vector/bin_completion.hpp>
 
@@ -29,7 +31,7 @@ template <index_type Index>
   auto const places = static_cast<std::size_t>(o.ranks * o.micro_batches);
   auto const steps_of = [&](std::size_t count) { return (count + places - 1) / places; };
   auto packs = best_fit_shuffled<Index>(items.tokens, {.capacity = o.capacity, .seed = epoch_seed(o)}).packs;
-  auto const goal = steps_of(best_fit_decreasing<Index>(items.tokens, {.capacity = o.capacity}).packs.size());
+  auto const goal = steps_of(static_cast<std::size_t>(count_packs(ballast::fold(items.tokens), {.capacity = o.capacity}).count.value));
   std::vector<std::pair<std::int64_t, std::size_t>> order;
   std::vector<Index> members;
   std::vector<std::int64_t> tokens;

@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/batching/detail/items.hpp>
 #include <ballast/batching/detail/plan_items.hpp>
+#include <ballast/batching/detail/random_part.hpp>
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/weigh.hpp>
 #include <ballast/core/math.hpp>
@@ -48,23 +49,6 @@ class sample_blocks {
   std::vector<std::size_t> first_;
   std::vector<Index> all_;
 };
-
-/// Some of the samples, in the given order.
-template <index_type Index>
-[[nodiscard]] weighed_samples some_of(weighed_samples const& items, std::span<Index const> chosen) {
-  weighed_samples out;
-  out.tokens.resize(chosen.size());
-  out.cost.resize(chosen.size());
-  for (std::size_t k = 0; k < chosen.size(); ++k) {
-    auto const t = out.tokens[k] = items.tokens[chosen[k]], c = out.cost[k] = items.cost[chosen[k]];
-    out.all_tokens += t;
-    out.all_cost += c;
-    out.all_squares += t * t;
-    out.longest = (std::max)(out.longest, t);
-    out.most_expensive = (std::max)(out.most_expensive, c);
-  }
-  return out;
-}
 
 /// Names the samples of the epoch in the plan of a block, whose members replace the list of its samples if there are as many.
 /// @return whether they do

@@ -44,10 +44,10 @@ void redeal_steps(batching<Index>& b, weighed_samples const& items, batching_opt
         slowest = (std::max)(slowest, mine);
       }
       if (!whole) continue;
-      deal(samples, rules);
-      if (!deal.left().empty() || deal.slowest() >= slowest)
-        deal.improve(samples, rank_of);  // with full packs there is no room to distribute samples again
-      if (!deal.left().empty() || deal.slowest() >= slowest) continue;
+      deal.gather(samples);
+      auto const cheaper = [&](bool all) { return all && deal.slowest() < slowest; };
+      if (!cheaper(deal.deal_all(rules)) && !cheaper(deal.improve(rank_of)))
+        continue;  // with full packs there is no room to distribute samples again, but often to exchange some
       for (std::size_t r = 0; r < ranks; ++r)
         for (std::size_t m = 0; m < each; ++m) {
           auto const got = deal.place(r, m);

@@ -40,49 +40,11 @@ class step_dealer {
                   std::span<std::pair<std::int64_t, std::int64_t> const> base = {}) {
     gather(samples);
     base_ = base;
-    bool first = true;
-    for (auto rule : rules) {
-      deal_by(rule);
-      measure();
-      if (first || compare_products(slowest_, best_total_, best_slowest_, total_) < 0) {
-        best_rank_ = deal_.set_of;
-        best_load_ = deal_.load;
-        best_room_ = deal_.room;
-        best_count_ = deal_.count;
-        best_slowest_ = slowest_;
-        best_total_ = total_;
-      }
-      first = false;
-      if (best_slowest_ <= near_bound(best_total_, enough)) break;
-    }
-    deal_.set_of.swap(best_rank_);
-    deal_.load.swap(best_load_);
-    deal_.room.swap(best_room_);
-    deal_.count.swap(best_count_);
+    deal_by_best(rules, enough);
     balance_and_pack();
   }
 
-  /// Exchanges samples of a given distribution: `rank_of` is the rank of each sample.
-  void improve(std::span<Index const> samples, std::span<std::uint32_t const> rank_of) {
-    gather(samples);
-    base_ = {};
-    deal_.start();
-    for (std::size_t k = 0; k < keys_.size(); ++k) deal_.put(k, rank_of[keys_[k].item]);
-    balance_and_pack();
-  }
-
-  [[nodiscard]] std::int64_t slowest() const noexcept { return slowest_; }         ///< cost of the most expensive rank
-  [[nodiscard]] std::int64_t total() const noexcept { return total_; }             ///< cost of all ranks
-  [[nodiscard]] std::vector<Index> const& left() const noexcept { return left_; }  ///< samples without room, longest first
-  /// Samples of one place, longest first.
-  [[nodiscard]] std::span<Index const> place(std::size_t rank, std::size_t micro_batch) const noexcept {
-    auto const p = rank * each_ + micro_batch;
-    return std::span(packed_).subspan(begin_[p], begin_[p + 1] - begin_[p]);
-  }
-
- private:
-  static constexpr std::uint32_t nowhere = dealt_sets<Index>::none;
-
+  /// Takes the samples that `deal_all` and `improve` distribute.
   void gather(std::span<Index const> samples) {
     auto const n = samples.size();
     keys_.resize(n);
@@ -102,6 +64,58 @@ class step_dealer {
       squares_ += t * t;
       most_expensive_ = (std::max)(most_expensive_, items_.cost[i]);
     }
+    base_ = {};
+  }
+  /// As the call above, but gives up, before it improves anything, if the best deal leaves some samples without room. Returns whether all
+  /// samples have a place.
+  [[nodiscard]] bool deal_all(std::span<deal_rule const> rules) {
+    deal_by_best(rules, 1);
+    if (std::ranges::find(deal_.set_of, nowhere) != deal_.set_of.end()) return false;
+    balance_and_pack();
+    return left_.empty();
+  }
+  /// Exchanges samples of a given distribution: `rank_of` is the rank of each sample, in the order in which they were gathered. Returns
+  /// whether all samples have a place.
+  [[nodiscard]] bool improve(std::span<std::uint32_t const> rank_of) {
+    deal_.start();
+    for (std::size_t k = 0; k < keys_.size(); ++k) deal_.put(k, rank_of[keys_[k].item]);
+    balance_and_pack();
+    return left_.empty();
+  }
+
+  [[nodiscard]] std::int64_t slowest() const noexcept { return slowest_; }         ///< cost of the most expensive rank
+  [[nodiscard]] std::int64_t total() const noexcept { return total_; }             ///< cost of all ranks
+  [[nodiscard]] std::vector<Index> const& left() const noexcept { return left_; }  ///< samples without room, longest first
+  /// Samples of one place, longest first.
+  [[nodiscard]] std::span<Index const> place(std::size_t rank, std::size_t micro_batch) const noexcept {
+    auto const p = rank * each_ + micro_batch;
+    return std::span(packed_).subspan(begin_[p], begin_[p + 1] - begin_[p]);
+  }
+
+ private:
+  static constexpr std::uint32_t nowhere = dealt_sets<Index>::none;
+
+  /// Tries the rules in turn until one is within `enough` per mille of the step's lower bound, and keeps the best deal.
+  void deal_by_best(std::span<deal_rule const> rules, std::int64_t enough) {
+    bool first = true;
+    for (auto rule : rules) {
+      deal_by(rule);
+      measure();
+      if (first || compare_products(slowest_, best_total_, best_slowest_, total_) < 0) {
+        best_rank_ = deal_.set_of;
+        best_load_ = deal_.load;
+        best_room_ = deal_.room;
+        best_count_ = deal_.count;
+        best_slowest_ = slowest_;
+        best_total_ = total_;
+      }
+      first = false;
+      if (best_slowest_ <= near_bound(best_total_, enough)) break;
+    }
+    deal_.set_of.swap(best_rank_);
+    deal_.load.swap(best_load_);
+    deal_.room.swap(best_room_);
+    deal_.count.swap(best_count_);
   }
 
   void deal_by(deal_rule rule) {
