@@ -180,6 +180,13 @@ TEST_CASE("consecutive_micro_batches: a batch whose spans exceed the table", "[b
   for (std::int64_t k = 1; k <= 100; ++k) least = (std::min)(least, 8 * (2000 + (sums.back() + k - 1) / k) + sums.back() + 2000 * k);
   CHECK(plan.objective.value >= least);
   CHECK(plan.objective.value <= least + 8 * 50);
+
+  std::uint64_t calls = 0;
+  auto const counts = [&](std::uint64_t i, std::uint64_t j) { return static_cast<void>(++calls), cost(i, j); };
+  CHECK(ballast::consecutive_micro_batches(n, {.slowest_weight = 8, .quadrangle = true}, counts, free) == plan);
+  calls = 0;
+  CHECK(ballast::consecutive_micro_batches(n, {.quadrangle = true}, counts, free) == ballast::consecutive_micro_batches(n, {}, cost, free));
+  CHECK(calls < n * n / 20);  // of n * n / 2 spans
 }
 
 TEST_CASE("consecutive_micro_batches: as published, close candidates are left out, and with them every plan",

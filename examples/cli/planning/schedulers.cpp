@@ -277,7 +277,11 @@ scheduled dynapipe(lengths_view lengths, scheduling_setting const& on) {
     if (best.shards.status == ballast::status::infeasible) best.shards.status = ballast::status::unknown;
     for (auto const stages : {std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{4}}) {
       auto const padded = ballast::dynapipe::schedule(
-          lengths, {.stages = stages, .replicas = o.ranks / degree, .memory = o.capacity * d * static_cast<std::int64_t>(stages)},
+          lengths,
+          {.stages = stages,
+           .replicas = o.ranks / degree,
+           .memory = o.capacity * d * static_cast<std::int64_t>(stages),
+           .quadrangle = true},
           [&](ballast::dynapipe::padded const& b, std::uint64_t) {
             return static_cast<std::int64_t>(b.samples) * on.cost(b.longest, d) + o.cost_per_pass;
           },

@@ -39,9 +39,9 @@ namespace ballast::inline v0_2 {
 /// @throws invalid_input for a bad option; a cost or size that is out of range, or smaller for a longer span (the cost of every span that
 ///         fits is checked, sizes where they reach the capacity); an objective that could reach 2^62
 /// @par Complexity
-/// With s spans that fit: s calls of the cost, and O(n log n) or O(s) for each of the programs that bounds do not rule out, of which there
-/// are at most as many as spans. A table of the times, if s is at most 2^22, takes 8 s bytes. With a `candidate_step`, one program for each
-/// candidate.
+/// With s spans that fit: s calls of the cost (none of them if it is known to meet the inequality and s is above 2^22), and O(n log n) or
+/// O(s) for each of the programs that bounds do not rule out, of which there are at most as many as spans. A table of the times, if s is at
+/// most 2^22, takes 8 s bytes. With a `candidate_step`, one program for each candidate.
 /// @par Determinism
 /// A pure function of its arguments.
 /// @par Source
@@ -65,7 +65,7 @@ template <index_type Index = std::uint32_t, span_cost Cost, span_cost Size>
     out.boundaries.push_back(0);
     return out;
   }
-  detail::consecutive_spans<Cost> const spans(samples, options.capacity, cost, size);
+  detail::consecutive_spans<Cost> const spans(samples, options.capacity, cost, size, options.quadrangle);
   if (auto const i = spans.oversized(); i < samples) {
     out.status = status::infeasible;
     out.objective = {options.capacity, static_cast<std::int64_t>(size(i, i + 1))};

@@ -39,6 +39,9 @@ struct consecutive_options {
   /// Most times of micro-batches that are looked up, about a nanosecond each; the first pass over them and one dynamic program are always
   /// done.
   std::uint64_t work = 1'000'000'000;
+  /// Whether the caller knows that the cost meets the quadrangle inequality (`consecutive_micro_batches`). Where more than 2^22 spans fit,
+  /// it is then computed for those that are looked at, and not checked for all others.
+  bool quadrangle = false;
 };
 
 /// @brief Samples in their order, cut into micro-batches: micro-batch m has samples `boundaries[m]` … `boundaries[m + 1] - 1`.

@@ -63,6 +63,9 @@ struct options {
   sample_order order = sample_order::two_keys;  ///< with two lengths
   std::int64_t candidate_step = 0;              ///< as in `consecutive_options`: 0 is exact, as published it is 5 units of time
   std::uint64_t work = 1'000'000'000;           ///< limit of each cut, as in `consecutive_options`
+  /// Whether the time is known to meet the quadrangle inequality, as in `consecutive_options`. With one length, a time does that is the
+  /// number of samples times a rate which rises with the longest, plus a fixed time.
+  bool quadrangle = false;
 };
 
 /// @brief One global batch in micro-batches of similar samples, dealt to the replicas.
@@ -149,7 +152,8 @@ attempt<Index> cut_order(ordered<Index> const& order, options const& o, Time con
                            .slowest_weight = (o.stages - 1) * o.replicas,
                            .sum_weight = o.chunks,
                            .candidate_step = o.candidate_step,
-                           .work = o.work};
+                           .work = o.work,
+                           .quadrangle = o.quadrangle};
     if (by.capacity == 0) continue;
     for (std::uint64_t mode = 0; mode < o.modes; ++mode) {
       attempt<Index> next{.mode = mode, .exceeds_share = exceeds};

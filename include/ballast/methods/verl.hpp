@@ -12,7 +12,6 @@
 #include <ballast/sharding/options.hpp>
 #include <ballast/sharding/power_of_two_groups.hpp>
 #include <ballast/sharding/result.hpp>
-#include <ballast/sharding/time_shards.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -62,9 +61,15 @@ std::vector<groups<Index>> micro_batches_of(groups<Index> const& sets, std::uint
   return out;
 }
 
-/// The shards of one number of context-parallel ranks; `unknown` if none were found.
+/// The passes of one number of context-parallel ranks, and their time; `unknown` if none were found.
+template <index_type Index>
+struct trial {
+  ballast::status status = status::unknown;
+  std::int64_t time = 0;
+  pass_list<Index> list;
+};
 template <index_type Index, length_range R, degree_cost_model Cost>
-shards<Index> on_degree(R const& lengths, std::uint64_t degree, sharding_options const& o, Cost const& cost, variant const& by) {
+trial<Index> on_degree(R const& lengths, std::uint64_t degree, sharding_options const& o, Cost const& cost, variant const& by) {
   auto const n = static_cast<std::uint64_t>(std::ranges::size(lengths)), groups_of_ranks = o.ranks / degree;
   auto const at = read_by_position(lengths);
   auto const length = [&](Index i) { return static_cast<std::int64_t>(at[static_cast<std::size_t>(i)]); };
@@ -76,27 +81,29 @@ shards<Index> on_degree(R const& lengths, std::uint64_t degree, sharding_options
     for (auto const i : set) tokens += length(i);
     fewest = (std::max)(fewest, divide_up(tokens, room));
   }
-  shards<Index> out;
-  out.status = status::unknown;
+  trial<Index> out;
   std::vector<groups<Index>> parts;
   auto count = static_cast<std::uint64_t>(fewest);
   for (; parts.empty() && count <= n; ++count) parts = micro_batches_of(sets, count, room, !by.as_published, length);
   if (parts.empty()) return out;
-  pass_list<Index> list;
   for (std::size_t m = 0; m < parts.front().size(); ++m) {
     grouped_samples<Index> together;
+    std::int64_t slowest = 0;
     for (auto const& of_group : parts) {
-      std::int64_t tokens = 0;
-      for (auto const i : of_group[m]) tokens += length(i);
+      std::int64_t tokens = 0, time = o.cost_per_pass;
+      for (auto const i : of_group[m]) {
+        tokens += length(i);
+        time += static_cast<std::int64_t>(cost(length(i), static_cast<std::int64_t>(degree)));
+      }
       if (tokens > 0 && tokens < static_cast<std::int64_t>(degree)) return out;  // some ranks would have no token
+      if (tokens > 0) slowest = (std::max)(slowest, time);
       together.widths.push_back(static_cast<std::uint32_t>(degree));
       together.samples.push_back(of_group[m]);
     }
-    append_micro_batch(list, together, o.ranks);
+    append_micro_batch(out.list, together, o.ranks);
+    out.time += slowest;
   }
-  out = make_shards(lengths, list, o.ranks, o.layout);
-  out.execution = execution::lockstep;
-  out.time.value = time_shards(out, cost, o.cost_per_pass).makespan;
+  out.status = status::feasible;
   return out;
 }
 
@@ -135,22 +142,19 @@ template <index_type Index = std::uint32_t, length_range R, degree_cost_model Co
   auto const d = by.context_ranks;
   require((d & (d - 1)) == 0 && (d == 0 || (d <= options.ranks && options.ranks % d == 0)),
           [&] { return "context_ranks = " + std::to_string(d) + " must be a power of two that divides ranks, or 0"; });
-  shards<Index> best;
-  best.execution = execution::lockstep;
-  best.status = status::infeasible;
-  if (std::ranges::size(lengths) == 0) {
-    best = make_shards(lengths, pass_list<Index>{}, options.ranks, options.layout);
-    best.execution = execution::lockstep;
-    return best;
-  }
+  detail::trial<Index> best{.status = status::infeasible, .list = {}};
+  if (longest == 0) best.status = status::feasible;  // there are no samples
   for (std::uint64_t degree = d == 0 ? 1 : d; degree <= (d == 0 ? options.ranks : d); degree *= 2) {
-    if (options.ranks % degree != 0 || longest > options.capacity * static_cast<std::int64_t>(degree)) continue;
+    if (longest == 0 || options.ranks % degree != 0 || longest > options.capacity * static_cast<std::int64_t>(degree)) continue;
     auto one = detail::on_degree<Index>(lengths, degree, options, cost, by);
-    if (best.status != status::feasible || (one.status == status::feasible && one.time.value < best.time.value)) best = std::move(one);
+    if (best.status != status::feasible || (one.status == status::feasible && one.time < best.time)) best = std::move(one);
   }
-  best.execution = execution::lockstep;
-  if (best.status != status::infeasible) best.time.lower_bound = least;
-  return best;
+  shards<Index> out;
+  if (best.status == status::feasible) out = make_shards(lengths, best.list, options.ranks, options.layout);
+  out.status = best.status;
+  out.execution = execution::lockstep;
+  if (best.status != status::infeasible) out.time = {best.time, least};
+  return out;
 }
 
 }  // namespace ballast::inline v0_2::verl

@@ -87,7 +87,7 @@ class consecutive_search {
     auto const bound = [&](interval const& i) { return objective(i.low, known[i.above].sum()); };
     auto const close = [&] { std::erase_if(open, [&](interval const& i) { return i.low >= i.high || bound(i) >= best_; }); };
     close();
-    for (int halvings = 0; halvings < 6 && !open.empty() && spent() < by_.work; ++halvings) {
+    for (int halvings = 0; halvings < 16 && !open.empty() && spent() < by_.work; ++halvings) {
       auto const least = std::min_element(open.begin(), open.end(), [&](interval const& x, interval const& y) {
         auto const of_x = bound(x), of_y = bound(y);
         return of_x != of_y ? of_x < of_y : x.low < y.low;

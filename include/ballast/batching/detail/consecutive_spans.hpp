@@ -23,7 +23,7 @@ class consecutive_spans {
  public:
   /// `size` is called O(n) times, `cost` for each span that fits. Without a plan, `oversized()` is a sample that does not fit alone.
   template <class Size>
-  consecutive_spans(std::uint64_t samples, std::int64_t capacity, Cost const& cost, Size const& size)
+  consecutive_spans(std::uint64_t samples, std::int64_t capacity, Cost const& cost, Size const& size, bool quadrangle)
       : n_(static_cast<std::size_t>(samples)), cost_(cost), first_(n_ + 1), last_(n_ + 1), oversized_(n_) {
     std::int64_t held = 0;
     for (std::size_t begin = 0, end = 1; end <= n_; ++end) {
@@ -45,7 +45,8 @@ class consecutive_spans {
       while (first_[end] > begin) --end;
       last_[begin] = end;
     }
-    fill();
+    for (std::size_t end = 1; end <= n_; ++end) spans_ += end - first_[end];
+    quadrangle&& spans_ > most ? look_at_ends() : fill();
   }
 
   [[nodiscard]] std::size_t samples() const noexcept { return n_; }
@@ -62,6 +63,8 @@ class consecutive_spans {
   }
 
  private:
+  static constexpr std::size_t most = std::size_t{1} << 22;  ///< spans with a table
+
   template <class Value>
   static constexpr bool in_range(Value value) {
     return std::in_range<std::int64_t>(value) && std::cmp_greater_equal(value, 0) && std::cmp_less(value, std::int64_t{1} << 62);
@@ -82,11 +85,16 @@ class consecutive_spans {
              ": it must not fall if the span grows";
     });
   }
+  /// For costs that are known to rise and to meet the quadrangle inequality: those of the shortest and the longest spans.
+  void look_at_ends() {
+    for (std::size_t end = 1; end <= n_; ++end) {
+      slowest_alone_ = (std::max)(slowest_alone_, value_of(cost_, end - 1, end, "cost"));
+      slowest_ = (std::max)(slowest_, value_of(cost_, first_[end], end, "cost"));
+    }
+  }
   /// Calls the cost of every span once, and checks that it rises and whether it meets the quadrangle inequality. That of neighbours,
   /// t(i, j - 1) + t(i + 1, j) <= t(i, j) + t(i + 1, j - 1), gives that of all.
   void fill() {
-    constexpr std::size_t most = std::size_t{1} << 22;
-    for (std::size_t end = 1; end <= n_; ++end) spans_ += end - first_[end];
     auto const keeps = spans_ <= most;
     rows_.resize(keeps ? n_ + 1 : 0);
     std::vector<std::int64_t> times(keeps ? static_cast<std::size_t>(spans_) : 2 * n_);
