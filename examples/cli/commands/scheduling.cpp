@@ -41,6 +41,7 @@ scheduling_setting setting_of(scheduling_arguments const& arguments, cluster_mod
   out.seed = arguments.seed;
   out.data = data;
   out.batch = arguments.batch;
+  out.planned = data.size();
   return out;
 }
 

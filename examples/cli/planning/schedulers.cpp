@@ -241,10 +241,10 @@ class wlb_stream {
 
 template <execution policy>
 scheduled planned(lengths_view lengths, scheduling_setting const& on) {
-  constexpr std::size_t few = 8192;  // samples of a batch that is searched deeply
+  constexpr std::size_t few = 8192, in_all = std::size_t{1} << 17;  // samples of a batch, and of a run, that are searched deeply
   auto o = on.options;
   o.execution = policy;
-  return {ballast::plan_shards(lengths, o, on.cost, {.deep = lengths.size() <= few})};
+  return {ballast::plan_shards(lengths, o, on.cost, {.deep = lengths.size() <= few && on.planned <= in_all})};
 }
 
 /// Exchanges are hidden; filling is one-sided, as published.

@@ -27,6 +27,7 @@ struct scheduling_setting {
   std::uint64_t seed = 0;              ///< of schedulers that draw
   std::span<std::int64_t const> data;  ///< all samples in their order, for schedulers that learn from them what a batch is like
   std::uint64_t batch = 1;             ///< samples of a batch
+  std::uint64_t planned = 0;           ///< samples of all batches that are planned, which decides how far each is searched
 };
 
 /// A batch that was planned.
