@@ -3,7 +3,10 @@
 // Packing: for each input the CPU time and the packs beside those of best-fit decreasing (more packs are a fault), and the worst of each at
 // the end. Other rooms: what a planner takes for a hard input beside a typical one of the same size; more than twice that asks for a
 // reason. The program takes names of rooms; without any, it runs all of them. A planner of another room is one more `trial` in `trials`.
+#include <ballast/balance/check.hpp>
+#include <ballast/balance/karmarkar_karp.hpp>
 #include <ballast/core/random.hpp>
+#include <ballast/cost/degree_cost.hpp>
 #include <ballast/memory/check_layout.hpp>
 #include <ballast/memory/check_order.hpp>
 #include <ballast/memory/fast_layout.hpp>
@@ -12,10 +15,14 @@
 #include <ballast/memory/list_orders.hpp>
 #include <ballast/memory/order.hpp>
 #include <ballast/memory/peak.hpp>
+#include <ballast/methods/dynapipe.hpp>
+#include <ballast/methods/verl.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
 #include <ballast/packing/check.hpp>
 #include <ballast/packing/near_optimal.hpp>
 #include <ballast/packing/pack.hpp>
+#include <ballast/sharding/check.hpp>
+#include <ballast/sharding/plan_shards.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -229,10 +236,73 @@ void add_memory(std::vector<trial>& out) {
                  height([](auto const& all) { return ballast::layout_buffers(all); })});
 }
 
+/// Lengths with a heavy tail, up to `longest`.
+lengths pareto(std::size_t n, std::int64_t longest, std::uint64_t seed) {
+  ballast::splitmix64 draw(seed);
+  lengths out(n);
+  for (auto& l : out) {  // 300 / u with a shape of 1
+    auto const u = 1 + ballast::uniform_below(1'000'000, draw);
+    l = (std::min)(longest, static_cast<std::int64_t>(300'000'000 / u));
+  }
+  return out;
+}
+
+void add_schedulers(std::vector<trial>& out) {
+  auto const differencing = [](std::uint64_t sets, lengths const& items) {
+    return seconds_of([&] {
+      auto const plan = ballast::karmarkar_karp(items, {.sets = sets});
+      if (auto const v = ballast::check_balance(plan, items, {.sets = sets}); !v.valid()) throw std::logic_error(ballast::describe(v));
+    });
+  };
+  constexpr std::size_t million = 1'000'000;
+  auto const flat = uniform(million, 10'000, 0, 1000, 21), tail = pareto(million, std::int64_t{1} << 40, 22);
+  out.push_back({"balance", "karmarkar_karp", "64 sets, uniform", "a set for each 8 items, uniform", "s",
+                 [=] { return differencing(64, flat); }, [=] { return differencing(million / 8, flat); }});
+  out.push_back({"balance", "karmarkar_karp", "64 sets, heavy tail", "a set for each 8 items, heavy tail", "s",
+                 [=] { return differencing(64, tail); }, [=] { return differencing(million / 8, tail); }});
+
+  ballast::degree_cost const cost{.linear = 120'000, .square = 3, .exchange = {0, 9'000, 9'000, 9'000, 40'000}};
+  constexpr std::size_t batch = 20'000;
+  constexpr std::int64_t room = 131'072;
+  auto const cut = [=](lengths const& samples) {
+    return seconds_of([&] {
+      ballast::dynapipe::options const by{.stages = 4, .replicas = 32, .memory = 8 * room, .quadrangle = true};
+      auto const plan = ballast::dynapipe::schedule(
+          samples, by,
+          [&](ballast::dynapipe::padded const& b, std::uint64_t) {
+            return static_cast<std::int64_t>(b.samples) * cost(b.longest, 2) + 14'000'000;
+          },
+          [](ballast::dynapipe::padded const& b, std::uint64_t) { return static_cast<std::int64_t>(b.samples) * b.longest; });
+      if (plan.status != ballast::status::feasible) throw std::logic_error("dynapipe: no plan");
+    });
+  };
+  out.push_back({"methods", "dynapipe", "20,000 samples, heavy tail", "20,000 equal samples", "s",
+                 [=] { return cut(pareto(batch, room, 23)); }, [=] { return cut(lengths(batch, 1000)); },
+                 "every cut into equal micro-batches is as good as its shifts, so bounds rule out fewer spans"});
+
+  auto const shards_by = [=](auto const& plan, lengths const& samples) {
+    ballast::sharding_options const by{.capacity = 16'384, .ranks = 64, .cost_per_pass = 14'000'000};
+    ballast::shards<> made;
+    auto const took = seconds_of([&] { made = plan(samples, by); });
+    if (auto const v = ballast::check_shards(made, samples, by); !v.valid()) throw std::logic_error(ballast::describe(v));
+    return took;
+  };
+  auto const verl = [=](lengths const& samples, ballast::sharding_options const& by) { return ballast::verl::schedule(samples, by, cost); };
+  auto const quick = [=](lengths const& samples, ballast::sharding_options const& by) { return ballast::plan_shards(samples, by, cost); };
+  auto const even = uniform(batch, 2'000, 0, 1000, 24), skewed = pareto(batch, room, 25);
+  out.push_back({"methods", "verl", "20,000 samples, uniform", "20,000 samples, heavy tail", "s", [=] { return shards_by(verl, even); },
+                 [=] { return shards_by(verl, skewed); }});
+  out.push_back({"sharding", "plan_shards", "20,000 samples, uniform", "20,000 samples, heavy tail", "s",
+                 [=] { return shards_by(quick, even); }, [=] { return shards_by(quick, skewed); }});
+  out.push_back({"sharding", "plan_shards", "20,000 samples, uniform", "20,000 equal samples", "s", [=] { return shards_by(quick, even); },
+                 [=] { return shards_by(quick, lengths(batch, 1000)); }});
+}
+
 /// A room adds its own by a function before this one.
 std::vector<trial> trials() {
   std::vector<trial> out;
   add_memory(out);
+  add_schedulers(out);
   return out;
 }
 
