@@ -71,7 +71,7 @@ TEST_CASE("plan --gpus: a step has the packs of --global-batch, or a sentence sa
   CHECK(words.find(" whose ranks and micro-batches do not divide the packs of --global-batch. With micro-batches") != std::string::npos);
   CHECK(words.find(" --global-batch-size 13\n") != std::string::npos);
   auto const none = in.ballast(common + "--tp 1 --cp 1 --stages 1").out;
-  CHECK(none.find(" planned. None divides the packs of --global-batch: each takes the next more") != std::string::npos);
+  CHECK(none.find(" planned. None divides the packs of --global-batch: each takes the next number") != std::string::npos);
 }
 
 TEST_CASE("plan --gpus: options fix what is searched", "[cli]") {

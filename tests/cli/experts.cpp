@@ -88,6 +88,8 @@ TEST_CASE("experts: input that cannot be used is named", "[cli][experts]") {
   refused("\n", "--ranks 1", "l.csv: there are no loads in it");
   refused("1,2,3,4\n", "--ranks 0", "--ranks 0: expected a whole number from 1");
   refused("1,2,3,4\n", "--ranks 4 --replicas 6", "--replicas 6: expected a multiple of --ranks 4");
+  refused("1,2,3,4\n", "--ranks 3",
+          "--ranks 3: expected a divisor of 4 experts; --replicas gives them copies, up to a multiple of the ranks");
   refused("1,2,3,4\n", "--ranks 2 --replicas 2", "--replicas 2: expected at least one for each of 4 experts");
   refused("1,2,3,4\n", "--ranks 4 --nodes 3", "--ranks 4: expected a multiple of --nodes 3");
   refused("1,2,3,4\n", "--ranks 4 --groups 3", "--groups 3: expected a divisor of 4 experts");

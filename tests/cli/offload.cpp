@@ -70,6 +70,7 @@ TEST_CASE("offload: names the memory that is too small, and the option that is w
   check_refused(in.ballast(tight + "--link 25"), "--link 25: expected bytes a second from 1MB/s to 1000TB/s, as in 25GB/s\n");
   check_refused(in.ballast(tight + "--link fast"), "--link fast: expected bytes a second ");
   check_refused(in.ballast(tight + "--buffers 2000"), "buffers = 2000 must be in [1, 1024]\n");
+  check_refused(in.ballast(tight + "--tp 3"), "--tp 3: must divide the 32 query heads of llama-3.1-8b\n");
   check_refused(in.ballast(tight + "--zero 4"), "--zero 4: expected a ZeRO stage from 0 to 3\n");
   check_refused(in.ballast("offload --model llama-3.1-8b --length 8192 --host-memory 256Gi --recompute some"),
                 "--recompute some: expected one of none, selective, full; did you mean none?\n");

@@ -257,6 +257,7 @@ TEST_CASE("plan --stages: what does not fit, and what makes no sense", "[cli]") 
       {"--stages 2 --schedule interleaved:x", "--schedule x: expected a whole number"},
       {"--stages 2 --schedule pipedream", "no schedule \"pipedream\""},
       {"--stages 2 --tp 0", "--tp 0: expected a whole number from 1"},
+      {"--stages 2 --tp 3", "--tp 3: must divide the 32 query heads of llama-3.1-8b"},
       {"--stages 2 --zero 4", "--zero 4: expected a ZeRO stage from 0 to 3\n"},
       {"--stages 2 --layers missing.csv", "missing.csv: cannot be read"},
       {"--stages 2 --layers layers.csv --tp 2", "--tp excludes --layers"},

@@ -25,13 +25,16 @@ struct expert_arguments {
 };
 
 /// Throws unless the options suit a number of experts, by their names here.
-void require_options(ballast::replication_options const& o, std::uint64_t experts) {
+void require_options(ballast::replication_options const& o, std::uint64_t experts, bool replicas_given) {
   auto const text = [](std::uint64_t v) { return std::to_string(v); };
   auto const multiple = [&](std::string const& what, std::uint64_t value, std::string const& of, std::uint64_t part) {
     if (value % part != 0) throw bad_input(what + " " + text(value) + ": expected a multiple of " + of + " " + text(part));
   };
   if (o.slots < experts)
     throw bad_input("--replicas " + text(o.slots) + ": expected at least one for each of " + text(experts) + " experts");
+  if (!replicas_given && experts % o.ranks != 0)
+    throw bad_input("--ranks " + text(o.ranks) + ": expected a divisor of " + text(experts) +
+                    " experts; --replicas gives them copies, up to a multiple of the ranks");
   multiple("--replicas", o.slots, "--ranks", o.ranks);
   multiple("--ranks", o.ranks, "--nodes", o.nodes);
   if (experts % o.groups != 0) throw bad_input("--groups " + text(o.groups) + ": expected a divisor of " + text(experts) + " experts");
@@ -47,7 +50,7 @@ void run(expert_arguments const& arguments) {
   auto const layers = read_expert_loads(file.view(), shown_name(arguments.file));
   auto options = arguments.options;
   if (options.slots == 0) options.slots = layers.front().size();
-  require_options(options, layers.front().size());
+  require_options(options, layers.front().size(), arguments.options.slots != 0);
   auto const placed = place_experts(layers, options, arguments.work);
   expert_report const report{.layers = placed, .options = options};
   arguments.json ? print_json(to_json(report)) : write_standard_output(in_words(report));

@@ -124,7 +124,7 @@ namespace {
 /// What became of the settings that do not divide the packs of a step; nothing if there are none.
 [[nodiscard]] std::string indivisible_in_words(ballast::searched_settings const& found) {
   if (found.per_pack)
-    return " None divides the packs of --global-batch: each takes the next more that it divides, and is compared by its time per pack.";
+    return " None divides the packs of --global-batch: each takes the next number that it divides, and is compared by its time per pack.";
   if (found.indivisible == 0) return {};
   return " Left out: " + grouped(found.indivisible) + " whose ranks and micro-batches do not divide the packs of --global-batch.";
 }
