@@ -53,7 +53,8 @@ struct run_options {
   require(tokens >= of_ranks && tokens % of_ranks == 0, [&] {
     auto const below = tokens / of_ranks * of_ranks;
     return "tokens_per_step = " + std::to_string(tokens) + " is no multiple of capacity * ranks = " + std::to_string(of_ranks) +
-           "; the nearest are " + (below > 0 ? std::to_string(below) + " and " : "") + std::to_string((below > 0 ? below : 0) + of_ranks);
+           "; the nearest are " + (below > 0 ? std::to_string(below) + " and " : "") +
+           std::to_string(static_cast<std::uint64_t>(below > 0 ? below : 0) + static_cast<std::uint64_t>(of_ranks));
   });
   return static_cast<std::uint64_t>(tokens / of_ranks);
 }
