@@ -59,16 +59,16 @@ TEST_CASE("plan --stages prints the library's training plan", "[cli]") {
     auto const cost = ballast::sample_cost(model);
     auto const data = ballast::plan_data(lengths, options, cost);
     std::int64_t const memory = stages == 1 ? std::int64_t{20} << 30 : std::int64_t{8} << 30;
-    ballast::model_setting const by{.spread = {.tensor = 2, .data = 2, .sequence_parallel = true, .zero = 2}};
+    ballast::model_setting const by{.spread = {.tensor = 5, .data = 2, .sequence_parallel = true, .zero = 2}};
     auto const others = usual_batchings_of(data, options);
     auto const runs = compare_training(data, others, ballast::layers_of(model, by),
                                        {.stages = options.steps.stages, .memory = memory, .schedule = ballast::schedule_named(schedule)},
-                                       ballast::rates_of(on, 4));
+                                       ballast::rates_of(on, 10));
     auto const& run = runs.planned;
     REQUIRE(run.status == ballast::status::feasible);
     auto const o =
         answer(in.ballast(std::string("plan f --json --capacity 512 --ranks 2 --micro-batches 5 --model gpt2-xl --device b200 ") +
-                          "--mfu 0.25 --tp 2 --zero 2 --stages " + std::to_string(stages) + " --schedule " + schedule + " --memory " +
+                          "--mfu 0.25 --tp 5 --zero 2 --stages " + std::to_string(stages) + " --schedule " + schedule + " --memory " +
                           std::to_string(memory >> 30) + "Gi"));
     auto const& m = o["model_plan"];
     auto const check_simulated = [&](json const& shown, ballast::training_plan const& of) {  // the headline is the simulation
@@ -109,7 +109,7 @@ TEST_CASE("plan --stages prints the library's training plan", "[cli]") {
     auto const changed = std::count_if(run.stages.option.begin(), run.stages.option.end(), [](auto k) { return k != 0; });
     CHECK(m["recompute"].size() + m["recompute_selective"].size() == static_cast<std::size_t>(changed));
     std::vector<std::string> const flags = m["megatron_flags"];
-    std::vector<std::string> const first{"--tensor-model-parallel-size",     "2",
+    std::vector<std::string> const first{"--tensor-model-parallel-size",     "5",
                                          "--pipeline-model-parallel-size",   std::to_string(stages),
                                          "--pipeline-model-parallel-layout", m["megatron"]};
     REQUIRE(flags.size() >= first.size());
