@@ -347,6 +347,31 @@ TEST_CASE("check demands a complete folder, all of one plan", "[cli]") {
   CHECK(in.ballast("check plan --capacity 10").err.find("check takes the packing, then the lengths") == 0);
 }
 
+TEST_CASE("check: each pack of a plan has one place in its steps", "[cli]") {
+  scratch const in;
+  in.file("f", as_text(std::vector<std::int64_t>(40, 10)));
+  REQUIRE(in.ballast("plan f --capacity 20 --ranks 2 --out d").code == 0);
+  auto const steps = read_whole(in / "d/steps.npy"), json = read_whole(in / "d/plan.json");
+  auto const data = steps.size() - 20 * sizeof(std::int32_t);  // behind the header, 20 packs
+  auto const other = static_cast<char>(steps[data] == 7 ? 8 : 7);
+  for (auto const& [entry, sentence] :
+       {std::pair{other, std::string("pack ") + std::to_string(int{other}) + " is in two places of steps.npy"},
+        {char{20}, std::string("steps.npy names pack 20, and there are 20")},
+        {char{-1}, "pack " + std::to_string(int{steps[data]}) + " is in no place of steps.npy"}}) {
+    auto changed = steps;
+    changed.replace(data, sizeof(std::int32_t), entry < 0 ? std::string(4, entry) : std::string{entry, 0, 0, 0});
+    in.file("d/steps.npy", changed);
+    in.file("d/plan.json", json);
+    auto const err = in.ballast("check d f --capacity 20").err;
+    std::string const before = "the arrays have hash ";
+    REQUIRE(err.find(before) != std::string::npos);
+    auto page = json;
+    page.replace(page.find("\"hash\": \"") + 9, 16, err.substr(err.find(before) + before.size(), 16));
+    in.file("d/plan.json", page);
+    check_refused(in.ballast("check d f --capacity 20"), "d: is not a complete plan: " + sentence);
+  }
+}
+
 TEST_CASE("check knows what a plan drops or repeats, and refuses other lists", "[cli]") {
   scratch const in;
   ballast::splitmix64 draw(3);

@@ -102,9 +102,6 @@ void check_left_over(plan_in_folder const& plan, std::string const& folder, std:
     if (!v.valid() && v.fault < ballast::batching_fault::wrong_tokens)  // figures, which come last, are not in the folder
       refuse(broken_rule(v, steps, measure, set_aside));
   }
-  if (auto const placed = steps.table.size() - static_cast<std::size_t>(std::ranges::count(steps.table, folder_steps::none));
-      placed != steps.packs.size())
-    refuse("its steps hold " + std::to_string(placed) + " of its " + counted(steps.packs.size(), "pack"));
   for (std::size_t p = 0; most_samples != 0 && p < steps.packs.size(); ++p)
     if (auto const held = std::uint64_t{steps.packs[p].size()}; held > most_samples)
       refuse(describe(ballast::verdict<ballast::packing_fault>{ballast::packing_fault::too_many_samples, p, held, most_samples}));

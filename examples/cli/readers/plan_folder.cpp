@@ -144,7 +144,7 @@ plan_in_folder read_plan_folder(std::string const& folder) {
     out.steps.ranks = whole(plan, levels ? "gpus" : "ranks", name);
     out.steps.micro_batches =
         append_array(hash, folder, "steps.npy", {whole(plan, "steps", name), out.steps.ranks, whole(plan, "micro_batches", name)},
-                     !model.is_null(), levels ? nullptr : &out.steps.table);
+                     !model.is_null(), &out.steps.table);
   }
   if (model.is_object())
     for (auto const& stage : model.value("stage_of", nlohmann::json::array()))
@@ -153,6 +153,17 @@ plan_in_folder read_plan_folder(std::string const& folder) {
   if (auto const digits = hash_digits(hash.value()); plan.value("hash", nlohmann::json()) != digits)
     throw bad_input(folder + ": its files are not of one plan: the arrays have hash " + digits + ", and plan.json says " +
                     printable(plan.value("hash", nlohmann::json()).dump()));
+  std::vector<bool> placed(packs.size());
+  for (auto const p : out.steps.table) {
+    if (p == out.steps.none) continue;
+    if (p >= packs.size())
+      throw incomplete("steps.npy names pack " + std::to_string(p) + ", and there are " + std::to_string(packs.size()));
+    if (placed[p] && !levels) throw incomplete("pack " + std::to_string(p) + " is in two places of steps.npy");
+    placed[p] = true;
+  }
+  if (auto const missing = std::find(placed.begin(), placed.end(), false); steps && missing != placed.end())
+    throw incomplete("pack " + std::to_string(missing - placed.begin()) + " is in no place of steps.npy");
+  if (levels) out.steps.table.clear();
   return out;
 }
 
