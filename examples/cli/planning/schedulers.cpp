@@ -30,6 +30,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstddef>
+#include <deque>
 #include <functional>
 #include <numeric>
 #include <stdexcept>
@@ -180,7 +181,15 @@ class wlb_stream {
   scheduled operator()(lengths_view lengths) {
     auto const fresh = lengths.subspan(waiting_.size());
     for (std::size_t i = 0; i < fresh.size(); ++i) waiting_.push_back(next_++);
-    auto const step = packer_.push(fresh);
+    if (fresh.empty() && last_.empty())
+      for (auto& step : packer_.flush()) last_.push_back(std::move(step));
+    ballast::stream_step step;
+    if (last_.empty()) {
+      step = packer_.push(fresh);
+    } else {
+      step = std::move(last_.front());
+      last_.pop_front();
+    }
     std::vector<std::uint32_t> here;  // of each sample of the step, its index in `lengths`
     for (auto const number : step.micro_batches.members)
       here.push_back(static_cast<std::uint32_t>(std::lower_bound(waiting_.begin(), waiting_.end(), number) - waiting_.begin()));
@@ -235,7 +244,8 @@ class wlb_stream {
   std::uint32_t degree_;
   std::uint64_t groups_;
   ballast::wlb::packer<work_of> packer_;
-  std::vector<std::uint64_t> waiting_;  // numbers of the samples that were left, then of those to plan; ascending
+  std::deque<ballast::stream_step> last_;  // behind the last new samples, those that are not handed out
+  std::vector<std::uint64_t> waiting_;     // numbers of the samples that were left, then of those to plan; ascending
   std::uint64_t next_ = 0;
 };
 
@@ -390,7 +400,8 @@ void require_plan(scheduler const& by, ballast::shards<> const& shards, std::spa
 }
 
 bool batch_feed::next() {
-  if (at_end() && (left_.empty() || left_.size() == samples_.size())) return false;
+  if (at_end() && (left_.empty() || (!fresh_ && left_.size() == samples_.size()))) return false;
+  fresh_ = !at_end();
   samples_ = left_;
   for (std::uint64_t k = 0; k < batch_ && !at_end(); ++k) samples_.push_back(next_++);
   lengths_.clear();

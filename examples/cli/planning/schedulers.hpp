@@ -65,7 +65,7 @@ void require_plan(scheduler const& by, ballast::shards<> const& shards, std::spa
 class batch_feed {
  public:
   batch_feed(std::span<std::int64_t const> data, std::uint64_t batch) : data_(data), batch_(batch) {}
-  /// Goes on to the next batch. False where there is none: no sample waits, or the last batch left all of it out and no new ones come.
+  /// Goes on to the next batch. False where there is none: no sample waits, or a batch without new ones left all of it out.
   [[nodiscard]] bool next();
   /// Notes what a plan of the batch left out.
   void planned(ballast::shards<> const& plan);
@@ -77,6 +77,7 @@ class batch_feed {
  private:
   std::span<std::int64_t const> data_;
   std::uint64_t batch_, next_ = 0;
+  bool fresh_ = false;  // whether the last batch had new samples
   std::vector<std::uint64_t> samples_, left_;
   std::vector<std::int64_t> lengths_;
 };

@@ -30,19 +30,54 @@ std::optional<std::string> open_keys::close() {
   return twice;
 }
 
-nlohmann::json parse_document(std::string_view text, std::string const& name) {
-  using event = nlohmann::json::parse_event_t;
-  open_keys keys;
-  constexpr int deepest = 512;  // what copies or prints a value calls itself for each list inside
-  auto const watch = [&](int depth, event what, nlohmann::json& parsed) {
-    if (depth > deepest) throw bad_input(name + ": objects and lists are more than " + std::to_string(deepest) + " deep in each other");
-    if (what == event::object_start) keys.open();
-    if (what == event::key) keys.add(parsed.get_ref<std::string const&>());
-    if (what == event::object_end)
-      if (auto const twice = keys.close()) throw bad_input(name + ": the key " + printable(*twice) + " occurs twice in one object");
+namespace {
+
+/// Finds keys that occur twice and values that are too deep, in one pass that keeps no values.
+class document_rules : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  explicit document_rules(std::string const& name) : name_(name) {}
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, string_t const&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool start_object(std::size_t) override {
+    keys_.open();
+    return start_array(0);
+  }
+  bool key(string_t& key) override {
+    keys_.add(key);
     return true;
-  };
-  return nlohmann::json::parse(text.begin(), text.end(), watch, false);
+  }
+  bool end_object() override {
+    if (auto const twice = keys_.close()) throw bad_input(name_ + ": the key " + printable(*twice) + " occurs twice in one object");
+    return end_array();
+  }
+  bool start_array(std::size_t) override {
+    constexpr int deepest = 512;  // what copies or prints a value calls itself for each list inside
+    if (++depth_ > deepest) throw bad_input(name_ + ": objects and lists are more than " + std::to_string(deepest) + " deep in each other");
+    return true;
+  }
+  bool end_array() override {
+    --depth_;
+    return true;
+  }
+  bool parse_error(std::size_t, std::string const&, nlohmann::json::exception const&) override { return false; }
+
+ private:
+  std::string const& name_;
+  open_keys keys_;
+  int depth_ = 0;
+};
+
+}  // namespace
+
+nlohmann::json parse_document(std::string_view text, std::string const& name) {
+  document_rules rules(name);
+  static_cast<void>(nlohmann::json::sax_parse(text, &rules));
+  return nlohmann::json::parse(text, nullptr, false);
 }
 
 }  // namespace ballast_cli
