@@ -66,6 +66,14 @@ TEST_CASE("verl::schedule: equal counts, a sample that is too long, and bad inpu
   CHECK(ballast::verl::schedule(std::vector<int>{}, on(4, 999), cost).ranks() == 4);
   CHECK(ballast_test::refusal([&] { (void)ballast::verl::schedule(lengths, on(4, 5000), cost, {.context_ranks = 3}); }) ==
         "context_ranks = 3 must be a power of two that divides ranks, or 0");
+  auto two = on(4, 999);
+  two.most_ranks_shared = 2;
+  CHECK(ballast::verl::schedule(std::vector<int>{1998}, two, cost).status == status::feasible);
+  CHECK(ballast::verl::schedule(std::vector<int>{1999}, two, cost).status == status::infeasible);
+  CHECK(ballast_test::refusal([&] { (void)ballast::verl::schedule(lengths, two, cost, {.context_ranks = 4}); }) ==
+        "context_ranks = 4 exceeds most_ranks_shared = 2");
+  auto const none = ballast::verl::schedule(std::vector<int>{8, 2}, on(8, 1), cost);  // ranks of a group would have no token
+  CHECK((none.status == status::unknown && none.time.value == 0 && none.pieces.empty()));
   CHECK(ballast_test::refusal([&] { (void)ballast::verl::schedule(lengths, on(4, 0), cost); }) == "capacity = 0 must be positive");
 }
 

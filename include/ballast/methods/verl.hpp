@@ -95,7 +95,7 @@ trial<Index> on_degree(R const& lengths, std::uint64_t degree, sharding_options 
         tokens += length(i);
         time += static_cast<std::int64_t>(cost(length(i), static_cast<std::int64_t>(degree)));
       }
-      if (tokens > 0 && tokens < static_cast<std::int64_t>(degree)) return out;  // some ranks would have no token
+      if (tokens > 0 && tokens < static_cast<std::int64_t>(degree)) return {};  // some ranks would have no token
       if (tokens > 0) slowest = (std::max)(slowest, time);
       together.widths.push_back(static_cast<std::uint32_t>(degree));
       together.samples.push_back(of_group[m]);
@@ -139,12 +139,14 @@ template <index_type Index = std::uint32_t, length_range R, degree_cost_model Co
   options.execution = execution::lockstep;
   auto const least = shard_bounds(lengths, options, cost).lower();
   auto const longest = extent_of(lengths).longest;
-  auto const d = by.context_ranks;
+  auto const d = by.context_ranks,
+             most = options.most_ranks_shared == 0 ? options.ranks : (std::min)(options.most_ranks_shared, options.ranks);
   require((d & (d - 1)) == 0 && (d == 0 || (d <= options.ranks && options.ranks % d == 0)),
           [&] { return "context_ranks = " + std::to_string(d) + " must be a power of two that divides ranks, or 0"; });
+  require(d <= most, [&] { return "context_ranks = " + std::to_string(d) + " exceeds most_ranks_shared = " + std::to_string(most); });
   detail::trial<Index> best{.status = status::infeasible, .list = {}};
   if (longest == 0) best.status = status::feasible;  // there are no samples
-  for (std::uint64_t degree = d == 0 ? 1 : d; degree <= (d == 0 ? options.ranks : d); degree *= 2) {
+  for (std::uint64_t degree = d == 0 ? 1 : d; degree <= (d == 0 ? most : d); degree *= 2) {
     if (longest == 0 || options.ranks % degree != 0 || longest > options.capacity * static_cast<std::int64_t>(degree)) continue;
     auto one = detail::on_degree<Index>(lengths, degree, options, cost, by);
     if (best.status != status::feasible || (one.status == status::feasible && one.time < best.time)) best = std::move(one);
