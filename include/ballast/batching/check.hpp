@@ -33,9 +33,9 @@ namespace ballast::inline v0_2 {
 /// @param cost     cost of a sample by its length
 /// @param share_overhead  extra cost of shared samples, in thousandths of their cost
 /// @param keys  `step_constraints::together`, if the planner was given keys: samples with the same key cannot be split up
-/// @throws invalid_input if `keys` has neither no entry nor one for each sample
 /// @return the first broken rule, in the order of `batching_fault`; its index is a place of the table, a pack, a member, an entry of a list
 /// or a sample
+/// @throws invalid_input if `keys` has entries, but not one for each sample
 /// @par Complexity
 /// O(samples + places).
 template <index_type Index, length_range R, cost_model Cost>

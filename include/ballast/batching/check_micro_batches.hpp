@@ -40,8 +40,8 @@ template <class = when_called>
 /// `micro_batches`
 /// @param cost         cost of a sample by its length
 /// @param constraints  the constraints that the plan must meet
-/// @throws invalid_input if `together` or `apart` has neither no entry nor one for each sample
 /// @return the first broken rule, in the order of `micro_batch_fault`; its index is a sample, pack, rank or place
+/// @throws invalid_input if `together` or `apart` has entries, but not one for each sample
 /// @par Complexity
 /// O(samples log samples + places).
 template <index_type Index, length_range R, cost_model Cost>

@@ -28,10 +28,10 @@ namespace ballast::inline v0_2 {
 /// @param lengths  tokens of each sample, positive
 /// @param ranks    the ranks, valid
 /// @param cost     cost of a sample by its length
-/// @throws invalid_input unless each rank has a capacity and a time
 /// @return the first broken rule: `wrong_shape` if `rank_of` does not divide the micro-batches over the ranks; micro-batch after
 /// micro-batch `bad_offsets`, `empty_pack`, `member_out_of_range`, `sample_twice`, `overfull_pack`; `wrong_list` if `too_long` is not
 /// ascending or names a sample that a rank has room for; `sample_missing`; `wrong_value` and `wrong_bound` of the time
+/// @throws invalid_input unless each rank has a capacity and a time
 /// @par Complexity
 /// O(samples + micro-batches + ranks).
 template <index_type Index, length_range R, cost_model Cost>

@@ -110,7 +110,7 @@ struct graph_uses {
   std::vector<std::uint32_t> maker;   ///< for each tensor, the operator that makes it, or `none`
   groups<std::uint32_t> readers;      ///< for each tensor, the operators that read it, in program order
   std::vector<std::uint32_t> memory;  ///< for each tensor, the tensor with memory of its own whose memory it uses; itself if it shares none
-  std::vector<std::uint32_t> content;  ///< for each tensor, the tensor of which it is a view, in any number of steps; itself if it is none
+  std::vector<std::uint32_t> content;  ///< for each tensor, the one that it is a view of, in any number of steps; itself if it is no view
 };
 
 /// @brief Finds the makers and readers of all tensors of a graph.

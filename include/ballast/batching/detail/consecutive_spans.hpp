@@ -46,7 +46,10 @@ class consecutive_spans {
       last_[begin] = end;
     }
     for (std::size_t end = 1; end <= n_; ++end) spans_ += end - first_[end];
-    quadrangle&& spans_ > most ? look_at_ends() : fill();
+    if (quadrangle && spans_ > most)
+      look_at_ends();
+    else
+      fill();
   }
 
   [[nodiscard]] std::size_t samples() const noexcept { return n_; }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/batching/detail/choose_plan.hpp>
-#include <ballast/batching/detail/pack_for_steps.hpp>
 #include <ballast/batching/detail/random_part.hpp>
 #include <ballast/batching/detail/sort_into_steps.hpp>
 #include <ballast/batching/options.hpp>
+#include <ballast/core/groups.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -73,15 +73,14 @@ template <index_type Index>
   return windows.subspan(best);
 }
 
-/// Offers a plan whose packs are made first, then sorted by cost in windows of steps, dealt, and balanced by exchanges; the deviation of
-/// wider windows than a step is at most `most_deviation`.
+/// Offers a plan of packs that are sorted by cost in windows of steps, dealt, and balanced by exchanges; the deviation of wider windows
+/// than a step is at most `most_deviation`.
 /// @return whether no stop cut the trials short
 template <index_type Index>
-[[nodiscard]] bool offer_windows(plan_choice<Index>& choice, weighed_samples const& items, batching_options const& o,
-                                 std::uint64_t most_deviation, std::stop_token const& stop) {
+[[nodiscard]] bool offer_windows(plan_choice<Index>& choice, groups<Index> const& packs, weighed_samples const& items,
+                                 batching_options const& o, std::uint64_t most_deviation, std::stop_token const& stop) {
   constexpr std::uint64_t all[] = {1, 4, 8, 16, 64, 0}, ends[] = {1, 0};
   auto const windows = o.micro_batches > 1 ? std::span<std::uint64_t const>(ends) : all;
-  auto const packs = pack_for_steps<Index>(items, o);
   auto const deal = [&](std::uint64_t window) { return deal_in_window(packs, items, o, window); };
   auto const allowed = [&](auto const& plan) { return choice.deviation(plan) <= most_deviation; };
   auto complete = true;

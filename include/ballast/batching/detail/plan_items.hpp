@@ -83,7 +83,8 @@ template <index_type Index>
   }
   if (!may_pack) return take(true);
   auto deviation = (std::max)(likely.deviation, trials.deviation());
-  auto const offer = [&] { return offer_windows(choice, items, o, deviation + deviation / 2, stop); };  // few steps give only an estimate
+  auto const packs = pack_for_steps<Index>(items, o);
+  auto const offer = [&] { return offer_windows(choice, packs, items, o, deviation + deviation / 2, stop); };  // with a margin: an estimate
   auto complete = offer();
   if (complete && !likely.good && !choice.balanced()) {
     complete = !stop.stop_requested();

@@ -76,7 +76,7 @@ class flow_network {
     budget.spend(arc_work * (nodes_ + arcs_.size()));
     return level_[1] != none;
   }
-  // Sends what one more path can take; 0 if there is none. `path_` keeps what of the path can take more.
+  // Sends what one more path can take, and returns it; 0 where no path is left. `path_` keeps what of the path can take more.
   std::int64_t augment(order_budget& budget) {
     for (auto v = path_.empty() ? 0U : arcs_[path_.back()].to; v != 1;) {
       auto const end = first_[v + 1];
