@@ -2,8 +2,8 @@
 // Attention as work that can be divided: DistCA's filling of servers (arXiv 2510.18121) beside two-sided filling and whole documents,
 // WLB-LLM's table 2 (arXiv 2503.17924) and its two ways to cut a micro-batch, and Libra's pools. Loads over the mean, bytes, moves, and the
 // time to plan.
+#include <ballast/attention/attention_pools.hpp>
 #include <ballast/balance/longest_processing_time.hpp>
-#include <ballast/batching/pools.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/methods/distca.hpp>
 #include <ballast/methods/wlb.hpp>

@@ -9,7 +9,7 @@
 
 #include <ballast/core/random.hpp>
 #include <ballast/cost/presets.hpp>
-#include <ballast/cost/training_graph.hpp>
+#include <ballast/footprint/training_graph.hpp>
 #include <ballast/memory/list_orders.hpp>
 #include <ballast/memory/order.hpp>
 #include <ballast/memory/peak.hpp>

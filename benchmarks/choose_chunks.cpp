@@ -6,7 +6,7 @@
 // setting found with (8K, 4), or with K = 1 and the largest chunk that fits, which is ChunkFlow's rule without a pipeline.
 #include "planning/distributions.hpp"
 
-#include <ballast/batching/choose_chunks.hpp>
+#include <ballast/chunks/choose_chunks.hpp>
 #include <ballast/cost/polynomial.hpp>
 
 #include <benchmark/benchmark.h>

@@ -6,9 +6,9 @@
 // search with so many simulations, `both_60` and `both_600` the search with chunks of equal time, `either_600` the better of two searches
 // with 300 simulations, one for each kind of chunks. `bound` is the lower bound of `both`, `simple_bound` the one that knows no chains, and
 // `search_bound` the lower bound of the published chunks. Time is that of one search with 600 simulations.
-#include <ballast/batching/chunk_work.hpp>
-#include <ballast/batching/equal_time_chunks.hpp>
-#include <ballast/packing/chunks.hpp>
+#include <ballast/chunks/chunk_work.hpp>
+#include <ballast/chunks/equal_time_chunks.hpp>
+#include <ballast/chunks/make_chunks.hpp>
 #include <ballast/pipeline/bounds.hpp>
 #include <ballast/pipeline/chunked_order.hpp>
 #include <ballast/pipeline/search_order.hpp>

@@ -4,7 +4,7 @@
 #include "../tests/support/measured_memory.hpp"
 #include "planning/distributions.hpp"
 
-#include <ballast/batching/equal_time_chunks.hpp>
+#include <ballast/chunks/equal_time_chunks.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/cost/transformer.hpp>
 #include <ballast/methods/chunkflow.hpp>

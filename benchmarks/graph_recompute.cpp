@@ -4,10 +4,10 @@
 // keeps the tensors that enter a layer (full recomputation in Megatron-LM). Then budgets between the least peak of any choice (0 %) and the
 // peak of the graph as it is (100 %). Peaks are those of program order. Times are in percent of the forward pass: `theirs`, `time` of ours
 // and `bound`, its lower bound; `dropped` of `candidates` tensors; a choice that does not exist has a time of -1.
-#include <ballast/core/graph.hpp>
 #include <ballast/cost/presets.hpp>
-#include <ballast/cost/training_graph.hpp>
-#include <ballast/recompute/graph.hpp>
+#include <ballast/footprint/training_graph.hpp>
+#include <ballast/graph/graph.hpp>
+#include <ballast/recompute/graph/recompute_graph.hpp>
 
 #include "../tests/recompute/graph_suite.hpp"
 #include "../tests/support/program_order_peak.hpp"

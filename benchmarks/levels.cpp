@@ -3,7 +3,7 @@
 // of training are modelled; times of planning are CPU seconds of this run. Published figures stand beside ours.
 #include <ballast/core/classes.hpp>
 #include <ballast/cost/presets.hpp>
-#include <ballast/cost/sequence_parallel.hpp>
+#include <ballast/footprint/sequence_parallel.hpp>
 #include <ballast/levels.hpp>
 #include <ballast/methods/hbp.hpp>
 #include <ballast/methods/longalign.hpp>

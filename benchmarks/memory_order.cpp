@@ -9,7 +9,7 @@
 // `transformer` (layers, tokens), `inception` (blocks, batch), `densenet` and `unet` order one training step with Adam; counters are peaks
 // over the lower bound. `lists` times each list scheduler by the number of operators, `large` the whole planner under its default limits.
 #include <ballast/cost/presets.hpp>
-#include <ballast/cost/training_graph.hpp>
+#include <ballast/footprint/training_graph.hpp>
 #include <ballast/memory/check_order.hpp>
 #include <ballast/memory/list_orders.hpp>
 #include <ballast/memory/order.hpp>

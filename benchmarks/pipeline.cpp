@@ -5,9 +5,9 @@
 //
 // Works: micro-batches of unequal length (a uniform factor of 1 … 16), every stage the same; forward, input and weight part 1 : 1 : 1, a
 // transfer of a tenth of a forward; `chunked` has batches of long samples. Nothing is cached between iterations but memory.
-#include <ballast/batching/chunk_work.hpp>
+#include <ballast/chunks/chunk_work.hpp>
+#include <ballast/chunks/make_chunks.hpp>
 #include <ballast/core/random.hpp>
-#include <ballast/packing/chunks.hpp>
 #include <ballast/pipeline.hpp>
 
 #include <benchmark/benchmark.h>

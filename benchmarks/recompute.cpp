@@ -6,8 +6,8 @@
 // the exact optimum, `over` the largest excess of memory. `per_batch` selects for one batch of 97 layers: compiled once, or from scratch.
 // `chain` plans 97 layers in 500 units; `ratio` is its time over that of storing the square root of them evenly, at that one's peak.
 #include <ballast/core/random.hpp>
-#include <ballast/cost/model_layers.hpp>
 #include <ballast/cost/presets.hpp>
+#include <ballast/footprint/model_layers.hpp>
 #include <ballast/recompute.hpp>
 
 #include <benchmark/benchmark.h>
@@ -144,9 +144,12 @@ BENCHMARK_CAPTURE(layers, omnibal, [](two_kinds const& k, std::int64_t room, ten
 })->Apply(stages);
 BENCHMARK_CAPTURE(layers, hbp, [](two_kinds const& k, std::int64_t room, tensors const&) { return hbp_rule(k, room); })->Apply(stages);
 
+ballast::symbolic polynomial_of(ballast::batch_cost const& cost) {
+  return cost.over(ballast::symbolic::of(0), ballast::symbolic::of(1), ballast::symbolic::of(2));
+}
 std::vector<ballast::symbolic_option> options_of(ballast::layer const& c) {
   std::vector<ballast::symbolic_option> out;
-  for (auto const& o : c.options) out.push_back({o.bytes.polynomial(), o.work.polynomial(), {}});
+  for (auto const& o : c.options) out.push_back({polynomial_of(o.bytes), polynomial_of(o.work), {}});
   return out;
 }
 void per_batch(benchmark::State& state) {

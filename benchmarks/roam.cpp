@@ -4,9 +4,9 @@
 // largest first, as compilers do; `lowest_list` that of the better of the net lists; `rule` our order with activations at the bottom, the
 // published layout; `plan` order and layout by search, `bound` the lower bound of every order. `list_time` is the time of the lists and
 // their layouts over that of the plan, which is the time shown.
-#include <ballast/core/graph.hpp>
 #include <ballast/cost/presets.hpp>
-#include <ballast/cost/training_graph.hpp>
+#include <ballast/footprint/training_graph.hpp>
+#include <ballast/graph/graph.hpp>
 #include <ballast/memory/fit_layouts.hpp>
 #include <ballast/memory/list_orders.hpp>
 #include <ballast/memory/peak.hpp>

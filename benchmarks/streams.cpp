@@ -5,14 +5,14 @@
 // longest delay in steps, time of a step beside longest processing time first on the same samples. Sets are generators of `ballast
 // generate` and, in the folder BALLAST_TRACES, Mooncake's trace.
 #include <ballast/balance/longest_processing_time.hpp>
-#include <ballast/batching/mixture_stream.hpp>
-#include <ballast/batching/outlier_stream.hpp>
-#include <ballast/batching/replay_stream.hpp>
-#include <ballast/batching/stream_sources.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/methods/wlb.hpp>
 #include <ballast/methods/wlb_replay.hpp>
+#include <ballast/streams/mixture_stream.hpp>
+#include <ballast/streams/outlier_stream.hpp>
+#include <ballast/streams/replay_stream.hpp>
+#include <ballast/streams/stream_sources.hpp>
 
 #include <benchmark/benchmark.h>
 

@@ -4,13 +4,13 @@
 // `evaluated` the layouts of operators that were evaluated, `decimals` of 3^weights, which an enumeration of the whole model would
 // evaluate. `enumerate` evaluates all plans of the six weights of one layer and returns the least time, beside `plan_layouts` of the same
 // block.
-#include <ballast/core/repeated_blocks.hpp>
-#include <ballast/core/repeated_subgraphs.hpp>
 #include <ballast/cost/presets.hpp>
-#include <ballast/cost/training_graph.hpp>
+#include <ballast/footprint/training_graph.hpp>
+#include <ballast/graph/repeated_blocks.hpp>
+#include <ballast/graph/repeated_subgraphs.hpp>
 #include <ballast/methods/tap.hpp>
 #include <ballast/methods/tap_operators.hpp>
-#include <ballast/sharding/check_layouts.hpp>
+#include <ballast/weights/check.hpp>
 
 #include <benchmark/benchmark.h>
 

@@ -2,8 +2,8 @@
 // Several tasks in one run, some with images and some with text alone, as M6 was trained: an epoch draws each task in its share, and its
 // steps balance images and tokens over the ranks. Samples without images have packs and steps of their own.
 #include <ballast/batching/measured_steps.hpp>
-#include <ballast/batching/mixture.hpp>
 #include <ballast/core/random.hpp>
+#include <ballast/streams/mixture.hpp>
 
 #include <array>
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/cost/presets.hpp>
-#include <ballast/cost/training_graph.hpp>
+#include <ballast/footprint/training_graph.hpp>
 #include <ballast/memory/peak.hpp>
 #include <ballast/memory/replay_allocator.hpp>
 #include <ballast/methods/roam.hpp>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "figures.hpp"
 
-#include <ballast/cost/model_layers.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/cost/transformer.hpp>
+#include <ballast/footprint/model_layers.hpp>
 #include <ballast/partition/min_max.hpp>
 #include <ballast/pipeline/simulate.hpp>
 #include <ballast/recompute/keep.hpp>

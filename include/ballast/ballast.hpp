@@ -7,11 +7,15 @@
 ///
 /// To compile less, include the rooms that you use: `ballast/plan.hpp` for whole plans, `ballast/packing.hpp` for packs, and so on.
 
+#include <ballast/attention.hpp>
 #include <ballast/balance.hpp>
 #include <ballast/batching.hpp>
+#include <ballast/chunks.hpp>
 #include <ballast/core.hpp>
 #include <ballast/cost.hpp>
 #include <ballast/curriculum.hpp>
+#include <ballast/footprint.hpp>
+#include <ballast/graph.hpp>
 #include <ballast/layout.hpp>
 #include <ballast/levels.hpp>
 #include <ballast/loss.hpp>
@@ -24,3 +28,5 @@
 #include <ballast/recompute.hpp>
 #include <ballast/sharding.hpp>
 #include <ballast/staging.hpp>
+#include <ballast/streams.hpp>
+#include <ballast/weights.hpp>

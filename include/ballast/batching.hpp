@@ -6,8 +6,7 @@
 ///
 /// `plan_steps` makes packs and steps in one plan, `deal_steps` makes steps of packs that exist already, `samples_left` lists what an
 /// interrupted plan has not trained, and `check_batching` validates any plan. If some samples are too long for one rank, `shards_of` says
-/// which tokens of a step each rank trains on, `global_schedule` plans one batch on groups of ranks, and `shard_weights` weighs the loss.
-/// `deal_chunks` deals a batch in chunks to pipelines, `chunk_work` says what their stages do, and `choose_chunks` chooses their size.
+/// which tokens of a step each rank trains on, and `shard_weights` weighs the loss.
 /// @code
 /// auto const cost = ballast::sample_cost(ballast::transformer_preset("llama-3.1-8b"));
 /// auto const plan = ballast::plan_steps(lengths, {.capacity = 131072, .ranks = 64, .micro_batches = 4}, cost);
@@ -18,38 +17,23 @@
 #include <ballast/batching/check.hpp>
 #include <ballast/batching/check_consecutive.hpp>
 #include <ballast/batching/check_micro_batches.hpp>
-#include <ballast/batching/check_stream.hpp>
 #include <ballast/batching/check_unequal_batch.hpp>
-#include <ballast/batching/choose_chunks.hpp>
-#include <ballast/batching/chunk_settings.hpp>
-#include <ballast/batching/chunk_work.hpp>
 #include <ballast/batching/consecutive_micro_batches.hpp>
 #include <ballast/batching/consecutive_options.hpp>
-#include <ballast/batching/deal_chunks.hpp>
 #include <ballast/batching/deal_steps.hpp>
-#include <ballast/batching/equal_time_chunks.hpp>
 #include <ballast/batching/fault.hpp>
-#include <ballast/batching/global_schedule.hpp>
 #include <ballast/batching/measured_options.hpp>
 #include <ballast/batching/measured_steps.hpp>
 #include <ballast/batching/micro_batch_options.hpp>
 #include <ballast/batching/micro_batches.hpp>
-#include <ballast/batching/mixture.hpp>
-#include <ballast/batching/mixture_stream.hpp>
-#include <ballast/batching/one_by_one.hpp>
 #include <ballast/batching/options.hpp>
-#include <ballast/batching/outlier_stream.hpp>
 #include <ballast/batching/phase_steps.hpp>
 #include <ballast/batching/pipeline_steps.hpp>
 #include <ballast/batching/plan_steps.hpp>
-#include <ballast/batching/pools.hpp>
-#include <ballast/batching/replay_stream.hpp>
 #include <ballast/batching/result.hpp>
 #include <ballast/batching/resume.hpp>
 #include <ballast/batching/shard_weights.hpp>
 #include <ballast/batching/step_shards.hpp>
-#include <ballast/batching/stream_sources.hpp>
-#include <ballast/batching/stream_step.hpp>
 #include <ballast/batching/stream_steps.hpp>
 #include <ballast/batching/unequal_batch.hpp>
 #include <ballast/batching/weigh.hpp>

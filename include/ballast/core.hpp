@@ -16,7 +16,6 @@
 /// @endcode
 
 #include <ballast/core/certificate.hpp>
-#include <ballast/core/check_graph.hpp>
 #include <ballast/core/checked.hpp>
 #include <ballast/core/classes.hpp>
 #include <ballast/core/concepts.hpp>
@@ -24,7 +23,6 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/executor.hpp>
 #include <ballast/core/fold_values.hpp>
-#include <ballast/core/graph.hpp>
 #include <ballast/core/groups.hpp>
 #include <ballast/core/hash.hpp>
 #include <ballast/core/histogram.hpp>
@@ -39,14 +37,10 @@
 #include <ballast/core/progress.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/core/range_maximum.hpp>
-#include <ballast/core/repeat_layers.hpp>
-#include <ballast/core/repeated_blocks.hpp>
-#include <ballast/core/repeated_subgraphs.hpp>
 #include <ballast/core/runs.hpp>
 #include <ballast/core/search_limits.hpp>
 #include <ballast/core/search_watch.hpp>
 #include <ballast/core/status.hpp>
-#include <ballast/core/subgraphs.hpp>
 #include <ballast/core/verdict.hpp>
 #include <ballast/core/version.hpp>
 #include <ballast/core/weigh.hpp>

@@ -4,7 +4,7 @@
 /// @file
 /// @brief Includes all of memory/: the order of operators that needs least memory, addresses of buffers, and PyTorch's allocator.
 ///
-/// `order_operators` orders a graph (core/graph.hpp), `buffers_of` says when each tensor is in use, `layout_buffers` gives it an address,
+/// `order_operators` orders a graph (graph/graph.hpp), `buffers_of` says when each tensor is in use, `layout_buffers` gives it an address,
 /// and `replay_allocator` says what PyTorch's caching allocator would have reserved. `plan_regions` orders a graph whose sizes depend on
 /// the batch, once for each region of its dimensions.
 

@@ -26,8 +26,10 @@
 #include <ballast/methods/eplb.hpp>
 #include <ballast/methods/flexsp.hpp>
 #include <ballast/methods/flexsp_costs.hpp>
+#include <ballast/methods/global_schedule.hpp>
 #include <ballast/methods/hbp.hpp>
 #include <ballast/methods/hbp_profile.hpp>
+#include <ballast/methods/length_buckets.hpp>
 #include <ballast/methods/longalign.hpp>
 #include <ballast/methods/m6t.hpp>
 #include <ballast/methods/megatron_hybrid_cp.hpp>

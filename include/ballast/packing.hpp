@@ -6,7 +6,7 @@
 ///
 /// `pack` is the default packer: best-fit decreasing, or a search for fewer packs if it is given `search_limits`. `best_fit_decreasing`,
 /// `near_optimal` and the others are single algorithms, `count_packs` gives bounds without packing, and `check_packing` validates any plan.
-/// packing/vector/ packs under several capacities at once. `make_chunks` also cuts samples that are longer than a pack.
+/// packing/vector/ packs under several capacities at once.
 /// @code
 /// auto const plan = ballast::pack(lengths, {.capacity = 8192});
 /// for (auto const pack : plan.packs) train_on(pack);               // a span of sample indices
@@ -19,9 +19,7 @@
 #include <ballast/packing/best_fit_decreasing.hpp>
 #include <ballast/packing/bounds.hpp>
 #include <ballast/packing/check.hpp>
-#include <ballast/packing/check_chunks.hpp>
 #include <ballast/packing/check_duals.hpp>
-#include <ballast/packing/chunks.hpp>
 #include <ballast/packing/count.hpp>
 #include <ballast/packing/expand.hpp>
 #include <ballast/packing/first_fit.hpp>

@@ -5,8 +5,7 @@
 /// @brief Includes all of recompute/: which saved tensors are kept, computed again or sent to the host, within a memory budget.
 ///
 /// `keep_tensors` decides for each kind of tensors whether to keep it, `choose_options` chooses one of several options for each layer,
-/// `checkpoint_chain` places checkpoints along a chain, and `recompute_graph` rewrites a graph of operators. `retained_tasks` orders the
-/// passes of a long sample in chunks.
+/// `checkpoint_chain` places checkpoints along a chain, and `recompute_graph` rewrites a graph of operators.
 /// `evict` runs a graph of operators within a memory limit, with subgraphs that `plan_evictions` found before the batch was known.
 /// @code
 /// std::vector<ballast::saved_tensor> const tensors{{.bytes = 64 << 20, .time = 700, .count = 32}};
@@ -19,18 +18,16 @@
 #include <ballast/recompute/chain.hpp>
 #include <ballast/recompute/chain_step.hpp>
 #include <ballast/recompute/check.hpp>
-#include <ballast/recompute/check_eviction.hpp>
-#include <ballast/recompute/check_graph_recompute.hpp>
-#include <ballast/recompute/check_retention.hpp>
 #include <ballast/recompute/choose.hpp>
-#include <ballast/recompute/chunk_retention.hpp>
 #include <ballast/recompute/compiled.hpp>
-#include <ballast/recompute/evict.hpp>
-#include <ballast/recompute/eviction_plan.hpp>
 #include <ballast/recompute/forward_operator.hpp>
-#include <ballast/recompute/graph.hpp>
+#include <ballast/recompute/graph/check.hpp>
+#include <ballast/recompute/graph/check_eviction.hpp>
+#include <ballast/recompute/graph/evict.hpp>
+#include <ballast/recompute/graph/eviction_plan.hpp>
+#include <ballast/recompute/graph/memory_event.hpp>
+#include <ballast/recompute/graph/recompute_graph.hpp>
 #include <ballast/recompute/keep.hpp>
-#include <ballast/recompute/memory_event.hpp>
 #include <ballast/recompute/option.hpp>
 #include <ballast/recompute/peak.hpp>
 #include <ballast/recompute/selection.hpp>

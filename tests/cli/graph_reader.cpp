@@ -5,7 +5,7 @@
 #include "support/catch.hpp"
 
 #include <ballast/cost/presets.hpp>
-#include <ballast/cost/training_graph.hpp>
+#include <ballast/footprint/training_graph.hpp>
 
 #include <cstdint>
 #include <string>

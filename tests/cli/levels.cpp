@@ -7,7 +7,7 @@
 #include <ballast/core/classes.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/cost/presets.hpp>
-#include <ballast/cost/sequence_parallel.hpp>
+#include <ballast/footprint/sequence_parallel.hpp>
 #include <ballast/levels/choose.hpp>
 #include <ballast/levels/compare.hpp>
 #include <ballast/levels/plan.hpp>

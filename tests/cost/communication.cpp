@@ -2,8 +2,8 @@
 #include <ballast/core/random.hpp>
 #include <ballast/cost/communication.hpp>
 #include <ballast/cost/presets.hpp>
-#include <ballast/cost/sequence_parallel.hpp>
 #include <ballast/cost/transformer.hpp>
+#include <ballast/footprint/sequence_parallel.hpp>
 
 #include "support/catch.hpp"
 #include "support/layer_traffic.hpp"

@@ -15,7 +15,7 @@ TEST_CASE("batch_cost: is linear in a micro-batch, and says whether it fits") {
   batch_shape const batch{.tokens = 10, .squares = 58, .tiles = 4};
   CHECK(cost(batch) == 30 + 116 + 20);
   CHECK((cost + cost)(batch) == 2 * cost(batch));
-  CHECK(cost.polynomial()(batch.values()) == cost(batch));
+  CHECK(cost.over(symbolic::of(0), symbolic::of(1), symbolic::of(2))(batch.values()) == cost(batch));
   CHECK(cost.fits(batch));
   CHECK_FALSE(cost.fits({.tokens = std::int64_t{1} << 62}));
   CHECK_FALSE(cost.fits({.tokens = -1}));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/cost/memory.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/cost/utilisation.hpp>
+#include <ballast/footprint/memory.hpp>
 
 #include "support/catch.hpp"
 #include "support/korthikanti.hpp"

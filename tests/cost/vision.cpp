@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/cost/layer.hpp>
-#include <ballast/cost/model_layers.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/cost/transformer.hpp>
 #include <ballast/cost/vision.hpp>
+#include <ballast/footprint/model_layers.hpp>
 
 #include "support/catch.hpp"
 #include "support/refusal.hpp"

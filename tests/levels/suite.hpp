@@ -2,7 +2,7 @@
 #pragma once
 #include <ballast/core/random.hpp>
 #include <ballast/cost/presets.hpp>
-#include <ballast/cost/sequence_parallel.hpp>
+#include <ballast/footprint/sequence_parallel.hpp>
 
 #include <cstddef>
 #include <cstdint>

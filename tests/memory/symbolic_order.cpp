@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/core/hash.hpp>
 #include <ballast/core/random.hpp>
-#include <ballast/cost/dimension_basis.hpp>
-#include <ballast/cost/symbolic_graph.hpp>
-#include <ballast/cost/training_graph.hpp>
+#include <ballast/footprint/training_graph.hpp>
+#include <ballast/graph/dimension_basis.hpp>
+#include <ballast/graph/symbolic_graph.hpp>
 #include <ballast/memory/symbolic_order.hpp>
 
 #include "support/catch.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/core/random.hpp>
-#include <ballast/cost/training_graph.hpp>
+#include <ballast/footprint/training_graph.hpp>
 #include <ballast/methods/bladedisc.hpp>
-#include <ballast/recompute/check_eviction.hpp>
+#include <ballast/recompute/graph/check_eviction.hpp>
 
 #include "support/catch.hpp"
 #include "support/refusal.hpp"

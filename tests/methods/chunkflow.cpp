@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ballast/chunks/check.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/cost/transformer.hpp>
 #include <ballast/methods/chunkflow.hpp>
-#include <ballast/packing/check_chunks.hpp>
 #include <ballast/pipeline/check.hpp>
 #include <ballast/pipeline/list_schedule.hpp>
 #include <ballast/sharding/check.hpp>

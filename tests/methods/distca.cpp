@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ballast/attention/check_attention_tasks.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/methods/distca.hpp>
 #include <ballast/sharding/check.hpp>
-#include <ballast/sharding/check_attention_tasks.hpp>
 
 #include "support/catch.hpp"
 #include "support/lengths.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/core/random.hpp>
-#include <ballast/cost/model_layers.hpp>
 #include <ballast/cost/presets.hpp>
+#include <ballast/footprint/model_layers.hpp>
 #include <ballast/methods/omnibal_partition.hpp>
 #include <ballast/partition/check.hpp>
 #include <ballast/partition/second_objective.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/cost/presets.hpp>
-#include <ballast/cost/training_graph.hpp>
+#include <ballast/footprint/training_graph.hpp>
 #include <ballast/memory/check_layout.hpp>
 #include <ballast/memory/check_order.hpp>
 #include <ballast/memory/list_orders.hpp>

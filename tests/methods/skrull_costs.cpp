@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/cost/memory.hpp>
-#include <ballast/cost/model_setting.hpp>
 #include <ballast/cost/presets.hpp>
+#include <ballast/footprint/memory.hpp>
+#include <ballast/footprint/model_setting.hpp>
 #include <ballast/methods/skrull_costs.hpp>
 
 #include "support/catch.hpp"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/core/check_graph.hpp>
-#include <ballast/core/repeated_subgraphs.hpp>
 #include <ballast/cost/presets.hpp>
-#include <ballast/cost/training_graph.hpp>
+#include <ballast/footprint/training_graph.hpp>
+#include <ballast/graph/check.hpp>
+#include <ballast/graph/repeated_subgraphs.hpp>
 #include <ballast/methods/tap.hpp>
 #include <ballast/methods/tap_operators.hpp>
-#include <ballast/sharding/check_layouts.hpp>
+#include <ballast/weights/check.hpp>
 
 #include "support/catch.hpp"
 

@@ -2,8 +2,8 @@
 #include <ballast/plan/judge_setting.hpp>
 
 #include <ballast/core/random.hpp>
-#include <ballast/cost/model_layers.hpp>
 #include <ballast/cost/presets.hpp>
+#include <ballast/footprint/model_layers.hpp>
 #include <ballast/plan/plan_training.hpp>
 
 #include "support/catch.hpp"

@@ -2,8 +2,8 @@
 #include <ballast/plan/search_degrees.hpp>
 
 #include <ballast/core/random.hpp>
-#include <ballast/cost/optimizer.hpp>
 #include <ballast/cost/presets.hpp>
+#include <ballast/footprint/optimizer.hpp>
 
 #include "support/catch.hpp"
 #include "support/progress_log.hpp"

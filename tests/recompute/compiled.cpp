@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/core/random.hpp>
-#include <ballast/cost/model_layers.hpp>
 #include <ballast/cost/presets.hpp>
+#include <ballast/footprint/model_layers.hpp>
 #include <ballast/recompute/check.hpp>
 #include <ballast/recompute/compiled.hpp>
 
@@ -22,9 +22,10 @@ using ballast_test::refusal;
 namespace {
 std::vector<dimension> const batch{{"tokens", 1, 16384}, {"squares", 1, std::int64_t{1} << 28}, {"tiles", 0, 64}};
 
+symbolic polynomial_of(batch_cost const& cost) { return cost.over(symbolic::of(0), symbolic::of(1), symbolic::of(2)); }
 std::vector<symbolic_option> options_of(layer const& c) {
   std::vector<symbolic_option> out;
-  for (auto const& o : c.options) out.push_back({o.bytes.polynomial(), o.work.polynomial(), {}});
+  for (auto const& o : c.options) out.push_back({polynomial_of(o.bytes), polynomial_of(o.work), {}});
   return out;
 }
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/cost/model_layers.hpp>
 #include <ballast/cost/presets.hpp>
+#include <ballast/footprint/model_layers.hpp>
 #include <ballast/staging/joint.hpp>
 #include <ballast/staging/layer.hpp>
 

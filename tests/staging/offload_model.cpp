@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/cost/presets.hpp>
-#include <ballast/cost/trainable.hpp>
+#include <ballast/footprint/trainable.hpp>
 #include <ballast/staging/offload_model.hpp>
 
 #include "support/catch.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/core/graph.hpp>
 #include <ballast/core/random.hpp>
+#include <ballast/graph/graph.hpp>
 
 #include <algorithm>
 #include <bit>

@@ -2,7 +2,7 @@
 #pragma once
 #include <ballast/cost/calibrate.hpp>
 #include <ballast/cost/presets.hpp>
-#include <ballast/cost/sequence_parallel.hpp>
+#include <ballast/footprint/sequence_parallel.hpp>
 
 #include <algorithm>
 #include <array>
@@ -12,7 +12,8 @@
 #include <utility>
 #include <vector>
 
-// The profiles that HBP published (arXiv 2503.07680, tables 4, 18 and 19), and fits of the model of cost/sequence_parallel.hpp to them.
+// The profiles that HBP published (arXiv 2503.07680, tables 4, 18 and 19), and fits of the model of footprint/sequence_parallel.hpp to
+// them.
 
 namespace ballast_test {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/cost/memory.hpp>
 #include <ballast/cost/transformer_shape.hpp>
+#include <ballast/footprint/memory.hpp>
 
 #include <array>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/cost/link_time.hpp>
-#include <ballast/sharding/layout_model.hpp>
+#include <ballast/weights/layout_model.hpp>
 
 #include <cstdint>
 

@@ -2,12 +2,12 @@
 #pragma once
 #include <ballast/core/math.hpp>
 #include <ballast/cost/layer.hpp>
-#include <ballast/cost/model_layers.hpp>
-#include <ballast/cost/model_setting.hpp>
-#include <ballast/cost/optimizer.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/cost/schedule.hpp>
-#include <ballast/cost/trainable.hpp>
+#include <ballast/footprint/model_layers.hpp>
+#include <ballast/footprint/model_setting.hpp>
+#include <ballast/footprint/optimizer.hpp>
+#include <ballast/footprint/trainable.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/core/graph.hpp>
+#include <ballast/graph/graph.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/cost/optimizer.hpp>
 #include <ballast/cost/presets.hpp>
+#include <ballast/footprint/optimizer.hpp>
 #include <ballast/plan/search_degrees.hpp>
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/random.hpp>
-#include <ballast/cost/dimension_basis.hpp>
+#include <ballast/graph/dimension_basis.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/core/graph.hpp>
 #include <ballast/core/random.hpp>
-#include <ballast/cost/symbolic.hpp>
+#include <ballast/graph/graph.hpp>
+#include <ballast/graph/symbolic.hpp>
 
 #include <algorithm>
 #include <cstddef>

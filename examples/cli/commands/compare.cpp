@@ -11,8 +11,8 @@
 #include "report/replace.hpp"
 #include "report/words.hpp"
 
-#include <ballast/cost/model_degree_cost.hpp>
-#include <ballast/cost/sequence_parallel.hpp>
+#include <ballast/footprint/model_degree_cost.hpp>
+#include <ballast/footprint/sequence_parallel.hpp>
 
 #include <algorithm>
 #include <limits>

@@ -5,7 +5,7 @@
 #include "errors.hpp"
 #include "planning/model_setting.hpp"
 
-#include <ballast/cost/optimizer.hpp>
+#include <ballast/footprint/optimizer.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -5,8 +5,8 @@
 #include "planning/packers.hpp"
 #include "readers/lengths.hpp"
 
-#include <ballast/cost/model_setting.hpp>
 #include <ballast/cost/schedule.hpp>
+#include <ballast/footprint/model_setting.hpp>
 #include <ballast/packing/options.hpp>
 
 #include <CLI/CLI.hpp>

@@ -12,7 +12,7 @@
 #include "report/replace.hpp"
 #include "report/words.hpp"
 
-#include <ballast/cost/training_graph.hpp>
+#include <ballast/footprint/training_graph.hpp>
 
 #include <memory>
 #include <string>

@@ -12,10 +12,10 @@
 #include "report/svg.hpp"
 #include "report/words.hpp"
 
+#include <ballast/chunks/make_chunks.hpp>
 #include <ballast/core/groups.hpp>
 #include <ballast/core/wide.hpp>
 #include <ballast/cost/polynomial.hpp>
-#include <ballast/packing/chunks.hpp>
 #include <ballast/pipeline/chunked_order.hpp>
 #include <ballast/pipeline/list_schedule.hpp>
 #include <ballast/pipeline/search_order.hpp>

@@ -2,7 +2,7 @@
 #include "readers/graph.hpp"
 #include "errors.hpp"
 
-#include <ballast/core/check_graph.hpp>
+#include <ballast/graph/check.hpp>
 
 #include <cstddef>
 #include <cstdint>

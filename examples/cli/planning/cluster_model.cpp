@@ -5,8 +5,8 @@
 
 #include <ballast/cost/communication.hpp>
 #include <ballast/cost/level_time.hpp>
-#include <ballast/cost/model_degree_cost.hpp>
-#include <ballast/cost/sequence_parallel.hpp>
+#include <ballast/footprint/model_degree_cost.hpp>
+#include <ballast/footprint/sequence_parallel.hpp>
 
 #include <algorithm>
 #include <bit>

@@ -2,9 +2,9 @@
 #pragma once
 #include "planning/sample_cost.hpp"
 
-#include <ballast/cost/activations.hpp>
 #include <ballast/cost/degree_cost.hpp>
-#include <ballast/cost/sequence_parallel.hpp>
+#include <ballast/footprint/activations.hpp>
+#include <ballast/footprint/sequence_parallel.hpp>
 
 #include <cstdint>
 #include <optional>

@@ -6,7 +6,7 @@
 #include "report/progress.hpp"
 #include "report/words.hpp"
 
-#include <ballast/cost/model_setting.hpp>
+#include <ballast/footprint/model_setting.hpp>
 #include <ballast/plan/cluster.hpp>
 #include <ballast/plan/search_degrees.hpp>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/certificate.hpp>
-#include <ballast/core/graph.hpp>
+#include <ballast/graph/graph.hpp>
 #include <ballast/memory/layout.hpp>
 #include <ballast/memory/peak.hpp>
-#include <ballast/recompute/graph.hpp>
+#include <ballast/recompute/graph/recompute_graph.hpp>
 
 #include <cstdint>
 #include <optional>

@@ -7,7 +7,7 @@
 #include "report/words.hpp"
 
 #include <ballast/core/math.hpp>
-#include <ballast/cost/model_layers.hpp>
+#include <ballast/footprint/model_layers.hpp>
 #include <ballast/plan/judge_setting.hpp>
 #include <ballast/plan/search_degrees.hpp>
 

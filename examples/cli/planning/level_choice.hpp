@@ -5,7 +5,7 @@
 #include <ballast/core/certificate.hpp>
 #include <ballast/core/classes.hpp>
 #include <ballast/cost/level_time.hpp>
-#include <ballast/cost/sequence_parallel.hpp>
+#include <ballast/footprint/sequence_parallel.hpp>
 #include <ballast/packing/options.hpp>
 
 #include <cstddef>

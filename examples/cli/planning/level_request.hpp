@@ -2,8 +2,8 @@
 #pragma once
 #include "planning/sample_cost.hpp"
 
-#include <ballast/cost/model_setting.hpp>
 #include <ballast/curriculum/options.hpp>
+#include <ballast/footprint/model_setting.hpp>
 
 #include <cstddef>
 #include <cstdint>

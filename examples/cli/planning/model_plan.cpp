@@ -9,8 +9,8 @@
 #include "report/words.hpp"
 
 #include <ballast/core/wide.hpp>
-#include <ballast/cost/model_layers.hpp>
 #include <ballast/cost/polynomial.hpp>
+#include <ballast/footprint/model_layers.hpp>
 #include <ballast/plan/cluster.hpp>
 #include <ballast/plan/training_plan.hpp>
 

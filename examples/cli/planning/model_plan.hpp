@@ -6,10 +6,10 @@
 #include <ballast/cost/evaluate.hpp>
 #include <ballast/cost/exchange.hpp>
 #include <ballast/cost/layer.hpp>
-#include <ballast/cost/model_setting.hpp>
-#include <ballast/cost/optimizer.hpp>
 #include <ballast/cost/schedule.hpp>
 #include <ballast/cost/transformer.hpp>
+#include <ballast/footprint/model_setting.hpp>
+#include <ballast/footprint/optimizer.hpp>
 #include <ballast/plan/compare.hpp>
 #include <ballast/plan/export_flags.hpp>
 #include <ballast/plan/exports.hpp>

@@ -2,10 +2,10 @@
 #pragma once
 #include <ballast/cost/communication.hpp>
 #include <ballast/cost/exchange.hpp>
-#include <ballast/cost/model_setting.hpp>
-#include <ballast/cost/optimizer.hpp>
-#include <ballast/cost/trainable.hpp>
 #include <ballast/cost/transformer.hpp>
+#include <ballast/footprint/model_setting.hpp>
+#include <ballast/footprint/optimizer.hpp>
+#include <ballast/footprint/trainable.hpp>
 
 #include <nlohmann/json_fwd.hpp>
 

@@ -2,8 +2,8 @@
 #pragma once
 #include "planning/sample_cost.hpp"
 
-#include <ballast/cost/memory.hpp>
-#include <ballast/cost/model_setting.hpp>
+#include <ballast/footprint/memory.hpp>
+#include <ballast/footprint/model_setting.hpp>
 #include <ballast/staging/offload.hpp>
 #include <ballast/staging/offload_model.hpp>
 

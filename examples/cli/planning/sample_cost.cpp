@@ -13,7 +13,7 @@
 #include <ballast/cost/presets.hpp>
 #include <ballast/cost/scaled.hpp>
 #include <ballast/cost/table.hpp>
-#include <ballast/cost/vision_language_cost.hpp>
+#include <ballast/footprint/vision_language_cost.hpp>
 #include <ballast/plan/cluster.hpp>
 
 #include <nlohmann/json.hpp>

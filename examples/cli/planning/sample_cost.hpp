@@ -2,9 +2,9 @@
 #pragma once
 #include <ballast/core/concepts.hpp>
 #include <ballast/cost/device.hpp>
-#include <ballast/cost/model_setting.hpp>
 #include <ballast/cost/transformer.hpp>
 #include <ballast/cost/vision.hpp>
+#include <ballast/footprint/model_setting.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -6,6 +6,7 @@
 #include "report/words.hpp"
 
 #include <ballast/balance/longest_processing_time.hpp>
+#include <ballast/chunks/make_chunks.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/levels/pack.hpp>
 #include <ballast/methods/bytescale.hpp>
@@ -19,7 +20,6 @@
 #include <ballast/methods/wlb.hpp>
 #include <ballast/methods/wlb_replay.hpp>
 #include <ballast/methods/wlb_shards.hpp>
-#include <ballast/packing/chunks.hpp>
 #include <ballast/packing/next_fit.hpp>
 #include <ballast/sharding/check.hpp>
 #include <ballast/sharding/homogeneous.hpp>

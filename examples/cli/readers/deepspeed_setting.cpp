@@ -2,9 +2,9 @@
 #include "errors.hpp"
 #include "readers/framework_setting.hpp"
 
-#include <ballast/cost/model_layers.hpp>
-#include <ballast/cost/model_setting.hpp>
-#include <ballast/cost/optimizer.hpp>
+#include <ballast/footprint/model_layers.hpp>
+#include <ballast/footprint/model_setting.hpp>
+#include <ballast/footprint/optimizer.hpp>
 #include <ballast/partition/min_max.hpp>
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 #include "errors.hpp"
 #include "readers/json_document.hpp"
 
-#include <ballast/core/check_graph.hpp>
+#include <ballast/graph/check.hpp>
 
 #include <nlohmann/json.hpp>
 

@@ -3,9 +3,9 @@
 #include "readers/framework_setting.hpp"
 #include "readers/megatron_model.hpp"
 
-#include <ballast/cost/model_setting.hpp>
-#include <ballast/cost/optimizer.hpp>
 #include <ballast/cost/recompute_modules.hpp>
+#include <ballast/footprint/model_setting.hpp>
+#include <ballast/footprint/optimizer.hpp>
 #include <ballast/plan/judge_setting.hpp>
 
 #include <algorithm>

@@ -2,9 +2,9 @@
 #include "errors.hpp"
 #include "readers/framework_setting.hpp"
 
-#include <ballast/cost/model_setting.hpp>
-#include <ballast/cost/optimizer.hpp>
 #include <ballast/cost/presets.hpp>
+#include <ballast/footprint/model_setting.hpp>
+#include <ballast/footprint/optimizer.hpp>
 #include <ballast/plan/judge_setting.hpp>
 
 #include <algorithm>

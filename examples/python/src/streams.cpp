@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/stl/vector.h>
-#include <ballast/batching/one_by_one.hpp>
-#include <ballast/batching/outlier_stream.hpp>
+#include <ballast/streams/one_by_one.hpp>
+#include <ballast/streams/outlier_stream.hpp>
 
 #include <cstddef>
 #include <cstdint>

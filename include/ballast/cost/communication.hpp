@@ -6,8 +6,8 @@
 #include <ballast/cost/collective.hpp>
 #include <ballast/cost/detail/transformer_counts.hpp>
 #include <ballast/cost/exchange.hpp>
-#include <ballast/cost/memory.hpp>
 #include <ballast/cost/moe.hpp>
+#include <ballast/cost/parallelism.hpp>
 #include <ballast/cost/parameter_groups.hpp>
 #include <ballast/cost/transformer_shape.hpp>
 

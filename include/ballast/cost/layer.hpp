@@ -2,9 +2,8 @@
 #pragma once
 #include <ballast/core/checked.hpp>
 #include <ballast/cost/exchange.hpp>
-#include <ballast/cost/memory.hpp>
+#include <ballast/cost/parallelism.hpp>
 #include <ballast/cost/recompute_modules.hpp>
-#include <ballast/cost/symbolic.hpp>
 
 #include <array>
 #include <cstdint>
@@ -35,17 +34,18 @@ struct batch_cost {
   std::int64_t per_tile = 0;    ///< units per tile, not negative
 
   /// @brief The cost of a micro-batch. @param of the micro-batch, with `fits(of)`
-  [[nodiscard]] constexpr std::int64_t operator()(batch_shape const& of) const noexcept {
-    return per_token * of.tokens + per_square * of.squares + per_tile * of.tiles;
-  }
+  [[nodiscard]] constexpr std::int64_t operator()(batch_shape const& of) const noexcept { return over(of.tokens, of.squares, of.tiles); }
   /// @brief Whether the cost is below 2^63. @param of the micro-batch
   [[nodiscard]] constexpr bool fits(batch_shape const& of) const noexcept {
     return (checked(per_token) * checked(of.tokens) + checked(per_square) * checked(of.squares) + checked(per_tile) * checked(of.tiles))
         .fits();
   }
-  /// @brief The cost as a polynomial over the dimensions 0 (tokens), 1 (squares) and 2 (tiles).
-  [[nodiscard]] symbolic polynomial() const {
-    return per_token * symbolic::of(0) + per_square * symbolic::of(1) + per_tile * symbolic::of(2);
+  /// @brief The cost over numbers of any kind, as in `over(symbolic::of(0), symbolic::of(1), symbolic::of(2))`: no sum is checked.
+  /// @tparam Number  what a 64-bit integer can be multiplied with
+  /// @param tokens, squares, tiles  of the micro-batch
+  template <class Number>
+  [[nodiscard]] constexpr Number over(Number const& tokens, Number const& squares, Number const& tiles) const {
+    return per_token * tokens + per_square * squares + per_tile * tiles;
   }
   /// @brief The sum of two costs. @param a a cost @param b another; each sum of coefficients must be below 2^63
   friend constexpr batch_cost operator+(batch_cost const& a, batch_cost const& b) noexcept {

@@ -3,7 +3,7 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/cost/detail/transformer_counts.hpp>
-#include <ballast/cost/memory.hpp>
+#include <ballast/cost/parallelism.hpp>
 #include <ballast/cost/transformer.hpp>
 #include <ballast/cost/transformer_shape.hpp>
 
@@ -114,37 +114,6 @@ constexpr void require_valid(expert_parallelism const& by, parallelism const& sp
     return "expert * expert_tensor = " + std::to_string(by.expert * by.expert_tensor) +
            " must divide tensor * data = " + std::to_string(spread.tensor * spread.data);
   });
-}
-
-/// @brief Bytes of parameters, gradients and optimiser states on one device, with experts on devices of their own.
-///
-/// A device has 1 / tensor of the sharded parameters, all replicated ones and 1 / (expert expert_tensor) of the experts. ZeRO shards the
-/// states of the former two over `data` devices, and those of the experts over `tensor * data / (expert * expert_tensor)`.
-///
-/// @param parameters  parameters of one pipeline stage, by group, each below 2^52
-/// @param spread      degrees within the stage
-/// @param by          how experts are distributed
-/// @param state       bytes per parameter for each kind of state, at most 256
-/// @return bytes, each share rounded up
-/// @throws invalid_input if an argument is out of range or the degrees do not divide
-/// @par Source
-/// NVIDIA, Megatron-LM: `training/theoretical_memory_usage.py`; Rajbhandari et al., "ZeRO", arXiv 1910.02054, figure 1.
-[[nodiscard]] constexpr std::int64_t state_bytes(parameter_groups const& parameters, parallelism const& spread,
-                                                 expert_parallelism const& by, training_state const& state = {}) {
-  require_valid(by, spread);
-  constexpr auto most = std::int64_t{1} << 52;
-  detail::require_within("sharded", parameters.sharded, 0, most);
-  detail::require_within("replicated", parameters.replicated, 0, most);
-  detail::require_within("experts", parameters.experts, 0, most);
-  auto const parts = by.expert * by.expert_tensor;
-  auto rest = spread, of_experts = spread;
-  rest.tensor = of_experts.tensor = 1;
-  of_experts.data = spread.tensor * spread.data / parts;
-  // checked here, because `state_bytes` of one group would name this degree `data`
-  require(of_experts.data <= 1 << 24,
-          [&] { return "tensor * data / (expert * expert_tensor) = " + std::to_string(of_experts.data) + " must be at most 2^24"; });
-  return state_bytes(divide_up(parameters.sharded, spread.tensor) + parameters.replicated, rest, state) +
-         state_bytes(divide_up(parameters.experts, parts), of_experts, state);
 }
 
 }  // namespace ballast::inline v0_2

@@ -6,8 +6,8 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/core/wide.hpp>
-#include <ballast/cost/memory.hpp>
-#include <ballast/cost/sharing.hpp>
+#include <ballast/footprint/memory.hpp>
+#include <ballast/footprint/sharing.hpp>
 
 #include <algorithm>
 #include <array>

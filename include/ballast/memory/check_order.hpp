@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/certificate.hpp>
-#include <ballast/core/check_graph.hpp>
-#include <ballast/core/graph.hpp>
 #include <ballast/core/verdict.hpp>
+#include <ballast/graph/check.hpp>
+#include <ballast/graph/graph.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -2,10 +2,10 @@
 #pragma once
 #include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
-#include <ballast/core/graph.hpp>
-#include <ballast/core/repeat_layers.hpp>
-#include <ballast/core/repeated_blocks.hpp>
 #include <ballast/core/search_limits.hpp>
+#include <ballast/graph/graph.hpp>
+#include <ballast/graph/repeat_layers.hpp>
+#include <ballast/graph/repeated_blocks.hpp>
 #include <ballast/memory/check_order.hpp>
 #include <ballast/memory/order.hpp>
 #include <ballast/memory/order_bounds.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/core/check_graph.hpp>
-#include <ballast/core/graph.hpp>
+#include <ballast/graph/check.hpp>
+#include <ballast/graph/graph.hpp>
 #include <ballast/memory/detail/lists.hpp>
 #include <ballast/memory/detail/order_problem.hpp>
 

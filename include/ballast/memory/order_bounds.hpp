@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/core/check_graph.hpp>
 #include <ballast/core/error.hpp>
-#include <ballast/core/graph.hpp>
 #include <ballast/core/search_limits.hpp>
+#include <ballast/graph/check.hpp>
+#include <ballast/graph/graph.hpp>
 #include <ballast/memory/detail/cut_network.hpp>
 #include <ballast/memory/detail/order_budget.hpp>
 #include <ballast/memory/detail/order_problem.hpp>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/core/check_graph.hpp>
 #include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
-#include <ballast/core/graph.hpp>
 #include <ballast/core/search_limits.hpp>
-#include <ballast/cost/symbolic.hpp>
-#include <ballast/cost/symbolic_graph.hpp>
+#include <ballast/graph/check.hpp>
+#include <ballast/graph/graph.hpp>
+#include <ballast/graph/symbolic.hpp>
+#include <ballast/graph/symbolic_graph.hpp>
 #include <ballast/memory/detail/region_planner.hpp>
 #include <ballast/memory/detail/region_samples.hpp>
 #include <ballast/memory/region_orders.hpp>

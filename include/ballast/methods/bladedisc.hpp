@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/config.hpp>
-#include <ballast/core/graph.hpp>
 #include <ballast/core/search_limits.hpp>
 #include <ballast/core/status.hpp>
-#include <ballast/cost/dimension_basis.hpp>
-#include <ballast/cost/symbolic.hpp>
-#include <ballast/cost/symbolic_graph.hpp>
+#include <ballast/graph/dimension_basis.hpp>
+#include <ballast/graph/graph.hpp>
+#include <ballast/graph/symbolic.hpp>
+#include <ballast/graph/symbolic_graph.hpp>
 #include <ballast/memory/region_orders.hpp>
 #include <ballast/memory/symbolic_order.hpp>
-#include <ballast/recompute/evict.hpp>
-#include <ballast/recompute/eviction_plan.hpp>
+#include <ballast/recompute/graph/evict.hpp>
+#include <ballast/recompute/graph/eviction_plan.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -2,20 +2,20 @@
 #pragma once
 #include <ballast/balance/options.hpp>
 #include <ballast/balance/result.hpp>
-#include <ballast/batching/chunk_work.hpp>
-#include <ballast/batching/deal_chunks.hpp>
+#include <ballast/chunks/chunk_retention.hpp>
+#include <ballast/chunks/chunk_work.hpp>
+#include <ballast/chunks/deal_chunks.hpp>
+#include <ballast/chunks/make_chunks.hpp>
 #include <ballast/core/certificate.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
-#include <ballast/cost/model_layers.hpp>
-#include <ballast/cost/model_setting.hpp>
 #include <ballast/cost/transformer_shape.hpp>
-#include <ballast/packing/chunks.hpp>
+#include <ballast/footprint/model_layers.hpp>
+#include <ballast/footprint/model_setting.hpp>
 #include <ballast/pipeline/chunked_order.hpp>
 #include <ballast/pipeline/result.hpp>
 #include <ballast/pipeline/simulate.hpp>
-#include <ballast/recompute/chunk_retention.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/attention/attention_tasks.hpp>
+#include <ballast/attention/water_filling.hpp>
 #include <ballast/core/certificate.hpp>
 #include <ballast/core/checked.hpp>
 #include <ballast/core/concepts.hpp>
@@ -7,9 +9,7 @@
 #include <ballast/core/lengths.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/cost/transformer.hpp>
-#include <ballast/sharding/attention_tasks.hpp>
 #include <ballast/sharding/result.hpp>
-#include <ballast/sharding/water_filling.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/attention/attention_tasks.hpp>
 #include <ballast/core/checked.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
@@ -7,7 +8,6 @@
 #include <ballast/core/math.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/methods/distca.hpp>
-#include <ballast/sharding/attention_tasks.hpp>
 #include <ballast/sharding/result.hpp>
 
 #include <algorithm>

@@ -6,12 +6,12 @@
 #include <ballast/core/math.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/cost/polynomial.hpp>
+#include <ballast/methods/length_buckets.hpp>
 #include <ballast/partition/min_max.hpp>
 #include <ballast/partition/options.hpp>
 #include <ballast/partition/result.hpp>
 #include <ballast/partition/workspace.hpp>
 #include <ballast/sharding/bounds.hpp>
-#include <ballast/sharding/length_buckets.hpp>
 #include <ballast/sharding/make_shards.hpp>
 #include <ballast/sharding/options.hpp>
 #include <ballast/sharding/power_of_two_groups.hpp>

@@ -7,9 +7,9 @@
 #include <ballast/cost/expected_loads.hpp>
 #include <ballast/cost/layer_matrices.hpp>
 #include <ballast/cost/moe.hpp>
-#include <ballast/cost/optimizer.hpp>
 #include <ballast/cost/routed_work.hpp>
 #include <ballast/cost/transformer_shape.hpp>
+#include <ballast/footprint/optimizer.hpp>
 
 #include <cstdint>
 #include <string>

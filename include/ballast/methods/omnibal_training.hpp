@@ -6,10 +6,10 @@
 #include <ballast/core/error.hpp>
 #include <ballast/cost/evaluate.hpp>
 #include <ballast/cost/layer.hpp>
-#include <ballast/cost/memory.hpp>
-#include <ballast/cost/model_layers.hpp>
-#include <ballast/cost/model_setting.hpp>
 #include <ballast/cost/vision.hpp>
+#include <ballast/footprint/memory.hpp>
+#include <ballast/footprint/model_layers.hpp>
+#include <ballast/footprint/model_setting.hpp>
 #include <ballast/methods/omnibal.hpp>
 #include <ballast/methods/omnibal_partition.hpp>
 #include <ballast/methods/omnibal_recompute.hpp>

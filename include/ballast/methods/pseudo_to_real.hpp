@@ -4,9 +4,9 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/cost/collective.hpp>
-#include <ballast/cost/memory.hpp>
-#include <ballast/cost/sharing.hpp>
 #include <ballast/curriculum/phase_switch.hpp>
+#include <ballast/footprint/memory.hpp>
+#include <ballast/footprint/sharing.hpp>
 #include <ballast/staging/offload.hpp>
 #include <ballast/staging/offload_layer.hpp>
 

@@ -2,8 +2,8 @@
 #pragma once
 #include <ballast/core/certificate.hpp>
 #include <ballast/core/config.hpp>
-#include <ballast/core/graph.hpp>
 #include <ballast/core/search_limits.hpp>
+#include <ballast/graph/graph.hpp>
 #include <ballast/memory/fit_layouts.hpp>
 #include <ballast/memory/folded_order.hpp>
 #include <ballast/memory/layout.hpp>

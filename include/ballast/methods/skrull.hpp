@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/batching/global_schedule.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/lengths.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/status.hpp>
+#include <ballast/methods/global_schedule.hpp>
 #include <ballast/methods/skrull_costs.hpp>
 #include <ballast/sharding/least_time.hpp>
 #include <ballast/sharding/local_or_distributed_options.hpp>

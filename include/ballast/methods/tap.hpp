@@ -2,12 +2,12 @@
 #pragma once
 #include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
-#include <ballast/core/graph.hpp>
-#include <ballast/core/repeated_subgraphs.hpp>
-#include <ballast/core/subgraphs.hpp>
-#include <ballast/sharding/layout_model.hpp>
-#include <ballast/sharding/layouts.hpp>
-#include <ballast/sharding/plan_layouts.hpp>
+#include <ballast/graph/graph.hpp>
+#include <ballast/graph/repeated_subgraphs.hpp>
+#include <ballast/graph/subgraphs.hpp>
+#include <ballast/weights/layout_model.hpp>
+#include <ballast/weights/layouts.hpp>
+#include <ballast/weights/plan_layouts.hpp>
 
 #include <algorithm>
 #include <cstddef>

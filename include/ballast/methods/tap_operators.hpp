@@ -5,7 +5,7 @@
 #include <ballast/cost/parameter_groups.hpp>
 #include <ballast/cost/transformer.hpp>
 #include <ballast/cost/transformer_shape.hpp>
-#include <ballast/sharding/layout_model.hpp>
+#include <ballast/weights/layout_model.hpp>
 
 #include <cstdint>
 #include <string>

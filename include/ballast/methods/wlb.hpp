@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/batching/stream_step.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/lengths.hpp>
 #include <ballast/core/weigh.hpp>
+#include <ballast/streams/stream_step.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/batching/replay_stream.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/lengths.hpp>
 #include <ballast/methods/wlb.hpp>
+#include <ballast/streams/replay_stream.hpp>
 
 #include <algorithm>
 #include <bit>

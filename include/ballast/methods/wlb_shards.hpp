@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/attention/document_shares.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/methods/wlb.hpp>
-#include <ballast/sharding/document_shares.hpp>
 #include <ballast/sharding/result.hpp>
 
 #include <algorithm>

@@ -2,11 +2,11 @@
 #pragma once
 #include <ballast/core/config.hpp>
 #include <ballast/cost/communication.hpp>
-#include <ballast/cost/model_setting.hpp>
-#include <ballast/cost/optimizer.hpp>
 #include <ballast/cost/schedule.hpp>
-#include <ballast/cost/trainable.hpp>
 #include <ballast/cost/transformer_shape.hpp>
+#include <ballast/footprint/model_setting.hpp>
+#include <ballast/footprint/optimizer.hpp>
+#include <ballast/footprint/trainable.hpp>
 #include <ballast/plan/export_flags.hpp>
 #include <ballast/plan/judge_setting.hpp>
 #include <ballast/plan/training_setting.hpp>

@@ -7,8 +7,8 @@
 #include <ballast/core/status.hpp>
 #include <ballast/cost/evaluate.hpp>
 #include <ballast/cost/layer.hpp>
-#include <ballast/cost/model_layers.hpp>
 #include <ballast/cost/transformer.hpp>
+#include <ballast/footprint/model_layers.hpp>
 #include <ballast/plan/cluster.hpp>
 #include <ballast/plan/detail/recomputed_layers.hpp>
 #include <ballast/plan/plan_data.hpp>

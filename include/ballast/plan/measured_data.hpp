@@ -7,9 +7,9 @@
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/wide.hpp>
-#include <ballast/cost/model_setting.hpp>
 #include <ballast/cost/vision.hpp>
-#include <ballast/cost/vision_language_cost.hpp>
+#include <ballast/footprint/model_setting.hpp>
+#include <ballast/footprint/vision_language_cost.hpp>
 #include <ballast/packing/options.hpp>
 #include <ballast/packing/vector/measures.hpp>
 #include <ballast/plan/detail/placed_measures.hpp>

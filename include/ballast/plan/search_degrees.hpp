@@ -9,10 +9,10 @@
 #include <ballast/core/lengths.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/cost/layer.hpp>
-#include <ballast/cost/model_layers.hpp>
-#include <ballast/cost/model_setting.hpp>
 #include <ballast/cost/transformer.hpp>
 #include <ballast/cost/vision.hpp>
+#include <ballast/footprint/model_layers.hpp>
+#include <ballast/footprint/model_setting.hpp>
 #include <ballast/packing/vector/measures.hpp>
 #include <ballast/plan/cluster.hpp>
 #include <ballast/plan/detail/degree_search.hpp>

@@ -6,9 +6,9 @@
 #include <ballast/core/status.hpp>
 #include <ballast/cost/evaluate.hpp>
 #include <ballast/cost/layer.hpp>
-#include <ballast/cost/model_layers.hpp>
-#include <ballast/cost/model_setting.hpp>
 #include <ballast/cost/transformer.hpp>
+#include <ballast/footprint/model_layers.hpp>
+#include <ballast/footprint/model_setting.hpp>
 #include <ballast/plan/cluster.hpp>
 #include <ballast/plan/plan_training.hpp>
 #include <ballast/plan/shapes.hpp>

@@ -3,11 +3,11 @@
 #include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/cost/communication.hpp>
-#include <ballast/cost/model_setting.hpp>
-#include <ballast/cost/optimizer.hpp>
 #include <ballast/cost/recompute_modules.hpp>
 #include <ballast/cost/schedule.hpp>
 #include <ballast/cost/transformer_shape.hpp>
+#include <ballast/footprint/model_setting.hpp>
+#include <ballast/footprint/optimizer.hpp>
 #include <ballast/plan/plan_training.hpp>
 
 #include <algorithm>

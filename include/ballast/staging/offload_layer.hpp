@@ -5,7 +5,7 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/status.hpp>
 #include <ballast/core/wide.hpp>
-#include <ballast/cost/optimizer.hpp>
+#include <ballast/footprint/optimizer.hpp>
 #include <ballast/pipeline/prefetch_layer.hpp>
 
 #include <algorithm>
@@ -153,7 +153,7 @@ struct offload_plan {
 /// @brief Bytes that a placement takes on the device and on the host.
 ///
 /// A buffer holds the parameters of a layer, if they are on the host, and its gradients, if they are. The host needs gradients wherever it
-/// has the optimiser states, as `place` (cost/optimizer.hpp) says.
+/// has the optimiser states, as `place` (footprint/optimizer.hpp) says.
 ///
 /// @param layers     the layers
 /// @param placement  what of each is in host memory; as many entries

@@ -4,9 +4,9 @@
 #include <ballast/core/error.hpp>
 #include <ballast/cost/evaluate.hpp>
 #include <ballast/cost/layer.hpp>
-#include <ballast/cost/model_layers.hpp>
-#include <ballast/cost/model_setting.hpp>
 #include <ballast/cost/transformer_shape.hpp>
+#include <ballast/footprint/model_layers.hpp>
+#include <ballast/footprint/model_setting.hpp>
 #include <ballast/staging/offload_layer.hpp>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/batching/equal_time_chunks.hpp>
-#include <ballast/packing/chunks.hpp>
+#include <ballast/chunks/equal_time_chunks.hpp>
+#include <ballast/chunks/make_chunks.hpp>
 #include <ballast/pipeline/list_schedule.hpp>
 #include <ballast/pipeline/search_order.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/cost/presets.hpp>
-#include <ballast/cost/sequence_parallel.hpp>
+#include <ballast/footprint/sequence_parallel.hpp>
 #include <ballast/levels/choose.hpp>
 #include <ballast/levels/compare.hpp>
 #include <ballast/levels/device_table.hpp>

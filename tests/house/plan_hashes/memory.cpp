@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/cost/symbolic.hpp>
-#include <ballast/cost/training_graph.hpp>
+#include <ballast/footprint/training_graph.hpp>
+#include <ballast/graph/symbolic.hpp>
 #include <ballast/memory.hpp>
 #include <ballast/methods/roam.hpp>
-#include <ballast/recompute/graph.hpp>
+#include <ballast/recompute/graph/recompute_graph.hpp>
 
 #include "show.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ballast/attention/attention_pools.hpp>
 #include <ballast/batching/plan_steps.hpp>
-#include <ballast/batching/pools.hpp>
 #include <ballast/batching/step_shards.hpp>
 #include <ballast/methods/bytescale.hpp>
 #include <ballast/methods/distca.hpp>

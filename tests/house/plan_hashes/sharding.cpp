@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/batching/global_schedule.hpp>
+#include <ballast/methods/global_schedule.hpp>
 #include <ballast/sharding.hpp>
 
 #include "shards.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/batching/global_schedule.hpp>
 #include <ballast/cost/degree_cost.hpp>
+#include <ballast/methods/global_schedule.hpp>
 #include <ballast/sharding.hpp>
 
 #include "show.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/batching/consecutive_micro_batches.hpp>
-#include <ballast/batching/outlier_stream.hpp>
 #include <ballast/methods/odb.hpp>
 #include <ballast/methods/odb_stream.hpp>
+#include <ballast/streams/outlier_stream.hpp>
 
 #include "results.hpp"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/core/check_graph.hpp>
-#include <ballast/core/graph.hpp>
 #include <ballast/core/groups.hpp>
+#include <ballast/graph/check.hpp>
+#include <ballast/graph/graph.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/config.hpp>
-#include <ballast/core/graph.hpp>
 #include <ballast/core/search_watch.hpp>
 #include <ballast/core/wide.hpp>
-#include <ballast/cost/dimension_basis.hpp>
-#include <ballast/cost/symbolic.hpp>
-#include <ballast/cost/symbolic_graph.hpp>
+#include <ballast/graph/dimension_basis.hpp>
+#include <ballast/graph/graph.hpp>
+#include <ballast/graph/symbolic.hpp>
+#include <ballast/graph/symbolic_graph.hpp>
 #include <ballast/memory/detail/order_problem.hpp>
 #include <ballast/memory/detail/symbolic_list.hpp>
 #include <ballast/memory/peak.hpp>

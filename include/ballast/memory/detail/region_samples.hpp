@@ -2,9 +2,9 @@
 #pragma once
 #include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
-#include <ballast/core/graph.hpp>
 #include <ballast/core/random.hpp>
-#include <ballast/cost/symbolic.hpp>
+#include <ballast/graph/graph.hpp>
+#include <ballast/graph/symbolic.hpp>
 
 #include <algorithm>
 #include <bit>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/config.hpp>
-#include <ballast/core/graph.hpp>
-#include <ballast/cost/symbolic.hpp>
-#include <ballast/cost/symbolic_graph.hpp>
+#include <ballast/graph/graph.hpp>
+#include <ballast/graph/symbolic.hpp>
+#include <ballast/graph/symbolic_graph.hpp>
 #include <ballast/memory/detail/order_problem.hpp>
 
 #include <algorithm>

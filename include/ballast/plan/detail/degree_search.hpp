@@ -12,10 +12,10 @@
 #include <ballast/cost/communication.hpp>
 #include <ballast/cost/evaluate.hpp>
 #include <ballast/cost/layer.hpp>
-#include <ballast/cost/model_layers.hpp>
-#include <ballast/cost/model_setting.hpp>
 #include <ballast/cost/transformer.hpp>
 #include <ballast/cost/vision.hpp>
+#include <ballast/footprint/model_layers.hpp>
+#include <ballast/footprint/model_setting.hpp>
 #include <ballast/partition/min_max.hpp>
 #include <ballast/plan/cluster.hpp>
 #include <ballast/plan/detail/degree_space.hpp>

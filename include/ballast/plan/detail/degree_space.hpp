@@ -3,9 +3,9 @@
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/wide.hpp>
-#include <ballast/cost/model_setting.hpp>
 #include <ballast/cost/schedule.hpp>
 #include <ballast/cost/transformer_shape.hpp>
+#include <ballast/footprint/model_setting.hpp>
 #include <ballast/plan/searched_settings.hpp>
 #include <ballast/plan/training_setting.hpp>
 

@@ -5,7 +5,7 @@
 #include <ballast/cost/exchange.hpp>
 #include <ballast/cost/layer.hpp>
 #include <ballast/cost/link_time.hpp>
-#include <ballast/cost/memory.hpp>
+#include <ballast/footprint/memory.hpp>
 #include <ballast/staging/result.hpp>
 
 #include <algorithm>

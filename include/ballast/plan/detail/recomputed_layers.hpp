@@ -3,9 +3,9 @@
 #include <ballast/core/config.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/cost/layer.hpp>
-#include <ballast/cost/memory.hpp>
-#include <ballast/cost/model_layers.hpp>
 #include <ballast/cost/transformer.hpp>
+#include <ballast/footprint/memory.hpp>
+#include <ballast/footprint/model_layers.hpp>
 #include <ballast/plan/training_setting.hpp>
 
 #include <algorithm>

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ballast/footprint/model_setting.hpp>
+
+#include "support/catch.hpp"
+#include "support/refusal.hpp"
+
+namespace test_footprint_model_setting {
+
+using namespace ballast;
+using ballast_test::refusal;
+
+TEST_CASE("model_setting: experts are split like all matrices, or distributed") {
+  STATIC_REQUIRE(model_setting{.spread = {.tensor = 4}}.experts() == expert_parallelism{.expert = 1, .expert_tensor = 4});
+  STATIC_REQUIRE(model_setting{.spread = {.tensor = 4, .data = 16}, .expert = 8}.experts() ==
+                 expert_parallelism{.expert = 8, .expert_tensor = 1});
+}
+
+TEST_CASE("model_setting: bad input") {
+  auto const of = [](model_setting const& by) {
+    return refusal([&] {
+      require_valid(by);
+      return 0;
+    });
+  };
+  CHECK(of({}) == "accepted");
+  CHECK(of({.expert = 3}) == "expert * expert_tensor = 3 must divide tensor * data = 1");
+  CHECK(of({.framework = {.activations = 0}}) == "framework.activations = 0 must be in [1, 100000]");
+  CHECK(of({.projector = {.what = trained::low_rank}}) == "projector = low_rank: train it, or freeze it");
+}
+
+TEST_CASE("logits_of: 12 bytes, of which 4 are kept, of a chunk or none") {
+  using enum head_loss::kind;
+  STATIC_REQUIRE(logits_of(1000, {}, 1) == logit_bytes{4000, 8000});
+  STATIC_REQUIRE(logits_of(1001, {}, 8) == logit_bytes{501, 1001});
+  STATIC_REQUIRE(logits_of(1000, {.how = fused}, 1) == logit_bytes{0, 0});
+  STATIC_REQUIRE(logits_of(1000, {.how = chunked, .chunks = 16}, 2) == logit_bytes{0, 375});
+}
+
+}  // namespace test_footprint_model_setting
