@@ -81,39 +81,11 @@ void exact(benchmark::State& state) {
   if (bottleneck_of(layers, at) != plan.bottleneck.value) state.SkipWithError("the dynamic programme finds another optimum");
 }
 
-/// A model of `range(0)` layers in three runs, folded and not.
-ballast::chain_runs model_runs(std::int64_t n) {
-  return {{295, 7, 211, 350}, {static_cast<std::uint64_t>(n / 2), 1, static_cast<std::uint64_t>(n - n / 2 - 2), 1}};
-}
-void exact_folded(benchmark::State& state) {
-  auto const runs = model_runs(state.range(0));
-  ballast::run_partition_workspace workspace;
-  ballast::staged<> plan;
-  for (auto _ : state)
-    ballast::min_max_partition(runs, {.stages = static_cast<std::uint64_t>(state.range(1))}, ballast::token_cost{}, workspace, plan);
-  state.counters["over"] = 1 + plan.bottleneck.gap();
-}
-void exact_unfolded(benchmark::State& state) {
-  costs layers;
-  auto const runs = model_runs(state.range(0));
-  for (std::size_t r = 0; r < runs.size(); ++r) layers.insert(layers.end(), static_cast<std::size_t>(runs.counts[r]), runs.values[r]);
-  ballast::partition_workspace workspace;
-  ballast::staged<> plan;
-  for (auto _ : state)
-    ballast::min_max_partition(layers, {.stages = static_cast<std::uint64_t>(state.range(1))}, ballast::token_cost{}, workspace, plan);
-  state.counters["over"] = 1 + plan.bottleneck.gap();
-}
-
 void least_squares(benchmark::State& state) {
   auto const layers = random_chain(state.range(0), state.range(2), 7);
   ballast::partition_options const options{.stages = static_cast<std::uint64_t>(state.range(1))};
   for (auto _ : state) benchmark::DoNotOptimize(ballast::least_squares_partition(layers, options));
   state.SetItemsProcessed(state.iterations() * state.range(0));
-}
-void fifty_best(benchmark::State& state) {
-  auto const layers = random_chain(state.range(0), state.range(2), 7);
-  ballast::partition_options const options{.stages = static_cast<std::uint64_t>(state.range(1))};
-  for (auto _ : state) benchmark::DoNotOptimize(ballast::k_best_partitions(layers, 50, options));
 }
 /// Two chunks a device: the gap that the certificate leaves.
 void two_chunks(benchmark::State& state) {
@@ -181,10 +153,6 @@ void sizes(benchmark::internal::Benchmark* b) {
       b->Args({n, p, kind});
   b->ArgNames({"n", "p", "kind"})->Unit(benchmark::kMicrosecond);
 }
-void model_sizes(benchmark::internal::Benchmark* b) {
-  for (std::int64_t n : {97, 1000, 100'000, 10'000'000}) b->Args({n, 16});
-  b->ArgNames({"n", "p"})->Unit(benchmark::kMicrosecond);
-}
 void layers_of_models(benchmark::internal::Benchmark* b) {
   for (std::int64_t kind : {uniform, lognormal}) b->Args({97, 8, kind});
   b->ArgNames({"n", "p", "kind"})->Unit(benchmark::kMicrosecond);
@@ -201,10 +169,7 @@ void vision_language_mixes(benchmark::internal::Benchmark* b) {
 
 BENCHMARK(exact)->Apply(sizes);
 BENCHMARK(empty_stages)->ArgName("p")->Arg(10)->Arg(1'000'000)->Arg(10'000'000)->Unit(benchmark::kMicrosecond);
-BENCHMARK(exact_folded)->Apply(model_sizes);
-BENCHMARK(exact_unfolded)->Apply(model_sizes);
 BENCHMARK(least_squares)->Apply(layers_of_models)->Args({4096, 64, lognormal});
-BENCHMARK(fifty_best)->Apply(layers_of_models);
 BENCHMARK(two_chunks)->Apply(layers_of_models);
 
 #define BALLAST_BASELINE(name)                                  \

@@ -4,7 +4,7 @@
 /// @file
 /// @brief Includes all of partition/: a chain of layers into contiguous pipeline stages, such that the most expensive stage costs least.
 ///
-/// `min_max_partition` finds an optimal partition of layers, of folded chains and under any cost of a stage, `virtual_stages` does so for
+/// `min_max_partition` finds an optimal partition of layers and under any cost of a stage, `virtual_stages` does so for
 /// interleaved schedules, and `check_partition` validates any plan.
 /// @code
 /// auto const plan = ballast::min_max_partition(layer_costs, {.stages = 8});
@@ -16,14 +16,11 @@
 #include <ballast/partition/bounds.hpp>
 #include <ballast/partition/check.hpp>
 #include <ballast/partition/fault.hpp>
-#include <ballast/partition/k_best.hpp>
 #include <ballast/partition/min_max.hpp>
-#include <ballast/partition/min_max_runs.hpp>
 #include <ballast/partition/options.hpp>
 #include <ballast/partition/probe.hpp>
 #include <ballast/partition/result.hpp>
 #include <ballast/partition/second_objective.hpp>
 #include <ballast/partition/stage_cost.hpp>
-#include <ballast/partition/trade_off.hpp>
 #include <ballast/partition/virtual_stages.hpp>
 #include <ballast/partition/workspace.hpp>

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ballast/core/random.hpp>
 #include <ballast/core/runs.hpp>
 
-#include "support/archetypes.hpp"
 #include "support/catch.hpp"
-#include "support/lengths.hpp"
 #include "support/refusal.hpp"
 
 #include <cstddef>
@@ -23,16 +22,14 @@ TEST_CASE("fold_runs: unfolds to the chain, and no two neighbours are equal") {
     auto const count = static_cast<std::size_t>(ballast::uniform_below(40, draw));
     std::vector<std::int64_t> chain(count);
     for (auto& x : chain) x = static_cast<std::int64_t>(ballast::uniform_below(3, draw)) - 1;
-    auto const runs = fold_runs(chain);
+    auto const runs = fold_runs(count, [&](std::uint64_t a, std::uint64_t b) { return chain[a] == chain[b]; });
     require_valid(runs);
-    REQUIRE(runs.items() == count);
     std::vector<std::int64_t> unfolded;
     for (std::size_t r = 0; r < runs.size(); ++r) {
-      unfolded.insert(unfolded.end(), static_cast<std::size_t>(runs.counts[r]), runs.values[r]);
-      if (r > 0) REQUIRE(runs.values[r] != runs.values[r - 1]);
+      unfolded.insert(unfolded.end(), static_cast<std::size_t>(runs.counts[r]), chain[static_cast<std::size_t>(runs.values[r])]);
+      if (r > 0) REQUIRE(unfolded.back() != chain[static_cast<std::size_t>(runs.values[r]) - 1]);
     }
     REQUIRE(unfolded == chain);
-    REQUIRE(fold_runs(ballast_test::weakest_lengths(chain)) == runs);
   }
 }
 
@@ -41,9 +38,6 @@ TEST_CASE("fold_runs: by a relation, where an item is more than a number") {
   auto const runs = fold_runs(layers.size(), [&](std::uint64_t a, std::uint64_t b) { return layers[a] == layers[b]; });
   CHECK(runs == chain_runs{{0, 2, 3}, {2, 1, 1}});
   CHECK(fold_runs(0, [](std::uint64_t, std::uint64_t) { return true; }) == chain_runs{});
-  auto emptied = runs;
-  emptied.clear();
-  CHECK((emptied == chain_runs{} && emptied.items() == 0));
 }
 
 TEST_CASE("chain_runs: refusals") {
@@ -58,8 +52,6 @@ TEST_CASE("chain_runs: refusals") {
   CHECK(says({{1, 2}, {2, 0}}) == "runs.counts[1] = 0 must be positive");
   CHECK(says({{1, 2}, {1, (std::numeric_limits<std::uint64_t>::max)() / 2}}) ==
         "runs.counts[1] = 9223372036854775807 brings the number of items to 2^63 or more");
-  CHECK(ballast_test::refusal([] { return fold_runs(std::vector<std::uint64_t>{1, std::uint64_t{1} << 63}); }) ==
-        "chain[1] = 9223372036854775808 must be below 2^63");
 }
 
 }  // namespace test_core_runs

@@ -5,7 +5,6 @@
 #include <ballast/methods/omnibal_partition.hpp>
 #include <ballast/partition/check.hpp>
 #include <ballast/partition/second_objective.hpp>
-#include <ballast/partition/trade_off.hpp>
 
 #include "support/catch.hpp"
 #include "support/lengths.hpp"
@@ -32,7 +31,6 @@ using cut = std::vector<std::uint32_t>;
 }  // namespace
 
 TEST_CASE("omnibal_partition: 27 cuts around the anchor of four stages, none beyond what the exact objectives find") {
-  int lost = 0;
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     CAPTURE(seed);
     splitmix64 draw(seed);
@@ -44,8 +42,6 @@ TEST_CASE("omnibal_partition: 27 cuts around the anchor of four stages, none bey
     REQUIRE(found.anchor.bottleneck.optimal());
     REQUIRE(found.tried == 27);  // stages are long enough for all of them
     REQUIRE(found.candidates.size() == 27);
-    auto const traded = trade_off_partition(layers, volume, options);
-    auto best = found.candidates.front().bottleneck + found.candidates.front().volume;
     std::set<cut> seen;
     for (auto const& c : found.candidates) {
       REQUIRE(check_partition(std::span<std::uint32_t const>(c.boundaries), layers, options).valid());
@@ -53,15 +49,11 @@ TEST_CASE("omnibal_partition: 27 cuts around the anchor of four stages, none bey
       for (std::size_t s = 1; s < 4; ++s)
         REQUIRE((c.boundaries[s] + 1 >= found.anchor.boundaries[s] && c.boundaries[s] <= found.anchor.boundaries[s] + 1));
       REQUIRE(c.bottleneck >= found.anchor.bottleneck.value);
-      best = (std::min)(best, c.bottleneck + c.volume);
       auto const level = least_squares_partition(layers, {.stages = 4, .limit = c.bottleneck});
       REQUIRE_FALSE(c.squares < level.squares);
     }
-    REQUIRE(traded.total.value <= best);
-    lost += traded.total.value < best ? 1 : 0;
     for (std::size_t i = 1; i < 27; ++i) REQUIRE_FALSE(found.candidates[i].squares < found.candidates[i - 1].squares);
   }
-  CHECK(lost > 20);  // a radius of one misses the best trade-off more often than not
 }
 
 TEST_CASE("omnibal_partition: the most level ones, then the leanest that are not among them") {

@@ -29,16 +29,13 @@ TEST_CASE("partition: nothing is allocated once the workspace is warm") {
   auto const speed = draw_numbers(16, 1, 3, draw);
   auto const room = draw_numbers(16, 60, 90, draw);
   auto const transfer = draw_numbers(299, 0, 4, draw);
-  auto const runs = ballast::fold_runs(layers);
   auto const cost = [&](std::uint64_t begin, std::uint64_t end, std::uint64_t stage) { return (end - begin) * (stage + 1); };
   ballast::partition_workspace workspace;
-  ballast::run_partition_workspace of_runs;
   ballast::staged<> out;
   auto const all = [&] {
     for (auto const& o : {partition_options{.stages = 16}, partition_options{.stages = 16, .min_layers = 9, .min_weighted = 5},
                           partition_options{.stages = 16, .unit_time = speed, .size = layers, .capacity = room, .transfer = transfer}})
       min_max_partition(layers, o, ballast::token_cost{}, workspace, out);
-    min_max_partition(runs, {.stages = 16, .min_weighted = 1}, ballast::token_cost{}, of_runs, out);
     min_max_partition(std::uint64_t{300}, {.stages = 16, .min_layers = 3}, cost, workspace, out);
   };
   all();

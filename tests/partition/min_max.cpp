@@ -3,7 +3,6 @@
 #include <ballast/cost/presets.hpp>
 #include <ballast/cost/scaled.hpp>
 #include <ballast/partition/min_max.hpp>
-#include <ballast/partition/min_max_runs.hpp>
 
 #include "suite.hpp"
 #include "support/archetypes.hpp"
@@ -129,14 +128,13 @@ TEST_CASE("min_max_partition: corners") {
 
 TEST_CASE("min_max_partition: stages that can only stay empty are not searched") {
   ballast::partition_workspace ws;
-  ballast::run_partition_workspace folded;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     CAPTURE(seed);
     auto const c = random_chain_case(seed, empty_stages | (seed % 2 == 0 ? transfers : nothing));
     auto const n = c.layers.size();
     auto o = c.options();
     o.stages = n + 3;
-    ballast::staged<> few, many, runs;
+    ballast::staged<> few, many;
     min_max_partition(c.layers, o, ballast::token_cost{}, ws, few);
     require_valid(check_partition(few, c.layers, o));
     o.stages = 100'000;
@@ -145,11 +143,6 @@ TEST_CASE("min_max_partition: stages that can only stay empty are not searched")
     require_valid(check_partition(std::span<std::uint32_t const>(many.boundaries), c.layers, o));
     REQUIRE((many.bottleneck == few.bottleneck && many.boundaries.size() == 100'001));
     REQUIRE(ws.probe.reach.size() <= n + 2);  // a probe looks at each of these
-    if (!o.transfer.empty()) continue;
-    folded = {};
-    min_max_partition(ballast::fold_runs(c.layers), o, ballast::token_cost{}, folded, runs);
-    REQUIRE((runs.bottleneck == few.bottleneck && runs.boundaries == many.boundaries));
-    REQUIRE(folded.scratch.probe.reach.size() <= n + 2);
   }
 }
 

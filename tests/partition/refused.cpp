@@ -10,7 +10,6 @@ using namespace ballast_test;
 TEST_CASE("partition: a refused call leaves the plan as it was") {
   numbers const good{5, 3, 2, 9}, negative{5, -3, 2, 9}, huge{std::int64_t{1} << 62, std::int64_t{1} << 62}, two{1, 1};
   ballast::partition_workspace workspace;
-  ballast::run_partition_workspace of_runs;
   ballast::staged<> out;
   ballast::token_cost const token;
   min_max_partition(good, {.stages = 2}, token, workspace, out);
@@ -22,7 +21,6 @@ TEST_CASE("partition: a refused call leaves the plan as it was") {
         std::pair(good, partition_options{.stages = 2, .size = good}), std::pair(good, partition_options{.stages = 2, .capacity = two}),
         std::pair(good, partition_options{.stages = 2, .transfer = two})}) {
     CHECK(untouched([&] { min_max_partition(layers, o, token, workspace, out); }));
-    CHECK(untouched([&] { min_max_partition(ballast::fold_runs(layers), o, token, of_runs, out); }));
   }
   auto const late = [](std::uint64_t begin, std::uint64_t end, std::uint64_t stage) {  // valid but for the last stages of a cut
     return stage == 2 ? std::int64_t{-1} : static_cast<std::int64_t>(end - begin);

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
 
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <ranges>
 #include <string>
-#include <utility>
 #include <vector>
 
 /// @file
@@ -27,17 +24,6 @@ struct chain_runs {
 
   /// @brief Number of runs.
   [[nodiscard]] std::size_t size() const noexcept { return values.size(); }
-  /// @brief Number of items in the chain: the sum of the counts.
-  [[nodiscard]] std::uint64_t items() const noexcept {
-    std::uint64_t sum = 0;
-    for (auto c : counts) sum += c;
-    return sum;
-  }
-  /// @brief Removes all runs and keeps the memory.
-  void clear() noexcept {
-    values.clear();
-    counts.clear();
-  }
   friend bool operator==(chain_runs const&, chain_runs const&) = default;
 };
 
@@ -73,27 +59,6 @@ template <std::predicate<std::uint64_t, std::uint64_t> Same>
       out.counts.push_back(0);
     }
     ++out.counts.back();
-  }
-  return out;
-}
-
-/// @brief Folds a chain of integers.
-///
-/// @tparam R  range of integers
-/// @param chain  costs or classes of the items in order; may be empty
-/// @return the runs; the value of a run is that of its items
-/// @throws invalid_input if a value is 2^63 or more
-/// @par Complexity
-/// O(n).
-template <length_range R>
-[[nodiscard]] chain_runs fold_runs(R const& chain) {
-  auto const at = [&](std::uint64_t i) { return std::ranges::begin(chain)[static_cast<std::ranges::range_difference_t<R const>>(i)]; };
-  auto out = fold_runs(std::uint64_t{std::ranges::size(chain)}, [&](std::uint64_t a, std::uint64_t b) { return at(a) == at(b); });
-  for (auto& value : out.values) {
-    auto const item = at(static_cast<std::uint64_t>(value));
-    require(std::in_range<std::int64_t>(item),
-            [&] { return entry("chain", static_cast<std::uint64_t>(value), item) + " must be below 2^63"; });
-    value = static_cast<std::int64_t>(item);
   }
   return out;
 }

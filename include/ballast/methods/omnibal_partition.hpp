@@ -51,8 +51,7 @@ struct partition_candidates {
 ///
 /// The published code minimises the bottleneck of the anchor up to a tolerance, and lets boundaries cross. Here the anchor is exact, and
 /// every stage has a layer. The published code adds variance and volume without a common unit, so that volume decides; here volume ranks,
-/// and variance breaks ties. `trade_off_partition` finds the partition with the least sum of bottleneck and volume, and `k_best_partitions`
-/// the most balanced ones.
+/// and variance breaks ties.
 ///
 /// @tparam Index  type of the boundaries
 /// @param layers  time of each layer, first to last, not negative

@@ -77,24 +77,4 @@ struct lean_stages {
   certificate volume;       ///< volume across the inner cuts; no partition within the limit has less
 };
 
-/// @brief A partition with the least sum of bottleneck and volume.
-/// @tparam Index  type of the boundaries
-template <index_type Index = std::uint32_t>
-struct traded_stages {
-  staged<Index> partition;  ///< the partition; the lower bound of its bottleneck is the least bottleneck of any partition
-  certificate volume;       ///< volume across its inner cuts, and the least volume of any partition
-  certificate total;        ///< its bottleneck plus its volume; no partition has less
-};
-
-/// @brief The best partitions, in order.
-/// @tparam Index  type of the boundaries
-template <index_type Index = std::uint32_t>
-struct ranked_stages {
-  ballast::status status = ballast::status::infeasible;  ///< whether there is any partition
-  certificate bottleneck;                                ///< bottleneck of the best one; if infeasible, as in `staged`
-  partition_bound bound = partition_bound::none;         ///< the argument that proves its lower bound
-  std::vector<balanced_stages<Index>> plans;             ///< best first; the lower bound of each is the least bottleneck of any partition
-  bool every = false;                                    ///< whether `plans` has all partitions that exist
-};
-
 }  // namespace ballast::inline v0_2

@@ -3,10 +3,6 @@
 #include <ballast/partition/detail/chain.hpp>
 #include <ballast/partition/detail/reach.hpp>
 
-#include <cstddef>
-#include <cstdint>
-#include <vector>
-
 /// @file
 /// @brief Scratch memory of partitioners.
 
@@ -16,13 +12,6 @@ namespace ballast::inline v0_2 {
 struct partition_workspace {
   detail::chain_data chain;   ///< private
   detail::probe_state probe;  ///< private
-};
-
-/// @brief Scratch memory of the partitioner of folded chains.
-struct run_partition_workspace {
-  partition_workspace scratch;       ///< private
-  std::vector<std::int64_t> values;  ///< private
-  std::vector<std::size_t> first;    ///< private
 };
 
 }  // namespace ballast::inline v0_2

@@ -15,14 +15,6 @@ template <class Index>
 void put(digest& d, lean_stages<Index> const& s) {
   put(d, s.partition, s.volume);
 }
-template <class Index>
-void put(digest& d, traded_stages<Index> const& s) {
-  put(d, s.partition, s.volume, s.total);
-}
-template <class Index>
-void put(digest& d, ranked_stages<Index> const& s) {
-  put(d, s.status, s.bottleneck, s.bound, s.plans, s.every);
-}
 inline void put(digest& d, bottleneck_bound const& b) { put(d, b.cost, b.bound); }
 
 namespace {
@@ -30,11 +22,8 @@ namespace {
 void cut_by_all(std::string const& name, numbers const& layers, numbers const& volume, partition_options const& o) {
   show("min_max_partition", name, min_max_partition(layers, o));
   show("min_max_partition", name + ",square", min_max_partition(layers, o, quadratic_cost{.linear = 1, .quadratic = 1}));
-  if (o.size.empty() && o.transfer.empty()) show("min_max_partition", name + ",runs", min_max_partition(fold_runs(layers), o));
   show("least_squares_partition", name, least_squares_partition(layers, o));
   show("least_volume_partition", name, least_volume_partition(layers, volume, o));
-  show("trade_off_partition", name, trade_off_partition(layers, volume, o));
-  show("k_best_partitions", name, k_best_partitions(layers, 12, o));
 }
 
 }  // namespace

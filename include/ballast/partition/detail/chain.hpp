@@ -106,47 +106,6 @@ struct limited_chain {
   }
 };
 
-/// Runs of equal layers: positions are found by division, so nothing is stored per layer.
-struct run_chain {
-  chain_data const& data;                ///< prefix sums by run; `rank` counts layers
-  std::span<std::int64_t const> values;  ///< value of each run
-  std::span<std::size_t const> first;    ///< first layer of each run; at the end the number of layers
-  [[nodiscard]] std::size_t layers() const { return data.layers; }
-  [[nodiscard]] std::size_t stages() const { return data.used; }
-  [[nodiscard]] static constexpr bool monotone() { return true; }
-  [[nodiscard]] std::size_t run_of(std::size_t at) const {
-    return static_cast<std::size_t>(std::upper_bound(first.begin(), first.end(), at) - first.begin()) - 1;
-  }
-  [[nodiscard]] std::int64_t work(std::size_t at) const {
-    if (at == data.layers) return data.work.back();
-    auto const r = run_of(at);
-    return data.work[r] + values[r] * static_cast<std::int64_t>(at - first[r]);
-  }
-  [[nodiscard]] std::int64_t unit(std::size_t stage) const { return data.unit_time.empty() ? 1 : data.unit_time[stage]; }
-  [[nodiscard]] std::int64_t cost(std::size_t begin, std::size_t end, std::size_t stage) const {
-    return unit(stage) * (work(end) - work(begin));
-  }
-  [[nodiscard]] std::int64_t relaxed(std::size_t begin, std::size_t end, std::size_t stage) const { return cost(begin, end, stage); }
-  [[nodiscard]] std::size_t furthest(std::size_t begin, std::size_t stage, std::int64_t limit, std::size_t, std::size_t high) const {
-    auto const budget = limit / unit(stage), before = work(begin);
-    if (work(high) - before <= budget) return high;
-    auto const target = before + budget;
-    auto const r = last_within(data.work, target, run_of(begin), first.size() - 1);  // the run in which the sum exceeds the target
-    return first[r] + static_cast<std::size_t>((target - data.work[r]) / values[r]);
-  }
-  [[nodiscard]] std::size_t latest_start(std::size_t end) const {
-    if (end < data.min_layers) return nowhere;
-    auto const start = end - data.min_layers;
-    if (data.min_weighted == 0) return start;
-    auto const r = end == data.layers ? values.size() : run_of(end);
-    auto const before = data.rank[r] + (r < values.size() && values[r] > 0 ? end - first[r] : 0);
-    if (before < data.min_weighted) return nowhere;
-    auto const wanted = before - data.min_weighted;  // the number of that weighted layer
-    auto const at = static_cast<std::size_t>(std::upper_bound(data.rank.begin(), data.rank.end(), wanted) - data.rank.begin()) - 1;
-    return (std::min)(start, first[at] + (wanted - data.rank[at]));
-  }
-};
-
 /// Stages whose cost is a callable.
 template <stage_cost Cost>
 struct callable_chain {

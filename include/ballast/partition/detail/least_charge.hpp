@@ -72,36 +72,4 @@ inline std::int64_t require_volumes(std::span<std::int64_t const> volume, std::s
   return most * static_cast<std::int64_t>(stages);
 }
 
-/// Visits the steps of the least volume as the limit grows, as long as a step can still pay.
-template <index_type Index, class Chain>
-void trade(Chain const& chain, std::span<std::int64_t const> volume, probe_state& w, traded_stages<Index>& out) {
-  sum_state sums;
-  auto const volume_within = [&](std::int64_t limit) {
-    auto const charge = [&](std::size_t b, std::size_t e, std::size_t s) { return crossing{volume}(chain, b, e, s); };
-    return static_cast<std::int64_t>(least_sum(chain, limit, charge, sums, w).low);
-  };
-  auto limit = out.partition.bottleneck.lower_bound;
-  out.volume.lower_bound = volume_within(unaffordable - 1);
-  out.total.value = unaffordable;
-  for (;;) {
-    auto const moved = volume_within(limit);  // no smaller limit has a volume as small
-    if (limit < out.total.value - moved) {
-      out.total = {limit + moved, limit + moved};
-      out.volume.value = moved;
-      out.partition.bottleneck.value = w.value;
-      for (std::size_t s = 0; s < w.plan.size(); ++s) out.partition.boundaries[s] = static_cast<Index>(w.plan[s]);
-    }
-    auto pays = out.total.value - out.volume.lower_bound - 1;  // the largest limit under which a partition could still be better
-    if (moved == out.volume.lower_bound || pays <= limit || volume_within(pays) >= moved) return;
-    pays = w.value;
-    while (limit < pays) {
-      auto const middle = limit + (pays - limit) / 2;
-      if (volume_within(middle) < moved)
-        pays = w.value;
-      else
-        limit = middle + 1;
-    }
-  }
-}
-
 }  // namespace ballast::inline v0_2::detail
