@@ -3,8 +3,8 @@
 // budget, as a share of it. Baselines are those of recompute_baselines.hpp in the same run.
 //
 // `layers` cuts the room of a vision-language stage from 10 % to 90 % of what keeping all takes: `lost` is the mean of time recomputed over
-// the exact optimum, `over` the largest excess of memory. `per_batch` selects for one batch of 97 layers: compiled once, or from scratch.
-// `chain` plans 97 layers in 500 units; `ratio` is its time over that of storing the square root of them evenly, at that one's peak.
+// the exact optimum, `over` the largest excess of memory. `chain` plans 97 layers in 500 units; `ratio` is its time over that of storing
+// the square root of them evenly, at that one's peak.
 #include <ballast/core/random.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/footprint/model_layers.hpp>
@@ -143,47 +143,6 @@ BENCHMARK_CAPTURE(layers, omnibal, [](two_kinds const& k, std::int64_t room, ten
   return omnibal_rule(k, room);
 })->Apply(stages);
 BENCHMARK_CAPTURE(layers, hbp, [](two_kinds const& k, std::int64_t room, tensors const&) { return hbp_rule(k, room); })->Apply(stages);
-
-ballast::symbolic polynomial_of(ballast::batch_cost const& cost) {
-  return cost.over(ballast::symbolic::of(0), ballast::symbolic::of(1), ballast::symbolic::of(2));
-}
-std::vector<ballast::symbolic_option> options_of(ballast::layer const& c) {
-  std::vector<ballast::symbolic_option> out;
-  for (auto const& o : c.options) out.push_back({polynomial_of(o.bytes), polynomial_of(o.work), {}});
-  return out;
-}
-void per_batch(benchmark::State& state) {
-  auto const chain = ballast::layers_of(ballast::vision_language_preset("internvl-chat-1.5"));
-  std::vector<ballast::dimension> const dimensions{{"tokens", 1, 16384}, {"squares", 1, std::int64_t{1} << 28}, {"tiles", 0, 64}};
-  ballast::compiled_selection plan(dimensions);
-  for (auto const& c : chain) plan.add(options_of(c));
-  auto const from_scratch = state.range(0) != 0;
-  std::int64_t tokens = 2000;
-  double gap = 0;
-  for (auto _ : state) {
-    tokens = tokens == 8000 ? 2000 : tokens + 1000;
-    std::array const values{tokens, tokens * tokens / 2, tokens / 512};
-    ballast::selection_options const asked{.budget = std::int64_t{60'000'000'000}};
-    if (from_scratch) {
-      ballast::option_classes items;
-      ballast::batch_shape const batch{values[0], values[1], values[2]};
-      for (auto const& c : chain) {
-        std::vector<ballast::memory_option> options;
-        for (auto const& o : c.options) options.push_back({.memory = o.bytes(batch), .time = o.work(batch)});
-        items.add(options);
-      }
-      auto const chosen = choose_options(items, asked);
-      gap = chosen.time.gap();
-      benchmark::DoNotOptimize(chosen);
-    } else {
-      auto const chosen = plan.evaluate(values, asked);
-      gap = (std::max)(gap, chosen.time.gap());
-      benchmark::DoNotOptimize(chosen);
-    }
-  }
-  state.counters["gap"] = gap;
-}
-BENCHMARK(per_batch)->ArgName("from_scratch")->Arg(0)->Arg(1)->Unit(benchmark::kMicrosecond);
 
 void chain(benchmark::State& state) {
   auto const model = ballast::layers_of(ballast::vision_language_preset("internvl-chat-1.5"));

@@ -19,8 +19,6 @@
 #include <ballast/recompute/chain_step.hpp>
 #include <ballast/recompute/check.hpp>
 #include <ballast/recompute/choose.hpp>
-#include <ballast/recompute/compiled.hpp>
-#include <ballast/recompute/forward_operator.hpp>
 #include <ballast/recompute/graph/check.hpp>
 #include <ballast/recompute/graph/check_eviction.hpp>
 #include <ballast/recompute/graph/evict.hpp>
@@ -29,5 +27,4 @@
 #include <ballast/recompute/graph/recompute_graph.hpp>
 #include <ballast/recompute/keep.hpp>
 #include <ballast/recompute/option.hpp>
-#include <ballast/recompute/peak.hpp>
 #include <ballast/recompute/selection.hpp>

@@ -60,7 +60,6 @@ std::set<std::string> const data{
     "pipeline/work",
     "plan/samples",
     "plan/searched_settings",
-    "recompute/forward_operator",
     "recompute/graph/memory_event",
     "recompute/selection",
     "sharding/fault",

@@ -4,7 +4,6 @@
 #include "stages.hpp"
 
 #include <array>
-#include <span>
 
 namespace plan_hashes {
 
@@ -16,7 +15,6 @@ inline void put(digest& d, chain_figures const& f) { put(d, f.time, f.peak); }
 inline void put(digest& d, option_classes const& c) { put(d, c.offsets, c.options, c.counts); }
 inline void put(digest& d, selection const& s) { put(d, s.status, s.time, s.memory, s.transfer, s.copies); }
 inline void put(digest& d, kept_tensors const& k) { put(d, k.status, k.time, k.memory, k.kept); }
-inline void put(digest& d, recompute_peak const& p) { put(d, p.forward, p.backward, p.at, p.recomputed_time, p.recomputed); }
 
 namespace {
 
@@ -49,16 +47,6 @@ void choices() {
       show("keep_tensors_greedily", name, keep_tensors_greedily(tensors, static_cast<std::int64_t>(n) * percent));
     }
   }
-  auto const tokens = symbolic::of(0);
-  compiled_selection compiled({{"tokens", 1, 1 << 16}});
-  std::array const ways{symbolic_option{20 * tokens, 0, 0}, symbolic_option{8 * tokens + 100, 3 * tokens, 0},
-                        symbolic_option{tokens, 9 * tokens, 50}};
-  show("compiled_selection.add", "24", compiled.add(ways, 24));
-  show("compiled_selection.add", "2", compiled.add(std::span(ways).first(2), 2));
-  for (std::int64_t const n : {1, 100, 5000}) {
-    show("compiled_selection.at", std::to_string(n), compiled.at(std::array{n}));
-    show("compiled_selection.evaluate", std::to_string(n), compiled.evaluate(std::array{n}, {.budget = 250 * n}));
-  }
 }
 
 void chains() {
@@ -83,21 +71,6 @@ void chains() {
       show("checkpoint_chain", name + ",slots=20", checkpoint_chain(chain, {.budget = all * percent / 100 + 12, .input = 2, .slots = 20}));
       if (auto const figures = chain_peak(chain, 2, plan.steps)) show("chain_peak", name, *figures);
     }
-  }
-  std::vector<forward_operator> operators;
-  std::vector<char> drawn;
-  for (std::uint32_t i = 0; i < 60; ++i) {
-    forward_operator o{.time = between(1, 9, draw), .bytes = between(1, 50, draw), .workspace = between(0, 9, draw)};
-    if (i > 0) o.inputs = {i - 1};
-    if (i > 5 && i % 4 == 0) o.inputs.push_back(i - 5);
-    o.needs = o.inputs;
-    if (i % 3 == 0) o.needs.push_back(i);
-    operators.push_back(o);
-  }
-  for (std::uint32_t const each : {1U, 2U, 5U, 9U}) {
-    std::array<bool, 60> kept{};
-    for (std::uint32_t i = 0; i < kept.size(); ++i) kept[i] = i % each == 0;
-    show("evaluate_recompute", std::to_string(each), evaluate_recompute(operators, kept));
   }
 }
 
