@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention as work that can be divided: DistCA's filling of servers (arXiv 2510.18121) beside two-sided filling and whole documents,
-// WLB-LLM's table 2 (arXiv 2503.17924) and its two ways to cut a micro-batch, and Libra's pools. Loads over the mean, bytes, moves, and the
-// time to plan.
-#include <ballast/attention/attention_pools.hpp>
+// WLB-LLM's table 2 (arXiv 2503.17924) and its two ways to cut a micro-batch. Loads over the mean, bytes, moves, and the time to plan.
 #include <ballast/balance/longest_processing_time.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/methods/distca.hpp>
@@ -13,7 +11,6 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -189,54 +186,6 @@ void cuts(benchmark::State& state, std::string_view name) {
   state.counters["cut_per_document"] = documents / static_cast<double>(micro_batches.size());
 }
 
-/// Libra's pools of eight: sequences of 128K tokens packed in order, dealt in order and by `deal_pools`, beside the estimate.
-void pools(benchmark::State& state, std::string_view name, std::size_t ranks) {
-  auto const& data = batches_of(name, ranks);
-  std::vector<groups<std::uint32_t>> packs;
-  double in_order = 0, dealt = 0, expected = 0;
-  for (auto const& lengths : data) {
-    auto& of = packs.emplace_back();
-    std::vector<std::uint32_t> open;
-    std::int64_t tokens = 0;
-    for (std::uint32_t i = 0; i < lengths.size() && of.size() < ranks; ++i) {
-      if (tokens + lengths[i] > context) {
-        of.push_back(open);
-        open.clear();
-        tokens = 0;
-      }
-      open.push_back(i);
-      tokens += lengths[i];
-    }
-    while (of.size() < ranks) of.push_back(std::exchange(open, {}));
-    double sum = 0, squares = 0, most = 0, pool = 0;
-    for (std::size_t p = 0; p < ranks; ++p) {
-      double one = 0;
-      for (auto const i : of[p]) one += static_cast<double>(lengths[i]) * static_cast<double>(lengths[i]);
-      sum += one;
-      squares += one * one;
-      pool += one;
-      if (p % 8 == 7) {
-        most = (std::max)(most, pool);
-        pool = 0;
-      }
-    }
-    auto const n = static_cast<double>(ranks), mean = sum / n;
-    auto const cv = std::sqrt(squares / n - mean * mean) / mean;
-    auto const plan = deal_pools(of, lengths, {.ranks = ranks, .pool = 8});
-    in_order += most / (8 * mean) / batches;
-    dealt += static_cast<double>(plan.load.value) / (8 * mean) / batches;
-    expected += expected_pool_imbalance(cv, 8, ranks) / batches;
-  }
-  std::size_t at = 0;
-  for (auto _ : state) {
-    auto const b = at++ % data.size();
-    benchmark::DoNotOptimize(deal_pools(packs[b], data[b], {.ranks = ranks, .pool = 8}));
-  }
-  state.counters["in_order"] = in_order;
-  state.counters["expected"] = expected;
-  state.counters["dealt"] = dealt;
-}
-
 int const registered = [] {
   for (auto const* name : {"wlb", "mooncake", "prolong", "wiki"})
     for (auto const servers : {std::size_t{64}, std::size_t{256}}) {
@@ -276,8 +225,6 @@ int const registered = [] {
         [=](auto const& data) { return wlb::replay(data, {.micro_batches = 4, .capacity = 196608, .thresholds = thresholds}, work); });
   }
   for (auto const* name : {"wlb", "mooncake"}) benchmark::RegisterBenchmark(("cuts/" + std::string(name)).c_str(), cuts, name);
-  for (auto const ranks : {std::size_t{64}, std::size_t{512}})
-    benchmark::RegisterBenchmark(("pools/wlb/ranks:" + std::to_string(ranks)).c_str(), pools, "wlb", ranks);
   return 0;
 }();
 

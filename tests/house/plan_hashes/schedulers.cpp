@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/attention/attention_pools.hpp>
 #include <ballast/batching/plan_steps.hpp>
 #include <ballast/batching/step_shards.hpp>
 #include <ballast/methods/bytescale.hpp>
@@ -91,7 +90,7 @@ void stream_of_wlb(std::string const& name, numbers const& lengths, std::int64_t
   }
 }
 
-void steps_and_pools(std::string const& name, numbers const& lengths, std::int64_t capacity) {
+void steps_as_shards(std::string const& name, numbers const& lengths, std::int64_t capacity) {
   auto const plan = plan_steps(lengths, {.capacity = capacity, .ranks = 8, .micro_batches = 2}, square, {.most_ranks_shared = 8});
   std::vector<shards<>> mixed, lockstep;
   for (std::size_t s = 0; s < plan.steps(); ++s) {
@@ -100,15 +99,6 @@ void steps_and_pools(std::string const& name, numbers const& lengths, std::int64
   }
   show("shards_of", name, plan.shared, mixed);
   show("shards_of", name + ",contiguous,lockstep", lockstep);
-  groups<> packs;
-  std::vector<std::uint32_t> pack;
-  for (std::uint32_t r = 0; r < 32; ++r) {
-    pack.clear();
-    for (auto i = r; i < lengths.size(); i += 32) pack.push_back(i);
-    packs.push_back(pack);
-  }
-  auto const pools = deal_pools(packs, lengths, {.ranks = 32, .pool = 8});
-  show("deal_pools", name, pools.sets, pools.load);
 }
 
 }  // namespace
@@ -124,7 +114,7 @@ void schedulers() {
     groups_of_skrull(name, lengths, capacity);
     attention_of_distca(name, lengths);
     stream_of_wlb(name, lengths, c.capacity);
-    steps_and_pools(name, lengths, capacity);
+    steps_as_shards(name, lengths, capacity);
   }
 }
 
