@@ -5,14 +5,13 @@
 /// @brief Includes all of curriculum/: the order in which the steps of several sources (data sets, levels) are trained,
 /// and runs in two phases.
 ///
-/// `plan_curriculum` orders one epoch, `curriculum_stream` gives step after step over several epochs and can be resumed, and
-/// `steps_of_passes` turns passes over each source into numbers of steps. `plan_phase_switch` plans a run that goes on with copies of
-/// shared parameters.
+/// `plan_curriculum` orders one epoch, and `steps_of_passes` turns passes over each source into numbers of steps. `plan_phase_switch` plans
+/// a run that goes on with copies of shared parameters.
 /// @code
 /// std::vector<ballast::curriculum_source> const sources{{.setting = {.capacity = 16384}, .steps = 2900},
 ///                                                       {.setting = {.capacity = 131072, .sp = 8}, .steps = 760}};
-/// ballast::curriculum_stream stream(sources, {.warm_up = 500, .seed = 1}, 2); // two epochs
-/// while (!stream.done()) train(stream.next());                     // source, index, setting, epoch
+/// auto const plan = ballast::plan_curriculum(sources, {.warm_up = 500, .seed = 1});
+/// for (std::size_t i = 0; i < plan.size(); ++i) train(plan.at(i));   // source, index, setting, epoch
 /// @endcode
 
 #include <ballast/curriculum/apportion.hpp>
@@ -23,4 +22,3 @@
 #include <ballast/curriculum/phase_switch.hpp>
 #include <ballast/curriculum/plan_curriculum.hpp>
 #include <ballast/curriculum/result.hpp>
-#include <ballast/curriculum/stream.hpp>

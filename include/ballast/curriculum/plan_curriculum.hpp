@@ -19,7 +19,7 @@ namespace ballast::inline v0_2 {
 /// @brief Orders the steps of one epoch: a warm-up on the smallest capacity, then all other steps in the order `options.order`.
 ///
 /// Each source has exactly the number of steps in its `per_epoch`, so the length of an epoch is known before planning. The plan is a pure
-/// function of its arguments, so training can continue at any step after planning again; `curriculum_stream` does that over several epochs.
+/// function of its arguments, so training can continue at any step after planning again.
 ///
 /// @param sources  levels or data sets, with their setting, number of steps and keys
 /// @param options  order, warm-up, seed and epoch

@@ -7,8 +7,6 @@ namespace plan_hashes {
 
 using namespace ballast;
 
-inline void put(digest& d, curriculum_step const& s) { put(d, s.source, s.index, s.setting, s.epoch); }
-inline void put(digest& d, curriculum_state const& s) { put(d, s.step, s.fingerprint); }
 
 void curriculum() {
   std::vector<curriculum_source> given{
@@ -30,15 +28,6 @@ void curriculum() {
       show("plan_curriculum", of + ",keys",
            plan_curriculum(keyed, {.order = order, .warm_up = 20, .warm_up_share = 800, .buckets = 6, .epoch = epoch}));
     }
-  curriculum_stream run(keyed, {.order = curriculum_order::random, .warm_up = 30, .seed = 2}, 3);
-  std::vector<curriculum_step> steps;
-  for (int i = 0; i < 400; ++i) steps.push_back(run.next());
-  auto const state = run.state();
-  show("curriculum_run.state", "400", state);
-  curriculum_stream again(keyed, {.order = curriculum_order::random, .warm_up = 30, .seed = 2}, 3);
-  again.resume(state);
-  while (!again.done()) steps.push_back(again.next());
-  show("curriculum_run", "keys", run.steps(), steps);
   show("largest_remainder", "1000", largest_remainder(numbers{5, 0, 17, 1, 8}, 1000));
   show("steps_of_passes", "keys", steps_of_passes(keyed, std::vector<std::uint32_t>{1500, 333, 100}));
 }
