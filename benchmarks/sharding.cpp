@@ -60,8 +60,8 @@ std::vector<data> const& sets(std::size_t samples) {
   return out;
 }
 
-enum class planner { quick, deep, one_attempt, four_attempts, homogeneous, fixed, longest_first };
-constexpr char const* planner_names[] = {"quick", "deep", "one_attempt", "four_attempts", "homogeneous", "fixed_groups", "longest_first"};
+enum class planner { quick, deep, one_attempt, four_attempts, homogeneous, longest_first };
+constexpr char const* planner_names[] = {"quick", "deep", "one_attempt", "four_attempts", "homogeneous", "longest_first"};
 
 struct setting {
   std::size_t samples;
@@ -77,7 +77,6 @@ struct setting {
 
 ballast::shards<> planned(std::vector<std::int64_t> const& lengths, setting const& s) {
   auto const o = s.model->options(s.ranks, s.policy);
-  if (s.by == planner::fixed) return fixed_groups(lengths, o, s.model->cost);
   if (s.by == planner::homogeneous) return homogeneous_shards(lengths, o, s.model->cost);
   if (s.by == planner::one_attempt) return plan_shards(lengths, o, s.model->cost, {.attempts = s.policy == execution::mixed ? 2 : 1});
   if (s.by == planner::four_attempts) return plan_shards(lengths, o, s.model->cost, {.attempts = 4});
@@ -185,7 +184,6 @@ std::vector<setting> settings() {
       if (samples <= 4096) add(execution::lockstep, planner::quick);
       if (samples <= 2048) add(execution::lockstep, planner::deep);
       add(execution::independent, planner::homogeneous);
-      if (samples <= 4096) add(execution::independent, planner::fixed);
       if (samples <= 4096) add(execution::lockstep, planner::homogeneous);
     }
   return out;
@@ -254,7 +252,7 @@ void print_targets() {
 void print_slower(planner theirs, execution policy, char const* name) {
   std::size_t slower = 0, compared = 0;
   for (auto s : settings()) {
-    if (s.policy == execution::lockstep || s.by == planner::homogeneous || s.by == planner::fixed) continue;
+    if (s.policy == execution::lockstep || s.by == planner::homogeneous) continue;
     auto const ours = outcomes.find(s.name());
     s.by = theirs;
     s.policy = policy;

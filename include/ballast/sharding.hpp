@@ -20,7 +20,6 @@
 #include <ballast/sharding/check.hpp>
 #include <ballast/sharding/check_prices.hpp>
 #include <ballast/sharding/fault.hpp>
-#include <ballast/sharding/fixed_groups.hpp>
 #include <ballast/sharding/homogeneous.hpp>
 #include <ballast/sharding/least_time.hpp>
 #include <ballast/sharding/local_or_distributed.hpp>

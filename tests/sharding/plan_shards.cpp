@@ -2,7 +2,6 @@
 #include <ballast/cost/degree_cost.hpp>
 #include <ballast/sharding/bounds.hpp>
 #include <ballast/sharding/check.hpp>
-#include <ballast/sharding/fixed_groups.hpp>
 #include <ballast/sharding/homogeneous.hpp>
 #include <ballast/sharding/lockstep.hpp>
 #include <ballast/sharding/plan_shards.hpp>
@@ -73,7 +72,6 @@ TEST_CASE("plan_shards: every plan is valid, takes the time it says and is not s
       auto const deep = plan_shards(lengths, o, cost, {.deep = true});
       check_plan(deep, lengths, o, cost);
       CHECK(deep.time.lower_bound >= plan.time.lower_bound);
-      CHECK(deep.time.value <= fixed_groups(lengths, o, cost).time.value);
       auto const waiting = lockstep_shards(lengths, o, cost, {.counts = 6});
       if (waiting.status == ballast::status::feasible) CHECK(deep.time.value <= waiting.time.value);
     }

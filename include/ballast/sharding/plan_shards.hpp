@@ -119,12 +119,12 @@ template <index_type Index>
 /// that gives each rank of a group a token: with a capacity of 1, samples whose lengths are no powers of two need others beside them
 /// @post `check_shards` accepts the result with `{.aligned = true}`, and `time.value` is the makespan of `time_shards`. With
 /// `search.incumbents` the plan is not slower than that of `homogeneous_shards` and, if the search is deep, those of `lockstep_shards` and
-/// `fixed_groups`
+/// of groups of 1, 2, 4, ... ranks that stay the same for the batch
 /// @throws invalid_input if a length or an option is not positive, `cost_per_pass` or a time is negative, the sum of all times reaches
 /// 2^62, or there are 2^32 samples or more
 /// @par Complexity
 /// O(n log n + n log ranks) for the bound, and O(n log ranks + passes of several ranks) for each attempt. A pass of a rank is found by
-/// first fit among its open passes. A deep search adds that of `lockstep_shards`, `fixed_groups` and `price_bound`.
+/// first fit among its open passes. A deep search adds that of `lockstep_shards`, fixed groups and `price_bound`.
 /// @par Determinism
 /// A pure function of its arguments, in integers; equal lengths keep their order.
 /// @par Source

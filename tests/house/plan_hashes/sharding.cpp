@@ -20,7 +20,6 @@ void shards_by_all(std::string const& name, numbers const& lengths, sharding_opt
       show("plan_shards", name + ',' + to_string(policy) + (deep ? ",deep" : ""), plan_shards(lengths, o, shared_cost, {.deep = deep}));
   }
   show("homogeneous_shards", name, homogeneous_shards(lengths, o, shared_cost));
-  show("fixed_groups", name, fixed_groups(lengths, o, shared_cost));
   show("shard_bounds", name, shard_bounds(lengths, o, shared_cost));
   show("price_bound", name, price_bound(lengths, o, shared_cost));
   show("any_degree_shards", name, any_degree_shards(lengths, o, shared_cost));
