@@ -17,7 +17,6 @@
 
 #include <ballast/methods/bladedisc.hpp>
 #include <ballast/methods/bytescale.hpp>
-#include <ballast/methods/bytescale_offload.hpp>
 #include <ballast/methods/chunkflow.hpp>
 #include <ballast/methods/ckbert.hpp>
 #include <ballast/methods/distca.hpp>
