@@ -9,10 +9,8 @@
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/methods/wlb.hpp>
 #include <ballast/methods/wlb_replay.hpp>
-#include <ballast/streams/mixture_stream.hpp>
 #include <ballast/streams/outlier_stream.hpp>
 #include <ballast/streams/replay_stream.hpp>
-#include <ballast/streams/stream_sources.hpp>
 
 #include <benchmark/benchmark.h>
 
@@ -113,41 +111,6 @@ void planning(benchmark::State& state, std::int64_t micro_batches, bool plain) {
   per_step(state, data.size());
 }
 
-/// Two sources, of which one has all long samples: how far their shares of the tokens deviate after each step, and their delays.
-void mixed(benchmark::State& state, std::int64_t micro_batches, std::uint64_t deadline) {
-  auto const count = static_cast<std::size_t>(micro_batches) * tokens_each / 2000 * (blocks + 1);
-  auto const books = drawn("wlb", static_cast<std::int64_t>(count) * 2000),
-             web = drawn("wikipedia-chinese", static_cast<std::int64_t>(count) * 300);
-  double most = 0, mean = 0;
-  std::vector<source_total> totals;
-  for (auto _ : state) {
-    outlier_stream policy(outliers(micro_batches, deadline), work);
-    mixture_stream mix({1, 4});
-    stream_sources account(2);
-    most = mean = 0;
-    for (std::size_t block = 0; block < blocks; ++block) {
-      std::vector<std::uint32_t> from;
-      std::vector<std::int64_t> lengths;
-      for (std::int64_t tokens = 0; tokens < micro_batches * tokens_each; tokens += lengths.back()) {
-        auto const [source, sample] = mix.next();
-        auto const& file = source == 0 ? books : web;
-        from.push_back(source);
-        lengths.push_back(file[static_cast<std::size_t>(sample % file.size())]);
-      }
-      account.arrive(from, lengths);
-      account.leave(policy.push(lengths));
-      auto const deviation = static_cast<double>(account.deviation()) / 1e6;
-      most = (std::max)(most, deviation);
-      mean += deviation / blocks;
-    }
-    totals = account.totals();
-  }
-  state.counters["largest_deviation"] = most;
-  state.counters["mean_deviation"] = mean;
-  state.counters["delay_of_long"] = static_cast<double>(totals[0].delay()) / 1e6;
-  state.counters["delay_of_short"] = static_cast<double>(totals[1].delay()) / 1e6;
-}
-
 int const registered = [] {
   for (auto const* name : {"wlb", "mooncake", "wikipedia-chinese", "prolong"})
     for (std::int64_t const m : {8, 32}) {
@@ -194,9 +157,6 @@ int const registered = [] {
       benchmark::RegisterBenchmark(("planning/micro_batches:" + std::to_string(m) + (plain ? "/lpt_alone" : "/outlier_stream")).c_str(),
                                    planning, m, plain)
           ->Unit(benchmark::kMillisecond);
-  for (auto const deadline : {0, 4, 16})
-    benchmark::RegisterBenchmark(("mixture/deadline:" + std::to_string(deadline)).c_str(), mixed, 8, static_cast<std::uint64_t>(deadline))
-        ->Unit(benchmark::kMillisecond);
   return 0;
 }();
 

@@ -28,7 +28,6 @@
 #include <ballast/batching/micro_batches.hpp>
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/phase_steps.hpp>
-#include <ballast/batching/pipeline_steps.hpp>
 #include <ballast/batching/plan_steps.hpp>
 #include <ballast/batching/result.hpp>
 #include <ballast/batching/resume.hpp>

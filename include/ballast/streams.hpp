@@ -22,5 +22,4 @@
 #include <ballast/streams/one_by_one.hpp>
 #include <ballast/streams/outlier_stream.hpp>
 #include <ballast/streams/replay_stream.hpp>
-#include <ballast/streams/stream_sources.hpp>
 #include <ballast/streams/stream_step.hpp>

@@ -82,7 +82,7 @@ planner const planners[] = {
      [](auto const& l, options const& o) {
        auto p = o;
        p.synchronisation = synchronisation::pipeline;
-       return ballast::pipeline_steps(l, p, ballast::dense_4096_cost);
+       return ballast::plan_steps(l, p, ballast::dense_4096_cost);
      }},
     {"default", [](auto const& l, options const& o) { return ballast::plan_steps(l, o, ballast::dense_4096_cost); }},
 };

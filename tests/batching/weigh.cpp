@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/batching/deal_steps.hpp>
 #include <ballast/batching/micro_batches.hpp>
-#include <ballast/batching/pipeline_steps.hpp>
 #include <ballast/batching/plan_steps.hpp>
 #include <ballast/batching/stream_steps.hpp>
 #include <ballast/batching/weigh.hpp>
@@ -46,7 +45,6 @@ TEST_CASE("weigh: planners return of weighed samples what they return of lengths
   auto const samples = weigh(l, o, cost);
   CHECK(hash(ballast::plan_steps(l, o, cost)) == hash(ballast::plan_steps(samples, o)));
   CHECK(hash(ballast::stream_steps(l, o, cost)) == hash(ballast::stream_steps(samples, o)));
-  CHECK(hash(ballast::pipeline_steps(l, o, cost, 900)) == hash(ballast::pipeline_steps(samples, o, 900)));
   CHECK(ballast::micro_batches(l, o, cost).packs == ballast::micro_batches(samples, o).packs);
   auto const packs = ballast::best_fit_decreasing(l, {.capacity = o.capacity}).packs;
   for (auto const how : {ballast::dealing::in_order, ballast::dealing::random, ballast::dealing::sorted, ballast::dealing::rows})

@@ -47,7 +47,7 @@ namespace ballast::inline v0_2 {
 /// method named is then that of the first block.
 ///
 /// If ranks wait at every micro-batch, packs of similar cost make up a micro-batch (`dealing::rows`). Pipelines get micro-batches of
-/// similar samples (`pipeline_steps`). With `apart` keys, packs of one key each are sorted into steps (`dealing::sorted`) or rows.
+/// similar samples. With `apart` keys, packs of one key each are sorted into steps (`dealing::sorted`) or rows.
 ///
 /// If a pack of the plan has more than `max_samples` samples, packs are made first, under that limit, and dealt in windows or rows, for all
 /// ways of waiting; `least_fill` is not read then.

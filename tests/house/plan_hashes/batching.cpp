@@ -65,7 +65,6 @@ void of_lengths() {
       show("stream_steps", name + ",share",
            stream_steps(c.lengths, o, square, {.threshold = 0, .share = 300, .share_overhead = 20, .most_ranks_shared = 4}));
       show("stream_steps", name + ",pool", stream_steps(c.lengths, o, square, {.fill = 0, .threshold = 200, .pool = 2, .oldest = 3}));
-      show("pipeline_steps", name, pipeline_steps(c.lengths, o, square));
     }
   }
 }
