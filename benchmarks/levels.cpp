@@ -85,32 +85,6 @@ std::size_t fill_as_printed(std::vector<std::int64_t> room, std::vector<std::int
   return moved;
 }
 
-ballast::level_figures online(std::vector<std::int64_t> const& lengths, levels_t const& levels, std::uint64_t window) {
-  ballast::online_levels<> stream(settings(levels), {.devices = 32}, window);
-  ballast::level_batching<> out;
-  out.levels = settings(levels);
-  out.steps.resize(levels.size());
-  auto const take = [&] {
-    while (stream.ready()) {
-      auto const step = stream.pop();
-      auto& into = out.steps[step.level];
-      into.ranks = step.ranks;
-      into.micro_batches = step.micro_batches;
-      for (auto const pack : step.packs) {
-        into.table.push_back(pack.empty() ? into.none : static_cast<std::uint32_t>(into.packs.size()));
-        if (!pack.empty()) into.packs.push_back(pack);
-      }
-    }
-  };
-  for (auto const l : lengths) {
-    stream.push(l);
-    take();
-  }
-  stream.flush();
-  take();
-  return ballast::figures_of(out, lengths, times(levels));
-}
-
 }  // namespace
 
 int main() {
@@ -235,10 +209,6 @@ int main() {
                     one_level(ballast::longalign::sorted_batches(lengths, 1, shape, ballast::dense_4096_cost), naive_levels[0].setting),
                     lengths, times(naive_levels)),
                 naive);
-  for (std::uint64_t window : {1U, 4U, 16U, 64U}) {
-    std::printf("| HBP levels online, %llu steps ahead |", static_cast<unsigned long long>(window));
-    print_figures(online(lengths, hbp_levels, window), naive);
-  }
 
   std::puts("\nPlanning, CPU seconds on one core; published: under 5 s per million samples, greedy fill O(packs * spare samples)\n");
   auto const start = cpu_seconds();

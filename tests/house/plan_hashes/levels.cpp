@@ -4,7 +4,6 @@
 #include <ballast/levels/choose.hpp>
 #include <ballast/levels/compare.hpp>
 #include <ballast/levels/device_table.hpp>
-#include <ballast/levels/online.hpp>
 #include <ballast/levels/pack.hpp>
 #include <ballast/levels/plan.hpp>
 #include <ballast/levels/steps.hpp>
@@ -26,8 +25,6 @@ template <class Index>
 void put(digest& d, level_step<Index> const& s) {
   put(d, s.level, s.ranks, s.micro_batches, s.packs);
 }
-inline void put(digest& d, online_levels<>::waiting const& w) { put(d, w.sample, w.length, w.again); }
-inline void put(digest& d, online_levels<>::state_type const& s) { put(d, s.samples, s.rounds, s.gathered, s.ready); }
 inline void put(digest& d, level_figures const& f) { put(d, f.steps, f.packs, f.loads); }
 template <class Index>
 void put(digest& d, device_table<Index> const& t) {
@@ -52,19 +49,6 @@ struct next_fit_packer {
     return next_fit<Index>(lengths, options);
   }
 };
-
-void online(std::string const& name, numbers const& lengths, level_batching_options const& o) {
-  online_levels<> stream({settings.begin(), settings.end()}, o, 4);
-  std::vector<level_step<>> steps;
-  for (std::size_t i = 0; i < lengths.size(); ++i) {
-    stream.push(lengths[i]);
-    while (stream.ready()) steps.push_back(stream.pop());
-    if (i == lengths.size() / 2) show("online_levels", name + ",state", stream.state());
-  }
-  stream.flush();
-  while (stream.ready()) steps.push_back(stream.pop());
-  show("online_levels", name, steps);
-}
 
 }  // namespace
 
@@ -104,8 +88,6 @@ void levels() {
       show("steps_by_level", of + ",random",
            steps_by_level(packed, {.devices = 16, .balanced = false, .left_over = left_over::drop, .epoch = 2}, attention_only));
     }
-    if (fits) online(name, lengths, {.devices = 16});
-    if (fits) online(name + ",random", lengths, {.devices = 16, .balanced = false, .seed = 6});
     std::pair<std::string, level_plan_options> const plans[] = {
         {"plain", {.devices = 16, .oversize = oversize::set_aside}},
         {"split",
