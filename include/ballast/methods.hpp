@@ -3,7 +3,7 @@
 
 /// @file
 /// @brief Includes all of methods/: published systems, composed of the other rooms: BladeDISC++, ByteScale, ChunkFlow, CKBERT, DistCA,
-/// DynaPipe, EPLB, FlexSP, HBP, LongAlign, M6-T, hybrid context parallelism of Megatron-Core, ODB, OmniBal, Pseudo-to-Real, ROAM, Skrull,
+/// DynaPipe, EPLB, FlexSP, HBP, LongAlign, M6-T, hybrid context parallelism of Megatron-Core, OmniBal, Pseudo-to-Real, ROAM, Skrull,
 /// TAP, verl, Whale, WLB-LLM.
 ///
 /// Use them to reproduce a paper. `hbp::plan_training` plans multi-level packing, `longalign::sorted_batches` and `packing_steps`
@@ -32,8 +32,6 @@
 #include <ballast/methods/longalign.hpp>
 #include <ballast/methods/m6t.hpp>
 #include <ballast/methods/megatron_hybrid_cp.hpp>
-#include <ballast/methods/odb.hpp>
-#include <ballast/methods/odb_stream.hpp>
 #include <ballast/methods/omnibal.hpp>
 #include <ballast/methods/omnibal_partition.hpp>
 #include <ballast/methods/omnibal_recompute.hpp>

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/batching/consecutive_micro_batches.hpp>
-#include <ballast/methods/odb.hpp>
-#include <ballast/methods/odb_stream.hpp>
 #include <ballast/streams/outlier_stream.hpp>
 
 #include "results.hpp"
@@ -58,21 +56,12 @@ void in_order(std::string const& name, numbers const& lengths, std::int64_t capa
   }
 }
 
-void by_budget(std::string const& name, numbers const& lengths, std::int64_t capacity) {
-  show("odb::group_by_budget", name, odb::group_by_budget<std::uint32_t>(lengths, 2 * capacity));
-  for (auto const keep : {odb::keeping::most_samples, odb::keeping::oldest}) {
-    auto const epoch = odb::plan_epoch(lengths, 4, {.budget = 2 * capacity, .buffer = 40, .keep = keep}, 5);
-    show("odb::plan_epoch", name + (keep == odb::keeping::oldest ? ",oldest" : ""), epoch.batches, epoch.rounds, epoch.delays);
-  }
-}
-
 }  // namespace
 
 void streams() {
   for (auto const& c : data_cases()) {
     outliers(c.name, c.lengths, 4 * c.capacity);
     in_order(c.name, c.lengths, c.capacity);
-    by_budget(c.name, c.lengths, c.capacity);
   }
 }
 
