@@ -5,8 +5,8 @@
 /// @brief Includes all of streams/: samples that arrive into training steps.
 ///
 /// `outlier_stream` makes a step of each block of samples and lets long ones wait for a balanced step, no longer than a deadline;
-/// `one_by_one` gathers single samples into blocks for it, `mixture_stream` draws the source of each next sample, and `stream_sources` says
-/// how long each source waits. `check_stream` validates the steps.
+/// `one_by_one` gathers single samples into blocks for it, and `mixture_stream` draws the source of each next sample.
+/// `check_stream` validates the steps.
 /// @code
 /// ballast::quadratic_cost const cost{.linear = 35873, .quadratic = 1};
 /// ballast::one_by_one stream(ballast::outlier_stream({.micro_batches = 8, .capacity = {262144}, .deadline = 16}, cost), 1'000'000);

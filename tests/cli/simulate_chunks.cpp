@@ -63,6 +63,12 @@ TEST_CASE("simulate: ChunkFlow's example has its published bubbles, and the list
   // Half of the time is attention: a sample of 4 tokens takes 0.5 * 2 + 0.5 * 4 = 3 of the file's micro-batch, one of 1 token 3 / 8.
   CHECK(of("--chunk 2 --retain 2 --attention 50")["orders"][0]["stages"][0]["busy"].get<double>() >= 6 * (1 + 3 + 0.75));
   CHECK(of("--chunk 2 --retain 2 --memory 60")["orders"][1]["makespan"] >= 42);
+
+  in.file("lengths", "9\n");  // 4, 4 and 1 tokens take 16, 48 and 17; 4, 3 and 2 take 16, 33 and 32
+  auto const makespan = [&](std::string const& more) {
+    return of("--chunk 4 --retain 3 --attention 100" + more)["orders"][0]["makespan"].get<double>();
+  };
+  CHECK(makespan(" --equal-time") < makespan(""));
 }
 
 TEST_CASE("simulate: words and picture of chunks", "[cli][simulate_chunks]") {

@@ -12,6 +12,7 @@
 #include "report/svg.hpp"
 #include "report/words.hpp"
 
+#include <ballast/chunks/equal_time_chunks.hpp>
 #include <ballast/chunks/make_chunks.hpp>
 #include <ballast/core/groups.hpp>
 #include <ballast/core/wide.hpp>
@@ -48,15 +49,25 @@ struct chunk_works {
       ballast::multiply_divide_up(static_cast<std::uint64_t>(value), static_cast<std::uint64_t>(part), static_cast<std::uint64_t>(whole)));
 }
 
+/// Tokens of the micro-batch whose times are in the file.
+[[nodiscard]] std::int64_t tokens_of_file(chunk_arguments const& arguments) {
+  return arguments.tokens == 0 ? arguments.size : arguments.tokens;
+}
+
+/// The time of a sample of that many tokens.
+[[nodiscard]] ballast::quadratic_cost cost_of(chunk_arguments const& arguments) {
+  return {.linear = (100 - arguments.attention) * tokens_of_file(arguments), .quadratic = arguments.attention};
+}
+
 /// Works are those of the file's micro-batch, by the time and the tokens of a chunk over its own.
 [[nodiscard]] chunk_works works_of(ballast::chunking<> const& chunks, chunk_arguments const& arguments, chunk_pipeline const& on) {
   constexpr auto most_tokens = std::int64_t{1} << 26;  // squares of tokens, times 100, are exact
-  auto const of_file = arguments.tokens == 0 ? arguments.size : arguments.tokens;
+  auto const of_file = tokens_of_file(arguments);
   for (auto const& [option, value] : {std::pair{"--chunk ", arguments.size}, {"--tokens ", of_file}})
     if (value > most_tokens) throw bad_input(option + std::to_string(value) + ": expected at most 2^26 tokens");
   for (auto const& r : chunks.ranges)
     if (r.end > most_tokens) throw bad_input("a sample of " + std::to_string(r.end) + " tokens: expected at most 2^26");
-  ballast::quadratic_cost const cost{.linear = (100 - arguments.attention) * of_file, .quadratic = arguments.attention};
+  auto const cost = cost_of(arguments);
   auto const times = ballast::chunk_times(chunks, cost);
   auto const whole = cost(of_file);
   chunk_works out;
@@ -228,6 +239,7 @@ void add_chunks(CLI::App& command, chunk_arguments& chunks) {
   add_value(command, "--attention", chunks.attention, percentage,
             "percent of its time that grows with the square of its tokens; 0 by default")
       ->needs(lengths);
+  command.add_flag("--equal-time", chunks.equal_time, "as many chunks, of more equal times")->needs(lengths);
   add_value(command, "--search", chunks.simulations, small_positive, "orders of the chunks to try; by default as they come")
       ->needs(lengths);
   command.add_option("--svg", chunks.svg, "file for a picture of the chunks on the stages")->needs(lengths);
@@ -243,7 +255,9 @@ void simulate_chunks(chunk_arguments const& arguments, chunk_pipeline const& on)
   if (most > most_works / (on.cuts.size() - 1))
     throw bad_input("--chunk " + std::to_string(arguments.size) + ": up to " + counted(most, "chunk") + " in " +
                     counted(on.cuts.size() - 1, "stage") + " are too many to simulate");
-  auto const chunks = ballast::make_chunks(lengths, {.size = arguments.size});
+  ballast::chunking_options const by{.size = arguments.size};
+  auto const chunks =
+      arguments.equal_time ? ballast::equal_time_chunks(lengths, by, cost_of(arguments)) : ballast::make_chunks(lengths, by);
   auto const works = works_of(chunks, arguments, on);
   auto const orders = orders_of(chunks, arguments.simulations, works, on);
   if (!arguments.svg.empty()) replace_file(arguments.svg, picture(orders, chunks, on));

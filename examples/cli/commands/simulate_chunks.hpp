@@ -19,6 +19,7 @@ struct chunk_arguments {
   std::uint64_t retain = 1;       ///< chunks of a sample that keep their activations
   std::int64_t tokens = 0;        ///< tokens of the micro-batch of the layers' file; 0: as many as a chunk
   std::int64_t attention = 0;     ///< percent of its time that grows with the square of its tokens
+  bool equal_time = false;        ///< cut into chunks of more equal times
   std::uint64_t simulations = 0;  ///< orders of the chunks that a search tries
   std::string svg;                ///< file for a picture
 };
