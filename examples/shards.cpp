@@ -3,7 +3,7 @@
 // here a thread, runs its passes in order and gathers the keys of the samples that it shares. The gradient is that of the unsharded batch.
 #include <ballast/batching/shard_weights.hpp>
 #include <ballast/core/random.hpp>
-#include <ballast/cost/degree_cost.hpp>
+#include <ballast/methods/flexsp_costs.hpp>
 #include <ballast/sharding.hpp>
 
 #include <algorithm>
@@ -73,8 +73,9 @@ double unsharded(data_set const& data) {
 
 int main() {
   auto const data = draw_data();
-  ballast::degree_cost const cost{.linear = 55'000'000, .square = 3'000, .exchange = {0, 3'300'000}};   // picoseconds
-  ballast::sharding_options const options{.capacity = 16384, .ranks = 8, .cost_per_pass = 30'000'000};  // tokens; nanoseconds
+  auto const& model = ballast::flexsp::shape_named("gpt-7b");
+  auto const cost = ballast::flexsp::cost_of(model);
+  ballast::sharding_options const options{.capacity = 16384, .ranks = 8, .cost_per_pass = model.pass};
   auto const plan = ballast::plan_shards(data.lengths, options, cost);
 
   // One communicator for each list of ranks, however many groups have it. Here it only lets its ranks wait for each other.
