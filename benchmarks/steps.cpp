@@ -3,7 +3,6 @@
 // replacement where a file holds too few steps to judge their randomness. Every plan is validated; an invalid one ends the program with
 // status 1.
 #include <ballast/batching.hpp>
-#include <ballast/core/metrics/randomness.hpp>
 #include <ballast/core/metrics/step_balance.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
 
@@ -22,6 +21,8 @@
 #include <tuple>
 #include <utility>
 #include <vector>
+
+#include "../tests/support/randomness.hpp"
 
 namespace {
 
@@ -84,7 +85,7 @@ void print_row(char const* method, std::vector<std::int64_t> const& lengths, opt
   auto const ms = 1e3 * static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   if (auto const verdict = ballast::check_batching(plan, lengths, o, ballast::dense_4096_cost); !verdict.valid())
     throw std::logic_error(method + (": " + ballast::describe(verdict)));
-  auto const random = ballast::randomness_of(samples_of_steps(plan), lengths);
+  auto const random = ballast_test::randomness_of(samples_of_steps(plan), lengths);
   auto const slow = plan.slowest_over_mean();
   std::printf("| %s | %zu | %zu | %zu | %.4f | %.4f | %.3f | %.1f | %.1f | %.1f | %.2f | %.1f |\n", method, plan.steps(), plan.packs.size(),
               plan.dropped.size(), slow, slow * static_cast<double>(plan.slowest.lower_bound) / static_cast<double>(plan.slowest.value),
