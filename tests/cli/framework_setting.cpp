@@ -100,8 +100,7 @@ TEST_CASE("framework_setting: what is exported is imported as the same setting a
     bool hugging_face;
   } const frameworks[] = {{ballast::megatron_flags<>, "run.sh", "torchrun pretrain_gpt.py ", false},
                           {ballast::swift_flags<>, "run.sh", "megatron sft --model X/Y ", false},
-                          {ballast::deepspeed_json<>, "ds.json", "", true},
-                          {ballast::torchtitan_toml<>, "train.toml", "", false}};
+                          {ballast::deepspeed_json<>, "ds.json", "", true}};
   for (auto const& framework : frameworks) {
     int same = 0;
     for (auto const* model_name : {"llama-3.1-8b", "qwen3-30b-a3b"}) {
@@ -109,7 +108,6 @@ TEST_CASE("framework_setting: what is exported is imported as the same setting a
       for (std::uint64_t seed = 0; seed < 6000; ++seed) {
         auto by = drawn(seed, model);
         if (framework.hugging_face) by.model.framework = ballast::framework_named("eager");
-        if (framework.name == std::string("train.toml") && by.model.spread.data == 1) by.model.spread.zero = 0;
         auto const exported = framework.write(model, by);
         auto const cut_lost = exported.without == std::vector<std::string>{"the cut, which is the argument `parts` of PipelineModule"};
         if (!exported.without.empty() && !cut_lost) continue;

@@ -20,16 +20,15 @@
 #include <vector>
 
 /// @file
-/// @brief `deepspeed_json` and `torchtitan_toml`: a training setting as a file of DeepSpeed or torchtitan.
+/// @brief `deepspeed_json`: a training setting as the file of DeepSpeed.
 ///
-/// The keys are those of deepspeedai/DeepSpeed edaa7221, and of the last version of pytorch/torchtitan that read TOML (before 9810191b).
-/// They were compared with the lists of keys there; the files were not run there.
+/// The keys are those of deepspeedai/DeepSpeed edaa7221. They were compared with the list of keys there; the file was not run there.
 
 namespace ballast::inline v0_2 {
 
 namespace detail {
 
-/// What neither DeepSpeed nor torchtitan has a key for.
+/// What DeepSpeed has no key for.
 template <class = when_called>
 inline void lack_common(exported_setting& out, training_setting const& by) {
   auto const& m = by.model;
@@ -102,98 +101,6 @@ template <class = when_called>
   if (moved != offload::none && spread.zero < (moved == offload::parameters ? 3 : 1))
     lack("offload " + std::string(detail::offload_in_words(moved)) + " under ZeRO stage " + std::to_string(spread.zero));
   text += "}\n}\n";
-  detail::lack_common(out, by);
-  return out;
-}
-
-namespace detail {
-/// The modules of each chunk, as torchtitan names them: lists in a list.
-template <class = when_called>
-[[nodiscard]] inline std::string torchtitan_parts(transformer const& model, std::vector<std::uint32_t> const& cuts) {
-  std::string text;
-  auto const first = std::uint32_t{model.vocabulary > 0 ? 1U : 0U}, last = first + static_cast<std::uint32_t>(model.layers);
-  for (std::size_t c = 0; c + 1 < cuts.size(); ++c) {
-    text += "\n  [";
-    std::string parts;
-    for (auto i = cuts[c]; i < cuts[c + 1]; ++i) {
-      auto const name = i < first  ? std::string("tok_embeddings")
-                        : i < last ? "layers." + std::to_string(i - first)
-                                   : std::string("output");
-      parts += (parts.empty() ? "\"" : ", \"") + (name == "output" ? "norm\", \"output" : name) + "\"";
-      if (i >= last) break;
-    }
-    text += parts + "],";
-  }
-  return text;
-}
-
-}  // namespace detail
-
-/// @brief Writes a training setting as a TOML file of torchtitan: every key that the plan depends on, but not the model.
-///
-/// States are float32 there and sharded: 16 bytes per parameter as with `adam-bf16-gradients` under ZeRO-3.
-///
-/// @param model  the shape
-/// @param by     the setting
-/// @return the file
-/// @throws invalid_input as `require_valid` of the setting
-/// @par Determinism
-/// A pure function of its arguments.
-/// @par Source
-/// pytorch/torchtitan, torchtitan/config/job_config.py, before 9810191b.
-template <class = when_called>
-[[nodiscard]] inline exported_setting torchtitan_toml(transformer const& model, training_setting const& by) {
-  exported_setting out;
-  auto const cuts = boundaries_of(by, model);
-  auto const lack = [&](std::string what) { out.without.push_back(std::move(what)); };
-  auto const& spread = by.model.spread;
-  auto const stages = static_cast<std::int64_t>(by.pipeline.stages);
-  auto const degree = [](char const* key, std::int64_t value) { return std::string(key) + " = " + std::to_string(value) + "\n"; };
-  auto& text = out.text;
-  text = "[training]\n" + degree("local_batch_size", by.micro_batch * (stages > 1 ? by.micro_batches : 1)) +
-         degree("global_batch_size", by.global_batch()) + degree("seq_len", by.sequence) +
-         "dtype = \"float32\"\nmixed_precision_param = \"bfloat16\"\nmixed_precision_reduce = \"float32\"\n";
-  if (by.model.moved == offload::parameters) text += "enable_cpu_offload = true\n";
-  if (by.model.moved != offload::parameters && by.model.moved != offload::none)
-    lack("offload " + std::string(detail::offload_in_words(by.model.moved)));
-  if (by.model.optimizer.name != "adam-bf16-gradients") lack("optimizer " + std::string(by.model.optimizer.name));
-
-  text += "\n[parallelism]\n";
-  auto const ranks = by.ranks();
-  text += degree("data_parallel_replicate_degree", spread.zero == 0 ? ranks : 1) +
-          degree("data_parallel_shard_degree", spread.zero == 0 ? 1 : ranks) + "fsdp_reshard_after_forward = \"" +
-          (spread.zero == 2 ? "never" : "always") + "\"\n";
-  if (spread.zero == 1 && spread.data > 1) lack("ZeRO stage 1");
-  if (spread.zero == 0 && spread.context > 1) lack("ZeRO stage 0 with context parallelism");
-  text += degree("tensor_parallel_degree", spread.tensor) + degree("context_parallel_degree", spread.context) +
-          "disable_loss_parallel = false\n";
-  if (spread.tensor > 1 && !spread.sequence_parallel) lack("tensor parallelism without sequence parallelism");
-  if (spread.context > 1 && by.model.method != context_method::ring) lack("context parallelism by Ulysses");
-  if (model.experts > 0)
-    text += degree("expert_parallel_degree", by.model.expert) + degree("expert_tensor_parallel_degree", by.model.experts().expert_tensor);
-  text += degree("pipeline_parallel_degree", stages);
-  if (stages > 1) {
-    constexpr std::string_view names[] = {"GPipe", "1F1B", "Interleaved1F1B", "", "", "ZBVZeroBubble"};  // as any_schedule
-    auto const schedule = names[by.pipeline.schedule.index()];
-    if (schedule.empty())
-      lack("schedule " + std::visit([](auto const& s) { return std::string(s.name); }, by.pipeline.schedule));
-    else
-      text += "pipeline_parallel_schedule = \"" + std::string(schedule) + "\"\n";
-    text += degree("pipeline_parallel_microbatch_size", by.micro_batch) + "module_fqns_per_model_part = [";
-    if (model.mtp_layers > 0) lack("layers for multi-token prediction");
-    text += detail::torchtitan_parts(model, cuts);
-    text += "\n]\n";
-  }
-
-  using enum recompute_setting::kind;
-  auto const what = by.recompute.what;
-  auto const layers = by.recompute.layers;
-  text += "\n[activation_checkpoint]\nmode = \"";
-  text += what == uniform && layers == 1 ? "full" : what == alternate || what == products ? "selective" : "none";
-  text += "\"\n";
-  if (what == alternate) text += "selective_ac_option = \"" + std::to_string(layers) + "\"\n";
-  if (what == products) text += "selective_ac_option = \"op\"\n";
-  if (what == modules || what == block || (what == uniform && layers > 1)) lack("recompute " + detail::recompute_in_words(by.recompute));
   detail::lack_common(out, by);
   return out;
 }
