@@ -6,7 +6,7 @@
 ///
 /// `groups` holds results (a range of spans of indices), `certificate` says how good a result is, `status` whether there is one, and
 /// `verdict` what a validator found. `fold` makes the histogram of sample lengths, `serial` and `threads` are the executors, and
-/// core/metrics/ measures plans: `balance_of_steps`, `padding_ratio`, `randomness_of`.
+/// core/metrics/ measures plans: `balance_of_steps`, `padding_ratio`.
 /// @code
 /// auto const lengths_and_counts = ballast::fold(lengths);          // distinct lengths and how many samples have each
 /// lengths_and_counts.samples(), lengths_and_counts.tokens();
