@@ -20,10 +20,10 @@ namespace {
 
 /// Headers of seed systems that no program calls yet.
 std::set<std::string> const waiting{
-    "ballast/balance/share_units.hpp",     // Whale, which trained M6: shares of equal units
-    "ballast/batching/choose_chunks.hpp",  // ChunkFlow: the size of a chunk and K
-    "ballast/batching/step_shards.hpp",    // steps with samples that ranks share, as a trainer runs them
-    "ballast/layout/document_mask.hpp",    // the mask of packed attention
+    "ballast/balance/share_units.hpp",   // Whale, which trained M6: shares of equal units
+    "ballast/chunks/choose_chunks.hpp",  // ChunkFlow: the size of a chunk and K
+    "ballast/batching/step_shards.hpp",  // steps with samples that ranks share, as a trainer runs them
+    "ballast/layout/document_mask.hpp",  // the mask of packed attention
 };
 
 std::set<std::string> words_of(std::vector<std::string> const& lines) {

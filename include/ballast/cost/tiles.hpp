@@ -5,7 +5,6 @@
 #include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
-#include <ballast/cost/detail/floor_sum.hpp>
 
 #include <cstdint>
 #include <string>
@@ -17,6 +16,26 @@
 /// also has a fixed cost (loading queries, writing results) of one or two tiles.
 
 namespace ballast::inline v0_2 {
+
+namespace detail {
+
+/// Sum over i in [0, count) of floor((step * i + start) / divisor), as by Euclid's algorithm.
+[[nodiscard]] BALLAST_HD constexpr std::int64_t floor_sum(std::int64_t count, std::int64_t divisor, std::int64_t step,
+                                                          std::int64_t start) noexcept {
+  std::int64_t sum = 0;
+  for (;;) {
+    sum += count * (count - 1) / 2 * (step / divisor) + count * (start / divisor);
+    auto const top = step % divisor * count + start % divisor;
+    if (top < divisor) return sum;
+    count = top / divisor;  // count the lattice points below the line by columns instead of rows
+    start = top % divisor;
+    auto const slope = step % divisor;
+    step = divisor;
+    divisor = slope;
+  }
+}
+
+}  // namespace detail
 
 /// @brief Counts the tiles that one head computes for one sequence, with the limits of FlashAttention-3 for each row of tiles.
 ///

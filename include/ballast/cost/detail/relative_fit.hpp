@@ -3,8 +3,9 @@
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/cost/calibration.hpp>
-#include <ballast/cost/detail/least_squares.hpp>
 
+#include <Eigen/Core>
+#include <Eigen/QR>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -19,6 +20,33 @@
 // Relative least squares over rows of timings. Private.
 
 namespace ballast::inline v0_2::detail {
+
+/// The x >= 0 that minimises |a x - 1|^2: the best of those least-squares solutions on subsets of columns whose coefficients are all
+/// positive. The optimum is one of them, and with a few columns there are few subsets.
+template <class = when_called>
+[[nodiscard]] inline Eigen::VectorXd non_negative_least_squares(Eigen::MatrixXd const& a) {
+  auto const columns = a.cols();
+  Eigen::VectorXd const ones = Eigen::VectorXd::Ones(a.rows());
+  Eigen::VectorXd best = Eigen::VectorXd::Zero(columns);
+  auto least = ones.squaredNorm();
+  std::vector<Eigen::Index> chosen;
+  for (unsigned set = 1; set < 1U << columns; ++set) {
+    chosen.clear();
+    for (Eigen::Index k = 0; k < columns; ++k)
+      if ((set >> k & 1U) != 0) chosen.push_back(k);
+    Eigen::MatrixXd part(a.rows(), static_cast<Eigen::Index>(chosen.size()));
+    for (Eigen::Index k = 0; k < part.cols(); ++k) part.col(k) = a.col(chosen[static_cast<std::size_t>(k)]);
+    Eigen::VectorXd const scale = part.colwise().norm();  // lengths and their squares are nine decades apart
+    if (scale.minCoeff() <= 0) continue;
+    Eigen::VectorXd const x = (part * scale.cwiseInverse().asDiagonal()).colPivHouseholderQr().solve(ones).cwiseQuotient(scale);
+    auto const error = (part * x - ones).squaredNorm();
+    if (x.minCoeff() < 0 || !(error < least)) continue;
+    least = error;
+    best.setZero();
+    for (Eigen::Index k = 0; k < part.cols(); ++k) best[chosen[static_cast<std::size_t>(k)]] = x[k];
+  }
+  return best;
+}
 
 /// Fits rows, each given by how much a unit of each coefficient adds to its time. The row of rank i in `order` is in fold i mod folds.
 template <std::size_t Columns>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/error.hpp>
-#include <ballast/pipeline/detail/prefetch.hpp>
 #include <ballast/pipeline/detail/work_table.hpp>
 #include <ballast/pipeline/order.hpp>
 #include <ballast/pipeline/result.hpp>
@@ -17,6 +16,13 @@
 /// @brief Simulates an order: lets each stage run as far as it can without input from another stage. Private.
 
 namespace ballast::inline v0_2::detail {
+
+// The tasks of many stages are more streams than the hardware prefetches by itself. Any address is allowed; nothing is read.
+inline void prefetch([[maybe_unused]] void const* address) noexcept {
+#if defined(__GNUC__)
+  __builtin_prefetch(address);
+#endif
+}
 
 struct runner_memory {
   struct stage_state {
