@@ -6,13 +6,15 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <filesystem>
 #include <iterator>
 #include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
-// The console blocks of docs/cli.md are run as a reader would, one after the other in an empty folder, and print what stands in them.
+// The console blocks of docs/cli*.md are run as a reader would, those of a page one after the other in an empty folder, and print what
+// they show.
 // `$ ` begins a command and `> ` goes on with it; all else is what it prints, on either output. `{...}` stands for braces with anything
 // inside, a line `...` for any number of lines, and ` ...` at the end of a line for the rest of it.
 
@@ -90,16 +92,21 @@ bool is_long(std::string const& command) {
 
 }  // namespace
 
-TEST_CASE("manual: every command prints what docs/cli.md shows") {
-  auto const commands = commands_of(lines_of(read_whole(BALLAST_DOCS "/cli.md")));
-  CHECK(commands.size() >= 40);
-  scratch const in;
-  for (auto const& command : commands) {
-    if (sanitized && is_long(command.text)) continue;
-    auto const printed = in.shell("ballast() { \"$B\" \"$@\"; }\n{ " + command.text + "\n} 2>&1").out;
-    INFO("docs/cli.md:" << command.line << ": " << command.text << "\nprints\n" << printed);
-    CHECK(same_lines(lines_of(printed), command.printed));
+TEST_CASE("manual: every command prints what its page shows") {
+  std::size_t commands = 0;
+  for (auto const& entry : std::filesystem::directory_iterator(BALLAST_DOCS)) {
+    auto const page = entry.path().filename().string();
+    if (!page.starts_with("cli")) continue;
+    scratch const in;
+    for (auto const& command : commands_of(lines_of(read_whole(entry.path())))) {
+      ++commands;
+      if (sanitized && is_long(command.text)) continue;
+      auto const printed = in.shell("ballast() { \"$B\" \"$@\"; }\n{ " + command.text + "\n} 2>&1").out;
+      INFO(page << ':' << command.line << ": " << command.text << "\nprints\n" << printed);
+      CHECK(same_lines(lines_of(printed), command.printed));
+    }
   }
+  CHECK(commands >= 90);
 }
 
 TEST_CASE("manual: output differs unless a mark says what may") {
