@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches in chunks (docs/chunkflow.md): the time to cut a batch beside packing it, ChunkFlow's published iterations, chunks of equal time,
+// Batches in chunks (docs/chunks.md): the time to cut a batch beside packing it, ChunkFlow's published iterations, chunks of equal time,
 // and ranks with whole chains against ranks that take chains in turn.
 #include "../tests/support/measured_memory.hpp"
 #include "planning/distributions.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints the tables of HBP (arXiv 2503.07680) that docs/hbp.md shows: the profiles and the fits to them, and the metrics of its data tables
+// Prints the tables of HBP (arXiv 2503.07680) that docs/levels.md shows: the profiles and the fits to them, and the metrics of its data tables
 // on stand-ins for its data, beside the published figures. Times of training are modelled.
 #include "../tests/support/hbp_profile.hpp"
 #include "long_context_mixture.hpp"

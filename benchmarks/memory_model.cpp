@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints the table of docs/memory-model.md: published measurements of memory beside what the library computes for the same runs. Ends with
+// Prints the table of docs/footprint.md: published measurements of memory beside what the library computes for the same runs. Ends with
 // status 1 if a row is out of its window.
 #include "../tests/support/measured_memory.hpp"
 

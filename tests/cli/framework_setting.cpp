@@ -462,7 +462,7 @@ TEST_CASE("framework_setting: torchtitan's defaults, cuts, old and new names") {
         std::string::npos);
 }
 
-// Written from the tables of docs/memory-model.md and of the frameworks' pages; 4 GiB are those that no setting says.
+// Written from the tables of docs/footprint.md and of the frameworks' pages; 4 GiB are those that no setting says.
 TEST_CASE("framework_setting: published settings need the published memory") {
   auto const check = [](char const* what, imported_setting const& of, double published, double window) {
     auto const gib = static_cast<double>(most_bytes(of) + ballast_test::fixed_bytes) / ballast_test::gib;

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-// The states, activations and working sets of layers against published measurements: the table of docs/memory-model.md.
+// The states, activations and working sets of layers against published measurements: the table of docs/footprint.md.
 
 namespace test_cost_measured_memory {
 

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-// Published measurements of memory, and what the library computes for the same runs: the table of docs/memory-model.md.
+// Published measurements of memory, and what the library computes for the same runs: the table of docs/footprint.md.
 
 namespace ballast_test {
 

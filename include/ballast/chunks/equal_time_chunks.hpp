@@ -91,7 +91,7 @@ template <class Time>
 /// @par Determinism
 /// A pure function of its arguments; all arithmetic is in integers.
 /// @par Source
-/// This library (docs/chunkflow.md).
+/// This library (docs/chunks.md).
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
 [[nodiscard]] chunking<Index> equal_time_chunks(R const& lengths, chunking_options const& options, Cost const& cost) {
   std::vector<std::int64_t> times;

@@ -30,7 +30,7 @@ struct framework {
 };
 
 /// @brief Known frameworks. `fused` keeps what `activation_bytes_per_token` counts. The other two factors are fitted: `megatron` to
-/// ChunkFlow's slope of memory over length, `eager` (Hugging Face without compilation) to the tables of HBP (docs/memory-model.md).
+/// ChunkFlow's slope of memory over length, `eager` (Hugging Face without compilation) to the tables of HBP (docs/footprint.md).
 inline constexpr std::array frameworks{
     framework{},
     framework{.name = "megatron", .activations = 2000},

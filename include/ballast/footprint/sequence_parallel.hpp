@@ -31,8 +31,8 @@
 /// parameters.
 ///
 /// Six constants are fitted, not predicted. Utilisation, link share and the two bandwidths are fitted to the times of tables 18 and 19 of
-/// HBP, and the framework's factor to the recomputed layers of table 4; the reserve is fitted to other measurements (docs/memory-model.md).
-/// docs/hbp.md shows the fit, and what a fit without packs of 64K tokens predicts for them.
+/// HBP, and the framework's factor to the recomputed layers of table 4; the reserve is fitted to other measurements (docs/footprint.md).
+/// docs/levels.md shows the fit, and what a fit without packs of 64K tokens predicts for them.
 
 namespace ballast::inline v0_2 {
 
