@@ -5,8 +5,6 @@
 #include "long_context_mixture.hpp"
 #include "planning/distributions.hpp"
 
-#include <ballast/core/metrics/communication.hpp>
-#include <ballast/core/metrics/padding.hpp>
 #include <ballast/core/metrics/step_balance.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/levels/figures.hpp>

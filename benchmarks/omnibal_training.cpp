@@ -4,7 +4,6 @@
 // redrawn without it.
 #include "../tests/support/omnibal_ablation.hpp"
 
-#include <ballast/core/metrics/padding.hpp>
 #include <ballast/core/metrics/step_balance.hpp>
 #include <ballast/packing/vector/rank_distance.hpp>
 

@@ -18,7 +18,6 @@
 #include <ballast/chunks/check_retention.hpp>
 #include <ballast/chunks/choose_chunks.hpp>
 #include <ballast/chunks/chunk_retention.hpp>
-#include <ballast/chunks/chunk_settings.hpp>
 #include <ballast/chunks/chunk_work.hpp>
 #include <ballast/chunks/deal_chunks.hpp>
 #include <ballast/chunks/equal_time_chunks.hpp>

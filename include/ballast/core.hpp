@@ -30,8 +30,6 @@
 #include <ballast/core/lengths.hpp>
 #include <ballast/core/level.hpp>
 #include <ballast/core/math.hpp>
-#include <ballast/core/metrics/communication.hpp>
-#include <ballast/core/metrics/padding.hpp>
 #include <ballast/core/metrics/step_balance.hpp>
 #include <ballast/core/progress.hpp>
 #include <ballast/core/random.hpp>

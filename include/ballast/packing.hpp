@@ -39,7 +39,6 @@
 #include <ballast/packing/vector/bounds.hpp>
 #include <ballast/packing/vector/capacities.hpp>
 #include <ballast/packing/vector/check.hpp>
-#include <ballast/packing/vector/classify.hpp>
 #include <ballast/packing/vector/iterative_sampling.hpp>
 #include <ballast/packing/vector/measures.hpp>
 #include <ballast/packing/vector/near_optimal.hpp>

@@ -19,7 +19,6 @@
 #include <ballast/pipeline/chunked_order.hpp>
 #include <ballast/pipeline/fault.hpp>
 #include <ballast/pipeline/list_schedule.hpp>
-#include <ballast/pipeline/list_tie.hpp>
 #include <ballast/pipeline/order.hpp>
 #include <ballast/pipeline/prefetch.hpp>
 #include <ballast/pipeline/prefetch_bound.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/chunks/chunk_settings.hpp>
+#include <ballast/chunks/choose_chunks.hpp>
 
 #include "support/catch.hpp"
 #include "support/lengths.hpp"

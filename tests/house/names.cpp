@@ -54,7 +54,6 @@ std::set<std::string> const data{
     "partition/stage_cost",
     "partition/workspace",
     "pipeline/fault",
-    "pipeline/list_tie",
     "pipeline/result",
     "pipeline/tasks",
     "pipeline/work",

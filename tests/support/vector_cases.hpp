@@ -2,7 +2,7 @@
 #pragma once
 #include <ballast/core/random.hpp>
 #include <ballast/packing/patterns.hpp>
-#include <ballast/packing/vector/classify.hpp>
+#include <ballast/packing/vector/capacities.hpp>
 #include <ballast/packing/vector/measures.hpp>
 
 #include "support/lengths.hpp"

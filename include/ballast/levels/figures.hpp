@@ -2,7 +2,6 @@
 #pragma once
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
-#include <ballast/core/metrics/communication.hpp>
 #include <ballast/core/metrics/step_balance.hpp>
 #include <ballast/cost/level_time.hpp>
 #include <ballast/levels/result.hpp>

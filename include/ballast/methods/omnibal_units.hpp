@@ -3,7 +3,6 @@
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/groups.hpp>
-#include <ballast/core/metrics/padding.hpp>
 #include <ballast/core/metrics/step_balance.hpp>
 #include <ballast/packing/vector/measures.hpp>
 

@@ -7,7 +7,6 @@
 #include <ballast/pipeline/detail/list_rules.hpp>
 #include <ballast/pipeline/detail/list_runner.hpp>
 #include <ballast/pipeline/detail/work_table.hpp>
-#include <ballast/pipeline/list_tie.hpp>
 #include <ballast/pipeline/result.hpp>
 #include <ballast/pipeline/tasks.hpp>
 #include <ballast/pipeline/work.hpp>

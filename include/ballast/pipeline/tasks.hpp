@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/groups.hpp>
+#include <ballast/core/version.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 /// @file
-/// @brief The tasks of pipeline stages, and their order.
+/// @brief The tasks of pipeline stages, their order, and which of several ready ones a stage does.
 
 namespace ballast::inline v0_2 {
 
@@ -44,6 +45,13 @@ struct pipeline_order {
   /// @brief Number of stages.
   [[nodiscard]] std::size_t stages() const noexcept { return offsets.size() - 1; }
   friend bool operator==(pipeline_order const&, pipeline_order const&) = default;
+};
+
+/// @brief Which of several ready backwards a stage does. Only one of each chain is ready at a time.
+enum class list_tie : std::uint8_t {
+  later_chunk,    ///< the one with most chunks of its chain before it, then the earliest in the order: long chains go back without a rest
+  earlier_chain,  ///< the earliest in the order: first in, first out
+  later_chain,    ///< the latest in the order: last in, first out
 };
 
 }  // namespace ballast::inline v0_2

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/core/metrics/communication.hpp>
+#include <ballast/core/metrics/step_balance.hpp>
 
 #include "support/catch.hpp"
 #include "support/refusal.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/packing/vector/classify.hpp>
+#include <ballast/packing/vector/capacities.hpp>
 #include <ballast/packing/vector/iterative_sampling.hpp>
 
 #include <ballast/core/hash.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/packing/vector/classify.hpp>
+#include <ballast/packing/vector/capacities.hpp>
 #include <ballast/packing/vector/measures.hpp>
 #include <ballast/packing/vector/options.hpp>
 

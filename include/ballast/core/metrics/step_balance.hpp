@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/error.hpp>
+#include <ballast/core/groups.hpp>
 #include <ballast/core/math.hpp>
 
 #include <algorithm>
@@ -11,7 +12,7 @@
 #include <string>
 
 /// @file
-/// @brief How balanced the steps of a plan are: the published ratios, and the share of time that is lost to waiting.
+/// @brief How balanced the steps of a plan are: the published ratios, padding, communication, and the share of time lost to waiting.
 ///
 /// Loads are a table with one entry for each rank of each step, step after step. The load is the number of tokens for DBR, the sum of
 /// squared lengths for ABR, and the full cost for `idle`. All inputs are integers; a ratio is a `double` computed from exact sums. Planners
@@ -115,6 +116,69 @@ template <class = when_called>
     add_checked(sum, lengths[i] * lengths[i], "lengths", i);
   }
   return sum;
+}
+
+/// @brief Communication Ratio (CR): the share of a step's tokens that are in packs with a sequence-parallel degree above 1, as a mean over
+/// the steps.
+/// @param communicated  for each step, its tokens in packs with a sequence-parallel degree above 1
+/// @param tokens        for each step, all its tokens
+/// @return the mean; a step without tokens counts as 0
+/// @throws invalid_input if the sizes differ
+/// @par Source
+/// HBP, arXiv 2503.07680, section 4.
+[[nodiscard]] inline double communication_ratio(std::span<std::int64_t const> communicated, std::span<std::int64_t const> tokens) {
+  require(communicated.size() == tokens.size(),
+          [&] { return std::to_string(communicated.size()) + " communicated entries for " + std::to_string(tokens.size()) + " steps"; });
+  double sum = 0;
+  for (std::size_t s = 0; s < tokens.size(); ++s)
+    if (tokens[s] != 0) sum += static_cast<double>(communicated[s]) / static_cast<double>(tokens[s]);
+  return tokens.empty() ? 0.0 : sum / static_cast<double>(tokens.size());
+}
+
+/// @brief Average tokens (Ave-T): mean over the steps. @param tokens for each step, the tokens of one data-parallel rank
+/// @return the mean; 0 if there are no steps
+[[nodiscard]] inline double average_tokens(std::span<std::int64_t const> tokens) {
+  return tokens.empty() ? 0.0 : static_cast<double>(token_load(tokens)) / static_cast<double>(tokens.size());
+}
+
+/// @brief How much of micro-batches is padding, if each is padded to its longest sample.
+struct padding_figures {
+  double mean_ratio = 0;     ///< as published: mean over the micro-batches of sum(max - length) / (max * samples)
+  double total_ratio = 0;    ///< as in OmniBal's code: all padding tokens over all tokens with padding
+  std::int64_t padding = 0;  ///< number of padding tokens
+  std::int64_t padded = 0;   ///< number of tokens with padding
+  friend constexpr bool operator==(padding_figures const&, padding_figures const&) = default;
+};
+
+/// @brief Padding Ratio (PR) of micro-batches.
+/// @tparam Index index type of the groups
+/// @param micro_batches  sample indices of each micro-batch; an empty micro-batch has no padding but counts in the mean
+/// @param lengths        length of every sample, not negative
+/// @return both forms of the ratio
+/// @throws invalid_input if a sample index is out of range, a length is negative or a sum reaches 2^63
+/// @par Complexity
+/// O(members).
+/// @par Source
+/// OmniBal, arXiv 2407.20761, section 3, and its code; HBP, arXiv 2503.07680, table 3.
+template <index_type Index>
+[[nodiscard]] padding_figures padding_ratio(groups<Index> const& micro_batches, std::span<std::int64_t const> lengths) {
+  padding_figures f;
+  double sum_of_ratios = 0;
+  for (auto const batch : micro_batches) {
+    std::int64_t longest = 0, padded = 0, tokens = 0;
+    for (auto const i : batch) {
+      require(i < lengths.size(), [&] { return "a micro-batch holds " + std::to_string(i) + ", which is no sample"; });
+      longest = (std::max)(longest, lengths[static_cast<std::size_t>(i)]);
+      add_checked(tokens, lengths[static_cast<std::size_t>(i)], "lengths", static_cast<std::size_t>(i));
+    }
+    for (std::size_t i = 0; i < batch.size(); ++i) add_checked(padded, longest, "longest of micro-batch", i);
+    add_checked(f.padded, padded, "padded micro-batch", 0);
+    f.padding += padded - tokens;
+    if (padded != 0) sum_of_ratios += static_cast<double>(padded - tokens) / static_cast<double>(padded);
+  }
+  if (!micro_batches.empty()) f.mean_ratio = sum_of_ratios / static_cast<double>(micro_batches.size());
+  if (f.padded != 0) f.total_ratio = static_cast<double>(f.padding) / static_cast<double>(f.padded);
+  return f;
 }
 
 }  // namespace ballast::inline v0_2

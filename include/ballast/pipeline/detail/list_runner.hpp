@@ -4,7 +4,6 @@
 #include <ballast/pipeline/detail/chain_places.hpp>
 #include <ballast/pipeline/detail/list_rules.hpp>
 #include <ballast/pipeline/detail/work_table.hpp>
-#include <ballast/pipeline/list_tie.hpp>
 #include <ballast/pipeline/result.hpp>
 #include <ballast/pipeline/tasks.hpp>
 

@@ -5,7 +5,7 @@
 #include <ballast/core/search_watch.hpp>
 #include <ballast/pipeline/detail/list_runner.hpp>
 #include <ballast/pipeline/list_schedule.hpp>
-#include <ballast/pipeline/list_tie.hpp>
+#include <ballast/pipeline/tasks.hpp>
 
 #include <algorithm>
 #include <array>
