@@ -31,8 +31,7 @@ struct micro_batch_constraints {
 template <index_type Index = std::uint32_t>
 struct micro_batching : batching<Index> {
   ballast::status status = ballast::status::feasible;  ///< can only fail if `exactly` demanded a number
-  certificate count;     ///< number of micro-batches of a rank (the demanded number if there is no plan), and its lower bound
-  bool complete = true;  ///< false if a stop request or the wall clock ended the search early
+  certificate count;  ///< number of micro-batches of a rank (the demanded number if there is no plan), and its lower bound
 };
 
 }  // namespace ballast::inline v0_2

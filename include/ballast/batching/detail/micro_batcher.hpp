@@ -45,12 +45,10 @@ class micro_batcher {
     out.micro_batches = c_.exactly != 0 ? c_.exactly : whole(1);
     out.count = {};
     out.status = status::feasible;
-    out.complete = true;
     if (n_ == 0) return;
     pack(false);
     auto const enough = [&] { return c_.exactly != 0 ? c_.exactly : whole(least_); };
     if (!c_.equal_counts && packs_.size() > enough() * o_.ranks && static_cast<std::uint64_t>(least_) <= enough() * o_.ranks) pack(true);
-    out.complete = complete_;
     auto const least = static_cast<std::uint64_t>(whole(least_));
     out.count = {static_cast<std::int64_t>(c_.exactly), static_cast<std::int64_t>(least)};
     if (c_.equal_counts) {
@@ -61,9 +59,9 @@ class micro_batcher {
       out.count.value = static_cast<std::int64_t>(c_.exactly != 0 ? c_.exactly : whole(static_cast<std::int64_t>(packs_.size())));
       plan(static_cast<std::uint64_t>(out.count.value));
     }
-    if (out.status != status::feasible) return;
-    static_cast<batching<Index>&>(out) = best_.take();
-    if (c_.exactly != 0) out.count.lower_bound = out.count.value;
+    if (out.status == status::feasible) static_cast<batching<Index>&>(out) = best_.take();
+    out.complete = complete_;
+    if (out.status == status::feasible && c_.exactly != 0) out.count.lower_bound = out.count.value;
   }
 
  private:
