@@ -18,7 +18,7 @@
 
 namespace ballast::inline v0_2::detail {
 
-inline constexpr std::size_t nowhere = (std::numeric_limits<std::size_t>::max)();
+inline constexpr std::size_t no_start = (std::numeric_limits<std::size_t>::max)();
 
 /// The last position in [low, high] with sums[position] <= target; `sums[low] <= target`, and sums never decrease.
 [[nodiscard]] inline std::size_t last_within(std::span<std::int64_t const> sums, std::int64_t target, std::size_t low, std::size_t high) {
@@ -46,10 +46,10 @@ struct chain_data {
 
   [[nodiscard]] std::int64_t total() const { return work[layers]; }
   [[nodiscard]] std::size_t latest_start(std::size_t end) const {
-    if (end < min_layers) return nowhere;
+    if (end < min_layers) return no_start;
     auto const start = end - min_layers;
     if (min_weighted == 0) return start;
-    return rank[end] < min_weighted ? nowhere : (std::min)(start, weighted[rank[end] - min_weighted]);
+    return rank[end] < min_weighted ? no_start : (std::min)(start, weighted[rank[end] - min_weighted]);
   }
   /// Whether every stage costs the sum of its layers, without other limits.
   [[nodiscard]] bool plain() const { return unit_time.empty() && capacity.empty() && transfer.empty(); }
@@ -114,7 +114,7 @@ struct callable_chain {
   [[nodiscard]] std::size_t layers() const { return layer_count; }
   [[nodiscard]] std::size_t stages() const { return stage_count; }
   [[nodiscard]] static constexpr bool monotone() { return true; }
-  [[nodiscard]] std::size_t latest_start(std::size_t end) const { return end < min_layers ? nowhere : end - min_layers; }
+  [[nodiscard]] std::size_t latest_start(std::size_t end) const { return end < min_layers ? no_start : end - min_layers; }
   [[nodiscard]] std::int64_t cost(std::size_t begin, std::size_t end, std::size_t stage) const {
     if (begin == end) return 0;
     auto const value = weigh(begin, end, stage);

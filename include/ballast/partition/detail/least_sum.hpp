@@ -53,18 +53,18 @@ struct sum_stage {
   /// Fills the cell of `ends[row]` from begins in [first, until]; returns the best begin.
   std::size_t fill(std::size_t row, std::size_t first, std::size_t until) {
     auto const end = w.ends[row];
-    auto best = nowhere;
+    auto best = no_start;
     wide least;
     first = (std::max)(first, first_begin(chain, end, stage, limit));
     for (auto begin = first; begin <= (std::min)(until, w.last[row]); ++begin) {
       if (!w.before[begin].possible || (!chain.monotone() && chain.cost(begin, end, stage) > limit)) continue;
       auto const sum = w.before[begin].sum + charge(begin, end, stage);
-      if (best == nowhere || sum < least) {
+      if (best == no_start || sum < least) {
         best = begin;
         least = sum;
       }
     }
-    if (best == nowhere) return best;
+    if (best == no_start) return best;
     w.here[end] = {least, true};
     w.from[w.offset[stage] + end - w.earliest[stage + 1]] = best;
     return best;
@@ -95,14 +95,14 @@ template <class Chain, class Charge>
   w.before[0] = {{}, true};
   probe.nearest.resize(n + 1);
   for (std::size_t s = 0; s < p; ++s) {
-    auto last = nowhere;
+    auto last = no_start;
     for (std::size_t i = 0; i <= n; ++i) probe.nearest[i] = last = w.before[i].possible ? i : last;
     w.here.assign(n + 1, {});
     w.ends.clear();
     w.last.clear();
     for (auto end = w.earliest[s + 1]; end <= latest(s + 1); ++end) {
       auto const start = chain.latest_start(end);
-      if (start == nowhere || probe.nearest[start] == nowhere) continue;
+      if (start == no_start || probe.nearest[start] == no_start) continue;
       if (chain.relaxed(probe.nearest[start], end, s) > limit) continue;
       w.ends.push_back(end);
       w.last.push_back(probe.nearest[start]);

@@ -15,7 +15,7 @@ namespace ballast::inline v0_2::detail {
 /// Writes into `w.nearest`, for each cut, the last cut of a row at or before it.
 template <class = when_called>
 inline void index_row(probe_state& w, std::size_t row) {
-  auto last = nowhere;
+  auto last = no_start;
   for (std::size_t i = 0; i < w.nearest.size(); ++i) {
     if (w.bit(row, i)) last = i;
     w.nearest[i] = last;
@@ -36,7 +36,7 @@ template <class Chain>
   if (chain.monotone()) {  // the latest begin is the cheapest
     index_row(w, stage);
     for (std::size_t end = 0; end <= last; ++end)
-      if (auto const start = chain.latest_start(end); start != nowhere && w.nearest[start] != nowhere) enter(w.nearest[start], end);
+      if (auto const start = chain.latest_start(end); start != no_start && w.nearest[start] != no_start) enter(w.nearest[start], end);
     return next;
   }
   if constexpr (requires { chain.begin_key(stage, stage); }) {  // the cheapest begin of a window that slides with the end
@@ -45,7 +45,7 @@ template <class Chain>
     window.clear();
     for (std::size_t end = 0; end <= last; ++end) {
       auto const start = chain.latest_start(end);
-      if (start == nowhere) continue;
+      if (start == no_start) continue;
       for (; fed <= start; ++fed) {
         if (!w.bit(stage, fed)) continue;
         auto const key = chain.begin_key(fed, stage);
@@ -64,7 +64,7 @@ template <class Chain>
 template <class Chain>
 [[nodiscard]] bool reach_sets(Chain const& chain, std::int64_t limit, probe_state& w) {
   auto const p = chain.stages(), n = chain.layers();
-  w.nearest.assign(n + 1, nowhere);
+  w.nearest.assign(n + 1, no_start);
   w.rows.assign((p + 1) * w.words(), 0);
   w.set(0, 0);
   w.next = next_of_sweep(chain, w);
@@ -72,7 +72,7 @@ template <class Chain>
     w.next = (std::min)(w.next, propagate(chain, limit, s, (std::min)(w.reach[s + 1], w.latest[s + 1]), w));
   if (!w.bit(p, n)) {
     index_row(w, p);
-    w.most = w.nearest[n] == nowhere ? 0 : w.nearest[n];
+    w.most = w.nearest[n] == no_start ? 0 : w.nearest[n];
     return false;
   }
   auto end = n;
@@ -99,7 +99,7 @@ template <class Chain>
   for (std::size_t s = 0; s < chain.stages(); ++s) {
     auto const begin = (std::min)(w.reach[s], w.latest[s]), end = (std::min)(w.reach[s + 1], w.latest[s + 1]);
     auto const start = chain.latest_start(end);
-    if (start == nowhere || start < begin) return reach_sets(chain, limit, w);
+    if (start == no_start || start < begin) return reach_sets(chain, limit, w);
     auto const cost = chain.cost(begin, end, s);
     if (cost > limit) return reach_sets(chain, limit, w);
     value = (std::max)(value, cost);

@@ -37,7 +37,7 @@ struct probe_state {
     latest.assign(p + 1, n);
     for (auto s = p; s-- > 0;) {
       auto const start = chain.latest_start(latest[s + 1]);
-      latest[s] = start == nowhere ? 0 : start;
+      latest[s] = start == no_start ? 0 : start;
     }
     next = 0;
   }
