@@ -12,8 +12,8 @@ class PlannedBatches:  # any iterable of index lists serves as a batch_sampler
     def __init__(self, folder, rank, first_step=0):
         with open(f"{folder}/plan.json") as file:
             plan = json.load(file)
-        if plan["schema"] > 1:  # see docs/formats.md
-            raise ValueError(f"{folder}: format {plan['schema']} is newer than 1, the newest that this class reads; plan again with an older ballast")
+        if plan["schema"] > 2:  # see docs/formats.md
+            raise ValueError(f"{folder}: format {plan['schema']} is newer than 2, the newest that this class reads; plan again with an older ballast")
         self.offsets, self.members = np.load(f"{folder}/offsets.npy"), np.load(f"{folder}/members.npy")
         packs = np.load(f"{folder}/steps.npy")[first_step:, rank].ravel()
         self.packs = packs[packs >= 0]  # -1 marks a place without a pack

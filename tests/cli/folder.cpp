@@ -319,17 +319,18 @@ TEST_CASE("check demands a complete folder, all of one plan", "[cli]") {
       in.file(folder + "/plan.json", other.replace(json.find(from), from.size(), to));
       refused(folder, sentence);
     };
-    with("\"schema\": 1", "\"schema\": 2",
+    with("\"schema\": 2", "\"schema\": 3",
          folder +
-             "/plan.json: is of format 2, and this ballast reads formats up to 1; read it with a newer ballast, or write the plan again");
-    with("\"schema\": 1", "\"schema\": 0", folder + "/plan.json: is of format 0, and formats count from 1");
-    with("\"schema\": 1", "\"schema\": \"1\"", folder + "/plan.json: says no version of its format (schema)");
-    with("\"schema\": 1,", "", folder + "/plan.json: says no version of its format (schema)");
+             "/plan.json: is of format 3, and this ballast reads formats up to 2; read it with a newer ballast, or write the plan again");
+    with("\"schema\": 2", "\"schema\": 0", folder + "/plan.json: is of format 0, and formats count from 1");
+    with("\"schema\": 2", "\"schema\": \"2\"", folder + "/plan.json: says no version of its format (schema)");
+    with("\"schema\": 2,", "", folder + "/plan.json: says no version of its format (schema)");
     with("\"schema\"", "\"samples\": 1, \"schema\"", folder + "/plan.json: the key samples occurs twice");
     with("{", "", folder + "/plan.json: not a JSON object");
     with("\"packs\": ", "\"packs\": 1", folder + ": is not a complete plan: offsets.npy has ");
     with("\"packs\": ", "\"packs\": -", folder + "/plan.json: packs is missing or not a whole number from 0");
-    with("\"hash\": \"", "\"hash\": \"0", folder + ": its files are not of one plan: the arrays have hash ");
+    with("\"files_hash\": \"", "\"files_hash\": \"0", folder + ": its files are not of one plan: the arrays have hash ");
+    with("\"hash\": \"", "\"hash\": \"x", folder + "/plan.json: hash is missing or not of 16 hexadecimal digits");
     if (folder != "pack")
       with("\"micro_batches\": 1", "\"micro_batches\": 2", folder + ": is not a complete plan: steps.npy is of shape (");
     in.file(folder + "/plan.json", json);
@@ -340,11 +341,28 @@ TEST_CASE("check demands a complete folder, all of one plan", "[cli]") {
   fs::rename(in / "ten/members.npy", in / "pack/members.npy");  // of as many samples, in another order
   refused("pack", "pack: its files are not of one plan: the arrays have hash ");
   auto json = read_whole(in / "levels/plan.json");
-  in.file("levels/plan.json", json.replace(json.find("\"schema\": 1"), 11, "\"schema\": 3"));
+  in.file("levels/plan.json", json.replace(json.find("\"schema\": 2"), 11, "\"schema\": 3"));
   auto const newer = in.ballast("plan f --gpus 2 --levels levels/plan.json");
   CHECK(newer.code == 2);
   CHECK(newer.err.find("levels/plan.json: is of format 3, ") == 0);
   CHECK(in.ballast("check plan --capacity 10").err.find("check takes the packing, then the lengths") == 0);
+}
+
+TEST_CASE("check reads folders of format 1, whose hash is that of the files", "[cli]") {
+  scratch const in;
+  in.file("f", "5\n6\n7\n8\n9\n");
+  REQUIRE(in.ballast("plan f --capacity 20 --ranks 2 --out d").code == 0);
+  auto json = nlohmann::json::parse(read_whole(in / "d/plan.json"));
+  CHECK(nlohmann::json::parse(in.ballast("check d f --capacity 20 --json").out)["hash"] == json["hash"]);
+  json["schema"] = 1;
+  in.file("d/plan.json", json.dump());
+  check_refused(in.ballast("check d f --capacity 20"), "d: its files are not of one plan");
+  json["hash"] = json["files_hash"];
+  json.erase("files_hash");
+  in.file("d/plan.json", json.dump());
+  auto const o = in.ballast("check d f --capacity 20 --json");
+  REQUIRE(o.code == 0);
+  CHECK(nlohmann::json::parse(o.out)["hash"].is_null());
 }
 
 TEST_CASE("check: each pack of a plan has one place in its steps", "[cli]") {
@@ -366,7 +384,7 @@ TEST_CASE("check: each pack of a plan has one place in its steps", "[cli]") {
     std::string const before = "the arrays have hash ";
     REQUIRE(err.find(before) != std::string::npos);
     auto page = json;
-    page.replace(page.find("\"hash\": \"") + 9, 16, err.substr(err.find(before) + before.size(), 16));
+    page.replace(page.find("\"files_hash\": \"") + 15, 16, err.substr(err.find(before) + before.size(), 16));
     in.file("d/plan.json", page);
     check_refused(in.ballast("check d f --capacity 20"), "d: is not a complete plan: " + sentence);
   }

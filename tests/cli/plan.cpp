@@ -89,6 +89,36 @@ std::string const h100_rows =  // see tests/cost/calibrate.cpp
 
 }  // namespace
 
+TEST_CASE("plan prints the hash of the library, which tells ranks and micro-batches apart", "[cli]") {
+  scratch const in;
+  auto const lengths = std::vector<std::int64_t>(8, 8192);
+  auto const& model = ballast::transformer_preset("llama-3.1-8b");
+  in.file("f", as_text(lengths));
+  auto const hash_of = [&](std::string const& options) {
+    return nlohmann::json::parse(in.ballast("plan f --capacity 8192 --json " + options).out)["hash"].get<std::string>();
+  };
+  std::vector<std::string> hashes;
+  for (auto const& [ranks, micro_batches] : {std::pair{4U, 1U}, {8U, 1U}, {1U, 4U}, {2U, 4U}}) {
+    auto const options = "--ranks " + std::to_string(ranks) + " --micro-batches " + std::to_string(micro_batches);
+    CAPTURE(options);
+    hashes.push_back(hash_of(options));
+    ballast::data_plan_options const o{.steps = {.capacity = 8192, .ranks = ranks, .micro_batches = micro_batches}};
+    CHECK(std::stoull(hashes.back(), nullptr, 16) == hash(ballast::plan_data(lengths, o, model).steps));
+    CHECK(hash_of("--model llama-3.1-8b " + options) == hashes.back());
+  }
+  std::ranges::sort(hashes);
+  CHECK(std::ranges::adjacent_find(hashes) == hashes.end());
+
+  ballast::splitmix64 draw(7);
+  std::vector<std::int64_t> mixed;  // 1001 samples, of whose last step some are dropped
+  for (auto i = 0; i < 1001; ++i) mixed.push_back(static_cast<std::int64_t>(draw() % 4000) + 1);
+  in.file("f", as_text(mixed));
+  ballast::data_plan_options const o{.steps = {.capacity = 8192, .ranks = 4, .left_over = ballast::left_over::drop}};
+  auto const plan = ballast::plan_data(mixed, o, model).steps;
+  CHECK_FALSE(plan.dropped.empty());
+  CHECK(std::stoull(hash_of("--ranks 4 --left-over drop"), nullptr, 16) == hash(plan));
+}
+
 TEST_CASE("plan prints the object that the manual lists", "[cli]") {
   scratch const in;
   in.file("f", "10\n30\n10\n");

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace test_levels_device_table {
@@ -33,6 +34,22 @@ TEST_CASE("table_of: devices of one rank stand side by side and see the same pac
         REQUIRE(std::equal(table.packs[found].begin(), table.packs[found].end(), steps.packs[wanted].begin(), steps.packs[wanted].end()));
       }
   }
+}
+
+TEST_CASE("hash(device_table): tells devices, places and levels apart, and no index types", "[plan]") {
+  splitmix64 draw(4);
+  auto const lengths = mixed_lengths(500, draw);
+  auto const table = table_of(plan_levels(lengths, three, {.devices = 16, .seed = 1}));
+  CHECK(hash(table) == hash(table_of(plan_levels<std::uint64_t>(lengths, three, {.devices = 16, .seed = 1}))));
+  auto other = table;
+  std::swap(other.devices, other.micro_batches);
+  CHECK(hash(other) != hash(table));
+  other = table;
+  std::swap(other.table.front(), other.table.back());
+  CHECK(hash(other) != hash(table));
+  other = table;
+  ++other.level.front();
+  CHECK(hash(other) != hash(table));
 }
 
 }  // namespace test_levels_device_table

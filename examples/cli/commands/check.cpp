@@ -61,6 +61,7 @@ constexpr auto too_few = "check takes the packing, then the lengths it packs";
   } else {
     packs = read_index_lists(first.view(), shown_name(files[0]));
   }
+  plan.hash = ballast::hash(packs);
   files.erase(files.begin(), files.begin() + (arrays ? 2 : 1));
   return plan;
 }
@@ -124,7 +125,7 @@ void check_measures(check_arguments const& arguments, plan_in_folder const& plan
                                 {"lower_bound", count.lower_bound},
                                 {"gap", count.gap()},
                                 {"optimal", count.optimal()},
-                                {"hash", hash_digits(ballast::hash(packs))},
+                                {"hash", plan.hash ? nlohmann::ordered_json(hash_digits(*plan.hash)) : nullptr},
                                 {"set_aside", set_aside}};
     add_left_over(json, plan);
     json["auto"] = {{"packs", ours.packs.size()}};
@@ -166,7 +167,7 @@ void run(check_arguments const& arguments) {
                               .strategy = "given",
                               .packs = {static_cast<std::int64_t>(packs.size()), ours.count.lower_bound},
                               .bound = std::string(to_string(ours.bound)),
-                              .hash = ballast::hash(packs),
+                              .hash = plan.hash,
                               .set_aside = plan.left_over() ? trained.set_aside : ours.set_aside,
                               .naive_packs = run_packer<std::uint64_t>(strategy::next_fit, lengths, o).packs.size(),
                               .dropped = static_cast<std::uint64_t>(

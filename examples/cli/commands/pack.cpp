@@ -91,7 +91,7 @@ template <class Index>
   auto const& o = arguments.limits.options;
   auto figures = to_json(report);
   figures["bound"] = report.bound;
-  auto document = plan_document(arguments.input.files, figures,
+  auto document = plan_document(arguments.input.files, hash_of_files(plan.packs), figures,
                                 {{"oversize", word_of(o.oversize)},
                                  {"max_items", o.max_samples},
                                  {"multiple", o.sample_multiple},

@@ -15,7 +15,6 @@
 #include "report/progress.hpp"
 #include "report/words.hpp"
 
-#include <ballast/core/hash.hpp>
 #include <ballast/plan/compare.hpp>
 #include <ballast/plan/figures.hpp>
 #include <ballast/plan/limits.hpp>
@@ -55,14 +54,6 @@ struct data_plan {
   std::optional<planned_model> stages;
   std::vector<measure_comparison> measures;  ///< of several
 };
-
-[[nodiscard]] std::uint64_t hash_of(ballast::batching<> const& plan) {
-  ballast::fnv1a h;
-  for (auto const offset : plan.packs.offsets) h.append(offset);
-  for (auto const member : plan.packs.members) h.append(member);
-  for (auto const pack : plan.table) h.append(pack);
-  return h.value();
-}
 
 void add_figures(nlohmann::ordered_json& json, ballast::plan_figures const& f) {
   json["steps"] = f.steps;
@@ -148,7 +139,7 @@ void add_measures(nlohmann::ordered_json& json, std::vector<measure_comparison> 
                                  {"model", cost.model}};
   if (!cost.device.empty()) options["device"] = cost.device;
   if (plan.measures.empty()) figures["bound"] = to_string(plan.made.bound);
-  auto document = plan_document(arguments.input.files, figures, options);
+  auto document = plan_document(arguments.input.files, hash_of_files(plan.made.steps.packs, plan.made.steps.table), figures, options);
   document["pieces"] = pieces_json(plan.made.samples.pieces);
   return text_of(document);
 }
@@ -474,6 +465,7 @@ void plan_one_capacity(plan_arguments arguments) {
                  .limits = {},
                  .stages = {},
                  .measures = {}};
+  auto const hash = ballast::hash(plan.made.steps);
   keep_packs_of_steps(plan.made.steps);
   auto const others = usual_batchings_of(plan.made, options);
   plan.compared = compare_with_usual(plan.made, others, options, cost.ms_per_unit);
@@ -490,7 +482,7 @@ void plan_one_capacity(plan_arguments arguments) {
                               .strategy = "plan",
                               .packs = plan.made.packs,
                               .bound = several ? "measures" : std::string(to_string(plan.made.bound)),
-                              .hash = hash_of(plan.made.steps),
+                              .hash = hash,
                               .set_aside = {plan.made.samples.set_aside.begin(), plan.made.samples.set_aside.end()},
                               .naive_packs = plan.compared.naive.packs,
                               .zero_length = several ? columns->skipped() : lengths->skipped()};

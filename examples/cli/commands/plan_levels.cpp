@@ -12,7 +12,6 @@
 #include "report/plan_folder.hpp"
 #include "report/words.hpp"
 
-#include <ballast/core/hash.hpp>
 #include <ballast/levels/device_table.hpp>
 
 #include <algorithm>
@@ -25,18 +24,9 @@ namespace {
 using level_plan = ballast::level_plan<>;
 using device_table = ballast::device_table<>;
 
-[[nodiscard]] std::uint64_t hash_of(device_table const& table) {
-  ballast::fnv1a h;
-  for (auto const offset : table.packs.offsets) h.append(offset);
-  for (auto const member : table.packs.members) h.append(member);
-  for (auto const pack : table.table) h.append(pack);
-  for (auto const level : table.level) h.append(level);
-  return h.value();
-}
-
-[[nodiscard]] std::string plan_json(nlohmann::ordered_json const& figures, level_plan const& plan, plan_arguments const& arguments,
-                                    level_setup const& on) {
-  auto document = plan_document(arguments.input.files, figures,
+[[nodiscard]] std::string plan_json(nlohmann::ordered_json const& figures, level_plan const& plan, device_table const& table,
+                                    plan_arguments const& arguments, level_setup const& on) {
+  auto document = plan_document(arguments.input.files, hash_of_files(table.packs, table.table, table.level), figures,
                                 {{"oversize", word_of(arguments.options.oversize)},
                                  {"seed", arguments.options.steps.seed},
                                  {"levels", arguments.levels},
@@ -93,7 +83,7 @@ struct planned_levels {
                               {"strategy", "levels"},
                               {"packs", plan.figures.packs},
                               {"fill", plan.figures.fill},
-                              {"hash", hash_digits(hash_of(table))},
+                              {"hash", hash_digits(ballast::hash(table))},
                               {"set_aside", plan.packed.set_aside},
                               {"gpus", arguments.gpus},
                               {"micro_batches", table.micro_batches},
@@ -128,7 +118,7 @@ void write(planned_levels const& planned, device_table const& table, nlohmann::o
   files.push_back(array_file<std::uint32_t>("levels.npy", "<i4", std::array{table.level.size()}, table.level));
   auto const page = page_of(planned, arguments, on);
   files.push_back({"report.html", {}, page});
-  write_plan(arguments.out, files, plan_json(json, planned.plan, arguments, on));
+  write_plan(arguments.out, files, plan_json(json, planned.plan, table, arguments, on));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <limits>
 #include <span>
@@ -28,6 +29,18 @@ namespace {
   auto const found = plan.find(key);
   if (found == plan.end() || !found->is_number_unsigned()) throw bad_input(name + ": " + key + " is missing or not a whole number from 0");
   return found->get<std::uint64_t>();
+}
+
+/// The hash of the plan, which no reader can compute where packs were dropped.
+[[nodiscard]] std::uint64_t hash_of_plan(nlohmann::json const& plan, std::string const& name) {
+  auto const found = plan.find("hash");
+  std::uint64_t hash = 0;
+  if (found != plan.end() && found->is_string()) {
+    auto const& digits = found->get_ref<std::string const&>();
+    auto const* const end = digits.data() + digits.size();
+    if (digits.size() == 16 && std::from_chars(digits.data(), end, hash, 16).ptr == end) return hash;
+  }
+  throw bad_input(name + ": hash is missing or not of 16 hexadecimal digits; write the plan again");
 }
 
 [[nodiscard]] std::string shape_in_words(std::span<std::size_t const> shape) {
@@ -150,9 +163,12 @@ plan_in_folder read_plan_folder(std::string const& folder) {
     for (auto const& stage : model.value("stage_of", nlohmann::json::array()))
       if (stage.is_number_unsigned()) out.stages = (std::max)(out.stages, stage.get<std::uint64_t>() + 1);
   if (levels) append_array(hash, folder, "levels.npy", {whole(plan, "steps", name)}, false);
-  if (auto const digits = hash_digits(hash.value()); plan.value("hash", nlohmann::json()) != digits)
-    throw bad_input(folder + ": its files are not of one plan: the arrays have hash " + digits + ", and plan.json says " +
-                    printable(plan.value("hash", nlohmann::json()).dump()));
+  auto const old = plan["schema"] == 1;  // whose `hash` is that of the files
+  if (auto const said = plan.value(old ? "hash" : "files_hash", nlohmann::json()), digits = nlohmann::json(hash_digits(hash.value()));
+      said != digits)
+    throw bad_input(folder + ": its files are not of one plan: the arrays have hash " + digits.get<std::string>() +
+                    ", and plan.json says " + printable(said.dump()));
+  if (!old) out.hash = hash_of_plan(plan, name);
   std::vector<bool> placed(packs.size());
   for (auto const p : out.steps.table) {
     if (p == out.steps.none) continue;

@@ -5,6 +5,7 @@
 #include <ballast/batching/result.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 // The folders that `pack --out` and `plan --out` write (docs/formats.md).
@@ -17,6 +18,7 @@ void require_known_format(nlohmann::json const& plan, std::string const& name);
 /// What a folder holds; figures of the plan are not read.
 struct plan_in_folder {
   ballast::batching<std::uint64_t> steps;  ///< without a table unless `plan` made it for one capacity
+  std::optional<std::uint64_t> hash;       ///< of the plan, as plan.json says; none in folders of format 1
   std::uint64_t stages = 1;                ///< that a rank has
   std::int64_t multiple = 1;               ///< that samples are rounded up to
   std::uint64_t max_items = 0;             ///< most samples of a pack; 0: no limit

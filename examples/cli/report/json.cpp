@@ -2,6 +2,7 @@
 #include "report/json.hpp"
 
 #include "report/output.hpp"
+#include "report/packing.hpp"
 #include "report/plan_folder.hpp"
 
 #include <utility>
@@ -14,8 +15,9 @@ void print_json(ordered_json const& json) {
   write_standard_output(json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n");
 }
 
-ordered_json plan_document(std::vector<std::string> const& files, ordered_json const& figures, ordered_json options) {
-  ordered_json json{{"schema", plan_format}, {"files", files}};
+ordered_json plan_document(std::vector<std::string> const& files, std::uint64_t files_hash, ordered_json const& figures,
+                           ordered_json options) {
+  ordered_json json{{"schema", plan_format}, {"files", files}, {"files_hash", hash_digits(files_hash)}};
   json.update(figures);
   json["options"] = std::move(options);
   return json;

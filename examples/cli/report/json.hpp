@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -14,9 +15,10 @@ namespace ballast_cli {
 /// Writes an object in a line to standard output. Throws cannot_write.
 void print_json(nlohmann::ordered_json const& json);
 
-/// plan.json: the version of the format, the files that were read, the figures that are printed too, and the options.
-[[nodiscard]] nlohmann::ordered_json plan_document(std::vector<std::string> const& files, nlohmann::ordered_json const& figures,
-                                                   nlohmann::ordered_json options);
+/// plan.json: the version of the format, the files that were read, the hash of those that are written, the figures that are printed too,
+/// and the options.
+[[nodiscard]] nlohmann::ordered_json plan_document(std::vector<std::string> const& files, std::uint64_t files_hash,
+                                                   nlohmann::ordered_json const& figures, nlohmann::ordered_json options);
 /// As the text of a file.
 [[nodiscard]] std::string text_of(nlohmann::ordered_json const& document);
 

@@ -4,6 +4,7 @@
 #include "report/replace.hpp"
 
 #include <ballast/core/groups.hpp>
+#include <ballast/core/hash.hpp>
 
 #include <array>
 #include <bit>
@@ -20,7 +21,7 @@
 namespace ballast_cli {
 
 /// The version of the format that is written, `schema` in plan.json (docs/formats.md). It rises when a reader of the one before would err.
-inline constexpr std::int64_t plan_format = 1;
+inline constexpr std::int64_t plan_format = 2;
 
 /// An array as a .npy file; `descr` as in "<u8", of the size of an `Integer`.
 template <class Integer>
@@ -35,6 +36,18 @@ template <class Index>
 [[nodiscard]] std::vector<folder_file> pack_files(ballast::groups<Index> const& packs) {
   return {array_file<std::uint64_t>("offsets.npy", "<u8", std::array{packs.offsets.size()}, packs.offsets),
           array_file<Index>("members.npy", sizeof(Index) == 4 ? "<u4" : "<u8", std::array{packs.members.size()}, packs.members)};
+}
+
+/// `files_hash` in plan.json: FNV-1a of the entries of offsets.npy, members.npy, steps.npy and levels.npy.
+template <class Index>
+[[nodiscard]] std::uint64_t hash_of_files(ballast::groups<Index> const& packs, std::span<std::uint32_t const> steps = {},
+                                          std::span<std::uint32_t const> levels = {}) {
+  ballast::fnv1a h;
+  for (auto const offset : packs.offsets) h.append(offset);
+  for (auto const member : packs.members) h.append(member);
+  for (auto const entry : steps) h.append(entry);
+  for (auto const entry : levels) h.append(entry);
+  return h.value();
 }
 
 /// Throws bad_input for a folder that a plan may not replace; called before anything is planned. An empty name means no folder.

@@ -4,11 +4,13 @@
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/groups.hpp>
+#include <ballast/core/hash.hpp>
 #include <ballast/levels/plan.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -28,6 +30,22 @@ struct device_table {
   std::uint64_t micro_batches = 1;   ///< the largest number of any level; levels with fewer have `none` in the other places
   static constexpr Index none = batching<Index>::none;  ///< marks an empty place; -1 if read as signed
 };
+
+/// @brief Hash of a table by device: FNV-1a over its shape, packs, places and levels.
+///
+/// @tparam Index  index type of the table
+/// @param plan  any table
+/// @return 64 bits; equal tables have equal hashes, whatever their index type
+/// @par Complexity
+/// O(samples + places).
+template <index_type Index>
+[[nodiscard]] constexpr std::uint64_t hash(device_table<Index> const& plan) noexcept {
+  fnv1a h;
+  for (auto const value : {plan.devices, plan.micro_batches, hash(plan.packs)}) h.append(value);
+  for (auto const p : plan.table) h.append(p == plan.none ? (std::numeric_limits<std::uint64_t>::max)() : std::uint64_t{p});
+  for (auto const l : plan.level) h.append(l);
+  return h.value();
+}
 
 /// @brief Writes a plan in levels as one table by device.
 ///
