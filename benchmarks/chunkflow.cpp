@@ -77,7 +77,7 @@ BENCHMARK(chunks_of_a_million)->Arg(2048)->Arg(8192)->Arg(32768)->Unit(benchmark
 void published_iterations(benchmark::State& state) {
   auto const size = state.range(0);
   auto const fixed = state.range(1) * cost(1);
-  auto const setting_of = [&](std::int64_t chunk) {
+  auto const setting_for = [&](std::int64_t chunk) {
     return chunkflow::setting{
         .chunk_size = chunk, .stages = 4, .work = {.retained = static_cast<std::uint64_t>(32768 / chunk), .per_chunk = fixed}};
   };
@@ -85,18 +85,18 @@ void published_iterations(benchmark::State& state) {
   std::int64_t tokens = 0;
   for (std::uint64_t b = 0; b < batches; ++b) {
     auto const lengths = lengths_like("chat-sft", 256, context, b + 1);
-    auto const by = setting_of(size);
+    auto const by = setting_for(size);
     auto const plan = chunkflow::plan_iteration(lengths, by, cost);
     time += static_cast<double>(plan.time.value);
     bound += static_cast<double>(plan.time.lower_bound);
     bubble += plan.bubble() / static_cast<double>(batches);
     tokens = (std::max)(tokens, plan.peak);
-    reference += static_cast<double>(chunkflow::plan_iteration(lengths, setting_of(8192), cost).time.value);
+    reference += static_cast<double>(chunkflow::plan_iteration(lengths, setting_for(8192), cost).time.value);
     auto const works = chunk_work(plan.chunks, by.work, cost);
     list += static_cast<double>(list_schedule(plan.chunks.chains, {.stages = 4}, works).timeline.makespan.value);
   }
   auto const lengths = lengths_like("chat-sft", 256, context, 1);
-  for (auto _ : state) benchmark::DoNotOptimize(chunkflow::plan_iteration(lengths, setting_of(size), cost).time.value);
+  for (auto _ : state) benchmark::DoNotOptimize(chunkflow::plan_iteration(lengths, setting_for(size), cost).time.value);
   state.counters["relative"] = time / reference;
   state.counters["list"] = list / reference;
   state.counters["over_bound"] = time / bound;

@@ -26,7 +26,7 @@ namespace {
 using namespace ballast_cli;
 using ballast_test::between;
 
-scheduling_setting setting_of(std::vector<std::int64_t> const& data, std::uint64_t gpus, std::int64_t capacity, std::uint64_t batch) {
+scheduling_setting scheduling_of(std::vector<std::int64_t> const& data, std::uint64_t gpus, std::int64_t capacity, std::uint64_t batch) {
   scheduling_setting on;
   on.options = {.capacity = capacity, .ranks = gpus, .cost_per_pass = 30'000'000};
   on.cost = {.linear = 120'000, .square = 3, .exchange = {0, 9'000, 9'000, 9'000, 40'000}};
@@ -81,7 +81,7 @@ TEST_CASE("schedulers: any number of GPUs and any capacity gives a plan for all 
     auto const gpus = 1 + draw() % (draw() % 4 == 0 ? 1000 : 33);
     auto const capacity = between(1, draw() % 3 == 0 ? 8 : 20'000, draw);
     auto const data = draw_lengths(capacity, gpus, draw);
-    auto const on = setting_of(data, gpus, capacity, 1 + draw() % data.size());
+    auto const on = scheduling_of(data, gpus, capacity, 1 + draw() % data.size());
     for (auto const& by : schedulers()) {
       auto const word = std::string(by.word);
       CAPTURE(seed, word, gpus, capacity, data, on.batch);
@@ -107,7 +107,7 @@ TEST_CASE("schedulers: a sample that no GPUs have room for leaves every method w
     for (auto const& by : schedulers()) {
       auto const word = std::string(by.word);
       std::vector<std::int64_t> const data{100, 100 * gpus + 1};
-      auto const why = refusal_of(by, setting_of(data, static_cast<std::uint64_t>(gpus), 100, 8));
+      auto const why = refusal_of(by, scheduling_of(data, static_cast<std::uint64_t>(gpus), 100, 8));
       CAPTURE(gpus, word, why);
       if (word == "chunkflow") continue;  // the chunks of a sample are passes behind each other
       if (word == "megatron-hybrid-cp" && !std::has_single_bit(static_cast<unsigned>(gpus))) continue;
@@ -123,7 +123,7 @@ TEST_CASE("schedulers: one sample of a token among long ones, on numbers of GPUs
       std::vector<std::int64_t> data(40, 5000);
       data.push_back(2 * 5564 + 1);
       data.push_back(1);
-      auto const why = refusal_of(by, setting_of(data, static_cast<std::uint64_t>(gpus), 5564, 21));
+      auto const why = refusal_of(by, scheduling_of(data, static_cast<std::uint64_t>(gpus), 5564, 21));
       CAPTURE(gpus, word, why);
       if (word == "wlb" || word == "distca" || word == "bytescale" || word == "skrull") CHECK(why.empty());
       if (gpus > 3 && (word.starts_with("ballast") || word == "longalign" || word == "hbp")) CHECK(why.empty());

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/plan/exports.hpp>
 
+#include <ballast/core/random.hpp>
+#include <ballast/cost/presets.hpp>
+#include <ballast/plan/export_flags.hpp>
+#include <ballast/plan/plan_data.hpp>
+#include <ballast/plan/plan_training.hpp>
 #include <ballast/staging/joint.hpp>
 
 #include "support/catch.hpp"
+#include "support/lengths.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -156,6 +162,57 @@ TEST_CASE("nearest_megatron_recompute: selective recomputation names its modules
   CHECK(flags({layernorm, mla_up_projection}) == "--recompute-granularity selective --recompute-modules layernorm mla_up_proj");
   CHECK_THROWS_AS(flags({}), invalid_input);
   CHECK_THROWS_AS(flags(feed_forward_modules), invalid_input);
+}
+
+TEST_CASE("setting_of: boundaries and the nearest recomputation, for memory from ample to too tight") {
+  splitmix64 draw(23);
+  auto const lengths = ballast_test::random_lengths(300, 5000, draw);
+  data_plan_options const o{.steps = {.capacity = 4096, .ranks = 2, .micro_batches = 4, .seed = 3}, .oversize = oversize::split};
+  auto const model = transformer_preset("qwen2.5-0.5b");
+  cluster const on;
+  model_setting const by{.spread = {.tensor = 2, .data = 2, .zero = 1}};
+  auto const data = plan_data(lengths, o, model);
+  auto const layers = layers_of(model, by);
+  std::string const letters = "E" + std::string(24, 't') + "L";
+  CHECK(layer_kinds_of(model) == kinds_of(letters));
+  std::size_t partly = 0, whole = 0;
+  for (auto memory = std::int64_t{8'000'000'000}; memory > 3'000'000'000; memory -= 250'000'000) {
+    training_setting const asked{.model = by, .pipeline = {.stages = 4, .memory = memory}, .sequence = 4096, .micro_batches = 4};
+    auto const plan = plan_training(data, asked.pipeline, model, on, by);
+    CAPTURE(memory);
+    if (plan.status != status::feasible) {
+      CHECK_THROWS_AS(setting_of(plan, model, asked), invalid_input);
+      continue;
+    }
+    megatron_options means;  // as a caller says it who knows the options of a layer
+    for (std::uint32_t k = 0; k < layers[1].options.size(); ++k) {
+      auto const& way = layers[1].options[k];
+      if (way.recomputed == recomputation::full) means.full = k;
+      if (way.recomputed == recomputation::selective) means.selective = k, means.modules = way.modules;
+    }
+    auto const nearest = nearest_megatron_recompute<std::uint32_t>(
+        plan.layers, kinds_of(letters), plan.stages,
+        {.stages = 4, .capacity = std::vector<std::int64_t>(4, asked.pipeline.memory), .in_flight = plan.in_flight}, means);
+    auto expected = asked;
+    expected.boundaries = plan.stages.partition.boundaries;
+    expected.recompute = nearest.setting;
+    CHECK(setting_of(plan, model, asked) == expected);
+    partly += nearest.setting.what == recompute_setting::kind::modules;
+    whole += nearest.setting.what == recompute_setting::kind::block;
+    auto const words = megatron_flags(model, setting_of(plan, model, asked)).words;
+    auto const at = std::find(words.begin(), words.end(), "--pipeline-model-parallel-layout");
+    REQUIRE(at != words.end());
+    CHECK(*(at + 1) == layout(plan.stages.partition.boundaries, letters));
+    CHECK_THROWS_AS(setting_of(plan, transformer_preset("llama-3.1-8b"), asked), invalid_input);
+  }
+  CAPTURE(partly, whole);
+  CHECK(partly + whole > 0);
+  CHECK(whole > 0);
+
+  training_setting const chunks{.model = by, .pipeline = {.stages = 4, .memory = 40'000'000'000, .schedule = interleaved_schedule{2}}};
+  auto const plan = plan_training(data, chunks.pipeline, model, on, by);
+  CHECK(setting_of(plan, model, chunks).boundaries.size() == 9);
+  CHECK(setting_of(plan, model, chunks).recompute == recompute_setting{});
 }
 
 }  // namespace test_plan_exports

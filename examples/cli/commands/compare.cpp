@@ -40,7 +40,7 @@ void run(compare_arguments const& arguments) {
   if (all.empty()) throw bad_input(title_of(arguments.shared.input.files) + ": there are no samples to plan");
   auto const batch = arguments.shared.batch;
   auto const planned = static_cast<std::size_t>((std::min)(static_cast<std::uint64_t>(all.size()), batch * arguments.batches));
-  auto on = setting_of(arguments.shared, model, all);
+  auto on = scheduling_of(arguments.shared, model, all);
   on.planned = planned;
 
   comparison_report report{.title = title_of(arguments.shared.input.files),

@@ -30,7 +30,7 @@ void run(schedule_arguments const& arguments) {
   sample_lengths const samples(arguments.shared.input, "schedule", (std::numeric_limits<std::int64_t>::max)(), ballast::oversize::reject);
   auto const lengths = samples.view();
   if (lengths.empty()) throw bad_input(title_of(arguments.shared.input.files) + ": there are no samples to plan");
-  auto const on = setting_of(arguments.shared, model, lengths);
+  auto const on = scheduling_of(arguments.shared, model, lengths);
   auto const plan_batch = method.start(on);
   std::string text;
   batch_feed feed(lengths, arguments.shared.batch);

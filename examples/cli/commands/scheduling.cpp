@@ -26,7 +26,7 @@ void add_scheduling(CLI::App& command, scheduling_arguments& arguments) {
   add_value(command, "--seed", arguments.seed, from_0, "seed of methods that draw");
 }
 
-scheduling_setting setting_of(scheduling_arguments const& arguments, cluster_model const& model, std::span<std::int64_t const> data) {
+scheduling_setting scheduling_of(scheduling_arguments const& arguments, cluster_model const& model, std::span<std::int64_t const> data) {
   constexpr auto most = std::uint64_t{1} << 20;
   if (arguments.cluster.gpus >= most)
     throw bad_input("--gpus " + std::to_string(arguments.cluster.gpus) + ": expected at most " + std::to_string(most - 1));

@@ -24,7 +24,7 @@ struct scheduling_arguments {
 void add_scheduling(CLI::App& command, scheduling_arguments& arguments);
 
 /// The setting for data of at least one sample.
-[[nodiscard]] scheduling_setting setting_of(scheduling_arguments const& arguments, cluster_model const& model,
-                                            std::span<std::int64_t const> data);
+[[nodiscard]] scheduling_setting scheduling_of(scheduling_arguments const& arguments, cluster_model const& model,
+                                               std::span<std::int64_t const> data);
 
 }  // namespace ballast_cli

@@ -105,36 +105,16 @@ void add_megatron(planned_model& plan, ballast::any_schedule const& schedule, st
   if (!std::holds_alternative<ballast::zbv_schedule>(schedule))  // whose chunks are on other stages than those of a layout
     plan.layout = ballast::megatron_layout(std::span<std::uint32_t const>(cuts), kinds);
   if (!plan.layout) return;
-  ballast::megatron_options means;
-  ballast::module_set modules;
-  for (std::size_t i = 0; i < kinds.size(); ++i) {
-    if (kinds[i] != ballast::layer_kind::decoder) continue;
-    auto const& options = plan.model.layers[i].options;
-    for (std::uint32_t k = 0; k < options.size(); ++k) {
-      if (options[k].recomputed == recomputation::selective) {
-        means.selective = k;
-        for (auto const& m : ballast::recompute_modules)  // Megatron-LM recomputes experts as a whole block
-          if (options[k].modules.contains(m.module))
-            modules = modules.with(m.module == ballast::recompute_module::experts ? ballast::recompute_module::moe : m.module);
-      }
-      if (options[k].recomputed == recomputation::full) means.full = k;
-    }
-  }
-  if (!modules.empty()) means.modules = modules;
-  auto const stages = plan.runs.planned.memory.size();
-  std::vector<std::int64_t> const capacity(stages, plan.runs.planned.memory.front().budget);
-  if (stages == plan.stage_of.size())
-    plan.megatron = ballast::nearest_megatron_recompute<std::uint32_t>(
-        plan.runs.planned.layers, kinds, plan.runs.planned.stages,
-        {.stages = stages, .capacity = capacity, .in_flight = plan.runs.planned.in_flight}, means);
+  auto const& run = plan.runs.planned;
+  plan.megatron = ballast::nearest_megatron_recompute(run, plan.model.layers, kinds);
+  auto const stages = run.memory.size();
   if (plan.model.setting && plan.model.shape) {
-    plan.flags =
-        ballast::megatron_flags(*plan.model.shape, {.model = *plan.model.setting,
-                                                    .pipeline = {.stages = stages, .memory = capacity.front(), .schedule = schedule},
-                                                    .boundaries = cuts,
-                                                    .recompute = plan.megatron.setting,
-                                                    .sequence = plan.model.capacity,
-                                                    .micro_batches = static_cast<std::int64_t>(micro_batches)});
+    plan.flags = ballast::megatron_flags(
+        *plan.model.shape, setting_of(run, *plan.model.shape,
+                                      {.model = *plan.model.setting,
+                                       .pipeline = {.stages = stages, .memory = run.memory.front().budget, .schedule = schedule},
+                                       .sequence = plan.model.capacity,
+                                       .micro_batches = static_cast<std::int64_t>(micro_batches)}));
   } else {
     auto& words = plan.flags.words;
     words = {"--pipeline-model-parallel-size", std::to_string(stages), "--pipeline-model-parallel-layout", *plan.layout};

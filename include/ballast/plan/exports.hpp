@@ -5,7 +5,11 @@
 #include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/status.hpp>
+#include <ballast/cost/layer.hpp>
 #include <ballast/cost/recompute_modules.hpp>
+#include <ballast/cost/transformer_shape.hpp>
+#include <ballast/footprint/model_layers.hpp>
+#include <ballast/plan/training_plan.hpp>
 #include <ballast/plan/training_setting.hpp>
 #include <ballast/staging/layer.hpp>
 #include <ballast/staging/options.hpp>
@@ -21,7 +25,8 @@
 #include <vector>
 
 /// @file
-/// @brief Exports plans of stages to Megatron-LM: its layout string, and the recompute flags that come closest to a plan.
+/// @brief Exports plans of stages to Megatron-LM: its layout string, and the recompute flags that come closest to a plan; `setting_of`, the
+/// setting of a planned training.
 ///
 /// Complete settings are written by plan/export_flags.hpp and plan/export_files.hpp. The boundaries of a plan are what DeepSpeed's
 /// `PipelineModule` stores as `parts`.
@@ -192,6 +197,79 @@ template <index_type Index>
   for (std::size_t n = 1; means.full && n <= longest; ++n)
     consider(means.keep, *means.full, n, {.what = block, .layers = static_cast<std::int64_t>(n)});
   return out;
+}
+
+/// @brief The kinds of the layers that `layers_of` makes of a language model.
+/// @param model  the shape
+/// @return an embedding and a loss if the model has a vocabulary, with the decoder layers and then the prediction layers between them
+template <class = when_called>
+[[nodiscard]] inline std::vector<layer_kind> layer_kinds_of(transformer const& model) {
+  std::vector<layer_kind> out;
+  if (model.vocabulary > 0) out.push_back(layer_kind::embedding);
+  out.insert(out.end(), static_cast<std::size_t>(model.layers), layer_kind::decoder);
+  out.insert(out.end(), static_cast<std::size_t>(model.mtp_layers), layer_kind::prediction);
+  if (model.vocabulary > 0) out.push_back(layer_kind::loss);
+  return out;
+}
+
+/// @brief Finds the recompute setting of Megatron-LM that comes closest to the plan of a training.
+/// @param plan    a feasible plan of these layers
+/// @param layers  the layers, whose options say what each of them recomputes
+/// @param kinds   kind of each layer
+/// @return as the overload for stages; infeasible if a stage has several chunks, which Megatron-LM's setting does not tell apart
+/// @throws invalid_input if the plan is not feasible, or the sizes do not match
+/// @par Complexity
+/// O(layers * (options + decoder layers of the longest stage)).
+/// @par Determinism
+/// A pure function of its arguments.
+template <class = when_called>
+[[nodiscard]] inline megatron_recompute nearest_megatron_recompute(training_plan const& plan, std::span<layer const> layers,
+                                                                   std::span<layer_kind const> kinds) {
+  require(plan.status == status::feasible, [] { return std::string("plan.status must be feasible"); });
+  require(layers.size() == plan.layers.size() && kinds.size() == layers.size(), [&] {
+    return "layers = " + std::to_string(layers.size()) + " and kinds = " + std::to_string(kinds.size()) + " must be those of the plan, " +
+           std::to_string(plan.layers.size());
+  });
+  auto const stages = plan.memory.size();
+  if (plan.stages.partition.boundaries.size() != stages + 1) return {};
+  megatron_options means;
+  module_set partly;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    if (kinds[i] != layer_kind::decoder) continue;
+    auto const& options = layers[i].options;
+    for (std::uint32_t k = 0; k < options.size(); ++k) {
+      if (options[k].recomputed == recomputation::full) means.full = k;
+      if (options[k].recomputed != recomputation::selective) continue;
+      means.selective = k;
+      for (auto const& m : recompute_modules)  // Megatron-LM recomputes experts as a whole block
+        if (options[k].modules.contains(m.module))
+          partly = partly.with(m.module == recompute_module::experts ? recompute_module::moe : m.module);
+    }
+  }
+  if (!partly.empty()) means.modules = partly;
+  std::vector<std::int64_t> capacity;
+  for (auto const& held : plan.memory) capacity.push_back(held.budget);
+  return nearest_megatron_recompute<std::uint32_t>(plan.layers, kinds, plan.stages,
+                                                   {.stages = stages, .capacity = capacity, .in_flight = plan.in_flight}, means);
+}
+
+/// @brief The setting of a training as it was planned: what `megatron_flags` and the other exports write.
+///
+/// @param plan   a feasible plan of the layers `layers_of(model, by.model)`
+/// @param model  the shape
+/// @param by     what the training was planned with: how the model is trained, the options of `plan_training`, and the sizes of batches
+/// @return `by` with the boundaries of the plan, and with the recompute setting of Megatron-LM that comes closest to it: nothing is
+///         recomputed if none fits (`nearest_megatron_recompute` says so) or if a stage has several chunks
+/// @throws invalid_input if the plan is not feasible, or has another number of layers than the model
+/// @par Complexity
+/// O(layers * (options + decoder layers of the longest stage)).
+/// @par Determinism
+/// A pure function of its arguments.
+template <class = when_called>
+[[nodiscard]] inline training_setting setting_of(training_plan const& plan, transformer const& model, training_setting by) {
+  by.recompute = nearest_megatron_recompute(plan, layers_of(model, by.model), layer_kinds_of(model)).setting;
+  by.boundaries = plan.stages.partition.boundaries;
+  return by;
 }
 
 }  // namespace ballast::inline v0_2
