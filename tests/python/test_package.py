@@ -23,6 +23,7 @@ from functools import partial
 import numpy as np
 
 import ballast
+import ballast.megatron
 from ballast.streams import _filled
 
 COST = "llama-3.1-8b"
@@ -600,8 +601,9 @@ class Lengths(unittest.TestCase):
                 (head, "ends after 0 of 1001"),
             ):
                 path.write_bytes(data)
-                with self.assertRaisesRegex(ValueError, fault):
-                    ballast.lengths.from_idx(path)
+                for reader in (ballast.lengths.from_idx, lambda _: ballast.megatron.Sequences(path.with_suffix(""))):
+                    with self.assertRaisesRegex(ValueError, fault):
+                        reader(path)
 
 
 @unittest.skipUnless(importlib.util.find_spec("pyarrow"), "pyarrow is not installed")

@@ -46,7 +46,7 @@ struct measure_comparison {
 };
 
 /// The plan of the data, what it is worth and what limits it, and that of the model.
-struct data_plan {
+struct planned_data {
   std::uint64_t samples = 0;  ///< that were read
   ballast::data_plan<> made;
   ballast::plan_comparison compared;
@@ -97,7 +97,7 @@ void add_measures(nlohmann::ordered_json& json, std::vector<measure_comparison> 
   for (auto const& m : measures) json["capacity"].push_back(m.capacity);
 }
 
-[[nodiscard]] nlohmann::ordered_json to_json(packing_report const& report, data_plan const& plan, plan_arguments const& arguments) {
+[[nodiscard]] nlohmann::ordered_json to_json(packing_report const& report, planned_data const& plan, plan_arguments const& arguments) {
   auto json = to_json(report);
   json.erase("naive");
   json["ranks"] = arguments.options.steps.ranks;
@@ -127,7 +127,7 @@ void add_measures(nlohmann::ordered_json& json, std::vector<measure_comparison> 
   return arguments.micro_batch_overhead_ms.value_or(cost.ms_per_micro_batch);
 }
 
-[[nodiscard]] std::string plan_json(nlohmann::ordered_json figures, data_plan const& plan, plan_arguments const& arguments,
+[[nodiscard]] std::string plan_json(nlohmann::ordered_json figures, planned_data const& plan, plan_arguments const& arguments,
                                     timed_cost const& cost) {
   nlohmann::ordered_json options{{"oversize", word_of(arguments.options.oversize)},
                                  {"max_items", arguments.options.max_samples},
@@ -144,7 +144,7 @@ void add_measures(nlohmann::ordered_json& json, std::vector<measure_comparison> 
   return text_of(document);
 }
 
-[[nodiscard]] std::array<report_plan, 3> three_plans(data_plan const& plan, double ms_per_unit) {
+[[nodiscard]] std::array<report_plan, 3> three_plans(planned_data const& plan, double ms_per_unit) {
   auto const shown = [&](std::string name, std::string how, ballast::plan_figures const& f) {
     report_plan r{.name = std::move(name),
                   .how = std::move(how),
@@ -190,7 +190,7 @@ void add_measures(nlohmann::ordered_json& json, std::vector<measure_comparison> 
 }
 
 /// What the plan gave up for what, its limit of samples, ranks without work, and a floor that it does not reach.
-[[nodiscard]] std::vector<std::string> trade_in_words(data_plan const& plan, std::array<report_plan, 3> const& shown,
+[[nodiscard]] std::vector<std::string> trade_in_words(planned_data const& plan, std::array<report_plan, 3> const& shown,
                                                       ballast::data_plan_options const& options) {
   std::vector<std::string> text;
   auto const& o = options.steps;
@@ -299,7 +299,7 @@ struct in_words_of {
   return text;
 }
 
-[[nodiscard]] report_data page_of(in_words_of const& what, packing_report const& report, data_plan const& plan, timed_cost const& cost,
+[[nodiscard]] report_data page_of(in_words_of const& what, packing_report const& report, planned_data const& plan, timed_cost const& cost,
                                   plan_arguments const& arguments) {
   auto const& o = arguments.options.steps;
   report_data page{.title = what.title,
@@ -327,7 +327,7 @@ struct in_words_of {
 }
 
 /// Names of measures, and their figures in three plans.
-[[nodiscard]] std::vector<measure_comparison> compare_measures(data_plan const& plan, ballast::usual_batchings<> const& others,
+[[nodiscard]] std::vector<measure_comparison> compare_measures(planned_data const& plan, ballast::usual_batchings<> const& others,
                                                                ballast::data_plan_options const& o, bool tiles) {
   std::vector<measure_comparison> out;
   for (std::size_t m = 0; m <= o.others.size(); ++m) {
@@ -374,7 +374,7 @@ struct in_words_of {
 }
 
 /// Takes the padding out of what the figures call tokens, and of what pieces hold. Returns that of the plan.
-std::int64_t discount_padding(data_plan& plan, ballast::usual_batchings<> const& others, std::span<std::int64_t const> read) {
+std::int64_t discount_padding(planned_data& plan, ballast::usual_batchings<> const& others, std::span<std::int64_t const> read) {
   auto& samples = plan.made.samples;
   for (auto& piece : samples.pieces) piece.length = (std::min)(piece.length, read[static_cast<std::size_t>(piece.sample)] - piece.offset);
   for (auto const& [steps, figures] : {std::pair{&std::as_const(plan.made.steps), &plan.compared.planned},
@@ -458,7 +458,7 @@ void plan_one_capacity(plan_arguments arguments) {
   if (auto const samples = several ? columns->view().size() : planned.size(); samples >= shown_from)
     progress.emplace("planning " + grouped(samples) + " samples").begin();
   auto const limits = progress ? ballast::step_limits{.progress = *progress} : ballast::step_limits{};
-  data_plan plan{.samples = several ? columns->view().size() : planned.size(),
+  planned_data plan{.samples = several ? columns->view().size() : planned.size(),
                  .made = several ? ballast::plan_data(columns->view(), options, row_cost_of(cost))
                                  : ballast::plan_data(planned, options, cost, limits, ballast::threads()),
                  .compared = {},

@@ -11,20 +11,29 @@ import numpy as np
 __all__ = ["from_arrow", "from_dataset", "from_idx", "from_parquet"]
 
 
+IDX_MAGIC = b"MMIDIDX\0\0"
+IDX_HEADER = 34  # bytes in front of the lengths
+
+
+def idx_header(path):
+    """The token type, the number of sequences and that of document entries in a Megatron index file (.idx)."""
+    with open(path, "rb") as file:
+        head = file.read(IDX_HEADER)
+    if len(head) < IDX_HEADER or head[:9] != IDX_MAGIC:
+        raise ValueError(f"{path} is not an index of Megatron: it does not begin with MMIDIDX")
+    version = int.from_bytes(head[9:17], "little")
+    if version != 1:
+        raise ValueError(f"{path} has version {version} of Megatron's index; version 1 is read")
+    return head[17], int.from_bytes(head[18:26], "little"), int.from_bytes(head[26:34], "little")
+
+
 def from_idx(path):
     """The number of tokens of each sequence of a Megatron index file (.idx), as an aligned array of int32."""
-    with open(path, "rb") as file:
-        head = file.read(34)
-        if len(head) < 34 or head[:9] != b"MMIDIDX\0\0":
-            raise ValueError(f"{path} is not an index of Megatron: it does not begin with MMIDIDX")
-        version = int.from_bytes(head[9:17], "little")
-        if version != 1:
-            raise ValueError(f"{path} has version {version} of Megatron's index; version 1 is read")
-        count = int.from_bytes(head[18:26], "little")
-        data = file.read(4 * count)
-    if len(data) < 4 * count:
-        raise ValueError(f"{path} ends after {len(data) // 4} of {count} lengths")
-    return np.frombuffer(data, "<i4").astype(np.int32, copy=False)
+    _, count, _ = idx_header(path)
+    lengths = np.fromfile(path, "<i4", count, offset=IDX_HEADER)  # a copy: in the file they are misaligned
+    if len(lengths) < count:
+        raise ValueError(f"{path} ends after {len(lengths)} of {count} lengths")
+    return lengths.astype(np.int32, copy=False)
 
 
 def from_arrow(column):

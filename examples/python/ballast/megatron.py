@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Megatron-LM: packs from its data format (.bin and .idx), and packs written in it.
 
-    # in the file that calls pretrain(), started with --dataloader-type external --micro-batch-size 1 #
-    --global-batch-size <data-parallel ranks x micro-batches> plan =
-    ballast.torch.Plan(ballast.megatron.lengths("corpus"), capacity=8192, ranks=dp_size, micro_batches=4, epochs=2,
-    seed=1,
-                              cost="llama-3.1-8b")
+    # in the file that calls pretrain(), started with --dataloader-type external --micro-batch-size 1
+    # --global-batch-size <data-parallel ranks x micro-batches>
+    plan = ballast.torch.Plan(ballast.megatron.lengths("corpus"), capacity=8192, ranks=dp_size, micro_batches=4,
+                              epochs=2, seed=1, cost="llama-3.1-8b")
 
     def datasets_provider(samples):
         return ballast.megatron.PackedBatches("corpus", plan, dp_rank), None, None
@@ -16,10 +15,11 @@ for each pack.
 
 import numpy as np
 
+from .lengths import IDX_HEADER, IDX_MAGIC, from_idx, idx_header
+
 __all__ = ["PackedBatches", "Sequences", "lengths", "write"]
 
 TYPES = {1: np.uint8, 2: np.int8, 3: np.int16, 4: np.int32, 5: np.int64, 6: np.float64, 7: np.float32, 8: np.uint16}
-HEADER = b"MMIDIDX\x00\x00"
 
 
 class Sequences:
@@ -30,23 +30,17 @@ class Sequences:
 
     def __init__(self, prefix):
         path = f"{prefix}.idx"
-        head = np.fromfile(path, np.uint8, 34)
-        if len(head) < 34 or head[:9].tobytes() != HEADER:
-            raise ValueError(f"{path} is not an index of Megatron: it does not begin with MMIDIDX")
-        version = int.from_bytes(head[9:17].tobytes(), "little")
-        if version != 1 or int(head[17]) not in TYPES:
-            raise ValueError(
-                f"{path} has version {version} and token type {head[17]}; known are version 1 and types 1 to 8"
-            )
-        count, entries = (int(n) for n in np.frombuffer(head[18:34].tobytes(), "<u8"))
-        self.lengths = np.fromfile(path, "<i4", count, offset=34)  # a copy: in the file they are misaligned
-        self._starts = np.fromfile(path, "<i8", count, offset=34 + 4 * count)
-        self.documents = np.fromfile(path, "<i8", entries, offset=34 + 12 * count)
+        kind, count, entries = idx_header(path)
+        if kind not in TYPES:
+            raise ValueError(f"{path} has token type {kind}; known are types 1 to 8")
+        self.lengths = from_idx(path)
+        self._starts = np.fromfile(path, "<i8", count, offset=IDX_HEADER + 4 * count)
+        self.documents = np.fromfile(path, "<i8", entries, offset=IDX_HEADER + 12 * count)
         if len(self.documents) != entries:
             raise ValueError(
                 f"{path} ends early: {count} sequences and {entries} entries of documents do not fit into it"
             )
-        self._type = np.dtype(TYPES[int(head[17])]).newbyteorder("<")
+        self._type = np.dtype(TYPES[kind]).newbyteorder("<")
         self._bytes = (
             np.memmap(f"{prefix}.bin", np.uint8, "r") if count and self.lengths.any() else np.zeros(0, np.uint8)
         )
@@ -101,7 +95,7 @@ def write(prefix, packs, token_type=np.int32):
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]) * kind.itemsize if len(sizes) else sizes
     with open(f"{prefix}.idx", "wb") as file:
         file.write(
-            HEADER
+            IDX_MAGIC
             + np.array([1], "<u8").tobytes()
             + bytes([code])
             + np.array([len(sizes), len(documents)], "<u8").tobytes()
