@@ -5,22 +5,22 @@
 #include "errors.hpp"
 #include "report/words.hpp"
 
-#include <ballast/balance/longest_processing_time.hpp>
-#include <ballast/chunks/make_chunks.hpp>
+#include <ballast/chunks/chunk_work.hpp>
 #include <ballast/core/math.hpp>
-#include <ballast/levels/pack.hpp>
+#include <ballast/cost/polynomial.hpp>
 #include <ballast/methods/bytescale.hpp>
+#include <ballast/methods/chunkflow.hpp>
 #include <ballast/methods/distca_batch.hpp>
 #include <ballast/methods/dynapipe.hpp>
 #include <ballast/methods/flexsp.hpp>
 #include <ballast/methods/hbp.hpp>
+#include <ballast/methods/longalign.hpp>
 #include <ballast/methods/megatron_hybrid_cp.hpp>
 #include <ballast/methods/skrull_group_size.hpp>
 #include <ballast/methods/verl.hpp>
 #include <ballast/methods/wlb.hpp>
 #include <ballast/methods/wlb_replay.hpp>
 #include <ballast/methods/wlb_shards.hpp>
-#include <ballast/packing/next_fit.hpp>
 #include <ballast/sharding/check.hpp>
 #include <ballast/sharding/homogeneous.hpp>
 #include <ballast/sharding/make_shards.hpp>
@@ -33,6 +33,7 @@
 #include <deque>
 #include <functional>
 #include <numeric>
+#include <ranges>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -62,28 +63,26 @@ template <class Allows>
   return out;
 }
 
-/// Packs of `degree` GPUs each, side by side in lockstep as many as there are GPUs, in their order. A pack of fewer tokens is on 1, 2, 4,
-/// ... GPUs. Returns whether all packs have room there.
-[[nodiscard]] bool append_packs(lengths_view lengths, ballast::pass_list<>& list, ballast::groups<> const& packs, std::uint32_t degree,
+/// Packs side by side in a micro-batch, each on `degree` GPUs, or on 1, 2, 4, ... if it has fewer tokens. Returns whether all have room
+/// there.
+template <class Packs>
+[[nodiscard]] bool append_packs(lengths_view lengths, ballast::pass_list<>& list, Packs const& packs, std::uint32_t degree,
                                 scheduling_setting const& on) {
-  auto const side_by_side = static_cast<std::size_t>(on.options.ranks / degree);
-  for (std::size_t first = 0; first < packs.size(); first += side_by_side) {
-    std::vector<std::pair<std::uint32_t, std::size_t>> order;  // of the packs, the widest first, so that blocks are aligned
-    for (auto p = first; p < (std::min)(first + side_by_side, packs.size()); ++p) {
-      std::int64_t tokens = 0;
-      for (auto const i : packs[p]) tokens += lengths[i];
-      auto const width = (std::min)(std::uint64_t{degree}, std::bit_floor(static_cast<std::uint64_t>(tokens)));
-      if (ballast::divide_up(tokens, static_cast<std::int64_t>(width)) > on.options.capacity) return false;
-      order.emplace_back(degree - static_cast<std::uint32_t>(width), p);
-    }
-    std::sort(order.begin(), order.end());
-    ballast::grouped_samples<> together;
-    for (auto const& [narrower, p] : order) {
-      together.widths.push_back(degree - narrower);
-      together.samples.push_back(packs[p]);
-    }
-    ballast::append_micro_batch(list, together, on.options.ranks);
+  std::vector<std::pair<std::uint32_t, std::span<std::uint32_t const>>> wide;  // the widest first, so that blocks are aligned
+  for (auto const pack : packs) {
+    std::int64_t tokens = 0;
+    for (auto const i : pack) tokens += lengths[i];
+    auto const width = (std::min)(std::uint64_t{degree}, std::bit_floor(static_cast<std::uint64_t>(tokens)));
+    if (ballast::divide_up(tokens, static_cast<std::int64_t>(width)) > on.options.capacity) return false;
+    auto const wider = [&](auto const& other) { return other.first >= width; };
+    wide.emplace(std::partition_point(wide.begin(), wide.end(), wider), static_cast<std::uint32_t>(width), pack);
   }
+  ballast::grouped_samples<> together;
+  for (auto const& [width, pack] : wide) {
+    together.widths.push_back(width);
+    together.samples.push_back(pack);
+  }
+  ballast::append_micro_batch(list, together, on.options.ranks);
   return true;
 }
 
@@ -114,34 +113,30 @@ scheduled longalign(lengths_view lengths, scheduling_setting const& on) {
   std::sort(order.begin(), order.end(), [&](auto a, auto b) { return lengths[a] != lengths[b] ? lengths[a] < lengths[b] : a < b; });
   std::vector<std::int64_t> sorted;
   for (auto const i : order) sorted.push_back(lengths[i]);
-  auto packs = ballast::next_fit(sorted, {.capacity = on.options.capacity * degree}).packs;
-  for (auto& i : packs.members) i = order[i];
+  auto plan = ballast::longalign::packing_steps(
+      sorted, {.capacity = on.options.capacity * degree, .ranks = on.options.ranks / degree, .left_over = ballast::left_over::shorten},
+      ballast::token_cost{});
+  for (auto& i : plan.packs.members) i = order[i];
   ballast::pass_list<> list;
-  if (!append_packs(lengths, list, packs, degree, on)) return without_plan(ballast::status::unknown);
+  for (std::size_t s = 0; s < plan.steps(); ++s)
+    if (!append_packs(lengths, list, plan.packs_of(s), degree, on)) return without_plan(ballast::status::unknown);
   return in_lockstep(lengths, list, on);
 }
 
-/// Levels of 1, 2, 4, ... GPUs; packs of a level that cost similarly train side by side.
+/// Levels of 1, 2, 4, ... GPUs; packs of a level that cost similarly train side by side. As published, every level has all GPUs, of which
+/// the widest takes a multiple.
 scheduled hbp(lengths_view lengths, scheduling_setting const& on) {
   auto const widest = power_of_two_for_longest(on);
   if (widest == 0) return without_plan(ballast::status::infeasible);
   std::vector<ballast::level> levels;
   for (std::uint32_t sp = 1; sp <= widest; sp *= 2) levels.push_back({.capacity = on.options.capacity * sp, .sp = sp});
-  auto const packed =
-      ballast::pack_levels(lengths, levels, {.fill = ballast::level_fill::always}, ballast::hbp::isf_packer{.seed = on.seed});
+  auto const plan = ballast::hbp::plan_training(
+      lengths, levels,
+      {.devices = on.options.ranks / widest * widest, .left_over = ballast::left_over::shorten, .warm_up = 0, .seed = on.seed});
   ballast::pass_list<> list;
-  for (std::size_t l = 0; l < levels.size(); ++l) {
-    std::vector<std::pair<std::int64_t, std::size_t>> order;  // by attention, largest first
-    for (auto p = packed.first_pack[l]; p < packed.first_pack[l + 1]; ++p) {
-      std::int64_t attention = 0;
-      for (auto const i : packed.packs[p]) attention -= lengths[i] * lengths[i];
-      order.emplace_back(attention, p);
-    }
-    std::sort(order.begin(), order.end());
-    ballast::groups<> packs;
-    for (auto const& [attention, p] : order) packs.push_back(packed.packs[p]);
-    if (!append_packs(lengths, list, packs, levels[l].sp, on)) return without_plan(ballast::status::unknown);
-  }
+  for (std::size_t l = 0; l < levels.size(); ++l)
+    for (auto const& steps = plan.steps.steps[l]; auto const s : std::views::iota(std::size_t{0}, steps.steps()))
+      if (!append_packs(lengths, list, steps.packs_of(s), levels[l].sp, on)) return without_plan(ballast::status::unknown);
   return in_lockstep(lengths, list, on);
 }
 
@@ -332,38 +327,31 @@ scheduled chunkflow(lengths_view lengths, scheduling_setting const& on) {
   for (std::uint64_t degree = 1; degree <= o.ranks; degree *= 2) {
     auto const d = static_cast<std::int64_t>(degree);
     if (o.ranks % degree != 0) continue;
-    auto const chunks = ballast::make_chunks(lengths, {.size = o.capacity * d});
-    auto const times = ballast::chunk_times(chunks, [&](std::int64_t l) { return on.cost(l, d); }, o.cost_per_pass);
-    std::vector<std::int64_t> of_chain, again;
+    auto const cost = [&](std::int64_t l) { return on.cost(l, d); };
+    ballast::chunkflow::setting const by{
+        .chunk_size = o.capacity * d, .ranks = o.ranks / degree, .work = {.per_chunk = o.cost_per_pass}};  // times are thirds
+    auto const made = ballast::chunkflow::plan_iteration(lengths, by, cost);
+    auto const& chunks = made.chunks;
+    auto const time = ballast::divide_up(made.time.value, std::int64_t{3});
+    if (best.shards.status == ballast::status::feasible && best.time <= time) continue;
     auto every_gpu_has_tokens = true;
-    for (auto const chain : chunks.chains) {
-      of_chain.push_back(0);
-      again.push_back(0);
-      for (auto const k : chain) {
-        every_gpu_has_tokens &= chunks.tokens(k) >= d;
-        of_chain.back() += times[k];
-        if (k != chain.back()) again.back() += ballast::divide_up(times[k], std::int64_t{3});
-      }
-      of_chain.back() += again.back();
-    }
+    for (std::uint32_t k = 0; k < chunks.size(); ++k) every_gpu_has_tokens &= chunks.tokens(k) >= d;
     if (!every_gpu_has_tokens) continue;
-    auto const dealt = ballast::longest_processing_time(of_chain, {.sets = o.ranks / degree});
-    if (best.shards.status == ballast::status::feasible && best.time <= dealt.load.value) continue;
-    best = {.shards = {}, .time = dealt.load.value};
+    best = {.shards = {}, .time = time};
     std::vector<std::int64_t> tokens;  // of the ranges, each of which is planned as a sample of its own
     for (auto const& r : chunks.ranges) tokens.push_back(r.end - r.begin);
+    auto const works = ballast::chunk_work(chunks, by.work, cost);
     ballast::pass_list<> list;
-    for (std::size_t g = 0; g < dealt.sets.size(); ++g) {
-      std::int64_t more = 0;
-      for (auto const c : dealt.sets[g]) {
-        more += again[c];
+    for (std::size_t g = 0; g < made.ranks.sets.size(); ++g) {
+      std::int64_t again = 0;
+      for (auto const c : made.ranks.sets[g])
         for (auto const k : chunks.chains[c]) {
+          again += works.of_chunk[k].recompute;
           for (auto r = chunks.offsets[k]; r < chunks.offsets[k + 1]; ++r)
             list.placements.push_back({static_cast<std::uint32_t>(r), static_cast<std::uint32_t>(list.ranks.size())});
           list.ranks.push_back(gpus_of(g, degree));
         }
-      }
-      best.more.insert(best.more.end(), static_cast<std::size_t>(degree), more);
+      best.more.insert(best.more.end(), static_cast<std::size_t>(degree), ballast::divide_up(again, std::int64_t{3}));
     }
     best.shards = ballast::make_shards(tokens, list, o.ranks);
     for (auto& p : best.shards.pieces) {
