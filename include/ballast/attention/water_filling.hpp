@@ -44,8 +44,12 @@ template <index_type Index>
   return detail::water_filler<Index>(tasks, options).run();
 }
 
-/// @brief As above, for a vector. @tparam Index as above @param tasks as above @param options as above @return as above
-/// @throws invalid_input as above
+/// @brief As above, for a vector.
+/// @tparam Index type of the sample indices
+/// @param tasks the attention as it is placed
+/// @param options servers, bytes and tolerance
+/// @return the tasks of each server, in the order of the given tasks they are part of
+/// @throws invalid_input as the overload above
 template <index_type Index>
 [[nodiscard]] attention_plan<Index> water_filling(std::vector<attention_task<Index>> const& tasks, water_filling_options const& options) {
   return water_filling(std::span<attention_task<Index> const>(tasks), options);

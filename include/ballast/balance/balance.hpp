@@ -45,13 +45,13 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
 }
 
 /// @brief As above, into caller-owned memory.
-/// @param items      as above
-/// @param options    as above
-/// @param cost       as above
-/// @param size       as above
+/// @param items      the items, one integer each
+/// @param options    number of sets and limits
+/// @param cost       cost of an item, which counts towards the load of its set
+/// @param size       size of an item, which counts towards the capacity of its set
 /// @param workspace  scratch memory, kept between calls
 /// @param out        overwritten with the plan; its memory is used again
-/// @throws invalid_input as above
+/// @throws invalid_input as the overload above
 template <index_type Index, length_range R, cost_model Cost, cost_model Size>
 void balance(R const& items, balance_options const& options, Cost const& cost, Size const& size, balance_workspace<Index>& workspace,
              balanced_sets<Index>& out) {
@@ -69,8 +69,7 @@ void balance(R const& items, balance_options const& options, Cost const& cost, S
   };
   auto const by_rate = [&](rate_target target) {
     return [&d, target] {
-      d.part =
-          d.cost;  // if cost is a weighted sum of size and a second measure, rates by cost and rates by that measure have the same order
+      d.part = d.cost;  // where cost is a weighted sum of size and another measure, both order items by rate in the same way
       detail::deal_by_rate(d, d.total_cost, target);
     };
   };

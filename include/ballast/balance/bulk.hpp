@@ -58,7 +58,7 @@ void bulk_longest_processing_time(histogram const& classes, std::uint64_t sets, 
 /// @brief As above, by value. @tparam Cost a `cost_model` for lengths
 /// @param classes a valid histogram @param sets number of sets @param cost cost of an item by its length; tokens by default @return the
 /// plan
-/// @throws invalid_input as above
+/// @throws invalid_input as the overload above
 template <cost_model Cost = token_cost>
 [[nodiscard]] balance_runs bulk_longest_processing_time(histogram const& classes, std::uint64_t sets, Cost const& cost = {}) {
   bulk_balance_workspace workspace;
@@ -100,7 +100,7 @@ void bulk_longest_processing_time(R const& lengths, std::uint64_t sets, Cost con
 /// @brief The plan of samples, as above, by value.
 /// @tparam Index type of the sample indices @tparam R range of integers @tparam Cost a `cost_model` for lengths
 /// @param lengths sample lengths, each at least 1 @param sets number of sets @param cost cost of a sample by its length; tokens by default
-/// @return the sets, each with its most expensive sample first @throws invalid_input as above
+/// @return the sets, each with its most expensive sample first @throws invalid_input as the overload above
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost = token_cost>
 [[nodiscard]] balanced_sets<Index> bulk_longest_processing_time(R const& lengths, std::uint64_t sets, Cost const& cost = {}) {
   bulk_balance_workspace workspace;

@@ -51,14 +51,14 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
 }
 
 /// @brief As above, into caller-owned memory.
-/// @param items      as above
-/// @param options    as above
-/// @param cost       as above
-/// @param part       as above
-/// @param size       as above
+/// @param items      the items, one integer each
+/// @param options    number of sets, limits and target
+/// @param cost       cost of an item, for the loads and the certificate
+/// @param part       the first measure of an item
+/// @param size       the second measure of an item, limited by the capacity
 /// @param workspace  scratch memory, kept between calls
 /// @param out        overwritten with the plan; its memory is used again
-/// @throws invalid_input as above
+/// @throws invalid_input as the overload above
 template <index_type Index, length_range R, cost_model Cost, cost_model Part, cost_model Size>
 void rate_matching(R const& items, balance_options const& options, Cost const& cost, Part const& part, Size const& size,
                    balance_workspace<Index>& workspace, balanced_sets<Index>& out) {

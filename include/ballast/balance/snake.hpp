@@ -39,13 +39,13 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost = to
 }
 
 /// @brief As above, into caller-owned memory.
-/// @param items      as above
-/// @param options    as above
-/// @param cost       as above
-/// @param size       as above
+/// @param items      the items, one integer each
+/// @param options    number of sets and limits
+/// @param cost       cost of an item, which counts towards the load of its set
+/// @param size       size of an item, which counts towards the capacity of its set
 /// @param workspace  scratch memory, kept between calls
 /// @param out        overwritten with the plan; its memory is used again
-/// @throws invalid_input as above
+/// @throws invalid_input as the overload above
 template <index_type Index, length_range R, cost_model Cost, cost_model Size>
 void snake(R const& items, balance_options const& options, Cost const& cost, Size const& size, balance_workspace<Index>& workspace,
            balanced_sets<Index>& out) {

@@ -50,12 +50,12 @@ template <index_type Index, length_range R, cost_model Cost>
 /// @brief As above, for samples that were weighed before.
 ///
 /// @tparam Index  type of the sample indices
-/// @param packs    as above
+/// @param packs    sample indices of each pack
 /// @param samples  result of `weigh`
-/// @param options  as above
-/// @param deal     as above
-/// @return as above
-/// @throws invalid_input as above, or if the samples were weighed for other options and do not fit these
+/// @param options  shape of a step, where ranks wait, what happens to an incomplete last step, and seed
+/// @param deal     how packs are dealt
+/// @return the plan, its cost and a lower bound
+/// @throws invalid_input as the overload above, or if the samples were weighed for other options and do not fit these
 /// @par Complexity
 /// As above.
 /// @par Determinism

@@ -53,11 +53,11 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
 /// @brief As above, for samples that were weighed before.
 /// @tparam Index  type of the sample indices
 /// @param samples      result of `weigh`
-/// @param options      as above
-/// @param constraints  as above
-/// @param limits       as above
-/// @return as above
-/// @throws invalid_input as above, or if the samples were weighed for other options and do not fit these
+/// @param options      `capacity`, `ranks`, `micro_batches`
+/// @param constraints  keys, and constraints on the numbers of micro-batches and samples
+/// @param limits       limits of the search for fewer packs, which ends earlier if the number is proven to be the smallest
+/// @return a plan of one step, or without steps if there are no samples or no plan
+/// @throws invalid_input as the overload above, or if the samples were weighed for other options and do not fit these
 /// @par Complexity
 /// As above.
 /// @par Determinism

@@ -83,12 +83,12 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost, exe
 /// @tparam Index  type of the sample indices
 /// @tparam Executor  an `executor`
 /// @param samples      result of `weigh`
-/// @param options      as above
-/// @param constraints  as above
-/// @param limits       as above
-/// @param execute      as above
-/// @return as above
-/// @throws invalid_input as above, or if the samples were weighed for other options and do not fit these
+/// @param options      shape of a step
+/// @param constraints  which samples, and how many, may share a micro-batch, and how many ranks may share a sample
+/// @param limits       what cuts planning short
+/// @param execute      `threads{}` plans blocks at the same time
+/// @return the plan, its cost and a lower bound
+/// @throws invalid_input as the overload above, or if the samples were weighed for other options and do not fit these
 /// @par Complexity
 /// As above.
 /// @par Determinism

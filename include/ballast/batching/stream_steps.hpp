@@ -46,10 +46,10 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
 /// @brief As above, for samples that were weighed before.
 /// @tparam Index  type of the sample indices
 /// @param samples  result of `weigh`
-/// @param options  as above
-/// @param stream   as above
-/// @return as above
-/// @throws invalid_input as above, or if the samples were weighed for other options and do not fit these
+/// @param options  shape of a step, seed, and `left_over`
+/// @param stream   fill of a step, pool of outliers, and splitting over ranks
+/// @return the plan, its cost and a lower bound
+/// @throws invalid_input as the overload above, or if the samples were weighed for other options and do not fit these
 /// @par Complexity
 /// As above.
 /// @par Determinism

@@ -41,12 +41,12 @@ template <length_range R, cost_model Cost>
 }
 
 /// @brief As above, for samples whose costs are known already.
-/// @param lengths  as above
+/// @param lengths  tokens of each sample, at most the capacity, or that of the ranks that can share a sample
 /// @param costs    cost of each sample, positive; one for each length
-/// @param options  as above
-/// @param most_ranks_shared  as above
+/// @param options  options of the planners that will take the samples
+/// @param most_ranks_shared  most ranks that may share a sample, for planners that are given the same number
 /// @return the samples with their costs and sums
-/// @throws invalid_input as above, or unless both lists have the same size
+/// @throws invalid_input as the overload above, or unless both lists have the same size
 /// @par Complexity
 /// O(samples).
 /// @par Determinism

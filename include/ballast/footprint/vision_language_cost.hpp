@@ -28,7 +28,8 @@ struct vision_language_cost {
   [[nodiscard]] constexpr std::int64_t operator()(std::span<std::int64_t const> tiles_and_tokens) const noexcept {
     return per_tile * tiles_and_tokens.front() + language(tiles_and_tokens.back());
   }
-  /// @brief Whether there are two measures, and the cost is below 2^63. @param tiles_and_tokens as above
+  /// @brief Whether there are two measures, and the cost is below 2^63.
+  /// @param tiles_and_tokens image tiles, then tokens of the language model, those of images included
   [[nodiscard]] constexpr bool fits(std::span<std::int64_t const> tiles_and_tokens) const noexcept {
     return tiles_and_tokens.size() == 2 && language.fits(tiles_and_tokens[1]) &&
            (checked(per_tile) * checked(tiles_and_tokens[0]) + checked(language(tiles_and_tokens[1]))).fits();

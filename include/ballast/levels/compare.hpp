@@ -50,7 +50,11 @@ template <index_type Index, length_range R, cost_model Cost>
 
 /// @brief As above, for a plan that was made without a cost.
 /// @tparam Index type of the sample indices @tparam R range of integers
-/// @param lengths as above @param plan as above @param options as above @return as above @throws invalid_input as above
+/// @param lengths the lengths that `plan_levels` was given
+/// @param plan the plan that it returned
+/// @param options the options that it was given
+/// @return metrics of one level with balanced steps, and with random steps
+/// @throws invalid_input as the overload above
 template <index_type Index, length_range R>
 [[nodiscard]] level_comparison compare_levels(R const& lengths, level_plan<Index> const& plan, level_plan_options const& options) {
   return compare_levels(lengths, plan, options, detail::longest_level_cost(lengths, plan.levels));

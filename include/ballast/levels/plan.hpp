@@ -72,7 +72,11 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
 
 /// @brief As above, where the time in the longest level decides which packs are similar.
 /// @tparam Index type of the sample indices @tparam R range of integers
-/// @param lengths tokens of each sample @param levels as above @param options as above @return as above @throws invalid_input as above
+/// @param lengths tokens of each sample
+/// @param levels levels with strictly ascending capacities, for example from `choose_levels`
+/// @param options devices, fill policy, order and seed
+/// @return packs, steps, order and metrics
+/// @throws invalid_input as the overload above
 template <index_type Index = std::uint32_t, length_range R>
 [[nodiscard]] level_plan<Index> plan_levels(R const& lengths, std::span<timed_level const> levels, level_plan_options const& options) {
   return plan_levels<Index>(lengths, levels, options, detail::longest_level_cost(lengths, levels));

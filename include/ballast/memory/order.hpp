@@ -36,11 +36,10 @@ struct memory_order {
 /// @brief Finds an order of the operators that needs little memory at its peak, and proves how little is possible.
 ///
 /// Seven list schedules come first: `net_order`, `reverse_net_order`, program order, that with updates at once, and the three of PyTorch's
-/// compiler. Operators that must
-/// run behind all before them and before all behind them divide every order into parts; each part is taken from the best list. Then the
-/// part with the peak is improved until its peak meets a lower bound (`cut_bound`) or the limits end it: by an exact search over sets of
-/// operators, from the first operator on and from the last backwards, and between its stages by exact searches of windows of steps around
-/// the peak. What an exact search proves raises the lower bound.
+/// compiler. Operators that must run behind all before them and before all behind them divide every order into parts; each part is taken
+/// from the best list. Then the part with the peak is improved until its peak meets a lower bound (`cut_bound`) or the limits end it: by an
+/// exact search over sets of operators, from the first operator on and from the last backwards, and between its stages by exact searches of
+/// windows of steps around the peak. What an exact search proves raises the lower bound.
 ///
 /// The search needs no rule for updates of weights: an update in place frees a gradient and allocates nothing, so it runs as soon as its
 /// gradient is complete, wherever that helps.

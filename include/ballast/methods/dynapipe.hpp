@@ -269,18 +269,18 @@ template <index_type Index = std::uint32_t, length_range R, padded_cost Time, pa
 /// Samples are sorted by the first length, then by the second. That leaves much padding on the second; the published system can order the
 /// pairs by a travelling salesman tour instead. `sample_order::bands` changes both lengths little between neighbours, without a tour.
 ///
-/// @tparam Index   as above
-/// @tparam R       as above
+/// @tparam Index   type of the sample indices
+/// @tparam R       range of integers
 /// @tparam Target  range of integers
-/// @tparam Time    as above
-/// @tparam Memory  as above
+/// @tparam Time    a `padded_cost`
+/// @tparam Memory  a `padded_cost`
 /// @param lengths  tokens of each source sequence, positive
 /// @param targets  tokens of each target sequence, positive; one for each source sequence
-/// @param o        as above
-/// @param time     as above
-/// @param memory   as above
-/// @return as above
-/// @throws invalid_input as above, or if there are not as many targets as lengths
+/// @param o        shape of the pipeline, its memory, and variants
+/// @param time     time of forward and backward of a micro-batch on a stage, under a mode
+/// @param memory   memory that a micro-batch takes on a stage until its backward is done, under a mode
+/// @return the plan
+/// @throws invalid_input as the overload above, or if there are not as many targets as lengths
 /// @par Complexity
 /// As above, and log n times that for `sample_order::bands`.
 /// @par Determinism

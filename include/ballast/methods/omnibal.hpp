@@ -187,7 +187,7 @@ template <index_type Index = std::uint32_t>
 /// @param tokens  text length of each sample, its tiles' tokens included; each at least 1
 /// @param o       options
 /// @return packs, steps and the two distances
-/// @throws invalid_input as above
+/// @throws invalid_input as the overload above
 /// @par Complexity
 /// As `pack_data`.
 /// @par Determinism

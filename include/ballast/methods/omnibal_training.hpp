@@ -210,8 +210,8 @@ template <index_type Index = std::uint32_t, class Measure = by_simulation>
 /// @param by       how the model is trained; `by.spread.data` is usually the number of ranks
 /// @param o        limits, ranks, stages, memory
 /// @param measure  measures a cut; called once for each candidate
-/// @return as above
-/// @throws invalid_input as above, `layers_of` and `rates_of`
+/// @return packs, steps, cut, recomputation and timeline
+/// @throws invalid_input as the overload above, `layers_of` and `rates_of`
 /// @par Complexity
 /// As above.
 /// @par Determinism

@@ -130,7 +130,7 @@ class packer {
     state_.queues.resize(options_.thresholds.size());
   }
   /// @brief Continues a stream from its state. @param shape as before @param cost as before @param state from `state()`
-  /// @throws invalid_input as above, or if the state is not one of a stream with these options
+  /// @throws invalid_input as the overload above, or if the state is not one of a stream with these options
   packer(options shape, Cost const& cost, packer_state state) : packer(std::move(shape), cost) {
     require(state.queues.size() == state_.queues.size(), [&] {
       return "a state of " + std::to_string(state.queues.size()) + " queues for " + std::to_string(state_.queues.size()) + " thresholds";

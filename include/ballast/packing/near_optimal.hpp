@@ -137,7 +137,11 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
   detail::drive<Index>(lengths, options, cost, detail::search_solver<Index>{options, rule, workspace}, workspace.driver, out);
   return out;
 }
-/// @brief The same for tokens. @param lengths as above @param options as above @param limits as above @return as above
+/// @brief The same for tokens.
+/// @param lengths sample lengths in tokens, each at least 1
+/// @param options capacity and limits
+/// @param limits limits of the search
+/// @return packs of sample indices, and the number of packs beside a proven lower bound
 template <index_type Index = std::uint32_t, length_range R>
 [[nodiscard]] packing<Index> near_optimal(R const& lengths, packing_options const& options, search_limits const& limits = {}) {
   return near_optimal<Index>(lengths, options, token_cost{}, limits);

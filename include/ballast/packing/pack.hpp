@@ -47,7 +47,10 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
 [[nodiscard]] packing<Index> pack(R const& lengths, packing_options const& options, Cost const& cost) {
   return best_fit_decreasing<Index>(lengths, options, cost);
 }
-/// @brief The same for tokens. @param lengths as above @param options as above @return as above
+/// @brief The same for tokens.
+/// @param lengths sample lengths in tokens, each at least 1
+/// @param options capacity, limits and policies
+/// @return packs of sample indices, and the number of packs beside a proven lower bound
 template <index_type Index = std::uint32_t, length_range R>
 [[nodiscard]] packing<Index> pack(R const& lengths, packing_options const& options) {
   return best_fit_decreasing<Index>(lengths, options);
@@ -103,7 +106,10 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
   return out;
 }
 /// @brief The same for tokens: `pack(lengths, {.capacity = 8192}, search_limits{})`.
-/// @param lengths as above @param options as above @param limits as above @return as above
+/// @param lengths sample lengths in tokens, each at least 1
+/// @param options capacity and limits
+/// @param limits upper limits of the search
+/// @return packs of sample indices, and the number of packs beside a proven lower bound
 template <index_type Index = std::uint32_t, length_range R>
 [[nodiscard]] packing<Index> pack(R const& lengths, packing_options const& options, search_limits const& limits) {
   return pack<Index>(lengths, options, token_cost{}, limits);

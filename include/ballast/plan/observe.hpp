@@ -61,7 +61,10 @@ class step_observer {
       : which_(which), terms_(std::move(cost), std::move(terms)...), steps_{options, {}} {
     require(which.keep > 0, [] { return std::string("keep = 0 must be positive"); });
   }
-  /// @brief As above, with the terms `token_cost{}` and `full_pairs{}`. @param options as above @param which as above @param cost as above
+  /// @brief As above, with the terms `token_cost{}` and `full_pairs{}`.
+  /// @param options where ranks wait, and fixed costs in units of the modelled cost
+  /// @param which which times are used
+  /// @param cost the modelled cost of a sample
   step_observer(batching_options const& options, observer_options which, Cost cost)
     requires(sizeof...(Terms) > 0)
       : step_observer(options, which, std::move(cost), Terms{}...) {}
@@ -83,10 +86,10 @@ class step_observer {
   /// Times of ranks say more than the time of the step, because each of them is an equation. Times of ranks that have no micro-batch are
   /// not read.
   /// @tparam Index  index type of the plan
-  /// @param plan  as above
-  /// @param step  as above
+  /// @param plan  the plan that is trained, of an epoch or its rest
+  /// @param step  number of the step in this plan
   /// @param ms    milliseconds of each rank
-  /// @throws invalid_input as above, or unless there is one time for each rank
+  /// @throws invalid_input as the overload above, or unless there is one time for each rank
   /// @par Complexity
   /// O(samples of the step).
   template <index_type Index>

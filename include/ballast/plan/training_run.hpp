@@ -229,7 +229,9 @@ class training_run {
     *this = std::move(other);
     return anew;
   }
-  /// @brief As above. @param found as above @return as above
+  /// @brief Plans the rest of the pass, and all later passes, under measured times.
+  /// @param found  what an observer found
+  /// @return whether the steps to come were planned anew
   bool recalibrate(measurement const& found) { return recalibrate(run_costs::of(found)); }
 
   /// @brief A task that plans the next pass, for another thread: `std::async(std::launch::async, run.plan_ahead())`.

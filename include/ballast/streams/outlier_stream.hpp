@@ -101,7 +101,7 @@ class outlier_stream {
             [&] { return "delay_price = " + std::to_string(o.delay_price) + " must be in 0 ... 2^20"; });
   }
   /// @brief Continues a stream from its state. @param shape as before @param cost as before @param state from `state()`
-  /// @throws invalid_input as above, or if the state is not one of a stream with as many measures
+  /// @throws invalid_input as the overload above, or if the state is not one of a stream with as many measures
   outlier_stream(outlier_options shape, Cost const& cost, outlier_state state) : outlier_stream(std::move(shape), cost) {
     auto const n = state.numbers.size();
     require(state.arrived.size() == n && state.measures.size() == n * measures(), [&] {

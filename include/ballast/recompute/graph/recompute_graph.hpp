@@ -141,8 +141,8 @@ template <graph_peak Peak, graph_peak Bound>
 /// @param budget  most bytes, not negative
 /// @param peak    the peak of a graph
 /// @param limits  when the search ends
-/// @return as above
-/// @throws invalid_input as above
+/// @return the rewritten graph, the added time with its lower bound, and what is dropped
+/// @throws invalid_input as the overload above
 /// @par Complexity
 /// As above.
 /// @par Determinism
