@@ -138,15 +138,37 @@ void test_blocks(On on) {
   ballast_test::expect_equal(gpu::fetch(on, out), in, "blocks");
 }
 
+struct errors_only {
+  using error_type = int;
+  static constexpr int invalid_value = 1;
+};
 void test_workspace() {
+  auto const step = [](std::size_t wanted, int error) {
+    return [=](void* memory, std::size_t& need) {
+      need = wanted;
+      return memory == nullptr ? error : 9;
+    };
+  };
+  std::size_t bytes = 0;
+  auto const empty = gpu::workspace(nullptr).finish<errors_only>(bytes);
+  ballast_test::expect(empty.ends && empty.error == 0 && bytes == 1, "nothing is taken");
   gpu::workspace counting(nullptr);
-  ballast_test::expect(counting.bytes() == 1 && counting.take<int>(1) == nullptr && counting.counting(), "a workspace without memory");
-  (void)counting.take<char>(257);
-  ballast_test::expect(counting.bytes() == 768, "aligned to 256");
-  alignas(256) std::byte memory[768];
-  gpu::workspace cut(memory);
-  ballast_test::expect(static_cast<void*>(cut.take<int>(1)) == memory && static_cast<void*>(cut.take<char>(257)) == memory + 256,
-                       "the same cuts");
+  ballast_test::expect(counting.take<int>(1) == nullptr && counting.take<char>(257) == nullptr, "a workspace without memory");
+  auto const counted = counting.finish<errors_only>(bytes, step(3, 0), step(300, 0), step(1, 0));
+  ballast_test::expect(counted.ends && counted.error == 0 && bytes == 1280, "aligned to 256, and the largest step");
+  alignas(256) std::byte memory[1280];
+  auto const given = [&](std::size_t size, auto const&... steps) {
+    gpu::workspace cut(memory);
+    ballast_test::expect(static_cast<void*>(cut.take<int>(1)) == memory && static_cast<void*>(cut.take<char>(257)) == memory + 256,
+                         "the same cuts");
+    return cut.finish<errors_only>(size, steps...);
+  };
+  auto const works = given(1280, step(3, 0), step(300, 0));
+  ballast_test::expect(!works.ends && works.error == 0 && works.memory == memory + 768 && works.bytes == 300, "memory of the steps");
+  auto const less = given(1279, step(300, 0));
+  ballast_test::expect(less.ends && less.error == errors_only::invalid_value, "too few bytes");
+  auto const failed = given(1280, step(3, 0), step(3, 7), step(3, 8));
+  ballast_test::expect(failed.ends && failed.error == 7, "the first step that fails");
 }
 
 struct is_above {

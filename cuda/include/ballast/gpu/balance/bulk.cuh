@@ -94,9 +94,7 @@ template <index_type Index = std::uint32_t, class On, integer Len>
   auto const n = static_cast<std::size_t>(count);
   workspace cut(temp);
   detail::balance_sorted<Index> s;
-  if (auto const taken = detail::balance_take_sorted(on, cut, n, s); taken != ok) return taken;
-  if (cut.counting()) return bytes = cut.bytes(), ok;
-  if (bytes < cut.bytes()) return On::invalid_value;
+  if (auto const end = detail::balance_take_sorted(on, cut, bytes, n, s); end.ends) return end.error;
   if (auto const sorted = detail::balance_sort(on, lengths, n, longest, s, first_bad); sorted != ok) return sorted;
   return on.for_each(n, detail::balance_name_sets<Index>{s.keys, s.order, count, runs, run_count, set_of, first_bad});
 }
@@ -130,10 +128,11 @@ template <index_type Index = std::uint32_t, class On, integer Len, cost_model Co
   array<std::uint64_t, On> const bad(on, 1), above(on, kinds);
   workspace counting(nullptr);
   detail::balance_sorted<Index> s;
-  check(detail::balance_take_sorted(on, counting, n, s), "sort");
-  array<std::byte, On> const temp(on, counting.bytes());
+  std::size_t bytes = 0;
+  check(detail::balance_take_sorted(on, counting, bytes, n, s).error, "sort");
+  array<std::byte, On> const temp(on, bytes);
   workspace cut(temp.data());
-  check(detail::balance_take_sorted(on, cut, n, s), "sort");
+  check(detail::balance_take_sorted(on, cut, bytes, n, s).error, "sort");
   check(detail::balance_sort(on, lengths, n, longest, s, bad.data()), "sort");
   check(on.for_each(kinds, detail::balance_count_above{s.keys, count, above.data()}), "count");
 

@@ -65,21 +65,22 @@ template <index_type Index = std::uint32_t, class On>
   auto* const batch = reinterpret_cast<std::uint32_t*>(sorted_costs);
   auto const batch_bits = in.batches > 1 ? static_cast<int>(std::bit_width(in.batches - 1)) : 0;
   auto const* const costs = reinterpret_cast<std::uint64_t const*>(in.costs);
-  std::size_t by_cost = 0, by_batch = 0;
-  auto done = on.sort_descending(nullptr, by_cost, costs, sorted_costs, one, other, n, 63);
-  if (done == ok) done = on.sort_descending(nullptr, by_batch, batch, batch, other, one, n, 32);
-  if (done != ok) return done;
-  auto* const sort = cut.take<std::byte>(by_cost < by_batch ? by_batch : by_cost);
-  if (cut.counting()) return bytes = cut.bytes(), ok;
-  if (bytes < cut.bytes()) return On::invalid_value;
+  auto const by_cost = [&](void* memory, std::size_t& need) {
+    return on.sort_descending(memory, need, costs, sorted_costs, one, other, n, 63);
+  };
+  auto const by_batch = [&](void* memory, std::size_t& need) {
+    return on.sort_descending(memory, need, batch + (memory == nullptr ? 0 : n), batch, other, one, n, batch_bits == 0 ? 1 : batch_bits);
+  };
+  auto room = cut.finish<On>(bytes, by_cost, by_batch);
+  if (room.ends) return room.error;
 
-  done = on.fill(first_bad, 0xff, sizeof(std::uint64_t));
+  auto done = on.fill(first_bad, 0xff, sizeof(std::uint64_t));
   if (done == ok) done = on.for_each(n, detail::balance_start<Index>{in.costs, one, first_bad});
-  if (done == ok && n != 0) done = on.sort_descending(sort, by_cost, costs, sorted_costs, one, other, n, 63);
+  if (done == ok && n != 0) done = by_cost(room.memory, room.bytes);
   auto* order = other;
   if (batch_bits != 0 && n != 0) {
     if (done == ok) done = on.for_each(n, detail::balance_batch_of<Index>{in.offsets, in.batches, other, batch + n});
-    if (done == ok) done = on.sort_descending(sort, by_batch, batch + n, batch, other, one, n, batch_bits);
+    if (done == ok) done = by_batch(room.memory, room.bytes);
     order = one;
   }
   if (done != ok) return done;

@@ -44,15 +44,14 @@ template <class On>
   workspace cut(temp);
   auto const n = static_cast<std::size_t>(in.items);
   auto* const total = cut.take<std::uint64_t>(1);
-  std::size_t for_sum = 0;
   mapped const costs(detail::balance_cost_at{in.costs});
-  auto done = on.reduce(nullptr, for_sum, costs, total, n, std::uint64_t{0}, detail::balance_add{});
-  if (done != ok) return done;
-  auto* const sum = cut.take<std::byte>(for_sum);
-  if (cut.counting()) return bytes = cut.bytes(), ok;
-  if (bytes < cut.bytes()) return On::invalid_value;
-  done = on.fill(first_bad, 0xff, 2 * sizeof(std::uint64_t));
-  if (done == ok) done = on.reduce(sum, for_sum, costs, total, n, std::uint64_t{0}, detail::balance_add{});
+  auto const sum = [&](void* memory, std::size_t& need) {
+    return on.reduce(memory, need, costs, total, n, std::uint64_t{0}, detail::balance_add{});
+  };
+  auto room = cut.finish<On>(bytes, sum);
+  if (room.ends) return room.error;
+  auto done = on.fill(first_bad, 0xff, 2 * sizeof(std::uint64_t));
+  if (done == ok) done = sum(room.memory, room.bytes);
   if (done == ok) done = on.for_each(1, detail::balance_check_total{in.costs, in.items, total, first_bad});
   if (done == ok)
     done = on.blocks(static_cast<std::size_t>(in.candidates), 256, static_cast<std::size_t>(in.sets) * sizeof(std::uint64_t),

@@ -151,18 +151,14 @@ template <class On>
     return on.sort_descending(room, need, keys, sorted_keys, order, sorted, rows, bits);
   };
   auto const sum = [&](void* room, std::size_t& need) { return on.exclusive_sum(room, need, counts, begin, experts, std::uint64_t{0}); };
-  std::size_t to_sort = 0, to_sum = 0;
-  if (auto const error = sort(nullptr, to_sort); error != error_type{}) return error;
-  if (auto const error = sum(nullptr, to_sum); error != error_type{}) return error;
-  auto* const room = cut.take<std::byte>(to_sort < to_sum ? to_sum : to_sort);
-  if (cut.counting()) return bytes = cut.bytes(), error_type{};
-  if (bytes < cut.bytes()) return On::invalid_value;
+  auto room = cut.finish<On>(bytes, sort, sum);
+  if (room.ends) return room.error;
   if (auto const error = on.fill(first_bad, 0xff, sizeof(std::uint64_t)); error != error_type{}) return error;
   if (auto const error = on.fill(loads, 0, experts * sizeof(std::int64_t)); error != error_type{}) return error;
   if (auto const error = on.for_each(rows, detail::key_row{expert_of, experts, counts, keys, order, first_bad}); error != error_type{})
     return error;
-  if (auto const error = sort(room, to_sort); error != error_type{}) return error;
-  if (auto const error = sum(room, to_sum); error != error_type{}) return error;
+  if (auto const error = sort(room.memory, room.bytes); error != error_type{}) return error;
+  if (auto const error = sum(room.memory, room.bytes); error != error_type{}) return error;
   return on.for_each(rows, detail::clip_row{sorted_keys, sorted, begin, experts, capacity, slot_of});
 }
 

@@ -68,8 +68,8 @@ template <class On, integer Len, cost_model Cost>
   workspace cut(temp);
   return detail::cost_by_length(on, cut, longest, count, cost, [&]<class Known>(Known known, auto const& prepare) {
     auto* const most = cut.take<std::int64_t>(1);
-    if (cut.counting()) return bytes = cut.bytes(), ok;
-    if (longest < 0 || bytes < cut.bytes()) return On::invalid_value;
+    if (auto const end = cut.finish<On>(bytes); end.ends) return end.error;
+    if (longest < 0) return On::invalid_value;
     auto done = prepare();
     if (done == ok) done = on.for_each(1, detail::cost_check_longest<Known>{known, longest, count, first_bad, most});
     if (done == ok)

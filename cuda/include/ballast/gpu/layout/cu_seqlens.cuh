@@ -68,15 +68,12 @@ template <class On, std::integral Index, integer Length, token_offset Offset>
   auto const scan = [&](void* room, std::size_t& need) {
     return on.exclusive_sum(room, need, mapped(member), tokens, member_count + 1, std::uint64_t{0});
   };
-  std::size_t need = 0;
-  if (auto const error = scan(nullptr, need); error != error_type{}) return error;
-  auto* const room = cut.take<std::byte>(need);
-  if (cut.counting()) return bytes = cut.bytes(), error_type{};
-  if (bytes < cut.bytes()) return On::invalid_value;
+  auto room = cut.finish<On>(bytes, scan);
+  if (room.ends) return room.error;
   if (auto const error = on.fill(first_bad, 0xff, sizeof(std::uint64_t)); error != error_type{}) return error;
   detail::entry_bounds const bounds{offsets, packs, member_count};
   if (auto const error = on.for_each(packs + 1, detail::check_packs{bounds, member_count, first_bad}); error != error_type{}) return error;
-  if (auto const error = scan(room, need); error != error_type{}) return error;
+  if (auto const error = scan(room.memory, room.bytes); error != error_type{}) return error;
   return visit_rows(on, same_bounds<detail::entry_bounds>{bounds}, 1, member_count + packs,
                     detail::write_entries<Offset>{bounds, tokens, out, first_bad});
 }

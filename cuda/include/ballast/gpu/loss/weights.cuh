@@ -60,12 +60,9 @@ template <class On>
     return on.reduce(room, need, mapped(detail::totals_of_count{counts, 0}), counted, sequences, detail::partial_totals{},
                      detail::add_totals{});
   };
-  std::size_t need = 0;
-  if (auto const error = reduce(nullptr, need); error != error_type{}) return error;
-  auto* const room = cut.take<std::byte>(need);
-  if (cut.counting()) return bytes = cut.bytes(), error_type{};
-  if (bytes < cut.bytes()) return On::invalid_value;
-  if (auto const error = reduce(room, need); error != error_type{}) return error;
+  auto room = cut.finish<On>(bytes, reduce);
+  if (room.ends) return room.error;
+  if (auto const error = reduce(room.memory, room.bytes); error != error_type{}) return error;
   detail::make_weight const make{detail::words_of(totals), detail::words_of(part), request, counted, sequences, weight, first_bad};
   if (auto const error = on.for_each(1, make); error != error_type{}) return error;
   return on.for_each(sequences, detail::weigh_sequences{counts, weight, weights});

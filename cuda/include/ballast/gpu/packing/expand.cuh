@@ -59,11 +59,8 @@ template <class On, integer Length, index_type Index>
   return detail::with_key(pad, [&]<class Key>(Key) {
     workspace memory(temp);
     detail::canonical_order<Key, Index> order;
-    auto error = order.cut(on, memory, count, pad);
-    if (memory.counting()) bytes = memory.bytes();
-    if (error != error_type{} || memory.counting()) return error;
-    if (bytes < memory.bytes()) return On::invalid_value;
-    error = on.fill(first_bad, 0xff, sizeof(std::uint64_t));
+    if (auto const end = order.cut(on, memory, bytes, count, pad); end.ends) return end.error;
+    auto error = on.fill(first_bad, 0xff, sizeof(std::uint64_t));
     if (error == error_type{}) error = order.queue(on, lengths, count, pad, visit, first_bad);
     if (error == error_type{}) error = detail::write_packs(on, runs, order, count, nullptr, out, first_bad);
     return error;

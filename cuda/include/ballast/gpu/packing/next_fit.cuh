@@ -87,15 +87,16 @@ template <class On, integer Length, index_type Index>
   auto* const tile_entry = cut.take<Index>(tiles);
   mapped const weights(asked.weight(lengths));
   mapped const steps(detail::next_fit_step<Index>{starts});
-  std::size_t sum_bytes = 0, number_bytes = 0;
-  auto e = on.inclusive_scan(nullptr, sum_bytes, weights, sums, count, detail::next_fit_sum{});
-  if (e == none) e = on.inclusive_scan(nullptr, number_bytes, steps, pack, count, detail::next_fit_sum{});
-  if (e != none) return e;
-  auto* const scans = cut.take<std::byte>(sum_bytes > number_bytes ? sum_bytes : number_bytes);
-  if (cut.counting()) return bytes = cut.bytes(), none;
-  if (bytes < cut.bytes()) return On::invalid_value;
+  auto const sum = [&](void* room, std::size_t& need) {
+    return on.inclusive_scan(room, need, weights, sums + (room == nullptr ? 0 : 1), count, detail::next_fit_sum{});
+  };
+  auto const number = [&](void* room, std::size_t& need) {
+    return on.inclusive_scan(room, need, steps, pack, count, detail::next_fit_sum{});
+  };
+  auto room = cut.finish<On>(bytes, sum, number);
+  if (room.ends) return room.error;
 
-  e = on.for_each(1, detail::next_fit_begin{sums, offsets, packs, bad});
+  auto e = on.for_each(1, detail::next_fit_begin{sums, offsets, packs, bad});
   if (e != none || count == 0) return e;
   auto const lanes = tile < next_fit_tile ? static_cast<unsigned>(divide_up(tile, std::size_t{480}) * 32) : 256U;
   detail::next_fit_view const view{sums,
@@ -106,7 +107,7 @@ template <class On, integer Length, index_type Index>
                                    asked.max_samples()};
   auto const shared = view.shared_bytes(lanes);
   auto* const leave = pack;  // `pack` is written last
-  e = on.inclusive_scan(scans, sum_bytes, weights, sums + 1, count, detail::next_fit_sum{});
+  e = sum(room.memory, room.bytes);
   if (e == none) e = on.fill(span_entry, 0xff, spans * sizeof(Index));
   if (e == none) e = on.fill(tile_entry, 0xff, tiles * sizeof(Index));
   if (e == none) e = on.fill(starts, 0, count);
@@ -115,7 +116,7 @@ template <class On, integer Length, index_type Index>
   if (e == none) e = on.for_each(1, detail::next_fit_enter_spans<Index>{leave, leave_span, span_entry, count, tile, span});
   if (e == none) e = on.for_each(spans, detail::next_fit_enter_tiles<Index>{leave, span_entry, tile_entry, count, tile, span});
   if (e == none) e = on.blocks(tiles, lanes, shared, detail::next_fit_mark<Index>{view, tile_entry, starts});
-  if (e == none) e = on.inclusive_scan(scans, number_bytes, steps, pack, count, detail::next_fit_sum{});
+  if (e == none) e = number(room.memory, room.bytes);
   if (e == none) e = on.for_each(count, detail::next_fit_end<Index>{starts, pack, offsets, packs, count});
   return e;
 }

@@ -76,14 +76,13 @@ template <class On, integer Length, index_type Index>
   auto* const starts = cut.take<std::uint16_t>(count);
   auto* const packs_of = cut.take<std::uint64_t>(windows + 1);
   auto* const before = cut.take<std::uint64_t>(windows + 1);
-  std::size_t scan_bytes = 0;
-  auto e = on.exclusive_sum(nullptr, scan_bytes, packs_of, before, windows + 1, std::uint64_t{0});
-  if (e != none) return e;
-  auto* const scan = cut.take<std::byte>(scan_bytes);
-  if (cut.counting()) return bytes = cut.bytes(), none;
-  if (bytes < cut.bytes()) return On::invalid_value;
+  auto const scan = [&](void* room, std::size_t& need) {
+    return on.exclusive_sum(room, need, packs_of, before, windows + 1, std::uint64_t{0});
+  };
+  auto room = cut.finish<On>(bytes, scan);
+  if (room.ends) return room.error;
 
-  e = on.for_each(1, detail::window_begin{offsets, packs, bad, packs_of + windows});
+  auto e = on.for_each(1, detail::window_begin{offsets, packs, bad, packs_of + windows});
   if (e != none || count == 0) return e;
   auto const sorted = std::bit_ceil(window);
   auto const lanes = window <= 1024 ? 32U : static_cast<unsigned>(sorted / 32);
@@ -91,7 +90,7 @@ template <class On, integer Length, index_type Index>
       asked.weight(lengths), count,  window,   sorted,  static_cast<std::uint64_t>(asked.capacity()),
       asked.max_samples(),   starts, packs_of, members, bad};
   e = on.blocks(windows, lanes, body.shared_bytes(window, sorted), body);
-  if (e == none) e = on.exclusive_sum(scan, scan_bytes, packs_of, before, windows + 1, std::uint64_t{0});
+  if (e == none) e = scan(room.memory, room.bytes);
   if (e == none) e = on.for_each(count, detail::window_packs_of{starts, before, count, window, windows, offsets, packs});
   return e;
 }

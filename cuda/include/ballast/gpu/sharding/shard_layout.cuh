@@ -95,13 +95,10 @@ template <class On, class Index, class Start, class T>
   auto const scan = [&](void* room, std::size_t& need) {
     return on.exclusive_sum(room, need, mapped(piece_tokens<Index>{pieces, count}), before, count + 1, std::uint64_t{0});
   };
-  std::size_t need = 0;
-  if (auto const error = scan(nullptr, need); error != error_type{}) return error;
-  auto* const room = cut.take<std::byte>(need);
-  if (cut.counting()) return bytes = cut.bytes(), error_type{};
-  if (bytes < cut.bytes()) return On::invalid_value;
+  auto room = cut.finish<On>(bytes, scan);
+  if (room.ends) return room.error;
   if (auto const error = on.fill(first_bad, 0xff, sizeof(std::uint64_t)); error != error_type{}) return error;
-  if (auto const error = scan(room, need); error != error_type{}) return error;
+  if (auto const error = scan(room.memory, room.bytes); error != error_type{}) return error;
   shift_piece<T, Index, Start> const shift{pieces, count, start_of, before, tokens, shifts, first_bad};
   if (auto const error = on.for_each(count + 1, shift); error != error_type{}) return error;
   return visit_rows(on, same_bounds<offset_bounds<std::uint64_t>>{{before, count}}, 1, tokens, write_shifted<T>{shifts, out});

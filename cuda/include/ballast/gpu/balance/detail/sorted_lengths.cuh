@@ -34,19 +34,23 @@ template <class Index>
 struct balance_sorted {
   std::uint32_t *unsorted = nullptr, *keys = nullptr;
   Index *numbers = nullptr, *order = nullptr;
-  std::byte* sort = nullptr;
+  void* sort = nullptr;
   std::size_t sort_bytes = 0;
 };
 
 template <class On, class Index>
-[[nodiscard]] typename On::error_type balance_take_sorted(On on, workspace& cut, std::size_t count, balance_sorted<Index>& out) {
+[[nodiscard]] workspace::scratch<On> balance_take_sorted(On on, workspace& cut, std::size_t& bytes, std::size_t count,
+                                                         balance_sorted<Index>& out) {
   out.unsorted = cut.take<std::uint32_t>(count);
   out.keys = cut.take<std::uint32_t>(count);
   out.numbers = cut.take<Index>(count);
   out.order = cut.take<Index>(count);
-  auto const done = on.sort_descending(nullptr, out.sort_bytes, out.unsorted, out.keys, out.numbers, out.order, count, 32);
-  out.sort = cut.take<std::byte>(out.sort_bytes);
-  return done;
+  auto const room = cut.finish<On>(bytes, [&](void* none, std::size_t& need) {
+    return on.sort_descending(none, need, out.unsorted, out.keys, out.numbers, out.order, count, 32);
+  });
+  out.sort = room.memory;
+  out.sort_bytes = room.bytes;
+  return room;
 }
 
 template <class On, class Len, class Index>

@@ -88,8 +88,8 @@ template <class On, class Len, class Index, class Cost, class Prepare, class Tal
                                                        T* out, std::uint64_t* first_bad) {
   constexpr typename On::error_type ok{};
   auto* const most = cut.take<std::int64_t>(1);
-  if (cut.counting()) return bytes = cut.bytes(), ok;
-  if (longest < 0 || bytes < cut.bytes() || (in.members == nullptr && in.placed > in.samples)) return On::invalid_value;
+  if (auto const end = cut.finish<On>(bytes); end.ends) return end.error;
+  if (longest < 0 || (in.members == nullptr && in.placed > in.samples)) return On::invalid_value;
   auto done = prepare();
   if (done == ok) done = on.for_each(1, cost_check_longest<Cost>{cost, longest, in.placed, first_bad, most});
   if (done == ok) done = on.fill(out, 0, static_cast<std::size_t>(in.packs) * sizeof(T));

@@ -93,14 +93,11 @@ template <int FractionBits, class On, class Offset, class Term>
   auto const reduce = [&](void* room, std::size_t& need) {
     return on.reduce(room, need, mapped(read_fixed_words{words}), all, sequences, fixed_words{}, add_fixed_words{});
   };
-  std::size_t need = 0;
-  if (auto const error = reduce(nullptr, need); error != error_type{}) return error;
-  auto* const room = cut.take<std::byte>(need);
-  if (cut.counting()) return bytes = cut.bytes(), error_type{};
-  if (bytes < cut.bytes()) return On::invalid_value;
+  auto room = cut.finish<On>(bytes, reduce);
+  if (room.ends) return room.error;
   if (auto const error = open_row(on, cu, sequences, row, words, 4, first_bad); error != error_type{}) return error;
   if (auto const error = sum_segments(on, offset_bounds<Offset>{cu, sequences}, row, term); error != error_type{}) return error;
-  if (auto const error = reduce(room, need); error != error_type{}) return error;
+  if (auto const error = reduce(room.memory, room.bytes); error != error_type{}) return error;
   return on.for_each(sequences + 1, close_sums{words, sequences, all, reinterpret_cast<std::int64_t*>(total)});
 }
 

@@ -63,16 +63,19 @@ struct canonical_order {
   int bits = 1;
 
   template <class On>
-  [[nodiscard]] typename On::error_type cut(On on, workspace& memory, std::size_t count, pack_padding pad) {
+  [[nodiscard]] workspace::scratch<On> cut(On on, workspace& memory, std::size_t& all_bytes, std::size_t count, pack_padding pad) {
     auto const width = std::bit_width(pad.units > 1 ? pad.units - 1 : 1U);
     bits = static_cast<int>(width);
     keys = memory.take<Key>(count);
     samples = memory.take<Index>(count);
     unsorted_keys = memory.take<Key>(count);
     unsorted_samples = memory.take<Index>(count);
-    auto const error = on.sort_descending(nullptr, bytes, unsorted_keys, keys, unsorted_samples, samples, count, bits);
-    temp = memory.take<std::byte>(bytes);
-    return error;
+    auto const room = memory.finish<On>(all_bytes, [&](void* none, std::size_t& need) {
+      return on.sort_descending(none, need, unsorted_keys, keys, unsorted_samples, samples, count, bits);
+    });
+    temp = room.memory;
+    bytes = room.bytes;
+    return room;
   }
   template <class On, class Length>
   [[nodiscard]] typename On::error_type queue(On on, Length const* lengths, std::size_t count, pack_padding pad, Index const* visit,

@@ -31,11 +31,9 @@ template <class Index, class On, class Length, class Outputs>
     auto const words = std::size_t{pad.longest()} + 1;
     auto* const counts = memory.take<std::uint64_t>(words + 1);  // one more for the first bad index
     canonical_order<Key, Index> order;
-    auto error = order.cut(on, memory, count, pad);
+    if (auto const end = order.cut(on, memory, bytes, count, pad); end.ends) return end.error;
     std::size_t no_bytes = 1;
-    if (memory.counting()) bytes = memory.bytes();
-    if (error != error_type{} || memory.counting()) return error;
-    if (bytes < memory.bytes()) return On::invalid_value;
+    error_type error{};
 
     planner.first_bad = none_bad;
     auto const queue = [&](auto const& step) {
