@@ -46,4 +46,33 @@ TEST_CASE("search_watch: a requested stop and the clock interrupt for good") {
   CHECK(late.was_interrupted());
 }
 
+TEST_CASE("search_budget: allows work up to the limit, to the end of a part, and half as much more for what has begun") {
+  ballast::search_budget budget({.work = 100, .gap = 0.5});
+  CHECK((budget.allows() && budget.allows(1) && !budget.allows(0) && budget.limit() == 100));
+  budget.spend(99);
+  CHECK((budget.allows() && budget.allows(100) && !budget.allows(99) && budget.spent() == 99));
+  budget.spend(1);
+  CHECK((!budget.allows() && budget.in_time() && budget.bears() && !budget.interrupted()));
+  budget.spend(52);
+  CHECK(budget.bears());
+  budget.spend(1);
+  CHECK_FALSE(budget.bears());
+  CHECK((budget.satisfied({3, 2}) && !budget.satisfied({4, 2})));
+}
+
+TEST_CASE("search_budget: looks at the stop token once in an interval of work, and stays interrupted") {
+  for (auto const interval : {0U, 10U}) {
+    auto const stop = std::make_unique<std::stop_source>();
+    ballast::search_budget budget({.stop = stop->get_token()}, interval);
+    CHECK(budget.allows());
+    stop->request_stop();
+    CHECK(budget.allows() == (interval != 0));
+    budget.spend(9);
+    CHECK(budget.allows() == (interval != 0));
+    budget.spend(1);
+    CHECK_FALSE(budget.allows());
+    CHECK((budget.interrupted() && !budget.in_time() && !budget.bears()));
+  }
+}
+
 }  // namespace test_core_search_watch

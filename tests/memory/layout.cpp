@@ -38,7 +38,7 @@ struct tally {
 bool search_alone(buffers const& all, std::int64_t capacity, std::uint64_t seed) {
   detail::layout_problem<> const problem(all);
   search_limits const limits;
-  detail::layout_budget<> budget(limits);
+  ballast::search_budget budget(limits);
   detail::layout_search<> search(problem, seed, budget);
   auto answer = search.start(capacity) ? detail::layout_answer::cut_short : detail::layout_answer::none;
   for (auto run = seed % 3; answer == detail::layout_answer::cut_short; ++run) answer = search.run(run);

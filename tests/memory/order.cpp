@@ -101,7 +101,7 @@ TEST_CASE("order_operators: both directions of the exact search find the least p
     auto const p = detail::order_lowering<>(g).lower();
     auto const least = least_peak_of_all(g).value();
     for (bool const backwards : {false, true}) {
-      detail::order_budget budget({});
+      ballast::search_budget budget({});
       using search = detail::downset_search<>;
       search any(p, backwards, 0, std::int64_t{1} << 62), none(p, backwards, 0, least);
       auto result = any.run(1, budget);

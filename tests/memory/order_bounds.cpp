@@ -84,7 +84,7 @@ TEST_CASE("cut_bound: a flow ends where its work does, within a phase too") {
     auto const g = random_dag(600, 4, generator);
     auto const p = detail::order_lowering<>(g).lower();
     auto const spent = [&](std::uint64_t work) {
-      detail::order_budget budget({.work = work});
+      ballast::search_budget budget({.work = work});
       detail::cut_bounds<> cuts(p);
       auto const bound = cuts.of(300, budget);
       return std::pair(budget.spent(), bound);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/certificate.hpp>
 #include <ballast/core/search_limits.hpp>
 
 #include <algorithm>
@@ -7,7 +8,8 @@
 #include <cstdint>
 
 /// @file
-/// @brief `search_watch`: what a search asks now and then about its stop token, its clock and its progress. For writers of searches.
+/// @brief `search_watch` and `search_budget`: what a search asks now and then about its work, its stop token, its clock and its progress.
+/// For writers of searches.
 
 namespace ballast::inline v0_2 {
 
@@ -38,6 +40,40 @@ class search_watch {
   clock::time_point deadline_;
   std::uint64_t tell_at_ = 0;
   bool interrupted_ = false;
+};
+
+/// @brief Counts the work of a search against its limits.
+class search_budget {
+ public:
+  /// @brief Starts the clock.
+  /// @param limits       the limits of the search
+  /// @param interval     work between two looks at the stop token and the clock, for searches that ask very often
+  explicit search_budget(search_limits const& limits, std::uint64_t interval = 0) : watch_(limits), interval_(interval) {}
+
+  /// @brief Counts work. @param work in the unit of `search_limits::work`
+  void spend(std::uint64_t work) noexcept { spent_ += work; }
+  /// @brief The work so far.
+  [[nodiscard]] std::uint64_t spent() const noexcept { return spent_; }
+  /// @brief The limit on the work.
+  [[nodiscard]] std::uint64_t limit() const noexcept { return watch_.limits().work; }
+  /// @brief Whether a stop or the clock ended the search.
+  [[nodiscard]] bool interrupted() const noexcept { return watch_.was_interrupted(); }
+  /// @brief Whether the search may go on. @param end the work at which a part of it ends
+  [[nodiscard]] bool allows(std::uint64_t end = ~std::uint64_t{0}) { return spent_ < (std::min)(limit(), end) && in_time(); }
+  /// @brief Whether a phase that has begun may go on: until half of the limit more is spent.
+  [[nodiscard]] bool bears() { return spent_ / 3 <= limit() / 2 && in_time(); }
+  /// @brief Whether neither a stop nor the clock ends the search.
+  [[nodiscard]] bool in_time() {
+    if (spent_ < next_look_) return !interrupted();
+    next_look_ = spent_ + interval_;
+    return !watch_.interrupted(spent_);
+  }
+  /// @brief Whether a certificate has at most the wanted gap. @param found the certificate
+  [[nodiscard]] bool satisfied(certificate const& found) const noexcept { return found.gap() <= watch_.limits().gap; }
+
+ private:
+  search_watch watch_;
+  std::uint64_t interval_, spent_ = 0, next_look_ = 0;
 };
 
 }  // namespace ballast::inline v0_2

@@ -3,9 +3,9 @@
 #include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/search_limits.hpp>
+#include <ballast/core/search_watch.hpp>
 #include <ballast/memory/bounds.hpp>
 #include <ballast/memory/buffer.hpp>
-#include <ballast/memory/detail/layout_budget.hpp>
 #include <ballast/memory/detail/layout_dive.hpp>
 #include <ballast/memory/detail/layout_problem.hpp>
 #include <ballast/memory/fit_layouts.hpp>
@@ -49,7 +49,7 @@ void write_layout(std::span<buffer const> buffers, layout_problem<> const& probl
 /// The lowest layout of several dives, or of first fit and best fit where addresses are fixed. Only a stop or the clock ends it early.
 template <class = when_called>
 [[nodiscard]] memory_layout lowest_dive(std::span<buffer const> buffers, layout_problem<> const& problem, height_bound const& bound,
-                                        std::uint32_t dives, layout_budget<>& budget) {
+                                        std::uint32_t dives, search_budget& budget) {
   memory_layout best{.height = {0, bound.height}, .bound = bound.bound, .offsets = {}};
   auto const offer = [&](memory_layout&& other) {
     if (best.offsets.empty() || other.height.value < best.height.value) best = std::move(other);
@@ -61,7 +61,7 @@ template <class = when_called>
     return best;
   }
   layout_dive<> dive(problem);
-  for (std::uint32_t i = 0; i < dives && (i == 0 || !budget.interrupted()); ++i) {
+  for (std::uint32_t i = 0; i < dives && (i == 0 || budget.in_time()); ++i) {
     memory_layout other{.height = {0, bound.height}, .bound = bound.bound, .offsets = {}};
     auto const before = dive.operations();
     write_layout(buffers, problem, dive.run(static_cast<dive_order>(i)), other);
@@ -95,7 +95,7 @@ template <class = when_called>
   if (bound.bound == layout_bound::fixed_addresses)
     return {.status = status::infeasible, .height = {0, bound.height}, .bound = bound.bound, .offsets = {}};
   search_limits const limits{.work = (std::numeric_limits<std::uint64_t>::max)()};
-  detail::layout_budget<> budget(limits);
+  search_budget budget(limits);
   return detail::lowest_dive(buffers, detail::layout_problem<>(buffers), bound, options.dives, budget);
 }
 

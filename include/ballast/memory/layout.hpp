@@ -3,9 +3,9 @@
 #include <ballast/core/config.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/search_limits.hpp>
+#include <ballast/core/search_watch.hpp>
 #include <ballast/memory/bounds.hpp>
 #include <ballast/memory/buffer.hpp>
-#include <ballast/memory/detail/layout_budget.hpp>
 #include <ballast/memory/detail/layout_ladder.hpp>
 #include <ballast/memory/detail/layout_problem.hpp>
 #include <ballast/memory/fast_layout.hpp>
@@ -59,13 +59,13 @@ template <class = when_called>
     return out;
   }
   detail::layout_problem<> const problem(buffers);
-  detail::layout_budget<> budget(limits);
+  search_budget budget(limits, 1 << 14);
   out = detail::lowest_dive(buffers, problem, bound, 5, budget);
   if (out.height.optimal() || (capacity > 0 && out.height.value <= capacity)) return out;
   auto const gap = capacity > 0 ? 0 : limits.gap;
-  if (budget.over() || !detail::searchable(problem, limits.work)) {
+  if (!budget.allows() || !detail::searchable(problem, limits.work)) {
     if (capacity > 0) out = {.height = {0, bound.height}, .bound = bound.bound, .offsets = {}};
-    out.complete = !budget.was_interrupted();
+    out.complete = !budget.interrupted();
     return out;
   }
   detail::layout_ladder<> ladder(buffers, problem, options.seed, gap, budget, std::move(out));

@@ -2,10 +2,10 @@
 #pragma once
 #include <ballast/core/error.hpp>
 #include <ballast/core/search_limits.hpp>
+#include <ballast/core/search_watch.hpp>
 #include <ballast/graph/check.hpp>
 #include <ballast/graph/graph.hpp>
 #include <ballast/memory/detail/cut_network.hpp>
-#include <ballast/memory/detail/order_budget.hpp>
 #include <ballast/memory/detail/order_problem.hpp>
 
 #include <algorithm>
@@ -58,7 +58,7 @@ template <class = when_called>
     require(operators[i] < g.size(),
             [&] { return entry("operators", i, operators[i]) + ", but there are " + std::to_string(g.size()) + " operators"; });
   auto const p = detail::order_lowering<>(g).lower();
-  detail::order_budget budget(limits);
+  search_budget budget(limits, detail::order_interval);
   detail::cut_bounds<> cuts(p);
   std::int64_t most = 0;
   for (auto const v : operators) most = (std::max)(most, cuts.of(v, budget));

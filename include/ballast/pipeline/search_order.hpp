@@ -67,7 +67,7 @@ template <stage_work_model Work>
                                 {.work = limits.simulations, .stop = limits.stop, .progress = limits.progress}, workspace, out);
   search.run();
   out.options.warm_up = search.choice().warm_up;
-  out.simulations = limits.simulations - search.left();
+  out.simulations = search.simulations();
   out.complete = !search.stopped();
   out.timeline.makespan.lower_bound = lower_bound;
   out.timeline.bound = bound;

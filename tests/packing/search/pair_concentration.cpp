@@ -31,7 +31,7 @@ TEST_CASE("pair_concentration: keeps every sample and the capacity, and saves pa
       }
     }
     auto const before = packs.size();
-    ballast::detail::search_budget budget({.work = 20'000'000});
+    ballast::search_budget budget({.work = 20'000'000});
     ballast::detail::pair_concentration(h, capacity, seed).run(packs, 1, budget, 2'000'000);
     for (auto const& pack : packs) {
       std::int64_t tokens = 0;

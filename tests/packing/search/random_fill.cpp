@@ -50,7 +50,7 @@ TEST_CASE("random_filler: every sample in one pack, none too full, in no more pa
     auto const h = ballast::fold(lengths);
     ballast::detail::stock stock(h, capacity);
     ballast::detail::random_filler filler(capacity);
-    ballast::detail::search_budget budget({});
+    ballast::search_budget budget({});
     ballast::detail::pooled_patterns plan;
     REQUIRE(filler.run(stock, draw, ~std::uint64_t{0}, budget, ~std::uint64_t{0}, plan));
     REQUIRE(stock.samples() == 0);
@@ -84,7 +84,7 @@ TEST_CASE("random_filler: hardly a token stays empty where packs hold many sampl
   for (std::int64_t const capacity : {8192, 32768}) {
     ballast::detail::stock stock(h, capacity);
     ballast::detail::random_filler filler(capacity);
-    ballast::detail::search_budget budget({});
+    ballast::search_budget budget({});
     ballast::detail::pooled_patterns plan;
     REQUIRE(filler.run(stock, draw, ~std::uint64_t{0}, budget, ~std::uint64_t{0}, plan));
     CHECK(static_cast<std::int64_t>(plan.packs()) == (h.tokens() + capacity - 1) / capacity);

@@ -33,7 +33,7 @@ TEST_CASE("simplex: a plan that covers the demand, and duals that prove it optim
         }
       lp.add(row, value);
     }
-    ballast::detail::search_budget budget({.work = ~std::uint64_t{0}});
+    ballast::search_budget budget({.work = ~std::uint64_t{0}});
     lp.solve(budget);
     std::vector<double> covered(rows, 0.0);
     lp.for_each_basic([&](std::size_t j, double x) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/memory/detail/order_budget.hpp>
+#include <ballast/core/search_watch.hpp>
 #include <ballast/memory/detail/order_problem.hpp>
 
 #include <algorithm>
@@ -10,6 +10,9 @@
 #include <vector>
 
 namespace ballast::inline v0_2::detail {
+
+// A search for an order looks at the clock once for each so much work.
+inline constexpr auto order_interval = std::uint64_t{1} << 18;
 
 // A maximum flow by blocking flows over shortest paths (Dinic). The flow found so far is never above the least cut.
 template <class = when_called>
@@ -24,7 +27,7 @@ class flow_network {
   std::uint32_t add_node() { return static_cast<std::uint32_t>(nodes_++); }
   void add_arc(std::uint32_t from, std::uint32_t to, std::int64_t capacity) { ends_.push_back({from, to, capacity}); }
   // The flow from node 0 to node 1, or a smaller one if the budget ends, or `end` of it is spent.
-  [[nodiscard]] std::int64_t flow(order_budget& budget, std::uint64_t end) {
+  [[nodiscard]] std::int64_t flow(search_budget& budget, std::uint64_t end) {
     std::int64_t sum = 0;
     place_arcs(budget);
     while (budget.allows(end) && find_levels(budget)) {
@@ -50,7 +53,7 @@ class flow_network {
     std::int64_t capacity;
   };
   // The arcs of a node, with the reverses of those that lead to it, lie side by side.
-  void place_arcs(order_budget& budget) {
+  void place_arcs(search_budget& budget) {
     first_.assign(nodes_ + 1, 0);
     for (auto const& e : ends_) ++first_[e.from + 1], ++first_[e.to + 1];
     std::partial_sum(first_.begin(), first_.end(), first_.begin());
@@ -63,7 +66,7 @@ class flow_network {
     }
     budget.spend(arc_work * (nodes_ + arcs_.size()));
   }
-  bool find_levels(order_budget& budget) {
+  bool find_levels(search_budget& budget) {
     level_.assign(nodes_, none);
     level_[0] = 0;
     queue_.assign(1, 0);
@@ -77,7 +80,7 @@ class flow_network {
     return level_[1] != none;
   }
   // Sends what one more path can take, and returns it; 0 where no path is left. `path_` keeps what of the path can take more.
-  std::int64_t augment(order_budget& budget) {
+  std::int64_t augment(search_budget& budget) {
     for (auto v = path_.empty() ? 0U : arcs_[path_.back()].to; v != 1;) {
       auto const end = first_[v + 1];
       auto& a = at_[v];
@@ -117,7 +120,7 @@ class cut_bounds {
   explicit cut_bounds(order_problem const& p) : p_(p), side_(p.size()), node_(p.size()) {}
 
   // Valid, but smaller than the best, if the budget ends or `end` of it is spent.
-  [[nodiscard]] std::int64_t of(std::uint32_t v, order_budget& budget, std::uint64_t end = ~std::uint64_t{0}) {
+  [[nodiscard]] std::int64_t of(std::uint32_t v, search_budget& budget, std::uint64_t end = ~std::uint64_t{0}) {
     std::fill(side_.begin(), side_.end(), side::open);
     spread(v, p_.before, side::done);
     spread(v, p_.after, side::later);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/search_watch.hpp>
 #include <ballast/memory/detail/downset_walk.hpp>
 #include <ballast/memory/detail/downsets.hpp>
 #include <ballast/memory/detail/lists.hpp>
-#include <ballast/memory/detail/order_budget.hpp>
 #include <ballast/memory/detail/order_problem.hpp>
 
 #include <algorithm>
@@ -48,7 +48,7 @@ class downset_search {
   [[nodiscard]] std::int64_t lower_bound() const { return queue_.empty() ? below_ : (std::min)(below_, queue_.front().peak); }
 
   // Goes on until there are that many states, or the budget ends.
-  [[nodiscard]] outcome run(std::size_t most, order_budget& budget) {
+  [[nodiscard]] outcome run(std::size_t most, search_budget& budget) {
     while (!queue_.empty() && queue_.front().peak < below_) {
       budget.spend(2 * (walk_.work() + end_.work() + std::exchange(work_, 0)));
       if (state_.size() >= most || !budget.allows()) return outcome::paused;

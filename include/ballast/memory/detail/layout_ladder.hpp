@@ -2,8 +2,8 @@
 #pragma once
 #include <ballast/core/config.hpp>
 #include <ballast/core/math.hpp>
+#include <ballast/core/search_watch.hpp>
 #include <ballast/memory/buffer.hpp>
-#include <ballast/memory/detail/layout_budget.hpp>
 #include <ballast/memory/detail/layout_problem.hpp>
 #include <ballast/memory/detail/layout_search.hpp>
 #include <ballast/memory/fast_layout.hpp>
@@ -20,7 +20,7 @@ namespace ballast::inline v0_2::detail {
 template <class = when_called>
 class layout_ladder {
  public:
-  layout_ladder(std::span<buffer const> buffers, layout_problem<> const& problem, std::uint64_t seed, double gap, layout_budget<>& budget,
+  layout_ladder(std::span<buffer const> buffers, layout_problem<> const& problem, std::uint64_t seed, double gap, search_budget& budget,
                 memory_layout&& start)
       : buffers_(buffers), problem_(problem), gap_(gap), budget_(budget), search_(problem, seed, budget), best_(std::move(start)) {}
 
@@ -60,14 +60,14 @@ class layout_ladder {
   static constexpr std::int64_t rungs = 12;
 
   [[nodiscard]] std::int64_t step() const { return problem_.padded ? 1 : problem_.unit; }  // between possible heights
-  [[nodiscard]] bool over() { return best_.height.gap() <= gap_ || budget_.over(search_.operations()); }
+  [[nodiscard]] bool over() { return best_.height.gap() <= gap_ || search_.over(); }
   void rule_out(std::int64_t capacity) {
     best_.height.lower_bound = problem_.padded ? capacity + 1 : round_down(capacity, step()) + step();
     best_.bound = layout_bound::search;
   }
   [[nodiscard]] memory_layout finish() {
     best_.nodes = search_.nodes();
-    best_.complete = !budget_.was_interrupted();
+    best_.complete = !budget_.interrupted();
     return std::move(best_);
   }
   void attempt(std::int64_t capacity, std::uint64_t first, std::uint64_t runs) {
@@ -82,7 +82,7 @@ class layout_ladder {
   std::span<buffer const> buffers_;
   layout_problem<> const& problem_;
   double gap_;
-  layout_budget<>& budget_;
+  search_budget& budget_;
   layout_search<> search_;
   memory_layout best_;
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/config.hpp>
+#include <ballast/core/search_watch.hpp>
 #include <ballast/memory/detail/failed_states.hpp>
-#include <ballast/memory/detail/layout_budget.hpp>
 #include <ballast/memory/detail/layout_problem.hpp>
 #include <ballast/memory/detail/layout_state.hpp>
 #include <ballast/memory/detail/section_choice.hpp>
@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace ballast::inline v0_2::detail {
@@ -24,7 +25,7 @@ enum class layout_answer : std::uint8_t { found, none, cut_short };
 template <class = when_called>
 class layout_search {
  public:
-  layout_search(layout_problem<> const& problem, std::uint64_t seed, layout_budget<>& budget)
+  layout_search(layout_problem<> const& problem, std::uint64_t seed, search_budget& budget)
       : problem_(problem), state_(problem), choice_(problem.sections), order_(problem, state_.total, seed), budget_(budget) {
     auto const n = static_cast<std::uint32_t>(problem.pieces.size());
     begins_.assign(std::size_t{problem.sections} + 1, n);
@@ -34,8 +35,11 @@ class layout_search {
 
   [[nodiscard]] layout_state<>& state() { return state_; }
   [[nodiscard]] std::uint64_t nodes() const { return nodes_; }
-  /// Operations so far, of about a nanosecond.
-  [[nodiscard]] std::uint64_t operations() const { return 4 * state_.work; }
+  /// Whether the search has to end. Counts the operations since the last question, of about a nanosecond.
+  [[nodiscard]] bool over() {
+    budget_.spend(4 * std::exchange(state_.work, 0));
+    return !budget_.allows();
+  }
 
   /// Sets the capacity in bytes. False: it is clear at once that no layout exists.
   [[nodiscard]] bool start(std::int64_t capacity) {
@@ -177,7 +181,7 @@ class layout_search {
   [[nodiscard]] layout_answer solve(std::uint32_t first, std::uint32_t last) {
     if (!enter(first, last)) return layout_answer::none;
     for (bool failed = true; !frames_.empty();) {  // failed: the last frame needs its next child
-      if (nodes_left_ == 0 || budget_.over(operations())) {
+      if (nodes_left_ == 0 || over()) {
         frames_.clear();
         return layout_answer::cut_short;
       }
@@ -214,7 +218,7 @@ class layout_search {
   layout_state<> state_;
   section_choice<> choice_;
   value_order<> order_;
-  layout_budget<>& budget_;
+  search_budget& budget_;
   failed_states<> failed_;
   section_rule rule_ = section_rule::fewest_for_weight;
   std::vector<std::uint32_t> begins_;  ///< of a section: the first piece that begins there or later

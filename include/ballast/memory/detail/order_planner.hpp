@@ -3,10 +3,10 @@
 #include <ballast/core/certificate.hpp>
 #include <ballast/core/config.hpp>
 #include <ballast/core/search_limits.hpp>
+#include <ballast/core/search_watch.hpp>
 #include <ballast/memory/detail/cut_network.hpp>
 #include <ballast/memory/detail/downset_search.hpp>
 #include <ballast/memory/detail/lists.hpp>
-#include <ballast/memory/detail/order_budget.hpp>
 #include <ballast/memory/detail/order_part.hpp>
 #include <ballast/memory/detail/order_problem.hpp>
 #include <ballast/memory/peak.hpp>
@@ -75,7 +75,7 @@ template <class = when_called>
 class order_planner {
  public:
   order_planner(order_problem const& p, std::uint64_t states, std::uint64_t cuts, search_limits const& limits)
-      : p_(p), states_(states), cuts_(cuts), gap_(limits.gap), budget_(limits), parts_(p), starts_(part_starts(p)) {}
+      : p_(p), states_(states), cuts_(cuts), gap_(limits.gap), budget_(limits, order_interval), parts_(p), starts_(part_starts(p)) {}
 
   void plan() {
     bound_ = footprint_bound(p_);
@@ -234,7 +234,7 @@ class order_planner {
   order_problem const& p_;
   std::uint64_t states_, cuts_;
   double gap_;
-  order_budget budget_;
+  search_budget budget_;
   order_parts<> parts_;
   std::vector<std::size_t> starts_;  // of parts, and the number of operators
   operator_order order_, step_;      // the best so far, and its inverse

@@ -35,11 +35,11 @@ class order_search {
       : chains_(chains),
         options_(options),
         bound_(bound),
-        watch_(simulations),
-        left_(simulations.work - 1),
+        count_(simulations),
         workspace_(workspace),
         best_(best),
         choice_{std::vector<std::uint32_t>(chains.size()), {}} {
+    count_.spend(1);  // that of `best`
     std::iota(choice_.chains.begin(), choice_.chains.end(), 0U);
     for (auto const& on : workspace.rules.stages) choice_.warm_up.push_back(on.warm_up);
   }
@@ -54,18 +54,15 @@ class order_search {
   }
 
   [[nodiscard]] list_choice const& choice() const noexcept { return choice_; }
-  [[nodiscard]] std::uint64_t left() const noexcept { return left_; }
-  [[nodiscard]] bool stopped() const noexcept { return watch_.was_interrupted(); }
+  [[nodiscard]] std::uint64_t simulations() const noexcept { return count_.spent(); }
+  [[nodiscard]] bool stopped() const noexcept { return count_.interrupted(); }
 
  private:
-  [[nodiscard]] bool goes_on() {
-    auto const wanted = left_ > 0 && best_.timeline.makespan.value > bound_;
-    return wanted && !watch_.interrupted(watch_.limits().work - left_);
-  }
+  [[nodiscard]] bool goes_on() { return best_.timeline.makespan.value > bound_ && count_.allows(); }
 
   // Simulates a choice, and keeps it if it is no worse than the best: a walk among equal ones leads to better ones.
   void try_choice(list_choice choice) {
-    --left_;
+    count_.spend(1);
     order_.clear();
     for (auto const c : choice.chains) order_.push_back(chains_[c]);
     for (std::size_t s = 0; s < choice.warm_up.size(); ++s) workspace_.rules.stages[s].warm_up = choice.warm_up[s];
@@ -143,8 +140,7 @@ class order_search {
   groups<std::uint32_t> const& chains_;
   list_options const& options_;
   std::int64_t bound_;
-  search_watch watch_;
-  std::uint64_t left_;
+  search_budget count_;
   list_workspace& workspace_;
   scheduled_pipeline& best_;  // the schedule of `choice_`
   list_choice choice_;

@@ -113,7 +113,7 @@ template <graph_peak Peak, graph_peak Bound>
   choice.run(limits.exact);
   graph_recompute out;
   out.lower_peak = choice.lower_peak();
-  out.evaluations = limits.evaluations - choice.left();
+  out.evaluations = choice.evaluations();
   out.complete = !choice.stopped();
   auto const* best = choice.best();
   if (best == nullptr) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/random.hpp>
+#include <ballast/core/search_watch.hpp>
 #include <ballast/packing/detail/search/guided_dive.hpp>
 #include <ballast/packing/detail/search/length_shape.hpp>
 #include <ballast/packing/detail/search/loose_packs.hpp>
 #include <ballast/packing/detail/search/pooled_patterns.hpp>
 #include <ballast/packing/detail/search/run_patterns.hpp>
-#include <ballast/packing/detail/search/search_budget.hpp>
 #include <ballast/packing/detail/search/stock.hpp>
 #include <ballast/packing/detail/search/subset_sums.hpp>
 #include <ballast/packing/detail/search/tuning.hpp>

@@ -68,8 +68,8 @@ class near_optimal_search {
       auto const far = gap > tuning_.far_gap;
       for (int trial = 0; trial < tuning_.trials && open(); ++trial) ruin(far && round != 0 && trial % 4 == 0 ? tuning_.large_ruin : 1);
       if (open()) concentrate(tuning_.pair_work);
-      if (open()) (void)refill(round % 8 * 8);
-      if (tuning_.finer_dives && open() && (far ? round % 2 == 0 : round % 12 == 11))
+      if (open()) (void)refill(round % tuning_.refill_rounds * tuning_.refill_share);
+      if (tuning_.finer_dives && open() && (far ? round % tuning_.finer_every_far == 0 : (round + 1) % tuning_.finer_every == 0))
         search_dive(tuning_.finer_bands[dives_++ % tuning_.finer_bands.size()]);
     }
     if (loose_) tighten();
@@ -158,7 +158,7 @@ class near_optimal_search {
     if (!tuning_.pair_concentration) return;
     loosen();
     if (!loose_) return;
-    pair_concentration<> finisher(lengths_, capacity_, ++seeds_);
+    pair_concentration<> finisher(lengths_, capacity_, ++seeds_, tuning_);
     auto const fixed = best_.packs();
     auto const enough = static_cast<std::uint64_t>(bound_.packs) > fixed ? static_cast<std::uint64_t>(bound_.packs) - fixed : 1;
     finisher.run(*loose_, static_cast<std::size_t>(enough), budget_, budget_.spent() + work);
@@ -166,9 +166,9 @@ class near_optimal_search {
   }
 
   void ruin(std::size_t scale) {
-    if (!tuning_.ruin_recreate) return budget_.spend(1'000'000);
+    if (!tuning_.ruin_recreate) return budget_.spend(tuning_.idle_work);
     loosen();
-    if (!loose_ || worths_.empty()) return budget_.spend(1'000'000);
+    if (!loose_ || worths_.empty()) return budget_.spend(tuning_.idle_work);
     if (!ruin_) ruin_.emplace(lengths_, capacity_, natural_, worths_, ++seeds_, budget_, tuning_);
     ruin_->step(*loose_, scale);
     best_packs_ = best_.packs() + loose_->size();
@@ -223,7 +223,7 @@ class near_optimal_search {
       poor += room != 0 ? taken[p] : 0;
       samples += taken[p] * n;
     }
-    budget_.spend(20 * best_.items.size());
+    budget_.spend(tuning_.pattern_item_work * best_.items.size());
     filled_->reset(counts);
     pooled_patterns anew;
     if (share != 256 && poor > best_packs_ / 4) return false;  // the mixture of samples is the cause, not bad luck
@@ -238,7 +238,7 @@ class near_optimal_search {
   void loosen() {
     if (loose_) return;
     if (best_.repeats.empty()) keep_best_fit();
-    budget_.spend(50 * best_.size());
+    budget_.spend(tuning_.pattern_work * best_.size());
     loose_.emplace();
     take_loose(best_, *loose_, lengths_, capacity_, tuning_);
   }

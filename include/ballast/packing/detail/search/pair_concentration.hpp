@@ -2,9 +2,10 @@
 #pragma once
 #include <ballast/core/classes.hpp>
 #include <ballast/core/random.hpp>
+#include <ballast/core/search_watch.hpp>
 #include <ballast/packing/detail/pooled_memory.hpp>
 #include <ballast/packing/detail/search/loose_packs.hpp>
-#include <ballast/packing/detail/search/search_budget.hpp>
+#include <ballast/packing/detail/search/tuning.hpp>
 #include <ballast/packing/patterns.hpp>
 
 #include <algorithm>
@@ -20,8 +21,8 @@ namespace ballast::inline v0_2::detail {
 template <class = when_called>
 class pair_concentration {
  public:
-  pair_concentration(histogram const& lengths, std::int64_t capacity, std::uint64_t seed)
-      : lengths_(lengths.lengths), capacity_(capacity), generator_(seed) {}
+  pair_concentration(histogram const& lengths, std::int64_t capacity, std::uint64_t seed, search_tuning const& tuning = default_tuning)
+      : lengths_(lengths.lengths), capacity_(capacity), tuning_(tuning), generator_(seed) {}
 
   /// Improves the packs until there are at most `enough` packs, or the spent work reaches `end`.
   void run(loose_packs& packs, std::size_t enough, search_budget& budget, std::uint64_t end) {
@@ -35,7 +36,8 @@ class pair_concentration {
     }
     while (packs.size() > enough && !open_.empty() && packs.size() > 1 && budget.allows(end)) {
       std::uint64_t work = 0;
-      for (int round = 0; round < 1000 && packs.size() > enough && !open_.empty() && packs.size() > 1; ++round) work += step(packs);
+      for (int round = 0; round < tuning_.pair_rounds && packs.size() > enough && !open_.empty() && packs.size() > 1; ++round)
+        work += step(packs);
       budget.spend(work);
     }
   }
@@ -67,20 +69,20 @@ class pair_concentration {
     auto const draw = generator_();
     auto const b = (draw & 1U) != 0 ? open_[static_cast<std::size_t>(uniform_below(open_.size(), generator_))]
                                     : static_cast<std::size_t>(uniform_below(packs.size(), generator_));
-    if (a == b) return 20;
+    if (a == b) return tuning_.pair_work_least;
     if (room_[a] + room_[b] >= capacity_) {
       merge(packs, a, b);
-      return 100;
+      return tuning_.pair_work_merge;
     }
     auto const n = packs[a].size() + packs[b].size();
-    if (n > most_items) return 20;
+    if (n > most_items) return tuning_.pair_work_least;
     std::copy(packs[b].begin(), packs[b].end(), std::copy(packs[a].begin(), packs[a].end(), items_.begin()));
     auto const total = 2 * capacity_ - room_[a] - room_[b];
     auto const mask = fullest_split(n, total, draw >> 8);
     auto const before = (std::max)(capacity_ - room_[a], capacity_ - room_[b]);
     auto const subset = mask == 0 ? std::int64_t{0} : sums_[mask];
     auto const fuller = (std::max)(subset, total - subset);
-    auto const work = 60 + (std::uint64_t{1} << (n - 1));
+    auto const work = tuning_.pair_work_split + (std::uint64_t{1} << (n - 1));
     if (mask == 0 || fuller < before || (fuller == before && (draw >> 1 & 1U) != 0)) return work;
     packs[a].clear();
     packs[b].clear();
@@ -89,7 +91,7 @@ class pair_concentration {
     room_[b] = capacity_ - (total - subset);
     mark(a);
     mark(b);
-    return work + 60;
+    return work + tuning_.pair_work_split;
   }
 
   // The subset of the items without the last, for which the subset and the other items both fit a pack and differ most; 0 if there is none.
@@ -140,6 +142,7 @@ class pair_concentration {
 
   std::span<std::int64_t const> lengths_;
   std::int64_t capacity_;
+  search_tuning const& tuning_;
   splitmix64 generator_;
   pooled_vector<std::int64_t> room_;
   pooled_vector<std::size_t> open_, place_;  // packs with room, and the position of each pack in that list

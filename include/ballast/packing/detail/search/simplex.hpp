@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/search_watch.hpp>
 #include <ballast/packing/detail/pooled_memory.hpp>
-#include <ballast/packing/detail/search/search_budget.hpp>
 #include <ballast/packing/detail/search/unfused.hpp>
 
 #include <algorithm>

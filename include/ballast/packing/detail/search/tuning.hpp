@@ -59,7 +59,40 @@ struct search_tuning {
   std::size_t large_ruin = 64;  ///< factor for the number of packs in a large trial
   std::uint64_t far_gap = 4;    ///< packs above the bound from which on there are large trials and more dives
   int trials = 8;               ///< trials in a round
+  // Rounds, and refills in them: of `refill_share` 256ths of the full packs, times the number of the round, which begins anew every time.
+  std::size_t finer_every = 12, finer_every_far = 2;  ///< a round with more dives, near the bound and far from it
+  std::size_t refill_share = 8, refill_rounds = 8;
+  std::uint64_t idle_work = 1'000'000;  ///< counted for a trial that has nothing to do
+
+  // Work that is counted for simple steps.
+  std::uint64_t pattern_item_work = 20, pattern_work = 50;
+  std::uint64_t pair_work_least = 20, pair_work_merge = 100, pair_work_split = 60;
+  int pair_rounds = 1000;  ///< exchanges of pairs between two looks at the limits
 };
 inline constexpr search_tuning default_tuning{};
+
+/// The limits of a near-optimal search over several measures.
+struct vector_tuning {
+  // The first plan: work of each class, and the most work of bin completion.
+  std::uint64_t best_fit_work = 4000, completion_work = 14'000, sampling_work = 16'000, sampling_sample_work = 60;
+  std::uint64_t most_completion = 300'000'000;
+  std::size_t most_completed = 200;                       ///< classes that remain after a dive, below which completion packs them
+  std::array<std::size_t, 4> most_states{0, 128, 32, 8};  ///< of slices, until the linear program is small enough; 0: no limit
+
+  // The bound of the linear program. Resolutions are multiples of `vector_rest::round_cells`.
+  std::size_t few_positions = 100, most_positions = 5000;  ///< positions between which it comes before the dives
+  std::uint64_t first_bound = 100'000'000, later_bound = 300'000'000, only_bound = 1'000'000'000;  ///< work
+  std::uint64_t coarse_cells = 4, fine_cells = 16;
+  std::uint64_t exact_cells = 64'000'000;  ///< most cells of a knapsack with exact sizes
+
+  // Dives and repairs.
+  std::array<std::size_t, 4> bands{32, 64, 128, 96};                    ///< of the dives in turn
+  std::size_t few_bands = 48;                                           ///< of dives of repairs, and before exact classes
+  int failures = 3;                                                     ///< repairs that fail before the next dive
+  std::uint64_t least_worst = 10, most_worst = 1000, worst_share = 16;  ///< packs that waste most, and their most as a share of all
+  std::uint64_t others = 3;                                             ///< as many others for each of them, doubled in each of four rounds
+  std::uint64_t repair_work = 60;                                       ///< counted for each pattern
+};
+inline constexpr vector_tuning default_vector_tuning{};
 
 }  // namespace ballast::inline v0_2::detail

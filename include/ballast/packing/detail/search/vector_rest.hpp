@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/random.hpp>
+#include <ballast/core/search_watch.hpp>
 #include <ballast/packing/detail/search/guided_dive.hpp>
 #include <ballast/packing/detail/search/pooled_patterns.hpp>
-#include <ballast/packing/detail/search/search_budget.hpp>
 #include <ballast/packing/detail/search/stock.hpp>
 #include <ballast/packing/detail/search/vector_slices.hpp>
 #include <ballast/packing/vector/best_fit.hpp>
@@ -81,8 +81,8 @@ class vector_rest {
 
   /// Packs the remaining samples by completion, if that takes at most `most` packs.
   [[nodiscard]] bool finish(stock&, splitmix64&, std::uint64_t most, pooled_patterns& best, search_budget& budget) const {
-    if (rest_.size() == 0 || rest_.size() >= 200) return false;
-    budget.spend(14'000 * rest_.size());
+    if (rest_.size() == 0 || rest_.size() >= default_vector_tuning.most_completed) return false;
+    budget.spend(default_vector_tuning.completion_work * rest_.size());
     best = renamed(plan_bin_completion(rest_, capacity_), position_);
     return best.packs() <= most;
   }

@@ -37,14 +37,14 @@ class vector_search {
     dive_.emplace(vector_rest<>(classes_, capacity_, *slices_), pooled_vector<std::int64_t>{}, budget_);
     known_ = renamed(best_, slices_->position);
     auto const few = few_classes();
-    if ((!few || slices_->positions() > 100) && !slices_->rounded && slices_->positions() < 5000)
-      prove(100'000'000, 4 * vector_rest<>::round_cells);
+    if ((!few || slices_->positions() > tuning_.few_positions) && !slices_->rounded && slices_->positions() < tuning_.most_positions)
+      prove(tuning_.first_bound, tuning_.coarse_cells * vector_rest<>::round_cells);
     if (few) plan_exactly();
-    static constexpr std::size_t accuracy[] = {32, 64, 128, 96};
     for (std::size_t round = 0; open(); ++round) {
-      take(dive(slices_->count, accuracy[round % 4], best_packs_ - 1, bends_));
+      take(dive(slices_->count, tuning_.bands[round % 4], best_packs_ - 1, bends_));
       if (round == 0) learn_from_dive();
-      for (int failures = 0; failures < 3 && open() && !worths_.empty();) failures = repair(3U << round % 4) ? 0 : failures + 1;
+      for (int failures = 0; failures < tuning_.failures && open() && !worths_.empty();)
+        failures = repair(tuning_.others << round % 4) ? 0 : failures + 1;
     }
   }
 
@@ -53,7 +53,7 @@ class vector_search {
     begin(nullptr);
     if (!open() || !slices_ || slices_->rounded) return;
     known_ = renamed(best_, slices_->position);
-    prove(1'000'000'000, 16 * vector_rest<>::round_cells);
+    prove(tuning_.only_bound, tuning_.fine_cells * vector_rest<>::round_cells);
   }
 
   [[nodiscard]] pooled_patterns& best() noexcept { return best_; }
@@ -74,13 +74,15 @@ class vector_search {
   }
 
  private:
+  static constexpr auto const& tuning_ = default_vector_tuning;
+
   [[nodiscard]] bool open() { return !budget_.satisfied({static_cast<std::int64_t>(best_packs_), bound_.packs}) && budget_.allows(); }
 
   void begin(pack_patterns const* start) {
     best_.append(start != nullptr ? *start : plan_vector_best_fit(classes_, capacity_));
     best_packs_ = best_.packs();
     bound_ = vector_lower_bound(classes_, capacity_, static_cast<std::int64_t>(best_packs_));
-    budget_.spend(4000 * classes_.size());
+    budget_.spend(tuning_.best_fit_work * classes_.size());
     if (!open()) return;
     if (start == nullptr) {
       auto const try_to = [&](std::uint64_t work, std::uint64_t most, auto const& plan) {
@@ -89,13 +91,13 @@ class vector_search {
         budget_.spend(work);
       };
       auto const n = std::uint64_t{classes_.size()};
-      try_to(14'000 * n, 300'000'000, [&] { return plan_bin_completion(classes_, capacity_); });
-      try_to(16'000 * n + 60 * classes_.samples(), budget_.limit() / 16, [&] {
+      try_to(tuning_.completion_work * n, tuning_.most_completion, [&] { return plan_bin_completion(classes_, capacity_); });
+      try_to(tuning_.sampling_work * n + tuning_.sampling_sample_work * classes_.samples(), budget_.limit() / 16, [&] {
         return plan_iterative_sampling(classes_, capacity_, {.filter = full_packs(capacity_)}, 1, static_cast<std::size_t>(best_packs_));
       });
       if (!open()) return;
     }
-    for (std::size_t const most_states : {0U, 128U, 32U, 8U}) {
+    for (auto const most_states : tuning_.most_states) {
       slices_.emplace(classes_, capacity_, most_states);
       if (workable()) return;
     }
@@ -150,19 +152,19 @@ class vector_search {
       for (auto const w : dive_->worths()) worths_.push_back(static_cast<std::int32_t>((std::min)(w, std::int64_t{2} * value_one)));
     } else if (worths_.empty() && open()) {
       known_ = renamed(best_, slices_->position);
-      prove(300'000'000, 16 * vector_rest<>::round_cells);
+      prove(tuning_.later_bound, tuning_.fine_cells * vector_rest<>::round_cells);
     }
   }
 
   [[nodiscard]] bool few_classes() const {
     auto const n = slices_->positions();
     return !slices_->rounded && n <= default_tuning.most_exact && classes_.samples() / n >= default_tuning.least_repeats &&
-           !slices_->ambiguous() && slices_->resolution(all_positions(), 64'000'000) == slices_->capacity;
+           !slices_->ambiguous() && slices_->resolution(all_positions(), tuning_.exact_cells) == slices_->capacity;
   }
   // Solves the linear program with one row for each of few classes; dives pack the samples that remain after rounding its solution down.
   void plan_exactly() {
-    if (slices_->positions() > 100) {  // the patterns of a good plan save most of the pivots
-      take(dive(slices_->count, 48, best_packs_ - 1, bends_));
+    if (slices_->positions() > tuning_.few_positions) {  // the patterns of a good plan save most of the pivots
+      take(dive(slices_->count, tuning_.few_bands, best_packs_ - 1, bends_));
       if (!open()) return;
       auto columns = renamed(best_, slices_->position);
       std::fill(columns.repeats.begin(), columns.repeats.end(), 1);
@@ -214,13 +216,13 @@ class vector_search {
         for (auto const& [c, copies] : best_[p]) counts[slices_->position[c]] += taken[p] * copies;
       }
     };
-    auto const worst =
-        (std::clamp)(poor, std::uint64_t{10}, (std::max)((std::min)(best_packs_ / 16, std::uint64_t{1000}), std::uint64_t{10}));
+    auto const worst = (std::clamp)(poor, tuning_.least_worst,
+                                    (std::max)((std::min)(best_packs_ / tuning_.worst_share, tuning_.most_worst), tuning_.least_worst));
     choose(worst);
     shuffle(std::span(ranked).subspan(next), generator_);
     choose(others * worst);
-    budget_.spend(60 * best_.size());
-    auto const anew = dive(counts, 48, chosen - 1, bends_);
+    budget_.spend(tuning_.repair_work * best_.size());
+    auto const anew = dive(counts, tuning_.few_bands, chosen - 1, bends_);
     if (anew.size() == 0) return false;
     pooled_patterns kept;
     for (std::size_t p = 0; p < best_.size(); ++p)

@@ -27,7 +27,7 @@ class graph_choice {
  public:
   graph_choice(graph_rewriter<> const& rewriter, std::int64_t budget, Peak const& peak, Bound const& bound,
                search_limits const& evaluations)
-      : r_(rewriter), costs_(rewriter), budget_(budget), peak_(peak), bound_(bound), watch_(evaluations), left_(evaluations.work) {}
+      : r_(rewriter), costs_(rewriter), budget_(budget), peak_(peak), bound_(bound), count_(evaluations) {}
 
   void run(std::uint64_t exact) {
     drop_set const nothing(r_.original().tensors.size());
@@ -37,7 +37,7 @@ class graph_choice {
     }
     auto all = nothing;
     for (auto const c : r_.candidates()) all[c] = 1;
-    if (goes_on()) lower_peak_ = bound_of(all);
+    if (count_.allows()) lower_peak_ = bound_of(all);
     if (lower_peak_ > budget_) return;
     checkpoints();
     drop_where_short(nothing);
@@ -46,7 +46,7 @@ class graph_choice {
     if (r_.candidates().size() <= exact) {
       auto dropped = all;
       branch(0, dropped, nothing);
-      searched_ = goes_on();
+      searched_ = count_.allows();
       if (searched_) lower_time_ = found_.empty() ? 0 : found_.front().time;
     }
   }
@@ -55,8 +55,8 @@ class graph_choice {
   [[nodiscard]] std::int64_t lower_peak() const noexcept { return lower_peak_; }
   [[nodiscard]] std::int64_t lower_time() const noexcept { return lower_time_; }
   [[nodiscard]] bool searched() const noexcept { return searched_; }  // whether all sets of candidates were
-  [[nodiscard]] bool stopped() const noexcept { return watch_.was_interrupted(); }
-  [[nodiscard]] std::uint64_t left() const noexcept { return left_; }
+  [[nodiscard]] bool stopped() const noexcept { return count_.interrupted(); }
+  [[nodiscard]] std::uint64_t evaluations() const noexcept { return count_.spent(); }
 
  private:
   struct attempted {
@@ -65,16 +65,15 @@ class graph_choice {
     rewritten_graph graph{};  // without operators if it cannot be written
   };
 
-  [[nodiscard]] bool goes_on() { return left_ > 0 && !watch_.interrupted(watch_.limits().work - left_); }
   [[nodiscard]] std::int64_t bound_of(drop_set const& dropped) {
-    --left_;
+    count_.spend(1);
     return bound_(r_.relaxed(dropped));
   }
   attempted attempt(drop_set const& dropped) {
     attempted out;
     auto const repeated = r_.repeated(dropped);
     if (!repeated) return out;
-    --left_;
+    count_.spend(1);
     out.graph = r_.rewrite(dropped, *repeated, false);
     out.time = r_.time_of(*repeated);
     out.peak = peak_(std::as_const(out.graph.changed));
@@ -91,12 +90,12 @@ class graph_choice {
 
   void checkpoints() {
     checkpoint_sets<> const sets(r_, costs_);
-    for (auto most = sets.total(); most > sets.total() / 256 && goes_on(); most -= most / 16 + 1) attempt(sets.dropped(most));
+    for (auto most = sets.total(); most > sets.total() / 256 && count_.allows(); most -= most / 16 + 1) attempt(sets.dropped(most));
   }
 
   // Drops what is idle where program order needs most memory, first what frees most bytes for its time, until the budget is kept.
   void drop_where_short(drop_set dropped) {
-    while (goes_on()) {
+    while (count_.allows()) {
       auto const now = attempt(dropped);
       if (now.fits || now.graph.operator_of.empty()) return;
       auto const bytes = bytes_in_order(now.graph.changed);
@@ -171,7 +170,7 @@ class graph_choice {
       auto dropped = start.dropped;
       auto time = start.time;
       std::size_t batch = 1;
-      for (std::size_t i = 0; i < list.size() && goes_on();) {
+      for (std::size_t i = 0; i < list.size() && count_.allows();) {
         auto const end = (std::min)(i + batch, list.size());
         auto next = dropped;
         for (auto k = i; k < end; ++k) next[list[k]] = 0;
@@ -202,7 +201,7 @@ class graph_choice {
     std::sort(places.begin(), places.end(),
               [](auto const& a, auto const& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
     std::int64_t best = 0;
-    for (std::size_t k = 0; k < (std::min)(places.size(), std::size_t{8}) && places[k].first > best && goes_on(); ++k) {
+    for (std::size_t k = 0; k < (std::min)(places.size(), std::size_t{8}) && places[k].first > best && count_.allows(); ++k) {
       drop_set rest(g.tensors.size());
       for (auto const c : r_.candidates()) rest[c] = idle_at(c, places[k].second) ? 0 : 1;
       best = (std::max)(best, cover(places[k].second, bound_of(rest) - budget_));
@@ -230,7 +229,7 @@ class graph_choice {
   // dropped.
   void branch(std::size_t k, drop_set& possible, drop_set decided) {
     auto const faster = [&] { return found_.empty() || costs_.least_time(decided) < found_.front().time; };
-    if (!faster() || !goes_on()) return;
+    if (!faster() || !count_.allows()) return;
     if (k == r_.candidates().size()) {
       attempt(decided);
       return;
@@ -248,8 +247,7 @@ class graph_choice {
   std::int64_t budget_;
   Peak const& peak_;
   Bound const& bound_;
-  search_watch watch_;
-  std::uint64_t left_;
+  search_budget count_;
   bool searched_ = false;
   std::int64_t lower_peak_ = 0, lower_time_ = 0;
   std::vector<std::uint32_t> by_share_;  // candidates, ascending in their share of time for a byte
