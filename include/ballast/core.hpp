@@ -27,6 +27,7 @@
 #include <ballast/core/hash.hpp>
 #include <ballast/core/histogram.hpp>
 #include <ballast/core/keyed_item.hpp>
+#include <ballast/core/least_of.hpp>
 #include <ballast/core/lengths.hpp>
 #include <ballast/core/level.hpp>
 #include <ballast/core/math.hpp>

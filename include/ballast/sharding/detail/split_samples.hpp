@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/concepts.hpp>
+#include <ballast/core/least_of.hpp>
 #include <ballast/core/math.hpp>
-#include <ballast/sharding/detail/rank_order.hpp>
 #include <ballast/sharding/local_or_distributed_options.hpp>
 #include <ballast/sharding/make_shards.hpp>
 
@@ -68,11 +68,11 @@ class split_samples {
     std::vector<std::vector<std::size_t>> held(head_.size());
     for (std::size_t r = 0; r < head_.size(); ++r)
       for (auto i = head_[r]; i != none; i = next_[i]) held[r].push_back(i);
-    rank_order<> busiest(head_.size());
-    for (std::size_t r = 0; r < head_.size(); ++r) busiest.add(r, -least_load_.key(r));
+    least_of<> busiest(head_.size());
+    for (std::size_t r = 0; r < head_.size(); ++r) busiest.add(r, -least_load_[r]);
     auto const value = [&] {
       auto const exchange = shared_tokens_ == 0 ? 0 : static_cast<std::int64_t>(communication(shared_tokens_));
-      return shared + (std::max)(exchange, -busiest.key(busiest.first()));
+      return shared + (std::max)(exchange, -busiest[busiest.first()]);
     };
     auto best = value();
     auto const tokens = shared_tokens_;
@@ -108,7 +108,7 @@ class split_samples {
  private:
   static constexpr auto none = static_cast<std::size_t>(-1);
 
-  [[nodiscard]] std::int64_t room(std::size_t rank) const { return n_ * capacity_ - charged_ - emptiest_.key(rank); }
+  [[nodiscard]] std::int64_t room(std::size_t rank) const { return n_ * capacity_ - charged_ - emptiest_[rank]; }
 
   [[nodiscard]] bool placed(std::size_t i) {
     auto const& s = samples_[i];
@@ -166,8 +166,8 @@ class split_samples {
   std::int64_t n_, capacity_;
   rolling_back how_;
   local_rank choice_;
-  rank_order<> least_load_, emptiest_, fullest_;  // by time, by N-ths of tokens, by their negation
-  std::int64_t charged_ = 0;                      // N-ths of tokens that every rank holds of shared samples
+  least_of<> least_load_, emptiest_, fullest_;  // by time, by N-ths of tokens, by their negation
+  std::int64_t charged_ = 0;                    // N-ths of tokens that every rank holds of shared samples
   std::int64_t shared_tokens_ = 0;
   std::uint64_t rolled_back_ = 0;
   std::vector<std::size_t> next_, head_, tail_;  // whole samples of each rank, shortest first

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <ballast/core/config.hpp>
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+/// @file
+/// @brief `least_of`: which of some numbers that change is the smallest. For writers of planners.
+
+namespace ballast::inline v0_2 {
+
+/// @brief Finds the smallest of some numbers below 2^62, of equal ones the first, while they change: a tournament.
+template <class = when_called>
+class least_of {
+ public:
+  static constexpr std::int64_t none = std::int64_t{1} << 62;  ///< the value of what takes no part
+
+  /// @brief All numbers are 0. @param count how many there are
+  explicit least_of(std::size_t count) : leaves_(std::bit_ceil(count)), nodes_(2 * leaves_) {
+    for (std::size_t m = 0; m < leaves_; ++m) nodes_[leaves_ + m] = {m < count ? 0 : none, static_cast<std::uint32_t>(m)};
+    for (auto at = leaves_; at-- > 1;) nodes_[at] = nodes_[2 * at];
+  }
+  /// @brief Which number is the smallest.
+  [[nodiscard]] std::uint32_t first() const { return nodes_[1].which; }
+  /// @brief Whether no number takes part.
+  [[nodiscard]] bool empty() const { return nodes_[1].value == none; }
+  /// @brief A number. @param m which one
+  [[nodiscard]] std::int64_t operator[](std::size_t m) const { return nodes_[leaves_ + m].value; }
+  /// @brief Changes a number, in O(log n). @param m which one @param value at most `none`
+  void set(std::size_t m, std::int64_t value) {
+    auto at = leaves_ + m;
+    node winner{value, static_cast<std::uint32_t>(m)};
+    nodes_[at] = winner;
+    for (; at > 1; nodes_[at /= 2] = winner) {
+      auto const& other = nodes_[at ^ 1];
+      // Without a jump, which would be predicted wrongly half of the time. Of equal values the left one wins.
+      auto const lost = -static_cast<std::int64_t>(other.value < winner.value + static_cast<std::int64_t>(at & 1));
+      winner.value ^= (winner.value ^ other.value) & lost;
+      winner.which ^= (winner.which ^ other.which) & static_cast<std::uint32_t>(lost);
+    }
+  }
+  /// @brief Adds to a number. @param m which one @param change what is added
+  void add(std::size_t m, std::int64_t change) { set(m, (*this)[m] + change); }
+
+ private:
+  struct node {
+    std::int64_t value = none;
+    std::uint32_t which = 0;
+  };
+  std::size_t leaves_;
+  std::vector<node> nodes_;  // nodes_[1] is the smallest of all, nodes_[leaves_ + m] is number m
+};
+
+}  // namespace ballast::inline v0_2

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ballast/core/least_of.hpp>
+#include <ballast/core/random.hpp>
+
+#include "support/catch.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace test_core_least_of {
+
+using ballast::least_of;
+
+TEST_CASE("least_of: the smallest number, of equal ones the first, after every change") {
+  ballast::splitmix64 generator(7);
+  for (std::size_t count = 0; count < 20; ++count) {
+    least_of<> tree(count);
+    std::vector<std::int64_t> numbers(count, 0);
+    CHECK(tree.empty() == (count == 0));
+    for (int change = 0; change < 200 && count > 0; ++change) {
+      auto const least = std::min_element(numbers.begin(), numbers.end());
+      REQUIRE(tree.empty() == (*least == tree.none));
+      REQUIRE((tree.empty() || tree.first() == least - numbers.begin()));
+      auto const m = static_cast<std::size_t>(generator() % count);
+      auto const value = static_cast<std::int64_t>(generator() % 9) - 4;
+      if (change % 3 == 0) {
+        tree.set(m, numbers[m] = value == 4 ? tree.none : value);
+      } else if (numbers[m] != tree.none) {
+        tree.add(m, value);
+        numbers[m] += value;
+      }
+      REQUIRE(tree[m] == numbers[m]);
+    }
+  }
+  least_of<> all_gone(3);
+  for (std::size_t m = 0; m < 3; ++m) all_gone.set(m, all_gone.none);
+  CHECK(all_gone.empty());
+}
+
+}  // namespace test_core_least_of
