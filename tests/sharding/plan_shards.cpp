@@ -226,8 +226,11 @@ TEST_CASE("plan_shards: refuses what it cannot plan, in a sentence") {
   CHECK(refusal([&] { return plan_shards(lengths, {.capacity = 9, .ranks = 2}, cost, {.attempts = -1}); }) ==
         "attempts = -1 must not be negative");
   auto const huge = [](std::int64_t, std::int64_t) { return std::numeric_limits<std::int64_t>::max(); };
+  auto const half = [](std::int64_t, std::int64_t) { return std::int64_t{1} << 61; };
+  CHECK(refusal([&] { return plan_shards(lengths, {.capacity = 9, .ranks = 2}, half); }) ==
+        "lengths[1] = 7 brings the sum of times to 2^62 or more");
   CHECK(refusal([&] { return plan_shards(lengths, {.capacity = 9, .ranks = 2}, huge); }) ==
-        "lengths[1] = 7 on 1 ranks brings the sum of times to 2^62 or more");
+        "lengths[1] = 7 on 1 ranks takes 9223372036854775807, outside [0, 2^62)");
 }
 
 }  // namespace test_sharding_plan_shards

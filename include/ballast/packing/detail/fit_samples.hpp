@@ -3,6 +3,7 @@
 #include <ballast/core/classes.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/math.hpp>
+#include <ballast/core/weigh.hpp>
 #include <ballast/cost/polynomial.hpp>
 #include <ballast/packing/options.hpp>
 #include <ballast/packing/result.hpp>
@@ -38,13 +39,9 @@ template <index_type Index, length_range R>
 /// Returns the cost of a length, or throws unless it is valid; `entry()` names the length in the message.
 template <cost_model Cost, class Entry>
 [[nodiscard]] std::int64_t positive_cost(Cost const& cost, std::int64_t tokens, Entry const& entry) {
-  if constexpr (bounded_cost_model<Cost>)
-    require(cost.fits(tokens), [&] { return entry() + " has a cost that is negative, not a number or too large for 63 bits"; });
-  auto const value = cost(tokens);
-  require(std::in_range<std::int64_t>(value) && std::cmp_greater_equal(value, 0),
-          [&] { return entry() + " has cost " + std::to_string(value) + ", outside [0, 2^63)"; });
+  auto const value = checked_cost(tokens, cost, "cost", entry);
   require(value != 0, [&] { return entry() + " costs 0; a packer needs positive costs"; });
-  return static_cast<std::int64_t>(value);
+  return value;
 }
 
 /// A sum of costs that stays below 2^63.

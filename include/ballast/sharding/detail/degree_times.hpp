@@ -2,8 +2,10 @@
 #pragma once
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
+#include <ballast/core/keyed_item.hpp>
 #include <ballast/core/lengths.hpp>
 #include <ballast/core/math.hpp>
+#include <ballast/sharding/detail/sample_time.hpp>
 #include <ballast/sharding/options.hpp>
 
 #include <algorithm>
@@ -46,17 +48,12 @@ struct degree_times {
     return best;
   }
   /// Computes the times of one sample, and returns the largest rank-time.
-  template <class Cost, class What>
-  std::int64_t fill_row(std::size_t i, Cost const& cost, What const& what) {
+  template <class Cost>
+  std::int64_t fill_row(std::size_t i, Cost const& cost) {
     std::int64_t largest = 0;
     for (std::size_t l = 0; l < levels; ++l) {
-      auto const ranks = std::int64_t{1} << l;
-      auto const here = [&] { return what() + " on " + std::to_string(ranks) + " ranks"; };
-      if constexpr (requires { cost.fits(ranks, ranks); })
-        require(cost.fits(length[i], ranks), [&] { return here() + " takes a time of 2^63 or more"; });
-      auto const value = static_cast<std::int64_t>(cost(length[i], ranks));
-      require(value >= 0, [&] { return here() + " takes a negative time"; });
-      require(value < most >> l, [&] { return here() + " brings the sum of times to 2^62 or more"; });
+      auto const value = sample_time(cost, sample[i], length[i], std::uint64_t{1} << l);
+      require(value < most >> l, [&] { return sum_too_large(sample[i], length[i]); });
       monotone = monotone && value << l >= largest;
       largest = (std::max)(largest, value << l);
       time[i * levels + l] = value;
@@ -72,40 +69,12 @@ struct degree_times {
   }
 };
 
-/// The positions of the samples in descending order of length; equal lengths keep their order.
-template <class Read>
-[[nodiscard]] std::vector<std::size_t> longest_first(Read const& read, std::size_t n, std::int64_t longest) {
-  std::vector<std::size_t> order(n);
-  if (longest >= std::int64_t{1} << 31 || std::uint64_t{n} >> 32 != 0) {
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return read[a] != read[b] ? read[a] > read[b] : a < b; });
-    return order;
-  }
-  constexpr std::size_t digit = 11, values = std::size_t{1} << digit;  // by counting, from the last digit of the key on
-  std::vector<std::uint64_t> keys(n), other(n);
-  for (std::size_t i = 0; i < n; ++i) keys[i] = static_cast<std::uint64_t>(longest - static_cast<std::int64_t>(read[i])) << 32 | i;
-  if (n < 2 * values) {
-    std::sort(keys.begin(), keys.end());
-  } else {
-    for (std::size_t shift = 32; (static_cast<std::uint64_t>(longest) << 32) >> shift != 0; shift += digit) {
-      std::vector<std::size_t> next(values + 1, 0);
-      for (auto const k : keys) ++next[(k >> shift) % values + 1];
-      for (std::size_t v = 0; v < values; ++v) next[v + 1] += next[v];
-      for (auto const k : keys) other[next[(k >> shift) % values]++] = k;
-      keys.swap(other);
-    }
-  }
-  for (std::size_t i = 0; i < n; ++i) order[i] = static_cast<std::size_t>(keys[i] & 0xffffffffU);
-  return order;
-}
-
 /// Sorts the samples and computes their times. Throws unless the rank-times of all samples, and the fixed times of passes, are below 2^62
 /// together.
 template <length_range R, degree_cost_model Cost>
 [[nodiscard]] degree_times times_of_degrees(R const& lengths, sharding_options const& o, Cost const& cost) {
   require_valid(o);
-  auto const extent = extent_of(lengths);
-  auto const tokens = extent.tokens;
+  auto const tokens = extent_of(lengths).tokens;
   auto const read = read_by_position(lengths);
   auto const n = static_cast<std::size_t>(std::ranges::size(lengths));
   auto const widest = o.most_ranks_shared == 0 ? o.ranks : (std::min)(o.most_ranks_shared, o.ranks);
@@ -114,22 +83,25 @@ template <length_range R, degree_cost_model Cost>
   out.tokens = tokens;
   while (std::uint64_t{1} << out.levels <= widest) ++out.levels;
   auto const levels = out.levels;
-  out.sample = longest_first(read, n, n == 0 ? 0 : extent.longest);
+  std::vector<keyed_item<std::uint64_t>> order(n), scratch;
+  for (std::size_t i = 0; i < n; ++i) order[i] = {static_cast<std::int64_t>(read[i]), i};
+  sort_largest_first(order, scratch);
+  out.sample.resize(n);
   out.length.resize(n);
   out.time.resize(n * levels);
   std::int64_t left = degree_times::most - 1;
   std::int64_t largest = 0;  // rank-time of the sample, or of the one before it with the same length
   for (std::size_t i = 0; i < n; ++i) {
-    auto const length = out.length[i] = static_cast<std::int64_t>(read[out.sample[i]]);
+    auto const length = out.length[i] = order[i].key;
+    out.sample[i] = static_cast<std::size_t>(order[i].item);
     auto* const row = out.time.data() + i * levels;
-    auto const what = [&] { return entry("lengths", out.sample[i], length); };
     if (i > 0 && length == out.length[i - 1]) {
       std::copy(row - levels, row, row);
     } else {
-      largest = out.fill_row(i, cost, what);
+      largest = out.fill_row(i, cost);
       for (std::size_t l = 0; l < levels && i > 0; ++l) out.monotone = out.monotone && row[l] <= (row - levels)[l];
     }
-    require(largest <= left, [&] { return what() + " brings the sum of times to 2^62 or more"; });
+    require(largest <= left, [&] { return sum_too_large(out.sample[i], length); });
     left -= largest;
     out.whole_time += row[0];
   }

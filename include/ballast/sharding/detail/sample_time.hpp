@@ -24,9 +24,12 @@ template <degree_cost_model Cost>
   return static_cast<std::int64_t>(time);
 }
 
+[[nodiscard]] inline std::string sum_too_large(std::size_t i, std::int64_t length) {
+  return entry("lengths", i, length) + " brings the sum of times to 2^62 or more";
+}
 /// Adds a time to a sum, which must stay below 2^62.
 inline void add_time(std::int64_t& sum, std::int64_t time, std::size_t i, std::int64_t length) {
-  require(time < (std::int64_t{1} << 62) - sum, [&] { return entry("lengths", i, length) + " brings the sum of times to 2^62 or more"; });
+  require(time < (std::int64_t{1} << 62) - sum, [&] { return sum_too_large(i, length); });
   sum += time;
 }
 
