@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/balance/dealt_sets.hpp>
+#include <ballast/balance/detail/exchange_search.hpp>
 
 #include <algorithm>
 #include <array>
@@ -20,26 +20,9 @@ class pair_exchanger {
 
   /// `d.sorted_sets` are the current sets. Stops at a largest load of `enough`, or if none of the partners helps.
   void operator()(dealt_sets<Index>& d, std::int64_t enough) {
-    auto const k = d.load.size();
-    for (auto rounds = 3 * k; rounds > 0; --rounds) {
-      auto const x = static_cast<std::uint32_t>(std::max_element(d.load.begin(), d.load.end()) - d.load.begin());
-      if (d.load[x] <= enough) return;
-      auto& cheapest = d.cheapest;
-      cheapest.clear();
-      for (std::uint32_t s = 0; s < k; ++s)
-        if (s != x) cheapest.push_back(s);
-      auto const last = cheapest.begin() + static_cast<std::ptrdiff_t>((std::min)(partners, cheapest.size()));
-      std::partial_sort(cheapest.begin(), last, cheapest.end(),
-                        [&](auto a, auto b) { return d.load[a] != d.load[b] ? d.load[a] < d.load[b] : a < b; });
-      list(d, x, given_);
-      best_ = {d.load[x], 0, {}, {}};
-      for (auto it = cheapest.begin(); it != last; ++it) {
-        if (best_.load - d.load[*it] <= (d.load[x] - d.load[*it]) / 2) break;  // the mean of both loads, which no exchange goes below
-        try_all(d, x, *it);
-      }
-      if (best_.load >= d.load[x]) return;
-      perform(d, x);
-    }
+    search_exchanges(
+        d, {.partners = partners}, enough, [&](std::uint32_t x, std::uint32_t y, std::int64_t& best) { try_all(d, x, y, best); },
+        [&](std::uint32_t x) { perform(d, x); });
   }
 
  private:
@@ -49,7 +32,6 @@ class pair_exchanger {
     std::uint8_t count = 0;
   };
   struct move {
-    std::int64_t load;
     std::uint32_t to;
     pick give, take;
   };
@@ -66,7 +48,8 @@ class pair_exchanger {
     }
     std::sort(out.begin(), out.end(), [](pick const& a, pick const& b) { return a.cost != b.cost ? a.cost > b.cost : a.at < b.at; });
   }
-  void try_all(dealt_sets<Index> const& d, std::uint32_t x, std::uint32_t y) {
+  void try_all(dealt_sets<Index> const& d, std::uint32_t x, std::uint32_t y, std::int64_t& best) {
+    if (y == d.cheapest.front()) list(d, x, given_);  // the first partner of a round
     list(d, y, taken_);
     auto const half = (d.load[x] - d.load[y]) / 2;
     std::size_t nearest = 0;  // both lists descend, and so does the choice that would balance the two sets
@@ -76,32 +59,24 @@ class pair_exchanger {
         auto const& take = taken_[j];
         auto const gain = give.cost - take.cost;
         auto const load = (std::max)(d.load[x] - gain, d.load[y] + gain);
-        if (load < best_.load && give.size - take.size <= d.room[y] && take.size - give.size <= d.room[x]) best_ = {load, y, give, take};
+        if (load >= best || give.size - take.size > d.room[y] || take.size - give.size > d.room[x]) continue;
+        best = load;
+        best_ = {y, give, take};
       }
     }
   }
   void perform(dealt_sets<Index>& d, std::uint32_t x) {
     moved_.clear();
-    auto const lift = [&](std::uint32_t s, pick const& p, std::uint32_t to) {
+    auto const lift = [&](std::uint32_t s, pick const& p) {
       auto& set = d.sorted_sets[s];
       for (std::size_t k = 0; k < p.count; ++k) {  // the later position first
-        moved_.push_back({set[p.at[k]], to});
+        moved_.push_back({set[p.at[k]], s});
         set.erase(set.begin() + p.at[k]);
       }
-      d.load[s] -= p.cost;
-      d.room[s] += p.size;
-      d.count[s] -= p.count;
-      d.load[to] += p.cost;
-      d.room[to] -= p.size;
-      d.count[to] += p.count;
     };
-    lift(x, best_.give, best_.to);
-    lift(best_.to, best_.take, x);
-    for (auto const& [what, to] : moved_) {
-      auto& target = d.sorted_sets[to];
-      target.insert(std::lower_bound(target.begin(), target.end(), what), what);
-      d.set_of[what.item] = to;
-    }
+    lift(x, best_.give);
+    lift(best_.to, best_.take);
+    for (auto const& [what, from] : moved_) transfer(d, what, from, from == x ? best_.to : x);
   }
 
   std::vector<pick> given_, taken_;

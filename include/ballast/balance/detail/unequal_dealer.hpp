@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/balance/detail/exchange_search.hpp>
 #include <ballast/balance/detail/winner_tree.hpp>
 #include <ballast/balance/unequal_options.hpp>
 #include <ballast/core/config.hpp>
@@ -41,11 +42,14 @@ class unequal_dealer {
   }
   /// Moves and exchanges items of the slowest set with others, as long as the slower of the two sets gets faster.
   void improve() {
-    auto const sets = members_.size();
     for (auto& m : members_) std::sort(m.begin(), m.end(), before());
-    auto const rounds = options_.refine.rounds != 0 ? options_.refine.rounds : 3 * std::uint64_t{sets};
-    for (std::uint64_t r = 0; r < rounds && improve_once(); ++r) {
-    }
+    std::vector<std::uint32_t> others;
+    exchange best{};
+    search_exchanges(
+        members_.size(), options_.refine, 0, others, [&](std::size_t s) { return time_of(s, load_[s]); },
+        [&](std::size_t, std::size_t other) { return time_of(other, load_[other]); },  // it gets slower
+        [&](std::size_t slowest, std::size_t other, std::int64_t& time) { find(slowest, other, time, best); },
+        [&](std::size_t slowest) { apply(slowest, best); });
   }
   [[nodiscard]] std::int64_t time() const {
     std::int64_t out = 0;
@@ -62,7 +66,6 @@ class unequal_dealer {
     winner_tree<> tree{};
   };
   struct exchange {
-    std::int64_t time;                         ///< of the slower of the two sets
     std::size_t with = 0;                      ///< the other set
     std::uint32_t gives = none, takes = none;  ///< items of the slowest set and of the other
   };
@@ -106,31 +109,16 @@ class unequal_dealer {
     if (in == none) return true;
     return size_[in] <= largest_of(s) && (options_.capacity.empty() || size_[in] <= room_[s] + (out == none ? 0 : size_[out]));
   }
-  [[nodiscard]] bool improve_once() {
-    std::size_t slowest = 0;
-    std::vector<keyed_item<>> others;  // by time left until the slowest ends, longest first
-    for (std::size_t s = 1; s < members_.size(); ++s)
-      if (time_of(s, load_[s]) > time_of(slowest, load_[slowest])) slowest = s;
-    auto const worst = time_of(slowest, load_[slowest]);
-    for (std::size_t s = 0; s < members_.size(); ++s)
-      if (s != slowest) others.push_back({worst - time_of(s, load_[s]), static_cast<std::uint32_t>(s)});
-    auto const partners =
-        options_.refine.partners == 0 ? others.size() : (std::min)(others.size(), static_cast<std::size_t>(options_.refine.partners));
-    std::partial_sort(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(partners), others.end());
-    exchange best{worst};
-    for (std::size_t p = 0; p < partners; ++p) find(slowest, others[p].item, best);
-    if (best.time == worst) return false;
-    apply(slowest, best);
-    return true;
-  }
   /// Finds the best exchange of an item of the slowest set for one, or none, of another. Both lists are by descending cost.
-  void find(std::size_t slowest, std::size_t other, exchange& best) const {
+  void find(std::size_t slowest, std::size_t other, std::int64_t& least, exchange& best) const {
     auto const &from = members_[slowest], &to = members_[other];
     auto const attempt = [&](std::uint32_t gives, std::uint32_t takes) {
       auto const less = cost_[gives] - (takes == none ? 0 : cost_[takes]);
       if (less <= 0 || !fits(other, gives, takes) || !fits(slowest, takes, gives)) return;
       auto const time = (std::max)(time_of(slowest, load_[slowest] - less), time_of(other, load_[other] + less));
-      if (time < best.time) best = {time, other, gives, takes};
+      if (time >= least) return;
+      least = time;
+      best = {other, gives, takes};
     };
     // The best difference makes both times equal. The one just below and the one just above it are tried for each item that is given.
     auto const wanted =
