@@ -4,6 +4,7 @@
 #include "support/catch.hpp"
 #include "support/refusal.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 
@@ -37,6 +38,22 @@ TEST_CASE("divide_up and round_up: no intermediate result is above the answer") 
   STATIC_REQUIRE(round_up(most, std::int64_t{7}) == most);  // 2^63 - 1 is a multiple of 7
   STATIC_REQUIRE(round_down(most, std::int64_t{2}) == most - 1);
   STATIC_REQUIRE(divide_up(std::uint8_t{255}, std::uint8_t{2}) == 128);  // of the type it was given
+}
+
+TEST_CASE("first_where: the first number, or the end, in few calls") {
+  for (int low = -3; low < 3; ++low)
+    for (int high = low - 1; high < 20; ++high)
+      for (int first = -5; first < 22; ++first) {
+        int calls = 0;
+        auto const found = ballast::first_where(low, high, [&](int i) {
+          REQUIRE((i >= low && i < high));
+          ++calls;
+          return i >= first;
+        });
+        REQUIRE(found == (high <= low ? low : (std::min)((std::max)(first, low), high)));
+        REQUIRE(calls <= 5);
+      }
+  CHECK(ballast::first_where(std::int64_t{0}, most, [](std::int64_t i) { return i >= most - 1; }) == most - 1);
 }
 
 TEST_CASE("add_checked: sums up to 2^63 - 1, and names what does not fit") {

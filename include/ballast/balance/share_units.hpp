@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/balance/unequal_options.hpp>
+#include <ballast/core/math.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -45,12 +46,9 @@ template <class = when_called>
     for (std::size_t s = 0; s < sets && left > 0; ++s) left -= (std::min)(left, within(s, time));
     return left;
   };
-  std::int64_t low = -1, high = units * *std::max_element(options.unit_time.begin(), options.unit_time.end());
+  auto high = units * *std::max_element(options.unit_time.begin(), options.unit_time.end());
   if (auto const shortage = missing(high); shortage > 0) return {.status = status::infeasible, .shortage = shortage};
-  while (high - low > 1) {
-    auto const middle = low + (high - low) / 2;
-    (missing(middle) == 0 ? high : low) = middle;
-  }
+  high = first_where(std::int64_t{0}, high, [&](std::int64_t time) { return missing(time) == 0; });
   unit_shares out{.time = {high, high}};
   for (std::size_t s = 0; s < sets; ++s) out.units.push_back(within(s, high));
   auto spare = std::accumulate(out.units.begin(), out.units.end(), -units);  // fewer than sets that complete a unit at this very time

@@ -31,6 +31,25 @@ template <integer T>
   return static_cast<T>(value % multiple == 0 ? value : value + (multiple - value % multiple));
 }
 
+/// @brief The first number for which something holds, where it holds for all larger ones too.
+/// @param low    the first number that is tried
+/// @param high   one past the last number that is tried
+/// @param holds  called with a number
+/// @return the first number, or `high` if it holds for none
+/// @par Complexity
+/// O(log(high - low)) calls.
+template <integer T, class Holds>
+[[nodiscard]] constexpr T first_where(T low, T high, Holds const& holds) {
+  while (low < high) {
+    auto const middle = static_cast<T>(low + (high - low) / 2);
+    if (holds(middle))
+      high = middle;
+    else
+      low = static_cast<T>(middle + 1);
+  }
+  return low;
+}
+
 /// @brief Adds one entry of a caller's argument to a sum.
 /// @param sum    the sum so far, in [0, 2^63)
 /// @param value  the number to add

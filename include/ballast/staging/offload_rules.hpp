@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/config.hpp>
+#include <ballast/core/math.hpp>
 #include <ballast/pipeline/prefetch.hpp>
 #include <ballast/staging/offload_layer.hpp>
 
@@ -78,16 +79,11 @@ namespace detail {
 template <class = when_called>
 [[nodiscard]] inline std::vector<hosted> fitting_by_rule(std::span<offload_layer const> layers, offload_rule rule,
                                                          offload_options const& options, hosted what) {
-  std::size_t low = 0, high = layers.size();  // at least `low` are taken, and at most `high`
-  while (low < high && rule != offload_rule::everything) {
-    auto const mid = low + (high - low) / 2;
-    if (memory_of(layers, placement_by_rule(layers.size(), rule, mid, what), options.buffers).device <= options.device_memory) {
-      high = mid;
-    } else {
-      low = mid + 1;
-    }
-  }
-  return placement_by_rule(layers.size(), rule, high, what);
+  auto const placement = [&](std::size_t taken) { return placement_by_rule(layers.size(), rule, taken, what); };
+  if (rule == offload_rule::everything) return placement(layers.size());
+  return placement(first_where(std::size_t{0}, layers.size(), [&](std::size_t taken) {
+    return memory_of(layers, placement(taken), options.buffers).device <= options.device_memory;
+  }));
 }
 
 }  // namespace detail

@@ -60,19 +60,11 @@ template <index_type Index>
   };
   auto const limit = (t.end - t.begin - 1) / multiple;
   if (limit == 0 || window_pairs(t.begin, multiple) > most) return none();
-  // The first count, in multiples, from `low` on that does not hold; at most `high`.
-  auto const first_not = [&](std::int64_t low, std::int64_t high, auto const& holds) {
-    while (low < high) {
-      auto const middle = low + (high - low) / 2;
-      if (holds(middle * multiple))
-        low = middle + 1;
-      else
-        high = middle;
-    }
-    return low;
-  };
-  auto const few_enough = first_not(1, limit + 1, [&](std::int64_t n) { return window_pairs(t.begin, n) <= most; }) - 1;
-  auto const enough = first_not(1, few_enough, [&](std::int64_t n) { return window_pairs(t.end - n, n) < most; });
+  // Counts, in multiples.
+  auto const too_many = [&](std::int64_t n) { return window_pairs(t.begin, n * multiple) > most; };
+  auto const few_enough = first_where(std::int64_t{1}, limit + 1, too_many) - 1;
+  auto const as_many = [&](std::int64_t n) { return window_pairs(t.end - n * multiple, n * multiple) >= most; };
+  auto const enough = first_where(std::int64_t{1}, few_enough, as_many);
   return window_of(t, (std::min)((std::max)(preferred / multiple, enough), few_enough) * multiple, most, multiple);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/balance/unequal_options.hpp>
 #include <ballast/core/config.hpp>
+#include <ballast/core/math.hpp>
 #include <ballast/core/wide.hpp>
 
 #include <algorithm>
@@ -35,13 +36,9 @@ class unequal_sets_bound {
   /// The least time that none of the arguments forbids: any time below is impossible.
   [[nodiscard]] std::int64_t least() const {
     if (descending_.empty()) return 0;
-    std::int64_t low = -1, high = std::accumulate(descending_.begin(), descending_.end(), std::int64_t{0}) * by_speed_.back();
+    auto const high = std::accumulate(descending_.begin(), descending_.end(), std::int64_t{0}) * by_speed_.back();
     if (!possible(high)) return high + 1;
-    while (high - low > 1) {
-      auto const middle = low + (high - low) / 2;
-      (possible(middle) ? high : low) = middle;
-    }
-    return high;
+    return first_where(std::int64_t{0}, high, [&](std::int64_t time) { return possible(time); });
   }
 
  private:

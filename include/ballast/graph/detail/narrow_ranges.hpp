@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/config.hpp>
+#include <ballast/core/math.hpp>
 #include <ballast/graph/detail/signed_math.hpp>
 #include <ballast/graph/symbolic.hpp>
 
@@ -60,15 +61,14 @@ template <class = when_called>
 /// The largest integer whose power is at most `value`, not negative.
 [[nodiscard]] inline std::int64_t root(std::int64_t value, std::uint16_t power) {
   if (power == 1) return value;
-  std::int64_t low = 0, high = std::int64_t{1} << 32;
-  while (high - low > 1) {
-    auto const middle = low + (high - low) / 2;
-    std::int64_t raised = 1;
-    bool fits = true;
-    for (int e = 0; e < power && fits; ++e) fits = multiply_signed(raised, middle, raised) && raised <= value;
-    (fits ? low : high) = middle;
-  }
-  return low;
+  return first_where(std::int64_t{1}, std::int64_t{1} << 32,
+                     [&](std::int64_t root) {
+                       std::int64_t raised = 1;
+                       bool fits = true;
+                       for (int e = 0; e < power && fits; ++e) fits = multiply_signed(raised, root, raised) && raised <= value;
+                       return !fits;
+                     }) -
+         1;
 }
 
 /// Narrows the dimension d, of which `t` has a power, given that the term is between the bounds of `target`.

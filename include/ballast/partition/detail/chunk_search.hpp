@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/math.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/core/wide.hpp>
 #include <ballast/partition/detail/chain.hpp>
@@ -55,18 +56,13 @@ class chunk_search {
   bool even_out(std::size_t k) {
     auto &left = load_[(k - 1) % load_.size()], &right = load_[k % load_.size()];
     auto const at = chain_.work[cuts_[k]];
-    auto low = cuts_[k - 1] + min_, high = cuts_[k + 1] - min_;
     auto const shift = [&](std::size_t to) { return chain_.work[to] - at; };
     auto const larger = [&](std::size_t to) { return (std::max)(left + shift(to), right - shift(to)); };
-    auto const first = low;
-    while (low < high) {  // the first place where the left device has as much as the right one
-      auto const middle = low + (high - low) / 2;
+    auto const first = cuts_[k - 1] + min_;
+    auto low = first_where(first, cuts_[k + 1] - min_, [&](std::size_t to) {  // where the left device has as much as the right one
       ++tried_;
-      if (left + shift(middle) < right - shift(middle))
-        low = middle + 1;
-      else
-        high = middle;
-    }
+      return left + shift(to) >= right - shift(to);
+    });
     if (low > first && larger(low - 1) < larger(low)) --low;
     if (larger(low) >= (std::max)(left, right)) return false;
     auto const moved = shift(low);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/math.hpp>
 #include <ballast/core/wide.hpp>
 #include <ballast/partition/detail/reach.hpp>
 
@@ -29,15 +30,7 @@ struct sum_state {
 /// The first begin from which a stage reaches `end` under the limit.
 template <class Chain>
 [[nodiscard]] std::size_t first_begin(Chain const& chain, std::size_t end, std::size_t stage, std::int64_t limit) {
-  std::size_t low = 0, high = end;
-  while (low < high) {
-    auto const middle = low + (high - low) / 2;
-    if (chain.relaxed(middle, end, stage) <= limit)
-      high = middle;
-    else
-      low = middle + 1;
-  }
-  return low;
+  return first_where(std::size_t{0}, end, [&](std::size_t begin) { return chain.relaxed(begin, end, stage) <= limit; });
 }
 
 /// One stage of the programme. If the chain is monotone, `charge(begin, end, stage)` must satisfy the quadrangle inequality: the best begin

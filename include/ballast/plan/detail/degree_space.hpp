@@ -169,13 +169,9 @@ class degree_space {
     for (std::uint64_t s = 0; s < at.stages && sum < time; ++s) sum += divide_up(step - sum, at.micro_batches);
     return sum >= time;
   };
-  auto low = share - 1, high = (std::max)(share, time) * 2;
+  auto high = (std::max)(share, time) * 2;
   while (!reached(high)) high *= 2;
-  while (low + 1 < high) {
-    auto const middle = low + (high - low) / 2;
-    (reached(middle) ? high : low) = middle;
-  }
-  return high;
+  return first_where(share, high, reached);
 }
 
 }  // namespace ballast::inline v0_2::detail

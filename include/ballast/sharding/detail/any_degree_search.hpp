@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/concepts.hpp>
+#include <ballast/core/math.hpp>
 #include <ballast/core/wide.hpp>
 #include <ballast/sharding/detail/any_degree_times.hpp>
 #include <ballast/sharding/detail/tree_leaves.hpp>
@@ -149,15 +150,9 @@ class any_degree_search {
   /// The longest waiting sample of at most `room` tokens that takes at most `left` on `width` ranks, if longer samples take longer.
   [[nodiscard]] std::size_t longest_fitting(std::int64_t room, std::int64_t width, std::int64_t left) {
     auto const n = t_.samples();
-    auto low = waiting_.from(waiting_.shorter(0, room)), high = n;
+    auto low = waiting_.from(waiting_.shorter(0, room));
     if (low == n || t_.at(low, width) <= left) return low;
-    while (low < high) {
-      auto const middle = low + (high - low) / 2;
-      if (t_.at(middle, width) > left)
-        low = middle + 1;
-      else
-        high = middle;
-    }
+    low = first_where(low, n, [&](std::size_t i) { return t_.at(i, width) <= left; });
     auto const i = waiting_.from(low);
     return i < n && t_.at(i, width) <= left ? i : n;
   }

@@ -96,16 +96,10 @@ class micro_batch_search {
       }
       return true;
     };
-    auto low = (std::max)(t_->length[0], divide_up(tokens_, static_cast<std::int64_t>(count))), high = tokens_;
-    while (low < high) {
-      auto const middle = low + (high - low) / 2;
-      if (cut(middle, nullptr))
-        high = middle;
-      else
-        low = middle + 1;
-    }
+    auto const least = (std::max)(t_->length[0], divide_up(tokens_, static_cast<std::int64_t>(count)));
+    auto const room = first_where(least, tokens_, [&](std::int64_t tokens) { return cut(tokens, nullptr); });
     micro_batch_positions out(count);
-    cut(low, &out);
+    cut(room, &out);
     return out;
   }
 

@@ -119,15 +119,9 @@ class tree_bounds {
                                                   static_cast<std::uint64_t>(t_.tokens)));
     };
     auto const by_room = [&](std::int64_t k) { return k >= passes_ ? t_.tokens : k * t_.options.capacity; };
-    std::int64_t low = 0, high = passes_;  // the most passes that the time fills
-    while (low < high) {
-      auto const middle = low + (high - low + 1) / 2;
-      if (by_room(middle) <= by_time(middle))
-        low = middle;
-      else
-        high = middle - 1;
-    }
-    return (std::max)(by_room(low), by_time(low + 1)) >= divide_up(t_.tokens, ranks_);
+    // The most passes that the time fills.
+    auto const filled = first_where(std::int64_t{1}, passes_ + 1, [&](std::int64_t k) { return by_room(k) > by_time(k); }) - 1;
+    return (std::max)(by_room(filled), by_time(filled + 1)) >= divide_up(t_.tokens, ranks_);
   }
   /// The least time from `low` on that fits, for a property that longer times keep.
   template <class Fits>
@@ -138,14 +132,7 @@ class tree_bounds {
       high = (std::min)(low + (std::max)(step, low / 8), degree_times::most);
       if (high == degree_times::most) break;
     }
-    while (low < high) {
-      auto const middle = low + (high - low) / 2;
-      if (fits(middle))
-        high = middle;
-      else
-        low = middle + 1;
-    }
-    return low;
+    return first_where(low, high, fits);
   }
 
   degree_times const& t_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/math.hpp>
 #include <ballast/core/wide.hpp>
 #include <ballast/sharding/detail/degree_times.hpp>
 
@@ -48,15 +49,7 @@ class waiting_samples {
   }
   /// The first position, from `i` on, of a sample that takes at most `most` on a block of the level.
   [[nodiscard]] std::size_t quicker(std::size_t i, std::size_t level, std::int64_t most) const {
-    auto low = i, high = t_->length.size();
-    while (low < high) {
-      auto const middle = low + (high - low) / 2;
-      if (t_->at(middle, level) > most)
-        low = middle + 1;
-      else
-        high = middle;
-    }
-    return low;
+    return first_where(i, t_->length.size(), [&](std::size_t at) { return t_->at(at, level) <= most; });
   }
   /// Time on one rank of that many waiting tokens of mean density, rounded up.
   [[nodiscard]] std::int64_t mean_time(std::int64_t of) const {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/math.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/staging/detail/chunk_oracle.hpp>
 
@@ -79,14 +80,10 @@ class chunk_cuts {
       }
     } else {
       auto const first = low;
-      while (low < high) {  // the first place where the left stage costs as much as the right one
-        auto const middle = low + (high - low) / 2;
-        cuts_[k] = middle;
-        if (oracle_.cost(left, cuts_) < oracle_.cost(right, cuts_))
-          low = middle + 1;
-        else
-          high = middle;
-      }
+      low = first_where(first, high, [&](std::size_t to) {  // where the left stage costs as much as the right one
+        cuts_[k] = to;
+        return oracle_.cost(left, cuts_) >= oracle_.cost(right, cuts_);
+      });
       consider(low);
       if (low > first) consider(low - 1);
     }
