@@ -181,11 +181,11 @@ int main() {
   std::puts("\nFilling the long level of HBP: a price per communicated token, in device-microseconds\n");
   std::puts("| fill | packs | samples moved | CR | modelled s |\n|---|---|---|---|---|");
   for (int price : {-2, -1, 0, 5, 20}) {
-    ballast::level_packing_options options{.fill = price == -2   ? fill::never
-                                                   : price == -1 ? fill::always
-                                                                 : fill::where_it_pays,
-                                           .times = times(hbp_levels),
-                                           .price_per_token = (std::max)(price, 0) * 1'000'000};
+    ballast::level_options options{.fill = price == -2   ? fill::never
+                                           : price == -1 ? fill::always
+                                                         : fill::where_it_pays,
+                                   .times = times(hbp_levels),
+                                   .price_per_token = (std::max)(price, 0) * 1'000'000};
     if (price >= 0)  // as if communication itself were free
       for (auto& t : options.times) t.per_token = 0;
     auto const packed = ballast::pack_levels(lengths, settings(hbp_levels), options);

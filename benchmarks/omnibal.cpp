@@ -4,7 +4,7 @@
 // 1. Where the files are not at hand, they are redrawn from their published statistics.
 #include "../tests/support/omnibal_surrogate.hpp"
 
-#include <ballast/batching/measured_steps.hpp>
+#include <ballast/batching/vector_steps.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/methods/omnibal.hpp>
 #include <ballast/methods/omnibal_units.hpp>
@@ -225,7 +225,6 @@ void print_samplers(test_case const& c) {
 
 // Steps of one pack per rank: the published method, and plan_steps under several windows.
 void print_steps(test_case const& c) {
-  std::vector<std::int64_t> const capacity{c.most.tiles, c.most.tokens};
   ballast::sample_measures const view{c.data->tiles, c.data->tokens};
   for (std::uint64_t const ranks : {8U, 64U}) {
     auto const row = [&](char const* name, auto const& plan, double tiles, double tokens, std::clock_t begin) {
@@ -239,7 +238,8 @@ void print_steps(test_case const& c) {
     row("omnibal::plan_data", paper.steps, paper.distance[0], paper.distance[1], begin);
     for (std::uint64_t const window : {1U, 4U, 16U, 64U}) {
       begin = std::clock();
-      auto const plan = ballast::plan_steps(view, {.capacity = capacity, .ranks = ranks, .window = window});
+      auto const plan =
+          ballast::plan_steps(view, {.steps = {.capacity = c.most.tokens, .ranks = ranks}, .others = {c.most.tiles}, .window = window});
       auto const name = window == 1 ? "packs of plan_steps at random" : "plan_steps, window " + std::to_string(window);
       row(name.c_str(), plan, plan.balance[0].mean_ratio, plan.balance[1].mean_ratio, begin);
     }

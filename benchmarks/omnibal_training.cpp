@@ -191,7 +191,7 @@ void print_table_3(surrogate::samples const& data) {
     std::printf("| %s | %s | 0 | %.3f | %.3f |\n", name, published, distance[0], distance[1]);
   };
   packed("ISF: omnibal::plan_data", "0, 0.02, 0.14", omnibal::plan_data(data.tiles, data.tokens).distance);
-  auto const own = plan_steps({data.tiles, data.tokens}, {.capacity = {9, 4096}, .ranks = 8});
+  auto const own = plan_steps({data.tiles, data.tokens}, {.steps = {.capacity = 4096, .ranks = 8}, .others = {9}});
   packed("plan_steps", "", std::array{own.balance[0].mean_ratio, own.balance[1].mean_ratio});
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trains an encoder on packs instead of padded batches, as for CKBERT: samples have two measures, tokens and negatives of a contrastive
 // task; both are balanced over the ranks, and the loss counts the masked tokens of each sample.
-#include <ballast/batching/measured_steps.hpp>
+#include <ballast/batching/vector_steps.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/loss.hpp>
 #include <ballast/methods/ckbert.hpp>
@@ -21,8 +21,9 @@ int main() {
     negatives.push_back(static_cast<std::int64_t>(random() % (random() % 4 == 0 ? 24 : 4)));
   }
   auto const cost = ballast::sample_cost(ballast::ckbert::encoder("bert-base"));
-  auto const plan = ballast::plan_steps({tokens, negatives}, {.capacity = {longest, most_negatives}, .ranks = 8, .micro_batches = 4},
-                                        [&](std::span<std::int64_t const> of) { return cost(of[0]); });
+  auto const plan =
+      ballast::plan_steps({tokens, negatives}, {.steps = {.capacity = most_negatives, .ranks = 8, .micro_batches = 4}, .others = {longest}},
+                          [&](std::span<std::int64_t const> of) { return cost(of[0]); });
   std::cout << plan.steps() << " steps; " << plan.packs.size() << " packs of " << longest << " tokens instead of " << tokens.size()
             << " padded samples\n";
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Images and text in one data set: packs are limited in image tiles and in text tokens, and the ranks of a step are balanced in both.
 // Compares the published method of OmniBal with `plan_steps`.
-#include <ballast/batching/measured_steps.hpp>
+#include <ballast/batching/vector_steps.hpp>
 #include <ballast/methods/omnibal.hpp>
 
 #include <cstdint>
@@ -26,7 +26,7 @@ int main() {
   show("as published", paper.sets[0].packing.count, paper.steps.steps(), paper.distance[0], paper.distance[1]);
 
   std::uint64_t const ranks = 8, my_rank = 3;  // from your launcher
-  auto const plan = ballast::plan_steps({tiles, tokens}, {.capacity = {9, 4096}, .ranks = ranks, .seed = 2026});
+  auto const plan = ballast::plan_steps({tiles, tokens}, {.steps = {.capacity = 4096, .ranks = ranks, .seed = 2026}, .others = {9}});
   show("ballast", plan.pack_count, plan.steps(), plan.balance[0].mean_ratio, plan.balance[1].mean_ratio);
 
   std::int64_t my_tiles = 0, my_tokens = 0;
@@ -39,7 +39,8 @@ int main() {
   std::cout << "rank " << my_rank << " trained on " << my_tiles << " tiles and " << my_tokens << " tokens\n";
 
   // To balance time instead, weight the measures: here a tile takes as long in the vision encoder as 300 tokens in the language model.
-  auto const timed = ballast::plan_steps({tiles, tokens}, {.capacity = {9, 4096}, .ranks = ranks, .weights = {300, 1}});
+  auto const timed =
+      ballast::plan_steps({tiles, tokens}, {.steps = {.capacity = 4096, .ranks = ranks}, .others = {9}, .weights = {300, 1}});
   std::cout << "waiting makes the steps " << timed.slowest_over_mean() << " times as long as perfect balance would\n";
   return plan.balance[1].mean_ratio < paper.distance[1] ? 0 : 1;
 }

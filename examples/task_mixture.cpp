@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several tasks in one run, some with images and some with text alone, as M6 was trained: an epoch draws each task in its share, and its
 // steps balance images and tokens over the ranks. Samples without images have packs and steps of their own.
-#include <ballast/batching/measured_steps.hpp>
+#include <ballast/batching/vector_steps.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/streams/mixture.hpp>
 
@@ -32,8 +32,9 @@ int main() {
     drawn_tokens.push_back(tokens[i]);
     ++drawn[task[i]];
   }
-  auto const plan = ballast::plan_steps({drawn_patches, drawn_tokens},
-                                        {.capacity = {1024, 1024}, .ranks = 8, .micro_batches = 2, .separate = std::size_t{0}});
+  auto const plan =
+      ballast::plan_steps({drawn_patches, drawn_tokens},
+                          {.steps = {.capacity = 1024, .ranks = 8, .micro_batches = 2}, .others = {1024}, .separate = std::size_t{0}});
   std::cout << "denoising " << drawn[0] << ", captions " << drawn[1] << ", questions " << drawn[2] << "\n"
             << plan.steps() << " steps; distance between ranks: patches " << plan.balance[0].mean_ratio << ", tokens "
             << plan.balance[1].mean_ratio << "\n";

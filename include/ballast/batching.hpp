@@ -22,8 +22,6 @@
 #include <ballast/batching/consecutive_options.hpp>
 #include <ballast/batching/deal_steps.hpp>
 #include <ballast/batching/fault.hpp>
-#include <ballast/batching/measured_options.hpp>
-#include <ballast/batching/measured_steps.hpp>
 #include <ballast/batching/micro_batch_options.hpp>
 #include <ballast/batching/micro_batches.hpp>
 #include <ballast/batching/options.hpp>
@@ -35,5 +33,7 @@
 #include <ballast/batching/step_shards.hpp>
 #include <ballast/batching/stream_steps.hpp>
 #include <ballast/batching/unequal_batch.hpp>
+#include <ballast/batching/vector_options.hpp>
+#include <ballast/batching/vector_steps.hpp>
 #include <ballast/batching/weigh.hpp>
 #include <ballast/batching/weighed_samples.hpp>

@@ -27,7 +27,6 @@
 #include <ballast/plan/figures.hpp>
 #include <ballast/plan/judge_setting.hpp>
 #include <ballast/plan/limits.hpp>
-#include <ballast/plan/measured_data.hpp>
 #include <ballast/plan/plan_data.hpp>
 #include <ballast/plan/plan_rest.hpp>
 #include <ballast/plan/plan_training.hpp>
@@ -45,3 +44,4 @@
 #include <ballast/plan/training_plan.hpp>
 #include <ballast/plan/training_run.hpp>
 #include <ballast/plan/training_setting.hpp>
+#include <ballast/plan/vector_data.hpp>

@@ -23,7 +23,7 @@ std::set<std::string> const data{
     "balance/workspace",
     "batching/consecutive_options",
     "batching/fault",
-    "batching/measured_options",
+    "batching/vector_options",
     "batching/micro_batch_options",
     "batching/options",
     "batching/weighed_samples",

@@ -21,7 +21,7 @@ using namespace test_levels;
 TEST_CASE("compare_levels: loads and figures tell the same time", "[plan]") {
   splitmix64 draw(5);
   auto const lengths = mixed_lengths(3000, draw);
-  level_plan_options const options{.devices = 16, .micro_batches = 2};
+  level_options const options{.devices = 16, .micro_batches = 2};
   auto const plan = plan_levels(lengths, three, options);
   auto const usual = compare_levels(lengths, plan, options);
   for (auto const* figures : {&plan.figures, &usual.one_level, &usual.naive}) {
@@ -46,7 +46,7 @@ TEST_CASE("compare_levels: loads and figures tell the same time", "[plan]") {
 TEST_CASE("compare_levels: a step holds as many tokens with one level as with several", "[plan]") {
   splitmix64 draw(8);
   auto const lengths = mixed_lengths(4000, draw, 4096);
-  level_plan_options const options{.devices = 16, .micro_batches = 3};
+  level_options const options{.devices = 16, .micro_batches = 3};
   auto const plan = plan_levels(lengths, timed({{1024, 1, 0}, {4096, 8, 0}}), options);
   auto const usual = compare_levels(lengths, plan, options);
   auto const most = static_cast<std::size_t>(fold(lengths).tokens() / (3 * 16 * 1024));  // the short level has the larger step
@@ -73,7 +73,7 @@ TEST_CASE("compare_levels: plans as plan_levels does with the longest level alon
   splitmix64 draw(10);
   auto const lengths = mixed_lengths(2000, draw, 20000);
   for (auto const policy : {oversize::set_aside, oversize::truncate, oversize::split}) {
-    level_plan_options const options{.devices = 16, .micro_batches = 4, .oversize = policy, .seed = 2};
+    level_options const options{.devices = 16, .micro_batches = 4, .oversize = policy, .seed = 2};
     auto const plan = plan_levels(lengths, three, options, attention_only);
     auto const usual = compare_levels(lengths, plan, options, attention_only);
     auto const alone = plan_levels(lengths, std::span(three).last(1), options, attention_only);

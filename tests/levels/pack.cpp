@@ -82,7 +82,7 @@ TEST_CASE("pack_levels: nothing is lost, no level exceeded, whatever is filled",
   for (std::uint64_t seed = 0; seed < 40; ++seed)
     for (auto const fill : {ballast::level_fill::never, ballast::level_fill::always, ballast::level_fill::where_it_pays}) {
       auto const lengths = mixed(seed, seed * 7);
-      ballast::level_packing_options const options{.fill = fill, .times = {{5, 1, 0}, {9, 2, 0}, {9, 2, 0}}};
+      ballast::level_options const options{.fill = fill, .times = {{5, 1, 0}, {9, 2, 0}, {9, 2, 0}}};
       auto const p = ballast::pack_levels(lengths, three, options);
       CAPTURE(seed, static_cast<int>(fill));
       check_levels(p, lengths.size());
@@ -133,7 +133,7 @@ TEST_CASE("pack_levels: filled room saves packs, and less is filled at a higher 
 TEST_CASE("fill_pays: what a token costs more against its share of a pack", "[packing]") {
   levels_t const levels{{10, 1, 0}, {100, 1, 0}, {1000, 4, 0}};
   auto const pays = [&](std::int64_t t0, std::int64_t t2, std::int64_t saved, std::int64_t price) {
-    ballast::level_packing_options const o{
+    ballast::level_options const o{
         .fill = ballast::level_fill::where_it_pays, .times = {{saved, t0, 0}, {0, 5, 0}, {0, t2, 0}}, .price_per_token = price};
     return ballast::fill_pays(levels, o, 2, 0);
   };
@@ -145,7 +145,7 @@ TEST_CASE("fill_pays: what a token costs more against its share of a pack", "[pa
   CHECK(pays(5, 6, 21, 1));
   CHECK(pays(6, 5, 0, 0));
   CHECK_FALSE(pays(0, 9223372036854775807, 9223372036854775807, 9223372036854775807));
-  ballast::level_packing_options const same{
+  ballast::level_options const same{
       .fill = ballast::level_fill::where_it_pays, .times = {{1, 5, 0}, {0, 5, 0}, {0, 5, 0}}, .price_per_token = 1000};
   CHECK(ballast::fill_pays(levels, same, 1, 0));  // no more is communicated, so the price does not count
 }
@@ -171,7 +171,7 @@ TEST_CASE("pack_levels: samples above the longest level follow the policy", "[pa
 }
 
 TEST_CASE("pack_levels: bad input is refused", "[packing]") {
-  auto const refused = [](levels_t const& levels, ballast::level_packing_options const& o = {}) {
+  auto const refused = [](levels_t const& levels, ballast::level_options const& o = {}) {
     return ballast_test::refusal([&] { (void)ballast::pack_levels(lengths_t{1}, levels, o); });
   };
   CHECK(refused({}) == "levels is empty");
@@ -179,8 +179,9 @@ TEST_CASE("pack_levels: bad input is refused", "[packing]") {
   CHECK(refused({{8, 0, 0}}) == "levels[0].sp = 0 must be positive");
   CHECK(refused({{8, 1, 0}, {8, 2, 0}}) == "levels[1].capacity = 8 must be above its predecessor's");
   CHECK(refused({{8, 1, 0}}, {.price_per_token = -1}) == "price_per_token = -1 must not be negative");
-  CHECK(refused({{8, 1, 0}}, {.fill = ballast::level_fill::where_it_pays}) == "0 times for 1 levels");
-  CHECK(refused({{8, 1, 0}}, {.fill = ballast::level_fill::where_it_pays, .times = {{-1, 0, 0}}}) == "times[0] is negative");
+  CHECK(refused({{8, 1, 0}}) == "accepted");  // where it pays, but nothing is known to pay
+  CHECK(refused({{8, 1, 0}}, {.times = {{1, 0, 0}, {1, 0, 0}}}) == "2 times for 1 levels");
+  CHECK(refused({{8, 1, 0}}, {.times = {{-1, 0, 0}}}) == "times[0] is negative");
   CHECK(ballast_test::refusal([] { (void)ballast::pack_levels(lengths_t{1, 0}, three); }) == "lengths[1] = 0 must be positive");
 }
 

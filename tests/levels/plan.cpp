@@ -95,7 +95,7 @@ TEST_CASE("plan_levels: the costs of any number of samples stay below 2^63", "[p
 
 TEST_CASE("plan_levels: bad requests throw", "[plan]") {
   std::vector<std::int64_t> const lengths{5, 9};
-  auto const refused = [&](std::vector<timed_level> const& levels, level_plan_options const& o) {
+  auto const refused = [&](std::vector<timed_level> const& levels, level_options const& o) {
     return refusal([&] { return plan_levels(lengths, levels, o); });
   };
   CHECK(refused({}, {.devices = 4}) == "levels is empty");

@@ -23,7 +23,7 @@ TEST_CASE("steps_by_level: every member is trained once, at its level", "[batchi
   for (std::uint64_t seed = 0; seed < 12; ++seed)
     for (auto const how : {ballast::left_over::split, ballast::left_over::shorten, ballast::left_over::drop, ballast::left_over::repeat}) {
       auto const packed = ballast::pack_levels(mixed(seed, 200 * seed), two, {.fill = ballast::level_fill::always});
-      ballast::level_batching_options const options{.devices = 16, .balanced = seed % 2 == 0, .left_over = how, .seed = seed};
+      ballast::level_options const options{.devices = 16, .balanced = seed % 2 == 0, .left_over = how, .seed = seed};
       auto const plan = ballast::steps_by_level(packed, options, ballast::attention_only);
       CAPTURE(seed, static_cast<int>(how));
       REQUIRE(plan.steps.size() == 2);
@@ -65,7 +65,7 @@ TEST_CASE("steps_by_level: steps of all levels hold about as many tokens", "[bat
 
 TEST_CASE("steps_by_level: bad input throws", "[batching]") {
   auto const packed = ballast::pack_levels(lengths_t{1}, two);
-  auto const refused = [&](ballast::level_batching_options const& o) {
+  auto const refused = [&](ballast::level_options const& o) {
     return ballast_test::refusal([&] { (void)ballast::steps_by_level(packed, o, ballast::attention_only); });
   };
   CHECK(refused({.devices = 12}) == "sp = 8 does not divide devices = 12");

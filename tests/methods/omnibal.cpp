@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ballast/batching/check.hpp>
-#include <ballast/batching/measured_steps.hpp>
+#include <ballast/batching/vector_steps.hpp>
 #include <ballast/core/hash.hpp>
 #include <ballast/methods/omnibal.hpp>
 
@@ -74,7 +74,7 @@ TEST_CASE("omnibal: packs nearly fill the scarce measure, text is unlevel, and p
   auto const paper = omnibal::plan_data(d.tiles, d.tokens);
   CHECK(paper.sets[0].packing.fill(0, 9) > 0.97);
   CHECK((paper.distance[0] < 0.03 && paper.distance[1] > 0.05));
-  auto const ours = ballast::plan_steps({d.tiles, d.tokens}, {.capacity = {9, 4096}, .ranks = 8});
+  auto const ours = ballast::plan_steps({d.tiles, d.tokens}, {.steps = {.capacity = 4096, .ranks = 8}, .others = {9}});
   CHECK(ours.pack_count.value <= paper.sets[0].packing.count.value);
   CHECK(ours.dropped.empty());
   CHECK(ours.balance[0].mean_ratio <= paper.distance[0]);

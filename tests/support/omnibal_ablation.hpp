@@ -2,8 +2,8 @@
 #pragma once
 #include "omnibal_surrogate.hpp"
 
-#include <ballast/batching/measured_steps.hpp>
 #include <ballast/batching/result.hpp>
+#include <ballast/batching/vector_steps.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/cost/presets.hpp>
 #include <ballast/methods/omnibal_training.hpp>
@@ -104,7 +104,8 @@ struct trained_model {
         {.data = {.ranks = ranks, .micro_batches = micro_batches}, .search = {.stages = stages}, .memory = memory});
   }
   [[nodiscard]] loaded_steps library_steps(surrogate::samples const& data) const {
-    batching<> steps = plan_steps({data.tiles, data.tokens}, {.capacity = {9, 4096}, .ranks = ranks, .micro_batches = micro_batches});
+    batching<> steps =
+        plan_steps({data.tiles, data.tokens}, {.steps = {.capacity = 4096, .ranks = ranks, .micro_batches = micro_batches}, .others = {9}});
     return loaded(std::move(steps), data);
   }
 };

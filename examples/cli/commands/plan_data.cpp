@@ -18,7 +18,7 @@
 #include <ballast/plan/compare.hpp>
 #include <ballast/plan/figures.hpp>
 #include <ballast/plan/limits.hpp>
-#include <ballast/plan/measured_data.hpp>
+#include <ballast/plan/vector_data.hpp>
 
 #include <algorithm>
 #include <array>

@@ -22,7 +22,7 @@ namespace {
 
 }  // namespace
 
-compared_plan plan_choice(std::span<std::int64_t const> lengths, level_choice const& choice, ballast::level_plan_options options) {
+compared_plan plan_choice(std::span<std::int64_t const> lengths, level_choice const& choice, ballast::level_options options) {
   auto const planned = [&](auto const&... cost) {
     compared_plan out{ballast::plan_levels(lengths, choice.levels, options, cost...), {}};
     out.usual = ballast::compare_levels(lengths, out, options, cost...);

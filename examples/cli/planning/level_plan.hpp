@@ -23,8 +23,7 @@ struct compared_plan : ballast::level_plan<> {
 };
 
 /// Plans with the choice. Packs of HBP's levels are filled and grouped as published, packs of other levels where it pays and by time.
-[[nodiscard]] compared_plan plan_choice(std::span<std::int64_t const> lengths, level_choice const& choice,
-                                        ballast::level_plan_options options);
+[[nodiscard]] compared_plan plan_choice(std::span<std::int64_t const> lengths, level_choice const& choice, ballast::level_options options);
 
 /// The levels of a plan, in numbers.
 [[nodiscard]] std::vector<report_level> levels_of(ballast::level_plan<> const& plan);

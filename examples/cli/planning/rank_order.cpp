@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planning/rank_order.hpp"
 
-#include <ballast/batching/measured_steps.hpp>
+#include <ballast/batching/vector_steps.hpp>
 #include <ballast/core/metrics/step_balance.hpp>
 
 #include <algorithm>
@@ -13,12 +13,12 @@ namespace ballast_cli {
 template <class Index>
 void order_for_ranks(ballast::groups<Index>& packs, ballast::sample_measures const& samples, std::span<std::int64_t const> capacity,
                      std::uint64_t ranks, std::uint64_t seed) {
-  ballast::measured_batching_options options;
-  options.capacity.assign(capacity.begin(), capacity.end());
-  options.ranks = ranks;
-  options.left_over = ballast::left_over::shorten;
-  options.seed = seed;
-  options.equal_micro_batches = false;  // the trainer cuts the order into steps; no pack is split for them
+  ballast::vector_batching_options const options{.steps = {.capacity = capacity.back(),
+                                                           .ranks = ranks,
+                                                           .left_over = ballast::left_over::shorten,
+                                                           .seed = seed,
+                                                           .equal_micro_batches = false},  // the trainer cuts the order; no pack is split
+                                                 .others = {capacity.begin(), capacity.end() - 1}};
   auto const steps = ballast::deal_steps(std::move(packs), samples, options);
   packs.clear();
   for (auto const pack : steps.table)

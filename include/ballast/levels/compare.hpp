@@ -36,9 +36,10 @@ struct level_comparison {
 /// @par Determinism
 /// Both plans are pure functions of the arguments; figures are doubles computed from exact sums.
 template <index_type Index, length_range R, cost_model Cost>
-[[nodiscard]] level_comparison compare_levels(R const& lengths, level_plan<Index> const& plan, level_plan_options const& options,
+[[nodiscard]] level_comparison compare_levels(R const& lengths, level_plan<Index> const& plan, level_options const& options,
                                               Cost const& cost) {
-  auto shape = detail::shape_of(detail::settings_and_times(plan.levels).first, options);
+  auto shape = options;
+  shape.tokens_per_step = detail::tokens_per_step(detail::settings_and_times(plan.levels).first, options);
   auto const& longest = plan.levels.back();
   auto const packed = pack_levels<Index>(lengths, {&longest.setting, 1}, {.oversize = options.oversize});
   auto const figures = [&](bool balanced) {
@@ -56,7 +57,7 @@ template <index_type Index, length_range R, cost_model Cost>
 /// @return metrics of one level with balanced steps, and with random steps
 /// @throws invalid_input as the overload above
 template <index_type Index, length_range R>
-[[nodiscard]] level_comparison compare_levels(R const& lengths, level_plan<Index> const& plan, level_plan_options const& options) {
+[[nodiscard]] level_comparison compare_levels(R const& lengths, level_plan<Index> const& plan, level_options const& options) {
   return compare_levels(lengths, plan, options, detail::longest_level_cost(lengths, plan.levels));
 }
 

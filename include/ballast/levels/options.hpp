@@ -20,35 +20,20 @@ enum class level_fill : std::uint8_t {
   where_it_pays,  ///< only if the packs saved are worth more than the extra communication: see `fill_pays`
 };
 
-/// @brief Options of `pack_levels`.
-struct level_packing_options {
-  ballast::oversize oversize =
-      ballast::oversize::reject;        ///< what happens to a sample longer than the longest level; any policy except `alone`
-  level_fill fill = level_fill::never;  ///< whether samples of shorter levels fill room in the packs of longer levels
-  std::vector<level_time> times{};      ///< time of each level, for `level_fill::where_it_pays`
-  std::int64_t price_per_token = 0;     ///< further cost of a token that moves to a higher SP degree, in device-picoseconds; not negative
-};
-
-/// @brief Options of `steps_by_level`. Set `devices`; its default is rarely right.
-struct level_batching_options {
-  std::uint64_t devices = 1;  ///< number of devices in all; a level has devices / sp ranks, so every sp must divide it
-  /// Tokens of one step in every level; 0 = the largest number that one micro-batch a rank gives in any level.
-  std::int64_t tokens_per_step = 0;
-  bool balanced = true;                                      ///< true: packs of similar cost share a step; false: random steps
-  ballast::emission emission = ballast::emission::cyclic;    ///< order of a level's steps if `balanced`
-  ballast::left_over left_over = ballast::left_over::split;  ///< what happens to an incomplete last step of a level
-  std::uint64_t seed = 0;                                    ///< any value; another seed gives another order
-  std::uint64_t epoch = 0;                                   ///< another epoch gives another order of the same steps
-};
-
-/// @brief Options of `plan_levels`. Set `devices`; its default is rarely right.
-struct level_plan_options {
+/// @brief Options of `plan_levels`, and of `pack_levels`, `steps_by_level` and `online_levels`, each of which reads its part. Set
+/// `devices`; its default is rarely right.
+struct level_options {
   std::uint64_t devices = 1;  ///< number of devices in all; a level has devices / sp ranks, so every sp must divide it
   /// Micro-batches of a rank in the level whose steps hold most tokens; in other levels, as many as hold about the same tokens.
   std::uint64_t micro_batches = 1;
+  std::int64_t tokens_per_step = 0;  ///< tokens of one step in every level; 0 = as many as `micro_batches` says
   ballast::oversize oversize =
       ballast::oversize::reject;                ///< what happens to a sample longer than the longest level; any policy except `alone`
   level_fill fill = level_fill::where_it_pays;  ///< whether samples of shorter levels fill room in the packs of longer levels
+  std::vector<level_time> times{};   ///< time of each level, for `where_it_pays`; without them, nothing pays. `plan_levels` has its own
+  std::int64_t price_per_token = 0;  ///< further cost of a token that moves to a higher SP degree, in device-picoseconds; not negative
+  bool balanced = true;              ///< true: packs of similar cost share a step; false: random steps
+  ballast::emission emission = ballast::emission::cyclic;    ///< order of a level's steps if `balanced`
   ballast::left_over left_over = ballast::left_over::split;  ///< what happens to an incomplete last step of a level
   curriculum_options order{.warm_up = 500};                  ///< order of the steps; `order.seed` and `order.epoch` are not read
   std::uint64_t seed = 0;                                    ///< any value; another seed gives another plan

@@ -30,7 +30,7 @@ namespace ballast::inline v0_2 {
 namespace detail {
 
 /// Throws unless capacities strictly ascend and all options are in range.
-inline void require_valid(std::span<level const> levels, level_packing_options const& o) {
+inline void require_valid(std::span<level const> levels, level_options const& o) {
   require(!levels.empty(), [] { return std::string("levels is empty"); });
   for (std::size_t i = 0; i < levels.size(); ++i) {
     auto const name = [&] { return "levels[" + std::to_string(i) + "]"; };
@@ -40,7 +40,7 @@ inline void require_valid(std::span<level const> levels, level_packing_options c
             [&] { return name() + ".capacity = " + std::to_string(levels[i].capacity) + " must be above its predecessor's"; });
   }
   require(o.price_per_token >= 0, [&] { return "price_per_token = " + std::to_string(o.price_per_token) + " must not be negative"; });
-  if (o.fill != level_fill::where_it_pays) return;
+  if (o.fill != level_fill::where_it_pays || o.times.empty()) return;
   require(o.times.size() == levels.size(),
           [&] { return std::to_string(o.times.size()) + " times for " + std::to_string(levels.size()) + " levels"; });
   for (std::size_t i = 0; i < o.times.size(); ++i)
@@ -77,10 +77,11 @@ void take_members(R const& lengths, std::int64_t longest, oversize policy, level
 /// @param options  fill policy, times and price
 /// @param into     number of the longer level
 /// @param from     number of the shorter level
-/// @return whether it pays; false for `level_fill::never`, true for `level_fill::always`
-[[nodiscard]] inline bool fill_pays(std::span<level const> levels, level_packing_options const& options, std::size_t into,
+/// @return whether it pays; false for `level_fill::never` and without times, true for `level_fill::always`
+[[nodiscard]] inline bool fill_pays(std::span<level const> levels, level_options const& options, std::size_t into,
                                     std::size_t from) noexcept {
   if (options.fill != level_fill::where_it_pays) return options.fill == level_fill::always;
+  if (options.times.empty()) return false;
   auto const price = levels[into].sp > levels[from].sp ? options.price_per_token : 0;
   auto const more = options.times[into].per_token - options.times[from].per_token;
   auto const most = (std::numeric_limits<std::int64_t>::max)();
@@ -120,7 +121,7 @@ struct best_fit_decreasing_packer {
 /// @par Source
 /// Yao et al., "Hierarchical Balance Packing", arXiv 2503.07680, algorithm 2.
 template <index_type Index = std::uint32_t, length_range R, class Packer = best_fit_decreasing_packer>
-[[nodiscard]] level_packing<Index> pack_levels(R const& lengths, std::span<level const> levels, level_packing_options const& options = {},
+[[nodiscard]] level_packing<Index> pack_levels(R const& lengths, std::span<level const> levels, level_options const& options = {},
                                                Packer const& packer = {}) {
   detail::require_valid(levels, options);
   level_packing<Index> out;

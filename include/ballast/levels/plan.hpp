@@ -51,14 +51,16 @@ struct level_plan {
 /// @par Determinism
 /// The plan is a pure function of its arguments; figures are doubles computed from exact sums.
 template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
-[[nodiscard]] level_plan<Index> plan_levels(R const& lengths, std::span<timed_level const> levels, level_plan_options const& options,
+[[nodiscard]] level_plan<Index> plan_levels(R const& lengths, std::span<timed_level const> levels, level_options const& options,
                                             Cost const& cost) {
   level_plan<Index> out;
   out.levels.assign(levels.begin(), levels.end());
   auto const [settings, times] = detail::settings_and_times(levels);
-  auto const shape = detail::shape_of(settings, options);
-  out.packed = pack_levels<Index>(lengths, settings, {.oversize = options.oversize, .fill = options.fill, .times = times});
-  out.steps = steps_by_level(out.packed, shape, cost);
+  for (auto const& l : settings) (void)detail::shape_of(l, settings, options);  // throws before anything is packed
+  auto packed = options;
+  packed.times = times;
+  out.packed = pack_levels<Index>(lengths, settings, packed);
+  out.steps = steps_by_level(out.packed, options, cost);
   std::vector<curriculum_source> sources;
   for (std::size_t i = 0; i < settings.size(); ++i) sources.push_back({.setting = settings[i], .steps = out.steps.steps[i].steps()});
   auto order = options.order;
@@ -78,7 +80,7 @@ template <index_type Index = std::uint32_t, length_range R, cost_model Cost>
 /// @return packs, steps, order and metrics
 /// @throws invalid_input as the overload above
 template <index_type Index = std::uint32_t, length_range R>
-[[nodiscard]] level_plan<Index> plan_levels(R const& lengths, std::span<timed_level const> levels, level_plan_options const& options) {
+[[nodiscard]] level_plan<Index> plan_levels(R const& lengths, std::span<timed_level const> levels, level_options const& options) {
   return plan_levels<Index>(lengths, levels, options, detail::longest_level_cost(lengths, levels));
 }
 

@@ -45,8 +45,7 @@ inline constexpr quadratic_cost attention_only{.linear = 0, .quadratic = 1};
 /// @par Source
 /// Yao et al., "Hierarchical Balance Packing", arXiv 2503.07680, algorithms 2 and 7.
 template <index_type Index, cost_model Cost>
-[[nodiscard]] level_batching<Index> steps_by_level(level_packing<Index> const& packed, level_batching_options const& options,
-                                                   Cost const& cost) {
+[[nodiscard]] level_batching<Index> steps_by_level(level_packing<Index> const& packed, level_options const& options, Cost const& cost) {
   level_batching<Index> out;
   out.levels = packed.levels;
   std::vector<std::int64_t> lengths;

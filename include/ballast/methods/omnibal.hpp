@@ -179,8 +179,8 @@ template <index_type Index = std::uint32_t>
 
 /// @brief As above, for one data set with the limits `o.limits`.
 ///
-/// To train on balanced steps, call `plan_steps({tiles, tokens}, {.capacity = {9, 4096}, .ranks = 8})` instead: it makes fewer packs, drops
-/// nothing and balances both measures.
+/// To train on balanced steps, call `plan_steps({tiles, tokens}, {.steps = {.capacity = 4096, .ranks = 8}, .others = {9}})` instead: it
+/// makes fewer packs, drops nothing and balances both measures.
 ///
 /// @tparam Index  type of the sample indices and pack numbers
 /// @param tiles   image tiles of each sample

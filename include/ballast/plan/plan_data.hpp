@@ -40,7 +40,7 @@ namespace ballast::inline v0_2 {
 struct data_plan_options {
   batching_options steps;  ///< capacity, ranks, micro-batches, where ranks wait, left-over policy, seed and epoch
   ballast::oversize oversize = ballast::oversize::reject;  ///< any policy but `alone`: a micro-batch never exceeds the capacity
-  /// Samples of several measures (measured_data.hpp): the capacity of each measure in front of the tokens, such as image tiles.
+  /// Samples of several measures (vector_data.hpp): the capacity of each measure in front of the tokens, such as image tiles.
   std::vector<std::int64_t> others{};
   std::uint64_t max_samples = 0;  ///< most samples in a micro-batch, a piece of a sample being one; 0 = no limit
 };

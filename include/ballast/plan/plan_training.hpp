@@ -184,7 +184,7 @@ template <index_type Index>
 /// @brief Plans the stages of a vision-language model on a cluster for a data plan of image tiles and tokens.
 ///
 /// @tparam Index  index type of the data plan
-/// @param data     the plan of an epoch, as `plan_data` (measured_data.hpp) returned it
+/// @param data     the plan of an epoch, as `plan_data` (vector_data.hpp) returned it
 /// @param options  stages, memory, schedule
 /// @param model    the shape of the model
 /// @param on       the devices

@@ -14,7 +14,7 @@ using namespace ballast;
 
 inline void put(digest& d, step_balance const& b) { put(d, b.steps, b.ranks, b.total, b.slowest, b.single_sample); }
 template <class Index>
-void put(digest& d, measured_batching<Index> const& b) {
+void put(digest& d, vector_batching<Index> const& b) {
   put(d, static_cast<ballast::batching<Index> const&>(b), b.balance, b.cost_balance, b.pack_count);
 }
 template <class Index>
@@ -114,22 +114,35 @@ void of_measures() {
     columns[2].push_back(between(0, 30, draw));
   }
   sample_measures const samples(std::vector<std::span<std::int64_t const>>(columns.begin(), columns.end()));
-  numbers const capacity{9, 4096, 300};
+  numbers const others{9, 4096};
   auto const cost = [](std::span<std::int64_t const> row) { return 500 * row[0] + 6 * row[1] + row[1] * row[1] / 1000; };
-  std::pair<std::string, measured_batching_options> const variants[] = {
-      {"plain", {.capacity = capacity, .ranks = 4}},
-      {"window=0", {.capacity = capacity, .ranks = 4, .micro_batches = 2, .left_over = left_over::shorten, .window = 0, .seed = 1}},
-      {"weights,drop", {.capacity = capacity, .ranks = 3, .left_over = left_over::drop, .window = 4, .weights = {2000, 1, 0}, .epoch = 3}},
-      {"separate,repeat", {.capacity = capacity, .ranks = 4, .left_over = left_over::repeat, .separate = std::size_t{0}}},
-      {"set_aside", {.capacity = {5, 1500, 300}, .ranks = 2, .oversize = oversize::set_aside, .separate = std::size_t{0}}},
-      {"alone", {.capacity = {5, 1500, 300}, .ranks = 2, .micro_batches = 3, .oversize = oversize::alone, .weights = {1, 1, 1}}}};
+  std::pair<std::string, vector_batching_options> const variants[] = {
+      {"plain", {.steps = {.capacity = 300, .ranks = 4}, .others = others}},
+      {"window=0",
+       {.steps = {.capacity = 300, .ranks = 4, .micro_batches = 2, .left_over = left_over::shorten, .seed = 1},
+        .others = others,
+        .window = 0}},
+      {"weights,drop",
+       {.steps = {.capacity = 300, .ranks = 3, .left_over = left_over::drop, .epoch = 3},
+        .others = others,
+        .window = 4,
+        .weights = {2000, 1, 0}}},
+      {"separate,repeat",
+       {.steps = {.capacity = 300, .ranks = 4, .left_over = left_over::repeat}, .others = others, .separate = std::size_t{0}}},
+      {"set_aside",
+       {.steps = {.capacity = 300, .ranks = 2}, .others = {5, 1500}, .oversize = oversize::set_aside, .separate = std::size_t{0}}},
+      {"alone",
+       {.steps = {.capacity = 300, .ranks = 2, .micro_batches = 3},
+        .others = {5, 1500},
+        .oversize = oversize::alone,
+        .weights = {1, 1, 1}}}};
   for (auto const& [what, o] : variants) {
     show("plan_steps_of_measures", what, plan_steps(samples, o));
     show("plan_steps_of_measures", what + ",cost", plan_steps(samples, o, cost));
   }
   groups<> packs;
   for (std::uint32_t i = 0; i + 1 < samples.size(); i += 2) packs.push_back(std::vector{i, i + 1});
-  measured_batching_options const wide{.capacity = {20, 9000, 300}, .ranks = 4, .window = 5};
+  vector_batching_options const wide{.steps = {.capacity = 300, .ranks = 4}, .others = {20, 9000}, .window = 5};
   show("level_steps", "pairs", deal_steps(packs, samples, wide));
   show("level_steps", "pairs,cost", deal_steps(packs, samples, wide, cost));
 }

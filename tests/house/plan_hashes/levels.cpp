@@ -71,7 +71,7 @@ void levels() {
     auto const fits = name != "above";
     std::vector<level_time> times;
     for (auto const& l : three) times.push_back(l.time);
-    std::pair<std::string, level_packing_options> const variants[] = {
+    std::pair<std::string, level_options> const variants[] = {
         {"never", {.oversize = oversize::set_aside}},
         {"always", {.oversize = oversize::split, .fill = level_fill::always}},
         {"where_it_pays", {.oversize = oversize::truncate, .fill = level_fill::where_it_pays, .times = times, .price_per_token = 1}}};
@@ -88,7 +88,7 @@ void levels() {
       show("steps_by_level", of + ",random",
            steps_by_level(packed, {.devices = 16, .balanced = false, .left_over = left_over::drop, .epoch = 2}, attention_only));
     }
-    std::pair<std::string, level_plan_options> const plans[] = {
+    std::pair<std::string, level_options> const plans[] = {
         {"plain", {.devices = 16, .oversize = oversize::set_aside}},
         {"split",
          {.devices = 16,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/batching/detail/like_rows.hpp>
-#include <ballast/batching/detail/measured_items.hpp>
-#include <ballast/batching/detail/measured_packs.hpp>
+#include <ballast/batching/detail/vector_packs.hpp>
+#include <ballast/batching/detail/weighed_vectors.hpp>
 #include <ballast/batching/detail/windows.hpp>
-#include <ballast/batching/measured_options.hpp>
+#include <ballast/batching/vector_options.hpp>
 #include <ballast/core/metrics/step_balance.hpp>
 #include <ballast/core/random.hpp>
 
@@ -114,18 +114,18 @@ template <index_type Index, class Load>
 }
 
 template <index_type Index>
-[[nodiscard]] measured_batching<Index> deal_alike(groups<Index> packs, measured_items const& of, measured_batching_options const& o) {
-  measured_batching<Index> b;
+[[nodiscard]] vector_batching<Index> deal_alike(groups<Index> packs, weighed_vectors const& of, vector_batching_options const& o) {
+  vector_batching<Index> b;
   auto const shape = shape_of(o);
   pack_loads loads;
   auto order = take_kinds<Index>(b, std::move(packs), of, o, loads);
   auto const& sums = loads.sums;
-  auto const k = of.samples.measures(), places = static_cast<std::size_t>(o.ranks * o.micro_batches);
+  auto const k = of.samples.measures(), places = static_cast<std::size_t>(o.steps.ranks * o.steps.micro_batches);
   auto const most = b.packs.size() / places + 1;
   auto const window = o.window == 0 || o.window > most ? most : static_cast<std::size_t>(o.window);
-  auto const columns = balanced_columns(loads, of, window * static_cast<std::size_t>(o.micro_batches));
+  auto const columns = balanced_columns(loads, of, window * static_cast<std::size_t>(o.steps.micro_batches));
   splitmix64 draw(~epoch_seed(shape));
-  auto const pipelines = o.synchronisation == synchronisation::pipeline && o.stages > 1;
+  auto const pipelines = o.steps.synchronisation == synchronisation::pipeline && o.steps.stages > 1;
   std::array<std::vector<Index>, 2> table;
   for (std::size_t kind = 0; kind < 2; ++kind) table[kind] = steps_of_rows<Index>(b, order[kind], sums, columns, window, pipelines, draw);
   interleave<Index>(b, table, {order[0].size() / places, order[1].size() / places});

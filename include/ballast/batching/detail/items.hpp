@@ -46,7 +46,7 @@ class repeat_budget {
   }
 
  private:
-  /// Whether the samples have several measures, whose squares are not used; see `measured_items`.
+  /// Whether the samples have several measures, whose squares are not used; see `weighed_vectors`.
   [[nodiscard]] bool several() const noexcept { return items_.longest == 0; }
   weighed_samples const& items_;
   std::int64_t squares_, cost_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/batching/detail/measured_items.hpp>
-#include <ballast/batching/measured_options.hpp>
+#include <ballast/batching/detail/weighed_vectors.hpp>
+#include <ballast/batching/vector_options.hpp>
 #include <ballast/core/certificate.hpp>
 #include <ballast/core/groups.hpp>
 #include <ballast/packing/vector/measures.hpp>
@@ -17,7 +17,7 @@ namespace ballast::inline v0_2::detail {
 
 /// Packs the samples of one kind, with the samples of a class in random order, and appends the packs. Returns the packer that made them.
 template <index_type Index>
-vector_packer pack_kind(std::vector<Index> const& chosen, measured_items const& of, measured_batching_options const& o, std::uint64_t seed,
+vector_packer pack_kind(std::vector<Index> const& chosen, weighed_vectors const& of, vector_batching_options const& o, std::uint64_t seed,
                         portfolio_options const& by, groups<Index>& packs, certificate& count) {
   std::vector<std::vector<std::int64_t>> columns(of.samples.measures());
   std::vector<std::span<std::int64_t const>> views;
@@ -27,7 +27,7 @@ vector_packer pack_kind(std::vector<Index> const& chosen, measured_items const& 
     views.emplace_back(columns[m]);
   }
   auto plan = pack_portfolio<Index>(sample_measures(std::move(views)),
-                                    {.capacity = o.capacity, .max_samples = o.max_samples, .oversize = o.oversize, .seed = seed}, by);
+                                    {.capacity = of.capacity, .max_samples = o.max_samples, .oversize = o.oversize, .seed = seed}, by);
   count.value += plan.count.value;
   count.lower_bound += plan.count.lower_bound;
   for (auto& i : plan.packs.members) i = chosen[i];

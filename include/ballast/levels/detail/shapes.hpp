@@ -27,21 +27,32 @@ namespace ballast::inline v0_2::detail {
           [&] { return "sp = " + std::to_string(at.sp) + " does not divide devices = " + std::to_string(devices); });
   return devices / at.sp;
 }
-/// The shape of one level's steps.
+/// Tokens of one step of these levels: as asked for, or those of `micro_batches` in the level that holds most.
 template <class = when_called>
-[[nodiscard]] inline batching_options shape_of(level const& at, std::span<level const> levels, level_batching_options const& o) {
+[[nodiscard]] inline std::int64_t tokens_per_step(std::span<level const> levels, level_options const& o) {
   require(o.tokens_per_step >= 0, [&] { return "tokens_per_step = " + std::to_string(o.tokens_per_step) + " must not be negative"; });
   require(o.tokens_per_step <= std::int64_t{1} << 61,
           [&] { return "tokens_per_step = " + std::to_string(o.tokens_per_step) + " must be at most 2^61"; });
+  require(o.micro_batches > 0 && o.micro_batches < std::uint64_t{1} << 20,
+          [&] { return "micro_batches = " + std::to_string(o.micro_batches) + " must be in 1 ... 2^20 - 1"; });
   require(o.devices < std::uint64_t{1} << 20, [&] { return "devices = " + std::to_string(o.devices) + " must be below 2^20"; });
-  auto const tokens = [&](level const& l) {
+  std::int64_t most = 0;
+  for (auto const& l : levels) {
     require(l.capacity < std::int64_t{1} << 40, [&] { return "capacity = " + std::to_string(l.capacity) + " must be below 2^40"; });
-    return static_cast<std::int64_t>(ranks_of(l, o.devices)) * l.capacity;
-  };
-  auto whole = o.tokens_per_step;
-  if (whole == 0)
-    for (auto const& l : levels) whole = (std::max)(whole, tokens(l));
-  auto const rounds = whole / tokens(at) + (whole % tokens(at) >= (tokens(at) + 1) / 2 ? 1 : 0);
+    most = (std::max)(most, static_cast<std::int64_t>(ranks_of(l, o.devices)) * l.capacity);
+  }
+  if (o.tokens_per_step != 0) return o.tokens_per_step;
+  auto const count = static_cast<std::int64_t>(o.micro_batches);
+  require(most <= (std::int64_t{1} << 61) / count,
+          [&] { return "micro_batches = " + std::to_string(count) + " of " + std::to_string(most) + " tokens exceed 2^61"; });
+  return most * count;
+}
+
+/// The shape of one level's steps.
+template <class = when_called>
+[[nodiscard]] inline batching_options shape_of(level const& at, std::span<level const> levels, level_options const& o) {
+  auto const whole = tokens_per_step(levels, o), row = static_cast<std::int64_t>(ranks_of(at, o.devices)) * at.capacity;
+  auto const rounds = whole / row + (whole % row >= (row + 1) / 2 ? 1 : 0);
   require(rounds < std::int64_t{1} << 20, [&] {
     return "tokens_per_step = " + std::to_string(whole) + " is " + std::to_string(rounds) + " micro-batches of capacity " +
            std::to_string(at.capacity) + " on " + std::to_string(ranks_of(at, o.devices)) + " ranks: a step has at most 2^20 - 1";
@@ -62,23 +73,6 @@ template <class = when_called>
     out.second.push_back(time);
   }
   return out;
-}
-
-/// The shape of the steps: every level has as many tokens in a step as the level with most has in `micro_batches` micro-batches.
-template <class = when_called>
-[[nodiscard]] inline level_batching_options shape_of(std::span<level const> levels, level_plan_options const& o) {
-  require(!levels.empty(), [] { return std::string("levels is empty"); });
-  require(o.micro_batches > 0 && o.micro_batches < std::uint64_t{1} << 20,
-          [&] { return "micro_batches = " + std::to_string(o.micro_batches) + " must be in 1 ... 2^20 - 1"; });
-  level_batching_options shape{.devices = o.devices, .left_over = o.left_over, .seed = o.seed, .epoch = o.epoch};
-  for (auto const& l : levels) {
-    auto const one = shape_of(l, {&l, 1}, {.devices = o.devices});  // throws unless all options are in range
-    auto const tokens = static_cast<std::int64_t>(one.ranks) * l.capacity;
-    require(tokens <= (std::int64_t{1} << 61) / static_cast<std::int64_t>(o.micro_batches),
-            [&] { return "micro_batches = " + std::to_string(o.micro_batches) + " of " + std::to_string(tokens) + " tokens exceed 2^61"; });
-    shape.tokens_per_step = (std::max)(shape.tokens_per_step, tokens * static_cast<std::int64_t>(o.micro_batches));
-  }
-  return shape;
 }
 
 /// The cost of a sample in the longest level, in units so coarse that the sum over all samples stays below 2^63.

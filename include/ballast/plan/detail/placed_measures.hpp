@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/concepts.hpp>
-#include <ballast/core/config.hpp>
 #include <ballast/packing/vector/measures.hpp>
 #include <ballast/plan/plan_data.hpp>
 
@@ -13,14 +12,6 @@
 // The samples of several measures that planners of steps see. Private.
 
 namespace ballast::inline v0_2::detail {
-
-/// The capacities of all measures: the tokens are last.
-template <class = when_called>
-[[nodiscard]] inline std::vector<std::int64_t> capacities_of(data_plan_options const& options) {
-  auto capacity = options.others;
-  capacity.push_back(options.steps.capacity);
-  return capacity;
-}
 
 /// The measures of the samples that have a place, renumbered if some have none: number k is sample `kept[k]`. `kept` is empty if all
 /// samples are kept. The view of them needs the plan.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/batching/measured_steps.hpp>
+#include <ballast/batching/vector_steps.hpp>
 #include <ballast/core/hash.hpp>
 
 #include "support/catch.hpp"
@@ -16,12 +16,12 @@
 #include <utility>
 #include <vector>
 
-namespace test_batching_measured_steps {
+namespace test_batching_vector_steps {
 
 using namespace ballast_test;
 using measure = std::vector<std::int64_t>;
-using options = ballast::measured_batching_options;
-using plan_of_steps = ballast::measured_batching<>;
+using options = ballast::vector_batching_options;
+using plan_of_steps = ballast::vector_batching<>;
 
 namespace {
 
@@ -40,6 +40,15 @@ std::vector<measure> mixture(std::size_t count, std::size_t measures, ballast::s
 ballast::sample_measures view(std::vector<measure> const& columns) { return ballast::sample_measures({columns.begin(), columns.end()}); }
 
 measure const capacities{4096, 9, 70};
+
+/// The same options for samples with these capacities.
+options within(measure const& capacity, options o = {}) {
+  o.others.assign(capacity.begin(), capacity.end() - 1);
+  o.steps.capacity = capacity.back();
+  return o;
+}
+/// The first capacities.
+measure first_capacities(std::size_t count) { return {capacities.begin(), capacities.begin() + static_cast<std::ptrdiff_t>(count)}; }
 
 /// Next fit; samples of two kinds do not share a pack.
 ballast::groups<> next_fit(std::vector<measure> const& c, std::optional<std::size_t> separate = {}) {
@@ -66,8 +75,11 @@ ballast::groups<> next_fit(std::vector<measure> const& c, std::optional<std::siz
 
 /// Asserts what every plan owes: samples, capacities, separation, and that it says the truth of itself.
 template <class Cost>
-void check(plan_of_steps const& plan, std::vector<measure> const& c, options const& o, Cost const& cost) {
+void check(plan_of_steps const& plan, std::vector<measure> const& c, options const& all, Cost const& cost) {
   auto const n = c[0].size(), k = c.size();
+  auto const& o = all.steps;
+  auto capacity = all.others;
+  capacity.push_back(o.capacity);
   std::vector<std::int64_t> stands(n, 0), owed(n, 1);
   std::vector<int> used(plan.packs.size(), 0);
   REQUIRE((plan.ranks == o.ranks && plan.micro_batches == o.micro_batches && plan.table.size() % (o.ranks * o.micro_batches) == 0));
@@ -83,7 +95,7 @@ void check(plan_of_steps const& plan, std::vector<measure> const& c, options con
         if (p == plan.none) continue;
         CHECK(used[p]++ == 0);
         CHECK(!plan.packs[p].empty());
-        CHECK((o.max_samples == 0 || plan.packs[p].size() <= o.max_samples));
+        CHECK((all.max_samples == 0 || plan.packs[p].size() <= all.max_samples));
         measure held(k, 0);
         for (auto i : plan.packs[p]) {
           ++stands[i];
@@ -93,10 +105,10 @@ void check(plan_of_steps const& plan, std::vector<measure> const& c, options con
             row.push_back(c[j][i]);
           }
           mine += cost(row);
-          if (o.separate) kinds[c[*o.separate][i] == 0 ? 1 : 0] = true;
+          if (all.separate) kinds[c[*all.separate][i] == 0 ? 1 : 0] = true;
         }
         for (std::size_t j = 0; j < k; ++j) {
-          CHECK((held[j] <= o.capacity[j] || (o.oversize == ballast::oversize::alone && plan.packs[p].size() == 1)));
+          CHECK((held[j] <= capacity[j] || (all.oversize == ballast::oversize::alone && plan.packs[p].size() == 1)));
           load[j][s * o.ranks + r] += held[j];
         }
       }
@@ -141,29 +153,28 @@ TEST_CASE("deal_steps of measures: every sample once or listed, figures that are
   ballast::fnv1a unequal;  // the plans whose ranks may have different numbers of micro-batches
   for (int round = 0; round < 72; ++round) {
     auto const c = mixture(draw() % 700, 1 + static_cast<std::size_t>(round % 3), draw);
-    options o{.capacity = {capacities.begin(), capacities.begin() + static_cast<std::ptrdiff_t>(c.size())},
-              .ranks = 1 + draw() % 6,
-              .micro_batches = 1 + draw() % 3,
-              .left_over = static_cast<ballast::left_over>(round / 3 % 4),
-              .window = draw() % 4,
-              .weights = measure(c.size(), 1),
-              .seed = draw()};
+    auto o = within(
+        first_capacities(c.size()),
+        {.steps = {.ranks = 1 + draw() % 6, .micro_batches = 1 + draw() % 3, .left_over = static_cast<ballast::left_over>(round / 3 % 4)},
+         .window = draw() % 4,
+         .weights = measure(c.size(), 1)});
+    o.steps.seed = draw();
     if (c.size() > 1 && draw() % 2 == 0) o.separate = 1;
     auto const packs = next_fit(c, o.separate);
-    CAPTURE(round, c[0].size(), o.ranks, o.micro_batches, o.window, packs.size());
+    CAPTURE(round, c[0].size(), o.steps.ranks, o.steps.micro_batches, o.window, packs.size());
     auto const plan = ballast::deal_steps(packs, view(c), o);
     check(plan, c, o, [](measure const& row) { return std::accumulate(row.begin(), row.end(), std::int64_t{0}); });
     auto const by_first = ballast::deal_steps(packs, view(c), o, [](std::span<std::int64_t const> row) { return row[0]; });
     check(by_first, c, o, [](measure const& row) { return row[0]; });
     CHECK(hash_of(plan) == hash_of(ballast::deal_steps(packs, view(c), o)));
-    auto const places = o.ranks * o.micro_batches;
+    auto const places = o.steps.ranks * o.steps.micro_batches;
     auto const empty = static_cast<std::size_t>(std::count(plan.table.begin(), plan.table.end(), plan.none));
     auto const kinds = o.separate ? 2U : 1U;
-    if (o.left_over == ballast::left_over::drop || o.left_over == ballast::left_over::repeat) CHECK(empty == 0);
-    if (o.left_over == ballast::left_over::split && c[0].size() > 40 * places) CHECK(empty == 0);
+    if (o.steps.left_over == ballast::left_over::drop || o.steps.left_over == ballast::left_over::repeat) CHECK(empty == 0);
+    if (o.steps.left_over == ballast::left_over::split && c[0].size() > 40 * places) CHECK(empty == 0);
     CHECK(empty < kinds * places);
-    if (o.left_over != ballast::left_over::drop) CHECK(plan.dropped.empty());
-    if (o.left_over != ballast::left_over::repeat) CHECK(plan.repeated.empty());
+    if (o.steps.left_over != ballast::left_over::drop) CHECK(plan.dropped.empty());
+    if (o.steps.left_over != ballast::left_over::repeat) CHECK(plan.repeated.empty());
     for (std::size_t s = 0; s < plan.steps(); ++s) {
       std::size_t fewest = plan.table.size(), most = 0, held = 0;
       for (std::size_t r = 0; r < plan.ranks; ++r) {
@@ -176,7 +187,7 @@ TEST_CASE("deal_steps of measures: every sample once or listed, figures that are
       CHECK((fewest == most || (held < most * plan.ranks && s + kinds >= plan.steps())));
     }
     auto without = o;
-    without.equal_micro_batches = false;
+    without.steps.equal_micro_batches = false;
     unequal.append(hash_of(ballast::deal_steps(packs, view(c), without)));
   }
   CHECK(unequal.value() == 0xb623ffef246626f8U);
@@ -187,7 +198,7 @@ TEST_CASE("deal_steps of measures: each measure is balanced at once, where rando
   auto const c = mixture(30000, 2, draw);
   auto const packs = next_fit(c);
   for (std::uint64_t const micro_batches : {1U, 4U}) {
-    options o{.capacity = {4096, 9}, .ranks = 8, .micro_batches = micro_batches};
+    auto o = within({4096, 9}, {.steps = {.ranks = 8, .micro_batches = micro_batches}});
     auto const balanced = ballast::deal_steps(packs, view(c), o);
     o.window = 1;
     auto const random = ballast::deal_steps(packs, view(c), o);
@@ -211,7 +222,7 @@ TEST_CASE("deal_steps of measures: packs of two kinds that could share steps do 
     tokens.push_back(i % 2 == 0 ? 1500 : 4000);
     packs.push_back(std::span(&i, 1));
   }
-  auto const plan = ballast::deal_steps(packs, {tiles, tokens}, {.capacity = {9, 4096}, .ranks = 4, .window = 0});
+  auto const plan = ballast::deal_steps(packs, {tiles, tokens}, within({9, 4096}, {.steps = {.ranks = 4}, .window = 0}));
   CHECK((plan.balance[0].mean_ratio == 0 && plan.balance[1].mean_ratio == 0 && plan.slowest.optimal()));
 }
 
@@ -220,7 +231,7 @@ TEST_CASE("deal_steps of measures: a weight of 0 switches a measure off, a calla
   auto const c = mixture(20000, 2, draw);
   auto const packs = next_fit(c);
   auto const with = [&](measure weights) {
-    return ballast::deal_steps(packs, view(c), {.capacity = {4096, 9}, .ranks = 8, .weights = std::move(weights)});
+    return ballast::deal_steps(packs, view(c), within({4096, 9}, {.steps = {.ranks = 8}, .weights = std::move(weights)}));
   };
   auto const both = with({}), tokens = with({1, 0}), tiles = with({0, 1}), heavy = with({1, 300});
   CHECK(tokens.balance[0].mean_ratio < both.balance[0].mean_ratio);
@@ -230,7 +241,7 @@ TEST_CASE("deal_steps of measures: a weight of 0 switches a measure off, a calla
   CHECK(tokens.cost_balance == tokens.balance[0]);
   CHECK(heavy.cost == tokens.cost + 300 * tiles.cost);
 
-  options o{.capacity = {4096, 9}, .ranks = 8, .window = 1, .weights = {0, 1}};
+  auto o = within({4096, 9}, {.steps = {.ranks = 8}, .window = 1, .weights = {0, 1}});
   auto const squares = [](std::span<std::int64_t const> row) { return row[0] * row[0]; };
   auto const random = ballast::deal_steps(packs, view(c), o, squares);
   o.window = 16;
@@ -255,7 +266,7 @@ TEST_CASE("deal_steps of measures: packs that are split are balanced among thems
     if (four.size() == 4) packs.push_back(std::exchange(four, {}));
   }
   // 500 packs are 7 steps of 64 and 52 packs, or 208 samples for the 64 places of the last step: 3 or 4 each.
-  auto const plan = ballast::deal_steps(packs, {tiles, tokens}, {.capacity = {8, 4096}, .ranks = 64});
+  auto const plan = ballast::deal_steps(packs, {tiles, tokens}, within({8, 4096}, {.steps = {.ranks = 64}}));
   CHECK((plan.steps() == 8 && plan.packs.size() == 512));
   std::map<std::size_t, int> sizes;
   for (auto const pack : plan.packs) ++sizes[pack.size()];
@@ -273,7 +284,7 @@ TEST_CASE("deal_steps of measures: the unit of a measure does not matter, howeve
     large.push_back(tokens.back() << 47);
     packs.push_back(std::span(&i, 1));
   }
-  options o{.capacity = {9, std::int64_t{700} << 47}, .ranks = 2, .window = 0};
+  auto const o = within({9, std::int64_t{700} << 47}, {.steps = {.ranks = 2}, .window = 0});
   CHECK((ballast::deal_steps(packs, {tiles, large}, o).table == ballast::deal_steps(packs, {tiles, tokens}, o).table));
 }
 
@@ -281,7 +292,7 @@ TEST_CASE("plan_steps: packs and steps of several measures in one call") {
   ballast::splitmix64 draw(5);
   auto const c = mixture(8000, 2, draw);
   auto const sum = [](measure const& row) { return row[0] + 200 * row[1]; };
-  options o{.capacity = {4096, 9}, .ranks = 8, .weights = {1, 200}, .seed = 7};
+  auto o = within({4096, 9}, {.steps = {.ranks = 8, .seed = 7}, .weights = {1, 200}});
   auto const plan = ballast::plan_steps(view(c), o);
   check(plan, c, o, sum);
   CHECK((plan.dropped.empty() && plan.repeated.empty()));
@@ -293,7 +304,7 @@ TEST_CASE("plan_steps: packs and steps of several measures in one call") {
   auto const wide = ballast::plan_steps<std::uint64_t>(view(c), o);
   CHECK(std::equal(wide.table.begin(), wide.table.end(), plan.table.begin(), plan.table.end()));
   CHECK(ballast::hash(wide.packs) == ballast::hash(plan.packs));
-  o.epoch = 1;
+  o.steps.epoch = 1;
   auto const next = ballast::plan_steps(view(c), o);
   check(next, c, o, sum);
   CHECK(next.packs != plan.packs);
@@ -323,15 +334,14 @@ TEST_CASE("plan_steps: no pack has more samples than allowed, whatever is split,
   for (int round = 0; round < 36; ++round) {
     auto const c = mixture(draw() % 900, 1 + static_cast<std::size_t>(round % 3), draw);
     auto const n = c[0].size();
-    options o{.capacity = {capacities.begin(), capacities.begin() + static_cast<std::ptrdiff_t>(c.size())},
-              .ranks = 1 + draw() % 6,
-              .micro_batches = 1 + draw() % 3,
-              .left_over = static_cast<ballast::left_over>(round / 3 % 4),
-              .weights = measure(c.size(), 1),
-              .seed = draw(),
-              .max_samples = 1 + draw() % 4};
+    auto o = within(first_capacities(c.size()), {.steps = {.ranks = 1 + draw() % 6,
+                                                           .micro_batches = 1 + draw() % 3,
+                                                           .left_over = static_cast<ballast::left_over>(round / 3 % 4),
+                                                           .seed = draw()},
+                                                 .max_samples = 1 + draw() % 4,
+                                                 .weights = measure(c.size(), 1)});
     if (c.size() > 1 && draw() % 2 == 0) o.separate = 1;
-    CAPTURE(round, n, o.ranks, o.micro_batches, o.max_samples);
+    CAPTURE(round, n, o.steps.ranks, o.steps.micro_batches, o.max_samples);
     auto const plan = ballast::plan_steps(view(c), o);
     check(plan, c, o, [](measure const& row) { return std::accumulate(row.begin(), row.end(), std::int64_t{0}); });
     CHECK(plan.pack_count.lower_bound >= static_cast<std::int64_t>((n + o.max_samples - 1) / o.max_samples));
@@ -348,7 +358,7 @@ TEST_CASE("plan_steps: no pack has more samples than allowed, whatever is split,
     tokens.insert(tokens.end(), {1000, 1, 1});
     packs.push_back(std::vector<std::uint32_t>{i, i + 1, i + 2});
   }
-  options const o{.capacity = {4096}, .ranks = 4, .weights = {1}, .max_samples = 3};
+  auto const o = within({4096}, {.steps = {.ranks = 4}, .max_samples = 3, .weights = {1}});
   auto const dealt = ballast::deal_steps(packs, {tokens}, o);
   CHECK(dealt.steps() == 2);
   check(dealt, {tokens}, o, [](measure const& row) { return row[0]; });
@@ -357,7 +367,7 @@ TEST_CASE("plan_steps: no pack has more samples than allowed, whatever is split,
 TEST_CASE("plan_steps: samples above a capacity, no samples, one sample") {
   measure const tiles{1, 12, 2, 3, 1, 5}, tokens{100, 100, 200, 5000, 300, 400};
   auto const first = [](measure const& row) { return row[0]; };
-  options o{.capacity = {9, 4096}, .ranks = 2, .oversize = ballast::oversize::set_aside, .weights = {1, 0}};
+  auto o = within({9, 4096}, {.steps = {.ranks = 2}, .oversize = ballast::oversize::set_aside, .weights = {1, 0}});
   auto const aside = ballast::plan_steps({tiles, tokens}, o);
   check(aside, {tiles, tokens}, o, first);
   CHECK(aside.dropped == std::vector<std::uint32_t>{1, 3});
@@ -373,7 +383,7 @@ TEST_CASE("plan_steps: samples above a capacity, no samples, one sample") {
 TEST_CASE("deal_steps of measures: golden") {
   ballast::splitmix64 draw(6);
   auto const c = mixture(5000, 3, draw);
-  auto const plan = ballast::deal_steps(next_fit(c), view(c), {.capacity = capacities, .ranks = 8, .micro_batches = 2, .seed = 9});
+  auto const plan = ballast::deal_steps(next_fit(c), view(c), within(capacities, {.steps = {.ranks = 8, .micro_batches = 2, .seed = 9}}));
   CHECK(hash_of(plan) == 5117434895488243685U);
 }
 
@@ -387,17 +397,17 @@ TEST_CASE("deal_steps of measures: refusals name the argument, the index and the
   auto const refused = [&](options const& o, std::vector<std::vector<std::uint32_t>> const& packs = {{0, 1}, {2}}) {
     return refusal([&] { return ballast::deal_steps(packs_of(packs), {tiles, tokens}, o); });
   };
-  options const good{.capacity = {9, 20}};
+  auto const good = within({9, 20});
   auto const with = [&](auto const& change) {
     auto o = good;
     change(o);
     return refused(o);
   };
   CHECK(refused(good) == "accepted");
-  CHECK(with([](options& o) { o.capacity = {9}; }) == "capacity has 1 entries for 2 measures");
-  CHECK(with([](options& o) { o.capacity = {9, 0}; }) == "capacity[1] = 0 must be positive");
-  CHECK(with([](options& o) { o.ranks = 0; }) == "ranks = 0 must be in 1 ... 2^20 - 1");
-  CHECK(with([](options& o) { o.micro_batches = 1U << 20; }) == "micro_batches = 1048576 must be in 1 ... 2^20 - 1");
+  CHECK(with([](options& o) { o.others = {}; }) == "others has 0 capacities for 2 measures: one less is needed");
+  CHECK(with([](options& o) { o.steps.capacity = 0; }) == "capacity[1] = 0 must be positive");
+  CHECK(with([](options& o) { o.steps.ranks = 0; }) == "ranks = 0 must be in 1 ... 2^20 - 1");
+  CHECK(with([](options& o) { o.steps.micro_batches = 1U << 20; }) == "micro_batches = 1048576 must be in 1 ... 2^20 - 1");
   CHECK(with([](options& o) { o.weights = {1}; }) == "weights has 1 entries for 2 measures");
   CHECK(with([](options& o) { o.weights = {1, -2}; }) == "weights[1] = -2 must not be negative");
   CHECK(with([](options& o) { o.weights = {0, 0}; }) == "no measure has a positive weight");
@@ -405,13 +415,13 @@ TEST_CASE("deal_steps of measures: refusals name the argument, the index and the
         "weights[1] = 1152921504606846976 brings the weighted sum of its measure, which is 18, too near to 2^63");
   CHECK(with([](options& o) { o.separate = 2; }) == "separate = 2 is no measure: there are 2");
   CHECK(with([](options& o) { o.oversize = ballast::oversize::split; }).find("oversize: a sample of several measures") == 0);
-  CHECK(with([](options& o) { o.capacity = {2, 20}; }) == "packs[0] holds 3 of measure 0, more than capacity[0] = 2");
-  CHECK(with([](options& o) { o.capacity = {9, 6}; }) == "packs[0] holds 11 of measure 1, more than capacity[1] = 6");
+  CHECK(with([](options& o) { o.others = {2}; }) == "packs[0] holds 3 of measure 0, more than capacity[0] = 2");
+  CHECK(with([](options& o) { o.steps.capacity = 6; }) == "packs[0] holds 11 of measure 1, more than capacity[1] = 6");
   CHECK(with([](options& o) { o.max_samples = 1; }) == "packs[0] holds 2 samples, more than max_samples = 1");
   CHECK(refused(good, {{0}, {}}) == "packs[1] is empty");
   CHECK(refused(good, {{0}, {3}}) == "packs[1] has member 3 of 3 samples");
   CHECK(refused(good, {{0}, {1, 0}}) == "packs[1] has sample 0, which is in a pack already");
-  CHECK(refused({.capacity = {9, 20}, .separate = 0}, {{0}, {1, 2}}) == "packs[1] mixes samples 1 and 2, which measure 0 separates");
+  CHECK(refused(within({9, 20}, {.separate = 0}), {{0}, {1, 2}}) == "packs[1] mixes samples 1 and 2, which measure 0 separates");
   CHECK(refusal([&] { return ballast::deal_steps(packs_of({{0}}), {measure{1}, measure{-4}}, good); }) ==
         "measures[1][0] = -4 must not be negative");
   CHECK(refusal([&] {
@@ -419,4 +429,4 @@ TEST_CASE("deal_steps of measures: refusals name the argument, the index and the
         }) == "sample 0 has cost -1, which is negative or brings the sum of costs too near to 2^63");
 }
 
-}  // namespace test_batching_measured_steps
+}  // namespace test_batching_vector_steps

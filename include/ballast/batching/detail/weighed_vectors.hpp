@@ -2,7 +2,7 @@
 #pragma once
 #include <ballast/batching/detail/items.hpp>
 #include <ballast/batching/detail/weigh.hpp>
-#include <ballast/batching/measured_options.hpp>
+#include <ballast/batching/vector_options.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/wide.hpp>
 #include <ballast/packing/vector/measures.hpp>
@@ -24,11 +24,12 @@
 namespace ballast::inline v0_2::detail {
 
 /// Samples with their costs; `tokens` holds the last measure.
-struct measured_items {
+struct weighed_vectors {
   sample_measures const& samples;
   weighed_samples items;
-  std::vector<std::int64_t> weight;  ///< weight of each measure
-  bool cost_differs = false;         ///< whether the cost differs from the weighted sum, so that it is balanced separately
+  std::vector<std::int64_t> capacity;  ///< of each measure
+  std::vector<std::int64_t> weight;    ///< weight of each measure
+  bool cost_differs = false;           ///< whether the cost differs from the weighted sum, so that it is balanced separately
 
   /// 1 for samples that are kept apart from the others, else 0.
   [[nodiscard]] std::size_t kind(std::optional<std::size_t> separate, std::size_t i) const noexcept {
@@ -37,23 +38,15 @@ struct measured_items {
 };
 
 /// The options for planners of one measure, without the capacity, which differs between measures.
-[[nodiscard]] inline batching_options shape_of(measured_batching_options const& o) {
-  return {.capacity = 1,
-          .ranks = o.ranks,
-          .micro_batches = o.micro_batches,
-          .synchronisation = o.synchronisation,
-          .stages = o.stages,
-          .left_over = o.left_over,
-          .seed = o.seed,
-          .epoch = o.epoch,
-          .cost_per_micro_batch = o.cost_per_micro_batch,
-          .cost_per_step = o.cost_per_step,
-          .equal_micro_batches = o.equal_micro_batches};
+[[nodiscard]] inline batching_options shape_of(vector_batching_options const& o) {
+  auto shape = o.steps;
+  shape.capacity = 1;
+  return shape;
 }
 
 /// The given weights, or weights under which the sums of all measures are equal. Products of weights and sums stay below 2^61.
 template <class = when_called>
-[[nodiscard]] inline std::vector<std::int64_t> weights_of(sample_measures const& samples, measured_batching_options const& o) {
+[[nodiscard]] inline std::vector<std::int64_t> weights_of(sample_measures const& samples, vector_batching_options const& o) {
   auto const k = samples.measures();
   require(o.weights.empty() || o.weights.size() == k,
           [&] { return "weights has " + std::to_string(o.weights.size()) + " entries for " + std::to_string(k) + " measures"; });
@@ -79,8 +72,13 @@ template <class = when_called>
 
 /// Validates and weighs. No sum that a planner forms of these costs can reach 2^63.
 template <index_type Index, row_cost Cost>
-[[nodiscard]] measured_items weigh_measures(sample_measures const& samples, measured_batching_options const& o, Cost const& cost) {
-  require_valid(samples, vector_packing_options{.capacity = o.capacity, .oversize = o.oversize});
+[[nodiscard]] weighed_vectors weigh_measures(sample_measures const& samples, vector_batching_options const& o, Cost const& cost) {
+  require(o.others.size() + 1 == samples.measures(), [&] {
+    return "others has " + std::to_string(o.others.size()) + " capacities for " + std::to_string(samples.measures()) +
+           " measures: one less is needed";
+  });
+  auto const capacity = capacities_of(o);
+  require_valid(samples, vector_packing_options{.capacity = capacity, .oversize = o.oversize});
   require_valid(shape_of(o));
   require_valid(samples);
   auto const n = samples.size(), k = samples.measures();
@@ -90,7 +88,7 @@ template <index_type Index, row_cost Cost>
   require(!std::same_as<Cost, weighted_sum> || o.weights.empty() ||
               std::any_of(o.weights.begin(), o.weights.end(), [](auto w) { return w != 0; }),
           [] { return std::string("no measure has a positive weight"); });
-  measured_items out{samples, {}, weights_of(samples, o), !std::same_as<Cost, weighted_sum>};
+  weighed_vectors out{samples, {}, capacity, weights_of(samples, o), !std::same_as<Cost, weighted_sum>};
   auto& items = out.items;
   auto const most = (std::min)(most_cost(n, shape_of(o)), (std::int64_t{1} << 61) - 1) + 1;
   items.tokens.assign(samples.column(k - 1).begin(), samples.column(k - 1).end());
@@ -114,8 +112,8 @@ template <index_type Index, row_cost Cost>
   items.all_tokens = std::accumulate(items.tokens.begin(), items.tokens.end(), std::int64_t{0});
   items.all_cost = std::accumulate(items.cost.begin(), items.cost.end(), std::int64_t{0});
   require(items.all_cost <= most, [&] {
-    return "the weighted sum of all measures, " + std::to_string(items.all_cost) + ", is too near to 2^63 for " + std::to_string(o.stages) +
-           " stages and the fixed costs";
+    return "the weighted sum of all measures, " + std::to_string(items.all_cost) + ", is too near to 2^63 for " +
+           std::to_string(o.steps.stages) + " stages and the fixed costs";
   });
   return out;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ballast/plan/measured_data.hpp>
+#include <ballast/plan/vector_data.hpp>
 
 #include <ballast/core/hash.hpp>
 #include <ballast/cost/presets.hpp>
@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-namespace test_plan_measured_data {
+namespace test_plan_vector_data {
 
 namespace {
 
@@ -204,4 +204,4 @@ TEST_CASE("plan_data: samples of several measures that make no sense are refused
   CHECK(refused(o) == "tokens[1] = 0 must be positive");
 }
 
-}  // namespace test_plan_measured_data
+}  // namespace test_plan_vector_data

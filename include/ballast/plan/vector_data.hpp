@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <ballast/batching/measured_options.hpp>
-#include <ballast/batching/measured_steps.hpp>
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/resume.hpp>
+#include <ballast/batching/vector_options.hpp>
+#include <ballast/batching/vector_steps.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/wide.hpp>
@@ -34,11 +34,12 @@ namespace detail {
 /// The windows are widened until ranks wait at most one part in a hundred. A pipeline waits for its slowest micro-batch too, which wider
 /// windows hardly change.
 template <index_type Index, class Cost>
-[[nodiscard]] measured_batching<Index> plan_in_windows(sample_measures const& samples, measured_batching_options by, Cost const& cost) {
+[[nodiscard]] vector_batching<Index> plan_in_windows(sample_measures const& samples, vector_batching_options by, Cost const& cost) {
   auto best = plan_steps<Index>(samples, by, cost);
-  if (by.synchronisation == synchronisation::pipeline || !best.repeated.empty()) return best;
+  if (by.steps.synchronisation == synchronisation::pipeline || !best.repeated.empty()) return best;
   for (std::uint64_t const window : {64U, 0U}) {
-    if (by.window >= best.steps() || compare_products(best.slowest.value, 100 * static_cast<std::int64_t>(by.ranks), best.cost, 101) <= 0)
+    if (by.window >= best.steps() ||
+        compare_products(best.slowest.value, 100 * static_cast<std::int64_t>(by.steps.ranks), best.cost, 101) <= 0)
       break;
     by.window = window;
     auto wider = deal_steps<Index>(best.packs, samples, by, cost);
@@ -99,19 +100,10 @@ template <index_type Index = std::uint32_t, row_cost Cost>
   detail::placed_measures<Index> const placed(out);
   auto const pipelines = o.synchronisation == synchronisation::pipeline && o.stages > 1;
   auto plan = detail::plan_in_windows<Index>(placed.view(),
-                                             {.capacity = capacity,
-                                              .ranks = o.ranks,
-                                              .micro_batches = o.micro_batches,
-                                              .synchronisation = o.synchronisation,
-                                              .stages = o.stages,
-                                              .left_over = o.left_over,
-                                              .weights = std::vector<std::int64_t>(pipelines ? 0 : last + 1),
-                                              .seed = o.seed,
-                                              .epoch = o.epoch,
-                                              .cost_per_micro_batch = o.cost_per_micro_batch,
-                                              .cost_per_step = o.cost_per_step,
-                                              .equal_micro_batches = o.equal_micro_batches,
-                                              .max_samples = options.max_samples},
+                                             {.steps = o,
+                                              .others = options.others,
+                                              .max_samples = options.max_samples,
+                                              .weights = std::vector<std::int64_t>(pipelines ? 0 : last + 1)},
                                              cost);
   if (!placed.kept.empty()) renumber<Index>(plan, placed.kept);
   out.packs.value = std::count_if(plan.table.begin(), plan.table.end(), [&](Index p) { return p != plan.none; });

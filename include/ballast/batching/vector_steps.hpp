@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/batching/detail/deal_alike.hpp>
-#include <ballast/batching/detail/measured_items.hpp>
 #include <ballast/batching/detail/pack_kind.hpp>
-#include <ballast/batching/measured_options.hpp>
+#include <ballast/batching/detail/weighed_vectors.hpp>
+#include <ballast/batching/vector_options.hpp>
 #include <ballast/core/certificate.hpp>
 #include <ballast/core/groups.hpp>
 #include <ballast/core/random.hpp>
@@ -43,8 +43,8 @@ namespace ballast::inline v0_2 {
 /// @par Source
 /// The distance ratio: Yao et al., OmniBal, arXiv 2407.20761. Rows: this library.
 template <index_type Index, row_cost Cost = weighted_sum>
-[[nodiscard]] measured_batching<Index> deal_steps(groups<Index> packs, sample_measures const& samples,
-                                                  measured_batching_options const& options, Cost const& cost = {}) {
+[[nodiscard]] vector_batching<Index> deal_steps(groups<Index> packs, sample_measures const& samples, vector_batching_options const& options,
+                                                Cost const& cost = {}) {
   return detail::deal_alike<Index>(std::move(packs), detail::weigh_measures<Index>(samples, options, cost), options);
 }
 
@@ -66,10 +66,10 @@ template <index_type Index, row_cost Cost = weighted_sum>
 /// @par Determinism
 /// A pure function of its arguments.
 template <index_type Index = std::uint32_t, row_cost Cost = weighted_sum>
-[[nodiscard]] measured_batching<Index> plan_steps(sample_measures const& samples, measured_batching_options const& options,
-                                                  Cost const& cost = {}) {
+[[nodiscard]] vector_batching<Index> plan_steps(sample_measures const& samples, vector_batching_options const& options,
+                                                Cost const& cost = {}) {
   auto const items = detail::weigh_measures<Index>(samples, options, cost);
-  auto const seed = epoch_seed(detail::shape_of(options));
+  auto const seed = epoch_seed(options.steps);
   std::array<std::vector<Index>, 2> chosen;
   for (auto i : random_permutation<Index>(samples.size(), splitmix64(seed)())) chosen[items.kind(options.separate, i)].push_back(i);
   certificate count;

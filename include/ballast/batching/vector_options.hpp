@@ -20,18 +20,16 @@
 
 namespace ballast::inline v0_2 {
 
-/// @brief Options of a planner of steps for samples of several measures. Only `capacity` has no default.
-struct measured_batching_options {
-  std::vector<std::int64_t> capacity{};  ///< largest total of each measure in one pack: one entry for each measure, at least 1
-  std::uint64_t ranks = 1;               ///< data-parallel ranks; at least 1
-  std::uint64_t micro_batches = 1;       ///< packs of one rank in one step; at least 1
-  /// Where ranks wait for each other, by which `slowest` is computed. With `pipeline` and several stages, rows of similar cost share a
-  /// step.
-  ballast::synchronisation synchronisation = ballast::synchronisation::per_step;
-  std::uint64_t stages = 1;                                  ///< pipeline stages, for `synchronisation::pipeline`; at least 1
-  ballast::left_over left_over = ballast::left_over::split;  ///< what happens to an incomplete last step
+/// @brief Options of a planner of steps for samples of several measures. Only `steps.capacity` has no default.
+struct vector_batching_options {
+  /// The shape of a step, as for samples of one measure. `capacity` is that of the last measure; `least_fill` is not read. With
+  /// `synchronisation::pipeline` and several stages, rows of similar cost share a step. Only the last step of each kind of samples can have
+  /// unequal micro-batches, if there are too few samples to split packs.
+  batching_options steps{};
+  std::vector<std::int64_t> others{};  ///< largest total in one pack of each measure in front of the last, at least 1
   /// What happens to a sample that exceeds a capacity: `reject`, `set_aside` (it is listed as dropped) or `alone`.
   ballast::oversize oversize = ballast::oversize::reject;
+  std::uint64_t max_samples = 0;  ///< most samples in one pack; 0 = no limit
   /// Number of steps whose packs are balanced together, after all packs were put in a random order; 0 = all steps. Wider windows balance
   /// better, but their steps are less random.
   std::uint64_t window = 16;
@@ -41,17 +39,9 @@ struct measured_batching_options {
   /// A measure that is 0 for some samples (text without images, for example). Samples with 0 of it never share a pack or a step with other
   /// samples.
   std::optional<std::size_t> separate{};
-  std::uint64_t seed = 0;                 ///< any value; another seed gives another order
-  std::uint64_t epoch = 0;                ///< another epoch gives another order under the same seed
-  std::int64_t cost_per_micro_batch = 0;  ///< fixed cost of a micro-batch, as in `batching_options`
-  std::int64_t cost_per_step = 0;         ///< fixed cost of a step for each rank, as in `batching_options`
-  /// Whether all ranks run the same number of micro-batches in a step. Only the last step of each kind of samples can be unequal, if there
-  /// are too few samples to split packs.
-  bool equal_micro_batches = true;
-  std::uint64_t max_samples = 0;  ///< most samples in one pack; 0 = no limit
 };
 
-/// @brief The default cost of a sample: the sum of its measures times `measured_batching_options::weights`.
+/// @brief The default cost of a sample: the sum of its measures times `vector_batching_options::weights`.
 struct weighted_sum {};
 
 /// @brief The cost of a sample with several measures: `weighted_sum`, or a pure callable that maps the span of a sample's measures to an
@@ -66,11 +56,22 @@ concept row_cost =
 ///
 /// @tparam Index  type of the sample indices and pack numbers
 template <index_type Index = std::uint32_t>
-struct measured_batching : batching<Index> {
+struct vector_batching : batching<Index> {
   /// For each measure: the balance of the ranks' loads in the steps; `mean_ratio` is the distance ratio of OmniBal.
   std::vector<step_balance> balance;
   step_balance cost_balance;  ///< the same for the cost
   certificate pack_count;     ///< set by `plan_steps`: number of packs before left-overs were settled, and its lower bound
 };
 
+namespace detail {
+
+/// The capacities of all measures, the last one behind the others.
+template <class Options>
+[[nodiscard]] std::vector<std::int64_t> capacities_of(Options const& o) {
+  auto capacity = o.others;
+  capacity.push_back(o.steps.capacity);
+  return capacity;
+}
+
+}  // namespace detail
 }  // namespace ballast::inline v0_2

@@ -3,7 +3,7 @@
 #include <ballast/batching/detail/deal_packs.hpp>
 #include <ballast/batching/detail/items.hpp>
 #include <ballast/batching/detail/like_rows.hpp>
-#include <ballast/batching/detail/measured_items.hpp>
+#include <ballast/batching/detail/weighed_vectors.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/core/wide.hpp>
@@ -31,7 +31,7 @@ struct pack_loads {
 
 /// Sums the packs from number `from` on; the sums of earlier packs are known. `each` is the fixed cost of a micro-batch.
 template <index_type Index>
-void sum_up(groups<Index> const& packs, measured_items const& of, std::int64_t each, std::size_t from, pack_loads& out) {
+void sum_up(groups<Index> const& packs, weighed_vectors const& of, std::int64_t each, std::size_t from, pack_loads& out) {
   auto const k = of.samples.measures(), count = packs.size(), slack = count / 64 + 4096;  // room for the few packs that are added
   out.measures.columns = k;
   out.measures.loads.reserve((from == 0 ? count + slack : count) * k);
@@ -59,7 +59,7 @@ void sum_up(groups<Index> const& packs, measured_items const& of, std::int64_t e
 
 /// Throws if a pack exceeds a capacity, has too many samples or mixes samples that are kept apart.
 template <index_type Index>
-void require_legal(groups<Index> const& packs, load_table const& loads, measured_items const& of, measured_batching_options const& o) {
+void require_legal(groups<Index> const& packs, load_table const& loads, weighed_vectors const& of, vector_batching_options const& o) {
   for (std::size_t p = 0; p < packs.size(); ++p) {
     auto const pack = packs[p];
     auto const entry = [&] { return "packs[" + std::to_string(p) + "]"; };
@@ -67,9 +67,9 @@ void require_legal(groups<Index> const& packs, load_table const& loads, measured
       return entry() + " holds " + std::to_string(pack.size()) + " samples, more than max_samples = " + std::to_string(o.max_samples);
     });
     for (std::size_t m = 0; m < loads.columns; ++m)
-      require(loads[p][m] <= o.capacity[m] || (pack.size() == 1 && o.oversize == oversize::alone), [&] {
+      require(loads[p][m] <= of.capacity[m] || (pack.size() == 1 && o.oversize == oversize::alone), [&] {
         return entry() + " holds " + std::to_string(loads[p][m]) + " of measure " + std::to_string(m) + ", more than capacity[" +
-               std::to_string(m) + "] = " + std::to_string(o.capacity[m]);
+               std::to_string(m) + "] = " + std::to_string(of.capacity[m]);
       });
     if (o.separate)
       for (auto i : pack)
@@ -83,8 +83,8 @@ void require_legal(groups<Index> const& packs, load_table const& loads, measured
 /// Deals the samples of the last `take` packs to `count` packs: each sample, most expensive first, goes to the cheapest pack with room.
 /// Returns whether all samples found room and no pack is empty; otherwise nothing has changed.
 template <index_type Index>
-[[nodiscard]] bool redeal_last(groups<Index>& packs, std::size_t take, std::size_t count, measured_items const& of,
-                               measured_batching_options const& o) {
+[[nodiscard]] bool redeal_last(groups<Index>& packs, std::size_t take, std::size_t count, weighed_vectors const& of,
+                               vector_batching_options const& o) {
   auto const k = of.samples.measures(), first = packs.size() - take;
   std::vector<Index> samples(packs.members.begin() + static_cast<std::ptrdiff_t>(packs.offsets[first]), packs.members.end());
   std::sort(samples.begin(), samples.end(),
@@ -98,7 +98,7 @@ template <index_type Index>
       auto const p = entry.second;
       if (o.max_samples != 0 && dealt[p].size() >= o.max_samples) return false;
       for (std::size_t m = 0; m < k; ++m)
-        if (load[p * k + m] + of.samples.column(m)[i] > o.capacity[m] && !dealt[p].empty()) return false;
+        if (load[p * k + m] + of.samples.column(m)[i] > of.capacity[m] && !dealt[p].empty()) return false;
       return true;
     };
     auto const at = std::find_if(by_cost.begin(), by_cost.end(), fits);
@@ -120,29 +120,29 @@ template <index_type Index>
 /// possible, or only the ranks must have equal numbers of packs, single samples are split off. Returns the first pack that has changed; the
 /// packs from there on belong in the same steps.
 template <index_type Index>
-[[nodiscard]] std::size_t split_alike(groups<Index>& packs, measured_items const& of, measured_batching_options const& o) {
-  auto const places = static_cast<std::size_t>(o.ranks * o.micro_batches), given = packs.size();
+[[nodiscard]] std::size_t split_alike(groups<Index>& packs, weighed_vectors const& of, vector_batching_options const& o) {
+  auto const places = static_cast<std::size_t>(o.steps.ranks * o.steps.micro_batches), given = packs.size();
   auto const shape = shape_of(o);
-  if (o.left_over == left_over::repeat || o.left_over == left_over::drop || given % places == 0) return given;
+  if (o.steps.left_over == left_over::repeat || o.steps.left_over == left_over::drop || given % places == 0) return given;
   constexpr std::size_t most_steps = 8;
-  for (std::size_t steps = 1; o.left_over == left_over::split && steps <= most_steps && steps * places <= given + places; ++steps) {
+  for (std::size_t steps = 1; o.steps.left_over == left_over::split && steps <= most_steps && steps * places <= given + places; ++steps) {
     auto const take = given % places + (steps - 1) * places;
     auto const first = given - take;
     if (packs.members.size() - packs.offsets[first] >= 2 * steps * places && redeal_last(packs, take, steps * places, of, o)) return first;
   }
-  auto const filled = o.left_over == left_over::split && split_to_multiple(packs, places, of.items, shape);
-  if (!filled && o.equal_micro_batches) (void)split_to_multiple(packs, static_cast<std::size_t>(o.ranks), of.items, shape);
-  return o.left_over == left_over::split || packs.size() != given ? 0 : given;
+  auto const filled = o.steps.left_over == left_over::split && split_to_multiple(packs, places, of.items, shape);
+  if (!filled && o.steps.equal_micro_batches) (void)split_to_multiple(packs, static_cast<std::size_t>(o.steps.ranks), of.items, shape);
+  return o.steps.left_over == left_over::split || packs.size() != given ? 0 : given;
 }
 
 /// Settles left-overs, puts the packs of each kind of samples in a random order, and sums their loads.
 template <index_type Index>
-[[nodiscard]] std::array<std::vector<Index>, 2> take_kinds(batching<Index>& b, groups<Index> packs, measured_items const& of,
-                                                           measured_batching_options const& o, pack_loads& loads) {
+[[nodiscard]] std::array<std::vector<Index>, 2> take_kinds(batching<Index>& b, groups<Index> packs, weighed_vectors const& of,
+                                                           vector_batching_options const& o, pack_loads& loads) {
   auto shape = shape_of(o);
   shape.capacity = (std::numeric_limits<std::int64_t>::max)();
   take_packs(b, std::move(packs), of.items, shape);
-  sum_up(b.packs, of, o.cost_per_micro_batch, 0, loads);
+  sum_up(b.packs, of, o.steps.cost_per_micro_batch, 0, loads);
   require_legal(b.packs, loads.measures, of, o);
   std::array<groups<Index>, 2> part;
   if (o.separate)
@@ -165,13 +165,13 @@ template <index_type Index>
       for (auto const pack : part[1]) b.packs.push_back(pack);
   }
   for (auto& of_kind : order) settle_left_over(b, of_kind, of.items, shape);
-  sum_up(b.packs, of, o.cost_per_micro_batch, same, loads);
+  sum_up(b.packs, of, o.steps.cost_per_micro_batch, same, loads);
   return order;
 }
 
 /// The columns to balance, weighted: each measure with a weight, and the cost if it is not their sum.
 template <class = when_called>
-[[nodiscard]] inline load_table balanced_columns(pack_loads const& packs, measured_items const& of, std::size_t window_rows) {
+[[nodiscard]] inline load_table balanced_columns(pack_loads const& packs, weighed_vectors const& of, std::size_t window_rows) {
   auto const& [measures, sums] = packs;
   std::vector<std::size_t> counted;
   for (std::size_t m = 0; m < measures.columns; ++m)
