@@ -2,7 +2,11 @@
 #include <ballast/core/keyed_item.hpp>
 #include <ballast/core/random.hpp>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
+#include <vector>
 
 #include "support/catch.hpp"
 
@@ -28,6 +32,23 @@ TEST_CASE("items are sorted as by comparison, whatever the range of their keys",
       CHECK(std::equal(items.begin(), items.end(), expected.begin(), expected.end(),
                        [](auto const& a, auto const& b) { return a.key == b.key && a.item == b.item; }));
     }
+}
+
+TEST_CASE("numbers are sorted by any order", "[core]") {
+  ballast::splitmix64 random(11);
+  for (std::size_t const count : {0U, 1U, 2U, 17U, 1000U}) {
+    std::vector<std::uint64_t> key(count);
+    std::vector<std::uint32_t> numbers(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      key[i] = random() % 8;
+      numbers[i] = static_cast<std::uint32_t>(i);
+    }
+    auto const before = [&](std::uint32_t a, std::uint32_t b) { return key[a] != key[b] ? key[a] < key[b] : a > b; };
+    auto expected = numbers;
+    std::sort(expected.begin(), expected.end(), before);
+    ballast::sort_by(numbers, before);
+    CHECK(numbers == expected);
+  }
 }
 
 }  // namespace

@@ -7,10 +7,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 /// @file
-/// @brief `keyed_item` and `sort_largest_first`: the order in which planners take items, most expensive first.
+/// @brief `keyed_item` and `sort_largest_first`: the order in which planners take items, most expensive first; `sort_by` for other orders.
 
 namespace ballast::inline v0_2 {
 
@@ -50,6 +51,41 @@ void sort_largest_first(std::vector<keyed_item<Index>>& items, std::vector<keyed
     for (auto const& x : items) scratch[begin[digit_of(x)]++] = x;
     items.swap(scratch);
   }
+}
+
+namespace detail {
+
+/// A strict order of numbers, called through a pointer.
+template <index_type Index>
+struct number_order {
+  void const* of;
+  bool (*before)(void const*, Index, Index);
+  [[nodiscard]] bool operator()(Index a, Index b) const { return before(of, a, b); }
+};
+template <index_type Index>
+void sort_numbers(std::span<Index> numbers, number_order<Index> order) {
+  std::sort(numbers.data(), numbers.data() + numbers.size(), order);
+}
+
+}  // namespace detail
+
+/// @brief Sorts numbers by any order. All orders share one instantiation of `std::sort`, since a program that instantiates it for each of
+/// them takes seconds longer to compile; each comparison is called through a pointer for that.
+/// @tparam Index   type of the numbers
+/// @tparam Before  a strict total order of two numbers
+/// @param numbers  the numbers, different from each other
+/// @param before   whether the first of two numbers comes before the second
+/// @par Complexity
+/// O(n log n) comparisons.
+template <index_type Index, class Before>
+void sort_by(std::span<Index> numbers, Before const& before) {
+  detail::sort_numbers<Index>(numbers,
+                              {&before, [](void const* of, Index a, Index b) -> bool { return (*static_cast<Before const*>(of))(a, b); }});
+}
+/// @brief Sorts numbers by any order, as above. @param numbers a list @param before the order
+template <index_type Index, class Before>
+void sort_by(std::vector<Index>& numbers, Before const& before) {
+  sort_by(std::span<Index>(numbers), before);
 }
 
 }  // namespace ballast::inline v0_2

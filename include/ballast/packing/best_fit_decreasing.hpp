@@ -26,7 +26,7 @@ struct best_fit_decreasing_solver {
   Executor const& executor;
   template <class Weights>
   void operator()(packing_items<Weights> const& items, groups<Index>& packs) const {
-    auto const count = bulk_best_fit<true>(items.classes, items.capacity, items.max_samples, ws.bulk);
+    auto const count = bulk_best_fit(true, items.classes, items.capacity, items.max_samples, ws.bulk);
     expand(count, ws.bulk, canonical_order(items, ws.positions, executor), packs, executor);
   }
 };

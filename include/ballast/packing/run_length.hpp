@@ -44,7 +44,7 @@ template <class = when_called>
   auto const samples = items.weights.samples() + items.alone;
   auto const max_samples = options.max_samples != 0 ? options.max_samples : samples + 1;
   detail::bulk_workspace ws;
-  auto const packs = detail::bulk_best_fit<false>(items.weights, capacity, max_samples, ws);
+  auto const packs = detail::bulk_best_fit(false, items.weights, capacity, max_samples, ws);
   auto bound = packing_lower_bound(items.weights, capacity, max_samples, static_cast<std::int64_t>(packs));
   bound.packs += static_cast<std::int64_t>(items.alone);
   auto const verdict = detail::judge_count(packs + items.alone, samples, bound, options);
@@ -71,7 +71,7 @@ void plan_runs(histogram const& lengths, packing_options const& options, plan_wo
   out.capacity = round_down(options.capacity, options.pack_multiple);
   out.sample_multiple = options.sample_multiple;
   out.samples = items.weights.samples();
-  out.packs = bulk_best_fit<true>(items.weights, out.capacity, options.max_samples != 0 ? options.max_samples : out.samples + 1, bulk);
+  out.packs = bulk_best_fit(true, items.weights, out.capacity, options.max_samples != 0 ? options.max_samples : out.samples + 1, bulk);
   ready();
   blocks.resize(bulk.behind.size());
   for_each_interval(bulk, [&](pack_interval const& part) { blocks[part.place] = {part.key, 0, part.samples, out.capacity - part.room}; });

@@ -3,6 +3,7 @@
 #include <ballast/batching/detail/items.hpp>
 #include <ballast/batching/micro_batch_options.hpp>
 #include <ballast/batching/options.hpp>
+#include <ballast/core/keyed_item.hpp>
 #include <ballast/core/math.hpp>
 
 #include <algorithm>
@@ -34,7 +35,7 @@ class best_layout {
     auto const cost = costs_of(packs);
     std::vector<Index> falling(packs.size());
     std::iota(falling.begin(), falling.end(), Index{0});
-    std::sort(falling.begin(), falling.end(), [&](Index a, Index b) { return cost[a] != cost[b] ? cost[a] > cost[b] : a < b; });
+    sort_by(falling, [&](Index a, Index b) { return cost[a] != cost[b] ? cost[a] > cost[b] : a < b; });
     std::vector<std::uint64_t> held(static_cast<std::size_t>(o_.ranks), 0);
     if (!by_rows())
       for (auto r : rank) ++held[static_cast<std::size_t>(r)];

@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/batching/detail/items.hpp>
 #include <ballast/batching/detail/step_evener.hpp>
+#include <ballast/core/keyed_item.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -115,7 +116,7 @@ class place_filler : step_evener<Index> {
       auto& nearest = free[pack];
       if (given[pack]++ == 0) {
         std::ranges::copy_if(contents_[pack], std::back_inserter(nearest), [&](Index i) { return bound_[i] == 0; });
-        std::sort(nearest.begin(), nearest.end(), [&](Index a, Index b) { return off(a) != off(b) ? off(a) > off(b) : a > b; });
+        sort_by(nearest, [&](Index a, Index b) { return off(a) != off(b) ? off(a) > off(b) : a > b; });
       }
       auto const sample = nearest.back();
       nearest.pop_back();

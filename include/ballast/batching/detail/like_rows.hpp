@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/concepts.hpp>
+#include <ballast/core/keyed_item.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -38,7 +39,7 @@ class like_rows {
     for (std::size_t c = 0; c < of_.columns; ++c) {
       order_[c].resize(n);
       std::iota(order_[c].begin(), order_[c].end(), Index{0});
-      std::sort(order_[c].begin(), order_[c].end(), [&](Index x, Index y) { return precedes(x, y, c); });
+      sort_by(order_[c], [&](Index x, Index y) { return precedes(x, y, c); });
     }
     in_front_.assign(n, 0);
     split(0, n / ranks_);

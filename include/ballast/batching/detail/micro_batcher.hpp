@@ -8,6 +8,7 @@
 #include <ballast/batching/detail/rank_filler.hpp>
 #include <ballast/batching/micro_batch_options.hpp>
 #include <ballast/batching/options.hpp>
+#include <ballast/core/keyed_item.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/search_limits.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
@@ -35,8 +36,7 @@ class micro_batcher {
                 micro_batch_constraints const& c, search_limits const& limits)
       : units_(units), apart_(apart), o_(o), c_(c), limits_(limits), n_(units.size()), order_(n_), best_(units, o, c) {
     std::iota(order_.begin(), order_.end(), Index{0});
-    if (!apart.empty())
-      std::sort(order_.begin(), order_.end(), [&](Index a, Index b) { return apart[a] != apart[b] ? apart[a] < apart[b] : a < b; });
+    if (!apart.empty()) sort_by(order_, [&](Index a, Index b) { return apart[a] != apart[b] ? apart[a] < apart[b] : a < b; });
   }
 
   void run(micro_batching<Index>& out) {

@@ -5,16 +5,19 @@
 #include <ballast/core/classes.hpp>
 #include <ballast/core/concepts.hpp>
 #include <ballast/core/groups.hpp>
+#include <ballast/core/keyed_item.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/packing/best_fit_decreasing.hpp>
 #include <ballast/packing/run_length.hpp>
 #include <ballast/packing/shuffled.hpp>
 #include <ballast/packing/vector/bin_completion.hpp>
+#include <ballast/packing/vector/measures.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -32,7 +35,7 @@ template <index_type Index>
   auto const steps_of = [&](std::size_t count) { return (count + places - 1) / places; };
   auto packs = best_fit_shuffled<Index>(items.tokens, {.capacity = o.capacity, .seed = epoch_seed(o)}).packs;
   auto const goal = steps_of(static_cast<std::size_t>(count_packs(ballast::fold(items.tokens), {.capacity = o.capacity}).count.value));
-  std::vector<std::pair<std::int64_t, std::size_t>> order;
+  std::vector<keyed_item<Index>> order;
   std::vector<Index> members;
   std::vector<std::int64_t> tokens;
   for (std::size_t const part : {10U, 10U, 10U, 20U, 15U, 30U}) {
@@ -41,21 +44,21 @@ template <index_type Index>
     for (std::size_t p = 0; p < packs.size(); ++p) {
       std::int64_t held = 0;
       for (auto i : packs[p]) held += items.tokens[i];
-      order.emplace_back(held, p);
+      order.push_back({-held, static_cast<Index>(p)});
     }
     auto const again = packs.size() * part / 100;
     std::sort(order.begin(), order.end());
     members.clear();
     tokens.clear();
     for (std::size_t k = 0; k < again; ++k)
-      for (auto i : packs[order[k].second]) {
+      for (auto i : packs[order[k].item]) {
         members.push_back(i);
         tokens.push_back(items.tokens[i]);
       }
     auto fewer = best_fit_decreasing<Index>(tokens, {.capacity = o.capacity}).packs;
     if (fewer.size() > again) continue;
     for (auto& m : fewer.members) m = members[m];
-    for (std::size_t k = again; k < packs.size(); ++k) fewer.push_back(packs[order[k].second]);
+    for (std::size_t k = again; k < packs.size(); ++k) fewer.push_back(packs[order[k].item]);
     packs = std::move(fewer);
   }
   return packs;
@@ -68,13 +71,34 @@ template <index_type Index>
   auto const places = static_cast<std::size_t>(o.ranks * o.micro_batches);
   auto mixed = best_fit_shuffled<Index>(items.tokens, {.capacity = o.capacity, .max_samples = max_samples, .seed = seed}).packs;
   auto const order = random_permutation<Index>(items.size(), seed);  // equal samples change places from epoch to epoch
-  std::vector<std::int64_t> tokens;
-  tokens.reserve(order.size());
-  for (auto const i : order) tokens.push_back(items.tokens[i]);
-  auto completed = bin_completion<Index>({tokens}, {.capacity = {o.capacity}, .max_samples = max_samples}).packs;
-  if (divide_up(completed.size(), places) >= divide_up(mixed.size(), places)) return mixed;
-  for (auto& i : completed.members) i = order[i];
-  return completed;
+  std::vector<keyed_item<Index>> shortest_first, scratch;
+  shortest_first.reserve(order.size());
+  for (auto const i : order) shortest_first.push_back({-items.tokens[i], static_cast<Index>(shortest_first.size())});
+  sort_largest_first(shortest_first, scratch);
+  measure_classes classes{2, {}, {}};
+  std::vector<std::size_t> next;  // of each class: its first sample that has no pack yet
+  for (std::size_t k = 0; k < order.size(); ++k) {
+    if (auto const key = shortest_first[k].key; k == 0 || key != shortest_first[k - 1].key) {
+      classes.values.insert(classes.values.end(), {-key, 1});
+      classes.counts.push_back(0);
+      next.push_back(k);
+    }
+    ++classes.counts.back();
+  }
+  constexpr std::uint64_t most = (std::numeric_limits<std::int64_t>::max)();
+  std::int64_t const capacity[] = {o.capacity, static_cast<std::int64_t>((std::min)(max_samples, most))};
+  auto const completed = plan_bin_completion(classes, capacity);
+  if (divide_up(completed.packs(), places) >= divide_up(mixed.size(), places)) return mixed;
+  groups<Index> packs;
+  std::vector<Index> members;
+  for (std::size_t p = 0; p < completed.size(); ++p)
+    for (std::uint64_t copy = 0; copy < completed.repeats[p]; ++copy) {
+      members.clear();
+      for (auto const& [c, copies] : completed[p])
+        for (std::uint32_t k = 0; k < copies; ++k) members.push_back(order[shortest_first[next[c]++].item]);
+      packs.push_back(members);
+    }
+  return packs;
 }
 
 /// Packs the items of each key by best fit in a random order.
@@ -82,7 +106,7 @@ template <index_type Index>
 [[nodiscard]] groups<Index> pack_apart(weighed_samples const& items, std::span<std::uint64_t const> key, batching_options const& o) {
   std::vector<Index> order(items.size());
   std::iota(order.begin(), order.end(), Index{0});
-  if (!key.empty()) std::sort(order.begin(), order.end(), [&](Index a, Index b) { return key[a] != key[b] ? key[a] < key[b] : a < b; });
+  if (!key.empty()) sort_by(order, [&](Index a, Index b) { return key[a] != key[b] ? key[a] < key[b] : a < b; });
   groups<Index> packs;
   std::vector<std::int64_t> tokens;
   std::vector<Index> members;

@@ -4,6 +4,7 @@
 #include <ballast/batching/detail/items.hpp>
 #include <ballast/batching/detail/replica_packs.hpp>
 #include <ballast/batching/detail/step_dealer.hpp>
+#include <ballast/core/keyed_item.hpp>
 #include <ballast/core/math.hpp>
 #include <ballast/core/random.hpp>
 #include <ballast/core/wide.hpp>
@@ -87,10 +88,10 @@ class pipeline_streamer {
 
   /// Cuts samples sorted by length into micro-batches: each ends at the capacity, or before it costs more than its share of the step.
   void cut() {
-    by_length_.clear();
-    for (auto i : samples_) by_length_.emplace_back(-items_.tokens[i], i);
-    std::sort(by_length_.begin(), by_length_.end());
-    std::ranges::transform(by_length_, samples_.begin(), [](auto const& x) { return x.second; });
+    keys_.clear();
+    for (auto i : samples_) keys_.push_back({items_.tokens[i], i});
+    std::sort(keys_.begin(), keys_.end());
+    std::ranges::transform(keys_, samples_.begin(), [](auto const& x) { return x.item; });
     std::int64_t all = 0;
     for (auto i : samples_) all += items_.cost[i];
     auto const share = all / static_cast<std::int64_t>(o_.ranks * o_.micro_batches);
@@ -108,8 +109,15 @@ class pipeline_streamer {
       tokens += items_.tokens[samples_[k]];
       cost += items_.cost[samples_[k]];
     }
-    std::sort(micro_.begin(), micro_.end(),
-              [](auto const& a, auto const& b) { return a.cost != b.cost ? a.cost > b.cost : a.begin < b.begin; });
+    most_expensive_first(micro_);
+  }
+  /// Sorts micro-batches that are sorted by their samples.
+  void most_expensive_first(std::vector<micro_batch>& micro) {
+    keys_.clear();
+    for (std::size_t k = 0; k < micro.size(); ++k) keys_.push_back({micro[k].cost, static_cast<Index>(k)});
+    std::sort(keys_.begin(), keys_.end());
+    by_sample_ = micro;
+    for (std::size_t k = 0; k < micro.size(); ++k) micro[k] = by_sample_[keys_[k].item];
   }
 
   /// Whether replicas with a time of at most `limit`, and at most `most` micro-batches each, can hold all micro-batches: each, most
@@ -210,8 +218,7 @@ class pipeline_streamer {
       samples.insert(samples.end(), got.begin(), got.end());
     }
     if (samples.size() != samples_.size()) return false;
-    std::sort(micro.begin(), micro.end(),
-              [](auto const& a, auto const& b) { return a.cost != b.cost ? a.cost > b.cost : a.begin < b.begin; });
+    most_expensive_first(micro);
     micro_.swap(micro);
     if (!holds(limit, each)) {
       micro_.swap(micro);
@@ -238,8 +245,8 @@ class pipeline_streamer {
   std::size_t ranks_;
   batching<Index> out_;
   std::vector<Index> samples_;
-  std::vector<std::pair<std::int64_t, Index>> by_length_;
-  std::vector<micro_batch> micro_;
+  std::vector<keyed_item<Index>> keys_;
+  std::vector<micro_batch> micro_, by_sample_;
   std::vector<std::size_t> replica_, held_;  ///< replica of each micro-batch; micro-batches of each replica
   std::vector<std::vector<Index>> replicas_;
   std::set<std::pair<std::int64_t, std::size_t>> open_;  ///< remaining time of the opened replicas

@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/batching/detail/items.hpp>
 #include <ballast/core/groups.hpp>
+#include <ballast/core/keyed_item.hpp>
 #include <ballast/packing/count.hpp>
 
 #include <algorithm>
@@ -32,7 +33,7 @@ class rank_filler {
   [[nodiscard]] bool run(groups<Index>& packs, std::vector<std::uint64_t>& rank) {
     for (std::size_t r = 0; r < load_.size(); ++r) best_fit(ranks_[r], r * each_, (r + 1) * each_);
     if (!left_.empty() && left_.size() > (std::uint64_t{1} << 22) / place_.size()) return false;
-    std::sort(left_.begin(), left_.end(), longer());
+    sort_by(left_, longer());
     for (auto u : left_) {  // into the least loaded rank with room
       auto best = place_.size();
       for (std::size_t p = 0; p < place_.size(); ++p)
@@ -68,7 +69,7 @@ class rank_filler {
   /// Packs by best-fit decreasing into the places `first` … `last - 1`, key after key; units without room remain in `left_`.
   void best_fit(std::span<Index const> share, std::size_t first, std::size_t last) {
     mine_.assign(share.begin(), share.end());
-    std::sort(mine_.begin(), mine_.end(), [&](Index a, Index b) { return may_meet(a, b) ? longer()(a, b) : apart_[a] < apart_[b]; });
+    sort_by(mine_, [&](Index a, Index b) { return may_meet(a, b) ? longer()(a, b) : apart_[a] < apart_[b]; });
     std::set<std::pair<std::int64_t, std::size_t>> open;  // places of the key by room
     for (std::size_t k = 0; k < mine_.size(); ++k) {
       auto const u = mine_[k];

@@ -2,12 +2,14 @@
 #pragma once
 #include <ballast/batching/weighed_samples.hpp>
 #include <ballast/core/concepts.hpp>
+#include <ballast/core/keyed_item.hpp>
 #include <ballast/core/wide.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
@@ -27,10 +29,14 @@ class replica_packs {
     lend(count);
     for (auto& packs : replicas_) {
       split(packs, count);
-      std::sort(packs.begin(), packs.end(), [&](auto const& a, auto const& b) {
-        auto const x = cost_of(a), y = cost_of(b);
-        return x != y ? x > y : a.front() < b.front();
-      });
+      std::vector<std::uint32_t> order(packs.size());
+      std::iota(order.begin(), order.end(), 0U);
+      cost_.resize(packs.size());
+      std::ranges::transform(packs, cost_.begin(), [&](auto const& pack) { return cost_of(pack); });
+      sort_by(order, [&](auto a, auto b) { return cost_[a] != cost_[b] ? cost_[a] > cost_[b] : packs[a].front() < packs[b].front(); });
+      packs_of_replica sorted;
+      for (auto const k : order) sorted.push_back(std::move(packs[k]));
+      packs.swap(sorted);
     }
   }
 
@@ -91,7 +97,7 @@ class replica_packs {
     for (std::size_t p = 0; p < given; ++p) {
       if (parts_[p] == 1) continue;
       auto samples = std::exchange(packs[p], {});
-      std::sort(samples.begin(), samples.end(), [&](Index a, Index b) { return costs_more(a, b); });
+      sort_by(samples, [&](Index a, Index b) { return costs_more(a, b); });
       load_.assign(static_cast<std::size_t>(parts_[p]), {});
       auto const first = packs.size();
       packs.resize(first + load_.size() - 1);

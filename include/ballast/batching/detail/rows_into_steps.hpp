@@ -5,6 +5,7 @@
 #include <ballast/batching/detail/redeal.hpp>
 #include <ballast/batching/detail/windows.hpp>
 #include <ballast/batching/options.hpp>
+#include <ballast/core/keyed_item.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -27,7 +28,8 @@ template <index_type Index>
   splitmix64 draw(~epoch_seed(o));
   b.table.assign((order.size() + places - 1) / places * places, b.none);
   std::vector<std::size_t> filled;
-  std::vector<std::pair<std::int64_t, std::size_t>> load, rows;
+  std::vector<std::pair<std::int64_t, std::size_t>> load;
+  std::vector<keyed_item<Index>> rows;
   for_sorted_windows(order, sums, places, deal.window, [&](std::size_t first, std::size_t last) {
     auto const put_row = [&](std::size_t from, std::size_t step, std::size_t row) {
       for (std::size_t k = from; k < (std::min)(from + ranks, last); ++k) {
@@ -41,10 +43,9 @@ template <index_type Index>
     for (std::size_t k = 0; k < steps * each; ++k) {
       std::int64_t sum = 0;
       for (std::size_t j = 0; j < ranks; ++j) sum += sums[order[first + k * ranks + j]].cost;
-      rows.emplace_back(sum, first + k * ranks);
+      rows.push_back({sum, static_cast<Index>(first + k * ranks)});
     }
-    std::sort(rows.begin(), rows.end(),
-              [](auto const& x, auto const& y) { return x.first != y.first ? x.first > y.first : x.second < y.second; });
+    std::sort(rows.begin(), rows.end());
     auto const turn = emit<Index>(steps, emission::shuffled, draw);
     load.clear();
     for (std::size_t s = 0; s < steps; ++s) load.emplace_back(0, s);

@@ -5,6 +5,7 @@
 #include <ballast/batching/options.hpp>
 #include <ballast/batching/weighed_samples.hpp>
 #include <ballast/core/concepts.hpp>
+#include <ballast/core/keyed_item.hpp>
 #include <ballast/core/math.hpp>
 
 #include <algorithm>
@@ -50,8 +51,7 @@ class share_placer {
     if (samples.empty()) return;
     base_.assign(ranks_ * each_, {0, 0});
     load_.assign(ranks_, 0);
-    std::sort(samples.begin(), samples.end(),
-              [&](Index a, Index b) { return items_.cost[a] != items_.cost[b] ? items_.cost[a] > items_.cost[b] : a < b; });
+    sort_by(samples, [&](Index a, Index b) { return items_.cost[a] != items_.cost[b] ? items_.cost[a] > items_.cost[b] : a < b; });
     std::size_t kept = 0;
     auto const most = ranks_to_share(s_.most_ranks_shared, o_);
     for (auto i : samples) {

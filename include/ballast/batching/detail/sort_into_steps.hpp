@@ -5,6 +5,7 @@
 #include <ballast/batching/detail/redeal.hpp>
 #include <ballast/batching/detail/windows.hpp>
 #include <ballast/batching/options.hpp>
+#include <ballast/core/keyed_item.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -29,8 +30,7 @@ void arrange_steps(batching<Index>& b, std::span<Index const> order, std::span<p
   for (std::size_t first = 0; first < order.size(); first += places) {
     auto const last = (std::min)(first + places, order.size());
     step.assign(order.begin() + static_cast<std::ptrdiff_t>(first), order.begin() + static_cast<std::ptrdiff_t>(last));
-    std::sort(step.begin(), step.end(),
-              [&](Index x, Index y) { return sums[x].cost != sums[y].cost ? sums[x].cost > sums[y].cost : x < y; });
+    sort_by(step, [&](Index x, Index y) { return sums[x].cost != sums[y].cost ? sums[x].cost > sums[y].cost : x < y; });
     if (o.synchronisation == synchronisation::per_micro_batch) {
       for (std::size_t k = 0; k < step.size(); ++k) {
         auto const row = k / ranks, column = k % ranks;

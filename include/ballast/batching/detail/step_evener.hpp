@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/batching/detail/step_mixer.hpp>
+#include <ballast/core/keyed_item.hpp>
 #include <ballast/core/math.hpp>
 
 #include <algorithm>
@@ -59,11 +60,12 @@ class step_evener : protected step_mixer<Index> {
       std::int64_t tokens, cost;
       Index number, into;
     };
-    std::vector<pack> packs;
+    std::vector<keyed_item<Index>> lightest_first;
     for (auto p : step(s))
-      if (p != b_.none) packs.push_back({tokens_of(p), cost_of(p), p, b_.none});
-    std::sort(packs.begin(), packs.end(),
-              [](auto const& a, auto const& b) { return a.tokens != b.tokens ? a.tokens < b.tokens : a.number < b.number; });
+      if (p != b_.none) lightest_first.push_back({-tokens_of(p), p});
+    std::sort(lightest_first.begin(), lightest_first.end());
+    std::vector<pack> packs;
+    for (auto const& [tokens, p] : lightest_first) packs.push_back({-tokens, cost_of(p), p, b_.none});
     std::vector<char> target(packs.size(), 0);
     for (std::size_t from = 0; from < packs.size() && count != 0; ++from) {
       if (target[from] != 0) continue;

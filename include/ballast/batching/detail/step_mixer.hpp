@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/batching/detail/step_dealer.hpp>
 #include <ballast/batching/detail/step_splitter.hpp>
+#include <ballast/core/keyed_item.hpp>
 
 #include <algorithm>
 #include <array>
@@ -31,8 +32,7 @@ class step_mixer : protected step_splitter<Index> {
   /// Moves all samples of a step into packs of other steps that do not become slower, if there are any.
   [[nodiscard]] bool dissolve(std::size_t s) {
     auto samples = samples_of({s});
-    std::sort(samples.begin(), samples.end(),
-              [&](Index a, Index b) { return items_.tokens[a] != items_.tokens[b] ? items_.tokens[a] > items_.tokens[b] : a < b; });
+    sort_by(samples, [&](Index a, Index b) { return items_.tokens[a] != items_.tokens[b] ? items_.tokens[a] > items_.tokens[b] : a < b; });
     std::vector<std::pair<Index, Index>> moves;  // sample, pack
     step_slack slack(ranks_ * each_, ranks_);
     std::size_t next = 0;

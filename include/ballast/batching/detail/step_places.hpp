@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/batching/detail/items.hpp>
+#include <ballast/core/keyed_item.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -161,7 +162,7 @@ class step_places {
     std::vector<Index> free;
     for (auto& p : step(s))
       if (movable(p)) free.push_back(std::exchange(p, b_.none));
-    std::sort(free.begin(), free.end(), [&](Index a, Index b) { return cost_of(a) != cost_of(b) ? cost_of(a) > cost_of(b) : a < b; });
+    sort_by(free, [&](Index a, Index b) { return cost_of(a) != cost_of(b) ? cost_of(a) > cost_of(b) : a < b; });
     for (std::size_t r = 0; r < ranks_; ++r) has[r] = {taken(s, r), load(s, r)};
     for (auto p : free) {
       auto const r = static_cast<std::size_t>(std::min_element(has.begin(), has.end()) - has.begin());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/batching/detail/step_places.hpp>
+#include <ballast/core/keyed_item.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -32,7 +33,7 @@ class step_splitter : protected step_places<Index> {
     for (auto p : step(s))
       if (p != b_.none) samples.insert(samples.end(), contents_[p].begin(), contents_[p].end());
     if (samples.size() > ranks_ * each_) return false;
-    std::sort(samples.begin(), samples.end(), [&](Index a, Index b) { return costs_more(a, b); });
+    sort_by(samples, [&](Index a, Index b) { return costs_more(a, b); });
     for (auto& p : step(s))
       if (p != b_.none) contents_[std::exchange(p, b_.none)].clear();
     for (std::size_t k = 0; k < samples.size(); ++k) {
@@ -140,8 +141,7 @@ class step_splitter : protected step_places<Index> {
     auto& source = contents_[from];
     auto& target = contents_[to];
     if (std::exchange(sorted, char{1}) == 0)
-      std::sort(source.begin(), source.end(),
-                [&](Index a, Index b) { return bound_[a] != bound_[b] ? bound_[a] > bound_[b] : costs_more(a, b); });
+      sort_by(source, [&](Index a, Index b) { return bound_[a] != bound_[b] ? bound_[a] > bound_[b] : costs_more(a, b); });
     std::int64_t kept = 0, given = 0;
     if (half) {
       std::size_t stay = 0;

@@ -4,6 +4,7 @@
 #include <ballast/batching/options.hpp>
 #include <ballast/core/error.hpp>
 #include <ballast/core/groups.hpp>
+#include <ballast/core/keyed_item.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -28,15 +29,16 @@ template <index_type Index>
 [[nodiscard]] groups<Index> units_of(std::size_t samples, std::span<std::uint64_t const> key) {
   std::vector<Index> order(samples);
   std::iota(order.begin(), order.end(), Index{0});
-  std::sort(order.begin(), order.end(), [&](Index a, Index b) { return key[a] != key[b] ? key[a] < key[b] : a < b; });
-  std::vector<std::pair<Index, std::size_t>> first;  // for each key: its first sample, and the begin of its samples
+  sort_by(order, [&](Index a, Index b) { return key[a] != key[b] ? key[a] < key[b] : a < b; });
+  std::vector<Index> first;  // for each key: the begin of its samples
   for (std::size_t k = 0; k < samples; ++k)
-    if (k == 0 || key[order[k]] != key[order[k - 1]]) first.emplace_back(order[k], k);
-  std::sort(first.begin(), first.end());
+    if (k == 0 || key[order[k]] != key[order[k - 1]]) first.push_back(static_cast<Index>(k));
+  sort_by(first, [&](Index a, Index b) { return order[a] < order[b]; });
   groups<Index> units;
-  for (auto const& [sample, begin] : first) {
+  for (auto const f : first) {
+    auto const begin = std::size_t{f};
     auto end = begin + 1;
-    while (end < samples && key[order[end]] == key[sample]) ++end;
+    while (end < samples && key[order[end]] == key[order[begin]]) ++end;
     units.push_back(std::span<Index const>(order).subspan(begin, end - begin));
   }
   return units;

@@ -2,6 +2,7 @@
 #pragma once
 #include <ballast/batching/detail/items.hpp>
 #include <ballast/batching/options.hpp>
+#include <ballast/core/keyed_item.hpp>
 #include <ballast/core/random.hpp>
 
 #include <algorithm>
@@ -50,8 +51,8 @@ void for_sorted_windows(std::vector<Index>& order, std::span<pack_sum const> sum
   auto const width = (steps == 0 || steps > most ? most : static_cast<std::size_t>(steps)) * places;
   for (std::size_t first = 0; first < order.size(); first += width) {
     auto const last = (std::min)(first + width, order.size());
-    std::sort(order.begin() + static_cast<std::ptrdiff_t>(first), order.begin() + static_cast<std::ptrdiff_t>(last),
-              [&](Index x, Index y) { return sums[x].cost != sums[y].cost ? sums[x].cost > sums[y].cost : x < y; });
+    sort_by(std::span(order).subspan(first, last - first),
+            [&](Index x, Index y) { return sums[x].cost != sums[y].cost ? sums[x].cost > sums[y].cost : x < y; });
     use(first, last);
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <ballast/core/classes.hpp>
+#include <ballast/core/config.hpp>
 #include <ballast/packing/detail/pairing_heap.hpp>
 #include <ballast/packing/detail/pooled_memory.hpp>
 #include <ballast/packing/detail/room_index.hpp>
@@ -37,11 +38,11 @@ struct bulk_workspace {
   pooled_vector<std::uint32_t> behind;  // the next interval by key, for each interval; the parts of a split interval take its place
 };
 
-/// Packs every item of `classes` and returns the number of packs. With `Record`, runs and intervals are left in `ws`.
+/// Packs every item of `classes` and returns the number of packs. With `record`, runs and intervals are left in `ws`.
 /// It is one long loop, since every part reads and writes the interval that is being filled.
-template <bool Record, class Rooms>
-[[nodiscard]] std::uint64_t bulk_best_fit(histogram const& classes, std::int64_t capacity, std::uint64_t max_samples, Rooms& rooms,
-                                          bulk_workspace& ws) {
+template <class Rooms>
+[[nodiscard]] std::uint64_t bulk_best_fit(bool record, histogram const& classes, std::int64_t capacity, std::uint64_t max_samples,
+                                          Rooms& rooms, bulk_workspace& ws) {
   using heaps = pairing_heaps<pack_interval>;
   rooms.reset(capacity);
   ws.open.clear();
@@ -60,7 +61,7 @@ template <bool Record, class Rooms>
   };
   auto const store = [&](pack_interval const& part) {
     if (part.room < shortest || part.samples == max_samples) {
-      if constexpr (Record) ws.done.push_back(part);
+      if (record) ws.done.push_back(part);
       return;
     }
     auto const empty = rooms.insert(part.room);
@@ -81,7 +82,7 @@ template <bool Record, class Rooms>
       auto const rest = room >= 0 && full == from.packs ? 0 : left - full * per_pack;  // items for one further pack, fewer than per_pack
       auto const touched = full + (rest != 0 ? 1 : 0);
       auto const whole = room >= 0 && touched == from.packs;
-      if constexpr (Record) {
+      if (record) {
         ws.runs.push_back({placed, from.key, s, from.room, per_pack, from.samples});
         if (room < 0) last = from.place = chain(last);
       }
@@ -94,7 +95,7 @@ template <bool Record, class Rooms>
       auto place = from.place;
       bool first = true;
       auto const next_place = [&] {
-        if constexpr (Record)
+        if (record)
           if (!std::exchange(first, false)) place = chain(place);
         return place;
       };
@@ -107,7 +108,7 @@ template <bool Record, class Rooms>
         top.packs -= touched;
         top.place = next_place();
       }
-      if constexpr (Record)
+      if (record)
         if (from.place == last) last = place;
       placed += full * per_pack + rest;
       left -= full * per_pack + rest;
@@ -117,13 +118,14 @@ template <bool Record, class Rooms>
 }
 
 /// As above, with the room index that suits the capacity.
-template <bool Record>
-[[nodiscard]] std::uint64_t bulk_best_fit(histogram const& classes, std::int64_t capacity, std::uint64_t max_samples, bulk_workspace& ws) {
-  if (capacity <= dense_rooms::largest_capacity) return bulk_best_fit<Record>(classes, capacity, max_samples, ws.dense, ws);
-  return bulk_best_fit<Record>(classes, capacity, max_samples, ws.ordered, ws);
+template <class = when_called>
+[[nodiscard]] inline std::uint64_t bulk_best_fit(bool record, histogram const& classes, std::int64_t capacity, std::uint64_t max_samples,
+                                                 bulk_workspace& ws) {
+  if (capacity <= dense_rooms::largest_capacity) return bulk_best_fit(record, classes, capacity, max_samples, ws.dense, ws);
+  return bulk_best_fit(record, classes, capacity, max_samples, ws.ordered, ws);
 }
 
-/// Calls `visit` for the intervals that `bulk_best_fit<true>` left, in no order.
+/// Calls `visit` for the intervals that `bulk_best_fit` left, in no order.
 template <class Visit>
 void for_each_interval(bulk_workspace const& ws, Visit const& visit) {
   for (auto const& part : ws.done) visit(part);

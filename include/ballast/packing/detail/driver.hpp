@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <ranges>
 #include <span>
+#include <utility>
 #include <vector>
 
 // The parts that all packers share: validation, padding, the over-size policy, the demanded number of packs and the certificate. A packer
@@ -94,7 +95,7 @@ template <index_type Index, length_range R, cost_model Cost>
     heaviest = (std::max)(heaviest, weight);
     sum.add(weight, [&] { return name_length(length_at, sample); });
   });
-  fold(ws.weights.data(), ws.weights.size(), heaviest, ws.classes, ws.folds);
+  fold(std::as_const(ws.weights).data(), ws.weights.size(), heaviest, ws.classes, ws.folds);
   return false;
 }
 
@@ -138,7 +139,7 @@ void drive(R const& lengths, packing_options const& o, Cost const& cost, Solve&&
   if (weigh_items(lengths, o, cost, ws))
     solve_and_settle(read_by_position(lengths), n);
   else
-    solve_and_settle(ws.weights.data(), ws.weights.size());
+    solve_and_settle(std::as_const(ws.weights).data(), ws.weights.size());
 }
 
 /// As above, by value: the common form of a packer.

@@ -150,7 +150,7 @@ template <class Items, index_type Index, class Executor>
   return order;
 }
 
-/// The packs of a plan that `bulk_best_fit<true>` left, from the samples in canonical order.
+/// The packs of a plan that `bulk_best_fit` left, from the samples in canonical order.
 template <index_type Index, class Executor>
 void expand(std::uint64_t packs, bulk_workspace const& plan, Index const* order, groups<Index>& out, Executor const& executor) {
   fill_offsets(packs, plan, out.offsets);

@@ -20,7 +20,7 @@ class best_fit_patterns {
   std::uint64_t plan(histogram const& lengths, std::int64_t capacity,
                      std::uint64_t max_samples = (std::numeric_limits<std::uint64_t>::max)()) {
     samples_ = lengths.samples();
-    packs_ = bulk_best_fit<true>(lengths, capacity, max_samples, bulk_);
+    packs_ = bulk_best_fit(true, lengths, capacity, max_samples, bulk_);
     return packs_;
   }
   [[nodiscard]] std::uint64_t packs() const noexcept { return packs_; }

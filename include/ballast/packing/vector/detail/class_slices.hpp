@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/keyed_item.hpp>
 #include <ballast/packing/vector/detail/relative_size.hpp>
 #include <ballast/packing/vector/measures.hpp>
 
@@ -53,7 +54,7 @@ class class_slices {
     };
     for (;;) {  // while there are too many slices, the finest of the other measures is rounded twice as coarsely
       std::iota(order_.begin(), order_.end(), 0U);
-      std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
+      sort_by(order_, [&](std::uint32_t a, std::uint32_t b) {
         for (std::size_t m = 0; m < k; ++m)
           if (auto const x = sizes[a * k + m] >> shift[m], y = sizes[b * k + m] >> shift[m]; m != inner_ && x != y) return x < y;
         auto const x = sizes[a * k + inner_], y = sizes[b * k + inner_];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <ballast/core/keyed_item.hpp>
 #include <ballast/packing/patterns.hpp>
 #include <ballast/packing/vector/detail/class_slices.hpp>
 #include <ballast/packing/vector/detail/relative_size.hpp>
@@ -55,7 +56,7 @@ class pack_filler {
     }
     for (std::size_t m = 0; m < k_; ++m) total_[m] = classes.total(m);
     std::iota(seeds_.begin(), seeds_.end(), 0U);
-    std::sort(seeds_.begin(), seeds_.end(), [&](auto a, auto b) { return key[a] != key[b] ? key[a] > key[b] : a > b; });
+    sort_by(seeds_, [&](auto a, auto b) { return key[a] != key[b] ? key[a] > key[b] : a > b; });
   }
 
   [[nodiscard]] pack_patterns fill_all() {
@@ -78,10 +79,9 @@ class pack_filler {
         return_to(start);
         offered_.clear();
         each_offer([&](offer o) { offered_.push_back(o); });
-        std::sort(offered_.begin(), offered_.end(),
-                  [](auto const& a, auto const& b) { return a.score != b.score ? a.score > b.score : a.item_class < b.item_class; });
+        std::sort(offered_.begin(), offered_.end());
         for (std::size_t o = 1; o < (std::min)(offered_.size(), std::size_t{8}); ++o) {  // the first offer is the one that `fill` took
-          put(offered_[o].item_class);
+          put(offered_[o].item);
           fill();
           if (auto const other = shortfall(); other < lack) {
             lack = other;
@@ -104,10 +104,7 @@ class pack_filler {
     std::vector<std::int64_t> room;  // exact room
     std::vector<std::int64_t> wish;  // relative: target minus load, negative above the target
   };
-  struct offer {
-    std::int64_t score;
-    std::uint32_t item_class;
-  };
+  using offer = keyed_item<std::uint32_t>;  // a class, and its score
 
   [[nodiscard]] std::span<std::int64_t const> size(std::uint32_t c) const { return std::span(sizes_).subspan(c * k_, k_); }
   [[nodiscard]] static std::int64_t sum(std::span<std::int64_t const> s) { return std::accumulate(s.begin(), s.end(), std::int64_t{0}); }
@@ -167,11 +164,10 @@ class pack_filler {
     for (;;) {
       offer best{0, class_slices::nothing};
       each_offer([&](offer o) {
-        if (best.item_class == class_slices::nothing || o.score > best.score || (o.score == best.score && o.item_class < best.item_class))
-          best = o;
+        if (best.item == class_slices::nothing || o < best) best = o;
       });
-      if (best.item_class == class_slices::nothing) return;
-      put(best.item_class);
+      if (best.item == class_slices::nothing) return;
+      put(best.item);
     }
   }
 
